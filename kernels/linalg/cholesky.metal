@@ -1,5 +1,5 @@
-// The factor L of A = L Lᵀ, one threadgroup for each matrix and a thread for each row. Column by column:
-// L[i, j] = (A[i, j] - Σ L[i, k] L[j, k] over k < j) / L[j, j], and on the diagonal its square root.
+// The factor L of A = L Lᵀ: one threadgroup for each matrix, one thread for each row. Column by column:
+// L[i, j] = (A[i, j] - Σ L[i, k] L[j, k] over k < j) / L[j, j], and on the diagonal the square root of that difference.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -14,9 +14,9 @@ struct Cholesky {
     uint upper;  // 1: the upper triangles are read, and become the transposes of the factors; 0: the lower ones
 };
 
-// The same for matrices of up to N rows, 16 or 32: a lane for each row, which has it in registers, so that two matrices
-// or one share a SIMD-group. Rows and columns beyond the matrix are an identity's. No threadgroup memory, no barriers.
-// Operands: as below. Threadgroups of SMALL_THREADS.
+// The same for matrices of up to N rows, 16 or 32. Each lane holds one row in registers, so that a SIMD-group computes
+// one matrix or two. Rows and columns beyond the matrix are those of an identity. It needs no threadgroup memory and no
+// barriers. Operands: as below. Threadgroups of SMALL_THREADS.
 template <int N>
 kernel void cholesky_small(
     device const float *a [[buffer(0)]],

@@ -1,11 +1,11 @@
-// The factor L of A = L Lᵀ for matrices that are larger than a threadgroup's memory, BLOCK columns after the other. For
-// each of these:
+// The factor L of A = L Lᵀ for matrices that are larger than a threadgroup's memory, BLOCK columns at a time. For each
+// block of columns:
 //
 //     cholesky_update   C = A - L Lᵀ of the columns that are known, for the block's columns from its rows on
 //     cholesky_panel    D = L Lᵀ for the block on the diagonal, and L = C L⁻ᵀ below it
 //
-// and in the end `cholesky_clear`. Every threadgroup of a panel factorises D by itself: it is read from memory of its
-// own, since one of them writes the factor.
+// and at the end `cholesky_clear`. Every threadgroup of a panel factorises D itself. D is read from a separate buffer,
+// since one of the threadgroups overwrites the factor.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -15,7 +15,7 @@ using namespace metal;
 struct CholeskyStep {
     long size;
     long first;  // column of the block
-    uint upper;  // 1: matrices lie column-major; 0: row-major
+    uint upper;  // 1: column-major; 0: row-major
 };
 
 static inline Elements matrix_elements(device const float *all, constant CholeskyStep &step, uint matrix) {
@@ -26,9 +26,9 @@ static inline Elements matrix_elements(device const float *all, constant Cholesk
 
 // a         [[buffer(0)]]  batch × size × size; one triangle is read
 // factor    [[buffer(1)]]  batch × size × size; the columns before the block are read, those of the block are written
-// diagonal  [[buffer(2)]]  batch × BLOCK × BLOCK: the block on the diagonal, an identity beyond the matrix; 0 where a
+// diagonal  [[buffer(2)]]  batch × BLOCK × BLOCK: the block on the diagonal, an identity beyond the matrix; 0 if the
 //                          matrix was refused
-// info      [[buffer(3)]]  batch: of the blocks before
+// info      [[buffer(3)]]  batch: result of the blocks before
 kernel void cholesky_update(
     device const float *a [[buffer(0)]],
     device float *factor [[buffer(1)]],
@@ -78,7 +78,7 @@ kernel void cholesky_update(
 // factor    [[buffer(1)]]  batch × size × size: the rows below the block become those of the factor; what lies above
 //                          the diagonal stays as it is
 // info      [[buffer(2)]]  batch: the order of the first leading minor that is not positive, or 0
-// The first threadgroup writes the block on the diagonal, each of the others takes TILE_ROWS rows below it.
+// The first threadgroup writes the block on the diagonal; each of the others computes TILE_ROWS rows below it.
 kernel void cholesky_panel(
     device const float *diagonal [[buffer(0)]],
     device float *factor [[buffer(1)]],
@@ -166,7 +166,8 @@ kernel void cholesky_panel(
     }
 }
 
-// Zeros what lies above the diagonal, and the rows from a minor on that is not positive. A thread for each element.
+// Zeros the elements above the diagonal, and the rows from the first minor that is not positive. One thread for each
+// element.
 //
 // info    [[buffer(0)]]  batch
 // factor  [[buffer(1)]]  batch × size × size

@@ -1,4 +1,4 @@
-// Eigenvalues and eigenvectors of symmetric matrices by Jacobi's method, a threadgroup for each matrix:
+// Eigenvalues and eigenvectors of symmetric matrices by Jacobi's method, one threadgroup for each matrix:
 //
 //     V = 1
 //     sweep until all elements off the diagonal are negligible:
@@ -7,10 +7,11 @@
 //             all threads: A = Jᵀ A J, in blocks of 2 × 2 for two pairs each; V = V J
 //     sort
 //
-// m is the size, rounded up to even with a row of zeros. An element is negligible beside its two diagonal elements, not
-// beside the norm: so eigenvalues of positive definite matrices are accurate in all their digits if they can be
-// (J. Demmel and K. Veselić, "Jacobi's method is more accurate than QR", 1992). The order of the pairs: R. Brent and
-// F. Luk, "The solution of singular-value and symmetric eigenvalue problems on multiprocessor arrays", 1985.
+// m is the size, rounded up to even with a row of zeros. An element is negligible relative to its two diagonal
+// elements, not to the norm. So eigenvalues of positive definite matrices have full relative accuracy if the matrix
+// determines them that well (J. Demmel and K. Veselić, "Jacobi's method is more accurate than QR", 1992). The order of
+// the pairs: R. Brent and F. Luk, "The solution of singular-value and symmetric eigenvalue problems on multiprocessor
+// arrays", 1985.
 //
 // In threadgroup memory: one triangle of A, row after row, and the transpose of V: 25 KB for 64 rows.
 
@@ -80,7 +81,7 @@ inline uint load(device const float *a, uint size, bool upper, Place place, Held
     return refused;
 }
 
-// Sweeps until nothing is rotated in one. Returns whether it came to that.
+// Sweeps until a sweep rotates nothing. Returns false if MAX_SWEEPS were not enough.
 template <uint ROWS, bool VECTORS> inline bool diagonalise(uint size, Place place, Held held) {
     for (uint sweep = 0; sweep < MAX_SWEEPS; sweep++) {
         if (!is_changed_by_sweep<ROWS, VECTORS>(size, 7.88860905e-31f, place, held)) {  // 2^-100

@@ -1,12 +1,12 @@
-// Least squares, one threadgroup for each system, whose matrix lies in threadgroup memory with rows of `stride`:
+// Least squares: one threadgroup for each system. The matrix lies in threadgroup memory, in rows of `stride`:
 //
-//   A P = Q [R1 R2; 0 0]      reflections of columns, of which the longest left is taken next; R1 of the rank's size
+//   A P = Q [R1 R2; 0 0]      Householder reflections of columns with column pivoting; R1 has the rank's size
 //   [R1 R2] = [T 0] Zᵀ        reflections of rows, from the last one up
-//   X = P Z [T⁻¹ (Qᵀ B)1; 0]  a SIMD-group for each column of B
+//   X = P Z [T⁻¹ (Qᵀ B)1; 0]  one SIMD-group for each column of B
 //
-// Source: G. Golub and C. Van Loan, "Matrix Computations", 2013, section 5.5.4. The rank is that of the largest leading
-// triangle whose extreme singular values, estimated column by column, are within a factor of each other: C. Bischof,
-// "Incremental condition estimation", 1990.
+// Source: G. Golub and C. Van Loan, "Matrix Computations", 2013, section 5.5.4. The rank is the size of the largest
+// leading triangle whose extreme singular values are within a factor `rcond` of each other. They are estimated column
+// by column: C. Bischof, "Incremental condition estimation", 1990.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -17,13 +17,13 @@ using namespace metal;
 
 struct Lstsq {
     long batch;
-    long rows;  // of a matrix here
+    long rows;  // of a matrix in threadgroup memory
     long columns;
     long width;   // columns of B
-    long a_rows;  // of a matrix in memory, of which the upper triangle of the first `rows` is read where it has more
-    long b_rows;  // of a right side in memory
+    long a_rows;  // of a matrix in device memory; with more than `rows`, the first `rows` are read, upper triangle only
+    long b_rows;  // of a right side in device memory
     long stride;  // of a row in threadgroup memory
-    long team;    // lanes that have a column
+    long team;    // lanes that share a column
     uint is_triangle;
     uint is_pivoted;
     float rcond;
@@ -34,7 +34,7 @@ struct System {
     threadgroup float *a;
     threadgroup float *v;      // room for a row or a column
     threadgroup float *tau;    // of reflections of columns
-    threadgroup float *turns;  // tau of those of rows
+    threadgroup float *turns;  // tau of reflections of rows
     threadgroup float *norms;
     threadgroup uint *order;  // of columns
     uint rows;
@@ -43,7 +43,7 @@ struct System {
     uint count;
 };
 
-// Where a thread is.
+// The position of a thread.
 struct Place {
     uint index;
     uint threads;
@@ -52,7 +52,7 @@ struct Place {
     uint lane;
 };
 
-// Lengths of columns from row k on.
+// Computes the lengths of columns, counted from row k.
 inline void measure(System system, uint k, Place place) {
     for (uint j = k + place.group; j < system.columns; j += place.groups) {
         Reflection column = reflection_of(system.a + j, k, system.rows, system.stride, place.lane);
@@ -63,7 +63,7 @@ inline void measure(System system, uint k, Place place) {
     threadgroup_barrier(mem_flags::mem_threadgroup);
 }
 
-// The longest column from k on, the first of equal ones; each SIMD-group finds it.
+// Returns the longest column from k on, the first of equal ones. Every SIMD-group computes it.
 inline uint longest_of(System system, uint k, uint lane) {
     float largest = -1.0f;
     uint first = system.columns;
@@ -76,10 +76,10 @@ inline uint longest_of(System system, uint k, uint lane) {
     }
     float overall = simd_max(largest);
     uint chosen = simd_min(largest == overall ? first : system.columns);
-    return chosen < system.columns ? chosen : k;  // none is a number
+    return chosen < system.columns ? chosen : k;  // all lengths are NaN
 }
 
-// Columns k and `other` change places.
+// Swaps columns k and `other`.
 inline void swap_columns(System system, uint k, uint other, Place place) {
     for (uint i = place.index; i < system.rows && other != k; i += place.threads) {
         threadgroup float *row = system.a + i * system.stride;
@@ -95,13 +95,14 @@ inline void swap_columns(System system, uint k, uint other, Place place) {
     threadgroup_barrier(mem_flags::mem_threadgroup);
 }
 
-// The factor and the new element that extend the right vector of an extreme singular value of [s 0; a g].
+// The right singular vector of [s 0; a g] for an extreme singular value: the factor of the vector so far, and the new
+// element.
 struct Extension {
     float along;
     float across;
 };
 
-// Half of the angle whose tangent is 2 a g / (s² + a² - g²): it maximises the length of [s 0; a g] times a unit vector.
+// Half of the angle whose tangent is 2 a g / (s² + a² - g²). It maximises the length of [s 0; a g] times a unit vector.
 inline Extension extension_of(float s, float a, float g) {
     float difference = s * s + (a - g) * (a + g);
     float product = 2.0f * a * g;
@@ -116,8 +117,8 @@ inline Extension extension_of(float s, float a, float g) {
     return difference < 0.0f ? Extension{small, sign * large} : Extension{large, sign * small};
 }
 
-// An estimate of an extreme singular value of the leading triangle of k columns, whose left vector is in `vector`; of
-// the triangle of one more.
+// `value` estimates an extreme singular value of the leading triangle of k columns; `vector` holds its left vector.
+// Returns the estimate for the triangle of k + 1 columns and updates `vector`.
 inline float extended(System system, uint k, float value, threadgroup float *vector, bool is_largest, uint lane) {
     float sum = 0.0f;
     for (uint i = lane; i < k; i += LANES) {
@@ -145,7 +146,7 @@ inline float extended(System system, uint k, float value, threadgroup float *vec
     return is_zero ? 0.0f : scale * (is_largest ? most : least);
 }
 
-// One SIMD-group computes it. `vectors` has room for two of `count` elements.
+// Called by one SIMD-group. `vectors` has room for two vectors of `count` elements.
 inline uint rank_of(System system, threadgroup float *vectors, float rcond, uint lane) {
     float largest = system.count > 0 ? fabs(system.a[0]) : 0.0f;
     if (largest == 0.0f) {
@@ -167,7 +168,7 @@ inline uint rank_of(System system, threadgroup float *vectors, float rcond, uint
     return system.count;
 }
 
-// [R1 R2] = [T 0] Zᵀ: T in the place of R1, and the vectors of reflections of rows in that of R2.
+// [R1 R2] = [T 0] Zᵀ: T replaces R1, and the vectors of the reflections of rows replace R2.
 inline void turn_rows(System system, uint rank, Place place) {
     uint others = system.columns - rank;
     for (uint i = rank; i-- > 0;) {
@@ -204,13 +205,13 @@ inline void turn_rows(System system, uint rank, Place place) {
     }
 }
 
-// Element k of a vector whose elements belong to lanes in turn.
+// Returns element k of a vector whose elements are dealt out to the lanes in turn.
 inline float element_of(threadgroup const float *y, uint k, uint lane) {
     return simd_shuffle(lane == k % LANES ? y[k] : 0.0f, ushort(k % LANES));
 }
 
-// A column of B, in `y`, becomes one of X before columns are ordered: a SIMD-group computes it, in which every lane
-// has elements of its own.
+// Turns a column of B, in `y`, into a column of X, before the rows of X are reordered. One SIMD-group computes it; each
+// lane reads and writes only every 32nd element of y.
 inline void solve_column(System system, uint rank, threadgroup float *y, uint lane) {
     for (uint k = 0; k < system.count; k++) {
         threadgroup const float *v = system.a + k;
@@ -263,11 +264,10 @@ inline void load(System system, device const float *a, bool is_triangle, Place p
 // b      [[buffer(1)]]  batch × b_rows × width
 // x      [[buffer(2)]]  batch × columns × width
 // rank   [[buffer(3)]]  batch
-// info   [[buffer(4)]]  batch: 0, or the first 0 on the diagonal of T of a matrix that is not pivoted, from 1
-// memory [[threadgroup(0)]]  rows × stride, then 4 min(rows, columns) + columns, then the larger of rows and columns
-// for
-//                            each SIMD-group, and once more
-// order  [[threadgroup(1)]]  columns, and one more
+// info   [[buffer(4)]]  batch: 0; without pivoting the first 0 on the diagonal of T, from 1
+// memory [[threadgroup(0)]]  rows × stride, then 4 min(rows, columns) + columns, then max(rows, columns) for each
+//                            SIMD-group, and once more
+// order  [[threadgroup(1)]]  columns + 1
 kernel void lstsq(
     device const float *a [[buffer(0)]],
     device const float *b [[buffer(1)]],
@@ -340,7 +340,7 @@ kernel void lstsq(
     }
 }
 
-// The first rows of a right side that reflections were applied to, and whether R has a 0 on its diagonal.
+// Copies R and the first rows of a right side that the reflections were applied to, and finds a 0 on R's diagonal.
 //
 // a      [[buffer(0)]]  batch × a_rows × columns: R in the upper triangle
 // b      [[buffer(1)]]  batch × b_rows × width

@@ -1,10 +1,10 @@
-// LU of a matrix in threadgroup memory, and systems that it solves. Every thread of a threadgroup calls these with the
-// same numbers but its own.
+// LU of a matrix in threadgroup memory, and solutions of its systems. All threads of a threadgroup call these functions
+// with the same arguments, except for their `Worker`.
 #pragma once
 
 #include "linalg/matrix.h"
 
-// Columns of right sides that are held at a time.
+// Columns of right sides in threadgroup memory at a time.
 #define RIGHT 32
 
 // A thread among those of its threadgroup.
@@ -16,11 +16,11 @@ struct Worker {
     uint groups;
 };
 
-// The bits of |x|, in the order of |x|.
+// Returns the bits of |x|, which sort like |x|.
 inline uint magnitude(float x) { return as_type<uint>(x) & 0x7fffffffu; }
 
-// The row from k on with the largest absolute value in column k, the first of equals. NaN is passed over unless it is
-// row k's, as by LAPACK's idamax. Each SIMD-group finds it alike.
+// Returns the row from k on with the largest absolute value in column k, the first of equal ones. NaN is ignored unless
+// it is in row k, as in LAPACK's idamax. Every SIMD-group computes it.
 inline uint find_pivot(threadgroup const float *a, uint k, uint rows, uint lane) {
     const uint infinity = 0x7f800000u;
     uint best = 0;
@@ -39,8 +39,8 @@ inline uint find_pivot(threadgroup const float *a, uint k, uint rows, uint lane)
     return is_first_nan || largest == 0 ? k : first;
 }
 
-// Replaces A by L and U of A = P L U; row i of Pᵀ A is row order[i] of A. `pivots` are written if asked for,
-// from 1. Returns the first pivot that is 0, counted from 1; or 0.
+// Replaces A by L and U of A = P L U; row i of Pᵀ A is row order[i] of A. Writes `pivots`, counted from 1, unless null.
+// Returns the first pivot that is 0, counted from 1, or 0.
 inline uint eliminate(
     threadgroup float *a,
     threadgroup uint *order,
@@ -99,7 +99,8 @@ struct Triangle {
     bool unit_diagonal;
 };
 
-// Replaces B by X of T X = B, of `width` columns: as soon as a row of X is known, it is taken from the other rows.
+// Replaces B by X of T X = B, of `width` columns. Each row of X is subtracted from the remaining rows as soon as it is
+// known.
 inline void substitute(
     threadgroup const float *a, threadgroup float *b, uint size, uint width, Triangle triangle, Worker worker) {
     uint column = worker.index % width;

@@ -1,4 +1,5 @@
-// LU factors with partial pivoting, and solutions by them: a threadgroup for each matrix, which lies in its memory.
+// LU factors with partial pivoting, and solutions of systems. One threadgroup for each matrix, which lies in
+// threadgroup memory.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -45,8 +46,8 @@ inline void store(threadgroup const float *a, device float *to, uint rows, uint 
     }
 }
 
-// X from the factors of A, B permuted by the order of its rows; without B, of the identity. A part of the columns at a
-// time.
+// Computes X from the factors of A, RIGHT columns at a time. B is permuted by the order of A's rows; without B, the
+// identity is solved for.
 inline void solve_columns(
     threadgroup const float *a,
     threadgroup float *b,
@@ -196,7 +197,7 @@ kernel void invert(
 }
 
 // lu      [[buffer(0)]]  batch × size × size
-// pivots  [[buffer(1)]]  batch × size, from 1; those outside of the matrix are passed over
+// pivots  [[buffer(1)]]  batch × size, from 1; those outside the matrix are ignored
 // b       [[buffer(2)]]  batch × size × columns
 // x       [[buffer(3)]]  batch × size × columns: of A X = B, or of Aᵀ X = B
 kernel void lu_solve(
@@ -253,8 +254,8 @@ kernel void lu_solve(
     }
 }
 
-// pivots       [[buffer(0)]]  batch × pivots, from 1; those outside of the matrix are passed over
-// permutation  [[buffer(1)]]  batch × rows: row i of Pᵀ A is row permutation[i] of A; of P A where it is the inverse
+// pivots       [[buffer(0)]]  batch × pivots, from 1; those outside the matrix are ignored
+// permutation  [[buffer(1)]]  batch × rows: row i of Pᵀ A is row permutation[i] of A; if `inverse`, of P A
 kernel void lu_permutation(
     device const int *pivots [[buffer(0)]],
     device int *permutation [[buffer(1)]],

@@ -1,11 +1,11 @@
-// LU factors of matrices that are larger than a threadgroup's memory, in place, BLOCK columns after the other. For each
-// of these:
+// LU factors of matrices that are larger than a threadgroup's memory, in place, BLOCK columns at a time. For each block
+// of columns:
 //
 //     lu_panel   P L U of the block's columns, from its rows on
-//     lu_beside  the rows of the other columns are swapped, and those right of the block solved: L X = B
-//     lu_below   C -= L X for what is below and to the right
+//     lu_beside  swaps the rows of the other columns, and solves L X = B for the columns to the right
+//     lu_below   C -= L X for the blocks below and to the right
 //
-// Systems are solved by `lu_rows`, which orders the rows of a right side, and solve_triangular_blocks.
+// Systems are solved by `lu_rows`, which permutes the rows of a right side, and solve_triangular_blocks.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -13,9 +13,9 @@ using namespace metal;
 #include "linalg/blocks.h"
 #include "linalg/lu.h"
 
-// SIMD-groups of the threadgroup that factorises a panel, at most.
+// At most this many SIMD-groups factorise a panel.
 #define PANEL_GROUPS 32
-// Columns that a threadgroup of lu_beside takes.
+// Columns of a threadgroup of lu_beside.
 #define SIDE 64
 
 struct LuStep {
@@ -187,7 +187,7 @@ kernel void lu_below(
 
 // b      [[buffer(0)]]  batch × rows × columns
 // order  [[buffer(1)]]  batch × rows
-// x      [[buffer(2)]]  batch × rows × columns: row i is row order[i] of B. A thread for each element
+// x      [[buffer(2)]]  batch × rows × columns: row i is row order[i] of B. One thread for each element
 kernel void lu_rows(
     device const float *b [[buffer(0)]],
     device const int *order [[buffer(1)]],
@@ -198,7 +198,7 @@ kernel void lu_rows(
     x[(first + at.y) * problem.columns + at.x] = b[(first + order[first + at.y]) * problem.columns + at.x];
 }
 
-// The same of an identity.
+// The same for an identity matrix as B.
 kernel void lu_unit_rows(
     device const int *order [[buffer(0)]],
     device float *x [[buffer(1)]],

@@ -1,5 +1,5 @@
-// QR factorisations, one threadgroup for each matrix, which lies in threadgroup memory with rows of `stride`: R first,
-// then Q in the place of the vectors of reflections.
+// QR factorisations: one threadgroup for each matrix, which lies in threadgroup memory in rows of `stride`. R is
+// written first; then Q replaces the vectors of the reflections.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -13,7 +13,7 @@ struct Qr {
     long width;       // columns of Q
     long reflectors;  // of a product
     long stride;      // of a row in threadgroup memory
-    long team;        // lanes that have a column
+    long team;        // lanes that share a column
 };
 
 inline void load(device const float *from, threadgroup float *a, uint stride, uint rows, uint columns, Teams teams) {
@@ -25,8 +25,8 @@ inline void load(device const float *from, threadgroup float *a, uint stride, ui
 
 // a       [[buffer(0)]]  batch × rows × columns
 // q       [[buffer(1)]]  batch × rows × width
-// r       [[buffer(2)]]  batch × width × columns; where width is 0, of as many rows as there are reflections
-// memory  rows × stride, then rows and twice as many as there are reflections
+// r       [[buffer(2)]]  batch × width × columns; if width is 0, min(rows, columns) rows
+// memory  rows × stride, then rows, then twice the number of reflections
 kernel void qr(
     device const float *a [[buffer(0)]],
     device float *q [[buffer(1)]],

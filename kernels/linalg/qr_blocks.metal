@@ -1,6 +1,6 @@
-// Reflections of matrices that are larger than a threadgroup's memory, in blocks of BLOCK columns: the product of a
-// block's is I - V T Vᵀ. A SIMD-group has a row at a time, and a lane a column. Every kernel computes all matrices of a
-// batch.
+// Reflections of matrices that are larger than a threadgroup's memory, in blocks of BLOCK columns. The product of a
+// block's reflections is I - V T Vᵀ. A SIMD-group works on one row at a time, one column a lane. Every kernel computes
+// all matrices of a batch.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -15,13 +15,13 @@ struct QrStep {
     long rows;
     long columns;    // of the matrix of vectors
     long count;      // of its reflections
-    long first;      // the first column of the block
-    long width;      // columns of the matrix that is multiplied
-    long begin;      // the first of them that is
+    long first;      // first column of the block
+    long width;      // columns of the matrix that is multiplied by Q
+    long begin;      // first of these columns to multiply
     uint transpose;  // 1 or 0
 };
 
-// Element (i, j) of V of a block: 1 where its column has the diagonal, 0 above.
+// Returns element (i, j) of a block's V: 1 on the diagonal, 0 above.
 inline float vector_element(device const float *a, constant QrStep &step, long first, long i, uint j) {
     long column = first + long(j);
     if (column >= step.count || i < column) {
@@ -46,8 +46,8 @@ kernel void unit_matrix(
     c[(long(at.z) * step.rows + at.y) * step.width + at.x] = at.x == at.y ? 1.0f : 0.0f;
 }
 
-// A block's columns become R and vectors, one after the other, on a threadgroup for each matrix. The sums over rows of
-// a column's elements with those of all columns give its own length, and the change of the others.
+// Factors a block's columns one after the other, on one threadgroup for each matrix. The products of a column with all
+// columns, summed over rows, give its length and the change of the other columns.
 //
 // a    [[buffer(0)]]  batch × rows × columns
 // tau  [[buffer(1)]]  batch × count
@@ -88,7 +88,7 @@ kernel void factor_panel(
             most = max(most, extremes[other]);
             found += nonzero[other];
         }
-        if (found == 0) {  // as for every thread
+        if (found == 0) {  // the same for every thread
             if (index == 0) {
                 tau[long(matrix) * step.count + row] = 0.0f;
             }
@@ -193,8 +193,8 @@ kernel void form_triangles(
     }
 }
 
-// C = (I - V T Vᵀ) C, or the transpose of it, in the columns of C from `begin` on: BLOCK of them a threadgroup. C may
-// be the matrix of the vectors, whose columns after the block's own are changed.
+// C = (I - V T Vᵀ) C, or with its transpose, for the columns of C from `begin` on: BLOCK of them a threadgroup. C may
+// be the matrix of the vectors; then the columns after the block are changed.
 //
 // a  [[buffer(0)]]  batch × rows × columns
 // t  [[buffer(1)]]  batch × blocks × BLOCK × BLOCK
@@ -267,7 +267,7 @@ kernel void apply_block(
     }
 }
 
-// The upper triangle of the first `width` rows, each of the sign that makes its diagonal positive.
+// Copies the upper triangle of the first `width` rows. Each row gets the sign that makes its diagonal positive.
 //
 // a  [[buffer(0)]]  batch × rows × columns
 // r  [[buffer(1)]]  batch × width × columns
@@ -285,7 +285,7 @@ kernel void take_upper(
     r[(long(at.z) * step.width + at.y) * step.columns + at.x] = value;
 }
 
-// The columns of Q change their signs with the rows of R.
+// Changes the signs of Q's columns like those of R's rows.
 //
 // a  [[buffer(0)]]  batch × rows × columns
 // q  [[buffer(1)]]  batch × rows × width

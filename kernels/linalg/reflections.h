@@ -2,7 +2,7 @@
 // threadgroup.
 #pragma once
 
-// The threads of a threadgroup as teams, each of lanes of one SIMD-group: a team has a column of a matrix.
+// Divides the threads of a threadgroup into teams of lanes of one SIMD-group. Each team works on one column.
 struct Teams {
     uint index;  // of the calling thread
     uint threads;
@@ -13,7 +13,7 @@ struct Teams {
     uint count() const thread { return threads / lanes; }
 };
 
-// A sum over the lanes of a team, in an order of its own: every lane has the same bits.
+// Returns the sum over the lanes of a team, in a fixed order: every lane gets the same bits.
 inline float team_sum(float value, uint lanes) {
     for (uint offset = lanes / 2; offset > 0; offset /= 2) {
         value += simd_shuffle_xor(value, ushort(offset));
@@ -21,7 +21,8 @@ inline float team_sum(float value, uint lanes) {
     return value;
 }
 
-// What a column becomes: beta in its first row, 0 below. Its elements times `factor`, once divided by `scale`, are v.
+// The reflection of a column: it becomes beta in its first row and 0 below. v is the column's elements divided by
+// `scale`, times `factor`.
 struct Reflection {
     float beta;
     float tau;
@@ -29,8 +30,8 @@ struct Reflection {
     float factor;
 };
 
-// Of alpha and `count` elements that are to become 0, `stride` apart. Each SIMD-group computes it, and has the same
-// bits.
+// Computes the reflection of alpha and `count` elements that are to become 0, `stride` apart. Every SIMD-group computes
+// it and gets the same bits.
 inline Reflection reflection_of(float alpha, threadgroup const float *others, uint count, uint stride, uint lane) {
     float largest = 0.0f;
     bool is_zero = true;
@@ -56,13 +57,13 @@ inline Reflection reflection_of(float alpha, threadgroup const float *others, ui
     return {beta * scale, 1.0f - precise::divide(unit, beta), scale, precise::divide(1.0f, unit - beta)};
 }
 
-// Of rows `first`, … of a column, whose elements are `stride` apart.
+// Computes the reflection of rows `first`, … of a column whose elements are `stride` apart.
 inline Reflection reflection_of(threadgroup const float *column, uint first, uint rows, uint stride, uint lane) {
     threadgroup const float *elements = column + first * stride;
     return reflection_of(elements[0], elements + stride, rows - first - 1, stride, lane);
 }
 
-// C = H C for columns `first`, …, `end` - 1 of a matrix, where v is 1 in row `row`, and has its elements below in `v`.
+// C = H C for columns `first`, …, `end` - 1 of a matrix. v is 1 in row `row`; `v` holds its elements below that row.
 inline void reflect_columns(
     threadgroup float *c,
     uint stride,
@@ -97,8 +98,8 @@ inline void reflect_columns(
     }
 }
 
-// Column j becomes an element of R and the vector of a reflection, which the columns after it are multiplied by. A
-// barrier ends it.
+// Turns column j into an element of R and the vector of a reflection, and applies it to the columns after j. Ends with
+// a barrier.
 inline void reflect_by_column(
     threadgroup float *a,
     uint stride,
@@ -126,7 +127,7 @@ inline void reflect_by_column(
     threadgroup_barrier(mem_flags::mem_threadgroup);
 }
 
-// Replaces a matrix by R and the vectors of `count` reflections. `v` has room for a column.
+// Replaces a matrix by R and the vectors of `count` reflections. `v` has room for one column.
 inline void factorise(
     threadgroup float *a,
     uint stride,

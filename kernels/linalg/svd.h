@@ -1,18 +1,18 @@
-// What is done with a matrix W whose rows rotations have made orthogonal: W = Gᵀ Σ Z, which svd.metal explains. Rows
-// lie in threadgroup memory or in device memory. Every function is called by all threads of a threadgroup, but where it
-// takes a lane, by all of a SIMD-group.
+// The steps after rotations have made the rows of W orthogonal: W = Gᵀ Σ Z (see svd.metal). Rows lie in threadgroup
+// memory or in device memory. Every function is called by all threads of a threadgroup; functions with a `lane`
+// parameter are called by all lanes of a SIMD-group.
 #pragma once
 
 #include "linalg/jacobi.h"
 
-// A barrier between what is done with norms, and with rows.
+// A barrier that orders accesses to norms and to rows, in either memory.
 #define ROWS (mem_flags::mem_threadgroup | mem_flags::mem_device)
 
 // info
 #define NOT_FINITE 1
 #define NOT_CONVERGED 2
 
-// Where a thread is.
+// The position of a thread.
 struct Place {
     uint matrix;
     uint index;
@@ -22,13 +22,13 @@ struct Place {
     uint lane;
 };
 
-// A matrix, and what of it is in memory. Rows, the norms of rows and the message are each in threadgroup or in device
-// memory. Before there are norms, SIMD-groups tell each other in their place whether they rotated; in the message the
-// first one tells all others a number.
+// A matrix and its working memory. Rows, norms and the message each lie in threadgroup or device memory. While there
+// are no norms, SIMD-groups use their place to report whether they rotated. The message passes one number from the
+// first SIMD-group to all others.
 template <typename Rows, typename Numbers> struct Matrix {
     uint small;
     uint large;
-    uint count;  // rows of Z to compute: as many as `small`, or as `large`
+    uint count;  // rows of Z to compute: `small` or `large`
     bool is_tall;
     bool has_vectors;
     device float *u;
@@ -43,25 +43,25 @@ template <typename Rows, typename Numbers> struct Matrix {
 
     Row<Rows> row(uint at, uint lane) const { return Row<Rows>{w + at * w_pitch, large, lane}; }
     Row<Rows> rotations(uint at, uint lane) const { return Row<Rows>{g + at * g_pitch, small, lane}; }
-    // The row `at` of Z where it goes: a column of U, or a row of Vᵀ.
+    // Where row `at` of Z is written: a column of U, or a row of Vᵀ.
     device float *open_row(uint at) const { return is_tall ? u + at : vh + ulong(at) * large; }
     ulong open_stride() const { return is_tall ? count : 1; }
 };
 
 inline float power_of_two(int exponent) { return as_type<float>(uint(exponent + 127) << 23); }
 
-// x 2^exponent, in two steps, since that power may be no number.
+// Returns x 2^exponent, in two steps, since the power itself may overflow or underflow.
 inline float scaled(float x, int exponent) {
     int first = exponent / 2;
     return x * power_of_two(first) * power_of_two(exponent - first);
 }
 
-// A number that one lane reads for all.
+// Reads a number in one lane and broadcasts it.
 template <typename Numbers> inline float number_of(Numbers x, uint at, uint lane) {
     return simd_broadcast(lane == 0 ? x[at] : 0.0f, 0);
 }
 
-// A number that the first SIMD-group knows, for all: each element is read once in all, and not by every SIMD-group.
+// Passes a number from the first SIMD-group to all others. So only that one reads the elements it comes from.
 template <typename M> inline float told(M matrix, float value, Place place) {
     if (place.index == 0) {
         matrix.message[0] = value;
@@ -80,7 +80,8 @@ template <typename M> inline bool is_sorted(M matrix, uint lane) {
     return !simd_any(is_behind);
 }
 
-// The norms of the rows, and rows in their order: neighbours change places until none is out of it.
+// Computes the norms of the rows and sorts rows by them: neighbours are swapped until all are in order (odd-even
+// transposition sort).
 template <typename M> inline void sort_rows(M matrix, Place place) {
     for (uint at = place.group; at < matrix.small; at += place.groups) {
         float norm = norm_of(matrix.row(at, place.lane));
@@ -111,7 +112,7 @@ template <typename M> inline void sort_rows(M matrix, Place place) {
     }
 }
 
-// How many rows have a norm.
+// Returns the number of rows whose norm is above 0.
 template <typename M> inline uint rank_of(M matrix, uint lane) {
     uint count = 0;
     for (uint at = lane; at < matrix.small; at += LANES) {
@@ -120,7 +121,7 @@ template <typename M> inline uint rank_of(M matrix, uint lane) {
     return simd_sum(count);
 }
 
-// Whether the element of the largest absolute value, the first of equal ones, is negative.
+// Returns whether the element of the largest absolute value, the first of equal ones, is negative.
 template <typename Pointer> inline bool is_turned(Pointer x, ulong stride, uint length, uint lane) {
     float largest = -1.0f;
     uint first = 0;
@@ -134,7 +135,7 @@ template <typename Pointer> inline bool is_turned(Pointer x, ulong stride, uint 
     return simd_any(chosen % LANES == lane && x[chosen * stride] < 0.0f);
 }
 
-// Rows to length 1, and the signs of pairs of vectors by the left one.
+// Scales rows to length 1, and fixes the sign of each pair of singular vectors by the left one.
 template <typename M> inline void normalise(M matrix, uint rank, Place place) {
     for (uint at = place.group; at < matrix.small; at += place.groups) {
         auto z = matrix.row(at, place.lane);
@@ -156,7 +157,8 @@ template <typename M> inline void normalise(M matrix, uint rank, Place place) {
     }
 }
 
-// Writes the rows of Z that have a norm, and those of G; but where U = Zᵀ, those of G whose sign is open.
+// Writes the rows of Z that have a norm, and the rows of G. If U = Zᵀ, rows of G whose sign is not known yet are left
+// out.
 template <typename M> inline void store(M matrix, uint rank, Place place) {
     for (uint at = place.index; at < matrix.small * matrix.large; at += place.threads) {
         uint row = matrix.is_tall ? at % matrix.small : at / matrix.large;
@@ -177,7 +179,7 @@ template <typename M> inline void store(M matrix, uint rank, Place place) {
     threadgroup_barrier(ROWS);
 }
 
-// Replaces the rows of Z that have a norm by reflections onto the axes.
+// Replaces the rows of Z that have a norm by the reflections that map them onto the axes.
 template <typename M> inline void make_reflections(M matrix, uint rank, Place place) {
     for (uint t = 0; t < rank; t++) {
         auto v = matrix.row(t, place.lane);
@@ -192,7 +194,7 @@ template <typename M> inline void make_reflections(M matrix, uint rank, Place pl
     }
 }
 
-// The rows of Z from `rank` on, in place; and the rows of G that get their signs from them.
+// Completes the rows of Z from `rank` on in place, and writes the rows of G that take their signs from them.
 template <typename M> inline void complete(M matrix, uint rank, Place place) {
     make_reflections(matrix, rank, place);
     ulong stride = matrix.open_stride();
@@ -227,7 +229,7 @@ template <typename M> inline void fill_with_nan(M matrix, Place place) {
     }
 }
 
-// Writes the results of rows that are orthogonal, of a matrix that was divided by 2^exponent.
+// Writes the results once rows are orthogonal. The matrix had been divided by 2^exponent.
 template <typename M> inline void finish(M matrix, int exponent, Place place) {
     sort_rows(matrix, place);
     uint rank = uint(told(matrix, place.group == 0 ? float(rank_of(matrix, place.lane)) : 0.0f, place));

@@ -1,10 +1,11 @@
 // A = U Σ Vᵀ by one-sided Jacobi rotations, one threadgroup for each matrix. W, of `small` rows and `large` columns, is
-// A where it is wide, else Aᵀ; rotations G make its rows orthogonal:
+// A if A is wide, else Aᵀ. Rotations G make its rows orthogonal:
 //
-//   G W = Σ Z,  W = Gᵀ Σ Z:  U = Gᵀ and Vᵀ = Z where A is wide, else U = Zᵀ and Vᵀ = G
+//   G W = Σ Z,  W = Gᵀ Σ Z:  U = Gᵀ and Vᵀ = Z if A is wide, else U = Zᵀ and Vᵀ = G
 //
-// The rows of Z that Σ = 0 leaves open, and those that square factors have more, are the last columns of the product of
-// reflections that maps the others onto axes. Rows are kept in falling order of their norms.
+// Two kinds of rows of Z are not determined: those whose singular value is 0, and the additional rows of square
+// factors. They are the last columns of the product of reflections that maps the other rows onto axes. Rows are kept in
+// falling order of their norms.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -22,7 +23,7 @@ struct Svd {
     uint full;     // 1 or 0: whether U and V are square
 };
 
-// The exponent of the largest element, or a number above any where one is infinite or NaN.
+// Returns the exponent of the largest element, or NO_EXPONENT if an element is infinite or NaN.
 #define NO_EXPONENT 1000
 template <typename M> inline int exponent_of(M matrix, uint lane) {
     uint largest = 0;
@@ -43,8 +44,8 @@ template <typename M> inline void load(M matrix, device const float *a, Place pl
     }
 }
 
-// Rotates until a sweep over all pairs finds each orthogonal. SIMD-groups tell each other in the place of norms
-// whether they rotated.
+// Rotates until a sweep over all pairs finds each orthogonal. SIMD-groups report whether they rotated in the place of
+// the norms.
 template <typename M> inline bool orthogonalise(M matrix, Place place) {
     uint pairs = (matrix.small + 1) / 2;
     uint rounds = 2 * pairs - 1;
@@ -79,7 +80,7 @@ template <typename M> inline bool orthogonalise(M matrix, Place place) {
     return false;
 }
 
-// Returns what `info` becomes.
+// Returns the value of `info`.
 template <typename M> inline int factorise(M matrix, device const float *a, Place place) {
     load(matrix, a, place);
     threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -110,8 +111,8 @@ template <typename M> inline int factorise(M matrix, device const float *a, Plac
 // g      [[threadgroup(1)]]  min(rows, columns)², with vectors
 // norms  [[threadgroup(2)]]  min(rows, columns) + 1, in `svd`
 //
-// `svd_without_norms` is for matrices that leave no threadgroup memory for norms: they are where the singular values
-// go, and the message where `info` does.
+// `svd_without_norms` is for matrices that leave no threadgroup memory for norms. It keeps norms in the buffer of
+// singular values, and the message in `info`.
 #define SVD(name, numbers, norms_of, message_of, ...)                                                            \
     kernel void name(                                                                                            \
         device const float *a [[buffer(0)]], device float *u [[buffer(1)]], device float *s [[buffer(2)]],       \

@@ -1,12 +1,13 @@
 // Singular values of matrices that are too large for threadgroup memory, by one-sided Jacobi rotations of the rows of
-// W, as in svd.metal. Rows are in blocks, which meet in pairs as in a round-robin tournament; for all matrices at once
+// W, as in svd.metal. Rows are divided into blocks, which meet in pairs as in a round-robin tournament; for all
+// matrices at once
 //
 //     svd_round, a threadgroup for each pair:    makes each row of one block orthogonal to each of the other; in the
 //                                                first round of a sweep those of the same block too
 //     svd_settle, a threadgroup for each matrix: after a sweep, whether it rotated anything
 //
-// between svd_prepare and svd_finish. All sweeps are encoded at once; those that come after one that rotated nothing
-// return at once. Source: Z. Drmač and K. Veselić, "New fast and accurate Jacobi SVD algorithm", 2008.
+// between svd_prepare and svd_finish. All sweeps are encoded at once; sweeps after one that rotated nothing return
+// immediately. Source: Z. Drmač and K. Veselić, "New fast and accurate Jacobi SVD algorithm", 2008.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -15,7 +16,7 @@ using namespace metal;
 
 #define MOST_GROUPS 16
 
-// What is known of a matrix.
+// The state of a matrix.
 #define UNSETTLED 0
 #define SETTLED 1
 #define REFUSED 2
@@ -37,15 +38,15 @@ struct SvdBlocks {
 inline uint small_of(constant SvdBlocks &problem) { return uint(min(problem.rows, problem.columns)); }
 inline uint large_of(constant SvdBlocks &problem) { return uint(max(problem.rows, problem.columns)); }
 
-// A row of W, and behind it the row of G where there are vectors.
+// A row of W, followed by the row of G if vectors are computed.
 inline uint pitch_of(constant SvdBlocks &problem) {
     return large_of(problem) + (problem.vectors != 0 ? small_of(problem) : 0);
 }
 
 // a          [[buffer(0)]]  batch × rows × columns
 // work       [[buffer(1)]]  batch × min(rows, columns) × pitch: W divided by a power of two, and G
-// exponents  [[buffer(2)]]  batch: that of the power
-// states     [[buffer(3)]]  batch: UNSETTLED, or REFUSED where an element is not finite
+// exponents  [[buffer(2)]]  batch: the exponent of that power
+// states     [[buffer(3)]]  batch: UNSETTLED, or REFUSED if an element is not finite
 [[kernel, max_total_threads_per_threadgroup(MOST_GROUPS *LANES)]] void svd_prepare(
     device const float *a [[buffer(0)]],
     device float *work [[buffer(1)]],
@@ -111,7 +112,7 @@ struct Blocks {
     }
 };
 
-// Which rows meet in a step: of all, or each of the first block with one of the second.
+// Returns the pair of rows that meet in a step: any two of all, or one of each block.
 inline uint2 meeting_of(uint at, uint step, uint block, bool is_all) {
     return is_all ? pair_of(at, step, 2 * block - 1) : uint2(at, block + (at + step) % block);
 }
@@ -189,7 +190,7 @@ inline uint2 meeting_of(uint at, uint step, uint block, bool is_all) {
 }
 
 // flags   [[buffer(0)]]  as above
-// states  [[buffer(1)]]  as above; SETTLED where no pair was rotated
+// states  [[buffer(1)]]  as above; SETTLED if no pair was rotated
 [[kernel, max_total_threads_per_threadgroup(MOST_GROUPS *LANES)]] void svd_settle(
     device const int *flags [[buffer(0)]],
     device int *states [[buffer(1)]],

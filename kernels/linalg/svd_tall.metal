@@ -1,6 +1,6 @@
-// Singular values of matrices that are larger than a threadgroup's memory. The longer of A and Aᵀ, its columns in
-// falling order of their largest elements, is Q R by reflections in blocks; of Rᵀ = U Σ Vᵀ rotations make the rows of R
-// orthogonal, which are graded as the columns or rows of A were:
+// Singular values of matrices that are larger than a threadgroup's memory. Take the taller of A and Aᵀ, its columns in
+// falling order of their largest elements, and factor it into Q R by blocked reflections. Then rotate the rows of R
+// until they are orthogonal, Rᵀ = U Σ Vᵀ. R's rows are graded like the columns or rows of A:
 //
 //   A  P = Q R:   A = (Q V) Σ (P U)ᵀ
 //   Aᵀ P = Q R:   A = (P U) Σ (Q V)ᵀ
@@ -24,7 +24,7 @@ struct SvdTall {
     uint is_tall;  // 1 or 0: whether A has more rows than columns
 };
 
-// The largest elements of the columns of the longer one of A and Aᵀ, as bits.
+// Computes the largest elements of the columns of the taller of A and Aᵀ, as bits.
 inline void measure(
     device const float *a,
     uint large,
@@ -65,8 +65,8 @@ inline void measure(
 
 // a          [[buffer(0)]]  batch × rows × columns
 // to         [[buffer(1)]]  batch × large × small: A P or Aᵀ P divided by a power of two
-// exponents  [[buffer(2)]]  batch: that of the power; 0 where an element is not finite
-// places     [[buffer(3)]]  batch × small: where a column is
+// exponents  [[buffer(2)]]  batch: the exponent of that power; 0 if an element is not finite
+// places     [[buffer(3)]]  batch × small: the place of each column of A P
 [[kernel, max_total_threads_per_threadgroup(MOST_COLUMNS)]] void svd_take(
     device const float *a [[buffer(0)]],
     device float *to [[buffer(1)]],
@@ -124,7 +124,7 @@ kernel void svd_triangle(
 }
 
 // vh  [[buffer(0)]]  batch × small × small: Vᵀ of Rᵀ
-// c   [[buffer(1)]]  batch × large × width: V, and ones on what there is more of the diagonal
+// c   [[buffer(1)]]  batch × large × width: V, and ones on the rest of the diagonal
 kernel void svd_embed(
     device const float *vh [[buffer(0)]],
     device float *c [[buffer(1)]],
@@ -138,7 +138,7 @@ kernel void svd_embed(
 }
 
 // u       [[buffer(0)]]  batch × small × small: U of Rᵀ
-// to      [[buffer(1)]]  batch × small × small: P U, or where A is tall its transpose
+// to      [[buffer(1)]]  batch × small × small: P U, or its transpose if A is tall
 // places  [[buffer(2)]]  as above
 kernel void svd_place(
     device const float *u [[buffer(0)]],
@@ -153,17 +153,17 @@ kernel void svd_place(
 }
 
 struct SvdSigns {
-    long rows;  // of a matrix of vectors in columns
+    long rows;  // of a matrix whose columns are vectors
     long columns;
-    long first;     // the first column that gets its sign
-    long partners;  // rows of the other side that follow; of `length` elements
+    long first;     // the first column whose sign is fixed
+    long partners;  // rows of the other side that change sign with it, of `length` elements
     long length;
     long all;  // rows of the other side
 };
 
 // c         [[buffer(0)]]  batch × rows × columns
 // partners  [[buffer(1)]]  batch × all × length
-// grid: threadgroups (columns / 32, batch); a lane has a column, and a SIMD-group every GROUPS-th row
+// grid: threadgroups (columns / 32, batch); a lane reads one column, a SIMD-group every GROUPS-th row
 [[kernel, max_total_threads_per_threadgroup(GROUPS *LANES)]] void svd_turn_signs(
     device float *c [[buffer(0)]],
     device float *partners [[buffer(1)]],

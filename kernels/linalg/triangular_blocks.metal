@@ -1,10 +1,10 @@
 // X of A X = B for triangular matrices A that are larger than a threadgroup's memory. A threadgroup solves for
-// TILE_ROWS columns of B, BLOCK rows after the other:
+// TILE_ROWS columns of B, BLOCK rows at a time:
 //
 //     X = D⁻¹ (B - A X of the rows that are known)      with D the block of A on the diagonal
 //
-// An upper triangle is a lower one whose rows and columns are counted from the end. In threadgroup memory the columns
-// are rows.
+// An upper triangle is treated as a lower one whose rows and columns are counted from the end. In threadgroup memory
+// the columns are stored as rows.
 
 #include <metal_stdlib>
 using namespace metal;
