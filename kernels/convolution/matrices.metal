@@ -1,5 +1,6 @@
-// Sums over windows (windows.h) as products of matrices, in the registers of simdgroup_matrix. What lies under the
-// places of the kernel is brought from the source into a tile, and written nowhere else.
+// Sums over windows (windows.h) as matrix products, in the registers of simdgroup_matrix. The elements of the source
+// that lie under the kernel's places are gathered into a tile; no unfolded copy of the source is written to device
+// memory.
 //
 //     sums = 0
 //     for each DEPTH steps of the sum:
@@ -9,7 +10,7 @@
 //
 // float16 and bfloat16 are storage: tiles and sums are float32, and the result is rounded once.
 //
-// Or the weight's gradient: then the sum goes over positions, and steps are the columns; left is the result's gradient.
+// For the weight's gradient the sum is over positions and the columns are steps; left is the result's gradient.
 //
 // Grid: threadgroups (columns / COLUMNS, rows / ROWS, groups * splits), rounded up, of 128 threads.
 
@@ -20,7 +21,8 @@ using namespace metal;
 #include "convolution/windows.h"
 
 constant uint is_of_weight [[function_constant(0)]];
-// Four steps of a row of `left`, from a multiple of four on, lie side by side from a multiple of four elements on.
+// Four steps of a row of `left` are adjacent if the first step is a multiple of four; they start at a multiple of four
+// elements.
 constant uint left_quads [[function_constant(1)]];
 
 constant constexpr int ROWS = 32;
@@ -36,7 +38,7 @@ inline WindowPart column_part(constant Windows &windows, uint at) {
     return is_of_weight ? step_part(windows, at) : position_part(windows, at);
 }
 
-// tile[i][j] = rows[i * row_stride + parts[j].other], and 0 where i >= rows_left or j >= steps_left.
+// tile[i][j] = rows[i * row_stride + parts[j].other], or 0 if i >= rows_left or j >= steps_left.
 template <typename In>
 inline void load_left(
     threadgroup float *tile,
@@ -71,7 +73,7 @@ inline void load_left(
     }
 }
 
-// A thread's column of the source, and whether all steps read inside of the source there.
+// A thread's column of the source, and whether every step reads inside the source there.
 template <typename In> struct SourceColumn {
     WindowPart part;
     device const In *source;  // of its group
@@ -79,7 +81,7 @@ template <typename In> struct SourceColumn {
     bool is_inside;
 };
 
-// tile[i][0] is what step i reads under the column, for a thread's steps, every THREADS / COLUMNS of them.
+// tile[i][0] is the element that step i reads for the column. A thread loads every (THREADS / COLUMNS)-th step.
 template <typename In>
 inline void load_right(
     threadgroup float *tile,
@@ -106,7 +108,7 @@ inline void load_right(
                 const WindowPart step = parts[i];
                 element = window_element(windows, column.source, step, column.part);
             } else if (all(uint3(at + int3(parts[i].at[0], parts[i].at[1], parts[i].at[2])) < size)) {
-                element = float(from[parts[i].element]);  // below 0 is beyond the size, without its sign
+                element = float(from[parts[i].element]);  // as unsigned, a negative place is beyond the size
             }
         }
         tile[i * pitch] = element;
@@ -151,7 +153,7 @@ kernel void convolution_matrices(
         left + (is_of_weight ? long(group) * windows.rows * volume(windows.grid) : long(group) * windows.weight_group);
     device const In *own_source = source + long(group) * windows.channels * volume(windows.source);
 
-    // A thread's column is the same for all of the sum. SIMD-groups read all of theirs in one way.
+    // A thread's column is the same for the whole sum. All lanes of a SIMD-group read theirs in the same way.
     const uint own_column = column + thread_index % COLUMNS;
     SourceColumn<In> at_column = {{}, own_source, own_column < columns, false};
     at_column.part = column_part(windows, at_column.exists ? own_column : 0);
@@ -193,8 +195,8 @@ kernel void convolution_matrices(
         }
     }
 
-    // Which lane holds which element is not specified, so that sums go through memory, 8 rows at a time: each lane has
-    // a column of them.
+    // The layout of elements in lanes is not specified, so sums go through memory, 8 rows at a time: each lane then has
+    // one column of them.
     static_assert(strip_columns == 32, "a lane has a column of its SIMD-group's");
     threadgroup float *strip = strips + int(simdgroup_index) * 8 * strip_columns;
     const uint at = column + uint(tile_column) + lane;

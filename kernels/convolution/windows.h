@@ -1,10 +1,10 @@
-// Sums over windows of pictures, as native/cpu/convolution/windows.h describes them: for positions p of a grid,
+// Sums over windows of images, as in native/cpu/convolution/windows.h. For positions p of a grid,
 //
 //   result[row, p] = Σ over channels c and places k of weight[row, c, k] · source[c, (p · step + shift(k)) / divisor]
 //
-// with 0 where a place leads outside of the source or between its elements. The struct that the host
-// (src/ops/convolution/windows.metal.ts) and the kernels share. source [batch, groups · channels, …source], weight and
-// result [batch, groups · rows, …result], all without gaps.
+// A place outside the source, or between its elements, counts as 0. The host (src/ops/convolution/windows.metal.ts) and
+// the kernels share the struct. source [batch, groups · channels, …source], weight and result [batch, groups · rows,
+// …result] are contiguous.
 
 #ifndef ORCHARD_CONVOLUTION_WINDOWS_H
 #define ORCHARD_CONVOLUTION_WINDOWS_H
@@ -12,43 +12,44 @@
 struct Windows {
     long batch;
     long groups;
-    long channels;  // of a group, that are summed
+    long channels;  // of a group; they are summed
     long rows;      // of a group's result
-    // By axis: positions, elements of the source, and where a position leads.
+    // For each axis: positions, elements of the source, and the step and divisor that map a position to the source.
     long grid[3];
     long source[3];
     long step[3];
     long divisor[3];
-    // How many places there are, how far the first one moves a position, and each one the next.
+    // The number of places, the shift of the first one, and the shift from each place to the next.
     long places[3];
     long shift[3];
     long shift_step[3];
-    // Which elements of the kernel they are.
+    // The elements of the kernel at these places.
     long kernel_size[3];
     long first_place[3];
     long place_step[3];
-    // Where positions are in the result.
+    // The places of positions in the result.
     long result[3];
     long result_first[3];
     long result_step[3];
-    // Distances in the weight.
+    // Strides of the weight.
     long weight_group;
     long weight_row;
     long weight_channel;
-    // The weight's gradient is summed in parts of so many positions, which lie one after the other.
+    // The weight's gradient is summed in parts of `split_length` positions, which are stored one after the other.
     long splits;
     long split_length;
 };
 
 inline long volume(constant long (&sizes)[3]) { return sizes[0] * sizes[1] * sizes[2]; }
 
-// What of an element's place is a step's of the sum (a channel and a place of the kernel), or a position's: in the
-// other factor (the weight for a step, the result's gradient for a position), in the source, and along its axes.
+// The share of an element's place that depends on a step of the sum (a channel and a place of the kernel), or on a
+// position: in the other factor (the weight for a step, the result's gradient for a position), in the source, and along
+// its axes.
 struct WindowPart {
     long other;
     long source;
     int at[3];
-    long element;  // of the source, where no divisor is between: source + at[0] · … + at[1] · … + at[2]
+    long element;  // of the source, if there is no divisor: source + at[0] · … + at[1] · … + at[2]
 };
 
 inline long element_of(constant Windows &windows, thread const WindowPart &part) {
@@ -76,7 +77,7 @@ inline WindowPart step_part(constant Windows &windows, uint step) {
     return part;
 }
 
-// Of the positions of all pictures.
+// Returns the part of a position, counted over all images.
 inline WindowPart position_part(constant Windows &windows, uint position) {
     const uint grid = uint(volume(windows.grid));
     const long picture = position / grid;
@@ -93,12 +94,12 @@ inline WindowPart position_part(constant Windows &windows, uint position) {
     return part;
 }
 
-// Whether positions lead to each element of the source, and not to every `divisor`-th.
+// Returns whether a divisor is not 1: then only every `divisor`-th shifted position is an element of the source.
 inline bool has_divisor(constant Windows &windows) {
     return windows.divisor[0] * windows.divisor[1] * windows.divisor[2] != 1;
 }
 
-// Whether all steps read inside of the source at a position: each axis from its first place to its last one.
+// Returns whether all steps read inside the source at a position: each axis from its first place to its last.
 inline bool is_inside(constant Windows &windows, thread const WindowPart &position) {
     bool inside = !has_divisor(windows);
     for (int axis = 0; axis < 3; axis += 1) {
@@ -109,7 +110,7 @@ inline bool is_inside(constant Windows &windows, thread const WindowPart &positi
     return inside;
 }
 
-// The element of a group's source that a step reads at a position.
+// Returns the element of a group's source that a step reads at a position.
 template <typename In>
 inline float window_element(
     constant Windows &windows,
@@ -132,7 +133,7 @@ inline float window_element(
     return float(source[step.source + position.source + offset]);
 }
 
-// Where a position of a row is in the result.
+// Returns the place of a position of a row in the result.
 inline long result_offset(constant Windows &windows, uint group, long row, uint position) {
     const uint grid = uint(volume(windows.grid));
     const long picture = position / grid;

@@ -1,6 +1,6 @@
-// The largest element of each window, where it is, and the gradient: for each element the sum of the gradients of the
-// windows that chose it. A thread gathers what comes to its element, in the order of the windows: no atomics, and the
-// same bits on every run.
+// The largest element of each window, its place, and the gradient: for each element the sum of the gradients of the
+// windows that chose it. A thread gathers what its element receives, in the order of the windows: no atomics, and the
+// same bits in every run.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -12,8 +12,8 @@ constant uint INDEXED [[function_constant(0)]];  // whether indices are written
 
 // x        [[buffer(0)]]  [planes, …input]
 // values   [[buffer(1)]]  [planes, …output]
-// indices  [[buffer(2)]]  [planes, …output]: places in a plane, -1 of no element; where they are not written, any
-// buffer grid: a thread for each window
+// indices  [[buffer(2)]]  [planes, …output]: places in a plane, -1 if there is none; any buffer if not INDEXED
+// grid: a thread for each window
 template <typename T, typename Index>
 kernel void max_pool(
     device const T *x [[buffer(0)]],
