@@ -1,17 +1,17 @@
-// Normalizes rows, where there is a residual after it was added (src/ops/normalization/problem.ts, (1) to (5)):
+// Normalizes rows, after adding the residual if there is one (src/ops/normalization/problem.ts, (1) to (5)):
 //
 //     s = x + residual      n = (s - mean) / sqrt(Σ (s - mean)² / N + eps)      out = n · weight + bias
 //
-// mean is 0 where rows are not centred. A team of threads takes a chunk of rows (rows.h). A row that its threads hold
-// is read once; of a longer one x (or the sum, where it was written) is read a second time for the result. Computed in
-// float32; a row whose squares float32 can't hold is computed again, scaled by a power of two.
+// mean is 0 if rows are not centred. A team of threads processes a chunk of rows (rows.h). A row that fits into its
+// threads' registers is read once. For longer rows, x (or the sum, if it was written) is read again for the result.
+// Computed in float32; a row whose squares overflow or underflow float32 is computed again, scaled by a power of two.
 
 #include <metal_stdlib>
 using namespace metal;
 
 #include "normalization/moments.h"
 
-constant uint CHUNKED [[function_constant(5)]];  // whether teams take several rows, and hold weight and bias
+constant uint CHUNKED [[function_constant(5)]];  // whether teams process several rows, and hold weight and bias
 
 // A row in each operand, from its first element.
 template <typename T> struct Row {
@@ -21,14 +21,14 @@ template <typename T> struct Row {
     device T *sum;
 };
 
-// What a thread holds: elements of a row, and where teams take several rows those of weight and bias.
+// A thread's registers: elements of a row, and of weight and bias if teams process several rows.
 struct Elements {
     float row[HELD];
     float weight[HELD];
     float bias[HELD];
 };
 
-// Elements of the block that begins there, 0 behind its end. Where they are a sum, it is written.
+// Loads the elements of the block that begins at `begin`, 0 behind its end. With a residual, it writes the sum.
 template <typename T>
 inline void load_block(thread Elements &held, Row<T> row, constant Normalization &p, uint lane, long begin) {
     const uint length = block_length(p, begin);
@@ -47,7 +47,7 @@ inline void load_block(thread Elements &held, Row<T> row, constant Normalization
     }
 }
 
-// The same of a row that is read again, times `unit`: a thread reads of the sum what it wrote.
+// The same for a row that is read again, times `unit`. Each thread reads the elements of the sum that it wrote itself.
 template <typename T>
 inline void load_again(
     thread Elements &held, Row<T> row, constant Normalization &p, uint lane, long begin, float unit) {
@@ -78,7 +78,7 @@ inline void load_vectors(thread Elements &held, Vectors<W> from, constant Normal
     if (has(NORMALIZATION_OPTION_BIAS)) held.bias[i] = float(from.bias[distance(at, p.bias_stride)]);
 }
 
-// Of a row that is longer than a block, read for the first time or again.
+// Computes the moments of a row that is longer than a block, read for the first time or again.
 template <typename T>
 inline Moments long_row_moments(
     thread Elements &held,
@@ -101,7 +101,7 @@ inline Moments long_row_moments(
     return all;
 }
 
-// The largest absolute value of a row, unless it is NaN.
+// Returns the largest absolute value of a row, NaN aside.
 template <typename T>
 inline float row_largest(
     thread Elements &held, Row<T> row, constant Normalization &p, uint lane, thread Exchange<float> &exchange) {
@@ -115,7 +115,7 @@ inline float row_largest(
     return team_combined<Largest>(largest, exchange);
 }
 
-// Moments of a row times `unit`, with 1 / sqrt(squares / length + eps) for it. What is held is of the row times unit.
+// Moments of a row times `unit`, and 1 / sqrt(squares / length + eps) for it. The held elements are also times unit.
 struct Statistics {
     Moments moments;
     float unit;
@@ -135,7 +135,7 @@ inline Statistics statistics_of(
         found.moments = long_row_moments(held, row, p, lane, true, 1.0f, exchanges);
     }
     float mean_square = found.moments.squares / length + p.eps;
-    if (!is_in_range(mean_square)) {  // for all threads of a team or none
+    if (!is_in_range(mean_square)) {  // the same for all threads of a team
         const float root = precise::sqrt(p.eps);
         found.unit = unit_of(max(root, row_largest(held, row, p, lane, exchanges.one)));
         if (FITS) {
@@ -156,8 +156,7 @@ inline Statistics statistics_of(
 // weight, bias    [[buffer(2, 3)]]  [N]
 // out, sum        [[buffer(4, 5)]]  [rows, N]
 // means, scales   [[buffer(6, 7)]]  [rows]
-// What a call lacks (OPTIONS) is bound to something else and not touched.
-// grid: threadgroups (chunks of rows / teams) of LANES threads, of TEAMS SIMD-groups where LANES is 32
+// Buffers of operands that a call lacks (OPTIONS) are bound to something else and not accessed.
 template <typename T, typename W>
 kernel void normalize(
     device const T *x [[buffer(0)]],
@@ -176,7 +175,7 @@ kernel void normalize(
     Exchanges exchanges = {{parts, thread_index, 0}, {pairs, thread_index, 0}};
     const long length = p.rows.length;
     const Team team = team_of(p, thread_index, group);
-    if (team.first_row >= team.end_row) return;  // teams of SIMD-groups meet no barrier, others have a row
+    if (team.first_row >= team.end_row) return;  // teams of one SIMD-group have no barrier, others always have a row
     Elements held;
     const Vectors<W> vectors = {weight + p.weight_start, bias + p.bias_start};
     const bool is_held = CHUNKED && FITS;

@@ -1,13 +1,13 @@
 // Gradients of normalized rows (src/ops/normalization/problem.ts), with v = grad_out · weight and
 // n = (x - mean) · scale:
 //
-//     grad_x      = scale · (v - Σ v / N - n · Σ (v · n) / N) + grad_sum     without Σ v / N where rows are not centred
+//     grad_x      = scale · (v - Σ v / N - n · Σ (v · n) / N) + grad_sum     without Σ v / N if rows are not centred
 //     grad_weight = Σ grad_out · n,   grad_bias = Σ grad_out                 over all rows
 //
-// normalize_gradient: a team of threads takes a chunk of rows (rows.h) and adds up what they give to grad_weight and
-// grad_bias in registers, so that it leaves one row of each: no atomics. A row that its threads hold is read once;
-// where rows are longer, all of a chunk are read twice.
-// add_chunks: adds up what the teams left, in their order.
+// normalize_gradient: a team of threads processes a chunk of rows (rows.h) and adds up their shares of grad_weight and
+// grad_bias in registers, so that it writes one row of each, without atomics. Rows that fit into the threads' registers
+// are read once; longer rows are read twice, chunk by chunk.
+// add_chunks: adds up the rows that the teams wrote, in their order.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -43,7 +43,7 @@ template <typename T, typename W> inline Row<T> row_at(Operands<T, W> all, const
     return {all.x + offsets[0], all.grad_out + offsets[1], all.grad_sum + offsets[2], grad_x, mean, all.scales[number]};
 }
 
-// What a thread holds of a block of a row.
+// A thread's registers for a block of a row.
 struct Elements {
     float normalized[HELD];
     float gradient[HELD];
@@ -73,7 +73,7 @@ inline void load_weight(thread Elements &held, Operands<T, W> all, constant Norm
     }
 }
 
-// 0 behind the end of the block.
+// Loads a thread's elements of a row; 0 behind the end of the block.
 template <typename T> inline void load_row(thread Elements &held, Row<T> row, constant Normalization &p, Block block) {
     device const T *x = row.x + block.begin * p.rows.along[0];
     device const T *grad_out = row.grad_out + block.begin * p.rows.along[1];
@@ -112,7 +112,7 @@ inline void store_gradients(
     }
 }
 
-// What a chunk's rows give to the gradients of weight and bias, of the elements that a thread holds.
+// A chunk's shares of the gradients of weight and bias, for the elements that a thread holds.
 struct ChunkSums {
     float weight[HELD];
     float bias[HELD];
@@ -132,7 +132,7 @@ inline void add_row(thread ChunkSums &sums, thread const Elements &held) {
     }
 }
 
-// parts: [chunks, N] of the weight where its gradient is needed, then of the bias.
+// parts: [chunks, N] of the weight if its gradient is needed, then of the bias.
 inline void store_chunk(
     thread const ChunkSums &sums, device float *parts, constant Normalization &p, Block block, long chunk) {
     device float *weight_parts = parts + chunk * p.rows.length + block.begin;
@@ -145,7 +145,7 @@ inline void store_chunk(
     }
 }
 
-// Rows that a team holds.
+// Rows that fit into a team's registers.
 template <typename T, typename W>
 inline void held_rows(
     Operands<T, W> all, device float *parts, constant Normalization &p, Team team, thread Exchange<float2> &exchange) {
@@ -165,7 +165,7 @@ inline void held_rows(
     store_chunk(chunk, parts, p, block, team.chunk);
 }
 
-// Longer rows: the sums of each first, then all rows again, a block of elements after the other.
+// Longer rows: first the sums of each row, then all rows again, one block of elements at a time.
 template <typename T, typename W>
 inline void long_rows(
     Operands<T, W> all,
@@ -212,11 +212,11 @@ inline void long_rows(
 // means, scales          [[buffer(4, 5)]]     [rows]
 // grad_x                 [[buffer(6)]]        [rows, N]
 // parts                  [[buffer(7)]]        [1 or 2, chunks, N]
-// What a call lacks (OPTIONS) is bound to something else and not touched.
-// row_sums               [[threadgroup(0)]]   a pair for each row of a chunk where rows are longer than what threads
-// hold grid: threadgroups (chunks / teams) of LANES threads, of TEAMS SIMD-groups where LANES is 32
-// A thread holds up to 16 elements of five arrays: the limit keeps a compiler from taking more registers than leave
-// room for 512 threads.
+// Buffers of operands that a call lacks (OPTIONS) are bound to something else and not accessed.
+// row_sums               [[threadgroup(0)]]   a pair for each row of a chunk, if rows are longer than a block
+// grid: threadgroups (chunks / teams) of LANES threads, of TEAMS SIMD-groups if LANES is 32
+// A thread holds up to 16 elements of five arrays. The limit keeps the compiler from using so many registers that 512
+// threads do not fit.
 template <typename T, typename W>
 [[kernel, max_total_threads_per_threadgroup(512)]] void normalize_gradient(
     device const T *x [[buffer(0)]],
@@ -234,7 +234,7 @@ template <typename T, typename W>
     threadgroup float2 pairs[2 * SIMDGROUPS];
     Exchange<float2> exchange = {pairs, thread_index, 0};
     const Team team = team_of(p, thread_index, group);
-    // There may be fewer chunks than teams; those of SIMD-groups meet no barrier.
+    // There may be fewer chunks than teams; teams of one SIMD-group have no barrier.
     if (team.first_row >= team.end_row) return;
     const Operands<T, W> all = {x, grad_out, grad_sum, weight, means, scales, grad_x};
     if (FITS) {
@@ -250,7 +250,7 @@ template <typename T, typename W>
 
 // parts                   [[buffer(0)]]     [1 or 2, chunks, N]
 // grad_weight, grad_bias  [[buffer(1, 2)]]  [N]
-// grid: threadgroups (N / COLUMNS, those of the two that are needed) of THREADS threads; each of PARTS threads adds up
+// grid: threadgroups (N / COLUMNS, 1 for each gradient that is needed) of THREADS threads; PARTS threads add up the
 // chunks of one column
 template <typename W>
 kernel void add_chunks(

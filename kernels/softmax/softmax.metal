@@ -3,12 +3,12 @@
 // and their gradients from g = ∂L/∂y:
 //                    y[k] (g[k] - Σ g y)     and     g[k] - exp(y[k]) Σ g
 //
-// `LANES` threads share a slice: a SIMD-group or a threadgroup where its elements are adjacent (rows), few threads
-// where those of adjacent slices are (columns). They hold up to COUNT elements each, so that memory is read once;
-// longer slices (`FITS` = 0) are read a second time for the result. Of rows that are held the largest element comes
-// first, and an element's exponential is taken once; else the largest element and the sum come in one pass (Milakov and
-// Gimelshein, "Online normalizer calculation for softmax", 2018), a block of elements after the other. Computed in
-// float32. A slice without a finite largest element is NaN.
+// `LANES` threads share a slice: a SIMD-group or a threadgroup if its elements are adjacent (rows), few threads if the
+// elements of neighbouring slices are adjacent (columns). They hold up to COUNT elements each, so that memory is read
+// once; longer slices (`FITS` = 0) are read a second time for the result. For rows that fit, the largest element is
+// found first, and each exponential is computed once. Else the largest element and the sum come from one pass (Milakov
+// and Gimelshein, "Online normalizer calculation for softmax", 2018), one block of elements at a time. Computed in
+// float32. A slice whose largest element is not finite is NaN.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -24,14 +24,14 @@ constant uint FITS [[function_constant(3)]];
 constant uint COUNT [[function_constant(4)]];     // elements that a thread holds
 constant uint ADJACENT [[function_constant(5)]];  // whether a slice's elements are adjacent in all operands
 
-// largest: of the elements; sum: Σ exp(x - largest). Gradients use the sum only.
+// largest: the largest element; sum: Σ exp(x - largest). Gradients use only the sum.
 struct SliceState {
     float largest;
     float sum;
 };
 
-// What each operation sums up, of x and y, what it makes of the sum, and an element's result from that (`factor`) and
-// the slice's state. `is_kept`: x is exp(x - largest). A name of the enumeration that has no row here does not compile.
+// For each operation: its summand of x and y, the `factor` it derives from the sum, and an element's result from that
+// factor and the slice's state. `is_kept`: x is exp(x - largest). An operation without a row here does not compile.
 template <Softmax name> struct Formula;
 #define FORMULA(name, gradient, summand, of_sum, result)                                                   \
     template <> struct Formula<name> {                                                                     \
@@ -85,7 +85,7 @@ struct Larger {
     static float of(float a, float b) { return larger(a, b); }
 };
 
-// A slice in each operand, and the thread's place in it. y is x but for gradients, where x is g.
+// A slice in each operand, and the thread's lane. y is x unless it is a gradient; then x is g.
 template <typename T> struct Slice {
     device const T *x;
     device const T *y;
@@ -94,7 +94,7 @@ template <typename T> struct Slice {
     uint lane;
 };
 
-// What a thread holds of a block of a slice. Behind the end: nothing that adds to a sum.
+// A thread's registers for a block of a slice. Behind the end they hold values that add nothing to a sum.
 struct Elements {
     float x[HELD];
     float y[HELD];
@@ -120,7 +120,7 @@ inline float largest_of(thread const Elements &held) {
     return largest;
 }
 
-// Σ exp(x - largest), or a gradient's sum, of what a thread holds. `keeps`: x becomes exp(x - largest).
+// Returns Σ exp(x - largest), or a gradient's sum, of a thread's elements. `keeps`: x becomes exp(x - largest).
 inline float sum_of(thread Elements &held, float largest, bool keeps) {
     const float shift = shift_of(largest);
     float sum = 0.0f;
@@ -132,7 +132,7 @@ inline float sum_of(thread Elements &held, float largest, bool keeps) {
     return sum;
 }
 
-// The state of what a thread sees of a slice, block by block. Those of its last block stay held.
+// Returns the state of a thread's share of a slice, block by block. Its last block stays in registers.
 template <typename T>
 inline SliceState thread_state(thread Elements &held, Slice<T> slice, constant Slices<3> &slices) {
     SliceState state = {-INFINITY, 0.0f};
@@ -144,7 +144,7 @@ inline SliceState thread_state(thread Elements &held, Slice<T> slice, constant S
     return state;
 }
 
-// Of a slice that a team shares, in all of its threads.
+// Returns the state of a slice that a team shares, in all of its threads.
 template <typename T>
 inline SliceState team_state(
     thread Elements &held, Slice<T> slice, constant Slices<3> &slices, bool keeps, thread Exchange<float> &exchange) {
@@ -159,7 +159,7 @@ inline SliceState team_state(
     return {largest, team_combined<Sum>(sum_of(held, largest, keeps), exchange)};
 }
 
-// Of a column, in all threads that share it.
+// Returns the state of a column, in all threads that share it.
 inline SliceState column_state(SliceState part, threadgroup SliceState *scratch, uint thread_index) {
     SliceState state = combined<SliceMerge>(part, scratch, thread_index);
     if (LANES > 1) {
@@ -209,7 +209,7 @@ inline void softmax_slice(
     }
 }
 
-// x, y    [[buffer(0, 1)]]  y is x but for gradients
+// x, y    [[buffer(0, 1)]]  y is x unless it is a gradient
 // out     [[buffer(2)]]
 // scratch [[threadgroup(0)]]  a state for each thread of columns
 // grid: threadgroups [slices / COLUMNS] of COLUMNS · LANES threads
