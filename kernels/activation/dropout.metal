@@ -1,7 +1,8 @@
-// output[i] = x[i] scale, or 0 where the random word of element i is at most `last_dropped` (src/random/philox.ts says
+// output[i] = x[i] scale, or 0 if the random word of element i is at most `last_dropped` (src/random/philox.ts says
 // which word that is).
 //
-// Tiling: a thread takes one or two blocks of four elements, which share a block of Philox; x may have any strides.
+// Tiling: a thread processes one or two blocks of four elements; each block uses one block of Philox. x may have any
+// strides.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -28,7 +29,7 @@ template <typename T> inline T kept(T x, uint word, constant Dropout &given) {
     return word > given.last_dropped ? T(float(x) * given.scale) : T(0.0f);
 }
 
-// Of blocks that one access loads and one stores.
+// Processes blocks with one load and one store.
 template <typename T>
 inline void drop_run(device const T *x, device T *output, constant Dropout &given, uint2 position, uint2 grid) {
     const Run run = run_of(given.loop, position, grid);
@@ -44,7 +45,7 @@ inline void drop_run(device const T *x, device T *output, constant Dropout &give
     store_run(output, places[1], elements, run.count);
 }
 
-// Of a block whose elements lie anywhere.
+// Processes a block whose elements may lie anywhere.
 template <typename T>
 inline void drop_block(device const T *x, device T *output, constant Dropout &given, uint2 position, uint2 grid) {
     const ulong block = loop_element(position, grid);

@@ -2,7 +2,7 @@
 //
 //   gate_gradient = g up silu'(gate)        up_gradient = g silu(gate)
 //
-// One thread a run of elements; g, gate and up may have any strides. float16 and bfloat16 are storage: sums and
+// A thread processes a run of elements; g, gate and up may have any strides. float16 and bfloat16 are storage: sums and
 // products are float32, rounded once.
 
 #include <metal_stdlib>

@@ -11,7 +11,7 @@
 
 template <int operands> struct Nest {
     long shape[LOOP_MAX_RANK];              // elements in each axis, outermost first
-    long strides[operands][LOOP_MAX_RANK];  // of each operand, in elements: 0 repeats, negative runs backwards
+    long strides[operands][LOOP_MAX_RANK];  // of each operand, in elements: 0 repeats, negative goes backwards
     long start[operands];                   // of element (0, …, 0), from where the operand is bound
     long count;                             // product of the shape
     long rank;

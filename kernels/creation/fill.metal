@@ -1,5 +1,5 @@
-// output[i] = value for every index i of the output's shape. The value comes as bits: one kernel for each size serves
-// every type.
+// output[i] = value for every index i of the output's shape. The value is passed as bits, so one kernel for each size
+// serves every type.
 
 #include <metal_stdlib>
 using namespace metal;

@@ -1,7 +1,7 @@
 // output[i] = input[i], converted, for every index i of the output's shape.
 //
-// Floats round to the nearest, ties to even. A float becomes an integer by truncation, out of range the nearest that
-// there is and NaN 0, which is Metal's own conversion. bool is x ≠ 0.
+// Floats round to the nearest, ties to even. A float becomes an integer by truncation; out of range it becomes the
+// nearest integer of the type, and NaN becomes 0, as in Metal's conversions. bool is x ≠ 0.
 
 #include <metal_stdlib>
 using namespace metal;

@@ -1,5 +1,5 @@
 // output[i] = f(a[i], b[i], c[i]) for every index i of the output's shape, to which a, b and c are broadcast; f is the
-// function constant `operation`, or the choice between b and c by a.
+// function constant `operation`. Or a chooses between b and c.
 //
 // float16 and bfloat16 are storage: f is computed in float32 and rounded once.
 
@@ -12,13 +12,13 @@ using namespace metal;
 
 constant uint operation [[function_constant(1)]];
 
-// min(max(x, least), most): the latter where the two cross, NaN where any is, and x where it equals a bound.
+// min(max(x, least), most): `most` if the two cross, NaN if any is NaN, and x if it equals a bound.
 template <typename Number> inline Number clamp_between(Number x, Number least, Number most) {
     Number lifted = x < least || orchard::is_nan(least) ? least : x;
     return lifted > most || orchard::is_nan(most) ? most : lifted;
 }
 
-// From whichever end is nearer, so that both ends are met exactly.
+// Interpolates from the nearer end, so that both ends are exact.
 inline float interpolate(float a, float b, float weight) {
     float difference = b - a;
     return fabs(weight) < 0.5f ? a + weight * difference : b - difference * (1.0f - weight);
@@ -30,7 +30,7 @@ inline float softplus(float x, float beta, float threshold) {
     return scaled > threshold ? x : orchard::log1p(precise::exp(scaled)) / beta;
 }
 
-// What each operation makes of floats: a name of the enumeration that has no row here does not compile.
+// Each operation's result for floats. An operation without a row here does not compile.
 template <Ternary name> struct OfFloats;
 #define OF_FLOATS(name, result)                                       \
     template <> struct OfFloats<name> {                               \
@@ -97,7 +97,7 @@ kernel void ternary(
     store_run(output, places[3], results, run.count);
 }
 
-// output[i] = condition[i] ? b[i] : c[i]; only the one that is chosen is read.
+// output[i] = condition[i] ? b[i] : c[i]; only the chosen one is read.
 template <typename T>
 kernel void where(
     device const bool *condition [[buffer(0)]],

@@ -1,7 +1,7 @@
 // output[i] = f(input[i]) for every index i of the output's shape; f is the function constant `operation`.
 //
-// float16 and bfloat16 are storage: f is computed in float32, of some activations with fewer digits (narrow.h), and
-// rounded once. Integers are computed as they are.
+// float16 and bfloat16 are storage: f is computed in float32, some activations with fewer digits (narrow.h), and
+// rounded once. Integers are computed in their type.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -17,7 +17,7 @@ using namespace metal;
 
 constant uint operation [[function_constant(1)]];
 
-// What each operation makes of a float: a name of the enumeration that has no row here does not compile.
+// Each operation's result for a float. An operation without a row here does not compile.
 template <Unary name> struct OfFloat;
 #define OF_FLOAT(name, result)                      \
     template <> struct OfFloat<name> {              \
@@ -80,7 +80,7 @@ inline float apply(float x) {
     return NAN;
 }
 
-// As `apply`, where the result is rounded to 16 bits.
+// Like `apply`, for results that are rounded to 16 bits.
 inline float apply_narrow(float x) {
     switch (operation) {
     case UNARY_SIGMOID: return orchard::narrow::sigmoid(x);
@@ -127,7 +127,7 @@ inline bool apply_bool(bool x) {
     return false;
 }
 
-// Whether an element passes a test: of floats, and of integers and bools.
+// Returns whether an element passes a test: for floats, and for integers and bools.
 template <Unary name> struct Test;
 #define TEST(name, of_float, of_integer)                                 \
     template <> struct Test<name> {                                      \

@@ -1,4 +1,4 @@
-// output[…, c] = 1 where index[…] = c, else 0, for every element of the output.
+// output[…, c] = 1 if index[…] = c, else 0, for every element of the output.
 
 #include <metal_stdlib>
 using namespace metal;

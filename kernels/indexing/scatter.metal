@@ -1,13 +1,13 @@
-// output[…, d, …] = x[…, d, …] put together with source[…, i, …] over the i with index[…, i, …] = d, in ascending order
-// of i: their sum or product, the largest or smallest of them, or the last.
+// output[…, d, …] = x[…, d, …] combined with source[…, i, …] over the i with index[…, i, …] = d, in ascending order of
+// i: their sum, product, maximum or minimum, or the last of them.
 //
-// The host has sorted the indices along the axis stably before (kernels/sorting): `keys` are the indices in order,
-// `order` says where each was. One thread an element of x: it finds its run of keys by bisection and goes over it.
-// Nothing is shared, so no atomics are needed and every run gives the same bits. An index out of range is no element's
-// key.
+// The host has sorted the indices along the axis stably before (kernels/sorting): `keys` are the sorted indices,
+// `order` says where each was. One thread computes one element of x: it finds its run of keys by bisection and walks
+// along it. Nothing is shared, so there are no atomics and every run gives the same bits. An index out of range is no
+// element's key.
 //
-// Sums and products of floats are kept in float32 with a second number for what each step loses, so that the error does
-// not grow with the length of a run. Integers wrap around; a sum of bools is whether any is true.
+// Sums and products of floats are kept in float32 with a second number for rounding errors, so that the error does not
+// grow with the length of a run. Integers wrap around; a sum of bools is whether any is true.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -17,7 +17,7 @@ using namespace metal;
 #include "indexing/sorted.h"
 
 constant uint WAY [[function_constant(0)]];
-constant uint INCLUDES_SELF [[function_constant(1)]];  // else x stands only where no index names it
+constant uint INCLUDES_SELF [[function_constant(1)]];  // else x is kept only if no index selects it
 
 struct Scatter {
     LoopNest loop;       // operands: x, output, source and keys (both stride 0 along the axis that is indexed)
@@ -26,7 +26,7 @@ struct Scatter {
     long length;         // of source, keys and order along it
     long source_stride;  // of source along it
     long key_stride;     // of keys and order along it
-    long output_stride;  // of output along it, where that has the source's shape
+    long output_stride;  // of output along it, if output has the source's shape
 };
 
 template <typename T> struct IntegerSum {
@@ -86,7 +86,7 @@ template <typename T, typename Order> struct Extremum {
     T result() const { return best; }
 };
 
-// What lies at the places of a run of equal keys.
+// The elements of source at the places of a run of equal keys.
 template <typename T> struct Run {
     device const T *source;     // the first element along the axis
     device const long *places;  // of the first of the run
@@ -107,7 +107,7 @@ template <typename State, typename T> inline T put_together(State state, T eleme
     return T(state.result());
 }
 
-// What becomes of an element that a run comes to. A name of the enumeration that has none does not compile.
+// The result of each way of scattering. A way without one here does not compile.
 template <Scattering name> struct Scattered;
 template <> struct Scattered<SCATTERING_SUM> {
     template <typename T> static T of(T element, Run<T> run) {
@@ -177,8 +177,9 @@ kernel void scatter(
     output[offsets[1]] = run.count == 0 ? value : scattered(value, run);
 }
 
-// output[…, i, …] = the product of what comes to where source[…, i, …] comes, without it. A thread goes over its run
-// from the first to the last for what is before, and back for what is after.
+// output[…, i, …] = the product of everything that is scattered to the same element as source[…, i, …], without
+// source[…, i, …] itself. A thread walks along its run forwards for the elements before, and backwards for the elements
+// after.
 template <typename T, typename Index>
 kernel void scatter_others(
     device const T *x [[buffer(0)]],

@@ -62,8 +62,7 @@ inline Carried<long> times(Carried<long> a, Carried<long> b) { return {long(ulon
 
 // For each scan: the new carried state, from the state before element k and the element's contribution. `product`:
 // whether products are carried; `exclusive`: whether an element's result is the state before it; `coefficients`:
-// whether there are coefficients; `lag`: element k uses a[k - lag]. A scan without a row
-// here does not compile.
+// whether there are coefficients, and `lag`: element k uses a[k - lag]. A scan without a row here does not compile.
 template <Scan name> struct Step;
 #define STEP(name, joined, product, exclusive, coefficients, lag)                                            \
     template <> struct Step<name> {                                                                          \
