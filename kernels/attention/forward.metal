@@ -1,4 +1,4 @@
-// out = softmax(scores) v and, where a gradient or the caller wants it, L, the natural logarithm of each row's sum of
+// out = softmax(scores) v and, if a gradient or the caller needs it, L, the natural logarithm of each row's sum of
 // exponentials (problem.h), without scores in device memory.
 //
 // Online softmax: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; tiles: Dao,
@@ -7,16 +7,17 @@
 //     sums = 0, largest = -inf, total = 0                         of each query, in registers
 //     for each tile of keys that any query of the threadgroup attends to:
 //         scores = q k^T                                          in products of 8 x 8
-//         where a score exceeds `largest` by more than ln 2^8:
-//         (a factor of 2^8 is no danger to float32, so that this is rare)
+//         if a score exceeds `largest` by more than ln 2^8:
+//         (rare; a factor of 2^8 is harmless in float32)
 //             sums and total *= exp(largest - score), largest = score
 //         p = exp(scores - largest), total += Σ p, sums += dropout(p) v
 //     out = sums / total, L = largest + ln total              in two numbers
 //
-// Tiling (tiles.h): a threadgroup owns DOWN · TALL · 8 queries of one head, in registers with their sums, and goes
-// through KEYS keys at a time; k's tile and v's take turns in one place. Each SIMD-group owns up to WIDTH / ACROSS of
-// the elements, and passes over tiles that none of its queries attends to. Grid: threadgroups (queries / rows, heads,
-// sequences), rounded up. The sizes are rows of src/ops/attention/tiles.metal.ts, which names where they are from.
+// Tiling (tiles.h): a threadgroup computes DOWN · TALL · 8 queries of one head. It holds them and their sums in
+// registers, and loads KEYS keys at a time; k's tile and v's use the same memory in turn. Each SIMD-group computes up
+// to WIDTH / ACROSS of the elements, and skips tiles that none of its queries attends to. Grid: threadgroups (queries /
+// rows, heads, sequences), rounded up. The sizes are rows of src/ops/attention/tiles.metal.ts, which gives their
+// source.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -26,7 +27,8 @@ using namespace metal;
 
 #define LAZY_STEP (8.0f * LN_2)
 
-// Where a lane works: its query and columns `column`, `column + 1` and every lane_step further, from key `key` on.
+// A lane's query and its columns: `column`, `column + 1`, and the next two every lane_step further, counted from key
+// `key`.
 struct LanePairs {
     bool all_count;
     int query;
@@ -34,9 +36,9 @@ struct LanePairs {
     int column;
 };
 
-// Turns a row's scores, of which each SIMD-group side by side left a part in its strip, into exp(score − largest) after
-// dropout; updates what is the largest and the lane's part of their sum, and gives what sums so far are to be
-// multiplied with. The lanes that share the row call it together.
+// Turns a row's scores into exp(score − largest) after dropout. Each of the ACROSS SIMD-groups left one part of the
+// scores in its strip. Updates `largest` and the lane's part of the sum, and returns the factor by which earlier sums
+// must be multiplied. All lanes that share the row call it together.
 template <typename T, int ACROSS, int KEYS, int STRIP>
 inline float probabilities(
     constant Attention &a,
@@ -65,7 +67,7 @@ inline float probabilities(
     }
     float factor = 1.0f;
     if (most > largest + LAZY_STEP) {
-        // Nothing has to shrink where nothing is yet.
+        // Without earlier scores there is nothing to rescale.
         factor = largest == -INFINITY ? 1.0f : exponential(largest - most);
         largest = most;
     }
@@ -85,7 +87,7 @@ inline float probabilities(
 }
 
 // q, k, v        [[buffer(0, 1, 2)]]  [B, H, M, D], [B, H / G, N, D], [B, H / G, N, E]
-// mask, bias     [[buffer(3, 4)]]     [B, H, M, N], by strides of 0 too
+// mask, bias     [[buffer(3, 4)]]     [B, H, M, N]; strides may be 0
 // sinks, slopes  [[buffer(5, 6)]]     [H], [B, H]
 // sequences      [[buffer(7)]]        [count, 4]
 // out            [[buffer(8)]]        [B, H, M, E]
@@ -125,7 +127,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
     threadgroup float *scratch = scratches + simdgroup * 64;
 
     const Sequence s = sequence_of(a, sequences, group.z);
-    // The last queries first: where attention is causal they have the most keys, and should not start last.
+    // The last queries first: in causal attention they have the most keys, and should not start last.
     const int first_query = int(groups.x - 1 - group.x) * DOWN * own_rows;
     if (first_query >= s.queries) {
         return;
@@ -147,7 +149,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
     OwnSums<own_blocks, TALL> sums;
     sums.clear();
 
-    // One row of each 8, which several lanes share: each adds up its own columns' part of `total`.
+    // One of each 8 rows, which several lanes share: each lane sums `total` over its columns.
     const LanePosition position = lane_position(ACROSS, across, lane);
     threadgroup float *row_strips = reinterpret_cast<threadgroup float *>(strips) + down * ACROSS * strip;
     threadgroup float *own_factors = factors + down * own_rows;
@@ -162,8 +164,8 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
     const Interval range = keys_of(a, s, first_query, min(first_query + DOWN * own_rows, s.queries) - 1);
     const Interval own_range = keys_of(a, s, own_query, min(own_query + own_rows, s.queries) - 1);
     for (int key = range.first / 2 * 2; key < range.end; key += KEYS) {
-        // The same in all SIMD-groups that share the queries. Asked anew at each place, it is no reason for a compiler
-        // to write the whole loop twice.
+        // The same in all SIMD-groups that share the queries. Each use evaluates simd_any again, so that the
+        // compiler does not duplicate the whole loop.
         const bool attends_any = own_query < s.queries && key < own_range.end && key + KEYS > own_range.first;
         threadgroup_barrier(mem_flags::mem_threadgroup);  // v's tile was read
         load_rows<T, KEYS, pitch, threads>(tile, keys + key * a.k.row, a.k, range.end - key, DIM, thread_index);

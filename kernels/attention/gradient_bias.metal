@@ -1,15 +1,16 @@
-// gradBias of attention (problem.h): ds = p (dropout(grad) - Δ), summed over the axes [B, H, M, N] where the bias has
-// size 1.
+// gradBias of attention (problem.h): ds = p (dropout(grad) - Δ), summed over the axes of [B, H, M, N] along which the
+// bias has size 1.
 //
 //     sums = 0                                                    of each pair of the threadgroup's tile
 //     for each batch, head, tile of queries and tile of keys that share the elements:
 //         scores = q k^T, grads = gradOut v^T                     in products of 8 x 8
 //         sums += exp(score - L) (dropout(grad) - Δ)               of the pairs that count
-//     gradBias = sums, added up along the axes of a tile that have size 1
+//     gradBias = sums, added up along the axes of a tile along which the bias has size 1
 //
-// Every element has one threadgroup, so that no sum has two, in an order that is the same on every run. Tiling: as
-// gradient_queries.metal, but rows and columns are counted over all sequences: a pair counts in one of them at most.
-// Grid: threadgroups (tiles of keys, tiles of queries, B · H), of each axis 1 where the bias has size 1.
+// Every element is computed by one threadgroup, so that no sum is shared, in an order that is the same in every run.
+// Tiling: as gradient_queries.metal, but rows and columns are counted over all sequences; a pair belongs to at most
+// one. Grid: threadgroups (tiles of keys, tiles of queries, B · H); an axis along which the bias has size 1 counts as
+// 1.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -17,14 +18,14 @@ using namespace metal;
 #include "attention/pairs.h"
 #include "attention/tiles.h"
 
-// The indices [first, end) that one element of the bias stands for: all, or its own.
+// The indices [first, end) that one element of the bias stands for: all indices, or one.
 inline Interval shared_indices(long bias_size, int index, long count) {
     return bias_size == 1 ? Interval{0, int(count)} : Interval{index, index + 1};
 }
 
 inline int tiles_of(long length, int tile) { return int((length + tile - 1) / tile); }
 
-// Whether any of the rows attends to any of the tile's keys, as far as sizes and band say.
+// Returns whether any of the rows may attend to any of the tile's keys, judged by sizes and band.
 inline bool any_attends(
     constant Attention &a, device const int *sequences, Interval in_batch, Interval rows, Interval keys) {
     for (int index = in_batch.first; index < in_batch.end; index += 1) {
@@ -53,12 +54,12 @@ inline float2 score_gradients(
 }
 
 // q, k, v             [[buffer(0, 1, 2)]]  [B, H, M, D], [B, H / G, N, D], [B, H / G, N, E]
-// mask, bias          [[buffer(3, 4)]]     [B, H, M, N], by strides of 0 too
+// mask, bias          [[buffer(3, 4)]]     [B, H, M, N]; strides may be 0
 // slopes, sequences   [[buffer(5, 6)]]     [B, H], [count, 4]
 // grad_out            [[buffer(7)]]        [B, H, M, E]
 // log_sum_exp         [[buffer(8, 9)]]     [B, H, M], and its low part
 // delta               [[buffer(10)]]       [B, H, M], row-major
-// grad_bias           [[buffer(11)]]       as the bias itself
+// grad_bias           [[buffer(11)]]       as the bias
 template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
 [[kernel, max_total_threads_per_threadgroup(DOWN * ACROSS * 32)]] void gradient_bias(
     device const T *q [[buffer(0)]],

@@ -1,16 +1,16 @@
-// gradK and gradV of attention (problem.h), parallel over keys; probabilities are computed again from L.
+// gradK and gradV of attention (problem.h), parallel over keys; probabilities are recomputed from L.
 //
 //     key_sums = 0, value_sums = 0                                of each key, in registers
 //     for each query head that shares the keys, for each tile of queries that attend to any key of the threadgroup:
 //         scores = k q^T, grads = v gradOut^T                     in products of 8 x 8
-//         p = exp(score - L), z = dropout(p)                       of the pairs that count, else 0
+//         p = exp(score - L), z = dropout(p)                       of attended pairs, else 0
 //         du = scale · p (dropout(grad) - Δ)
 //         value_sums += z gradOut, key_sums += du q
 //     gradK = key_sums, gradV = value_sums
 //
 // Source: as gradient_queries.metal. The heads of a group are added up here, one after the other, in registers: no sum
-// has two threadgroups. Tiling (tiles.h): a threadgroup owns DOWN · TALL · 8 keys, and goes through QUERIES queries at
-// a time. Grid: threadgroups (keys / rows, heads of keys, sequences), rounded up.
+// is shared by two threadgroups. Tiling (tiles.h): a threadgroup computes DOWN · TALL · 8 keys, and loads QUERIES
+// queries at a time. Grid: threadgroups (keys / rows, heads of keys, sequences), rounded up.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -19,7 +19,7 @@ using namespace metal;
 #include "attention/tiles.h"
 
 // q, k, v             [[buffer(0, 1, 2)]]  [B, H, M, D], [B, H / G, N, D], [B, H / G, N, E]
-// mask, bias          [[buffer(3, 4)]]     [B, H, M, N], by strides of 0 too
+// mask, bias          [[buffer(3, 4)]]     [B, H, M, N]; strides may be 0
 // slopes, sequences   [[buffer(5, 6)]]     [B, H], [count, 4]
 // grad_out            [[buffer(7)]]        [B, H, M, E]
 // log_sum_exp         [[buffer(8, 9)]]     [B, H, M], and its low part

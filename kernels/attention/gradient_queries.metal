@@ -1,15 +1,15 @@
-// gradQ of attention (problem.h), parallel over queries; probabilities are computed again from L.
+// gradQ of attention (problem.h), parallel over queries; probabilities are recomputed from L.
 //
 //     sums = 0                                                    of each query, in registers
 //     for each tile of keys that any query of the threadgroup attends to:
 //         scores = q k^T, grads = gradOut v^T                     in products of 8 x 8
-//         p = exp(score - L), du = scale · p (dropout(grad) - Δ)   of the pairs that count, else 0
+//         p = exp(score - L), du = scale · p (dropout(grad) - Δ)   of attended pairs, else 0
 //         sums += du k
 //     gradQ = sums
 //
-// Source: Dao, "FlashAttention-2", 2023, algorithm 2, cut in two (gradient_keys.metal is the other half) so that no two
-// threadgroups add to the same sum. Tiling: as forward.metal, with tiles of k and of v side by side. Grid: threadgroups
-// (queries / rows, heads, sequences).
+// Source: Dao, "FlashAttention-2", 2023, algorithm 2, split in two (gradient_keys.metal is the other half) so that no
+// two threadgroups add to the same sum. Tiling: as forward.metal, but k's tile and v's are in memory at the same time.
+// Grid: threadgroups (queries / rows, heads, sequences).
 
 #include <metal_stdlib>
 using namespace metal;
@@ -18,7 +18,7 @@ using namespace metal;
 #include "attention/tiles.h"
 
 // q, k, v             [[buffer(0, 1, 2)]]  [B, H, M, D], [B, H / G, N, D], [B, H / G, N, E]
-// mask, bias          [[buffer(3, 4)]]     [B, H, M, N], by strides of 0 too
+// mask, bias          [[buffer(3, 4)]]     [B, H, M, N]; strides may be 0
 // slopes, sequences   [[buffer(5, 6)]]     [B, H], [count, 4]
 // grad_out            [[buffer(7)]]        [B, H, M, E]
 // log_sum_exp         [[buffer(8, 9)]]     [B, H, M], and its low part
@@ -63,7 +63,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
     threadgroup float *scratch = scratches + simdgroup * 64;
 
     const Sequence s = sequence_of(a, sequences, group.z);
-    // The last queries first: where attention is causal they have the most keys, and should not start last.
+    // The last queries first: in causal attention they have the most keys, and should not start last.
     const int first_query = int(groups.x - 1 - group.x) * DOWN * own_rows;
     if (first_query >= s.queries) {
         return;

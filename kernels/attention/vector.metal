@@ -1,18 +1,18 @@
-// out and L of attention (problem.h) for few queries, as in decoding: a head's keys are used by few rows, so that tiles
-// pay nothing and memory is all that counts.
+// out and L of attention (problem.h) for few queries, as in decoding: few rows use a head's keys, so tiles do not pay
+// and memory bandwidth decides.
 //
-// vector: a threadgroup has a team of rows (queries of the G heads that share a head of keys, query by query) and a
-// part of their keys, so that keys and values are read once for the team. Its SIMDGROUPS take KEYS keys at a time, in
-// turn; a SIMD-group's lanes lie side by side along D and E. What its lanes have of the KEYS · ROWS products is summed
-// so that each lane ends with one pair's, and treats that pair alone: its score, its softmax, its dropout. Each
-// SIMD-group has its own online softmax (forward.metal says which), and the first one merges them, its own from its
+// vector: a threadgroup processes a team of rows (queries of the G heads that share a head of keys, query by query) and
+// a part of their keys, so that keys and values are read once for the team. Its SIMDGROUPS process KEYS keys at a time,
+// in turn; a SIMD-group's lanes lie side by side along D and E. The lanes' parts of the KEYS · ROWS products are summed
+// so that each lane ends with one pair's product, and computes that pair's score, softmax and dropout. Each SIMD-group
+// has a separate online softmax (forward.metal says which). The first SIMD-group merges them; it reads its part from
 // registers:
 //
 //     top = max tops,  total = Σ totals exp(tops - top),  row = Σ rows exp(tops - top)
 //
-// Long keys are cut into parts, whose tops, totals and rows go to memory; `vector_combine` merges them in their order,
-// so that the result is the same on every run. Grid: threadgroups (teams · parts, heads of keys, sequences), and
-// (queries, heads, sequences) for vector_combine, of as many threads as a row has elements.
+// Long sequences of keys are split into parts, whose tops, totals and rows are written to memory. `vector_combine`
+// merges them in their order, so that the result is the same in every run. Grid: threadgroups (teams · parts, heads of
+// keys, sequences), and (queries, heads, sequences) for vector_combine, with as many threads as a row has elements.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -20,24 +20,24 @@ using namespace metal;
 #include "attention/pairs.h"
 
 #define VECTOR_WIDTH 256
-// Parts of a row that are read before the first of them is added: their waits overlap.
+// Parts of a row that are read before the first of them is added, so that their latencies overlap.
 #define READ_AHEAD 8
 
-// Elements of each row that a lane has, and keys that a SIMD-group takes at a time, by the rows of a team: what a lane
-// holds of queries, of sums and of products is limited (src/ops/attention/tiles.metal.ts, `vectorTeam`).
+// Elements of each row that a lane holds, and keys that a SIMD-group processes at a time, by the rows of a team. The
+// registers of a lane limit its queries, sums and products (src/ops/attention/tiles.metal.ts, `vectorTeam`).
 constexpr int lane_elements(int rows) { return rows == 8 ? 4 : VECTOR_WIDTH / 32; }
 constexpr int keys_at_a_time(int rows) { return rows == 8 ? 4 : 8; }
 
-// How many elements side by side a lane has of a row of `dim`, for vector loads.
+// Returns how many adjacent elements of a row of `dim` a lane has, for vector loads.
 inline uint run_of(uint dim) { return !has(ATTENTION_OPTION_QUADS) ? 1 : dim % 128 == 0 ? 4 : dim % 64 == 0 ? 2 : 1; }
 
-// The element that is a lane's i-th one.
+// Returns the element that is a lane's i-th one.
 inline uint element_of(int i, uint lane, uint dim) {
     const uint run = run_of(dim);
     return uint(i) / run * run * 32 + lane * run + uint(i) % run;
 }
 
-// A lane's elements of one row of keys or values.
+// Loads a lane's elements of one row of keys or values.
 template <typename T, int ELEMENTS>
 inline void load_elements(thread float *elements, device const T *row, long column, uint dim, uint lane) {
     const uint run = run_of(dim);
@@ -60,9 +60,9 @@ inline void load_elements(thread float *elements, device const T *row, long colu
     }
 }
 
-// Σ over the lanes of each of COUNT numbers: a lane gets that of number lane · COUNT / 32. At each step half of the
-// numbers go to the lanes of the other half, in an order of additions that is the same on every run. (A template for
-// each step: compilers know no index of a loop whose end an outer loop sets.)
+// Computes Σ over the lanes for each of COUNT numbers; a lane gets the sum of number lane · COUNT / 32. Each step gives
+// half of the numbers to the other half of the lanes. The order of additions is the same in every run. (Each step is a
+// template instance: the compiler does not know the indices of a loop whose end an outer loop sets.)
 template <int COUNT> inline float scattered_sum(thread float *numbers, uint lane, ushort step = 16) {
     const bool is_upper = lane & step;
     UNROLLED
@@ -81,7 +81,7 @@ template <> inline float scattered_sum<1>(thread float *numbers, uint, ushort st
     return sum;
 }
 
-// Writes a row from Σ row, its top and its total; each thread its elements.
+// Writes a row from Σ row, its top and its total. Each thread writes its elements.
 template <typename T>
 inline void finish_row(
     constant Attention &a,
@@ -128,19 +128,19 @@ inline TeamRow team_row(constant Attention &a, uint key_head, int row) {
     return {row / int(a.group), key_head * uint(a.group) + uint(row % int(a.group))};
 }
 
-// Where the part of a row begins in `parts`: those of a row lie side by side.
+// Returns where a part of a row begins in `parts`. The parts of a row are adjacent.
 inline ulong part_offset(constant Attention &a, Sequence s, TeamRow row, long part) {
     const long index = (s.batch * a.heads + row.head) * a.queries + s.query_start + row.query;
     return ulong(index * a.parts + part) * (VALUE_DIM + 2);
 }
 
 // q, k, v         [[buffer(0, 1, 2)]]  [B, H, M, D], [B, H / G, N, D], [B, H / G, N, E]
-// mask, bias      [[buffer(3, 4)]]     [B, H, M, N], by strides of 0 too
+// mask, bias      [[buffer(3, 4)]]     [B, H, M, N]; strides may be 0
 // sinks, slopes   [[buffer(5, 6)]]     [H], [B, H]
 // sequences       [[buffer(7)]]        [count, 4]
 // out             [[buffer(8)]]        [B, H, M, E]
 // log_sum_exp     [[buffer(9)]]        [B, H, M]; its low part [[buffer(10)]]; written with LOG_SUM_EXP
-// parts           [[buffer(11)]]       where keys are cut: of each row, its parts, each E sums, a top and a total
+// parts           [[buffer(11)]]       if keys are split: for each row its parts, each E sums, a top and a total
 // rows            [[threadgroup(0)]]   (SIMDGROUPS - 1) · ROWS · E floats: sums of all SIMD-groups but the first
 template <typename T, int SIMDGROUPS, int ROWS>
 kernel void attention_vector(
@@ -163,7 +163,7 @@ kernel void attention_vector(
     uint lane [[thread_index_in_simdgroup]]) {
     constexpr int ELEMENTS = lane_elements(ROWS);
     constexpr int KEYS = keys_at_a_time(ROWS);
-    constexpr int SHARERS = 32 / (KEYS * ROWS);  // lanes that have the same pair
+    constexpr int SHARERS = 32 / (KEYS * ROWS);  // lanes that share a pair
     threadgroup float tops[SIMDGROUPS * ROWS];
     threadgroup float totals[SIMDGROUPS * ROWS];
 
@@ -186,7 +186,7 @@ kernel void attention_vector(
             sums[r][i] = 0.0f;
         }
     }
-    // What this lane has of each KEYS keys: its own row and key among them.
+    // This lane's row and key among each KEYS keys.
     const int own_key = int(lane) / SHARERS / ROWS;
     const int own_row = int(lane) / SHARERS % ROWS;
     const TeamRow lane_row = team_row(a, group.y, first_row + min(own_row, rows_left - 1));
@@ -358,7 +358,7 @@ kernel void vector_combine(
         return;
     }
     device const float *first_part = parts + part_offset(a, s, {int(group.x), group.y}, 0);
-    // Each lane has the top and the total of every 32nd part.
+    // Each lane reads the top of every 32nd part.
     float top = -INFINITY;
     for (long part = lane; part < a.parts; part += 32) {
         top = max(top, first_part[part * (VALUE_DIM + 2) + VALUE_DIM]);

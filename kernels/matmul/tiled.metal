@@ -10,8 +10,7 @@
 //     out = alpha sums + beta input                   only what lies inside
 //
 // Grid: threadgroups (n / COLUMNS, m / ROWS, batch * splits), rounded up. The sizes of tiles are rows of
-// src/ops/matmul/tiles.ts. Any size and any strides do: edges are read and written
-// under a guard.
+// src/ops/matmul/tiles.ts. Sizes and strides may be any; reads and writes at the edges are guarded.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -19,8 +18,8 @@ using namespace metal;
 #include "common/matrix.h"
 #include "matmul/product.h"
 
-// Whether tiles are stored transposed, so that what is adjacent in memory is adjacent in them, and whether they may be
-// read by fours.
+// Whether tiles are stored transposed, so that elements adjacent in memory are adjacent in the tile, and whether they
+// may be read by fours.
 constant uint a_transposed [[function_constant(0)]];  // 0: ROWS x DEPTH, 1: DEPTH x ROWS
 constant uint a_quads [[function_constant(1)]];
 constant uint b_transposed [[function_constant(2)]];  // 0: DEPTH x COLUMNS, 1: COLUMNS x DEPTH
@@ -29,7 +28,7 @@ constant uint b_quads [[function_constant(3)]];
 // a      [[buffer(0)]]  m x k
 // b      [[buffer(1)]]  k x n
 // input  [[buffer(2)]]  m x n, not read without has_input
-// out    [[buffer(3)]]  m x n; the parts of the sums where there are several
+// out    [[buffer(3)]]  m x n; the parts of the sums if there are several
 template <typename T, typename Out, int ROWS, int COLUMNS, int DEPTH, int DOWN, int ACROSS>
 kernel void tiled(
     device const T *a [[buffer(0)]],
@@ -50,7 +49,7 @@ kernel void tiled(
     constexpr int strip_elements = DOWN * ACROSS * 8 * strip_columns;
 
     // First the tiles of a and b, later a strip of 8 rows of sums for each SIMD-group.
-    // Of float4, whose alignment reads and writes by fours need.
+    // Declared as float4, for the alignment that accesses by fours need.
     threadgroup float4 memory[tile_larger((a_elements + b_elements) * int(sizeof(T)), strip_elements * 4) / 16];
     threadgroup T *a_tile = reinterpret_cast<threadgroup T *>(memory);
     threadgroup T *b_tile = a_tile + a_elements;
@@ -130,7 +129,7 @@ kernel void tiled(
     device const Out *input_matrix = input + matrix_offset(product, PRODUCT_INPUT, part.batch);
     device Out *out_matrix = out + out_offset(product, part.batch, part.split);
 
-    // Which lane holds which element is not specified, so that sums go through memory, 8 rows at a time.
+    // The layout of elements in lanes is not specified, so sums go through memory, 8 rows at a time.
     threadgroup float *strip = reinterpret_cast<threadgroup float *>(memory) + int(simdgroup_index) * 8 * strip_columns;
     for (int i = 0; i < own_rows; i += 1) {
         for (int j = 0; j < own_columns; j += 1) {
@@ -154,7 +153,7 @@ kernel void tiled(
         device const T *, device const T *, device const Out *, device Out *, constant Product &, uint3, uint, uint, \
         uint);
 
-// Out is float where sums are cut into parts.
+// Out is float if sums are split into parts.
 #define TILED_TYPES(ROWS, COLUMNS, DEPTH, DOWN, ACROSS)       \
     TILED(float, float, ROWS, COLUMNS, DEPTH, DOWN, ACROSS)   \
     TILED(half, half, ROWS, COLUMNS, DEPTH, DOWN, ACROSS)     \

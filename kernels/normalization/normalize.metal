@@ -157,6 +157,7 @@ inline Statistics statistics_of(
 // out, sum        [[buffer(4, 5)]]  [rows, N]
 // means, scales   [[buffer(6, 7)]]  [rows]
 // Buffers of operands that a call lacks (OPTIONS) are bound to something else and not accessed.
+// grid: threadgroups (chunks of rows / teams) of LANES threads, of TEAMS SIMD-groups if LANES is 32
 template <typename T, typename W>
 kernel void normalize(
     device const T *x [[buffer(0)]],

@@ -1,8 +1,8 @@
 // Up to MAX_GRADIENTS gradients of a dtype at once: their norms, and their products with a factor.
 //
-// Tiling: a threadgroup takes a chunk of adjacent elements of one gradient, a thread every THREADS-th of them. Each
-// gradient is read once, each product written once. A sum of squares is made of a thread's own, in float32, and then of
-// pairs of threads', as a tree: the same bits on every run, for the order of simd_sum is unspecified.
+// Tiling: a threadgroup processes a chunk of adjacent elements of one gradient, each thread every THREADS-th of them.
+// Each gradient is read once, each product written once. Each thread sums squares in float32; then threads are added in
+// pairs, as a tree: the same bits in every run, since the order of simd_sum is unspecified.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -19,7 +19,7 @@ struct Gradients {
     long first_chunks[MAX_GRADIENTS];  // the number of each gradient's first chunk
 };
 
-// What a threadgroup works on: which gradient, and which of its elements.
+// A threadgroup's gradient, and its elements.
 struct Chunk {
     uint number;
     ulong first;
@@ -41,7 +41,7 @@ template <typename T> inline Squares sum_of_squares(device const T *gradient, Ch
     return sum;
 }
 
-// The root of the sum of the threads' own; the first thread writes it. All take part.
+// Writes the root of the sum of all threads' squares. All threads call it; the first one writes.
 inline void write_root(Squares squares, threadgroup Squares *sums, uint thread_index, device float *out) {
     sums[thread_index] = squares;
     for (uint half_count = THREADS / 2; half_count > 0; half_count /= 2) {
@@ -84,9 +84,9 @@ inline void scale(device const T *before, device T *after, float factor, Chunk c
                     : name##_13)
 
 // norms                      [[buffer(0)]]      one for each chunk
-// gradient_0 … gradient_13   [[buffer(1…14)]]   dense; the first again where there are fewer
+// gradient_0 … gradient_13   [[buffer(1…14)]]   dense; the first again if there are fewer
 // table                      [[buffer(15)]]
-// grid: a threadgroup a chunk, the chunks of the first gradient before those of the second, and so on
+// grid: one threadgroup a chunk; the chunks of the first gradient come before those of the second, and so on
 #define NORMS_KERNEL(T)                                                                        \
     kernel void norms_##T(                                                                     \
         device float *norms [[buffer(0)]], BUFFERS(device const T *, gradient, 1),             \
@@ -100,7 +100,7 @@ inline void scale(device const T *before, device T *after, float factor, Chunk c
     }
 
 // factor                     [[buffer(0)]]       one number
-// before_0 … before_13       [[buffer(1…14)]]    dense; the first again where there are fewer
+// before_0 … before_13       [[buffer(1…14)]]    dense; the first again if there are fewer
 // after_0 … after_13         [[buffer(15…28)]]
 // table                      [[buffer(29)]]
 // grid: as above

@@ -1,6 +1,6 @@
-// Products with quantised weights W [rows, columns]: out = x Wᵀ + bias, x W (a gradient), or with a gate
-// activation(x gateᵀ + bias) · (x upᵀ + bias), each row of out contiguous. The struct that the host
-// (src/quant/primitive.ts) and the kernels share.
+// Products with quantised weights W [rows, columns]: out = x Wᵀ + bias, x W (a gradient), or gated, activation(x gateᵀ
+// + bias) · (x upᵀ + bias). Each row of out is contiguous. The host (src/quant/primitive.ts) and the kernels share the
+// struct.
 
 #ifndef ORCHARD_QUANT_PRODUCT_H
 #define ORCHARD_QUANT_PRODUCT_H
@@ -12,13 +12,13 @@
 struct QuantProduct {
     QuantWeights weights;
     long count;         // rows of x
-    long batch_rows;    // of them lie in a batch
+    long batch_rows;    // rows of x in a batch
     long x_strides[3];  // from batch to batch, from row to row, from column to column, in elements
     long x_start;       // of element (0, 0), from where x is bound
     long own_rows;      // of the weights, that a SIMD-group of vector.metal multiplies
 };
 
-// Whether there are biases, which are added to products as T has them: 1 for the first one, 2 for that of `up`.
+// Whether there are biases, which are added to products rounded to T: 1 for the first one, 2 for that of `up`.
 constant uint has_bias [[function_constant(8)]];
 constant uint gate_activation [[function_constant(9)]];  // of gated products: activation(x gateᵀ) · x upᵀ
 
@@ -38,7 +38,7 @@ template <typename T> inline T with_bias(float product, device const T *bias, lo
     return (has_bias & which) != 0 ? T(float(T(product)) + float(bias[column])) : T(product);
 }
 
-// A name of the enumeration that has no row here does not compile.
+// An activation without a row here does not compile.
 template <GateActivation name> struct Activation;
 #define ACTIVATION(name, Share)                                                \
     template <> struct Activation<name> {                                      \
@@ -54,7 +54,7 @@ inline float activated(float x) {
     return NAN;
 }
 
-// An element of a gated product, of the sums of both products.
+// Returns an element of a gated product, from the sums of both products.
 template <typename T>
 inline T gated_element(float gate, float up, device const T *gate_bias, device const T *up_bias, long column) {
     const float factor = activated(float(with_bias(gate, gate_bias, column)));

@@ -2,15 +2,14 @@
 // COLUMNS; its DOWN x ACROSS SIMD-groups divide the tile among them.
 //
 //     sums = 0
-//     for each DEPTH of what is summed over:
-//         x_tile, w_tile = the next DEPTH columns of x and the values that they meet, zero beyond the edges
+//     for each DEPTH of the summed axis:
+//         x_tile, w_tile = the next DEPTH columns of x and the matching weights, zero beyond the edges
 //         sums += x_tile w_tile                       in products of 8 x 8
 //     out = sums + bias                               only what lies inside
 //
-// Weights come packed to threadgroup memory, each byte once, and each value is unpacked once: of x Wᵀ `run_parts` parts
-// of COLUMNS rows at a time, whole blocks; of x W all COLUMNS of DEPTH rows. Values and sums are in float32, as on the
-// other backends. Grid: threadgroups (columns of out / COLUMNS, count / ROWS), rounded up.
-
+// Weights are copied packed to threadgroup memory, each byte once, and each value is unpacked once: for x Wᵀ
+// `run_parts` parts of COLUMNS rows at a time, whole blocks; for x W all COLUMNS of DEPTH rows. Values and sums are in
+// float32, as on the other backends. Grid: threadgroups (columns of out / COLUMNS, count / ROWS), rounded up.
 #include <metal_stdlib>
 using namespace metal;
 
@@ -18,9 +17,9 @@ using namespace metal;
 #include "quant/product.h"
 
 constant uint run_parts [[function_constant(7)]];
-constant uint x_quads [[function_constant(10)]];  // columns are neighbours, and rows start at multiples of 4 elements
+constant uint x_quads [[function_constant(10)]];  // columns are adjacent, and rows start at multiples of 4 elements
 
-// Rows of several batches, which lie at no constant distance.
+// Loads rows of several batches, whose distance is not constant.
 template <typename T, int ROWS, int DEPTH, int THREADS>
 inline void load_batches(
     threadgroup float *tile,
@@ -92,7 +91,7 @@ inline void multiply_tile(
     const int own_column = int(simdgroup_index) % ACROSS * strip_columns;
     const int line = int(thread_index) * some / w_length;  // of w_tile, that this thread unpacks values of
     const int first = int(thread_index) * some % w_length;
-    // Of gated products lines are as many rows of the gate, then of `up`.
+    // Gated products: the first half of the lines are rows of the gate, the second half rows of `up`.
     const QuantMatrix weights = KIND == GATED && line >= out_width ? second_matrix : first_matrix;
     const int own_line = KIND == GATED ? line % out_width : line;
 
@@ -167,7 +166,7 @@ inline void multiply_tile(
     threadgroup_barrier(mem_flags::mem_threadgroup);  // the last tiles were read
 
     const bool is_whole = row + ROWS <= product.count && column + out_width <= out_columns;
-    // Which lane holds which element is not specified, so that sums go through memory, 8 rows at a time.
+    // The layout of elements in lanes is not specified, so sums go through memory, 8 rows at a time.
     threadgroup float *strip = memory + int(simdgroup_index) * 8 * strip_columns;
     for (int i = 0; i < own_rows; i += 1) {
         for (int j = 0; j < own_columns; j += 1) {
@@ -175,7 +174,7 @@ inline void multiply_tile(
         }
         const long strip_row = row + own_row + i * 8;
         if (KIND == GATED) {
-            // Two SIMD-groups have the sums of both products, and share what follows.
+            // Two SIMD-groups hold the sums of the two products, and share what follows.
             threadgroup const float *gate = memory + int(simdgroup_index) / 2 * 2 * 8 * strip_columns;
             threadgroup const float *up = gate + 8 * strip_columns;
             threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -204,9 +203,9 @@ inline void multiply_tile(
 
 // packed  [[buffer(0)]]  rows x row_bytes
 // scales  [[buffer(1)]]  of groups: rows x columns / group
-// biases  [[buffer(2)]]  the same, where there are some
+// biases  [[buffer(2)]]  the same, if there are any
 // x       [[buffer(3)]]  count x columns; of x W count x rows
-// bias    [[buffer(4)]]  a value for each column of out, where there is one
+// bias    [[buffer(4)]]  a value for each column of out, if there is one
 // out     [[buffer(5)]]  count x rows; of x W count x columns
 // bytes   [[threadgroup(0)]]  packed: COLUMNS rows of run_parts parts; of x W DEPTH rows of COLUMNS / 32 parts
 template <typename T, int ROWS, int COLUMNS, int DEPTH, int DOWN, int ACROSS, ProductKind KIND>
@@ -230,8 +229,8 @@ kernel void quant_tiled(
         simdgroup_index, lane);
 }
 
-// The same of two matrices, of which a tile has COLUMNS / 2 rows each: 0 to 2 are the gate, 3 to 5 `up`, and each has a
-// bias.
+// The same for two matrices, of which a tile has COLUMNS / 2 rows each: buffers 0 to 2 are the gate, 3 to 5 `up`, and
+// each has a bias.
 template <typename T, int ROWS, int COLUMNS, int DEPTH, int DOWN>
 kernel void quant_gated_tiled(
     device const uchar *gate_packed [[buffer(0)]],

@@ -1,5 +1,5 @@
-// out = x Wᵀ + bias (product.h) for x of 1 to 4 rows: memory is all that counts, so that each byte of the weights is
-// read once, and x once for all rows of a threadgroup.
+// out = x Wᵀ + bias (product.h) for x of 1 to 4 rows. Memory bandwidth decides, so each byte of the weights is read
+// once, and x once for all rows of a threadgroup.
 //
 //     for each 512 columns:
 //         x_tile = those columns of x, in float32
@@ -9,7 +9,7 @@
 //             totals of the row += the sum over its 16 lanes
 //     out = totals + bias
 //
-// Sums are in float32, in an order that sizes alone decide. Grid: threadgroups of 8 SIMD-groups; each SIMD-group has
+// Sums are in float32, in an order that depends only on sizes. Grid: threadgroups of 8 SIMD-groups; each SIMD-group has
 // `own_rows` rows of W, an even number.
 
 #include <metal_stdlib>
@@ -21,11 +21,12 @@ using namespace metal;
 #define MOST_ROWS 32      // of W, of a SIMD-group
 #define MOST_COUNT 4      // rows of x
 #define TILE_PARTS 16     // of a row, at a time: half of a SIMD-group's lanes
-#define PITCH (PART + 4)  // of parts of x: lanes side by side read different banks
+#define PITCH (PART + 4)  // of parts of x: neighbouring lanes read different banks
 
 constant uint x_rows [[function_constant(7)]];  // at most MOST_COUNT
 
-// A SIMD-group's rows: `own_rows` of W, or half as many of both the gate and `up`, of which one row each makes a pair.
+// Multiplies a SIMD-group's rows: `own_rows` of W, or half as many of the gate and of `up` each. Two rows at a time
+// make a pair: of W, or one of the gate and one of `up`.
 template <typename T, bool GATED>
 inline void multiply_rows(
     QuantMatrix first,
@@ -83,7 +84,7 @@ inline void multiply_rows(
             }
             simdgroup_barrier(mem_flags::mem_threadgroup);
 
-            // The first lane of a group reads its scale for the others.
+            // The first lane of a group reads the group's scale for the others.
             const ushort leader = ushort(lane - lane % group_parts);
             Scales group_own = {0.0f, 0.0f};
             if (lane == leader) {
@@ -148,9 +149,9 @@ inline void multiply_rows(
 
 // packed  [[buffer(0)]]  rows x row_bytes
 // scales  [[buffer(1)]]  of groups: rows x columns / group
-// biases  [[buffer(2)]]  the same, where there are some
+// biases  [[buffer(2)]]  the same, if there are any
 // x       [[buffer(3)]]  count x columns
-// bias    [[buffer(4)]]  rows, where there is one
+// bias    [[buffer(4)]]  rows, if there is one
 // out     [[buffer(5)]]  count x rows
 // bytes   [[threadgroup(0)]]  two rows of TILE_PARTS parts for each SIMD-group
 template <typename T>
@@ -174,7 +175,7 @@ kernel void quant_vector(
         w, w, x, bias, bias, out, product, bytes, x_tile, totals, group, thread_index, simdgroup_index, lane);
 }
 
-// The same of two matrices: 0 to 2 are the gate, 3 to 5 `up`, and each has a bias.
+// The same for two matrices: buffers 0 to 2 are the gate, 3 to 5 `up`, and each has a bias.
 template <typename T>
 kernel void quant_gated_vector(
     device const uchar *gate_packed [[buffer(0)]],
