@@ -2,9 +2,9 @@
 // do not pay and memory bandwidth decides. A row times a matrix is computed transposed.
 //
 // vector_along: the rows of a are contiguous along k. A SIMD-group sums 4 rows, its lanes side by side along k.
-// vector_across: the columns of a are contiguous along m, or neither are contiguous. A threadgroup sums 32 rows: 8 lanes
-// have 4 rows each; the other lanes of a SIMD-group and its other SIMD-groups sum further parts of k. An element of b is
-// read once a SIMD-group.
+// vector_across: the columns of a are contiguous along m, or neither are contiguous. A threadgroup sums 32 rows: 8
+// lanes have 4 rows each; the other lanes of a SIMD-group and its other SIMD-groups sum further parts of k. An element
+// of b is read once a SIMD-group.
 //
 // Sums are in float32, in an order that depends only on sizes (simd_sum's is not specified), and in blocks: a lane adds
 // its sums of a block (16 of k along, 8 across) to its total, so that the error grows with the number of blocks instead
