@@ -11,6 +11,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "linalg/place.h"
 #include "linalg/reflections.h"
 
 #define LANES 32u
@@ -41,15 +42,6 @@ struct System {
     uint columns;
     uint stride;
     uint count;
-};
-
-// The position of a thread.
-struct Place {
-    uint index;
-    uint threads;
-    uint group;
-    uint groups;
-    uint lane;
 };
 
 // Computes the lengths of columns, counted from row k.
@@ -277,13 +269,8 @@ kernel void lstsq(
     constant Lstsq &problem [[buffer(5)]],
     threadgroup float *memory [[threadgroup(0)]],
     threadgroup uint *order [[threadgroup(1)]],
-    uint matrix [[threadgroup_position_in_grid]],
-    uint index [[thread_position_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]],
-    uint group [[simdgroup_index_in_threadgroup]],
-    uint groups [[simdgroups_per_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]]) {
-    Place place = {index, threads, group, groups, lane};
+    PLACE_ARGUMENTS) {
+    Place place = {matrix, index, threads, group, groups, lane};
     Teams teams = {index, threads, uint(problem.team)};
     System system;
     system.rows = uint(problem.rows);

@@ -76,6 +76,11 @@ inline void solve_columns(
     }
 }
 
+#define WORKER_ARGUMENTS                                                                                \
+    uint matrix [[threadgroup_position_in_grid]], uint thread_index [[thread_position_in_threadgroup]], \
+        uint threads [[threads_per_threadgroup]], uint lane [[thread_index_in_simdgroup]],              \
+        uint group [[simdgroup_index_in_threadgroup]]
+
 // a       [[buffer(0)]]  batch × rows × columns
 // lu      [[buffer(1)]]  batch × rows × columns: L below the diagonal, U on and above it
 // pivots  [[buffer(2)]]  batch × min(rows, columns), from 1
@@ -86,11 +91,7 @@ kernel void lu_factor(
     device int *pivots [[buffer(2)]],
     device int *info [[buffer(3)]],
     constant LuFactor &problem [[buffer(4)]],
-    uint matrix [[threadgroup_position_in_grid]],
-    uint thread_index [[thread_position_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]],
-    uint group [[simdgroup_index_in_threadgroup]]) {
+    WORKER_ARGUMENTS) {
     threadgroup float factors[MAX_SIZE * ROW];
     threadgroup uint order[MAX_SIZE];
     Worker worker{thread_index, threads, lane, group, threads / 32};
@@ -116,11 +117,7 @@ kernel void solve(
     device float *x [[buffer(2)]],
     device int *info [[buffer(3)]],
     constant Solve &problem [[buffer(4)]],
-    uint matrix [[threadgroup_position_in_grid]],
-    uint thread_index [[thread_position_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]],
-    uint group [[simdgroup_index_in_threadgroup]]) {
+    WORKER_ARGUMENTS) {
     threadgroup float factors[MAX_SIZE * ROW];
     threadgroup float right[MAX_SIZE * RIGHT];
     threadgroup uint order[MAX_SIZE];
@@ -147,11 +144,7 @@ kernel void solve_keeping(
     device float *lu [[buffer(4)]],
     device int *pivots [[buffer(5)]],
     constant Solve &problem [[buffer(6)]],
-    uint matrix [[threadgroup_position_in_grid]],
-    uint thread_index [[thread_position_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]],
-    uint group [[simdgroup_index_in_threadgroup]]) {
+    WORKER_ARGUMENTS) {
     threadgroup float factors[MAX_SIZE * ROW];
     threadgroup float right[MAX_SIZE * RIGHT];
     threadgroup uint order[MAX_SIZE];
@@ -177,11 +170,7 @@ kernel void invert(
     device float *x [[buffer(1)]],
     device int *info [[buffer(2)]],
     constant Solve &problem [[buffer(3)]],
-    uint matrix [[threadgroup_position_in_grid]],
-    uint thread_index [[thread_position_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]],
-    uint group [[simdgroup_index_in_threadgroup]]) {
+    WORKER_ARGUMENTS) {
     threadgroup float factors[MAX_SIZE * ROW];
     threadgroup float right[MAX_SIZE * RIGHT];
     threadgroup uint order[MAX_SIZE];
@@ -206,11 +195,7 @@ kernel void lu_solve(
     device const float *b [[buffer(2)]],
     device float *x [[buffer(3)]],
     constant LuSolve &problem [[buffer(4)]],
-    uint matrix [[threadgroup_position_in_grid]],
-    uint thread_index [[thread_position_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]],
-    uint group [[simdgroup_index_in_threadgroup]]) {
+    WORKER_ARGUMENTS) {
     threadgroup float factors[MAX_SIZE * ROW];
     threadgroup float right[MAX_SIZE * RIGHT];
     threadgroup uint order[MAX_SIZE];

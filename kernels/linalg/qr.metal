@@ -16,6 +16,11 @@ struct Qr {
     long team;        // lanes that share a column
 };
 
+#define QR_ARGUMENTS                                                                                 \
+    constant Qr &problem [[buffer(3)]], threadgroup float *memory [[threadgroup(0)]],                \
+        uint matrix [[threadgroup_position_in_grid]], uint index [[thread_position_in_threadgroup]], \
+        uint threads [[threads_per_threadgroup]]
+
 inline void load(device const float *from, threadgroup float *a, uint stride, uint rows, uint columns, Teams teams) {
     for (uint at = teams.index; at < rows * columns; at += teams.threads) {
         a[at / columns * stride + at % columns] = from[at];
@@ -28,14 +33,7 @@ inline void load(device const float *from, threadgroup float *a, uint stride, ui
 // r       [[buffer(2)]]  batch × width × columns; if width is 0, min(rows, columns) rows
 // memory  rows × stride, then rows, then twice the number of reflections
 kernel void qr(
-    device const float *a [[buffer(0)]],
-    device float *q [[buffer(1)]],
-    device float *r [[buffer(2)]],
-    constant Qr &problem [[buffer(3)]],
-    threadgroup float *memory [[threadgroup(0)]],
-    uint matrix [[threadgroup_position_in_grid]],
-    uint index [[thread_position_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]]) {
+    device const float *a [[buffer(0)]], device float *q [[buffer(1)]], device float *r [[buffer(2)]], QR_ARGUMENTS) {
     Teams teams = {index, threads, uint(problem.team)};
     uint rows = uint(problem.rows);
     uint columns = uint(problem.columns);
@@ -78,11 +76,7 @@ kernel void geqrf(
     device const float *a [[buffer(0)]],
     device float *factors [[buffer(1)]],
     device float *tau [[buffer(2)]],
-    constant Qr &problem [[buffer(3)]],
-    threadgroup float *memory [[threadgroup(0)]],
-    uint matrix [[threadgroup_position_in_grid]],
-    uint index [[thread_position_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]]) {
+    QR_ARGUMENTS) {
     Teams teams = {index, threads, uint(problem.team)};
     uint rows = uint(problem.rows);
     uint columns = uint(problem.columns);
@@ -109,11 +103,7 @@ kernel void householder_product(
     device const float *a [[buffer(0)]],
     device const float *tau [[buffer(1)]],
     device float *q [[buffer(2)]],
-    constant Qr &problem [[buffer(3)]],
-    threadgroup float *memory [[threadgroup(0)]],
-    uint matrix [[threadgroup_position_in_grid]],
-    uint index [[thread_position_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]]) {
+    QR_ARGUMENTS) {
     Teams teams = {index, threads, uint(problem.team)};
     uint rows = uint(problem.rows);
     uint columns = uint(problem.columns);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "linalg/jacobi.h"
+#include "linalg/place.h"
 
 // A barrier that orders accesses to norms and to rows, in either memory.
 #define ROWS (mem_flags::mem_threadgroup | mem_flags::mem_device)
@@ -11,16 +12,6 @@
 // info
 #define NOT_FINITE 1
 #define NOT_CONVERGED 2
-
-// The position of a thread.
-struct Place {
-    uint matrix;
-    uint index;
-    uint threads;
-    uint group;
-    uint groups;
-    uint lane;
-};
 
 // A matrix and its working memory. Rows, norms and the message each lie in threadgroup or device memory. While there
 // are no norms, SIMD-groups use their place to report whether they rotated. The message passes one number from the

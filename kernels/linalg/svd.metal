@@ -113,37 +113,35 @@ template <typename M> inline int factorise(M matrix, device const float *a, Plac
 //
 // `svd_without_norms` is for matrices that leave no threadgroup memory for norms. It keeps norms in the buffer of
 // singular values, and the message in `info`.
-#define SVD(name, numbers, norms_of, message_of, ...)                                                            \
-    kernel void name(                                                                                            \
-        device const float *a [[buffer(0)]], device float *u [[buffer(1)]], device float *s [[buffer(2)]],       \
-        device float *vh [[buffer(3)]], device int *info [[buffer(4)]], constant Svd &problem [[buffer(5)]],     \
-        threadgroup float *w [[threadgroup(0)]], threadgroup float *g [[threadgroup(1)]],                        \
-        __VA_ARGS__ uint matrix [[threadgroup_position_in_grid]], uint index [[thread_position_in_threadgroup]], \
-        uint threads [[threads_per_threadgroup]], uint group [[simdgroup_index_in_threadgroup]],                 \
-        uint groups [[simdgroups_per_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {                   \
-        uint rows = uint(problem.rows);                                                                          \
-        uint columns = uint(problem.columns);                                                                    \
-        bool is_full = problem.full != 0;                                                                        \
-        Matrix<SharedNumbers, numbers> factors;                                                                  \
-        factors.small = min(rows, columns);                                                                      \
-        factors.large = max(rows, columns);                                                                      \
-        factors.count = is_full ? factors.large : factors.small;                                                 \
-        factors.is_tall = rows >= columns;                                                                       \
-        factors.has_vectors = problem.vectors != 0;                                                              \
-        factors.u = u + ulong(matrix) * rows * (is_full ? rows : factors.small);                                 \
-        factors.s = s + ulong(matrix) * factors.small;                                                           \
-        factors.vh = vh + ulong(matrix) * columns * (is_full ? columns : factors.small);                         \
-        factors.w = w;                                                                                           \
-        factors.w_pitch = factors.large;                                                                         \
-        factors.g = g;                                                                                           \
-        factors.g_pitch = factors.small;                                                                         \
-        factors.norms = norms_of;                                                                                \
-        factors.message = message_of;                                                                            \
-        Place place = Place{matrix, index, threads, group, groups, lane};                                        \
-        int found = factorise(factors, a + ulong(matrix) * rows * columns, place);                               \
-        if (index == 0) {                                                                                        \
-            info[matrix] = found;                                                                                \
-        }                                                                                                        \
+#define SVD(name, numbers, norms_of, message_of, ...)                                                        \
+    kernel void name(                                                                                        \
+        device const float *a [[buffer(0)]], device float *u [[buffer(1)]], device float *s [[buffer(2)]],   \
+        device float *vh [[buffer(3)]], device int *info [[buffer(4)]], constant Svd &problem [[buffer(5)]], \
+        threadgroup float *w [[threadgroup(0)]], threadgroup float *g [[threadgroup(1)]],                    \
+        __VA_ARGS__ PLACE_ARGUMENTS) {                                                                       \
+        uint rows = uint(problem.rows);                                                                      \
+        uint columns = uint(problem.columns);                                                                \
+        bool is_full = problem.full != 0;                                                                    \
+        Matrix<SharedNumbers, numbers> factors;                                                              \
+        factors.small = min(rows, columns);                                                                  \
+        factors.large = max(rows, columns);                                                                  \
+        factors.count = is_full ? factors.large : factors.small;                                             \
+        factors.is_tall = rows >= columns;                                                                   \
+        factors.has_vectors = problem.vectors != 0;                                                          \
+        factors.u = u + ulong(matrix) * rows * (is_full ? rows : factors.small);                             \
+        factors.s = s + ulong(matrix) * factors.small;                                                       \
+        factors.vh = vh + ulong(matrix) * columns * (is_full ? columns : factors.small);                     \
+        factors.w = w;                                                                                       \
+        factors.w_pitch = factors.large;                                                                     \
+        factors.g = g;                                                                                       \
+        factors.g_pitch = factors.small;                                                                     \
+        factors.norms = norms_of;                                                                            \
+        factors.message = message_of;                                                                        \
+        Place place = Place{matrix, index, threads, group, groups, lane};                                    \
+        int found = factorise(factors, a + ulong(matrix) * rows * columns, place);                           \
+        if (index == 0) {                                                                                    \
+            info[matrix] = found;                                                                            \
+        }                                                                                                    \
     }
 
 SVD(svd, SharedNumbers, norms, norms + factors.small, threadgroup float *norms [[threadgroup(2)]], )

@@ -53,12 +53,7 @@ inline uint pitch_of(constant SvdBlocks &problem) {
     device int *exponents [[buffer(2)]],
     device int *states [[buffer(3)]],
     constant SvdBlocks &problem [[buffer(4)]],
-    uint matrix [[threadgroup_position_in_grid]],
-    uint index [[thread_position_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]],
-    uint group [[simdgroup_index_in_threadgroup]],
-    uint groups [[simdgroups_per_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]]) {
+    PLACE_ARGUMENTS) {
     threadgroup uint largest_of_group[MOST_GROUPS];
     uint small = small_of(problem);
     uint large = large_of(problem);
@@ -195,12 +190,7 @@ inline uint2 meeting_of(uint at, uint step, uint block, bool is_all) {
     device const int *flags [[buffer(0)]],
     device int *states [[buffer(1)]],
     constant SvdBlocks &problem [[buffer(2)]],
-    uint matrix [[threadgroup_position_in_grid]],
-    uint index [[thread_position_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]],
-    uint group [[simdgroup_index_in_threadgroup]],
-    uint groups [[simdgroups_per_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]]) {
+    PLACE_ARGUMENTS) {
     threadgroup uint is_any_of_group[MOST_GROUPS];
     if (states[matrix] != UNSETTLED) {
         return;
@@ -235,12 +225,7 @@ inline uint2 meeting_of(uint at, uint step, uint block, bool is_all) {
     device float *vh [[buffer(5)]],
     device int *info [[buffer(6)]],
     constant SvdBlocks &problem [[buffer(7)]],
-    uint matrix [[threadgroup_position_in_grid]],
-    uint index [[thread_position_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]],
-    uint group [[simdgroup_index_in_threadgroup]],
-    uint groups [[simdgroups_per_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]]) {
+    PLACE_ARGUMENTS) {
     Matrix<DeviceNumbers, DeviceNumbers> factors;
     factors.small = small_of(problem);
     factors.large = large_of(problem);

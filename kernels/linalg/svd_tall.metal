@@ -73,12 +73,7 @@ inline void measure(
     device int *exponents [[buffer(2)]],
     device int *places [[buffer(3)]],
     constant SvdTall &problem [[buffer(4)]],
-    uint matrix [[threadgroup_position_in_grid]],
-    uint index [[thread_position_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]],
-    uint group [[simdgroup_index_in_threadgroup]],
-    uint groups [[simdgroups_per_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]]) {
+    PLACE_ARGUMENTS) {
     threadgroup uint parts[MOST_COLUMNS];
     threadgroup uint largest[MOST_COLUMNS];
     uint small = uint(problem.small);

@@ -29,6 +29,12 @@ struct Product {
     long whole_beta;
 };
 
+// The operands of a kernel: a is m x k, b is k x n, input (not read without has_input) and out are m x n. Out is the
+// type of the parts of the sums if there are several.
+#define PRODUCT_ARGUMENTS(T, Out)                                                                            \
+    device const T *a [[buffer(0)]], device const T *b [[buffer(1)]], device const Out *input [[buffer(2)]], \
+        device Out *out [[buffer(3)]], constant Product &product [[buffer(4)]]
+
 // Returns the offset of element (0, 0) of an operand's matrix, for one index of the batch, counted in row-major order.
 inline long matrix_offset(constant Product &product, ProductOperand operand, uint batch) {
     long offset = product.batch.start[operand];

@@ -31,11 +31,7 @@ constant uint b_quads [[function_constant(3)]];
 // out    [[buffer(3)]]  m x n; the parts of the sums if there are several
 template <typename T, typename Out, int ROWS, int COLUMNS, int DEPTH, int DOWN, int ACROSS>
 kernel void tiled(
-    device const T *a [[buffer(0)]],
-    device const T *b [[buffer(1)]],
-    device const Out *input [[buffer(2)]],
-    device Out *out [[buffer(3)]],
-    constant Product &product [[buffer(4)]],
+    PRODUCT_ARGUMENTS(T, Out),
     uint3 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint simdgroup_index [[simdgroup_index_in_threadgroup]],

@@ -48,11 +48,7 @@ inline float sum_of_lanes(float x) {
 
 template <typename T, typename Out>
 kernel void vector_along(
-    device const T *a [[buffer(0)]],
-    device const T *b [[buffer(1)]],
-    device const Out *input [[buffer(2)]],
-    device Out *out [[buffer(3)]],
-    constant Product &product [[buffer(4)]],
+    PRODUCT_ARGUMENTS(T, Out),
     uint3 group [[threadgroup_position_in_grid]],
     uint simdgroup_index [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
@@ -113,11 +109,7 @@ template <typename T> inline float4 four_rows(device const T *source, long strid
 
 template <typename T, typename Out>
 kernel void vector_across(
-    device const T *a [[buffer(0)]],
-    device const T *b [[buffer(1)]],
-    device const Out *input [[buffer(2)]],
-    device Out *out [[buffer(3)]],
-    constant Product &product [[buffer(4)]],
+    PRODUCT_ARGUMENTS(T, Out),
     uint3 group [[threadgroup_position_in_grid]],
     uint simdgroup_index [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {

@@ -21,11 +21,7 @@ template <> struct Modular<long> {
 
 template <typename T>
 kernel void whole(
-    device const T *a [[buffer(0)]],
-    device const T *b [[buffer(1)]],
-    device const T *input [[buffer(2)]],
-    device T *out [[buffer(3)]],
-    constant Product &product [[buffer(4)]],
+    PRODUCT_ARGUMENTS(T, T),
     uint3 group [[threadgroup_position_in_grid]],
     uint3 thread_position [[thread_position_in_threadgroup]]) {
     using Number = typename Modular<T>::type;
