@@ -22,9 +22,7 @@ kernel void swiglu_gradient(
     device const T *up [[buffer(2)]],
     device T *gate_gradient [[buffer(3)]],
     device T *up_gradient [[buffer(4)]],
-    constant LoopNest &loop [[buffer(5)]],
-    uint2 position [[thread_position_in_grid]],
-    uint2 grid [[threads_per_grid]]) {
+    RUN_ARGUMENTS(5)) {
     const Run run = run_of(loop, position, grid);
     if (run.count == 0) return;
     long places[4];

@@ -86,31 +86,12 @@ inline float probabilities(
     return factor;
 }
 
-// q, k, v        [[buffer(0, 1, 2)]]  [B, H, M, D], [B, H / G, N, D], [B, H / G, N, E]
-// mask, bias     [[buffer(3, 4)]]     [B, H, M, N]; strides may be 0
-// sinks, slopes  [[buffer(5, 6)]]     [H], [B, H]
-// sequences      [[buffer(7)]]        [count, 4]
-// out            [[buffer(8)]]        [B, H, M, E]
-// log_sum_exp    [[buffer(9)]]        [B, H, M]; its low part [[buffer(10)]]; written with LOG_SUM_EXP
 template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
 [[kernel, max_total_threads_per_threadgroup(DOWN * ACROSS * 32)]] void attention_forward(
-    device const T *q [[buffer(0)]],
-    device const T *k [[buffer(1)]],
-    device const T *v [[buffer(2)]],
-    device const bool *mask [[buffer(3)]],
-    device const T *bias [[buffer(4)]],
-    device const T *sinks [[buffer(5)]],
-    device const float *slopes [[buffer(6)]],
-    device const int *sequences [[buffer(7)]],
-    device T *out [[buffer(8)]],
-    device float *log_sum_exp [[buffer(9)]],
-    device float *log_sum_exp_low [[buffer(10)]],
+    FORWARD_ARGUMENTS(T),
     constant Attention &a [[buffer(11)]],
-    uint3 group [[threadgroup_position_in_grid]],
     uint3 groups [[threadgroups_per_grid]],
-    uint thread_index [[thread_index_in_threadgroup]],
-    uint simdgroup [[simdgroup_index_in_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]]) {
+    TILE_ARGUMENTS) {
     constexpr int simdgroups = DOWN * ACROSS;
     constexpr int threads = simdgroups * 32;
     constexpr int pitch = tile_pitch<T>(WIDTH);
@@ -196,7 +177,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
 
         if (simd_any(attends_any)) {
             if (simd_any(own_factors[lane % own_rows] != 1.0f)) {
-                sums.scale(own_factors, own_value_dim, scratch, lane);
+                sums.change_elements(RowFactors{own_factors}, own_value_dim, scratch, lane);
             }
         }
         if (any_nonfinite<simdgroups>(nonfinite_values, lane)) {

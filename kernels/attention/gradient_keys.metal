@@ -18,33 +18,15 @@ using namespace metal;
 #include "attention/pairs.h"
 #include "attention/tiles.h"
 
-// q, k, v             [[buffer(0, 1, 2)]]  [B, H, M, D], [B, H / G, N, D], [B, H / G, N, E]
-// mask, bias          [[buffer(3, 4)]]     [B, H, M, N]; strides may be 0
-// slopes, sequences   [[buffer(5, 6)]]     [B, H], [count, 4]
-// grad_out            [[buffer(7)]]        [B, H, M, E]
-// log_sum_exp         [[buffer(8, 9)]]     [B, H, M], and its low part
-// delta               [[buffer(10)]]       [B, H, M], row-major
+// GRADIENT_ARGUMENTS (problem.h), and
 // grad_k, grad_v      [[buffer(11, 12)]]   as k and v
 template <typename T, int WIDTH, int DOWN, int ACROSS, int QUERIES, int TALL>
 [[kernel, max_total_threads_per_threadgroup(DOWN * ACROSS * 32)]] void gradient_keys(
-    device const T *q [[buffer(0)]],
-    device const T *k [[buffer(1)]],
-    device const T *v [[buffer(2)]],
-    device const bool *mask [[buffer(3)]],
-    device const T *bias [[buffer(4)]],
-    device const float *slopes [[buffer(5)]],
-    device const int *sequences [[buffer(6)]],
-    device const T *grad_out [[buffer(7)]],
-    device const float *log_sum_exp [[buffer(8)]],
-    device const float *log_sum_exp_low [[buffer(9)]],
-    device const float *delta [[buffer(10)]],
+    GRADIENT_ARGUMENTS(T),
     device T *grad_k [[buffer(11)]],
     device T *grad_v [[buffer(12)]],
     constant Attention &a [[buffer(13)]],
-    uint3 group [[threadgroup_position_in_grid]],
-    uint thread_index [[thread_index_in_threadgroup]],
-    uint simdgroup [[simdgroup_index_in_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]]) {
+    TILE_ARGUMENTS) {
     constexpr int simdgroups = DOWN * ACROSS;
     constexpr int threads = simdgroups * 32;
     constexpr int pitch = tile_pitch<T>(WIDTH);

@@ -73,7 +73,7 @@ struct Attention {
     long keys;
     float scale;
     float softcap;
-    uint is_bottom_right;  // the last query stands opposite the last key, else the first opposite the first
+    uint is_bottom_right;  // the last query is opposite the last key, else the first is opposite the first
     uint key[2];           // of dropout
     uint threshold;
     float keep_scale;  // 1 / (1 − p)
@@ -170,5 +170,33 @@ inline LogSumExp log_sum_exp_of(float largest, float total) {
 
 // exp(score − L)
 inline float probability_of(float score, float high, float low) { return exponential((score - high) - low); }
+
+// The operands of kernels of the forward pass:
+// q, k, v         [[buffer(0, 1, 2)]]  [B, H, M, D], [B, H / G, N, D], [B, H / G, N, E]
+// mask, bias      [[buffer(3, 4)]]     [B, H, M, N]; strides may be 0
+// sinks, slopes   [[buffer(5, 6)]]     [H], [B, H]
+// sequences       [[buffer(7)]]        [count, 4]
+// out             [[buffer(8)]]        [B, H, M, E]
+// log_sum_exp     [[buffer(9)]]        [B, H, M]; its low part [[buffer(10)]]; written with LOG_SUM_EXP
+#define FORWARD_ARGUMENTS(T)                                                                           \
+    device const T *q [[buffer(0)]], device const T *k [[buffer(1)]], device const T *v [[buffer(2)]], \
+        device const bool *mask [[buffer(3)]], device const T *bias [[buffer(4)]],                     \
+        device const T *sinks [[buffer(5)]], device const float *slopes [[buffer(6)]],                 \
+        device const int *sequences [[buffer(7)]], device T *out [[buffer(8)]],                        \
+        device float *log_sum_exp [[buffer(9)]], device float *log_sum_exp_low [[buffer(10)]]
+
+// The operands of kernels of the gradients:
+// q, k, v             [[buffer(0, 1, 2)]]  [B, H, M, D], [B, H / G, N, D], [B, H / G, N, E]
+// mask, bias          [[buffer(3, 4)]]     [B, H, M, N]; strides may be 0
+// slopes, sequences   [[buffer(5, 6)]]     [B, H], [count, 4]
+// grad_out            [[buffer(7)]]        [B, H, M, E]
+// log_sum_exp         [[buffer(8, 9)]]     [B, H, M], and its low part
+// delta               [[buffer(10)]]       [B, H, M], row-major
+#define GRADIENT_ARGUMENTS(T)                                                                          \
+    device const T *q [[buffer(0)]], device const T *k [[buffer(1)]], device const T *v [[buffer(2)]], \
+        device const bool *mask [[buffer(3)]], device const T *bias [[buffer(4)]],                     \
+        device const float *slopes [[buffer(5)]], device const int *sequences [[buffer(6)]],           \
+        device const T *grad_out [[buffer(7)]], device const float *log_sum_exp [[buffer(8)]],         \
+        device const float *log_sum_exp_low [[buffer(9)]], device const float *delta [[buffer(10)]]
 
 #endif

@@ -22,6 +22,11 @@ typedef simdgroup_matrix<float, 8, 8> Sums;
 // Rare code is not unrolled, to save room in the instruction cache.
 #define ROLLED _Pragma("clang loop unroll(disable)")
 
+// The position of a thread, as the arguments of a kernel.
+#define TILE_ARGUMENTS                                                                               \
+    uint3 group [[threadgroup_position_in_grid]], uint thread_index [[thread_index_in_threadgroup]], \
+        uint simdgroup [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]
+
 // The blocks of 8 elements of a row that belong to one of the SIMD-groups side by side.
 struct Blocks {
     int first;
@@ -189,6 +194,23 @@ inline void make_finite(threadgroup T *tile, uint dim, uint thread_index) {
     }
 }
 
+// sums[row] *= factors[row], for OwnSums::change_elements.
+struct RowFactors {
+    threadgroup const float *factors;
+
+    void apply(threadgroup float *sum, int row, int) const thread { *sum *= factors[row]; }
+};
+
+// sums[row] += weights[row] · tile over NaN and infinite elements only; with a weight of 0 they add nothing.
+template <typename T, int COLUMNS, int PITCH> struct NonfiniteSums {
+    threadgroup const float *weights;
+    threadgroup const T *tile;
+
+    void apply(threadgroup float *sum, int row, int column) const thread {
+        *sum += nonfinite_products<T, COLUMNS, PITCH>(weights + row * strip_pitch(COLUMNS), tile + column);
+    }
+};
+
 // Rows of sums in registers: the SIMD-group's blocks of 8 · TALL rows of a result.
 template <int COUNT, int TALL = 1> struct OwnSums {
     Sums at[TALL][COUNT];
@@ -229,8 +251,9 @@ template <int COUNT, int TALL = 1> struct OwnSums {
         }
     }
 
-    // sums[row] *= factors[row]
-    inline void scale(threadgroup const float *factors, Blocks blocks, threadgroup float *scratch, uint lane) thread {
+    // Applies a change to each element, by way of `scratch`.
+    template <typename Change>
+    inline void change_elements(Change change, Blocks blocks, threadgroup float *scratch, uint lane) thread {
         UNROLLED
         for (int high = 0; high < TALL; high += 1) {
             UNROLLED
@@ -241,7 +264,7 @@ template <int COUNT, int TALL = 1> struct OwnSums {
                 simdgroup_store(at[high][block], scratch, 8);
                 simdgroup_barrier(mem_flags::mem_threadgroup);
                 for (int element = int(lane); element < 64; element += 32) {
-                    scratch[element] *= factors[high * 8 + element / 8];
+                    change.apply(scratch + element, high * 8 + element / 8, (blocks.first + block) * 8 + element % 8);
                 }
                 simdgroup_barrier(mem_flags::mem_threadgroup);
                 simdgroup_load(at[high][block], scratch, 8);
@@ -282,35 +305,6 @@ template <int COUNT, int TALL = 1> struct OwnSums {
             }
         }
     }
-
-    // sums[row] += weights[row] · tile over NaN and infinite elements only; with a weight of 0 they add nothing.
-    template <typename T, int COLUMNS, int PITCH>
-    inline void add_nonfinite(
-        threadgroup const float *weights,
-        threadgroup const T *tile,
-        Blocks blocks,
-        threadgroup float *scratch,
-        uint lane) thread {
-        UNROLLED
-        for (int high = 0; high < TALL; high += 1) {
-            UNROLLED
-            for (int block = 0; block < COUNT; block += 1) {
-                if (block >= blocks.count) {
-                    break;
-                }
-                simdgroup_store(at[high][block], scratch, 8);
-                simdgroup_barrier(mem_flags::mem_threadgroup);
-                for (int element = int(lane); element < 64; element += 32) {
-                    const int row = high * 8 + element / 8;
-                    scratch[element] += nonfinite_products<T, COLUMNS, PITCH>(
-                        weights + row * strip_pitch(COLUMNS), tile + (blocks.first + block) * 8 + element % 8);
-                }
-                simdgroup_barrier(mem_flags::mem_threadgroup);
-                simdgroup_load(at[high][block], scratch, 8);
-                simdgroup_barrier(mem_flags::mem_threadgroup);
-            }
-        }
-    }
 };
 
 // Adds a tile's NaN and infinite elements to the sums, if their weight is not 0, and replaces them by 0 in the tile: so
@@ -327,7 +321,7 @@ inline void without_nonfinite(
     threadgroup float *scratch,
     uint thread_index) {
     if (adds) {
-        sums.template add_nonfinite<T, COLUMNS, PITCH>(weights, tile, blocks, scratch, thread_index % 32);
+        sums.change_elements(NonfiniteSums<T, COLUMNS, PITCH>{weights, tile}, blocks, scratch, thread_index % 32);
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     make_finite<T, COLUMNS, PITCH, THREADS>(tile, dim, thread_index);

@@ -134,27 +134,12 @@ inline ulong part_offset(constant Attention &a, Sequence s, TeamRow row, long pa
     return ulong(index * a.parts + part) * (VALUE_DIM + 2);
 }
 
-// q, k, v         [[buffer(0, 1, 2)]]  [B, H, M, D], [B, H / G, N, D], [B, H / G, N, E]
-// mask, bias      [[buffer(3, 4)]]     [B, H, M, N]; strides may be 0
-// sinks, slopes   [[buffer(5, 6)]]     [H], [B, H]
-// sequences       [[buffer(7)]]        [count, 4]
-// out             [[buffer(8)]]        [B, H, M, E]
-// log_sum_exp     [[buffer(9)]]        [B, H, M]; its low part [[buffer(10)]]; written with LOG_SUM_EXP
+// FORWARD_ARGUMENTS (problem.h), and
 // parts           [[buffer(11)]]       if keys are split: for each row its parts, each E sums, a top and a total
 // rows            [[threadgroup(0)]]   (SIMDGROUPS - 1) · ROWS · E floats: sums of all SIMD-groups but the first
 template <typename T, int SIMDGROUPS, int ROWS>
 kernel void attention_vector(
-    device const T *q [[buffer(0)]],
-    device const T *k [[buffer(1)]],
-    device const T *v [[buffer(2)]],
-    device const bool *mask [[buffer(3)]],
-    device const T *bias [[buffer(4)]],
-    device const T *sinks [[buffer(5)]],
-    device const float *slopes [[buffer(6)]],
-    device const int *sequences [[buffer(7)]],
-    device T *out [[buffer(8)]],
-    device float *log_sum_exp [[buffer(9)]],
-    device float *log_sum_exp_low [[buffer(10)]],
+    FORWARD_ARGUMENTS(T),
     device float *parts [[buffer(11)]],
     constant Attention &a [[buffer(12)]],
     threadgroup float *rows [[threadgroup(0)]],

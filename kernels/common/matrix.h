@@ -77,4 +77,25 @@ inline void load_tile(
     }
 }
 
+template <int ROWS, int COLUMNS> inline void clear_sums(thread simdgroup_matrix<float, 8, 8> (&sums)[ROWS][COLUMNS]) {
+    for (int i = 0; i < ROWS; i += 1) {
+        for (int j = 0; j < COLUMNS; j += 1) {
+            sums[i][j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+        }
+    }
+}
+
+// sums += left right, for a column of matrices and a row of them.
+template <typename T, int ROWS, int COLUMNS>
+inline void add_products(
+    thread simdgroup_matrix<float, 8, 8> (&sums)[ROWS][COLUMNS],
+    thread const simdgroup_matrix<T, 8, 8> (&left)[ROWS],
+    thread const simdgroup_matrix<T, 8, 8> (&right)[COLUMNS]) {
+    for (int i = 0; i < ROWS; i += 1) {
+        for (int j = 0; j < COLUMNS; j += 1) {
+            simdgroup_multiply_accumulate(sums[i][j], left[i], right[j], sums[i][j]);
+        }
+    }
+}
+
 #endif

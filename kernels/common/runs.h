@@ -35,6 +35,11 @@ inline Run run_of(constant LoopNest &loop, uint2 position, uint2 grid) {
     return {first, first >= count ? 0 : uint(min(ulong(width), count - first))};
 }
 
+// The arguments of a kernel whose threads process runs, from buffer `index` on.
+#define RUN_ARGUMENTS(index)                                                               \
+    constant LoopNest &loop [[buffer(index)]], uint2 position [[thread_position_in_grid]], \
+        uint2 grid [[threads_per_grid]]
+
 // Computes the place of a thread's first element in each of the first `count` operands. A loop of one axis starts at 0.
 template <int count> inline void run_places(constant LoopNest &loop, Run run, thread long (&places)[count]) {
     if ((RUNS & 16) == 0) return loop_places(loop, run.first, places);

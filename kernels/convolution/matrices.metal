@@ -6,7 +6,7 @@
 //     for each DEPTH steps of the sum:
 //         left_tile = ROWS rows of the weight, right_tile = the source under COLUMNS positions, zero outside
 //         sums += left_tile right_tile                in products of 8 x 8
-//     result = sums                                   only what lies inside
+//     result = sums                                   only elements inside
 //
 // float16 and bfloat16 are storage: tiles and sums are float32, and the result is rounded once.
 //
@@ -162,11 +162,7 @@ kernel void convolution_matrices(
     const int tile_column = int(simdgroup_index) % ACROSS * strip_columns;
 
     simdgroup_matrix<float, 8, 8> sums[own_rows][own_columns];
-    for (int i = 0; i < own_rows; i += 1) {
-        for (int j = 0; j < own_columns; j += 1) {
-            sums[i][j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-        }
-    }
+    clear_sums(sums);
 
     for (uint depth = first; depth < last; depth += DEPTH) {
         threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles before were read

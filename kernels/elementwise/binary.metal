@@ -186,9 +186,7 @@ kernel void binary(
     device const T *a [[buffer(0)]],
     device const T *b [[buffer(1)]],
     device T *output [[buffer(2)]],
-    constant LoopNest &loop [[buffer(3)]],
-    uint2 position [[thread_position_in_grid]],
-    uint2 grid [[threads_per_grid]]) {
+    RUN_ARGUMENTS(3)) {
     const Run run = run_of(loop, position, grid);
     if (run.count == 0) return;
     long places[3];
@@ -208,9 +206,7 @@ kernel void binary_predicate(
     device const T *a [[buffer(0)]],
     device const T *b [[buffer(1)]],
     device bool *output [[buffer(2)]],
-    constant LoopNest &loop [[buffer(3)]],
-    uint2 position [[thread_position_in_grid]],
-    uint2 grid [[threads_per_grid]]) {
+    RUN_ARGUMENTS(3)) {
     const Run run = run_of(loop, position, grid);
     if (run.count == 0) return;
     using Number = typename Compute<T>::Number;

@@ -12,12 +12,7 @@ using namespace metal;
 // output  [[buffer(1)]]  the elements that its strides reach
 // loop    [[buffer(2)]]  operands: input, output
 template <typename In, typename Out>
-kernel void copy(
-    device const In *input [[buffer(0)]],
-    device Out *output [[buffer(1)]],
-    constant LoopNest &loop [[buffer(2)]],
-    uint2 position [[thread_position_in_grid]],
-    uint2 grid [[threads_per_grid]]) {
+kernel void copy(device const In *input [[buffer(0)]], device Out *output [[buffer(1)]], RUN_ARGUMENTS(2)) {
     const Run run = run_of(loop, position, grid);
     if (run.count == 0) return;
     long places[2];

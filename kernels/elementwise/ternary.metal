@@ -79,9 +79,7 @@ kernel void ternary(
     device const T *b [[buffer(1)]],
     device const T *c [[buffer(2)]],
     device T *output [[buffer(3)]],
-    constant LoopNest &loop [[buffer(4)]],
-    uint2 position [[thread_position_in_grid]],
-    uint2 grid [[threads_per_grid]]) {
+    RUN_ARGUMENTS(4)) {
     const Run run = run_of(loop, position, grid);
     if (run.count == 0) return;
     long places[4];
@@ -104,9 +102,7 @@ kernel void where(
     device const T *b [[buffer(1)]],
     device const T *c [[buffer(2)]],
     device T *output [[buffer(3)]],
-    constant LoopNest &loop [[buffer(4)]],
-    uint2 position [[thread_position_in_grid]],
-    uint2 grid [[threads_per_grid]]) {
+    RUN_ARGUMENTS(4)) {
     const Run run = run_of(loop, position, grid);
     if (run.count == 0) return;
     long places[4];

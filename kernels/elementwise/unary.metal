@@ -171,12 +171,7 @@ template <> struct Compute<bfloat> {
 // output  [[buffer(1)]]  the elements that its strides reach
 // loop    [[buffer(2)]]  operands: input, output
 template <typename T>
-kernel void unary(
-    device const T *input [[buffer(0)]],
-    device T *output [[buffer(1)]],
-    constant LoopNest &loop [[buffer(2)]],
-    uint2 position [[thread_position_in_grid]],
-    uint2 grid [[threads_per_grid]]) {
+kernel void unary(device const T *input [[buffer(0)]], device T *output [[buffer(1)]], RUN_ARGUMENTS(2)) {
     const Run run = run_of(loop, position, grid);
     if (run.count == 0) return;
     long places[2];
@@ -190,12 +185,7 @@ kernel void unary(
 
 // As above, for operations whose result is a bool.
 template <typename T>
-kernel void unary_predicate(
-    device const T *input [[buffer(0)]],
-    device bool *output [[buffer(1)]],
-    constant LoopNest &loop [[buffer(2)]],
-    uint2 position [[thread_position_in_grid]],
-    uint2 grid [[threads_per_grid]]) {
+kernel void unary_predicate(device const T *input [[buffer(0)]], device bool *output [[buffer(1)]], RUN_ARGUMENTS(2)) {
     const Run run = run_of(loop, position, grid);
     if (run.count == 0) return;
     long places[2];

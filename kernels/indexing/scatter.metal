@@ -138,41 +138,42 @@ template <typename T> inline T scattered(T element, Run<T> run) {
     return T(0);
 }
 
+// Computes where an element lies in each operand, and its run. Returns false behind the last element.
 template <typename T, typename Index>
-inline Run<T> find_run(
+inline bool find_run(
     device const T *source,
     device const Index *keys,
     device const long *order,
     constant Scatter &scatter,
-    long first,
-    long destination) {
-    long begin = lower_bound(keys, first, scatter.key_stride, scatter.length, destination);
-    long end = lower_bound(keys, first, scatter.key_stride, scatter.length, destination + 1);
-    return {source, order + first + begin * scatter.key_stride, scatter.source_stride, scatter.key_stride, end - begin};
+    ulong element,
+    thread long (&offsets)[4],
+    thread Run<T> &run) {
+    if (element >= ulong(scatter.loop.count)) return false;
+    loop_places(scatter.loop, element, offsets);
+    const long first = offsets[3];
+    const long destination = long(element / ulong(scatter.inner) % ulong(scatter.size));
+    const long begin = lower_bound(keys, first, scatter.key_stride, scatter.length, destination);
+    const long end = lower_bound(keys, first, scatter.key_stride, scatter.length, destination + 1);
+    run = {
+        source + offsets[2], order + first + begin * scatter.key_stride, scatter.source_stride, scatter.key_stride,
+        end - begin};
+    return true;
 }
 
 // x, source    [[buffer(0, 1)]]  the elements that their strides reach
 // keys, order  [[buffer(2, 3)]]  dense, of one layout
 // output       [[buffer(4)]]     the elements that its strides reach
 // scatter      [[buffer(5)]]
-template <typename T, typename Index>
-kernel void scatter(
-    device const T *x [[buffer(0)]],
-    device const T *source [[buffer(1)]],
-    device const Index *keys [[buffer(2)]],
-    device const long *order [[buffer(3)]],
-    device T *output [[buffer(4)]],
-    constant Scatter &scatter [[buffer(5)]],
-    uint2 position [[thread_position_in_grid]],
-    uint2 grid [[threads_per_grid]]) {
-    ulong element = loop_element(position, grid);
-    if (element >= ulong(scatter.loop.count)) {
-        return;
-    }
+#define SCATTER_ARGUMENTS(T, Index)                                                                                \
+    device const T *x [[buffer(0)]], device const T *source [[buffer(1)]], device const Index *keys [[buffer(2)]], \
+        device const long *order [[buffer(3)]], device T *output [[buffer(4)]],                                    \
+        constant Scatter &scatter [[buffer(5)]], uint2 position [[thread_position_in_grid]],                       \
+        uint2 grid [[threads_per_grid]]
+
+template <typename T, typename Index> kernel void scatter(SCATTER_ARGUMENTS(T, Index)) {
     long offsets[4];
-    loop_places(scatter.loop, element, offsets);
-    long destination = long(element / ulong(scatter.inner) % ulong(scatter.size));
-    Run<T> run = find_run(source + offsets[2], keys, order, scatter, offsets[3], destination);
+    Run<T> run;
+    if (!find_run(source, keys, order, scatter, loop_element(position, grid), offsets, run)) return;
     T value = x[offsets[0]];
     output[offsets[1]] = run.count == 0 ? value : scattered(value, run);
 }
@@ -180,24 +181,10 @@ kernel void scatter(
 // output[…, i, …] = the product of everything that is scattered to the same element as source[…, i, …], without
 // source[…, i, …] itself. A thread walks along its run forwards for the elements before, and backwards for the elements
 // after.
-template <typename T, typename Index>
-kernel void scatter_others(
-    device const T *x [[buffer(0)]],
-    device const T *source [[buffer(1)]],
-    device const Index *keys [[buffer(2)]],
-    device const long *order [[buffer(3)]],
-    device T *output [[buffer(4)]],
-    constant Scatter &scatter [[buffer(5)]],
-    uint2 position [[thread_position_in_grid]],
-    uint2 grid [[threads_per_grid]]) {
-    ulong element = loop_element(position, grid);
-    if (element >= ulong(scatter.loop.count)) {
-        return;
-    }
+template <typename T, typename Index> kernel void scatter_others(SCATTER_ARGUMENTS(T, Index)) {
     long offsets[4];
-    loop_places(scatter.loop, element, offsets);
-    long destination = long(element / ulong(scatter.inner) % ulong(scatter.size));
-    Run<T> run = find_run(source + offsets[2], keys, order, scatter, offsets[3], destination);
+    Run<T> run;
+    if (!find_run(source, keys, order, scatter, loop_element(position, grid), offsets, run)) return;
     device T *to = output + offsets[1];
     typename SumOf<T>::product before;
     if (INCLUDES_SELF != 0) {

@@ -4,6 +4,7 @@
 #include <metal_stdlib>
 using namespace metal;
 
+#include "linalg/cholesky.h"
 #include "linalg/matrix.h"
 
 #define SMALL_THREADS 128
@@ -93,30 +94,7 @@ kernel void cholesky(
         failed = 0;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint j = 0; j < size; j++) {
-        float rest = 0.0f;
-        if (row >= j && row < size) {
-            rest = l[row * ROW + j];
-            for (uint k = 0; k < j; k++) {
-                rest -= l[row * ROW + k] * l[j * ROW + k];
-            }
-        }
-        if (row == j) {
-            if (rest > 0.0f) {
-                l[j * ROW + j] = precise::sqrt(rest);
-            } else {
-                failed = j + 1;
-            }
-        }
-        threadgroup_barrier(mem_flags::mem_threadgroup);
-        if (failed != 0) {
-            break;
-        }
-        if (row > j && row < size) {
-            l[row * ROW + j] = precise::divide(rest, l[j * ROW + j]);
-        }
-        threadgroup_barrier(mem_flags::mem_threadgroup);
-    }
+    factorise<ROW>(l, &failed, row, size);
     uint rows = failed == 0 ? size : failed - 1;
     for (uint at = row; at < size * size; at += threads) {
         uint i = at / size;

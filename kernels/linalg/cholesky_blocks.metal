@@ -11,6 +11,7 @@
 using namespace metal;
 
 #include "linalg/blocks.h"
+#include "linalg/cholesky.h"
 
 struct CholeskyStep {
     long size;
@@ -75,8 +76,8 @@ kernel void cholesky_update(
 }
 
 // diagonal  [[buffer(0)]]  as cholesky_update leaves it
-// factor    [[buffer(1)]]  batch × size × size: the rows below the block become those of the factor; what lies above
-//                          the diagonal stays as it is
+// factor    [[buffer(1)]]  batch × size × size: the rows below the block become those of the factor; elements above
+//                          the diagonal stay unchanged
 // info      [[buffer(2)]]  batch: the order of the first leading minor that is not positive, or 0
 // The first threadgroup writes the block on the diagonal; each of the others computes TILE_ROWS rows below it.
 kernel void cholesky_panel(
@@ -100,30 +101,7 @@ kernel void cholesky_panel(
         failed = 0;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint j = 0; j < BLOCK; j++) {
-        float remainder = 0.0f;
-        if (thread_index >= j && thread_index < BLOCK) {
-            remainder = l[thread_index * TILE_PITCH + j];
-            for (uint k = 0; k < j; k++) {
-                remainder -= l[thread_index * TILE_PITCH + k] * l[j * TILE_PITCH + k];
-            }
-        }
-        if (thread_index == j) {
-            if (remainder > 0.0f) {
-                l[j * TILE_PITCH + j] = precise::sqrt(remainder);
-            } else {
-                failed = j + 1;
-            }
-        }
-        threadgroup_barrier(mem_flags::mem_threadgroup);
-        if (failed != 0) {
-            break;
-        }
-        if (thread_index > j && thread_index < BLOCK) {
-            l[thread_index * TILE_PITCH + j] = precise::divide(remainder, l[j * TILE_PITCH + j]);
-        }
-        threadgroup_barrier(mem_flags::mem_threadgroup);
-    }
+    factorise<TILE_PITCH>(l, &failed, thread_index, BLOCK);
     Elements all = matrix_elements(factor, step, matrix);
     bool is_turned = step.upper != 0;
     if (group.x == 0) {

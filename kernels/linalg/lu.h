@@ -19,24 +19,36 @@ struct Worker {
 // Returns the bits of |x|, which sort like |x|.
 inline uint magnitude(float x) { return as_type<uint>(x) & 0x7fffffffu; }
 
+// The largest magnitude of a column that was seen, and its row.
+struct Pivot {
+    uint size;
+    uint row;
+};
+
+// Returns the larger one of a pivot and a row whose element is x. NaN counts as 0.
+inline Pivot larger(Pivot pivot, float x, uint row) {
+    const uint infinity = 0x7f800000u;
+    uint size = magnitude(x);
+    size = size > infinity ? 0 : size;
+    return size > pivot.size ? Pivot{size, row} : pivot;
+}
+
+// Returns the largest pivot of a SIMD-group's lanes, the one of the first row if several are equal.
+inline Pivot largest_of_lanes(Pivot pivot) {
+    uint largest = simd_max(pivot.size);
+    return {largest, simd_min(pivot.size == largest ? pivot.row : 0xffffffffu)};
+}
+
 // Returns the row from k on with the largest absolute value in column k, the first of equal ones. NaN is ignored unless
 // it is in row k, as in LAPACK's idamax. Every SIMD-group computes it.
 inline uint find_pivot(threadgroup const float *a, uint k, uint rows, uint lane) {
-    const uint infinity = 0x7f800000u;
-    uint best = 0;
-    uint at = k;
+    Pivot pivot = {0, k};
     for (uint i = k + lane; i < rows; i += 32) {
-        uint size = magnitude(a[i * ROW + k]);
-        size = size > infinity ? 0 : size;
-        if (size > best) {
-            best = size;
-            at = i;
-        }
+        pivot = larger(pivot, a[i * ROW + k], i);
     }
-    uint largest = simd_max(best);
-    uint first = simd_min(best == largest ? at : 0xffffffffu);
-    bool is_first_nan = magnitude(a[k * ROW + k]) > infinity;
-    return is_first_nan || largest == 0 ? k : first;
+    pivot = largest_of_lanes(pivot);
+    bool is_first_nan = magnitude(a[k * ROW + k]) > 0x7f800000u;
+    return is_first_nan || pivot.size == 0 ? k : pivot.row;
 }
 
 // Replaces A by L and U of A = P L U; row i of Pᵀ A is row order[i] of A. Writes `pivots`, counted from 1, unless null.

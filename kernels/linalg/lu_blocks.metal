@@ -58,21 +58,14 @@ kernel void lu_panel(
     device float *a = lu + (long(matrix) * step.rows + step.first) * columns + step.first;
     uint failed = 0;
     for (uint k = 0; k < width; k++) {
-        uint best = 0;
-        uint at = k;
+        Pivot found = {0, k};
         for (uint i = k + thread_index; i < below; i += threads) {
-            uint size = magnitude(a[i * columns + k]);
-            size = size > infinity ? 0 : size;
-            if (size > best) {
-                best = size;
-                at = i;
-            }
+            found = larger(found, a[i * columns + k], i);
         }
-        uint largest = simd_max(best);
-        uint first = simd_min(best == largest ? at : 0xffffffffu);
+        found = largest_of_lanes(found);
         if (lane == 0) {
-            sizes[group] = largest;
-            places[group] = first;
+            sizes[group] = found.size;
+            places[group] = found.row;
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
         uint p = k;

@@ -131,6 +131,17 @@ kernel void factor_panel(
     }
 }
 
+// Adds up the products that the SIMD-groups have summed over their rows.
+inline void add_groups(threadgroup const float *sums, threadgroup float *total, uint index) {
+    for (uint at = index; at < BLOCK * BLOCK; at += GROUPS * 32) {
+        float sum = 0.0f;
+        for (uint other = 0; other < GROUPS; other++) {
+            sum += sums[other * BLOCK * BLOCK + at];
+        }
+        total[at / BLOCK * PITCH + at % BLOCK] = sum;
+    }
+}
+
 // T of each block of a matrix: T[j, j] = tau[j], and above it -tau[j] T Vᵀ V[:, j]. Threadgroup (x, y) has block
 // `first` / BLOCK + x of matrix y.
 //
@@ -169,13 +180,7 @@ kernel void form_triangles(
         sums[(group * BLOCK + j) * BLOCK + lane] = products[j];
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint at = index; at < BLOCK * BLOCK; at += GROUPS * 32) {
-        float sum = 0.0f;
-        for (uint other = 0; other < GROUPS; other++) {
-            sum += sums[other * BLOCK * BLOCK + at];
-        }
-        gram[at / BLOCK * PITCH + at % BLOCK] = sum;
-    }
+    add_groups(sums, gram, index);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     if (group != 0) {
         return;
@@ -238,13 +243,7 @@ kernel void apply_block(
         triangle[(step.transpose != 0 ? j : i) * PITCH + (step.transpose != 0 ? i : j)] = own_t[at];
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint at = index; at < BLOCK * BLOCK; at += GROUPS * 32) {
-        float sum = 0.0f;
-        for (uint other = 0; other < GROUPS; other++) {
-            sum += sums[other * BLOCK * BLOCK + at];
-        }
-        projection[at / BLOCK * PITCH + at % BLOCK] = sum;
-    }
+    add_groups(sums, projection, index);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     for (uint j = 0; j < BLOCK; j++) {
         products[j] = 0.0f;

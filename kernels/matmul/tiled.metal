@@ -7,7 +7,7 @@
 //     for each DEPTH of k:
 //         a_tile, b_tile = the next DEPTH columns of a and rows of b, zero beyond the edges
 //         sums += a_tile b_tile                       in products of 8 x 8
-//     out = alpha sums + beta input                   only what lies inside
+//     out = alpha sums + beta input                   only elements inside
 //
 // Grid: threadgroups (n / COLUMNS, m / ROWS, batch * splits), rounded up. The sizes of tiles are rows of
 // src/ops/matmul/tiles.ts. Sizes and strides may be any; reads and writes at the edges are guarded.
@@ -60,11 +60,7 @@ kernel void tiled(
         b + matrix_offset(product, PRODUCT_B, part.batch) + column * product.column_strides[PRODUCT_B];
 
     simdgroup_matrix<float, 8, 8> sums[own_rows][own_columns];
-    for (int i = 0; i < own_rows; i += 1) {
-        for (int j = 0; j < own_columns; j += 1) {
-            sums[i][j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-        }
-    }
+    clear_sums(sums);
 
     for (long k = part.first; k < part.last; k += DEPTH) {
         device const T *a_next = a_matrix + k * product.column_strides[PRODUCT_A];
@@ -113,11 +109,7 @@ kernel void tiled(
                     simdgroup_load(right[j], b_tile + depth * pitch + at, pitch);
                 }
             }
-            for (int i = 0; i < own_rows; i += 1) {
-                for (int j = 0; j < own_columns; j += 1) {
-                    simdgroup_multiply_accumulate(sums[i][j], left[i], right[j], sums[i][j]);
-                }
-            }
+            add_products(sums, left, right);
         }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);  // the last tiles were read

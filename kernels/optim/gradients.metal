@@ -8,6 +8,7 @@
 using namespace metal;
 
 #include "common/extended.h"
+#include "optim/buffers.h"
 
 #define THREADS 256
 #define MAX_GRADIENTS 14
@@ -59,29 +60,19 @@ inline void scale(device const T *before, device T *after, float factor, Chunk c
 }
 
 #define BUFFERS(pointer, name, first)                                                       \
-    pointer name##_0 [[buffer(first)]], pointer name##_1 [[buffer(first + 1)]],             \
-        pointer name##_2 [[buffer(first + 2)]], pointer name##_3 [[buffer(first + 3)]],     \
-        pointer name##_4 [[buffer(first + 4)]], pointer name##_5 [[buffer(first + 5)]],     \
-        pointer name##_6 [[buffer(first + 6)]], pointer name##_7 [[buffer(first + 7)]],     \
-        pointer name##_8 [[buffer(first + 8)]], pointer name##_9 [[buffer(first + 9)]],     \
+    NINE_BUFFERS(pointer, name, first), pointer name##_9 [[buffer(first + 9)]],             \
         pointer name##_10 [[buffer(first + 10)]], pointer name##_11 [[buffer(first + 11)]], \
         pointer name##_12 [[buffer(first + 12)]], pointer name##_13 [[buffer(first + 13)]]
 
-#define CHOSEN(name, number)    \
-    (number == 0    ? name##_0  \
-     : number == 1  ? name##_1  \
-     : number == 2  ? name##_2  \
-     : number == 3  ? name##_3  \
-     : number == 4  ? name##_4  \
-     : number == 5  ? name##_5  \
-     : number == 6  ? name##_6  \
-     : number == 7  ? name##_7  \
-     : number == 8  ? name##_8  \
-     : number == 9  ? name##_9  \
-     : number == 10 ? name##_10 \
-     : number == 11 ? name##_11 \
-     : number == 12 ? name##_12 \
-                    : name##_13)
+#define CHOSEN(name, number)       \
+    CHOSEN_OF_EIGHT(               \
+        name, number,              \
+        number == 8    ? name##_8  \
+        : number == 9  ? name##_9  \
+        : number == 10 ? name##_10 \
+        : number == 11 ? name##_11 \
+        : number == 12 ? name##_12 \
+                       : name##_13)
 
 // norms                      [[buffer(0)]]      one for each chunk
 // gradient_0 … gradient_13   [[buffer(1…14)]]   dense; the first again if there are fewer

@@ -25,6 +25,7 @@
 using namespace metal;
 
 #include "generated/update_rule.h"
+#include "optim/buffers.h"
 
 #define CHUNK 1024
 #define THREADS 256
@@ -230,40 +231,24 @@ inline void update_element(
 // update                     [[buffer(29)]]
 // grid: one threadgroup a chunk; the chunks of the first parameter come before those of the second, and so on
 
-#define BUFFERS(pointer, name, first)                                                   \
-    pointer name##_0 [[buffer(first)]], pointer name##_1 [[buffer(first + 1)]],         \
-        pointer name##_2 [[buffer(first + 2)]], pointer name##_3 [[buffer(first + 3)]], \
-        pointer name##_4 [[buffer(first + 4)]], pointer name##_5 [[buffer(first + 5)]], \
-        pointer name##_6 [[buffer(first + 6)]], pointer name##_7 [[buffer(first + 7)]], \
-        pointer name##_8 [[buffer(first + 8)]]
+#define CHOSEN(name, number) CHOSEN_OF_EIGHT(name, number, name##_8)
 
-#define CHOSEN(name, number)  \
-    (number == 0   ? name##_0 \
-     : number == 1 ? name##_1 \
-     : number == 2 ? name##_2 \
-     : number == 3 ? name##_3 \
-     : number == 4 ? name##_4 \
-     : number == 5 ? name##_5 \
-     : number == 6 ? name##_6 \
-     : number == 7 ? name##_7 \
-                   : name##_8)
-
-#define UPDATE_KERNEL(T, G)                                                                                            \
-    kernel void update_##T##_##G(                                                                                      \
-        device const float *state_before [[buffer(0)]], device float *state_after [[buffer(1)]],                       \
-        BUFFERS(device const T *, before, 2), BUFFERS(device const G *, gradient, 11), BUFFERS(device T *, after, 20), \
-        constant Update &update [[buffer(29)]], uint group [[threadgroup_position_in_grid]],                           \
-        uint thread_index [[thread_index_in_threadgroup]]) {                                                           \
-        uint number = 0;                                                                                               \
-        while (number + 1 < uint(update.parameters) && group >= uint(update.first_chunks[number + 1])) number += 1;    \
-        Coefficients k = coefficients_of(update, number);                                                              \
-        Member<T, G> member = {CHOSEN(before, number), CHOSEN(gradient, number), CHOSEN(after, number)};               \
-        ulong first = ulong(group - uint(update.first_chunks[number])) * CHUNK;                                        \
-        ulong end = min(ulong(update.sizes[number]), first + CHUNK);                                                   \
-        ulong start = ulong(update.starts[number]);                                                                    \
-        for (ulong i = first + thread_index; i < end; i += THREADS) {                                                  \
-            update_element(state_before, state_after, member, update, k, start, i);                                    \
-        }                                                                                                              \
+#define UPDATE_KERNEL(T, G)                                                                                         \
+    kernel void update_##T##_##G(                                                                                   \
+        device const float *state_before [[buffer(0)]], device float *state_after [[buffer(1)]],                    \
+        NINE_BUFFERS(device const T *, before, 2), NINE_BUFFERS(device const G *, gradient, 11),                    \
+        NINE_BUFFERS(device T *, after, 20), constant Update &update [[buffer(29)]],                                \
+        uint group [[threadgroup_position_in_grid]], uint thread_index [[thread_index_in_threadgroup]]) {           \
+        uint number = 0;                                                                                            \
+        while (number + 1 < uint(update.parameters) && group >= uint(update.first_chunks[number + 1])) number += 1; \
+        Coefficients k = coefficients_of(update, number);                                                           \
+        Member<T, G> member = {CHOSEN(before, number), CHOSEN(gradient, number), CHOSEN(after, number)};            \
+        ulong first = ulong(group - uint(update.first_chunks[number])) * CHUNK;                                     \
+        ulong end = min(ulong(update.sizes[number]), first + CHUNK);                                                \
+        ulong start = ulong(update.starts[number]);                                                                 \
+        for (ulong i = first + thread_index; i < end; i += THREADS) {                                               \
+            update_element(state_before, state_after, member, update, k, start, i);                                 \
+        }                                                                                                           \
     }
 
 #define UPDATE_KERNELS(T)   \

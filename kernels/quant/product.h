@@ -29,6 +29,23 @@ struct QuantMatrix {
     device const ushort *biases;
 };
 
+// The operands of a product: weights as packed, scales and biases, then x, the bias, out, and memory for packed
+// weights.
+#define PRODUCT_ARGUMENTS(T)                                                                                           \
+    device const uchar *packed [[buffer(0)]], device const ushort *scales [[buffer(1)]],                               \
+        device const ushort *biases [[buffer(2)]], device const T *x [[buffer(3)]],                                    \
+        device const T *bias [[buffer(4)]], device T *out [[buffer(5)]], constant QuantProduct &product [[buffer(6)]], \
+        threadgroup uchar *bytes [[threadgroup(0)]]
+
+// The same for a gated product, of two matrices with a bias each.
+#define GATED_ARGUMENTS(T)                                                                           \
+    device const uchar *gate_packed [[buffer(0)]], device const ushort *gate_scales [[buffer(1)]],   \
+        device const ushort *gate_biases [[buffer(2)]], device const uchar *up_packed [[buffer(3)]], \
+        device const ushort *up_scales [[buffer(4)]], device const ushort *up_biases [[buffer(5)]],  \
+        device const T *x [[buffer(6)]], device const T *gate_bias [[buffer(7)]],                    \
+        device const T *up_bias [[buffer(8)]], device T *out [[buffer(9)]],                          \
+        constant QuantProduct &product [[buffer(10)]], threadgroup uchar *bytes [[threadgroup(0)]]
+
 inline long row_start(constant QuantProduct &product, long row) {
     const long batch = row < product.batch_rows ? 0 : row / product.batch_rows;
     return product.x_start + batch * product.x_strides[0] + (row - batch * product.batch_rows) * product.x_strides[1];

@@ -5,7 +5,7 @@
 //     for each DEPTH of the summed axis:
 //         x_tile, w_tile = the next DEPTH columns of x and the matching weights, zero beyond the edges
 //         sums += x_tile w_tile                       in products of 8 x 8
-//     out = sums + bias                               only what lies inside
+//     out = sums + bias                               only elements inside
 //
 // Weights are copied packed to threadgroup memory, each byte once, and each value is unpacked once: for x Wᵀ
 // `run_parts` parts of COLUMNS rows at a time, whole blocks; for x W all COLUMNS of DEPTH rows. Values and sums are in
@@ -96,11 +96,7 @@ inline void multiply_tile(
     const int own_line = KIND == GATED ? line % out_width : line;
 
     simdgroup_matrix<float, 8, 8> sums[own_rows][own_columns];
-    for (int i = 0; i < own_rows; i += 1) {
-        for (int j = 0; j < own_columns; j += 1) {
-            sums[i][j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-        }
-    }
+    clear_sums(sums);
 
     for (long k = 0; k < depth_end; k += DEPTH) {
         threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles before were read
@@ -156,11 +152,7 @@ inline void multiply_tile(
                     simdgroup_load(right[j], w_tile + at * w_pitch + depth, w_pitch, ulong2(0), true);
                 }
             }
-            for (int i = 0; i < own_rows; i += 1) {
-                for (int j = 0; j < own_columns; j += 1) {
-                    simdgroup_multiply_accumulate(sums[i][j], left[i], right[j], sums[i][j]);
-                }
-            }
+            add_products(sums, left, right);
         }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);  // the last tiles were read
@@ -210,14 +202,7 @@ inline void multiply_tile(
 // bytes   [[threadgroup(0)]]  packed: COLUMNS rows of run_parts parts; of x W DEPTH rows of COLUMNS / 32 parts
 template <typename T, int ROWS, int COLUMNS, int DEPTH, int DOWN, int ACROSS, ProductKind KIND>
 kernel void quant_tiled(
-    device const uchar *packed [[buffer(0)]],
-    device const ushort *scales [[buffer(1)]],
-    device const ushort *biases [[buffer(2)]],
-    device const T *x [[buffer(3)]],
-    device const T *bias [[buffer(4)]],
-    device T *out [[buffer(5)]],
-    constant QuantProduct &product [[buffer(6)]],
-    threadgroup uchar *bytes [[threadgroup(0)]],
+    PRODUCT_ARGUMENTS(T),
     uint2 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint simdgroup_index [[simdgroup_index_in_threadgroup]],
@@ -233,18 +218,7 @@ kernel void quant_tiled(
 // each has a bias.
 template <typename T, int ROWS, int COLUMNS, int DEPTH, int DOWN>
 kernel void quant_gated_tiled(
-    device const uchar *gate_packed [[buffer(0)]],
-    device const ushort *gate_scales [[buffer(1)]],
-    device const ushort *gate_biases [[buffer(2)]],
-    device const uchar *up_packed [[buffer(3)]],
-    device const ushort *up_scales [[buffer(4)]],
-    device const ushort *up_biases [[buffer(5)]],
-    device const T *x [[buffer(6)]],
-    device const T *gate_bias [[buffer(7)]],
-    device const T *up_bias [[buffer(8)]],
-    device T *out [[buffer(9)]],
-    constant QuantProduct &product [[buffer(10)]],
-    threadgroup uchar *bytes [[threadgroup(0)]],
+    GATED_ARGUMENTS(T),
     uint2 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint simdgroup_index [[simdgroup_index_in_threadgroup]],

@@ -156,14 +156,7 @@ inline void multiply_rows(
 // bytes   [[threadgroup(0)]]  two rows of TILE_PARTS parts for each SIMD-group
 template <typename T>
 kernel void quant_vector(
-    device const uchar *packed [[buffer(0)]],
-    device const ushort *scales [[buffer(1)]],
-    device const ushort *biases [[buffer(2)]],
-    device const T *x [[buffer(3)]],
-    device const T *bias [[buffer(4)]],
-    device T *out [[buffer(5)]],
-    constant QuantProduct &product [[buffer(6)]],
-    threadgroup uchar *bytes [[threadgroup(0)]],
+    PRODUCT_ARGUMENTS(T),
     uint group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint simdgroup_index [[simdgroup_index_in_threadgroup]],
@@ -178,18 +171,7 @@ kernel void quant_vector(
 // The same for two matrices: buffers 0 to 2 are the gate, 3 to 5 `up`, and each has a bias.
 template <typename T>
 kernel void quant_gated_vector(
-    device const uchar *gate_packed [[buffer(0)]],
-    device const ushort *gate_scales [[buffer(1)]],
-    device const ushort *gate_biases [[buffer(2)]],
-    device const uchar *up_packed [[buffer(3)]],
-    device const ushort *up_scales [[buffer(4)]],
-    device const ushort *up_biases [[buffer(5)]],
-    device const T *x [[buffer(6)]],
-    device const T *gate_bias [[buffer(7)]],
-    device const T *up_bias [[buffer(8)]],
-    device T *out [[buffer(9)]],
-    constant QuantProduct &product [[buffer(10)]],
-    threadgroup uchar *bytes [[threadgroup(0)]],
+    GATED_ARGUMENTS(T),
     uint group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint simdgroup_index [[simdgroup_index_in_threadgroup]],
