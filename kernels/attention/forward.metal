@@ -95,21 +95,21 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
     constexpr int simdgroups = DOWN * ACROSS;
     constexpr int threads = simdgroups * 32;
     constexpr int pitch = tile_pitch<T>(WIDTH);
-    constexpr int own_rows = TALL * 8;
-    constexpr int strip = own_rows * strip_pitch(KEYS);
-    constexpr int own_blocks = WIDTH / ACROSS / 8;
+    constexpr int simd_rows = TALL * 8;
+    constexpr int strip = simd_rows * strip_pitch(KEYS);
+    constexpr int simd_blocks = WIDTH / ACROSS / 8;
 
     threadgroup float4 memory[KEYS * pitch * int(sizeof(T)) / 16];
     threadgroup float2 strips[simdgroups * strip / 2];
     threadgroup float scratches[simdgroups * 64];
-    threadgroup float factors[DOWN * own_rows];
+    threadgroup float factors[DOWN * simd_rows];
     threadgroup uint nonfinite_values[simdgroups];
     threadgroup T *tile = reinterpret_cast<threadgroup T *>(memory);
     threadgroup float *scratch = scratches + simdgroup * 64;
 
     const Sequence s = sequence_of(a, sequences, group.z);
     // The last queries first: in causal attention they have the most keys, and should not start last.
-    const int first_query = int(groups.x - 1 - group.x) * DOWN * own_rows;
+    const int first_query = int(groups.x - 1 - group.x) * DOWN * simd_rows;
     if (first_query >= s.queries) {
         return;
     }
@@ -117,23 +117,23 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
     const int across = int(simdgroup) % ACROSS;
     const uint head = group.y;
     const Pairs<T> pairs = pairs_of(a, s, head, mask, bias, slopes);
-    const Blocks own_dim = blocks_of(DIM, ACROSS, across);
-    const Blocks own_value_dim = blocks_of(VALUE_DIM, ACROSS, across);
-    const int own_query = first_query + down * own_rows;
+    const Blocks dim_blocks = blocks_of(DIM, ACROSS, across);
+    const Blocks value_blocks = blocks_of(VALUE_DIM, ACROSS, across);
+    const int simd_query = first_query + down * simd_rows;
     device const T *keys = k + row_offset(a.k, s.batch, head / a.group, s.key_start);
     device const T *values = v + row_offset(a.v, s.batch, head / a.group, s.key_start);
 
-    OwnRows<T, own_blocks, TALL> queries;
+    RowBlocks<T, simd_blocks, TALL> queries;
     queries.load(
-        q + row_offset(a.q, s.batch, head, s.query_start + own_query), a.q, s.queries - own_query, DIM, own_dim,
+        q + row_offset(a.q, s.batch, head, s.query_start + simd_query), a.q, s.queries - simd_query, DIM, dim_blocks,
         reinterpret_cast<threadgroup T *>(scratch), lane);
-    OwnSums<own_blocks, TALL> sums;
+    SumBlocks<simd_blocks, TALL> sums;
     sums.clear();
 
     // One of each 8 rows, which several lanes share: each lane sums `total` over its columns.
     const LanePosition position = lane_position(ACROSS, across, lane);
     threadgroup float *row_strips = reinterpret_cast<threadgroup float *>(strips) + down * ACROSS * strip;
-    threadgroup float *own_factors = factors + down * own_rows;
+    threadgroup float *simd_factors = factors + down * simd_rows;
     float largest[TALL];
     float total[TALL];
     UNROLLED
@@ -142,17 +142,17 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
         total[high] = 0.0f;
     }
 
-    const Interval range = keys_of(a, s, first_query, min(first_query + DOWN * own_rows, s.queries) - 1);
-    const Interval own_range = keys_of(a, s, own_query, min(own_query + own_rows, s.queries) - 1);
+    const Interval range = keys_of(a, s, first_query, min(first_query + DOWN * simd_rows, s.queries) - 1);
+    const Interval simd_range = keys_of(a, s, simd_query, min(simd_query + simd_rows, s.queries) - 1);
     for (int key = range.first / 2 * 2; key < range.end; key += KEYS) {
         // The same in all SIMD-groups that share the queries. Each use evaluates simd_any again, so that the
         // compiler does not duplicate the whole loop.
-        const bool attends_any = own_query < s.queries && key < own_range.end && key + KEYS > own_range.first;
+        const bool attends_any = simd_query < s.queries && key < simd_range.end && key + KEYS > simd_range.first;
         threadgroup_barrier(mem_flags::mem_threadgroup);  // v's tile was read
         load_rows<T, KEYS, pitch, threads>(tile, keys + key * a.k.row, a.k, range.end - key, DIM, thread_index);
         threadgroup_barrier(mem_flags::mem_threadgroup);
         if (simd_any(attends_any)) {
-            multiply_rows<T, own_blocks, KEYS, pitch>(row_strips + across * strip, queries, tile, own_dim);
+            multiply_rows<T, simd_blocks, KEYS, pitch>(row_strips + across * strip, queries, tile, dim_blocks);
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);  // k's tile was read, and the parts of the scores are there
         const bool is_nonfinite = load_rows<T, KEYS, pitch, threads>(
@@ -160,32 +160,32 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
         report_nonfinite(nonfinite_values, is_nonfinite, simdgroup, lane);
 
         if (simd_any(attends_any)) {
-            const bool all_count = all_attend(a, s, {own_query, own_query + own_rows}, {key, key + KEYS});
+            const bool all_count = all_attend(a, s, {simd_query, simd_query + simd_rows}, {key, key + KEYS});
             UNROLLED
             for (int high = 0; high < TALL; high += 1) {
                 const int row = high * 8 + position.row;
                 threadgroup float *row_scores = row_strips + row * strip_pitch(KEYS);
                 const float factor = probabilities<T, ACROSS, KEYS, strip>(
-                    a, pairs, {all_count, own_query + row, key, position.column}, row_scores, largest[high],
+                    a, pairs, {all_count, simd_query + row, key, position.column}, row_scores, largest[high],
                     total[high]);
                 if (position.column == 0) {
-                    own_factors[row] = factor;
+                    simd_factors[row] = factor;
                 }
             }
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
 
         if (simd_any(attends_any)) {
-            if (simd_any(own_factors[lane % own_rows] != 1.0f)) {
-                sums.change_elements(RowFactors{own_factors}, own_value_dim, scratch, lane);
+            if (simd_any(simd_factors[lane % simd_rows] != 1.0f)) {
+                sums.change_elements(RowFactors{simd_factors}, value_blocks, scratch, lane);
             }
         }
         if (any_nonfinite<simdgroups>(nonfinite_values, lane)) {
             without_nonfinite<T, KEYS, pitch, threads>(
-                sums, attends_any, row_strips, tile, VALUE_DIM, own_value_dim, scratch, thread_index);
+                sums, attends_any, row_strips, tile, VALUE_DIM, value_blocks, scratch, thread_index);
         }
         if (simd_any(attends_any)) {
-            sums.template add<T, KEYS, pitch>(row_strips, tile, own_value_dim);
+            sums.template add<T, KEYS, pitch>(row_strips, tile, value_blocks);
         }
     }
 
@@ -204,10 +204,10 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
             row_largest = most;
         }
         if (position.column == 0) {
-            own_factors[row] = row_total == 0.0f ? 0.0f : factor / row_total;
-            if (has(ATTENTION_OPTION_LOG_SUM_EXP) && own_query + row < s.queries) {
+            simd_factors[row] = row_total == 0.0f ? 0.0f : factor / row_total;
+            if (has(ATTENTION_OPTION_LOG_SUM_EXP) && simd_query + row < s.queries) {
                 const LogSumExp sum = log_sum_exp_of(row_largest, row_total);
-                const long at = s.query_start + own_query + row;
+                const long at = s.query_start + simd_query + row;
                 log_sum_exp[row_offset(a.log_sum_exp, s.batch, head, at)] = sum.high;
                 log_sum_exp_low[row_offset(a.log_sum_exp_low, s.batch, head, at)] = sum.low;
             }
@@ -215,8 +215,8 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     sums.store(
-        out + row_offset(a.out, s.batch, head, s.query_start + own_query), a.out, s.queries - own_query, VALUE_DIM,
-        own_value_dim, own_factors, scratch, lane);
+        out + row_offset(a.out, s.batch, head, s.query_start + simd_query), a.out, s.queries - simd_query, VALUE_DIM,
+        value_blocks, simd_factors, scratch, lane);
 }
 
 #define FORWARD(T, WIDTH, DOWN, ACROSS, KEYS, TALL)                                                                    \

@@ -63,7 +63,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
     constexpr int threads = simdgroups * 32;
     constexpr int pitch = tile_pitch<T>(WIDTH);
     constexpr int strip = 8 * strip_pitch(KEYS);
-    constexpr int own_blocks = WIDTH / ACROSS / 8;
+    constexpr int simd_blocks = WIDTH / ACROSS / 8;
     constexpr int iterations = lane_iterations(ACROSS, KEYS);
 
     threadgroup float4 memory[2 * KEYS * pitch * int(sizeof(T)) / 16];
@@ -78,8 +78,8 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
 
     const int down = int(simdgroup) / ACROSS;
     const int across = int(simdgroup) % ACROSS;
-    const Blocks own_dim = blocks_of(DIM, ACROSS, across);
-    const Blocks own_value_dim = blocks_of(VALUE_DIM, ACROSS, across);
+    const Blocks dim_blocks = blocks_of(DIM, ACROSS, across);
+    const Blocks value_blocks = blocks_of(VALUE_DIM, ACROSS, across);
     const LanePosition position = lane_position(ACROSS, across, lane);
     threadgroup float *row_scores = score_strips + down * ACROSS * strip;
     threadgroup float *row_grads = grad_strips + down * ACROSS * strip;
@@ -99,14 +99,15 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
             has(ATTENTION_OPTION_PACKED) ? Interval{0, int(a.sequences)} : Interval{batch, batch + 1};
         for (int head = heads.first; head < heads.end; head += 1) {
             for (int query_tile = query_tiles.first; query_tile < query_tiles.end; query_tile += 1) {
-                const int own_query = query_tile * rows + down * 8;
-                const int own_left = int(a.queries) - own_query;
-                OwnRows<T, own_blocks> queries;
-                OwnRows<T, own_blocks> grads;
-                queries.load(q + row_offset(a.q, batch, head, own_query), a.q, own_left, DIM, own_dim, scratch, lane);
+                const int simd_query = query_tile * rows + down * 8;
+                const int rows_left = int(a.queries) - simd_query;
+                RowBlocks<T, simd_blocks> queries;
+                RowBlocks<T, simd_blocks> grads;
+                queries.load(
+                    q + row_offset(a.q, batch, head, simd_query), a.q, rows_left, DIM, dim_blocks, scratch, lane);
                 grads.load(
-                    grad_out + row_offset(a.grad_out, batch, head, own_query), a.grad_out, own_left, VALUE_DIM,
-                    own_value_dim, scratch, lane);
+                    grad_out + row_offset(a.grad_out, batch, head, simd_query), a.grad_out, rows_left, VALUE_DIM,
+                    value_blocks, scratch, lane);
                 for (int key_tile = key_tiles.first; key_tile < key_tiles.end; key_tile += 1) {
                     const int key = key_tile * KEYS;
                     const int left = int(a.keys) - key;
@@ -120,12 +121,13 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
                     load_rows<T, KEYS, pitch, threads>(
                         v_tile, v + row_offset(a.v, batch, head / a.group, key), a.v, left, VALUE_DIM, thread_index);
                     threadgroup_barrier(mem_flags::mem_threadgroup);
-                    multiply_rows<T, own_blocks, KEYS, pitch>(row_scores + across * strip, queries, k_tile, own_dim);
-                    multiply_rows<T, own_blocks, KEYS, pitch>(row_grads + across * strip, grads, v_tile, own_value_dim);
+                    multiply_rows<T, simd_blocks, KEYS, pitch>(
+                        row_scores + across * strip, queries, k_tile, dim_blocks);
+                    multiply_rows<T, simd_blocks, KEYS, pitch>(row_grads + across * strip, grads, v_tile, value_blocks);
                     threadgroup_barrier(mem_flags::mem_threadgroup);
                     for (int index = in_batch.first; index < in_batch.end; index += 1) {
                         const Sequence s = sequence_of(a, sequences, uint(index));
-                        const int i = own_query + position.row - s.query_start;
+                        const int i = simd_query + position.row - s.query_start;
                         if (uint(i) >= uint(s.queries)) {
                             continue;
                         }

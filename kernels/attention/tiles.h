@@ -44,7 +44,7 @@ inline Blocks blocks_of(uint dim, int across, int index) {
 constexpr int strip_pitch(int columns) { return columns + 4; }
 
 // A SIMD-group's blocks of its 8 · TALL rows, in registers. Rows and elements beyond the ends are 0.
-template <typename T, int COUNT, int TALL = 1> struct OwnRows {
+template <typename T, int COUNT, int TALL = 1> struct RowBlocks {
     simdgroup_matrix<T, 8, 8> at[TALL][COUNT];
 
     // `rows`: the first row; `scratch`: 64 elements of the SIMD-group.
@@ -132,7 +132,7 @@ inline bool load_rows(
 // strip[row][column] = rows[row] · tile[column], over the SIMD-group's blocks.
 template <typename T, int COUNT, int COLUMNS, int PITCH, int TALL>
 inline void multiply_rows(
-    threadgroup float *strip, thread const OwnRows<T, COUNT, TALL> &rows, threadgroup const T *tile, Blocks blocks) {
+    threadgroup float *strip, thread const RowBlocks<T, COUNT, TALL> &rows, threadgroup const T *tile, Blocks blocks) {
     Sums sums[TALL][COLUMNS / 8];
     UNROLLED
     for (int high = 0; high < TALL; high += 1) {
@@ -194,7 +194,7 @@ inline void make_finite(threadgroup T *tile, uint dim, uint thread_index) {
     }
 }
 
-// sums[row] *= factors[row], for OwnSums::change_elements.
+// sums[row] *= factors[row], for SumBlocks::change_elements.
 struct RowFactors {
     threadgroup const float *factors;
 
@@ -212,7 +212,7 @@ template <typename T, int COLUMNS, int PITCH> struct NonfiniteSums {
 };
 
 // Rows of sums in registers: the SIMD-group's blocks of 8 · TALL rows of a result.
-template <int COUNT, int TALL = 1> struct OwnSums {
+template <int COUNT, int TALL = 1> struct SumBlocks {
     Sums at[TALL][COUNT];
 
     inline void clear() thread {
@@ -312,7 +312,7 @@ template <int COUNT, int TALL = 1> struct OwnSums {
 // SIMD-group's sums; `adds`: whether these are changed.
 template <typename T, int COLUMNS, int PITCH, int THREADS, int COUNT, int TALL>
 inline void without_nonfinite(
-    thread OwnSums<COUNT, TALL> &sums,
+    thread SumBlocks<COUNT, TALL> &sums,
     bool adds,
     threadgroup const float *weights,
     threadgroup T *tile,

@@ -172,9 +172,9 @@ kernel void attention_vector(
         }
     }
     // This lane's row and key among each KEYS keys.
-    const int own_key = int(lane) / SHARERS / ROWS;
-    const int own_row = int(lane) / SHARERS % ROWS;
-    const TeamRow lane_row = team_row(a, group.y, first_row + min(own_row, rows_left - 1));
+    const int key_of_lane = int(lane) / SHARERS / ROWS;
+    const int row_of_lane = int(lane) / SHARERS % ROWS;
+    const TeamRow lane_row = team_row(a, group.y, first_row + min(row_of_lane, rows_left - 1));
     const Pairs<T> pairs = pairs_of(a, s, lane_row.head, mask, bias, slopes);
 
     const int last_query = team_row(a, group.y, first_row + rows_left - 1).query;
@@ -185,8 +185,8 @@ kernel void attention_vector(
     float top = -INFINITY;
     float total = 0.0f;
     for (long block = first + simdgroup * KEYS; block < end; block += SIMDGROUPS * KEYS) {
-        const int key = int(block) + own_key;
-        const bool counts = own_row < rows_left && key < end && attends(a, pairs, lane_row.query, key);
+        const int key = int(block) + key_of_lane;
+        const bool counts = row_of_lane < rows_left && key < end && attends(a, pairs, lane_row.query, key);
         if (!simd_any(counts)) {
             continue;
         }
@@ -269,9 +269,9 @@ kernel void attention_vector(
             }
         }
     }
-    if (own_key == 0 && lane % SHARERS == 0) {
-        tops[simdgroup * ROWS + own_row] = top;
-        totals[simdgroup * ROWS + own_row] = total;
+    if (key_of_lane == 0 && lane % SHARERS == 0) {
+        tops[simdgroup * ROWS + row_of_lane] = top;
+        totals[simdgroup * ROWS + row_of_lane] = total;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
 
@@ -302,7 +302,7 @@ kernel void attention_vector(
             }
         }
         const TeamRow row = team_row(a, group.y, first_row + r);
-        device float *own_part = parts + (a.parts == 1 ? 0 : part_offset(a, s, row, part));
+        device float *row_part = parts + (a.parts == 1 ? 0 : part_offset(a, s, row, part));
         UNROLLED
         for (int i = 0; i < ELEMENTS; i += 1) {
             const uint e = element_of(i, lane, VALUE_DIM);
@@ -311,12 +311,12 @@ kernel void attention_vector(
                 finish_row(
                     a, s, row.head, row.query, sinks, out, log_sum_exp, log_sum_exp_low, sum, row_top, row_total, e);
             } else if (e < VALUE_DIM) {
-                own_part[e] = sum;
+                row_part[e] = sum;
             }
         }
         if (a.parts > 1 && lane == 0) {
-            own_part[VALUE_DIM] = row_top;
-            own_part[VALUE_DIM + 1] = row_total;
+            row_part[VALUE_DIM] = row_top;
+            row_part[VALUE_DIM + 1] = row_total;
         }
     }
 }
@@ -354,9 +354,9 @@ kernel void vector_combine(
     for (long first = 0; first < a.parts; first += 32) {
         device const float *row = first_part + first * (VALUE_DIM + 2);
         const ushort count = ushort(min(a.parts - first, long(32)));
-        device const float *own_row = row + min(lane, uint(count) - 1) * (VALUE_DIM + 2);
-        const float own_factor = shrunk(own_row[VALUE_DIM], top);
-        const float own_total = own_row[VALUE_DIM + 1];
+        device const float *row_of_lane = row + min(lane, uint(count) - 1) * (VALUE_DIM + 2);
+        const float part_factor = shrunk(row_of_lane[VALUE_DIM], top);
+        const float part_total = row_of_lane[VALUE_DIM + 1];
         for (ushort part = 0; part < count; part += READ_AHEAD) {
             float sums[READ_AHEAD];
             UNROLLED
@@ -367,8 +367,8 @@ kernel void vector_combine(
             UNROLLED
             for (ushort i = 0; i < READ_AHEAD; i += 1) {
                 if (part + i < count) {
-                    const float factor = simd_shuffle(own_factor, part + i);
-                    total = fma(simd_shuffle(own_total, part + i), factor, total);
+                    const float factor = simd_shuffle(part_factor, part + i);
+                    total = fma(simd_shuffle(part_total, part + i), factor, total);
                     sum = fma(sums[i], factor, sum);
                 }
             }

@@ -16,14 +16,14 @@ kernel void convolution_direct(
     device Out *result [[buffer(2)]],
     constant Windows &windows [[buffer(3)]],
     uint3 at [[thread_position_in_grid]]) {
-    device const In *own_weight = weight + long(at.z) * windows.weight_group + long(at.y) * windows.weight_row;
-    device const In *own_source = source + long(at.z) * windows.channels * volume(windows.source);
+    device const In *row_weight = weight + long(at.z) * windows.weight_group + long(at.y) * windows.weight_row;
+    device const In *group_source = source + long(at.z) * windows.channels * volume(windows.source);
     const WindowPart position = position_part(windows, at.x);
     const uint steps = uint(windows.channels * volume(windows.places));
     float sum = 0.0f;
     for (uint step = 0; step < steps; step += 1) {
         const WindowPart part = step_part(windows, step);
-        sum += float(own_weight[part.other]) * window_element(windows, own_source, part, position);
+        sum += float(row_weight[part.other]) * window_element(windows, group_source, part, position);
     }
     result[result_offset(windows, at.z, long(at.y), at.x)] = Out(sum);
 }
@@ -39,14 +39,14 @@ kernel void convolution_direct_weight(
     constant Windows &windows [[buffer(3)]],
     uint3 at [[threadgroup_position_in_grid]],
     uint lane [[thread_index_in_simdgroup]]) {
-    device const In *own_gradient = gradient + (long(at.z) * windows.rows + long(at.y)) * volume(windows.grid);
-    device const In *own_source = source + long(at.z) * windows.channels * volume(windows.source);
+    device const In *row_gradient = gradient + (long(at.z) * windows.rows + long(at.y)) * volume(windows.grid);
+    device const In *group_source = source + long(at.z) * windows.channels * volume(windows.source);
     const WindowPart step = step_part(windows, at.x);
     const uint positions = uint(windows.batch * volume(windows.grid));
     float sum = 0.0f;
     for (uint position = lane; position < positions; position += 32) {
         const WindowPart part = position_part(windows, position);
-        sum += float(own_gradient[part.other]) * window_element(windows, own_source, step, part);
+        sum += float(row_gradient[part.other]) * window_element(windows, group_source, step, part);
     }
     // Summed as a tree, since the order of simd_sum is not specified.
     for (ushort distance = 16; distance > 0; distance /= 2) {

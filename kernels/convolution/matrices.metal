@@ -128,9 +128,9 @@ kernel void convolution_matrices(
     uint thread_index [[thread_index_in_threadgroup]],
     uint simdgroup_index [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
-    constexpr int own_rows = ROWS / 2 / 8;
-    constexpr int own_columns = COLUMNS / ACROSS / 8;
-    constexpr int strip_columns = own_columns * 8;
+    constexpr int simd_rows = ROWS / 2 / 8;
+    constexpr int simd_columns = COLUMNS / ACROSS / 8;
+    constexpr int strip_columns = simd_columns * 8;
     constexpr int left_pitch = tile_pitch<float>(DEPTH);
     constexpr int right_pitch = tile_pitch<float>(COLUMNS);
     threadgroup float4 left_fours[ROWS * left_pitch / 4];
@@ -149,19 +149,19 @@ kernel void convolution_matrices(
     const long row = long(block.y) * ROWS;
     const uint column = block.x * COLUMNS;
     const long row_stride = is_of_weight ? volume(windows.grid) : windows.weight_row;
-    device const In *own_left =
+    device const In *group_left =
         left + (is_of_weight ? long(group) * windows.rows * volume(windows.grid) : long(group) * windows.weight_group);
-    device const In *own_source = source + long(group) * windows.channels * volume(windows.source);
+    device const In *group_source = source + long(group) * windows.channels * volume(windows.source);
 
     // A thread's column is the same for the whole sum. All lanes of a SIMD-group read theirs in the same way.
-    const uint own_column = column + thread_index % COLUMNS;
-    SourceColumn<In> at_column = {{}, own_source, own_column < columns, false};
-    at_column.part = column_part(windows, at_column.exists ? own_column : 0);
+    const uint thread_column = column + thread_index % COLUMNS;
+    SourceColumn<In> at_column = {{}, group_source, thread_column < columns, false};
+    at_column.part = column_part(windows, at_column.exists ? thread_column : 0);
     at_column.is_inside = simd_all(!is_of_weight && at_column.exists && is_inside(windows, at_column.part));
-    const int tile_row = int(simdgroup_index) / ACROSS * own_rows * 8;
+    const int tile_row = int(simdgroup_index) / ACROSS * simd_rows * 8;
     const int tile_column = int(simdgroup_index) % ACROSS * strip_columns;
 
-    simdgroup_matrix<float, 8, 8> sums[own_rows][own_columns];
+    simdgroup_matrix<float, 8, 8> sums[simd_rows][simd_columns];
     clear_sums(sums);
 
     for (uint depth = first; depth < last; depth += DEPTH) {
@@ -171,21 +171,21 @@ kernel void convolution_matrices(
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
         load_left(
-            left_tile, own_left + row * row_stride, row_stride, windows.rows - row, long(last - depth), parts,
+            left_tile, group_left + row * row_stride, row_stride, windows.rows - row, long(last - depth), parts,
             int(thread_index));
         load_right(
             right_tile + thread_index % COLUMNS, windows, at_column, long(last - depth), parts, int(thread_index));
         threadgroup_barrier(mem_flags::mem_threadgroup);
         for (int k = 0; k < DEPTH; k += 8) {
-            simdgroup_matrix<float, 8, 8> factors[own_columns];
-            for (int j = 0; j < own_columns; j += 1) {
+            simdgroup_matrix<float, 8, 8> factors[simd_columns];
+            for (int j = 0; j < simd_columns; j += 1) {
                 simdgroup_load(factors[j], right_tile + k * right_pitch + tile_column + j * 8, right_pitch);
             }
-            for (int i = 0; i < own_rows; i += 1) {
-                simdgroup_matrix<float, 8, 8> own_factor;
-                simdgroup_load(own_factor, left_tile + (tile_row + i * 8) * left_pitch + k, left_pitch);
-                for (int j = 0; j < own_columns; j += 1) {
-                    simdgroup_multiply_accumulate(sums[i][j], own_factor, factors[j], sums[i][j]);
+            for (int i = 0; i < simd_rows; i += 1) {
+                simdgroup_matrix<float, 8, 8> left_factor;
+                simdgroup_load(left_factor, left_tile + (tile_row + i * 8) * left_pitch + k, left_pitch);
+                for (int j = 0; j < simd_columns; j += 1) {
+                    simdgroup_multiply_accumulate(sums[i][j], left_factor, factors[j], sums[i][j]);
                 }
             }
         }
@@ -202,8 +202,8 @@ kernel void convolution_matrices(
         out += is_of_weight ? (long(split) * windows.groups + group) * windows.rows * steps + at
                             : result_offset(windows, group, 0, at);
     }
-    for (int i = 0; i < own_rows; i += 1) {
-        for (int j = 0; j < own_columns; j += 1) {
+    for (int i = 0; i < simd_rows; i += 1) {
+        for (int j = 0; j < simd_columns; j += 1) {
             simdgroup_store(sums[i][j], strip + j * 8, strip_columns);
         }
         simdgroup_barrier(mem_flags::mem_threadgroup);

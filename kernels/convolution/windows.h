@@ -65,10 +65,10 @@ inline WindowPart step_part(constant Windows &windows, uint step) {
     long size = 1;
     for (int axis = 2; axis >= 0; axis -= 1) {
         const uint count = uint(windows.places[axis]);
-        const int own_place = int(place % count);
+        const int axis_place = int(place % count);
         place /= count;
-        part.at[axis] = int(windows.shift[axis]) + own_place * int(windows.shift_step[axis]);
-        element += (windows.first_place[axis] + own_place * windows.place_step[axis]) * size;
+        part.at[axis] = int(windows.shift[axis]) + axis_place * int(windows.shift_step[axis]);
+        element += (windows.first_place[axis] + axis_place * windows.place_step[axis]) * size;
         size *= windows.kernel_size[axis];
     }
     part.other = channel * windows.weight_channel + element;

@@ -84,14 +84,14 @@ kernel void ternary(
     if (run.count == 0) return;
     long places[4];
     run_places(loop, run, places);
-    T own_a[run_width<T>()];
-    T own_b[run_width<T>()];
-    T own_c[run_width<T>()];
+    T a_run[run_width<T>()];
+    T b_run[run_width<T>()];
+    T c_run[run_width<T>()];
     T results[run_width<T>()];
-    load_run(a, places[0], 0, run.count, own_a);
-    load_run(b, places[1], 1, run.count, own_b);
-    load_run(c, places[2], 2, run.count, own_c);
-    for (uint i = 0; i < run_length(); i += 1) results[i] = Compute<T>::run(own_a[i], own_b[i], own_c[i]);
+    load_run(a, places[0], 0, run.count, a_run);
+    load_run(b, places[1], 1, run.count, b_run);
+    load_run(c, places[2], 2, run.count, c_run);
+    for (uint i = 0; i < run_length(); i += 1) results[i] = Compute<T>::run(a_run[i], b_run[i], c_run[i]);
     store_run(output, places[3], results, run.count);
 }
 

@@ -169,11 +169,11 @@ kernel void bag_gradient(
         for (long first = runs[r]; first < end; first += 32) {
             // Each lane reads the place of one index and finds its bag, for all lanes.
             const long place = first + lane < end ? order[first + lane] : 0;
-            const uint2 own_bag = as_type<uint2>(bag_of(p, numbers, place));
+            const uint2 place_bag = as_type<uint2>(bag_of(p, numbers, place));
             const int count = int(min(end - first, 32l));
             for (ushort i = 0; i < count; i += 1) {
                 const long index = as_type<long>(simd_shuffle(as_type<uint2>(place), i));
-                const long bag = as_type<long>(simd_shuffle(own_bag, i));
+                const long bag = as_type<long>(simd_shuffle(place_bag, i));
                 if (bag < 0 || column >= p.width) continue;
                 if (is_largest() && best[bag * p.width + column] != index) continue;
                 float gradient = share_of(float(gradients[offset_in(p.gradients, bag, column)]), sizes + bag);

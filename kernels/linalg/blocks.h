@@ -52,7 +52,7 @@ inline void multiply_blocks(
             sums[i][j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
         }
     }
-    const int own_row = int(simdgroup_index) * 16;
+    const int first_row = int(simdgroup_index) * 16;
     for (long first = 0; first < depth; first += BLOCK) {
         threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles before were read
         load_elements<TILE_ROWS>(left_tile, left.from(0, first), thread_index, TILE_THREADS);
@@ -61,7 +61,7 @@ inline void multiply_blocks(
         for (int k = 0; k < BLOCK; k += 8) {
             simdgroup_matrix<float, 8, 8> rows[2];
             for (int i = 0; i < 2; i += 1) {
-                simdgroup_load(rows[i], left_tile + (own_row + i * 8) * TILE_PITCH + k, TILE_PITCH);
+                simdgroup_load(rows[i], left_tile + (first_row + i * 8) * TILE_PITCH + k, TILE_PITCH);
             }
             for (int j = 0; j < BLOCK / 8; j += 1) {
                 simdgroup_matrix<float, 8, 8> columns;
@@ -75,7 +75,7 @@ inline void multiply_blocks(
     threadgroup_barrier(mem_flags::mem_threadgroup);  // the last tiles were read
     for (int i = 0; i < 2; i += 1) {
         for (int j = 0; j < BLOCK / 8; j += 1) {
-            simdgroup_store(sums[i][j], left_tile + (own_row + i * 8) * TILE_PITCH + j * 8, TILE_PITCH);
+            simdgroup_store(sums[i][j], left_tile + (first_row + i * 8) * TILE_PITCH + j * 8, TILE_PITCH);
         }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);

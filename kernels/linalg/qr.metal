@@ -50,21 +50,21 @@ kernel void qr(
         sign[i] = memory[i * stride + i] < 0.0f ? -1.0f : 1.0f;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    device float *own_r = r + long(matrix) * inner * columns;
+    device float *r_matrix = r + long(matrix) * inner * columns;
     for (uint at = index; at < inner * columns; at += threads) {
         uint i = at / columns;
         uint j = at % columns;
-        own_r[at] = i < count && j >= i ? sign[i] * memory[i * stride + j] : 0.0f;
+        r_matrix[at] = i < count && j >= i ? sign[i] * memory[i * stride + j] : 0.0f;
     }
     if (width == 0) {
         return;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     form_product(memory, stride, rows, count, width, v, tau, teams);
-    device float *own_q = q + long(matrix) * rows * width;
+    device float *q_matrix = q + long(matrix) * rows * width;
     for (uint at = index; at < rows * width; at += threads) {
         uint j = at % width;
-        own_q[at] = (j < count ? sign[j] : 1.0f) * memory[at / width * stride + j];
+        q_matrix[at] = (j < count ? sign[j] : 1.0f) * memory[at / width * stride + j];
     }
 }
 
@@ -117,8 +117,8 @@ kernel void householder_product(
     }
     load(a + long(matrix) * rows * columns, memory, stride, rows, columns, teams);
     form_product(memory, stride, rows, count, width, v, scales, teams);
-    device float *own_q = q + long(matrix) * rows * width;
+    device float *q_matrix = q + long(matrix) * rows * width;
     for (uint at = index; at < rows * width; at += threads) {
-        own_q[at] = memory[at / width * stride + at % width];
+        q_matrix[at] = memory[at / width * stride + at % width];
     }
 }

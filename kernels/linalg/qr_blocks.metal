@@ -219,7 +219,7 @@ kernel void apply_block(
     uint index = thread_index.x;
     long blocks = (step.count + BLOCK - 1) / BLOCK;
     device const float *vectors = a + long(position.y) * step.rows * step.columns;
-    device const float *own_t = t + (long(position.y) * blocks + step.first / BLOCK) * BLOCK * BLOCK;
+    device const float *block_triangle = t + (long(position.y) * blocks + step.first / BLOCK) * BLOCK * BLOCK;
     long column = step.begin + long(position.x) * BLOCK + lane;
     bool is_inside = column < step.width;
     device float *c_column = c + long(position.y) * step.rows * step.width + column;
@@ -240,7 +240,7 @@ kernel void apply_block(
     for (uint at = index; at < BLOCK * BLOCK; at += GROUPS * 32) {
         uint i = at / BLOCK;
         uint j = at % BLOCK;
-        triangle[(step.transpose != 0 ? j : i) * PITCH + (step.transpose != 0 ? i : j)] = own_t[at];
+        triangle[(step.transpose != 0 ? j : i) * PITCH + (step.transpose != 0 ? i : j)] = block_triangle[at];
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     add_groups(sums, projection, index);

@@ -37,9 +37,9 @@ kernel void tiled(
     uint simdgroup_index [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
     constexpr int threads = 32 * DOWN * ACROSS;
-    constexpr int own_rows = ROWS / DOWN / 8;  // of a SIMD-group, in matrices of 8 x 8
-    constexpr int own_columns = COLUMNS / ACROSS / 8;
-    constexpr int strip_columns = own_columns * 8;
+    constexpr int simd_rows = ROWS / DOWN / 8;  // of a SIMD-group, in matrices of 8 x 8
+    constexpr int simd_columns = COLUMNS / ACROSS / 8;
+    constexpr int strip_columns = simd_columns * 8;
     constexpr int a_elements = tile_elements<T>(ROWS, DEPTH);
     constexpr int b_elements = tile_elements<T>(DEPTH, COLUMNS);
     constexpr int strip_elements = DOWN * ACROSS * 8 * strip_columns;
@@ -53,13 +53,13 @@ kernel void tiled(
     const ProductPart part = product_part(product, group.z);
     const long row = long(group.y) * ROWS;
     const long column = long(group.x) * COLUMNS;
-    const int own_row = int(simdgroup_index) / ACROSS * own_rows * 8;
-    const int own_column = int(simdgroup_index) % ACROSS * strip_columns;
+    const int simd_row = int(simdgroup_index) / ACROSS * simd_rows * 8;
+    const int simd_column = int(simdgroup_index) % ACROSS * strip_columns;
     device const T *a_matrix = a + matrix_offset(product, PRODUCT_A, part.batch) + row * product.row_strides[PRODUCT_A];
     device const T *b_matrix =
         b + matrix_offset(product, PRODUCT_B, part.batch) + column * product.column_strides[PRODUCT_B];
 
-    simdgroup_matrix<float, 8, 8> sums[own_rows][own_columns];
+    simdgroup_matrix<float, 8, 8> sums[simd_rows][simd_columns];
     clear_sums(sums);
 
     for (long k = part.first; k < part.last; k += DEPTH) {
@@ -87,10 +87,10 @@ kernel void tiled(
         threadgroup_barrier(mem_flags::mem_threadgroup);
 
         for (int depth = 0; depth < DEPTH; depth += 8) {
-            simdgroup_matrix<T, 8, 8> left[own_rows];
-            simdgroup_matrix<T, 8, 8> right[own_columns];
-            for (int i = 0; i < own_rows; i += 1) {
-                const int at = own_row + i * 8;
+            simdgroup_matrix<T, 8, 8> left[simd_rows];
+            simdgroup_matrix<T, 8, 8> right[simd_columns];
+            for (int i = 0; i < simd_rows; i += 1) {
+                const int at = simd_row + i * 8;
                 if (a_transposed) {
                     constexpr int pitch = tile_pitch<T>(ROWS);
                     simdgroup_load(left[i], a_tile + depth * pitch + at, pitch, ulong2(0), true);
@@ -99,8 +99,8 @@ kernel void tiled(
                     simdgroup_load(left[i], a_tile + at * pitch + depth, pitch);
                 }
             }
-            for (int j = 0; j < own_columns; j += 1) {
-                const int at = own_column + j * 8;
+            for (int j = 0; j < simd_columns; j += 1) {
+                const int at = simd_column + j * 8;
                 if (b_transposed) {
                     constexpr int pitch = tile_pitch<T>(DEPTH);
                     simdgroup_load(right[j], b_tile + at * pitch + depth, pitch, ulong2(0), true);
@@ -119,14 +119,14 @@ kernel void tiled(
 
     // The layout of elements in lanes is not specified, so sums go through memory, 8 rows at a time.
     threadgroup float *strip = reinterpret_cast<threadgroup float *>(memory) + int(simdgroup_index) * 8 * strip_columns;
-    for (int i = 0; i < own_rows; i += 1) {
-        for (int j = 0; j < own_columns; j += 1) {
+    for (int i = 0; i < simd_rows; i += 1) {
+        for (int j = 0; j < simd_columns; j += 1) {
             simdgroup_store(sums[i][j], strip + j * 8, strip_columns);
         }
         simdgroup_barrier(mem_flags::mem_threadgroup);
         for (int element = int(lane); element < 8 * strip_columns; element += 32) {
-            const long at_row = row + own_row + i * 8 + element / strip_columns;
-            const long at_column = column + own_column + element % strip_columns;
+            const long at_row = row + simd_row + i * 8 + element / strip_columns;
+            const long at_column = column + simd_column + element % strip_columns;
             if (at_row < product.m && at_column < product.n) {
                 write_element(product, input_matrix, out_matrix, at_row, at_column, strip[element]);
             }

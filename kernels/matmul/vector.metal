@@ -116,9 +116,9 @@ kernel void vector_across(
     threadgroup float totals[ACROSS_SIMDGROUPS][ACROSS_ROWS];
     const ProductPart part = product_part(product, group.z);
     const long first_row = long(group.x) * ACROSS_ROWS;
-    const ushort own_rows = ushort(lane % 8) * 4;  // 8 lanes share the 32 rows, and 4 groups of lanes 32 steps of k
-    const ushort own_step = ushort(lane / 8) * 8;
-    const long row = first_row + own_rows;
+    const ushort lane_rows = ushort(lane % 8) * 4;  // 8 lanes share the 32 rows, and 4 groups of lanes 32 steps of k
+    const ushort lane_step = ushort(lane / 8) * 8;
+    const long row = first_row + lane_rows;
     const long left = product.m - row;
     const long k_stride = product.column_strides[PRODUCT_A];
     device const T *matrix = a + matrix_offset(product, PRODUCT_A, part.batch) + row * product.row_strides[PRODUCT_A];
@@ -130,7 +130,7 @@ kernel void vector_across(
         const float lane_element =
             block + lane < part.last ? float(column[(block + lane) * product.row_strides[PRODUCT_B]]) : 0;
         float4 sum = 0.0f;
-        for (ushort step = own_step; step < own_step + 8; step += 1) {
+        for (ushort step = lane_step; step < lane_step + 8; step += 1) {
             const float right = simd_shuffle(lane_element, step);
             const long k = block + step;
             if (k < part.last && left > 0) {
@@ -142,8 +142,8 @@ kernel void vector_across(
     for (int i = 0; i < 4; i += 1) {
         total[i] += simd_shuffle_xor(total[i], 8);
         total[i] += simd_shuffle_xor(total[i], 16);
-        if (own_step == 0) {
-            totals[simdgroup_index][own_rows + i] = total[i];
+        if (lane_step == 0) {
+            totals[simdgroup_index][lane_rows + i] = total[i];
         }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);

@@ -63,9 +63,9 @@ inline void multiply_tile(
     uint simdgroup_index,
     uint lane) {
     constexpr int threads = 32 * DOWN * ACROSS;
-    constexpr int own_rows = ROWS / DOWN / 8;  // of a SIMD-group, in matrices of 8 x 8
-    constexpr int own_columns = COLUMNS / ACROSS / 8;
-    constexpr int strip_columns = own_columns * 8;
+    constexpr int simd_rows = ROWS / DOWN / 8;  // of a SIMD-group, in matrices of 8 x 8
+    constexpr int simd_columns = COLUMNS / ACROSS / 8;
+    constexpr int strip_columns = simd_columns * 8;
     constexpr int x_pitch = tile_pitch<float>(DEPTH);
     constexpr int w_lines = KIND == TRANSPOSED ? DEPTH : COLUMNS;
     constexpr int w_length = KIND == TRANSPOSED ? COLUMNS : DEPTH;
@@ -86,16 +86,16 @@ inline void multiply_tile(
     const long last_row = min(row + ROWS, product.count) - 1;
     const bool is_one_batch =
         last_row < product.batch_rows || row / product.batch_rows == last_row / product.batch_rows;
-    device const T *own_x = x + row_start(product, row);
-    const int own_row = int(simdgroup_index) / ACROSS * own_rows * 8;
-    const int own_column = int(simdgroup_index) % ACROSS * strip_columns;
+    device const T *first_x = x + row_start(product, row);
+    const int simd_row = int(simdgroup_index) / ACROSS * simd_rows * 8;
+    const int simd_column = int(simdgroup_index) % ACROSS * strip_columns;
     const int line = int(thread_index) * some / w_length;  // of w_tile, that this thread unpacks values of
     const int first = int(thread_index) * some % w_length;
     // Gated products: the first half of the lines are rows of the gate, the second half rows of `up`.
     const QuantMatrix weights = KIND == GATED && line >= out_width ? second_matrix : first_matrix;
-    const int own_line = KIND == GATED ? line % out_width : line;
+    const int matrix_line = KIND == GATED ? line % out_width : line;
 
-    simdgroup_matrix<float, 8, 8> sums[own_rows][own_columns];
+    simdgroup_matrix<float, 8, 8> sums[simd_rows][simd_columns];
     clear_sums(sums);
 
     for (long k = 0; k < depth_end; k += DEPTH) {
@@ -118,7 +118,7 @@ inline void multiply_tile(
         }
         if (is_one_batch) {
             load_tile<float, ROWS, DEPTH, threads>(
-                x_tile, own_x + k * product.x_strides[2], product.x_strides[1], product.x_strides[2],
+                x_tile, first_x + k * product.x_strides[2], product.x_strides[1], product.x_strides[2],
                 product.count - row, depth_end - k, x_quads, thread_index);
         } else {
             load_batches<T, ROWS, DEPTH, threads>(x_tile, x, product, row, k, depth_end, int(thread_index));
@@ -130,7 +130,7 @@ inline void multiply_tile(
         unpack<some>(
             bytes + line * bytes_of(line_parts) + bytes_of(part), part % int(block_parts), first % PART,
             group_scales(
-                product.weights, weights.scales, weights.biases, (KIND == TRANSPOSED ? k : column) + own_line,
+                product.weights, weights.scales, weights.biases, (KIND == TRANSPOSED ? k : column) + matrix_line,
                 (KIND == TRANSPOSED ? column / PART : k / PART) + first / PART),
             values);
         for (int i = 0; i < some; i += 1) {
@@ -139,13 +139,13 @@ inline void multiply_tile(
         threadgroup_barrier(mem_flags::mem_threadgroup);
 
         for (int depth = 0; depth < DEPTH; depth += 8) {
-            simdgroup_matrix<float, 8, 8> left[own_rows];
-            simdgroup_matrix<float, 8, 8> right[own_columns];
-            for (int i = 0; i < own_rows; i += 1) {
-                simdgroup_load(left[i], x_tile + (own_row + i * 8) * x_pitch + depth, x_pitch);
+            simdgroup_matrix<float, 8, 8> left[simd_rows];
+            simdgroup_matrix<float, 8, 8> right[simd_columns];
+            for (int i = 0; i < simd_rows; i += 1) {
+                simdgroup_load(left[i], x_tile + (simd_row + i * 8) * x_pitch + depth, x_pitch);
             }
-            for (int j = 0; j < own_columns; j += 1) {
-                const int at = own_column + j * 8;
+            for (int j = 0; j < simd_columns; j += 1) {
+                const int at = simd_column + j * 8;
                 if (KIND == TRANSPOSED) {
                     simdgroup_load(right[j], w_tile + depth * w_pitch + at, w_pitch);
                 } else {
@@ -160,11 +160,11 @@ inline void multiply_tile(
     const bool is_whole = row + ROWS <= product.count && column + out_width <= out_columns;
     // The layout of elements in lanes is not specified, so sums go through memory, 8 rows at a time.
     threadgroup float *strip = memory + int(simdgroup_index) * 8 * strip_columns;
-    for (int i = 0; i < own_rows; i += 1) {
-        for (int j = 0; j < own_columns; j += 1) {
+    for (int i = 0; i < simd_rows; i += 1) {
+        for (int j = 0; j < simd_columns; j += 1) {
             simdgroup_store(sums[i][j], strip + j * 8, strip_columns);
         }
-        const long strip_row = row + own_row + i * 8;
+        const long strip_row = row + simd_row + i * 8;
         if (KIND == GATED) {
             // Two SIMD-groups hold the sums of the two products, and share what follows.
             threadgroup const float *gate = memory + int(simdgroup_index) / 2 * 2 * 8 * strip_columns;
@@ -183,7 +183,7 @@ inline void multiply_tile(
             simdgroup_barrier(mem_flags::mem_threadgroup);
             for (int element = int(lane); element < 8 * strip_columns; element += 32) {
                 const long at_row = strip_row + element / strip_columns;
-                const long at_column = column + own_column + element % strip_columns;
+                const long at_column = column + simd_column + element % strip_columns;
                 if (is_whole || (at_row < product.count && at_column < out_columns)) {
                     out[at_row * out_columns + at_column] = with_bias(strip[element], bias, at_column);
                 }

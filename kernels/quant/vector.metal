@@ -47,13 +47,13 @@ inline void multiply_rows(
     const int out_rows = GATED ? int(product.own_rows) / 2 : int(product.own_rows);
     const long first_row = (long(group) * SIMDGROUPS + simdgroup_index) * out_rows;
     const int tile_bytes = bytes_of(TILE_PARTS);
-    threadgroup uchar *own_bytes = bytes + int(simdgroup_index) * 2 * tile_bytes;
-    threadgroup float *own_totals = totals + int(simdgroup_index) * MOST_ROWS * MOST_COUNT;
+    threadgroup uchar *simd_bytes = bytes + int(simdgroup_index) * 2 * tile_bytes;
+    threadgroup float *simd_totals = totals + int(simdgroup_index) * MOST_ROWS * MOST_COUNT;
     const int lane_row = int(lane) / TILE_PARTS;
     const int lane_part = int(lane) % TILE_PARTS;
     const QuantMatrix weights = GATED && lane_row == 1 ? second : first;
-    threadgroup uchar *block = own_bytes + lane_row * tile_bytes + bytes_of(lane_part);
-    threadgroup const float4 *own_x = x_tile + lane_part * (PITCH / 4);
+    threadgroup uchar *block = simd_bytes + lane_row * tile_bytes + bytes_of(lane_part);
+    threadgroup const float4 *part_x = x_tile + lane_part * (PITCH / 4);
 
     for (long column = 0; column < columns; column += TILE_PARTS * PART) {
         threadgroup_barrier(mem_flags::mem_threadgroup);  // the tile before was read
@@ -72,38 +72,38 @@ inline void multiply_rows(
             if (row >= product.weights.rows) {
                 break;
             }
-            const long own_row = GATED ? row : row + lane_row;
+            const long matrix_row = GATED ? row : row + lane_row;
             const long tile_part = column / PART;
             const int rows_at_once = GATED ? 1 : 2;
             load_rows(
-                own_bytes, first.packed, product.weights, row, tile_part, rows_at_once, TILE_PARTS, int(lane), 32);
+                simd_bytes, first.packed, product.weights, row, tile_part, rows_at_once, TILE_PARTS, int(lane), 32);
             if (GATED) {
                 load_rows(
-                    own_bytes + tile_bytes, second.packed, product.weights, row, tile_part, 1, TILE_PARTS, int(lane),
+                    simd_bytes + tile_bytes, second.packed, product.weights, row, tile_part, 1, TILE_PARTS, int(lane),
                     32);
             }
             simdgroup_barrier(mem_flags::mem_threadgroup);
 
             // The first lane of a group reads the group's scale for the others.
             const ushort leader = ushort(lane - lane % group_parts);
-            Scales group_own = {0.0f, 0.0f};
+            Scales lane_scales = {0.0f, 0.0f};
             if (lane == leader) {
-                group_own =
-                    group_scales(product.weights, weights.scales, weights.biases, own_row, tile_part + lane_part);
+                lane_scales =
+                    group_scales(product.weights, weights.scales, weights.biases, matrix_row, tile_part + lane_part);
             }
-            group_own.scale = simd_shuffle(group_own.scale, leader);
-            group_own.low = simd_shuffle(group_own.low, leader);
+            lane_scales.scale = simd_shuffle(lane_scales.scale, leader);
+            lane_scales.low = simd_shuffle(lane_scales.low, leader);
 
             float sums[MOST_COUNT] = {0.0f, 0.0f, 0.0f, 0.0f};
             for (int first = 0; first < PART; first += 16) {
                 float values[16];
-                unpack<16>(block, lane_part % int(block_parts), first, group_own, values);
+                unpack<16>(block, lane_part % int(block_parts), first, lane_scales, values);
                 for (int at = 0; at < MOST_COUNT; at += 1) {
                     // A constant number of iterations: sums stay in registers.
                     if (at < int(x_rows)) {
                         float sum = 0.0f;
                         for (int four = 0; four < 4; four += 1) {
-                            const float4 some_x = own_x[at * TILE_PARTS * (PITCH / 4) + first / 4 + four];
+                            const float4 some_x = part_x[at * TILE_PARTS * (PITCH / 4) + first / 4 + four];
                             const float4 products = some_x * float4(
                                                                  values[4 * four], values[4 * four + 1],
                                                                  values[4 * four + 2], values[4 * four + 3]);
@@ -119,7 +119,7 @@ inline void multiply_rows(
                         sums[at] += simd_shuffle_xor(sums[at], distance);
                     }
                     if (lane_part == 0) {
-                        threadgroup float *total = own_totals + (row_pair + lane_row) * MOST_COUNT + at;
+                        threadgroup float *total = simd_totals + (row_pair + lane_row) * MOST_COUNT + at;
                         *total = column == 0 ? sums[at] : *total + sums[at];
                     }
                 }
@@ -134,11 +134,11 @@ inline void multiply_rows(
         if (out_column < product.weights.rows) {
             device T &element = out[x_row * product.weights.rows + out_column];
             if (GATED) {
-                const float gate = columns == 0 ? 0.0f : own_totals[2 * row * MOST_COUNT + x_row];
-                const float up = columns == 0 ? 0.0f : own_totals[(2 * row + 1) * MOST_COUNT + x_row];
+                const float gate = columns == 0 ? 0.0f : simd_totals[2 * row * MOST_COUNT + x_row];
+                const float up = columns == 0 ? 0.0f : simd_totals[(2 * row + 1) * MOST_COUNT + x_row];
                 element = gated_element(gate, up, bias, second_bias, out_column);
             } else {
-                element = with_bias(columns == 0 ? 0.0f : own_totals[row * MOST_COUNT + x_row], bias, out_column);
+                element = with_bias(columns == 0 ? 0.0f : simd_totals[row * MOST_COUNT + x_row], bias, out_column);
             }
         }
     }
