@@ -29,8 +29,8 @@ template <> struct NumberOf<bfloat> {
 //   mean         Σ x · 2^(-90 · level), level: 1 if sums of such numbers may overflow, else 0
 //   norm2        `Squares`: sum, level
 //   normP        Σ (|x| · 2^-exponent)^p, exponent, p
-//   var, std     the mean, `Squares` of x - mean (its sum), the number of elements, the mean's rounding error, the level
-//                of the squares
+//   var, std     the mean, `Squares` of x - mean (its sum), the number of elements, the mean's rounding error, the
+//                level of the squares
 //   logsumexp    the largest, Σ exp(x - largest)
 template <typename Number> struct FoldState {
     Number first;

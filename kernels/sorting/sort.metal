@@ -2,8 +2,8 @@
 // is stable; NaN counts as larger than all numbers.
 //
 // - sort_slice: a bitonic network (Batcher 1968), for slices of at most BLOCK elements. A thread holds HELD adjacent
-//   elements in registers. An element is compared with one of the same thread, of another lane of the SIMD-group, or, in
-//   6 of 55 steps, of another SIMD-group, through threadgroup memory.
+//   elements in registers. An element is compared with one of the same thread, of another lane of the SIMD-group, or,
+//   in 6 of 55 steps, of another SIMD-group, through threadgroup memory.
 //
 // For longer ones, one after the other:
 // - sort_block: the same for each block of BLOCK elements.

@@ -5,14 +5,14 @@
 ///
 /// - A batch that failed is an error, and is not repeated. A batch that reads memory which a failed batch was the last
 ///   to write is an error too: those bytes are missing.
-/// - A batch that never ran is always repeated. Batches are repeated in their order, on one queue, so that they see each
-///   other's results as they would have.
+/// - A batch that never ran is always repeated. Batches are repeated in their order, on one queue, so that they see
+///   each other's results as they would have.
 /// - A batch that may have run in part is repeated if no byte that it reads is written by itself, at that operation or
 ///   later: then a second run writes the same results from the same operands. `x += 1` can't be repeated, since it is
 ///   unknown how many elements are already changed.
 /// - A batch that reads bytes which a later batch wrote can't be repeated if that batch has run or may have.
-/// - A batch that completed behind a dropped one keeps its results. It must not have used the dropped one's bytes. If it
-///   did, the dropped one is an error, and its effect on them is not made up for later.
+/// - A batch that completed behind a dropped one keeps its results. It must not have used the dropped one's bytes. If
+///   it did, the dropped one is an error, and its effect on them is not made up for later.
 ///
 /// A batch that may have run in part is assumed to have begun with complete operands: a queue that orders its command
 /// buffers by shared bytes starts none before those that it waits for have ended.
