@@ -1,7 +1,8 @@
-// output[i] = x[i] scale, or 0 where the random word of element i is at most `last_dropped` (src/random/philox.ts says
+// output[i] = x[i] scale, or 0 if the random word of element i is at most `last_dropped` (src/random/philox.ts says
 // which word that is).
 //
-// Tiling: a thread takes one or two blocks of four elements, which share a block of Philox; x may have any strides.
+// Tiling: a thread processes one or two blocks of four elements; each block uses one block of Philox. x may have any
+// strides.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -28,23 +29,23 @@ template <typename T> inline T kept(T x, uint word, constant Dropout &given) {
     return word > given.last_dropped ? T(float(x) * given.scale) : T(0.0f);
 }
 
-// Of blocks that one access loads and one stores.
+// Processes blocks with one load and one store.
 template <typename T>
 inline void drop_run(device const T *x, device T *output, constant Dropout &given, uint2 position, uint2 grid) {
-    const Run own = run_of(given.loop, position, grid);
-    if (own.count == 0) return;
+    const Run run = run_of(given.loop, position, grid);
+    if (run.count == 0) return;
     long places[2];
-    run_places(given.loop, own, places);
+    run_places(given.loop, run, places);
     T elements[run_width<T>()];
-    load_run(x, places[0], 0, own.count, elements);
+    load_run(x, places[0], 0, run.count, elements);
     for (uint first = 0; first < run_length(); first += BLOCK) {
-        const uint4 words = words_of(given, (own.first + first) / BLOCK);
+        const uint4 words = words_of(given, (run.first + first) / BLOCK);
         for (uint i = 0; i < BLOCK; i += 1) elements[first + i] = kept(elements[first + i], words[i], given);
     }
-    store_run(output, places[1], elements, own.count);
+    store_run(output, places[1], elements, run.count);
 }
 
-// Of a block whose elements lie anywhere.
+// Processes a block whose elements may lie anywhere.
 template <typename T>
 inline void drop_block(device const T *x, device T *output, constant Dropout &given, uint2 position, uint2 grid) {
     const ulong block = loop_element(position, grid);

@@ -2,7 +2,7 @@
 //
 //   gate_gradient = g up silu'(gate)        up_gradient = g silu(gate)
 //
-// One thread a run of elements; g, gate and up may have any strides. float16 and bfloat16 are storage: sums and
+// A thread processes a run of elements; g, gate and up may have any strides. float16 and bfloat16 are storage: sums and
 // products are float32, rounded once.
 
 #include <metal_stdlib>
@@ -22,29 +22,27 @@ kernel void swiglu_gradient(
     device const T *up [[buffer(2)]],
     device T *gate_gradient [[buffer(3)]],
     device T *up_gradient [[buffer(4)]],
-    constant LoopNest &loop [[buffer(5)]],
-    uint2 position [[thread_position_in_grid]],
-    uint2 grid [[threads_per_grid]]) {
-    const Run own = run_of(loop, position, grid);
-    if (own.count == 0) return;
+    RUN_ARGUMENTS(5)) {
+    const Run run = run_of(loop, position, grid);
+    if (run.count == 0) return;
     long places[4];
-    run_places(loop, own, places);
+    run_places(loop, run, places);
     T incoming[run_width<T>()];
     T gates[run_width<T>()];
     T ups[run_width<T>()];
     T of_gate[run_width<T>()];
     T of_up[run_width<T>()];
-    load_run(g, places[0], 0, own.count, incoming);
-    load_run(gate, places[1], 1, own.count, gates);
-    load_run(up, places[2], 2, own.count, ups);
+    load_run(g, places[0], 0, run.count, incoming);
+    load_run(gate, places[1], 1, run.count, gates);
+    load_run(up, places[2], 2, run.count, ups);
     for (uint i = 0; i < run_length(); i += 1) {
         const float factor = float(incoming[i]);
         const float x = float(gates[i]);
         of_gate[i] = T(factor * float(ups[i]) * orchard::gated_derivative<orchard::LogisticShare>(x));
         of_up[i] = T(factor * orchard::gated<orchard::LogisticShare>(x));
     }
-    store_run(gate_gradient, places[3], of_gate, own.count);
-    store_run(up_gradient, places[3], of_up, own.count);
+    store_run(gate_gradient, places[3], of_gate, run.count);
+    store_run(up_gradient, places[3], of_up, run.count);
 }
 
 #define SWIGLU_GRADIENT(T)                                                                                        \

@@ -1,5 +1,5 @@
-// mask[b, h, i, j] = whether dropout keeps the pair of query i and key j (src/ops/attention/problem.ts): a function of
-// the call's key, the head, the sequence and where the pair lies in it. Pairs of different sequences are false.
+// mask[b, h, i, j] = whether dropout keeps the pair of query i and key j (src/ops/attention/problem.ts). It depends on
+// the call's key, the head, the sequence and the pair's place in it. Pairs of different sequences are false.
 //
 // Tiling: one thread a pair, which computes its block of Philox. Grid: (keys, queries, B · H).
 
@@ -15,12 +15,12 @@ struct DropoutMask {
     uint key[2];
     uint threshold;
     float keep_scale;  // not of the mask
-    long sequences;    // how many are packed; 0: each batch is one
+    long sequences;    // packed sequences; 0: each batch is one
     long start;        // of the mask
     long strides[4];
 };
 
-// Query i and key j counted inside their common sequence; index < 0 where there is none.
+// Query i and key j, counted inside their common sequence; index < 0 if there is none.
 struct PlacedPair {
     int index;
     uint i;

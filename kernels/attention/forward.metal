@@ -1,4 +1,4 @@
-// out = softmax(scores) v and, where a gradient or the caller wants it, L, the natural logarithm of each row's sum of
+// out = softmax(scores) v and, if a gradient or the caller needs it, L, the natural logarithm of each row's sum of
 // exponentials (problem.h), without scores in device memory.
 //
 // Online softmax: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; tiles: Dao,
@@ -7,16 +7,17 @@
 //     sums = 0, largest = -inf, total = 0                         of each query, in registers
 //     for each tile of keys that any query of the threadgroup attends to:
 //         scores = q k^T                                          in products of 8 x 8
-//         where a score exceeds `largest` by more than ln 2^8:
-//         (a factor of 2^8 is no danger to float32, so that this is rare)
+//         if a score exceeds `largest` by more than ln 2^8:
+//         (rare; a factor of 2^8 is harmless in float32)
 //             sums and total *= exp(largest - score), largest = score
 //         p = exp(scores - largest), total += Σ p, sums += dropout(p) v
 //     out = sums / total, L = largest + ln total              in two numbers
 //
-// Tiling (tiles.h): a threadgroup owns DOWN · TALL · 8 queries of one head, in registers with their sums, and goes
-// through KEYS keys at a time; k's tile and v's take turns in one place. Each SIMD-group owns up to WIDTH / ACROSS of
-// the elements, and passes over tiles that none of its queries attends to. Grid: threadgroups (queries / rows, heads,
-// sequences), rounded up. The sizes are rows of src/ops/attention/tiles.metal.ts, which names where they are from.
+// Tiling (tiles.h): a threadgroup computes DOWN · TALL · 8 queries of one head. It holds them and their sums in
+// registers, and loads KEYS keys at a time; k's tile and v's use the same memory in turn. Each SIMD-group computes up
+// to WIDTH / ACROSS of the elements, and skips tiles that none of its queries attends to. Grid: threadgroups (queries /
+// rows, heads, sequences), rounded up. The sizes are rows of src/ops/attention/tiles.metal.ts, which gives their
+// source.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -26,7 +27,8 @@ using namespace metal;
 
 #define LAZY_STEP (8.0f * LN_2)
 
-// Where a lane works: its query and columns `column`, `column + 1` and every lane_step further, from key `key` on.
+// A lane's query and its columns: `column`, `column + 1`, and the next two every lane_step further, counted from key
+// `key`.
 struct LanePairs {
     bool all_count;
     int query;
@@ -34,14 +36,14 @@ struct LanePairs {
     int column;
 };
 
-// Turns a row's scores, of which each SIMD-group side by side left a part in its strip, into exp(score − largest) after
-// dropout; updates what is the largest and the lane's part of their sum, and gives what sums so far are to be
-// multiplied with. The lanes that share the row call it together.
+// Turns a row's scores into exp(score − largest) after dropout. Each of the ACROSS SIMD-groups left one part of the
+// scores in its strip. Updates `largest` and the lane's part of the sum, and returns the factor by which earlier sums
+// must be multiplied. All lanes that share the row call it together.
 template <typename T, int ACROSS, int KEYS, int STRIP>
 inline float probabilities(
     constant Attention &a,
     thread const Pairs<T> &pairs,
-    LanePairs own,
+    LanePairs place,
     threadgroup float *row_scores,
     thread float &largest,
     thread float &total) {
@@ -50,13 +52,13 @@ inline float probabilities(
     float most = -INFINITY;
     UNROLLED
     for (int iteration = 0; iteration < iterations; iteration += 1) {
-        const int column = own.column + iteration * lane_step(ACROSS);
+        const int column = place.column + iteration * lane_step(ACROSS);
         scores[iteration] = -INFINITY;
         if (column < KEYS) {
             const float2 products = summed<ACROSS, STRIP>(row_scores, column);
-            const int key = own.key + column;
-            scores[iteration].x = score_of(a, pairs, own.all_count, own.query, key, products.x).value;
-            scores[iteration].y = score_of(a, pairs, own.all_count, own.query, key + 1, products.y).value;
+            const int key = place.key + column;
+            scores[iteration].x = score_of(a, pairs, place.all_count, place.query, key, products.x).value;
+            scores[iteration].y = score_of(a, pairs, place.all_count, place.query, key + 1, products.y).value;
             most = max(most, max(scores[iteration].x, scores[iteration].y));
         }
     }
@@ -65,18 +67,18 @@ inline float probabilities(
     }
     float factor = 1.0f;
     if (most > largest + LAZY_STEP) {
-        // Nothing has to shrink where nothing is yet.
+        // Without earlier scores there is nothing to rescale.
         factor = largest == -INFINITY ? 1.0f : exponential(largest - most);
         largest = most;
     }
     total *= factor;
     UNROLLED
     for (int iteration = 0; iteration < iterations; iteration += 1) {
-        const int column = own.column + iteration * lane_step(ACROSS);
+        const int column = place.column + iteration * lane_step(ACROSS);
         if (column < KEYS) {
             const float2 p =
                 select(exponential(scores[iteration] - largest), float2(0.0f), scores[iteration] == -INFINITY);
-            const float2 dropped = p * kept_along_keys(a, pairs.sequence, pairs.head, own.query, own.key + column);
+            const float2 dropped = p * kept_along_keys(a, pairs.sequence, pairs.head, place.query, place.key + column);
             total += p.x + p.y;
             write_pair(row_scores, column, dropped);
         }
@@ -84,49 +86,30 @@ inline float probabilities(
     return factor;
 }
 
-// q, k, v        [[buffer(0, 1, 2)]]  [B, H, M, D], [B, H / G, N, D], [B, H / G, N, E]
-// mask, bias     [[buffer(3, 4)]]     [B, H, M, N], by strides of 0 too
-// sinks, slopes  [[buffer(5, 6)]]     [H], [B, H]
-// sequences      [[buffer(7)]]        [count, 4]
-// out            [[buffer(8)]]        [B, H, M, E]
-// log_sum_exp    [[buffer(9)]]        [B, H, M]; its low part [[buffer(10)]]; written with LOG_SUM_EXP
 template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
 [[kernel, max_total_threads_per_threadgroup(DOWN * ACROSS * 32)]] void attention_forward(
-    device const T *q [[buffer(0)]],
-    device const T *k [[buffer(1)]],
-    device const T *v [[buffer(2)]],
-    device const bool *mask [[buffer(3)]],
-    device const T *bias [[buffer(4)]],
-    device const T *sinks [[buffer(5)]],
-    device const float *slopes [[buffer(6)]],
-    device const int *sequences [[buffer(7)]],
-    device T *out [[buffer(8)]],
-    device float *log_sum_exp [[buffer(9)]],
-    device float *log_sum_exp_low [[buffer(10)]],
+    FORWARD_ARGUMENTS(T),
     constant Attention &a [[buffer(11)]],
-    uint3 group [[threadgroup_position_in_grid]],
     uint3 groups [[threadgroups_per_grid]],
-    uint thread_index [[thread_index_in_threadgroup]],
-    uint simdgroup [[simdgroup_index_in_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]]) {
+    TILE_ARGUMENTS) {
     constexpr int simdgroups = DOWN * ACROSS;
     constexpr int threads = simdgroups * 32;
     constexpr int pitch = tile_pitch<T>(WIDTH);
-    constexpr int own_rows = TALL * 8;
-    constexpr int strip = own_rows * strip_pitch(KEYS);
-    constexpr int own_blocks = WIDTH / ACROSS / 8;
+    constexpr int simd_rows = TALL * 8;
+    constexpr int strip = simd_rows * strip_pitch(KEYS);
+    constexpr int simd_blocks = WIDTH / ACROSS / 8;
 
     threadgroup float4 memory[KEYS * pitch * int(sizeof(T)) / 16];
     threadgroup float2 strips[simdgroups * strip / 2];
     threadgroup float scratches[simdgroups * 64];
-    threadgroup float factors[DOWN * own_rows];
+    threadgroup float factors[DOWN * simd_rows];
     threadgroup uint nonfinite_values[simdgroups];
     threadgroup T *tile = reinterpret_cast<threadgroup T *>(memory);
     threadgroup float *scratch = scratches + simdgroup * 64;
 
     const Sequence s = sequence_of(a, sequences, group.z);
-    // The last queries first: where attention is causal they have the most keys, and should not start last.
-    const int first_query = int(groups.x - 1 - group.x) * DOWN * own_rows;
+    // The last queries first: in causal attention they have the most keys, and should not start last.
+    const int first_query = int(groups.x - 1 - group.x) * DOWN * simd_rows;
     if (first_query >= s.queries) {
         return;
     }
@@ -134,23 +117,23 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
     const int across = int(simdgroup) % ACROSS;
     const uint head = group.y;
     const Pairs<T> pairs = pairs_of(a, s, head, mask, bias, slopes);
-    const Blocks own_dim = blocks_of(DIM, ACROSS, across);
-    const Blocks own_value_dim = blocks_of(VALUE_DIM, ACROSS, across);
-    const int own_query = first_query + down * own_rows;
+    const Blocks dim_blocks = blocks_of(DIM, ACROSS, across);
+    const Blocks value_blocks = blocks_of(VALUE_DIM, ACROSS, across);
+    const int simd_query = first_query + down * simd_rows;
     device const T *keys = k + row_offset(a.k, s.batch, head / a.group, s.key_start);
     device const T *values = v + row_offset(a.v, s.batch, head / a.group, s.key_start);
 
-    OwnRows<T, own_blocks, TALL> queries;
+    RowBlocks<T, simd_blocks, TALL> queries;
     queries.load(
-        q + row_offset(a.q, s.batch, head, s.query_start + own_query), a.q, s.queries - own_query, DIM, own_dim,
+        q + row_offset(a.q, s.batch, head, s.query_start + simd_query), a.q, s.queries - simd_query, DIM, dim_blocks,
         reinterpret_cast<threadgroup T *>(scratch), lane);
-    OwnSums<own_blocks, TALL> sums;
+    SumBlocks<simd_blocks, TALL> sums;
     sums.clear();
 
-    // One row of each 8, which several lanes share: each adds up its own columns' part of `total`.
+    // One of each 8 rows, which several lanes share: each lane sums `total` over its columns.
     const LanePosition position = lane_position(ACROSS, across, lane);
     threadgroup float *row_strips = reinterpret_cast<threadgroup float *>(strips) + down * ACROSS * strip;
-    threadgroup float *own_factors = factors + down * own_rows;
+    threadgroup float *simd_factors = factors + down * simd_rows;
     float largest[TALL];
     float total[TALL];
     UNROLLED
@@ -159,17 +142,17 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
         total[high] = 0.0f;
     }
 
-    const Interval range = keys_of(a, s, first_query, min(first_query + DOWN * own_rows, s.queries) - 1);
-    const Interval own_range = keys_of(a, s, own_query, min(own_query + own_rows, s.queries) - 1);
+    const Interval range = keys_of(a, s, first_query, min(first_query + DOWN * simd_rows, s.queries) - 1);
+    const Interval simd_range = keys_of(a, s, simd_query, min(simd_query + simd_rows, s.queries) - 1);
     for (int key = range.first / 2 * 2; key < range.end; key += KEYS) {
-        // The same in all SIMD-groups that share the queries. Asked anew at each place, it is no reason for a compiler
-        // to write the whole loop twice.
-        const bool attends_any = own_query < s.queries && key < own_range.end && key + KEYS > own_range.first;
+        // The same in all SIMD-groups that share the queries. Each use evaluates simd_any again, so that the
+        // compiler does not duplicate the whole loop.
+        const bool attends_any = simd_query < s.queries && key < simd_range.end && key + KEYS > simd_range.first;
         threadgroup_barrier(mem_flags::mem_threadgroup);  // v's tile was read
         load_rows<T, KEYS, pitch, threads>(tile, keys + key * a.k.row, a.k, range.end - key, DIM, thread_index);
         threadgroup_barrier(mem_flags::mem_threadgroup);
         if (simd_any(attends_any)) {
-            multiply_rows<T, own_blocks, KEYS, pitch>(row_strips + across * strip, queries, tile, own_dim);
+            multiply_rows<T, simd_blocks, KEYS, pitch>(row_strips + across * strip, queries, tile, dim_blocks);
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);  // k's tile was read, and the parts of the scores are there
         const bool is_nonfinite = load_rows<T, KEYS, pitch, threads>(
@@ -177,32 +160,32 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
         report_nonfinite(nonfinite_values, is_nonfinite, simdgroup, lane);
 
         if (simd_any(attends_any)) {
-            const bool all_count = all_attend(a, s, {own_query, own_query + own_rows}, {key, key + KEYS});
+            const bool all_count = all_attend(a, s, {simd_query, simd_query + simd_rows}, {key, key + KEYS});
             UNROLLED
             for (int high = 0; high < TALL; high += 1) {
                 const int row = high * 8 + position.row;
                 threadgroup float *row_scores = row_strips + row * strip_pitch(KEYS);
                 const float factor = probabilities<T, ACROSS, KEYS, strip>(
-                    a, pairs, {all_count, own_query + row, key, position.column}, row_scores, largest[high],
+                    a, pairs, {all_count, simd_query + row, key, position.column}, row_scores, largest[high],
                     total[high]);
                 if (position.column == 0) {
-                    own_factors[row] = factor;
+                    simd_factors[row] = factor;
                 }
             }
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
 
         if (simd_any(attends_any)) {
-            if (simd_any(own_factors[lane % own_rows] != 1.0f)) {
-                sums.scale(own_factors, own_value_dim, scratch, lane);
+            if (simd_any(simd_factors[lane % simd_rows] != 1.0f)) {
+                sums.change_elements(RowFactors{simd_factors}, value_blocks, scratch, lane);
             }
         }
         if (any_nonfinite<simdgroups>(nonfinite_values, lane)) {
             without_nonfinite<T, KEYS, pitch, threads>(
-                sums, attends_any, row_strips, tile, VALUE_DIM, own_value_dim, scratch, thread_index);
+                sums, attends_any, row_strips, tile, VALUE_DIM, value_blocks, scratch, thread_index);
         }
         if (simd_any(attends_any)) {
-            sums.template add<T, KEYS, pitch>(row_strips, tile, own_value_dim);
+            sums.template add<T, KEYS, pitch>(row_strips, tile, value_blocks);
         }
     }
 
@@ -221,10 +204,10 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
             row_largest = most;
         }
         if (position.column == 0) {
-            own_factors[row] = row_total == 0.0f ? 0.0f : factor / row_total;
-            if (has(ATTENTION_OPTION_LOG_SUM_EXP) && own_query + row < s.queries) {
+            simd_factors[row] = row_total == 0.0f ? 0.0f : factor / row_total;
+            if (has(ATTENTION_OPTION_LOG_SUM_EXP) && simd_query + row < s.queries) {
                 const LogSumExp sum = log_sum_exp_of(row_largest, row_total);
-                const long at = s.query_start + own_query + row;
+                const long at = s.query_start + simd_query + row;
                 log_sum_exp[row_offset(a.log_sum_exp, s.batch, head, at)] = sum.high;
                 log_sum_exp_low[row_offset(a.log_sum_exp_low, s.batch, head, at)] = sum.low;
             }
@@ -232,8 +215,8 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     sums.store(
-        out + row_offset(a.out, s.batch, head, s.query_start + own_query), a.out, s.queries - own_query, VALUE_DIM,
-        own_value_dim, own_factors, scratch, lane);
+        out + row_offset(a.out, s.batch, head, s.query_start + simd_query), a.out, s.queries - simd_query, VALUE_DIM,
+        value_blocks, simd_factors, scratch, lane);
 }
 
 #define FORWARD(T, WIDTH, DOWN, ACROSS, KEYS, TALL)                                                                    \

@@ -1,15 +1,16 @@
-// gradBias of attention (problem.h): ds = p (dropout(grad) - Δ), summed over the axes [B, H, M, N] where the bias has
-// size 1.
+// gradBias of attention (problem.h): ds = p (dropout(grad) - Δ), summed over the axes of [B, H, M, N] along which the
+// bias has size 1.
 //
 //     sums = 0                                                    of each pair of the threadgroup's tile
 //     for each batch, head, tile of queries and tile of keys that share the elements:
 //         scores = q k^T, grads = gradOut v^T                     in products of 8 x 8
 //         sums += exp(score - L) (dropout(grad) - Δ)               of the pairs that count
-//     gradBias = sums, added up along the axes of a tile that have size 1
+//     gradBias = sums, added up along the axes of a tile along which the bias has size 1
 //
-// Every element has one threadgroup, so that no sum has two, in an order that is the same on every run. Tiling: as
-// gradient_queries.metal, but rows and columns are counted over all sequences: a pair counts in one of them at most.
-// Grid: threadgroups (tiles of keys, tiles of queries, B · H), of each axis 1 where the bias has size 1.
+// Every element is computed by one threadgroup, so that no sum is shared, in an order that is the same in every run.
+// Tiling: as gradient_queries.metal, but rows and columns are counted over all sequences; a pair belongs to at most
+// one. Grid: threadgroups (tiles of keys, tiles of queries, B · H); an axis along which the bias has size 1 counts as
+// 1.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -17,21 +18,21 @@ using namespace metal;
 #include "attention/pairs.h"
 #include "attention/tiles.h"
 
-// The indices [first, end) that one element of the bias stands for: all, or its own.
+// The indices [first, end) that one element of the bias stands for: all indices, or one.
 inline Interval shared_indices(long bias_size, int index, long count) {
     return bias_size == 1 ? Interval{0, int(count)} : Interval{index, index + 1};
 }
 
 inline int tiles_of(long length, int tile) { return int((length + tile - 1) / tile); }
 
-// Whether any of the rows attends to any of the tile's keys, as far as sizes and band say.
+// Returns whether any of the rows may attend to any of the tile's keys, judged by sizes and band.
 inline bool any_attends(
     constant Attention &a, device const int *sequences, Interval in_batch, Interval rows, Interval keys) {
     for (int index = in_batch.first; index < in_batch.end; index += 1) {
         const Sequence s = sequence_of(a, sequences, uint(index));
-        const Interval own = {max(rows.first - s.query_start, 0), min(rows.end - s.query_start, s.queries)};
-        if (own.first < own.end) {
-            const Interval reached = keys_of(a, s, own.first, own.end - 1);
+        const Interval in_sequence = {max(rows.first - s.query_start, 0), min(rows.end - s.query_start, s.queries)};
+        if (in_sequence.first < in_sequence.end) {
+            const Interval reached = keys_of(a, s, in_sequence.first, in_sequence.end - 1);
             if (keys.first - s.key_start < reached.end && keys.end - s.key_start > reached.first) {
                 return true;
             }
@@ -52,38 +53,17 @@ inline float2 score_gradients(
     return gradients;
 }
 
-// q, k, v             [[buffer(0, 1, 2)]]  [B, H, M, D], [B, H / G, N, D], [B, H / G, N, E]
-// mask, bias          [[buffer(3, 4)]]     [B, H, M, N], by strides of 0 too
-// slopes, sequences   [[buffer(5, 6)]]     [B, H], [count, 4]
-// grad_out            [[buffer(7)]]        [B, H, M, E]
-// log_sum_exp         [[buffer(8, 9)]]     [B, H, M], and its low part
-// delta               [[buffer(10)]]       [B, H, M], row-major
-// grad_bias           [[buffer(11)]]       as the bias itself
+// GRADIENT_ARGUMENTS (problem.h), and
+// grad_bias           [[buffer(11)]]       as the bias
 template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
 [[kernel, max_total_threads_per_threadgroup(DOWN * ACROSS * 32)]] void gradient_bias(
-    device const T *q [[buffer(0)]],
-    device const T *k [[buffer(1)]],
-    device const T *v [[buffer(2)]],
-    device const bool *mask [[buffer(3)]],
-    device const T *bias [[buffer(4)]],
-    device const float *slopes [[buffer(5)]],
-    device const int *sequences [[buffer(6)]],
-    device const T *grad_out [[buffer(7)]],
-    device const float *log_sum_exp [[buffer(8)]],
-    device const float *log_sum_exp_low [[buffer(9)]],
-    device const float *delta [[buffer(10)]],
-    device T *grad_bias [[buffer(11)]],
-    constant Attention &a [[buffer(12)]],
-    uint3 group [[threadgroup_position_in_grid]],
-    uint thread_index [[thread_index_in_threadgroup]],
-    uint simdgroup [[simdgroup_index_in_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]]) {
+    GRADIENT_ARGUMENTS(T), device T *grad_bias [[buffer(11)]], constant Attention &a [[buffer(12)]], TILE_ARGUMENTS) {
     constexpr int rows = DOWN * 8;
     constexpr int simdgroups = DOWN * ACROSS;
     constexpr int threads = simdgroups * 32;
     constexpr int pitch = tile_pitch<T>(WIDTH);
     constexpr int strip = 8 * strip_pitch(KEYS);
-    constexpr int own_blocks = WIDTH / ACROSS / 8;
+    constexpr int simd_blocks = WIDTH / ACROSS / 8;
     constexpr int iterations = lane_iterations(ACROSS, KEYS);
 
     threadgroup float4 memory[2 * KEYS * pitch * int(sizeof(T)) / 16];
@@ -98,8 +78,8 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
 
     const int down = int(simdgroup) / ACROSS;
     const int across = int(simdgroup) % ACROSS;
-    const Blocks own_dim = blocks_of(DIM, ACROSS, across);
-    const Blocks own_value_dim = blocks_of(VALUE_DIM, ACROSS, across);
+    const Blocks dim_blocks = blocks_of(DIM, ACROSS, across);
+    const Blocks value_blocks = blocks_of(VALUE_DIM, ACROSS, across);
     const LanePosition position = lane_position(ACROSS, across, lane);
     threadgroup float *row_scores = score_strips + down * ACROSS * strip;
     threadgroup float *row_grads = grad_strips + down * ACROSS * strip;
@@ -119,14 +99,15 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
             has(ATTENTION_OPTION_PACKED) ? Interval{0, int(a.sequences)} : Interval{batch, batch + 1};
         for (int head = heads.first; head < heads.end; head += 1) {
             for (int query_tile = query_tiles.first; query_tile < query_tiles.end; query_tile += 1) {
-                const int own_query = query_tile * rows + down * 8;
-                const int own_left = int(a.queries) - own_query;
-                OwnRows<T, own_blocks> queries;
-                OwnRows<T, own_blocks> grads;
-                queries.load(q + row_offset(a.q, batch, head, own_query), a.q, own_left, DIM, own_dim, scratch, lane);
+                const int simd_query = query_tile * rows + down * 8;
+                const int rows_left = int(a.queries) - simd_query;
+                RowBlocks<T, simd_blocks> queries;
+                RowBlocks<T, simd_blocks> grads;
+                queries.load(
+                    q + row_offset(a.q, batch, head, simd_query), a.q, rows_left, DIM, dim_blocks, scratch, lane);
                 grads.load(
-                    grad_out + row_offset(a.grad_out, batch, head, own_query), a.grad_out, own_left, VALUE_DIM,
-                    own_value_dim, scratch, lane);
+                    grad_out + row_offset(a.grad_out, batch, head, simd_query), a.grad_out, rows_left, VALUE_DIM,
+                    value_blocks, scratch, lane);
                 for (int key_tile = key_tiles.first; key_tile < key_tiles.end; key_tile += 1) {
                     const int key = key_tile * KEYS;
                     const int left = int(a.keys) - key;
@@ -140,12 +121,13 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
                     load_rows<T, KEYS, pitch, threads>(
                         v_tile, v + row_offset(a.v, batch, head / a.group, key), a.v, left, VALUE_DIM, thread_index);
                     threadgroup_barrier(mem_flags::mem_threadgroup);
-                    multiply_rows<T, own_blocks, KEYS, pitch>(row_scores + across * strip, queries, k_tile, own_dim);
-                    multiply_rows<T, own_blocks, KEYS, pitch>(row_grads + across * strip, grads, v_tile, own_value_dim);
+                    multiply_rows<T, simd_blocks, KEYS, pitch>(
+                        row_scores + across * strip, queries, k_tile, dim_blocks);
+                    multiply_rows<T, simd_blocks, KEYS, pitch>(row_grads + across * strip, grads, v_tile, value_blocks);
                     threadgroup_barrier(mem_flags::mem_threadgroup);
                     for (int index = in_batch.first; index < in_batch.end; index += 1) {
                         const Sequence s = sequence_of(a, sequences, uint(index));
-                        const int i = own_query + position.row - s.query_start;
+                        const int i = simd_query + position.row - s.query_start;
                         if (uint(i) >= uint(s.queries)) {
                             continue;
                         }

@@ -1,16 +1,16 @@
-// gradK and gradV of attention (problem.h), parallel over keys; probabilities are computed again from L.
+// gradK and gradV of attention (problem.h), parallel over keys; probabilities are recomputed from L.
 //
 //     key_sums = 0, value_sums = 0                                of each key, in registers
 //     for each query head that shares the keys, for each tile of queries that attend to any key of the threadgroup:
 //         scores = k q^T, grads = v gradOut^T                     in products of 8 x 8
-//         p = exp(score - L), z = dropout(p)                       of the pairs that count, else 0
+//         p = exp(score - L), z = dropout(p)                       of attended pairs, else 0
 //         du = scale · p (dropout(grad) - Δ)
 //         value_sums += z gradOut, key_sums += du q
 //     gradK = key_sums, gradV = value_sums
 //
 // Source: as gradient_queries.metal. The heads of a group are added up here, one after the other, in registers: no sum
-// has two threadgroups. Tiling (tiles.h): a threadgroup owns DOWN · TALL · 8 keys, and goes through QUERIES queries at
-// a time. Grid: threadgroups (keys / rows, heads of keys, sequences), rounded up.
+// is shared by two threadgroups. Tiling (tiles.h): a threadgroup computes DOWN · TALL · 8 keys, and loads QUERIES
+// queries at a time. Grid: threadgroups (keys / rows, heads of keys, sequences), rounded up.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -18,39 +18,21 @@ using namespace metal;
 #include "attention/pairs.h"
 #include "attention/tiles.h"
 
-// q, k, v             [[buffer(0, 1, 2)]]  [B, H, M, D], [B, H / G, N, D], [B, H / G, N, E]
-// mask, bias          [[buffer(3, 4)]]     [B, H, M, N], by strides of 0 too
-// slopes, sequences   [[buffer(5, 6)]]     [B, H], [count, 4]
-// grad_out            [[buffer(7)]]        [B, H, M, E]
-// log_sum_exp         [[buffer(8, 9)]]     [B, H, M], and its low part
-// delta               [[buffer(10)]]       [B, H, M], row-major
+// GRADIENT_ARGUMENTS (problem.h), and
 // grad_k, grad_v      [[buffer(11, 12)]]   as k and v
 template <typename T, int WIDTH, int DOWN, int ACROSS, int QUERIES, int TALL>
 [[kernel, max_total_threads_per_threadgroup(DOWN * ACROSS * 32)]] void gradient_keys(
-    device const T *q [[buffer(0)]],
-    device const T *k [[buffer(1)]],
-    device const T *v [[buffer(2)]],
-    device const bool *mask [[buffer(3)]],
-    device const T *bias [[buffer(4)]],
-    device const float *slopes [[buffer(5)]],
-    device const int *sequences [[buffer(6)]],
-    device const T *grad_out [[buffer(7)]],
-    device const float *log_sum_exp [[buffer(8)]],
-    device const float *log_sum_exp_low [[buffer(9)]],
-    device const float *delta [[buffer(10)]],
+    GRADIENT_ARGUMENTS(T),
     device T *grad_k [[buffer(11)]],
     device T *grad_v [[buffer(12)]],
     constant Attention &a [[buffer(13)]],
-    uint3 group [[threadgroup_position_in_grid]],
-    uint thread_index [[thread_index_in_threadgroup]],
-    uint simdgroup [[simdgroup_index_in_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]]) {
+    TILE_ARGUMENTS) {
     constexpr int simdgroups = DOWN * ACROSS;
     constexpr int threads = simdgroups * 32;
     constexpr int pitch = tile_pitch<T>(WIDTH);
-    constexpr int own_rows = TALL * 8;
-    constexpr int strip = own_rows * strip_pitch(QUERIES);
-    constexpr int own_blocks = WIDTH / ACROSS / 8;
+    constexpr int simd_rows = TALL * 8;
+    constexpr int strip = simd_rows * strip_pitch(QUERIES);
+    constexpr int simd_blocks = WIDTH / ACROSS / 8;
 
     threadgroup float4 memory[2 * QUERIES * pitch * int(sizeof(T)) / 16];
     threadgroup float2 score_memory[simdgroups * strip / 2];
@@ -66,27 +48,28 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int QUERIES, int TALL>
     threadgroup float *scratch = scratches + simdgroup * 64;
 
     const Sequence s = sequence_of(a, sequences, group.z);
-    const int first_key = int(group.x) * DOWN * own_rows;
+    const int first_key = int(group.x) * DOWN * simd_rows;
     if (first_key >= s.keys) {
         return;
     }
     const int down = int(simdgroup) / ACROSS;
     const int across = int(simdgroup) % ACROSS;
-    const Blocks own_dim = blocks_of(DIM, ACROSS, across);
-    const Blocks own_value_dim = blocks_of(VALUE_DIM, ACROSS, across);
-    const int own_key = first_key + down * own_rows;
-    const int own_left = s.keys - own_key;
+    const Blocks dim_blocks = blocks_of(DIM, ACROSS, across);
+    const Blocks value_blocks = blocks_of(VALUE_DIM, ACROSS, across);
+    const int simd_key = first_key + down * simd_rows;
+    const int rows_left = s.keys - simd_key;
 
-    OwnRows<T, own_blocks, TALL> keys;
-    OwnRows<T, own_blocks, TALL> values;
+    RowBlocks<T, simd_blocks, TALL> keys;
+    RowBlocks<T, simd_blocks, TALL> values;
     threadgroup T *scratch_rows = reinterpret_cast<threadgroup T *>(scratch);
     keys.load(
-        k + row_offset(a.k, s.batch, group.y, s.key_start + own_key), a.k, own_left, DIM, own_dim, scratch_rows, lane);
+        k + row_offset(a.k, s.batch, group.y, s.key_start + simd_key), a.k, rows_left, DIM, dim_blocks, scratch_rows,
+        lane);
     values.load(
-        v + row_offset(a.v, s.batch, group.y, s.key_start + own_key), a.v, own_left, VALUE_DIM, own_value_dim,
+        v + row_offset(a.v, s.batch, group.y, s.key_start + simd_key), a.v, rows_left, VALUE_DIM, value_blocks,
         scratch_rows, lane);
-    OwnSums<own_blocks, TALL> key_sums;
-    OwnSums<own_blocks, TALL> value_sums;
+    SumBlocks<simd_blocks, TALL> key_sums;
+    SumBlocks<simd_blocks, TALL> value_sums;
     key_sums.clear();
     value_sums.clear();
 
@@ -94,7 +77,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int QUERIES, int TALL>
     threadgroup float *row_scores = score_strips + down * ACROSS * strip;
     threadgroup float *row_grads = grad_strips + down * ACROSS * strip;
 
-    const Interval range = queries_of(a, s, first_key, min(first_key + DOWN * own_rows, s.keys) - 1);
+    const Interval range = queries_of(a, s, first_key, min(first_key + DOWN * simd_rows, s.keys) - 1);
     for (uint head = group.y * uint(a.group); head < (group.y + 1) * uint(a.group); head += 1) {
         const Pairs<T> pairs = pairs_of(a, s, head, mask, bias, slopes);
         device const T *queries = q + row_offset(a.q, s.batch, head, s.query_start);
@@ -112,25 +95,25 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int QUERIES, int TALL>
                 rows[row] = row_sums(a, s, head, query + row, log_sum_exp, log_sum_exp_low, delta);
             }
             threadgroup_barrier(mem_flags::mem_threadgroup);
-            multiply_rows<T, own_blocks, QUERIES, pitch>(row_scores + across * strip, keys, q_tile, own_dim);
-            multiply_rows<T, own_blocks, QUERIES, pitch>(row_grads + across * strip, values, grad_tile, own_value_dim);
+            multiply_rows<T, simd_blocks, QUERIES, pitch>(row_scores + across * strip, keys, q_tile, dim_blocks);
+            multiply_rows<T, simd_blocks, QUERIES, pitch>(row_grads + across * strip, values, grad_tile, value_blocks);
             threadgroup_barrier(mem_flags::mem_threadgroup);
 
-            const bool all_count = all_attend(a, s, {query, query + QUERIES}, {own_key, own_key + own_rows});
+            const bool all_count = all_attend(a, s, {query, query + QUERIES}, {simd_key, simd_key + simd_rows});
             UNROLLED
             for (int high = 0; high < TALL; high += 1) {
-                const int own_row = high * 8 + position.row;
+                const int simd_row = high * 8 + position.row;
                 for (int column = position.column; column < QUERIES; column += lane_step(ACROSS)) {
-                    const int at = own_row * strip_pitch(QUERIES) + column;
+                    const int at = simd_row * strip_pitch(QUERIES) + column;
                     const float2 products = summed<ACROSS, strip>(row_scores, at);
                     const float2 grad = summed<ACROSS, strip>(row_grads, at);
-                    const float2 kept = kept_along_queries(a, s, head, query + column, own_key + own_row);
+                    const float2 kept = kept_along_queries(a, s, head, query + column, simd_key + simd_row);
                     float2 dropped;
                     float2 gradients;
                     for (int i = 0; i < 2; i += 1) {
                         const RowSums row = rows[column + i];
                         const Score score =
-                            score_of(a, pairs, all_count, query + column + i, own_key + own_row, products[i]);
+                            score_of(a, pairs, all_count, query + column + i, simd_key + simd_row, products[i]);
                         const PairGradient gradient = gradient_of(a, score, grad[i], kept[i], row);
                         dropped[i] = gradient.dropped;
                         gradients[i] = gradient.product;
@@ -142,22 +125,22 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int QUERIES, int TALL>
             threadgroup_barrier(mem_flags::mem_threadgroup);
             if (any_nonfinite<simdgroups>(nonfinite_grads, lane)) {
                 without_nonfinite<T, QUERIES, pitch, threads>(
-                    value_sums, true, row_scores, grad_tile, VALUE_DIM, own_value_dim, scratch, thread_index);
+                    value_sums, true, row_scores, grad_tile, VALUE_DIM, value_blocks, scratch, thread_index);
             }
             if (any_nonfinite<simdgroups>(nonfinite_queries, lane)) {
                 without_nonfinite<T, QUERIES, pitch, threads>(
-                    key_sums, true, row_grads, q_tile, DIM, own_dim, scratch, thread_index);
+                    key_sums, true, row_grads, q_tile, DIM, dim_blocks, scratch, thread_index);
             }
-            value_sums.template add<T, QUERIES, pitch>(row_scores, grad_tile, own_value_dim);
-            key_sums.template add<T, QUERIES, pitch>(row_grads, q_tile, own_dim);
+            value_sums.template add<T, QUERIES, pitch>(row_scores, grad_tile, value_blocks);
+            key_sums.template add<T, QUERIES, pitch>(row_grads, q_tile, dim_blocks);
         }
     }
     key_sums.store(
-        grad_k + row_offset(a.grad_k, s.batch, group.y, s.key_start + own_key), a.grad_k, own_left, DIM, own_dim,
+        grad_k + row_offset(a.grad_k, s.batch, group.y, s.key_start + simd_key), a.grad_k, rows_left, DIM, dim_blocks,
         nullptr, scratch, lane);
     value_sums.store(
-        grad_v + row_offset(a.grad_v, s.batch, group.y, s.key_start + own_key), a.grad_v, own_left, VALUE_DIM,
-        own_value_dim, nullptr, scratch, lane);
+        grad_v + row_offset(a.grad_v, s.batch, group.y, s.key_start + simd_key), a.grad_v, rows_left, VALUE_DIM,
+        value_blocks, nullptr, scratch, lane);
 }
 
 #define GRADIENT_KEYS(T, WIDTH, DOWN, ACROSS, QUERIES, TALL)                                                        \

@@ -1,15 +1,15 @@
-// gradQ of attention (problem.h), parallel over queries; probabilities are computed again from L.
+// gradQ of attention (problem.h), parallel over queries; probabilities are recomputed from L.
 //
 //     sums = 0                                                    of each query, in registers
 //     for each tile of keys that any query of the threadgroup attends to:
 //         scores = q k^T, grads = gradOut v^T                     in products of 8 x 8
-//         p = exp(score - L), du = scale · p (dropout(grad) - Δ)   of the pairs that count, else 0
+//         p = exp(score - L), du = scale · p (dropout(grad) - Δ)   of attended pairs, else 0
 //         sums += du k
 //     gradQ = sums
 //
-// Source: Dao, "FlashAttention-2", 2023, algorithm 2, cut in two (gradient_keys.metal is the other half) so that no two
-// threadgroups add to the same sum. Tiling: as forward.metal, with tiles of k and of v side by side. Grid: threadgroups
-// (queries / rows, heads, sequences).
+// Source: Dao, "FlashAttention-2", 2023, algorithm 2, split in two (gradient_keys.metal is the other half) so that no
+// two threadgroups add to the same sum. Tiling: as forward.metal, but k's tile and v's are in memory at the same time.
+// Grid: threadgroups (queries / rows, heads, sequences).
 
 #include <metal_stdlib>
 using namespace metal;
@@ -17,39 +17,21 @@ using namespace metal;
 #include "attention/pairs.h"
 #include "attention/tiles.h"
 
-// q, k, v             [[buffer(0, 1, 2)]]  [B, H, M, D], [B, H / G, N, D], [B, H / G, N, E]
-// mask, bias          [[buffer(3, 4)]]     [B, H, M, N], by strides of 0 too
-// slopes, sequences   [[buffer(5, 6)]]     [B, H], [count, 4]
-// grad_out            [[buffer(7)]]        [B, H, M, E]
-// log_sum_exp         [[buffer(8, 9)]]     [B, H, M], and its low part
-// delta               [[buffer(10)]]       [B, H, M], row-major
+// GRADIENT_ARGUMENTS (problem.h), and
 // grad_q              [[buffer(11)]]       [B, H, M, D]
 template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
 [[kernel, max_total_threads_per_threadgroup(DOWN * ACROSS * 32)]] void gradient_queries(
-    device const T *q [[buffer(0)]],
-    device const T *k [[buffer(1)]],
-    device const T *v [[buffer(2)]],
-    device const bool *mask [[buffer(3)]],
-    device const T *bias [[buffer(4)]],
-    device const float *slopes [[buffer(5)]],
-    device const int *sequences [[buffer(6)]],
-    device const T *grad_out [[buffer(7)]],
-    device const float *log_sum_exp [[buffer(8)]],
-    device const float *log_sum_exp_low [[buffer(9)]],
-    device const float *delta [[buffer(10)]],
+    GRADIENT_ARGUMENTS(T),
     device T *grad_q [[buffer(11)]],
     constant Attention &a [[buffer(12)]],
-    uint3 group [[threadgroup_position_in_grid]],
     uint3 groups [[threadgroups_per_grid]],
-    uint thread_index [[thread_index_in_threadgroup]],
-    uint simdgroup [[simdgroup_index_in_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]]) {
+    TILE_ARGUMENTS) {
     constexpr int simdgroups = DOWN * ACROSS;
     constexpr int threads = simdgroups * 32;
     constexpr int pitch = tile_pitch<T>(WIDTH);
-    constexpr int own_rows = TALL * 8;
-    constexpr int strip = own_rows * strip_pitch(KEYS);
-    constexpr int own_blocks = WIDTH / ACROSS / 8;
+    constexpr int simd_rows = TALL * 8;
+    constexpr int strip = simd_rows * strip_pitch(KEYS);
+    constexpr int simd_blocks = WIDTH / ACROSS / 8;
 
     threadgroup float4 memory[2 * KEYS * pitch * int(sizeof(T)) / 16];
     threadgroup float2 score_memory[simdgroups * strip / 2];
@@ -63,8 +45,8 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
     threadgroup float *scratch = scratches + simdgroup * 64;
 
     const Sequence s = sequence_of(a, sequences, group.z);
-    // The last queries first: where attention is causal they have the most keys, and should not start last.
-    const int first_query = int(groups.x - 1 - group.x) * DOWN * own_rows;
+    // The last queries first: in causal attention they have the most keys, and should not start last.
+    const int first_query = int(groups.x - 1 - group.x) * DOWN * simd_rows;
     if (first_query >= s.queries) {
         return;
     }
@@ -72,34 +54,35 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
     const int across = int(simdgroup) % ACROSS;
     const uint head = group.y;
     const Pairs<T> pairs = pairs_of(a, s, head, mask, bias, slopes);
-    const Blocks own_dim = blocks_of(DIM, ACROSS, across);
-    const Blocks own_value_dim = blocks_of(VALUE_DIM, ACROSS, across);
-    const int own_query = first_query + down * own_rows;
-    const int own_left = s.queries - own_query;
+    const Blocks dim_blocks = blocks_of(DIM, ACROSS, across);
+    const Blocks value_blocks = blocks_of(VALUE_DIM, ACROSS, across);
+    const int simd_query = first_query + down * simd_rows;
+    const int rows_left = s.queries - simd_query;
     device const T *keys = k + row_offset(a.k, s.batch, head / a.group, s.key_start);
     device const T *values = v + row_offset(a.v, s.batch, head / a.group, s.key_start);
 
-    OwnRows<T, own_blocks, TALL> queries;
-    OwnRows<T, own_blocks, TALL> grads;
+    RowBlocks<T, simd_blocks, TALL> queries;
+    RowBlocks<T, simd_blocks, TALL> grads;
     threadgroup T *scratch_rows = reinterpret_cast<threadgroup T *>(scratch);
     queries.load(
-        q + row_offset(a.q, s.batch, head, s.query_start + own_query), a.q, own_left, DIM, own_dim, scratch_rows, lane);
+        q + row_offset(a.q, s.batch, head, s.query_start + simd_query), a.q, rows_left, DIM, dim_blocks, scratch_rows,
+        lane);
     grads.load(
-        grad_out + row_offset(a.grad_out, s.batch, head, s.query_start + own_query), a.grad_out, own_left, VALUE_DIM,
-        own_value_dim, scratch_rows, lane);
-    OwnSums<own_blocks, TALL> sums;
+        grad_out + row_offset(a.grad_out, s.batch, head, s.query_start + simd_query), a.grad_out, rows_left, VALUE_DIM,
+        value_blocks, scratch_rows, lane);
+    SumBlocks<simd_blocks, TALL> sums;
     sums.clear();
 
     const LanePosition position = lane_position(ACROSS, across, lane);
     RowSums row[TALL];
     UNROLLED
     for (int high = 0; high < TALL; high += 1) {
-        row[high] = row_sums(a, s, head, own_query + high * 8 + position.row, log_sum_exp, log_sum_exp_low, delta);
+        row[high] = row_sums(a, s, head, simd_query + high * 8 + position.row, log_sum_exp, log_sum_exp_low, delta);
     }
     threadgroup float *row_scores = score_strips + down * ACROSS * strip;
     threadgroup float *row_grads = grad_strips + down * ACROSS * strip;
 
-    const Interval range = keys_of(a, s, first_query, min(first_query + DOWN * own_rows, s.queries) - 1);
+    const Interval range = keys_of(a, s, first_query, min(first_query + DOWN * simd_rows, s.queries) - 1);
     for (int key = range.first / 2 * 2; key < range.end; key += KEYS) {
         threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles before were read
         const bool is_nonfinite =
@@ -108,17 +91,17 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
             v_tile, values + key * a.v.row, a.v, range.end - key, VALUE_DIM, thread_index);
         report_nonfinite(nonfinite_values, is_nonfinite, simdgroup, lane);
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        multiply_rows<T, own_blocks, KEYS, pitch>(row_scores + across * strip, queries, k_tile, own_dim);
-        multiply_rows<T, own_blocks, KEYS, pitch>(row_grads + across * strip, grads, v_tile, own_value_dim);
+        multiply_rows<T, simd_blocks, KEYS, pitch>(row_scores + across * strip, queries, k_tile, dim_blocks);
+        multiply_rows<T, simd_blocks, KEYS, pitch>(row_grads + across * strip, grads, v_tile, value_blocks);
         threadgroup_barrier(mem_flags::mem_threadgroup);
 
-        const bool all_count = all_attend(a, s, {own_query, own_query + own_rows}, {key, key + KEYS});
+        const bool all_count = all_attend(a, s, {simd_query, simd_query + simd_rows}, {key, key + KEYS});
         UNROLLED
         for (int high = 0; high < TALL; high += 1) {
-            const int own_row = high * 8 + position.row;
-            const int query = own_query + own_row;
+            const int simd_row = high * 8 + position.row;
+            const int query = simd_query + simd_row;
             for (int column = position.column; column < KEYS; column += lane_step(ACROSS)) {
-                const int at = own_row * strip_pitch(KEYS) + column;
+                const int at = simd_row * strip_pitch(KEYS) + column;
                 const float2 products = summed<ACROSS, strip>(row_scores, at);
                 const float2 grad = summed<ACROSS, strip>(row_grads, at);
                 const float2 kept = kept_along_keys(a, s, head, query, key + column);
@@ -133,12 +116,12 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
         threadgroup_barrier(mem_flags::mem_threadgroup);
         if (any_nonfinite<simdgroups>(nonfinite_values, lane)) {
             without_nonfinite<T, KEYS, pitch, threads>(
-                sums, true, row_scores, k_tile, DIM, own_dim, scratch, thread_index);
+                sums, true, row_scores, k_tile, DIM, dim_blocks, scratch, thread_index);
         }
-        sums.template add<T, KEYS, pitch>(row_scores, k_tile, own_dim);
+        sums.template add<T, KEYS, pitch>(row_scores, k_tile, dim_blocks);
     }
     sums.store(
-        grad_q + row_offset(a.grad_q, s.batch, head, s.query_start + own_query), a.grad_q, own_left, DIM, own_dim,
+        grad_q + row_offset(a.grad_q, s.batch, head, s.query_start + simd_query), a.grad_q, rows_left, DIM, dim_blocks,
         nullptr, scratch, lane);
 }
 

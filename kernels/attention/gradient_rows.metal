@@ -1,11 +1,11 @@
-// What gradients of attention need of each row (problem.h), and the gradient of the sinks:
+// Sums over rows that the gradients of attention need (problem.h), and the gradient of the sinks:
 //
 //     Δ[i] = Σ_e gradOut[i, e] · out[i, e] − gradL[i]                 gradient_rows
 //     gradSink[h] = −Σ_b Σ_i exp(sink[h] − L[i]) · Δ[i]               gradient_sinks
 //
-// gradient_rows: a SIMD-group a row, its lanes side by side along E; grid: threadgroups (rows / 4, heads, B) of 4
-// SIMD-groups. gradient_sinks: a threadgroup a head, whose threads take turns over the rows; grid: threadgroups (heads)
-// of SINK_THREADS.
+// gradient_rows: one SIMD-group a row, its lanes side by side along E; grid: threadgroups (rows / 4, heads, B) of 4
+// SIMD-groups. gradient_sinks: one threadgroup a head, whose threads divide the rows; grid: threadgroups (heads) of
+// SINK_THREADS.
 
 #include <metal_stdlib>
 using namespace metal;

@@ -1,12 +1,12 @@
-// What happens to one pair of a query and a key between the products of matrices: whether it counts, its score, its
-// dropout.
+// The steps between the matrix products for one pair of a query and a key: whether the query attends to the key, the
+// score, and dropout.
 
 #ifndef ORCHARD_ATTENTION_PAIRS_H
 #define ORCHARD_ATTENTION_PAIRS_H
 
 #include "attention/problem.h"
 
-// What the pairs of one head of one sequence have in common.
+// Values that the pairs of one head of one sequence share.
 template <typename T> struct Pairs {
     Sequence sequence;
     uint head;
@@ -36,7 +36,7 @@ inline Pairs<T> pairs_of(
     return pairs;
 }
 
-// A pair's score, −∞ where the query does not attend to the key; and what the softcap does to its gradient.
+// A pair's score, −∞ if the query does not attend to the key, and the derivative of the softcap.
 struct Score {
     float value;
     float cap_derivative;  // 1 − (s₂ / softcap)²
@@ -54,8 +54,8 @@ template <typename T> inline bool attends(constant Attention &a, thread const Pa
     return !has(ATTENTION_OPTION_MASK) || pairs.mask[i * a.mask.row + j * a.mask.column];
 }
 
-// `product` is q[i] · k[j]. `all`: the pair counts, see all_attend. The product of a pair that does not count may be
-// anything, NaN too.
+// `product` is q[i] · k[j]. `all`: the query surely attends to the key, see all_attend. If it does not, the product may
+// be anything, even NaN.
 template <typename T>
 inline Score score_of(constant Attention &a, thread const Pairs<T> &pairs, bool all, int i, int j, float product) {
     if (!all && !attends(a, pairs, i, j)) {
@@ -80,19 +80,19 @@ inline Score score_of(constant Attention &a, thread const Pairs<T> &pairs, bool 
     return score;
 }
 
-// What dropout multiplies the probabilities of the pairs (i, j), (i, j + 1), (i + 1, j), (i + 1, j + 1) with:
-// i and j are rounded down to even.
+// The factors by which dropout multiplies the probabilities of the pairs (i, j), (i, j + 1), (i + 1, j), (i + 1, j +
+// 1), with i and j rounded down to even.
 inline float4 kept_block(constant Attention &a, Sequence s, uint head, int i, int j) {
     const uint4 words = philox(uint4(uint(j) / 2, uint(i) / 2, head, uint(s.index)), uint2(a.key[0], a.key[1]));
     return select(float4(0.0f), float4(a.keep_scale), words >= uint4(a.threshold));
 }
 
-// Of (i, j) alone.
+// The factor of (i, j) alone.
 inline float kept(constant Attention &a, Sequence s, uint head, int i, int j) {
     return has(ATTENTION_OPTION_DROPOUT) ? kept_block(a, s, head, i, j)[(i & 1) * 2 + (j & 1)] : 1.0f;
 }
 
-// Of (i, j) and (i, j + 1): j is even.
+// The factors of (i, j) and (i, j + 1); j is even.
 inline float2 kept_along_keys(constant Attention &a, Sequence s, uint head, int i, int j) {
     if (!has(ATTENTION_OPTION_DROPOUT)) {
         return float2(1.0f);
@@ -101,7 +101,7 @@ inline float2 kept_along_keys(constant Attention &a, Sequence s, uint head, int 
     return i % 2 == 0 ? block.xy : block.zw;
 }
 
-// Of (i, j) and (i + 1, j): i is even.
+// The factors of (i, j) and (i + 1, j); i is even.
 inline float2 kept_along_queries(constant Attention &a, Sequence s, uint head, int i, int j) {
     if (!has(ATTENTION_OPTION_DROPOUT)) {
         return float2(1.0f);
@@ -110,7 +110,7 @@ inline float2 kept_along_queries(constant Attention &a, Sequence s, uint head, i
     return j % 2 == 0 ? block.xz : block.yw;
 }
 
-// What gradients need of a query's row: L, −∞ where it attends to nothing, in two numbers, and Δ.
+// Values of a query's row that gradients need: L as two numbers, −∞ if the query attends to nothing, and Δ.
 struct RowSums {
     float log_sum_exp;
     float log_sum_exp_low;
@@ -136,14 +136,14 @@ inline RowSums row_sums(
     };
 }
 
-// What one pair gives to gradients.
+// One pair's share of the gradients.
 struct PairGradient {
     float dropped;  // Z
     float score;    // ds
     float product;  // du, of q[i] · k[j] times scale
 };
 
-// `grad`: gradOut[i] · v[j]. All 0 where the query does not attend to the key, or to any.
+// `grad`: gradOut[i] · v[j]. All results are 0 if the query does not attend to the key, or to any.
 inline PairGradient gradient_of(constant Attention &a, Score score, float grad, float kept, RowSums row) {
     if (score.value == -INFINITY || row.log_sum_exp == -INFINITY) {
         return {0.0f, 0.0f, 0.0f};

@@ -1,6 +1,5 @@
-// Attention as src/ops/attention/problem.ts defines it, in the terms of kernels: what the host
-// (src/ops/attention/primitive.ts) and all kernels of this folder share. Letters: M queries, N keys, D dim, E valueDim,
-// G = H / kvHeads; query i, key j.
+// Attention as src/ops/attention/problem.ts defines it: definitions that the host (src/ops/attention/primitive.ts) and
+// all kernels of this folder share. Letters: M queries, N keys, D dim, E valueDim, G = H / kvHeads; query i, key j.
 //
 //     s = scale · q[i] · k[j];  s = softcap · tanh(s / softcap);  s = s + bias[i, j];  s = s − slope · |j − i − shift|
 //     L[i] = ln(Σ_j exp(s[i, j]) + exp(sink)),  P = exp(s − L),  out[i] = Σ_j Z[i, j] · v[j],  Z = P after dropout
@@ -13,17 +12,18 @@
 #include "common/philox.h"
 #include "generated/attention_option.h"
 
-// Arrays, of matrices too, lie in registers only where every index is known.
+// Arrays, including arrays of matrices, stay in registers only if every index is known at compile time.
 #define UNROLLED _Pragma("clang loop unroll(full)")
 
 #define LOG2_E 1.44269504f
 #define LN_2 0.693147181f
 
-// e^x, where x is a difference of scores: taken before they are scaled to base 2, it has no rounding of theirs.
+// Returns e^x of a difference of scores. The difference is taken before scaling to base 2, so that it has no rounding
+// error of the scaling.
 template <typename Number> inline Number exponential(Number x) { return exp2(x * LOG2_E); }
 
-// Σ over the LANES lanes side by side, in all of them. The order of simd_sum is unspecified; this one is the same on
-// every run.
+// Returns Σ over LANES neighbouring lanes, in all of them. The order of simd_sum is unspecified; this one is the same
+// in every run.
 template <ushort LANES> inline float lanes_sum(float x) {
     for (ushort step = 1; step < LANES; step *= 2) {
         x += simd_shuffle_xor(x, step);
@@ -31,16 +31,16 @@ template <ushort LANES> inline float lanes_sum(float x) {
     return x;
 }
 
-// Pipelines differ by these: which options a call has, E and D. Lengths are none of them.
+// Pipelines are specialised by these: the options of a call, E and D. They do not depend on lengths.
 constant uint OPTIONS [[function_constant(0)]];
 constant uint VALUE_DIM [[function_constant(1)]];
 constant uint DIM [[function_constant(2)]];
 
-// Whether a call has an option, a bit of OPTIONS (src/ops/attention/primitive.ts).
+// Returns whether a call has an option, a bit of OPTIONS (src/ops/attention/primitive.ts).
 inline bool has(AttentionOption option) { return (OPTIONS >> option & 1) != 0; }
 
-// The element (b, h, row, column) lies at start + b · batch + h · head + row · row + column · column, in elements from
-// where it is bound.
+// The element (b, h, row, column) is at start + b · batch + h · head + row · row + column · column, in elements from
+// where the operand is bound.
 struct AttentionOperand {
     long start;
     long batch;
@@ -73,20 +73,20 @@ struct Attention {
     long keys;
     float scale;
     float softcap;
-    uint is_bottom_right;  // the last query stands opposite the last key, else the first opposite the first
+    uint is_bottom_right;  // the last query is opposite the last key, else the first is opposite the first
     uint key[2];           // of dropout
     uint threshold;
     float keep_scale;  // 1 / (1 − p)
     long group;        // G
     long left;         // of the band: −left ≤ j − i − shift ≤ right
     long right;
-    long sequences;  // how many are packed
-    long parts;      // into which the keys of the vector path are cut
+    long sequences;  // packed sequences
+    long parts;      // number of parts of the keys in the vector path
     long part_keys;
-    long bias_sizes[4];  // of the bias's own axes
+    long bias_sizes[4];  // of the bias's axes
 };
 
-// One sequence: a batch, or one of those that are packed into the only batch. i and j are counted inside it.
+// One sequence: a batch, or one of those packed into the only batch. i and j are counted inside it.
 struct Sequence {
     int index;
     int batch;
@@ -94,7 +94,7 @@ struct Sequence {
     int queries;
     int key_start;
     int keys;
-    int shift;  // j − i of the key that stands opposite a query
+    int shift;  // j − i of the key opposite a query
 };
 
 inline Sequence sequence_of(constant Attention &a, device const int *sequences, uint index) {
@@ -110,7 +110,7 @@ inline Sequence sequence_of(constant Attention &a, device const int *sequences, 
     return s;
 }
 
-// Where row `row` of a head begins.
+// Returns the offset of row `row` of a head.
 inline long row_offset(constant AttentionOperand &operand, int batch, long head, long row) {
     return operand.start + batch * operand.batch + head * operand.head + row * operand.row;
 }
@@ -122,7 +122,7 @@ struct Interval {
 
 inline int clamped(long value, int least, int most) { return int(max(long(least), min(long(most), value))); }
 
-// The keys that any of the queries first … last may attend to. Both ends grow with the queries.
+// Returns the keys that any of the queries first … last may attend to. Both ends grow with the queries.
 inline Interval keys_of(constant Attention &a, Sequence s, int first, int last) {
     if (!has(ATTENTION_OPTION_BAND)) {
         return {0, s.keys};
@@ -131,7 +131,7 @@ inline Interval keys_of(constant Attention &a, Sequence s, int first, int last) 
     return {begin, clamped(long(last) + s.shift + a.right + 1, begin, s.keys)};
 }
 
-// The queries that may attend to any of the keys first … last.
+// Returns the queries that may attend to any of the keys first … last.
 inline Interval queries_of(constant Attention &a, Sequence s, int first, int last) {
     if (!has(ATTENTION_OPTION_BAND)) {
         return {0, s.queries};
@@ -140,7 +140,7 @@ inline Interval queries_of(constant Attention &a, Sequence s, int first, int las
     return {begin, clamped(long(last) - s.shift + a.left + 1, begin, s.queries)};
 }
 
-// Whether each of the queries attends to each of the keys, so that no pair needs a look.
+// Returns whether each of the queries attends to each of the keys, so that pairs need no checks.
 inline bool all_attend(constant Attention &a, Sequence s, Interval queries, Interval keys) {
     if (has(ATTENTION_OPTION_MASK) || queries.end > s.queries || keys.end > s.keys) {
         return false;
@@ -150,15 +150,15 @@ inline bool all_attend(constant Attention &a, Sequence s, Interval queries, Inte
     return common.first <= keys.first && keys.end <= common.end;
 }
 
-// A query's L as two numbers, of which the second is what the first lost when it was rounded: at 1e4 float32 is off by
-// up to 5e-4, and exp(s − L) as much.
+// A query's L as two numbers; the second is the rounding error of the first. At 1e4 float32 is off by up to 5e-4, and
+// so would be exp(s − L).
 struct LogSumExp {
     float high;
     float low;
 };
 
-// Of the largest score, or one that is not much smaller, and Σ exp(score − largest). The low part is exact where
-// `largest` is the larger one of the two by far (Dekker's Fast2Sum), and where it is not, next to nothing.
+// Computes L from the largest score, or one that is not much smaller, and Σ exp(score − largest). The low part is exact
+// if `largest` is by far the larger of the two (Dekker's Fast2Sum); if not, it is negligible.
 inline LogSumExp log_sum_exp_of(float largest, float total) {
     if (total == 0.0f) {
         return {-INFINITY, 0.0f};
@@ -170,5 +170,33 @@ inline LogSumExp log_sum_exp_of(float largest, float total) {
 
 // exp(score − L)
 inline float probability_of(float score, float high, float low) { return exponential((score - high) - low); }
+
+// The operands of kernels of the forward pass:
+// q, k, v         [[buffer(0, 1, 2)]]  [B, H, M, D], [B, H / G, N, D], [B, H / G, N, E]
+// mask, bias      [[buffer(3, 4)]]     [B, H, M, N]; strides may be 0
+// sinks, slopes   [[buffer(5, 6)]]     [H], [B, H]
+// sequences       [[buffer(7)]]        [count, 4]
+// out             [[buffer(8)]]        [B, H, M, E]
+// log_sum_exp     [[buffer(9)]]        [B, H, M]; its low part [[buffer(10)]]; written with LOG_SUM_EXP
+#define FORWARD_ARGUMENTS(T)                                                                           \
+    device const T *q [[buffer(0)]], device const T *k [[buffer(1)]], device const T *v [[buffer(2)]], \
+        device const bool *mask [[buffer(3)]], device const T *bias [[buffer(4)]],                     \
+        device const T *sinks [[buffer(5)]], device const float *slopes [[buffer(6)]],                 \
+        device const int *sequences [[buffer(7)]], device T *out [[buffer(8)]],                        \
+        device float *log_sum_exp [[buffer(9)]], device float *log_sum_exp_low [[buffer(10)]]
+
+// The operands of kernels of the gradients:
+// q, k, v             [[buffer(0, 1, 2)]]  [B, H, M, D], [B, H / G, N, D], [B, H / G, N, E]
+// mask, bias          [[buffer(3, 4)]]     [B, H, M, N]; strides may be 0
+// slopes, sequences   [[buffer(5, 6)]]     [B, H], [count, 4]
+// grad_out            [[buffer(7)]]        [B, H, M, E]
+// log_sum_exp         [[buffer(8, 9)]]     [B, H, M], and its low part
+// delta               [[buffer(10)]]       [B, H, M], row-major
+#define GRADIENT_ARGUMENTS(T)                                                                          \
+    device const T *q [[buffer(0)]], device const T *k [[buffer(1)]], device const T *v [[buffer(2)]], \
+        device const bool *mask [[buffer(3)]], device const T *bias [[buffer(4)]],                     \
+        device const float *slopes [[buffer(5)]], device const int *sequences [[buffer(6)]],           \
+        device const T *grad_out [[buffer(7)]], device const float *log_sum_exp [[buffer(8)]],         \
+        device const float *log_sum_exp_low [[buffer(9)]], device const float *delta [[buffer(10)]]
 
 #endif

@@ -1,13 +1,13 @@
-// Tiles of attention: how their elements come from device memory, and the products of matrices of 8 x 8.
+// Tiles of attention: loads from device memory, and products of 8 x 8 matrices.
 //
-// A threadgroup owns DOWN · TALL · 8 rows (queries or keys), and goes through the others, a tile of COLUMNS of them at
-// a time. Its SIMD-groups stand DOWN x ACROSS: those side by side own the same TALL · 8 rows, and each one its blocks
-// of 8 of their elements (of D and of E). So a product of rows with a tile's rows is the sum of ACROSS parts, one in
-// each one's strip of memory, and of what comes after, each writes its own blocks. What a SIMD-group loads of a tile
-// serves all of its rows: with TALL = 2, half as much is read from threadgroup memory.
+// A threadgroup computes DOWN · TALL · 8 rows (queries or keys), and loads the others a tile of COLUMNS at a time. Its
+// SIMD-groups are arranged DOWN x ACROSS. Those side by side share the same TALL · 8 rows, and each has some of the
+// blocks of 8 elements along D and E. So a product of rows with a tile's rows is the sum of ACROSS parts, one in the
+// strip of each SIMD-group; of later results, each SIMD-group writes its blocks. Each load of a tile serves all rows of
+// a SIMD-group: with TALL = 2, half as much is read from threadgroup memory.
 //
-// No lane knows which elements of a simdgroup_matrix it holds (the layout is unspecified), so that what treats rows or
-// pairs one by one goes through threadgroup memory.
+// The layout of a simdgroup_matrix in lanes is unspecified, so operations on single rows or pairs go through
+// threadgroup memory.
 
 #ifndef ORCHARD_ATTENTION_TILES_H
 #define ORCHARD_ATTENTION_TILES_H
@@ -19,10 +19,15 @@
 
 typedef simdgroup_matrix<float, 8, 8> Sums;
 
-// What is rare is not worth the room that its copies take in the cache of instructions.
+// Rare code is not unrolled, to save room in the instruction cache.
 #define ROLLED _Pragma("clang loop unroll(disable)")
 
-// The blocks of 8 elements of a row that one of the SIMD-groups side by side owns.
+// The position of a thread, as the arguments of a kernel.
+#define TILE_ARGUMENTS                                                                               \
+    uint3 group [[threadgroup_position_in_grid]], uint thread_index [[thread_index_in_threadgroup]], \
+        uint simdgroup [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]
+
+// The blocks of 8 elements of a row that belong to one of the SIMD-groups side by side.
 struct Blocks {
     int first;
     int count;
@@ -35,11 +40,11 @@ inline Blocks blocks_of(uint dim, int across, int index) {
     return {first, max(0, min(share, all - first))};
 }
 
-// The distance of two rows of a strip, in elements.
+// The distance between two rows of a strip, in elements.
 constexpr int strip_pitch(int columns) { return columns + 4; }
 
-// The blocks of the 8 · TALL rows that a SIMD-group owns, in registers. Rows and elements beyond the ends are 0.
-template <typename T, int COUNT, int TALL = 1> struct OwnRows {
+// A SIMD-group's blocks of its 8 · TALL rows, in registers. Rows and elements beyond the ends are 0.
+template <typename T, int COUNT, int TALL = 1> struct RowBlocks {
     simdgroup_matrix<T, 8, 8> at[TALL][COUNT];
 
     // `rows`: the first row; `scratch`: 64 elements of the SIMD-group.
@@ -72,8 +77,8 @@ template <typename T, int COUNT, int TALL = 1> struct OwnRows {
     }
 };
 
-// tile[row][element] = rows[row][element], 0 beyond the ends, up to the next multiple of 8 elements. Gives whether any
-// is NaN or infinite among those that this thread reads. All THREADS threads take part.
+// tile[row][element] = rows[row][element], 0 beyond the ends, up to the next multiple of 8 elements. Returns whether
+// any element that this thread reads is NaN or infinite. All THREADS threads take part.
 template <typename T, int ROWS, int PITCH, int THREADS>
 inline bool load_rows(
     threadgroup T *tile,
@@ -85,7 +90,7 @@ inline bool load_rows(
     const int width = int(dim + 7) / 8 * 8;
     bool is_nonfinite = false;
     if (has(ATTENTION_OPTION_QUADS) && rows_left >= ROWS && dim % 8 == 0 && THREADS % (width / 4) == 0) {
-        // Nothing is beyond an edge: a thread's places are the same distance apart, and need no multiplication each.
+        // The whole tile is inside: a thread's elements are equally far apart, so their places need no multiplications.
         const int high = THREADS / (width / 4);  // rows that all threads read at a time
         const int row = int(thread_index) / (width / 4);
         const int column = int(thread_index) % (width / 4) * 4;
@@ -100,8 +105,8 @@ inline bool load_rows(
         return is_nonfinite;
     }
     for (int four = int(thread_index); four < ROWS * width / 4; four += THREADS) {
-        // By fours they are consecutive in a thread; one by one they are dealt out, so that threads side by side read
-        // side by side.
+        // A thread's quads are consecutive; single elements are dealt out one by one, so that neighbouring threads read
+        // neighbouring elements.
         const int first = has(ATTENTION_OPTION_QUADS) ? four * 4 : four;
         const int step = has(ATTENTION_OPTION_QUADS) ? 1 : ROWS * width / 4;
         const int row = first / width;
@@ -124,10 +129,10 @@ inline bool load_rows(
     return is_nonfinite;
 }
 
-// strip[row][column] = own[row] · tile[column], over the SIMD-group's blocks.
+// strip[row][column] = rows[row] · tile[column], over the SIMD-group's blocks.
 template <typename T, int COUNT, int COLUMNS, int PITCH, int TALL>
 inline void multiply_rows(
-    threadgroup float *strip, thread const OwnRows<T, COUNT, TALL> &own, threadgroup const T *tile, Blocks blocks) {
+    threadgroup float *strip, thread const RowBlocks<T, COUNT, TALL> &rows, threadgroup const T *tile, Blocks blocks) {
     Sums sums[TALL][COLUMNS / 8];
     UNROLLED
     for (int high = 0; high < TALL; high += 1) {
@@ -147,7 +152,7 @@ inline void multiply_rows(
             simdgroup_load(right, tile + column * 8 * PITCH + (blocks.first + block) * 8, PITCH, ulong2(0), true);
             UNROLLED
             for (int high = 0; high < TALL; high += 1) {
-                simdgroup_multiply_accumulate(sums[high][column], own.at[high][block], right, sums[high][column]);
+                simdgroup_multiply_accumulate(sums[high][column], rows.at[high][block], right, sums[high][column]);
             }
         }
     }
@@ -161,7 +166,7 @@ inline void multiply_rows(
     }
 }
 
-// Σ weights[column] · tile[column], of NaN and infinity alone where their weights are not 0.
+// Returns Σ weights[column] · tile[column] over NaN and infinite elements whose weights are not 0.
 template <typename T, int COLUMNS, int PITCH>
 inline float nonfinite_products(threadgroup const float *weights, threadgroup const T *elements) {
     float sum = 0.0f;
@@ -175,7 +180,8 @@ inline float nonfinite_products(threadgroup const float *weights, threadgroup co
     return sum;
 }
 
-// Puts 0 where a tile's element is not finite. All THREADS threads take part, after a barrier and before one.
+// Replaces elements of a tile that are not finite by 0. All THREADS threads take part; a barrier is needed before and
+// after.
 template <typename T, int ROWS, int PITCH, int THREADS>
 inline void make_finite(threadgroup T *tile, uint dim, uint thread_index) {
     const int width = int(dim + 7) / 8 * 8;
@@ -188,8 +194,25 @@ inline void make_finite(threadgroup T *tile, uint dim, uint thread_index) {
     }
 }
 
+// sums[row] *= factors[row], for SumBlocks::change_elements.
+struct RowFactors {
+    threadgroup const float *factors;
+
+    void apply(threadgroup float *sum, int row, int) const thread { *sum *= factors[row]; }
+};
+
+// sums[row] += weights[row] · tile over NaN and infinite elements only; with a weight of 0 they add nothing.
+template <typename T, int COLUMNS, int PITCH> struct NonfiniteSums {
+    threadgroup const float *weights;
+    threadgroup const T *tile;
+
+    void apply(threadgroup float *sum, int row, int column) const thread {
+        *sum += nonfinite_products<T, COLUMNS, PITCH>(weights + row * strip_pitch(COLUMNS), tile + column);
+    }
+};
+
 // Rows of sums in registers: the SIMD-group's blocks of 8 · TALL rows of a result.
-template <int COUNT, int TALL = 1> struct OwnSums {
+template <int COUNT, int TALL = 1> struct SumBlocks {
     Sums at[TALL][COUNT];
 
     inline void clear() thread {
@@ -202,7 +225,7 @@ template <int COUNT, int TALL = 1> struct OwnSums {
         }
     }
 
-    // sums[row] += weights[row] · tile. Where the tile holds what is not finite, `without_nonfinite` comes before.
+    // sums[row] += weights[row] · tile. If the tile holds NaN or infinity, `without_nonfinite` must be called before.
     template <typename T, int COLUMNS, int PITCH>
     inline void add(threadgroup const float *weights, threadgroup const T *tile, Blocks blocks) thread {
         UNROLLED
@@ -228,8 +251,9 @@ template <int COUNT, int TALL = 1> struct OwnSums {
         }
     }
 
-    // sums[row] *= factors[row]
-    inline void scale(threadgroup const float *factors, Blocks blocks, threadgroup float *scratch, uint lane) thread {
+    // Applies a change to each element, by way of `scratch`.
+    template <typename Change>
+    inline void change_elements(Change change, Blocks blocks, threadgroup float *scratch, uint lane) thread {
         UNROLLED
         for (int high = 0; high < TALL; high += 1) {
             UNROLLED
@@ -240,7 +264,7 @@ template <int COUNT, int TALL = 1> struct OwnSums {
                 simdgroup_store(at[high][block], scratch, 8);
                 simdgroup_barrier(mem_flags::mem_threadgroup);
                 for (int element = int(lane); element < 64; element += 32) {
-                    scratch[element] *= factors[high * 8 + element / 8];
+                    change.apply(scratch + element, high * 8 + element / 8, (blocks.first + block) * 8 + element % 8);
                 }
                 simdgroup_barrier(mem_flags::mem_threadgroup);
                 simdgroup_load(at[high][block], scratch, 8);
@@ -249,7 +273,7 @@ template <int COUNT, int TALL = 1> struct OwnSums {
         }
     }
 
-    // rows[row] = sums[row], times factors[row] where there are any, as far as they lie inside.
+    // rows[row] = sums[row], times factors[row] unless null, as far as rows lie inside.
     template <typename T>
     inline void store(
         device T *rows,
@@ -281,43 +305,14 @@ template <int COUNT, int TALL = 1> struct OwnSums {
             }
         }
     }
-
-    // sums[row] += weights[row] · tile, of NaN and infinity alone, of which a weight of 0 takes nothing.
-    template <typename T, int COLUMNS, int PITCH>
-    inline void add_nonfinite(
-        threadgroup const float *weights,
-        threadgroup const T *tile,
-        Blocks blocks,
-        threadgroup float *scratch,
-        uint lane) thread {
-        UNROLLED
-        for (int high = 0; high < TALL; high += 1) {
-            UNROLLED
-            for (int block = 0; block < COUNT; block += 1) {
-                if (block >= blocks.count) {
-                    break;
-                }
-                simdgroup_store(at[high][block], scratch, 8);
-                simdgroup_barrier(mem_flags::mem_threadgroup);
-                for (int element = int(lane); element < 64; element += 32) {
-                    const int row = high * 8 + element / 8;
-                    scratch[element] += nonfinite_products<T, COLUMNS, PITCH>(
-                        weights + row * strip_pitch(COLUMNS), tile + (blocks.first + block) * 8 + element % 8);
-                }
-                simdgroup_barrier(mem_flags::mem_threadgroup);
-                simdgroup_load(at[high][block], scratch, 8);
-                simdgroup_barrier(mem_flags::mem_threadgroup);
-            }
-        }
-    }
 };
 
-// Adds what is not finite of a tile to sums, where it counts, and takes it out of the tile: values of weight 0 then
-// leave the sums as they are, to the last bit. All threads of the threadgroup take part, each with its SIMD-group's
-// sums; `adds`: they are to be added to.
+// Adds a tile's NaN and infinite elements to the sums, if their weight is not 0, and replaces them by 0 in the tile: so
+// values of weight 0 do not change the sums, to the last bit. All threads of the threadgroup take part, each with its
+// SIMD-group's sums; `adds`: whether these are changed.
 template <typename T, int COLUMNS, int PITCH, int THREADS, int COUNT, int TALL>
 inline void without_nonfinite(
-    thread OwnSums<COUNT, TALL> &sums,
+    thread SumBlocks<COUNT, TALL> &sums,
     bool adds,
     threadgroup const float *weights,
     threadgroup T *tile,
@@ -326,14 +321,15 @@ inline void without_nonfinite(
     threadgroup float *scratch,
     uint thread_index) {
     if (adds) {
-        sums.template add_nonfinite<T, COLUMNS, PITCH>(weights, tile, blocks, scratch, thread_index % 32);
+        sums.change_elements(NonfiniteSums<T, COLUMNS, PITCH>{weights, tile}, blocks, scratch, thread_index % 32);
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     make_finite<T, COLUMNS, PITCH, THREADS>(tile, dim, thread_index);
     threadgroup_barrier(mem_flags::mem_threadgroup);
 }
 
-// Which row of the 8, and which columns by twos, a lane treats one by one: SIMD-groups side by side share the rows.
+// The row of the 8, and the pairs of columns, that a lane processes one by one. SIMD-groups side by side divide the
+// rows.
 struct LanePosition {
     int row;
     int column;  // the first one; every lane_step columns there are two more
@@ -348,8 +344,8 @@ inline LanePosition lane_position(int all_across, int across, uint lane) {
     return {across * (8 / all_across) + int(lane) / lanes, int(lane) % lanes * 2};
 }
 
-// Records whether a thread of this SIMD-group read NaN or infinity; after a barrier, `any_nonfinite` is whether any
-// did.
+// Records whether a thread of this SIMD-group read NaN or infinity. After a barrier, `any_nonfinite` returns whether
+// any did.
 inline void report_nonfinite(threadgroup uint *nonfinite_values, bool is_nonfinite, uint simdgroup, uint lane) {
     const bool any = simd_any(is_nonfinite);
     if (lane == 0) {
@@ -361,8 +357,8 @@ template <int SIMDGROUPS> inline bool any_nonfinite(threadgroup const uint *nonf
     return simd_any(nonfinite_values[lane % SIMDGROUPS] != 0);
 }
 
-// The products of a pair of columns: the sums of the parts that the SIMD-groups side by side left in their strips,
-// which are aligned to pairs.
+// Returns the products of a pair of columns: the sums of the parts that the SIMD-groups side by side left in their
+// strips, which are aligned to pairs.
 template <int ACROSS, int STRIP> inline float2 summed(threadgroup const float *strips, int offset) {
     float2 sum = 0.0f;
     for (int part = 0; part < ACROSS; part += 1) {

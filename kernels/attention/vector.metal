@@ -1,18 +1,18 @@
-// out and L of attention (problem.h) for few queries, as in decoding: a head's keys are used by few rows, so that tiles
-// pay nothing and memory is all that counts.
+// out and L of attention (problem.h) for few queries, as in decoding: few rows use a head's keys, so tiles do not pay
+// and memory bandwidth decides.
 //
-// vector: a threadgroup has a team of rows (queries of the G heads that share a head of keys, query by query) and a
-// part of their keys, so that keys and values are read once for the team. Its SIMDGROUPS take KEYS keys at a time, in
-// turn; a SIMD-group's lanes lie side by side along D and E. What its lanes have of the KEYS · ROWS products is summed
-// so that each lane ends with one pair's, and treats that pair alone: its score, its softmax, its dropout. Each
-// SIMD-group has its own online softmax (forward.metal says which), and the first one merges them, its own from its
+// vector: a threadgroup processes a team of rows (queries of the G heads that share a head of keys, query by query) and
+// a part of their keys, so that keys and values are read once for the team. Its SIMDGROUPS process KEYS keys at a time,
+// in turn; a SIMD-group's lanes lie side by side along D and E. The lanes' parts of the KEYS · ROWS products are summed
+// so that each lane ends with one pair's product, and computes that pair's score, softmax and dropout. Each SIMD-group
+// has a separate online softmax (forward.metal says which). The first SIMD-group merges them; it reads its part from
 // registers:
 //
 //     top = max tops,  total = Σ totals exp(tops - top),  row = Σ rows exp(tops - top)
 //
-// Long keys are cut into parts, whose tops, totals and rows go to memory; `vector_combine` merges them in their order,
-// so that the result is the same on every run. Grid: threadgroups (teams · parts, heads of keys, sequences), and
-// (queries, heads, sequences) for vector_combine, of as many threads as a row has elements.
+// Long sequences of keys are split into parts, whose tops, totals and rows are written to memory. `vector_combine`
+// merges them in their order, so that the result is the same in every run. Grid: threadgroups (teams · parts, heads of
+// keys, sequences), and (queries, heads, sequences) for vector_combine, with as many threads as a row has elements.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -20,24 +20,24 @@ using namespace metal;
 #include "attention/pairs.h"
 
 #define VECTOR_WIDTH 256
-// Parts of a row that are read before the first of them is added: their waits overlap.
+// Parts of a row that are read before the first of them is added, so that their latencies overlap.
 #define READ_AHEAD 8
 
-// Elements of each row that a lane has, and keys that a SIMD-group takes at a time, by the rows of a team: what a lane
-// holds of queries, of sums and of products is limited (src/ops/attention/tiles.metal.ts, `vectorTeam`).
+// Elements of each row that a lane holds, and keys that a SIMD-group processes at a time, by the rows of a team. The
+// registers of a lane limit its queries, sums and products (src/ops/attention/tiles.metal.ts, `vectorTeam`).
 constexpr int lane_elements(int rows) { return rows == 8 ? 4 : VECTOR_WIDTH / 32; }
 constexpr int keys_at_a_time(int rows) { return rows == 8 ? 4 : 8; }
 
-// How many elements side by side a lane has of a row of `dim`, for vector loads.
+// Returns how many adjacent elements of a row of `dim` a lane has, for vector loads.
 inline uint run_of(uint dim) { return !has(ATTENTION_OPTION_QUADS) ? 1 : dim % 128 == 0 ? 4 : dim % 64 == 0 ? 2 : 1; }
 
-// The element that is a lane's i-th one.
+// Returns the element that is a lane's i-th one.
 inline uint element_of(int i, uint lane, uint dim) {
     const uint run = run_of(dim);
     return uint(i) / run * run * 32 + lane * run + uint(i) % run;
 }
 
-// A lane's elements of one row of keys or values.
+// Loads a lane's elements of one row of keys or values.
 template <typename T, int ELEMENTS>
 inline void load_elements(thread float *elements, device const T *row, long column, uint dim, uint lane) {
     const uint run = run_of(dim);
@@ -60,9 +60,9 @@ inline void load_elements(thread float *elements, device const T *row, long colu
     }
 }
 
-// Σ over the lanes of each of COUNT numbers: a lane gets that of number lane · COUNT / 32. At each step half of the
-// numbers go to the lanes of the other half, in an order of additions that is the same on every run. (A template for
-// each step: compilers know no index of a loop whose end an outer loop sets.)
+// Computes Σ over the lanes for each of COUNT numbers; a lane gets the sum of number lane · COUNT / 32. Each step gives
+// half of the numbers to the other half of the lanes. The order of additions is the same in every run. (Each step is a
+// template instance: the compiler does not know the indices of a loop whose end an outer loop sets.)
 template <int COUNT> inline float scattered_sum(thread float *numbers, uint lane, ushort step = 16) {
     const bool is_upper = lane & step;
     UNROLLED
@@ -81,7 +81,7 @@ template <> inline float scattered_sum<1>(thread float *numbers, uint, ushort st
     return sum;
 }
 
-// Writes a row from Σ row, its top and its total; each thread its elements.
+// Writes a row from Σ row, its top and its total. Each thread writes its elements.
 template <typename T>
 inline void finish_row(
     constant Attention &a,
@@ -128,33 +128,18 @@ inline TeamRow team_row(constant Attention &a, uint key_head, int row) {
     return {row / int(a.group), key_head * uint(a.group) + uint(row % int(a.group))};
 }
 
-// Where the part of a row begins in `parts`: those of a row lie side by side.
+// Returns where a part of a row begins in `parts`. The parts of a row are adjacent.
 inline ulong part_offset(constant Attention &a, Sequence s, TeamRow row, long part) {
     const long index = (s.batch * a.heads + row.head) * a.queries + s.query_start + row.query;
     return ulong(index * a.parts + part) * (VALUE_DIM + 2);
 }
 
-// q, k, v         [[buffer(0, 1, 2)]]  [B, H, M, D], [B, H / G, N, D], [B, H / G, N, E]
-// mask, bias      [[buffer(3, 4)]]     [B, H, M, N], by strides of 0 too
-// sinks, slopes   [[buffer(5, 6)]]     [H], [B, H]
-// sequences       [[buffer(7)]]        [count, 4]
-// out             [[buffer(8)]]        [B, H, M, E]
-// log_sum_exp     [[buffer(9)]]        [B, H, M]; its low part [[buffer(10)]]; written with LOG_SUM_EXP
-// parts           [[buffer(11)]]       where keys are cut: of each row, its parts, each E sums, a top and a total
+// FORWARD_ARGUMENTS (problem.h), and
+// parts           [[buffer(11)]]       if keys are split: for each row its parts, each E sums, a top and a total
 // rows            [[threadgroup(0)]]   (SIMDGROUPS - 1) · ROWS · E floats: sums of all SIMD-groups but the first
 template <typename T, int SIMDGROUPS, int ROWS>
 kernel void attention_vector(
-    device const T *q [[buffer(0)]],
-    device const T *k [[buffer(1)]],
-    device const T *v [[buffer(2)]],
-    device const bool *mask [[buffer(3)]],
-    device const T *bias [[buffer(4)]],
-    device const T *sinks [[buffer(5)]],
-    device const float *slopes [[buffer(6)]],
-    device const int *sequences [[buffer(7)]],
-    device T *out [[buffer(8)]],
-    device float *log_sum_exp [[buffer(9)]],
-    device float *log_sum_exp_low [[buffer(10)]],
+    FORWARD_ARGUMENTS(T),
     device float *parts [[buffer(11)]],
     constant Attention &a [[buffer(12)]],
     threadgroup float *rows [[threadgroup(0)]],
@@ -163,7 +148,7 @@ kernel void attention_vector(
     uint lane [[thread_index_in_simdgroup]]) {
     constexpr int ELEMENTS = lane_elements(ROWS);
     constexpr int KEYS = keys_at_a_time(ROWS);
-    constexpr int SHARERS = 32 / (KEYS * ROWS);  // lanes that have the same pair
+    constexpr int SHARERS = 32 / (KEYS * ROWS);  // lanes that share a pair
     threadgroup float tops[SIMDGROUPS * ROWS];
     threadgroup float totals[SIMDGROUPS * ROWS];
 
@@ -178,19 +163,19 @@ kernel void attention_vector(
     UNROLLED
     for (int r = 0; r < ROWS; r += 1) {
         const TeamRow row = team_row(a, group.y, first_row + min(r, rows_left - 1));
-        device const T *own = q + row_offset(a.q, s.batch, row.head, s.query_start + row.query);
+        device const T *q_row = q + row_offset(a.q, s.batch, row.head, s.query_start + row.query);
         UNROLLED
         for (int i = 0; i < ELEMENTS; i += 1) {
             const uint d = element_of(i, lane, DIM);
-            q_rows[r][i] = d < DIM ? float(own[d * a.q.column]) : 0.0f;
+            q_rows[r][i] = d < DIM ? float(q_row[d * a.q.column]) : 0.0f;
             sums[r][i] = 0.0f;
         }
     }
-    // What this lane has of each KEYS keys: its own row and key among them.
-    const int own_key = int(lane) / SHARERS / ROWS;
-    const int own_row = int(lane) / SHARERS % ROWS;
-    const TeamRow own = team_row(a, group.y, first_row + min(own_row, rows_left - 1));
-    const Pairs<T> pairs = pairs_of(a, s, own.head, mask, bias, slopes);
+    // This lane's row and key among each KEYS keys.
+    const int key_of_lane = int(lane) / SHARERS / ROWS;
+    const int row_of_lane = int(lane) / SHARERS % ROWS;
+    const TeamRow lane_row = team_row(a, group.y, first_row + min(row_of_lane, rows_left - 1));
+    const Pairs<T> pairs = pairs_of(a, s, lane_row.head, mask, bias, slopes);
 
     const int last_query = team_row(a, group.y, first_row + rows_left - 1).query;
     const Interval range = keys_of(a, s, first_row / int(a.group), last_query);
@@ -200,8 +185,8 @@ kernel void attention_vector(
     float top = -INFINITY;
     float total = 0.0f;
     for (long block = first + simdgroup * KEYS; block < end; block += SIMDGROUPS * KEYS) {
-        const int key = int(block) + own_key;
-        const bool counts = own_row < rows_left && key < end && attends(a, pairs, own.query, key);
+        const int key = int(block) + key_of_lane;
+        const bool counts = row_of_lane < rows_left && key < end && attends(a, pairs, lane_row.query, key);
         if (!simd_any(counts)) {
             continue;
         }
@@ -226,7 +211,7 @@ kernel void attention_vector(
             }
         }
         const float product = scattered_sum<KEYS * ROWS>(products, lane);
-        const float score = counts ? score_of(a, pairs, true, own.query, key, product).value : -INFINITY;
+        const float score = counts ? score_of(a, pairs, true, lane_row.query, key, product).value : -INFINITY;
         float most = score;
         UNROLLED
         for (ushort step = SHARERS * ROWS; step < 32; step *= 2) {
@@ -247,7 +232,7 @@ kernel void attention_vector(
             }
         }
         const float p = score == -INFINITY ? 0.0f : exponential(score - top);
-        const float dropped = p == 0.0f ? 0.0f : p * kept(a, s, own.head, own.query, key);
+        const float dropped = p == 0.0f ? 0.0f : p * kept(a, s, lane_row.head, lane_row.query, key);
         total += p;
         device const T *value_row = v + row_offset(a.v, s.batch, group.y, s.key_start + block);
         UNROLLED
@@ -284,9 +269,9 @@ kernel void attention_vector(
             }
         }
     }
-    if (own_key == 0 && lane % SHARERS == 0) {
-        tops[simdgroup * ROWS + own_row] = top;
-        totals[simdgroup * ROWS + own_row] = total;
+    if (key_of_lane == 0 && lane % SHARERS == 0) {
+        tops[simdgroup * ROWS + row_of_lane] = top;
+        totals[simdgroup * ROWS + row_of_lane] = total;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
 
@@ -317,7 +302,7 @@ kernel void attention_vector(
             }
         }
         const TeamRow row = team_row(a, group.y, first_row + r);
-        device float *own_part = parts + (a.parts == 1 ? 0 : part_offset(a, s, row, part));
+        device float *row_part = parts + (a.parts == 1 ? 0 : part_offset(a, s, row, part));
         UNROLLED
         for (int i = 0; i < ELEMENTS; i += 1) {
             const uint e = element_of(i, lane, VALUE_DIM);
@@ -326,12 +311,12 @@ kernel void attention_vector(
                 finish_row(
                     a, s, row.head, row.query, sinks, out, log_sum_exp, log_sum_exp_low, sum, row_top, row_total, e);
             } else if (e < VALUE_DIM) {
-                own_part[e] = sum;
+                row_part[e] = sum;
             }
         }
         if (a.parts > 1 && lane == 0) {
-            own_part[VALUE_DIM] = row_top;
-            own_part[VALUE_DIM + 1] = row_total;
+            row_part[VALUE_DIM] = row_top;
+            row_part[VALUE_DIM + 1] = row_total;
         }
     }
 }
@@ -357,21 +342,21 @@ kernel void vector_combine(
     if (int(group.x) >= s.queries) {
         return;
     }
-    device const float *own = parts + part_offset(a, s, {int(group.x), group.y}, 0);
-    // Each lane has the top and the total of every 32nd part.
+    device const float *first_part = parts + part_offset(a, s, {int(group.x), group.y}, 0);
+    // Each lane reads the top of every 32nd part.
     float top = -INFINITY;
     for (long part = lane; part < a.parts; part += 32) {
-        top = max(top, own[part * (VALUE_DIM + 2) + VALUE_DIM]);
+        top = max(top, first_part[part * (VALUE_DIM + 2) + VALUE_DIM]);
     }
     top = simd_max(top);
     float sum = 0.0f;
     float total = 0.0f;
     for (long first = 0; first < a.parts; first += 32) {
-        device const float *row = own + first * (VALUE_DIM + 2);
+        device const float *row = first_part + first * (VALUE_DIM + 2);
         const ushort count = ushort(min(a.parts - first, long(32)));
-        device const float *own_row = row + min(lane, uint(count) - 1) * (VALUE_DIM + 2);
-        const float own_factor = shrunk(own_row[VALUE_DIM], top);
-        const float own_total = own_row[VALUE_DIM + 1];
+        device const float *row_of_lane = row + min(lane, uint(count) - 1) * (VALUE_DIM + 2);
+        const float part_factor = shrunk(row_of_lane[VALUE_DIM], top);
+        const float part_total = row_of_lane[VALUE_DIM + 1];
         for (ushort part = 0; part < count; part += READ_AHEAD) {
             float sums[READ_AHEAD];
             UNROLLED
@@ -382,8 +367,8 @@ kernel void vector_combine(
             UNROLLED
             for (ushort i = 0; i < READ_AHEAD; i += 1) {
                 if (part + i < count) {
-                    const float factor = simd_shuffle(own_factor, part + i);
-                    total = fma(simd_shuffle(own_total, part + i), factor, total);
+                    const float factor = simd_shuffle(part_factor, part + i);
+                    total = fma(simd_shuffle(part_total, part + i), factor, total);
                     sum = fma(sums[i], factor, sum);
                 }
             }

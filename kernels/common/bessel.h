@@ -8,7 +8,7 @@
 
 namespace orchard {
 
-// Up to 12 the power series, from there on Hankel's asymptotic series.
+// The power series up to 12, Hankel's asymptotic series from there on.
 template <int order> inline float bessel(float x) {
     float a = metal::fabs(x);
     float value;
@@ -21,7 +21,7 @@ template <int order> inline float bessel(float x) {
         }
         value = order == 0 ? sum : half_a * sum;
     } else {
-        float far = a > 100.0f ? 100.0f : a;  // from where on it is infinite
+        float far = a > 100.0f ? 100.0f : a;  // the result is infinite from here on
         float sum = 1.0f;
         for (int k = 12; k >= 1; k -= 1) {
             int odd = 2 * k - 1;

@@ -1,4 +1,4 @@
-// Functions of numbers by their bits: the next number of a float type, divisors of integers, and shifts.
+// Functions that work on the bits of numbers: the next number of a float type, divisors of integers, and shifts.
 // native/cpu/elementwise/bits.h has the same formulas.
 
 #ifndef ORCHARD_COMMON_BITS_H
@@ -8,8 +8,8 @@
 
 namespace orchard {
 
-// Of the bits of a sign, an exponent and a fraction, where those of infinity are `infinite`: magnitudes in order have
-// bits in order.
+// Bits are a sign, an exponent and a fraction; those of infinity are `infinite`. Magnitudes in order have bits in
+// order.
 template <typename Bits> inline Bits next_bits(Bits a, Bits b, Bits infinite) {
     const Bits sign = Bits(Bits(1) << (8 * sizeof(Bits) - 1));
     Bits from = a & Bits(~sign);
@@ -27,7 +27,7 @@ template <typename Bits> inline Bits next_bits(Bits a, Bits b, Bits infinite) {
     return falls ? Bits(a - Bits(1)) : Bits(a + Bits(1));
 }
 
-// The number next to a in the direction of b; b where they are equal, NaN where either is.
+// Returns the number next to a in the direction of b; b if they are equal, NaN if either is NaN.
 inline float next_after(float a, float b) {
     return as_type<float>(next_bits<uint>(as_type<uint>(a), as_type<uint>(b), 0x7f800000u));
 }
@@ -54,13 +54,13 @@ template <> struct Unsigned<char> {
     using type = uchar;
 };
 
-// |x|, which is none of T where x is the smallest one.
+// Returns |x|, unsigned, since T can't hold it for its smallest number.
 template <typename T> inline typename Unsigned<T>::type unsigned_magnitude(T x) {
     using U = typename Unsigned<T>::type;
     return x < T(0) ? U(U(0) - U(x)) : U(x);
 }
 
-// Euclid's algorithm. 0 where both are; what T can't hold wraps around.
+// Computes the greatest common divisor by Euclid's algorithm; 0 if both are 0. A result that T can't hold wraps around.
 template <typename T> inline T greatest_common_divisor(T a, T b) {
     using U = typename Unsigned<T>::type;
     U x = unsigned_magnitude(a);
@@ -73,21 +73,21 @@ template <typename T> inline T greatest_common_divisor(T a, T b) {
     return T(x);
 }
 
-// 0 where either is.
+// Computes the least common multiple; 0 if either is 0.
 template <typename T> inline T least_common_multiple(T a, T b) {
     using U = typename Unsigned<T>::type;
     U divisor = U(greatest_common_divisor(a, b));
     return divisor == U(0) ? T(0) : T(U(U(unsigned_magnitude(a) / divisor) * unsigned_magnitude(b)));
 }
 
-// a 2^b without a sign, modulo 2^bits; 0 for b below 0 or beyond the bits.
+// Returns a 2^b, computed without a sign, modulo 2^bits; 0 if b is negative or beyond the bits.
 template <typename T> inline T shifted_left(T a, T b) {
     using U = typename Unsigned<T>::type;
     const bool is_inside = b >= T(0) && ulong(b) < 8 * sizeof(T);
     return is_inside ? T(U(U(a) << uint(b))) : T(0);
 }
 
-// a / 2^b rounded down; for b below 0 or beyond the bits, what is left is the sign.
+// Returns a / 2^b rounded down; only the sign is left if b is negative or beyond the bits.
 template <typename T> inline T shifted_right(T a, T b) {
     const bool is_inside = b >= T(0) && ulong(b) < 8 * sizeof(T);
     return is_inside ? T(a >> uint(b)) : a < T(0) ? T(-1) : T(0);

@@ -1,10 +1,11 @@
-// Numbers of more digits or a wider range than float32, for what would drift, overflow or vanish on the way to a result
-// that float32 can hold: products of many factors, and sums of squares. All scaling is by powers of two, and exact.
+// Numbers of more digits or a wider range than float32, for products of many factors and sums of squares: float32 can
+// hold their results, but intermediate values would drift, overflow or vanish. All scaling is by powers of two, and
+// exact.
 
 #ifndef ORCHARD_COMMON_EXTENDED_H
 #define ORCHARD_COMMON_EXTENDED_H
 
-// (value + lost) · 2^exponent: a product with what its roundings lost (Dekker, "A floating-point technique for
+// (value + lost) · 2^exponent: a product together with its rounding errors (Dekker, "A floating-point technique for
 // extending the available precision", 1971). |value| is in [0.5, 1], or 0 or not finite.
 struct Product {
     float value;
@@ -32,21 +33,21 @@ inline Product multiplied(Product a, Product b) {
 
 inline float rounded(Product x) { return ldexp(x.value + x.lost, clamp(x.exponent, -400, 400)); }
 
-// sum · 2^(180 · level): a sum of squares of numbers beyond 2^50 (level 1), within 2^-50 and 2^50 (0), and below (-1),
-// subnormal ones included. The largest number says which; what a higher level can't hold is no part of the sum's
-// digits.
+// sum · 2^(180 · level): a sum of squares of numbers beyond 2^50 (level 1), within 2^-50 and 2^50 (0), or below (-1,
+// subnormal ones included). The largest number decides the level. What a higher level can't hold is below the last
+// digit of the sum.
 struct Squares {
     float sum;
     int level;
 };
 
-// Powers of two in decimal: hexadecimal floats are of C++17, and no other project's kernels have them.
+// Powers of two in decimal: hexadecimal floats need C++17, and kernels of other projects do not use them.
 constant float TWO_TO_50 = 1.12589991e+15f;
 constant float TWO_TO_MINUS_50 = 8.8817842e-16f;
 constant float TWO_TO_90 = 1.23794004e+27f;
 constant float TWO_TO_MINUS_90 = 8.07793567e-28f;
 
-// By this, numbers of a level are multiplied before they are squared.
+// The factor that numbers of a level are multiplied by before they are squared.
 inline float unit_of(int level) { return level == 0 ? 1.0f : level > 0 ? TWO_TO_MINUS_90 : TWO_TO_90; }
 
 inline Squares square_of(float x) {

@@ -1,6 +1,6 @@
-// float64 arithmetic in integers, for the few places where a GPU must round as a CPU does: products, sums and rounding
-// to narrower floats, each to the nearest, ties to even. Numbers are bit patterns, and finite; what is smaller than the
-// smallest normal number becomes 0.
+// float64 arithmetic in integers, for the few places in which a GPU must round as a CPU does: products, sums and
+// rounding to narrower floats, each to the nearest, ties to even. Numbers are bit patterns, and finite. Results below
+// the smallest normal number become 0.
 
 #ifndef ORCHARD_COMMON_FLOAT64_H
 #define ORCHARD_COMMON_FLOAT64_H
@@ -14,7 +14,7 @@ inline int float64_exponent(ulong x) { return int(x >> 52 & 0x7ff); }
 // The 53 bits of a normal number's significand.
 inline ulong float64_significand(ulong x) { return (x & 0xfffffffffffff) | 0x10000000000000; }
 
-// The upper 64 bits of a product; the lowest one also stands for whatever is below.
+// Returns the upper 64 bits of a product; the lowest bit is sticky: it is also set if any bit below is.
 inline ulong high_product_sticky(ulong a, ulong b) {
     ulong a0 = a & 0xffffffff, a1 = a >> 32, b0 = b & 0xffffffff, b1 = b >> 32;
     ulong low = a0 * b0;
@@ -24,8 +24,8 @@ inline ulong high_product_sticky(ulong a, ulong b) {
     return (a1 * b1 + (middle >> 32) + (cross >> 32)) | (below != 0 ? 1 : 0);
 }
 
-// A significand whose first bit is bit 63, cut to `bits` bits: to the nearest, ties to even. The result may have one
-// bit more.
+// Rounds a significand, whose first bit is bit 63, to `bits` bits: to the nearest, ties to even. The result may have
+// one bit more.
 inline ulong round_significand(ulong significand, uint bits) {
     uint dropped = 64 - bits;
     ulong kept = significand >> dropped;
@@ -40,7 +40,7 @@ inline ulong float64_pack(ulong sign, int exponent, ulong significand) {
     if (biased < 1) {
         return sign;
     }
-    ulong rounded = round_significand(significand, 53);  // a carry into the exponent is right
+    ulong rounded = round_significand(significand, 53);  // a carry correctly increases the exponent
     ulong bits = (ulong(biased - 1) << 52) + rounded;
     return sign | min(bits, FLOAT64_INFINITY);
 }
@@ -86,7 +86,7 @@ inline ulong float64_add(ulong a, ulong b) {
     return float64_pack(sign, float64_exponent(larger) - FLOAT64_BIAS + 1 - zeros, sum << zeros);
 }
 
-// Rounded to a narrower format of so many bits of exponent and of fraction, subnormal numbers included: its bits.
+// Rounds to a narrower format, subnormal numbers included. Returns its bits.
 inline uint float64_narrow(ulong x, uint exponent_bits, uint fraction_bits) {
     uint sign = uint(x >> 63) << (exponent_bits + fraction_bits);
     if (float64_exponent(x) == 0) {

@@ -1,9 +1,9 @@
 // The logarithm of the gamma function and its derivatives, of float32. native/cpu/elementwise/gamma.h has the same
-// formulas, but that polygamma is computed in float64 there.
+// formulas, but computes polygamma in float64.
 //
-// From 1 to 3 lgamma and digamma are a factor that is 0 where they are, times a smooth quotient: an interpolant at
-// Chebyshev's points. From 3 to 8 the recurrence leads down to there, below 1 it leads up, and from 8 on there are
-// asymptotic series. Below 0 there are reflections.
+// From 1 to 3, lgamma and digamma are a factor with their zero times a smooth quotient, which is interpolated at
+// Chebyshev's points. From 3 to 8 a recurrence reduces x to that range, below 1 a recurrence raises it, and from 8 on
+// asymptotic series are used. Below 0 there are reflection formulas.
 // Source: NIST Digital Library of Mathematical Functions, 5.5, 5.11 and 25.11. Errors stay within 4 units in the last
 // place of the largest term.
 
@@ -16,8 +16,8 @@
 
 namespace orchard {
 
-// x reduced to 1 ... 3 by subtracting ones; exact. `product` is that of the numbers on the way, `sum` that of their
-// reciprocals times it.
+// Reduces x to 1 ... 3 by subtracting ones; exact. `product` is the product of the intermediate numbers, `sum` the sum
+// of their reciprocals times that product.
 struct ReducedToThree {
     float x;
     float product;
@@ -139,7 +139,7 @@ inline float digamma(float x) {
     return r == 0.0f ? NAN : digamma_of_positive(1.0f - x) - pi_cotangent(r);
 }
 
-// n! / z^(n + 1), whose factors are multiplied in turn, so that it overflows only where it has to.
+// Returns n! / z^(n + 1). Factors are multiplied in turn, so that it overflows only if the result does.
 inline float factorial_power(int n, float z) {
     float product = 1.0f / z;
     for (int k = 1; k <= n; k++) {
@@ -148,9 +148,8 @@ inline float factorial_power(int n, float z) {
     return product;
 }
 
-// n! zeta(n + 1, x), the sum of n! / (x + k)^(n + 1) over k >= 0, for n >= 1 and x >= 0. Up to y = x + 8 the terms are
-// added, and the remaining ones are an integral, half a term, and Euler and Maclaurin's series, whose coefficients are
-// B_2k / (2k)!.
+// n! zeta(n + 1, x), the sum of n! / (x + k)^(n + 1) over k >= 0, for n >= 1 and x >= 0. Terms are added up to y = x +
+// 8. The rest is an integral, half a term, and the Euler-Maclaurin series, whose coefficients are B_2k / (2k)!.
 inline float scaled_zeta(int n, float x) {
     const int terms = 8;
     float y = x + float(terms);
@@ -169,8 +168,8 @@ inline float scaled_zeta(int n, float x) {
     return sum;
 }
 
-// The derivative of order n >= 1 of psi: (-1)^s n! zeta(s, x) with s = n + 1. Below 0 the sum over all whole k of 1 /
-// (x + k)^s is that for r, the remainder of x; what is too much there is a zeta(s, 1 - x) again.
+// The derivative of order n >= 1 of psi: (-1)^s n! zeta(s, x) with s = n + 1. Below 0: the sum over all integers k of 1
+// / (x + k)^s equals that for r, the remainder of x; the terms in excess are zeta(s, 1 - x).
 inline float polygamma(float order, float x) {
     int n = order >= 1.0f && order < 1000.0f ? int(order) : 1;
     float sign = n % 2 == 0 ? -1.0f : 1.0f;

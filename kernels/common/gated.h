@@ -1,9 +1,9 @@
 // Activations x S(x), where the share S rises from 0 to 1 and S(-x) = 1 - S(x), and their derivatives, of float32.
 //
-// With a = |x| everything comes from the small side: x S(x) is -a S(-a) or a (1 - S(-a)), and the derivative at x is w
-// or 1 - w, where w is the one at -a: w = S(-a) - a S'(a). So nothing cancels far from 0, where S(-a) is an
-// exponential: it has its whole accuracy, although its exponent needs more digits than a float32 has.
-// native/cpu/elementwise/gated.h has the same formulas.
+// With a = |x|, all results come from the small side. x S(x) is -a S(-a) or a (1 - S(-a)). The derivative at x is w or
+// 1 - w, where w is the one at -a: w = S(-a) - a S'(a). So nothing cancels far from 0, where S(-a) is an exponential:
+// it keeps full accuracy, although its exponent needs more digits than a float32 has. native/cpu/elementwise/gated.h
+// has the same formulas.
 
 #ifndef ORCHARD_COMMON_GATED_H
 #define ORCHARD_COMMON_GATED_H
@@ -12,8 +12,8 @@
 
 namespace orchard {
 
-// 1 / x for x between 2^-126 and 2^126: a fast quotient is off by at most 2.5 units in the last place there (MSL table
-// 8.2), and one of Newton's steps squares its relative error, so that what remains are the step's own roundings.
+// 1 / x for x between 2^-126 and 2^126. A fast quotient is off by at most 2.5 units in the last place there (MSL table
+// 8.2). One Newton step squares its relative error, so that only the rounding errors of that step remain.
 inline float reciprocal(float x) {
     const float r = metal::fast::divide(1.0f, x);
     return metal::fma(metal::fma(-x, r, 1.0f), r, r);
@@ -34,7 +34,7 @@ inline float exp_of_negative(float high, float low) {
 // S is the distribution function of the normal distribution: S(-a) = e^(-a^2 / 2) G(a), where G is smooth and falls
 // slowly: a polynomial in t = 1 / (1 + 0.3 a), the interpolant at Chebyshev's points from 0 to 15.
 struct NormalShare {
-    static float end() { return 15.0f; }  // from there on S(-a) is 0
+    static float end() { return 15.0f; }  // S(-a) is 0 from here on
     static float factor(float a) {        // G(a)
         float t = reciprocal(metal::fma(a, 0.3f, 1.0f));
         float g = -0.0209846701f;
@@ -96,7 +96,7 @@ template <typename Share> inline Tail tail_of(float x) {
     return Share::tail(a > Share::end() ? Share::end() : a);  // NaN stays
 }
 
-// The infinite x takes part where its share is 1 only.
+// An infinite x is used only on the side where its share is 1.
 template <typename Share> inline float gated(float x) {
     float share = tail_of<Share>(x).share;
     return x < 0.0f ? (x < -Share::end() ? -Share::end() : x) * share : x * (1.0f - share);

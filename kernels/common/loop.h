@@ -1,8 +1,8 @@
-// Loop nests over operands of one shape: where an element lies in each of them.
+// Loop nests over operands of one shape: they give an element's place in each operand.
 //
-// Elements are numbered in row-major order, so that neighbouring threads touch neighbouring elements. The host
-// (src/backend/metal/loop.ts) drops axes of one element and merges axes that are one run in every operand: a contiguous
-// call has rank 1, a scalar operand stride 0. A kernel that goes its own way along an axis has stride 0 there.
+// Elements are numbered in row-major order, so that neighbouring threads access neighbouring elements. The host
+// (src/backend/metal/loop.ts) drops axes of one element, and merges axes that are contiguous in every operand. So a
+// contiguous call has rank 1, and a scalar operand has stride 0. A kernel that walks an axis itself has stride 0 there.
 
 #ifndef ORCHARD_COMMON_LOOP_H
 #define ORCHARD_COMMON_LOOP_H
@@ -11,20 +11,20 @@
 
 template <int operands> struct Nest {
     long shape[LOOP_MAX_RANK];              // elements in each axis, outermost first
-    long strides[operands][LOOP_MAX_RANK];  // of each operand, in elements: 0 repeats, negative runs backwards
+    long strides[operands][LOOP_MAX_RANK];  // of each operand, in elements: 0 repeats, negative goes backwards
     long start[operands];                   // of element (0, …, 0), from where the operand is bound
     long count;                             // product of the shape
     long rank;
 };
 
-// Of kernels with one thread an element: up to four operands, the output last.
+// For kernels with one thread an element: up to four operands, the output last.
 using LoopNest = Nest<4>;
 
-// The number of this thread's element. The grid is rows of threads, because a coordinate has 32 bits only.
+// Returns the number of this thread's element. The grid is rows of threads, because a coordinate has only 32 bits.
 inline ulong loop_element(uint2 position, uint2 grid) { return ulong(position.y) * grid.x + position.x; }
 
-// Walks the axes from the last: what is left of the element's number is divided by each size, and the first axis takes
-// the remainder.
+// Walks the axes from the last: the rest of the element's number is divided by each size, and the first axis gets what
+// remains.
 template <typename Number, int count, int operands>
 inline void loop_walk(constant Nest<operands> &loop, Number element, thread long (&places)[count]) {
     Number remainder = element;
@@ -42,8 +42,8 @@ inline void loop_walk(constant Nest<operands> &loop, Number element, thread long
     }
 }
 
-// The offset of an element in each of the first `count` operands. GPUs have no division of 64 bits: it is many
-// instructions, so numbers that fit are divided in 32.
+// Computes the offset of an element in each of the first `count` operands. GPUs have no 64-bit division: it takes many
+// instructions, so numbers that fit are divided in 32 bits.
 template <int count, int operands>
 inline void loop_places(constant Nest<operands> &loop, ulong element, thread long (&places)[count]) {
     for (int operand = 0; operand < count; operand += 1) {
@@ -56,7 +56,7 @@ inline void loop_places(constant Nest<operands> &loop, ulong element, thread lon
     }
 }
 
-// The offset of an element in one operand.
+// Returns the offset of an element in one operand.
 template <int operands> inline long loop_offset(constant Nest<operands> &loop, int operand, ulong element) {
     long offset = loop.start[operand];
     ulong remainder = element;

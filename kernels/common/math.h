@@ -1,4 +1,4 @@
-// Functions that Metal Shading Language lacks, or has with another meaning, of float32.
+// float32 functions that Metal Shading Language lacks or defines differently.
 //
 // Polynomials are Chebyshev interpolants on a short interval, their coefficients rounded to float32. Errors stay within
 // 3 units in the last place.
@@ -29,7 +29,7 @@ inline float expm1(float x) {
     return metal::fabs(x) < 1e-8f ? x : result;
 }
 
-// With u = 1 + x as rounded, ln u · x / (u - 1): the quotient makes good for the rounding.
+// With u = 1 + x, rounded: ln u · x / (u - 1). The quotient corrects the rounding error.
 // Source: Goldberg, "What every computer scientist should know about floating-point arithmetic", theorem 4.
 inline float log1p(float x) {
     float u = 1.0f + x;
@@ -105,14 +105,14 @@ inline float remainder(float a, float b) {
     return rest != 0.0f && (rest < 0.0f) != (b < 0.0f) ? rest + b : rest;
 }
 
-// (a - a mod b) / b, which is a whole number but for a rounding; a / b alone may be rounded up to the next one.
+// (a - a mod b) / b is a whole number except for a rounding error; a / b alone may be rounded up to the next one.
 inline float floor_divide(float a, float b) {
     if (b == 0.0f) {
         return a / b;
     }
     float rest = metal::precise::fmod(a, b);
     float quotient = metal::rint((a - rest) / b);
-    // Of a whole number from 2^22 on, two roundings may have made the next one; from 2^24 on float has no better one.
+    // From 2^22 on, two rounding errors may have given the next whole number; from 2^24 on float can't do better.
     if (metal::fabs(quotient) >= 4194304.0f && metal::fabs(quotient) < 16777216.0f) {
         quotient += metal::rint((metal::fma(-quotient, b, a) - rest) / b);
     }

@@ -1,14 +1,12 @@
 // Tiles of matrices in threadgroup memory, for kernels that multiply with simdgroup_matrix.
 //
-// A tile is OUTER lines of INNER elements, and lies in threadgroup memory as in device memory: its lines run along the
-// axis whose elements are neighbours there, so that neighbouring threads read neighbouring elements whether a matrix is
-// stored by rows or by columns. Lines are 16 bytes longer than their elements, so that the 8 lines of a simdgroup_load
-// do not meet in one memory bank.
-
+// A tile is OUTER lines of INNER elements. Its lines run along the axis whose elements are adjacent in device memory,
+// so that neighbouring threads read neighbouring elements whether a matrix is stored by rows or by columns. Lines are
+// 16 bytes longer than their elements, so that the 8 lines of a simdgroup_load fall into different memory banks.
 #ifndef ORCHARD_COMMON_MATRIX_H
 #define ORCHARD_COMMON_MATRIX_H
 
-// The distance of two lines of a tile, in elements.
+// The distance between two lines of a tile, in elements.
 template <typename T> constexpr int tile_pitch(int inner) { return inner + 16 / int(sizeof(T)); }
 
 constexpr int tile_larger(int a, int b) { return a > b ? a : b; }
@@ -18,9 +16,9 @@ template <typename T> constexpr int tile_elements(int rows, int columns) {
     return tile_larger(rows * tile_pitch<T>(columns), columns * tile_pitch<T>(rows));
 }
 
-// tile[i][j] = source[i * outer_stride + j * inner_stride], and 0 where i >= outer_left or j >= inner_left: nothing is
-// read there. All THREADS threads take part. `quads`: inner_stride is 1 and each line starts at a multiple of 4
-// elements. Elements are converted to the tile's type.
+// tile[i][j] = source[i * outer_stride + j * inner_stride], or 0 if i >= outer_left or j >= inner_left; nothing is read
+// there. All THREADS threads take part. `quads`: inner_stride is 1 and each line starts at a multiple of 4 elements.
+// Elements are converted to the tile's type.
 template <typename T, int OUTER, int INNER, int THREADS, typename In>
 inline void load_tile(
     threadgroup T *tile,
@@ -36,7 +34,7 @@ inline void load_tile(
     constexpr int lines = THREADS * 4 / INNER;  // that all threads read at a time
     static_assert(THREADS * 4 % INNER == 0, "threads read whole lines");
     if (quads && outer_left >= OUTER && inner_left >= INNER) {
-        // Nothing is beyond an edge: a thread's places are the same distance apart, and need no multiplication each.
+        // The whole tile is inside: a thread's elements are equally far apart, so their places need no multiplications.
         const int line = int(thread_index) * 4 / INNER;
         const int element = int(thread_index) * 4 % INNER;
         device const In *from = source + line * outer_stride + element;
@@ -51,14 +49,15 @@ inline void load_tile(
         }
         return;
     }
-    // A constant number of turns: unrolled, what a thread's places have in common is computed once for all of k.
+    // A constant number of turns, so that the compiler unrolls the loop and computes shared subexpressions once for all
+    // k.
     for (int turn = 0; turn < (fours + THREADS - 1) / THREADS; turn += 1) {
         const int four = turn * THREADS + int(thread_index);
         if (four >= fours) {
             break;
         }
-        // Quads are consecutive in a thread; single elements are dealt out one by one, so that threads side by side
-        // read side by side.
+        // A thread's quads are consecutive; single elements are dealt out one by one, so that neighbouring threads read
+        // neighbouring elements.
         const int first = quads ? four * 4 : four;
         const int step = quads ? 1 : fours;
         const int row = first / INNER;
@@ -74,6 +73,27 @@ inline void load_tile(
             const int j = element % INNER;
             const bool inside = i < outer_left && j < inner_left;
             tile[i * pitch + j] = inside ? T(source[i * outer_stride + j * inner_stride]) : T(0);
+        }
+    }
+}
+
+template <int ROWS, int COLUMNS> inline void clear_sums(thread simdgroup_matrix<float, 8, 8> (&sums)[ROWS][COLUMNS]) {
+    for (int i = 0; i < ROWS; i += 1) {
+        for (int j = 0; j < COLUMNS; j += 1) {
+            sums[i][j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
+        }
+    }
+}
+
+// sums += left right, for a column of matrices and a row of them.
+template <typename T, int ROWS, int COLUMNS>
+inline void add_products(
+    thread simdgroup_matrix<float, 8, 8> (&sums)[ROWS][COLUMNS],
+    thread const simdgroup_matrix<T, 8, 8> (&left)[ROWS],
+    thread const simdgroup_matrix<T, 8, 8> (&right)[COLUMNS]) {
+    for (int i = 0; i < ROWS; i += 1) {
+        for (int j = 0; j < COLUMNS; j += 1) {
+            simdgroup_multiply_accumulate(sums[i][j], left[i], right[j], sums[i][j]);
         }
     }
 }

@@ -1,10 +1,10 @@
 // Activations whose results are rounded to 16 bits: float16 and bfloat16. A relative error of 2^-15 adds a sixteenth of
-// float16's last place to its rounding, so that one exponential and one quotient of the fast kind do.
+// float16's last place to its rounding error, so a fast exponential and a fast quotient are accurate enough.
 //
-// Bounds, by MSL table 8.2 (fast math): exp2(y) is off by at most 3 + |2 y| units in float32's last place, a quotient
-// whose divisor is between 2^-126 and 2^126 by 2.5. Where float16 can represent a result, y is at least -31 here, and
-// the exponential's relative error at most 2^-16 with the rounding of y; for bfloat16 -128 and 2^-15, where its own
-// rounding is 2^-9. What fast functions make of NaN is not said: NaN is answered before.
+// Bounds, by MSL table 8.2 (fast math): exp2(y) is off by at most 3 + |2 y| units in float32's last place. A quotient
+// whose divisor is between 2^-126 and 2^126 is off by at most 2.5. For results that float16 can represent, y is at
+// least -31 here, and the exponential's relative error is at most 2^-16, the rounding of y included. For bfloat16 these
+// are -128 and 2^-15, and its rounding error is 2^-9. Fast functions leave NaN undefined, so NaN is handled before.
 
 #ifndef ORCHARD_COMMON_NARROW_H
 #define ORCHARD_COMMON_NARROW_H
@@ -25,8 +25,8 @@ inline float sigmoid(float x) {
     return is_nan(x) ? x : x < 0.0f ? e * share : share;
 }
 
-// x / (1 + e^-v) for v that is odd in x; `v` is of |x| up to `end`, from where on x < 0 gives 0. The exponential is a
-// square, as it may be too small for a normal number where its product with x is none such.
+// x / (1 + e^-v) for a v that is odd in x. `v` is computed of |x| up to `end`; from there on x < 0 gives 0. The
+// exponential is computed as a square: it may be too small for a normal number when its product with x is not.
 inline float logistic_gate(float x, float v, float end) {
     const float root = metal::fast::exp2(v * -0.721347520f);
     const float share = reciprocal(metal::fma(root, root, 1.0f));
@@ -43,7 +43,7 @@ inline float gelu_tanh(float x) {
     return logistic_gate(x, a * metal::fma(a * a, 0.0713548139f, 1.59576917f), TanhShare::end());
 }
 
-// As NormalShare, with fewer terms: the polynomial of degree 5 whose largest relative error from 0 to 15 is least,
+// Like NormalShare, with fewer terms: the polynomial of degree 5 with the least maximal relative error from 0 to 15,
 // 2^-16.6.
 inline float gelu(float x) {
     const float end = NormalShare::end();

@@ -1,28 +1,28 @@
-// Elementwise kernels whose threads take a run of adjacent elements, which one access loads and one stores: four, or
-// eight where no element has more than two bytes.
+// Elementwise kernels whose threads process a run of adjacent elements with one load and one store: four, or eight if
+// no element has more than two bytes.
 //
-// The host (`runLoop` of src/backend/metal/loop.ts) looks whether the last axis of a merged loop is one run, or one
-// element that is repeated, in each operand, and whether runs begin at multiples of their width. Where they don't, a
-// thread takes fewer elements, at worst one.
+// The host (`runLoop` of src/backend/metal/loop.ts) checks whether the last axis of a merged loop is contiguous, or one
+// repeated element, in each operand, and whether runs begin at multiples of their width. If not, a thread processes
+// fewer elements, at worst one.
 
 #ifndef ORCHARD_COMMON_RUNS_H
 #define ORCHARD_COMMON_RUNS_H
 
 #include "common/loop.h"
 
-// Bits: 0 to 3, how many elements a thread takes; 4, the loop has one axis; 5 + operand, the operand is repeated along
-// the last.
+// Bits 0 to 3: how many elements a thread processes. Bit 4: the loop has one axis. Bit 5 + operand: the operand is
+// repeated along the last axis.
 constant uint RUNS [[function_constant(0)]];
 
-// The most elements that a thread takes of such numbers; `Wide` is the widest type of an operand.
+// The largest number of elements of a thread; `Wide` is the widest type of an operand.
 template <typename Wide> constexpr uint run_width() { return sizeof(Wide) <= 2 ? 8 : 4; }
 
-// How many elements a thread takes: what it computes of those behind its count is not stored.
+// Returns how many elements a thread processes. Results of elements beyond its count are not stored.
 inline uint run_length() { return RUNS & 15; }
 
 inline bool is_repeated(uint operand) { return (RUNS >> (5 + operand) & 1) != 0; }
 
-// The elements that a thread takes: `count` of them, 0 behind the end.
+// A thread's elements: `count` of them, 0 behind the end.
 struct Run {
     ulong first;
     uint count;
@@ -35,7 +35,12 @@ inline Run run_of(constant LoopNest &loop, uint2 position, uint2 grid) {
     return {first, first >= count ? 0 : uint(min(ulong(width), count - first))};
 }
 
-// Where a thread's first element lies in each of the first `count` operands. A loop of one axis starts at 0.
+// The arguments of a kernel whose threads process runs, from buffer `index` on.
+#define RUN_ARGUMENTS(index)                                                               \
+    constant LoopNest &loop [[buffer(index)]], uint2 position [[thread_position_in_grid]], \
+        uint2 grid [[threads_per_grid]]
+
+// Computes the place of a thread's first element in each of the first `count` operands. A loop of one axis starts at 0.
 template <int count> inline void run_places(constant LoopNest &loop, Run run, thread long (&places)[count]) {
     if ((RUNS & 16) == 0) return loop_places(loop, run.first, places);
     for (int operand = 0; operand < count; operand += 1) {
@@ -43,10 +48,10 @@ template <int count> inline void run_places(constant LoopNest &loop, Run run, th
     }
 }
 
-// From the first element of a thread to its element `index`.
+// Returns the distance from a thread's first element to its element `index`.
 inline long run_step(uint operand, uint index) { return is_repeated(operand) ? 0 : long(index); }
 
-// Eight elements: one access where they have two bytes, two where they have one.
+// Eight elements: one access if they have two bytes, two if they have one.
 template <typename T, uint size = sizeof(T)> struct Eight {
     static void load(device const T *from, thread vec<T, 4> (&fours)[2]) {
         fours[0] = *reinterpret_cast<device const vec<T, 4> *>(from);
@@ -68,7 +73,7 @@ template <typename T> struct Eight<T, 2> {
     }
 };
 
-// A thread's elements of an operand, from `place` on. Those behind its count are 0.
+// Loads a thread's elements of an operand, from `place` on. Elements beyond its count are 0.
 template <typename T, uint width>
 inline void load_run(device const T *from, long place, uint operand, uint count, thread T (&elements)[width]) {
     if (is_repeated(operand)) {

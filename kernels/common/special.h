@@ -1,6 +1,6 @@
-// sinc, the complement and the inverse of the error function, and functions of two numbers that Metal Shading Language
-// lacks, of float32. native/cpu/elementwise/special.h has the same formulas. Errors stay within 4 units in the last
-// place (erfc: 6).
+// float32 functions that Metal Shading Language lacks: sinc, the complement and the inverse of the error function, and
+// functions of two numbers. native/cpu/elementwise/special.h has the same formulas. Errors stay within 4 units in the
+// last place (erfc: 6).
 
 #ifndef ORCHARD_COMMON_SPECIAL_H
 #define ORCHARD_COMMON_SPECIAL_H
@@ -24,7 +24,7 @@ inline float sine_quotient(float r) {
     return p;
 }
 
-// sin(pi x) / (pi x) = +-sin(pi r) / (pi r) * r / x, where r is the remainder of x by the nearest whole number n; 1 at
+// sin(pi x) / (pi x) = ±sin(pi r) / (pi r) * r / x, where r is the remainder of x by the nearest whole number n; 1 at
 // 0.
 inline float sinc(float x) {
     float a = metal::fabs(x);
@@ -48,8 +48,8 @@ inline float erfc(float x) {
 
 // x P(w) with w = -ln(1 - x^2): up to 5 a polynomial in w, from there on one in sqrt(w). Infinite at 1 and -1, NaN
 // beyond.
-// Source: M. Giles, "Approximating the erfinv function", GPU Computing Gems, 2012. Its polynomials here are of one
-// degree more.
+// Source: M. Giles, "Approximating the erfinv function", GPU Computing Gems, 2012. The polynomials here are one degree
+// higher.
 inline float erfinv(float x) {
     if (metal::fabs(x) == 1.0f) {
         return x * INFINITY;
@@ -83,8 +83,8 @@ inline float erfinv(float x) {
     return x * p;
 }
 
-// The larger side times sqrt(1 + q^2), where q is the quotient of the smaller by it. Infinite where either is, whatever
-// the other one.
+// The larger side times sqrt(1 + q^2), where q is the smaller side divided by the larger one. Infinite if either is
+// infinite, whatever the other one is.
 inline float hypot(float x, float y) {
     float a = metal::fabs(x);
     float b = metal::fabs(y);
@@ -100,10 +100,10 @@ inline float hypot(float x, float y) {
     return larger * metal::precise::sqrt(metal::fma(q, q, 1.0f));
 }
 
-// ln(e^a + e^b), whose exponential can't overflow.
+// ln(e^a + e^b), computed so that the exponential can't overflow.
 inline float logaddexp(float a, float b) {
     float larger = a > b || is_nan(a) ? a : b;
-    float distance = a == b ? 0.0f : metal::fabs(a - b);  // those of infinities would be NaN
+    float distance = a == b ? 0.0f : metal::fabs(a - b);  // the difference of infinities would be NaN
     return larger + log1p(metal::precise::exp(-distance));
 }
 
@@ -114,7 +114,7 @@ inline float logaddexp2(float a, float b) {
     return larger + log1p(metal::precise::exp2(-distance)) * 1.44269504f;
 }
 
-// a ln b; 0 where a is 0, but for b NaN.
+// a ln b; 0 if a is 0, unless b is NaN.
 inline float xlogy(float a, float b) { return a == 0.0f && !is_nan(b) ? 0.0f : a * metal::precise::log(b); }
 
 }  // namespace orchard

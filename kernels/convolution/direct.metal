@@ -1,5 +1,5 @@
-// Sums over windows (windows.h) of few rows a group, as of one channel a group, which would fill no tile of a product.
-// float16 and bfloat16 are storage: sums are float32, rounded once.
+// Sums over windows (windows.h) for few rows a group, for example one channel a group, which would not fill a tile of a
+// matrix product. float16 and bfloat16 are storage: sums are float32, rounded once.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -14,21 +14,21 @@ kernel void convolution_direct(
     device const In *weight [[buffer(0)]],
     device const In *source [[buffer(1)]],
     device Out *result [[buffer(2)]],
-    constant Windows &own [[buffer(3)]],
+    constant Windows &windows [[buffer(3)]],
     uint3 at [[thread_position_in_grid]]) {
-    device const In *own_weight = weight + long(at.z) * own.weight_group + long(at.y) * own.weight_row;
-    device const In *own_source = source + long(at.z) * own.channels * volume(own.source);
-    const WindowPart position = position_part(own, at.x);
-    const uint steps = uint(own.channels * volume(own.places));
+    device const In *row_weight = weight + long(at.z) * windows.weight_group + long(at.y) * windows.weight_row;
+    device const In *group_source = source + long(at.z) * windows.channels * volume(windows.source);
+    const WindowPart position = position_part(windows, at.x);
+    const uint steps = uint(windows.channels * volume(windows.places));
     float sum = 0.0f;
     for (uint step = 0; step < steps; step += 1) {
-        const WindowPart part = step_part(own, step);
-        sum += float(own_weight[part.other]) * window_element(own, own_source, part, position);
+        const WindowPart part = step_part(windows, step);
+        sum += float(row_weight[part.other]) * window_element(windows, group_source, part, position);
     }
-    result[result_offset(own, at.z, long(at.y), at.x)] = Out(sum);
+    result[result_offset(windows, at.z, long(at.y), at.x)] = Out(sum);
 }
 
-// A SIMD-group computes one element of the weight's gradient: each lane every 32nd position.
+// A SIMD-group computes one element of the weight's gradient; each lane sums every 32nd position.
 //
 // Grid: threadgroups (steps, rows, groups) of 32 threads.
 template <typename In, typename Out>
@@ -36,25 +36,25 @@ kernel void convolution_direct_weight(
     device const In *gradient [[buffer(0)]],
     device const In *source [[buffer(1)]],
     device Out *result [[buffer(2)]],
-    constant Windows &own [[buffer(3)]],
+    constant Windows &windows [[buffer(3)]],
     uint3 at [[threadgroup_position_in_grid]],
     uint lane [[thread_index_in_simdgroup]]) {
-    device const In *own_gradient = gradient + (long(at.z) * own.rows + long(at.y)) * volume(own.grid);
-    device const In *own_source = source + long(at.z) * own.channels * volume(own.source);
-    const WindowPart step = step_part(own, at.x);
-    const uint positions = uint(own.batch * volume(own.grid));
+    device const In *row_gradient = gradient + (long(at.z) * windows.rows + long(at.y)) * volume(windows.grid);
+    device const In *group_source = source + long(at.z) * windows.channels * volume(windows.source);
+    const WindowPart step = step_part(windows, at.x);
+    const uint positions = uint(windows.batch * volume(windows.grid));
     float sum = 0.0f;
     for (uint position = lane; position < positions; position += 32) {
-        const WindowPart part = position_part(own, position);
-        sum += float(own_gradient[part.other]) * window_element(own, own_source, step, part);
+        const WindowPart part = position_part(windows, position);
+        sum += float(row_gradient[part.other]) * window_element(windows, group_source, step, part);
     }
-    // As a tree: the order of simd_sum is not specified.
+    // Summed as a tree, since the order of simd_sum is not specified.
     for (ushort distance = 16; distance > 0; distance /= 2) {
         sum += simd_shuffle_xor(sum, distance);
     }
     if (lane == 0) {
-        const long steps = own.channels * volume(own.places);
-        result[(long(at.z) * own.rows + long(at.y)) * steps + at.x] = Out(sum);
+        const long steps = windows.channels * volume(windows.places);
+        result[(long(at.z) * windows.rows + long(at.y)) * steps + at.x] = Out(sum);
     }
 }
 

@@ -1,15 +1,16 @@
-// Sums over windows (windows.h) as products of matrices, in the registers of simdgroup_matrix. What lies under the
-// places of the kernel is brought from the source into a tile, and written nowhere else.
+// Sums over windows (windows.h) as matrix products, in the registers of simdgroup_matrix. The elements of the source
+// that lie under the kernel's places are gathered into a tile; no unfolded copy of the source is written to device
+// memory.
 //
 //     sums = 0
 //     for each DEPTH steps of the sum:
 //         left_tile = ROWS rows of the weight, right_tile = the source under COLUMNS positions, zero outside
 //         sums += left_tile right_tile                in products of 8 x 8
-//     result = sums                                   only what lies inside
+//     result = sums                                   only elements inside
 //
 // float16 and bfloat16 are storage: tiles and sums are float32, and the result is rounded once.
 //
-// Or the weight's gradient: then the sum goes over positions, and steps are the columns; left is the result's gradient.
+// For the weight's gradient the sum is over positions and the columns are steps; left is the result's gradient.
 //
 // Grid: threadgroups (columns / COLUMNS, rows / ROWS, groups * splits), rounded up, of 128 threads.
 
@@ -20,7 +21,8 @@ using namespace metal;
 #include "convolution/windows.h"
 
 constant uint is_of_weight [[function_constant(0)]];
-// Four steps of a row of `left`, from a multiple of four on, lie side by side from a multiple of four elements on.
+// Four steps of a row of `left` are adjacent if the first step is a multiple of four; they start at a multiple of four
+// elements.
 constant uint left_quads [[function_constant(1)]];
 
 constant constexpr int ROWS = 32;
@@ -29,14 +31,14 @@ constant constexpr int DEPTH = 32;
 constant constexpr int ACROSS = 2;  // of 2 x 2 SIMD-groups
 constant constexpr int THREADS = 128;
 
-inline WindowPart depth_part(constant Windows &own, uint at) {
-    return is_of_weight ? position_part(own, at) : step_part(own, at);
+inline WindowPart depth_part(constant Windows &windows, uint at) {
+    return is_of_weight ? position_part(windows, at) : step_part(windows, at);
 }
-inline WindowPart column_part(constant Windows &own, uint at) {
-    return is_of_weight ? step_part(own, at) : position_part(own, at);
+inline WindowPart column_part(constant Windows &windows, uint at) {
+    return is_of_weight ? step_part(windows, at) : position_part(windows, at);
 }
 
-// tile[i][j] = rows[i * row_stride + parts[j].other], and 0 where i >= rows_left or j >= steps_left.
+// tile[i][j] = rows[i * row_stride + parts[j].other], or 0 if i >= rows_left or j >= steps_left.
 template <typename In>
 inline void load_left(
     threadgroup float *tile,
@@ -71,7 +73,7 @@ inline void load_left(
     }
 }
 
-// A thread's column of the source, and whether all steps read inside of the source there.
+// A thread's column of the source, and whether every step reads inside the source there.
 template <typename In> struct SourceColumn {
     WindowPart part;
     device const In *source;  // of its group
@@ -79,11 +81,11 @@ template <typename In> struct SourceColumn {
     bool is_inside;
 };
 
-// tile[i][0] is what step i reads under the column, for a thread's steps, every THREADS / COLUMNS of them.
+// tile[i][0] is the element that step i reads for the column. A thread loads every (THREADS / COLUMNS)-th step.
 template <typename In>
 inline void load_right(
     threadgroup float *tile,
-    constant Windows &own,
+    constant Windows &windows,
     thread const SourceColumn<In> &column,
     long steps_left,
     threadgroup const WindowPart *parts,
@@ -96,17 +98,17 @@ inline void load_right(
         }
         return;
     }
-    const bool is_divided = has_divisor(own);
+    const bool is_divided = has_divisor(windows);
     const int3 at = int3(column.part.at[0], column.part.at[1], column.part.at[2]);
-    const uint3 size = uint3(uint(own.source[0]), uint(own.source[1]), uint(own.source[2]));
+    const uint3 size = uint3(uint(windows.source[0]), uint(windows.source[1]), uint(windows.source[2]));
     for (int i = index / COLUMNS; i < DEPTH; i += THREADS / COLUMNS) {
         float element = 0.0f;
         if (column.exists && i < steps_left) {
             if (is_divided) {
                 const WindowPart step = parts[i];
-                element = window_element(own, column.source, step, column.part);
+                element = window_element(windows, column.source, step, column.part);
             } else if (all(uint3(at + int3(parts[i].at[0], parts[i].at[1], parts[i].at[2])) < size)) {
-                element = float(from[parts[i].element]);  // below 0 is beyond the size, without its sign
+                element = float(from[parts[i].element]);  // as unsigned, a negative place is beyond the size
             }
         }
         tile[i * pitch] = element;
@@ -121,14 +123,14 @@ kernel void convolution_matrices(
     device const In *left [[buffer(0)]],
     device const In *source [[buffer(1)]],
     device Out *result [[buffer(2)]],
-    constant Windows &own [[buffer(3)]],
+    constant Windows &windows [[buffer(3)]],
     uint3 block [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint simdgroup_index [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
-    constexpr int own_rows = ROWS / 2 / 8;
-    constexpr int own_columns = COLUMNS / ACROSS / 8;
-    constexpr int strip_columns = own_columns * 8;
+    constexpr int simd_rows = ROWS / 2 / 8;
+    constexpr int simd_columns = COLUMNS / ACROSS / 8;
+    constexpr int strip_columns = simd_columns * 8;
     constexpr int left_pitch = tile_pitch<float>(DEPTH);
     constexpr int right_pitch = tile_pitch<float>(COLUMNS);
     threadgroup float4 left_fours[ROWS * left_pitch / 4];
@@ -137,79 +139,76 @@ kernel void convolution_matrices(
     threadgroup float strips[4 * 8 * strip_columns];
     threadgroup WindowPart parts[DEPTH];  // of the steps, or positions, of a tile
 
-    const uint group = block.z / uint(own.splits);
-    const uint split = block.z % uint(own.splits);
-    const uint steps = uint(own.channels * volume(own.places));
-    const uint positions = uint(own.batch * volume(own.grid));
+    const uint group = block.z / uint(windows.splits);
+    const uint split = block.z % uint(windows.splits);
+    const uint steps = uint(windows.channels * volume(windows.places));
+    const uint positions = uint(windows.batch * volume(windows.grid));
     const uint columns = is_of_weight ? steps : positions;
-    const uint first = split * uint(own.split_length);
-    const uint last = is_of_weight ? min(positions, first + uint(own.split_length)) : steps;
+    const uint first = split * uint(windows.split_length);
+    const uint last = is_of_weight ? min(positions, first + uint(windows.split_length)) : steps;
     const long row = long(block.y) * ROWS;
     const uint column = block.x * COLUMNS;
-    const long row_stride = is_of_weight ? volume(own.grid) : own.weight_row;
-    device const In *own_left =
-        left + (is_of_weight ? long(group) * own.rows * volume(own.grid) : long(group) * own.weight_group);
-    device const In *own_source = source + long(group) * own.channels * volume(own.source);
+    const long row_stride = is_of_weight ? volume(windows.grid) : windows.weight_row;
+    device const In *group_left =
+        left + (is_of_weight ? long(group) * windows.rows * volume(windows.grid) : long(group) * windows.weight_group);
+    device const In *group_source = source + long(group) * windows.channels * volume(windows.source);
 
-    // A thread's column is the same for all of the sum. SIMD-groups read all of theirs in one way.
-    const uint own_column = column + thread_index % COLUMNS;
-    SourceColumn<In> at_column = {{}, own_source, own_column < columns, false};
-    at_column.part = column_part(own, at_column.exists ? own_column : 0);
-    at_column.is_inside = simd_all(!is_of_weight && at_column.exists && is_inside(own, at_column.part));
-    const int tile_row = int(simdgroup_index) / ACROSS * own_rows * 8;
+    // A thread's column is the same for the whole sum. All lanes of a SIMD-group read theirs in the same way.
+    const uint thread_column = column + thread_index % COLUMNS;
+    SourceColumn<In> at_column = {{}, group_source, thread_column < columns, false};
+    at_column.part = column_part(windows, at_column.exists ? thread_column : 0);
+    at_column.is_inside = simd_all(!is_of_weight && at_column.exists && is_inside(windows, at_column.part));
+    const int tile_row = int(simdgroup_index) / ACROSS * simd_rows * 8;
     const int tile_column = int(simdgroup_index) % ACROSS * strip_columns;
 
-    simdgroup_matrix<float, 8, 8> sums[own_rows][own_columns];
-    for (int i = 0; i < own_rows; i += 1) {
-        for (int j = 0; j < own_columns; j += 1) {
-            sums[i][j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-        }
-    }
+    simdgroup_matrix<float, 8, 8> sums[simd_rows][simd_columns];
+    clear_sums(sums);
 
     for (uint depth = first; depth < last; depth += DEPTH) {
         threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles before were read
         if (thread_index < DEPTH && depth + thread_index < last) {
-            parts[thread_index] = depth_part(own, depth + thread_index);
+            parts[thread_index] = depth_part(windows, depth + thread_index);
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
         load_left(
-            left_tile, own_left + row * row_stride, row_stride, own.rows - row, long(last - depth), parts,
+            left_tile, group_left + row * row_stride, row_stride, windows.rows - row, long(last - depth), parts,
             int(thread_index));
-        load_right(right_tile + thread_index % COLUMNS, own, at_column, long(last - depth), parts, int(thread_index));
+        load_right(
+            right_tile + thread_index % COLUMNS, windows, at_column, long(last - depth), parts, int(thread_index));
         threadgroup_barrier(mem_flags::mem_threadgroup);
         for (int k = 0; k < DEPTH; k += 8) {
-            simdgroup_matrix<float, 8, 8> factors[own_columns];
-            for (int j = 0; j < own_columns; j += 1) {
+            simdgroup_matrix<float, 8, 8> factors[simd_columns];
+            for (int j = 0; j < simd_columns; j += 1) {
                 simdgroup_load(factors[j], right_tile + k * right_pitch + tile_column + j * 8, right_pitch);
             }
-            for (int i = 0; i < own_rows; i += 1) {
-                simdgroup_matrix<float, 8, 8> own_factor;
-                simdgroup_load(own_factor, left_tile + (tile_row + i * 8) * left_pitch + k, left_pitch);
-                for (int j = 0; j < own_columns; j += 1) {
-                    simdgroup_multiply_accumulate(sums[i][j], own_factor, factors[j], sums[i][j]);
+            for (int i = 0; i < simd_rows; i += 1) {
+                simdgroup_matrix<float, 8, 8> left_factor;
+                simdgroup_load(left_factor, left_tile + (tile_row + i * 8) * left_pitch + k, left_pitch);
+                for (int j = 0; j < simd_columns; j += 1) {
+                    simdgroup_multiply_accumulate(sums[i][j], left_factor, factors[j], sums[i][j]);
                 }
             }
         }
     }
 
-    // Which lane holds which element is not specified, so that sums go through memory, 8 rows at a time: each lane has
-    // a column of them.
+    // The layout of elements in lanes is not specified, so sums go through memory, 8 rows at a time: each lane then has
+    // one column of them.
     static_assert(strip_columns == 32, "a lane has a column of its SIMD-group's");
     threadgroup float *strip = strips + int(simdgroup_index) * 8 * strip_columns;
     const uint at = column + uint(tile_column) + lane;
-    const long out_stride = is_of_weight ? long(steps) : volume(own.result);
+    const long out_stride = is_of_weight ? long(steps) : volume(windows.result);
     device Out *out = result;
     if (at < columns) {
-        out += is_of_weight ? (long(split) * own.groups + group) * own.rows * steps + at
-                            : result_offset(own, group, 0, at);
+        out += is_of_weight ? (long(split) * windows.groups + group) * windows.rows * steps + at
+                            : result_offset(windows, group, 0, at);
     }
-    for (int i = 0; i < own_rows; i += 1) {
-        for (int j = 0; j < own_columns; j += 1) {
+    for (int i = 0; i < simd_rows; i += 1) {
+        for (int j = 0; j < simd_columns; j += 1) {
             simdgroup_store(sums[i][j], strip + j * 8, strip_columns);
         }
         simdgroup_barrier(mem_flags::mem_threadgroup);
         const long first_row = row + tile_row + i * 8;
-        const int rows = at < columns ? int(min(long(8), own.rows - first_row)) : 0;
+        const int rows = at < columns ? int(min(long(8), windows.rows - first_row)) : 0;
         for (int line = 0; line < rows; line += 1) {
             out[(first_row + line) * out_stride] = Out(strip[line * strip_columns + int(lane)]);
         }
@@ -222,11 +221,11 @@ template <typename Out>
 kernel void convolution_parts(
     device const float *sums [[buffer(0)]],
     device Out *result [[buffer(1)]],
-    constant Windows &own [[buffer(2)]],
+    constant Windows &windows [[buffer(2)]],
     uint at [[thread_position_in_grid]]) {
-    const long size = own.groups * own.rows * own.channels * volume(own.places);
+    const long size = windows.groups * windows.rows * windows.channels * volume(windows.places);
     float total = sums[at];
-    for (long part = 1; part < own.splits; part += 1) {
+    for (long part = 1; part < windows.splits; part += 1) {
         total += sums[part * size + at];
     }
     result[at] = Out(total);

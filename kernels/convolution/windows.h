@@ -1,10 +1,10 @@
-// Sums over windows of pictures, as native/cpu/convolution/windows.h describes them: for positions p of a grid,
+// Sums over windows of images, as in native/cpu/convolution/windows.h. For positions p of a grid,
 //
 //   result[row, p] = Σ over channels c and places k of weight[row, c, k] · source[c, (p · step + shift(k)) / divisor]
 //
-// with 0 where a place leads outside of the source or between its elements. The struct that the host
-// (src/ops/convolution/windows.metal.ts) and the kernels share. source [batch, groups · channels, …source], weight and
-// result [batch, groups · rows, …result], all without gaps.
+// A place outside the source, or between its elements, counts as 0. The host (src/ops/convolution/windows.metal.ts) and
+// the kernels share the struct. source [batch, groups · channels, …source], weight and result [batch, groups · rows,
+// …result] are contiguous.
 
 #ifndef ORCHARD_CONVOLUTION_WINDOWS_H
 #define ORCHARD_CONVOLUTION_WINDOWS_H
@@ -12,135 +12,141 @@
 struct Windows {
     long batch;
     long groups;
-    long channels;  // of a group, that are summed
+    long channels;  // of a group; they are summed
     long rows;      // of a group's result
-    // By axis: positions, elements of the source, and where a position leads.
+    // For each axis: positions, elements of the source, and the step and divisor that map a position to the source.
     long grid[3];
     long source[3];
     long step[3];
     long divisor[3];
-    // How many places there are, how far the first one moves a position, and each one the next.
+    // The number of places, the shift of the first one, and the shift from each place to the next.
     long places[3];
     long shift[3];
     long shift_step[3];
-    // Which elements of the kernel they are.
+    // The elements of the kernel at these places.
     long kernel_size[3];
     long first_place[3];
     long place_step[3];
-    // Where positions are in the result.
+    // The places of positions in the result.
     long result[3];
     long result_first[3];
     long result_step[3];
-    // Distances in the weight.
+    // Strides of the weight.
     long weight_group;
     long weight_row;
     long weight_channel;
-    // The weight's gradient is summed in parts of so many positions, which lie one after the other.
+    // The weight's gradient is summed in parts of `split_length` positions, which are stored one after the other.
     long splits;
     long split_length;
 };
 
 inline long volume(constant long (&sizes)[3]) { return sizes[0] * sizes[1] * sizes[2]; }
 
-// What of an element's place is a step's of the sum (a channel and a place of the kernel), or a position's: in the
-// other factor (the weight for a step, the result's gradient for a position), in the source, and along its axes.
+// The share of an element's place that depends on a step of the sum (a channel and a place of the kernel), or on a
+// position: in the other factor (the weight for a step, the result's gradient for a position), in the source, and along
+// its axes.
 struct WindowPart {
     long other;
     long source;
     int at[3];
-    long element;  // of the source, where no divisor is between: source + at[0] · … + at[1] · … + at[2]
+    long element;  // of the source, if there is no divisor: source + at[0] · … + at[1] · … + at[2]
 };
 
-inline long element_of(constant Windows &own, thread const WindowPart &part) {
-    return part.source + (part.at[0] * own.source[1] + part.at[1]) * own.source[2] + part.at[2];
+inline long element_of(constant Windows &windows, thread const WindowPart &part) {
+    return part.source + (part.at[0] * windows.source[1] + part.at[1]) * windows.source[2] + part.at[2];
 }
 
-inline WindowPart step_part(constant Windows &own, uint step) {
-    const uint places = uint(volume(own.places));
+inline WindowPart step_part(constant Windows &windows, uint step) {
+    const uint places = uint(volume(windows.places));
     const uint channel = step / places;
     uint place = step % places;
     WindowPart part;
     long element = 0;
     long size = 1;
     for (int axis = 2; axis >= 0; axis -= 1) {
-        const uint count = uint(own.places[axis]);
-        const int own_place = int(place % count);
+        const uint count = uint(windows.places[axis]);
+        const int axis_place = int(place % count);
         place /= count;
-        part.at[axis] = int(own.shift[axis]) + own_place * int(own.shift_step[axis]);
-        element += (own.first_place[axis] + own_place * own.place_step[axis]) * size;
-        size *= own.kernel_size[axis];
+        part.at[axis] = int(windows.shift[axis]) + axis_place * int(windows.shift_step[axis]);
+        element += (windows.first_place[axis] + axis_place * windows.place_step[axis]) * size;
+        size *= windows.kernel_size[axis];
     }
-    part.other = channel * own.weight_channel + element;
-    part.source = channel * volume(own.source);
-    part.element = element_of(own, part);
+    part.other = channel * windows.weight_channel + element;
+    part.source = channel * volume(windows.source);
+    part.element = element_of(windows, part);
     return part;
 }
 
-// Of the positions of all pictures.
-inline WindowPart position_part(constant Windows &own, uint position) {
-    const uint grid = uint(volume(own.grid));
+// Returns the part of a position, counted over all images.
+inline WindowPart position_part(constant Windows &windows, uint position) {
+    const uint grid = uint(volume(windows.grid));
     const long picture = position / grid;
     uint remainder = position % grid;
     WindowPart part;
-    part.other = picture * own.groups * own.rows * grid + remainder;
-    part.source = picture * own.groups * own.channels * volume(own.source);
+    part.other = picture * windows.groups * windows.rows * grid + remainder;
+    part.source = picture * windows.groups * windows.channels * volume(windows.source);
     for (int axis = 2; axis >= 0; axis -= 1) {
-        const uint size = uint(own.grid[axis]);
-        part.at[axis] = int(remainder % size) * int(own.step[axis]);
+        const uint size = uint(windows.grid[axis]);
+        part.at[axis] = int(remainder % size) * int(windows.step[axis]);
         remainder /= size;
     }
-    part.element = element_of(own, part);
+    part.element = element_of(windows, part);
     return part;
 }
 
-// Whether positions lead to each element of the source, and not to every `divisor`-th.
-inline bool has_divisor(constant Windows &own) { return own.divisor[0] * own.divisor[1] * own.divisor[2] != 1; }
+// Returns whether a divisor is not 1: then only every `divisor`-th shifted position is an element of the source.
+inline bool has_divisor(constant Windows &windows) {
+    return windows.divisor[0] * windows.divisor[1] * windows.divisor[2] != 1;
+}
 
-// Whether all steps read inside of the source at a position: each axis from its first place to its last one.
-inline bool is_inside(constant Windows &own, thread const WindowPart &position) {
-    bool inside = !has_divisor(own);
+// Returns whether all steps read inside the source at a position: each axis from its first place to its last.
+inline bool is_inside(constant Windows &windows, thread const WindowPart &position) {
+    bool inside = !has_divisor(windows);
     for (int axis = 0; axis < 3; axis += 1) {
-        const long first = position.at[axis] + own.shift[axis];
-        const long last = first + (own.places[axis] - 1) * own.shift_step[axis];
-        inside = inside && min(first, last) >= 0 && max(first, last) < own.source[axis];
+        const long first = position.at[axis] + windows.shift[axis];
+        const long last = first + (windows.places[axis] - 1) * windows.shift_step[axis];
+        inside = inside && min(first, last) >= 0 && max(first, last) < windows.source[axis];
     }
     return inside;
 }
 
-// The element of a group's source that a step reads at a position.
+// Returns the element of a group's source that a step reads at a position.
 template <typename In>
 inline float window_element(
-    constant Windows &own, device const In *source, thread const WindowPart &step, thread const WindowPart &position) {
+    constant Windows &windows,
+    device const In *source,
+    thread const WindowPart &step,
+    thread const WindowPart &position) {
     long offset = 0;
     for (int axis = 0; axis < 3; axis += 1) {
         int at = step.at[axis] + position.at[axis];
-        const int divisor = int(own.divisor[axis]);
+        const int divisor = int(windows.divisor[axis]);
         if (at < 0 || (divisor != 1 && at % divisor != 0)) {
             return 0.0f;
         }
         at /= divisor;
-        if (at >= int(own.source[axis])) {
+        if (at >= int(windows.source[axis])) {
             return 0.0f;
         }
-        offset = offset * own.source[axis] + at;
+        offset = offset * windows.source[axis] + at;
     }
     return float(source[step.source + position.source + offset]);
 }
 
-// Where a position of a row is in the result.
-inline long result_offset(constant Windows &own, uint group, long row, uint position) {
-    const uint grid = uint(volume(own.grid));
+// Returns the place of a position of a row in the result.
+inline long result_offset(constant Windows &windows, uint group, long row, uint position) {
+    const uint grid = uint(volume(windows.grid));
     const long picture = position / grid;
     uint remainder = position % grid;
     long offset = 0;
     long size = 1;
     for (int axis = 2; axis >= 0; axis -= 1) {
-        const uint count = uint(own.grid[axis]);
-        offset += (own.result_first[axis] + long(remainder % count) * own.result_step[axis]) * size;
+        const uint count = uint(windows.grid[axis]);
+        offset += (windows.result_first[axis] + long(remainder % count) * windows.result_step[axis]) * size;
         remainder /= count;
-        size *= own.result[axis];
+        size *= windows.result[axis];
     }
-    return ((picture * own.groups + group) * own.rows + row) * size + offset;
+    return ((picture * windows.groups + group) * windows.rows + row) * size + offset;
 }
 
 #endif

@@ -1,5 +1,5 @@
-// output[i] = value for every index i of the output's shape. The value comes as bits: one kernel for each size serves
-// every type.
+// output[i] = value for every index i of the output's shape. The value is passed as bits, so one kernel for each size
+// serves every type.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -19,13 +19,13 @@ kernel void fill(
     constant Fill &given [[buffer(1)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
-    const Run own = run_of(given.loop, position, grid);
-    if (own.count == 0) return;
+    const Run run = run_of(given.loop, position, grid);
+    if (run.count == 0) return;
     long places[1];
-    run_places(given.loop, own, places);
+    run_places(given.loop, run, places);
     Bits elements[run_width<Bits>()];
     for (uint i = 0; i < run_length(); i += 1) elements[i] = Bits(given.bits);
-    store_run(output, places[0], elements, own.count);
+    store_run(output, places[0], elements, run.count);
 }
 
 template [[host_name("fill_1")]] kernel void fill<uchar>(device uchar *, constant Fill &, uint2, uint2);

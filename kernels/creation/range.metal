@@ -1,10 +1,10 @@
 // Numbers at equal distances: output[i] = start + i · step.
 //
-// Floats are computed in float64 and rounded once, as on a CPU, bit by bit: in a float32 a step such as 0.1 would be a
-// thousandth off after ten thousand of them. From element `forward` on they are counted from the end. Integers are
-// exact.
+// Floats are computed in float64 and rounded once, bit by bit as on a CPU: in float32, with a step such as 0.1, the
+// result would be off by a thousandth after ten thousand steps. From element `forward` on they are counted from the
+// end. Integers are exact.
 //
-// Tiling: one thread an element; the grid is rows of threads, because a coordinate has 32 bits only.
+// Tiling: one thread an element; the grid is rows of threads, because a coordinate has only 32 bits.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -20,7 +20,7 @@ struct Range {
     long count;
 };
 
-// output[i] = start + i · step + i · remainder / divisor, cut towards zero: numbers of int64, as bits
+// output[i] = start + i · step + i · remainder / divisor, truncated towards zero: int64 numbers, as bits
 struct WholeRange {
     ulong start;
     ulong step;

@@ -1,5 +1,5 @@
 // output[i] = f(a[i], b[i]) for every index i of the output's shape, to which a and b are broadcast; f is the function
-// constant `operation`. Both operands have one type: the host promotes them before.
+// constant `operation`. Both operands have the same type; the host promotes them before.
 //
 // float16 and bfloat16 are storage: f is computed in float32 and rounded once. An integer divided by 0 gives 0, and so
 // does its remainder.
@@ -17,7 +17,7 @@ using namespace metal;
 
 constant uint operation [[function_constant(1)]];
 
-// What each operation makes of floats: a name of the enumeration that has no row here does not compile.
+// Each operation's result for floats. An operation without a row here does not compile.
 template <Binary name> struct OfFloats;
 #define OF_FLOATS(name, result)                              \
     template <> struct OfFloats<name> {                      \
@@ -65,7 +65,7 @@ template <typename T> inline bool signs_differ(T remainder, T b) {
     return remainder != T(0) && (remainder < T(0)) != (b < T(0));
 }
 
-// Modulo 2^bits. A negative exponent leaves 0 of all but 1 and -1.
+// Computed modulo 2^bits. With a negative exponent the result is 0, unless the base is 1 or -1.
 template <typename T> inline T power(T base, T exponent) {
     if (exponent < T(0)) {
         T sign = (exponent & T(1)) != T(0) ? base : T(1);
@@ -186,20 +186,18 @@ kernel void binary(
     device const T *a [[buffer(0)]],
     device const T *b [[buffer(1)]],
     device T *output [[buffer(2)]],
-    constant LoopNest &loop [[buffer(3)]],
-    uint2 position [[thread_position_in_grid]],
-    uint2 grid [[threads_per_grid]]) {
-    const Run own = run_of(loop, position, grid);
-    if (own.count == 0) return;
+    RUN_ARGUMENTS(3)) {
+    const Run run = run_of(loop, position, grid);
+    if (run.count == 0) return;
     long places[3];
-    run_places(loop, own, places);
+    run_places(loop, run, places);
     T left[run_width<T>()];
     T right[run_width<T>()];
     T results[run_width<T>()];
-    load_run(a, places[0], 0, own.count, left);
-    load_run(b, places[1], 1, own.count, right);
+    load_run(a, places[0], 0, run.count, left);
+    load_run(b, places[1], 1, run.count, right);
     for (uint i = 0; i < run_length(); i += 1) results[i] = Compute<T>::run(left[i], right[i]);
-    store_run(output, places[2], results, own.count);
+    store_run(output, places[2], results, run.count);
 }
 
 // As above, for operations whose result is a bool.
@@ -208,21 +206,19 @@ kernel void binary_predicate(
     device const T *a [[buffer(0)]],
     device const T *b [[buffer(1)]],
     device bool *output [[buffer(2)]],
-    constant LoopNest &loop [[buffer(3)]],
-    uint2 position [[thread_position_in_grid]],
-    uint2 grid [[threads_per_grid]]) {
-    const Run own = run_of(loop, position, grid);
-    if (own.count == 0) return;
+    RUN_ARGUMENTS(3)) {
+    const Run run = run_of(loop, position, grid);
+    if (run.count == 0) return;
     using Number = typename Compute<T>::Number;
     long places[3];
-    run_places(loop, own, places);
+    run_places(loop, run, places);
     T left[run_width<T>()];
     T right[run_width<T>()];
     bool results[run_width<T>()];
-    load_run(a, places[0], 0, own.count, left);
-    load_run(b, places[1], 1, own.count, right);
+    load_run(a, places[0], 0, run.count, left);
+    load_run(b, places[1], 1, run.count, right);
     for (uint i = 0; i < run_length(); i += 1) results[i] = test(Number(left[i]), Number(right[i]));
-    store_run(output, places[2], results, own.count);
+    store_run(output, places[2], results, run.count);
 }
 
 #define BINARY(T)                                                                           \

@@ -1,7 +1,7 @@
 // output[i] = input[i], converted, for every index i of the output's shape.
 //
-// Floats round to the nearest, ties to even. A float becomes an integer by truncation, out of range the nearest that
-// there is and NaN 0, which is Metal's own conversion. bool is x ≠ 0.
+// Floats round to the nearest, ties to even. A float becomes an integer by truncation; out of range it becomes the
+// nearest integer of the type, and NaN becomes 0, as in Metal's conversions. bool is x ≠ 0.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -12,22 +12,17 @@ using namespace metal;
 // output  [[buffer(1)]]  the elements that its strides reach
 // loop    [[buffer(2)]]  operands: input, output
 template <typename In, typename Out>
-kernel void copy(
-    device const In *input [[buffer(0)]],
-    device Out *output [[buffer(1)]],
-    constant LoopNest &loop [[buffer(2)]],
-    uint2 position [[thread_position_in_grid]],
-    uint2 grid [[threads_per_grid]]) {
-    const Run own = run_of(loop, position, grid);
-    if (own.count == 0) return;
+kernel void copy(device const In *input [[buffer(0)]], device Out *output [[buffer(1)]], RUN_ARGUMENTS(2)) {
+    const Run run = run_of(loop, position, grid);
+    if (run.count == 0) return;
     long places[2];
-    run_places(loop, own, places);
+    run_places(loop, run, places);
     constexpr uint width = sizeof(In) > 2 ? run_width<In>() : run_width<Out>();
     In elements[width];
     Out results[width];
-    load_run(input, places[0], 0, own.count, elements);
+    load_run(input, places[0], 0, run.count, elements);
     for (uint i = 0; i < run_length(); i += 1) results[i] = Out(elements[i]);
-    store_run(output, places[1], results, own.count);
+    store_run(output, places[1], results, run.count);
 }
 
 #define COPY(In, Out)                                                       \

@@ -1,5 +1,5 @@
 // output[i] = f(a[i], b[i], c[i]) for every index i of the output's shape, to which a, b and c are broadcast; f is the
-// function constant `operation`, or the choice between b and c by a.
+// function constant `operation`. Or a chooses between b and c.
 //
 // float16 and bfloat16 are storage: f is computed in float32 and rounded once.
 
@@ -12,13 +12,13 @@ using namespace metal;
 
 constant uint operation [[function_constant(1)]];
 
-// min(max(x, least), most): the latter where the two cross, NaN where any is, and x where it equals a bound.
+// min(max(x, least), most): `most` if the two cross, NaN if any is NaN, and x if it equals a bound.
 template <typename Number> inline Number clamp_between(Number x, Number least, Number most) {
     Number lifted = x < least || orchard::is_nan(least) ? least : x;
     return lifted > most || orchard::is_nan(most) ? most : lifted;
 }
 
-// From whichever end is nearer, so that both ends are met exactly.
+// Interpolates from the nearer end, so that both ends are exact.
 inline float interpolate(float a, float b, float weight) {
     float difference = b - a;
     return fabs(weight) < 0.5f ? a + weight * difference : b - difference * (1.0f - weight);
@@ -30,7 +30,7 @@ inline float softplus(float x, float beta, float threshold) {
     return scaled > threshold ? x : orchard::log1p(precise::exp(scaled)) / beta;
 }
 
-// What each operation makes of floats: a name of the enumeration that has no row here does not compile.
+// Each operation's result for floats. An operation without a row here does not compile.
 template <Ternary name> struct OfFloats;
 #define OF_FLOATS(name, result)                                       \
     template <> struct OfFloats<name> {                               \
@@ -79,50 +79,46 @@ kernel void ternary(
     device const T *b [[buffer(1)]],
     device const T *c [[buffer(2)]],
     device T *output [[buffer(3)]],
-    constant LoopNest &loop [[buffer(4)]],
-    uint2 position [[thread_position_in_grid]],
-    uint2 grid [[threads_per_grid]]) {
-    const Run own = run_of(loop, position, grid);
-    if (own.count == 0) return;
+    RUN_ARGUMENTS(4)) {
+    const Run run = run_of(loop, position, grid);
+    if (run.count == 0) return;
     long places[4];
-    run_places(loop, own, places);
-    T own_a[run_width<T>()];
-    T own_b[run_width<T>()];
-    T own_c[run_width<T>()];
+    run_places(loop, run, places);
+    T a_run[run_width<T>()];
+    T b_run[run_width<T>()];
+    T c_run[run_width<T>()];
     T results[run_width<T>()];
-    load_run(a, places[0], 0, own.count, own_a);
-    load_run(b, places[1], 1, own.count, own_b);
-    load_run(c, places[2], 2, own.count, own_c);
-    for (uint i = 0; i < run_length(); i += 1) results[i] = Compute<T>::run(own_a[i], own_b[i], own_c[i]);
-    store_run(output, places[3], results, own.count);
+    load_run(a, places[0], 0, run.count, a_run);
+    load_run(b, places[1], 1, run.count, b_run);
+    load_run(c, places[2], 2, run.count, c_run);
+    for (uint i = 0; i < run_length(); i += 1) results[i] = Compute<T>::run(a_run[i], b_run[i], c_run[i]);
+    store_run(output, places[3], results, run.count);
 }
 
-// output[i] = condition[i] ? b[i] : c[i]; only the one that is chosen is read.
+// output[i] = condition[i] ? b[i] : c[i]; only the chosen one is read.
 template <typename T>
 kernel void where(
     device const bool *condition [[buffer(0)]],
     device const T *b [[buffer(1)]],
     device const T *c [[buffer(2)]],
     device T *output [[buffer(3)]],
-    constant LoopNest &loop [[buffer(4)]],
-    uint2 position [[thread_position_in_grid]],
-    uint2 grid [[threads_per_grid]]) {
-    const Run own = run_of(loop, position, grid);
-    if (own.count == 0) return;
+    RUN_ARGUMENTS(4)) {
+    const Run run = run_of(loop, position, grid);
+    if (run.count == 0) return;
     long places[4];
-    run_places(loop, own, places);
+    run_places(loop, run, places);
     bool choices[run_width<T>()];
     T results[run_width<T>()];
-    load_run(condition, places[0], 0, own.count, choices);
+    load_run(condition, places[0], 0, run.count, choices);
     for (uint i = 0; i < run_length(); i += 1) {
-        if (i >= own.count) continue;
+        if (i >= run.count) continue;
         if (choices[i]) {
             results[i] = b[places[1] + run_step(1, i)];
         } else {
             results[i] = c[places[2] + run_step(2, i)];
         }
     }
-    store_run(output, places[3], results, own.count);
+    store_run(output, places[3], results, run.count);
 }
 
 #define WHERE(T)                                              \

@@ -1,7 +1,7 @@
 // output[i] = f(input[i]) for every index i of the output's shape; f is the function constant `operation`.
 //
-// float16 and bfloat16 are storage: f is computed in float32, of some activations with fewer digits (narrow.h), and
-// rounded once. Integers are computed as they are.
+// float16 and bfloat16 are storage: f is computed in float32, some activations with fewer digits (narrow.h), and
+// rounded once. Integers are computed in their type.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -17,7 +17,7 @@ using namespace metal;
 
 constant uint operation [[function_constant(1)]];
 
-// What each operation makes of a float: a name of the enumeration that has no row here does not compile.
+// Each operation's result for a float. An operation without a row here does not compile.
 template <Unary name> struct OfFloat;
 #define OF_FLOAT(name, result)                      \
     template <> struct OfFloat<name> {              \
@@ -80,7 +80,7 @@ inline float apply(float x) {
     return NAN;
 }
 
-// As `apply`, where the result is rounded to 16 bits.
+// Like `apply`, for results that are rounded to 16 bits.
 inline float apply_narrow(float x) {
     switch (operation) {
     case UNARY_SIGMOID: return orchard::narrow::sigmoid(x);
@@ -127,7 +127,7 @@ inline bool apply_bool(bool x) {
     return false;
 }
 
-// Whether an element passes a test: of floats, and of integers and bools.
+// Returns whether an element passes a test: for floats, and for integers and bools.
 template <Unary name> struct Test;
 #define TEST(name, of_float, of_integer)                                 \
     template <> struct Test<name> {                                      \
@@ -171,40 +171,30 @@ template <> struct Compute<bfloat> {
 // output  [[buffer(1)]]  the elements that its strides reach
 // loop    [[buffer(2)]]  operands: input, output
 template <typename T>
-kernel void unary(
-    device const T *input [[buffer(0)]],
-    device T *output [[buffer(1)]],
-    constant LoopNest &loop [[buffer(2)]],
-    uint2 position [[thread_position_in_grid]],
-    uint2 grid [[threads_per_grid]]) {
-    const Run own = run_of(loop, position, grid);
-    if (own.count == 0) return;
+kernel void unary(device const T *input [[buffer(0)]], device T *output [[buffer(1)]], RUN_ARGUMENTS(2)) {
+    const Run run = run_of(loop, position, grid);
+    if (run.count == 0) return;
     long places[2];
-    run_places(loop, own, places);
+    run_places(loop, run, places);
     T x[run_width<T>()];
     T results[run_width<T>()];
-    load_run(input, places[0], 0, own.count, x);
+    load_run(input, places[0], 0, run.count, x);
     for (uint i = 0; i < run_length(); i += 1) results[i] = Compute<T>::run(x[i]);
-    store_run(output, places[1], results, own.count);
+    store_run(output, places[1], results, run.count);
 }
 
 // As above, for operations whose result is a bool.
 template <typename T>
-kernel void unary_predicate(
-    device const T *input [[buffer(0)]],
-    device bool *output [[buffer(1)]],
-    constant LoopNest &loop [[buffer(2)]],
-    uint2 position [[thread_position_in_grid]],
-    uint2 grid [[threads_per_grid]]) {
-    const Run own = run_of(loop, position, grid);
-    if (own.count == 0) return;
+kernel void unary_predicate(device const T *input [[buffer(0)]], device bool *output [[buffer(1)]], RUN_ARGUMENTS(2)) {
+    const Run run = run_of(loop, position, grid);
+    if (run.count == 0) return;
     long places[2];
-    run_places(loop, own, places);
+    run_places(loop, run, places);
     T x[run_width<T>()];
     bool results[run_width<T>()];
-    load_run(input, places[0], 0, own.count, x);
+    load_run(input, places[0], 0, run.count, x);
     for (uint i = 0; i < run_length(); i += 1) results[i] = test(typename Compute<T>::Number(x[i]));
-    store_run(output, places[1], results, own.count);
+    store_run(output, places[1], results, run.count);
 }
 
 #define UNARY(T)                                                                  \

@@ -1,15 +1,15 @@
-// Bags of rows of a table, with i over the indices of a bag that are no padding:
+// Bags of rows of a table, with i over the indices of a bag that are not padding:
 //     sum   out[bag, :] = Σ factor[i] table[index[i], :]
 //     mean  the sum over their number
 //     max   the largest, column by column
-// and the gradients of the table (for each row the sum over the indices that name it) and of the factors.
+// and the gradients of the table (for each row the sum over the indices that select it) and of the factors.
 //
-// One thread an element, no matrix of all rows on the way, and no atomics: for the gradient of the table the host has
-// sorted the indices stably before (kernels/sorting), a threadgroup finds the runs of its rows by a bisection each, and
-// writes each row once, zeros where no index names it. What one element gets is summed in the order of the indices, in
-// float32 with compensation, so that every run gives the same bits.
+// One thread computes one element, without an intermediate matrix of all rows and without atomics. For the gradient of
+// the table, the host first sorts the indices stably (kernels/sorting). A threadgroup finds the runs of its rows by
+// bisection and writes each row once, zeros if no index selects it. An element is summed in the order of the indices,
+// in float32 with compensation, so that every run gives the same bits.
 //
-// The host checks indices and offsets; until it reports an error, an index that is no row counts for nothing.
+// The host checks indices and offsets. Until it reports an error, an index that is no row is ignored.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -18,17 +18,17 @@ using namespace metal;
 #include "indexing/sorted.h"
 
 constant uint MODE [[function_constant(0)]];      // a BagMode
-constant uint WEIGHTED [[function_constant(1)]];  // 1 where indices have factors
+constant uint WEIGHTED [[function_constant(1)]];  // 1 if indices have factors
 
-#define ROWS_OF_GROUP 8  // of the table, of which a threadgroup computes the gradients
+#define ROWS_OF_GROUP 8  // of the table, for one threadgroup
 
 struct Bags {
     long bags;
     long total;   // indices
-    long length;  // of each bag; -1 where offsets say where each begins and the last one ends
+    long length;  // of each bag; -1 if offsets give where each begins and the last one ends
     long rows;
     long width;
-    long padding;       // a row that counts for nothing, or -1
+    long padding;       // a row that is ignored, or -1
     long table[3];      // strides of rows and columns, and the first element, from where the operand is bound
     long gradients[3];  // the same
 };
@@ -37,8 +37,8 @@ inline long offset_in(constant long (&matrix)[3], long row, long column) {
     return matrix[2] + row * matrix[0] + column * matrix[1];
 }
 
-// What each mode makes of a bag: its largest rows, or a number from their sum; and the share of a bag's gradient that
-// each row gets. A name of the enumeration that has no row here does not compile.
+// For each mode: whether it takes the largest rows, the result from a sum, and each row's share of a bag's gradient. A
+// mode without a row here does not compile.
 template <BagMode name> struct Mode;
 #define MODE_ROW(name, largest, of_sum, share)                                            \
     template <> struct Mode<name> {                                                       \
@@ -67,11 +67,11 @@ inline float share_of(float gradient, device const float *size) {
 inline bool counts(constant Bags &p, long row) { return row >= 0 && row < p.rows && row != p.padding; }
 
 // table    [[buffer(3)]]  [rows, width], the elements that its strides reach
-// indices, factors  [[buffer(0, 2)]]  [total], dense; factors where there are some
+// indices, factors  [[buffer(0, 2)]]  [total], dense; factors if there are any
 // offsets  [[buffer(1)]]  [bags + 1], ascending
 // out      [[buffer(4)]]  [bags, width]
 // sizes    [[buffer(5)]]  [bags]
-// best     [[buffer(6)]]  [bags, width], of the largest only: the number of the index, -1 in an empty bag
+// best     [[buffer(6)]]  [bags, width], for the largest only: the number of the index, -1 in an empty bag
 // grid: threads [width, bags]
 template <typename T, typename Index>
 kernel void bag_rows(
@@ -98,11 +98,11 @@ kernel void bag_rows(
         if (!counts(p, row)) continue;
         size += 1;
         if (column >= p.width) continue;
-        T own = table[offset_in(p.table, row, column)];
+        T entry = table[offset_in(p.table, row, column)];
         if (!is_largest()) {
-            sum.add(WEIGHTED != 0 ? float(own) * float(factors[i]) : float(own));
-        } else if (largest < 0 || float(own) > float(value) || (isnan(float(own)) && !isnan(float(value)))) {
-            value = own;
+            sum.add(WEIGHTED != 0 ? float(entry) * float(factors[i]) : float(entry));
+        } else if (largest < 0 || float(entry) > float(value) || (isnan(float(entry)) && !isnan(float(value)))) {
+            value = entry;
             largest = i;
         }
     }
@@ -117,7 +117,7 @@ kernel void bag_rows(
     }
 }
 
-// numbers  [[buffer(1)]]  [total]: the bag of each index, -1 where it is in none
+// numbers  [[buffer(1)]]  [total]: the bag of each index, -1 if it is in none
 template <typename Index>
 kernel void bag_numbers(
     device const Index *offsets [[buffer(0)]],
@@ -134,12 +134,12 @@ inline long bag_of(constant Bags &p, device const long *numbers, long index) {
 }
 
 // keys, order  [[buffer(0, 1)]]  [total], the indices in order and where each was
-// numbers      [[buffer(2)]]  of the bags, where offsets say which; anything elsewhere
-// factors      [[buffer(3)]]  of the indices, where they have some
+// numbers      [[buffer(2)]]  of the bags, if there are offsets; else any buffer
+// factors      [[buffer(3)]]  of the indices, if they have any
 // gradients    [[buffer(4)]]  [bags, width], the elements that its strides reach
-// sizes, best  [[buffer(5, 6)]]  as above: of means, and of the largest
+// sizes, best  [[buffer(5, 6)]]  as above: for means, and for the largest
 // out          [[buffer(7)]]  [rows, width]
-// runs         [[threadgroup(0)]]  the first key of each row, and of the one behind them
+// runs         [[threadgroup(0)]]  the first key of each row, and of the row behind the last
 // grid: threadgroups [rows / ROWS_OF_GROUP, width / threads]
 template <typename T, typename Index>
 kernel void bag_gradient(
@@ -167,13 +167,13 @@ kernel void bag_gradient(
         const long end = row == p.padding ? 0 : runs[r + 1];
         FloatSum sum;
         for (long first = runs[r]; first < end; first += 32) {
-            // Each lane reads the place of one index, and finds its bag, for all.
-            const long own = first + lane < end ? order[first + lane] : 0;
-            const uint2 own_bag = as_type<uint2>(bag_of(p, numbers, own));
+            // Each lane reads the place of one index and finds its bag, for all lanes.
+            const long place = first + lane < end ? order[first + lane] : 0;
+            const uint2 place_bag = as_type<uint2>(bag_of(p, numbers, place));
             const int count = int(min(end - first, 32l));
             for (ushort i = 0; i < count; i += 1) {
-                const long index = as_type<long>(simd_shuffle(as_type<uint2>(own), i));
-                const long bag = as_type<long>(simd_shuffle(own_bag, i));
+                const long index = as_type<long>(simd_shuffle(as_type<uint2>(place), i));
+                const long bag = as_type<long>(simd_shuffle(place_bag, i));
                 if (bag < 0 || column >= p.width) continue;
                 if (is_largest() && best[bag * p.width + column] != index) continue;
                 float gradient = share_of(float(gradients[offset_in(p.gradients, bag, column)]), sizes + bag);
@@ -186,7 +186,7 @@ kernel void bag_gradient(
 }
 
 // indices, numbers, table, gradients  [[buffer(0, 1, 2, 3)]]  as above
-// out  [[buffer(4)]]  [total]: the product of each index' row with the gradient of its bag
+// out  [[buffer(4)]]  [total]: the dot product of each index's row with the gradient of its bag
 // grid: threads [32 · total], a SIMD-group an index
 template <typename T, typename Index>
 kernel void bag_factors(
@@ -220,11 +220,11 @@ struct Offsets {
     long total;
 };
 
-// first[0] = min(first[0], the number of an offset that is less than the one before it or more than `total`, or of the
-// first where it is not 0)
+// first[0] = min(first[0], the number of an offset that is less than the one before it, more than `total`, or not 0 if
+// it is the first)
 //
 // offsets  [[buffer(0)]]  dense
-// first    [[buffer(1)]]  one number, 2^32 - 1 where no offset is wrong
+// first    [[buffer(1)]]  one number, 2^32 - 1 if no offset is wrong
 template <typename Index>
 kernel void find_descent(
     device const Index *offsets [[buffer(0)]],
@@ -232,8 +232,8 @@ kernel void find_descent(
     constant Offsets &p [[buffer(2)]],
     uint index [[thread_position_in_grid]]) {
     if (long(index) >= p.count) return;
-    long own = long(offsets[index]);
-    bool wrong = own > p.total || (index == 0 ? own != 0 : own < long(offsets[index - 1]));
+    long offset = long(offsets[index]);
+    bool wrong = offset > p.total || (index == 0 ? offset != 0 : offset < long(offsets[index - 1]));
     if (wrong) atomic_fetch_min_explicit(first, index, memory_order_relaxed);
 }
 

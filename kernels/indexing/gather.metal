@@ -1,6 +1,6 @@
-// output[…, i, …] = x[…, index[…, i, …], …] for every element of the output; 0 where an index is out of range.
+// output[…, i, …] = x[…, index[…, i, …], …] for every element of the output; 0 if an index is out of range.
 //
-// Elements are moved and never looked at, so that a kernel knows only their size.
+// Elements are moved as bits, so a kernel needs only their size.
 
 #include <metal_stdlib>
 using namespace metal;

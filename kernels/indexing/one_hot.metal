@@ -1,4 +1,4 @@
-// output[…, c] = 1 where index[…] = c, else 0, for every element of the output.
+// output[…, c] = 1 if index[…] = c, else 0, for every element of the output.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -26,8 +26,8 @@ kernel void one_hot(
     }
     long offsets[2];
     loop_places(one_hot.loop, element, offsets);
-    long own = long(element % ulong(one_hot.classes));
-    output[offsets[1]] = long(index[offsets[0]]) == own ? 1 : 0;
+    long category = long(element % ulong(one_hot.classes));
+    output[offsets[1]] = long(index[offsets[0]]) == category ? 1 : 0;
 }
 
 #define ONE_HOT(Index)                                                    \

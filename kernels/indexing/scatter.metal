@@ -1,13 +1,13 @@
-// output[…, d, …] = x[…, d, …] put together with source[…, i, …] over the i with index[…, i, …] = d, in ascending order
-// of i: their sum or product, the largest or smallest of them, or the last.
+// output[…, d, …] = x[…, d, …] combined with source[…, i, …] over the i with index[…, i, …] = d, in ascending order of
+// i: their sum, product, maximum or minimum, or the last of them.
 //
-// The host has sorted the indices along the axis stably before (kernels/sorting): `keys` are the indices in order,
-// `order` says where each was. One thread an element of x: it finds its run of keys by bisection and goes over it.
-// Nothing is shared, so no atomics are needed and every run gives the same bits. An index out of range is no element's
-// key.
+// The host has sorted the indices along the axis stably before (kernels/sorting): `keys` are the sorted indices,
+// `order` says where each was. One thread computes one element of x: it finds its run of keys by bisection and walks
+// along it. Nothing is shared, so there are no atomics and every run gives the same bits. An index out of range is no
+// element's key.
 //
-// Sums and products of floats are kept in float32 with a second number for what each step loses, so that the error does
-// not grow with the length of a run. Integers wrap around; a sum of bools is whether any is true.
+// Sums and products of floats are kept in float32 with a second number for rounding errors, so that the error does not
+// grow with the length of a run. Integers wrap around; a sum of bools is whether any is true.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -17,7 +17,7 @@ using namespace metal;
 #include "indexing/sorted.h"
 
 constant uint WAY [[function_constant(0)]];
-constant uint INCLUDES_SELF [[function_constant(1)]];  // else x stands only where no index names it
+constant uint INCLUDES_SELF [[function_constant(1)]];  // else x is kept only if no index selects it
 
 struct Scatter {
     LoopNest loop;       // operands: x, output, source and keys (both stride 0 along the axis that is indexed)
@@ -26,7 +26,7 @@ struct Scatter {
     long length;         // of source, keys and order along it
     long source_stride;  // of source along it
     long key_stride;     // of keys and order along it
-    long output_stride;  // of output along it, where that has the source's shape
+    long output_stride;  // of output along it, if output has the source's shape
 };
 
 template <typename T> struct IntegerSum {
@@ -86,7 +86,7 @@ template <typename T, typename Order> struct Extremum {
     T result() const { return best; }
 };
 
-// What lies at the places of a run of equal keys.
+// The elements of source at the places of a run of equal keys.
 template <typename T> struct Run {
     device const T *source;     // the first element along the axis
     device const long *places;  // of the first of the run
@@ -97,9 +97,9 @@ template <typename T> struct Run {
     T at(long i) const { return source[places[i * key_stride] * source_stride]; }
 };
 
-template <typename State, typename T> inline T put_together(State state, T own, Run<T> run) {
+template <typename State, typename T> inline T put_together(State state, T element, Run<T> run) {
     if (INCLUDES_SELF != 0) {
-        state.add(own);
+        state.add(element);
     }
     for (long i = 0; i < run.count; i += 1) {
         state.add(run.at(i));
@@ -107,90 +107,84 @@ template <typename State, typename T> inline T put_together(State state, T own, 
     return T(state.result());
 }
 
-// What becomes of an element that a run comes to. A name of the enumeration that has none does not compile.
+// The result of each way of scattering. A way without one here does not compile.
 template <Scattering name> struct Scattered;
 template <> struct Scattered<SCATTERING_SUM> {
-    template <typename T> static T of(T own, Run<T> run) { return put_together(typename SumOf<T>::type(), own, run); }
+    template <typename T> static T of(T element, Run<T> run) {
+        return put_together(typename SumOf<T>::type(), element, run);
+    }
 };
 template <> struct Scattered<SCATTERING_PROD> {
-    template <typename T> static T of(T own, Run<T> run) {
-        return put_together(typename SumOf<T>::product(), own, run);
+    template <typename T> static T of(T element, Run<T> run) {
+        return put_together(typename SumOf<T>::product(), element, run);
     }
 };
 template <> struct Scattered<SCATTERING_AMAX> {
-    template <typename T> static T of(T own, Run<T> run) { return put_together(Extremum<T, Larger>(), own, run); }
+    template <typename T> static T of(T element, Run<T> run) {
+        return put_together(Extremum<T, Larger>(), element, run);
+    }
 };
 template <> struct Scattered<SCATTERING_AMIN> {
-    template <typename T> static T of(T own, Run<T> run) { return put_together(Extremum<T, Smaller>(), own, run); }
+    template <typename T> static T of(T element, Run<T> run) {
+        return put_together(Extremum<T, Smaller>(), element, run);
+    }
 };
 template <> struct Scattered<SCATTERING_LAST> {
     template <typename T> static T of(T, Run<T> run) { return run.at(run.count - 1); }
 };
 
-template <typename T> inline T scattered(T own, Run<T> run) {
-    switch (WAY) { SCATTERING_NAMES(ORCHARD_CASE, Scattered, of(own, run)) }
+template <typename T> inline T scattered(T element, Run<T> run) {
+    switch (WAY) { SCATTERING_NAMES(ORCHARD_CASE, Scattered, of(element, run)) }
     return T(0);
 }
 
+// Computes where an element lies in each operand, and its run. Returns false behind the last element.
 template <typename T, typename Index>
-inline Run<T> find_run(
+inline bool find_run(
     device const T *source,
     device const Index *keys,
     device const long *order,
     constant Scatter &scatter,
-    long first,
-    long destination) {
-    long begin = lower_bound(keys, first, scatter.key_stride, scatter.length, destination);
-    long end = lower_bound(keys, first, scatter.key_stride, scatter.length, destination + 1);
-    return {source, order + first + begin * scatter.key_stride, scatter.source_stride, scatter.key_stride, end - begin};
+    ulong element,
+    thread long (&offsets)[4],
+    thread Run<T> &run) {
+    if (element >= ulong(scatter.loop.count)) return false;
+    loop_places(scatter.loop, element, offsets);
+    const long first = offsets[3];
+    const long destination = long(element / ulong(scatter.inner) % ulong(scatter.size));
+    const long begin = lower_bound(keys, first, scatter.key_stride, scatter.length, destination);
+    const long end = lower_bound(keys, first, scatter.key_stride, scatter.length, destination + 1);
+    run = {
+        source + offsets[2], order + first + begin * scatter.key_stride, scatter.source_stride, scatter.key_stride,
+        end - begin};
+    return true;
 }
 
 // x, source    [[buffer(0, 1)]]  the elements that their strides reach
 // keys, order  [[buffer(2, 3)]]  dense, of one layout
 // output       [[buffer(4)]]     the elements that its strides reach
 // scatter      [[buffer(5)]]
-template <typename T, typename Index>
-kernel void scatter(
-    device const T *x [[buffer(0)]],
-    device const T *source [[buffer(1)]],
-    device const Index *keys [[buffer(2)]],
-    device const long *order [[buffer(3)]],
-    device T *output [[buffer(4)]],
-    constant Scatter &scatter [[buffer(5)]],
-    uint2 position [[thread_position_in_grid]],
-    uint2 grid [[threads_per_grid]]) {
-    ulong element = loop_element(position, grid);
-    if (element >= ulong(scatter.loop.count)) {
-        return;
-    }
+#define SCATTER_ARGUMENTS(T, Index)                                                                                \
+    device const T *x [[buffer(0)]], device const T *source [[buffer(1)]], device const Index *keys [[buffer(2)]], \
+        device const long *order [[buffer(3)]], device T *output [[buffer(4)]],                                    \
+        constant Scatter &scatter [[buffer(5)]], uint2 position [[thread_position_in_grid]],                       \
+        uint2 grid [[threads_per_grid]]
+
+template <typename T, typename Index> kernel void scatter(SCATTER_ARGUMENTS(T, Index)) {
     long offsets[4];
-    loop_places(scatter.loop, element, offsets);
-    long destination = long(element / ulong(scatter.inner) % ulong(scatter.size));
-    Run<T> run = find_run(source + offsets[2], keys, order, scatter, offsets[3], destination);
-    T own = x[offsets[0]];
-    output[offsets[1]] = run.count == 0 ? own : scattered(own, run);
+    Run<T> run;
+    if (!find_run(source, keys, order, scatter, loop_element(position, grid), offsets, run)) return;
+    T value = x[offsets[0]];
+    output[offsets[1]] = run.count == 0 ? value : scattered(value, run);
 }
 
-// output[…, i, …] = the product of what comes to where source[…, i, …] comes, without it. A thread goes over its run
-// from the first to the last for what is before, and back for what is after.
-template <typename T, typename Index>
-kernel void scatter_others(
-    device const T *x [[buffer(0)]],
-    device const T *source [[buffer(1)]],
-    device const Index *keys [[buffer(2)]],
-    device const long *order [[buffer(3)]],
-    device T *output [[buffer(4)]],
-    constant Scatter &scatter [[buffer(5)]],
-    uint2 position [[thread_position_in_grid]],
-    uint2 grid [[threads_per_grid]]) {
-    ulong element = loop_element(position, grid);
-    if (element >= ulong(scatter.loop.count)) {
-        return;
-    }
+// output[…, i, …] = the product of everything that is scattered to the same element as source[…, i, …], without
+// source[…, i, …] itself. A thread walks along its run forwards for the elements before, and backwards for the elements
+// after.
+template <typename T, typename Index> kernel void scatter_others(SCATTER_ARGUMENTS(T, Index)) {
     long offsets[4];
-    loop_places(scatter.loop, element, offsets);
-    long destination = long(element / ulong(scatter.inner) % ulong(scatter.size));
-    Run<T> run = find_run(source + offsets[2], keys, order, scatter, offsets[3], destination);
+    Run<T> run;
+    if (!find_run(source, keys, order, scatter, loop_element(position, grid), offsets, run)) return;
     device T *to = output + offsets[1];
     typename SumOf<T>::product before;
     if (INCLUDES_SELF != 0) {

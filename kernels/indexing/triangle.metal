@@ -1,4 +1,4 @@
-// output[…, i, j] = x[…, i, j] where j ≤ i + diagonal (lower) or j ≥ i + diagonal (upper), else 0.
+// output[…, i, j] = x[…, i, j] if j ≤ i + diagonal (lower) or j ≥ i + diagonal (upper), else 0.
 
 #include <metal_stdlib>
 using namespace metal;

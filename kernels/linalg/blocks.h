@@ -1,5 +1,6 @@
-// Products of blocks, for factorisations of matrices that are larger than a threadgroup's memory: a threadgroup of 128
-// threads subtracts from a block of TILE_ROWS x BLOCK what stands to its left, by simdgroup_matrix.
+// Products of blocks, for factorisations of matrices that are larger than a threadgroup's memory. For a block of
+// TILE_ROWS x BLOCK, a threadgroup of 128 threads computes the product that the blocks to its left subtract from it, by
+// simdgroup_matrix.
 #pragma once
 
 // Columns that are factorised together.
@@ -10,7 +11,7 @@
 // The distance of rows in threadgroup memory: 16 bytes more than a row has.
 #define TILE_PITCH (BLOCK + 4)
 
-// Elements in device memory: (i, j) is data[i * row + j * column], for i < rows and j < columns; beyond that it is 0.
+// A matrix in device memory: element (i, j) is data[i * row + j * column] for i < rows and j < columns, else 0.
 struct Elements {
     device const float *data;
     long row;
@@ -25,7 +26,7 @@ struct Elements {
     Elements transposed() const { return Elements{data, column, row, columns, rows}; }
 };
 
-// tile[i][j] = element (i, j). Threads side by side read side by side, whichever way the matrix lies.
+// tile[i][j] = element (i, j). Neighbouring threads read neighbouring elements, in either layout of the matrix.
 template <int ROWS> inline void load_elements(threadgroup float *tile, Elements from, uint thread_index, uint threads) {
     bool is_turned = from.row == 1 || from.row == -1;
     for (int at = int(thread_index); at < ROWS * BLOCK; at += int(threads)) {
@@ -35,8 +36,8 @@ template <int ROWS> inline void load_elements(threadgroup float *tile, Elements 
     }
 }
 
-// left (TILE_ROWS x depth) times right (depth x BLOCK), into `left_tile`, for a depth that is a multiple of BLOCK. All
-// threads may read it afterwards.
+// Computes left (TILE_ROWS x depth) times right (depth x BLOCK) into `left_tile`. `depth` is a multiple of BLOCK. All
+// threads may read the result afterwards.
 inline void multiply_blocks(
     threadgroup float *left_tile,
     threadgroup float *right_tile,
@@ -51,7 +52,7 @@ inline void multiply_blocks(
             sums[i][j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
         }
     }
-    const int own_row = int(simdgroup_index) * 16;
+    const int first_row = int(simdgroup_index) * 16;
     for (long first = 0; first < depth; first += BLOCK) {
         threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles before were read
         load_elements<TILE_ROWS>(left_tile, left.from(0, first), thread_index, TILE_THREADS);
@@ -60,7 +61,7 @@ inline void multiply_blocks(
         for (int k = 0; k < BLOCK; k += 8) {
             simdgroup_matrix<float, 8, 8> rows[2];
             for (int i = 0; i < 2; i += 1) {
-                simdgroup_load(rows[i], left_tile + (own_row + i * 8) * TILE_PITCH + k, TILE_PITCH);
+                simdgroup_load(rows[i], left_tile + (first_row + i * 8) * TILE_PITCH + k, TILE_PITCH);
             }
             for (int j = 0; j < BLOCK / 8; j += 1) {
                 simdgroup_matrix<float, 8, 8> columns;
@@ -74,7 +75,7 @@ inline void multiply_blocks(
     threadgroup_barrier(mem_flags::mem_threadgroup);  // the last tiles were read
     for (int i = 0; i < 2; i += 1) {
         for (int j = 0; j < BLOCK / 8; j += 1) {
-            simdgroup_store(sums[i][j], left_tile + (own_row + i * 8) * TILE_PITCH + j * 8, TILE_PITCH);
+            simdgroup_store(sums[i][j], left_tile + (first_row + i * 8) * TILE_PITCH + j * 8, TILE_PITCH);
         }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);

@@ -1,9 +1,10 @@
-// The factor L of A = L Lᵀ, one threadgroup for each matrix and a thread for each row. Column by column:
-// L[i, j] = (A[i, j] - Σ L[i, k] L[j, k] over k < j) / L[j, j], and on the diagonal its square root.
+// The factor L of A = L Lᵀ: one threadgroup for each matrix, one thread for each row. Column by column:
+// L[i, j] = (A[i, j] - Σ L[i, k] L[j, k] over k < j) / L[j, j], and on the diagonal the square root of that difference.
 
 #include <metal_stdlib>
 using namespace metal;
 
+#include "linalg/cholesky.h"
 #include "linalg/matrix.h"
 
 #define SMALL_THREADS 128
@@ -14,9 +15,9 @@ struct Cholesky {
     uint upper;  // 1: the upper triangles are read, and become the transposes of the factors; 0: the lower ones
 };
 
-// The same for matrices of up to N rows, 16 or 32: a lane for each row, which has it in registers, so that two matrices
-// or one share a SIMD-group. Rows and columns beyond the matrix are an identity's. No threadgroup memory, no barriers.
-// Operands: as below. Threadgroups of SMALL_THREADS.
+// The same for matrices of up to N rows, 16 or 32. Each lane holds one row in registers, so that a SIMD-group computes
+// one matrix or two. Rows and columns beyond the matrix are those of an identity. It needs no threadgroup memory and no
+// barriers. Operands: as below. Threadgroups of SMALL_THREADS.
 template <int N>
 kernel void cholesky_small(
     device const float *a [[buffer(0)]],
@@ -93,36 +94,13 @@ kernel void cholesky(
         failed = 0;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint j = 0; j < size; j++) {
-        float rest = 0.0f;
-        if (row >= j && row < size) {
-            rest = l[row * ROW + j];
-            for (uint k = 0; k < j; k++) {
-                rest -= l[row * ROW + k] * l[j * ROW + k];
-            }
-        }
-        if (row == j) {
-            if (rest > 0.0f) {
-                l[j * ROW + j] = precise::sqrt(rest);
-            } else {
-                failed = j + 1;
-            }
-        }
-        threadgroup_barrier(mem_flags::mem_threadgroup);
-        if (failed != 0) {
-            break;
-        }
-        if (row > j && row < size) {
-            l[row * ROW + j] = precise::divide(rest, l[j * ROW + j]);
-        }
-        threadgroup_barrier(mem_flags::mem_threadgroup);
-    }
+    factorise<ROW>(l, &failed, row, size);
     uint rows = failed == 0 ? size : failed - 1;
     for (uint at = row; at < size * size; at += threads) {
         uint i = at / size;
         uint j = at % size;
-        float own = problem.upper != 0 ? l[j * ROW + i] : l[i * ROW + j];
-        factor[first + at] = (problem.upper != 0 ? j : i) < rows ? own : 0.0f;
+        float element = problem.upper != 0 ? l[j * ROW + i] : l[i * ROW + j];
+        factor[first + at] = (problem.upper != 0 ? j : i) < rows ? element : 0.0f;
     }
     if (row == 0) {
         info[matrix] = int(failed);

@@ -1,21 +1,22 @@
-// The factor L of A = L Lᵀ for matrices that are larger than a threadgroup's memory, BLOCK columns after the other. For
-// each of these:
+// The factor L of A = L Lᵀ for matrices that are larger than a threadgroup's memory, BLOCK columns at a time. For each
+// block of columns:
 //
 //     cholesky_update   C = A - L Lᵀ of the columns that are known, for the block's columns from its rows on
 //     cholesky_panel    D = L Lᵀ for the block on the diagonal, and L = C L⁻ᵀ below it
 //
-// and in the end `cholesky_clear`. Every threadgroup of a panel factorises D by itself: it is read from memory of its
-// own, since one of them writes the factor.
+// and at the end `cholesky_clear`. Every threadgroup of a panel factorises D itself. D is read from a separate buffer,
+// since one of the threadgroups overwrites the factor.
 
 #include <metal_stdlib>
 using namespace metal;
 
 #include "linalg/blocks.h"
+#include "linalg/cholesky.h"
 
 struct CholeskyStep {
     long size;
     long first;  // column of the block
-    uint upper;  // 1: matrices lie column-major; 0: row-major
+    uint upper;  // 1: column-major; 0: row-major
 };
 
 static inline Elements matrix_elements(device const float *all, constant CholeskyStep &step, uint matrix) {
@@ -26,9 +27,9 @@ static inline Elements matrix_elements(device const float *all, constant Cholesk
 
 // a         [[buffer(0)]]  batch × size × size; one triangle is read
 // factor    [[buffer(1)]]  batch × size × size; the columns before the block are read, those of the block are written
-// diagonal  [[buffer(2)]]  batch × BLOCK × BLOCK: the block on the diagonal, an identity beyond the matrix; 0 where a
+// diagonal  [[buffer(2)]]  batch × BLOCK × BLOCK: the block on the diagonal, an identity beyond the matrix; 0 if the
 //                          matrix was refused
-// info      [[buffer(3)]]  batch: of the blocks before
+// info      [[buffer(3)]]  batch: result of the blocks before
 kernel void cholesky_update(
     device const float *a [[buffer(0)]],
     device float *factor [[buffer(1)]],
@@ -60,25 +61,25 @@ kernel void cholesky_update(
         if (is_diagonal && j > i) {
             continue;
         }
-        float own = is_diagonal && i == j ? 1.0f : 0.0f;
+        float value = is_diagonal && i == j ? 1.0f : 0.0f;
         if (is_refused) {
-            own = 0.0f;
+            value = 0.0f;
         } else if (from.has(i, j)) {
-            own = from.data[i * from.row + j * from.column] - sums[i * TILE_PITCH + j];
+            value = from.data[i * from.row + j * from.column] - sums[i * TILE_PITCH + j];
         }
         if (is_diagonal) {
-            block[i * BLOCK + j] = own;
+            block[i * BLOCK + j] = value;
         } else if (from.has(i, j)) {
-            to[i * from.row + j * from.column] = own;
+            to[i * from.row + j * from.column] = value;
         }
     }
 }
 
 // diagonal  [[buffer(0)]]  as cholesky_update leaves it
-// factor    [[buffer(1)]]  batch × size × size: the rows below the block become those of the factor; what lies above
-//                          the diagonal stays as it is
+// factor    [[buffer(1)]]  batch × size × size: the rows below the block become those of the factor; elements above
+//                          the diagonal stay unchanged
 // info      [[buffer(2)]]  batch: the order of the first leading minor that is not positive, or 0
-// The first threadgroup writes the block on the diagonal, each of the others takes TILE_ROWS rows below it.
+// The first threadgroup writes the block on the diagonal; each of the others computes TILE_ROWS rows below it.
 kernel void cholesky_panel(
     device const float *diagonal [[buffer(0)]],
     device float *factor [[buffer(1)]],
@@ -100,43 +101,20 @@ kernel void cholesky_panel(
         failed = 0;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint j = 0; j < BLOCK; j++) {
-        float remainder = 0.0f;
-        if (thread_index >= j && thread_index < BLOCK) {
-            remainder = l[thread_index * TILE_PITCH + j];
-            for (uint k = 0; k < j; k++) {
-                remainder -= l[thread_index * TILE_PITCH + k] * l[j * TILE_PITCH + k];
-            }
-        }
-        if (thread_index == j) {
-            if (remainder > 0.0f) {
-                l[j * TILE_PITCH + j] = precise::sqrt(remainder);
-            } else {
-                failed = j + 1;
-            }
-        }
-        threadgroup_barrier(mem_flags::mem_threadgroup);
-        if (failed != 0) {
-            break;
-        }
-        if (thread_index > j && thread_index < BLOCK) {
-            l[thread_index * TILE_PITCH + j] = precise::divide(remainder, l[j * TILE_PITCH + j]);
-        }
-        threadgroup_barrier(mem_flags::mem_threadgroup);
-    }
+    factorise<TILE_PITCH>(l, &failed, thread_index, BLOCK);
     Elements all = matrix_elements(factor, step, matrix);
     bool is_turned = step.upper != 0;
     if (group.x == 0) {
         if (thread_index == 0 && (step.first == 0 || info[matrix] == 0)) {
             info[matrix] = failed == 0 ? 0 : int(step.first) + int(failed);
         }
-        Elements own = all.from(step.first, step.first);
-        device float *to = factor + (own.data - factor);
+        Elements corner = all.from(step.first, step.first);
+        device float *to = factor + (corner.data - factor);
         for (uint at = thread_index; at < BLOCK * BLOCK; at += TILE_ROWS) {
             uint i = is_turned ? at % BLOCK : at / BLOCK;
             uint j = is_turned ? at / BLOCK : at % BLOCK;
-            if (j <= i && own.has(i, j)) {
-                to[long(i) * own.row + long(j) * own.column] = l[i * TILE_PITCH + j];
+            if (j <= i && corner.has(i, j)) {
+                to[long(i) * corner.row + long(j) * corner.column] = l[i * TILE_PITCH + j];
             }
         }
         return;
@@ -144,8 +122,8 @@ kernel void cholesky_panel(
     if (failed != 0) {
         return;  // these rows are cleared
     }
-    Elements own = all.from(step.first + BLOCK + long(group.x - 1) * TILE_ROWS, step.first);
-    load_elements<TILE_ROWS>(rows, own, thread_index, TILE_ROWS);
+    Elements below = all.from(step.first + BLOCK + long(group.x - 1) * TILE_ROWS, step.first);
+    load_elements<TILE_ROWS>(rows, below, thread_index, TILE_ROWS);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     threadgroup float *row = rows + thread_index * TILE_PITCH;
     for (uint j = 0; j < BLOCK; j++) {
@@ -156,17 +134,18 @@ kernel void cholesky_panel(
         row[j] = precise::divide(remainder, l[j * TILE_PITCH + j]);
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    device float *to = factor + (own.data - factor);
+    device float *to = factor + (below.data - factor);
     for (uint at = thread_index; at < TILE_ROWS * BLOCK; at += TILE_ROWS) {
         uint i = is_turned ? at % TILE_ROWS : at / BLOCK;
         uint j = is_turned ? at / TILE_ROWS : at % BLOCK;
-        if (own.has(i, j)) {
-            to[long(i) * own.row + long(j) * own.column] = rows[i * TILE_PITCH + j];
+        if (below.has(i, j)) {
+            to[long(i) * below.row + long(j) * below.column] = rows[i * TILE_PITCH + j];
         }
     }
 }
 
-// Zeros what lies above the diagonal, and the rows from a minor on that is not positive. A thread for each element.
+// Zeros the elements above the diagonal, and the rows from the first minor that is not positive. One thread for each
+// element.
 //
 // info    [[buffer(0)]]  batch
 // factor  [[buffer(1)]]  batch × size × size

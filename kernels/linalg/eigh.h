@@ -8,7 +8,7 @@ struct Rotation {
     float sine;
 };
 
-// Where the element (i, j) lies, or (j, i).
+// Returns the place of the element (i, j), or (j, i), in the packed triangle.
 inline uint packed(uint i, uint j) {
     uint high = max(i, j);
     return high * (high + 1) / 2 + min(i, j);
@@ -16,13 +16,14 @@ inline uint packed(uint i, uint j) {
 
 inline float power_of_two(int exponent) { return as_type<float>(uint(127 + exponent) << 23); }
 
-// The rows of pair k of the step.
+// Returns the rows of pair k of a step.
 inline uint2 pair_of(uint k, uint step, uint count) {
     uint others = count - 1;
     return k == 0 ? uint2(others, step) : uint2((step + k) % others, (step + others - k) % others);
 }
 
-// Makes A[p, q] 0. The identity where it is negligible: beside its diagonal elements, or below `smallest`.
+// Makes A[p, q] 0. Returns the identity if A[p, q] is negligible: relative to its diagonal elements, or below
+// `smallest`.
 inline Rotation annihilate(threadgroup float *a, uint2 pair, float smallest) {
     uint pp = packed(pair.x, pair.x);
     uint qq = packed(pair.y, pair.y);
@@ -47,7 +48,7 @@ inline Rotation annihilate(threadgroup float *a, uint2 pair, float smallest) {
     return Rotation{cosine, tangent * cosine};
 }
 
-// The block of A at the rows of one pair and the columns of another.
+// Rotates the block of A at the rows of one pair and the columns of another.
 inline void rotate_block(threadgroup float *a, uint2 rows, Rotation down, uint2 columns, Rotation across) {
     if (down.sine == 0.0f && across.sine == 0.0f) {
         return;
@@ -64,7 +65,7 @@ inline void rotate_block(threadgroup float *a, uint2 rows, Rotation down, uint2 
     a[at[3]] = across.sine * z + across.cosine * w;
 }
 
-// The sign that makes the first of the largest elements positive.
+// Returns the sign that makes the largest element positive, the first of equal ones.
 inline float sign_of(threadgroup const float *vector, uint size) {
     float largest = 0.0f;
     for (uint i = 0; i < size; i++) {
@@ -74,7 +75,7 @@ inline float sign_of(threadgroup const float *vector, uint size) {
     return largest < 0.0f ? -1.0f : 1.0f;
 }
 
-// A thread in its threadgroup.
+// The position of a thread.
 struct Place {
     uint thread_index;
     uint threads;
@@ -82,18 +83,18 @@ struct Place {
     uint lane;
 };
 
-// What a threadgroup holds for a matrix of up to ROWS rows.
+// Threadgroup memory for a matrix of up to ROWS rows.
 struct Held {
     threadgroup float *elements;      // one triangle of A
-    threadgroup float *vectors;       // the transpose of V, rows ROWS + 1 apart
-    threadgroup Rotation *rotations;  // of each pair; in the end the cosine is the sign of an eigenvector
+    threadgroup float *vectors;       // the transpose of V, in rows of ROWS + 1
+    threadgroup Rotation *rotations;  // of each pair
     threadgroup uint2 *pairs;         // of a step
     threadgroup float *largest;       // of each SIMD-group
-    threadgroup uint *refused;        // of each SIMD-group, and last whether an iteration was the last one
+    threadgroup uint *refused;        // of each SIMD-group; the last element: whether a sweep rotated anything
     threadgroup uint *order;          // of the eigenvalues
 };
 
-// Rotates all that the pairs of a step share.
+// Applies the rotations of a step to A, and to V.
 template <uint ROWS, bool VECTORS> inline void rotate(uint size, uint count, Place place, Held held) {
     for (uint at = place.thread_index; at < count * (count - 1) / 2; at += place.threads) {
         uint k = at % count;
@@ -117,7 +118,8 @@ template <uint ROWS, bool VECTORS> inline void rotate(uint size, uint count, Pla
     }
 }
 
-// A sweep: every pair of rows is rotated once, in size - 1 steps, or size for an odd one. Returns whether anything was.
+// Runs a sweep, which rotates every pair of rows once, in size - 1 steps, or size if it is odd. Returns whether any
+// rotation was made.
 template <uint ROWS, bool VECTORS> inline bool is_changed_by_sweep(uint size, float smallest, Place place, Held held) {
     uint rows = size + size % 2;
     uint count = rows / 2;
@@ -134,7 +136,7 @@ template <uint ROWS, bool VECTORS> inline bool is_changed_by_sweep(uint size, fl
         rotate<ROWS, VECTORS>(size, count, place, held);
         threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    bool is_any = simd_any(is_rotated);  // the pairs are those of the first SIMD-group
+    bool is_any = simd_any(is_rotated);  // only the first SIMD-group has pairs
     if (place.thread_index == 0) {
         held.refused[MAX_SIMDGROUPS] = is_any ? 1 : 0;
     }

@@ -1,4 +1,4 @@
-// Eigenvalues and eigenvectors of symmetric matrices by Jacobi's method, a threadgroup for each matrix:
+// Eigenvalues and eigenvectors of symmetric matrices by Jacobi's method, one threadgroup for each matrix:
 //
 //     V = 1
 //     sweep until all elements off the diagonal are negligible:
@@ -7,10 +7,11 @@
 //             all threads: A = Jᵀ A J, in blocks of 2 × 2 for two pairs each; V = V J
 //     sort
 //
-// m is the size, rounded up to even with a row of zeros. An element is negligible beside its two diagonal elements, not
-// beside the norm: so eigenvalues of positive definite matrices are accurate in all their digits if they can be
-// (J. Demmel and K. Veselić, "Jacobi's method is more accurate than QR", 1992). The order of the pairs: R. Brent and
-// F. Luk, "The solution of singular-value and symmetric eigenvalue problems on multiprocessor arrays", 1985.
+// m is the size, rounded up to even with a row of zeros. An element is negligible relative to its two diagonal
+// elements, not to the norm. So eigenvalues of positive definite matrices have full relative accuracy if the matrix
+// determines them that well (J. Demmel and K. Veselić, "Jacobi's method is more accurate than QR", 1992). The order of
+// the pairs: R. Brent and F. Luk, "The solution of singular-value and symmetric eigenvalue problems on multiprocessor
+// arrays", 1985.
 //
 // In threadgroup memory: one triangle of A, row after row, and the transpose of V: 25 KB for 64 rows.
 
@@ -80,7 +81,7 @@ inline uint load(device const float *a, uint size, bool upper, Place place, Held
     return refused;
 }
 
-// Sweeps until nothing is rotated in one. Returns whether it came to that.
+// Sweeps until a sweep rotates nothing. Returns false if MAX_SWEEPS were not enough.
 template <uint ROWS, bool VECTORS> inline bool diagonalise(uint size, Place place, Held held) {
     for (uint sweep = 0; sweep < MAX_SWEEPS; sweep++) {
         if (!is_changed_by_sweep<ROWS, VECTORS>(size, 7.88860905e-31f, place, held)) {  // 2^-100
@@ -95,13 +96,13 @@ template <uint ROWS, bool VECTORS>
 inline void store(
     device float *eigenvalues, device float *eigenvectors, uint size, float scale, Place place, Held held) {
     for (uint i = place.thread_index; i < size; i += place.threads) {
-        float own = held.elements[packed(i, i)];
+        float eigenvalue = held.elements[packed(i, i)];
         uint rank = 0;
         for (uint j = 0; j < size; j++) {
             float other = held.elements[packed(j, j)];
-            rank += other < own || (other == own && j < i) ? 1 : 0;
+            rank += other < eigenvalue || (other == eigenvalue && j < i) ? 1 : 0;
         }
-        eigenvalues[rank] = own * scale;
+        eigenvalues[rank] = eigenvalue * scale;
         held.order[rank] = i;
         if (VECTORS) {
             held.largest[i] = sign_of(held.vectors + i * (ROWS + 1), size);

@@ -5,8 +5,9 @@
 //     eigh_apply, a threadgroup for each tile of A:  A = Qᵀ A Q for the rows of one pair and the columns of another
 //                 and for each tile of Vᵀ:           Vᵀ = Qᵀ Vᵀ
 //
-// between eigh_prepare and eigh_finish. All rounds are encoded at once; once as many as pair all blocks have rotated
-// nothing, the others return at once. Source: G. Golub and C. Van Loan, "Matrix Computations", 2013, section 8.5.6.
+// between eigh_prepare and eigh_finish. All rounds are encoded at once. Once the rounds of a whole tournament have
+// rotated nothing, the remaining ones return immediately. Source: G. Golub and C. Van Loan, "Matrix Computations",
+// 2013, section 8.5.6.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -17,15 +18,15 @@ using namespace metal;
 #define TILE 64
 #define TILE_PITCH 65
 #define THREADS 256
-// Of matrices up to 512 rows.
+// Rows of the largest matrix.
 #define MAX_ROWS 512
-// Elements that are nothing beside a matrix whose largest element is about 1, in float32.
+// Elements below this are negligible in float32, in a matrix whose largest element is about 1.
 #define NEGLIGIBLE 3.7252903e-09f  // 2^-28
 
 struct EighBlocked {
     long batch;
     long size;
-    uint blocks;  // of 32 rows, an even number; the matrix is filled up with zeros
+    uint blocks;  // of 32 rows, an even number; the matrix is padded with zeros
     uint rounds;  // of all sweeps
     uint round;
     uint upper;    // 1 or 0
@@ -34,15 +35,15 @@ struct EighBlocked {
 
 inline uint rows_of(constant EighBlocked &problem) { return problem.blocks * BLOCK; }
 
-// The row of A at which row i of a pair lies.
+// Returns the row of A that is row i of a pair of blocks.
 inline uint row_of(uint2 pair, uint i) { return (i < BLOCK ? pair.x : pair.y) * BLOCK + i % BLOCK; }
 
-// Where a round's flags of a matrix begin, one for each pair: whether it has rotated anything.
+// Returns where the flags of a round and a matrix begin. There is one for each pair: whether the pair was rotated.
 inline long flags_at(constant EighBlocked &problem, uint matrix, uint round) {
     return (long(matrix) * problem.rounds + round) * (problem.blocks / 2);
 }
 
-// Whether the last rounds before `round` that pair all blocks have rotated nothing.
+// Returns whether nothing was rotated in the last tournament of rounds before `round`.
 inline bool is_settled(device const int *flags, constant EighBlocked &problem, uint matrix, uint round) {
     uint others = problem.blocks - 1;
     if (round < others) {
@@ -58,7 +59,7 @@ inline bool is_settled(device const int *flags, constant EighBlocked &problem, u
 
 // a       [[buffer(0)]]  batch × size × size; one triangle is read
 // work    [[buffer(1)]]  batch × rows × rows: A, both triangles, divided by a power of two
-// vt      [[buffer(2)]]  batch × rows × rows: the transpose of V; one number where there are no vectors
+// vt      [[buffer(2)]]  batch × rows × rows: the transpose of V; one number without vectors
 // scales  [[buffer(3)]]  batch
 // codes   [[buffer(4)]]  batch: the first row with an element that is not finite, from 1, or 0
 [[kernel, max_total_threads_per_threadgroup(THREADS)]] void eigh_prepare(
@@ -78,21 +79,21 @@ inline bool is_settled(device const int *flags, constant EighBlocked &problem, u
     uint rows = rows_of(problem);
     bool upper = problem.upper != 0;
     device const float *from = a + long(matrix) * size * size;
-    device float *own = work + long(matrix) * rows * rows;
+    device float *to = work + long(matrix) * rows * rows;
     float largest = 0.0f;
     uint refused = size;
     for (uint at = thread_index; at < rows * rows; at += THREADS) {
         uint i = at / rows;
         uint j = at % rows;
         if (i >= size || j >= size) {
-            own[at] = 0.0f;
+            to[at] = 0.0f;
         } else if (upper ? j >= i : j <= i) {
             float value = from[i * size + j];
             bool is_finite = (as_type<uint>(value) & 0x7f800000u) != 0x7f800000u;
             refused = is_finite ? refused : min(refused, min(i, j));
             value = is_finite ? value : 0.0f;
             largest = max(largest, fabs(value));
-            own[at] = value;
+            to[at] = value;
         }
         if (problem.vectors != 0) {
             vt[long(matrix) * rows * rows + at] = i == j ? 1.0f : 0.0f;
@@ -115,9 +116,9 @@ inline bool is_settled(device const int *flags, constant EighBlocked &problem, u
         uint i = at / rows;
         uint j = at % rows;
         if (i < size && j < size && (upper ? j >= i : j <= i)) {
-            float value = own[at] * factor;
-            own[at] = value;
-            own[j * rows + i] = value;
+            float value = to[at] * factor;
+            to[at] = value;
+            to[j * rows + i] = value;
         }
     }
     if (thread_index == 0) {
@@ -127,7 +128,7 @@ inline bool is_settled(device const int *flags, constant EighBlocked &problem, u
 }
 
 // work    [[buffer(0)]]  as above; the tiles of pairs change
-// turns   [[buffer(1)]]  batch × pairs × 64 × 64: the transpose of each pair's Q, where its flag is set
+// turns   [[buffer(1)]]  batch × pairs × 64 × 64: the transpose of each pair's Q, if its flag is set
 // flags   [[buffer(2)]]  batch × rounds × pairs
 [[kernel, max_total_threads_per_threadgroup(THREADS)]] void eigh_solve(
     device float *work [[buffer(0)]],
@@ -156,12 +157,12 @@ inline bool is_settled(device const int *flags, constant EighBlocked &problem, u
     }
     uint rows = rows_of(problem);
     uint2 pair = pair_of(group.x, problem.round % (problem.blocks - 1), problem.blocks);
-    device float *own = work + long(matrix) * rows * rows;
+    device float *whole = work + long(matrix) * rows * rows;
     for (uint at = thread_index; at < TILE * TILE; at += THREADS) {
         uint i = at / TILE;
         uint j = at % TILE;
         if (j <= i) {
-            elements[packed(i, j)] = own[row_of(pair, i) * rows + row_of(pair, j)];
+            elements[packed(i, j)] = whole[row_of(pair, i) * rows + row_of(pair, j)];
         }
         vectors[i * TILE_PITCH + j] = i == j ? 1.0f : 0.0f;
     }
@@ -179,12 +180,12 @@ inline bool is_settled(device const int *flags, constant EighBlocked &problem, u
     for (uint at = thread_index; at < TILE * TILE; at += THREADS) {
         uint i = at / TILE;
         uint j = at % TILE;
-        own[row_of(pair, i) * rows + row_of(pair, j)] = elements[packed(i, j)];
+        whole[row_of(pair, i) * rows + row_of(pair, j)] = elements[packed(i, j)];
         turn[at] = vectors[i * TILE_PITCH + j];
     }
 }
 
-// A tile times Q, from the left or from the right: a thread has the elements (row + 16 a, column + 16 b).
+// A tile times Q, from the left or from the right: a thread computes the elements (row + 16 a, column + 16 b).
 struct Product {
     float sums[16];
 };
@@ -215,7 +216,7 @@ inline Product from_right(device const float *turn, threadgroup const float *til
     return product;
 }
 
-// Replaces the tile by a product of it that every thread has computed its part of.
+// Replaces the tile by its product, of which every thread has computed a part.
 inline void replace(threadgroup float *tile, Product product, uint row, uint column) {
     threadgroup_barrier(mem_flags::mem_threadgroup);
     for (uint a = 0; a < 4; a++) {
@@ -228,7 +229,7 @@ inline void replace(threadgroup float *tile, Product product, uint row, uint col
 
 // work, turns, flags  [[buffer(0, 1, 2)]]  as above
 // vt                  [[buffer(3)]]        as above
-// grid: threadgroups (tiles, batch): those of two pairs, p < q, and where there are vectors pairs × pairs of Vᵀ
+// grid: threadgroups (tiles, batch): those of two pairs, p < q, and with vectors pairs × pairs of Vᵀ
 [[kernel, max_total_threads_per_threadgroup(THREADS)]] void eigh_apply(
     device float *work [[buffer(0)]],
     device const float *turns [[buffer(1)]],
@@ -258,11 +259,11 @@ inline void replace(threadgroup float *tile, Product product, uint row, uint col
     uint step = problem.round % (problem.blocks - 1);
     uint2 down = pair_of(p, step, problem.blocks);
     uint2 across = is_vectors ? uint2(2 * q, 2 * q + 1) : pair_of(q, step, problem.blocks);
-    device float *own = (is_vectors ? vt : work) + long(matrix) * rows * rows;
+    device float *whole = (is_vectors ? vt : work) + long(matrix) * rows * rows;
     device const float *left = turns + (long(matrix) * count + p) * TILE * TILE;
     device const float *right = turns + (long(matrix) * count + q) * TILE * TILE;
     for (uint at = thread_index; at < TILE * TILE; at += THREADS) {
-        tile[at / TILE * TILE_PITCH + at % TILE] = own[row_of(down, at / TILE) * rows + row_of(across, at % TILE)];
+        tile[at / TILE * TILE_PITCH + at % TILE] = whole[row_of(down, at / TILE) * rows + row_of(across, at % TILE)];
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     uint row = thread_index / 16;
@@ -276,9 +277,9 @@ inline void replace(threadgroup float *tile, Product product, uint row, uint col
     for (uint at = thread_index; at < TILE * TILE; at += THREADS) {
         uint i = at / TILE;
         uint j = at % TILE;
-        own[row_of(down, i) * rows + row_of(across, j)] = tile[i * TILE_PITCH + j];
+        whole[row_of(down, i) * rows + row_of(across, j)] = tile[i * TILE_PITCH + j];
         if (!is_vectors) {
-            own[row_of(across, i) * rows + row_of(down, j)] = tile[j * TILE_PITCH + i];
+            whole[row_of(across, i) * rows + row_of(down, j)] = tile[j * TILE_PITCH + i];
         }
     }
 }
@@ -286,7 +287,7 @@ inline void replace(threadgroup float *tile, Product product, uint row, uint col
 // work, vt, scales, codes, flags  [[buffer(0 … 4)]]  as above
 // eigenvalues                     [[buffer(5)]]      batch × size, ascending
 // info                            [[buffer(6)]]      batch: 0, the code, or size + 1
-// eigenvectors                    [[buffer(7)]]      batch × size × size, in columns, where there are vectors
+// eigenvectors                    [[buffer(7)]]      batch × size × size, in columns, if vectors are computed
 [[kernel, max_total_threads_per_threadgroup(THREADS)]] void eigh_finish(
     device const float *work [[buffer(0)]],
     device const float *vt [[buffer(1)]],
@@ -305,7 +306,7 @@ inline void replace(threadgroup float *tile, Product product, uint row, uint col
     uint size = uint(problem.size);
     uint rows = rows_of(problem);
     bool has_vectors = problem.vectors != 0;
-    device const float *own = work + long(matrix) * rows * rows;
+    device const float *rotated = work + long(matrix) * rows * rows;
     device const float *vectors = vt + (has_vectors ? long(matrix) * rows * rows : 0);
     int code = codes[matrix];
     if (code == 0 && !is_settled(flags, problem, matrix, problem.rounds)) {
@@ -313,7 +314,7 @@ inline void replace(threadgroup float *tile, Product product, uint row, uint col
     }
     float nan = as_type<float>(0x7fc00000u);
     for (uint i = thread_index; i < size; i += THREADS) {
-        values[i] = own[i * rows + i];
+        values[i] = rotated[i * rows + i];
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     for (uint i = thread_index; i < size; i += THREADS) {

@@ -17,13 +17,13 @@ inline float lanes_sum(float x) {
     return x;
 }
 
-// The power of two that brings x > 0 to [1, 2).
+// Returns the power of two that scales x > 0 to [1, 2).
 inline float inverse_power(float x) {
     uint exponent = as_type<uint>(x) >> 23;
     return as_type<float>((254 - min(exponent, 253u)) << 23);
 }
 
-// A row of which each lane reads its own elements: every 32nd. A Pointer is to threadgroup or to device memory.
+// A row, of which each lane accesses every 32nd element. Pointer is to threadgroup or device memory.
 template <typename Pointer> struct Row {
     Pointer elements;
     uint length;
@@ -38,7 +38,7 @@ template <typename Pointer> inline float largest_of(Row<Pointer> row) {
     return simd_max(largest);
 }
 
-// Σ x y of rows that are multiplied by scales first, so that no product underflows.
+// Returns Σ x y of rows that are multiplied by scales first, so that no product underflows.
 template <typename Pointer> inline float product_of(Row<Pointer> x, Row<Pointer> y, float x_scale, float y_scale) {
     float sum = 0.0f;
     for (uint e = x.lane; e < x.length; e += LANES) {
@@ -56,14 +56,14 @@ template <typename Pointer> inline float norm_of(Row<Pointer> row) {
     return precise::divide(precise::sqrt(product_of(row, row, scale, scale)), scale);
 }
 
-// What makes two rows orthogonal: the longer one becomes c longer - s shorter, the other s longer + c shorter, for the
-// sine and cosine of an angle. With c = 1 - s tan(angle / 2), small angles leave lengths as they are: a c of few digits
-// would make all rows longer, sweep by sweep.
+// The rotation that makes two rows orthogonal: the longer one becomes c longer - s shorter, the other s longer + c
+// shorter, for the sine and cosine of an angle. With c = 1 - s tan(angle / 2), small angles keep lengths. A c with few
+// digits would lengthen all rows in every sweep.
 struct Rotation {
     float sine;
     float half_tangent;
     bool is_swapped;  // the second row is the longer one, and becomes the first
-    bool is_needed;   // also for a swap alone: the other pairs of a sweep with one are not those of the tournament
+    bool is_needed;   // true for a swap alone too: after a swap, later pairs of the sweep are not the tournament's
 };
 
 template <typename Pointer> inline Rotation rotation_of(Row<Pointer> x, Row<Pointer> y) {
@@ -109,8 +109,8 @@ template <typename Pointer> inline void rotate(Row<Pointer> x, Row<Pointer> y, R
     }
 }
 
-// The rows that meet at one of the `rounds` = size - 1 of a tournament of an even size: the last one stays in its
-// place and the others move in a circle.
+// Returns the rows that meet in one of the `rounds` = size - 1 of a tournament of an even size. The last row keeps its
+// place, and the others move in a circle.
 inline uint2 pair_of(uint at, uint round, uint rounds) {
     uint first = (round + at) % rounds;
     uint second = at == 0 ? rounds : (round + rounds - at) % rounds;
@@ -119,7 +119,8 @@ inline uint2 pair_of(uint at, uint round, uint rounds) {
 
 // Householder reflections, each I - 2 v vᵀ / (vᵀ v) with v in a row from the diagonal on.
 
-// Replaces a row from its element t on by the v that reflects it onto an axis. The caller puts barriers around it.
+// Replaces a row, from element t on, by the v that reflects it onto an axis. The caller needs a barrier before and
+// after.
 template <typename Pointer> inline void make_reflection(Row<Pointer> row, uint t) {
     float squares = 0.0f;
     for (uint e = row.lane; e < row.length; e += LANES) {
@@ -131,8 +132,8 @@ template <typename Pointer> inline void make_reflection(Row<Pointer> row, uint t
     }
 }
 
-// Reflects y, of which each lane has the same elements, `stride` apart.
-template <typename Own, typename Pointer> inline void reflect(Row<Own> v, uint t, Pointer y, ulong stride) {
+// Reflects y, whose elements are `stride` apart. Each lane accesses the same elements of y as of v.
+template <typename Vector, typename Pointer> inline void reflect(Row<Vector> v, uint t, Pointer y, ulong stride) {
     float squares = 0.0f;
     float product = 0.0f;
     for (uint e = v.lane; e < v.length; e += LANES) {

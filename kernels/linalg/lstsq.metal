@@ -1,29 +1,30 @@
-// Least squares, one threadgroup for each system, whose matrix lies in threadgroup memory with rows of `stride`:
+// Least squares: one threadgroup for each system. The matrix lies in threadgroup memory, in rows of `stride`:
 //
-//   A P = Q [R1 R2; 0 0]      reflections of columns, of which the longest left is taken next; R1 of the rank's size
+//   A P = Q [R1 R2; 0 0]      Householder reflections of columns with column pivoting; R1 has the rank's size
 //   [R1 R2] = [T 0] Zᵀ        reflections of rows, from the last one up
-//   X = P Z [T⁻¹ (Qᵀ B)1; 0]  a SIMD-group for each column of B
+//   X = P Z [T⁻¹ (Qᵀ B)1; 0]  one SIMD-group for each column of B
 //
-// Source: G. Golub and C. Van Loan, "Matrix Computations", 2013, section 5.5.4. The rank is that of the largest leading
-// triangle whose extreme singular values, estimated column by column, are within a factor of each other: C. Bischof,
-// "Incremental condition estimation", 1990.
+// Source: G. Golub and C. Van Loan, "Matrix Computations", 2013, section 5.5.4. The rank is the size of the largest
+// leading triangle whose extreme singular values are within a factor `rcond` of each other. They are estimated column
+// by column: C. Bischof, "Incremental condition estimation", 1990.
 
 #include <metal_stdlib>
 using namespace metal;
 
+#include "linalg/place.h"
 #include "linalg/reflections.h"
 
 #define LANES 32u
 
 struct Lstsq {
     long batch;
-    long rows;  // of a matrix here
+    long rows;  // of a matrix in threadgroup memory
     long columns;
     long width;   // columns of B
-    long a_rows;  // of a matrix in memory, of which the upper triangle of the first `rows` is read where it has more
-    long b_rows;  // of a right side in memory
+    long a_rows;  // of a matrix in device memory; with more than `rows`, the first `rows` are read, upper triangle only
+    long b_rows;  // of a right side in device memory
     long stride;  // of a row in threadgroup memory
-    long team;    // lanes that have a column
+    long team;    // lanes that share a column
     uint is_triangle;
     uint is_pivoted;
     float rcond;
@@ -34,7 +35,7 @@ struct System {
     threadgroup float *a;
     threadgroup float *v;      // room for a row or a column
     threadgroup float *tau;    // of reflections of columns
-    threadgroup float *turns;  // tau of those of rows
+    threadgroup float *turns;  // tau of reflections of rows
     threadgroup float *norms;
     threadgroup uint *order;  // of columns
     uint rows;
@@ -43,65 +44,57 @@ struct System {
     uint count;
 };
 
-// Where a thread is.
-struct Place {
-    uint index;
-    uint threads;
-    uint group;
-    uint groups;
-    uint lane;
-};
-
-// Lengths of columns from row k on.
-inline void measure(System own, uint k, Place place) {
-    for (uint j = k + place.group; j < own.columns; j += place.groups) {
-        Reflection column = reflection_of(own.a + j, k, own.rows, own.stride, place.lane);
+// Computes the lengths of columns, counted from row k.
+inline void measure(System system, uint k, Place place) {
+    for (uint j = k + place.group; j < system.columns; j += place.groups) {
+        Reflection column = reflection_of(system.a + j, k, system.rows, system.stride, place.lane);
         if (place.lane == 0) {
-            own.norms[j] = fabs(column.beta);
+            system.norms[j] = fabs(column.beta);
         }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
 }
 
-// The longest column from k on, the first of equal ones; each SIMD-group finds it.
-inline uint longest_of(System own, uint k, uint lane) {
+// Returns the longest column from k on, the first of equal ones. Every SIMD-group computes it.
+inline uint longest_of(System system, uint k, uint lane) {
     float largest = -1.0f;
-    uint first = own.columns;
-    for (uint j = k + lane; j < own.columns; j += LANES) {
-        float norm = own.norms[j];
+    uint first = system.columns;
+    for (uint j = k + lane; j < system.columns; j += LANES) {
+        float norm = system.norms[j];
         if (norm > largest) {
             largest = norm;
             first = j;
         }
     }
     float overall = simd_max(largest);
-    uint chosen = simd_min(largest == overall ? first : own.columns);
-    return chosen < own.columns ? chosen : k;  // none is a number
+    uint chosen = simd_min(largest == overall ? first : system.columns);
+    return chosen < system.columns ? chosen : k;  // all lengths are NaN
 }
 
-// Columns k and `other` change places.
-inline void swap_columns(System own, uint k, uint other, Place place) {
-    for (uint i = place.index; i < own.rows && other != k; i += place.threads) {
-        threadgroup float *row = own.a + i * own.stride;
+// Swaps columns k and `other`.
+inline void swap_columns(System system, uint k, uint other, Place place) {
+    for (uint i = place.index; i < system.rows && other != k; i += place.threads) {
+        threadgroup float *row = system.a + i * system.stride;
         float first = row[k];
         row[k] = row[other];
         row[other] = first;
     }
     if (place.index == 0 && other != k) {
-        uint first = own.order[k];
-        own.order[k] = own.order[other];
-        own.order[other] = first;
+        uint first = system.order[k];
+        system.order[k] = system.order[other];
+        system.order[other] = first;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
 }
 
-// The factor and the new element that extend the right vector of an extreme singular value of [s 0; a g].
+// The right singular vector of [s 0; a g] for an extreme singular value: the factor of the vector so far, and the new
+// element.
 struct Extension {
     float along;
     float across;
 };
 
-// Half of the angle whose tangent is 2 a g / (s² + a² - g²): it maximises the length of [s 0; a g] times a unit vector.
+// Half of the angle whose tangent is 2 a g / (s² + a² - g²). It maximises the length of [s 0; a g] times a unit vector.
 inline Extension extension_of(float s, float a, float g) {
     float difference = s * s + (a - g) * (a + g);
     float product = 2.0f * a * g;
@@ -116,15 +109,15 @@ inline Extension extension_of(float s, float a, float g) {
     return difference < 0.0f ? Extension{small, sign * large} : Extension{large, sign * small};
 }
 
-// An estimate of an extreme singular value of the leading triangle of k columns, whose left vector is in `vector`; of
-// the triangle of one more.
-inline float extended(System own, uint k, float value, threadgroup float *vector, bool is_largest, uint lane) {
+// `value` estimates an extreme singular value of the leading triangle of k columns; `vector` holds its left vector.
+// Returns the estimate for the triangle of k + 1 columns and updates `vector`.
+inline float extended(System system, uint k, float value, threadgroup float *vector, bool is_largest, uint lane) {
     float sum = 0.0f;
     for (uint i = lane; i < k; i += LANES) {
-        sum += vector[i] * own.a[i * own.stride + k];
+        sum += vector[i] * system.a[i * system.stride + k];
     }
     float alpha = team_sum(sum, LANES);
-    float gamma = own.a[k * own.stride + k];
+    float gamma = system.a[k * system.stride + k];
     float scale = max(value, max(fabs(alpha), fabs(gamma)));
     bool is_zero = !(scale > 0.0f);
     float s = is_zero ? 0.0f : precise::divide(value, scale);
@@ -145,56 +138,56 @@ inline float extended(System own, uint k, float value, threadgroup float *vector
     return is_zero ? 0.0f : scale * (is_largest ? most : least);
 }
 
-// One SIMD-group computes it. `vectors` has room for two of `count` elements.
-inline uint rank_of(System own, threadgroup float *vectors, float rcond, uint lane) {
-    float largest = own.count > 0 ? fabs(own.a[0]) : 0.0f;
+// Called by one SIMD-group. `vectors` has room for two vectors of `count` elements.
+inline uint rank_of(System system, threadgroup float *vectors, float rcond, uint lane) {
+    float largest = system.count > 0 ? fabs(system.a[0]) : 0.0f;
     if (largest == 0.0f) {
         return 0;
     }
-    threadgroup float *least = vectors + own.count;
+    threadgroup float *least = vectors + system.count;
     if (lane == 0) {
         vectors[0] = 1.0f;
         least[0] = 1.0f;
     }
     float smallest = largest;
-    for (uint k = 1; k < own.count; k++) {
-        largest = extended(own, k, largest, vectors, true, lane);
-        smallest = extended(own, k, smallest, least, false, lane);
+    for (uint k = 1; k < system.count; k++) {
+        largest = extended(system, k, largest, vectors, true, lane);
+        smallest = extended(system, k, smallest, least, false, lane);
         if (!(largest * rcond <= smallest)) {
             return k;
         }
     }
-    return own.count;
+    return system.count;
 }
 
-// [R1 R2] = [T 0] Zᵀ: T in the place of R1, and the vectors of reflections of rows in that of R2.
-inline void turn_rows(System own, uint rank, Place place) {
-    uint others = own.columns - rank;
+// [R1 R2] = [T 0] Zᵀ: T replaces R1, and the vectors of the reflections of rows replace R2.
+inline void turn_rows(System system, uint rank, Place place) {
+    uint others = system.columns - rank;
     for (uint i = rank; i-- > 0;) {
-        threadgroup float *row = own.a + i * own.stride;
+        threadgroup float *row = system.a + i * system.stride;
         Reflection found = reflection_of(row[i], row + rank, others, 1, place.lane);
         for (uint j = place.index; j < others; j += place.threads) {
-            own.v[j] = found.tau == 0.0f ? 0.0f : precise::divide(row[rank + j], found.scale) * found.factor;
+            system.v[j] = found.tau == 0.0f ? 0.0f : precise::divide(row[rank + j], found.scale) * found.factor;
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
         for (uint j = place.index; j < others; j += place.threads) {
-            row[rank + j] = own.v[j];
+            row[rank + j] = system.v[j];
         }
         if (place.index == 0) {
             row[i] = found.beta;
-            own.turns[i] = found.tau;
+            system.turns[i] = found.tau;
         }
         for (uint above = place.group; above < i; above += place.groups) {
-            threadgroup float *other = own.a + above * own.stride;
+            threadgroup float *other = system.a + above * system.stride;
             float first = other[i];
             float sum = 0.0f;
             for (uint j = place.lane; j < others; j += LANES) {
-                sum += own.v[j] * other[rank + j];
+                sum += system.v[j] * other[rank + j];
             }
             float change = found.tau * (first + team_sum(sum, LANES));
             simdgroup_barrier(mem_flags::mem_threadgroup);
             for (uint j = place.lane; j < others && found.tau != 0.0f; j += LANES) {
-                other[rank + j] -= own.v[j] * change;
+                other[rank + j] -= system.v[j] * change;
             }
             if (place.lane == 0 && found.tau != 0.0f) {
                 other[i] = first - change;
@@ -204,57 +197,57 @@ inline void turn_rows(System own, uint rank, Place place) {
     }
 }
 
-// Element k of a vector whose elements belong to lanes in turn.
+// Returns element k of a vector whose elements are dealt out to the lanes in turn.
 inline float element_of(threadgroup const float *y, uint k, uint lane) {
     return simd_shuffle(lane == k % LANES ? y[k] : 0.0f, ushort(k % LANES));
 }
 
-// A column of B, in `y`, becomes one of X before columns are ordered: a SIMD-group computes it, in which every lane
-// has elements of its own.
-inline void solve_column(System own, uint rank, threadgroup float *y, uint lane) {
-    for (uint k = 0; k < own.count; k++) {
-        threadgroup const float *v = own.a + k;
+// Turns a column of B, in `y`, into a column of X, before the rows of X are reordered. One SIMD-group computes it; each
+// lane reads and writes only every 32nd element of y.
+inline void solve_column(System system, uint rank, threadgroup float *y, uint lane) {
+    for (uint k = 0; k < system.count; k++) {
+        threadgroup const float *v = system.a + k;
         float sum = 0.0f;
-        for (uint i = lane; i < own.rows; i += LANES) {
-            sum += i > k ? v[i * own.stride] * y[i] : 0.0f;
+        for (uint i = lane; i < system.rows; i += LANES) {
+            sum += i > k ? v[i * system.stride] * y[i] : 0.0f;
         }
         float first = element_of(y, k, lane);
-        float change = own.tau[k] * (first + team_sum(sum, LANES));
-        for (uint i = lane; i < own.rows && own.tau[k] != 0.0f; i += LANES) {
-            y[i] = i < k ? y[i] : (i == k ? first - change : y[i] - v[i * own.stride] * change);
+        float change = system.tau[k] * (first + team_sum(sum, LANES));
+        for (uint i = lane; i < system.rows && system.tau[k] != 0.0f; i += LANES) {
+            y[i] = i < k ? y[i] : (i == k ? first - change : y[i] - v[i * system.stride] * change);
         }
     }
     for (uint k = rank; k-- > 0;) {
-        float x = precise::divide(element_of(y, k, lane), own.a[k * own.stride + k]);
+        float x = precise::divide(element_of(y, k, lane), system.a[k * system.stride + k]);
         for (uint i = lane; i <= k; i += LANES) {
-            y[i] = i == k ? x : y[i] - own.a[i * own.stride + k] * x;
+            y[i] = i == k ? x : y[i] - system.a[i * system.stride + k] * x;
         }
     }
-    for (uint i = lane; i < own.columns; i += LANES) {
+    for (uint i = lane; i < system.columns; i += LANES) {
         y[i] = i < rank ? y[i] : 0.0f;
     }
-    for (uint k = 0; k < rank && rank < own.columns; k++) {
-        threadgroup const float *v = own.a + k * own.stride;
+    for (uint k = 0; k < rank && rank < system.columns; k++) {
+        threadgroup const float *v = system.a + k * system.stride;
         float sum = 0.0f;
-        for (uint j = lane; j < own.columns; j += LANES) {
+        for (uint j = lane; j < system.columns; j += LANES) {
             sum += j < rank ? 0.0f : v[j] * y[j];
         }
         float first = element_of(y, k, lane);
-        float change = own.turns[k] * (first + team_sum(sum, LANES));
-        for (uint j = lane; j < own.columns && own.turns[k] != 0.0f; j += LANES) {
+        float change = system.turns[k] * (first + team_sum(sum, LANES));
+        for (uint j = lane; j < system.columns && system.turns[k] != 0.0f; j += LANES) {
             y[j] = j == k ? first - change : (j < rank ? y[j] : y[j] - v[j] * change);
         }
     }
 }
 
-inline void load(System own, device const float *a, bool is_triangle, Place place) {
-    for (uint at = place.index; at < own.rows * own.columns; at += place.threads) {
-        uint i = at / own.columns;
-        uint j = at % own.columns;
-        own.a[i * own.stride + j] = is_triangle && j < i ? 0.0f : a[at];
+inline void load(System system, device const float *a, bool is_triangle, Place place) {
+    for (uint at = place.index; at < system.rows * system.columns; at += place.threads) {
+        uint i = at / system.columns;
+        uint j = at % system.columns;
+        system.a[i * system.stride + j] = is_triangle && j < i ? 0.0f : a[at];
     }
-    for (uint j = place.index; j < own.columns; j += place.threads) {
-        own.order[j] = j;
+    for (uint j = place.index; j < system.columns; j += place.threads) {
+        system.order[j] = j;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
 }
@@ -263,11 +256,10 @@ inline void load(System own, device const float *a, bool is_triangle, Place plac
 // b      [[buffer(1)]]  batch × b_rows × width
 // x      [[buffer(2)]]  batch × columns × width
 // rank   [[buffer(3)]]  batch
-// info   [[buffer(4)]]  batch: 0, or the first 0 on the diagonal of T of a matrix that is not pivoted, from 1
-// memory [[threadgroup(0)]]  rows × stride, then 4 min(rows, columns) + columns, then the larger of rows and columns
-// for
-//                            each SIMD-group, and once more
-// order  [[threadgroup(1)]]  columns, and one more
+// info   [[buffer(4)]]  batch: 0; without pivoting the first 0 on the diagonal of T, from 1
+// memory [[threadgroup(0)]]  rows × stride, then 4 min(rows, columns) + columns, then max(rows, columns) for each
+//                            SIMD-group, and once more
+// order  [[threadgroup(1)]]  columns + 1
 kernel void lstsq(
     device const float *a [[buffer(0)]],
     device const float *b [[buffer(1)]],
@@ -277,70 +269,65 @@ kernel void lstsq(
     constant Lstsq &problem [[buffer(5)]],
     threadgroup float *memory [[threadgroup(0)]],
     threadgroup uint *order [[threadgroup(1)]],
-    uint matrix [[threadgroup_position_in_grid]],
-    uint index [[thread_position_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]],
-    uint group [[simdgroup_index_in_threadgroup]],
-    uint groups [[simdgroups_per_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]]) {
-    Place place = {index, threads, group, groups, lane};
+    PLACE_ARGUMENTS) {
+    Place place = {matrix, index, threads, group, groups, lane};
     Teams teams = {index, threads, uint(problem.team)};
-    System own;
-    own.rows = uint(problem.rows);
-    own.columns = uint(problem.columns);
-    own.stride = uint(problem.stride);
-    own.count = min(own.rows, own.columns);
-    own.a = memory;
-    own.tau = memory + own.rows * own.stride;
-    own.turns = own.tau + own.count;
-    threadgroup float *vectors = own.turns + own.count;
-    own.norms = vectors + 2 * own.count;
-    own.v = own.norms + own.columns;
-    own.order = order;
-    uint longest = max(own.rows, own.columns);
-    threadgroup float *y = own.v + (1 + group) * longest;
-    load(own, a + ulong(matrix) * problem.a_rows * own.columns, problem.is_triangle != 0, place);
+    System system;
+    system.rows = uint(problem.rows);
+    system.columns = uint(problem.columns);
+    system.stride = uint(problem.stride);
+    system.count = min(system.rows, system.columns);
+    system.a = memory;
+    system.tau = memory + system.rows * system.stride;
+    system.turns = system.tau + system.count;
+    threadgroup float *vectors = system.turns + system.count;
+    system.norms = vectors + 2 * system.count;
+    system.v = system.norms + system.columns;
+    system.order = order;
+    uint longest = max(system.rows, system.columns);
+    threadgroup float *y = system.v + (1 + group) * longest;
+    load(system, a + ulong(matrix) * problem.a_rows * system.columns, problem.is_triangle != 0, place);
     bool is_pivoted = problem.is_pivoted != 0;
-    for (uint k = 0; k < own.count; k++) {
+    for (uint k = 0; k < system.count; k++) {
         if (is_pivoted) {
-            measure(own, k, place);
-            swap_columns(own, k, longest_of(own, k, lane), place);
+            measure(system, k, place);
+            swap_columns(system, k, longest_of(system, k, lane), place);
         }
-        reflect_by_column(own.a, own.stride, own.rows, own.columns, k, own.v, own.tau, teams);
+        reflect_by_column(system.a, system.stride, system.rows, system.columns, k, system.v, system.tau, teams);
     }
     if (is_pivoted && group == 0) {
-        uint found = rank_of(own, vectors, problem.rcond, lane);
+        uint found = rank_of(system, vectors, problem.rcond, lane);
         if (lane == 0) {
-            order[own.columns] = found;
+            order[system.columns] = found;
         }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    uint size = is_pivoted ? order[own.columns] : own.count;
-    if (size < own.columns) {
-        turn_rows(own, size, place);
+    uint size = is_pivoted ? order[system.columns] : system.count;
+    if (size < system.columns) {
+        turn_rows(system, size, place);
     }
     if (index == 0) {
         int zero = 0;
         for (uint i = size; i-- > 0 && !is_pivoted;) {
-            zero = own.a[i * own.stride + i] == 0.0f ? int(i) + 1 : zero;
+            zero = system.a[i * system.stride + i] == 0.0f ? int(i) + 1 : zero;
         }
         rank[matrix] = int(size);
         info[matrix] = zero;
     }
     device const float *sides = b + ulong(matrix) * problem.b_rows * problem.width;
-    device float *solution = x + ulong(matrix) * own.columns * problem.width;
+    device float *solution = x + ulong(matrix) * system.columns * problem.width;
     for (uint column = group; column < problem.width; column += groups) {
-        for (uint i = lane; i < own.rows; i += LANES) {
+        for (uint i = lane; i < system.rows; i += LANES) {
             y[i] = sides[i * problem.width + column];
         }
-        solve_column(own, size, y, lane);
-        for (uint j = lane; j < own.columns; j += LANES) {
-            solution[own.order[j] * problem.width + column] = y[j];
+        solve_column(system, size, y, lane);
+        for (uint j = lane; j < system.columns; j += LANES) {
+            solution[system.order[j] * problem.width + column] = y[j];
         }
     }
 }
 
-// The first rows of a right side that reflections were applied to, and whether R has a 0 on its diagonal.
+// Copies R and the first rows of a right side that the reflections were applied to, and finds a 0 on R's diagonal.
 //
 // a      [[buffer(0)]]  batch × a_rows × columns: R in the upper triangle
 // b      [[buffer(1)]]  batch × b_rows × width
@@ -362,7 +349,7 @@ kernel void take_triangle(
     uint lane [[thread_index_in_simdgroup]]) {
     uint columns = uint(problem.columns);
     ulong sides = ulong(columns) * ulong(problem.width);
-    device const float *own = a + ulong(matrix) * problem.a_rows * columns;
+    device const float *factors = a + ulong(matrix) * problem.a_rows * columns;
     device const float *from = b + ulong(matrix) * problem.b_rows * problem.width;
     for (ulong at = index; at < sides; at += threads) {
         c[matrix * sides + at] = from[at];
@@ -370,11 +357,11 @@ kernel void take_triangle(
     for (uint at = index; at < columns * columns; at += threads) {
         uint i = at / columns;
         uint j = at % columns;
-        r[ulong(matrix) * columns * columns + at] = j < i ? 0.0f : own[at];
+        r[ulong(matrix) * columns * columns + at] = j < i ? 0.0f : factors[at];
     }
     uint first = columns;
     for (uint i = lane; i < columns; i += LANES) {
-        first = own[i * columns + i] == 0.0f ? min(first, i) : first;
+        first = factors[i * columns + i] == 0.0f ? min(first, i) : first;
     }
     first = simd_min(first);
     if (index == 0) {

@@ -1,10 +1,10 @@
-// LU of a matrix in threadgroup memory, and systems that it solves. Every thread of a threadgroup calls these with the
-// same numbers but its own.
+// LU of a matrix in threadgroup memory, and solutions of its systems. All threads of a threadgroup call these functions
+// with the same arguments, except for their `Worker`.
 #pragma once
 
 #include "linalg/matrix.h"
 
-// Columns of right sides that are held at a time.
+// Columns of right sides in threadgroup memory at a time.
 #define RIGHT 32
 
 // A thread among those of its threadgroup.
@@ -16,31 +16,43 @@ struct Worker {
     uint groups;
 };
 
-// The bits of |x|, in the order of |x|.
+// Returns the bits of |x|, which sort like |x|.
 inline uint magnitude(float x) { return as_type<uint>(x) & 0x7fffffffu; }
 
-// The row from k on with the largest absolute value in column k, the first of equals. NaN is passed over unless it is
-// row k's, as by LAPACK's idamax. Each SIMD-group finds it alike.
-inline uint find_pivot(threadgroup const float *a, uint k, uint rows, uint lane) {
+// The largest magnitude of a column that was seen, and its row.
+struct Pivot {
+    uint size;
+    uint row;
+};
+
+// Returns the larger one of a pivot and a row whose element is x. NaN counts as 0.
+inline Pivot larger(Pivot pivot, float x, uint row) {
     const uint infinity = 0x7f800000u;
-    uint best = 0;
-    uint at = k;
-    for (uint i = k + lane; i < rows; i += 32) {
-        uint size = magnitude(a[i * ROW + k]);
-        size = size > infinity ? 0 : size;
-        if (size > best) {
-            best = size;
-            at = i;
-        }
-    }
-    uint largest = simd_max(best);
-    uint first = simd_min(best == largest ? at : 0xffffffffu);
-    bool is_first_nan = magnitude(a[k * ROW + k]) > infinity;
-    return is_first_nan || largest == 0 ? k : first;
+    uint size = magnitude(x);
+    size = size > infinity ? 0 : size;
+    return size > pivot.size ? Pivot{size, row} : pivot;
 }
 
-// Replaces A by L and U of A = P L U; row i of Pᵀ A is row order[i] of A. `pivots` are written if asked for,
-// from 1. Returns the first pivot that is 0, counted from 1; or 0.
+// Returns the largest pivot of a SIMD-group's lanes, the one of the first row if several are equal.
+inline Pivot largest_of_lanes(Pivot pivot) {
+    uint largest = simd_max(pivot.size);
+    return {largest, simd_min(pivot.size == largest ? pivot.row : 0xffffffffu)};
+}
+
+// Returns the row from k on with the largest absolute value in column k, the first of equal ones. NaN is ignored unless
+// it is in row k, as in LAPACK's idamax. Every SIMD-group computes it.
+inline uint find_pivot(threadgroup const float *a, uint k, uint rows, uint lane) {
+    Pivot pivot = {0, k};
+    for (uint i = k + lane; i < rows; i += 32) {
+        pivot = larger(pivot, a[i * ROW + k], i);
+    }
+    pivot = largest_of_lanes(pivot);
+    bool is_first_nan = magnitude(a[k * ROW + k]) > 0x7f800000u;
+    return is_first_nan || pivot.size == 0 ? k : pivot.row;
+}
+
+// Replaces A by L and U of A = P L U; row i of Pᵀ A is row order[i] of A. Writes `pivots`, counted from 1, unless null.
+// Returns the first pivot that is 0, counted from 1, or 0.
 inline uint eliminate(
     threadgroup float *a,
     threadgroup uint *order,
@@ -48,30 +60,30 @@ inline uint eliminate(
     uint rows,
     uint columns,
     bool pivot,
-    Worker own) {
+    Worker worker) {
     uint failed = 0;
-    for (uint i = own.index; i < rows; i += own.threads) {
+    for (uint i = worker.index; i < rows; i += worker.threads) {
         order[i] = i;
     }
     uint steps = min(rows, columns);
     for (uint k = 0; k < steps; k++) {
-        uint p = pivot ? find_pivot(a, k, rows, own.lane) : k;
+        uint p = pivot ? find_pivot(a, k, rows, worker.lane) : k;
         float top = a[k * ROW + k];
         float diagonal = a[p * ROW + k];
         failed = failed == 0 && diagonal == 0.0f ? k + 1 : failed;
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        for (uint j = own.index; j < columns; j += own.threads) {
+        for (uint j = worker.index; j < columns; j += worker.threads) {
             if (j != k && p != k) {
                 float other = a[p * ROW + j];
                 a[p * ROW + j] = a[k * ROW + j];
                 a[k * ROW + j] = other;
             }
         }
-        for (uint i = k + 1 + own.index; i < rows; i += own.threads) {
+        for (uint i = k + 1 + worker.index; i < rows; i += worker.threads) {
             float value = i == p ? top : a[i * ROW + k];
             a[i * ROW + k] = diagonal == 0.0f && pivot ? value : precise::divide(value, diagonal);
         }
-        if (own.index == 0) {
+        if (worker.index == 0) {
             a[k * ROW + k] = diagonal;
             uint other = order[p];
             order[p] = order[k];
@@ -81,9 +93,9 @@ inline uint eliminate(
             }
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        for (uint i = k + 1 + own.group; i < rows; i += own.groups) {
+        for (uint i = k + 1 + worker.group; i < rows; i += worker.groups) {
             float factor = a[i * ROW + k];
-            for (uint j = k + 1 + own.lane; j < columns; j += 32) {
+            for (uint j = k + 1 + worker.lane; j < columns; j += 32) {
                 a[i * ROW + j] -= factor * a[k * ROW + j];
             }
         }
@@ -99,12 +111,13 @@ struct Triangle {
     bool unit_diagonal;
 };
 
-// Replaces B by X of T X = B, of `width` columns: as soon as a row of X is known, it is taken from the other rows.
+// Replaces B by X of T X = B, of `width` columns. Each row of X is subtracted from the remaining rows as soon as it is
+// known.
 inline void substitute(
-    threadgroup const float *a, threadgroup float *b, uint size, uint width, Triangle triangle, Worker own) {
-    uint column = own.index % width;
-    uint first = own.index / width;
-    uint rows = own.threads / width;
+    threadgroup const float *a, threadgroup float *b, uint size, uint width, Triangle triangle, Worker worker) {
+    uint column = worker.index % width;
+    uint first = worker.index / width;
+    uint rows = worker.threads / width;
     for (uint step = 0; step < size; step++) {
         uint k = triangle.upper ? size - 1 - step : step;
         float x = b[k * RIGHT + column];

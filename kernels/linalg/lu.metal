@@ -1,4 +1,5 @@
-// LU factors with partial pivoting, and solutions by them: a threadgroup for each matrix, which lies in its memory.
+// LU factors with partial pivoting, and solutions of systems. One threadgroup for each matrix, which lies in
+// threadgroup memory.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -32,21 +33,21 @@ struct LuPermutation {
     uint inverse;  // 1 or 0
 };
 
-inline void load(device const float *from, threadgroup float *a, uint rows, uint columns, Worker own) {
-    for (uint at = own.index; at < rows * columns; at += own.threads) {
+inline void load(device const float *from, threadgroup float *a, uint rows, uint columns, Worker worker) {
+    for (uint at = worker.index; at < rows * columns; at += worker.threads) {
         a[at / columns * ROW + at % columns] = from[at];
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
 }
 
-inline void store(threadgroup const float *a, device float *to, uint rows, uint columns, Worker own) {
-    for (uint at = own.index; at < rows * columns; at += own.threads) {
+inline void store(threadgroup const float *a, device float *to, uint rows, uint columns, Worker worker) {
+    for (uint at = worker.index; at < rows * columns; at += worker.threads) {
         to[at] = a[at / columns * ROW + at % columns];
     }
 }
 
-// X from the factors of A, B permuted by the order of its rows; without B, of the identity. A part of the columns at a
-// time.
+// Computes X from the factors of A, RIGHT columns at a time. B is permuted by the order of A's rows; without B, the
+// identity is solved for.
 inline void solve_columns(
     threadgroup const float *a,
     threadgroup float *b,
@@ -55,25 +56,30 @@ inline void solve_columns(
     device float *x,
     uint size,
     uint columns,
-    Worker own) {
+    Worker worker) {
     for (uint start = 0; start < columns; start += RIGHT) {
         uint width = min(uint(RIGHT), columns - start);
-        for (uint at = own.index; at < size * width; at += own.threads) {
+        for (uint at = worker.index; at < size * width; at += worker.threads) {
             uint i = at / width;
             uint j = start + at % width;
             float identity = order[i] == j ? 1.0f : 0.0f;
             b[i * RIGHT + at % width] = right ? right[order[i] * columns + j] : identity;
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        substitute(a, b, size, width, Triangle{false, false, true}, own);
-        substitute(a, b, size, width, Triangle{true, false, false}, own);
-        for (uint at = own.index; at < size * width; at += own.threads) {
+        substitute(a, b, size, width, Triangle{false, false, true}, worker);
+        substitute(a, b, size, width, Triangle{true, false, false}, worker);
+        for (uint at = worker.index; at < size * width; at += worker.threads) {
             uint i = at / width;
             x[i * columns + start + at % width] = b[i * RIGHT + at % width];
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
     }
 }
+
+#define WORKER_ARGUMENTS                                                                                \
+    uint matrix [[threadgroup_position_in_grid]], uint thread_index [[thread_position_in_threadgroup]], \
+        uint threads [[threads_per_threadgroup]], uint lane [[thread_index_in_simdgroup]],              \
+        uint group [[simdgroup_index_in_threadgroup]]
 
 // a       [[buffer(0)]]  batch × rows × columns
 // lu      [[buffer(1)]]  batch × rows × columns: L below the diagonal, U on and above it
@@ -85,21 +91,17 @@ kernel void lu_factor(
     device int *pivots [[buffer(2)]],
     device int *info [[buffer(3)]],
     constant LuFactor &problem [[buffer(4)]],
-    uint matrix [[threadgroup_position_in_grid]],
-    uint thread_index [[thread_position_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]],
-    uint group [[simdgroup_index_in_threadgroup]]) {
-    threadgroup float own[MAX_SIZE * ROW];
+    WORKER_ARGUMENTS) {
+    threadgroup float factors[MAX_SIZE * ROW];
     threadgroup uint order[MAX_SIZE];
     Worker worker{thread_index, threads, lane, group, threads / 32};
     uint rows = uint(problem.rows);
     uint columns = uint(problem.columns);
     long first = long(matrix) * rows * columns;
-    load(a + first, own, rows, columns, worker);
+    load(a + first, factors, rows, columns, worker);
     device int *swaps = pivots + long(matrix) * min(rows, columns);
-    uint failed = eliminate(own, order, swaps, rows, columns, problem.pivot != 0, worker);
-    store(own, lu + first, rows, columns, worker);
+    uint failed = eliminate(factors, order, swaps, rows, columns, problem.pivot != 0, worker);
+    store(factors, lu + first, rows, columns, worker);
     if (thread_index == 0) {
         info[matrix] = int(failed);
     }
@@ -115,21 +117,17 @@ kernel void solve(
     device float *x [[buffer(2)]],
     device int *info [[buffer(3)]],
     constant Solve &problem [[buffer(4)]],
-    uint matrix [[threadgroup_position_in_grid]],
-    uint thread_index [[thread_position_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]],
-    uint group [[simdgroup_index_in_threadgroup]]) {
-    threadgroup float own[MAX_SIZE * ROW];
+    WORKER_ARGUMENTS) {
+    threadgroup float factors[MAX_SIZE * ROW];
     threadgroup float right[MAX_SIZE * RIGHT];
     threadgroup uint order[MAX_SIZE];
     Worker worker{thread_index, threads, lane, group, threads / 32};
     uint size = uint(problem.size);
     uint columns = uint(problem.columns);
-    load(a + long(matrix) * size * size, own, size, size, worker);
-    uint failed = eliminate(own, order, nullptr, size, size, true, worker);
+    load(a + long(matrix) * size * size, factors, size, size, worker);
+    uint failed = eliminate(factors, order, nullptr, size, size, true, worker);
     long first = long(matrix) * size * columns;
-    solve_columns(own, right, order, b + first, x + first, size, columns, worker);
+    solve_columns(factors, right, order, b + first, x + first, size, columns, worker);
     if (thread_index == 0) {
         info[matrix] = int(failed);
     }
@@ -146,23 +144,19 @@ kernel void solve_keeping(
     device float *lu [[buffer(4)]],
     device int *pivots [[buffer(5)]],
     constant Solve &problem [[buffer(6)]],
-    uint matrix [[threadgroup_position_in_grid]],
-    uint thread_index [[thread_position_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]],
-    uint group [[simdgroup_index_in_threadgroup]]) {
-    threadgroup float own[MAX_SIZE * ROW];
+    WORKER_ARGUMENTS) {
+    threadgroup float factors[MAX_SIZE * ROW];
     threadgroup float right[MAX_SIZE * RIGHT];
     threadgroup uint order[MAX_SIZE];
     Worker worker{thread_index, threads, lane, group, threads / 32};
     uint size = uint(problem.size);
     uint columns = uint(problem.columns);
     long square = long(matrix) * size * size;
-    load(a + square, own, size, size, worker);
-    uint failed = eliminate(own, order, pivots + long(matrix) * size, size, size, true, worker);
-    store(own, lu + square, size, size, worker);
+    load(a + square, factors, size, size, worker);
+    uint failed = eliminate(factors, order, pivots + long(matrix) * size, size, size, true, worker);
+    store(factors, lu + square, size, size, worker);
     long first = long(matrix) * size * columns;
-    solve_columns(own, right, order, b + first, x + first, size, columns, worker);
+    solve_columns(factors, right, order, b + first, x + first, size, columns, worker);
     if (thread_index == 0) {
         info[matrix] = int(failed);
     }
@@ -176,27 +170,23 @@ kernel void invert(
     device float *x [[buffer(1)]],
     device int *info [[buffer(2)]],
     constant Solve &problem [[buffer(3)]],
-    uint matrix [[threadgroup_position_in_grid]],
-    uint thread_index [[thread_position_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]],
-    uint group [[simdgroup_index_in_threadgroup]]) {
-    threadgroup float own[MAX_SIZE * ROW];
+    WORKER_ARGUMENTS) {
+    threadgroup float factors[MAX_SIZE * ROW];
     threadgroup float right[MAX_SIZE * RIGHT];
     threadgroup uint order[MAX_SIZE];
     Worker worker{thread_index, threads, lane, group, threads / 32};
     uint size = uint(problem.size);
     long first = long(matrix) * size * size;
-    load(a + first, own, size, size, worker);
-    uint failed = eliminate(own, order, nullptr, size, size, true, worker);
-    solve_columns(own, right, order, nullptr, x + first, size, size, worker);
+    load(a + first, factors, size, size, worker);
+    uint failed = eliminate(factors, order, nullptr, size, size, true, worker);
+    solve_columns(factors, right, order, nullptr, x + first, size, size, worker);
     if (thread_index == 0) {
         info[matrix] = int(failed);
     }
 }
 
 // lu      [[buffer(0)]]  batch × size × size
-// pivots  [[buffer(1)]]  batch × size, from 1; those outside of the matrix are passed over
+// pivots  [[buffer(1)]]  batch × size, from 1; those outside the matrix are ignored
 // b       [[buffer(2)]]  batch × size × columns
 // x       [[buffer(3)]]  batch × size × columns: of A X = B, or of Aᵀ X = B
 kernel void lu_solve(
@@ -205,12 +195,8 @@ kernel void lu_solve(
     device const float *b [[buffer(2)]],
     device float *x [[buffer(3)]],
     constant LuSolve &problem [[buffer(4)]],
-    uint matrix [[threadgroup_position_in_grid]],
-    uint thread_index [[thread_position_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]],
-    uint group [[simdgroup_index_in_threadgroup]]) {
-    threadgroup float own[MAX_SIZE * ROW];
+    WORKER_ARGUMENTS) {
+    threadgroup float factors[MAX_SIZE * ROW];
     threadgroup float right[MAX_SIZE * RIGHT];
     threadgroup uint order[MAX_SIZE];
     Worker worker{thread_index, threads, lane, group, threads / 32};
@@ -230,10 +216,10 @@ kernel void lu_solve(
             }
         }
     }
-    load(lu + long(matrix) * size * size, own, size, size, worker);
+    load(lu + long(matrix) * size * size, factors, size, size, worker);
     long first = long(matrix) * size * columns;
     if (!adjoint) {
-        solve_columns(own, right, order, b + first, x + first, size, columns, worker);
+        solve_columns(factors, right, order, b + first, x + first, size, columns, worker);
         return;
     }
     for (uint start = 0; start < columns; start += RIGHT) {
@@ -243,8 +229,8 @@ kernel void lu_solve(
             right[i * RIGHT + at % width] = b[first + i * columns + start + at % width];
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        substitute(own, right, size, width, Triangle{false, true, false}, worker);
-        substitute(own, right, size, width, Triangle{true, true, true}, worker);
+        substitute(factors, right, size, width, Triangle{false, true, false}, worker);
+        substitute(factors, right, size, width, Triangle{true, true, true}, worker);
         for (uint at = thread_index; at < size * width; at += threads) {
             uint i = at / width;
             x[first + order[i] * columns + start + at % width] = right[i * RIGHT + at % width];
@@ -253,8 +239,8 @@ kernel void lu_solve(
     }
 }
 
-// pivots       [[buffer(0)]]  batch × pivots, from 1; those outside of the matrix are passed over
-// permutation  [[buffer(1)]]  batch × rows: row i of Pᵀ A is row permutation[i] of A; of P A where it is the inverse
+// pivots       [[buffer(0)]]  batch × pivots, from 1; those outside the matrix are ignored
+// permutation  [[buffer(1)]]  batch × rows: row i of Pᵀ A is row permutation[i] of A; if `inverse`, of P A
 kernel void lu_permutation(
     device const int *pivots [[buffer(0)]],
     device int *permutation [[buffer(1)]],
@@ -262,17 +248,17 @@ kernel void lu_permutation(
     uint matrix [[thread_position_in_grid]]) {
     uint rows = uint(problem.rows);
     uint count = uint(problem.pivots);
-    device int *own = permutation + long(matrix) * rows;
+    device int *order = permutation + long(matrix) * rows;
     for (uint i = 0; i < rows; i++) {
-        own[i] = int(i);
+        order[i] = int(i);
     }
     for (uint step = 0; step < count; step++) {
         uint i = problem.inverse != 0 ? count - 1 - step : step;
         uint other = uint(pivots[long(matrix) * count + i]) - 1u;
         if (other < rows) {
-            int row = own[i];
-            own[i] = own[other];
-            own[other] = row;
+            int row = order[i];
+            order[i] = order[other];
+            order[other] = row;
         }
     }
 }

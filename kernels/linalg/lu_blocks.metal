@@ -1,11 +1,11 @@
-// LU factors of matrices that are larger than a threadgroup's memory, in place, BLOCK columns after the other. For each
-// of these:
+// LU factors of matrices that are larger than a threadgroup's memory, in place, BLOCK columns at a time. For each block
+// of columns:
 //
 //     lu_panel   P L U of the block's columns, from its rows on
-//     lu_beside  the rows of the other columns are swapped, and those right of the block solved: L X = B
-//     lu_below   C -= L X for what is below and to the right
+//     lu_beside  swaps the rows of the other columns, and solves L X = B for the columns to the right
+//     lu_below   C -= L X for the blocks below and to the right
 //
-// Systems are solved by `lu_rows`, which orders the rows of a right side, and solve_triangular_blocks.
+// Systems are solved by `lu_rows`, which permutes the rows of a right side, and solve_triangular_blocks.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -13,9 +13,9 @@ using namespace metal;
 #include "linalg/blocks.h"
 #include "linalg/lu.h"
 
-// SIMD-groups of the threadgroup that factorises a panel, at most.
+// At most this many SIMD-groups factorise a panel.
 #define PANEL_GROUPS 32
-// Columns that a threadgroup of lu_beside takes.
+// Columns of a threadgroup of lu_beside.
 #define SIDE 64
 
 struct LuStep {
@@ -58,21 +58,14 @@ kernel void lu_panel(
     device float *a = lu + (long(matrix) * step.rows + step.first) * columns + step.first;
     uint failed = 0;
     for (uint k = 0; k < width; k++) {
-        uint best = 0;
-        uint at = k;
+        Pivot found = {0, k};
         for (uint i = k + thread_index; i < below; i += threads) {
-            uint size = magnitude(a[i * columns + k]);
-            size = size > infinity ? 0 : size;
-            if (size > best) {
-                best = size;
-                at = i;
-            }
+            found = larger(found, a[i * columns + k], i);
         }
-        uint largest = simd_max(best);
-        uint first = simd_min(best == largest ? at : 0xffffffffu);
+        found = largest_of_lanes(found);
         if (lane == 0) {
-            sizes[group] = largest;
-            places[group] = first;
+            sizes[group] = found.size;
+            places[group] = found.row;
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
         uint p = k;
@@ -89,11 +82,11 @@ kernel void lu_panel(
         failed = failed == 0 && diagonal == 0.0f ? k + 1 : failed;
         threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
         if (thread_index < width) {
-            float own = a[p * columns + thread_index];
+            float pivot_element = a[p * columns + thread_index];
             float other = a[k * columns + thread_index];
             a[p * columns + thread_index] = other;
-            a[k * columns + thread_index] = own;
-            top[thread_index] = own;
+            a[k * columns + thread_index] = pivot_element;
+            top[thread_index] = pivot_element;
         }
         threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
         for (uint i = k + 1 + thread_index; i < below; i += threads) {
@@ -141,9 +134,9 @@ kernel void lu_beside(
         long row = step.first + k;
         long other = long(swaps[k]) - 1;
         if (other != row) {
-            float own = all[row * columns + column];
+            float element = all[row * columns + column];
             all[row * columns + column] = all[other * columns + column];
-            all[other * columns + column] = own;
+            all[other * columns + column] = element;
         }
     }
     if (column < step.first) {
@@ -172,22 +165,22 @@ kernel void lu_below(
     long next = step.first + BLOCK;
     long row = next + long(group.y) * TILE_ROWS;
     long column = next + long(group.x) * BLOCK;
-    device float *own = lu + long(group.z) * step.rows * step.columns;
-    Elements all = Elements{own, step.columns, 1, step.rows, step.columns};
+    device float *matrix = lu + long(group.z) * step.rows * step.columns;
+    Elements all = Elements{matrix, step.columns, 1, step.rows, step.columns};
     multiply_blocks(
         sums, right, all.from(row, step.first), all.from(step.first, column), BLOCK, thread_index, simdgroup_index);
     for (int at = int(thread_index); at < TILE_ROWS * BLOCK; at += TILE_THREADS) {
         long i = row + at / BLOCK;
         long j = column + at % BLOCK;
         if (all.has(i, j)) {
-            own[i * step.columns + j] -= sums[at / BLOCK * TILE_PITCH + at % BLOCK];
+            matrix[i * step.columns + j] -= sums[at / BLOCK * TILE_PITCH + at % BLOCK];
         }
     }
 }
 
 // b      [[buffer(0)]]  batch × rows × columns
 // order  [[buffer(1)]]  batch × rows
-// x      [[buffer(2)]]  batch × rows × columns: row i is row order[i] of B. A thread for each element
+// x      [[buffer(2)]]  batch × rows × columns: row i is row order[i] of B. One thread for each element
 kernel void lu_rows(
     device const float *b [[buffer(0)]],
     device const int *order [[buffer(1)]],
@@ -198,7 +191,7 @@ kernel void lu_rows(
     x[(first + at.y) * problem.columns + at.x] = b[(first + order[first + at.y]) * problem.columns + at.x];
 }
 
-// The same of an identity.
+// The same for an identity matrix as B.
 kernel void lu_unit_rows(
     device const int *order [[buffer(0)]],
     device float *x [[buffer(1)]],

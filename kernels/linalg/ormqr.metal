@@ -1,4 +1,4 @@
-// Products of reflections with matrices: a threadgroup for `tile` columns of C, which lie in its memory.
+// Products of reflections with matrices: one threadgroup for each `tile` columns of C, which lie in threadgroup memory.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -13,14 +13,14 @@ struct Ormqr {
     long width;      // columns of C
     uint transpose;  // 1 or 0
     long tile;
-    long team;  // lanes that have a column
+    long team;  // lanes that share a column
 };
 
 // a        [[buffer(0)]]  batch × rows × columns
 // tau      [[buffer(1)]]  batch × reflectors
 // c        [[buffer(2)]]  batch × rows × width
 // product  [[buffer(3)]]  batch × rows × width
-// memory   rows × tile, the stride of the rows being the next odd number, then rows
+// memory   rows × tile, in rows of a stride of the next odd number, then rows
 kernel void ormqr(
     device const float *a [[buffer(0)]],
     device const float *tau [[buffer(1)]],

@@ -1,5 +1,5 @@
-// QR factorisations, one threadgroup for each matrix, which lies in threadgroup memory with rows of `stride`: R first,
-// then Q in the place of the vectors of reflections.
+// QR factorisations: one threadgroup for each matrix, which lies in threadgroup memory in rows of `stride`. R is
+// written first; then Q replaces the vectors of the reflections.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -13,8 +13,13 @@ struct Qr {
     long width;       // columns of Q
     long reflectors;  // of a product
     long stride;      // of a row in threadgroup memory
-    long team;        // lanes that have a column
+    long team;        // lanes that share a column
 };
+
+#define QR_ARGUMENTS                                                                                 \
+    constant Qr &problem [[buffer(3)]], threadgroup float *memory [[threadgroup(0)]],                \
+        uint matrix [[threadgroup_position_in_grid]], uint index [[thread_position_in_threadgroup]], \
+        uint threads [[threads_per_threadgroup]]
 
 inline void load(device const float *from, threadgroup float *a, uint stride, uint rows, uint columns, Teams teams) {
     for (uint at = teams.index; at < rows * columns; at += teams.threads) {
@@ -25,17 +30,10 @@ inline void load(device const float *from, threadgroup float *a, uint stride, ui
 
 // a       [[buffer(0)]]  batch × rows × columns
 // q       [[buffer(1)]]  batch × rows × width
-// r       [[buffer(2)]]  batch × width × columns; where width is 0, of as many rows as there are reflections
-// memory  rows × stride, then rows and twice as many as there are reflections
+// r       [[buffer(2)]]  batch × width × columns; if width is 0, min(rows, columns) rows
+// memory  rows × stride, then rows, then twice the number of reflections
 kernel void qr(
-    device const float *a [[buffer(0)]],
-    device float *q [[buffer(1)]],
-    device float *r [[buffer(2)]],
-    constant Qr &problem [[buffer(3)]],
-    threadgroup float *memory [[threadgroup(0)]],
-    uint matrix [[threadgroup_position_in_grid]],
-    uint index [[thread_position_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]]) {
+    device const float *a [[buffer(0)]], device float *q [[buffer(1)]], device float *r [[buffer(2)]], QR_ARGUMENTS) {
     Teams teams = {index, threads, uint(problem.team)};
     uint rows = uint(problem.rows);
     uint columns = uint(problem.columns);
@@ -52,21 +50,21 @@ kernel void qr(
         sign[i] = memory[i * stride + i] < 0.0f ? -1.0f : 1.0f;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    device float *own_r = r + long(matrix) * inner * columns;
+    device float *r_matrix = r + long(matrix) * inner * columns;
     for (uint at = index; at < inner * columns; at += threads) {
         uint i = at / columns;
         uint j = at % columns;
-        own_r[at] = i < count && j >= i ? sign[i] * memory[i * stride + j] : 0.0f;
+        r_matrix[at] = i < count && j >= i ? sign[i] * memory[i * stride + j] : 0.0f;
     }
     if (width == 0) {
         return;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     form_product(memory, stride, rows, count, width, v, tau, teams);
-    device float *own_q = q + long(matrix) * rows * width;
+    device float *q_matrix = q + long(matrix) * rows * width;
     for (uint at = index; at < rows * width; at += threads) {
         uint j = at % width;
-        own_q[at] = (j < count ? sign[j] : 1.0f) * memory[at / width * stride + j];
+        q_matrix[at] = (j < count ? sign[j] : 1.0f) * memory[at / width * stride + j];
     }
 }
 
@@ -78,11 +76,7 @@ kernel void geqrf(
     device const float *a [[buffer(0)]],
     device float *factors [[buffer(1)]],
     device float *tau [[buffer(2)]],
-    constant Qr &problem [[buffer(3)]],
-    threadgroup float *memory [[threadgroup(0)]],
-    uint matrix [[threadgroup_position_in_grid]],
-    uint index [[thread_position_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]]) {
+    QR_ARGUMENTS) {
     Teams teams = {index, threads, uint(problem.team)};
     uint rows = uint(problem.rows);
     uint columns = uint(problem.columns);
@@ -109,11 +103,7 @@ kernel void householder_product(
     device const float *a [[buffer(0)]],
     device const float *tau [[buffer(1)]],
     device float *q [[buffer(2)]],
-    constant Qr &problem [[buffer(3)]],
-    threadgroup float *memory [[threadgroup(0)]],
-    uint matrix [[threadgroup_position_in_grid]],
-    uint index [[thread_position_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]]) {
+    QR_ARGUMENTS) {
     Teams teams = {index, threads, uint(problem.team)};
     uint rows = uint(problem.rows);
     uint columns = uint(problem.columns);
@@ -127,8 +117,8 @@ kernel void householder_product(
     }
     load(a + long(matrix) * rows * columns, memory, stride, rows, columns, teams);
     form_product(memory, stride, rows, count, width, v, scales, teams);
-    device float *own_q = q + long(matrix) * rows * width;
+    device float *q_matrix = q + long(matrix) * rows * width;
     for (uint at = index; at < rows * width; at += threads) {
-        own_q[at] = memory[at / width * stride + at % width];
+        q_matrix[at] = memory[at / width * stride + at % width];
     }
 }

@@ -1,6 +1,6 @@
-// Reflections of matrices that are larger than a threadgroup's memory, in blocks of BLOCK columns: the product of a
-// block's is I - V T Vᵀ. A SIMD-group has a row at a time, and a lane a column. Every kernel computes all matrices of a
-// batch.
+// Reflections of matrices that are larger than a threadgroup's memory, in blocks of BLOCK columns. The product of a
+// block's reflections is I - V T Vᵀ. A SIMD-group works on one row at a time, one column a lane. Every kernel computes
+// all matrices of a batch.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -15,13 +15,13 @@ struct QrStep {
     long rows;
     long columns;    // of the matrix of vectors
     long count;      // of its reflections
-    long first;      // the first column of the block
-    long width;      // columns of the matrix that is multiplied
-    long begin;      // the first of them that is
+    long first;      // first column of the block
+    long width;      // columns of the matrix that is multiplied by Q
+    long begin;      // first of these columns to multiply
     uint transpose;  // 1 or 0
 };
 
-// Element (i, j) of V of a block: 1 where its column has the diagonal, 0 above.
+// Returns element (i, j) of a block's V: 1 on the diagonal, 0 above.
 inline float vector_element(device const float *a, constant QrStep &step, long first, long i, uint j) {
     long column = first + long(j);
     if (column >= step.count || i < column) {
@@ -46,8 +46,8 @@ kernel void unit_matrix(
     c[(long(at.z) * step.rows + at.y) * step.width + at.x] = at.x == at.y ? 1.0f : 0.0f;
 }
 
-// A block's columns become R and vectors, one after the other, on a threadgroup for each matrix. The sums over rows of
-// a column's elements with those of all columns give its own length, and the change of the others.
+// Factors a block's columns one after the other, on one threadgroup for each matrix. The products of a column with all
+// columns, summed over rows, give its length and the change of the other columns.
 //
 // a    [[buffer(0)]]  batch × rows × columns
 // tau  [[buffer(1)]]  batch × count
@@ -62,17 +62,17 @@ kernel void factor_panel(
     threadgroup float sums[PANEL_GROUPS * BLOCK];
     threadgroup float extremes[PANEL_GROUPS];
     threadgroup uint nonzero[PANEL_GROUPS];
-    device float *own = a + long(matrix) * step.rows * step.columns + step.first;
+    device float *panel = a + long(matrix) * step.rows * step.columns + step.first;
     bool is_inside = step.first + lane < step.count;
     uint width = uint(min(long(BLOCK), step.count - step.first));
     for (uint j = 0; j < width; j++) {
         long row = step.first + j;
-        float alpha = own[row * step.columns + j];
-        float top = is_inside ? own[row * step.columns + lane] : 0.0f;
+        float alpha = panel[row * step.columns + j];
+        float top = is_inside ? panel[row * step.columns + lane] : 0.0f;
         float most = 0.0f;
         bool is_zero = true;
         for (long i = row + 1 + index; i < step.rows; i += PANEL_GROUPS * 32) {
-            float x = own[i * step.columns + j];
+            float x = panel[i * step.columns + j];
             most = max(most, fabs(x));
             is_zero = is_zero && x == 0.0f;
         }
@@ -88,7 +88,7 @@ kernel void factor_panel(
             most = max(most, extremes[other]);
             found += nonzero[other];
         }
-        if (found == 0) {  // as for every thread
+        if (found == 0) {  // the same for every thread
             if (index == 0) {
                 tau[long(matrix) * step.count + row] = 0.0f;
             }
@@ -98,7 +98,7 @@ kernel void factor_panel(
         float scale = max(most, fabs(alpha));
         float sum = 0.0f;
         for (long i = row + 1 + group; i < step.rows; i += PANEL_GROUPS) {
-            float x = is_inside ? own[i * step.columns + lane] : 0.0f;
+            float x = is_inside ? panel[i * step.columns + lane] : 0.0f;
             sum += precise::divide(simd_shuffle(x, ushort(j)), scale) * x;
         }
         sums[group * BLOCK + lane] = sum;
@@ -115,19 +115,30 @@ kernel void factor_panel(
         float factor = precise::divide(1.0f, unit - beta);
         float change = scaled_tau * (top + factor * sum);
         for (long i = row + 1 + group; i < step.rows; i += PANEL_GROUPS) {
-            float x = is_inside ? own[i * step.columns + lane] : 0.0f;
+            float x = is_inside ? panel[i * step.columns + lane] : 0.0f;
             float v = precise::divide(simd_shuffle(x, ushort(j)), scale) * factor;
             if (is_inside && lane >= j) {
-                own[i * step.columns + lane] = lane == j ? v : x - v * change;
+                panel[i * step.columns + lane] = lane == j ? v : x - v * change;
             }
         }
         if (group == 0 && is_inside && lane >= j) {
-            own[row * step.columns + lane] = lane == j ? beta * scale : top - change;
+            panel[row * step.columns + lane] = lane == j ? beta * scale : top - change;
         }
         if (index == 0) {
             tau[long(matrix) * step.count + row] = scaled_tau;
         }
         threadgroup_barrier(mem_flags::mem_threadgroup | mem_flags::mem_device);
+    }
+}
+
+// Adds up the products that the SIMD-groups have summed over their rows.
+inline void add_groups(threadgroup const float *sums, threadgroup float *total, uint index) {
+    for (uint at = index; at < BLOCK * BLOCK; at += GROUPS * 32) {
+        float sum = 0.0f;
+        for (uint other = 0; other < GROUPS; other++) {
+            sum += sums[other * BLOCK * BLOCK + at];
+        }
+        total[at / BLOCK * PITCH + at % BLOCK] = sum;
     }
 }
 
@@ -153,14 +164,14 @@ kernel void form_triangles(
     long block = step.first / BLOCK + position.x;
     long first = block * BLOCK;
     long blocks = (step.count + BLOCK - 1) / BLOCK;
-    device const float *own = a + long(position.y) * step.rows * step.columns;
+    device const float *vectors = a + long(position.y) * step.rows * step.columns;
     device const float *scales = tau + long(position.y) * step.count;
     float products[BLOCK];
     for (uint j = 0; j < BLOCK; j++) {
         products[j] = 0.0f;
     }
     for (long i = first + group; i < step.rows; i += GROUPS) {
-        float v = vector_element(own, step, first, i, lane);
+        float v = vector_element(vectors, step, first, i, lane);
         for (uint j = 0; j < BLOCK; j++) {
             products[j] += simd_shuffle(v, ushort(j)) * v;
         }
@@ -169,13 +180,7 @@ kernel void form_triangles(
         sums[(group * BLOCK + j) * BLOCK + lane] = products[j];
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint at = index; at < BLOCK * BLOCK; at += GROUPS * 32) {
-        float sum = 0.0f;
-        for (uint other = 0; other < GROUPS; other++) {
-            sum += sums[other * BLOCK * BLOCK + at];
-        }
-        gram[at / BLOCK * PITCH + at % BLOCK] = sum;
-    }
+    add_groups(sums, gram, index);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     if (group != 0) {
         return;
@@ -193,8 +198,8 @@ kernel void form_triangles(
     }
 }
 
-// C = (I - V T Vᵀ) C, or the transpose of it, in the columns of C from `begin` on: BLOCK of them a threadgroup. C may
-// be the matrix of the vectors, whose columns after the block's own are changed.
+// C = (I - V T Vᵀ) C, or with its transpose, for the columns of C from `begin` on: BLOCK of them a threadgroup. C may
+// be the matrix of the vectors; then the columns after the block are changed.
 //
 // a  [[buffer(0)]]  batch × rows × columns
 // t  [[buffer(1)]]  batch × blocks × BLOCK × BLOCK
@@ -214,17 +219,17 @@ kernel void apply_block(
     uint index = thread_index.x;
     long blocks = (step.count + BLOCK - 1) / BLOCK;
     device const float *vectors = a + long(position.y) * step.rows * step.columns;
-    device const float *own_t = t + (long(position.y) * blocks + step.first / BLOCK) * BLOCK * BLOCK;
+    device const float *block_triangle = t + (long(position.y) * blocks + step.first / BLOCK) * BLOCK * BLOCK;
     long column = step.begin + long(position.x) * BLOCK + lane;
     bool is_inside = column < step.width;
-    device float *own = c + long(position.y) * step.rows * step.width + column;
+    device float *c_column = c + long(position.y) * step.rows * step.width + column;
     float products[BLOCK];
     for (uint j = 0; j < BLOCK; j++) {
         products[j] = 0.0f;
     }
     for (long i = step.first + group; i < step.rows; i += GROUPS) {
         float v = vector_element(vectors, step, step.first, i, lane);
-        float x = is_inside ? own[i * step.width] : 0.0f;
+        float x = is_inside ? c_column[i * step.width] : 0.0f;
         for (uint j = 0; j < BLOCK; j++) {
             products[j] += simd_shuffle(v, ushort(j)) * x;
         }
@@ -235,16 +240,10 @@ kernel void apply_block(
     for (uint at = index; at < BLOCK * BLOCK; at += GROUPS * 32) {
         uint i = at / BLOCK;
         uint j = at % BLOCK;
-        triangle[(step.transpose != 0 ? j : i) * PITCH + (step.transpose != 0 ? i : j)] = own_t[at];
+        triangle[(step.transpose != 0 ? j : i) * PITCH + (step.transpose != 0 ? i : j)] = block_triangle[at];
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    for (uint at = index; at < BLOCK * BLOCK; at += GROUPS * 32) {
-        float sum = 0.0f;
-        for (uint other = 0; other < GROUPS; other++) {
-            sum += sums[other * BLOCK * BLOCK + at];
-        }
-        projection[at / BLOCK * PITCH + at % BLOCK] = sum;
-    }
+    add_groups(sums, projection, index);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     for (uint j = 0; j < BLOCK; j++) {
         products[j] = 0.0f;
@@ -257,17 +256,17 @@ kernel void apply_block(
     }
     for (long i = step.first + group; i < step.rows; i += GROUPS) {
         float v = vector_element(vectors, step, step.first, i, lane);
-        float x = is_inside ? own[i * step.width] : 0.0f;
+        float x = is_inside ? c_column[i * step.width] : 0.0f;
         for (uint j = 0; j < BLOCK; j++) {
             x -= simd_shuffle(v, ushort(j)) * products[j];
         }
         if (is_inside) {
-            own[i * step.width] = x;
+            c_column[i * step.width] = x;
         }
     }
 }
 
-// The upper triangle of the first `width` rows, each of the sign that makes its diagonal positive.
+// Copies the upper triangle of the first `width` rows. Each row gets the sign that makes its diagonal positive.
 //
 // a  [[buffer(0)]]  batch × rows × columns
 // r  [[buffer(1)]]  batch × width × columns
@@ -276,16 +275,16 @@ kernel void take_upper(
     device float *r [[buffer(1)]],
     constant QrStep &step [[buffer(2)]],
     uint3 at [[thread_position_in_grid]]) {
-    device const float *own = a + long(at.z) * step.rows * step.columns;
+    device const float *factors = a + long(at.z) * step.rows * step.columns;
     float value = 0.0f;
     if (at.x >= at.y && at.y < step.count) {
-        value = own[at.y * step.columns + at.x];
-        value = own[at.y * step.columns + at.y] < 0.0f ? 0.0f - value : value;
+        value = factors[at.y * step.columns + at.x];
+        value = factors[at.y * step.columns + at.y] < 0.0f ? 0.0f - value : value;
     }
     r[(long(at.z) * step.width + at.y) * step.columns + at.x] = value;
 }
 
-// The columns of Q change their signs with the rows of R.
+// Changes the signs of Q's columns like those of R's rows.
 //
 // a  [[buffer(0)]]  batch × rows × columns
 // q  [[buffer(1)]]  batch × rows × width

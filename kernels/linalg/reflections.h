@@ -2,7 +2,7 @@
 // threadgroup.
 #pragma once
 
-// The threads of a threadgroup as teams, each of lanes of one SIMD-group: a team has a column of a matrix.
+// Divides the threads of a threadgroup into teams of lanes of one SIMD-group. Each team works on one column.
 struct Teams {
     uint index;  // of the calling thread
     uint threads;
@@ -13,15 +13,16 @@ struct Teams {
     uint count() const thread { return threads / lanes; }
 };
 
-// A sum over the lanes of a team, in an order of its own: every lane has the same bits.
-inline float team_sum(float own, uint lanes) {
+// Returns the sum over the lanes of a team, in a fixed order: every lane gets the same bits.
+inline float team_sum(float value, uint lanes) {
     for (uint offset = lanes / 2; offset > 0; offset /= 2) {
-        own += simd_shuffle_xor(own, ushort(offset));
+        value += simd_shuffle_xor(value, ushort(offset));
     }
-    return own;
+    return value;
 }
 
-// What a column becomes: beta in its first row, 0 below. Its elements times `factor`, once divided by `scale`, are v.
+// The reflection of a column: it becomes beta in its first row and 0 below. v is the column's elements divided by
+// `scale`, times `factor`.
 struct Reflection {
     float beta;
     float tau;
@@ -29,15 +30,15 @@ struct Reflection {
     float factor;
 };
 
-// Of alpha and `count` elements that are to become 0, `stride` apart. Each SIMD-group computes it, and has the same
-// bits.
+// Computes the reflection of alpha and `count` elements that are to become 0, `stride` apart. Every SIMD-group computes
+// it and gets the same bits.
 inline Reflection reflection_of(float alpha, threadgroup const float *others, uint count, uint stride, uint lane) {
     float largest = 0.0f;
     bool is_zero = true;
     for (uint i = lane; i < count; i += 32) {
-        float own = others[i * stride];
-        largest = max(largest, fabs(own));
-        is_zero = is_zero && own == 0.0f;
+        float element = others[i * stride];
+        largest = max(largest, fabs(element));
+        is_zero = is_zero && element == 0.0f;
     }
     largest = simd_max(largest);
     if (simd_all(is_zero)) {
@@ -46,8 +47,8 @@ inline Reflection reflection_of(float alpha, threadgroup const float *others, ui
     float scale = max(largest, fabs(alpha));
     float square = 0.0f;
     for (uint i = lane; i < count; i += 32) {
-        float own = precise::divide(others[i * stride], scale);
-        square += own * own;
+        float ratio = precise::divide(others[i * stride], scale);
+        square += ratio * ratio;
     }
     square = team_sum(square, 32);
     float unit = precise::divide(alpha, scale);
@@ -56,13 +57,13 @@ inline Reflection reflection_of(float alpha, threadgroup const float *others, ui
     return {beta * scale, 1.0f - precise::divide(unit, beta), scale, precise::divide(1.0f, unit - beta)};
 }
 
-// Of rows `first`, … of a column, whose elements are `stride` apart.
+// Computes the reflection of rows `first`, … of a column whose elements are `stride` apart.
 inline Reflection reflection_of(threadgroup const float *column, uint first, uint rows, uint stride, uint lane) {
-    threadgroup const float *own = column + first * stride;
-    return reflection_of(own[0], own + stride, rows - first - 1, stride, lane);
+    threadgroup const float *elements = column + first * stride;
+    return reflection_of(elements[0], elements + stride, rows - first - 1, stride, lane);
 }
 
-// C = H C for columns `first`, …, `end` - 1 of a matrix, where v is 1 in row `row`, and has its elements below in `v`.
+// C = H C for columns `first`, …, `end` - 1 of a matrix. v is 1 in row `row`; `v` holds its elements below that row.
 inline void reflect_columns(
     threadgroup float *c,
     uint stride,
@@ -76,29 +77,29 @@ inline void reflect_columns(
     for (uint begin = first; begin < end; begin += teams.count()) {
         uint column = begin + teams.first();
         bool is_inside = column < end;
-        float own = 0.0f;
+        float top = 0.0f;
         float sum = 0.0f;
         if (is_inside) {
-            own = c[row * stride + column];
+            top = c[row * stride + column];
             for (uint i = row + 1 + teams.lane(); i < rows; i += teams.lanes) {
                 sum += v[i] * c[i * stride + column];
             }
         }
-        float change = tau * (own + team_sum(sum, teams.lanes));
+        float change = tau * (top + team_sum(sum, teams.lanes));
         simdgroup_barrier(mem_flags::mem_threadgroup);
         if (is_inside) {
             for (uint i = row + 1 + teams.lane(); i < rows; i += teams.lanes) {
                 c[i * stride + column] -= v[i] * change;
             }
             if (teams.lane() == 0) {
-                c[row * stride + column] = own - change;
+                c[row * stride + column] = top - change;
             }
         }
     }
 }
 
-// Column j becomes an element of R and the vector of a reflection, which the columns after it are multiplied by. A
-// barrier ends it.
+// Turns column j into an element of R and the vector of a reflection, and applies it to the columns after j. Ends with
+// a barrier.
 inline void reflect_by_column(
     threadgroup float *a,
     uint stride,
@@ -108,25 +109,25 @@ inline void reflect_by_column(
     threadgroup float *v,
     threadgroup float *tau,
     Teams teams) {
-    Reflection own = reflection_of(a + j, j, rows, stride, teams.index % 32);
+    Reflection reflection = reflection_of(a + j, j, rows, stride, teams.index % 32);
     for (uint i = j + 1 + teams.index; i < rows; i += teams.threads) {
-        v[i] = own.tau == 0.0f ? 0.0f : precise::divide(a[i * stride + j], own.scale) * own.factor;
+        v[i] = reflection.tau == 0.0f ? 0.0f : precise::divide(a[i * stride + j], reflection.scale) * reflection.factor;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
     for (uint i = j + 1 + teams.index; i < rows; i += teams.threads) {
         a[i * stride + j] = v[i];
     }
     if (teams.index == 0) {
-        a[j * stride + j] = own.beta;
-        tau[j] = own.tau;
+        a[j * stride + j] = reflection.beta;
+        tau[j] = reflection.tau;
     }
-    if (own.tau != 0.0f) {
-        reflect_columns(a, stride, j, rows, j + 1, columns, v, own.tau, teams);
+    if (reflection.tau != 0.0f) {
+        reflect_columns(a, stride, j, rows, j + 1, columns, v, reflection.tau, teams);
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
 }
 
-// Replaces a matrix by R and the vectors of `count` reflections. `v` has room for a column.
+// Replaces a matrix by R and the vectors of `count` reflections. `v` has room for one column.
 inline void factorise(
     threadgroup float *a,
     uint stride,
@@ -162,11 +163,11 @@ inline void form_product(
             v[i] = a[i * stride + j];
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
-        float own = tau[j];
+        float factor = tau[j];
         for (uint i = teams.index; i < rows; i += teams.threads) {
-            a[i * stride + j] = i < j ? 0.0f : (i == j ? 1.0f - own : -own * v[i]);
+            a[i * stride + j] = i < j ? 0.0f : (i == j ? 1.0f - factor : -factor * v[i]);
         }
-        reflect_columns(a, stride, j, rows, j + 1, width, v, own, teams);
+        reflect_columns(a, stride, j, rows, j + 1, width, v, factor, teams);
         threadgroup_barrier(mem_flags::mem_threadgroup);
     }
 }

@@ -1,34 +1,25 @@
-// What is done with a matrix W whose rows rotations have made orthogonal: W = Gᵀ Σ Z, which svd.metal explains. Rows
-// lie in threadgroup memory or in device memory. Every function is called by all threads of a threadgroup, but where it
-// takes a lane, by all of a SIMD-group.
+// The steps after rotations have made the rows of W orthogonal: W = Gᵀ Σ Z (see svd.metal). Rows lie in threadgroup
+// memory or in device memory. Every function is called by all threads of a threadgroup; functions with a `lane`
+// parameter are called by all lanes of a SIMD-group.
 #pragma once
 
 #include "linalg/jacobi.h"
+#include "linalg/place.h"
 
-// A barrier between what is done with norms, and with rows.
+// A barrier that orders accesses to norms and to rows, in either memory.
 #define ROWS (mem_flags::mem_threadgroup | mem_flags::mem_device)
 
 // info
 #define NOT_FINITE 1
 #define NOT_CONVERGED 2
 
-// Where a thread is.
-struct Place {
-    uint matrix;
-    uint index;
-    uint threads;
-    uint group;
-    uint groups;
-    uint lane;
-};
-
-// A matrix, and what of it is in memory. Rows, the norms of rows and the message are each in threadgroup or in device
-// memory. Before there are norms, SIMD-groups tell each other in their place whether they rotated; in the message the
-// first one tells all others a number.
+// A matrix and its working memory. Rows, norms and the message each lie in threadgroup or device memory. While there
+// are no norms, SIMD-groups use their place to report whether they rotated. The message passes one number from the
+// first SIMD-group to all others.
 template <typename Rows, typename Numbers> struct Matrix {
     uint small;
     uint large;
-    uint count;  // rows of Z to compute: as many as `small`, or as `large`
+    uint count;  // rows of Z to compute: `small` or `large`
     bool is_tall;
     bool has_vectors;
     device float *u;
@@ -43,67 +34,68 @@ template <typename Rows, typename Numbers> struct Matrix {
 
     Row<Rows> row(uint at, uint lane) const { return Row<Rows>{w + at * w_pitch, large, lane}; }
     Row<Rows> rotations(uint at, uint lane) const { return Row<Rows>{g + at * g_pitch, small, lane}; }
-    // The row `at` of Z where it goes: a column of U, or a row of Vᵀ.
+    // Where row `at` of Z is written: a column of U, or a row of Vᵀ.
     device float *open_row(uint at) const { return is_tall ? u + at : vh + ulong(at) * large; }
     ulong open_stride() const { return is_tall ? count : 1; }
 };
 
 inline float power_of_two(int exponent) { return as_type<float>(uint(exponent + 127) << 23); }
 
-// x 2^exponent, in two steps, since that power may be no number.
+// Returns x 2^exponent, in two steps, since the power itself may overflow or underflow.
 inline float scaled(float x, int exponent) {
     int first = exponent / 2;
     return x * power_of_two(first) * power_of_two(exponent - first);
 }
 
-// A number that one lane reads for all.
+// Reads a number in one lane and broadcasts it.
 template <typename Numbers> inline float number_of(Numbers x, uint at, uint lane) {
     return simd_broadcast(lane == 0 ? x[at] : 0.0f, 0);
 }
 
-// A number that the first SIMD-group knows, for all: each element is read once in all, and not by every SIMD-group.
-template <typename Own> inline float told(Own own, float value, Place place) {
+// Passes a number from the first SIMD-group to all others. So only that one reads the elements it comes from.
+template <typename M> inline float told(M matrix, float value, Place place) {
     if (place.index == 0) {
-        own.message[0] = value;
+        matrix.message[0] = value;
     }
     threadgroup_barrier(ROWS);
-    float known = number_of(own.message, 0, place.lane);
+    float known = number_of(matrix.message, 0, place.lane);
     threadgroup_barrier(ROWS);
     return known;
 }
 
-template <typename Own> inline bool is_sorted(Own own, uint lane) {
+template <typename M> inline bool is_sorted(M matrix, uint lane) {
     bool is_behind = false;
-    for (uint at = lane; at + 1 < own.small; at += LANES) {
-        is_behind = is_behind || own.norms[at + 1] > own.norms[at];
+    for (uint at = lane; at + 1 < matrix.small; at += LANES) {
+        is_behind = is_behind || matrix.norms[at + 1] > matrix.norms[at];
     }
     return !simd_any(is_behind);
 }
 
-// The norms of the rows, and rows in their order: neighbours change places until none is out of it.
-template <typename Own> inline void sort_rows(Own own, Place place) {
-    for (uint at = place.group; at < own.small; at += place.groups) {
-        float norm = norm_of(own.row(at, place.lane));
+// Computes the norms of the rows and sorts rows by them: neighbours are swapped until all are in order (odd-even
+// transposition sort).
+template <typename M> inline void sort_rows(M matrix, Place place) {
+    for (uint at = place.group; at < matrix.small; at += place.groups) {
+        float norm = norm_of(matrix.row(at, place.lane));
         if (place.lane == 0) {
-            own.norms[at] = norm;
+            matrix.norms[at] = norm;
         }
     }
     threadgroup_barrier(ROWS);
-    bool is_first_sorted = place.group == 0 && is_sorted(own, place.lane);
-    uint steps = told(own, is_first_sorted ? 1.0f : 0.0f, place) != 0.0f ? 0 : own.small;
+    bool is_first_sorted = place.group == 0 && is_sorted(matrix, place.lane);
+    uint steps = told(matrix, is_first_sorted ? 1.0f : 0.0f, place) != 0.0f ? 0 : matrix.small;
     for (uint step = 0; step < steps; step++) {
-        for (uint at = step % 2 + 2 * place.group; at + 1 < own.small; at += 2 * place.groups) {
-            float first = number_of(own.norms, at, place.lane);
-            float second = number_of(own.norms, at + 1, place.lane);
+        for (uint at = step % 2 + 2 * place.group; at + 1 < matrix.small; at += 2 * place.groups) {
+            float first = number_of(matrix.norms, at, place.lane);
+            float second = number_of(matrix.norms, at + 1, place.lane);
             if (second > first) {
                 Rotation swap = Rotation{0.0f, 0.0f, true, true};
-                rotate(own.row(at, place.lane), own.row(at + 1, place.lane), swap);
-                if (own.has_vectors) {
-                    rotate(own.rotations(at, place.lane), own.rotations(at + 1, place.lane), swap);
+                rotate(matrix.row(at, place.lane), matrix.row(at + 1, place.lane), swap);
+                if (matrix.has_vectors) {
+                    rotate(matrix.rotations(at, place.lane), matrix.rotations(at + 1, place.lane), swap);
                 }
                 if (place.lane == 0) {
-                    own.norms[at] = second;
-                    own.norms[at + 1] = first;
+                    matrix.norms[at] = second;
+                    matrix.norms[at + 1] = first;
                 }
             }
         }
@@ -111,16 +103,16 @@ template <typename Own> inline void sort_rows(Own own, Place place) {
     }
 }
 
-// How many rows have a norm.
-template <typename Own> inline uint rank_of(Own own, uint lane) {
+// Returns the number of rows whose norm is above 0.
+template <typename M> inline uint rank_of(M matrix, uint lane) {
     uint count = 0;
-    for (uint at = lane; at < own.small; at += LANES) {
-        count += own.norms[at] > 0.0f ? 1 : 0;
+    for (uint at = lane; at < matrix.small; at += LANES) {
+        count += matrix.norms[at] > 0.0f ? 1 : 0;
     }
     return simd_sum(count);
 }
 
-// Whether the element of the largest absolute value, the first of equal ones, is negative.
+// Returns whether the element of the largest absolute value, the first of equal ones, is negative.
 template <typename Pointer> inline bool is_turned(Pointer x, ulong stride, uint length, uint lane) {
     float largest = -1.0f;
     uint first = 0;
@@ -134,17 +126,17 @@ template <typename Pointer> inline bool is_turned(Pointer x, ulong stride, uint 
     return simd_any(chosen % LANES == lane && x[chosen * stride] < 0.0f);
 }
 
-// Rows to length 1, and the signs of pairs of vectors by the left one.
-template <typename Own> inline void normalise(Own own, uint rank, Place place) {
-    for (uint at = place.group; at < own.small; at += place.groups) {
-        auto z = own.row(at, place.lane);
-        auto g = own.rotations(at, place.lane);
-        float norm = number_of(own.norms, at, place.lane);
+// Scales rows to length 1, and fixes the sign of each pair of singular vectors by the left one.
+template <typename M> inline void normalise(M matrix, uint rank, Place place) {
+    for (uint at = place.group; at < matrix.small; at += place.groups) {
+        auto z = matrix.row(at, place.lane);
+        auto g = matrix.rotations(at, place.lane);
+        float norm = number_of(matrix.norms, at, place.lane);
         for (uint e = place.lane; at < rank && e < z.length; e += LANES) {
             z.elements[e] = precise::divide(z.elements[e], norm);
         }
-        bool is_left_open = own.is_tall && at >= rank;
-        auto left = own.is_tall ? z : g;
+        bool is_left_open = matrix.is_tall && at >= rank;
+        auto left = matrix.is_tall ? z : g;
         if (!is_left_open && is_turned(left.elements, 1, left.length, place.lane)) {
             for (uint e = place.lane; e < z.length; e += LANES) {
                 z.elements[e] = -z.elements[e];
@@ -156,92 +148,93 @@ template <typename Own> inline void normalise(Own own, uint rank, Place place) {
     }
 }
 
-// Writes the rows of Z that have a norm, and those of G; but where U = Zᵀ, those of G whose sign is open.
-template <typename Own> inline void store(Own own, uint rank, Place place) {
-    for (uint at = place.index; at < own.small * own.large; at += place.threads) {
-        uint row = own.is_tall ? at % own.small : at / own.large;
-        uint e = own.is_tall ? at / own.small : at % own.large;
+// Writes the rows of Z that have a norm, and the rows of G. If U = Zᵀ, rows of G whose sign is not known yet are left
+// out.
+template <typename M> inline void store(M matrix, uint rank, Place place) {
+    for (uint at = place.index; at < matrix.small * matrix.large; at += place.threads) {
+        uint row = matrix.is_tall ? at % matrix.small : at / matrix.large;
+        uint e = matrix.is_tall ? at / matrix.small : at % matrix.large;
         if (row < rank) {
-            own.open_row(row)[e * own.open_stride()] = own.w[row * own.w_pitch + e];
+            matrix.open_row(row)[e * matrix.open_stride()] = matrix.w[row * matrix.w_pitch + e];
         }
     }
-    for (uint at = place.index; at < own.small * own.small; at += place.threads) {
-        uint row = own.is_tall ? at / own.small : at % own.small;
-        uint e = own.is_tall ? at % own.small : at / own.small;
-        if (!own.is_tall) {
-            own.u[at] = own.g[row * own.g_pitch + e];
+    for (uint at = place.index; at < matrix.small * matrix.small; at += place.threads) {
+        uint row = matrix.is_tall ? at / matrix.small : at % matrix.small;
+        uint e = matrix.is_tall ? at % matrix.small : at / matrix.small;
+        if (!matrix.is_tall) {
+            matrix.u[at] = matrix.g[row * matrix.g_pitch + e];
         } else if (row < rank) {
-            own.vh[at] = own.g[row * own.g_pitch + e];
+            matrix.vh[at] = matrix.g[row * matrix.g_pitch + e];
         }
     }
     threadgroup_barrier(ROWS);
 }
 
-// Replaces the rows of Z that have a norm by reflections onto the axes.
-template <typename Own> inline void make_reflections(Own own, uint rank, Place place) {
+// Replaces the rows of Z that have a norm by the reflections that map them onto the axes.
+template <typename M> inline void make_reflections(M matrix, uint rank, Place place) {
     for (uint t = 0; t < rank; t++) {
-        auto v = own.row(t, place.lane);
+        auto v = matrix.row(t, place.lane);
         if (place.group == 0) {
             make_reflection(v, t);
         }
         threadgroup_barrier(ROWS);
         for (uint at = t + 1 + place.group; at < rank; at += place.groups) {
-            reflect(v, t, own.w + at * own.w_pitch, 1);
+            reflect(v, t, matrix.w + at * matrix.w_pitch, 1);
         }
         threadgroup_barrier(ROWS);
     }
 }
 
-// The rows of Z from `rank` on, in place; and the rows of G that get their signs from them.
-template <typename Own> inline void complete(Own own, uint rank, Place place) {
-    make_reflections(own, rank, place);
-    ulong stride = own.open_stride();
-    for (uint at = rank + place.group; at < own.count; at += place.groups) {
-        device float *y = own.open_row(at);
-        for (uint e = place.lane; e < own.large; e += LANES) {
+// Completes the rows of Z from `rank` on in place, and writes the rows of G that take their signs from them.
+template <typename M> inline void complete(M matrix, uint rank, Place place) {
+    make_reflections(matrix, rank, place);
+    ulong stride = matrix.open_stride();
+    for (uint at = rank + place.group; at < matrix.count; at += place.groups) {
+        device float *y = matrix.open_row(at);
+        for (uint e = place.lane; e < matrix.large; e += LANES) {
             y[e * stride] = e == at ? 1.0f : 0.0f;
         }
         for (uint t = rank; t > 0; t--) {
-            reflect(own.row(t - 1, place.lane), t - 1, y, stride);
+            reflect(matrix.row(t - 1, place.lane), t - 1, y, stride);
         }
-        bool has_sign = own.is_tall || at >= own.small;
-        float sign = has_sign && is_turned(y, stride, own.large, place.lane) ? -1.0f : 1.0f;
-        for (uint e = place.lane; e < own.large; e += LANES) {
+        bool has_sign = matrix.is_tall || at >= matrix.small;
+        float sign = has_sign && is_turned(y, stride, matrix.large, place.lane) ? -1.0f : 1.0f;
+        for (uint e = place.lane; e < matrix.large; e += LANES) {
             y[e * stride] *= sign;
         }
-        for (uint e = place.lane; own.is_tall && at < own.small && e < own.small; e += LANES) {
-            own.vh[at * own.small + e] = sign * own.g[at * own.g_pitch + e];
+        for (uint e = place.lane; matrix.is_tall && at < matrix.small && e < matrix.small; e += LANES) {
+            matrix.vh[at * matrix.small + e] = sign * matrix.g[at * matrix.g_pitch + e];
         }
     }
 }
 
-template <typename Own> inline void fill_with_nan(Own own, Place place) {
-    for (uint at = place.index; at < own.small; at += place.threads) {
-        own.s[at] = NAN;
+template <typename M> inline void fill_with_nan(M matrix, Place place) {
+    for (uint at = place.index; at < matrix.small; at += place.threads) {
+        matrix.s[at] = NAN;
     }
-    for (uint at = place.index; own.has_vectors && at < own.count * own.large; at += place.threads) {
-        (own.is_tall ? own.u : own.vh)[at] = NAN;
+    for (uint at = place.index; matrix.has_vectors && at < matrix.count * matrix.large; at += place.threads) {
+        (matrix.is_tall ? matrix.u : matrix.vh)[at] = NAN;
     }
-    for (uint at = place.index; own.has_vectors && at < own.small * own.small; at += place.threads) {
-        (own.is_tall ? own.vh : own.u)[at] = NAN;
+    for (uint at = place.index; matrix.has_vectors && at < matrix.small * matrix.small; at += place.threads) {
+        (matrix.is_tall ? matrix.vh : matrix.u)[at] = NAN;
     }
 }
 
-// Writes the results of rows that are orthogonal, of a matrix that was divided by 2^exponent.
-template <typename Own> inline void finish(Own own, int exponent, Place place) {
-    sort_rows(own, place);
-    uint rank = uint(told(own, place.group == 0 ? float(rank_of(own, place.lane)) : 0.0f, place));
-    if (own.has_vectors) {
-        normalise(own, rank, place);
+// Writes the results once rows are orthogonal. The matrix had been divided by 2^exponent.
+template <typename M> inline void finish(M matrix, int exponent, Place place) {
+    sort_rows(matrix, place);
+    uint rank = uint(told(matrix, place.group == 0 ? float(rank_of(matrix, place.lane)) : 0.0f, place));
+    if (matrix.has_vectors) {
+        normalise(matrix, rank, place);
     }
     threadgroup_barrier(ROWS);
-    for (uint at = place.index; at < own.small; at += place.threads) {
-        own.s[at] = scaled(own.norms[at], exponent);
+    for (uint at = place.index; at < matrix.small; at += place.threads) {
+        matrix.s[at] = scaled(matrix.norms[at], exponent);
     }
-    if (own.has_vectors) {
-        store(own, rank, place);
+    if (matrix.has_vectors) {
+        store(matrix, rank, place);
     }
-    if (own.has_vectors && rank < own.count) {
-        complete(own, rank, place);
+    if (matrix.has_vectors && rank < matrix.count) {
+        complete(matrix, rank, place);
     }
 }

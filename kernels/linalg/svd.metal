@@ -1,10 +1,11 @@
 // A = U Σ Vᵀ by one-sided Jacobi rotations, one threadgroup for each matrix. W, of `small` rows and `large` columns, is
-// A where it is wide, else Aᵀ; rotations G make its rows orthogonal:
+// A if A is wide, else Aᵀ. Rotations G make its rows orthogonal:
 //
-//   G W = Σ Z,  W = Gᵀ Σ Z:  U = Gᵀ and Vᵀ = Z where A is wide, else U = Zᵀ and Vᵀ = G
+//   G W = Σ Z,  W = Gᵀ Σ Z:  U = Gᵀ and Vᵀ = Z if A is wide, else U = Zᵀ and Vᵀ = G
 //
-// The rows of Z that Σ = 0 leaves open, and those that square factors have more, are the last columns of the product of
-// reflections that maps the others onto axes. Rows are kept in falling order of their norms.
+// Two kinds of rows of Z are not determined: those whose singular value is 0, and the additional rows of square
+// factors. They are the last columns of the product of reflections that maps the other rows onto axes. Rows are kept in
+// falling order of their norms.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -22,44 +23,44 @@ struct Svd {
     uint full;     // 1 or 0: whether U and V are square
 };
 
-// The exponent of the largest element, or a number above any where one is infinite or NaN.
+// Returns the exponent of the largest element, or NO_EXPONENT if an element is infinite or NaN.
 #define NO_EXPONENT 1000
-template <typename Own> inline int exponent_of(Own own, uint lane) {
+template <typename M> inline int exponent_of(M matrix, uint lane) {
     uint largest = 0;
-    for (uint at = lane; at < own.small * own.large; at += LANES) {
-        largest = max(largest, as_type<uint>(own.w[at]) & 0x7fffffffu);
+    for (uint at = lane; at < matrix.small * matrix.large; at += LANES) {
+        largest = max(largest, as_type<uint>(matrix.w[at]) & 0x7fffffffu);
     }
     largest = simd_max(largest);
     return largest >= 0x7f800000u ? NO_EXPONENT : int(largest >> 23) - 127;
 }
 
-template <typename Own> inline void load(Own own, device const float *a, Place place) {
-    for (uint at = place.index; at < own.small * own.large; at += place.threads) {
-        uint to = own.is_tall ? at % own.small * own.large + at / own.small : at;
-        own.w[to] = a[at];
+template <typename M> inline void load(M matrix, device const float *a, Place place) {
+    for (uint at = place.index; at < matrix.small * matrix.large; at += place.threads) {
+        uint to = matrix.is_tall ? at % matrix.small * matrix.large + at / matrix.small : at;
+        matrix.w[to] = a[at];
     }
-    for (uint at = place.index; own.has_vectors && at < own.small * own.small; at += place.threads) {
-        own.g[at] = at / own.small == at % own.small ? 1.0f : 0.0f;
+    for (uint at = place.index; matrix.has_vectors && at < matrix.small * matrix.small; at += place.threads) {
+        matrix.g[at] = at / matrix.small == at % matrix.small ? 1.0f : 0.0f;
     }
 }
 
-// Rotates until a sweep over all pairs finds each orthogonal. SIMD-groups tell each other in the place of norms
-// whether they rotated.
-template <typename Own> inline bool orthogonalise(Own own, Place place) {
-    uint pairs = (own.small + 1) / 2;
+// Rotates until a sweep over all pairs finds each orthogonal. SIMD-groups report whether they rotated in the place of
+// the norms.
+template <typename M> inline bool orthogonalise(M matrix, Place place) {
+    uint pairs = (matrix.small + 1) / 2;
     uint rounds = 2 * pairs - 1;
     for (uint sweep = 0; sweep < SWEEPS; sweep++) {
         bool is_rotated = false;
         for (uint round = 0; round < rounds; round++) {
             for (uint at = place.group; at < pairs; at += place.groups) {
                 uint2 pair = pair_of(at, round, rounds);
-                if (pair.y < own.small) {
-                    auto x = own.row(pair.x, place.lane);
-                    auto y = own.row(pair.y, place.lane);
+                if (pair.y < matrix.small) {
+                    auto x = matrix.row(pair.x, place.lane);
+                    auto y = matrix.row(pair.y, place.lane);
                     Rotation rotation = rotation_of(x, y);
                     rotate(x, y, rotation);
-                    if (own.has_vectors) {
-                        rotate(own.rotations(pair.x, place.lane), own.rotations(pair.y, place.lane), rotation);
+                    if (matrix.has_vectors) {
+                        rotate(matrix.rotations(pair.x, place.lane), matrix.rotations(pair.y, place.lane), rotation);
                     }
                     is_rotated = is_rotated || rotation.is_needed;
                 }
@@ -67,11 +68,11 @@ template <typename Own> inline bool orthogonalise(Own own, Place place) {
             threadgroup_barrier(mem_flags::mem_threadgroup);
         }
         if (place.lane == 0) {
-            own.norms[place.group] = is_rotated ? 1.0f : 0.0f;
+            matrix.norms[place.group] = is_rotated ? 1.0f : 0.0f;
         }
         threadgroup_barrier(ROWS);
-        bool is_other = place.group == 0 && place.lane < place.groups && own.norms[place.lane] != 0.0f;
-        bool is_done = told(own, simd_any(is_other) ? 1.0f : 0.0f, place) == 0.0f;
+        bool is_other = place.group == 0 && place.lane < place.groups && matrix.norms[place.lane] != 0.0f;
+        bool is_done = told(matrix, simd_any(is_other) ? 1.0f : 0.0f, place) == 0.0f;
         if (is_done) {
             return true;
         }
@@ -79,25 +80,25 @@ template <typename Own> inline bool orthogonalise(Own own, Place place) {
     return false;
 }
 
-// Returns what `info` becomes.
-template <typename Own> inline int factorise(Own own, device const float *a, Place place) {
-    load(own, a, place);
+// Returns the value of `info`.
+template <typename M> inline int factorise(M matrix, device const float *a, Place place) {
+    load(matrix, a, place);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    int exponent = exponent_of(own, place.lane);
+    int exponent = exponent_of(matrix, place.lane);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     if (exponent == NO_EXPONENT) {
-        fill_with_nan(own, place);
+        fill_with_nan(matrix, place);
         return NOT_FINITE;
     }
-    for (uint at = place.index; at < own.small * own.large; at += place.threads) {
-        own.w[at] = scaled(own.w[at], -exponent);
+    for (uint at = place.index; at < matrix.small * matrix.large; at += place.threads) {
+        matrix.w[at] = scaled(matrix.w[at], -exponent);
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    if (own.small > 1 && !orthogonalise(own, place)) {
-        fill_with_nan(own, place);
+    if (matrix.small > 1 && !orthogonalise(matrix, place)) {
+        fill_with_nan(matrix, place);
         return NOT_CONVERGED;
     }
-    finish(own, exponent, place);
+    finish(matrix, exponent, place);
     return 0;
 }
 
@@ -110,40 +111,38 @@ template <typename Own> inline int factorise(Own own, device const float *a, Pla
 // g      [[threadgroup(1)]]  min(rows, columns)², with vectors
 // norms  [[threadgroup(2)]]  min(rows, columns) + 1, in `svd`
 //
-// `svd_without_norms` is for matrices that leave no threadgroup memory for norms: they are where the singular values
-// go, and the message where `info` does.
-#define SVD(name, numbers, norms_of, message_of, ...)                                                            \
-    kernel void name(                                                                                            \
-        device const float *a [[buffer(0)]], device float *u [[buffer(1)]], device float *s [[buffer(2)]],       \
-        device float *vh [[buffer(3)]], device int *info [[buffer(4)]], constant Svd &problem [[buffer(5)]],     \
-        threadgroup float *w [[threadgroup(0)]], threadgroup float *g [[threadgroup(1)]],                        \
-        __VA_ARGS__ uint matrix [[threadgroup_position_in_grid]], uint index [[thread_position_in_threadgroup]], \
-        uint threads [[threads_per_threadgroup]], uint group [[simdgroup_index_in_threadgroup]],                 \
-        uint groups [[simdgroups_per_threadgroup]], uint lane [[thread_index_in_simdgroup]]) {                   \
-        uint rows = uint(problem.rows);                                                                          \
-        uint columns = uint(problem.columns);                                                                    \
-        bool is_full = problem.full != 0;                                                                        \
-        Matrix<SharedNumbers, numbers> own;                                                                      \
-        own.small = min(rows, columns);                                                                          \
-        own.large = max(rows, columns);                                                                          \
-        own.count = is_full ? own.large : own.small;                                                             \
-        own.is_tall = rows >= columns;                                                                           \
-        own.has_vectors = problem.vectors != 0;                                                                  \
-        own.u = u + ulong(matrix) * rows * (is_full ? rows : own.small);                                         \
-        own.s = s + ulong(matrix) * own.small;                                                                   \
-        own.vh = vh + ulong(matrix) * columns * (is_full ? columns : own.small);                                 \
-        own.w = w;                                                                                               \
-        own.w_pitch = own.large;                                                                                 \
-        own.g = g;                                                                                               \
-        own.g_pitch = own.small;                                                                                 \
-        own.norms = norms_of;                                                                                    \
-        own.message = message_of;                                                                                \
-        Place place = Place{matrix, index, threads, group, groups, lane};                                        \
-        int found = factorise(own, a + ulong(matrix) * rows * columns, place);                                   \
-        if (index == 0) {                                                                                        \
-            info[matrix] = found;                                                                                \
-        }                                                                                                        \
+// `svd_without_norms` is for matrices that leave no threadgroup memory for norms. It keeps norms in the buffer of
+// singular values, and the message in `info`.
+#define SVD(name, numbers, norms_of, message_of, ...)                                                        \
+    kernel void name(                                                                                        \
+        device const float *a [[buffer(0)]], device float *u [[buffer(1)]], device float *s [[buffer(2)]],   \
+        device float *vh [[buffer(3)]], device int *info [[buffer(4)]], constant Svd &problem [[buffer(5)]], \
+        threadgroup float *w [[threadgroup(0)]], threadgroup float *g [[threadgroup(1)]],                    \
+        __VA_ARGS__ PLACE_ARGUMENTS) {                                                                       \
+        uint rows = uint(problem.rows);                                                                      \
+        uint columns = uint(problem.columns);                                                                \
+        bool is_full = problem.full != 0;                                                                    \
+        Matrix<SharedNumbers, numbers> factors;                                                              \
+        factors.small = min(rows, columns);                                                                  \
+        factors.large = max(rows, columns);                                                                  \
+        factors.count = is_full ? factors.large : factors.small;                                             \
+        factors.is_tall = rows >= columns;                                                                   \
+        factors.has_vectors = problem.vectors != 0;                                                          \
+        factors.u = u + ulong(matrix) * rows * (is_full ? rows : factors.small);                             \
+        factors.s = s + ulong(matrix) * factors.small;                                                       \
+        factors.vh = vh + ulong(matrix) * columns * (is_full ? columns : factors.small);                     \
+        factors.w = w;                                                                                       \
+        factors.w_pitch = factors.large;                                                                     \
+        factors.g = g;                                                                                       \
+        factors.g_pitch = factors.small;                                                                     \
+        factors.norms = norms_of;                                                                            \
+        factors.message = message_of;                                                                        \
+        Place place = Place{matrix, index, threads, group, groups, lane};                                    \
+        int found = factorise(factors, a + ulong(matrix) * rows * columns, place);                           \
+        if (index == 0) {                                                                                    \
+            info[matrix] = found;                                                                            \
+        }                                                                                                    \
     }
 
-SVD(svd, SharedNumbers, norms, norms + own.small, threadgroup float *norms [[threadgroup(2)]], )
-SVD(svd_without_norms, DeviceNumbers, own.s, (device float *)(info + matrix), )
+SVD(svd, SharedNumbers, norms, norms + factors.small, threadgroup float *norms [[threadgroup(2)]], )
+SVD(svd_without_norms, DeviceNumbers, factors.s, (device float *)(info + matrix), )

@@ -1,12 +1,13 @@
 // Singular values of matrices that are too large for threadgroup memory, by one-sided Jacobi rotations of the rows of
-// W, as in svd.metal. Rows are in blocks, which meet in pairs as in a round-robin tournament; for all matrices at once
+// W, as in svd.metal. Rows are divided into blocks, which meet in pairs as in a round-robin tournament; for all
+// matrices at once
 //
 //     svd_round, a threadgroup for each pair:    makes each row of one block orthogonal to each of the other; in the
 //                                                first round of a sweep those of the same block too
 //     svd_settle, a threadgroup for each matrix: after a sweep, whether it rotated anything
 //
-// between svd_prepare and svd_finish. All sweeps are encoded at once; those that come after one that rotated nothing
-// return at once. Source: Z. Drmač and K. Veselić, "New fast and accurate Jacobi SVD algorithm", 2008.
+// between svd_prepare and svd_finish. All sweeps are encoded at once; sweeps after one that rotated nothing return
+// immediately. Source: Z. Drmač and K. Veselić, "New fast and accurate Jacobi SVD algorithm", 2008.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -15,7 +16,7 @@ using namespace metal;
 
 #define MOST_GROUPS 16
 
-// What is known of a matrix.
+// The state of a matrix.
 #define UNSETTLED 0
 #define SETTLED 1
 #define REFUSED 2
@@ -37,34 +38,29 @@ struct SvdBlocks {
 inline uint small_of(constant SvdBlocks &problem) { return uint(min(problem.rows, problem.columns)); }
 inline uint large_of(constant SvdBlocks &problem) { return uint(max(problem.rows, problem.columns)); }
 
-// A row of W, and behind it the row of G where there are vectors.
+// A row of W, followed by the row of G if vectors are computed.
 inline uint pitch_of(constant SvdBlocks &problem) {
     return large_of(problem) + (problem.vectors != 0 ? small_of(problem) : 0);
 }
 
 // a          [[buffer(0)]]  batch × rows × columns
 // work       [[buffer(1)]]  batch × min(rows, columns) × pitch: W divided by a power of two, and G
-// exponents  [[buffer(2)]]  batch: that of the power
-// states     [[buffer(3)]]  batch: UNSETTLED, or REFUSED where an element is not finite
+// exponents  [[buffer(2)]]  batch: the exponent of that power
+// states     [[buffer(3)]]  batch: UNSETTLED, or REFUSED if an element is not finite
 [[kernel, max_total_threads_per_threadgroup(MOST_GROUPS *LANES)]] void svd_prepare(
     device const float *a [[buffer(0)]],
     device float *work [[buffer(1)]],
     device int *exponents [[buffer(2)]],
     device int *states [[buffer(3)]],
     constant SvdBlocks &problem [[buffer(4)]],
-    uint matrix [[threadgroup_position_in_grid]],
-    uint index [[thread_position_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]],
-    uint group [[simdgroup_index_in_threadgroup]],
-    uint groups [[simdgroups_per_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]]) {
+    PLACE_ARGUMENTS) {
     threadgroup uint largest_of_group[MOST_GROUPS];
     uint small = small_of(problem);
     uint large = large_of(problem);
     uint pitch = pitch_of(problem);
     bool is_tall = problem.rows >= problem.columns;
     device const float *from = a + ulong(matrix) * small * large;
-    device float *own = work + ulong(matrix) * small * pitch;
+    device float *w = work + ulong(matrix) * small * pitch;
     uint largest = 0;
     for (uint at = index; at < small * large; at += threads) {
         largest = max(largest, as_type<uint>(from[at]) & 0x7fffffffu);
@@ -82,10 +78,10 @@ inline uint pitch_of(constant SvdBlocks &problem) {
     for (uint at = index; at < small * large; at += threads) {
         uint row = is_tall ? at % small : at / large;
         uint e = is_tall ? at / small : at % large;
-        own[row * pitch + e] = scaled(from[at], -exponent);
+        w[row * pitch + e] = scaled(from[at], -exponent);
     }
     for (uint at = index; at < small * (pitch - large); at += threads) {
-        own[at / small * pitch + large + at % small] = at / small == at % small ? 1.0f : 0.0f;
+        w[at / small * pitch + large + at % small] = at / small == at % small ? 1.0f : 0.0f;
     }
     if (index == 0) {
         exponents[matrix] = exponent;
@@ -111,7 +107,7 @@ struct Blocks {
     }
 };
 
-// Which rows meet in a step: of all, or each of the first block with one of the second.
+// Returns the pair of rows that meet in a step: any two of all, or one of each block.
 inline uint2 meeting_of(uint at, uint step, uint block, bool is_all) {
     return is_all ? pair_of(at, step, 2 * block - 1) : uint2(at, block + (at + step) % block);
 }
@@ -140,17 +136,17 @@ inline uint2 meeting_of(uint at, uint step, uint block, bool is_all) {
     }
     uint others = problem.blocks - 1;
     uint block = problem.block;
-    Blocks own;
-    own.rows = shared;
-    own.pitch = pitch_of(problem);
-    own.large = large_of(problem);
-    own.block = block;
-    own.first = pair_of(position.x, problem.round, others) * block;
-    own.small = small_of(problem);
-    device float *from = work + ulong(matrix) * own.small * own.pitch;
+    Blocks blocks;
+    blocks.rows = shared;
+    blocks.pitch = pitch_of(problem);
+    blocks.large = large_of(problem);
+    blocks.block = block;
+    blocks.first = pair_of(position.x, problem.round, others) * block;
+    blocks.small = small_of(problem);
+    device float *from = work + ulong(matrix) * blocks.small * blocks.pitch;
     for (uint at = group; at < 2 * block; at += groups) {
-        for (uint e = lane; e < own.pitch && own.has(at); e += LANES) {
-            shared[at * own.pitch + e] = from[own.row_of(at) * own.pitch + e];
+        for (uint e = lane; e < blocks.pitch && blocks.has(at); e += LANES) {
+            shared[at * blocks.pitch + e] = from[blocks.row_of(at) * blocks.pitch + e];
         }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -159,12 +155,12 @@ inline uint2 meeting_of(uint at, uint step, uint block, bool is_all) {
     for (uint step = 0; step < (is_all ? 2 * block - 1 : block); step++) {
         for (uint at = group; at < block; at += groups) {
             uint2 pair = meeting_of(at, step, block, is_all);
-            if (own.has(pair.x) && own.has(pair.y)) {
-                SharedRow x = own.row(pair.x, lane);
-                SharedRow y = own.row(pair.y, lane);
+            if (blocks.has(pair.x) && blocks.has(pair.y)) {
+                SharedRow x = blocks.row(pair.x, lane);
+                SharedRow y = blocks.row(pair.y, lane);
                 Rotation rotation = rotation_of(x, y);
                 rotate(x, y, rotation);
-                rotate(own.rotations(pair.x, lane), own.rotations(pair.y, lane), rotation);
+                rotate(blocks.rotations(pair.x, lane), blocks.rotations(pair.y, lane), rotation);
                 is_rotated = is_rotated || rotation.is_needed;
             }
         }
@@ -182,24 +178,19 @@ inline uint2 meeting_of(uint at, uint step, uint block, bool is_all) {
         flags[(ulong(matrix) * others + problem.round) * (problem.blocks / 2) + position.x] = int(changed);
     }
     for (uint at = group; at < 2 * block && changed != 0; at += groups) {
-        for (uint e = lane; e < own.pitch && own.has(at); e += LANES) {
-            from[own.row_of(at) * own.pitch + e] = shared[at * own.pitch + e];
+        for (uint e = lane; e < blocks.pitch && blocks.has(at); e += LANES) {
+            from[blocks.row_of(at) * blocks.pitch + e] = shared[at * blocks.pitch + e];
         }
     }
 }
 
 // flags   [[buffer(0)]]  as above
-// states  [[buffer(1)]]  as above; SETTLED where no pair was rotated
+// states  [[buffer(1)]]  as above; SETTLED if no pair was rotated
 [[kernel, max_total_threads_per_threadgroup(MOST_GROUPS *LANES)]] void svd_settle(
     device const int *flags [[buffer(0)]],
     device int *states [[buffer(1)]],
     constant SvdBlocks &problem [[buffer(2)]],
-    uint matrix [[threadgroup_position_in_grid]],
-    uint index [[thread_position_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]],
-    uint group [[simdgroup_index_in_threadgroup]],
-    uint groups [[simdgroups_per_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]]) {
+    PLACE_ARGUMENTS) {
     threadgroup uint is_any_of_group[MOST_GROUPS];
     if (states[matrix] != UNSETTLED) {
         return;
@@ -234,34 +225,29 @@ inline uint2 meeting_of(uint at, uint step, uint block, bool is_all) {
     device float *vh [[buffer(5)]],
     device int *info [[buffer(6)]],
     constant SvdBlocks &problem [[buffer(7)]],
-    uint matrix [[threadgroup_position_in_grid]],
-    uint index [[thread_position_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]],
-    uint group [[simdgroup_index_in_threadgroup]],
-    uint groups [[simdgroups_per_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]]) {
-    Matrix<DeviceNumbers, DeviceNumbers> own;
-    own.small = small_of(problem);
-    own.large = large_of(problem);
-    own.count = problem.full != 0 ? own.large : own.small;
-    own.is_tall = problem.rows >= problem.columns;
-    own.has_vectors = problem.vectors != 0;
-    uint wide = problem.full != 0 ? own.large : own.small;
-    own.u = u + ulong(matrix) * uint(problem.rows) * (own.is_tall ? wide : own.small);
-    own.s = s + ulong(matrix) * own.small;
-    own.vh = vh + ulong(matrix) * uint(problem.columns) * (own.is_tall ? own.small : wide);
-    own.w_pitch = pitch_of(problem);
-    own.w = work + ulong(matrix) * own.small * own.w_pitch;
-    own.g = own.w + own.large;
-    own.g_pitch = own.w_pitch;
-    own.norms = own.s;
-    own.message = (device float *)(info + matrix);
+    PLACE_ARGUMENTS) {
+    Matrix<DeviceNumbers, DeviceNumbers> factors;
+    factors.small = small_of(problem);
+    factors.large = large_of(problem);
+    factors.count = problem.full != 0 ? factors.large : factors.small;
+    factors.is_tall = problem.rows >= problem.columns;
+    factors.has_vectors = problem.vectors != 0;
+    uint wide = problem.full != 0 ? factors.large : factors.small;
+    factors.u = u + ulong(matrix) * uint(problem.rows) * (factors.is_tall ? wide : factors.small);
+    factors.s = s + ulong(matrix) * factors.small;
+    factors.vh = vh + ulong(matrix) * uint(problem.columns) * (factors.is_tall ? factors.small : wide);
+    factors.w_pitch = pitch_of(problem);
+    factors.w = work + ulong(matrix) * factors.small * factors.w_pitch;
+    factors.g = factors.w + factors.large;
+    factors.g_pitch = factors.w_pitch;
+    factors.norms = factors.s;
+    factors.message = (device float *)(info + matrix);
     Place place = Place{matrix, index, threads, group, groups, lane};
     int state = states[matrix];
     if (state == SETTLED) {
-        finish(own, exponents[matrix], place);
+        finish(factors, exponents[matrix], place);
     } else {
-        fill_with_nan(own, place);
+        fill_with_nan(factors, place);
     }
     threadgroup_barrier(ROWS);
     if (index == 0) {

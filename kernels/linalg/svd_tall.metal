@@ -1,6 +1,6 @@
-// Singular values of matrices that are larger than a threadgroup's memory. The longer of A and Aᵀ, its columns in
-// falling order of their largest elements, is Q R by reflections in blocks; of Rᵀ = U Σ Vᵀ rotations make the rows of R
-// orthogonal, which are graded as the columns or rows of A were:
+// Singular values of matrices that are larger than a threadgroup's memory. Take the taller of A and Aᵀ, its columns in
+// falling order of their largest elements, and factor it into Q R by blocked reflections. Then rotate the rows of R
+// until they are orthogonal, Rᵀ = U Σ Vᵀ. R's rows are graded like the columns or rows of A:
 //
 //   A  P = Q R:   A = (Q V) Σ (P U)ᵀ
 //   Aᵀ P = Q R:   A = (P U) Σ (Q V)ᵀ
@@ -24,7 +24,7 @@ struct SvdTall {
     uint is_tall;  // 1 or 0: whether A has more rows than columns
 };
 
-// The largest elements of the columns of the longer one of A and Aᵀ, as bits.
+// Computes the largest elements of the columns of the taller of A and Aᵀ, as bits.
 inline void measure(
     device const float *a,
     uint large,
@@ -65,20 +65,15 @@ inline void measure(
 
 // a          [[buffer(0)]]  batch × rows × columns
 // to         [[buffer(1)]]  batch × large × small: A P or Aᵀ P divided by a power of two
-// exponents  [[buffer(2)]]  batch: that of the power; 0 where an element is not finite
-// places     [[buffer(3)]]  batch × small: where a column is
+// exponents  [[buffer(2)]]  batch: the exponent of that power; 0 if an element is not finite
+// places     [[buffer(3)]]  batch × small: the place of each column of A P
 [[kernel, max_total_threads_per_threadgroup(MOST_COLUMNS)]] void svd_take(
     device const float *a [[buffer(0)]],
     device float *to [[buffer(1)]],
     device int *exponents [[buffer(2)]],
     device int *places [[buffer(3)]],
     constant SvdTall &problem [[buffer(4)]],
-    uint matrix [[threadgroup_position_in_grid]],
-    uint index [[thread_position_in_threadgroup]],
-    uint threads [[threads_per_threadgroup]],
-    uint group [[simdgroup_index_in_threadgroup]],
-    uint groups [[simdgroups_per_threadgroup]],
-    uint lane [[thread_index_in_simdgroup]]) {
+    PLACE_ARGUMENTS) {
     threadgroup uint parts[MOST_COLUMNS];
     threadgroup uint largest[MOST_COLUMNS];
     uint small = uint(problem.small);
@@ -87,12 +82,12 @@ inline void measure(
     device const float *from = a + ulong(matrix) * small * large;
     measure(from, large, small, is_tall, parts, largest, Place{matrix, index, threads, group, groups, lane});
     for (uint j = index; j < small; j += threads) {
-        uint own = 0;
+        uint rank = 0;
         for (uint other = 0; other < small; other++) {
-            own += largest[other] > largest[j] || (largest[other] == largest[j] && other < j) ? 1 : 0;
+            rank += largest[other] > largest[j] || (largest[other] == largest[j] && other < j) ? 1 : 0;
         }
-        parts[j] = own;
-        places[ulong(matrix) * small + j] = int(own);
+        parts[j] = rank;
+        places[ulong(matrix) * small + j] = int(rank);
     }
     uint most = 0;
     for (uint j = 0; j < small; j++) {
@@ -100,11 +95,11 @@ inline void measure(
     }
     int exponent = most >= 0x7f800000u ? 0 : int(most >> 23) - 127;
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    device float *own = to + ulong(matrix) * small * large;
+    device float *sorted = to + ulong(matrix) * small * large;
     for (uint at = index; at < small * large; at += threads) {
         uint i = is_tall ? at / small : at % large;
         uint j = is_tall ? at % small : at / large;
-        own[ulong(i) * small + parts[j]] = scaled(from[at], -exponent);
+        sorted[ulong(i) * small + parts[j]] = scaled(from[at], -exponent);
     }
     if (index == 0) {
         exponents[matrix] = exponent;
@@ -124,7 +119,7 @@ kernel void svd_triangle(
 }
 
 // vh  [[buffer(0)]]  batch × small × small: Vᵀ of Rᵀ
-// c   [[buffer(1)]]  batch × large × width: V, and ones on what there is more of the diagonal
+// c   [[buffer(1)]]  batch × large × width: V, and ones on the rest of the diagonal
 kernel void svd_embed(
     device const float *vh [[buffer(0)]],
     device float *c [[buffer(1)]],
@@ -138,7 +133,7 @@ kernel void svd_embed(
 }
 
 // u       [[buffer(0)]]  batch × small × small: U of Rᵀ
-// to      [[buffer(1)]]  batch × small × small: P U, or where A is tall its transpose
+// to      [[buffer(1)]]  batch × small × small: P U, or its transpose if A is tall
 // places  [[buffer(2)]]  as above
 kernel void svd_place(
     device const float *u [[buffer(0)]],
@@ -153,17 +148,17 @@ kernel void svd_place(
 }
 
 struct SvdSigns {
-    long rows;  // of a matrix of vectors in columns
+    long rows;  // of a matrix whose columns are vectors
     long columns;
-    long first;     // the first column that gets its sign
-    long partners;  // rows of the other side that follow; of `length` elements
+    long first;     // the first column whose sign is fixed
+    long partners;  // rows of the other side that change sign with it, of `length` elements
     long length;
     long all;  // rows of the other side
 };
 
 // c         [[buffer(0)]]  batch × rows × columns
 // partners  [[buffer(1)]]  batch × all × length
-// grid: threadgroups (columns / 32, batch); a lane has a column, and a SIMD-group every GROUPS-th row
+// grid: threadgroups (columns / 32, batch); a lane reads one column, a SIMD-group every GROUPS-th row
 [[kernel, max_total_threads_per_threadgroup(GROUPS *LANES)]] void svd_turn_signs(
     device float *c [[buffer(0)]],
     device float *partners [[buffer(1)]],
@@ -177,11 +172,11 @@ struct SvdSigns {
     ulong columns = ulong(problem.columns);
     uint column = uint(problem.first) + position.x * LANES + lane;
     bool is_inside = column < columns;
-    device float *own = c + position.y * rows * columns + column;
+    device float *vector = c + position.y * rows * columns + column;
     float largest = 0.0f;
     uint place = rows;
     for (uint i = group; i < rows && is_inside; i += GROUPS) {
-        float element = own[i * columns];
+        float element = vector[i * columns];
         if (abs(element) > abs(largest)) {
             largest = element;
             place = i;
@@ -200,7 +195,7 @@ struct SvdSigns {
     }
     bool is_turned = is_inside && largest < 0.0f;
     for (uint i = group; i < rows && is_turned; i += GROUPS) {
-        own[i * columns] = -own[i * columns];
+        vector[i * columns] = -vector[i * columns];
     }
     device float *partner = partners + (position.y * ulong(problem.all) + column) * ulong(problem.length);
     bool has_partner = is_turned && column < uint(problem.partners);

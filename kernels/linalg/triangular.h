@@ -1,4 +1,4 @@
-// What a call of the kernels that solve triangular systems is given.
+// Arguments of the kernels that solve triangular systems.
 #pragma once
 
 struct SolveTriangular {

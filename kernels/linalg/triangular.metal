@@ -1,5 +1,5 @@
-// X of A X = B for triangular matrices A: a thread for each column of B, 64 columns and their matrix a threadgroup.
-// Row by row: X[i] = (B[i] - Σ A[i, k] X[k] over the rows k that are known) / A[i, i].
+// X of A X = B for triangular matrices A: one thread for each column of B; a threadgroup holds 64 columns and their
+// matrix. Row by row: X[i] = (B[i] - Σ A[i, k] X[k] over the rows k that are known) / A[i, i].
 
 #include <metal_stdlib>
 using namespace metal;

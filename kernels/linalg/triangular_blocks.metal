@@ -1,10 +1,10 @@
 // X of A X = B for triangular matrices A that are larger than a threadgroup's memory. A threadgroup solves for
-// TILE_ROWS columns of B, BLOCK rows after the other:
+// TILE_ROWS columns of B, BLOCK rows at a time:
 //
 //     X = D⁻¹ (B - A X of the rows that are known)      with D the block of A on the diagonal
 //
-// An upper triangle is a lower one whose rows and columns are counted from the end. In threadgroup memory the columns
-// are rows.
+// An upper triangle is treated as a lower one whose rows and columns are counted from the end. In threadgroup memory
+// the columns are stored as rows.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -51,8 +51,8 @@ kernel void solve_triangular_blocks(
         for (int at = int(thread_index); at < TILE_ROWS * BLOCK; at += TILE_THREADS) {
             int i = is_turned ? at / BLOCK : at % TILE_ROWS;
             int j = is_turned ? at % BLOCK : at / TILE_ROWS;
-            float own = next.has(i, j) ? sides[i * next.row + j * next.column] : 0.0f;
-            solved[i * TILE_PITCH + j] = own - solved[i * TILE_PITCH + j];
+            float value = next.has(i, j) ? sides[i * next.row + j * next.column] : 0.0f;
+            solved[i * TILE_PITCH + j] = value - solved[i * TILE_PITCH + j];
         }
         for (int at = int(thread_index); at < BLOCK * BLOCK; at += TILE_THREADS) {
             int i = at / BLOCK;
@@ -62,13 +62,13 @@ kernel void solve_triangular_blocks(
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
         if (thread_index < TILE_ROWS) {
-            threadgroup float *own = solved + thread_index * TILE_PITCH;
+            threadgroup float *row = solved + thread_index * TILE_PITCH;
             for (int i = 0; i < BLOCK; i++) {
-                float remainder = own[i];
+                float remainder = row[i];
                 for (int k = 0; k < i; k++) {
-                    remainder -= own[k] * block[i * TILE_PITCH + k];
+                    remainder -= row[k] * block[i * TILE_PITCH + k];
                 }
-                own[i] = problem.unit_diagonal != 0 ? remainder : precise::divide(remainder, block[i * TILE_PITCH + i]);
+                row[i] = problem.unit_diagonal != 0 ? remainder : precise::divide(remainder, block[i * TILE_PITCH + i]);
             }
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);

@@ -1,17 +1,16 @@
-// The cross entropy of classes along slices of logits x, with p = softmax(x), factors w of the classes, a target y and
-// a smoothing ε:
+// The cross entropy along slices of logits x, with p = softmax(x), class weights w, a target y and label smoothing ε:
 //     loss = -(1 - ε) w[y] log p[y] - ε / classes · Σ w[c] log p[c]
-// and its gradient times `scale`, that of the loss:
+// and its gradient times `scale`, the gradient of the loss:
 //     scale (A p[c] - ε / classes · w[c] - (1 - ε) w[y] [c = y]),   A = (1 - ε) w[y] + ε / classes · Σ w
 //
-// `LANES` threads share a slice and read each of its logits once, whatever its length: the largest one and the sum over
-// exp(x - largest) come from one pass (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018). For
-// the gradient only log Σ exp(x) is kept, as the largest logit and log Σ exp(x - largest), which lose nothing where
-// logits are large; no probability is ever stored. Computed in float32. A slice whose largest logit is not finite gives
-// NaN, as log-softmax does.
+// `LANES` threads share a slice and read each of its logits once, whatever its length: the largest logit and Σ exp(x -
+// largest) come from one pass (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018). The gradient
+// needs only log Σ exp(x). It is stored as two numbers, the largest logit and log Σ exp(x - largest), so that large
+// logits lose no digits. Probabilities are never stored. Computed in float32. A slice whose largest logit is not finite
+// gives NaN, as log-softmax does.
 //
-// Another kernel finds targets that are no class (kernels/indexing/range.metal), and the host reports them; here they
-// count for nothing, as ignored ones do.
+// Another kernel finds targets that are no class (kernels/indexing/range.metal), and the host reports them. Here such
+// targets are ignored.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -21,18 +20,18 @@ using namespace metal;
 #include "reduction/online.h"
 
 struct CrossEntropyParameters {
-    Slices<5> slices;   // logits, then what has one number for each slice; last the gradients of the logits
-    long ignore_index;  // the target that counts for nothing
-    long chunk;         // classes that a threadgroup takes
+    Slices<5> slices;   // logits, then operands with one number for each slice; last the gradients of the logits
+    long ignore_index;  // the target that is ignored
+    long chunk;         // classes of a threadgroup
     float label_smoothing;
 };
 
-// Bits of `operation`: which of the two terms, and whether classes have factors.
+// Bits of `operation`: whether there is label smoothing, and whether there are class weights.
 #define SMOOTHED (operation & 1)
 #define WEIGHTED (operation & 2)
 
-// largest: of the logits; sum: Σ exp(x - largest); weighted: Σ w (x - largest); weights: Σ w. The last two of smoothed
-// losses only.
+// largest: the largest logit; sum: Σ exp(x - largest); weighted: Σ w (x - largest); weights: Σ w. The last two are for
+// smoothed losses only.
 struct ClassState {
     float largest;
     float sum;
@@ -60,13 +59,13 @@ struct ClassMerge {
         }
         return state;
     }
-    // Σ w (x - largest) for another largest logit.
+    // Returns Σ w (x - largest) for another largest logit.
     static float moved(ClassState state, float largest) {
         return state.weighted + state.weights * (shift_of(state.largest) - shift_of(largest));
     }
 };
 
-// One exponential a logit: of what is new, or of what is there.
+// Adds a logit to the state with one exponential, which scales either the new term or the sum so far.
 inline ClassState included(ClassState state, float x, float w) {
     float e = precise::exp(-fabs(x - state.largest));
     if (x > state.largest) {
@@ -83,21 +82,21 @@ inline ClassState included(ClassState state, float x, float w) {
     return state;
 }
 
-// A thread's slice, of which it has a lane.
+// A thread's slice, and its lane in it.
 struct ClassLane {
     long offsets[5];
     uint lane;
     bool exists;
-    long target;  // -1 where it counts for nothing
+    long target;  // -1 if it is ignored
 };
 
-// A number of a slice, which one lane of a SIMD-group reads where all of them share the slice.
+// Returns a number of a slice. If all lanes of a SIMD-group share the slice, one of them reads it.
 template <typename Number> inline Number slice_number(device const Number *numbers, long at, uint thread_index) {
     if (LANES < 32) return numbers[at];
     return simd_broadcast_first(thread_index % 32 == 0 ? numbers[at] : Number(0));
 }
 
-// Halves of a number of 64 bits are read as they are.
+// A 64-bit number is read as two halves.
 inline long slice_number(device const long *numbers, long at, uint thread_index) {
     return as_type<long>(slice_number(reinterpret_cast<device const uint2 *>(numbers), at, thread_index));
 }
@@ -105,25 +104,25 @@ inline long slice_number(device const long *numbers, long at, uint thread_index)
 template <typename Index>
 inline ClassLane class_lane(
     constant CrossEntropyParameters &p, device const Index *targets, uint thread_index, uint group) {
-    ClassLane own;
+    ClassLane slice_lane;
     bool rows = LANES >= 32;
-    own.lane = rows ? thread_index % LANES : thread_index / COLUMNS;
+    slice_lane.lane = rows ? thread_index % LANES : thread_index / COLUMNS;
     ulong slice = ulong(group) * COLUMNS + (rows ? thread_index / LANES : thread_index % COLUMNS);
-    own.exists = slice < ulong(p.slices.nest.count);
-    own.target = -1;
-    if (own.exists) {
-        slice_offsets(p.slices, slice, own.offsets);
-        long target = long(slice_number(targets, own.offsets[1], thread_index));
+    slice_lane.exists = slice < ulong(p.slices.nest.count);
+    slice_lane.target = -1;
+    if (slice_lane.exists) {
+        slice_offsets(p.slices, slice, slice_lane.offsets);
+        long target = long(slice_number(targets, slice_lane.offsets[1], thread_index));
         bool counts = target != p.ignore_index && target >= 0 && target < p.slices.length;
-        own.target = counts ? target : -1;
+        slice_lane.target = counts ? target : -1;
     }
-    return own;
+    return slice_lane;
 }
 
 // x                [[buffer(0)]]       logits
 // targets          [[buffer(1)]]       one for each slice
-// factors          [[buffer(2)]]       of the classes, dense; anything where they have none
-// losses, used     [[buffer(3, 4)]]    one for each slice, of one layout: the loss, and w[y] (0 where it is ignored)
+// factors          [[buffer(2)]]       class weights, dense; any buffer if there are none
+// losses, used     [[buffer(3, 4)]]    one for each slice, of one layout: the loss, and w[y] (0 if ignored)
 // log_sums         [[buffer(5)]]       two such planes: the largest logits, and log Σ exp(x - largest)
 // scratch          [[threadgroup(0)]]  a state for each thread
 // grid: threadgroups [slices / COLUMNS] of COLUMNS · LANES threads
@@ -139,25 +138,25 @@ kernel void cross_entropy(
     threadgroup ClassState *scratch [[threadgroup(0)]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint group [[threadgroup_position_in_grid]]) {
-    ClassLane own = class_lane(p, targets, thread_index, group);
+    ClassLane slice = class_lane(p, targets, thread_index, group);
     ClassState state = {-INFINITY, 0.0f, 0.0f, 0.0f};
-    long classes = own.target < 0 ? 0 : p.slices.length;
-    for (long c = own.lane; c < classes; c += LANES) {
+    long classes = slice.target < 0 ? 0 : p.slices.length;
+    for (long c = slice.lane; c < classes; c += LANES) {
         float w = SMOOTHED && WEIGHTED ? factors[c] : 1.0f;
-        state = included(state, float(x[own.offsets[0] + c * p.slices.along[0]]), w);
+        state = included(state, float(x[slice.offsets[0] + c * p.slices.along[0]]), w);
     }
     state = combined<ClassMerge>(state, scratch, thread_index);
-    if (!own.exists || own.lane != 0) return;
-    long row = own.offsets[2];
-    if (own.target < 0) {
+    if (!slice.exists || slice.lane != 0) return;
+    long row = slice.offsets[2];
+    if (slice.target < 0) {
         losses[row] = used[row] = log_sums[row] = log_sums[row + p.slices.nest.count] = 0.0f;
         return;
     }
     float top = isinf(state.largest) ? NAN : state.largest;
     float logarithm = precise::log(state.sum);
-    float factor = WEIGHTED ? factors[own.target] : 1.0f;
+    float factor = WEIGHTED ? factors[slice.target] : 1.0f;
     float loss = (1.0f - p.label_smoothing) * factor *
-                 (logarithm - (float(x[own.offsets[0] + own.target * p.slices.along[0]]) - top));
+                 (logarithm - (float(x[slice.offsets[0] + slice.target * p.slices.along[0]]) - top));
     if (SMOOTHED) loss += p.label_smoothing / float(p.slices.length) * (state.weights * logarithm - state.weighted);
     losses[row] = loss;
     used[row] = factor;
@@ -166,7 +165,7 @@ kernel void cross_entropy(
 }
 
 // x, targets, factors  [[buffer(0, 1, 2)]]  as above
-// factor_sum           [[buffer(3)]]  Σ w; anything where classes have no factors
+// factor_sum           [[buffer(3)]]  Σ w; any buffer if there are no class weights
 // log_sums, scales     [[buffer(4, 5)]]  two and one for each slice
 // out                  [[buffer(6)]]
 // grid: threadgroups [slices / COLUMNS, classes / chunk] of COLUMNS · LANES threads
@@ -182,26 +181,26 @@ kernel void cross_entropy_gradient(
     constant CrossEntropyParameters &p [[buffer(7)]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint2 group [[threadgroup_position_in_grid]]) {
-    ClassLane own = class_lane(p, targets, thread_index, group.x);
-    if (!own.exists) return;
-    long begin = long(group.y) * p.chunk + own.lane;
+    ClassLane slice = class_lane(p, targets, thread_index, group.x);
+    if (!slice.exists) return;
+    long begin = long(group.y) * p.chunk + slice.lane;
     long end = min(p.slices.length, long(group.y + 1) * p.chunk);
-    if (own.target < 0) {
-        for (long c = begin; c < end; c += LANES) out[own.offsets[4] + c * p.slices.along[4]] = T(0.0f);
+    if (slice.target < 0) {
+        for (long c = begin; c < end; c += LANES) out[slice.offsets[4] + c * p.slices.along[4]] = T(0.0f);
         return;
     }
-    float scale = slice_number(scales, own.offsets[3], thread_index);
-    float largest = slice_number(log_sums, own.offsets[2], thread_index);
-    float logarithm = slice_number(log_sums, own.offsets[2] + p.slices.nest.count, thread_index);
+    float scale = slice_number(scales, slice.offsets[3], thread_index);
+    float largest = slice_number(log_sums, slice.offsets[2], thread_index);
+    float logarithm = slice_number(log_sums, slice.offsets[2] + p.slices.nest.count, thread_index);
     float each = p.label_smoothing / float(p.slices.length);
-    float at_target = (1.0f - p.label_smoothing) * (WEIGHTED ? factors[own.target] : 1.0f);
+    float at_target = (1.0f - p.label_smoothing) * (WEIGHTED ? factors[slice.target] : 1.0f);
     float share = at_target + each * (WEIGHTED && SMOOTHED ? factor_sum[0] : float(p.slices.length));
     for (long c = begin; c < end; c += LANES) {
         float derivative =
-            share * precise::exp((float(x[own.offsets[0] + c * p.slices.along[0]]) - largest) - logarithm);
+            share * precise::exp((float(x[slice.offsets[0] + c * p.slices.along[0]]) - largest) - logarithm);
         if (SMOOTHED) derivative -= each * (WEIGHTED ? factors[c] : 1.0f);
-        if (c == own.target) derivative -= at_target;
-        out[own.offsets[4] + c * p.slices.along[4]] = T(scale * derivative);
+        if (c == slice.target) derivative -= at_target;
+        out[slice.offsets[4] + c * p.slices.along[4]] = T(scale * derivative);
     }
 }
 

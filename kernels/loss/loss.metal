@@ -1,11 +1,11 @@
-// Losses of one element each, their sums and their gradients:
+// Elementwise losses, their sums and their gradients:
 //     squared error          (x - t)²
 //     binary cross entropy   w ((1 - t) x + (1 - t + v t) s),   s = log(1 + exp(-x)) = log1p(exp(-|x|)) + max(-x, 0)
-// with a weight w and a weight v of positive targets, which are 1 but in the weighted one. With σ the logistic
+// with a weight w and a weight v of positive targets; both are 1 except in the weighted loss. With σ the logistic
 // function, the derivatives of the second are w ((1 - t) σ(x) - v t σ(-x)) by x and w ((v - 1) s - x) by t.
 //
-// A sum takes two passes: a threadgroup of 256 threads adds up 256 · SEQUENCE elements as a tree, another one adds up
-// the sums of these. The shape of the tree depends on sizes only. Computed in float32.
+// A sum takes two passes: threadgroups of 256 threads add up 256 · SEQUENCE elements each as a tree, then one
+// threadgroup adds up their sums. The shape of the tree depends only on sizes. Computed in float32.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -44,8 +44,7 @@ inline float cross_entropy_by_x(LossElement e) {
     return e.w * ((1.0f - e.t) * (e.x < 0.0f ? near_zero : near_one) - e.v * e.t * (e.x < 0.0f ? near_one : near_zero));
 }
 
-// The value of each loss and its derivatives by x and t. A name of the enumeration that has no row here does not
-// compile.
+// The value of each loss and its derivatives by x and t. A loss without a row here does not compile.
 template <Loss name> struct Formula;
 #define FORMULA(name, weighted, value, derivative_by_x, derivative_by_t)  \
     template <> struct Formula<name> {                                    \
@@ -93,8 +92,8 @@ inline LossElement loss_element(
         is_weighted() ? float(positive[offsets[3]]) : 1.0f};
 }
 
-// x, target, weight, positive  [[buffer(0, 1, 2, 3)]]  the elements that their strides reach; weights of the weighted
-//                                                      loss only
+// x, target, weight, positive  [[buffer(0, 1, 2, 3)]]  the elements that their strides reach; weights only for the
+//                                                      weighted loss
 // out                          [[buffer(4)]]  of the loop's shape
 template <typename T>
 kernel void loss_values(
@@ -144,7 +143,7 @@ kernel void loss_sums(
     if (lane == 0) out[group] = sum * p.factor;
 }
 
-// sums  [[buffer(0)]]  those of count threadgroups
+// sums  [[buffer(0)]]  sums of `count` threadgroups
 // out   [[buffer(1)]]  one number
 // grid: one threadgroup of LANES threads
 kernel void loss_total(

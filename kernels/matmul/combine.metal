@@ -1,8 +1,8 @@
-// out = alpha (the sum of the parts) + beta input (product.h): the second stage of products whose sums were cut along
+// out = alpha (the sum of the parts) + beta input (product.h): the second stage of products whose sums were split along
 // k.
 //
 // One thread an element, grid (n, m, batch). Parts are added in their order, in blocks of 16, so that the result is the
-// same run after run and the error of many parts stays that of few.
+// same in every run and the error with many parts stays as small as with few.
 
 #include <metal_stdlib>
 using namespace metal;

@@ -1,15 +1,15 @@
 // out = alpha a b + beta input for each matrix of a batch: a is m x k, b is k x n, input and out are m x n.
 //
-// The struct that the host (src/ops/matmul/primitive.ts) and the kernels share. Offsets and strides count elements;
-// strides may be 0 (repeated) or negative. Sums may be cut into `splits` parts of `split_length`, which then go to
-// memory of float32, one part after the other (`split_stride` apart), for combine.metal to add up.
+// The host (src/ops/matmul/primitive.ts) and the kernels share the struct. Offsets and strides count elements; strides
+// may be 0 (repeated) or negative. Sums may be split into `splits` parts of `split_length`, which are written to
+// float32 memory, one part after the other (`split_stride` apart), and added up by combine.metal.
 
 #ifndef ORCHARD_MATMUL_PRODUCT_H
 #define ORCHARD_MATMUL_PRODUCT_H
 
 #include "common/loop.h"
 
-// The operands, as the arrays of a product have them.
+// The operands, in the order of the arrays of a product.
 enum ProductOperand { PRODUCT_A, PRODUCT_B, PRODUCT_INPUT, PRODUCT_OUT, PRODUCT_OPERANDS };
 
 struct Product {
@@ -21,7 +21,7 @@ struct Product {
     float beta;
     long row_strides[PRODUCT_OPERANDS];  // from row to row
     long column_strides[PRODUCT_OPERANDS];
-    LoopNest batch;  // where each operand's matrices begin
+    LoopNest batch;  // the offsets of each operand's matrices
     long splits;
     long split_length;
     long split_stride;
@@ -29,7 +29,13 @@ struct Product {
     long whole_beta;
 };
 
-// The offset of element (0, 0) of an operand's matrix, for one index of the batch, counted in row-major order.
+// The operands of a kernel: a is m x k, b is k x n, input (not read without has_input) and out are m x n. Out is the
+// type of the parts of the sums if there are several.
+#define PRODUCT_ARGUMENTS(T, Out)                                                                            \
+    device const T *a [[buffer(0)]], device const T *b [[buffer(1)]], device const Out *input [[buffer(2)]], \
+        device Out *out [[buffer(3)]], constant Product &product [[buffer(4)]]
+
+// Returns the offset of element (0, 0) of an operand's matrix, for one index of the batch, counted in row-major order.
 inline long matrix_offset(constant Product &product, ProductOperand operand, uint batch) {
     long offset = product.batch.start[operand];
     uint remainder = batch;
@@ -41,7 +47,7 @@ inline long matrix_offset(constant Product &product, ProductOperand operand, uin
     return offset;
 }
 
-// Where the results of one index of the batch, and of one part of the sums, begin.
+// Returns the offset of the results of one index of the batch and one part of the sums.
 inline long out_offset(constant Product &product, uint batch, uint split) {
     return matrix_offset(product, PRODUCT_OUT, batch) + long(split) * product.split_stride;
 }
@@ -61,12 +67,12 @@ inline ProductPart product_part(constant Product &product, uint z) {
     return {z / splits, split, first, min(product.k, first + product.split_length)};
 }
 
-// Where an element lies, from element (0, 0) of its matrix.
+// Returns the offset of an element from element (0, 0) of its matrix.
 inline long element_offset(constant Product &product, ProductOperand operand, long row, long column) {
     return row * product.row_strides[operand] + column * product.column_strides[operand];
 }
 
-// Writes one element of a matrix. The sum is in float32; what is written is rounded once.
+// Writes one element of a matrix. The sum is in float32; the result is rounded once.
 template <typename Out>
 inline void write_element(
     constant Product &product,

@@ -7,11 +7,10 @@
 //     for each DEPTH of k:
 //         a_tile, b_tile = the next DEPTH columns of a and rows of b, zero beyond the edges
 //         sums += a_tile b_tile                       in products of 8 x 8
-//     out = alpha sums + beta input                   only what lies inside
+//     out = alpha sums + beta input                   only elements inside
 //
 // Grid: threadgroups (n / COLUMNS, m / ROWS, batch * splits), rounded up. The sizes of tiles are rows of
-// src/ops/matmul/tiles.ts. Any size and any strides do: edges are read and written
-// under a guard.
+// src/ops/matmul/tiles.ts. Sizes and strides may be any; reads and writes at the edges are guarded.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -19,8 +18,8 @@ using namespace metal;
 #include "common/matrix.h"
 #include "matmul/product.h"
 
-// Whether tiles are stored transposed, so that what is adjacent in memory is adjacent in them, and whether they may be
-// read by fours.
+// Whether tiles are stored transposed, so that elements adjacent in memory are adjacent in the tile, and whether they
+// may be read by fours.
 constant uint a_transposed [[function_constant(0)]];  // 0: ROWS x DEPTH, 1: DEPTH x ROWS
 constant uint a_quads [[function_constant(1)]];
 constant uint b_transposed [[function_constant(2)]];  // 0: DEPTH x COLUMNS, 1: COLUMNS x DEPTH
@@ -29,28 +28,24 @@ constant uint b_quads [[function_constant(3)]];
 // a      [[buffer(0)]]  m x k
 // b      [[buffer(1)]]  k x n
 // input  [[buffer(2)]]  m x n, not read without has_input
-// out    [[buffer(3)]]  m x n; the parts of the sums where there are several
+// out    [[buffer(3)]]  m x n; the parts of the sums if there are several
 template <typename T, typename Out, int ROWS, int COLUMNS, int DEPTH, int DOWN, int ACROSS>
 kernel void tiled(
-    device const T *a [[buffer(0)]],
-    device const T *b [[buffer(1)]],
-    device const Out *input [[buffer(2)]],
-    device Out *out [[buffer(3)]],
-    constant Product &product [[buffer(4)]],
+    PRODUCT_ARGUMENTS(T, Out),
     uint3 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint simdgroup_index [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
     constexpr int threads = 32 * DOWN * ACROSS;
-    constexpr int own_rows = ROWS / DOWN / 8;  // of a SIMD-group, in matrices of 8 x 8
-    constexpr int own_columns = COLUMNS / ACROSS / 8;
-    constexpr int strip_columns = own_columns * 8;
+    constexpr int simd_rows = ROWS / DOWN / 8;  // of a SIMD-group, in matrices of 8 x 8
+    constexpr int simd_columns = COLUMNS / ACROSS / 8;
+    constexpr int strip_columns = simd_columns * 8;
     constexpr int a_elements = tile_elements<T>(ROWS, DEPTH);
     constexpr int b_elements = tile_elements<T>(DEPTH, COLUMNS);
     constexpr int strip_elements = DOWN * ACROSS * 8 * strip_columns;
 
     // First the tiles of a and b, later a strip of 8 rows of sums for each SIMD-group.
-    // Of float4, whose alignment reads and writes by fours need.
+    // Declared as float4, for the alignment that accesses by fours need.
     threadgroup float4 memory[tile_larger((a_elements + b_elements) * int(sizeof(T)), strip_elements * 4) / 16];
     threadgroup T *a_tile = reinterpret_cast<threadgroup T *>(memory);
     threadgroup T *b_tile = a_tile + a_elements;
@@ -58,18 +53,14 @@ kernel void tiled(
     const ProductPart part = product_part(product, group.z);
     const long row = long(group.y) * ROWS;
     const long column = long(group.x) * COLUMNS;
-    const int own_row = int(simdgroup_index) / ACROSS * own_rows * 8;
-    const int own_column = int(simdgroup_index) % ACROSS * strip_columns;
+    const int simd_row = int(simdgroup_index) / ACROSS * simd_rows * 8;
+    const int simd_column = int(simdgroup_index) % ACROSS * strip_columns;
     device const T *a_matrix = a + matrix_offset(product, PRODUCT_A, part.batch) + row * product.row_strides[PRODUCT_A];
     device const T *b_matrix =
         b + matrix_offset(product, PRODUCT_B, part.batch) + column * product.column_strides[PRODUCT_B];
 
-    simdgroup_matrix<float, 8, 8> sums[own_rows][own_columns];
-    for (int i = 0; i < own_rows; i += 1) {
-        for (int j = 0; j < own_columns; j += 1) {
-            sums[i][j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-        }
-    }
+    simdgroup_matrix<float, 8, 8> sums[simd_rows][simd_columns];
+    clear_sums(sums);
 
     for (long k = part.first; k < part.last; k += DEPTH) {
         device const T *a_next = a_matrix + k * product.column_strides[PRODUCT_A];
@@ -96,10 +87,10 @@ kernel void tiled(
         threadgroup_barrier(mem_flags::mem_threadgroup);
 
         for (int depth = 0; depth < DEPTH; depth += 8) {
-            simdgroup_matrix<T, 8, 8> left[own_rows];
-            simdgroup_matrix<T, 8, 8> right[own_columns];
-            for (int i = 0; i < own_rows; i += 1) {
-                const int at = own_row + i * 8;
+            simdgroup_matrix<T, 8, 8> left[simd_rows];
+            simdgroup_matrix<T, 8, 8> right[simd_columns];
+            for (int i = 0; i < simd_rows; i += 1) {
+                const int at = simd_row + i * 8;
                 if (a_transposed) {
                     constexpr int pitch = tile_pitch<T>(ROWS);
                     simdgroup_load(left[i], a_tile + depth * pitch + at, pitch, ulong2(0), true);
@@ -108,8 +99,8 @@ kernel void tiled(
                     simdgroup_load(left[i], a_tile + at * pitch + depth, pitch);
                 }
             }
-            for (int j = 0; j < own_columns; j += 1) {
-                const int at = own_column + j * 8;
+            for (int j = 0; j < simd_columns; j += 1) {
+                const int at = simd_column + j * 8;
                 if (b_transposed) {
                     constexpr int pitch = tile_pitch<T>(DEPTH);
                     simdgroup_load(right[j], b_tile + at * pitch + depth, pitch, ulong2(0), true);
@@ -118,11 +109,7 @@ kernel void tiled(
                     simdgroup_load(right[j], b_tile + depth * pitch + at, pitch);
                 }
             }
-            for (int i = 0; i < own_rows; i += 1) {
-                for (int j = 0; j < own_columns; j += 1) {
-                    simdgroup_multiply_accumulate(sums[i][j], left[i], right[j], sums[i][j]);
-                }
-            }
+            add_products(sums, left, right);
         }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);  // the last tiles were read
@@ -130,16 +117,16 @@ kernel void tiled(
     device const Out *input_matrix = input + matrix_offset(product, PRODUCT_INPUT, part.batch);
     device Out *out_matrix = out + out_offset(product, part.batch, part.split);
 
-    // Which lane holds which element is not specified, so that sums go through memory, 8 rows at a time.
+    // The layout of elements in lanes is not specified, so sums go through memory, 8 rows at a time.
     threadgroup float *strip = reinterpret_cast<threadgroup float *>(memory) + int(simdgroup_index) * 8 * strip_columns;
-    for (int i = 0; i < own_rows; i += 1) {
-        for (int j = 0; j < own_columns; j += 1) {
+    for (int i = 0; i < simd_rows; i += 1) {
+        for (int j = 0; j < simd_columns; j += 1) {
             simdgroup_store(sums[i][j], strip + j * 8, strip_columns);
         }
         simdgroup_barrier(mem_flags::mem_threadgroup);
         for (int element = int(lane); element < 8 * strip_columns; element += 32) {
-            const long at_row = row + own_row + i * 8 + element / strip_columns;
-            const long at_column = column + own_column + element % strip_columns;
+            const long at_row = row + simd_row + i * 8 + element / strip_columns;
+            const long at_column = column + simd_column + element % strip_columns;
             if (at_row < product.m && at_column < product.n) {
                 write_element(product, input_matrix, out_matrix, at_row, at_column, strip[element]);
             }
@@ -154,7 +141,7 @@ kernel void tiled(
         device const T *, device const T *, device const Out *, device Out *, constant Product &, uint3, uint, uint, \
         uint);
 
-// Out is float where sums are cut into parts.
+// Out is float if sums are split into parts.
 #define TILED_TYPES(ROWS, COLUMNS, DEPTH, DOWN, ACROSS)       \
     TILED(float, float, ROWS, COLUMNS, DEPTH, DOWN, ACROSS)   \
     TILED(half, half, ROWS, COLUMNS, DEPTH, DOWN, ACROSS)     \

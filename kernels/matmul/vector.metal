@@ -1,13 +1,14 @@
-// out = alpha a b + beta input (product.h) where b is a column (n = 1), for floats: each element of a is used once, so
-// that no tile pays, and memory is all that counts. A row times a matrix comes here transposed.
+// out = alpha a b + beta input (product.h) for a column b (n = 1), for floats. Each element of a is used once, so tiles
+// do not pay and memory bandwidth decides. A row times a matrix is computed transposed.
 //
-// vector_along: rows of a lie along k. A SIMD-group sums 4 rows, its lanes side by side along k.
-// vector_across: columns of a lie along m, or neither. A threadgroup sums 32 rows: 8 lanes have 4 rows each, the other
-// other lanes of a SIMD-group and its other SIMD-groups further parts of k. An element of b is read once a SIMD-group.
+// vector_along: the rows of a are contiguous along k. A SIMD-group sums 4 rows, its lanes side by side along k.
+// vector_across: the columns of a are contiguous along m, or neither are contiguous. A threadgroup sums 32 rows: 8
+// lanes have 4 rows each; the other lanes of a SIMD-group and its other SIMD-groups sum further parts of k. An element
+// of b is read once a SIMD-group.
 //
-// Sums are in float32, in an order that sizes alone decide (simd_sum's is not specified), and in blocks: a lane's sums
-// of a block (16 of k along, 8 across) are added to its total, so that an error grows with the number of blocks and not
-// with k. Grid: threadgroups (m / rows of a threadgroup, 1, batch * splits), rounded up.
+// Sums are in float32, in an order that depends only on sizes (simd_sum's is not specified), and in blocks: a lane adds
+// its sums of a block (16 of k along, 8 across) to its total, so that the error grows with the number of blocks instead
+// of with k. Grid: threadgroups (m / rows of a threadgroup, 1, batch * splits), rounded up.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -20,10 +21,10 @@ using namespace metal;
 #define ACROSS_SIMDGROUPS 8
 #define ACROSS_ROWS 32  // of a threadgroup
 
-// Rows or columns of a are runs that start at multiples of 4 elements, and are read by fours.
+// Rows or columns of a are contiguous, start at multiples of 4 elements, and are read by fours.
 constant uint quads [[function_constant(0)]];
 
-// Four elements from `at` on, 0 from `last` on.
+// Returns four elements from `at` on, 0 from `last` on.
 template <typename T> inline float4 four_elements(device const T *source, long stride, long at, long last, bool whole) {
     if (whole && at + 4 <= last) {
         return float4(*reinterpret_cast<device const vec<T, 4> *>(source + at));
@@ -37,7 +38,7 @@ template <typename T> inline float4 four_elements(device const T *source, long s
     return elements;
 }
 
-// The sum of a SIMD-group's numbers, as a tree: the same in every lane.
+// Returns the sum of a SIMD-group's numbers, summed as a tree: the same in every lane.
 inline float sum_of_lanes(float x) {
     for (ushort distance = 16; distance > 0; distance /= 2) {
         x += simd_shuffle_xor(x, distance);
@@ -47,11 +48,7 @@ inline float sum_of_lanes(float x) {
 
 template <typename T, typename Out>
 kernel void vector_along(
-    device const T *a [[buffer(0)]],
-    device const T *b [[buffer(1)]],
-    device const Out *input [[buffer(2)]],
-    device Out *out [[buffer(3)]],
-    constant Product &product [[buffer(4)]],
+    PRODUCT_ARGUMENTS(T, Out),
     uint3 group [[threadgroup_position_in_grid]],
     uint simdgroup_index [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
@@ -96,7 +93,7 @@ kernel void vector_along(
     }
 }
 
-// Elements of four rows side by side, 0 of those from `left` on.
+// Returns elements of four neighbouring rows, 0 for rows from `left` on.
 template <typename T> inline float4 four_rows(device const T *source, long stride, long left) {
     if (quads && left >= 4) {
         return float4(*reinterpret_cast<device const vec<T, 4> *>(source));
@@ -112,20 +109,16 @@ template <typename T> inline float4 four_rows(device const T *source, long strid
 
 template <typename T, typename Out>
 kernel void vector_across(
-    device const T *a [[buffer(0)]],
-    device const T *b [[buffer(1)]],
-    device const Out *input [[buffer(2)]],
-    device Out *out [[buffer(3)]],
-    constant Product &product [[buffer(4)]],
+    PRODUCT_ARGUMENTS(T, Out),
     uint3 group [[threadgroup_position_in_grid]],
     uint simdgroup_index [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
     threadgroup float totals[ACROSS_SIMDGROUPS][ACROSS_ROWS];
     const ProductPart part = product_part(product, group.z);
     const long first_row = long(group.x) * ACROSS_ROWS;
-    const ushort own_rows = ushort(lane % 8) * 4;  // 8 lanes have the rows, each 8 lanes a quarter of 32 of k
-    const ushort own_step = ushort(lane / 8) * 8;
-    const long row = first_row + own_rows;
+    const ushort lane_rows = ushort(lane % 8) * 4;  // 8 lanes share the 32 rows, and 4 groups of lanes 32 steps of k
+    const ushort lane_step = ushort(lane / 8) * 8;
+    const long row = first_row + lane_rows;
     const long left = product.m - row;
     const long k_stride = product.column_strides[PRODUCT_A];
     device const T *matrix = a + matrix_offset(product, PRODUCT_A, part.batch) + row * product.row_strides[PRODUCT_A];
@@ -133,11 +126,12 @@ kernel void vector_across(
 
     float4 total = 0.0f;
     for (long block = part.first + simdgroup_index * 32; block < part.last; block += ACROSS_SIMDGROUPS * 32) {
-        // One element of the column a lane, for all lanes that need it.
-        const float own = block + lane < part.last ? float(column[(block + lane) * product.row_strides[PRODUCT_B]]) : 0;
+        // Each lane reads one element of the column, for all lanes that need it.
+        const float lane_element =
+            block + lane < part.last ? float(column[(block + lane) * product.row_strides[PRODUCT_B]]) : 0;
         float4 sum = 0.0f;
-        for (ushort step = own_step; step < own_step + 8; step += 1) {
-            const float right = simd_shuffle(own, step);
+        for (ushort step = lane_step; step < lane_step + 8; step += 1) {
+            const float right = simd_shuffle(lane_element, step);
             const long k = block + step;
             if (k < part.last && left > 0) {
                 sum += four_rows(matrix + k * k_stride, product.row_strides[PRODUCT_A], left) * right;
@@ -148,8 +142,8 @@ kernel void vector_across(
     for (int i = 0; i < 4; i += 1) {
         total[i] += simd_shuffle_xor(total[i], 8);
         total[i] += simd_shuffle_xor(total[i], 16);
-        if (own_step == 0) {
-            totals[simdgroup_index][own_rows + i] = total[i];
+        if (lane_step == 0) {
+            totals[simdgroup_index][lane_rows + i] = total[i];
         }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -168,7 +162,7 @@ kernel void vector_across(
     template [[host_name(#name "_" #T "_" #Out)]] kernel void name<T, Out>( \
         device const T *, device const T *, device const Out *, device Out *, constant Product &, uint3, uint, uint);
 
-// Out is float where sums are cut into parts.
+// Out is float if sums are split into parts.
 #define VECTOR_TYPES(name)       \
     VECTOR(name, float, float)   \
     VECTOR(name, half, half)     \

@@ -1,5 +1,5 @@
-// out = alpha a b + beta input (product.h) for whole numbers, which wrap around: sums are taken modulo 2^32, or 2^64
-// for long, and cut to the type at the end, which is the same modulo its own range.
+// out = alpha a b + beta input (product.h) for integers, which wrap around. Sums are taken modulo 2^32, or 2^64 for
+// long, and truncated to the type at the end, which gives the same as arithmetic modulo the type's range.
 //
 // A threadgroup computes 16 x 16 elements, one a thread, from tiles of 16 x 16 of a and b. Grid: threadgroups (n / 16,
 // m / 16, batch), rounded up.
@@ -11,7 +11,7 @@ using namespace metal;
 
 #define WHOLE_TILE 16
 
-// Unsigned, since only those may wrap in C++.
+// Unsigned, since signed overflow is undefined in C++.
 template <typename T> struct Modular {
     using type = uint;
 };
@@ -21,11 +21,7 @@ template <> struct Modular<long> {
 
 template <typename T>
 kernel void whole(
-    device const T *a [[buffer(0)]],
-    device const T *b [[buffer(1)]],
-    device const T *input [[buffer(2)]],
-    device T *out [[buffer(3)]],
-    constant Product &product [[buffer(4)]],
+    PRODUCT_ARGUMENTS(T, T),
     uint3 group [[threadgroup_position_in_grid]],
     uint3 thread_position [[thread_position_in_threadgroup]]) {
     using Number = typename Modular<T>::type;

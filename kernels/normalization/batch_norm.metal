@@ -1,7 +1,7 @@
-// Channels of batches, normalized, and their gradients: src/ops/normalization/batch_norm_primitive.ts has the formulas.
+// Batch normalization of channels, and its gradients: src/ops/normalization/batch_norm_primitive.ts has the formulas.
 //
-// A threadgroup takes a channel: its threads read every LANES-th element, for the mean, for the deviations from it, and
-// for the result. The order in which sums are added depends on sizes only; a thread's sums keep what rounding loses.
+// One threadgroup computes one channel. Its threads read every LANES-th element three times: for the mean, for the
+// deviations from it, and for the result. Sums are compensated, and are added in an order that depends only on sizes.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -25,7 +25,7 @@ inline bool has(uint option) { return (OPTIONS >> option & 1) != 0; }
 
 inline uint channel_size(constant BatchNorm &p) { return uint(p.batch * p.inner); }
 
-// Where an element of a channel is in x.
+// Returns the place of a channel's element in x.
 inline long element_of(constant BatchNorm &p, uint channel, uint at) {
     const uint inner = uint(p.inner);
     const uint row = at / inner;
@@ -34,9 +34,9 @@ inline long element_of(constant BatchNorm &p, uint channel, uint at) {
 
 // x                [[buffer(0)]]     [batch, channels, inner]
 // weight, bias     [[buffer(1, 2)]]  [channels]
-// means, variances [[buffer(3, 4)]]  [channels], read where they are given
+// means, variances [[buffer(3, 4)]]  [channels], read if they are given
 // out              [[buffer(5)]]     [batch, channels, inner]
-// What a call lacks (OPTIONS) is bound to something else and not touched.
+// Buffers of operands that a call lacks (OPTIONS) are bound to something else and not accessed.
 // grid: a threadgroup of LANES threads for each channel
 template <typename T>
 kernel void batch_norm(
@@ -96,7 +96,7 @@ kernel void batch_norm(
 // weight, means, variances [[buffer(2, 3, 4)]]  [channels]
 // grad_x                   [[buffer(5)]]        [batch, channels, inner]
 // grad_weight, grad_bias   [[buffer(6, 7)]]     [channels]
-// What a call lacks (OPTIONS) is bound to something else and not touched.
+// Buffers of operands that a call lacks (OPTIONS) are bound to something else and not accessed.
 // grid: a threadgroup of LANES threads for each channel
 template <typename T>
 kernel void batch_norm_gradient(

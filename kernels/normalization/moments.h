@@ -1,8 +1,8 @@
-// The mean and the squared deviations of a row: of a block that a team holds the mean first, then the deviations from
-// it; then of blocks together.
+// The mean and the squared deviations of a row. For a block that a team holds: first the mean, then the deviations from
+// it. Then blocks are merged.
 //
-// A mean is kept with the error of its rounding, which the sum of the deviations gives: far from zero that is all of a
-// small deviation. Chan, Golub and LeVeque, "Algorithms for computing the sample variance: analysis and
+// A mean is kept with its rounding error, which the sum of the deviations gives: far from zero, a small deviation
+// consists of nothing else. Chan, Golub and LeVeque, "Algorithms for computing the sample variance: analysis and
 // recommendations", 1983 (the corrected two-pass algorithm, and the merge of two blocks).
 
 #ifndef ORCHARD_NORMALIZATION_MOMENTS_H
@@ -11,7 +11,7 @@
 #include "normalization/rows.h"
 #include "reduction/online.h"
 
-// Where rows are not centred, squares are Σ x² and mean and lost are 0.
+// If rows are not centred, squares are Σ x², and mean and lost are 0.
 struct Moments {
     float mean;
     float lost;     // the mean is mean + lost
@@ -19,13 +19,13 @@ struct Moments {
     float count;
 };
 
-// Where a team exchanges one number, and two.
+// Memory for exchanging one number, and two.
 struct Exchanges {
     Exchange<float> one;
     Exchange<float2> two;
 };
 
-// Of a block of `length` elements, in all threads of the team. held: 0 behind the block's end.
+// Computes the moments of a block of `length` elements, in all threads of the team. held: 0 behind the block's end.
 inline Moments team_moments(thread const float (&held)[HELD], uint lane, uint length, thread Exchanges &exchanges) {
     const float count = float(length);
     if (!is_centred()) {
@@ -51,7 +51,7 @@ inline Moments team_moments(thread const float (&held)[HELD], uint lane, uint le
     return {mean, lost, squares < 0.0f ? 0.0f : squares, count};
 }
 
-// Of two blocks.
+// Merges the moments of two blocks.
 inline Moments merged(Moments a, Moments b) {
     const float count = a.count + b.count;
     if (!is_centred()) return {0.0f, 0.0f, a.squares + b.squares, count};
@@ -63,13 +63,13 @@ inline Moments merged(Moments a, Moments b) {
     return {mean, two_sum_error(a.mean, step, mean), (a.squares + b.squares) + apart, count};
 }
 
-// Whether a mean of squares (with eps) is right as it was computed: no square overflowed, and those that vanished are
-// none of its digits. False for NaN.
+// Returns whether a mean of squares (with eps) is accurate: no square overflowed, and squares that underflowed are
+// below its last digit. False for NaN.
 inline bool is_in_range(float mean_square) {
     return mean_square > 8.27180613e-25f && mean_square < 1.2676506e+30f;  // 2^-80, 2^100
 }
 
-// The power of two that takes the largest element of a row to 1 at most. 1 where there is none that is finite.
+// Returns the power of two that scales the largest element of a row to at most 1; 1 if it is 0 or not finite.
 inline float unit_of(float largest) {
     if (largest == 0.0f || !isfinite(largest)) return 1.0f;
     int exponent = 0;

@@ -1,17 +1,17 @@
-// Normalizes rows, where there is a residual after it was added (src/ops/normalization/problem.ts, (1) to (5)):
+// Normalizes rows, after adding the residual if there is one (src/ops/normalization/problem.ts, (1) to (5)):
 //
 //     s = x + residual      n = (s - mean) / sqrt(Σ (s - mean)² / N + eps)      out = n · weight + bias
 //
-// mean is 0 where rows are not centred. A team of threads takes a chunk of rows (rows.h). A row that its threads hold
-// is read once; of a longer one x (or the sum, where it was written) is read a second time for the result. Computed in
-// float32; a row whose squares float32 can't hold is computed again, scaled by a power of two.
+// mean is 0 if rows are not centred. A team of threads processes a chunk of rows (rows.h). A row that fits into its
+// threads' registers is read once. For longer rows, x (or the sum, if it was written) is read again for the result.
+// Computed in float32; a row whose squares overflow or underflow float32 is computed again, scaled by a power of two.
 
 #include <metal_stdlib>
 using namespace metal;
 
 #include "normalization/moments.h"
 
-constant uint CHUNKED [[function_constant(5)]];  // whether teams take several rows, and hold weight and bias
+constant uint CHUNKED [[function_constant(5)]];  // whether teams process several rows, and hold weight and bias
 
 // A row in each operand, from its first element.
 template <typename T> struct Row {
@@ -21,43 +21,44 @@ template <typename T> struct Row {
     device T *sum;
 };
 
-// What a thread holds: elements of a row, and where teams take several rows those of weight and bias.
+// A thread's registers: elements of a row, and of weight and bias if teams process several rows.
 struct Elements {
     float row[HELD];
     float weight[HELD];
     float bias[HELD];
 };
 
-// Elements of the block that begins there, 0 behind its end. Where they are a sum, it is written.
+// Loads the elements of the block that begins at `begin`, 0 behind its end. With a residual, it writes the sum.
 template <typename T>
-inline void load_block(thread Elements &own, Row<T> row, constant Normalization &p, uint lane, long begin) {
+inline void load_block(thread Elements &held, Row<T> row, constant Normalization &p, uint lane, long begin) {
     const uint length = block_length(p, begin);
     device const T *x = row.x + begin * p.rows.along[0];
     device const T *residual = row.residual + begin * p.rows.along[1];
     for (uint i = 0; i < COUNT; i += 1) {
         const uint at = lane + i * LANES;
-        own.row[i] = 0.0f;
+        held.row[i] = 0.0f;
         if (at >= length) continue;
         T element = x[distance(at, p.rows.along[0])];
         if (has(NORMALIZATION_OPTION_RESIDUAL)) {
             element = T(float(element) + float(residual[distance(at, p.rows.along[1])]));
             row.sum[begin + at] = element;
         }
-        own.row[i] = float(element);
+        held.row[i] = float(element);
     }
 }
 
-// The same of a row that is read again, times `unit`: a thread reads of the sum what it wrote.
+// The same for a row that is read again, times `unit`. Each thread reads the elements of the sum that it wrote itself.
 template <typename T>
-inline void load_again(thread Elements &own, Row<T> row, constant Normalization &p, uint lane, long begin, float unit) {
+inline void load_again(
+    thread Elements &held, Row<T> row, constant Normalization &p, uint lane, long begin, float unit) {
     const uint length = block_length(p, begin);
     device const T *x = row.x + begin * p.rows.along[0];
     for (uint i = 0; i < COUNT; i += 1) {
         const uint at = lane + i * LANES;
-        own.row[i] = 0.0f;
+        held.row[i] = 0.0f;
         if (at >= length) continue;
         const T element = has(NORMALIZATION_OPTION_RESIDUAL) ? row.sum[begin + at] : x[distance(at, p.rows.along[0])];
-        own.row[i] = float(element) * unit;
+        held.row[i] = float(element) * unit;
     }
 }
 
@@ -72,15 +73,15 @@ template <typename W> inline Vectors<W> from_block(Vectors<W> all, constant Norm
 }
 
 template <typename W>
-inline void load_vectors(thread Elements &own, Vectors<W> from, constant Normalization &p, uint i, uint at) {
-    if (has(NORMALIZATION_OPTION_WEIGHT)) own.weight[i] = float(from.weight[distance(at, p.weight_stride)]);
-    if (has(NORMALIZATION_OPTION_BIAS)) own.bias[i] = float(from.bias[distance(at, p.bias_stride)]);
+inline void load_vectors(thread Elements &held, Vectors<W> from, constant Normalization &p, uint i, uint at) {
+    if (has(NORMALIZATION_OPTION_WEIGHT)) held.weight[i] = float(from.weight[distance(at, p.weight_stride)]);
+    if (has(NORMALIZATION_OPTION_BIAS)) held.bias[i] = float(from.bias[distance(at, p.bias_stride)]);
 }
 
-// Of a row that is longer than a block, read for the first time or again.
+// Computes the moments of a row that is longer than a block, read for the first time or again.
 template <typename T>
 inline Moments long_row_moments(
-    thread Elements &own,
+    thread Elements &held,
     Row<T> row,
     constant Normalization &p,
     uint lane,
@@ -90,31 +91,31 @@ inline Moments long_row_moments(
     Moments all = {0.0f, 0.0f, 0.0f, 0.0f};
     for (long begin = 0; begin < p.rows.length; begin += LANES * COUNT) {
         if (is_first) {
-            load_block(own, row, p, lane, begin);
+            load_block(held, row, p, lane, begin);
         } else {
-            load_again(own, row, p, lane, begin, unit);
+            load_again(held, row, p, lane, begin, unit);
         }
-        const Moments block = team_moments(own.row, lane, block_length(p, begin), exchanges);
+        const Moments block = team_moments(held.row, lane, block_length(p, begin), exchanges);
         all = begin == 0 ? block : merged(all, block);
     }
     return all;
 }
 
-// The largest absolute value of a row, unless it is NaN.
+// Returns the largest absolute value of a row, NaN aside.
 template <typename T>
 inline float row_largest(
-    thread Elements &own, Row<T> row, constant Normalization &p, uint lane, thread Exchange<float> &exchange) {
+    thread Elements &held, Row<T> row, constant Normalization &p, uint lane, thread Exchange<float> &exchange) {
     float largest = 0.0f;
     for (long begin = 0; begin < (FITS ? 1 : p.rows.length); begin += LANES * COUNT) {
-        if (!FITS) load_again(own, row, p, lane, begin, 1.0f);
+        if (!FITS) load_again(held, row, p, lane, begin, 1.0f);
         for (uint i = 0; i < COUNT; i += 1) {
-            largest = max(largest, abs(own.row[i]));
+            largest = max(largest, abs(held.row[i]));
         }
     }
     return team_combined<Largest>(largest, exchange);
 }
 
-// Moments of a row times `unit`, with 1 / sqrt(squares / length + eps) for it. What is held is of the row times unit.
+// Moments of a row times `unit`, and 1 / sqrt(squares / length + eps) for it. The held elements are also times unit.
 struct Statistics {
     Moments moments;
     float unit;
@@ -123,27 +124,27 @@ struct Statistics {
 
 template <typename T>
 inline Statistics statistics_of(
-    thread Elements &own, Row<T> row, constant Normalization &p, uint lane, thread Exchanges &exchanges) {
+    thread Elements &held, Row<T> row, constant Normalization &p, uint lane, thread Exchanges &exchanges) {
     const float length = float(p.rows.length);
     Statistics found;
     found.unit = 1.0f;
     if (FITS) {
-        load_block(own, row, p, lane, 0);
-        found.moments = team_moments(own.row, lane, uint(p.rows.length), exchanges);
+        load_block(held, row, p, lane, 0);
+        found.moments = team_moments(held.row, lane, uint(p.rows.length), exchanges);
     } else {
-        found.moments = long_row_moments(own, row, p, lane, true, 1.0f, exchanges);
+        found.moments = long_row_moments(held, row, p, lane, true, 1.0f, exchanges);
     }
     float mean_square = found.moments.squares / length + p.eps;
-    if (!is_in_range(mean_square)) {  // for all threads of a team or none
+    if (!is_in_range(mean_square)) {  // the same for all threads of a team
         const float root = precise::sqrt(p.eps);
-        found.unit = unit_of(max(root, row_largest(own, row, p, lane, exchanges.one)));
+        found.unit = unit_of(max(root, row_largest(held, row, p, lane, exchanges.one)));
         if (FITS) {
             for (uint i = 0; i < COUNT; i += 1) {
-                own.row[i] *= found.unit;
+                held.row[i] *= found.unit;
             }
-            found.moments = team_moments(own.row, lane, uint(p.rows.length), exchanges);
+            found.moments = team_moments(held.row, lane, uint(p.rows.length), exchanges);
         } else {
-            found.moments = long_row_moments(own, row, p, lane, false, found.unit, exchanges);
+            found.moments = long_row_moments(held, row, p, lane, false, found.unit, exchanges);
         }
         mean_square = found.moments.squares / length + (root * found.unit) * (root * found.unit);
     }
@@ -155,8 +156,8 @@ inline Statistics statistics_of(
 // weight, bias    [[buffer(2, 3)]]  [N]
 // out, sum        [[buffer(4, 5)]]  [rows, N]
 // means, scales   [[buffer(6, 7)]]  [rows]
-// What a call lacks (OPTIONS) is bound to something else and not touched.
-// grid: threadgroups (chunks of rows / teams) of LANES threads, of TEAMS SIMD-groups where LANES is 32
+// Buffers of operands that a call lacks (OPTIONS) are bound to something else and not accessed.
+// grid: threadgroups (chunks of rows / teams) of LANES threads, of TEAMS SIMD-groups if LANES is 32
 template <typename T, typename W>
 kernel void normalize(
     device const T *x [[buffer(0)]],
@@ -175,36 +176,36 @@ kernel void normalize(
     Exchanges exchanges = {{parts, thread_index, 0}, {pairs, thread_index, 0}};
     const long length = p.rows.length;
     const Team team = team_of(p, thread_index, group);
-    if (team.first_row >= team.end_row) return;  // teams of SIMD-groups meet no barrier, others have a row
-    Elements own;
+    if (team.first_row >= team.end_row) return;  // teams of one SIMD-group have no barrier, others always have a row
+    Elements held;
     const Vectors<W> vectors = {weight + p.weight_start, bias + p.bias_start};
     const bool is_held = CHUNKED && FITS;
     for (uint i = 0; is_held && i < COUNT; i += 1) {
         const uint at = team.lane + i * LANES;
-        if (at < uint(length)) load_vectors(own, vectors, p, i, at);
+        if (at < uint(length)) load_vectors(held, vectors, p, i, at);
     }
     for (long number = team.first_row; number < team.end_row; number += 1) {
         long offsets[3];
         slice_offsets(p.rows, ulong(number), offsets);
         const Row<T> row = {x + offsets[0], residual + offsets[1], out + number * length, sum + number * length};
-        const Statistics found = statistics_of(own, row, p, team.lane, exchanges);
+        const Statistics found = statistics_of(held, row, p, team.lane, exchanges);
         if (team.lane == 0) {
             scales[number] = found.factor * found.unit;
             if (is_centred()) means[number] = (found.moments.mean + found.moments.lost) / found.unit;
         }
         for (long begin = 0; begin < length; begin += LANES * COUNT) {
-            if (!FITS) load_again(own, row, p, team.lane, begin, found.unit);
+            if (!FITS) load_again(held, row, p, team.lane, begin, found.unit);
             const Vectors<W> of_block = from_block(vectors, p, begin);
             const uint count = block_length(p, begin);
             for (uint i = 0; i < COUNT; i += 1) {
                 const uint at = team.lane + i * LANES;
                 if (at >= count) break;
-                if (!is_held) load_vectors(own, of_block, p, i, at);
-                float value = own.row[i];
+                if (!is_held) load_vectors(held, of_block, p, i, at);
+                float value = held.row[i];
                 if (is_centred()) value = (value - found.moments.mean) - found.moments.lost;
                 value *= found.factor;
-                if (has(NORMALIZATION_OPTION_WEIGHT)) value *= own.weight[i];
-                if (has(NORMALIZATION_OPTION_BIAS)) value += own.bias[i];
+                if (has(NORMALIZATION_OPTION_WEIGHT)) value *= held.weight[i];
+                if (has(NORMALIZATION_OPTION_BIAS)) value += held.bias[i];
                 row.out[begin + at] = T(value);
             }
         }

@@ -1,13 +1,13 @@
 // Gradients of normalized rows (src/ops/normalization/problem.ts), with v = grad_out · weight and
 // n = (x - mean) · scale:
 //
-//     grad_x      = scale · (v - Σ v / N - n · Σ (v · n) / N) + grad_sum     without Σ v / N where rows are not centred
+//     grad_x      = scale · (v - Σ v / N - n · Σ (v · n) / N) + grad_sum     without Σ v / N if rows are not centred
 //     grad_weight = Σ grad_out · n,   grad_bias = Σ grad_out                 over all rows
 //
-// normalize_gradient: a team of threads takes a chunk of rows (rows.h) and adds up what they give to grad_weight and
-// grad_bias in registers, so that it leaves one row of each: no atomics. A row that its threads hold is read once;
-// where rows are longer, all of a chunk are read twice.
-// add_chunks: adds up what the teams left, in their order.
+// normalize_gradient: a team of threads processes a chunk of rows (rows.h) and adds up their shares of grad_weight and
+// grad_bias in registers, so that it writes one row of each, without atomics. Rows that fit into the threads' registers
+// are read once; longer rows are read twice, chunk by chunk.
+// add_chunks: adds up the rows that the teams wrote, in their order.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -43,7 +43,7 @@ template <typename T, typename W> inline Row<T> row_at(Operands<T, W> all, const
     return {all.x + offsets[0], all.grad_out + offsets[1], all.grad_sum + offsets[2], grad_x, mean, all.scales[number]};
 }
 
-// What a thread holds of a block of a row.
+// A thread's registers for a block of a row.
 struct Elements {
     float normalized[HELD];
     float gradient[HELD];
@@ -62,37 +62,37 @@ inline Block block_at(constant Normalization &p, uint lane, long begin) {
 }
 
 template <typename T, typename W>
-inline void load_weight(thread Elements &own, Operands<T, W> all, constant Normalization &p, Block block) {
+inline void load_weight(thread Elements &held, Operands<T, W> all, constant Normalization &p, Block block) {
     device const W *weight = all.weight + p.weight_start + block.begin * p.weight_stride;
     for (uint i = 0; i < COUNT; i += 1) {
         const uint at = block.lane + i * LANES;
-        own.weight[i] = 1.0f;
+        held.weight[i] = 1.0f;
         if (has(NORMALIZATION_OPTION_WEIGHT) && at < block.length) {
-            own.weight[i] = float(weight[distance(at, p.weight_stride)]);
+            held.weight[i] = float(weight[distance(at, p.weight_stride)]);
         }
     }
 }
 
-// 0 behind the end of the block.
-template <typename T> inline void load_row(thread Elements &own, Row<T> row, constant Normalization &p, Block block) {
+// Loads a thread's elements of a row; 0 behind the end of the block.
+template <typename T> inline void load_row(thread Elements &held, Row<T> row, constant Normalization &p, Block block) {
     device const T *x = row.x + block.begin * p.rows.along[0];
     device const T *grad_out = row.grad_out + block.begin * p.rows.along[1];
     for (uint i = 0; i < COUNT; i += 1) {
         const uint at = block.lane + i * LANES;
-        own.normalized[i] = 0.0f;
-        own.gradient[i] = 0.0f;
+        held.normalized[i] = 0.0f;
+        held.gradient[i] = 0.0f;
         if (at >= block.length) continue;
-        own.normalized[i] = (float(x[distance(at, p.rows.along[0])]) - row.mean) * row.scale;
-        own.gradient[i] = float(grad_out[distance(at, p.rows.along[1])]);
+        held.normalized[i] = (float(x[distance(at, p.rows.along[0])]) - row.mean) * row.scale;
+        held.gradient[i] = float(grad_out[distance(at, p.rows.along[1])]);
     }
 }
 
 // A thread's share of Σ v and Σ v · n.
-inline float2 sums_of(thread const Elements &own) {
+inline float2 sums_of(thread const Elements &held) {
     float2 sums = 0.0f;
     for (uint i = 0; i < COUNT; i += 1) {
-        const float v = own.gradient[i] * own.weight[i];
-        sums += float2(is_centred() ? v : 0.0f, v * own.normalized[i]);
+        const float v = held.gradient[i] * held.weight[i];
+        sums += float2(is_centred() ? v : 0.0f, v * held.normalized[i]);
     }
     return sums;
 }
@@ -100,19 +100,19 @@ inline float2 sums_of(thread const Elements &own) {
 // `sums`: of the whole row.
 template <typename T>
 inline void store_gradients(
-    thread const Elements &own, float2 sums, Row<T> row, constant Normalization &p, Block block) {
+    thread const Elements &held, float2 sums, Row<T> row, constant Normalization &p, Block block) {
     const float2 averages = sums / float(p.rows.length);
     device const T *grad_sum = row.grad_sum + block.begin * p.rows.along[2];
     for (uint i = 0; i < COUNT; i += 1) {
         const uint at = block.lane + i * LANES;
         if (at >= block.length) break;
-        float result = row.scale * ((own.gradient[i] * own.weight[i] - averages.x) - own.normalized[i] * averages.y);
+        float result = row.scale * ((held.gradient[i] * held.weight[i] - averages.x) - held.normalized[i] * averages.y);
         if (has(NORMALIZATION_OPTION_GRAD_SUM)) result += float(grad_sum[distance(at, p.rows.along[2])]);
         row.grad_x[block.begin + at] = T(result);
     }
 }
 
-// What a chunk's rows give to the gradients of weight and bias, of the elements that a thread holds.
+// A chunk's shares of the gradients of weight and bias, for the elements that a thread holds.
 struct ChunkSums {
     float weight[HELD];
     float bias[HELD];
@@ -125,14 +125,14 @@ inline void clear(thread ChunkSums &sums) {
     }
 }
 
-inline void add_row(thread ChunkSums &sums, thread const Elements &own) {
+inline void add_row(thread ChunkSums &sums, thread const Elements &held) {
     for (uint i = 0; i < COUNT; i += 1) {
-        if (has(NORMALIZATION_OPTION_GRAD_WEIGHT)) sums.weight[i] += own.gradient[i] * own.normalized[i];
-        if (has(NORMALIZATION_OPTION_GRAD_BIAS)) sums.bias[i] += own.gradient[i];
+        if (has(NORMALIZATION_OPTION_GRAD_WEIGHT)) sums.weight[i] += held.gradient[i] * held.normalized[i];
+        if (has(NORMALIZATION_OPTION_GRAD_BIAS)) sums.bias[i] += held.gradient[i];
     }
 }
 
-// parts: [chunks, N] of the weight where its gradient is needed, then of the bias.
+// parts: [chunks, N] of the weight if its gradient is needed, then of the bias.
 inline void store_chunk(
     thread const ChunkSums &sums, device float *parts, constant Normalization &p, Block block, long chunk) {
     device float *weight_parts = parts + chunk * p.rows.length + block.begin;
@@ -145,27 +145,27 @@ inline void store_chunk(
     }
 }
 
-// Rows that a team holds.
+// Rows that fit into a team's registers.
 template <typename T, typename W>
 inline void held_rows(
     Operands<T, W> all, device float *parts, constant Normalization &p, Team team, thread Exchange<float2> &exchange) {
     const Block block = block_at(p, team.lane, 0);
-    Elements own;
+    Elements held;
     ChunkSums chunk;
-    load_weight(own, all, p, block);
+    load_weight(held, all, p, block);
     clear(chunk);
     for (long number = team.first_row; number < team.end_row; number += 1) {
         const Row<T> row = row_at(all, p, number);
-        load_row(own, row, p, block);
+        load_row(held, row, p, block);
         if (has(NORMALIZATION_OPTION_GRAD_X)) {
-            store_gradients(own, team_combined<Sum>(sums_of(own), exchange), row, p, block);
+            store_gradients(held, team_combined<Sum>(sums_of(held), exchange), row, p, block);
         }
-        add_row(chunk, own);
+        add_row(chunk, held);
     }
     store_chunk(chunk, parts, p, block, team.chunk);
 }
 
-// Longer rows: the sums of each first, then all rows again, a block of elements after the other.
+// Longer rows: first the sums of each row, then all rows again, one block of elements at a time.
 template <typename T, typename W>
 inline void long_rows(
     Operands<T, W> all,
@@ -175,15 +175,15 @@ inline void long_rows(
     Team team,
     thread Exchange<float2> &exchange) {
     const long step = LANES * COUNT;
-    Elements own;
+    Elements held;
     ChunkSums chunk;
     for (long number = team.first_row; has(NORMALIZATION_OPTION_GRAD_X) && number < team.end_row; number += 1) {
         float2 sums = 0.0f;
         for (long begin = 0; begin < p.rows.length; begin += step) {
             const Block block = block_at(p, team.lane, begin);
-            load_weight(own, all, p, block);
-            load_row(own, row_at(all, p, number), p, block);
-            sums += sums_of(own);
+            load_weight(held, all, p, block);
+            load_row(held, row_at(all, p, number), p, block);
+            sums += sums_of(held);
         }
         sums = team_combined<Sum>(sums, exchange);
         if (team.lane == 0) {
@@ -193,15 +193,15 @@ inline void long_rows(
     threadgroup_barrier(mem_flags::mem_threadgroup);
     for (long begin = 0; begin < p.rows.length; begin += step) {
         const Block block = block_at(p, team.lane, begin);
-        load_weight(own, all, p, block);
+        load_weight(held, all, p, block);
         clear(chunk);
         for (long number = team.first_row; number < team.end_row; number += 1) {
             const Row<T> row = row_at(all, p, number);
-            load_row(own, row, p, block);
+            load_row(held, row, p, block);
             if (has(NORMALIZATION_OPTION_GRAD_X)) {
-                store_gradients(own, row_sums[number - team.first_row], row, p, block);
+                store_gradients(held, row_sums[number - team.first_row], row, p, block);
             }
-            add_row(chunk, own);
+            add_row(chunk, held);
         }
         store_chunk(chunk, parts, p, block, team.chunk);
     }
@@ -212,11 +212,11 @@ inline void long_rows(
 // means, scales          [[buffer(4, 5)]]     [rows]
 // grad_x                 [[buffer(6)]]        [rows, N]
 // parts                  [[buffer(7)]]        [1 or 2, chunks, N]
-// What a call lacks (OPTIONS) is bound to something else and not touched.
-// row_sums               [[threadgroup(0)]]   a pair for each row of a chunk where rows are longer than what threads
-// hold grid: threadgroups (chunks / teams) of LANES threads, of TEAMS SIMD-groups where LANES is 32
-// A thread holds up to 16 elements of five arrays: the limit keeps a compiler from taking more registers than leave
-// room for 512 threads.
+// Buffers of operands that a call lacks (OPTIONS) are bound to something else and not accessed.
+// row_sums               [[threadgroup(0)]]   a pair for each row of a chunk, if rows are longer than a block
+// grid: threadgroups (chunks / teams) of LANES threads, of TEAMS SIMD-groups if LANES is 32
+// A thread holds up to 16 elements of five arrays. The limit keeps the compiler from using so many registers that 512
+// threads do not fit.
 template <typename T, typename W>
 [[kernel, max_total_threads_per_threadgroup(512)]] void normalize_gradient(
     device const T *x [[buffer(0)]],
@@ -234,7 +234,7 @@ template <typename T, typename W>
     threadgroup float2 pairs[2 * SIMDGROUPS];
     Exchange<float2> exchange = {pairs, thread_index, 0};
     const Team team = team_of(p, thread_index, group);
-    // There may be fewer chunks than teams; those of SIMD-groups meet no barrier.
+    // There may be fewer chunks than teams; teams of one SIMD-group have no barrier.
     if (team.first_row >= team.end_row) return;
     const Operands<T, W> all = {x, grad_out, grad_sum, weight, means, scales, grad_x};
     if (FITS) {
@@ -250,7 +250,7 @@ template <typename T, typename W>
 
 // parts                   [[buffer(0)]]     [1 or 2, chunks, N]
 // grad_weight, grad_bias  [[buffer(1, 2)]]  [N]
-// grid: threadgroups (N / COLUMNS, those of the two that are needed) of THREADS threads; each of PARTS threads adds up
+// grid: threadgroups (N / COLUMNS, 1 for each gradient that is needed) of THREADS threads; PARTS threads add up the
 // chunks of one column
 template <typename W>
 kernel void add_chunks(
@@ -265,10 +265,10 @@ kernel void add_chunks(
     const long each = (p.chunks + PARTS - 1) / PARTS;
     const long first = thread_index / COLUMNS * each;
     const long end = column < p.rows.length ? min(p.chunks, first + each) : 0;
-    device const float *own = parts + group.y * p.chunks * p.rows.length + column;
+    device const float *column_parts = parts + group.y * p.chunks * p.rows.length + column;
     float sum = 0.0f;
     for (long chunk = first; chunk < end; chunk += 1) {
-        sum += own[chunk * p.rows.length];
+        sum += column_parts[chunk * p.rows.length];
     }
     sums[thread_index] = sum;
     threadgroup_barrier(mem_flags::mem_threadgroup);

@@ -1,8 +1,8 @@
-// Rows of normalizations: what src/ops/normalization/problem.ts calls x, n and scale, and how threads share a row.
+// Rows of normalizations (x, n and scale as in src/ops/normalization/problem.ts), and how threads share a row.
 //
-// `LANES` threads are a team, which takes one row after the other: a SIMD-group where rows are short, else all threads
-// of a threadgroup. A thread holds COUNT elements of a block of a row, its lane's and every LANES-th one from there:
-// rows of one block (`FITS`) are read once. The order in which sums are added depends on sizes only.
+// `LANES` threads are a team, which processes one row after the other: a SIMD-group for short rows, else all threads of
+// a threadgroup. A thread holds COUNT elements of a block of a row: every LANES-th one, starting at its lane. Rows of
+// one block (`FITS`) are read once. Sums are added in an order that depends only on sizes.
 
 #ifndef ORCHARD_NORMALIZATION_ROWS_H
 #define ORCHARD_NORMALIZATION_ROWS_H
@@ -12,7 +12,7 @@
 
 #define HELD 32        // elements that a thread holds at most
 #define SIMDGROUPS 16  // of a threadgroup, at most
-#define TEAMS 4        // SIMD-groups of a threadgroup that take a row each
+#define TEAMS 4        // SIMD-groups of a threadgroup that process a row each
 
 constant uint OPTIONS [[function_constant(0)]];   // a bit for each operand that a call may lack
 constant uint LANES [[function_constant(1)]];     // 32, or all threads of a threadgroup
@@ -22,10 +22,10 @@ constant uint ADJACENT [[function_constant(4)]];  // whether a row's elements ar
 
 #include "common/teams.h"
 
-// Whether a call has an operand: a constant of generated/normalization_option.h.
+// Returns whether a call has an operand, a constant of generated/normalization_option.h.
 inline bool has(uint operand) { return (OPTIONS >> operand & 1) != 0; }
 
-// Rows are centred where their means are an operand.
+// Rows are centred if their means are an operand.
 inline bool is_centred() { return has(NORMALIZATION_OPTION_MEAN); }
 
 struct Normalization {
@@ -34,12 +34,12 @@ struct Normalization {
     long weight_stride;
     long bias_start;
     long bias_stride;
-    long chunk;  // rows that a team takes
+    long chunk;  // rows of a team
     long chunks;
     float eps;
 };
 
-// A thread's lane in its team, and the rows that the team takes.
+// A thread's lane in its team, and the team's rows.
 struct Team {
     uint lane;
     long chunk;
@@ -56,12 +56,12 @@ inline Team team_of(constant Normalization &p, uint thread_index, uint group) {
     return team;
 }
 
-// Elements of the block that begins there.
+// Returns the number of elements of the block that begins at `begin`.
 inline uint block_length(constant Normalization &p, long begin) {
     return uint(min(p.rows.length - begin, long(LANES * COUNT)));
 }
 
-// From the first element of a block to its element `index`.
+// Returns the distance from a block's first element to its element `index`.
 inline long distance(uint index, long stride) { return ADJACENT ? long(index) : long(index) * stride; }
 
 #endif

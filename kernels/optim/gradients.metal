@@ -1,13 +1,14 @@
 // Up to MAX_GRADIENTS gradients of a dtype at once: their norms, and their products with a factor.
 //
-// Tiling: a threadgroup takes a chunk of adjacent elements of one gradient, a thread every THREADS-th of them. Each
-// gradient is read once, each product written once. A sum of squares is made of a thread's own, in float32, and then of
-// pairs of threads', as a tree: the same bits on every run, for the order of simd_sum is unspecified.
+// Tiling: a threadgroup processes a chunk of adjacent elements of one gradient, each thread every THREADS-th of them.
+// Each gradient is read once, each product written once. Each thread sums squares in float32; then threads are added in
+// pairs, as a tree: the same bits in every run, since the order of simd_sum is unspecified.
 
 #include <metal_stdlib>
 using namespace metal;
 
 #include "common/extended.h"
+#include "optim/buffers.h"
 
 #define THREADS 256
 #define MAX_GRADIENTS 14
@@ -19,7 +20,7 @@ struct Gradients {
     long first_chunks[MAX_GRADIENTS];  // the number of each gradient's first chunk
 };
 
-// What a threadgroup works on: which gradient, and which of its elements.
+// A threadgroup's gradient, and its elements.
 struct Chunk {
     uint number;
     ulong first;
@@ -41,9 +42,9 @@ template <typename T> inline Squares sum_of_squares(device const T *gradient, Ch
     return sum;
 }
 
-// The root of the sum of the threads' own; the first thread writes it. All take part.
-inline void write_root(Squares own, threadgroup Squares *sums, uint thread_index, device float *out) {
-    sums[thread_index] = own;
+// Writes the root of the sum of all threads' squares. All threads call it; the first one writes.
+inline void write_root(Squares squares, threadgroup Squares *sums, uint thread_index, device float *out) {
+    sums[thread_index] = squares;
     for (uint half_count = THREADS / 2; half_count > 0; half_count /= 2) {
         threadgroup_barrier(mem_flags::mem_threadgroup);
         if (thread_index < half_count) {
@@ -59,34 +60,24 @@ inline void scale(device const T *before, device T *after, float factor, Chunk c
 }
 
 #define BUFFERS(pointer, name, first)                                                       \
-    pointer name##_0 [[buffer(first)]], pointer name##_1 [[buffer(first + 1)]],             \
-        pointer name##_2 [[buffer(first + 2)]], pointer name##_3 [[buffer(first + 3)]],     \
-        pointer name##_4 [[buffer(first + 4)]], pointer name##_5 [[buffer(first + 5)]],     \
-        pointer name##_6 [[buffer(first + 6)]], pointer name##_7 [[buffer(first + 7)]],     \
-        pointer name##_8 [[buffer(first + 8)]], pointer name##_9 [[buffer(first + 9)]],     \
+    NINE_BUFFERS(pointer, name, first), pointer name##_9 [[buffer(first + 9)]],             \
         pointer name##_10 [[buffer(first + 10)]], pointer name##_11 [[buffer(first + 11)]], \
         pointer name##_12 [[buffer(first + 12)]], pointer name##_13 [[buffer(first + 13)]]
 
-#define CHOSEN(name, number)    \
-    (number == 0    ? name##_0  \
-     : number == 1  ? name##_1  \
-     : number == 2  ? name##_2  \
-     : number == 3  ? name##_3  \
-     : number == 4  ? name##_4  \
-     : number == 5  ? name##_5  \
-     : number == 6  ? name##_6  \
-     : number == 7  ? name##_7  \
-     : number == 8  ? name##_8  \
-     : number == 9  ? name##_9  \
-     : number == 10 ? name##_10 \
-     : number == 11 ? name##_11 \
-     : number == 12 ? name##_12 \
-                    : name##_13)
+#define CHOSEN(name, number)       \
+    CHOSEN_OF_EIGHT(               \
+        name, number,              \
+        number == 8    ? name##_8  \
+        : number == 9  ? name##_9  \
+        : number == 10 ? name##_10 \
+        : number == 11 ? name##_11 \
+        : number == 12 ? name##_12 \
+                       : name##_13)
 
 // norms                      [[buffer(0)]]      one for each chunk
-// gradient_0 … gradient_13   [[buffer(1…14)]]   dense; the first again where there are fewer
+// gradient_0 … gradient_13   [[buffer(1…14)]]   dense; the first again if there are fewer
 // table                      [[buffer(15)]]
-// grid: a threadgroup a chunk, the chunks of the first gradient before those of the second, and so on
+// grid: one threadgroup a chunk; the chunks of the first gradient come before those of the second, and so on
 #define NORMS_KERNEL(T)                                                                        \
     kernel void norms_##T(                                                                     \
         device float *norms [[buffer(0)]], BUFFERS(device const T *, gradient, 1),             \
@@ -95,12 +86,12 @@ inline void scale(device const T *before, device T *after, float factor, Chunk c
         threadgroup Squares shared[THREADS];                                                   \
         Chunk chunk = chunk_of(group, table);                                                  \
         device const T *gradient = CHOSEN(gradient, chunk.number);                             \
-        Squares own = sum_of_squares(gradient, chunk, thread_index);                           \
-        write_root(own, shared, thread_index, norms + group);                                  \
+        Squares squares = sum_of_squares(gradient, chunk, thread_index);                       \
+        write_root(squares, shared, thread_index, norms + group);                              \
     }
 
 // factor                     [[buffer(0)]]       one number
-// before_0 … before_13       [[buffer(1…14)]]    dense; the first again where there are fewer
+// before_0 … before_13       [[buffer(1…14)]]    dense; the first again if there are fewer
 // after_0 … after_13         [[buffer(15…28)]]
 // table                      [[buffer(29)]]
 // grid: as above

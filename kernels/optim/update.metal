@@ -15,16 +15,17 @@
 //     radam    m, v as adam's,  d = m / (√v + eps), without biasCorrection d = m
 //     p = p − (decoupledDecay p + stepSize d)
 //
-// in float32, p rounded once. Master weights, the state's last plane, are p where there are any.
+// in float32; p is rounded once. With master weights, the state's last plane, these are p.
 //
-// Tiling: a threadgroup takes CHUNK adjacent elements of one parameter, a thread every 256th of them. What is before
-// and what is after are different state, so that a step that a device loses can be computed again. Each byte of them is
-// read once or written once.
+// Tiling: a threadgroup processes CHUNK adjacent elements of one parameter, each thread every 256th of them. The state
+// before and the state after are separate buffers, so that a step that a device loses can be computed again. Each byte
+// is read once or written once.
 
 #include <metal_stdlib>
 using namespace metal;
 
 #include "generated/update_rule.h"
+#include "optim/buffers.h"
 
 #define CHUNK 1024
 #define THREADS 256
@@ -50,7 +51,7 @@ struct Update {
     long first_chunks[MAX_PARAMETERS];  // the number of each parameter's first chunk
 };
 
-// The numbers of one parameter.
+// The coefficients of one parameter.
 struct Coefficients {
     float sign;
     float l2;
@@ -80,7 +81,7 @@ inline Coefficients coefficients_of(constant Update &update, uint number) {
 inline float averaged(float x, float one_minus_beta, float g) { return x + one_minus_beta * (g - x); }
 inline float larger(float a, float b) { return a >= b || a != a ? a : b; }
 
-// The steps d of the rules, which change the state of an element.
+// The steps d of the rules. They update the state of an element.
 
 inline float momentum_step(float g, thread float (&state)[3], Coefficients k) {
     state[0] = k.momentum * state[0] + k.one_minus_beta1 * g;
@@ -99,14 +100,14 @@ inline float rmsprop_step(float g, thread float (&state)[3], Coefficients k) {
     return g / (precise::sqrt(state[0]) + k.eps);
 }
 
-// g divided by the root of its variance, which rounding may make negative.
+// g divided by the root of its variance, which rounding errors may make negative.
 inline float centered_step(float g, thread float (&state)[3], Coefficients k) {
     state[0] = averaged(state[0], k.one_minus_beta2, g * g);
     state[1] = averaged(state[1], k.one_minus_beta2, g);
     return g / (precise::sqrt(larger(state[0] - state[1] * state[1], 0.0f)) + k.eps);
 }
 
-// A step that momentum carries on, in a plane of the state.
+// A step accumulated by momentum, in a plane of the state.
 inline float carried_on(float d, thread float &plane, Coefficients k) {
     plane = k.momentum * plane + d;
     return plane;
@@ -156,8 +157,7 @@ inline float radam_step(float g, thread float (&state)[3], Coefficients k) {
     return state[0] / (k.bias_correction == 0.0f ? 1.0f : precise::sqrt(state[1]) + k.eps);
 }
 
-// How many planes of state each rule has, and its step. A name of the enumeration that has no row here does not
-// compile.
+// Each rule's number of state planes, and its step. A rule without a row here does not compile.
 template <UpdateRule name> struct Rule;
 #define STEP(name, planes_of_state, step)                                                   \
     template <> struct Rule<name> {                                                         \
@@ -202,7 +202,7 @@ template <typename T, typename G>
 inline void update_element(
     device const float *state_before,
     device float *state_after,
-    Member<T, G> own,
+    Member<T, G> member,
     constant Update &update,
     Coefficients k,
     ulong start,
@@ -213,58 +213,42 @@ inline void update_element(
         state[plane] = state_before[plane * update.plane + offset];
     }
     ulong master = planes() * update.plane + offset;
-    float p = HAS_MASTER ? state_before[master] : float(own.before[i]);
-    float g = k.sign * float(own.gradient[i]) + k.l2 * p;
+    float p = HAS_MASTER ? state_before[master] : float(member.before[i]);
+    float g = k.sign * float(member.gradient[i]) + k.l2 * p;
     float d = step_of(g, state, k);
     p -= k.decoupled_decay * p + k.step_size * d;
     for (uint plane = 0; plane < planes(); plane += 1) {
         state_after[plane * update.plane + offset] = state[plane];
     }
     if (HAS_MASTER) state_after[master] = p;
-    own.after[i] = T(p);
+    member.after[i] = T(p);
 }
 
-// state_before, state_after  [[buffer(0, 1)]]   [planes, plane]; not touched by a rule without state
-// before_0 … before_8        [[buffer(2…10)]]   a parameter each, dense; the first again where there are fewer
+// state_before, state_after  [[buffer(0, 1)]]   [planes, plane]; not accessed by a rule without state
+// before_0 … before_8        [[buffer(2…10)]]   one parameter each, dense; the first again if there are fewer
 // gradient_0 … gradient_8    [[buffer(11…19)]]
 // after_0 … after_8          [[buffer(20…28)]]
 // update                     [[buffer(29)]]
-// grid: a threadgroup a chunk, the chunks of the first parameter before those of the second, and so on
+// grid: one threadgroup a chunk; the chunks of the first parameter come before those of the second, and so on
 
-#define BUFFERS(pointer, name, first)                                                   \
-    pointer name##_0 [[buffer(first)]], pointer name##_1 [[buffer(first + 1)]],         \
-        pointer name##_2 [[buffer(first + 2)]], pointer name##_3 [[buffer(first + 3)]], \
-        pointer name##_4 [[buffer(first + 4)]], pointer name##_5 [[buffer(first + 5)]], \
-        pointer name##_6 [[buffer(first + 6)]], pointer name##_7 [[buffer(first + 7)]], \
-        pointer name##_8 [[buffer(first + 8)]]
+#define CHOSEN(name, number) CHOSEN_OF_EIGHT(name, number, name##_8)
 
-#define CHOSEN(name, number)  \
-    (number == 0   ? name##_0 \
-     : number == 1 ? name##_1 \
-     : number == 2 ? name##_2 \
-     : number == 3 ? name##_3 \
-     : number == 4 ? name##_4 \
-     : number == 5 ? name##_5 \
-     : number == 6 ? name##_6 \
-     : number == 7 ? name##_7 \
-                   : name##_8)
-
-#define UPDATE_KERNEL(T, G)                                                                                            \
-    kernel void update_##T##_##G(                                                                                      \
-        device const float *state_before [[buffer(0)]], device float *state_after [[buffer(1)]],                       \
-        BUFFERS(device const T *, before, 2), BUFFERS(device const G *, gradient, 11), BUFFERS(device T *, after, 20), \
-        constant Update &update [[buffer(29)]], uint group [[threadgroup_position_in_grid]],                           \
-        uint thread_index [[thread_index_in_threadgroup]]) {                                                           \
-        uint number = 0;                                                                                               \
-        while (number + 1 < uint(update.parameters) && group >= uint(update.first_chunks[number + 1])) number += 1;    \
-        Coefficients k = coefficients_of(update, number);                                                              \
-        Member<T, G> own = {CHOSEN(before, number), CHOSEN(gradient, number), CHOSEN(after, number)};                  \
-        ulong first = ulong(group - uint(update.first_chunks[number])) * CHUNK;                                        \
-        ulong end = min(ulong(update.sizes[number]), first + CHUNK);                                                   \
-        ulong start = ulong(update.starts[number]);                                                                    \
-        for (ulong i = first + thread_index; i < end; i += THREADS) {                                                  \
-            update_element(state_before, state_after, own, update, k, start, i);                                       \
-        }                                                                                                              \
+#define UPDATE_KERNEL(T, G)                                                                                         \
+    kernel void update_##T##_##G(                                                                                   \
+        device const float *state_before [[buffer(0)]], device float *state_after [[buffer(1)]],                    \
+        NINE_BUFFERS(device const T *, before, 2), NINE_BUFFERS(device const G *, gradient, 11),                    \
+        NINE_BUFFERS(device T *, after, 20), constant Update &update [[buffer(29)]],                                \
+        uint group [[threadgroup_position_in_grid]], uint thread_index [[thread_index_in_threadgroup]]) {           \
+        uint number = 0;                                                                                            \
+        while (number + 1 < uint(update.parameters) && group >= uint(update.first_chunks[number + 1])) number += 1; \
+        Coefficients k = coefficients_of(update, number);                                                           \
+        Member<T, G> member = {CHOSEN(before, number), CHOSEN(gradient, number), CHOSEN(after, number)};            \
+        ulong first = ulong(group - uint(update.first_chunks[number])) * CHUNK;                                     \
+        ulong end = min(ulong(update.sizes[number]), first + CHUNK);                                                \
+        ulong start = ulong(update.starts[number]);                                                                 \
+        for (ulong i = first + thread_index; i < end; i += THREADS) {                                               \
+            update_element(state_before, state_after, member, update, k, start, i);                                 \
+        }                                                                                                           \
     }
 
 #define UPDATE_KERNELS(T)   \

@@ -1,6 +1,6 @@
-// The largest element of each window, where it is, and the gradient: for each element the sum of the gradients of the
-// windows that chose it. A thread gathers what comes to its element, in the order of the windows: no atomics, and the
-// same bits on every run.
+// The largest element of each window, its place, and the gradient: for each element the sum of the gradients of the
+// windows that chose it. A thread gathers what its element receives, in the order of the windows: no atomics, and the
+// same bits in every run.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -12,38 +12,38 @@ constant uint INDEXED [[function_constant(0)]];  // whether indices are written
 
 // x        [[buffer(0)]]  [planes, …input]
 // values   [[buffer(1)]]  [planes, …output]
-// indices  [[buffer(2)]]  [planes, …output]: places in a plane, -1 of no element; where they are not written, any
-// buffer grid: a thread for each window
+// indices  [[buffer(2)]]  [planes, …output]: places in a plane, -1 if there is none; any buffer if not INDEXED
+// grid: a thread for each window
 template <typename T, typename Index>
 kernel void max_pool(
     device const T *x [[buffer(0)]],
     device T *values [[buffer(1)]],
     device Index *indices [[buffer(2)]],
-    constant Pooling &own [[buffer(3)]],
+    constant Pooling &pooling [[buffer(3)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
     const ulong window = loop_element(position, grid);
-    const uint results = volume(own.output);
+    const uint results = volume(pooling.output);
     const ulong plane = window / results;
-    if (plane >= ulong(own.planes)) return;
+    if (plane >= ulong(pooling.planes)) return;
     int at[3];
-    coordinates(own.output, uint(window % results), at);
+    coordinates(pooling.output, uint(window % results), at);
     for (int axis = 0; axis < 3; axis += 1) {
-        at[axis] = at[axis] * int(own.stride[axis]) - int(own.before[axis]);
+        at[axis] = at[axis] * int(pooling.stride[axis]) - int(pooling.before[axis]);
     }
-    device const T *elements = x + plane * volume(own.input);
+    device const T *elements = x + plane * volume(pooling.input);
     T best = T(-INFINITY);
     int place = -1;
-    for (int deep = 0; deep < int(own.kernel_size[0]); deep += 1) {
-        const int z = at[0] + deep * int(own.dilation[0]);
-        if (z < 0 || z >= int(own.input[0])) continue;
-        for (int high = 0; high < int(own.kernel_size[1]); high += 1) {
-            const int y = at[1] + high * int(own.dilation[1]);
-            if (y < 0 || y >= int(own.input[1])) continue;
-            for (int wide = 0; wide < int(own.kernel_size[2]); wide += 1) {
-                const int column = at[2] + wide * int(own.dilation[2]);
-                if (column < 0 || column >= int(own.input[2])) continue;
-                const int here = (z * int(own.input[1]) + y) * int(own.input[2]) + column;
+    for (int deep = 0; deep < int(pooling.kernel_size[0]); deep += 1) {
+        const int z = at[0] + deep * int(pooling.dilation[0]);
+        if (z < 0 || z >= int(pooling.input[0])) continue;
+        for (int high = 0; high < int(pooling.kernel_size[1]); high += 1) {
+            const int y = at[1] + high * int(pooling.dilation[1]);
+            if (y < 0 || y >= int(pooling.input[1])) continue;
+            for (int wide = 0; wide < int(pooling.kernel_size[2]); wide += 1) {
+                const int column = at[2] + wide * int(pooling.dilation[2]);
+                if (column < 0 || column >= int(pooling.input[2])) continue;
+                const int here = (z * int(pooling.input[1]) + y) * int(pooling.input[2]) + column;
                 const T value = elements[here];
                 if (value > best || isnan(float(value)) || place < 0) {
                     best = value;
@@ -67,24 +67,24 @@ kernel void max_pool_gradient(
     device const T *gradient [[buffer(0)]],
     device const Index *indices [[buffer(1)]],
     device T *output [[buffer(2)]],
-    constant Pooling &own [[buffer(3)]],
+    constant Pooling &pooling [[buffer(3)]],
     uint2 position [[thread_position_in_grid]],
     uint2 grid [[threads_per_grid]]) {
     const ulong element = loop_element(position, grid);
-    const uint pixels = volume(own.input);
+    const uint pixels = volume(pooling.input);
     const ulong plane = element / pixels;
-    if (plane >= ulong(own.planes)) return;
+    if (plane >= ulong(pooling.planes)) return;
     const uint place = uint(element % pixels);
     int at[3];
-    coordinates(own.input, place, at);
-    const Reach deep = windows_around(own, 0, at[0]);
-    const Reach high = windows_around(own, 1, at[1]);
-    const Reach wide = windows_around(own, 2, at[2]);
-    const ulong first = plane * volume(own.output);
+    coordinates(pooling.input, place, at);
+    const Reach deep = windows_around(pooling, 0, at[0]);
+    const Reach high = windows_around(pooling, 1, at[1]);
+    const Reach wide = windows_around(pooling, 2, at[2]);
+    const ulong first = plane * volume(pooling.output);
     float sum = 0.0f;
     for (int z = deep.begin; z < deep.end; z += 1) {
         for (int y = high.begin; y < high.end; y += 1) {
-            const ulong row = first + ulong((z * int(own.output[1]) + y) * int(own.output[2]));
+            const ulong row = first + ulong((z * int(pooling.output[1]) + y) * int(pooling.output[2]));
             for (int column = wide.begin; column < wide.end; column += 1) {
                 if (indices[row + column] == Index(place)) {
                     sum += float(gradient[row + column]);

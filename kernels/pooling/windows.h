@@ -1,5 +1,5 @@
-// Windows of planes, as src/ops/pooling/primitive.ts describes them: along an axis, place k of window p is element
-// p · stride + k · dilation - before; what lies outside of [0, input) is no element.
+// Windows of planes, as in src/ops/pooling/primitive.ts. Along an axis, place k of window p is element p · stride + k ·
+// dilation - before; places outside of [0, input) have no element.
 
 #ifndef ORCHARD_POOLING_WINDOWS_H
 #define ORCHARD_POOLING_WINDOWS_H
@@ -16,7 +16,7 @@ struct Pooling {
 
 inline uint volume(constant long (&sizes)[3]) { return uint(sizes[0] * sizes[1] * sizes[2]); }
 
-// From a row-major number in a plane to a coordinate along each axis.
+// Converts a row-major number in a plane to a coordinate along each axis.
 inline void coordinates(constant long (&sizes)[3], uint number, thread int (&at)[3]) {
     for (int axis = 2; axis >= 0; axis -= 1) {
         const uint size = uint(sizes[axis]);
@@ -25,19 +25,20 @@ inline void coordinates(constant long (&sizes)[3], uint number, thread int (&at)
     }
 }
 
-// The windows along an axis that may have an element: of others it comes before the first place or behind the last.
+// The windows along an axis that may contain an element: the element is before the first place of all later windows,
+// and behind the last place of all earlier ones.
 struct Reach {
     int begin;
     int end;
 };
 
-inline Reach windows_around(constant Pooling &own, int axis, int element) {
-    const int stride = int(own.stride[axis]);
-    const int span = int((own.kernel_size[axis] - 1) * own.dilation[axis]);
-    const int last = element + int(own.before[axis]);
+inline Reach windows_around(constant Pooling &pooling, int axis, int element) {
+    const int stride = int(pooling.stride[axis]);
+    const int span = int((pooling.kernel_size[axis] - 1) * pooling.dilation[axis]);
+    const int last = element + int(pooling.before[axis]);
     const int first = last - span;
     const int begin = first > 0 ? (first + stride - 1) / stride : 0;
-    return {begin, min(last / stride + 1, int(own.output[axis]))};
+    return {begin, min(last / stride + 1, int(pooling.output[axis]))};
 }
 
 #endif

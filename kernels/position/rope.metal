@@ -1,12 +1,12 @@
 // Rotary position embedding: pair i of a row, (a, b), becomes magnitude (a cos f - b sin f, a sin f + b cos f), where f
-// is the row's position times the pair's frequency. Elements behind the pairs stay.
+// is the row's position times the pair's frequency. Elements behind the pairs are copied.
 //
 // Source: J. Su et al., "RoFormer: enhanced transformer with rotary position embedding", 2021.
 //
-// An angle is a phase of 64 bits: the pair's phase a position, in 2^-64 cycles, times the position, modulo 2^64. Whole
-// cycles drop out exactly, so that a large position has as accurate an angle as a small one.
+// An angle is a 64-bit phase: the pair's phase per position, in 2^-64 cycles, times the position, modulo 2^64. Whole
+// cycles drop out exactly, so that large positions have angles as accurate as small ones.
 //
-// Tiling: one thread a pair, or an element that stays; a row of the grid is a row of x. Rows may have any strides.
+// Tiling: one thread a pair, or a copied element; a row of the grid is a row of x. Rows may have any strides.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -26,11 +26,11 @@ struct Rope {
     long stride;      // along rows of x
     long out_stride;  // along rows of output
     float magnitude;
-    ulong phases[ROPE_MAX_PAIRS];  // of each pair a position, in 2^-64 cycles
+    ulong phases[ROPE_MAX_PAIRS];  // of each pair, per position, in 2^-64 cycles
 };
 
-// The cosine and the sine of an angle: it is the nearest quarter of a cycle, and a remainder of up to pi / 4, where
-// polynomials are enough: the Chebyshev interpolants, their coefficients rounded to float32.
+// Returns the cosine and the sine of an angle. It is split into the nearest quarter of a cycle, and a remainder of up
+// to pi / 4, for which polynomials suffice: Chebyshev interpolants, their coefficients rounded to float32.
 inline float2 direction(ulong phase) {
     uint upper = uint(phase >> 32);
     uint quadrant = (upper + (1u << 29)) >> 30;
@@ -43,7 +43,7 @@ inline float2 direction(ulong phase) {
 }
 
 // x          [[buffer(0)]]  the elements that its strides reach
-// positions  [[buffer(1)]]  [rows, as their strides say], or anything where there are none
+// positions  [[buffer(1)]]  [rows, by their strides], or any buffer if there are none
 // output     [[buffer(2)]]  the elements that its strides reach
 // given      [[buffer(3)]]
 template <typename T, typename Position>

@@ -1,7 +1,7 @@
 // out[row, column] = the value of quantised weights (weights.h), rounded once.
 //
-// A thread unpacks and writes 4 adjacent values; neighbours have neighbouring ones. Grid: (columns / 4, rows), rounded
-// up.
+// A thread unpacks and writes 4 adjacent values; neighbouring threads write neighbouring values. Grid: (columns / 4,
+// rows), rounded up.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -10,7 +10,7 @@ using namespace metal;
 
 // packed  [[buffer(0)]]  rows x row_bytes
 // scales  [[buffer(1)]]  of groups: rows x columns / group
-// biases  [[buffer(2)]]  the same, where there are some
+// biases  [[buffer(2)]]  the same, if there are any
 // out     [[buffer(3)]]  rows x columns
 template <typename T>
 kernel void dequantize(
@@ -33,7 +33,7 @@ kernel void dequantize(
     const int first = int(column % PART);
     if (left == 4) {
         unpack<4>(block, int(part % long(block_parts)), first, group, values);
-    } else {  // of f16 and bf16, the end of a row
+    } else {  // the end of a row, only for f16 and bf16
         for (int i = 0; i < left; i += 1) {
             float one[1];
             unpack<1>(block, 0, first + i, group, one);

@@ -1,13 +1,13 @@
-// How 32 adjacent values of each format are unpacked: the table that every kernel reads weights by.
+// How 32 adjacent values of each format are unpacked: the table by which every kernel reads weights.
 //
 // Value i (0 to 31) of a part (32 values) of a block is
 //
 //     scale · level + low        of half i / 16 of the part
 //
-// A format has `scales`, the numbers of a half, `level`, and whether there is a `low` (adding 0 would lose the sign of
-// -0). Products of a float16's scale and a level fit into float32 exactly, so that contraction changes nothing; scales
-// of groups may be float32, and then it saves a rounding. P is a pointer to bytes of device or threadgroup memory.
-// native/cpu/quant/formats.h and src/quant/ggml have the same formulas.
+// A format has `scales`, the scale and low of a half, `level`, and whether there is a `low` (adding 0 would lose the
+// sign of -0). The product of a float16 scale and a level is exact in float32, so contraction changes nothing. Scales
+// of groups may be float32; there contraction saves a rounding. P is a pointer to bytes in device or threadgroup
+// memory. native/cpu/quant/formats.h and src/quant/ggml have the same formulas.
 
 #ifndef ORCHARD_QUANT_FORMATS_H
 #define ORCHARD_QUANT_FORMATS_H
@@ -22,12 +22,12 @@ struct Scales {
 template <typename P> inline uint short_at(P bytes) { return uint(bytes[0]) | uint(bytes[1]) << 8; }
 template <typename P> inline float half_at(P bytes) { return float(as_type<half>(ushort(short_at(bytes)))); }
 
-// 2^(exponent - 128): half of a power, since the values of mxfp4 are doubled.
+// 2^(exponent - 128): half of the power, since the values of mxfp4 are doubled.
 inline float half_power(uint exponent) {
     return as_type<float>(exponent < 2 ? 0x00200000u << exponent : (exponent - 1) << 23);
 }
 
-// Of 16 bytes: the lower four bits of all, then the upper ones.
+// Returns value i of 16 bytes: first the lower four bits of all bytes, then the upper ones.
 template <typename P> inline int nibble(P bytes, int i) { return int(uint(bytes[i & 15]) >> (i >> 4) * 4 & 15u); }
 
 // Bit i of 4 bytes.
@@ -90,12 +90,12 @@ struct Mxfp4 {
 
 // ---------------------------------------------------------------- blocks of 256
 
-// Two bits of a value: 32 bytes hold 128 values, four layers of 32.
+// Returns two bits of a value: 32 bytes hold 128 values, in four layers of 32.
 template <typename P> inline int two_bits(P pairs, int part, int i) {
     return int(uint(pairs[(part >> 2) * 32 + i]) >> (part & 3) * 2 & 3u);
 }
 
-// Four bits of a value: 32 bytes hold 64 values, two layers of 32.
+// Returns four bits of a value: 32 bytes hold 64 values, in two layers of 32.
 template <typename P> inline int layered_nibble(P nibbles, int part, int i) {
     return int(uint(nibbles[(part >> 1) * 32 + i]) >> (part & 1) * 4 & 15u);
 }
@@ -103,15 +103,15 @@ template <typename P> inline int layered_nibble(P nibbles, int part, int i) {
 struct Q2K {
     enum { has_low = 1 };
     template <typename P> static Scales scales(P block, int part, int half_part) {
-        const uint own = block[part * 2 + half_part];
-        return {half_at(block + 80) * float(own & 15u), -(half_at(block + 82) * float(own >> 4))};
+        const uint packed = block[part * 2 + half_part];
+        return {half_at(block + 80) * float(packed & 15u), -(half_at(block + 82) * float(packed >> 4))};
     }
     template <typename P> static int level(P block, int part, int i) { return two_bits(block + 16, part, i); }
 };
 
 struct Q3K {
     enum { has_low = 0 };
-    // Six bits: the lower 4 in 8 bytes, the upper 2 in the 4 bytes after them.
+    // Six bits: the lower 4 are in 8 bytes, the upper 2 in the 4 bytes after them.
     template <typename P> static Scales scales(P block, int part, int half_part) {
         const int sub = part * 2 + half_part;
         const int low = int(uint(block[96 + (sub & 7)]) >> (sub >> 3) * 4 & 15u);
@@ -128,9 +128,9 @@ template <typename P> inline Scales scale_and_minimum(P block, int part) {
     P packed = block + 4 + (part & 3);
     const uint scale = packed[0];
     const uint minimum = packed[4];
-    const uint own = part < 4 ? scale & 63u : (uint(packed[8]) & 15u) | (scale >> 2 & 48u);
+    const uint factor = part < 4 ? scale & 63u : (uint(packed[8]) & 15u) | (scale >> 2 & 48u);
     const uint low = part < 4 ? minimum & 63u : uint(packed[8]) >> 4 | (minimum >> 2 & 48u);
-    return {half_at(block) * float(own), -(half_at(block + 2) * float(low))};
+    return {half_at(block) * float(factor), -(half_at(block + 2) * float(low))};
 }
 
 struct Q4K {
@@ -174,15 +174,15 @@ struct BF16 {
     }
 };
 
-// Levels of some bits, one after the other from the lowest bit on.
+// Returns level i of `bits` bits; levels are packed one after the other from the lowest bit on.
 template <typename P> inline int packed_level(P bytes, int bits, int i) {
     const int first = i * bits;
     const int shift = first & 7;
-    uint own = uint(bytes[first >> 3]) >> shift;
+    uint level = uint(bytes[first >> 3]) >> shift;
     if (shift + bits > 8) {
-        own |= uint(bytes[(first >> 3) + 1]) << (8 - shift);
+        level |= uint(bytes[(first >> 3) + 1]) << (8 - shift);
     }
-    return int(own & ((1u << bits) - 1u));
+    return int(level & ((1u << bits) - 1u));
 }
 
 #endif

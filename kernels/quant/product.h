@@ -1,6 +1,6 @@
-// Products with quantised weights W [rows, columns]: out = x Wᵀ + bias, x W (a gradient), or with a gate
-// activation(x gateᵀ + bias) · (x upᵀ + bias), each row of out contiguous. The struct that the host
-// (src/quant/primitive.ts) and the kernels share.
+// Products with quantised weights W [rows, columns]: out = x Wᵀ + bias, x W (a gradient), or gated, activation(x gateᵀ
+// + bias) · (x upᵀ + bias). Each row of out is contiguous. The host (src/quant/primitive.ts) and the kernels share the
+// struct.
 
 #ifndef ORCHARD_QUANT_PRODUCT_H
 #define ORCHARD_QUANT_PRODUCT_H
@@ -12,13 +12,13 @@
 struct QuantProduct {
     QuantWeights weights;
     long count;         // rows of x
-    long batch_rows;    // of them lie in a batch
+    long batch_rows;    // rows of x in a batch
     long x_strides[3];  // from batch to batch, from row to row, from column to column, in elements
     long x_start;       // of element (0, 0), from where x is bound
     long own_rows;      // of the weights, that a SIMD-group of vector.metal multiplies
 };
 
-// Whether there are biases, which are added to products as T has them: 1 for the first one, 2 for that of `up`.
+// Whether there are biases, which are added to products rounded to T: 1 for the first one, 2 for that of `up`.
 constant uint has_bias [[function_constant(8)]];
 constant uint gate_activation [[function_constant(9)]];  // of gated products: activation(x gateᵀ) · x upᵀ
 
@@ -29,6 +29,23 @@ struct QuantMatrix {
     device const ushort *biases;
 };
 
+// The operands of a product: weights as packed, scales and biases, then x, the bias, out, and memory for packed
+// weights.
+#define PRODUCT_ARGUMENTS(T)                                                                                           \
+    device const uchar *packed [[buffer(0)]], device const ushort *scales [[buffer(1)]],                               \
+        device const ushort *biases [[buffer(2)]], device const T *x [[buffer(3)]],                                    \
+        device const T *bias [[buffer(4)]], device T *out [[buffer(5)]], constant QuantProduct &product [[buffer(6)]], \
+        threadgroup uchar *bytes [[threadgroup(0)]]
+
+// The same for a gated product, of two matrices with a bias each.
+#define GATED_ARGUMENTS(T)                                                                           \
+    device const uchar *gate_packed [[buffer(0)]], device const ushort *gate_scales [[buffer(1)]],   \
+        device const ushort *gate_biases [[buffer(2)]], device const uchar *up_packed [[buffer(3)]], \
+        device const ushort *up_scales [[buffer(4)]], device const ushort *up_biases [[buffer(5)]],  \
+        device const T *x [[buffer(6)]], device const T *gate_bias [[buffer(7)]],                    \
+        device const T *up_bias [[buffer(8)]], device T *out [[buffer(9)]],                          \
+        constant QuantProduct &product [[buffer(10)]], threadgroup uchar *bytes [[threadgroup(0)]]
+
 inline long row_start(constant QuantProduct &product, long row) {
     const long batch = row < product.batch_rows ? 0 : row / product.batch_rows;
     return product.x_start + batch * product.x_strides[0] + (row - batch * product.batch_rows) * product.x_strides[1];
@@ -38,7 +55,7 @@ template <typename T> inline T with_bias(float product, device const T *bias, lo
     return (has_bias & which) != 0 ? T(float(T(product)) + float(bias[column])) : T(product);
 }
 
-// A name of the enumeration that has no row here does not compile.
+// An activation without a row here does not compile.
 template <GateActivation name> struct Activation;
 #define ACTIVATION(name, Share)                                                \
     template <> struct Activation<name> {                                      \
@@ -54,7 +71,7 @@ inline float activated(float x) {
     return NAN;
 }
 
-// An element of a gated product, of the sums of both products.
+// Returns an element of a gated product, from the sums of both products.
 template <typename T>
 inline T gated_element(float gate, float up, device const T *gate_bias, device const T *up_bias, long column) {
     const float factor = activated(float(with_bias(gate, gate_bias, column)));

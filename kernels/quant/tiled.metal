@@ -2,15 +2,14 @@
 // COLUMNS; its DOWN x ACROSS SIMD-groups divide the tile among them.
 //
 //     sums = 0
-//     for each DEPTH of what is summed over:
-//         x_tile, w_tile = the next DEPTH columns of x and the values that they meet, zero beyond the edges
+//     for each DEPTH of the summed axis:
+//         x_tile, w_tile = the next DEPTH columns of x and the matching weights, zero beyond the edges
 //         sums += x_tile w_tile                       in products of 8 x 8
-//     out = sums + bias                               only what lies inside
+//     out = sums + bias                               only elements inside
 //
-// Weights come packed to threadgroup memory, each byte once, and each value is unpacked once: of x Wᵀ `run_parts` parts
-// of COLUMNS rows at a time, whole blocks; of x W all COLUMNS of DEPTH rows. Values and sums are in float32, as on the
-// other backends. Grid: threadgroups (columns of out / COLUMNS, count / ROWS), rounded up.
-
+// Weights are copied packed to threadgroup memory, each byte once, and each value is unpacked once: for x Wᵀ
+// `run_parts` parts of COLUMNS rows at a time, whole blocks; for x W all COLUMNS of DEPTH rows. Values and sums are in
+// float32, as on the other backends. Grid: threadgroups (columns of out / COLUMNS, count / ROWS), rounded up.
 #include <metal_stdlib>
 using namespace metal;
 
@@ -18,9 +17,9 @@ using namespace metal;
 #include "quant/product.h"
 
 constant uint run_parts [[function_constant(7)]];
-constant uint x_quads [[function_constant(10)]];  // columns are neighbours, and rows start at multiples of 4 elements
+constant uint x_quads [[function_constant(10)]];  // columns are adjacent, and rows start at multiples of 4 elements
 
-// Rows of several batches, which lie at no constant distance.
+// Loads rows of several batches, whose distance is not constant.
 template <typename T, int ROWS, int DEPTH, int THREADS>
 inline void load_batches(
     threadgroup float *tile,
@@ -64,9 +63,9 @@ inline void multiply_tile(
     uint simdgroup_index,
     uint lane) {
     constexpr int threads = 32 * DOWN * ACROSS;
-    constexpr int own_rows = ROWS / DOWN / 8;  // of a SIMD-group, in matrices of 8 x 8
-    constexpr int own_columns = COLUMNS / ACROSS / 8;
-    constexpr int strip_columns = own_columns * 8;
+    constexpr int simd_rows = ROWS / DOWN / 8;  // of a SIMD-group, in matrices of 8 x 8
+    constexpr int simd_columns = COLUMNS / ACROSS / 8;
+    constexpr int strip_columns = simd_columns * 8;
     constexpr int x_pitch = tile_pitch<float>(DEPTH);
     constexpr int w_lines = KIND == TRANSPOSED ? DEPTH : COLUMNS;
     constexpr int w_length = KIND == TRANSPOSED ? COLUMNS : DEPTH;
@@ -87,21 +86,17 @@ inline void multiply_tile(
     const long last_row = min(row + ROWS, product.count) - 1;
     const bool is_one_batch =
         last_row < product.batch_rows || row / product.batch_rows == last_row / product.batch_rows;
-    device const T *own_x = x + row_start(product, row);
-    const int own_row = int(simdgroup_index) / ACROSS * own_rows * 8;
-    const int own_column = int(simdgroup_index) % ACROSS * strip_columns;
+    device const T *first_x = x + row_start(product, row);
+    const int simd_row = int(simdgroup_index) / ACROSS * simd_rows * 8;
+    const int simd_column = int(simdgroup_index) % ACROSS * strip_columns;
     const int line = int(thread_index) * some / w_length;  // of w_tile, that this thread unpacks values of
     const int first = int(thread_index) * some % w_length;
-    // Of gated products lines are as many rows of the gate, then of `up`.
-    const QuantMatrix own = KIND == GATED && line >= out_width ? second_matrix : first_matrix;
-    const int own_line = KIND == GATED ? line % out_width : line;
+    // Gated products: the first half of the lines are rows of the gate, the second half rows of `up`.
+    const QuantMatrix weights = KIND == GATED && line >= out_width ? second_matrix : first_matrix;
+    const int matrix_line = KIND == GATED ? line % out_width : line;
 
-    simdgroup_matrix<float, 8, 8> sums[own_rows][own_columns];
-    for (int i = 0; i < own_rows; i += 1) {
-        for (int j = 0; j < own_columns; j += 1) {
-            sums[i][j] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
-        }
-    }
+    simdgroup_matrix<float, 8, 8> sums[simd_rows][simd_columns];
+    clear_sums(sums);
 
     for (long k = 0; k < depth_end; k += DEPTH) {
         threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles before were read
@@ -123,7 +118,7 @@ inline void multiply_tile(
         }
         if (is_one_batch) {
             load_tile<float, ROWS, DEPTH, threads>(
-                x_tile, own_x + k * product.x_strides[2], product.x_strides[1], product.x_strides[2],
+                x_tile, first_x + k * product.x_strides[2], product.x_strides[1], product.x_strides[2],
                 product.count - row, depth_end - k, x_quads, thread_index);
         } else {
             load_batches<T, ROWS, DEPTH, threads>(x_tile, x, product, row, k, depth_end, int(thread_index));
@@ -135,7 +130,7 @@ inline void multiply_tile(
         unpack<some>(
             bytes + line * bytes_of(line_parts) + bytes_of(part), part % int(block_parts), first % PART,
             group_scales(
-                product.weights, own.scales, own.biases, (KIND == TRANSPOSED ? k : column) + own_line,
+                product.weights, weights.scales, weights.biases, (KIND == TRANSPOSED ? k : column) + matrix_line,
                 (KIND == TRANSPOSED ? column / PART : k / PART) + first / PART),
             values);
         for (int i = 0; i < some; i += 1) {
@@ -144,38 +139,34 @@ inline void multiply_tile(
         threadgroup_barrier(mem_flags::mem_threadgroup);
 
         for (int depth = 0; depth < DEPTH; depth += 8) {
-            simdgroup_matrix<float, 8, 8> left[own_rows];
-            simdgroup_matrix<float, 8, 8> right[own_columns];
-            for (int i = 0; i < own_rows; i += 1) {
-                simdgroup_load(left[i], x_tile + (own_row + i * 8) * x_pitch + depth, x_pitch);
+            simdgroup_matrix<float, 8, 8> left[simd_rows];
+            simdgroup_matrix<float, 8, 8> right[simd_columns];
+            for (int i = 0; i < simd_rows; i += 1) {
+                simdgroup_load(left[i], x_tile + (simd_row + i * 8) * x_pitch + depth, x_pitch);
             }
-            for (int j = 0; j < own_columns; j += 1) {
-                const int at = own_column + j * 8;
+            for (int j = 0; j < simd_columns; j += 1) {
+                const int at = simd_column + j * 8;
                 if (KIND == TRANSPOSED) {
                     simdgroup_load(right[j], w_tile + depth * w_pitch + at, w_pitch);
                 } else {
                     simdgroup_load(right[j], w_tile + at * w_pitch + depth, w_pitch, ulong2(0), true);
                 }
             }
-            for (int i = 0; i < own_rows; i += 1) {
-                for (int j = 0; j < own_columns; j += 1) {
-                    simdgroup_multiply_accumulate(sums[i][j], left[i], right[j], sums[i][j]);
-                }
-            }
+            add_products(sums, left, right);
         }
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);  // the last tiles were read
 
     const bool is_whole = row + ROWS <= product.count && column + out_width <= out_columns;
-    // Which lane holds which element is not specified, so that sums go through memory, 8 rows at a time.
+    // The layout of elements in lanes is not specified, so sums go through memory, 8 rows at a time.
     threadgroup float *strip = memory + int(simdgroup_index) * 8 * strip_columns;
-    for (int i = 0; i < own_rows; i += 1) {
-        for (int j = 0; j < own_columns; j += 1) {
+    for (int i = 0; i < simd_rows; i += 1) {
+        for (int j = 0; j < simd_columns; j += 1) {
             simdgroup_store(sums[i][j], strip + j * 8, strip_columns);
         }
-        const long strip_row = row + own_row + i * 8;
+        const long strip_row = row + simd_row + i * 8;
         if (KIND == GATED) {
-            // Two SIMD-groups have the sums of both products, and share what follows.
+            // Two SIMD-groups hold the sums of the two products, and share what follows.
             threadgroup const float *gate = memory + int(simdgroup_index) / 2 * 2 * 8 * strip_columns;
             threadgroup const float *up = gate + 8 * strip_columns;
             threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -192,7 +183,7 @@ inline void multiply_tile(
             simdgroup_barrier(mem_flags::mem_threadgroup);
             for (int element = int(lane); element < 8 * strip_columns; element += 32) {
                 const long at_row = strip_row + element / strip_columns;
-                const long at_column = column + own_column + element % strip_columns;
+                const long at_column = column + simd_column + element % strip_columns;
                 if (is_whole || (at_row < product.count && at_column < out_columns)) {
                     out[at_row * out_columns + at_column] = with_bias(strip[element], bias, at_column);
                 }
@@ -204,21 +195,14 @@ inline void multiply_tile(
 
 // packed  [[buffer(0)]]  rows x row_bytes
 // scales  [[buffer(1)]]  of groups: rows x columns / group
-// biases  [[buffer(2)]]  the same, where there are some
+// biases  [[buffer(2)]]  the same, if there are any
 // x       [[buffer(3)]]  count x columns; of x W count x rows
-// bias    [[buffer(4)]]  a value for each column of out, where there is one
+// bias    [[buffer(4)]]  a value for each column of out, if there is one
 // out     [[buffer(5)]]  count x rows; of x W count x columns
 // bytes   [[threadgroup(0)]]  packed: COLUMNS rows of run_parts parts; of x W DEPTH rows of COLUMNS / 32 parts
 template <typename T, int ROWS, int COLUMNS, int DEPTH, int DOWN, int ACROSS, ProductKind KIND>
 kernel void quant_tiled(
-    device const uchar *packed [[buffer(0)]],
-    device const ushort *scales [[buffer(1)]],
-    device const ushort *biases [[buffer(2)]],
-    device const T *x [[buffer(3)]],
-    device const T *bias [[buffer(4)]],
-    device T *out [[buffer(5)]],
-    constant QuantProduct &product [[buffer(6)]],
-    threadgroup uchar *bytes [[threadgroup(0)]],
+    PRODUCT_ARGUMENTS(T),
     uint2 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint simdgroup_index [[simdgroup_index_in_threadgroup]],
@@ -230,22 +214,11 @@ kernel void quant_tiled(
         simdgroup_index, lane);
 }
 
-// The same of two matrices, of which a tile has COLUMNS / 2 rows each: 0 to 2 are the gate, 3 to 5 `up`, and each has a
-// bias.
+// The same for two matrices, of which a tile has COLUMNS / 2 rows each: buffers 0 to 2 are the gate, 3 to 5 `up`, and
+// each has a bias.
 template <typename T, int ROWS, int COLUMNS, int DEPTH, int DOWN>
 kernel void quant_gated_tiled(
-    device const uchar *gate_packed [[buffer(0)]],
-    device const ushort *gate_scales [[buffer(1)]],
-    device const ushort *gate_biases [[buffer(2)]],
-    device const uchar *up_packed [[buffer(3)]],
-    device const ushort *up_scales [[buffer(4)]],
-    device const ushort *up_biases [[buffer(5)]],
-    device const T *x [[buffer(6)]],
-    device const T *gate_bias [[buffer(7)]],
-    device const T *up_bias [[buffer(8)]],
-    device T *out [[buffer(9)]],
-    constant QuantProduct &product [[buffer(10)]],
-    threadgroup uchar *bytes [[threadgroup(0)]],
+    GATED_ARGUMENTS(T),
     uint2 group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint simdgroup_index [[simdgroup_index_in_threadgroup]],

@@ -1,5 +1,5 @@
-// out = x Wᵀ + bias (product.h) for x of 1 to 4 rows: memory is all that counts, so that each byte of the weights is
-// read once, and x once for all rows of a threadgroup.
+// out = x Wᵀ + bias (product.h) for x of 1 to 4 rows. Memory bandwidth decides, so each byte of the weights is read
+// once, and x once for all rows of a threadgroup.
 //
 //     for each 512 columns:
 //         x_tile = those columns of x, in float32
@@ -9,7 +9,7 @@
 //             totals of the row += the sum over its 16 lanes
 //     out = totals + bias
 //
-// Sums are in float32, in an order that sizes alone decide. Grid: threadgroups of 8 SIMD-groups; each SIMD-group has
+// Sums are in float32, in an order that depends only on sizes. Grid: threadgroups of 8 SIMD-groups; each SIMD-group has
 // `own_rows` rows of W, an even number.
 
 #include <metal_stdlib>
@@ -21,11 +21,12 @@ using namespace metal;
 #define MOST_ROWS 32      // of W, of a SIMD-group
 #define MOST_COUNT 4      // rows of x
 #define TILE_PARTS 16     // of a row, at a time: half of a SIMD-group's lanes
-#define PITCH (PART + 4)  // of parts of x: lanes side by side read different banks
+#define PITCH (PART + 4)  // of parts of x: neighbouring lanes read different banks
 
 constant uint x_rows [[function_constant(7)]];  // at most MOST_COUNT
 
-// A SIMD-group's rows: `own_rows` of W, or half as many of both the gate and `up`, of which one row each makes a pair.
+// Multiplies a SIMD-group's rows: `own_rows` of W, or half as many of the gate and of `up` each. Two rows at a time
+// make a pair: of W, or one of the gate and one of `up`.
 template <typename T, bool GATED>
 inline void multiply_rows(
     QuantMatrix first,
@@ -46,13 +47,13 @@ inline void multiply_rows(
     const int out_rows = GATED ? int(product.own_rows) / 2 : int(product.own_rows);
     const long first_row = (long(group) * SIMDGROUPS + simdgroup_index) * out_rows;
     const int tile_bytes = bytes_of(TILE_PARTS);
-    threadgroup uchar *own_bytes = bytes + int(simdgroup_index) * 2 * tile_bytes;
-    threadgroup float *own_totals = totals + int(simdgroup_index) * MOST_ROWS * MOST_COUNT;
+    threadgroup uchar *simd_bytes = bytes + int(simdgroup_index) * 2 * tile_bytes;
+    threadgroup float *simd_totals = totals + int(simdgroup_index) * MOST_ROWS * MOST_COUNT;
     const int lane_row = int(lane) / TILE_PARTS;
     const int lane_part = int(lane) % TILE_PARTS;
-    const QuantMatrix own = GATED && lane_row == 1 ? second : first;
-    threadgroup uchar *block = own_bytes + lane_row * tile_bytes + bytes_of(lane_part);
-    threadgroup const float4 *own_x = x_tile + lane_part * (PITCH / 4);
+    const QuantMatrix weights = GATED && lane_row == 1 ? second : first;
+    threadgroup uchar *block = simd_bytes + lane_row * tile_bytes + bytes_of(lane_part);
+    threadgroup const float4 *part_x = x_tile + lane_part * (PITCH / 4);
 
     for (long column = 0; column < columns; column += TILE_PARTS * PART) {
         threadgroup_barrier(mem_flags::mem_threadgroup);  // the tile before was read
@@ -71,37 +72,38 @@ inline void multiply_rows(
             if (row >= product.weights.rows) {
                 break;
             }
-            const long own_row = GATED ? row : row + lane_row;
+            const long matrix_row = GATED ? row : row + lane_row;
             const long tile_part = column / PART;
             const int rows_at_once = GATED ? 1 : 2;
             load_rows(
-                own_bytes, first.packed, product.weights, row, tile_part, rows_at_once, TILE_PARTS, int(lane), 32);
+                simd_bytes, first.packed, product.weights, row, tile_part, rows_at_once, TILE_PARTS, int(lane), 32);
             if (GATED) {
                 load_rows(
-                    own_bytes + tile_bytes, second.packed, product.weights, row, tile_part, 1, TILE_PARTS, int(lane),
+                    simd_bytes + tile_bytes, second.packed, product.weights, row, tile_part, 1, TILE_PARTS, int(lane),
                     32);
             }
             simdgroup_barrier(mem_flags::mem_threadgroup);
 
-            // The first lane of a group reads its scale for the others.
+            // The first lane of a group reads the group's scale for the others.
             const ushort leader = ushort(lane - lane % group_parts);
-            Scales group_own = {0.0f, 0.0f};
+            Scales lane_scales = {0.0f, 0.0f};
             if (lane == leader) {
-                group_own = group_scales(product.weights, own.scales, own.biases, own_row, tile_part + lane_part);
+                lane_scales =
+                    group_scales(product.weights, weights.scales, weights.biases, matrix_row, tile_part + lane_part);
             }
-            group_own.scale = simd_shuffle(group_own.scale, leader);
-            group_own.low = simd_shuffle(group_own.low, leader);
+            lane_scales.scale = simd_shuffle(lane_scales.scale, leader);
+            lane_scales.low = simd_shuffle(lane_scales.low, leader);
 
             float sums[MOST_COUNT] = {0.0f, 0.0f, 0.0f, 0.0f};
             for (int first = 0; first < PART; first += 16) {
                 float values[16];
-                unpack<16>(block, lane_part % int(block_parts), first, group_own, values);
+                unpack<16>(block, lane_part % int(block_parts), first, lane_scales, values);
                 for (int at = 0; at < MOST_COUNT; at += 1) {
                     // A constant number of iterations: sums stay in registers.
                     if (at < int(x_rows)) {
                         float sum = 0.0f;
                         for (int four = 0; four < 4; four += 1) {
-                            const float4 some_x = own_x[at * TILE_PARTS * (PITCH / 4) + first / 4 + four];
+                            const float4 some_x = part_x[at * TILE_PARTS * (PITCH / 4) + first / 4 + four];
                             const float4 products = some_x * float4(
                                                                  values[4 * four], values[4 * four + 1],
                                                                  values[4 * four + 2], values[4 * four + 3]);
@@ -117,7 +119,7 @@ inline void multiply_rows(
                         sums[at] += simd_shuffle_xor(sums[at], distance);
                     }
                     if (lane_part == 0) {
-                        threadgroup float *total = own_totals + (row_pair + lane_row) * MOST_COUNT + at;
+                        threadgroup float *total = simd_totals + (row_pair + lane_row) * MOST_COUNT + at;
                         *total = column == 0 ? sums[at] : *total + sums[at];
                     }
                 }
@@ -132,11 +134,11 @@ inline void multiply_rows(
         if (out_column < product.weights.rows) {
             device T &element = out[x_row * product.weights.rows + out_column];
             if (GATED) {
-                const float gate = columns == 0 ? 0.0f : own_totals[2 * row * MOST_COUNT + x_row];
-                const float up = columns == 0 ? 0.0f : own_totals[(2 * row + 1) * MOST_COUNT + x_row];
+                const float gate = columns == 0 ? 0.0f : simd_totals[2 * row * MOST_COUNT + x_row];
+                const float up = columns == 0 ? 0.0f : simd_totals[(2 * row + 1) * MOST_COUNT + x_row];
                 element = gated_element(gate, up, bias, second_bias, out_column);
             } else {
-                element = with_bias(columns == 0 ? 0.0f : own_totals[row * MOST_COUNT + x_row], bias, out_column);
+                element = with_bias(columns == 0 ? 0.0f : simd_totals[row * MOST_COUNT + x_row], bias, out_column);
             }
         }
     }
@@ -147,21 +149,14 @@ inline void multiply_rows(
 
 // packed  [[buffer(0)]]  rows x row_bytes
 // scales  [[buffer(1)]]  of groups: rows x columns / group
-// biases  [[buffer(2)]]  the same, where there are some
+// biases  [[buffer(2)]]  the same, if there are any
 // x       [[buffer(3)]]  count x columns
-// bias    [[buffer(4)]]  rows, where there is one
+// bias    [[buffer(4)]]  rows, if there is one
 // out     [[buffer(5)]]  count x rows
 // bytes   [[threadgroup(0)]]  two rows of TILE_PARTS parts for each SIMD-group
 template <typename T>
 kernel void quant_vector(
-    device const uchar *packed [[buffer(0)]],
-    device const ushort *scales [[buffer(1)]],
-    device const ushort *biases [[buffer(2)]],
-    device const T *x [[buffer(3)]],
-    device const T *bias [[buffer(4)]],
-    device T *out [[buffer(5)]],
-    constant QuantProduct &product [[buffer(6)]],
-    threadgroup uchar *bytes [[threadgroup(0)]],
+    PRODUCT_ARGUMENTS(T),
     uint group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint simdgroup_index [[simdgroup_index_in_threadgroup]],
@@ -173,21 +168,10 @@ kernel void quant_vector(
         w, w, x, bias, bias, out, product, bytes, x_tile, totals, group, thread_index, simdgroup_index, lane);
 }
 
-// The same of two matrices: 0 to 2 are the gate, 3 to 5 `up`, and each has a bias.
+// The same for two matrices: buffers 0 to 2 are the gate, 3 to 5 `up`, and each has a bias.
 template <typename T>
 kernel void quant_gated_vector(
-    device const uchar *gate_packed [[buffer(0)]],
-    device const ushort *gate_scales [[buffer(1)]],
-    device const ushort *gate_biases [[buffer(2)]],
-    device const uchar *up_packed [[buffer(3)]],
-    device const ushort *up_scales [[buffer(4)]],
-    device const ushort *up_biases [[buffer(5)]],
-    device const T *x [[buffer(6)]],
-    device const T *gate_bias [[buffer(7)]],
-    device const T *up_bias [[buffer(8)]],
-    device T *out [[buffer(9)]],
-    constant QuantProduct &product [[buffer(10)]],
-    threadgroup uchar *bytes [[threadgroup(0)]],
+    GATED_ARGUMENTS(T),
     uint group [[threadgroup_position_in_grid]],
     uint thread_index [[thread_index_in_threadgroup]],
     uint simdgroup_index [[simdgroup_index_in_threadgroup]],

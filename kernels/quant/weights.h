@@ -1,5 +1,5 @@
-// Quantised weights [rows, columns] as kernels are given them: rows of blocks, of which some bytes at a time are
-// brought to threadgroup memory, each byte once, and unpacked there.
+// Quantised weights [rows, columns]: rows of blocks. Kernels copy some bytes at a time to threadgroup memory, each byte
+// once, and unpack them there.
 
 #ifndef ORCHARD_QUANT_WEIGHTS_H
 #define ORCHARD_QUANT_WEIGHTS_H
@@ -10,7 +10,7 @@ using namespace metal;
 #include "generated/packing.h"
 #include "quant/formats.h"
 
-// Of the weights, so that a pipeline has the code of one format: what src/quant/metal.ts says.
+// Properties of the weights (src/quant/metal.ts), so that a pipeline contains the code of one format only.
 constant uint packing [[function_constant(0)]];
 constant uint level_bits [[function_constant(1)]];   // of groups
 constant uint group_parts [[function_constant(2)]];  // parts of 32 values that share a scale
@@ -29,7 +29,7 @@ struct QuantWeights {
 
 inline bool has_groups() { return packing == PACKING_AFFINE || packing == PACKING_SYMMETRIC; }
 
-// A scale or a bias of a group.
+// Returns a scale or a bias of a group.
 inline float group_number(device const ushort *numbers, long at) {
     if (scale_type == 1) {
         return float(reinterpret_cast<device const half *>(numbers)[at]);
@@ -40,7 +40,7 @@ inline float group_number(device const ushort *numbers, long at) {
     return reinterpret_cast<device const float *>(numbers)[at];
 }
 
-// The scale and the bias of the group of a part of a row; 0 beyond the ends, and of blocks.
+// Returns the scale and the bias of a part's group; 0 beyond the ends, and for formats of blocks.
 inline Scales group_scales(
     constant QuantWeights &weights, device const ushort *scales, device const ushort *biases, long row, long part) {
     if (!has_groups() || row >= weights.rows || part * PART >= weights.columns) {
@@ -53,15 +53,15 @@ inline Scales group_scales(
 
 template <typename Format, int COUNT, typename P>
 inline void unpack_as(P block, int part, int first, thread float (&out)[COUNT]) {
-    const Scales own = Format::scales(block, part, first >> 4);
+    const Scales scales = Format::scales(block, part, first >> 4);
     for (int i = 0; i < COUNT; i += 1) {
-        const float product = own.scale * float(Format::level(block, part, first + i));
-        out[i] = Format::has_low ? product + own.low : product;
+        const float product = scales.scale * float(Format::level(block, part, first + i));
+        out[i] = Format::has_low ? product + scales.low : product;
     }
 }
 
-// The values of a packing: of blocks, and of groups with their scale and bias. A name of the enumeration that has none
-// does not compile.
+// The values of a packing: of blocks, or of groups with their scale and bias. A packing without one here does not
+// compile.
 template <Packing name> struct Values;
 #define BLOCKS(name, Format)                                                                   \
     template <> struct Values<name> {                                                          \
@@ -106,8 +106,8 @@ template <> struct Values<PACKING_SYMMETRIC> {
     }
 };
 
-// The values `first` to first + COUNT - 1 of a part of a block, all within one half of it. `group`: the scale and the
-// bias of groups.
+// Unpacks the values `first` to first + COUNT - 1 of a part of a block, all within one half of it. `group`: the scale
+// and the bias of groups.
 template <int COUNT, typename P>
 inline void unpack(P block, int part, int first, Scales group, thread float (&out)[COUNT]) {
     switch (packing) { PACKING_NAMES(ORCHARD_CASE, Values, unpack(block, part, first, group, out)) }
@@ -115,7 +115,7 @@ inline void unpack(P block, int part, int first, Scales group, thread float (&ou
 
 // ---------------------------------------------------------------- bytes in threadgroup memory
 
-// The bytes of so many parts, whole blocks.
+// Returns the bytes of `parts` parts, which are whole blocks.
 inline int bytes_of(int parts) { return parts / int(block_parts) * int(block_bytes); }
 
 template <typename Word>
@@ -132,7 +132,7 @@ inline void copy_rows(
     constexpr int size = int(sizeof(Word));
     const int words = bytes / size;
     if (rows <= rows_left && bytes <= bytes_left) {
-        // Nothing is beyond an edge: what a thread copies next is the same distance on each time.
+        // All rows are inside: the distance from one of a thread's words to its next is constant.
         const int row_step = threads / words;
         const int word_step = threads % words;
         int row = index / words;
@@ -153,13 +153,13 @@ inline void copy_rows(
         const int row = at / words;
         const int word = at % words;
         const bool inside = row < rows_left && word * size < bytes_left;
-        device const Word *own = reinterpret_cast<device const Word *>(from + row * row_bytes) + word;
-        reinterpret_cast<threadgroup Word *>(to)[at] = inside ? *own : Word(0);
+        device const Word *source = reinterpret_cast<device const Word *>(from + row * row_bytes) + word;
+        reinterpret_cast<threadgroup Word *>(to)[at] = inside ? *source : Word(0);
     }
 }
 
-// Copies the bytes of `parts` parts of `rows` rows, from part `part` of row `row` on; zeros where there are none, which
-// unpack to finite numbers. Threads `index` of `threads` take part, neighbours read neighbours.
+// Copies the bytes of `parts` parts of `rows` rows, from part `part` of row `row` on. Missing bytes become zeros, which
+// unpack to finite numbers. All `threads` threads take part; neighbouring threads read neighbouring words.
 inline void load_rows(
     threadgroup uchar *to,
     device const uchar *packed,

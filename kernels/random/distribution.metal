@@ -1,8 +1,8 @@
-// output[i] = a random number that depends on the key, the counter and i alone: words, uniform and normal floats,
+// output[i] = a random number that depends only on the key, the counter and i: words, uniform and normal floats,
 // integers of a range.
 //
 // Tiling: one thread a block of Philox, which is four elements; the grid is rows of threads, because a coordinate has
-// 32 bits only. float16 and bfloat16 are computed in float32 and rounded once.
+// only 32 bits. float16 and bfloat16 are computed in float32 and rounded once.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -24,7 +24,7 @@ struct Distribution {
     ulong choices;  // how many there are
 };
 
-// A float32 cut to what T holds, so that rounding never gives 1.
+// A float32 truncated to T's digits, so that rounding never gives 1.
 template <typename T> inline float cut(float u) { return u; }
 template <> inline float cut<half>(float u) { return as_type<float>(as_type<uint>(u) & 0xffffe000); }
 template <> inline float cut<bfloat>(float u) { return as_type<float>(as_type<uint>(u) & 0xffff0000); }
@@ -45,7 +45,7 @@ struct Bits {
     }
 };
 
-// low + u · (high − low); what rounds to high becomes low.
+// low + u · (high − low); a result that rounds to high becomes low.
 struct Uniform {
     template <typename T> static void draw(constant Distribution &given, uint4 words, uint4, thread T (&out)[4]) {
         for (uint lane = 0; lane < 4; lane += 1) {

@@ -1,14 +1,15 @@
-// Indices of categories, chosen by their weights, by a race: category c of a row arrives at the time E(c) / weight(c),
-// where E is an exponential number of its own, and the first one wins with the probability weight(c) / Σ weights
-// (Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006). With replacement every sample is a race
-// of its own; without, the samples are the first, second, … of one race. No sum is made, so there is no order of a sum
-// to agree on.
+// Indices of categories, sampled by their weights in a race: category c of a row arrives at the time E(c) / weight(c),
+// where each E(c) is an independent exponential number. The first to arrive is category c with the probability
+// weight(c) / Σ weights (Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006). With replacement,
+// every sample is a separate race; without, the samples are the first, second, … of one race. No weights are summed, so
+// results do not depend on an order of summation.
 //
-// Tiling: a threadgroup a race. Its threads go through the categories in steps of four (a block of Philox has counter
-// (category / 4, sample, row)), each keeps its first one, SIMD-groups and then the threadgroup the first of all.
-// Without replacement that is done again for each sample, among those that arrive after the last winner.
+// Tiling: one threadgroup a race. Its threads walk through the categories in steps of four (a block of Philox has
+// counter (category / 4, sample, row)). Each keeps its first arrival; then SIMD-groups and the threadgroup find the
+// first of all. Without replacement this is repeated for each sample, among the categories that arrive after the last
+// winner.
 //
-// A weight that is not above 0 does not take part; where none is left the index is −1.
+// A category whose weight is not above 0 does not take part; if none is left, the index is −1.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -27,7 +28,7 @@ struct Multinomial {
     long start;
 };
 
-// An arrival; earlier ones come first, of equal ones the lower category.
+// An arrival. Earlier ones come first; of equal ones, the lower category.
 struct Arrival {
     float time;
     uint category;

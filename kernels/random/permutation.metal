@@ -1,7 +1,7 @@
-// output[i] = where i goes in a permutation of 0 … count − 1: a Feistel network over the next larger power of two,
-// walked along until it falls below count. src/random/permutation.ts explains it.
+// output[i] = the place of i in a permutation of 0 … count − 1: a Feistel network over the next larger power of two,
+// repeated until the result is below count. src/random/permutation.ts explains it.
 //
-// Tiling: one thread an element; the grid is rows of threads, because a coordinate has 32 bits only.
+// Tiling: one thread an element; the grid is rows of threads, because a coordinate has only 32 bits.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -14,7 +14,7 @@ struct Permutation {
     long count;
     uint left_bits;
     uint right_bits;
-    uint swaps;  // 1: elements 0 and 1 change before
+    uint swaps;  // 1: elements 0 and 1 are swapped before
     uint keys[FEISTEL_ROUNDS];
 };
 

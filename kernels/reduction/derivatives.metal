@@ -1,5 +1,5 @@
-// Local derivatives of reductions: functions of an element x and its result y; the function constant `operation` (a
-// `ReductionDerivative`) says which. And `select_at`: x where an element's index along an axis is the index there, else
+// Local derivatives of reductions, as functions of an element x and its result y; the function constant `operation` (a
+// `ReductionDerivative`) selects one. And `select_at`: x if an element's index along an axis is the given index, else
 // 0.
 
 #include <metal_stdlib>
@@ -23,7 +23,7 @@ struct SelectAt {
 
 inline bool is_tie(float x, float y) { return x == y || (x != x && y != y); }
 
-// A name of the enumeration that has no row here does not compile.
+// A derivative without a row here does not compile.
 template <ReductionDerivative name> struct Derivative;
 #define DERIVATIVE(name, result)                                      \
     template <> struct Derivative<name> {                             \

@@ -1,21 +1,21 @@
 // values[k] = the largest (or smallest) of input[k, r] over every index r of the reduced axes, and indices[k] = its r,
-// counted row-major: of equal elements the first, of NaNs too, which are beyond all numbers. The function constant
-// `operation` says which.
+// counted row-major. Of equal elements, NaNs included, the first is taken; NaN is beyond all numbers. The function
+// constant `operation` selects largest or smallest.
 //
-// Kernels as in fold.metal: from elements or from states, to results or to states. A state is a value and an index.
+// Kernels are as in fold.metal: from elements or from states, to results or to states. A state is a value and an index.
 
 #include <metal_stdlib>
 using namespace metal;
 
 #include "reduction/folds.h"
 
-// Indices count from a chunk's first element in 32 bits, from a slice's in 64.
+// Indices count from a chunk's first element in 32 bits, or from a slice's first element in 64 bits.
 template <typename Number, typename Index> struct ExtremumState {
     Number value;
     Index index;  // all bits set: no element yet
 };
 
-// Whether a comes before b, as NaN does before all numbers.
+// Returns whether a is beyond b. NaN is beyond all numbers.
 template <Reduction name> struct Beyond;
 template <> struct Beyond<REDUCTION_MAX> {
     template <typename Number> static bool of(Number a, Number b) { return b == b && !(a <= b); }
@@ -30,7 +30,7 @@ template <typename Number, typename Index> struct Extremum {
     static State none() { return {Number(0), ~Index(0)}; }
     static bool is_none(State x) { return x.index == ~Index(0); }
 
-    // Not where they are equal, or both NaN.
+    // False if they are equal, or both NaN.
     static bool is_beyond(Number a, Number b) {
         switch (operation) { REDUCTION_EXTREMA(ORCHARD_CASE, Beyond, of(a, b)) }
         return false;
@@ -49,7 +49,7 @@ template <typename Number, typename Index> struct Extremum {
     }
 };
 
-// A thread's elements come in the order of their indices: of equal ones the first stays.
+// A thread's elements come in the order of their indices, so the first of equal ones is kept.
 template <typename In>
 inline ExtremumState<typename NumberOf<In>::type, uint> extreme_of_chunk(
     device const In *input, constant ReductionParameters &p, Share share) {
@@ -61,9 +61,9 @@ inline ExtremumState<typename NumberOf<In>::type, uint> extreme_of_chunk(
     ExtremumState<Number, uint> state = {
         Number(input[base + loop_offset(p.reduced, 0, ulong(share.begin + share.lane))]), share.lane};
     for (uint index = share.lane + LANES; index < count; index += LANES) {
-        const Number own = Number(input[base + loop_offset(p.reduced, 0, ulong(share.begin + index))]);
-        const bool is_better = Merge::is_beyond(own, state.value);
-        state.value = is_better ? own : state.value;
+        const Number element = Number(input[base + loop_offset(p.reduced, 0, ulong(share.begin + index))]);
+        const bool is_better = Merge::is_beyond(element, state.value);
+        state.value = is_better ? element : state.value;
         state.index = is_better ? index : state.index;
     }
     return state;

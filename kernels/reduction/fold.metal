@@ -1,8 +1,8 @@
-// output[k] = the fold of input[k, r] over every index r of the reduced axes, for every index k of the kept ones; which
-// fold it is is the function constant `operation` (a `Reduction`).
+// output[k] = the fold of input[k, r] over every index r of the reduced axes, for every index k of the kept axes. The
+// function constant `operation` (a `Reduction`) selects the fold.
 //
-// Four kernels: from elements or from the states of an earlier pass, to results or to states. Each element and each
-// state is read once. States lie in planes: field f of chunk c of result k at [f][k][c].
+// There are four kernels: from elements or from the states of an earlier pass, to results or to states. Each element
+// and each state is read once. States lie in planes: field f of chunk c of result k is at [f][k][c].
 
 #include <metal_stdlib>
 using namespace metal;

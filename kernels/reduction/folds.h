@@ -1,7 +1,7 @@
-// The state of a reduction with one result: how an element joins it, how two become one, and what the result is.
+// The state of a reduction: how an element joins it, how two states merge, and how it gives the result.
 //
-// Floats are computed in float32, integers and bools in 64 bits. One operation is left in a pipeline, so there is no
-// branch at run time.
+// Floats are computed in float32, integers and bools in 64 bits. A pipeline is specialised for one operation, so there
+// is no branch at run time.
 
 #ifndef ORCHARD_REDUCTION_FOLDS_H
 #define ORCHARD_REDUCTION_FOLDS_H
@@ -24,13 +24,13 @@ template <> struct NumberOf<bfloat> {
     using type = float;
 };
 
-// What fields hold, where there are several; everything else is in the first.
+// The fields of reductions with several fields; all others use only the first field.
 //   prod         a `Product`: value, lost, exponent
-//   mean         Σ x · 2^(-90 · level), level: 1 where sums of such numbers may overflow, else 0
+//   mean         Σ x · 2^(-90 · level), level: 1 if sums of such numbers may overflow, else 0
 //   norm2        `Squares`: sum, level
 //   normP        Σ (|x| · 2^-exponent)^p, exponent, p
-//   var, std     the mean, `Squares` of x - mean (its sum), the number of elements, what rounding took from the mean,
-//                the level of the squares
+//   var, std     the mean, `Squares` of x - mean (its sum), the number of elements, the mean's rounding error, the
+//                level of the squares
 //   logsumexp    the largest, Σ exp(x - largest)
 template <typename Number> struct FoldState {
     Number first;
@@ -48,11 +48,11 @@ inline FloatState state_of(Squares x) { return {x.sum, float(x.level), 0.0f, 0.0
 inline Product product_in(FloatState x) { return {x.first, x.second, int(x.third)}; }
 inline Squares squares_in(FloatState moments) { return {moments.second, int(moments.fifth)}; }
 
-// A reduction of floats: its state of no elements and of one, how two states become one, how many fields are in use,
-// and the result. A name of the enumeration that has none does not compile.
+// A reduction of floats: its state of no elements and of one, the merge of two states, the number of fields in use, and
+// the result. A reduction without a row here does not compile.
 template <Reduction name> struct FloatFold;
 
-// Those with one field: its start, what an element x gives, and what fields a and b become.
+// Reductions with one field: its start, an element's value, and the merge of fields a and b.
 #define FLOAT_FOLD(name, start, element, merged)                                                         \
     template <> struct FloatFold<name> {                                                                 \
         static int fields() { return 1; }                                                                \
@@ -121,7 +121,7 @@ template <> struct FloatFold<REDUCTION_NORM_P> {
     static FloatState identity() { return state_of(0.0f); }
     static FloatState of_element(float x, float p) { return power_of(abs(x), p); }
 
-    // x^p of x ≥ 0, divided by a power of two that leaves something about 1.
+    // Returns x^p of x ≥ 0, scaled by a power of two so that it is near 1.
     static FloatState power_of(float x, float p) {
         int exponent = 0;
         if (x == 0.0f || !isfinite(x)) return {precise::pow(x, p), 0.0f, p, 0.0f, 0.0f};
@@ -148,13 +148,13 @@ template <> struct FloatFold<REDUCTION_NORM_P> {
     }
 };
 
-// Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979. Means
-// are carried with what their rounding lost (TwoSum): far from zero that is all of a small deviation.
+// Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979. Means are
+// kept with their rounding errors (TwoSum): far from zero, a small deviation consists of nothing else.
 inline FloatState merged_moments(FloatState a, FloatState b) {
     if (b.third == 0.0f) return a;
     if (a.third == 0.0f) return b;
     float count = a.third + b.third;
-    // Half of the difference: all of it may overflow.
+    // Half of the difference, since the difference itself may overflow.
     float half_difference = (0.5f * b.first - 0.5f * a.first) + 0.5f * (b.fourth - a.fourth);
     float share = b.third / count;
     float step = a.fourth + half_difference * (2.0f * share);
@@ -168,7 +168,7 @@ inline FloatState merged_moments(FloatState a, FloatState b) {
 
 inline Squares variance(FloatState state, constant ReductionParameters &p) {
     float freedom = max(float(p.reduced.count) - p.parameter, 0.0f);
-    // An infinite element leaves an infinite mean: its own deviation is inf - inf.
+    // An infinite element gives an infinite mean, and its deviation is inf - inf.
     if (p.reduced.count == 0 || !isfinite(state.first)) return {NAN, 0};
     return {state.second / freedom, int(state.fifth)};
 }
@@ -221,7 +221,7 @@ INTEGER_FOLD(REDUCTION_AMIN, 0x7fffffffffffffff, x, smaller(a, b))
 INTEGER_FOLD(REDUCTION_ALL, 1, x != 0, smaller(a, b))
 INTEGER_FOLD(REDUCTION_ANY, 0, x != 0, larger(a, b))
 
-// The reduction that the function constant `operation` names.
+// The reduction that the function constant `operation` selects.
 template <typename Number> struct Fold;
 
 template <> struct Fold<float> {

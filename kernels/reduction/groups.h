@@ -1,9 +1,9 @@
-// How a threadgroup reduces: `LANES` threads share one result, and a threadgroup makes `COLUMNS` results.
+// How a threadgroup reduces: `LANES` threads share one result, and a threadgroup computes `COLUMNS` results.
 //
-// Where LANES ≥ 32, adjacent threads look at adjacent elements of one result (rows). Where it is less, they look at one
-// element each of adjacent results (columns). A threadgroup takes one chunk of each of its results; where there are
-// several chunks, it leaves a state, and a further pass merges these. The shape of the tree depends on sizes only, so
-// results are the same run after run.
+// If LANES ≥ 32, adjacent threads read adjacent elements of one result (rows). Else they read one element each of
+// adjacent results (columns). A threadgroup reduces one chunk of each of its results. If there are several chunks, it
+// writes a state, and a further pass merges the states. The shape of the tree depends only on sizes, so results are the
+// same in every run.
 
 #ifndef ORCHARD_REDUCTION_GROUPS_H
 #define ORCHARD_REDUCTION_GROUPS_H
@@ -18,12 +18,12 @@ struct ReductionParameters {
     Nest<2> kept;     // of the results: operands are the input and the results
     Nest<1> reduced;  // of the elements of one result
     long count;       // elements (or states) of one result
-    long chunk;       // of them that a threadgroup takes
+    long chunk;       // of these, for one threadgroup
     long chunks;
     float parameter;  // p of a norm, correction of a variance
 };
 
-// What a thread of a reduction works on.
+// A thread's share of a reduction.
 struct Share {
     uint lane;  // of the result's threads
     long result;
@@ -43,14 +43,14 @@ inline Share share_of(constant ReductionParameters &p, uint thread_index, uint2 
 
 inline float shuffled_xor(float x, ushort mask) { return simd_shuffle_xor(x, mask); }
 inline uint shuffled_xor(uint x, ushort mask) { return simd_shuffle_xor(x, mask); }
-// SIMD-groups exchange 32 bits at most.
+// Shuffles move at most 32 bits.
 inline long shuffled_xor(long x, ushort mask) {
     uint low = simd_shuffle_xor(uint(ulong(x)), mask);
     uint high = simd_shuffle_xor(uint(ulong(x) >> 32), mask);
     return long(ulong(high) << 32 | ulong(low));
 }
 
-// The states of a result's lanes as one, in lane 0. Merge: how two states become one, and how one comes from another
+// Combines the states of a result's lanes, in lane 0. Merge: how two states merge, and how a state comes from another
 // thread.
 template <typename Merge, typename State>
 inline State combined(State state, threadgroup State *scratch, uint thread_index) {

@@ -1,21 +1,21 @@
 // Strided copies: destination[i, j, …] = source[i, j, …] for every index of a shape of at most 8 dimensions.
 //
 // The runtime materialises views with it (destination row-major) and writes results back into views (source row-major).
-// Elements are moved as bits: one kernel for each size serves every type.
+// Elements are moved as bits, so one kernel for each size serves every type.
 //
-// Tiling: one thread an element, numbered in row-major order of the shape, so that neighbouring threads touch
+// Tiling: one thread an element, numbered in row-major order of the shape, so that neighbouring threads access
 // neighbouring elements of the row-major operand. The grid is rows of threads, because an element's number may need
-// more than 32 bits and a coordinate of the grid has only 32; the last row's tail does nothing.
+// more than 32 bits and a coordinate of the grid has only 32. Threads beyond the last element do nothing.
 //
-// The host drops dimensions of one element and merges neighbours that are one run in both operands, so that a plain
-// copy has rank 1.
+// The host drops dimensions of one element and merges neighbouring dimensions that are contiguous in both operands, so
+// that a plain copy has rank 1.
 
 #include <metal_stdlib>
 using namespace metal;
 
 struct StridedCopy {
     ulong shape[8];          // elements in each dimension, outermost first
-    long source_strides[8];  // in elements; 0 repeats, negative runs backwards
+    long source_strides[8];  // in elements; 0 repeats, negative goes backwards
     long destination_strides[8];
     ulong source_start;  // element of index (0, …, 0), counted from where the buffer is bound
     ulong destination_start;

@@ -1,15 +1,16 @@
-// out[k] along a slice from what is carried to k; the function constant `operation` (a `Scan`) says how:
+// out[k] along a slice is computed from a carried state h; the function constant `operation` (a `Scan`) selects how:
 //   cumsum             h = h + x[k]
 //   cumprod            h = h · x[k]
-//   exclusiveCumprod   the product before k
+//   exclusiveCumprod   the product of the elements before k
 //   shift              x[k - 1], 0 first
 //   recurrence         h = a[k] · h + x[k]
 //   shiftedRecurrence  h = a[k - 1] · h + x[k]
 //
-// Floats are carried in float32, with what each addition (Knuth's TwoSum) and each product (extended.h) lost, so that
-// the error does not grow with the length; running products also in a wider range, so that they come back from beyond
-// it. Integers are carried in 64 bits. `scan` has a thread walk along each slice: adjacent slices lie side by side.
-// `scan_long` has a threadgroup take a slice of adjacent elements, 1024 at a time, of which each thread holds four.
+// Floats are carried in float32, together with the rounding error of each addition (Knuth's TwoSum) and each product
+// (extended.h), so that the error does not grow with the length. Running products also have a wider range, so that they
+// can return from beyond float32's. Integers are carried in 64 bits. In `scan` a thread walks along each slice, for
+// slices whose elements lie side by side with those of neighbouring slices. In `scan_long` a threadgroup scans a slice
+// of adjacent elements, 1024 at a time, of which each thread holds four.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -19,7 +20,7 @@ using namespace metal;
 #include "generated/scan.h"
 
 constant uint operation [[function_constant(0)]];
-constant uint quads [[function_constant(1)]];  // scan_long: 1 where four elements of a thread are one access
+constant uint quads [[function_constant(1)]];  // scan_long: 1 if a thread accesses its four elements at once
 
 template <typename T> struct Carrier {
     using number = long;
@@ -38,7 +39,7 @@ template <> struct Carrier<bfloat> {
     using result = bfloat;
 };
 
-// (value + lost) · 2^exponent, the exponent 0 but in products.
+// (value + lost) · 2^exponent; the exponent is 0 except in products.
 template <typename Number> struct Carried {
     Number value;
     Number lost;
@@ -59,10 +60,9 @@ inline Carried<float> times(Carried<float> a, Carried<float> b) {
 }
 inline Carried<long> times(Carried<long> a, Carried<long> b) { return {long(ulong(a.value) * ulong(b.value)), 0, 0}; }
 
-// What each scan carries on: from what came before the element k and from what comes of it. `product`: whether products
-// are carried; `exclusive`: whether an element's result is what came before it; `coefficients`: whether there are some,
-// of which `lag` elements lie between a[k] and the one that is used. A name of the enumeration that has no row here
-// does not compile.
+// For each scan: the new carried state, from the state before element k and the element's contribution. `product`:
+// whether products are carried; `exclusive`: whether an element's result is the state before it; `coefficients`:
+// whether there are coefficients, and `lag`: element k uses a[k - lag]. A scan without a row here does not compile.
 template <Scan name> struct Step;
 #define STEP(name, joined, product, exclusive, coefficients, lag)                                            \
     template <> struct Step<name> {                                                                          \
@@ -110,7 +110,7 @@ inline Carried<float> carried_of(float x) {
 }
 inline Carried<long> carried_of(long x) { return {x, 0, 0}; }
 
-// A coefficient times what is carried. Where the product is not finite, nothing was lost of it.
+// Returns a coefficient times the carried state. If the product is not finite, there is no rounding error.
 inline Carried<float> weighted(float a, Carried<float> h) {
     float product = a * h.value;
     return {product, isfinite(product) ? fma(a, h.value, -product) + a * h.lost : 0.0f, 0};
@@ -149,7 +149,7 @@ inline void scan_slice(
 
 inline float from_below(float x, ushort delta) { return simd_shuffle_up(x, delta); }
 inline float from_lane(float x, ushort lane) { return simd_shuffle(x, lane); }
-// SIMD-groups exchange 32 bits at most.
+// Shuffles move at most 32 bits.
 inline long from_below(long x, ushort delta) {
     uint low = simd_shuffle_up(uint(ulong(x)), delta);
     uint high = simd_shuffle_up(uint(ulong(x) >> 32), delta);
@@ -169,24 +169,24 @@ template <typename Number> inline Carried<Number> from_lane(Carried<Number> x, u
     return {from_lane(x.value, lane), from_lane(x.lost, lane), is_product() ? simd_shuffle(x.exponent, lane) : 0};
 }
 
-// The inclusive scan of the numbers of so many lanes, of each such part of a SIMD-group by itself.
-template <typename Number> inline Carried<Number> scanned(Carried<Number> own, ushort lane, ushort lanes) {
+// Computes the inclusive scan over `lanes` lanes, separately in each such part of a SIMD-group.
+template <typename Number> inline Carried<Number> scanned(Carried<Number> number, ushort lane, ushort lanes) {
     for (ushort delta = 1; delta < lanes; delta *= 2) {
-        const Carried<Number> below = from_below(own, delta);
-        if (lane % lanes >= delta) own = joined(below, own);
+        const Carried<Number> below = from_below(number, delta);
+        if (lane % lanes >= delta) number = joined(below, number);
     }
-    return own;
+    return number;
 }
 
 #define GROUPS 8
 #define HELD 4
 #define ROUND (GROUPS * 32 * HELD)
 
-// Where the lowest of four elements lies, from the first element of a slice.
+// Returns the lowest place of four elements, from the first element of a slice.
 inline long lowest(long k, long along) { return along > 0 ? k : -(k + HELD - 1); }
 
-// A thread's elements of a slice from k on, and 0 behind its end. Along an axis that is walked backwards the lowest
-// place has the last of them.
+// Loads a thread's elements of a slice from k on, and 0 behind its end. If the axis is walked backwards, the last
+// element is at the lowest place.
 template <typename T>
 inline void load_held(device const T *slice, long along, long k, long length, thread T (&elements)[HELD]) {
     if (quads != 0 && k < length) {
@@ -210,9 +210,9 @@ inline void store_held(device T *slice, long along, long k, long length, thread 
     }
 }
 
-// Cumsum and cumprod only. A thread scans its own elements, SIMD-groups what threads made of theirs, and each of them
-// the totals of all. totals [2][GROUPS]: of the elements that are under way, and of those before, which SIMD-groups may
-// still read.
+// Cumsum and cumprod only. A thread scans its elements, a SIMD-group scans its threads' totals, and each SIMD-group
+// scans the totals of all SIMD-groups. totals [2][GROUPS]: totals of the current round, and of the round before, which
+// other SIMD-groups may still read.
 template <typename T>
 inline void scan_long_slice(
     device const T *x,
@@ -234,12 +234,12 @@ inline void scan_long_slice(
         const long k = first + long(thread_index) * HELD;
         T elements[HELD];
         load_held(x + offsets[0], slices.along[0], k, slices.length, elements);
-        Carried<Number> own[HELD];
+        Carried<Number> scans[HELD];
         for (int i = 0; i < HELD; i += 1) {
             const Carried<Number> element = k + i < slices.length ? carried_of(Number(elements[i])) : identity;
-            own[i] = i == 0 ? element : joined(own[i - 1], element);
+            scans[i] = i == 0 ? element : joined(scans[i - 1], element);
         }
-        const Carried<Number> up_to = scanned(own[HELD - 1], lane, 32);
+        const Carried<Number> up_to = scanned(scans[HELD - 1], lane, 32);
         if (lane == 31) totals[half_used + group] = up_to;
         threadgroup_barrier(mem_flags::mem_threadgroup);
         const Carried<Number> all = scanned(totals[half_used + lane % GROUPS], lane, GROUPS);
@@ -249,12 +249,12 @@ inline void scan_long_slice(
         if (lane > 0) before = joined(before, lanes_before);
         carried = joined(carried, from_lane(all, GROUPS - 1));
         Result results[HELD];
-        for (int i = 0; i < HELD; i += 1) results[i] = Result(shown(joined(before, own[i])));
+        for (int i = 0; i < HELD; i += 1) results[i] = Result(shown(joined(before, scans[i])));
         store_held(out + offsets[2], slices.along[2], k, slices.length, results);
     }
 }
 
-// x, a [[buffer(0, 1)]]  a is x where the operation has no coefficients
+// x, a [[buffer(0, 1)]]  a is x if the operation has no coefficients
 // out  [[buffer(2)]]
 // scan: a thread for each slice; scan_long: a threadgroup of 256 threads for each
 

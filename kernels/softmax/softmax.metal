@@ -3,12 +3,12 @@
 // and their gradients from g = ∂L/∂y:
 //                    y[k] (g[k] - Σ g y)     and     g[k] - exp(y[k]) Σ g
 //
-// `LANES` threads share a slice: a SIMD-group or a threadgroup where its elements are adjacent (rows), few threads
-// where those of adjacent slices are (columns). They hold up to COUNT elements each, so that memory is read once;
-// longer slices (`FITS` = 0) are read a second time for the result. Of rows that are held the largest element comes
-// first, and an element's exponential is taken once; else the largest element and the sum come in one pass (Milakov and
-// Gimelshein, "Online normalizer calculation for softmax", 2018), a block of elements after the other. Computed in
-// float32. A slice without a finite largest element is NaN.
+// `LANES` threads share a slice: a SIMD-group or a threadgroup if its elements are adjacent (rows), few threads if the
+// elements of neighbouring slices are adjacent (columns). They hold up to COUNT elements each, so that memory is read
+// once; longer slices (`FITS` = 0) are read a second time for the result. For rows that fit, the largest element is
+// found first, and each exponential is computed once. Else the largest element and the sum come from one pass (Milakov
+// and Gimelshein, "Online normalizer calculation for softmax", 2018), one block of elements at a time. Computed in
+// float32. A slice whose largest element is not finite is NaN.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -24,14 +24,14 @@ constant uint FITS [[function_constant(3)]];
 constant uint COUNT [[function_constant(4)]];     // elements that a thread holds
 constant uint ADJACENT [[function_constant(5)]];  // whether a slice's elements are adjacent in all operands
 
-// largest: of the elements; sum: Σ exp(x - largest). Gradients use the sum only.
+// largest: the largest element; sum: Σ exp(x - largest). Gradients use only the sum.
 struct SliceState {
     float largest;
     float sum;
 };
 
-// What each operation sums up, of x and y, what it makes of the sum, and an element's result from that (`factor`) and
-// the slice's state. `is_kept`: x is exp(x - largest). A name of the enumeration that has no row here does not compile.
+// For each operation: its summand of x and y, the `factor` it derives from the sum, and an element's result from that
+// factor and the slice's state. `is_kept`: x is exp(x - largest). An operation without a row here does not compile.
 template <Softmax name> struct Formula;
 #define FORMULA(name, gradient, summand, of_sum, result)                                                   \
     template <> struct Formula<name> {                                                                     \
@@ -85,7 +85,7 @@ struct Larger {
     static float of(float a, float b) { return larger(a, b); }
 };
 
-// A slice in each operand, and the thread's place in it. y is x but for gradients, where x is g.
+// A slice in each operand, and the thread's lane. y is x unless it is a gradient; then x is g.
 template <typename T> struct Slice {
     device const T *x;
     device const T *y;
@@ -94,73 +94,74 @@ template <typename T> struct Slice {
     uint lane;
 };
 
-// What a thread holds of a block of a slice. Behind the end: nothing that adds to a sum.
+// A thread's registers for a block of a slice. Behind the end they hold values that add nothing to a sum.
 struct Elements {
     float x[HELD];
     float y[HELD];
 };
 
 template <typename T>
-inline void load_block(thread Elements &own, Slice<T> slice, constant Slices<3> &slices, long begin) {
+inline void load_block(thread Elements &held, Slice<T> slice, constant Slices<3> &slices, long begin) {
     for (uint i = 0; i < COUNT; i += 1) {
         const long k = begin + slice.lane + i * LANES;
-        own.x[i] = is_gradient() ? 0.0f : -INFINITY;
-        own.y[i] = 0.0f;
+        held.x[i] = is_gradient() ? 0.0f : -INFINITY;
+        held.y[i] = 0.0f;
         if (k >= slice.length) continue;
-        own.x[i] = float(slice.x[ADJACENT ? k : k * slices.along[0]]);
-        if (is_gradient()) own.y[i] = float(slice.y[ADJACENT ? k : k * slices.along[1]]);
+        held.x[i] = float(slice.x[ADJACENT ? k : k * slices.along[0]]);
+        if (is_gradient()) held.y[i] = float(slice.y[ADJACENT ? k : k * slices.along[1]]);
     }
 }
 
-inline float largest_of(thread const Elements &own) {
+inline float largest_of(thread const Elements &held) {
     float largest = -INFINITY;
     for (uint i = 0; i < COUNT; i += 1) {
-        largest = larger(largest, own.x[i]);
+        largest = larger(largest, held.x[i]);
     }
     return largest;
 }
 
-// Σ exp(x - largest), or a gradient's sum, of what a thread holds. `keeps`: x becomes exp(x - largest).
-inline float sum_of(thread Elements &own, float largest, bool keeps) {
+// Returns Σ exp(x - largest), or a gradient's sum, of a thread's elements. `keeps`: x becomes exp(x - largest).
+inline float sum_of(thread Elements &held, float largest, bool keeps) {
     const float shift = shift_of(largest);
     float sum = 0.0f;
     for (uint i = 0; i < COUNT; i += 1) {
-        const float term = summand(own.x[i], own.y[i], shift);
-        if (keeps) own.x[i] = term;
+        const float term = summand(held.x[i], held.y[i], shift);
+        if (keeps) held.x[i] = term;
         sum += term;
     }
     return sum;
 }
 
-// The state of what a thread sees of a slice, block by block. Those of its last block stay held.
-template <typename T> inline SliceState thread_state(thread Elements &own, Slice<T> slice, constant Slices<3> &slices) {
+// Returns the state of a thread's share of a slice, block by block. Its last block stays in registers.
+template <typename T>
+inline SliceState thread_state(thread Elements &held, Slice<T> slice, constant Slices<3> &slices) {
     SliceState state = {-INFINITY, 0.0f};
     for (long begin = 0; begin < (FITS ? 1 : slice.length); begin += LANES * COUNT) {
-        load_block(own, slice, slices, begin);
-        const float largest = is_gradient() ? 0.0f : largest_of(own);
-        state = SliceMerge::merge(state, {largest, sum_of(own, largest, false)});
+        load_block(held, slice, slices, begin);
+        const float largest = is_gradient() ? 0.0f : largest_of(held);
+        state = SliceMerge::merge(state, {largest, sum_of(held, largest, false)});
     }
     return state;
 }
 
-// Of a slice that a team shares, in all of its threads.
+// Returns the state of a slice that a team shares, in all of its threads.
 template <typename T>
 inline SliceState team_state(
-    thread Elements &own, Slice<T> slice, constant Slices<3> &slices, bool keeps, thread Exchange<float> &exchange) {
+    thread Elements &held, Slice<T> slice, constant Slices<3> &slices, bool keeps, thread Exchange<float> &exchange) {
     if (!FITS) {
-        const SliceState state = thread_state(own, slice, slices);
+        const SliceState state = thread_state(held, slice, slices);
         if (is_gradient()) return {0.0f, team_combined<Sum>(state.sum, exchange)};
         const float largest = team_combined<Larger>(state.largest, exchange);
         return {largest, team_combined<Sum>(rescaled(state.sum, state.largest, largest), exchange)};
     }
-    load_block(own, slice, slices, 0);
-    const float largest = is_gradient() ? 0.0f : team_combined<Larger>(largest_of(own), exchange);
-    return {largest, team_combined<Sum>(sum_of(own, largest, keeps), exchange)};
+    load_block(held, slice, slices, 0);
+    const float largest = is_gradient() ? 0.0f : team_combined<Larger>(largest_of(held), exchange);
+    return {largest, team_combined<Sum>(sum_of(held, largest, keeps), exchange)};
 }
 
-// Of a column, in all threads that share it.
-inline SliceState column_state(SliceState own, threadgroup SliceState *scratch, uint thread_index) {
-    SliceState state = combined<SliceMerge>(own, scratch, thread_index);
+// Returns the state of a column, in all threads that share it.
+inline SliceState column_state(SliceState part, threadgroup SliceState *scratch, uint thread_index) {
+    SliceState state = combined<SliceMerge>(part, scratch, thread_index);
     if (LANES > 1) {
         threadgroup_barrier(mem_flags::mem_threadgroup);
         state = scratch[thread_index % COLUMNS];
@@ -187,28 +188,28 @@ inline void softmax_slice(
         x + offsets[0], y + offsets[1], out + offsets[2], is_there ? slices.length : 0,
         is_row ? thread_index % LANES : thread_index / COLUMNS};
     const bool keeps = is_row && FITS && operation == SOFTMAX_SOFTMAX;
-    Elements own;
+    Elements held;
     SliceState state;
     if (is_row) {
         Exchange<float> exchange = {parts, thread_index, 0};
-        state = team_state(own, slice, slices, keeps, exchange);
+        state = team_state(held, slice, slices, keeps, exchange);
     } else {
-        state = column_state(thread_state(own, slice, slices), scratch, thread_index);
+        state = column_state(thread_state(held, slice, slices), scratch, thread_index);
     }
     const bool is_nothing = !is_gradient() && isinf(state.largest);
     const float factor = factor_of(state.sum);
     for (long begin = 0; begin < slice.length; begin += LANES * COUNT) {
-        if (!FITS) load_block(own, slice, slices, begin);
+        if (!FITS) load_block(held, slice, slices, begin);
         for (uint i = 0; i < COUNT; i += 1) {
             const long k = begin + slice.lane + i * LANES;
             if (k >= slice.length) break;
-            const float result = is_nothing ? NAN : result_of(own.x[i], own.y[i], state, factor, keeps);
+            const float result = is_nothing ? NAN : result_of(held.x[i], held.y[i], state, factor, keeps);
             slice.out[ADJACENT ? k : k * slices.along[2]] = T(result);
         }
     }
 }
 
-// x, y    [[buffer(0, 1)]]  y is x but for gradients
+// x, y    [[buffer(0, 1)]]  y is x unless it is a gradient
 // out     [[buffer(2)]]
 // scratch [[threadgroup(0)]]  a state for each thread of columns
 // grid: threadgroups [slices / COLUMNS] of COLUMNS · LANES threads

@@ -1,11 +1,11 @@
-// Numbers as unsigned keys: a < b exactly where key(a) < key(b). NaN, whatever its sign and payload, is one key above
-// infinity, and both zeros are one key. native/cpu/sorting/keys.h has the same for the cpu.
+// Numbers as unsigned keys: a < b exactly if key(a) < key(b). NaN, whatever its sign and payload, is one key above
+// infinity, and both zeros are one key. native/cpu/sorting/keys.h has the same for the CPU.
 
 #ifndef ORCHARD_SORTING_KEYS_H
 #define ORCHARD_SORTING_KEYS_H
 
-// The order of IEEE 754 bits: negative numbers count backwards. Comparisons on bits, because a device may take a
-// denormal for 0.
+// Key in the order of IEEE 754 bits, in which negative numbers count backwards. Comparisons are on bits, because a
+// device may treat a denormal as 0.
 inline uint float_key(uint bits) {
     uint magnitude = bits & 0x7fffffff;
     if (magnitude > 0x7f800000) {
@@ -17,7 +17,7 @@ inline uint float_key(uint bits) {
     return bits == magnitude ? bits | 0x80000000 : ~bits;
 }
 
-// float16 in 16 bits, in the same way.
+// The same for float16, in 16 bits.
 inline uint half_key(ushort bits) {
     ushort magnitude = bits & 0x7fff;
     if (magnitude > 0x7c00) {

@@ -1,19 +1,18 @@
-// The first k elements of each slice of x along an axis in order (values), and where each was (indices). Equal elements
-// stay in the order of their indices; NaN counts as larger than all numbers.
+// The first k elements of each slice of x along an axis in order (values), and their indices in x (indices). The sort
+// is stable; NaN counts as larger than all numbers.
 //
-// - sort_slice: a bitonic network (Batcher 1968), for slices of at most BLOCK elements. A thread holds OWN of them,
-// side
-//   by side, in registers: what is compared lies in the same thread, in another lane of its SIMD-group, or, for 6 of 55
-//   steps, in another SIMD-group, by way of threadgroup memory.
+// - sort_slice: a bitonic network (Batcher 1968), for slices of at most BLOCK elements. A thread holds HELD adjacent
+//   elements in registers. An element is compared with one of the same thread, of another lane of the SIMD-group, or,
+//   in 6 of 55 steps, of another SIMD-group, through threadgroup memory.
 //
 // For longer ones, one after the other:
 // - sort_block: the same for each block of BLOCK elements.
-// - sort_merge: two runs of L become one of 2L, L = BLOCK, 2 BLOCK, …: a thread bisects for where its MERGED records
-//   begin in both runs (Odeh and others 2012, "Merge Path"), and takes the smaller one of two as often.
-// - sort_finish: the last two runs are merged so, and the first k elements are taken.
+// - sort_merge: two runs of L become one of 2L, L = BLOCK, 2 BLOCK, …: a thread finds by bisection where its MERGED
+//   records begin in both runs (Odeh and others 2012, "Merge Path"), and takes the smaller of two records MERGED times.
+// - sort_finish: merges the last two runs in the same way, and takes the first k elements.
 //
 // A record is a key (keys.h; all bits flipped for descending) and an index. The network compares both, so that no two
-// records are equal and it gives the stable order, though it is not stable in itself; merging favours the left run.
+// records are equal and the result is stable, although the network is not; merging prefers the left run.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -22,7 +21,7 @@ using namespace metal;
 #include "sorting/keys.h"
 
 #define BLOCK 1024
-#define OWN 4
+#define HELD 4
 #define MERGED 8
 
 struct Sort {
@@ -32,8 +31,8 @@ struct Sort {
     uint descending;   // 1 or 0
 };
 
-// The record of the lane whose number differs in the bits of `across`. Halves of 64 bits: shuffles of long are not
-// specified everywhere.
+// The record of the lane whose number differs in the bits of `across`. 64 bits are moved as two halves: shuffles of
+// long are not specified everywhere.
 inline uint from_lane(uint number, ushort across) { return simd_shuffle_xor(number, across); }
 inline ulong from_lane(ulong number, ushort across) {
     return as_type<ulong>(simd_shuffle_xor(as_type<uint2>(number), across));
@@ -43,9 +42,9 @@ template <typename K> inline bool is_above(K key, uint order, K other_key, uint 
     return key > other_key || (key == other_key && order > other_order);
 }
 
-// Puts two records of a thread in order, or in the opposite one.
+// Puts two records of a thread in ascending or in descending order.
 template <typename K>
-inline void arrange(thread K (&keys)[OWN], thread uint (&order)[OWN], uint low, uint high, bool ascending) {
+inline void arrange(thread K (&keys)[HELD], thread uint (&order)[HELD], uint low, uint high, bool ascending) {
     if (is_above(keys[low], order[low], keys[high], order[high]) == ascending) {
         const K key = keys[low];
         keys[low] = keys[high];
@@ -56,11 +55,11 @@ inline void arrange(thread K (&keys)[OWN], thread uint (&order)[OWN], uint low, 
     }
 }
 
-// Compares each record with that of the thread whose number differs in the bits of `across`, and keeps one of both.
+// Compares each record with that of the thread whose number differs in the bits of `across`, and keeps one of the two.
 template <typename K>
 inline void exchange(
-    thread K (&keys)[OWN],
-    thread uint (&order)[OWN],
+    thread K (&keys)[HELD],
+    thread uint (&order)[HELD],
     threadgroup K *shared_keys,
     threadgroup uint *shared_order,
     uint across,
@@ -69,13 +68,13 @@ inline void exchange(
     uint threads) {
     const bool is_shared = across >= 32;
     if (is_shared) {
-        for (uint i = 0; i < OWN; i += 1) {
+        for (uint i = 0; i < HELD; i += 1) {
             shared_keys[i * threads + thread_index] = keys[i];
             shared_order[i * threads + thread_index] = order[i];
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
     }
-    for (uint i = 0; i < OWN; i += 1) {
+    for (uint i = 0; i < HELD; i += 1) {
         const uint place = i * threads + (thread_index ^ across);
         const K key = is_shared ? shared_keys[place] : from_lane(keys[i], ushort(across));
         const uint index = is_shared ? shared_order[place] : from_lane(order[i], ushort(across));
@@ -89,21 +88,21 @@ inline void exchange(
     }
 }
 
-// Puts the records of all threads in order, a thread's first one being number OWN · thread_index.
+// Sorts the records of all threads; a thread's first record has the number HELD · thread_index.
 template <typename K>
 inline void sort_records(
-    thread K (&keys)[OWN],
-    thread uint (&order)[OWN],
+    thread K (&keys)[HELD],
+    thread uint (&order)[HELD],
     threadgroup K *shared_keys,
     threadgroup uint *shared_order,
     uint thread_index,
     uint threads) {
-    const uint first = OWN * thread_index;
-    for (uint size = 2; size <= OWN * threads; size *= 2) {
+    const uint first = HELD * thread_index;
+    for (uint size = 2; size <= HELD * threads; size *= 2) {
         const bool ascending = (first & size) == 0;
-        for (uint stride = size / 2; stride >= OWN; stride /= 2) {
+        for (uint stride = size / 2; stride >= HELD; stride /= 2) {
             const bool keeps_low = ((first & stride) == 0) == ascending;
-            exchange(keys, order, shared_keys, shared_order, stride / OWN, keeps_low, thread_index, threads);
+            exchange(keys, order, shared_keys, shared_order, stride / HELD, keeps_low, thread_index, threads);
         }
         if (size > 2) {
             arrange(keys, order, 0, 2, ascending);
@@ -114,15 +113,15 @@ inline void sort_records(
     }
 }
 
-// What threads put in order together: OWN elements of each, of block number `block` of a slice.
+// The records that threads sort together: HELD elements of each thread, of block number `block` of a slice.
 template <typename T> struct Block {
     using K = typename Key<T>::type;
-    K keys[OWN];
-    uint order[OWN];  // in the slice
+    K keys[HELD];
+    uint order[HELD];  // in the slice
     long first;
     uint used;
 
-    // `staged` gets the elements themselves, where it is given.
+    // `staged` receives the elements, unless null.
     void sort(
         device const T *x,
         constant Sort &sort,
@@ -134,9 +133,9 @@ template <typename T> struct Block {
         uint threads) thread {
         first = long(block) * BLOCK;
         used = uint(min(sort.slices.length - first, long(BLOCK)));
-        for (uint i = 0; i < OWN; i += 1) {
-            const uint at = OWN * thread_index + i;
-            // What fills the block up comes behind every record: the largest key, and indices beyond theirs.
+        for (uint i = 0; i < HELD; i += 1) {
+            const uint at = HELD * thread_index + i;
+            // Padding sorts behind every record: it has the largest key, and indices beyond theirs.
             keys[i] = ~K(0);
             order[i] = uint(first) + at;
             if (at < used) {
@@ -149,10 +148,10 @@ template <typename T> struct Block {
             }
         }
         sort_records(keys, order, shared_keys, shared_order, thread_index, threads);
-        // In threadgroup memory, from where threads side by side take records side by side.
-        for (uint i = 0; i < OWN; i += 1) {
-            shared_keys[OWN * thread_index + i] = keys[i];
-            shared_order[OWN * thread_index + i] = order[i];
+        // Written to threadgroup memory, so that neighbouring threads read neighbouring records.
+        for (uint i = 0; i < HELD; i += 1) {
+            shared_keys[HELD * thread_index + i] = keys[i];
+            shared_order[HELD * thread_index + i] = order[i];
         }
         threadgroup_barrier(mem_flags::mem_threadgroup);
     }
@@ -275,7 +274,7 @@ kernel void sort_merge(
     const long first = long(position.x) * MERGED;
     Merged<K> merged;
     merged.take(keys + slice, sort, first);
-    // By fours where slices begin at a multiple of four: threads side by side write whole lines of memory.
+    // By fours if slices begin at a multiple of four: neighbouring threads write whole cache lines.
     if (merged.count == MERGED && sort.slices.length % 4 == 0) {
         device vec<K, 4> *keys_to = reinterpret_cast<device vec<K, 4> *>(new_keys + slice + first);
         device uint4 *order_to = reinterpret_cast<device uint4 *>(new_order + slice + first);

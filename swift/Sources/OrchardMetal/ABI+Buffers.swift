@@ -143,13 +143,13 @@ public func abiWriteBack(
     }
 }
 
-/// The buffer of a view, to count its errors; 0 where the block can't be read.
+/// The handle of a view's buffer, for counting errors; 0 if the block can't be read.
 private func viewHandle(_ view: UnsafeRawPointer?, _ length: UInt64) -> UInt64 {
     (try? Block<orchard_view>(view, length, "view"))?.header.buffer ?? 0
 }
 
 extension Context {
-    /// A handle for a new buffer, which is released where no handle can be made.
+    /// Returns a handle for a new buffer, or releases the buffer if no handle can be made.
     func handle(of buffer: Buffer) throws -> UInt64 {
         do { return try HandleTable.shared.insert(buffer) } catch {
             discard(buffer)
@@ -157,7 +157,7 @@ extension Context {
         }
     }
 
-    /// Operands of one operation belong to one context.
+    /// Throws unless the operand belongs to this context.
     func own(_ object: HandleObject, _ name: @autoclosure () -> String) throws {
         guard object.context === self else {
             throw OrchardError.invalid("\(name()): the handle belongs to another context.")

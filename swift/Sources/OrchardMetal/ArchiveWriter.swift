@@ -1,10 +1,9 @@
 import Foundation
 
-/// Writes the pipeline archives of a context once no pipeline was made for a while, when it closes, and when the
-/// process ends: a program makes many pipelines in a row, and each archive is one file, which can only be written
-/// whole.
+/// Writes the pipeline archives of a context when no pipeline was made for a while, when it closes, and when the
+/// process ends. A program makes many pipelines in a row, and an archive file can only be written as a whole.
 final class ArchiveWriter: @unchecked Sendable {
-    /// Without a new pipeline, in seconds.
+    /// Seconds without a new pipeline before archives are written.
     var pause: TimeInterval = 2
 
     private let queue = DispatchQueue(label: "orchard.archives")
@@ -13,7 +12,7 @@ final class ArchiveWriter: @unchecked Sendable {
     private var additions = 0
     private var isPausing = false
 
-    /// A pipeline was added to the archive of this library.
+    /// Schedules writing the archive of this library, to which a pipeline was added.
     func schedule(_ library: Library) {
         condition.withLock {
             if !waiting.contains(where: { $0 === library }) { waiting.append(library) }
@@ -24,7 +23,7 @@ final class ArchiveWriter: @unchecked Sendable {
         }
     }
 
-    /// Writes now. Until a deadline, where there is one, an archive is waited for that somebody compiles into.
+    /// Writes now. With a deadline, it waits until then for an archive that another thread compiles into.
     func flush(until deadline: Date? = nil) {
         let due = condition.withLock {
             defer { waiting = [] }

@@ -20,7 +20,7 @@ extension orchard_statistics: VersionedStruct {}
 
 private let headerBytes = MemoryLayout<UInt32>.size * 2
 
-/// Checks the header of a caller's struct: the bytes that both sides know, at most `known`.
+/// Checks the header of a caller's struct. Returns the number of bytes that both sides know, at most `known`.
 private func commonBytes(_ pointer: UnsafeRawPointer?, _ length: UInt64, known: Int, _ name: String) throws -> Int {
     guard let pointer else { throw OrchardError.invalid("\(name): the pointer is null.") }
     guard UInt(bitPattern: pointer) % 8 == 0 else {
@@ -47,7 +47,7 @@ struct Block<Header: VersionedStruct> {
     private let bytes: UnsafeRawBufferPointer
     private let name: String
 
-    /// A shorter struct, from a caller that knows fewer fields, is filled up with zeros, which mean the defaults.
+    /// A shorter struct, from a caller that knows fewer fields, is padded with zeros, which mean the defaults.
     init(_ pointer: UnsafeRawPointer?, _ length: UInt64, _ name: String) throws {
         let common = try commonBytes(pointer, length, known: MemoryLayout<Header>.size, name)
         var header = Header()
@@ -67,7 +67,7 @@ struct Block<Header: VersionedStruct> {
         return UnsafeRawBufferPointer(rebasing: bytes[Int(span.offset)..<Int(end)])
     }
 
-    /// Nil where the span is empty.
+    /// Returns nil if the span is empty.
     func text(_ span: orchard_span, _ field: String) throws -> String? {
         span.length == 0 ? nil : try utf8(data(span, field), "\(name): \(field)")
     }
@@ -91,7 +91,7 @@ struct Block<Header: VersionedStruct> {
     }
 }
 
-/// Fills in a caller's struct: the fields that it knows.
+/// Fills in the fields of a caller's struct that the caller knows.
 func fill<Result: VersionedStruct>(
     _ pointer: UnsafeMutableRawPointer?, _ length: UInt64, _ name: String, _ make: () throws -> Result
 ) throws {
@@ -138,7 +138,7 @@ func give(
     committed()
 }
 
-/// An out-parameter that must be there.
+/// Returns an out-parameter, or throws if it is null.
 func required<Value>(_ pointer: UnsafeMutablePointer<Value>?, _ name: String) throws -> UnsafeMutablePointer<Value> {
     guard let pointer else { throw OrchardError.invalid("\(name): the pointer is null.") }
     return pointer

@@ -1,10 +1,10 @@
 import COrchard
 import Foundation
 
-/// What the device can do, found by compiling and running a kernel: a virtual machine's device names families that it
-/// lacks, and lacks families that it has.
+/// Capabilities of the device, found by compiling and running a kernel. A virtual machine's device reports families
+/// that it lacks, and does not report others that it has.
 final class Capabilities: @unchecked Sendable {
-    /// Each kernel writes 1 into `result` where the capability works, launched as one SIMD-group.
+    /// Each kernel, launched as one SIMD-group, writes 1 into `result` if the capability works.
     private struct Probe {
         let name: String
         let languageVersion: UInt32

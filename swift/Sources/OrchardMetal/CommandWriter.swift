@@ -1,8 +1,8 @@
 import COrchard
 import Metal
 
-/// One operation of the device: what it does with memory, and how it is encoded. Kept until its command buffer is
-/// complete, so that it can be encoded again.
+/// One operation of the device: its memory accesses, and how it is encoded. Kept until its command buffer is complete,
+/// so that it can be encoded again.
 struct Operation {
     enum Encode {
         case compute((any MTLComputeCommandEncoder) -> Void)
@@ -19,8 +19,9 @@ struct Operation {
 
 /// Encodes operations for one queue, into at most one open command buffer with one open encoder.
 ///
-/// Compute operations share a concurrent encoder for as long as possible; barriers stand only where operands overlap.
-/// Blits end it, and the other way round; between encoders the device orders by itself.
+/// Compute operations share a concurrent encoder for as long as possible; barriers are set only between operations
+/// whose operands overlap. A blit ends the compute encoder, and a compute operation ends the blit encoder. The device
+/// orders encoders itself.
 final class CommandWriter {
     private enum Encoder {
         case compute(any MTLComputeCommandEncoder)
@@ -41,8 +42,8 @@ final class CommandWriter {
     private var hazards = Hazards()
     private var groups: [String] = []
 
-    /// Metal's own limit of command buffers in flight would make a new one wait: so it is far above the length of any
-    /// batch.
+    /// Metal's default limit of command buffers in flight would make a new one wait, so this limit is far above the
+    /// length of any batch.
     private static let commandBuffersInFlight = 1024
 
     init(device: any MTLDevice, label: String, statistics: Statistics) throws {
@@ -54,7 +55,7 @@ final class CommandWriter {
         self.statistics = statistics
     }
 
-    /// Encodes an operation under the labels that are pushed here, with the barrier that its operands need.
+    /// Encodes an operation under the current labels, with the barrier that its operands need.
     func encode(_ operation: Operation) throws {
         switch operation.encode {
         case .compute(let body):
@@ -67,14 +68,14 @@ final class CommandWriter {
         }
     }
 
-    /// As ``encode(_:)``, under the labels that the operation had.
+    /// Like ``encode(_:)``, but under the labels that the operation had.
     func encodeAgain(_ operation: Operation) throws {
         for group in operation.groups { pushGroup(group) }
         defer { for _ in operation.groups { popGroup() } }
         try encode(operation)
     }
 
-    /// Ends the encoding and gives the open command buffer away; nil where there is none.
+    /// Ends the encoding and returns the open command buffer; nil if there is none.
     func take() -> (any MTLCommandBuffer)? {
         endEncoder()
         defer { commandBuffer = nil }

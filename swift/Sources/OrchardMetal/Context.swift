@@ -17,9 +17,9 @@ struct ContextOptions {
     var label = "orchard"
 }
 
-/// One open device: everything that handles of it refer to, and the lock that guards it.
+/// One open device: all objects behind its handles, and the lock that guards them.
 ///
-/// Whoever holds `lock` doesn't wait for the device and doesn't compile.
+/// A thread that holds `lock` must not wait for the device or compile.
 final class Context: HandleObject, @unchecked Sendable {
     override class var kind: HandleKind { .context }
     override var context: Context { self }
@@ -67,7 +67,8 @@ final class Context: HandleObject, @unchecked Sendable {
             tickets: tickets, faults: faults, statistics: statistics)
         libraries = LibraryCache(device: device, cacheFolder: options.cacheFolder)
         super.init()
-        // A thread of its own: the device's threads wait for nobody, and who encodes does not wait for the device.
+        // On a separate thread: the device's threads must not wait, and threads that encode must not wait for the
+        // device.
         tickets.onDrop = { [weak self] in
             guard let self else { return }
             recovery.async { self.replaceQueue() }
@@ -80,7 +81,7 @@ final class Context: HandleObject, @unchecked Sendable {
         lock.withLock { notes.append(stream.resume().note) }
     }
 
-    /// Runs with the lock, unless the context is closed.
+    /// Runs `body` with the lock, or throws if the context is closed.
     func locked<Result>(_ body: () throws -> Result) throws -> Result {
         try lock.withLock {
             guard !isClosed else { throw OrchardError(ORCHARD_CLOSED, "The context was closed.") }
@@ -92,7 +93,7 @@ final class Context: HandleObject, @unchecked Sendable {
 
     func note(_ text: String) { lock.withLock { notes.append(text) } }
 
-    /// What happened to a pipeline archive.
+    /// Records an event of a pipeline archive.
     func record(_ report: PipelineArchive.Report) {
         lock.withLock {
             notes += report.notes
@@ -108,7 +109,7 @@ final class Context: HandleObject, @unchecked Sendable {
 
     // MARK: Under the lock
 
-    /// A default is the context's own.
+    /// Resolves a default to the context's default.
     func resolve(_ storage: UInt32) throws -> Storage {
         guard storage != ORCHARD_STORAGE_DEFAULT.rawValue else { return self.storage }
         guard let known = Storage(rawValue: storage) else {
@@ -117,8 +118,8 @@ final class Context: HandleObject, @unchecked Sendable {
         return known
     }
 
-    /// Where memory is short and released buffers are still in the open command buffer, that is committed, so that it
-    /// can end.
+    /// If memory is short and released buffers are still used by the open command buffer, this commits it, so that it
+    /// can finish.
     func allocate(_ length: UInt64, _ storage: Storage, label: String?) throws -> Allocation {
         stream.forgetDone()
         do {
@@ -143,7 +144,7 @@ final class Context: HandleObject, @unchecked Sendable {
 
     var deadline: Date { Date(timeIntervalSinceNow: lock.withLock { timeout }) }
 
-    /// Commits the ticket where it is open, waits, and throws where it failed.
+    /// Commits the ticket if it is open, waits, and throws if it failed.
     func wait(for ticket: UInt64, until deadline: Date) throws {
         try locked {
             if try !isCommitted(ticket) { stream.commit() }
@@ -209,7 +210,7 @@ final class Context: HandleObject, @unchecked Sendable {
 
     // MARK: Closing
 
-    /// Whether everything was complete in time. A second call finds nothing to do.
+    /// Returns whether everything completed in time. A second call does nothing.
     func close() -> Bool {
         let deadline = self.deadline
         lock.withLock {

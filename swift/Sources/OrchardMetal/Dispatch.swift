@@ -28,12 +28,12 @@ struct DispatchRequest {
     var inlines: [Inline] = []
     var threadgroupMemory: [ThreadgroupMemory] = []
     var label: String?
-    /// As the caller estimates it; 0: it does not.
+    /// The caller's estimate; 0 if there is none.
     var work: UInt64 = 0
 }
 
 extension Context {
-    /// Checks everything, then encodes: a dispatch that is refused leaves no trace.
+    /// Checks everything, then encodes: a rejected dispatch leaves no trace.
     func encode(_ request: DispatchRequest) throws -> UInt64 {
         try DispatchValidation(request: request, device: limits).check()
         return try locked {
@@ -52,7 +52,7 @@ extension DispatchRequest.Binding {
 }
 
 extension DispatchRequest {
-    /// `uses` has the allocations of the bindings at the time of the call: a buffer may have moved since, where this is
+    /// `uses` has the allocations of the bindings at the time of the call: a buffer may have moved since, if this is
     /// encoded again.
     fileprivate func encode(_ uses: [Use], on encoder: any MTLComputeCommandEncoder) {
         if let label { encoder.pushDebugGroup(label) }
@@ -68,14 +68,14 @@ extension DispatchRequest {
         } else {
             encoder.dispatchThreadgroups(MTLSize(grid), threadsPerThreadgroup: threads)
         }
-        // A length stays set on the encoder, which other pipelines share: it would count for theirs, too.
+        // A length stays set on the encoder, which other pipelines share, and would count for those too.
         for memory in threadgroupMemory { encoder.setThreadgroupMemoryLength(0, index: memory.index) }
         if label != nil { encoder.popDebugGroup() }
     }
 }
 
 extension DispatchRequest {
-    /// In operations of a GPU whose cores are all busy.
+    /// Returns the work in operations of a GPU whose cores are all busy.
     fileprivate func estimatedWork(_ uses: [Use]) -> UInt64 {
         let extents = zip(grid, threadgroup).map { (UInt64($0), UInt64($1)) }
         let groups = Work.product(extents.map { gridIsThreads ? ($0 + $1 - 1) / $1 : $0 })

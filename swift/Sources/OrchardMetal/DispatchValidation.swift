@@ -16,7 +16,7 @@ struct DeviceLimits {
     }
 }
 
-/// What Metal's validation layer would abort on is refused here with a status and a sentence.
+/// Rejects, with a status and a message, dispatches on which Metal's validation layer would abort.
 struct DispatchValidation {
     let request: DispatchRequest
     let device: DeviceLimits

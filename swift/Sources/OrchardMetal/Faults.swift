@@ -1,7 +1,7 @@
 import COrchard
 import Foundation
 
-/// Failures made on purpose, to test what happens after real ones.
+/// Injected failures, for tests of what happens after real ones.
 final class Faults: @unchecked Sendable {
     enum Kind: String, CaseIterable {
         case allocate
@@ -27,7 +27,7 @@ final class Faults: @unchecked Sendable {
         lock.withLock { plans[kind] = count == 0 ? nil : Plan(skip: skip, count: count, code: code) }
     }
 
-    /// The injected code, where this occurrence must fail.
+    /// Returns the injected code if this occurrence must fail.
     func take(_ kind: Kind) -> Int32? {
         lock.withLock {
             guard var plan = plans[kind] else { return nil }

@@ -10,7 +10,7 @@ enum HandleKind: UInt64 {
     var name: String { ["context", "buffer", "library", "pipeline"][Int(rawValue) - 1] }
 }
 
-/// What a handle stands for.
+/// The object behind a handle.
 class HandleObject: @unchecked Sendable {
     class var kind: HandleKind { fatalError("a subclass says its kind") }
     var context: Context { fatalError("a subclass says its context") }
@@ -19,9 +19,9 @@ class HandleObject: @unchecked Sendable {
 /// Every handle of the process.
 ///
 /// A handle is kind (4 bits), generation (24 bits), slot (24 bits), so it stays below 2^53. When a handle ends, the
-/// generation of its slot grows, and every copy of the handle is stale from then on; a slot whose generations are used
-/// up is retired. Free slots are taken in the order in which they became free, so that the reason of an ending stays
-/// known for long.
+/// generation of its slot is incremented, and every copy of the handle becomes stale. A slot whose generations are used
+/// up is retired. Free slots are reused in the order in which they became free, so that the reason why a handle ended
+/// stays known for long.
 final class HandleTable: @unchecked Sendable {
     static let shared = HandleTable()
 
@@ -41,7 +41,7 @@ final class HandleTable: @unchecked Sendable {
     private var freeHead = 0
     private let lastGeneration: UInt64
 
-    /// `lastGeneration` can be set low to see slots retire.
+    /// Tests set `lastGeneration` low to see slots retire.
     init(lastGeneration: UInt64 = HandleTable.fieldMask) {
         self.lastGeneration = min(lastGeneration, HandleTable.fieldMask)
     }
@@ -79,7 +79,7 @@ final class HandleTable: @unchecked Sendable {
         }
     }
 
-    /// The object, where this was its last owner.
+    /// Returns the object if this was its last reference.
     func release(_ handle: UInt64) throws -> HandleObject? {
         try lock.withLock {
             let index = try findShared(handle)
@@ -90,7 +90,7 @@ final class HandleTable: @unchecked Sendable {
 
     func owners(_ handle: UInt64) throws -> UInt32 { try lock.withLock { try slots[find(handle)].owners } }
 
-    /// Ends every handle of a context, its own too, and returns what they stood for.
+    /// Ends every handle of a context, including the context's handle, and returns their objects.
     func close(_ context: Context) -> [HandleObject] {
         lock.withLock {
             slots.indices.compactMap { index in
@@ -99,7 +99,7 @@ final class HandleTable: @unchecked Sendable {
         }
     }
 
-    /// The context that a handle belongs to, where it is alive.
+    /// Returns the context that a handle belongs to, if the handle is alive.
     func context(of handle: UInt64) -> Context? {
         lock.withLock { (try? find(handle)).flatMap { slots[$0].object?.context } }
     }

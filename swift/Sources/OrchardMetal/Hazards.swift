@@ -1,14 +1,14 @@
-/// What an operation does with a range of an allocation's bytes. Made under the context's lock, in the order of the
+/// An operation's access to a range of an allocation's bytes. Created under the context's lock, in the order of the
 /// operations.
 struct Use {
     let allocation: Allocation
     let range: Range<Int>
     let reads: Bool
     let writes: Bool
-    /// The command buffer that wrote to the allocation last before this operation; 0: none that is known.
+    /// The command buffer that last wrote to the allocation before this operation; 0 if none is known.
     let writtenBy: UInt64
 
-    /// What it does not write, it reads; `updates`: it does both.
+    /// An access that does not write reads; `updates`: it reads and writes.
     init(allocation: Allocation, range: Range<Int>, writes: Bool, updates: Bool = false) {
         self.allocation = allocation
         self.range = range
@@ -26,13 +26,12 @@ struct Use {
 
 /// The accesses of one concurrent encoder that no barrier has ordered yet.
 ///
-/// Two accesses need an order where their bytes overlap and at least one writes: read after write, write after read,
-/// write after write. A barrier on a resource orders everything before it on that resource, so its accesses are then
-/// forgotten.
+/// Two accesses must be ordered if their bytes overlap and at least one writes: read after write, write after read,
+/// write after write. A barrier on a resource orders all accesses to it before the barrier, so those are then removed.
 struct Hazards {
     private var open: [ObjectIdentifier: [Use]] = [:]
 
-    /// The allocations that need a barrier before an operation with these uses.
+    /// Returns the allocations that need a barrier before an operation with these uses.
     func conflicts(with uses: [Use]) -> [Allocation] {
         var found: [Allocation] = []
         for use in uses where !found.contains(where: { $0 === use.allocation }) {
@@ -48,7 +47,7 @@ struct Hazards {
         for allocation in allocations { open[ObjectIdentifier(allocation)] = nil }
     }
 
-    /// An access that an earlier one of the same kind covers adds nothing: weights that every dispatch reads are kept
+    /// An access covered by an earlier one of the same kind is not added: weights that every dispatch reads are kept
     /// once.
     mutating func record(_ uses: [Use]) {
         for use in uses {

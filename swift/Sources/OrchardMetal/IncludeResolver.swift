@@ -5,9 +5,8 @@ import Foundation
 /// path.
 ///
 /// A header counts once in a library, as if each had `#pragma once`. Which of several includes counts may depend on
-/// conditions that only the preprocessor knows, so a header's text is inserted at each include, inside a guard of ours;
-/// after an include that no condition surrounds, later ones are dropped. `#line` makes messages name the caller's files
-/// and lines.
+/// conditions that only the preprocessor knows. So a header's text is inserted at each include, inside an added guard;
+/// after an unconditional include, later ones are dropped. `#line` makes messages name the caller's files and lines.
 struct IncludeResolver {
     private static let largestResult = 16 << 20
     private static let deepest = 200
@@ -73,7 +72,7 @@ struct IncludeResolver {
 
     private mutating func include(_ written: String, _ lineNumber: Int, _ column: Int, _ line: Substring) throws {
         guard let (header, text) = find(written) else {
-            // Whether the condition holds, the compiler knows; if so, it says that the file is not there.
+            // Only the compiler knows whether the condition holds; if so, it reports the missing file.
             if conditions > 0 {
                 output += line
                 output += "\n"
@@ -100,7 +99,7 @@ struct IncludeResolver {
         output += "#endif\n"
     }
 
-    /// Whether an include of itself ends, by `#pragma once` or by a macro.
+    /// Returns whether recursion by an include of itself ends, by `#pragma once` or by a macro.
     private static func isGuarded(_ text: String) -> Bool {
         var comments = CommentScanner()
         for bytes in text.utf8.split(separator: UInt8(ascii: "\n")) {
@@ -112,7 +111,7 @@ struct IncludeResolver {
         return false
     }
 
-    /// Beside the file that includes it, then as it stands.
+    /// Looks next to the including file first, then for the name as written.
     private func find(_ written: String) -> (String, String)? {
         let folder = stack.last!.split(separator: "/", omittingEmptySubsequences: false).dropLast()
         let beside = Self.normalized(folder + written.split(separator: "/", omittingEmptySubsequences: false))
@@ -148,7 +147,7 @@ private enum Directive: Equatable {
     case conditionBegins
     case conditionEnds
 
-    /// Most lines have no `#`: one byte rules them out.
+    /// Most lines have no `#`, so one byte rules them out.
     init?(_ bytes: Substring.UTF8View) {
         guard bytes.first(where: { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t") }) == UInt8(ascii: "#") else {
             return nil

@@ -2,7 +2,7 @@ import COrchard
 import Foundation
 import Metal
 
-/// What a library is compiled from.
+/// The inputs of a library's compilation.
 struct LibraryRequest {
     var name: String?
     var source: String
@@ -33,7 +33,7 @@ final class Library: HandleObject, @unchecked Sendable {
     private let constantsLock = NSLock()
     private var knownConstants: [String: [MTLFunctionConstant]] = [:]
 
-    /// The constants of a function, by index: specialisation is checked against them. Nil where there is no such
+    /// The constants of a function, by index, against which specialisation is checked. Nil if there is no such
     /// function.
     func constants(of name: String) -> [MTLFunctionConstant]? {
         constantsLock.withLock {
@@ -61,7 +61,7 @@ final class Library: HandleObject, @unchecked Sendable {
     }
 }
 
-/// Libraries by content, for as long as one is in use. One at a time compiles.
+/// Libraries by content, for as long as each is in use. One thread compiles at a time.
 final class LibraryCache: @unchecked Sendable {
     private struct Weak { weak var library: Library? }
 
@@ -144,8 +144,8 @@ final class LibraryCache: @unchecked Sendable {
     }
 }
 
-/// The language versions that a system's compiler takes, as `major << 16 | minor`. Apple's enumeration does not say: it
-/// is an open one, which makes a value of any number.
+/// The language versions that a system's compiler accepts, as `major << 16 | minor`. Apple's enumeration can't tell: it
+/// is open, so any number makes a value.
 private enum LanguageVersions {
     static let baseline: UInt32 = 3 << 16 | 1
     private static let latestMinor: [UInt32: UInt32] = [1: 2, 2: 4, 3: 2, 4: 1]
@@ -157,7 +157,7 @@ private enum LanguageVersions {
         return baseline
     }
 
-    /// Version 1.0 never was on macOS.
+    /// macOS never had version 1.0.
     static func isKnown(_ version: UInt32) -> Bool {
         guard let latest = latestMinor[version >> 16] else { return false }
         return version & 0xffff <= latest && version > 1 << 16 && version <= newest
@@ -180,7 +180,7 @@ private enum MathMode: UInt32 {
     }
 }
 
-/// FNV-1a in two lanes: the same text in every process, which Swift's own hashes are not.
+/// FNV-1a in two lanes. Unlike Swift's hashes, it gives the same text in every process.
 struct StableHash {
     private var first: UInt64 = 0xcbf2_9ce4_8422_2325
     private var second: UInt64 = 0x8422_2325_cbf2_9ce4

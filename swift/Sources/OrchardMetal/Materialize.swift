@@ -7,7 +7,7 @@ extension Context {
         let offset: UInt64
     }
 
-    /// Nil where the view is right as it is.
+    /// Returns nil if the view needs no copy.
     func materialize(_ view: View, storage: UInt32, contiguous: Bool, label: String?) throws -> Materialized? {
         let changesLayout = contiguous && !view.isRowMajor
         let kernel =
@@ -24,7 +24,7 @@ extension Context {
         }
     }
 
-    /// Whether a copy was needed.
+    /// Returns whether a copy was needed.
     func writeBack(_ view: View, from source: Buffer, at offset: UInt64) throws -> Bool {
         guard view.isInjective else {
             throw OrchardError.invalid(
@@ -61,7 +61,7 @@ extension Context {
         return Materialized(buffer: Buffer(self, length: bytes, label: label, allocation: fresh), offset: 0)
     }
 
-    /// The layout stays: one run of bytes, from the lowest element to the highest.
+    /// Keeps the layout: one run of bytes, from the lowest element to the highest.
     private func move(_ view: View, _ storage: Storage, _ kernel: Pipeline?, _ label: String?) throws -> Materialized {
         let range = blitRange(view)
         let length = UInt64(max(range.count, 1))
@@ -87,7 +87,7 @@ extension Context {
         statistics.countCopy(\.copies_write_back, bytes: UInt64(source.range.count))
     }
 
-    /// The view's bytes, widened to what a blit takes as far as the allocation goes.
+    /// The view's bytes, widened to a blit's alignment as far as the allocation goes.
     private func blitRange(_ view: View) -> Range<Int> {
         guard !view.range.isEmpty else { return view.range }
         let lower = view.range.lowerBound / Transfer.granularity * Transfer.granularity

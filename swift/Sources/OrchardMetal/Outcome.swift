@@ -5,7 +5,8 @@ import Metal
 enum Outcome {
     case completed
     case failed(String)
-    /// It ended for a failure that was not its own. Where it may have run in part, its writes may be there in part.
+    /// It ended because of another command buffer's failure. If it may have run in part, it may have made some of its
+    /// writes.
     case dropped(mayHaveRun: Bool, String)
 
     init(_ commandBuffer: any MTLCommandBuffer) {
@@ -16,9 +17,9 @@ enum Outcome {
         self = commandBuffer.error.map(Outcome.init(error:)) ?? .failed("no reason is given")
     }
 
-    /// "Ignored (for causing prior/excessive GPU errors)" is what a queue answers that takes no more work: nothing of
-    /// it ran. "Discarded (victim of GPU error/recovery)" is what becomes of work that the GPU had, or was about to
-    /// get, when it was restarted: it has the code of any internal error, so that its name has to tell.
+    /// "Ignored (for causing prior/excessive GPU errors)" is the answer of a queue that accepts no more work: nothing
+    /// of it ran. "Discarded (victim of GPU error/recovery)" is the result of work that the GPU had, or was about to
+    /// get, when it was restarted. Its code is that of any internal error, so the name decides.
     init(error: any Error) {
         let code = error as NSError
         if code.domain == MTLCommandBufferErrorDomain,

@@ -2,7 +2,7 @@ import COrchard
 import Foundation
 import Metal
 
-/// A function constant as the caller gives it: by name, or by index where the name is nil.
+/// A function constant as the caller gives it: by name, or by index if the name is nil.
 struct ConstantValue: Hashable {
     let name: String?
     let index: UInt32
@@ -89,7 +89,8 @@ struct PipelineRequest {
     var label: String?
 }
 
-/// The pipelines of a library, by kernel, constants and threads, for as long as one is in use. One at a time compiles.
+/// The pipelines of a library, by kernel, constants and threads, for as long as each is in use. One thread compiles at
+/// a time.
 final class PipelineCache: @unchecked Sendable {
     private struct Key: Hashable {
         let function: String
@@ -101,10 +102,10 @@ final class PipelineCache: @unchecked Sendable {
     private let lock = NSLock()
     private var known: [Key: Weak] = [:]
 
-    /// What a library says of its functions is read under the same lock as pipelines are made.
+    /// A library's information on its functions is read under the same lock under which pipelines are made.
     func locked<Result>(_ body: () -> Result) -> Result { lock.withLock(body) }
 
-    /// Nil where another thread compiles until the deadline.
+    /// Returns nil if another thread compiles until the deadline.
     func locked<Result>(until deadline: Date?, _ body: () -> Result) -> Result? {
         guard let deadline else { return locked(body) }
         guard lock.lock(before: deadline) else { return nil }

@@ -3,9 +3,9 @@ import Metal
 
 /// The compiled pipelines of one library, in one file of the cache folder: MTLBinaryArchive.
 ///
-/// One file a library keeps files small, and lets a corrupt one cost only its own library. What is new is written after
-/// a pause (`ArchiveWriter`), to a file of its own name that is then renamed: another process sees the old archive or
-/// the new one, never half of one. Guarded by the lock of the library's pipelines.
+/// One file for each library keeps files small, and a corrupt file costs only its library. New pipelines are written
+/// after a pause (`ArchiveWriter`) to a file with a unique name, which is then renamed: another process sees the old
+/// archive or the new one, never part of one. Guarded by the lock of the library's pipelines.
 final class PipelineArchive {
     struct Report {
         var rebuilds: UInt64 = 0
@@ -14,8 +14,8 @@ final class PipelineArchive {
         var notes: [String] = []
     }
 
-    /// A virtual machine's device, which is of no Metal 3 family as every Apple Silicon is, can end the process over an
-    /// archive.
+    /// With archives, a virtual machine's device can end the process. Unlike every Apple Silicon device, it has no
+    /// Metal 3 family.
     static func isSupported(on device: any MTLDevice) -> Bool { device.supportsFamily(.metal3) }
 
     let url: URL
@@ -31,15 +31,15 @@ final class PipelineArchive {
             "pipelines-\(identity).metalarchive")
     }
 
-    /// What is on disk; an empty archive where there is none, or where it can't be read. Nil where the device makes
-    /// none.
+    /// Returns the archive on disk; an empty one if there is none, or if it can't be read. Nil if the device can't make
+    /// archives.
     func archive() -> (any MTLBinaryArchive)? {
         if let opened { return opened }
         opened = load() ?? empty()
         return opened
     }
 
-    /// Compiles a pipeline into the archive, from where it is then made. False where that failed.
+    /// Compiles a pipeline into the archive, from which it is then made. Returns false if that failed.
     func add(_ descriptor: MTLComputePipelineDescriptor) -> Bool {
         guard let archive = archive() else { return false }
         do {
@@ -52,13 +52,13 @@ final class PipelineArchive {
         }
     }
 
-    /// A pipeline that the archive did not take could be made without it.
+    /// Notes that a pipeline could not be added to the archive but could be made without it.
     func noteRefusal() {
         if let refusal { fail(refusal) }
         refusal = nil
     }
 
-    /// Writes what was added since the last time.
+    /// Writes the pipelines that were added since the last time.
     func write() {
         guard isDirty, let opened else { return }
         isDirty = false

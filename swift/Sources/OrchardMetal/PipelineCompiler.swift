@@ -2,8 +2,8 @@ import COrchard
 import Foundation
 import Metal
 
-/// Checks a request against what the library has, specialises the function, and makes the pipeline: from the archive on
-/// disk where it has it.
+/// Checks a request against the library, specialises the function, and makes the pipeline, from the archive on disk if
+/// it is there.
 struct PipelineCompiler {
     let library: Library
     let request: PipelineRequest
@@ -51,7 +51,8 @@ struct PipelineCompiler {
         }
     }
 
-    /// A constant may be one that another function of the library uses, so that one set of constants serves them all.
+    /// A constant may be one that only another function of the library uses, so that one set of constants serves them
+    /// all.
     private func set(_ constant: ConstantValue, in values: MTLFunctionConstantValues, _ declared: [MTLFunctionConstant])
         throws
     {
@@ -104,7 +105,8 @@ struct PipelineCompiler {
         return try? make(descriptor, [.bindingInfo, .bufferTypeInfo, .failOnBinaryArchiveMiss])
     }
 
-    /// Compiled once, into the archive, and made from there. Nil where there is none, or it does not take the kernel.
+    /// Compiles the pipeline into the archive and makes it from there. Returns nil if there is no archive, or if it
+    /// does not accept the kernel.
     private func throughArchive(_ descriptor: MTLComputePipelineDescriptor) -> Made? {
         guard library.archive?.add(descriptor) == true else { return nil }
         return fromArchive(descriptor)
@@ -127,7 +129,7 @@ struct PipelineCompiler {
         return (state, reflection)
     }
 
-    /// Buffers, then threadgroup memory, each by index: Metal promises no order.
+    /// Buffers, then threadgroup memory, each sorted by index, since Metal guarantees no order.
     private func arguments(_ reflection: MTLComputePipelineReflection?) -> [KernelArgument] {
         let all = (reflection?.bindings ?? []).compactMap(KernelArgument.init).sorted { $0.index < $1.index }
         return all.filter(\.isBuffer) + all.filter { !$0.isBuffer }

@@ -1,8 +1,8 @@
 import Foundation
 
-/// A process that ends while the device still runs would free what the device's threads use: at exit, every open
-/// context gets a moment to finish what was committed, and to write its pipeline archives. What is not committed never
-/// runs.
+/// A process that ends while the device still runs would free memory that the device's threads use. So at exit, every
+/// open context gets a moment to finish its committed work, and to write its pipeline archives. Work that is not
+/// committed never runs.
 enum ProcessExit {
     static let timeout: TimeInterval = 2
 

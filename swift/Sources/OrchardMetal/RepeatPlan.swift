@@ -1,22 +1,21 @@
-/// What becomes of the batches that stand behind a dropped command buffer, that one included: which of them are run
-/// again.
+/// Decides which batches are run again after a command buffer was dropped: that one, and those behind it.
 ///
-/// A batch that is run again computes what it would have computed the first time. For that, all that it reads must be
-/// what it was then, and nothing that came after it may have seen memory without its results:
+/// A batch that is run again must compute what it would have computed the first time. So all that it reads must be
+/// unchanged, and no later operation may have seen memory without its results:
 ///
-/// - A batch that failed is an error, and is not repeated. What reads memory that a failed batch was the last to write
-///   is an error too: it would compute with bytes that are not there.
-/// - A batch that never ran is repeated, whatever it does. Batches are repeated in their order, on one queue, so that
-///   they see each other's results as they would have.
-/// - A batch that may have run in part is repeated where no byte that it reads is written by itself, at that operation
-///   or later: what it wrote in the first run, it writes again from the same operands. `x += 1` can't be repeated: how
-///   many elements are changed already is unknown.
-/// - Neither can a batch be repeated that reads bytes which a later batch wrote, if that one has run or may have.
-/// - A batch that completed behind a dropped one keeps its results. It must not have used the dropped one's bytes:
-///   else the dropped one is an error, and what it would have done to them is not done late.
+/// - A batch that failed is an error, and is not repeated. A batch that reads memory which a failed batch was the last
+///   to write is an error too: those bytes are missing.
+/// - A batch that never ran is always repeated. Batches are repeated in their order, on one queue, so that they see
+///   each other's results as they would have.
+/// - A batch that may have run in part is repeated if no byte that it reads is written by itself, at that operation or
+///   later: then a second run writes the same results from the same operands. `x += 1` can't be repeated, since it is
+///   unknown how many elements are already changed.
+/// - A batch that reads bytes which a later batch wrote can't be repeated if that batch has run or may have.
+/// - A batch that completed behind a dropped one keeps its results. It must not have used the dropped one's bytes. If
+///   it did, the dropped one is an error, and its effect on them is not made up for later.
 ///
-/// A batch that may have run in part is taken for one that began with its operands complete: a queue that orders its
-/// command buffers by the bytes that they share starts none before those have ended that it waits for.
+/// A batch that may have run in part is assumed to have begun with complete operands: a queue that orders its command
+/// buffers by shared bytes starts none before those that it waits for have ended.
 struct RepeatPlan {
     struct Entry {
         let batch: Batch
@@ -24,14 +23,14 @@ struct RepeatPlan {
     }
 
     enum Verdict: Equatable {
-        /// It completed, or failed by itself.
+        /// It completed, or failed because of its own work.
         case stands
         case again
         /// It can't be run again.
         case lost(String)
     }
 
-    /// A batch that was dropped as often again is given up: the device takes none of its work.
+    /// After this many repeats, a batch that is dropped again is given up: the device accepts no work from it.
     static let mostRepeats = 2
 
     /// In the order of the entries. `hasFailed` answers for tickets that are complete.

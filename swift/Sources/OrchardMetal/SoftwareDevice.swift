@@ -2,7 +2,7 @@ import COrchard
 import Foundation
 import Metal
 
-/// What only the software device has: settings, findings and counters. The one file that knows of its runtime.
+/// Features of the software device only: settings, findings and counters. No other file uses its runtime.
 #if canImport(MetalRuntime)
 import MetalRuntime
 
@@ -16,12 +16,11 @@ enum SoftwareDevice {
         }
     }
 
-    /// A misuse that the device reports is a bug of this library: it is recorded as a finding, and the process
-    /// continues.
+    /// Misuse that the device reports is a bug of this library: it is recorded as a finding, and the process continues.
     static func survive() { mrt_misuse_set_handler({ _, _ in }, nil) }
 
-    /// The buffer is in use again, for something of `length` bytes: the checker sees where that ends, and takes what
-    /// the pool's buffer held before for unwritten.
+    /// Tells the checker that a pool's buffer is in use again, for `length` bytes: accesses beyond them are findings,
+    /// and its previous contents count as unwritten.
     static func reuse(_ buffer: any MTLBuffer, length: UInt64) {
         mrt_memory_reuse(UnsafeMutableRawPointer(bitPattern: UInt(buffer.gpuAddress)), Int(length))
     }
@@ -30,7 +29,7 @@ enum SoftwareDevice {
     static func findings(clear: Bool) -> Any { json(mrt_findings_json(clear)) }
     static func dispatches(clear: Bool) -> Any { json(mrt_dispatch_counts_json(clear)) }
 
-    /// Such as `'softmax'`; empty where none runs.
+    /// Returns names such as `'softmax'`; empty if no kernel runs.
     static func runningKernels() -> String { take(mrt_running_kernels()) ?? "" }
 
     private static func json(_ text: UnsafeMutablePointer<CChar>?) -> Any {

@@ -1,39 +1,39 @@
 import COrchard
 
-/// A queue that takes no more work is replaced: after a failure of the GPU, a driver may refuse all later command
-/// buffers of the queue that it blames, and a restart of the GPU drops those that it had, even if another process was
-/// to blame.
+/// A queue that accepts no more work is replaced: after a GPU failure, a driver may reject all later command buffers of
+/// the queue that it blames. A restart of the GPU also drops the command buffers that it had, even if another process
+/// was to blame.
 ///
-/// The stream is suspended as soon as a command buffer was dropped: operations are taken and kept, and none is given to
-/// the old queue. Once every command buffer of that one has ended, a new queue gets what `RepeatPlan` says, then what
-/// was kept meanwhile. In all that time no ticket from the dropped one on is complete, so that nobody reads or writes
-/// memory on the CPU that a repeated operation is yet to use, and no buffer that it names is used for anything else.
-/// Nothing else needs an order: the dylib encodes no events, and operations of other queues share no buffers.
+/// The stream is suspended as soon as a command buffer is dropped: operations are accepted and kept, and none is given
+/// to the old queue. Once every command buffer of the old queue has ended, a new queue gets the batches that
+/// `RepeatPlan` selects, then the operations kept meanwhile. Until then no ticket from the dropped one on is complete.
+/// So the CPU does not read or write memory that a repeated operation will use, and its buffers are not reused. Nothing
+/// else needs an order: the dylib encodes no events, and operations of other queues share no buffers.
 extension Stream {
     struct Recovery {
         var reason = ""
         var repeated = 0
         var lost = 0
 
-        /// For the user, once for each queue.
+        /// A message for the user, once for each queue.
         var note: String {
             "The device dropped \(repeated + lost) command buffers for a failure that was not theirs: \(reason). "
                 + "A new queue runs \(repeated) of them again; \(lost) can't be run again and failed."
         }
     }
 
-    /// The last ticket that the old queue has, to be waited for before `resume`; nil where there is nothing to do.
+    /// Returns the last ticket of the old queue, which must end before `resume`; nil if there is nothing to do.
     func suspend() -> UInt64? {
         guard !isSuspended, tickets.hasDropped else { return nil }
         isSuspended = true
-        _ = writer.take()  // what was encoded of the open batch is encoded again
+        _ = writer.take()  // the open batch is encoded again
         return lastSubmitted
     }
 
-    /// Continues with a new queue; every command buffer of the old one has ended.
+    /// Continues with a new queue. Every command buffer of the old one must have ended.
     func resume() -> Recovery {
-        commit()  // of a suspended stream: nothing is encoded
-        forgetDone()  // what is left has not ended, or stands behind a dropped one
+        commit()  // the stream is suspended, so nothing is encoded
+        forgetDone()  // the remaining batches have not ended, or are behind a dropped one
         let submitted = lastSubmitted
         let entries = underWay.map { batch in
             RepeatPlan.Entry(

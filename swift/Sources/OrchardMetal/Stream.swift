@@ -17,24 +17,24 @@ final class Batch {
     }
 }
 
-/// The operations of a context in their order, cut into batches: one command buffer each, of the one queue. Guarded by
+/// The operations of a context in their order, divided into batches: one command buffer each, on one queue. Guarded by
 /// the context's lock.
 ///
-/// Nothing in here waits, and nothing allocates: what an operation needs is allocated before it comes here.
+/// Nothing here waits or allocates: the memory of an operation is allocated before.
 final class Stream {
     var batchOperations: Int
     var batchBytes: Int
     var batchWork: UInt64
 
-    /// Encodes for the present queue.
+    /// Encodes for the current queue.
     var writer: CommandWriter
     /// The last ticket that a queue was given.
     var lastSubmitted: UInt64 = 0
-    /// While the queue is replaced, operations are only kept: Stream+Recovery.swift.
+    /// Set while the queue is replaced: operations are only kept (Stream+Recovery.swift).
     var isSuspended = false
-    /// Batches that were committed and may not be complete, in their order.
+    /// Committed batches that may not be complete, in their order.
     private(set) var underWay: [Batch] = []
-    /// The one that the next operation goes into.
+    /// The batch of the next operation.
     private(set) var open = Batch(ticket: 1)
 
     let tickets: Tickets
@@ -57,7 +57,7 @@ final class Stream {
         self.statistics = statistics
     }
 
-    /// The ticket of the command buffer that the next operation goes into.
+    /// The ticket of the next operation's command buffer.
     var openTicket: UInt64 { open.ticket }
     var hasOpenWork: Bool { !open.operations.isEmpty }
     var lastCommitted: UInt64 { open.ticket - 1 }
@@ -86,7 +86,7 @@ final class Stream {
         if !isSuspended { submit(batch) }
     }
 
-    /// Gives what the writer has encoded of a batch to the device.
+    /// Commits the commands that the writer has encoded for a batch.
     func submit(_ batch: Batch) {
         let ticket = batch.ticket
         lastSubmitted = max(lastSubmitted, ticket)
@@ -98,13 +98,13 @@ final class Stream {
         commandBuffer.commit()
     }
 
-    /// Lets go of the operations of complete batches, and so of the memory that they name.
+    /// Releases the operations of complete batches, and the memory that they reference.
     func forgetDone() {
         let completed = tickets.completed
         underWay.removeFirst(underWay.prefix { $0.ticket <= completed }.count)
     }
 
-    /// Lets go of all of them, done or not: nothing is run again from now on.
+    /// Releases all operations, complete or not: nothing is run again from now on.
     func forgetAll() { underWay = [] }
 
     // MARK: Labels
@@ -121,7 +121,7 @@ final class Stream {
 
     // MARK: Parts
 
-    /// An operation with more work than a batch may have is alone in its own.
+    /// An operation with more work than the limit of a batch gets a batch to itself.
     private func add(_ operation: Operation) throws -> UInt64 {
         if hasOpenWork, operation.work > batchWork - min(open.work, batchWork) { commit() }
         if !isSuspended { try writer.encode(operation) }

@@ -2,7 +2,7 @@ import COrchard
 import Foundation
 import Metal
 
-/// What the kernels of kernels/runtime/materialize.metal read: field for field their `StridedCopy`.
+/// The struct that the kernels of kernels/runtime/materialize.metal read, field for field their `StridedCopy`.
 struct StridedCopy {
     typealias Eight<Value> = (Value, Value, Value, Value, Value, Value, Value, Value)
 
@@ -15,8 +15,8 @@ struct StridedCopy {
     var rank: UInt32 = 0
     var reserved: UInt32 = 0
 
-    /// Dimensions of one element are dropped, and adjacent ones that are one run in both operands are merged: the
-    /// kernel divides once for each dimension that is left.
+    /// Dimensions of one element are dropped, and adjacent dimensions that are contiguous in both operands are merged:
+    /// the kernel divides once for each remaining dimension.
     init(shape: [UInt64], source: [Int64], destination: [Int64]) {
         var kept: [(size: UInt64, source: Int64, destination: Int64)] = []
         for (size, (from, to)) in zip(shape, zip(source, destination)) where size != 1 {
@@ -45,7 +45,7 @@ extension Array {
 
 /// The copy kernels, compiled when first needed.
 final class CopyKernels: @unchecked Sendable {
-    /// Threads in a row of the grid: an element's number may be beyond 32 bits, a coordinate of the grid not.
+    /// Threads in a row of the grid. An element's number may exceed 32 bits; a coordinate of the grid may not.
     static let rowLength: UInt64 = 1 << 24
     static let threadgroupWidth = 256
 
@@ -73,7 +73,7 @@ final class CopyKernels: @unchecked Sendable {
         }
     }
 
-    /// Breaks the ring between the context and its pipelines.
+    /// Breaks the reference cycle between the context and its pipelines.
     func removeAll() {
         lock.withLock {
             pipelines = [:]

@@ -3,12 +3,12 @@ import Foundation
 
 /// Completion of the command buffers of a context, numbered 1, 2, 3, … in the order of their commits.
 ///
-/// It has a lock of its own, the only one that a completion handler takes: the device's threads never wait for a thread
+/// It has a separate lock, the only one that completion handlers use, so the device's threads never wait for a thread
 /// that encodes.
 final class Tickets: @unchecked Sendable {
-    /// The highest ticket below which all are complete, the number of failed ones, and that of queues that took the
-    /// place of one that took no more work. Other languages poll this memory, perhaps after the context was closed, so
-    /// that it is never freed.
+    /// Three counters: the highest ticket up to which all are complete, the number of failed ones, and the number of
+    /// queues that replaced one that accepted no more work. Other languages poll this memory, perhaps after the context
+    /// was closed, so it is never freed.
     let counter: UnsafeMutablePointer<UInt64>
 
     /// Called outside of the lock when a command buffer was dropped. Set once, before the first one is committed.
@@ -17,7 +17,7 @@ final class Tickets: @unchecked Sendable {
     private static let reasonsKept = 1024
 
     private let condition = NSCondition()
-    /// Of the tickets that ended and are not complete: earlier ones run, or were dropped.
+    /// Outcomes of tickets that ended and are not complete, because earlier ones still run or were dropped.
     private var ended: [UInt64: Outcome] = [:]
     private var failures: [UInt64: String] = [:]
     private var failedTickets: [UInt64] = []
@@ -32,8 +32,8 @@ final class Tickets: @unchecked Sendable {
 
     func isComplete(_ ticket: UInt64) -> Bool { ticket <= completed }
 
-    /// Handlers of one queue may run out of order: the counter moves on only over a gapless row. It stops at a ticket
-    /// that was dropped, until that one is run again or given up: nobody takes it, or a later one, for done.
+    /// Handlers of one queue may run out of order, so the counter advances only without gaps. It stops at a dropped
+    /// ticket until that one is run again or given up, so that neither it nor a later one counts as complete.
     func end(_ ticket: UInt64, _ outcome: Outcome) {
         condition.withLock {
             if case .failed(let reason) = outcome { remember(reason, of: ticket) }
@@ -53,15 +53,15 @@ final class Tickets: @unchecked Sendable {
 
     var hasDropped: Bool { condition.withLock { ended.values.contains(where: \.isDropped) } }
 
-    /// Nil where the ticket is complete, or has not ended.
+    /// Returns nil if the ticket is complete, or has not ended.
     func outcome(of ticket: UInt64) -> Outcome? { condition.withLock { ended[ticket] } }
 
-    /// The ticket is run again.
+    /// Marks a ticket that is run again as not ended.
     func reopen(_ ticket: UInt64) { condition.withLock { ended[ticket] = nil } }
 
     func countReplacedQueue() { orchard_atomic_store(counter + 2, orchard_atomic_load(counter + 2) + 1) }
 
-    /// Waits until every ticket up to this one has ended in some way.
+    /// Waits until every ticket up to this one has ended, in any way.
     func waitUntilEnded(through last: UInt64) {
         condition.withLock {
             while true {
@@ -80,7 +80,7 @@ final class Tickets: @unchecked Sendable {
         }
     }
 
-    /// False where the time is over first.
+    /// Returns false if the deadline passes first.
     func wait(for ticket: UInt64, until deadline: Date) -> Bool {
         condition.withLock {
             while !isComplete(ticket) {

@@ -4,7 +4,7 @@ import Metal
 
 /// Fills, copies, reads and writes of buffers.
 ///
-/// Blits need offsets and sizes in multiples of 4 bytes on macOS; others go through a kernel on single bytes.
+/// Blits need offsets and sizes in multiples of 4 bytes on macOS; other transfers use a kernel on single bytes.
 enum Transfer {
     static let granularity = 4
 
@@ -66,7 +66,7 @@ extension Context {
         destination.copyMemory(from: staging.buffer.contents(), byteCount: range.count)
     }
 
-    /// Waits for the operations that use the bytes of a shared buffer; a private one is written by the device, in
+    /// Waits for the operations that use the bytes of a shared buffer. A private one is written by the device, in
     /// order.
     func write(_ buffer: Buffer, _ range: Range<Int>, from source: UnsafeRawPointer) throws {
         if try writeDirectly(buffer, range, from: source) { return }
@@ -82,7 +82,7 @@ extension Context {
         }
     }
 
-    /// Moves the contents to other storage; the handle stays.
+    /// Moves the contents to another storage mode; the handle stays valid.
     func hint(_ buffer: Buffer, _ storage: UInt32) throws {
         let target = try locked { try resolve(storage) }
         let length = min(Transfer.roundedUp(Int(buffer.length)), buffer.allocation.bytes)
@@ -102,12 +102,12 @@ extension Context {
 
     // MARK: Parts
 
-    /// Compiled before the lock is taken. Nil where a blit will do.
+    /// Returns the kernel, compiled before the lock is taken; nil if a blit can be used.
     func byteKernel(unless isAligned: Bool) throws -> Pipeline? {
         isAligned ? nil : try copyKernels.pipeline(elementSize: 1, for: self)
     }
 
-    /// One copy of a run of bytes, under the lock: by the kernel where there is one, else by a blit.
+    /// Copies a run of bytes, under the lock: by the kernel if there is one, else by a blit.
     func transfer(
         _ source: Use, _ destination: Use, _ kernel: Pipeline?,
         counted kind: WritableKeyPath<orchard_statistics, UInt64>
@@ -129,7 +129,7 @@ extension Context {
         return ticket
     }
 
-    /// The buffers are bound at the beginning of the ranges; `copy` says where in them the first elements are.
+    /// The buffers are bound at the beginning of the ranges; `copy` gives the places of the first elements in them.
     func stridedCopy(_ copy: StridedCopy, _ source: Use, _ destination: Use, _ kernel: Pipeline) throws -> UInt64 {
         try stream.compute([source, destination], work: copy.work) { encoder in
             kernel.encodeCopy(copy, to: destination, on: encoder) {
@@ -138,7 +138,7 @@ extension Context {
         }
     }
 
-    /// False where the buffer is private.
+    /// Returns false if the buffer is private.
     private func writeDirectly(_ buffer: Buffer, _ range: Range<Int>, from source: UnsafeRawPointer) throws -> Bool {
         let deadline = self.deadline
         while true {
@@ -154,7 +154,7 @@ extension Context {
             do { try wait(for: pending, until: deadline) } catch let error as OrchardError
                 where error.status == ORCHARD_DEVICE_FAILED
             {
-                // The operations that used the bytes failed; the new bytes are written all the same.
+                // The operations that used the bytes failed; the new bytes are written anyway.
             }
         }
     }

@@ -1,4 +1,4 @@
-// The events that the executor sends to the checker, and where each report goes.
+// The executor's events, and where each of the checker's reports goes.
 #include "check/checker_state.h"
 
 #include "compile/library.h"
@@ -19,7 +19,7 @@ size_t machine_memory() { return size_t(sysconf(_SC_PHYS_PAGES)) * size_t(syscon
 // Thread-local variables of a kernel (its function constants) lie within this distance of its current-thread pointer.
 constexpr uintptr_t locals_reach = 65536;
 
-// The range in which the object lies that holds this address.
+// The range of the loaded object that contains this address.
 Extent image_around(const void *inside) {
   struct Search {
     uintptr_t inside;
@@ -106,7 +106,7 @@ void Checker::begin_dispatch(const Dispatch &dispatch) {
     wrapped_.emplace_back(new Tracked);
     wrapped_.back()->shadow.reserve(base, target.end - base);
     wrapped_.back()->lines.reserve(base, target.end - base);
-    wrapped_.back()->shadow.set_written(base, target.end - base, true); // the host's own: it knows what it wrote
+    wrapped_.back()->shadow.set_written(base, target.end - base, true); // memory of the host, which knows what it wrote
   }
   pool_.trim(order.dispatch_start());
   if (order.exhausted()) {
@@ -156,7 +156,7 @@ void Checker::begin_group(const MrtGroup *group, const Region *regions, size_t c
   objects_.begin_group(regions, count);
   copy_fences();
   if (!count) return;
-  // With a margin, so that an access a little past the ends is seen as one to threadgroup memory.
+  // With a margin, so that an access slightly past the ends counts as one to threadgroup memory.
   const uintptr_t begin = uintptr_t(regions[0].address) / page_bytes * page_bytes - page_bytes;
   const size_t size = uintptr_t(regions[count - 1].address) + regions[count - 1].size + page_bytes - begin;
   ShadowRange &shadow = threadgroup_.shadow;

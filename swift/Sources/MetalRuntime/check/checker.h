@@ -1,5 +1,5 @@
-// The events that the executor sends to the checker. The executor calls these in the order that they happen, so the
-// checker keeps its own picture of memory, threads and barriers, and adds what it finds to the findings.
+// The events that the executor sends to the checker. The executor sends them in the order in which they happen. From
+// them the checker keeps its view of memory, threads and barriers, and adds what it detects to the findings.
 //
 // Checked and counted dispatches run one at a time on one operating-system thread (the executor holds a lock from
 // begin_dispatch to end_dispatch). The functions on memory at the end may be called by any thread at any time.
@@ -18,8 +18,8 @@ extern __thread MrtThread *current_thread __attribute__((tls_model("initial-exec
 
 namespace checker {
 
-// A piece of the threadgroup's memory: a variable or a [[threadgroup(n)]] argument. Around each lie unused poisoned
-// bytes.
+// A piece of the threadgroup's memory: a variable or a [[threadgroup(n)]] argument. Unused poisoned bytes surround
+// each.
 struct Region {
   const void *address;
   size_t size;
@@ -38,13 +38,13 @@ struct Dispatch {
 };
 
 void begin_dispatch(const Dispatch &dispatch);
-// Where the memory lies that a kernel reaches at an address (views.h).
+// Returns the address of the memory that a kernel accesses through this address (views.h).
 const void *original_address(const void *address);
-// Hands over what has been found so far: a dispatch fails, and its failure is told after what led to it.
+// Reports the findings so far: when a dispatch fails, its failure is reported after them.
 void hand_over();
-// All threadgroups have run, on their thread.
+// Called when all threadgroups have run, on their thread.
 void end_of_groups();
-// In a process that tries what a value does (trials.h): whether it is one, and an end where it fails.
+// Whether this process tries a value (trials.h), and the end of such a process when the dispatch fails.
 bool is_trial();
 void give_up_trial();
 void end_dispatch(bool completed); // false: it failed, and its last threadgroup was abandoned without end_group
@@ -52,21 +52,21 @@ void end_dispatch(bool completed); // false: it failed, and its last threadgroup
 void begin_group(const MrtGroup *group, const Region *regions, size_t count); // regions in ascending order of address
 void end_group(const MrtGroup *group);
 
-// All threads that have not ended wait at it; called once, before they continue.
+// Called once when all threads that have not ended wait at the barrier, before they continue.
 void threadgroup_barrier(const MrtGroup *group, mrt_u32 flags, const char *file, mrt_u32 line);
 // The lanes of `lanes` (bit i: lane i) wait at a simdgroup_barrier (`flags`) or at another collective operation, which
 // orders no memory (MRT_MEM_NONE).
 void simd_barrier(const MrtGroup *group, mrt_u32 simdgroup, mrt_u32 lanes, mrt_u32 flags);
 
-// Called through the table of the runtime, by instrumented kernels only, on the kernel's own stack (MrtRuntime says
-// when).
+// Called through the runtime's table, only by instrumented kernels, on the kernel's stack (MrtRuntime says when).
 void access(const void *address, mrt_u64 size, mrt_u32 write, const void *program_counter);
 void copy(const void *destination, const void *source, mrt_u64 size, const void *program_counter);
 void misaligned(const void *address, mrt_u32 alignment, const char *type, const void *program_counter);
 void subscript(mrt_u64 index, const char *type, const void *program_counter);
 void layout_dependence(const char *file, mrt_u32 line);
 void texture_bounds(const MrtTexture *texture, const mrt_u32 *position, mrt_u32 write, const char *file, mrt_u32 line);
-// Called by the executor for the same, when a checked dispatch runs. `write`: 0 load, 1 store, 2 read-modify-write.
+// Called by the executor for atomic accesses, when a checked dispatch runs. `write`: 0 load, 1 store, 2
+// read-modify-write.
 void atomic_access(const MrtThread *thread, const void *address, mrt_u32 size, mrt_u32 write, const char *file,
                    mrt_u32 line);
 void fence(const MrtThread *thread, mrt_u32 flags, mrt_u32 order, mrt_u32 scope);
@@ -77,7 +77,7 @@ void memory_freed(const void *address, size_t length);
 void memory_written(const void *address, size_t length);
 void memory_copied(const void *destination, const void *source, size_t length);
 void memory_fresh(const void *address, size_t length);
-// What nobody wrote, by its pattern, becomes zeros.
+// Turns bytes that nobody wrote, recognised by their pattern, into zeros.
 void memory_settled(void *address, size_t length);
 
 } // namespace checker

@@ -1,4 +1,4 @@
-// What the checker makes of a conflict: which threads, where, which object, how severe.
+// Turns a conflict into a finding: its threads, place, object and severity.
 #include "check/checker_state.h"
 
 #include "support/memory.h"
@@ -22,9 +22,9 @@ Action action_of(Moment moment, bool write) {
   return write ? Action::write : Action::read;
 }
 
-// A type of floating-point numbers: NaN is what lies beyond infinity, without the sign.
+// A floating-point type. Without the sign, NaNs are the values beyond infinity.
 struct FloatFormat {
-  uint32_t data_type; // that of the scalar, as MTLDataType has it; vectors have the next three
+  uint32_t data_type; // of the scalar, as in MTLDataType; vectors have the next three
   size_t size;
   uint32_t magnitude, infinity;
 
@@ -92,14 +92,14 @@ void Checker::out_of_bounds(const Step &step, Space space) {
 void Checker::check_initialized(Tracked &memory, const Step &step) {
   if (memory.shadow.written(step.address, step.size)) return;
   if (memory.space == Space::device) find_host_writes(memory, step);
-  // Where some of the bytes have been written, the others may be padding of a struct, whose state goes with a copy.
+  // If some of the bytes have been written, the others may be padding of a struct, whose state a copy takes along.
   if (memory.shadow.any_written(step.address, step.size)) return;
   report_uninitialized(memory, step);
 }
 
 void Checker::report_uninitialized(Tracked &memory, const Step &step) {
   const bool device = memory.space == Space::device;
-  // As clear_unwritten: whole words, of which nothing is written.
+  // As in clear_unwritten: whole words in which nothing is written.
   const uintptr_t begin = device ? step.address / 4 * 4 : step.address;
   const size_t size = device ? (step.address + step.size + 3) / 4 * 4 - begin : step.size;
   const Object object = objects_.describe(step.address, memory.space);
@@ -116,7 +116,7 @@ void Checker::report_uninitialized(Tracked &memory, const Step &step) {
   else if (device && poison_reads_as_zero()) clear_unwritten(memory.shadow, step.address, step.size);
 }
 
-// Whether this dispatch has written a NaN to a buffer of floating-point numbers.
+// Returns whether this dispatch has written a NaN to a buffer of floating-point numbers.
 bool Checker::has_nan_result() {
   const auto written_here = [&](uintptr_t address) {
     const ShadowPage *page = *arena_.shadow.slot(address);
@@ -131,8 +131,8 @@ bool Checker::has_nan_result() {
   return false;
 }
 
-// The CPU writes shared memory without a notification: what is not poison any more has been written. Judged in units of
-// 4 bytes, since a byte by itself may well look like poison.
+// The CPU writes shared memory without a notification: bytes that are no longer poison have been written. Judged in
+// units of 4 bytes, since a single written byte may well equal poison.
 void Checker::find_host_writes(Tracked &memory, const Step &step) {
   constexpr uintptr_t unit = 4;
   const uintptr_t end = step.address + step.size;
@@ -144,7 +144,7 @@ void Checker::find_host_writes(Tracked &memory, const Step &step) {
   }
 }
 
-// The kernel is about to read them, or the host: a new buffer holds zeros (the setting poison).
+// The kernel, or the host, is about to read these bytes: a new buffer holds zeros (the setting poison).
 void Checker::clear_unwritten(ShadowRange &shadow, uintptr_t address, size_t length) {
   constexpr uintptr_t unit = 4;
   for (uintptr_t at = address / unit * unit; at < address + length; at += unit)
@@ -165,7 +165,8 @@ void Checker::race(Tracked &memory, const Step &step, uintptr_t address, Moment 
   Finding &finding =
       found(race_kind(gap, memory.space), object.identity, step.site, step.now, location(other_site, other));
   const Action other_action = action_of(other, other_writes);
-  // Writes of one value by several threads do no harm on any known hardware, though MSL makes no promise: a note.
+  // Writes of one value by several threads are harmless on all known hardware, though MSL does not guarantee it: a
+  // note.
   const bool may_be_equal = step.action() == Action::write && other_action == Action::write;
   if (finding.message.empty()) {
     finding.object = object;
@@ -181,7 +182,7 @@ void Checker::race(Tracked &memory, const Step &step, uintptr_t address, Moment 
   pending_.push_back(value);
 }
 
-// A write has happened by now: the checker is called before each access, and this is a later call.
+// The write has happened by now: the checker is called before each access, and this is a later call.
 void Checker::resolve_values() {
   if (is_settled()) return;
   views_.settle();
@@ -195,8 +196,8 @@ void Checker::resolve_values() {
 
 // ---------------------------------------------------------------- arguments that share memory
 
-// What this dispatch wrote through another argument is read through a const one. Where no order is between the two, it
-// is a race, and told as such.
+// Reports a read through a const argument of bytes that this dispatch wrote through another one. Without an order
+// between the two it is a race, and reported as one.
 void Checker::check_alias(const View &view, const Step &step, uintptr_t frame) {
   Tracked *memory = arena_.shadow.contains(step.address) ? &arena_ : find(step, frame);
   if (!memory) return;

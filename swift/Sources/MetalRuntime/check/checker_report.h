@@ -1,4 +1,4 @@
-// What the checker has found in a dispatch: one finding for each mistake, counted as often as it is seen.
+// The checker's findings in a dispatch: one for each mistake, counted each time it happens.
 #pragma once
 
 #include "check/race.h"
@@ -12,21 +12,21 @@
 
 namespace mrt::checker {
 
-// Where in the source an access stands: a program counter, or, for an atomic, an entry of the table of atomic sites.
+// The source location of an access: a program counter, or, for an atomic, an entry of the table of atomic sites.
 struct Location {
   Site site = 0;
   bool atomic = false;
   uint64_t module_base = 0;
 };
 
-// What an access touched.
+// The object of an access.
 struct Object {
   std::string name;   // with its kind, for a sentence: "buffer 'x'"
   std::string label;  // as in mrt_finding::buffer
   int64_t offset = 0; // bytes from its start, negative before it
   uint64_t length = 0;
   uint32_t element_size = 0;      // 0: unknown
-  const void *identity = nullptr; // two findings of a kind on the same object and lines are one
+  const void *identity = nullptr; // findings of one kind on the same object and lines are merged
 };
 
 struct Finding {
@@ -37,7 +37,7 @@ struct Finding {
   Party party, other;
   Object object;
   uint64_t count = 0;
-  bool values_compared = false; // a race between writes, of severity "note" as long as all of them stored the same
+  bool values_compared = false; // a race between writes, of severity "note" as long as all stored the same value
 };
 
 class Report {
@@ -45,8 +45,8 @@ public:
   void begin_dispatch(const std::string &kernel);
   void end_dispatch(); // hands everything to the runtime's findings
 
-  // The finding of this kind on this object at these locations (in either order), counted once more. Its message is
-  // empty where it is new.
+  // Returns the finding of this kind on this object at these locations (in either order), and counts it once more. The
+  // message of a new one is empty.
   Finding &find(const char *kind, const void *identity, Location at, Location other);
 
   // Locations of atomics carry file and line instead of a program counter.

@@ -17,17 +17,17 @@
 
 namespace mrt::checker {
 
-// One range of memory that is followed: the arena of device memory, the threadgroup's memory, or a wrapped buffer.
+// One tracked range of memory: the arena of device memory, the threadgroup's memory, or a wrapped buffer.
 struct Tracked {
   Space space = Space::device;
   ShadowRange shadow;
   LineCounter lines; // of device memory
   Traffic traffic;
-  // Order's thresholds, copied for the fast path. The moments in [settled, settled + settled_span) are those of earlier
-  // threadgroups of this dispatch where it has no fences: a reader among them is in conflict with any later writer, so
-  // a further reader needs no record.
+  // Order's thresholds, copied for the fast path. If this dispatch has no fences, the moments in [settled, settled +
+  // settled_span) are those of its earlier threadgroups: a reader among them conflicts with any later writer, so a
+  // further reader needs no record.
   Moment fence = 0, settled = 0, settled_span = 0;
-  Moment past = 0; // no moment before it can collide any more
+  Moment past = 0; // no earlier moment can conflict any more
 };
 
 // One access.
@@ -44,7 +44,7 @@ struct Step {
   }
 };
 
-// A write that collides with an earlier one, until the value that it stores can be seen.
+// A write that conflicts with an earlier one, kept until the value that it stores can be seen.
 struct PendingValue {
   uintptr_t address;
   size_t size;
@@ -66,11 +66,11 @@ public:
   void end_of_groups();
   void end_dispatch(bool completed);
   void begin_group(const MrtGroup *group, const Region *regions, size_t count);
-  // After a change of the order.
+  // Called after a change of the order.
   void copy_fences();
 
-  // `frame`: the frame address of the entry, above which the thread's own stack lies. Returns the memory, null where it
-  // is not followed.
+  // `frame`: the frame address of the entry, above which the thread's stack lies. Returns the memory, or null if it is
+  // not tracked.
   Tracked *access(const Step &step, uintptr_t frame);
   Tracked *access_here(const Step &step, uintptr_t frame); // the same, inlined in checker_access.cpp
   void copy(uintptr_t destination, uintptr_t source, uint64_t size, Site site, Moment now, uintptr_t frame);
@@ -81,7 +81,8 @@ public:
   uintptr_t original(uintptr_t address) { return views_.original(address); }
   void texture_bounds(const MrtTexture &texture, const mrt_u32 *position, Action action, Site site, Moment now);
 
-  // Of device memory. Any thread may use the state of initialisation of an allocation that no other thread uses.
+  // Shadow state of device memory. Any thread may use the initialisation state of an allocation that no other thread
+  // uses.
   ShadowRange &arena();
   void clear_unwritten(ShadowRange &shadow, uintptr_t address, size_t length);
   void forget(uintptr_t address, size_t length); // any thread
@@ -139,18 +140,18 @@ private:
   std::vector<PendingValue> pending_;
   std::once_flag arena_once_;
   std::mutex freed_lock_;
-  // Since the last dispatch that was checked or counted, by first byte. Addresses are reused: where no such dispatch
-  // ever comes, there are as many entries as addresses in use, not as allocations.
+  // Allocations freed since the last checked or counted dispatch, by first byte. Addresses are reused, so without such
+  // a dispatch the number of entries is limited by the addresses in use, not by the number of allocations.
   std::unordered_map<uintptr_t, size_t> freed_;
 };
 
 inline Checker &the_checker() { return Checker::get(); }
 
-// Where the kernel's module keeps its current thread, on the operating-system thread that runs a checked dispatch; else
-// null.
+// Where the kernel's module stores its current thread, on the operating-system thread that runs a checked dispatch;
+// else null.
 extern thread_local MrtThread **running __attribute__((tls_model("initial-exec")));
 
-// Null outside of kernels: code of a library that describes it is no business of the checker's.
+// Returns null outside of kernels: the checker ignores code of a library that describes them.
 inline const MrtThread *running_thread() { return running ? *running : nullptr; }
 
 } // namespace mrt::checker

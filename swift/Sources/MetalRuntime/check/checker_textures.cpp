@@ -1,4 +1,5 @@
-// A pixel outside of its texture. Apple's devices read 0 there and write nothing; Metal's specification promises less.
+// Accesses to pixels outside of a texture. Apple's devices read 0 there and ignore writes; Metal's specification
+// guarantees less.
 #include "check/checker_state.h"
 
 namespace mrt::checker {

@@ -1,4 +1,4 @@
-// Tables over a huge range of addresses: address space that takes memory only where it is touched, and reads as zero.
+// Tables over a huge range of addresses: address space that uses memory only where it is accessed, and reads as zero.
 #pragma once
 
 #include <cstddef>

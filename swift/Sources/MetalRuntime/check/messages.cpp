@@ -52,7 +52,8 @@ std::string advice(Gap gap, Space space, Action action, Action other, bool is_st
   const bool may_add = is_statement && (reads_one || (action == Action::write && other == Action::read));
   switch (gap) {
   case Gap::group:
-    // Of `s[i] += s[i + n]` one thread reads what another one adds to: only what both add to is a sum of several.
+    // In `s[i] += s[i + n]` one thread reads an element that another adds to; it is an accumulation only if both add to
+    // one element.
     if (is_statement && action == Action::read_write && other == Action::write) return accumulation;
     return within_group("threadgroup_barrier(" + flag + ")", action, other, is_statement) +
            (may_add ? may_accumulate : "");
@@ -97,7 +98,7 @@ const char *verb(Action action) {
 
 std::string race_message(const Finding &finding, Gap gap, Space space, Action action, Action other, uint64_t size) {
   const std::string line = finding.other_line ? " at line " + std::to_string(finding.other_line) : "";
-  // One statement that reads and writes: `y[0] += x`, or `y[0] = y[0] + x`, which `y[i] = y[i + 1]` looks like.
+  // One statement that reads and writes: `y[0] += x`, or `y[0] = y[0] + x`; `y[i] = y[i + 1]` looks the same.
   const bool is_statement = finding.position.line && finding.position.line == finding.other_line;
   return opening(finding) + " " + verb(action) + " " + bytes_of(finding.object, size) + ", which " +
          thread_name(finding.other) + " " + verb(other) + line + advice(gap, space, action, other, is_statement);

@@ -52,7 +52,7 @@ void Objects::add(const void *address, size_t length, const char *label, const M
   if (const Allocation *allocation = find_allocation(address)) {
     target.begin = allocation->address;
     const uintptr_t end = allocation->address + allocation->length;
-    // A pool's buffer may be longer than what is in use of it.
+    // A pool's buffer may be longer than the part in use.
     target.end = allocation->wrapped ? std::max(target.end, end) : end;
     target.label = allocation_label(allocation);
   }
@@ -103,7 +103,7 @@ bool Objects::is_coherent(uintptr_t address) const {
   return target && target->coherent;
 }
 
-// A label that says no more than that it is a buffer is no name where the parameter has one.
+// A label that only says "buffer" is ignored if the parameter has a name.
 static bool is_telling(const std::string &label) {
   return !label.empty() && label != "buffer" && !is_label_of_inline_bytes(label);
 }
@@ -172,7 +172,7 @@ Object Objects::nearest_buffer(uintptr_t address, uint64_t size, bool write, std
   size_t away = 0;
   const void *pointer = reinterpret_cast<const void *>(address);
   const Allocation *allocation = find_allocation(pointer);
-  // not that of a guard range
+  // not the allocation of a guard range
   if (!allocation || !allocation->contains(address, 1)) allocation = nearest_allocation(pointer, &away);
   for (const Target &target : buffers_) {
     if (allocation ? target.begin != allocation->address || away > page_bytes
@@ -200,8 +200,8 @@ Object Objects::nearest_buffer(uintptr_t address, uint64_t size, bool write, std
   return {};
 }
 
-// What is reached by a wrong index lies within 32 bits of elements of an argument: the nearest one is the likely one,
-// whatever else lies between them. A reference has no index, and nothing is written through a pointer to const.
+// An address reached by a wrong index is within 32 bits of elements of an argument, and the nearest argument is the
+// likely one, whatever lies between. A reference has no index, and nothing is written through a pointer to const.
 const Target *Objects::nearest_target(uintptr_t address, uint64_t size, bool write) const {
   constexpr uint64_t farthest = uint64_t(1) << 36;
   const Target *nearest = nullptr;
@@ -217,7 +217,7 @@ const Target *Objects::nearest_target(uintptr_t address, uint64_t size, bool wri
   return nearest;
 }
 
-// A kernel comes to memory that is no argument of its own by an address in one of its arguments.
+// A kernel reaches memory that is not one of its arguments through an address stored in an argument.
 bool Objects::holds_address_in(const Allocation &allocation) const {
   constexpr size_t most_bytes = 1 << 20;
   for (const Target &target : buffers_) {

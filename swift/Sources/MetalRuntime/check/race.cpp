@@ -16,8 +16,7 @@ void Order::begin_dispatch(const DispatchRecord &record) {
   epoch_start_ = epochs_.emplace(record.epoch, next_).first->second;
 }
 
-// An encoder may stay open while others come and go; one from before all dispatches that are remembered has none to
-// race with.
+// An encoder may stay open while others begin and end. One from before all remembered dispatches has none to race with.
 void Order::forget_old_epochs(uint64_t newest) {
   if (epochs_.size() <= 2 * kept_dispatches) return;
   for (auto epoch = epochs_.begin(); epoch != epochs_.end();)

@@ -27,10 +27,10 @@ enum class Space { device, threadgroup };
 // Why two accesses of different threads are not ordered.
 enum class Gap {
   none,      // they are ordered
-  group,     // threads of one threadgroup, no barrier between
-  flag,      // a barrier lies between, but its mem_flags do not name the space
+  group,     // threads of one threadgroup, without a barrier between them
+  flag,      // a barrier is between them, but its mem_flags do not name the space
   groups,    // threadgroups of one dispatch
-  coherence, // the same with fences between, which order coherent memory only
+  coherence, // the same with fences between them, which order only coherent memory
   dispatches // dispatches of one epoch
 };
 
@@ -42,7 +42,7 @@ struct DispatchRecord {
 
 // The thread of a moment.
 struct Party {
-  bool known = false; // false: so long ago that the table has forgotten it
+  bool known = false; // false: too long ago for the table
   mrt_u32 group[3] = {}, thread[3] = {};
   mrt_u32 dispatch = 0; // for Order::record
 };
@@ -53,12 +53,13 @@ public:
   void begin_group(const mrt_u32 position[3], const mrt_u32 size[3]);
   void threadgroup_barrier(mrt_u32 flags);
   void simdgroup_barrier(mrt_u32 simdgroup, mrt_u32 flags);
-  // atomic_thread_fence over the device (MSL 6.15.3): what this threadgroup did before a fence that releases is before
-  // what a threadgroup that runs later does after a fence that acquires, in memory that is coherent between them.
+  // atomic_thread_fence over the device (MSL 6.15.3): the actions of this threadgroup before a releasing fence are
+  // ordered before the actions of a later threadgroup after an acquiring fence, in memory that is coherent between
+  // them.
   void device_fence(mrt_u32 simdgroup, bool releases, bool acquires);
 
   Moment moment(mrt_u32 thread) const { return moments_[thread]; }
-  // Is `then` ordered before the moment `now` of the threadgroup that runs? A thread is ordered with itself.
+  // Returns the gap between `then` and the moment `now` of the running threadgroup. A thread is ordered with itself.
   Gap gap(Moment then, Moment now, Space space) const {
     return then < epoch_start_ || (then >= group_start_ && then < fence(space)) ? Gap::none
                                                                                 : find_gap(then, now, space);
@@ -66,16 +67,16 @@ public:
   Party party(Moment moment) const;
   const DispatchRecord *record(const Party &party) const;
 
-  // All moments before it are ordered before every thread that runs (for device memory: as far as they are of this
+  // Returns the moment before which all are ordered before every running thread (in device memory: only those of this
   // threadgroup).
   Moment fence(Space space) const { return space == Space::device ? device_.fence : threadgroup_.fence; }
   Moment group_start() const { return group_start_; }
   Moment dispatch_start() const { return dispatch_start_; }
   Moment epoch_start() const { return epoch_start_; }
-  // A threadgroup of this dispatch has published what it did: not every access of an earlier threadgroup collides with
-  // a later one.
+  // Whether a threadgroup of this dispatch has published its writes: then not every access of an earlier threadgroup
+  // conflicts with a later one.
   bool has_fences() const { return has_fences_; }
-  // The numbers are nearly used up: forget all moments that were kept, and begin again with `restart`.
+  // Whether the numbers are nearly used up: then forget all stored moments and call `restart`.
   bool exhausted() const { return next_ > 0xf0000000u; }
   void restart();
 

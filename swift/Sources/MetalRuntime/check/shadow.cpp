@@ -101,7 +101,7 @@ void ShadowRange::set_many(size_t at, size_t size, bool value) {
     memset(bits_ + first, value ? 0xff : 0, last - first);
     return;
   }
-  // A large range that is forgotten gives its part of the table back to the system.
+  // A large forgotten range returns its part of the table to the system.
   memset(bits_ + first, 0, low - uintptr_t(bits_ + first));
   madvise(reinterpret_cast<void *>(low), high - low, MADV_DONTNEED);
   memset(reinterpret_cast<void *>(high), 0, uintptr_t(bits_ + last) - high);

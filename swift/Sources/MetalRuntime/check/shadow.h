@@ -1,8 +1,8 @@
-// Shadow memory: what the checker knows of each piece of memory.
+// Shadow memory: the checker's state for each piece of memory.
 //
-// Two tables for a range of addresses, both found by distance from its start:
+// Two tables for a range of addresses, both indexed by the distance from its start:
 //  - one bit a byte: something has been written there (kept for the life of the allocation);
-//  - a page of cells: the last reader and writer (of use within one epoch only, so pages may be dropped and come back
+//  - a page of cells: the last reader and writer (used within one epoch only, so pages may be dropped and return
 //    empty).
 // A cell stands for 4 bytes; the first finer access to a page refines its cells to 2 or to 1 byte.
 #pragma once
@@ -15,11 +15,11 @@
 
 namespace mrt::checker {
 
-// A program counter's low 32 bits, or, where the moment is atomic, an index into the checker's table of atomic sites.
+// A program counter's low 32 bits, or for an atomic moment an index into the checker's table of atomic sites.
 typedef uint32_t Site;
 
-// Two readers are enough: of three or more, any later writer is in conflict with one of two that are kept (a reader of
-// another SIMD-group replaces the second of two of one SIMD-group).
+// Two readers are enough: a writer that conflicts with any of three or more readers conflicts with one of the two that
+// are kept (a reader of another SIMD-group replaces the second of two of one SIMD-group).
 struct Cell {
   Moment writer, reader, other_reader;
   Site writer_site, reader_site, other_site;
@@ -38,7 +38,7 @@ struct ShadowPage {
   size_t bytes() const { return sizeof(ShadowPage) + cell_count() * sizeof(Cell); }
 };
 
-// All pages of all ranges: a limit on the memory that they take.
+// All pages of all ranges, with a limit on their memory.
 class PagePool {
 public:
   explicit PagePool(size_t limit) : limit_(limit) {}
@@ -46,7 +46,7 @@ public:
   ShadowPage *refine(ShadowPage *page, uint32_t shift);
   void drop(ShadowPage *page);
   void drop_all();
-  // Where much of the limit is used: drops the pages that hold nothing as recent as `floor`.
+  // When much of the limit is used, drops the pages that hold nothing as recent as `floor`.
   void trim(Moment floor);
   size_t bytes() const { return bytes_; }
 

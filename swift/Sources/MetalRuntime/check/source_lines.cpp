@@ -23,7 +23,7 @@ struct LineTable {
   std::vector<Row> rows; // in order of address
 };
 
-// Reads little-endian fields and never past its end.
+// Reads little-endian fields, never past its end.
 class Reader {
 public:
   Reader(const char *begin, const char *end) : at_(begin), end_(end) {}
@@ -191,7 +191,7 @@ LineTable decode(Reader section) {
   return table;
 }
 
-// The bytes of a section of an ELF object, empty where it has none.
+// Returns the bytes of a section of an ELF object, empty if there is none.
 Reader find_section(const std::string &object, const char *name) {
   const Reader none(nullptr, nullptr);
   Elf64_Ehdr header;
@@ -227,7 +227,7 @@ SourcePosition source_position_in(const std::string &object, uint64_t address) {
   const LineTable &table = line_table(object);
   auto after = std::upper_bound(table.rows.begin(), table.rows.end(), address,
                                 [](uint64_t value, const Row &row) { return value < row.address; });
-  // Line 0 marks instructions of no line: the nearest before them has one.
+  // Line 0 marks instructions without a line: the nearest one before has a line.
   while (after != table.rows.begin()) {
     const Row &row = *--after;
     if (row.end) break;

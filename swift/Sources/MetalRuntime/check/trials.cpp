@@ -18,13 +18,13 @@ namespace {
 
 // Each byte of a value that is tried: a large float and a small negative one, as integers positive and negative.
 constexpr uint8_t patterns[] = {0x7f, 0xa5};
-// Of the other values that nobody wrote: as they are, or each byte this one, a float near 1.
+// For the other values that nobody wrote: unchanged, or each byte this one, a float near 1.
 constexpr uint8_t others[] = {0, 0x3f};
 constexpr size_t trials_of_finding = std::size(patterns) * std::size(others);
-// Beyond these, findings stay errors.
+// Beyond these limits, findings stay errors.
 constexpr size_t most_findings = 8, most_bytes = size_t(128) << 20;
 constexpr size_t flag_bytes = 64;
-// Of processor time, which is no different on a busy machine: a value may be the bound of a loop.
+// Processor time, which does not depend on the machine's load: a value may be the bound of a loop.
 constexpr rlim_t longest_seconds = 5;
 
 bool is_zero(const char *bytes, size_t size) { return size == 0 || (!bytes[0] && !memcmp(bytes, bytes + 1, size - 1)); }
@@ -38,7 +38,7 @@ bool Trials::begin(Finding &finding, const void *identity, Site site, const std:
     const ArenaBounds arena = arena_bounds();
     pieces_.clear();
     for (const Target &target : buffers) {
-      // What is the host's own may be shared with others, who must see nothing of this.
+      // Memory of the host may be shared with other processes, which must not see any of this.
       if (target.begin - arena.address >= arena.size) return false;
       if (!target.constant) pieces_.push_back({target.begin, target.end - target.begin});
     }
@@ -57,7 +57,7 @@ size_t Trials::shared_bytes() const {
   return bytes;
 }
 
-// True in the new process.
+// Returns true in the new process.
 bool Trials::start(const Trial &trial, const void *identity, Site site) {
   void *shared =
       mmap(nullptr, shared_bytes(), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -121,8 +121,8 @@ void Trials::judge(uint64_t timeout_ms, bool has_nan) {
   cancel();
 }
 
-// Those that leave the other values alone end as the dispatch did; those that change these too end alike, which may be
-// otherwise than the dispatch if one of the others makes a difference.
+// The trials that keep the other values end as the dispatch did. Those that change them agree with each other, but may
+// differ from the dispatch if one of the other values makes a difference.
 bool Trials::is_left_out(const Trial *first, uint64_t timeout_ms) const {
   for (size_t i = 0; i < trials_of_finding; i++)
     if (!is_done(first[i], timeout_ms)) return false;
@@ -140,8 +140,8 @@ bool Trials::is_done(const Trial &trial, uint64_t timeout_ms) const {
   return true;
 }
 
-// No byte differs; or, of device memory, it is one of the value that was tried, and here of the zeros or the poison in
-// its place.
+// Returns whether no byte differs; in device memory a byte may differ if it has the tried value, and here the zeros or
+// the poison in its place.
 bool Trials::agrees(const Trial &trial) const {
   const auto moved = [&](uint8_t here, uint8_t there) {
     const bool unwritten = here == 0 || here == uint8_t(poison_word) || here == poison_word >> 8;
@@ -161,7 +161,7 @@ bool Trials::agrees(const Trial &trial) const {
   return true;
 }
 
-// The same for two trials: where they differ, each has the value that it tried.
+// The same for two trials: if they differ, each has the value that it tried.
 bool Trials::agree(const Trial &one, const Trial &other) const {
   const char *a = one.shared + flag_bytes, *b = other.shared + flag_bytes;
   const size_t size = shared_bytes() - flag_bytes;

@@ -1,8 +1,8 @@
-// Whether a value that nobody wrote makes a difference. Where a thread reads one, four processes of their own take the
-// dispatch from there to its end, each with another value in its place: in two of them it is the only one, in two every
-// further value that nobody wrote is another as well, since 0 * x and NaN * x hide what x does. A result that then
-// differs by more than those bytes depends on the value. Where none does, the value was moved on as it is, or left out
-// (a padding that a mask removes), and the finding is a note.
+// Determines whether a value that nobody wrote makes a difference. When a thread reads one, four processes run the
+// dispatch from there to its end, each with a different value in its place. In two of them it is the only changed
+// value; in two, every other value that nobody wrote is changed too, since 0 * x and NaN * x hide the effect of x. If a
+// result then differs in more than those bytes, it depends on the value. If none does, the value was copied unchanged,
+// or ignored (padding that a mask removes), and the finding is a note.
 #pragma once
 
 #include "check/checker_report.h"
@@ -15,13 +15,13 @@ namespace mrt::checker {
 
 class Trials {
 public:
-  // Before the read that a new finding is about. True in the processes that try: there the finding's reads are filled.
-  // `may_move`: the memory holds zeros where nobody wrote, so that the value itself may be a result.
+  // Called before the read that a new finding is about. Returns true in the trial processes: there the finding's reads
+  // are filled. `may_move`: unwritten memory holds zeros, so the value itself may be a result.
   bool begin(Finding &finding, const void *identity, Site site, const std::vector<Target> &buffers, bool may_move);
 
   // ---- in a process that tries
   bool is_here() const { return here_.pattern; }
-  // The byte to put where this read finds nothing written; 0: what lies there.
+  // Returns the byte for places where this read finds nothing written; 0: leave the bytes unchanged.
   uint8_t value_for(const void *identity, Site site) const {
     return here_.identity == identity && here_.site == site ? here_.pattern : here_.others;
   }
@@ -30,7 +30,8 @@ public:
   [[noreturn]] static void give_up();
 
   // ---- in the process that asked
-  // At the dispatch's end: waits for the processes. `has_nan`: some result is NaN, which every other value gives too.
+  // Called at the dispatch's end: waits for the processes. `has_nan`: a result is NaN, which every other value gives
+  // too.
   void judge(uint64_t timeout_ms, bool has_nan);
   bool is_empty() const { return trials_.empty(); }
   void cancel();
@@ -40,7 +41,7 @@ private:
     uintptr_t begin;
     size_t size;
   };
-  // What a process leaves: a flag, and the bytes of every buffer.
+  // A trial's result: a flag, and the bytes of every buffer.
   struct Trial {
     Finding *finding = nullptr;
     uint8_t pattern = 0, others = 0;
@@ -49,7 +50,7 @@ private:
     char *shared = nullptr;
   };
   struct Here {
-    uint8_t pattern = 0; // 0: this is no process that tries
+    uint8_t pattern = 0; // 0: this is no trial process
     uint8_t others = 0;
     const void *identity = nullptr;
     Site site = 0;

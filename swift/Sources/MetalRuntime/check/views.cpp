@@ -9,7 +9,7 @@
 namespace mrt::checker {
 namespace {
 
-// Address space on both sides, of no memory: what a wrong index reaches is told as that of its argument.
+// Address space without memory on both sides: an access by a wrong index is attributed to its argument.
 constexpr size_t margin = size_t(1) << 36;
 
 bool is_buffer(const MrtParameter &parameter) { return parameter.kind == MRT_PARAMETER_BUFFER; }
@@ -43,7 +43,7 @@ void Views::begin_dispatch(const Dispatch &dispatch, Objects &objects) {
     return address ? objects.buffer(uintptr_t(address), 1, false) : nullptr;
   };
   for (const MrtParameter *own = first; own != last; own++) {
-    // Coherent memory may change at any time, as other threadgroups write it.
+    // Coherent memory may change at any time, since other threadgroups write it.
     if (!is_buffer(*own) || !is_const(*own) || own->is_coherent) continue;
     const Target *target = target_of(*own);
     std::string writers;

@@ -1,7 +1,7 @@
 // Views of arguments that share memory. Metal's compiler assumes that no two arguments of a kernel overlap (MSL 5.2),
-// so it may keep or move a read through a const one although another one is written. An address alone does not tell
-// through which argument a kernel came to it: in a checked dispatch, a const argument whose buffer another argument may
-// write gets addresses of its own. The checker, which is called before each access, copies the bytes there.
+// so it may keep or move a read through a const argument although another argument is written. An address alone does
+// not tell through which argument a kernel reached it. So in a checked dispatch, a const argument whose buffer another
+// argument may write gets separate addresses. The checker, which is called before each access, copies the bytes there.
 #pragma once
 
 #include "check/objects.h"
@@ -12,7 +12,7 @@
 namespace mrt::checker {
 
 struct View {
-  uintptr_t begin = 0, end = 0;            // the addresses that the kernel has
+  uintptr_t begin = 0, end = 0;            // the addresses that the kernel gets
   uintptr_t origin = 0;                    // the address that `begin` stands for
   const MrtParameter *parameter = nullptr; // the const one
   std::string writers;                     // the others, for a sentence: "'y'"
@@ -34,18 +34,18 @@ public:
       if (view.contains(address)) return &view;
     return nullptr;
   }
-  // An address of the kernel's, as that of the memory itself.
+  // Translates an address of the kernel to that of the memory itself.
   uintptr_t original(uintptr_t address) {
     const View *view = find(address);
     return view ? view->original(address) : address;
   }
 
-  // The kernel is about to read these bytes of a view, or to write them.
+  // Called when the kernel is about to read or write these bytes of a view.
   static void fill(const View &view, uintptr_t address, size_t size);
   void will_write(const View &view, uintptr_t address, size_t size) {
     written_.push_back({view.original(address), address, size});
   }
-  // Writes have happened by now.
+  // Whether writes have happened by now.
   bool is_settled() const { return written_.empty(); }
   void settle();
 

@@ -15,7 +15,7 @@
 namespace mrt {
 namespace {
 
-// A process that was killed leaves such a file; one that compiles needs it for less than this.
+// A killed process leaves such a file; a process that compiles needs it for less time than this.
 constexpr time_t seconds_of_a_new_file = 3600;
 
 struct Candidate {
@@ -26,7 +26,7 @@ struct Candidate {
 
 bool starts_with(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
 
-// The names that kernel_cache.h and clang.cpp give. A header's checksum goes with its header.
+// The names that kernel_cache.h and clang.cpp give. A header's checksum is removed with its header.
 bool is_ours(std::string_view name) {
   constexpr size_t hash_length = 32;
   size_t dot = name.rfind('.');
@@ -94,7 +94,7 @@ FileLock::~FileLock() {
 // Between opening and locking the file may have been removed.
 CachedFile::CachedFile(std::string path) : lock(path, LOCK_SH) {
   if (lock.descriptor() < 0 || !is_same_file(lock.descriptor(), path)) return;
-  futimens(lock.descriptor(), nullptr); // refused in a folder that is not ours: then it counts as used when it was made
+  futimens(lock.descriptor(), nullptr); // fails in a folder of another user: then its age counts
   path_ = std::move(path);
 }
 

@@ -1,4 +1,4 @@
-// A program that runs for this process: within limits, and no longer than it.
+// A child program with limits, which does not outlive this process.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ struct ChildExit {
 
 constexpr int stream_count = 4;
 
-// Its first streams are `files`: the standard ones, and one more to read. It takes up to `compiler_memory`, writes
-// files of up to `longest_file` bytes, and is ended after `limit` milliseconds.
+// Runs a program whose first streams are `files`: the standard ones, and one more to read. It may use `compiler_memory`
+// of memory and write files of up to `longest_file` bytes, and is killed after `limit` milliseconds.
 ChildExit run_child(char *const *arguments, const int *files, uint64_t longest_file, int64_t limit);
 
 } // namespace mrt

@@ -80,14 +80,14 @@ std::string own_object() {
   return dladdr((const void *)&own_object, &self) && self.dli_fname ? self.dli_fname : "";
 }
 
-// A build of the whole package writes the hash of this library's sources beside the headers, so that every clone with
-// these sources finds the kernels that one has compiled; any other build is known by its file.
+// A build of the whole package writes the hash of this library's sources next to the headers, so that all clones with
+// these sources share compiled kernels. Any other build is identified by its file.
 std::string rewriter_identity(const std::string &headers) {
   std::string hash;
   return read_file(headers + "/mrt/sources", hash) ? hash : file_identity(own_object());
 }
 
-// Absolute, without links and dots: only so the compiler's own view of the files knows it.
+// Absolute, without links and dots: otherwise the compiler's view of the files does not contain it.
 std::string real_path(const std::string &path) {
   char *real = realpath(path.c_str(), nullptr);
   std::string text = real ? real : path;
@@ -97,11 +97,12 @@ std::string real_path(const std::string &path) {
 
 std::string parent_folder(const std::string &path) { return path.substr(0, path.rfind('/')); }
 
-// Where the compiler sees the folder of headers: precompiled headers and compiled kernels name their files, and shall
-// be the same for every copy of the folder.
+// The path at which the compiler sees the folder of headers. Precompiled headers and compiled kernels contain file
+// names, which must be the same for every copy of the folder.
 const char *const mounted_headers = "/metal";
 
-// The folder that the setting names, else one beside the shared object that this code lies in, else the source tree's.
+// Returns the folder that the setting names, else one next to the shared object that contains this code, else the
+// source tree's.
 std::string find_headers() {
   std::vector<std::string> candidates{setting_text(Setting::headers)};
   if (candidates[0].empty()) {
@@ -162,10 +163,10 @@ std::vector<std::string> flat_flags(const Toolchain &tools, const CompileOptions
                  "-fdeclspec", "-w", "-march=x86-64-v3", "-Xclang", "-ffloat16-excess-precision=none", "-Xclang",
                  "-fbfloat16-excess-precision=none", "-fno-asynchronous-unwind-tables", "-fno-stack-protector",
                  "-fno-math-errno"});
-  // What has no end or no result must not run on into whatever code lies behind: clang would take a loop without an
-  // end, and the end of a function that lacks its return, for what never happens.
+  // Code without an end or a result must not run into the code behind it: by default clang assumes that an infinite
+  // loop, and the end of a function that lacks its return, never happen.
   append(flags, {"-fno-finite-loops", "-fno-strict-return"});
-  // A large frame touches each of its pages, so that none is missed between a stack and its guard.
+  // A large frame accesses each of its pages, so that it does not skip the guard below the stack.
   append(flags, {"-fstack-clash-protection"});
   // Every conversion of a float to an integer saturates, with NaN to 0 (MSL 2.25); integers wrap.
   append(flags, {"-fno-strict-float-cast-overflow", "-fwrapv"});
@@ -216,7 +217,7 @@ std::string in_json(const std::string &text) {
   return out + '"';
 }
 
-// The compiler sees Metal's headers, this one file and nothing else, by whatever path a program asks.
+// The compiler sees only Metal's headers and this one file, whatever path a program includes.
 std::string overlay(const Toolchain &tools, const std::string &file) {
   const auto entry = [](const std::string &type, const std::string &path, const std::string &contents) {
     return "{\"type\": \"" + type + "\", \"name\": " + in_json(path) + ", \"external-contents\": " + in_json(contents) +
@@ -227,7 +228,7 @@ std::string overlay(const Toolchain &tools, const std::string &file) {
          (file.empty() ? "" : ", " + entry("file", file, file)) + "]}\n";
 }
 
-// A name, and for a macro with parameters those: what the command line hands on as it is could hold directives.
+// A name, with parameters for a macro that has some: other text on the command line could contain directives.
 bool is_macro_name(const std::string &text) {
   const auto is_part = [](char letter) { return isalnum((unsigned char)letter) || letter == '_'; };
   size_t end = 0;
@@ -251,18 +252,18 @@ std::string macro_problem(const CompileOptions &options) {
 
 const char *const fourth_stream = "/dev/fd/3";
 
-// Macros can name each other: the text must stay one that can be read.
+// Macros can name each other; the expanded text must stay readable.
 constexpr uint64_t longest_expansion = 64 << 20;
 
 // ---------------------------------------------------------------- precompiled headers
 
-// A precompiled header can't carry a checksum inside; its own lies beside it. Verified once in a process.
+// A precompiled header can't contain a checksum, so it is stored next to it. Verified once in a process.
 struct HeaderCache {
   std::mutex mutex;
   std::map<std::string, std::string> paths;
 };
 
-// Whatever is left of a damaged one must not stand in the way of the next.
+// Parts of a damaged header must not block the next one.
 CachedFile verified_header(const std::string &name) {
   CachedFile header(cache_folder() + "/" + name);
   std::string content, checksum;
@@ -289,7 +290,7 @@ CachedFile build_header(const Toolchain &tools, std::vector<std::string> flags, 
   return has_checksum ? cache_move(name, temporary) : CachedFile(temporary);
 }
 
-// Not there, with the compiler's output, where the standard library itself does not compile.
+// Returns an empty file, with the compiler's output, if the standard library itself does not compile.
 CachedFile precompiled_header(const Toolchain &tools, const std::vector<std::string> &flags, const char *language,
                               std::string &problem) {
   static HeaderCache *cache = new HeaderCache;
@@ -352,7 +353,7 @@ std::string take_content(int file) {
   return content;
 }
 
-// Why a compiler came to no result; empty where it did, or says so itself.
+// Returns why a compiler gave no result; empty if it did, or reports the reason itself.
 std::string reason_of_end(const ChildExit &exit, const ProcessResult &result, int64_t limit) {
   const int signal = exit.started && WIFSIGNALED(exit.status) ? WTERMSIG(exit.status) : 0;
   if (exit.timed_out)
@@ -368,7 +369,7 @@ std::string reason_of_end(const ChildExit &exit, const ProcessResult &result, in
 
 } // namespace
 
-// Files in memory instead of pipes: nothing to poll, no deadlock, no SIGPIPE where the program ends early.
+// Files in memory instead of pipes: nothing to poll, no deadlock, and no SIGPIPE if the program ends early.
 ProcessResult run_process(const std::vector<std::string> &arguments, const std::string &input,
                           const std::string &second, uint64_t longest_file) {
   std::vector<char *> argv;
@@ -443,7 +444,7 @@ ProcessResult check_strictly(const Toolchain &tools, const CompileOptions &optio
 
 namespace {
 
-// Whether a float or a half was to become a bfloat without a cast, which the compiler's own bfloat would allow.
+// Returns whether a float or a half would become a bfloat without a cast, which the compiler's bfloat allows.
 bool narrows_to_bfloat(const std::string &output) {
   const std::string from = "from '", to = "to '";
   for (size_t at = 0; (at = output.find(from, at)) != std::string::npos;) {
@@ -461,7 +462,7 @@ bool narrows_to_bfloat(const std::string &output) {
   return false;
 }
 
-// A kernel is linked against nothing. What is not its own would be looked for in the process that loads it.
+// A kernel is linked against nothing. Undefined symbols would be resolved in the process that loads it.
 void refuse_symbols(const std::string &object, ProcessResult &result) {
   std::string text;
   for (const std::string &name : undefined_symbols(object)) text += (text.empty() ? "" : ", ") + name;
@@ -477,7 +478,7 @@ ProcessResult compile_flat(const Toolchain &tools, const CompileOptions &options
                            const std::string &text, const std::string &path) {
   std::string object = cache_temporary(".o");
   std::vector<std::string> flags = flat_flags(tools, options, build);
-  // Only in the C++ of SYCL clang has address spaces that convert as MSL's do (metal/mrt/types.h).
+  // Clang has address spaces that convert like MSL's only in SYCL's C++ (metal/mrt/types.h).
   if (spaced) append(flags, {"-DMRT_SPACED=1", "-Xclang", "-fsycl-is-device"});
   const auto compile = [&](std::initializer_list<const char *> more) {
     std::vector<std::string> all = flags;
@@ -488,10 +489,10 @@ ProcessResult compile_flat(const Toolchain &tools, const CompileOptions &options
   ProcessResult result = compile({});
   const auto try_again = [&](std::initializer_list<const char *> more) {
     ProcessResult again = compile(more);
-    if (again.status == 0) result = again; // else the first complaint is the one to read
+    if (again.status == 0) result = again; // else report the first failure
   };
   const auto is_refused = [&] { return result.started && result.status != 0 && !result.ended; };
-  // The copies of vectors that the checker sees are not trivial, so a union can't hold a vector: such a program goes
+  // Vector copies that the checker sees are not trivial, so a union can't hold a vector. Such a program is compiled
   // without them.
   if (build.checked && is_refused()) try_again({"-DMRT_TRIVIAL_COPIES=1"});
   if (is_refused() && text.find("bfloat") != std::string::npos && !narrows_to_bfloat(result.output))

@@ -10,8 +10,8 @@ namespace mrt {
 
 struct Toolchain {
   std::string clang, linker, headers;
-  std::string identity; // changes when the compiler or a header does
-  std::string rewriter; // changes when this library does
+  std::string identity; // changes when the compiler or a header changes
+  std::string rewriter; // changes when this library changes
 };
 
 // Found once for each pair of settings; `problem` says what is missing and how to install it.
@@ -19,13 +19,13 @@ const Toolchain *toolchain(std::string &problem);
 
 struct ProcessResult {
   bool started = false;
-  bool ended = false; // for its time or its memory, as `output` says
+  bool ended = false; // because of its time or its memory; `output` says which
   int status = 0;
-  std::string output; // of both streams, or of standard error only where standard output has its own
+  std::string output; // of both streams, or only of standard error if standard output is separate
   std::string standard_output;
 };
-// `input` goes to its standard input, `second` is what it finds at /dev/fd/3. It may take the setting
-// compile_timeout_ms, 4 GiB of memory, and as many bytes in each file that it writes; it ends with this process.
+// Runs a program with `input` as its standard input and `second` at /dev/fd/3. Its limits are the setting
+// compile_timeout_ms, 4 GiB of memory, and as many bytes in each file that it writes. It ends with this process.
 ProcessResult run_process(const std::vector<std::string> &arguments, const std::string &input,
                           const std::string &second = {}, uint64_t longest_file = uint64_t(512) << 20);
 
@@ -36,10 +36,10 @@ struct CompileOptions {
 
 ProcessResult preprocess(const Toolchain &tools, const CompileOptions &options, const std::string &source);
 ProcessResult check_strictly(const Toolchain &tools, const CompileOptions &options, const std::string &text);
-// Compiles and links to `path`; where that is empty, only says what is wrong.
+// Compiles and links to `path`; if that is empty, only reports errors.
 ProcessResult compile_flat(const Toolchain &tools, const CompileOptions &options, Build build, bool spaced,
                            const std::string &text, const std::string &path);
-// Everything that the result of compile_flat depends on but the text.
+// All inputs that the result of compile_flat depends on, except for the text.
 std::string flat_key(const Toolchain &tools, const CompileOptions &options, Build build);
 
 } // namespace mrt

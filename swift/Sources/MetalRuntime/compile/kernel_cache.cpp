@@ -20,14 +20,14 @@
 namespace mrt {
 namespace {
 
-// At the end of each file, where neither the loader nor a reader of ours minds it: a mark and the checksum of what
-// precedes.
+// Appended to each file, where it disturbs neither the loader nor our readers: a mark and the checksum of the bytes
+// before it.
 constexpr std::string_view mark = "orchard\n";
 constexpr size_t trailer_length = mark.size() + 32;
 
 struct State {
   std::mutex mutex;
-  std::string temporary; // the folder of this process, once it is needed
+  std::string temporary; // this process's folder, once it is needed
   std::string refused;   // the setting's value that could not be used
   std::set<std::string> usable;
   std::vector<std::string> archives;
@@ -57,7 +57,7 @@ bool write_file(const std::string &path, std::string_view content, int flags) {
   return close(file) == 0;
 }
 
-// Has to hold at least a small library.
+// The folder must have room for at least a small library.
 bool accepts_files(const std::string &folder) {
   std::string probe = folder + "/probe-" + std::to_string(getpid());
   bool written = write_file(probe, std::string(1 << 16, 'x'), O_CREAT | O_TRUNC);
@@ -158,7 +158,7 @@ CachedFile cache_store(const std::string &name, const std::string &temporary) {
   return {};
 }
 
-// The folder's lock keeps processes that evict files from looking at a name while it comes to mean another file.
+// The folder's lock keeps processes that evict files from seeing a name while its file is replaced.
 CachedFile cache_move(const std::string &name, const std::string &temporary) {
   const std::string folder = temporary.substr(0, temporary.rfind('/')), path = folder + "/" + name;
   FileLock lock(folder, LOCK_EX);

@@ -1,7 +1,7 @@
-// Files of compiled kernels, named by the hash of all that they depend on. Several processes may share the folder: a
-// file appears whole or not at all, carries a checksum, and one that is damaged is discarded. Where the folder can't be
-// used, a temporary one takes its place for this process, and a warning is printed once. The setting cache_limit bounds
-// the folder: the least recently used files go.
+// Files of compiled kernels, named by the hash of all their inputs. Several processes may share the folder: a file
+// appears as a whole or not at all and has a checksum, and a damaged file is discarded. If the folder can't be used,
+// this process uses a temporary one, and a warning is printed once. The setting cache_limit bounds the folder: the
+// least recently used files are removed.
 #pragma once
 
 #include "compile/cached_file.h"
@@ -10,25 +10,24 @@
 
 namespace mrt {
 
-// The folder for files now; never empty.
+// Returns the current folder for files; never empty.
 std::string cache_folder();
-// A name for a new file in cache_folder(), unique among all processes.
+// Returns a name for a new file in cache_folder(), unique among all processes.
 std::string cache_temporary(const std::string &suffix);
-// After a write that failed: use a temporary folder from now on. False where that is the case already.
+// Called after a write failed: uses a temporary folder from now on. Returns false if it already does.
 bool cache_give_up(const std::string &reason);
 
-// The file with this name, in the cache or in an archive, once its checksum has been verified.
+// Returns the file with this name, in the cache or in an archive, once its checksum has been verified.
 CachedFile cache_find(const std::string &name);
-// Puts the checksum to the file at `temporary` and moves it to its name; not there where that fails.
+// Appends the checksum to the file at `temporary` and moves it to its name. Returns an empty file if that fails.
 CachedFile cache_store(const std::string &name, const std::string &temporary);
-// The same without the checksum. Where another process was faster, its file stays. Evicts files over the limit
-// afterwards.
+// The same without the checksum. If another process was faster, its file stays. Then evicts files over the limit.
 CachedFile cache_move(const std::string &name, const std::string &temporary);
 
 bool cache_read(const std::string &name, std::string &content);
 bool cache_write(const std::string &name, const std::string &content);
 
-// Looks into this folder too from now on.
+// Searches this folder too from now on.
 void cache_add_archive(const std::string &folder);
 bool cache_copy_to(const std::string &path, const std::string &folder, std::string &problem);
 

@@ -20,7 +20,7 @@ struct mrt_library {
   const bool fast;
   const uint32_t max_threads;
   std::string warnings;
-  std::atomic<bool> told{false}; // its warnings are among the findings
+  std::atomic<bool> told{false}; // its warnings have been added to the findings
   std::mutex mutex;
   std::map<std::string, std::vector<mrt_function_constant>> constants; // for mrt_library_function_constants
 };
@@ -96,7 +96,7 @@ bool bind_constants(mrt_function &function, const MrtModule &module, const MrtEn
 
 // ---------------------------------------------------------------- reflection
 
-// A parameter whose gate is false is no parameter of the function.
+// Returns whether a parameter exists: one whose gate is false does not.
 bool is_active(const mrt_function &function, const MrtParameter &parameter) {
   if (!parameter.gate_value) return true;
   MrtLaunch launch = {};
@@ -149,7 +149,7 @@ const char *argument_kind(uint32_t kind) {
                                         : "threadgroup";
 }
 
-// Two bindings at one index, or one past the end, where the indices were not plain numbers.
+// Reports two bindings at one index, or one past the end, for indices that were not plain numbers.
 bool check_indices(const mrt_function &function, std::string &problem) {
   for (const mrt_argument &argument : function.arguments) {
     const uint32_t limit = argument.kind == MRT_ARGUMENT_TEXTURE   ? MRT_MAX_TEXTURES
@@ -188,8 +188,8 @@ mrt_function *make_function(mrt_library *library, const char *name, const mrt_co
   return check_indices(*function, problem) ? function.release() : nullptr;
 }
 
-// The checker doesn't see variables of a thread, the compiler does: each that is read though nothing writes to it
-// first.
+// The checker doesn't see variables of a thread, but the compiler does. Adds a finding for each that is read before
+// anything writes to it.
 void find_uninitialized(const std::string &warnings) {
   const std::string sign = " is uninitialized when used here", start = ": warning: ";
   for (size_t at = 0; (at = warnings.find(sign, at)) != std::string::npos; at += sign.size()) {
@@ -212,13 +212,13 @@ void find_uninitialized(const std::string &warnings) {
   }
 }
 
-// Once a library, where somebody checks it.
+// Once for each library, if the checker is on.
 void tell_warnings(mrt_library *library) {
   if (!library->told.exchange(true)) find_uninitialized(library->warnings);
 }
 
-// As the source declares them; what only the compiler knows (an index that is a name, a type of the program's own)
-// comes from it.
+// Returns the function constants as the source declares them. What only the compiler knows (an index that is a name, a
+// type that the program defines) comes from the compiler.
 std::vector<mrt_function_constant> function_constants(mrt_library *library, size_t entry) {
   std::vector<mrt_function_constant> constants;
   const MetalProgram::Entry &declared = library->program.entries()[entry];
@@ -227,7 +227,7 @@ std::vector<mrt_function_constant> function_constants(mrt_library *library, size
     if (constant.is_known()) continue;
     std::string problem;
     std::unique_ptr<mrt_function> function(make_function(library, declared.name.c_str(), nullptr, 0, false, problem));
-    // the names are the loaded module's, which stays
+    // the names belong to the loaded module, which stays
     return function ? function->constant_infos : std::vector<mrt_function_constant>();
   }
   return constants;
@@ -305,7 +305,7 @@ const mrt_function_info *mrt_function_info_get(const mrt_function *function) { r
 
 const mrt_function_constant *mrt_library_function_constants(const mrt_library *constant_library, const char *name,
                                                             size_t *count) {
-  auto *library = const_cast<mrt_library *>(constant_library); // what it knows of its functions is a cache
+  auto *library = const_cast<mrt_library *>(constant_library); // its knowledge of its functions is a cache
   std::lock_guard<std::mutex> lock(library->mutex);
   size_t entry = 0;
   *count = 0;

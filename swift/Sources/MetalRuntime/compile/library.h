@@ -1,4 +1,4 @@
-// What the compiler half of the runtime offers to the half that runs kernels.
+// The interface of the runtime's compiler half for the half that runs kernels.
 #pragma once
 
 #include "include/metal_runtime.h"
@@ -16,22 +16,22 @@ struct Build {
   bool contract = false; // fused multiply-add
 };
 
-// A function in one build: what a dispatch needs. Valid as long as the function.
+// A function in one build, with all that a dispatch needs. Valid as long as the function.
 struct KernelCode {
   const MrtModule *module = nullptr; // loaded and bound to kernel_runtime()
   const MrtEntry *entry = nullptr;
   const void *const *constants = nullptr; // for MrtLaunch::constants
-  // The positions in module->variables of the variables of this kernel: MrtGroup::threadgroup_variables needs an
-  // address at these only. An array of module->variable_count is large enough.
+  // The positions in module->variables of this kernel's variables: MrtGroup::threadgroup_variables needs addresses only
+  // at these. An array of module->variable_count is large enough.
   std::vector<mrt_u32> variables;
 };
 
-// The build that the settings and the library's math mode select. A kernel reads function constants into
-// thread-local memory as it starts: an operating-system thread must end a threadgroup of one function before it starts
-// one of another.
+// Returns the build that the settings and the library's math mode select. A kernel reads function constants into
+// thread-local memory when it starts, so an operating-system thread must end a threadgroup of one function before it
+// starts one of another.
 Build current_build(const mrt_function *function, bool checked);
 
-// Compiles and loads where that is not done yet; null with the reason where it fails. Any thread may call it.
+// Compiles and loads the function if needed; returns null with the reason if that fails. Any thread may call it.
 const KernelCode *kernel_code(const mrt_function *function, Build build, std::string &problem);
 
 // The executor defines this: the table that every module is bound to.

@@ -39,7 +39,7 @@ const LoadedModule *load_module(const std::string &path, std::string &problem, b
   }
   loaded = std::make_unique<LoadedModule>();
   loaded->module = module;
-  // before it is bound: this is no kernel that runs, and the checker must not take it for one
+  // before it is bound: no kernel runs yet, and the checker must not see one
   identify_entries(*loaded);
   module->bind(kernel_runtime());
   return loaded.get();

@@ -30,7 +30,8 @@ struct Stopwatch {
   }
 };
 
-// The line in which clang or a linker says that the folder is full, gone or not to be written; empty where none does.
+// Returns the line in which clang or a linker says that the folder is full, missing or not writable; empty if there is
+// none.
 std::string unwritable_line(const std::string &output) {
   constexpr const char *signs[] = {"No space left",          "File too large",
                                    "Read-only file system",  "Disk quota",
@@ -39,13 +40,13 @@ std::string unwritable_line(const std::string &output) {
   for (const char *sign : signs) {
     const size_t found = output.find(sign);
     if (found == std::string::npos) continue;
-    const size_t start = output.rfind('\n', found) + 1; // 0 where there is no line before
+    const size_t start = output.rfind('\n', found) + 1; // 0 if there is no line before
     return output.substr(start, output.find('\n', found) - start);
   }
   return {};
 }
 
-// What clang finds on a line that was refused already is the same mistake, or its consequence.
+// An error on a line that already has one is the same mistake, or its consequence.
 void add_new_lines(std::vector<Diagnostic> &diagnostics, const std::vector<Diagnostic> &found) {
   const size_t known = diagnostics.size();
   bool skip = false;
@@ -86,7 +87,7 @@ bool MetalProgram::compile(Build build, std::string &message) {
   if (read_record(message)) return true;
   if (!run_front(message)) return false;
 
-  // The two compilers side by side: a small program's first build comes with its check.
+  // The two compilers run in parallel: a small program's first build comes with its check.
   std::string problem;
   std::thread first;
   if (is_whole()) first = std::thread([&] { part_file(0, build, problem); });
@@ -103,7 +104,7 @@ bool MetalProgram::compile(Build build, std::string &message) {
   message = render(diagnostics, lines);
   if (!has_errors(diagnostics) && setting_flag(Setting::whole) && !is_whole()) problem = problem_of_all(build);
   if (!has_errors(diagnostics) && problem.empty()) return write_record(message), true;
-  // What only the executing compile refuses still has its line.
+  // Errors of only the executing compilation still have their line.
   if (!has_errors(diagnostics)) message += problem;
   return false;
 }
@@ -131,12 +132,12 @@ bool MetalProgram::run_front(std::string &message) {
   rewritten =
       std::make_unique<Rewritten>(rewrite(tokenize(std::move(expanded.standard_output)), lines, options.version));
   rewritten->diagnostics.insert(rewritten->diagnostics.begin(), diagnostics.begin(), diagnostics.end());
-  if (known_entries.empty()) // where a record had them, others hold on to what they say
+  if (known_entries.empty()) // entries of a record stay, since others reference them
     for (const EntryPoint &entry : rewritten->entries) known_entries.push_back({entry.name, entry.constants});
   return true;
 }
 
-// A record says that the program was found right, which kernels it has with which function constants, and the warnings.
+// A record says that the program is correct, and lists its kernels with their function constants, and the warnings.
 bool MetalProgram::read_record(std::string &message) {
   std::string record;
   if (!cache_read(record_name(), record)) return false;
@@ -157,7 +158,7 @@ void MetalProgram::write_record(const std::string &message) {
     for (const DeclaredConstant &constant : entry.constants) record << constant;
     record << '\n';
   }
-  // A library that the strict pass has not seen is not known to be right.
+  // A library that the strict pass has not seen is not known to be correct.
   if (setting_flag(Setting::strict)) cache_write(record_name(), record.str() + "\n" + message);
 }
 

@@ -1,4 +1,4 @@
-// One source text and all that becomes of it: the names of its kernels at once, its builds when they are needed.
+// One source text and its results: the names of its kernels at once, its builds when they are needed.
 #pragma once
 
 #include "compile/cached_file.h"
@@ -17,8 +17,8 @@ public:
   MetalProgram(std::string source, CompileOptions options)
       : source(std::move(source)), options(std::move(options)), lines(this->source) {}
 
-  // Checks the whole program, and compiles `build` at once where the program is small. False with all diagnostics where
-  // it is wrong; else `message` holds the warnings.
+  // Checks the whole program, and compiles `build` at once if the program is small. Returns false with all diagnostics
+  // if it is wrong; else `message` holds the warnings.
   bool compile(Build build, std::string &message);
   struct Entry {
     std::string name;
@@ -35,7 +35,7 @@ private:
   bool read_record(std::string &message);
   void write_record(const std::string &message);
   std::string record_name() const;
-  // What the executing pass says against the kernels of a large program.
+  // Returns the executing pass's errors for all kernels of a large program.
   std::string problem_of_all(Build build);
   bool ensure_rewritten(std::string &problem);
   CachedFile part_file(size_t part, Build build, std::string &problem);

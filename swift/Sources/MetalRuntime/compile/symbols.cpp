@@ -11,8 +11,8 @@
 namespace mrt {
 namespace {
 
-// What the compiler itself calls: copies of memory, thread-local variables, and what Metal's library has from it of
-// arithmetic. The other names are the bounds of the sections in which a kernel's records lie.
+// Symbols that the compiler itself calls: copies of memory, thread-local variables, and the arithmetic that Metal's
+// library takes from it. The other names are the bounds of the sections that contain a kernel's records.
 constexpr std::string_view given[] = {"memcpy",
                                       "memmove",
                                       "memset",

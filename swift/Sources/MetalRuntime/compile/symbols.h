@@ -1,4 +1,4 @@
-// What a compiled kernel asks of other libraries.
+// The symbols that a compiled kernel needs from other libraries.
 #pragma once
 
 #include <string>
@@ -6,8 +6,8 @@
 
 namespace mrt {
 
-// The symbols that an object file (ELF, 64 bits) needs and does not define, but for those that the compiler itself
-// needs and the loader or the kernel's own table gives. A file that is none has the symbol "?".
+// Returns the symbols that an object file (ELF, 64 bits) needs and does not define, except those that the compiler
+// itself needs and the loader or the kernel's table provides. A file of another kind has the symbol "?".
 std::vector<std::string> undefined_symbols(const std::string &path);
 
 } // namespace mrt

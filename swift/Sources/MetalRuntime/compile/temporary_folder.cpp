@@ -16,9 +16,9 @@ namespace mrt {
 namespace {
 
 constexpr std::string_view prefix = "orchard-kernels-";
-// The file whose lock says that the folder's process lives.
+// The file whose lock shows that the folder's process is alive.
 constexpr const char *owner = "/owner";
-// A folder without that file is being made, or its process was killed at that moment.
+// A folder without that file is being created, or its process was killed at that moment.
 constexpr time_t seconds_of_a_new_folder = 3600;
 
 struct Folder {
@@ -26,7 +26,7 @@ struct Folder {
   FileLock lock;
 };
 
-// The folder holds files only.
+// The folder contains only files.
 void remove_folder(const std::string &path) {
   if (DIR *directory = opendir(path.c_str())) {
     while (dirent *entry = readdir(directory)) unlink((path + "/" + entry->d_name).c_str());
@@ -53,7 +53,7 @@ void remove_left_folders(const std::string &base) {
   if (directory) closedir(directory);
 }
 
-// Another process may take a folder that has no lock yet for one that was left: then this makes another.
+// Another process may consider a folder without a lock abandoned: then this makes another one.
 bool make_folder(const std::string &base, Folder &folder) {
   for (int attempt = 0; attempt < 16; attempt++) {
     folder.path = base + "/" + std::string(prefix) + "XXXXXX";

@@ -15,13 +15,13 @@ namespace mrt {
 
 namespace {
 
-// Checked and counted dispatches run one at a time: the checker's picture of memory is one.
+// Checked and counted dispatches run one at a time, since the checker has one view of memory.
 std::mutex &checked_mutex() {
   static std::mutex &instance = *new std::mutex;
   return instance;
 }
 
-// Null where it can run, else why not.
+// Returns an empty string if the dispatch can run, else why not.
 std::string problem_with(const mrt_dispatch &request, const mrt_function_info &info) {
   auto [width, height, depth] = request.threads_per_threadgroup;
   constexpr uint64_t most = 1024;
@@ -104,7 +104,7 @@ mrt_result dispatch(const mrt_dispatch &request, mrt_counters *counters, std::st
 } // namespace
 } // namespace mrt
 
-// Here because a kernel that runs may be about to write what is to become zero.
+// Defined here because a running kernel may be about to write bytes that are to become zero.
 void mrt_memory_settle(void *pointer, size_t length) {
   if (!mrt::poison_reads_as_zero()) return;
   std::lock_guard lock(mrt::checked_mutex());

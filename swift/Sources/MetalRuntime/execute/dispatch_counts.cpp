@@ -1,4 +1,5 @@
-// What was counted while the setting `count` was on: one entry for each label and kernel, in order of first occurrence.
+// The counters of dispatches that ran with the setting `count`: one entry for each label and kernel, in order of first
+// occurrence.
 #include "execute/dispatch_counts.h"
 
 #include "support/json.h"

@@ -27,7 +27,7 @@ const void *program_counter(const ucontext_t *context) {
 
 bool was_write(const ucontext_t *context) { return context->uc_mcontext.gregs[REG_ERR] & 2; }
 
-// Of the instructions that a kernel has, these moves alone need an aligned address; the processor reports neither it
+// Of the instructions in kernels, only these moves need an aligned address; the processor reports neither the address
 // nor the reason.
 bool is_aligned_move(const ucontext_t *context) {
   auto *code = reinterpret_cast<const uint8_t *>(context->uc_mcontext.gregs[REG_RIP]);
@@ -40,8 +40,8 @@ bool is_aligned_move(const ucontext_t *context) {
 }
 
 // Integer division by zero, and of the least integer by -1, traps on x86. On a GPU the result is unspecified and
-// nothing else happens, so the instruction is stepped over: the quotient is the dividend, which is already in its
-// place, and the remainder 0 (right for the least integer by -1).
+// nothing else happens, so the instruction is skipped: the quotient is the dividend, which is already in its register,
+// and the remainder is 0 (correct for the least integer by -1).
 bool step_over_division(ucontext_t *context) {
   auto &registers = context->uc_mcontext.gregs;
   auto *code = reinterpret_cast<const uint8_t *>(registers[REG_RIP]);
@@ -80,7 +80,7 @@ bool was_write(const ucontext_t *context) {
   return false;
 }
 
-bool is_aligned_move(const ucontext_t *) { return false; } // no access of a kernel needs one
+bool is_aligned_move(const ucontext_t *) { return false; } // kernels' accesses need no alignment
 bool step_over_division(ucontext_t *) { return false; }    // division by zero gives 0 without a trap
 
 #endif
@@ -88,7 +88,7 @@ bool step_over_division(ucontext_t *) { return false; }    // division by zero g
 void pass_on(int signal, siginfo_t *info, void *context) {
   const struct sigaction &old = previous[signal];
   if (old.sa_flags & SA_SIGINFO) return old.sa_sigaction(signal, info, context);
-  if (old.sa_handler == SIG_IGN && info->si_code <= 0) return; // sent by someone
+  if (old.sa_handler == SIG_IGN && info->si_code <= 0) return; // sent by another process
   if (old.sa_handler != SIG_DFL && old.sa_handler != SIG_IGN) return old.sa_handler(signal);
   // The default action, on the same instruction again.
   struct sigaction fallback = {};
@@ -123,7 +123,7 @@ void on_interrupt(int, siginfo_t *, void *raw) {
   GroupRunner *runner = current_runner;
   if (!runner || !runner->in_kernel() || !runner->launch().timed_out) return;
   const void *counter = program_counter(static_cast<ucontext_t *>(raw));
-  // Only between instructions of the kernel itself: inside the runtime or the C library a lock may be held.
+  // Only between instructions of the kernel itself, since inside the runtime or the C library a lock may be held.
   if (counter < runner->launch().image_begin || counter >= runner->launch().image_end) return;
   Fault fault;
   fault.result = MRT_RESULT_TIMEOUT;
@@ -194,7 +194,7 @@ void start_background_thread(std::function<void()> body) {
 
 namespace {
 
-// The argument that a wild address belongs to: the nearest one that has an index. Null where there is none.
+// Returns the argument that a wild address belongs to: the nearest one that has an index. Null if there is none.
 const Allocation *nearest_argument(const Launch &launch, const Fault &fault) {
   const uintptr_t at = uintptr_t(fault.address);
   const MrtEntry &entry = *launch.code->entry;
@@ -216,7 +216,7 @@ const Allocation *nearest_argument(const Launch &launch, const Fault &fault) {
   return nearest;
 }
 
-// The buffer that lies there, or lay there: a pointer that is stale, or an index that is wrong by much.
+// Returns the buffer that is there, or was there: the pointer is stale, or the index is far off.
 const Allocation *named_buffer_at(const void *address) {
   size_t away = 0;
   const Allocation *nearest = nearest_allocation(address, &away);
@@ -260,7 +260,7 @@ void report_fault(GroupRunner &runner, const Fault &raised) {
   Fault fault = raised;
   if (launch.checked) fault.address = checker::original_address(fault.address);
   const Thread &thread = *runner.running();
-  // Only the instrumented build has a table of lines. The table names a call by the address after it.
+  // Only the instrumented build has a line table. The table names a call by the address after it.
   SourcePosition position;
   if (launch.checked && fault.program_counter)
     position = source_position(static_cast<const char *>(fault.program_counter) + 1);

@@ -1,4 +1,4 @@
-// Signals that a kernel's instructions raise, and the one that ends a kernel that runs too long.
+// Signals raised by a kernel's instructions, and the signal that ends a kernel that runs too long.
 #pragma once
 
 #include <csignal>
@@ -10,12 +10,11 @@ namespace mrt {
 class GroupRunner;
 struct Fault;
 
-// Installs the handlers, once. Signals that do not come from a kernel are passed to the handlers that were installed
-// before.
+// Installs the handlers, once. Signals that do not come from a kernel are passed to the previously installed handlers.
 void install_fault_handlers();
 
-// Prepares the calling thread to take such signals, and undoes that: a stack of their own (a kernel may have used up
-// its stack), and none of them blocked.
+// Prepares the calling thread for such signals, and undoes that: a separate signal stack (a kernel may have used up its
+// stack), and no blocked signals.
 class SignalScope {
 public:
   explicit SignalScope(void *stack);
@@ -29,15 +28,14 @@ private:
 };
 constexpr size_t signal_stack_bytes = 64 << 10; // AVX-512 and AMX registers take 11 KiB of it
 
-// Makes the kernel on that thread give up, if it is one of its own instructions that runs just then; else nothing
-// happens.
+// Makes the kernel on that thread give up if one of the kernel's instructions is running; else does nothing.
 void interrupt_kernel(pthread_t thread);
 
-// Starts a thread of the runtime's own. It takes no signals, which are for the host's threads, but those of a
-// SignalScope.
+// Starts a background thread of the runtime. It receives no signals, which are for the host's threads, except those of
+// a SignalScope.
 void start_background_thread(std::function<void()> body);
 
-// A finding and the launch's failure, from an abandoned threadgroup.
+// Reports a finding and the launch's failure for an abandoned threadgroup.
 void report_fault(GroupRunner &runner, const Fault &fault);
 
 } // namespace mrt

@@ -4,9 +4,8 @@
 #include <cstring>
 #include <sys/mman.h>
 
-// What lies on a suspended stack, lowest address first, is what mrt_stack_switch pushed; a fresh stack is laid out as
-// if it had been suspended just before mrt_fiber_start, which calls the function in one saved register with another as
-// argument.
+// A suspended stack contains what mrt_stack_switch pushed, lowest address first. A fresh stack is laid out as if it had
+// been suspended just before mrt_fiber_start, which calls the function in one saved register with another as argument.
 #if defined(__x86_64__)
 
 asm(R"(
@@ -41,8 +40,8 @@ mrt_fiber_start:
   ud2
 .size mrt_fiber_start, .-mrt_fiber_start
 )");
-// It ends with `ret`, not with a jump: threads of a kernel wait at the same place nearly always, so the processor's own
-// stack of calls predicts this return and those that follow it. Seen: half the time a barrier takes with a jump.
+// It ends with `ret`, not with a jump: threads of a kernel nearly always wait at the same place, so the processor's
+// return-address stack predicts this return and those that follow. Measured: half the time a barrier takes with a jump.
 
 namespace {
 constexpr size_t saved_words = 7; // r15 r14 r13 r12 rbx rbp, then the address to resume at
@@ -110,7 +109,7 @@ namespace mrt {
 namespace {
 
 constexpr size_t slab_fibers = 32; // one SIMD-group
-// Stacks that all begin at the same offset of a page would share a few sets of the caches.
+// If all stacks began at the same offset of a page, they would share a few cache sets.
 constexpr size_t colour_bytes = 128;
 
 } // namespace
@@ -139,7 +138,7 @@ void FiberPool::prepare(Fiber &fiber) {
   words[function_word] = uintptr_t(main_);
   words[argument_word] = uintptr_t(&fiber);
   words[resume_word] = uintptr_t(mrt_fiber_start);
-  // A multiple of 16 after the words are popped, as the calling conventions require before a call.
+  // A multiple of 16 once the words are popped, as the calling conventions require before a call.
   char *pointer = fiber.top - (sizeof words + 15) / 16 * 16 - 16;
   pointer += (sizeof words) % 16;
   memcpy(pointer, words, sizeof words);

@@ -1,4 +1,4 @@
-// Fibers: stacks of their own on one operating-system thread, between which a switch costs a few nanoseconds.
+// Fibers: separate stacks on one operating-system thread. A switch between them costs a few nanoseconds.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@ namespace mrt {
 // The stack pointer at which a suspended stack resumes; its registers are saved there.
 using StackPointer = void *;
 
-// Saves the registers that a call preserves on the running stack, stores where, and resumes the stack `to`.
-// Floating-point control words are not saved: all stacks of a worker run under the dispatch's, and kernels can't change
-// them.
+// Saves the registers that a call preserves on the running stack, stores its stack pointer in `from`, and resumes the
+// stack `to`. Floating-point control words are not saved: all stacks of a worker run under the dispatch's, and kernels
+// can't change them.
 extern "C" void mrt_stack_switch(StackPointer *from, StackPointer to);
 
 struct Fiber {
@@ -20,14 +20,14 @@ struct Fiber {
   char *guard = nullptr; // unmapped, below the stack
   char *stack = nullptr; // lowest usable byte
   char *top = nullptr;
-  void *argument = nullptr; // for whoever switches to it
+  void *argument = nullptr; // set by the code that switches to it
 
   bool overflowed_at(const void *address) const { return address >= guard && address < stack; }
 };
 
 constexpr size_t stack_bytes = 256 << 10;
-// Kernels touch each page of a large frame (-fstack-clash-protection), but the runtime's functions below them need not.
-// The odd number of pages spreads the stacks over the sets of the processor's table of pages.
+// Kernels access each page of a large frame (-fstack-clash-protection), but the runtime's functions below them may not.
+// The odd number of pages spreads the stacks over the sets of the processor's TLB.
 constexpr size_t guard_bytes = (64 << 10) + (4 << 10);
 
 // The fibers of one worker, made when first needed and kept. All run the same function, which must not return.
@@ -39,9 +39,9 @@ public:
   FiberPool(const FiberPool &) = delete;
   FiberPool &operator=(const FiberPool &) = delete;
 
-  Fiber *take();                                           // null: no memory for a further stack
+  Fiber *take();                                           // null: no memory for another stack
   void give_back(Fiber *fiber) { idle_.push_back(fiber); } // it is resumed where it was suspended
-  void abandon_all();                                      // forgets what every fiber was at; all start afresh
+  void abandon_all();                                      // forgets the state of every fiber; all start anew
 
 private:
   void prepare(Fiber &fiber);

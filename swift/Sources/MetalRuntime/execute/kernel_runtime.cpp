@@ -29,7 +29,7 @@ std::string report_spin_wait(const GroupRunner &runner, const char *file, mrt_u3
           " times it saw the same value. There is no guarantee that other threads make progress meanwhile");
 }
 
-// A thread that keeps looking at one atomic, and keeps seeing one value, waits for another thread.
+// A thread that repeatedly reads one atomic, and always the same value, waits for another thread.
 void atomic(const void *address, mrt_u32 size, mrt_u32 write, mrt_u64 seen, const char *file, mrt_u32 line) {
   GroupRunner &runner = *current_runner;
   Thread &thread = *runner.running();
@@ -61,7 +61,8 @@ bool is_within(const volatile void *address, const void *start, size_t size) {
   return address >= start && address < static_cast<const char *>(start) + size;
 }
 
-// Only arguments tell constant buffers from device ones; what lies in a loaded file is a constant of the program.
+// Only arguments distinguish constant buffers from device ones; an object in a loaded file is a constant of the
+// program.
 mrt_u32 space_of_memory(const Launch &launch, const volatile void *object) {
   mrt_u32 found = MRT_IN_THREAD;
   for (mrt_u32 i = 0; i < launch.code->entry->parameter_count; i++) {

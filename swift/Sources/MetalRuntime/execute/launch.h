@@ -22,7 +22,7 @@ struct Launch : MrtLaunch {
   const KernelCode *code = nullptr;
   std::array<void *, MRT_MAX_BUFFERS> addresses{}; // MrtLaunch::buffers
 
-  bool checked = false; // the instrumented build, whether to detect or to count
+  bool checked = false; // the instrumented build, for detecting or counting
   bool detect = false;  // the checker is on
   uint64_t seed = 0;
   uint64_t spin_limit = 0;
@@ -33,7 +33,7 @@ struct Launch : MrtLaunch {
   Order group_order;
   std::atomic<uint64_t> next_group{0};
 
-  // Set once the dispatch has failed or taken too long: workers stop at the next occasion.
+  // Set once the dispatch has failed or run too long: workers stop at the next opportunity.
   std::atomic<bool> stopped{false};
   std::atomic<bool> timed_out{false};
   std::mutex mutex; // guards what follows

@@ -1,5 +1,5 @@
-// The mathematics that kernels call through MrtRuntime::math: the host's libm, by MSL's names. Named initialisers keep
-// the table right when its fields move.
+// The mathematics that kernels call through MrtRuntime::math: the host's libm, by MSL's names. Designated initialisers
+// keep the table correct if its fields move.
 #include "execute/math_table.h"
 
 #include <cmath>

@@ -1,7 +1,7 @@
 // Seeded orders of threadgroups, SIMD-groups and lanes.
 //
-// Each is the sequence (start + i * step) mod count, a permutation where step and count have no common factor: nothing
-// to store and nothing to shuffle, whatever the count. Seed 0 gives the ascending order.
+// Each is the sequence (start + i * step) mod count, a permutation if step and count have no common factor. It needs no
+// storage and no shuffling, whatever the count. Seed 0 gives the ascending order.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,7 @@ struct Order {
   }
 };
 
-// The order of the 32 lanes of a SIMD-group: every odd step fits.
+// The order of the 32 lanes of a SIMD-group: any odd step gives a permutation.
 struct LaneOrder {
   uint32_t start = 0, step = 1;
 

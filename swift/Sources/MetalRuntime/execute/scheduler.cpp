@@ -85,7 +85,7 @@ void GroupRunner::place_group(uint64_t group_index) {
   begin_phase();
 }
 
-// Fills in what depends on the threadgroup's size alone.
+// Fills in the fields that depend only on the threadgroup's size.
 void GroupRunner::shape_group(const Triple &size) {
   shape_ = size;
   mrt_u32 count = size[0] * size[1] * size[2];
@@ -111,7 +111,7 @@ void GroupRunner::shape_group(const Triple &size) {
   }
 }
 
-// A stretch between two barriers, with orders of its own.
+// Begins a phase between two barriers, with new orders.
 void GroupRunner::begin_phase() {
   first_waiting_ = diverged_ = nullptr;
   simdgroup_order_ = Order(simdgroups_.size(), derive_seed(phase_seed_, simdgroups_.size()));
@@ -154,7 +154,7 @@ void GroupRunner::enter(Thread *thread, Fiber *fiber) {
   *module_current_ = thread;
 }
 
-// The next thread that can run; null where all have ended.
+// Returns the next thread that can run; null if all have ended.
 Thread *GroupRunner::next_thread() {
   for (;;) {
     SimdGroup &simdgroup = *simdgroup_;
@@ -203,12 +203,13 @@ void GroupRunner::wait_at_barrier(mrt_u32 flags, const char *file, mrt_u32 line)
   block(self);
 }
 
-// Every thread that has not ended waits at a barrier. Ended threads do not count: so it is on Apple silicon (MSL 4).
+// Called when every thread that has not ended waits at a barrier. Ended threads do not count, as on Apple silicon (MSL
+// 4).
 void GroupRunner::open_barrier() {
   stop_if_asked();
   if (diverged_) {
-    // Undefined on a GPU. Under the checker all threads continue, each from its own barrier, so that the code behind it
-    // is checked too.
+    // Undefined on a GPU. Under the checker all threads continue, each from its barrier, so that the code behind it is
+    // checked too.
     if (launch_->detect) report_divergence();
     else fail(MRT_RESULT_INVALID, report_divergence());
   }

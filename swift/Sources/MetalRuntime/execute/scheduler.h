@@ -1,10 +1,10 @@
 // Runs the threads of a threadgroup as fibers of one operating-system thread.
 //
-// A thread runs until it waits or ends; a thread that cannot continue picks the next that can itself, so a wait costs
-// one switch and a kernel that never waits costs none: its fiber continues with the next thread. A SIMD-group is taken
-// as far as it can go before the next one: when no lane can run, the collective operation that comes first is carried
-// out for the lanes that wait at it; when all its lanes wait at a threadgroup barrier or have ended, the next
-// SIMD-group runs; when that is so for all, the barrier opens.
+// A thread runs until it waits or ends. A thread that cannot continue selects the next one itself, so a wait costs one
+// switch, and a kernel that never waits costs none: its fiber continues with the next thread. A SIMD-group runs as far
+// as it can before the next one. When no lane can run, the first collective operation is executed for the lanes that
+// wait at it. When all its lanes wait at a threadgroup barrier or have ended, the next SIMD-group runs. When that holds
+// for all SIMD-groups, the barrier opens.
 #pragma once
 
 #include "execute/fiber.h"
@@ -16,8 +16,8 @@
 namespace mrt {
 
 struct Thread : MrtThread {
-  Triple local;                              // position in the threadgroup, as MrtThread has it
-  Fiber *fiber = nullptr;                    // where it is suspended; null before it starts and after it ends
+  Triple local;                              // position in the threadgroup, as in MrtThread
+  Fiber *fiber = nullptr;                    // its suspended fiber; null before it starts and after it ends
   const MrtCollective *collective = nullptr; // that it waits at
   const char *return_address = nullptr;      // of the call into the runtime
   const char *barrier_file = nullptr;
@@ -34,7 +34,7 @@ struct SimdGroup {
   mrt_u32 runnable = 0;
   mrt_u32 at_collective = 0;
   mrt_u32 at_barrier = 0; // of the threadgroup
-  mrt_u32 cursor = 0;     // position in `order` from which the next runnable lane is looked for
+  mrt_u32 cursor = 0;     // position in `order` at which the search for the next runnable lane starts
   LaneOrder order;
 };
 
@@ -49,27 +49,27 @@ struct Fault {
   bool misaligned = false; // by an instruction that needs an aligned address
 };
 
-// One worker's means to run threadgroups, kept from dispatch to dispatch. Used by one operating-system thread at a
+// One worker's state for running threadgroups, kept from dispatch to dispatch. Used by one operating-system thread at a
 // time.
 class GroupRunner {
 public:
   GroupRunner();
 
-  // Between these the runner belongs to a launch. Makes the runner the calling thread's.
+  // Between begin and end the runner belongs to a launch. Makes it the calling thread's runner.
   bool begin(Launch &launch);
   void end();
-  // Runs the threadgroup with this linear index. False: it was abandoned, and the launch has failed.
+  // Runs the threadgroup with this linear index. Returns false if it was abandoned, and the launch has failed.
   bool run(uint64_t group_index);
 
   // ---- called by running threads, on their fibers
   void wait_at_barrier(mrt_u32 flags, const char *file, mrt_u32 line);
   void wait_at_collective(const MrtCollective *collective, const void *return_address);
-  // Gives up the threadgroup: never returns. Also called by signal handlers.
+  // Abandons the threadgroup; never returns. Also called by signal handlers.
   [[noreturn]] void abandon(const Fault &fault);
-  // Gives up the threadgroup for a reason that has a sentence.
-  // Leaves the sentence empty: nothing on an abandoned stack is destroyed.
+  // Abandons the threadgroup with a message as the reason. Leaves the sentence empty, since nothing on an abandoned
+  // stack is destroyed.
   [[noreturn]] void fail(mrt_result result, std::string &&sentence);
-  // A weak exchange may fail without a cause: one in four does, chosen by the seed; none with seed 0.
+  // A weak exchange may fail spuriously: one in four does, chosen by the seed; none with seed 0.
   bool fails_weakly();
   // Ends the threadgroup here if the dispatch was stopped meanwhile.
   void stop_if_asked();
@@ -100,9 +100,9 @@ private:
   std::string report_divergence();
 
   Launch *launch_ = nullptr;
-  // The two records of the running thread, the runtime's and the module's. Their addresses are kept here, since a
-  // compiler may keep the address of a thread_local in a frame, and an idle fiber's frames go with the runner to other
-  // threads.
+  // The two records of the running thread, the runtime's and the module's. Their addresses are stored here, since a
+  // compiler may keep the address of a thread_local in a frame, and an idle fiber's frames move with the runner to
+  // other threads.
   MrtThread **runtime_current_ = nullptr, **module_current_ = nullptr;
   FiberPool fibers_;
   ThreadgroupMemory memory_;
@@ -113,7 +113,7 @@ private:
   Triple shape_ = {};        // that threads_ and simdgroups_ are filled in for
   std::vector<Thread> threads_;
   std::vector<SimdGroup> simdgroups_;
-  Order simdgroup_order_; // of the stretch between two barriers
+  Order simdgroup_order_; // of the phase between two barriers
   mrt_u32 simdgroup_position_ = 0;
   SimdGroup *simdgroup_ = nullptr;
   uint64_t phase_seed_ = 0;

@@ -8,8 +8,8 @@
 
 namespace mrt {
 
-// Each worker has one and lays it out anew for each dispatch. Between the pieces, and at both ends, lie gaps of poison
-// that belong to none of them; before and after everything nothing is mapped.
+// Each worker has one and lays it out anew for each dispatch. Gaps of poison separate the pieces and surround them; the
+// pages before and after are unmapped.
 class ThreadgroupMemory {
 public:
   ThreadgroupMemory() = default;

@@ -8,8 +8,8 @@
 
 namespace mrt {
 
-// While it lives, the launch is watched: once its time is over it is marked as timed out, and the threads that run it
-// are interrupted again and again until they have left.
+// While it lives, the launch is watched: once its time is over, it is marked as timed out, and the threads that run it
+// are interrupted repeatedly until they have left.
 class Watch {
 public:
   explicit Watch(Launch &launch);

@@ -18,10 +18,10 @@ namespace mrt {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-// Helpers are called when the first threadgroup shows that there is enough to do: waking one costs a few microseconds.
+// Helpers are called once the first threadgroup shows that there is enough work: waking one costs a few microseconds.
 constexpr auto worth_helping = std::chrono::microseconds(20);
 
-// What a thread needs to run threadgroups, lent for the time of a launch.
+// A thread's equipment for running threadgroups, lent for the duration of a launch.
 struct Equipment {
   GroupRunner runner;
   std::unique_ptr<char[]> signal_stack{new char[signal_stack_bytes]};
@@ -32,7 +32,7 @@ public:
   std::unique_ptr<Equipment> take() {
     std::lock_guard lock(mutex_);
     if (idle_.empty()) return std::make_unique<Equipment>();
-    auto equipment = std::move(idle_.back()); // the last one used is the warmest
+    auto equipment = std::move(idle_.back()); // the last one used has the warmest caches
     idle_.pop_back();
     return equipment;
   }
@@ -51,8 +51,8 @@ EquipmentPool &equipment_pool() {
   return instance;
 }
 
-// Flushes float32 denormals, as operands and as results, where the setting says so. Half denormals survive: they
-// are normal numbers in the float32 arithmetic that carries them, and conversions do not flush.
+// Flushes float32 denormals, in operands and results, if the setting says so. Half denormals survive: they are normal
+// numbers in the float32 arithmetic that carries them, and conversions do not flush.
 class DenormalScope {
 public:
 #if defined(__x86_64__)
@@ -73,7 +73,7 @@ private:
 #endif
 };
 
-// Takes threadgroups of the launch until none is left. `after_first` is called when the first one has run.
+// Runs threadgroups of the launch until none is left. `after_first` is called when the first one has run.
 template <typename AfterFirst> void run_groups(Launch &launch, AfterFirst after_first) {
   auto equipment = equipment_pool().take();
   GroupRunner &runner = equipment->runner;
@@ -113,7 +113,7 @@ public:
     else called_.notify_one();
   }
 
-  // No helper joins any more, and all that did have left.
+  // After this, no helper joins, and all that did have left.
   void withdraw(Launch &launch) {
     std::unique_lock lock(mutex_);
     auto mine = [&] {

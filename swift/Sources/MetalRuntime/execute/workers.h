@@ -5,8 +5,8 @@
 
 namespace mrt {
 
-// Runs all threadgroups of the launch on the calling thread and, where `workers` and the work allow it, on helpers.
-// Returns once all have left the launch.
+// Runs all threadgroups of the launch on the calling thread and, if `workers` and the amount of work allow it, on
+// helpers. Returns once all have left the launch.
 void run_on_workers(Launch &launch, size_t workers);
 
 } // namespace mrt

@@ -1,6 +1,6 @@
 // The C interface between the Swift module `Metal` (Linux) and the runtime that compiles and runs Metal Shading
-// Language on the CPU. Nothing above the module `Metal` needs it, except for what Apple's Metal does not have:
-// the checker's findings, the counters and the settings.
+// Language on the CPU. Only the module `Metal` needs it, except for features that Apple's Metal lacks: the checker's
+// findings, the counters and the settings.
 //
 // Conventions: every object is opaque; every `char **message` receives a malloc'ed UTF-8 string or NULL and is
 // freed with mrt_string_free; functions that can fail return false or NULL and set the message. All functions may be
@@ -63,24 +63,25 @@ char *mrt_setting_get(const char *name); // NULL: no such setting
 char *mrt_settings_json(void);
 
 // ---------------------------------------------------------------- memory (support/memory.cpp)
-// Device memory. Every allocation lies in its own range of one reserved region, between unmapped guard ranges, so that
-// an address identifies its allocation, and an access past the end faults or is found.
-// `length` is exact (bytes past it, up to the page, count as out of bounds for the checker).
+// Device memory. Every allocation has a separate range of one reserved region, between unmapped guard ranges, so that
+// an address identifies its allocation, and an access past the end faults or is found. `length` is exact (bytes past
+// it, up to the page, count as out of bounds for the checker).
 void *mrt_memory_allocate(size_t length, const char *label);            // NULL: out of memory
 void *mrt_memory_wrap(void *pointer, size_t length, const char *label); // memory of the caller's; returns pointer
 void mrt_memory_free(void *pointer);
 void mrt_memory_set_label(void *pointer, const char *label);
 // The host wrote these bytes through an API call (makeBuffer(bytes:), fill, replace): they are initialised.
 void mrt_memory_mark_written(void *pointer, size_t length);
-// A blit copied these bytes: the state of initialisation goes with them.
+// A blit copied these bytes: their initialisation state is copied with them.
 void mrt_memory_mark_copied(void *destination, const void *source, size_t length);
-// Poisons again and forgets (heap memory that is made aliasable, a purgeable buffer that was emptied).
+// Poisons these bytes again and forgets their state (heap memory that is made aliasable, a purgeable buffer that was
+// emptied).
 void mrt_memory_mark_fresh(void *pointer, size_t length);
-// The host may look at these bytes now: of those that nobody wrote, NaN patterns of `auto` become the zeros they stand
-// for.
+// The host may read these bytes now: in bytes that nobody wrote, NaN patterns of `auto` become the zeros that they
+// stand for.
 void mrt_memory_settle(void *pointer, size_t length);
-// The allocation is in use for something else, of which only the first `length` bytes are anybody's (what lies behind
-// is out of bounds for the checker): at most what was allocated. With the checker on, nothing of it counts as written.
+// The allocation is reused for `length` bytes, at most what was allocated; bytes beyond are out of bounds for the
+// checker. With the checker on, nothing of it counts as written.
 void mrt_memory_reuse(void *pointer, size_t length);
 size_t mrt_memory_live_bytes(void);
 
@@ -118,8 +119,8 @@ typedef struct mrt_constant_value {
   uint8_t value[32]; // as laid out in MSL, at most 4 x 8 bytes
 } mrt_constant_value;
 
-// NULL where the name is unknown, a constant that the function needs is missing, or one has the wrong type; the message
-// says which.
+// Returns NULL if the name is unknown, a constant that the function needs is missing, or one has the wrong type; the
+// message says which.
 mrt_function *mrt_function_create(mrt_library *library, const char *name, const mrt_constant_value *values,
                                   size_t count, char **message);
 void mrt_function_retain(mrt_function *function);
@@ -143,9 +144,9 @@ typedef struct mrt_argument {
   uint32_t kind;         // mrt_argument_kind
   uint32_t space;        // mrt_argument_space
   uint32_t index;
-  uint32_t element_size; // sizeof the pointee, 0 where it is void
+  uint32_t element_size; // sizeof the pointee, 0 if it is void
   uint32_t element_alignment;
-  uint32_t data_type; // MTLDataType's raw value where the pointee is a scalar or vector, else 1 (struct) or 0
+  uint32_t data_type; // MTLDataType's raw value if the pointee is a scalar or vector, else 1 (struct) or 0
   bool is_const;      // a pointer or reference to const, or `constant`
   bool is_reference;  // T&: the buffer must hold at least one element
   bool is_active;     // false: gated by a function constant that is false or undefined
@@ -175,8 +176,8 @@ typedef struct mrt_function_info {
 
 // Valid as long as the function.
 const mrt_function_info *mrt_function_info_get(const mrt_function *function);
-// The constants that a function of a library uses, for functionConstantsDictionary. Compiles nothing where each
-// constant's index is a number and its type one of Metal's by name. Valid as long as the library.
+// Returns the constants that a function of a library uses, for functionConstantsDictionary. Compiles nothing if each
+// constant's index is a number and its type is named by one of Metal's names. Valid as long as the library.
 const mrt_function_constant *mrt_library_function_constants(const mrt_library *library, const char *name,
                                                             size_t *count);
 
@@ -188,8 +189,8 @@ typedef struct mrt_compile_stats {
   double seconds;
 } mrt_compile_stats;
 mrt_compile_stats mrt_compile_stats_get(void);
-// Writes the compiled form of the function's library to `path` (atomic), and makes it known from such a file again:
-// what MTLBinaryArchive does.
+// Writes the compiled form of the function's library to `path` (atomically), and loads it from such a file again, as
+// MTLBinaryArchive does.
 bool mrt_function_archive(const mrt_function *function, const char *folder, char **message);
 
 // ---------------------------------------------------------------- dispatch (execute/dispatch.cpp)
@@ -225,19 +226,19 @@ typedef struct mrt_dispatch {
   uint32_t threadgroup_lengths[MRT_MAX_THREADGROUP_ARGUMENTS];
   mrt_size grid; // threads (exact: the last threadgroups may be smaller)
   mrt_size threads_per_threadgroup;
-  // Order against other dispatches, for the checker: two dispatches whose serials differ are ordered unless they share
-  // `epoch`. The encoder takes a new epoch (mrt_epoch_next) at every barrier(scope: .buffers), encoder boundary, or
-  // after each dispatch of a serial encoder.
+  // Order among dispatches, for the checker: two dispatches whose serials differ are ordered unless they share `epoch`.
+  // The encoder takes a new epoch (mrt_epoch_next) at every barrier(scope: .buffers), encoder boundary, or after each
+  // dispatch of a serial encoder.
   uint64_t epoch;
   // Resources that a memoryBarrier(resources:) ordered inside the epoch: allocations in this list count as ordered.
   const void *const *ordered_resources;
   size_t ordered_resource_count;
-  // Allocations reachable other than by a binding (useResource, gpuAddress).
+  // Allocations that are reachable without a binding (useResource, gpuAddress).
   const void *const *used_resources;
   size_t used_resource_count;
   bool count; // fill in the counters (runs the counting build)
-  // By index, null where nothing is bound: MRT_MAX_TEXTURES and MRT_MAX_SAMPLERS of them. The memory of a texture must
-  // be among used_resources.
+  // By index, null if nothing is bound: MRT_MAX_TEXTURES and MRT_MAX_SAMPLERS of them. The memory of a texture must be
+  // among used_resources.
   const MrtTexture *const *textures;
   const MrtSampler *const *samplers;
 } mrt_dispatch;
@@ -252,7 +253,7 @@ typedef enum mrt_result {
 } mrt_result;
 
 uint64_t mrt_epoch_next(void);
-// Runs to the end, on the calling thread and the workers. Many threads may dispatch at once.
+// Runs the dispatch to its end, on the calling thread and the workers. Many threads may dispatch at once.
 mrt_result mrt_dispatch_run(const mrt_dispatch *dispatch, mrt_counters *counters, char **message);
 
 // The counters of the dispatches that ran while the setting `count` was on, added up by label and kernel, in order of
@@ -260,14 +261,14 @@ mrt_result mrt_dispatch_run(const mrt_dispatch *dispatch, mrt_counters *counters
 char *mrt_dispatch_counts_json(bool clear);
 
 // ---------------------------------------------------------------- findings (support/findings.cpp)
-// Everything that the checker, the encoders and the command buffers find. Kinds, by name:
+// All findings of the checker, the encoders and the command buffers. Kinds, by name:
 //   threadgroup-race device-race dispatch-race barrier-missing-flag barrier-divergence out-of-bounds uninitialized-read
 //   inactive-lane constant-write misaligned nonuniform-matrix nonuniform-argument spin-wait page-fault timeout
 //   stack-overflow layout-dependence absent-argument const-alias misuse
 typedef struct mrt_finding {
   const char *kind;
   const char *severity;                           // "error" or "note"
-  const char *message;                            // one sentence, whole: the kernel, the line, the threads, the buffer
+  const char *message;                            // a complete sentence: the kernel, the line, the threads, the buffer
   const char *kernel;                             // or NULL
   const char *file;                               // or NULL
   uint32_t line, column;                          // 0: unknown
@@ -276,19 +277,19 @@ typedef struct mrt_finding {
   uint32_t other_line;
   const char *buffer; // label or "threadgroup variable 'name'" or NULL
   uint64_t offset;    // bytes into the buffer
-  uint64_t count;     // times that it was found (same kind, severity, kernel, lines and buffer are one finding)
+  uint64_t count;     // occurrences (same kind, severity, kernel, lines and buffer are one finding)
 } mrt_finding;
 
-// The names of the kernels that are running, as "'a', 'b'"; empty where none is.
+// Returns the names of the running kernels, as "'a', 'b'"; empty if there is none.
 char *mrt_running_kernels(void);
 
 void mrt_finding_add(const mrt_finding *finding);
 size_t mrt_findings_count(void);     // of severity "error", occurrences of equal ones counted once
 char *mrt_findings_json(bool clear); // [{kind, severity, message, …}], in order of first occurrence
 
-// Misuse of the host interface. Adds a finding; then calls the handler, or, where there is none, prints "-[Class
-// method]:line: failed assertion `…'" as Apple's validation layer does, and aborts. A handler may return: then the call
-// that was misused has no effect.
+// Misuse of the host interface. Adds a finding; then calls the handler. If there is none, it prints "-[Class
+// method]:line: failed assertion `…'" as Apple's validation layer does, and aborts. A handler may return: then the
+// misused call has no effect.
 typedef void (*mrt_misuse_handler)(const char *sentence, void *context);
 void mrt_misuse(const char *sentence);
 void mrt_misuse_set_handler(mrt_misuse_handler handler, void *context);
@@ -298,7 +299,7 @@ void mrt_misuse_set_handler(mrt_misuse_handler handler, void *context);
 // "command-buffer". After `skip` further occurrences, `count` of them fail. `code` is the MTLCommandBufferError's raw
 // value for command buffers.
 void mrt_fault_inject(const char *kind, uint32_t skip, uint32_t count, int32_t code);
-// True where this occurrence must fail; code receives the injected code.
+// Returns true if this occurrence must fail; `code` receives the injected code.
 bool mrt_fault_take(const char *kind, int32_t *code);
 
 #ifdef __cplusplus

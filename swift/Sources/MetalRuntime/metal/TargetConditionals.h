@@ -1,4 +1,4 @@
-// The SDK's: what kernels ask of the system that they are compiled for.
+// From the SDK: conditions that kernels test about the target system.
 #ifndef MRT_TARGET_CONDITIONALS
 #define MRT_TARGET_CONDITIONALS
 

@@ -23,7 +23,7 @@ struct MrtLaunch; // one dispatch
 struct MrtGroup;  // one threadgroup that runs
 struct MrtThread; // one thread of the grid that runs
 
-// What a kernel reads of its launch. The runtime's own struct begins with this one.
+// The part of a launch that a kernel reads. The runtime's struct begins with this one.
 typedef struct MrtLaunch {
   void *const *buffers;         // [31] addresses, by buffer index; null: not bound
   const void *const *constants; // by position in MrtModule::constants: the value, or null where undefined
@@ -62,7 +62,7 @@ typedef struct MrtExchange {
   void *input[32];     // each lane's operand, null for a lane that is not active
   void *output[32];    // where each lane's result goes
   const void *uniform; // the operation's uniform parameter (delta, mask, lane …) of the lowest active lane
-  // Reports that `lane` read the lane `from`, which is not active or does not exist.
+  // Reports that `lane` read lane `from`, which is not active or does not exist.
   void (*inactive_lane)(struct MrtExchange *exchange, mrt_u32 lane, mrt_u32 from);
   // Reports that a parameter that must be uniform differed between lanes.
   void (*nonuniform)(struct MrtExchange *exchange, const char *parameter);
@@ -72,12 +72,12 @@ typedef void (*MrtResolve)(MrtExchange *exchange);
 
 enum MrtCollectiveKind {
   MRT_COLLECTIVE_SIMD = 0,   // any set of active lanes
-  MRT_COLLECTIVE_QUAD = 1,   // as SIMD; `resolve` treats each four lanes on their own
+  MRT_COLLECTIVE_QUAD = 1,   // as SIMD; `resolve` processes each group of four lanes separately
   MRT_COLLECTIVE_MATRIX = 2, // all lanes of the SIMD-group, or it is a finding
   MRT_COLLECTIVE_BARRIER = 3 // simdgroup_barrier: `resolve` is null; orders memory inside the SIMD-group
 };
 
-// mem_flags, as MSL's enumeration has them
+// mem_flags, with the values of MSL's enumeration
 enum MrtMemoryFlags {
   MRT_MEM_NONE = 0,
   MRT_MEM_DEVICE = 1,
@@ -87,7 +87,7 @@ enum MrtMemoryFlags {
   MRT_MEM_OBJECT_DATA = 16
 };
 
-// memory_order and thread_scope, as MSL's enumerations have them
+// memory_order and thread_scope, with the values of MSL's enumerations
 enum MrtMemoryOrder {
   MRT_ORDER_RELAXED = 0,
   MRT_ORDER_ACQUIRE = 2,
@@ -111,7 +111,7 @@ typedef struct MrtCollective {
   const void *uniform;   // pointer to this lane's copy of the uniform parameter, or null
   mrt_u32 uniform_size;  // compared between lanes; a difference is a finding
   const char *operation; // "simd_sum"
-  // __builtin_FILE(), __builtin_LINE() and __builtin_COLUMN() of the caller, as default arguments take them
+  // __builtin_FILE(), __builtin_LINE() and __builtin_COLUMN() of the caller, taken by default arguments
   const char *file;
   // the column tells two calls on one line apart; in a rewritten text it is no position in the user's source
   mrt_u32 line, column;
@@ -130,7 +130,7 @@ typedef struct MrtMath {
 
 enum MrtSpace { MRT_IN_DEVICE = 0, MRT_IN_CONSTANT = 1, MRT_IN_THREADGROUP = 2, MRT_IN_THREAD = 3 };
 
-// What the runtime offers to kernels.
+// The runtime's functions for kernels.
 typedef struct MrtRuntime {
   mrt_u32 version;
   void (*threadgroup_barrier)(mrt_u32 flags, const char *file, mrt_u32 line);
@@ -141,7 +141,7 @@ typedef struct MrtRuntime {
   void (*atomic)(const void *address, mrt_u32 size, mrt_u32 write, mrt_u64 seen, const char *file, mrt_u32 line);
   // atomic_thread_fence
   void (*fence)(mrt_u32 flags, mrt_u32 order, mrt_u32 scope);
-  // Whether an atomic_compare_exchange_weak fails though the value is the expected one, as it may.
+  // Returns whether an atomic_compare_exchange_weak fails although the value is the expected one, as it may.
   bool (*fails_weakly)(void);
   // 8x8x8 matrix multiply-accumulates, for the counters: once a SIMD-group, inside resolve
   void (*count_matrix)(mrt_u32 multiply_accumulates);
@@ -154,13 +154,13 @@ typedef struct MrtRuntime {
   void (*copy)(const void *destination, const void *source, mrt_u64 size, const void *program_counter);
   // A pointer whose alignment is wrong for its type. `type` is quoted: "'float4'".
   void (*misaligned)(const void *address, mrt_u32 alignment, const char *type, const void *program_counter);
-  // A subscript past the end of an array of known size. `type` is the array's, quoted: "'float[8]'".
+  // A subscript past the end of an array of known size. `type` is the quoted type of the array: "'float[8]'".
   void (*subscript)(mrt_u64 index, const char *type, const void *program_counter);
   const MrtMath *math; // mrt_math_table
   // A pixel outside of its texture: x, y, z, the array's index, the level. It reads as 0, and is not written.
   void (*texture_bounds)(const MrtTexture *texture, const mrt_u32 *position, mrt_u32 write, const char *file,
                          mrt_u32 line);
-  // The address space that an object of the running thread lies in: an MrtSpace.
+  // Returns the address space of an object of the running thread: an MrtSpace.
   mrt_u32 (*space_of)(const volatile void *object);
 } MrtRuntime;
 
@@ -183,7 +183,7 @@ typedef struct MrtParameter {
   mrt_u8 is_coherent; // declared coherent(device)
   // position in constants of [[function_constant(name)]], -1: none, -2: a derived constant (see gate_value)
   int gate;
-  bool (*gate_value)(const MrtLaunch *launch); // where gate is -2
+  bool (*gate_value)(const MrtLaunch *launch); // if gate is -2
   mrt_u32 count;                               // textures or samplers of an array, else 1
 } MrtParameter;
 

@@ -1,17 +1,17 @@
-// What a kernel reads of a texture or a sampler that is bound: included by the kernel's side (mrt/texture.h) and by
-// the runtime's interface (include/metal_runtime.h), hence without any system header.
+// The part of a bound texture or sampler that a kernel reads. Included by the kernel's side (mrt/texture.h) and by the
+// runtime's interface (include/metal_runtime.h), hence without any system header.
 #ifndef MRT_TEXTURE_ABI_H
 #define MRT_TEXTURE_ABI_H
 
 enum { MRT_MAX_TEXTURES = 128, MRT_MAX_SAMPLERS = 16, MRT_MAX_LEVELS = 15 };
 
-// Beside the number of a texture's type: the kernel takes its pixels for depths.
+// Added to the number of a texture's type: the kernel reads its pixels as depths.
 enum { MRT_DEPTH_ARGUMENT = 256 };
 
 // How a component is stored.
 enum MrtComponentKind { MRT_UNORM = 0, MRT_SNORM = 1, MRT_UINT = 2, MRT_SINT = 3, MRT_FLOAT = 4 };
 
-// Where the components of a pixel are not red, green, blue, alpha in this order.
+// For pixels whose components are not red, green, blue, alpha in this order.
 enum MrtFormatFlags { MRT_FORMAT_BGRA = 1, MRT_FORMAT_SRGB = 2, MRT_FORMAT_ALPHA = 4 };
 
 // One level of a texture: its pixels' distances in bytes.

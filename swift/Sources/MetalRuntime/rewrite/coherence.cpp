@@ -1,5 +1,5 @@
-// `coherent(device)` of a pointer or reference to device memory (MSL 4.8, from version 3.2). Neither compile has such a
-// qualifier, so it is taken out of the tokens before anything else looks at them. The token after it remembers it: the
+// `coherent(device)` of a pointer or reference to device memory (MSL 4.8, from version 3.2). Neither compilation has
+// such a qualifier, so it is removed from the tokens before all other passes. The token after it records it, and the
 // checker looks up which buffers a kernel declares so.
 #include "rewrite/internal.h"
 
@@ -27,7 +27,7 @@ public:
   }
 
 private:
-  // `coherent(device)`, `coherent(system)` or `coherent` alone, beside other qualifiers of a type: a program may use
+  // `coherent(device)`, `coherent(system)` or `coherent` alone, next to other qualifiers of a type: a program may use
   // the word as a name.
   Range qualifier_at(uint32_t index) const {
     if (!tokens.is(index, "coherent") || (index > 0 && one_of(tokens[index - 1].text, {".", "->", "::"}))) return {};
@@ -47,7 +47,7 @@ private:
       diagnostics.push_back(diagnostic_at(tokens, token, lines, Diagnostic::error, std::move(message)));
     };
     if (version < 320) return error(qualifier.first, "the 'coherent' qualifier needs Metal 3.2 or newer");
-    // The scope of the whole system is Apple's own; programs that share memory with the CPU use it.
+    // The scope `system` is an Apple extension, for programs that share memory with the CPU.
     if (qualifier.size() > 1 && !one_of(tokens[qualifier.first + 2].text, {"device", "system"}))
       return error(qualifier.first + 2, "the 'coherent' qualifier takes the scope 'device', not '" +
                                             std::string(tokens[qualifier.first + 2].text) + "'");

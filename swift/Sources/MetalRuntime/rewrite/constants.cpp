@@ -1,5 +1,5 @@
-// Function constants become thread-local variables that are loaded from the launch as a thread starts, so that nothing
-// is compiled again for other values; constants that are computed from them are computed at the same time.
+// Function constants become thread-local variables that are loaded from the launch when a thread starts, so that other
+// values need no new compilation. Constants that are computed from them are computed at the same time.
 #include "rewrite/internal.h"
 
 namespace mrt {
@@ -26,7 +26,7 @@ std::string type_of(const Rewriter &rewriter, const Declaration &declaration) {
   return type;
 }
 
-// Which other constants an initializer reads.
+// Finds the other constants that an initializer reads.
 void find_sources(const Rewriter &rewriter, Range range, FunctionConstant &constant) {
   for (uint32_t index = range.first; index < range.last; index++)
     for (const FunctionConstant &other : rewriter.constants) {
@@ -83,7 +83,7 @@ void rewrite_derived(Rewriter &rewriter, const Declaration &declaration, uint32_
   rewriter.constants.push_back(constant);
 }
 
-// is_function_constant_defined(ns::x): a flag beside the constant. The strict pass only looks the name up.
+// is_function_constant_defined(ns::x) becomes a flag next to the constant. The strict pass only looks the name up.
 void rewrite_queries(Rewriter &rewriter) {
   const TokenList &tokens = rewriter.tokens;
   for (uint32_t index = 0; index + 2 < tokens.size(); index++) {
@@ -142,7 +142,7 @@ void rewrite_constants(Rewriter &rewriter) {
 
 namespace {
 
-// Where several constants have one name, a mention means that of its qualifier, or the one that is declared nearest.
+// If several constants have one name, a mention means the one with its qualifier, or the one that is declared nearest.
 bool mentions_constant(const Rewriter &rewriter, const FunctionMentions &function, const std::set<Mention> &names,
                        const FunctionConstant &constant) {
   std::vector<const FunctionConstant *> namesakes;
@@ -170,7 +170,8 @@ bool is_mentioned(const Rewriter &rewriter, const Reach &reached, std::set<Menti
 
 } // namespace
 
-// Required where the value is needed, optional where the program tests for it first, or only a parameter depends on it.
+// A constant is required if its value is needed; optional if the program tests for it first, or only a parameter
+// depends on it.
 std::vector<ConstantUse> constants_used(const Rewriter &rewriter, const Declaration &function,
                                         const std::vector<KernelParameter> &parameters) {
   const Reach reached = reach(rewriter, function);

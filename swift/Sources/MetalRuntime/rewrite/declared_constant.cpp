@@ -17,7 +17,7 @@ struct Operator {
   Value (*apply)(int64_t, int64_t);
 };
 
-// What C++ leaves undefined has no value here, or wraps: the compiler reports it.
+// Operations that are undefined in C++ have no value here, or wrap: the compiler reports them.
 constexpr Operator operators[] = {
     {"<<", 4,
      [](int64_t a, int64_t b) -> Value { return b >= 0 && b < 63 ? Value(int64_t(uint64_t(a) << b)) : Value(); }},
@@ -32,7 +32,7 @@ constexpr Operator operators[] = {
     {"|", 1, [](int64_t a, int64_t b) -> Value { return a | b; }},
 };
 
-// Precedence climbing over what is left of the text.
+// Precedence climbing over the rest of the text.
 class Expression {
 public:
   explicit Expression(std::string_view text) : remaining(text) {}
@@ -111,7 +111,7 @@ constexpr NamedType types[] = {
     {"size_t", 85},   {"unsigned long", 85},
 };
 
-// `float3`; there are no vectors of `int8_t` or `unsigned int` by such a name.
+// `float3`; vectors of `int8_t` or `unsigned int` have no such name.
 bool is_vector_name(std::string_view name, std::string_view scalar) {
   return name.size() == scalar.size() + 1 && name.substr(0, scalar.size()) == scalar && name.back() >= '2' &&
          name.back() <= '4' && scalar.find_first_of(" _") == std::string_view::npos;

@@ -20,11 +20,11 @@ struct DeclaredConstant {
 std::ostream &operator<<(std::ostream &stream, const DeclaredConstant &constant);
 std::istream &operator>>(std::istream &stream, DeclaredConstant &constant);
 
-// The value of `600 + 1`, `(1 << 2) | 3`: integers with C++'s operators. -1 where a name takes part, or where the value
-// is negative.
+// Returns the value of `600 + 1` or `(1 << 2) | 3`: integers with C++'s operators. -1 if a name is involved, or if the
+// value is negative.
 int64_t evaluate_index(const std::string &expression);
 
-// MTLDataType of `uint`, `unsigned int`, `metal::float4`, `uint16_t`; 0 where Metal has no such name.
+// Returns the MTLDataType of `uint`, `unsigned int`, `metal::float4` or `uint16_t`; 0 if Metal has no such name.
 uint32_t data_type_named(const std::string &type);
 
 } // namespace mrt

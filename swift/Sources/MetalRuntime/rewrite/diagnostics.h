@@ -16,11 +16,11 @@ struct Diagnostic {
   std::string message;
 };
 
-// The user's text by the lines that diagnostics name: `#line` directives change names and numbers.
+// The user's text by the lines that diagnostics name; `#line` directives change names and numbers.
 class SourceLines {
 public:
   explicit SourceLines(const std::string &source);
-  // Null where there is no such line.
+  // Returns null if there is no such line.
   const std::string *line(const std::string &file, uint32_t number) const;
 
 private:
@@ -32,20 +32,20 @@ private:
   std::vector<Run> runs;
 };
 
-// The position of a token in the user's own line: preprocessing collapses white space and expands macros.
+// Returns the position of a token in the user's line: preprocessing collapses white space and expands macros.
 uint32_t source_column(const TokenList &tokens, uint32_t token, const SourceLines &lines);
 Diagnostic diagnostic_at(const TokenList &tokens, uint32_t token, const SourceLines &lines,
                          Diagnostic::Severity severity, std::string message);
 
-// What clang printed about `printed`, in the user's positions and in Metal's terms. Where the location is in our own
-// headers, that of the first note which points to the program is taken.
+// Parses what clang printed about `printed`, in the user's positions and in Metal's terms. For a location in our
+// headers, the location of the first note in the program is used.
 std::vector<Diagnostic> parse_clang(const std::string &output, const TokenList &tokens, const Printed &printed,
                                     const SourceLines &lines, bool strict = false);
-// What the preprocessor printed; positions are the user's own already.
+// Parses what the preprocessor printed; its positions are already the user's.
 std::vector<Diagnostic> parse_preprocessor(const std::string &output);
 
 bool has_errors(const std::vector<Diagnostic> &diagnostics);
-// In the order of the lines, each once.
+// Prints diagnostics in the order of the lines, each once.
 std::string render(std::vector<Diagnostic> diagnostics, const SourceLines &lines);
 
 } // namespace mrt

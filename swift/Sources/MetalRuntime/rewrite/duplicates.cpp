@@ -1,8 +1,8 @@
-// Overloads and specializations that differ in address spaces only. Where they are written alike, they are one and the
-// same in a flat text without spaces, and the first stays. Where they are not, the flat text keeps its spaces, and
-// clang chooses between them; methods that only the space of their object tells apart are told apart as they run
-// (objects.cpp). In the strict text constructors that differ in the space of the object remain one: there a constructor
-// without a space makes objects in all of them, temporaries included.
+// Overloads and specializations that differ in address spaces only. If they are otherwise written alike, they are the
+// same in a flat text without spaces, and the first one stays. If not, the flat text keeps its spaces, and clang
+// chooses between them. Methods that differ only in the space of their object are told apart at run time (objects.cpp).
+// In the strict text, constructors that differ in the space of the object remain one: there a constructor without a
+// space makes objects in all spaces, temporaries included.
 #include "rewrite/internal.h"
 
 namespace mrt {
@@ -121,8 +121,8 @@ bool may_collide(const Rewriter &rewriter, const Declaration &declaration) {
   }
 }
 
-// A conversion of objects of a thread must accept temporaries too, which in the strict text are in no space that it
-// could name.
+// A conversion of objects of a thread must accept temporaries too, which are in no space that the strict text could
+// name.
 void strip_space(Rewriter &rewriter, const Declaration &method, bool constructs) {
   bool converts = rewriter.tokens.is(method.name, "operator") && rewriter.tokens.is_identifier(method.name + 1);
   for (uint32_t index = method.parameters.last + 1;
@@ -131,14 +131,14 @@ void strip_space(Rewriter &rewriter, const Declaration &method, bool constructs)
       rewriter.erase(index, index + 1);
 }
 
-// Not a friend, which has no object, and no destructor: only objects of a thread are destroyed.
+// Not a friend, which has no object, and not a destructor: only objects of a thread are destroyed.
 bool is_method(const Rewriter &rewriter, const Declaration &declaration) {
   return declaration.kind == DeclarationKind::function && rewriter.program.scopes[declaration.scope].is_class &&
          !rewriter.tokens.is(declaration.start - 1, "friend") && !rewriter.tokens.is(declaration.name - 1, "~") &&
          !is_constructor(rewriter, declaration);
 }
 
-// Without an address space in its header a second definition is the program's own mistake, which clang reports.
+// Without an address space in its header, a second definition is a mistake of the program, which clang reports.
 bool has_space(const Rewriter &rewriter, const Declaration &declaration) {
   uint32_t end = declaration.body.exists() ? declaration.body.first : declaration.tokens.last;
   for (uint32_t index = declaration.tokens.first; index < end; index++)
@@ -172,7 +172,7 @@ std::string tokens_without_spaces(const TokenList &tokens, Range range) {
 
 } // namespace
 
-// What is left of a declaration without its spaces and the qualifiers of its object.
+// Returns a declaration without its spaces and the qualifiers of its object.
 std::string shape(const TokenList &tokens, const Declaration &declaration) {
   if (declaration.kind != DeclarationKind::function) return tokens_without_spaces(tokens, declaration.tokens);
   const uint32_t close = declaration.parameters.last;
@@ -190,8 +190,8 @@ std::string_view space_in(const TokenList &tokens, Range range) {
   return {};
 }
 
-// Whether a call could mean either of two functions that an address space tells apart: a parameter at the same place
-// points to the same, or to what a template deduces, in different spaces.
+// Whether a call could mean either of two functions that differ in an address space: their parameters at one place
+// point to the same type, or to one that a template deduces, in different spaces.
 class Rivals {
 public:
   Rivals(const Rewriter &rewriter, const Declaration &a, const Declaration &b)
@@ -276,10 +276,10 @@ public:
   }
 
 private:
-  // Of declarations that are one without their spaces.
+  // Of declarations that are the same without their spaces.
   bool group_differs(const std::vector<const Declaration *> &group) {
     const Declaration &first = *group[0];
-    // A lone specialization for a space would be one for all of them.
+    // A single specialization for a space would apply to all of them.
     if (group.size() == 1)
       return first.template_arguments.exists() && first.kind != DeclarationKind::function &&
              !space_in(tokens, first.template_arguments).empty();

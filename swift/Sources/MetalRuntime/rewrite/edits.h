@@ -1,4 +1,4 @@
-// Changes to a token list, and the text that results, which maps every position back to its token.
+// Changes to a token list, and the resulting text, which maps every position back to its token.
 #pragma once
 
 #include "rewrite/lexer.h"
@@ -9,7 +9,7 @@
 
 namespace mrt {
 
-// Inserted text must not hold a line break: it belongs to the line of its token.
+// Inserted text must not contain a line break: it belongs to the line of its token.
 class Edits {
 public:
   void erase(uint32_t first, uint32_t last) {
@@ -37,7 +37,7 @@ struct Printed {
   uint32_t token_at(uint32_t line, uint32_t column) const;
 };
 
-// `prologue` is put first, on lines of its own. Line markers keep every token on its source line.
+// `prologue` comes first, on separate lines. Line markers keep every token on its source line.
 Printed print(const TokenList &tokens, const Edits &edits, const std::string &prologue, const std::string &epilogue);
 
 } // namespace mrt

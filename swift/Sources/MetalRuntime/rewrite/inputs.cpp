@@ -1,5 +1,5 @@
 // Inputs of kernels that are declared in the program's scope, `uint2 position [[thread_position_in_grid]];`: each use
-// of the name becomes the value that the running thread has.
+// of the name becomes the running thread's value.
 #include "rewrite/internal.h"
 
 namespace mrt {

@@ -1,4 +1,4 @@
-// What the parts of the rewriter share.
+// Definitions that the parts of the rewriter share.
 #pragma once
 
 #include "rewrite/rewriter.h"
@@ -58,11 +58,11 @@ struct FunctionMentions {
   std::set<Mention> names, guards; // guards: inside of is_function_constant_defined( )
 };
 
-// Which names of a function are its own variables (locals.cpp).
+// The names of a function that mean its local variables (locals.cpp).
 class Locals {
 public:
   Locals(const TokenList &tokens, const Declaration &function);
-  // Whether the token declares a variable, or means one. Tokens are asked about in their order.
+  // Returns whether the token declares a variable, or means one. Called for tokens in their order.
   bool hide(uint32_t index);
 
 private:
@@ -79,7 +79,7 @@ struct Mentions {
   std::vector<FunctionMentions> functions;
   std::map<std::string_view, std::vector<size_t>> by_name;
   std::set<std::string_view> scopes; // names of classes and namespaces
-  // Names outside of functions, such as those of members and aliases: what is of these types has any name.
+  // Names outside of functions, such as those of members and aliases: objects of these types may have any name.
   std::set<std::string_view> outside;
   std::map<std::string_view, std::set<Mention>> instantiations; // in explicit instantiations, by the function's name
 };
@@ -116,9 +116,9 @@ template <size_t count> bool one_of(std::string_view text, const std::string_vie
 }
 inline bool is_space(std::string_view text) { return one_of(text, {"device", "threadgroup", "constant", "thread"}); }
 std::string quote(std::string_view text);                      // a C string literal
-std::string flat_space(std::string_view space, bool is_const); // as a flat text that keeps its spaces spells it
+std::string flat_space(std::string_view space, bool is_const); // as spelled in a flat text that keeps its spaces
 
-// The passes, in the order in which they run; each has a file of its name.
+// The passes, in the order in which they run; each has a file named after it.
 void leave_out_stages(TokenList &tokens, const SourceLines &lines, std::vector<Diagnostic> &diagnostics);
 void take_coherence(TokenList &tokens, const SourceLines &lines, uint32_t version,
                     std::vector<Diagnostic> &diagnostics);
@@ -126,10 +126,10 @@ void check_language(Rewriter &rewriter); // rules.cpp
 void check_calls(Rewriter &rewriter);
 void check_addresses(Rewriter &rewriter);
 void place_objects(Rewriter &rewriter); // methods.cpp
-// Whether it is a method that names no space, whose object lies in `thread`.
+// Returns whether it is a method that names no space and whose object lies in `thread`.
 bool has_object_in_thread(const Rewriter &rewriter, const Declaration &declaration);
 void rewrite_inputs(Rewriter &rewriter);
-// The attribute by which a variable of the program's scope is an input of kernels; else null.
+// Returns the attribute that makes a variable of the program's scope an input of kernels; else null.
 const Attribute *program_input(const Rewriter &rewriter, const Declaration &declaration);
 bool is_kernel_input(std::string_view attribute); // kernels.cpp
 void rewrite_lambdas(Rewriter &rewriter);
@@ -148,13 +148,13 @@ std::string shape(const TokenList &tokens, const Declaration &declaration);     
 void drop_duplicates(Rewriter &rewriter);
 
 void collect_mentions(Rewriter &rewriter); // mentions.cpp
-// The functions that a function can call, itself among them, and all names in them.
+// The functions that a function can call, including itself, and all names in them.
 struct Reach {
   std::vector<const FunctionMentions *> functions;
   std::set<std::string_view> names;
 };
 Reach reach(const Rewriter &rewriter, const Declaration &function);
-// Whether a name in a function means the one that is declared as `path` + `name`.
+// Returns whether a name in a function means the one that is declared as `path` + `name`.
 bool means(const Mentions &mentions, const FunctionMentions &place, const Mention &mention, const std::string &path);
 std::vector<ConstantUse> constants_used(const Rewriter &rewriter, const Declaration &function,
                                         const std::vector<KernelParameter> &parameters);

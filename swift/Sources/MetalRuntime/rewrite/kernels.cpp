@@ -1,5 +1,5 @@
-// Kernels become plain functions, each with a struct that says what the source says of its parameters (mrt/entry.h);
-// each name under which the host finds one becomes a record.
+// Kernels become plain functions, each with a struct that describes its parameters (mrt/entry.h). Each name by which
+// the host finds a kernel becomes a record.
 #include "rewrite/internal.h"
 
 #include "include/metal_runtime.h"
@@ -108,7 +108,7 @@ void set_source(Rewriter &rewriter, KernelParameter &parameter, const std::vecto
   }
 }
 
-// Of a parameter without an attribute, by the name of its type: `metal::texture2d < float >`
+// For a parameter without an attribute, by the name of its type: `metal::texture2d < float >`
 std::string resource_source(std::string_view type) {
   if (type.substr(0, 5) == "metal") type.remove_prefix(5);
   while (!type.empty() && (type[0] == ':' || type[0] == ' ')) type.remove_prefix(1);
@@ -164,7 +164,7 @@ KernelParameter parse_parameter(Rewriter &rewriter, Range range) {
     parameter.name = kept.back();
     kept.pop_back();
   }
-  // `device float *const x`: that the parameter itself is constant says nothing to the caller.
+  // `device float *const x`: the constness of the parameter itself means nothing to the caller.
   while (kept.size() > 2 && one_of(tokens[kept.back()].text, {"const", "volatile"}) &&
          one_of(tokens[kept[kept.size() - 2]].text, {"*", "const", "volatile"}))
     kept.pop_back();
@@ -183,7 +183,7 @@ std::vector<KernelParameter> parse_parameters(Rewriter &rewriter, const Declarat
   return parameters;
 }
 
-// Indices that are plain numbers are checked here, with the line; others when the library is loaded.
+// Checks indices that are plain numbers, with the line; others are checked when the library is loaded.
 void check_indices(Rewriter &rewriter, const std::vector<KernelParameter> &parameters) {
   std::set<std::string> taken;
   for (const KernelParameter &parameter : parameters) {
@@ -234,7 +234,7 @@ std::string numbers(const std::vector<ConstantUse> &uses) {
   return out;
 }
 
-// The struct of mrt/entry.h, and before it a function for each parameter that exists only where a constant is true.
+// Writes the struct of mrt/entry.h, and before it a function for each parameter that exists only if a constant is true.
 std::string spec(Rewriter &rewriter, const Kernel &kernel, const Declaration &declaration) {
   std::string number = std::to_string(kernel.declaration), gates, parameters;
   for (size_t index = 0; index < kernel.parameters.size(); index++) {
@@ -343,7 +343,7 @@ void rewrite_function(Rewriter &rewriter, uint32_t position) {
   rewriter.kernels.push_back(std::move(kernel));
 }
 
-// The kernel that an explicit instantiation means. Where several have its name, the number of parameters decides.
+// Returns the kernel that an explicit instantiation means. If several have its name, the number of parameters decides.
 const Kernel *find_kernel(const Rewriter &rewriter, const Declaration &instantiation, size_t parameter_count) {
   const Kernel *found = nullptr;
   for (const Kernel &kernel : rewriter.kernels) {
@@ -353,7 +353,7 @@ const Kernel *find_kernel(const Rewriter &rewriter, const Declaration &instantia
   return found;
 }
 
-// The first token of `a::b::name`, or of `::a::b::name`, before which the kernel's return type stands.
+// Returns the first token of `a::b::name`, or of `::a::b::name`; the kernel's return type precedes it.
 uint32_t start_of_path(const TokenList &tokens, uint32_t name) {
   while (name >= 2 && tokens.is(name - 1, "::")) {
     if (tokens.is(name - 2, "void")) return name - 1;
@@ -368,7 +368,7 @@ void rewrite_instantiation(Rewriter &rewriter, const Declaration &declaration) {
   std::vector<KernelParameter> parameters;
   if (declaration.parameters.exists()) parameters = parse_parameters(rewriter, declaration);
   const Kernel *kernel = find_kernel(rewriter, declaration, parameters.size());
-  // The strict pass says what is wrong with an instantiation of something that is not there.
+  // The strict pass reports an instantiation of something that does not exist.
   if (!kernel)
     return rewriter.error(declaration.name, "explicit instantiation of undefined function template '" +
                                                 rewriter.text(declaration.name) + "'");

@@ -1,5 +1,5 @@
-// Tokens of preprocessed source, with where they stand: in the preprocessed text, and in the user's file as line
-// markers say.
+// Tokens of preprocessed source, with their positions: in the preprocessed text, and in the user's file by line
+// markers.
 #pragma once
 
 #include <cstdint>
@@ -20,8 +20,8 @@ struct Token {
   uint32_t line, column; // in the preprocessed text, from 1
   uint32_t file;         // index into TokenList::files
   uint32_t source_line;  // in that file
-  uint32_t partner;      // of a bracket: the token that closes or opens it; else its own index
-  bool coherent = false; // a `coherent(device)` stood before it
+  uint32_t partner;      // of a bracket: the token that closes or opens it; else the token's index
+  bool coherent = false; // a `coherent(device)` preceded it
 };
 
 struct TokenList {
@@ -43,8 +43,8 @@ struct TokenList {
   std::string join(size_t first, size_t last) const;
 };
 
-// Comments must be gone, as they are after preprocessing. `>` is always a token of its own, so that template argument
-// lists can be matched; written out without a space between, `>>` is whole again.
+// Comments must have been removed, as preprocessing does. `>` is always a separate token, so that template argument
+// lists can be matched; if written without a space between, `>>` is printed as one.
 TokenList tokenize(std::string text);
 
 } // namespace mrt

@@ -1,11 +1,11 @@
-// Which names of a function mean its own variables, and up to where: what the program calls so is hidden there, and
-// nowhere else.
+// Finds which names of a function mean its local variables, and up to where: there they hide the program's declarations
+// of that name.
 #include "rewrite/internal.h"
 
 namespace mrt {
 namespace {
 
-// Words before a name that is used, or that names a type: none of them declares it.
+// Words before a name that is used, or that names a type: they do not declare it.
 constexpr std::string_view no_types[] = {
     "return",   "else",   "do",        "case",   "goto",     "sizeof", "typename",   "template",
     "not",      "and",    "or",        "new",    "delete",   "throw",  "operator",   "using",
@@ -16,8 +16,8 @@ bool is_type_name(const TokenList &tokens, uint32_t index) {
   return tokens.is_identifier(index) && !one_of(tokens[index].text, no_types);
 }
 
-// `T name` before what follows the name of a variable, and `T *name =`, which is no product. A name that could be
-// either is not hidden.
+// `T name` before a token that follows the name of a variable, and `T *name =`, which is no product. A name that could
+// be either is not hidden.
 bool declares(const TokenList &tokens, uint32_t index) {
   if (!tokens.is_identifier(index) || index < 2) return false;
   const std::string_view after = tokens[index + 1].text;
@@ -27,14 +27,14 @@ bool declares(const TokenList &tokens, uint32_t index) {
          one_of(tokens[index - 2].text, {"*", "&", ">"});
 }
 
-// The end of a statement that begins at `index`, or of a lambda's body.
+// Returns the end of a statement that begins at `index`, or of a lambda's body.
 uint32_t end_of_statement(const TokenList &tokens, uint32_t index, uint32_t end) {
   for (; index < end && !tokens.is(index, ";"); index = uint32_t(tokens.after_group(index)))
     if (tokens.is(index, "{")) return tokens[index].partner;
   return index;
 }
 
-// Up to the end of the block, or of the statement that the parentheses belong to, as in `for (int i = 0; …)`.
+// Returns the end of the block, or of the statement that the parentheses belong to, as in `for (int i = 0; …)`.
 uint32_t end_of_scope(const TokenList &tokens, const std::vector<uint32_t> &closing, uint32_t end) {
   if (closing.empty()) return end;
   const uint32_t close = closing.back();
@@ -43,7 +43,7 @@ uint32_t end_of_scope(const TokenList &tokens, const std::vector<uint32_t> &clos
 
 } // namespace
 
-// Parameters are hidden all over the function. A default value is no declaration.
+// Parameters hide names in the whole function. A default value is no declaration.
 void Locals::take_parameters(Range range, std::initializer_list<std::string_view> ends) {
   if (!range.exists()) return;
   bool in_default = false;
@@ -71,7 +71,7 @@ bool Locals::hide(uint32_t index) {
     last = std::max(last, end_of_scope(tokens, closing, end));
     return true;
   }
-  // `object.name` and `space::name` are no variables of the function.
+  // `object.name` and `space::name` are not variables of the function.
   if (index > 0 && one_of(tokens[index - 1].text, {".", "->", "::", "template"})) return false;
   const auto hidden = until.find(tokens[index].text);
   return hidden != until.end() && index < hidden->second;

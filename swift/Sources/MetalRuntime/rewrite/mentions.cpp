@@ -1,5 +1,5 @@
-// Which names each function of the program mentions, and which functions a kernel can reach by them: by their qualified
-// names, so that `A::run` is not taken for `B::run`. Where a name could be either, it is both.
+// Collects the names that each function of the program mentions, and the functions that a kernel can reach by them.
+// Names are qualified, so that `A::run` is not confused with `B::run`. A name that could be either counts as both.
 #include "rewrite/internal.h"
 
 namespace mrt {
@@ -14,7 +14,7 @@ std::string_view last_of(std::string_view path) {
 
 bool is_last_of(const std::string &path, std::string_view name) { return !path.empty() && last_of(path) == name; }
 
-// The name before `::`, also of `a<b>::`; empty where there is none.
+// Returns the name before `::`, also of `a<b>::`; empty if there is none.
 std::string_view qualifier_of(const TokenList &tokens, uint32_t index) {
   if (index < 2 || !tokens.is(index - 1, "::")) return {};
   uint32_t before = index - 2;
@@ -62,8 +62,8 @@ void collect_function(Rewriter &rewriter, const Declaration &declaration) {
   add_function(rewriter, std::move(function));
 }
 
-// What a class, or another name of one, mentions outside of its methods: who names it has such objects. Its path is
-// that of a constructor.
+// Collects what a class, or another name of one, mentions outside of its methods: code that names it has such objects.
+// Its path is that of a constructor.
 void collect_type(Rewriter &rewriter, const Declaration &type, const std::vector<bool> &inside) {
   FunctionMentions named{type.name, rewriter.path(type) + rewriter.text(type.name) + "::", {}, {}, {}};
   Locals members(rewriter.tokens, type);
@@ -98,7 +98,7 @@ public:
     for (size_t index = 0; index < mentions.functions.size(); index++)
       if (mentions.functions[index].name == start.name) {
         add(index);
-        follow(mentions.functions[index], {"operator", {}, true}); // they are called by no name
+        follow(mentions.functions[index], {"operator", {}, true}); // they are called without a name
       }
     while (!open.empty()) {
       const FunctionMentions &function = mentions.functions[open.back()];

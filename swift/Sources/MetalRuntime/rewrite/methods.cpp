@@ -1,5 +1,5 @@
-// The space of a method's object. Before Metal 4.1 a method that names none has its object in `thread`; from then on
-// the object may lie anywhere, as clang has it. The strict text names the space.
+// The space of a method's object. Before Metal 4.1, a method that names no space has its object in `thread`; from then
+// on the object may be in any space, as in clang. The strict text names the space.
 #include "rewrite/internal.h"
 
 namespace mrt {
@@ -25,7 +25,7 @@ Signature signature_of(const TokenList &tokens, const Declaration &declaration) 
   return signature;
 }
 
-// Constructors have the name of their class, which stands before none of the tokens that make a type.
+// Constructors have the name of their class, and no type before it.
 bool is_constructor(const Rewriter &rewriter, const Declaration &declaration) {
   const TokenList &tokens = rewriter.tokens;
   const std::string_view name = tokens[declaration.name].text;

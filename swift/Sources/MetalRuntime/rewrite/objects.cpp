@@ -1,5 +1,5 @@
-// Methods that only the address space of their object tells apart. No clang but that of OpenCL's C++ has spaces of
-// objects, so in the flat text one of them keeps the name, and first looks where its object lies:
+// Methods that differ only in the address space of their object. Only clang's C++ for OpenCL has spaces of objects. So
+// in the flat text one of the methods keeps the name, and first tests where its object lies:
 //   float get() const thread { return v; }       float get() const { if (it lies in device) return other(); return v; }
 //   float get() const device { return v + 1; }   float other() const { return v + 1; }
 // Constant expressions mean the method of the thread.
@@ -22,7 +22,7 @@ public:
 
   bool can_be_told() const { return declaration.body.exists(); }
 
-  // `f` of `float f()`; of an operator the tokens up to its parameters. A conversion is named after its type.
+  // Renames `f` of `float f()`; of an operator, the tokens up to its parameters. A conversion is named after its type.
   void rename(Edits &edits, const std::string &name) const {
     const uint32_t first = declaration.name, open = declaration.parameters.first - 1;
     for (uint32_t index = declaration.start; index < first; index++)
@@ -33,7 +33,7 @@ public:
     edits.insert_before(open, " " + name);
   }
 
-  // `name<T, n>(a, b)`, with a name for each parameter that has none; empty where one cannot be passed on.
+  // Returns `name<T, n>(a, b)`, with a name for each parameter that has none; empty if one cannot be passed on.
   std::string call(Edits &edits, const std::string &name) const {
     std::string text = declaration.templates.empty() ? name : "template " + name + "<" + template_arguments() + ">";
     text += "(";
@@ -122,7 +122,7 @@ void tell_objects_apart(Rewriter &rewriter, const std::vector<const Declaration 
     const Method rival(rewriter, *other);
     if (!spaces.insert(rival.space).second || shape(rewriter.tokens, *other) == shape(rewriter.tokens, kept)) continue;
     if (!method.can_be_told() || !rival.can_be_told()) {
-      if (method.can_be_told() == rival.can_be_told()) continue; // both are declared only
+      if (method.can_be_told() == rival.can_be_told()) continue; // both are only declared
       rewriter.error(other->name, "'" + rewriter.text(other->name) +
                                       "' is overloaded by the address space of its object alone, and defined outside "
                                       "of its class: this device tells such methods apart inside of it only");

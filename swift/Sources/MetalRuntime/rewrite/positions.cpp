@@ -1,11 +1,11 @@
-// The types of what tells a thread where it is: those of the table of kernel inputs (MSL 5.2.3.6), and vectors of one
-// size where there are several.
+// Checks the types of inputs that give a thread its position: those of the table of kernel inputs (MSL 5.2.3.6), and
+// vectors of one size if there are several.
 #include "rewrite/internal.h"
 
 namespace mrt {
 namespace {
 
-// Of the whole grid or the threadgroup in up to three dimensions; all other inputs are one number.
+// Positions and sizes of the whole grid or the threadgroup, in up to three dimensions; all other inputs are one number.
 constexpr std::string_view positions[] = {"thread_position_in_grid",
                                           "thread_position_in_threadgroup",
                                           "threadgroup_position_in_grid",
@@ -31,7 +31,7 @@ constexpr std::string_view elements[] = {"uint", "ushort", "ulong", "uchar", "in
                                          "long", "char",   "bool",  "float", "half", "bfloat"};
 
 struct PositionType {
-  std::string_view element; // empty where the text does not say it: an alias, or a template's parameter
+  std::string_view element; // empty if the text does not give it: an alias, or a template's parameter
   int components = 1;
 };
 
@@ -58,7 +58,7 @@ PositionType type_of(std::string_view text) {
   return type;
 }
 
-// What the text does not tell, the strict pass does: where the name of a type is another's.
+// If the text does not tell, because the name of a type is an alias, the strict pass decides.
 void check_alias(Rewriter &rewriter, const Declaration &kernel, const KernelParameter &parameter, bool is_position) {
   if (!kernel.templates.empty() || parameter.spelled_type.empty()) return;
   rewriter.strict().insert_after(kernel.tokens.last - 1,

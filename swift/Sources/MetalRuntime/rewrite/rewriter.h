@@ -1,5 +1,5 @@
-// From preprocessed Metal source to the two texts that clang compiles: the flat one, which runs, and the strict one, in
-// which address spaces are types.
+// Rewrites preprocessed Metal source to the two texts that clang compiles: the flat one, which runs, and the strict
+// one, in which address spaces are types.
 #pragma once
 
 #include "rewrite/declared_constant.h"
@@ -29,7 +29,7 @@ struct Rewritten {
   std::string flat_epilogue;
   bool spaced = false; // the flat text keeps its address spaces (MRT_SPACED)
 
-  // The flat text with the entries [first, last) only: a large library is compiled in parts.
+  // Returns the flat text with only the entries [first, last): a large library is compiled in parts.
   Printed flat_text(size_t first, size_t last) const;
   Printed strict_text() const;
 };

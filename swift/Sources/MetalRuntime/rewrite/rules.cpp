@@ -1,5 +1,5 @@
-// What Metal refuses and clang's C++ would take: C++ keywords that MSL leaves out (MSL 1.5.1), and pointers and
-// references that do not name their address space (MSL 4).
+// Reports what Metal rejects and clang's C++ would accept: C++ keywords that MSL leaves out (MSL 1.5.1), and pointers
+// and references that do not name their address space (MSL 4).
 #include "rewrite/internal.h"
 
 #include <sstream>
@@ -26,7 +26,7 @@ constexpr Refusal refusals[] = {
     {"__asm__", "'asm' is not supported in Metal"},
 };
 
-// Templates and namespaces of Metal that no kernel has here, and why.
+// Templates and namespaces of Metal that kernels can't use here, and why.
 constexpr Refusal absent[] = {
     {"texture2d_ms", "only a render pass writes textures of several samples a pixel, and this device has none"},
     {"texture2d_ms_array", "only a render pass writes textures of several samples a pixel, and this device has none"},
@@ -38,7 +38,7 @@ constexpr Refusal absent[] = {
     {"raytracing", "this device traces no rays"},
 };
 
-// Attributes by which code would run, or stand, where no kernel's does.
+// Attributes that would make code run, or be placed, where no kernel's code is.
 constexpr std::string_view refused_attributes[] = {"constructor", "destructor", "init_priority", "ifunc",
                                                    "alias",       "weakref",    "section",       "cleanup"};
 constexpr std::string_view refused_pragmas[] = {"clang attribute", "clang section", "weak", "redefine_extname",
@@ -78,7 +78,7 @@ private:
       for (const Refusal &refusal : absent)
         if (text == refusal.keyword)
           return rewriter.error(index, "'" + std::string(text) + "' is not available: " + std::string(refusal.message));
-    // It is parsed like static_cast: no name of a namespace, and nothing without the type.
+    // Parsed like static_cast: it is not a namespace's member, and needs the type.
     if (text == "as_type" && is_member) return rewriter.error(index, "expected unqualified-id");
     if (text == "as_type" && !tokens.is(index + 1, "<")) return rewriter.error(index, "expected '<' after 'as_type'");
     if (is_member) return;
@@ -102,7 +102,7 @@ private:
     }
   }
 
-  // Preprocessing leaves pragmas and line markers; a `#` of a macro makes no other directive.
+  // Preprocessing leaves pragmas and line markers; a `#` from a macro forms no other directive.
   void check_directive(uint32_t index) {
     std::istringstream words{std::string(tokens[index].text.substr(tokens[index].text.find('#') + 1))};
     std::string word, second;
@@ -115,7 +115,7 @@ private:
                                 "' is not supported in Metal");
   }
 
-  // The program's own classes, so that `Point *p` can be distinguished from a product.
+  // The program's classes, so that `Point *p` can be told from a product.
   void collect_types() {
     for (const Declaration &declaration : rewriter.program.declarations)
       if (declaration.kind == DeclarationKind::type && declaration.name != none) {
@@ -139,15 +139,14 @@ private:
     if (declaration.kind == DeclarationKind::variable) check_variable(declaration);
   }
 
-  // Metal is C++14 up to version 3.2, and C++17 from 4 on. What clang takes as an extension, Metal's compiler takes
-  // too.
+  // Metal is C++14 up to version 3.2, and C++17 from 4 on. Extensions that clang accepts, Metal's compiler accepts too.
   void check_templates(const Declaration &declaration) {
     for (Range header : declaration.templates)
       for (uint32_t index = header.first; index < header.last && rewriter.version < 400; index++)
         if (tokens.is(index, "auto")) rewriter.error(index, "'auto' not allowed in template parameter before Metal 4");
   }
 
-  // MSL leaves out derived classes. Traits derive from constants all the same, in programs and in Metal's own library.
+  // MSL leaves out derived classes. Still, traits derive from constants, in programs and in Metal's library.
   void check_type(const Declaration &declaration) {
     if (!declaration.body.exists() || tokens.is(declaration.start, "enum")) return;
     bool derives = false;
@@ -206,7 +205,7 @@ private:
   }
 
   // One declaration's type: each `*` and `&` needs a space before it. Those of a function's type and of template
-  // arguments, where the type is another's, are not looked at.
+  // arguments, which belong to another type, are not checked.
   void check_pointers(Range range) {
     bool named = false, free = false;
     for (uint32_t index = range.first; index < range.last; index = uint32_t(tokens.after_group(index))) {
@@ -233,7 +232,7 @@ private:
     }
   }
 
-  // A variable of a function that outlives its call would be one of the whole program.
+  // A static variable of a function would be one of the whole program.
   void check_static(uint32_t first) {
     for (uint32_t index = first; index < tokens.size() && !one_of(tokens[index].text, {"=", ";", "{", "["}); index++)
       if (one_of(tokens[index].text, {"constant", "("})) return;
@@ -245,8 +244,8 @@ private:
                               " type must have explicit address space qualifier");
   }
 
-  // `float *p =`, `(float *p)` of a lambda, `(float *)p`, `static_cast<float *>(p)`; only where the name before is
-  // surely a type.
+  // `float *p =`, `(float *p)` of a lambda, `(float *)p`, `static_cast<float *>(p)`; only if the name before is
+  // certainly a type.
   void check_body(Range body) {
     for (uint32_t index = body.first; index + 1 < body.last; index++) {
       if (tokens.is(index, "static")) check_static(index);

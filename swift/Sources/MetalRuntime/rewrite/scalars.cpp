@@ -1,5 +1,5 @@
-// What the compiler's own bfloat can't do in the flat text, in programs that name it: be cast from and to a half, and
-// count up and down. The macros are those of metal/mrt/bfloat.h; without MRT_SCALAR_BFLOAT they say what stood there.
+// Operations that the compiler's bfloat lacks in the flat text, in programs that name it: casts from and to half, and
+// increments. The macros are those of metal/mrt/bfloat.h; without MRT_SCALAR_BFLOAT they expand to the original text.
 #include "rewrite/internal.h"
 
 namespace mrt {
@@ -16,7 +16,8 @@ public:
   }
 
 private:
-  // half, bfloat, the parameters of templates and the names of aliases. False where the program has no bfloat.
+  // Collects half, bfloat, the parameters of templates and the names of aliases. Returns false if the program has no
+  // bfloat.
   bool collect_types() {
     bool found = false;
     types = {"half", "bfloat"};
@@ -39,7 +40,7 @@ private:
     }
   }
 
-  // What may precede an operand: no name, no type, no end of another operand.
+  // Returns whether the token may precede an operand: no name, no type, no end of another operand.
   bool opens_operand(uint32_t index) const {
     if (one_of(tokens[index].text, {"return", "case"})) return true;
     return tokens[index].kind == TokenKind::punctuator &&
@@ -59,7 +60,7 @@ private:
     last_cast = index + 1;
   }
 
-  // Not after an operator of one operand, which binds as tightly as a cast.
+  // Not after a unary operator, which binds as tightly as a cast.
   bool takes_cast(uint32_t index) const {
     if (index == last_cast || one_of(tokens[index].text, {";", "{"})) return true;
     const bool has_left = tokens.is_identifier(index - 1) || tokens[index - 1].kind == TokenKind::number ||

@@ -1,4 +1,4 @@
-// Address spaces, attributes and literals: as clang has them, and without the spaces in the flat text.
+// Address spaces, attributes and literals: in clang's spelling, and in the flat text without spaces.
 #include "rewrite/internal.h"
 
 namespace mrt {
@@ -7,7 +7,7 @@ namespace {
 // Attributes that clang understands in the same way.
 constexpr std::string_view kept_attributes[] = {"maybe_unused", "nodiscard",     "fallthrough", "likely",  "unlikely",
                                                 "deprecated",   "always_inline", "noinline",    "noreturn"};
-// Attributes of MSL that say nothing to the texts that are compiled: kernels' are read elsewhere.
+// Attributes of MSL that have no meaning in the compiled texts: those of kernels are read elsewhere.
 constexpr std::string_view dropped_attributes[] = {"kernel",
                                                    "host_name",
                                                    "max_total_threads_per_threadgroup",
@@ -61,7 +61,8 @@ constexpr std::string_view dropped_attributes[] = {"kernel",
                                                    "vertex_id",
                                                    "instance_id"};
 
-// In a group of several, one that has to go takes the others with it, unless those would change the meaning.
+// In a group of several, an attribute that must be removed removes the others too, unless those would change the
+// meaning.
 void rewrite_attribute(Rewriter &rewriter, uint32_t index) {
   const TokenList &tokens = rewriter.tokens;
   std::vector<Attribute> attributes;
@@ -76,7 +77,7 @@ void rewrite_attribute(Rewriter &rewriter, uint32_t index) {
       rewriter.report(attribute.name, Diagnostic::warning, "unknown attribute '" + std::string(name) + "' ignored");
   }
   if (!keep) return rewriter.erase(index, tokens[index].partner + 1);
-  for (const Attribute &attribute : attributes) // clang has these under its own name only
+  for (const Attribute &attribute : attributes) // clang has these only in its namespace
     if (!tokens.is(attribute.name - 1, "::") && one_of(tokens[attribute.name].text, {"always_inline", "noinline"}))
       rewriter.replace(attribute.name, "gnu::" + rewriter.text(attribute.name));
 }
@@ -90,8 +91,8 @@ bool is_const_beside(const Rewriter &rewriter, uint32_t index) {
   return (before > 0 && tokens.is(before - 1, "const")) || tokens.is(after, "const");
 }
 
-// The spaces of the objects of methods, and of what those return: the flat text has methods that take objects in all of
-// them, in which `this` is in none.
+// Marks the spaces of the objects of methods, and of what those return: the flat text has methods that accept objects
+// in all spaces, and `this` is in none.
 std::vector<bool> spaces_of_objects(const Rewriter &rewriter) {
   const TokenList &tokens = rewriter.tokens;
   std::vector<bool> found(tokens.size());
@@ -101,7 +102,7 @@ std::vector<bool> spaces_of_objects(const Rewriter &rewriter) {
          index < declaration.tokens.last && !one_of(tokens[index].text, {"{", ";", ":", "=", "->"});
          index = uint32_t(tokens.after_group(index)))
       found[index] = is_space(tokens[index].text);
-    // `*this` is what such a method returns by reference
+    // such a method returns `*this` by reference
     const bool in_space = std::any_of(found.begin() + declaration.parameters.last,
                                       found.begin() + declaration.tokens.last, [](bool each) { return each; });
     for (uint32_t index = declaration.start; in_space && index < declaration.name; index++)
@@ -110,7 +111,7 @@ std::vector<bool> spaces_of_objects(const Rewriter &rewriter) {
   return found;
 }
 
-// `thread const device T *p`: the variable's own space, which it has anyway, before that of what it points to.
+// `thread const device T *p`: the variable's space, which it has anyway, comes before that of the target.
 bool is_of_variable(const TokenList &tokens, uint32_t index) {
   if (!tokens.is(index, "thread")) return false;
   bool other = false;
@@ -140,11 +141,11 @@ void rewrite_space(Rewriter &rewriter, uint32_t index, bool of_object) {
   else rewriter.flat().erase(index, index + 1);
 }
 
-// A literal without a suffix is a float in Metal; `h` and `bf` are its own (MSL 2.1).
+// A literal without a suffix is a float in Metal; the suffixes `h` and `bf` are Metal's (MSL 2.1).
 void rewrite_literal(Rewriter &rewriter, uint32_t index) {
   if (rewriter.strict().is_erased(index)) return; // an initializer that has no effect
   std::string text = rewriter.text(index);
-  if (std::string("qQwWiIjJ").find(text.back()) != std::string::npos) // clang's own: wide and imaginary numbers
+  if (std::string("qQwWiIjJ").find(text.back()) != std::string::npos) // clang extensions: wide and imaginary numbers
     return rewriter.error(index, "invalid suffix '" + text.substr(text.size() - 1) + "' on a constant");
   bool hexadecimal = text.size() > 1 && (text[1] == 'x' || text[1] == 'X');
   if (text.find_first_of(hexadecimal ? "pP" : ".eE") == std::string::npos) return;
@@ -156,7 +157,7 @@ void rewrite_literal(Rewriter &rewriter, uint32_t index) {
   if (isdigit((unsigned char)text.back()) || text.back() == '.') rewriter.replace(index, text + "f");
 }
 
-// Static members that are defined once more outside of their class, as C++14 requires: they are inline in C++17.
+// Static members that are defined again outside of their class, as C++14 requires: they are inline in C++17.
 void drop_definitions(Rewriter &rewriter) {
   for (const Declaration &declaration : rewriter.program.declarations) {
     bool qualified = declaration.kind == DeclarationKind::variable && declaration.name > declaration.start &&
@@ -166,7 +167,7 @@ void drop_definitions(Rewriter &rewriter) {
   }
 }
 
-// The name of an array that is a parameter, `T values[4]`; none where it is no such.
+// Returns the name of an array that is a parameter, `T values[4]`; else none.
 uint32_t array_parameter(const TokenList &tokens, Range parameter) {
   for (uint32_t index = parameter.first; index < parameter.last; index = uint32_t(tokens.after_group(index))) {
     if (!tokens.is(index, "[") || opens_attribute(tokens, index) || index < parameter.first + 2 ||
@@ -177,8 +178,8 @@ uint32_t array_parameter(const TokenList &tokens, Range parameter) {
   return none;
 }
 
-// It points to the thread's memory where it names no other. Clang adds that to a type it knows; one that is deduced
-// would take the space from the argument. Of an array in another space clang makes no pointer in the flat text.
+// It points to the thread's memory if it names no other space. Clang adds that to a known type; a deduced one would
+// take the space from the argument. Clang makes no pointer of an array in another space in the flat text.
 void place_array_parameter(Rewriter &rewriter, Range parameter) {
   const TokenList &tokens = rewriter.tokens;
   const uint32_t name = array_parameter(tokens, parameter);
@@ -196,7 +197,7 @@ void place_array_parameter(Rewriter &rewriter, Range parameter) {
 
 } // namespace
 
-// That of the thread is none: there is nothing else that an object without a space could be in.
+// The thread's space is written as none: an object without a space can't be in another one.
 std::string flat_space(std::string_view space, bool is_const) {
   if (space == "device") return "__attribute__((opencl_global_device))";
   if (space == "threadgroup") return "__attribute__((opencl_local))";

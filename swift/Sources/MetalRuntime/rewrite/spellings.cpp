@@ -1,6 +1,6 @@
-// What MSL spells otherwise than clang's two modes: pointers to pointers whose spaces stand together, numbers of
-// elements that are unsigned, functions and objects without a name that are passed by reference, and the asynchronous
-// copies, which are declared by the names that Apple's compiler gives them.
+// Spellings in which MSL differs from clang's two modes: pointers to pointers whose spaces stand together, numbers of
+// elements that are unsigned, functions and temporaries that are passed by reference, and the asynchronous copies,
+// which are declared by the names that Apple's compiler gives them.
 #include "rewrite/internal.h"
 
 namespace mrt {
@@ -31,8 +31,8 @@ void move_outer_space(Rewriter &rewriter, uint32_t first) {
   rewriter.erase(outer, outer + 1);
 }
 
-// `typedef enum n : t n; enum n : t { … }`, as Xcode's template has NS_ENUM: clang names a type of its own only where
-// the enumerators stand there too. The name means the enumeration anyway.
+// `typedef enum n : t n; enum n : t { … }`, as NS_ENUM expands in Xcode's template: clang accepts an underlying type
+// only together with the enumerators. The name means the enumeration anyway.
 void declare_enumeration(Rewriter &rewriter, uint32_t first) {
   const TokenList &tokens = rewriter.tokens;
   if (!tokens.is(first + 1, "enum") || !tokens.is_identifier(first + 2) || !tokens.is(first + 3, ":")) return;
@@ -60,7 +60,7 @@ std::vector<TemplateParameter> template_parameters(const TokenList &tokens, Rang
   return found;
 }
 
-// `vec<T, N>` takes any integer as N when it is deduced; here N is an int.
+// `vec<T, N>` accepts any integer as N when it is deduced; here N is an int.
 bool counts_elements(const TokenList &tokens, Range parameters, std::string_view name) {
   for (uint32_t index = parameters.first; index + 1 < parameters.last; index++) {
     if (!one_of(tokens[index].text, {"vec", "packed_vec", "matrix"}) || !tokens.is(index + 1, "<")) continue;
@@ -88,7 +88,7 @@ void count_in_int(Rewriter &rewriter, Range header, Range parameters) {
   }
 }
 
-// The name of a type alone between the first token and the `&` or `&&`, and where its `thread` stands; else none.
+// The name of a type alone between the first token and the `&` or `&&`, and the place of its `thread`; else none.
 struct Referred {
   uint32_t type = none, space = none;
 };
@@ -111,9 +111,9 @@ bool is_called(const TokenList &tokens, Range body, std::string_view name) {
   return false;
 }
 
-// `template <typename T> void take(thread T &&x)`: T is a reference to whatever is passed, in whichever space it lies.
-// `template <typename F> void call(const thread F &f)`, in whose body `f(…)` stands: what is passed may be a function,
-// or an object that has no name. The strict text has neither in a space of its own.
+// `template <typename T> void take(thread T &&x)`: T is a reference to the argument, in whichever space it lies.
+// `template <typename F> void call(const thread F &f)`, with `f(…)` in its body: the argument may be a function, or a
+// temporary. In the strict text neither has a space.
 void free_reference(Rewriter &rewriter, const Declaration &declaration) {
   const TokenList &tokens = rewriter.tokens;
   for (Range part : split_commas(tokens, declaration.parameters)) {
@@ -142,7 +142,7 @@ std::string_view strict_space(std::string_view text) {
                                  : "__constant";
 }
 
-// As the strict text has it, without what says how a function is linked.
+// Returns the strict text without what says how a function is linked.
 std::string strict_text(const Rewriter &rewriter, Range range) {
   const TokenList &tokens = rewriter.tokens;
   std::string text;
@@ -161,7 +161,7 @@ struct Argument {
   std::string type; // of `const thread T &name`, with a type that is deduced in a template; else empty
 };
 
-// Its parameters, where all of them have names and none a default, a pack or brackets; else none.
+// Returns its parameters if all have names and none has a default, a pack or brackets; else none.
 std::vector<Argument> arguments_of(const Rewriter &rewriter, const Declaration &declaration,
                                    const std::vector<TemplateParameter> &deduced) {
   const TokenList &tokens = rewriter.tokens;
@@ -185,7 +185,7 @@ std::vector<Argument> arguments_of(const Rewriter &rewriter, const Declaration &
   return found;
 }
 
-// The parameters of its templates, where each has a name and no default; else none.
+// Returns the parameters of its templates if each has a name and no default; else none.
 std::vector<TemplateParameter> deduced_parameters(const TokenList &tokens, Range header) {
   for (uint32_t index = header.first; index < header.last; index++)
     if (one_of(tokens[index].text, {"=", "..."})) return {};
@@ -193,8 +193,8 @@ std::vector<TemplateParameter> deduced_parameters(const TokenList &tokens, Range
   return found.size() == split_commas(tokens, {header.first + 2, header.last - 1}).size() ? found : decltype(found)();
 }
 
-// Clang binds no `const thread float &x` to an object without a name, which is in no space, and deduces no T of
-// `const thread T &x` from one. The strict text gets another function for these, which gives it one.
+// Clang binds no `const thread float &x` to a temporary, which is in no space, and deduces no T of `const thread T &x`
+// from one. In the strict text another function accepts temporaries and gives them a space.
 void take_temporaries(Rewriter &rewriter, const Declaration &declaration) {
   constexpr size_t most = 3;
   const TokenList &tokens = rewriter.tokens;
@@ -269,7 +269,7 @@ const Builtin *builtin_named(std::string_view name) {
   return nullptr;
 }
 
-// Gives each parameter a name of ours in the flat text; the names, as arguments.
+// Gives each parameter a new name in the flat text. Returns the names, as arguments.
 std::string name_parameters(Rewriter &rewriter, const Declaration &declaration) {
   const TokenList &tokens = rewriter.tokens;
   std::string arguments;
@@ -287,8 +287,8 @@ std::string name_parameters(Rewriter &rewriter, const Declaration &declaration) 
   return arguments;
 }
 
-// The declaration becomes a function that calls ours; the strict text keeps it without its name.
-// Without spaces in the flat text, one for each direction would be two of the same: `defined` has what is there.
+// The declaration becomes a function that calls ours; the strict text keeps it without its name. Without spaces in the
+// flat text, the functions for the two directions would be the same: `defined` holds those that exist.
 void define_builtin(Rewriter &rewriter, const Declaration &declaration, uint32_t label,
                     std::set<std::string> &defined) {
   const TokenList &tokens = rewriter.tokens;

@@ -1,5 +1,5 @@
-// Files have functions that render beside their kernels. Those are left out before anything else looks at them: what
-// they call may be what this device has not.
+// Files may have render functions next to their kernels. These are removed before all other passes: they may use what
+// this device lacks.
 #include "rewrite/internal.h"
 
 namespace mrt {
@@ -18,7 +18,7 @@ std::string_view stage_of(const TokenList &tokens, const Declaration &declaratio
   return {};
 }
 
-// Removes the marked tokens; groups lie in them as wholes.
+// Removes the marked tokens, which include whole groups.
 void remove(TokenList &tokens, const std::vector<bool> &marked) {
   std::vector<uint32_t> position(tokens.size());
   uint32_t count = 0;

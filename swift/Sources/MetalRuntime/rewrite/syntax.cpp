@@ -68,7 +68,7 @@ private:
       index++;
     }
     declaration.start = index;
-    // An alias template, or a class that is a friend, declares nothing that is rewritten.
+    // An alias template, or a friend class, declares nothing that is rewritten.
     if (tokens.is(index, "typedef") && defines_type(index + 1, end)) index++;
     else if (tokens.is(index, "friend") && !names_class(index + 1)) index++, declaration.start = index;
     else if (one_of(tokens[index].text, {"using", "friend", "typedef"})) return after_semicolon(index, end);
@@ -144,7 +144,7 @@ private:
     return one_of(tokens[index].text, {"struct", "class", "union"}) || tokens.is(index + 1, ";");
   }
 
-  // After `struct`: does `{` come before anything that a variable or function of that type would have?
+  // Returns whether, after `struct`, `{` comes before anything that a variable or function of that type would have.
   bool opens_type(uint32_t index, uint32_t end) {
     for (; index < end; index = next(index)) {
       std::string_view text = tokens[index].text;

@@ -1,5 +1,5 @@
-// The shape of a program: which tokens are which declaration. No types and no expressions, only what the rewriter needs
-// to know about declarations outside of function bodies.
+// The structure of a program: which tokens form which declaration. No types and no expressions, only what the rewriter
+// needs to know about declarations outside of function bodies.
 #pragma once
 
 #include "rewrite/lexer.h"
@@ -56,9 +56,9 @@ Program parse_program(const TokenList &tokens);
 // The attributes inside of `[[…]]`, whose tokens lie in [first, last).
 void parse_attributes(const TokenList &tokens, uint32_t first, uint32_t last, std::vector<Attribute> &attributes);
 bool opens_attribute(const TokenList &tokens, uint32_t index); // `[[`
-// The token after the `>` that closes the `<` at `index`; `end` where there is none.
+// Returns the token after the `>` that closes the `<` at `index`; `end` if there is none.
 uint32_t after_angles(const TokenList &tokens, uint32_t index, uint32_t end);
-// Splits [first, last) at the commas that stand outside of brackets and template argument lists.
+// Splits [first, last) at the commas outside of brackets and template argument lists.
 std::vector<Range> split_commas(const TokenList &tokens, Range range);
 
 } // namespace mrt

@@ -33,8 +33,8 @@ private:
     return is_space(text) || one_of(text, {"const", "volatile", "static", "typename", "struct"});
   }
 
-  // The first token of the declarators; none where this declares no variable in threadgroup memory (a pointer, a cast,
-  // …).
+  // Returns the first token of the declarators, or none if this declares no variable in threadgroup memory (a pointer,
+  // a cast, …).
   uint32_t after_type() {
     bool have_type = false;
     for (uint32_t index = first; index < body.last;) {
@@ -116,7 +116,7 @@ void hoist_threadgroup_variables(Rewriter &rewriter, const Declaration &kernel) 
   const TokenList &tokens = rewriter.tokens;
   uint32_t parentheses_end = 0;
   for (uint32_t index = kernel.body.first; index < kernel.body.last; index++) {
-    // Inside of parentheses there are casts and parameters, never variables.
+    // Inside parentheses there are casts and parameters, never variables.
     if (tokens.is(index, "(")) parentheses_end = std::max(parentheses_end, tokens[index].partner);
     bool in_attribute = index > 0 && tokens.is(index - 1, "[");
     if (tokens.is(index, "threadgroup") && index > parentheses_end && !in_attribute)

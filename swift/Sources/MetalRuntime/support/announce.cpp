@@ -26,17 +26,17 @@ bool sum_up(bool fails) {
   return fails;
 }
 
-// Any status but 0 is the program's own, and says more.
+// Any other status than 0 comes from the program, and says more.
 void at_end(int status, void *fails) {
   if (sum_up(fails && !status)) _exit(1);
 }
 
-// Bun ends so. The status is not to be known here.
+// Bun ends this way. The status is not known here.
 template <bool fails> void at_quick_end() {
   if (sum_up(fails)) _exit(1);
 }
 
-// Asked once, as this code is loaded: what is registered first runs last at exit, when all other work is done.
+// Asked once, when this code is loaded: what is registered first runs last at exit, when all other work is done.
 Announce wish() {
   const char *value = getenv("ORCHARD_METAL_CHECK");
   const bool fails = value && !strcmp(value, "1");
@@ -61,7 +61,7 @@ void record(const std::string &line) {
     fprintf(stderr, "orchard: ORCHARD_FINDINGS cannot be written\n");
 }
 
-// As compilers write: editors and continuous integration find the line.
+// In the format of compilers, so that editors and continuous integration find the line.
 bool announce(const mrt_finding &finding) {
   if (wished == Announce::nothing) return false;
   const bool is_error = !finding.severity || !strcmp(finding.severity, "error");

@@ -58,10 +58,10 @@ std::string to_json(const Kept &kept) {
 
 class Findings {
 public:
-  // True where it was printed, now or before.
+  // Returns true if it was printed, now or before.
   bool add(const mrt_finding &finding) {
     std::lock_guard lock(mutex_);
-    // What has no location in a source, such as a misuse, is identified by its message.
+    // A finding without a source location, such as a misuse, is identified by its message.
     const char *what = finding.line == 0 && !finding.buffer ? finding.message : finding.buffer;
     Key key{text_of(finding.kind),
             finding.severity ? finding.severity : "error",
@@ -73,7 +73,7 @@ public:
     auto [known, fresh] = index_.emplace(std::move(key), kept_.size());
     if (!fresh) {
       if (known->second < kept_.size()) kept_[known->second].finding.count += finding.count ? finding.count : 1;
-      return announced_.count(known->first); // beyond the limit it is counted already
+      return announced_.count(known->first); // beyond the limit it is already counted
     }
     // Once, however often the list is cleared.
     if (recorded_.size() < size_t(setting_number(Setting::max_findings)) && recorded_.insert(known->first).second)

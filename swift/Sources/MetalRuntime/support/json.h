@@ -1,4 +1,4 @@
-// Writes JSON objects, as the C interface hands out findings and counters.
+// Writes the JSON objects in which the C interface returns findings and counters.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,10 @@
-// Device memory: one reserved region of addresses, the arena, in which every allocation has slots of its own.
+// Device memory: one reserved region of addresses, the arena, in which every allocation has separate slots.
 //
 //   | guard | allocation A, mapped pages … | unmapped to the slot's end | guard | allocation B …
 //
-// A slot is 64 KiB. A table with one entry a slot names the allocation of every address, guard slots included. Freed
-// ranges give their pages back at once, but their addresses wait in quarantine, so a stale pointer faults and is named.
+// A slot is 64 KiB. A table with one entry a slot gives the allocation of every address, guard slots included. Freed
+// ranges return their pages at once, but their addresses stay in quarantine, so an access by a stale pointer faults and
+// its allocation is known.
 #include "support/memory.h"
 
 #include "check/checker.h"
@@ -27,8 +28,8 @@ namespace {
 constexpr size_t slot_bytes = size_t(64) << 10;
 constexpr size_t largest_arena = size_t(1) << 40;
 constexpr size_t smallest_arena = size_t(1) << 30;
-// How many frees pass before an address is reused. Bounded, since a touched address costs page tables and a table entry
-// for good.
+// The number of frees before an address is reused. Bounded, since a used address costs page tables and a table entry
+// permanently.
 constexpr size_t quarantine_limit = 4096;
 
 void *reserve(size_t bytes, int protection) {
@@ -93,7 +94,7 @@ public:
     add_record(uintptr_t(pointer), length, label)->wrapped = true;
     lock.unlock();
     checker::memory_allocated(pointer, length);
-    checker::memory_written(pointer, length); // what the caller's memory holds is the caller's affair
+    checker::memory_written(pointer, length); // the caller is responsible for the contents of its memory
     return pointer;
   }
 
@@ -165,7 +166,8 @@ public:
   }
 
 private:
-  // The lowest free range that is large enough; where there is none, quarantined addresses are given up, oldest first.
+  // Takes the lowest free range that is large enough; if there is none, quarantined addresses are given up, oldest
+  // first.
   size_t take_slots(size_t count) {
     for (;;) {
       for (auto it = free_.begin(); it != free_.end(); ++it) {

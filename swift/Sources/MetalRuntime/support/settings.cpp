@@ -31,7 +31,7 @@ struct Row {
 };
 
 template <int64_t value> int64_t constant() { return value; }
-// Those of the affinity mask; the call fails where the machine has more than a mask has room for.
+// Returns the processors of the affinity mask; the call fails if the machine has more than a mask can hold.
 int64_t processors() {
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) return std::max(1, CPU_COUNT(&allowed));

@@ -1,4 +1,4 @@
-// The settings as the runtime's own code reads them: cheap, from any thread.
+// The settings, for the runtime's code: cheap to read, from any thread.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ enum Fast : int64_t { fast_auto = 0, fast_never = 1, fast_always = 2 };
 int64_t setting_number(Setting setting);
 inline bool setting_flag(Setting setting) { return setting_number(setting) != 0; }
 
-// What fresh memory holds: see include/metal_runtime.h.
+// The contents of fresh memory: see include/metal_runtime.h.
 inline bool poison_reads_as_zero() {
   return setting_number(Setting::poison) == poison_auto && setting_flag(Setting::check);
 }
@@ -53,7 +53,7 @@ inline bool poisons_threadgroup_memory() { return setting_number(Setting::poison
 // The value of a path.
 std::string setting_text(Setting setting);
 
-// A malloc'ed copy, as the C interface hands strings out.
+// Returns a malloc'ed copy, as the C interface returns strings.
 char *copy_string(const std::string &text);
 
 } // namespace mrt

@@ -1,6 +1,6 @@
 // The asynchronous copies of a SIMD-group between device and threadgroup memory, which programs declare by the names of
-// Apple's compiler (rewrite/spellings.cpp): `__asm("air.simdgroup_async_copy_2d.p3i8.p1i8")`. The active lanes share
-// the elements out; waiting is a barrier of the SIMD-group, so that a copy which nothing waits for is a race.
+// Apple's compiler (rewrite/spellings.cpp): `__asm("air.simdgroup_async_copy_2d.p3i8.p1i8")`. The active lanes divide
+// the elements among them. Waiting is a barrier of the SIMD-group, so a copy that nothing waits for is a race.
 #ifndef MRT_ASYNC_COPY_H
 #define MRT_ASYNC_COPY_H
 
@@ -39,7 +39,8 @@ MRT_FUNC void *async_copy_1d(ulong size, ulong alignment, D *destination, const 
   return nullptr;
 }
 
-// A tile of the destination; what the source's tile lacks is zero (clamp 0) or the nearest element (clamp 1).
+// Copies a tile of the destination; elements beyond the source's tile are zero (clamp 0) or the nearest element (clamp
+// 1).
 template <typename D, typename S, typename V, typename W, typename O>
 MRT_FUNC void *async_copy_2d(ulong size, ulong alignment, D *destination, ulong destination_row, ulong,
                              V destination_tile, const S *source, ulong source_row, ulong, W source_tile, O offset,

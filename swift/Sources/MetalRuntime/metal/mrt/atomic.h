@@ -14,7 +14,7 @@
 
 namespace mrt {
 
-// What may be done to an atomic<T>, and what lies in memory for it.
+// The operations on an atomic<T>, and its representation in memory.
 enum { atomic_exchanges = 1, atomic_adds = 2, atomic_combines = 4, atomic_in_threadgroup = 8 };
 template <typename T> struct AtomicType {
   static constexpr MRT_CONSTANT int can = 0;
@@ -50,7 +50,7 @@ template <typename T, typename = void> struct atomic {
   mrt::atomic_storage<T> bits;
 };
 
-template <typename T> using _atomic = atomic<T>; // Apple's own name for it, which programs use too
+template <typename T> using _atomic = atomic<T>; // Apple's internal name for it, which programs also use
 typedef atomic<int> atomic_int;
 typedef atomic<uint> atomic_uint;
 typedef atomic<bool> atomic_bool;
@@ -123,11 +123,11 @@ MRT_FUNC bool atomic_compare(volatile metal::atomic<T> *object, T *expected, T d
 } // namespace mrt
 #endif
 
-// The order is part of the type check, as in Metal's own compiler.
+// The order is part of the type check, as in Metal's compiler.
 #define MRT_RELAXED(order)                                                                                             \
   __attribute__((enable_if(order == memory_order_relaxed, "an atomic operation takes memory_order_relaxed")))
 
-// Each function in each address space, with what it needs of the type there.
+// Each function in each address space, with its requirements on the type there.
 #define MRT_ATOMIC_LOAD(space, required)                                                                               \
   template <typename T, mrt::if_atomic_can<T, mrt::atomic_exchanges | required> = 0>                                   \
   MRT_CALL T atomic_load_explicit(const volatile space atomic<T> *object, memory_order order MRT_SITE)                 \
@@ -176,7 +176,7 @@ MRT_ATOMIC_FUNCTIONS(MRT_DEVICE, 0)
 #if defined(MRT_STRICT) || defined(MRT_SPACED)
 MRT_ATOMIC_FUNCTIONS(MRT_THREADGROUP, mrt::atomic_in_threadgroup)
 #endif
-#ifdef MRT_SPACED // members of the object of a method, whose space is not known
+#ifdef MRT_SPACED // for members of a method's object, whose space is not known
 MRT_ATOMIC_FUNCTIONS(, 0)
 #endif
 MRT_ATOMIC_EXTREME(MRT_DEVICE, min, Minimum)

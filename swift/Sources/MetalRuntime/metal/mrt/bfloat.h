@@ -1,7 +1,9 @@
-// bfloat (MSL 2.1): the upper half of a float. An integer converts to it implicitly, and it to a float; a float or a
-// half becomes a bfloat only by a cast. A class and not clang's __bf16, which converts in every direction except to and
-// from half, also by a cast. Each operation computes in float and rounds.
+// bfloat (MSL 2.1): the upper half of a float. An integer converts to it implicitly, and it converts to a float; a
+// float or a half becomes a bfloat only by a cast. It is a class, since clang's __bf16 converts in every direction,
+// except to and from half, even by a cast. Each operation computes in float and rounds.
 //
+// Some uses need __bf16, a scalar of the compiler (`uint u = b`, an object that converts to bool as a bfloat). So a
+// program that the flat compilation rejects is tried once more with MRT_SCALAR_BFLOAT.
 // What only a scalar of the compiler's does (`uint u = b`, an object that converts to bool as a bfloat) needs __bf16
 // all the same: a program that the flat compile refuses is tried once more with MRT_SCALAR_BFLOAT.
 #ifndef MRT_BFLOAT_H
@@ -29,7 +31,7 @@ constexpr MRT_FUNC float bfloat_value(ushort bits) { return __builtin_bit_cast(f
 
 typedef __bf16 bfloat;
 
-// The compiler's own rounding of a float, which it expects in a library.
+// The compiler's rounding of a float, which it expects in a library.
 extern "C" __attribute__((__visibility__("hidden"), __used__, __noinline__, __nodebug__)) inline bfloat
 __truncsfbf2(float value) {
   return __builtin_bit_cast(bfloat, mrt::bfloat_bits(value));

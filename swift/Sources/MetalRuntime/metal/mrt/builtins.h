@@ -1,5 +1,5 @@
-// The compiler's own mathematics functions, which Apple's headers are written with and some programs call by name
-// (MLX's bfloat functions do): __metal_exp(x, mode), where the mode is one of __METAL_FAST_MATH__,
+// The mathematics functions of Apple's compiler, on which Apple's headers are built and which some programs call by
+// name (MLX's bfloat functions do): __metal_exp(x, mode), where the mode is one of __METAL_FAST_MATH__,
 // __METAL_PRECISE_MATH__, __METAL_MAYBE_FAST_MATH__ (mrt/macros.h).
 #ifndef MRT_BUILTINS_H
 #define MRT_BUILTINS_H
@@ -24,7 +24,7 @@ MRT_BUILTIN3(fmin3)
 MRT_BUILTIN3(fmax3)
 MRT_BUILTIN3(fmedian3)
 
-// Those that have no mode.
+// Functions without a mode.
 template <typename T> MRT_FUNC T __metal_fma(T x, T y, T z) { return metal::fma(x, y, z); }
 template <typename T> MRT_FUNC T __metal_nextafter(T x, T y) { return metal::nextafter(x, y); }
 template <typename T, typename K> MRT_FUNC T __metal_ldexp(T x, K k, int) { return metal::ldexp(x, k); }

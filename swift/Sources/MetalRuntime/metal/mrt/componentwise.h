@@ -1,8 +1,7 @@
-// How a function of scalars becomes one of vectors: it applies to each component. Where a function takes several
-// arguments, a scalar may stand for a vector beside another one (MSL 2.2: a scalar converts to a vector), and a packed
-// vector for a vector.
+// Extends functions of scalars to vectors, component by component. If a function has several arguments, a scalar may be
+// used with a vector (MSL 2.2: a scalar converts to a vector), and a packed vector as a vector.
 //
-// A program's own overloads for vec<T, N> are more specialised than these templates, so they win.
+// Overloads of a program for vec<T, N> are more specialised than these templates, so they win.
 #ifndef MRT_COMPONENTWISE_H
 #define MRT_COMPONENTWISE_H
 
@@ -30,8 +29,8 @@ template <typename T, int N> constexpr MRT_CONSTANT bool fits<packed_vec<T, N>, 
 template <typename T> constexpr MRT_CONSTANT bool is_half_or_float = __is_same(T, half) || __is_same(T, float);
 template <typename T> constexpr MRT_CONSTANT bool is_integer = __is_integral(T) && !__is_same(T, bool);
 
-// The vector type V that arguments of types A have in common; no type where they have none, or where V's elements are
-// not of the kind that the function takes.
+// The common vector type V of arguments of types A; no type if they have none, or if V's elements are not of the kind
+// that the function accepts.
 template <bool Ok, typename V> struct vector_if {};
 template <typename V> struct vector_if<true, V> {
   typedef V type;
@@ -54,7 +53,7 @@ template <typename T, int N> struct shape<vec<T, N>> {
 template <typename V> using booleans = typename shape<V>::booleans;
 template <typename V> using integers = typename shape<V>::integers;
 template <typename V> using same = V;
-// Two templates of one name that differ in KIND alone (min of integers, min of floats) need distinct heads.
+// Two templates of one name that differ only in KIND (min of integers, min of floats) need distinct heads.
 enum any_kind {};
 enum float_kind {};
 enum integer_kind {};

@@ -1,7 +1,6 @@
-// The thread that runs, the runtime's table, and the rendezvous: what every other header of the cooperative part stands
-// on.
+// The running thread, the runtime's table, and the rendezvous: the base of all other headers of the cooperative part.
 //
-// `static` and not `inline`: each kernel library is one translation unit with its own copy, and two libraries in one
+// `static`, not `inline`: each kernel library is one translation unit with a separate copy, and two libraries in one
 // process must never share these. The scheduler writes the thread-local pointer at each switch of fibers.
 #ifndef MRT_CURRENT_H
 #define MRT_CURRENT_H
@@ -28,7 +27,7 @@
 #define MRT_SITE , MRT_SITE_ONLY
 #define MRT_BODY(...) {__VA_ARGS__}
 
-// The library's own bookkeeping (operands of a collective on the lane's stack) is not the user's memory traffic.
+// The library's bookkeeping (operands of a collective on the lane's stack) is not the user's memory traffic.
 #ifdef MRT_CHECKED
 #define MRT_UNINSTRUMENTED __attribute__((disable_sanitizer_instrumentation, noinline))
 #else
@@ -40,7 +39,7 @@ namespace mrt {
 
 static thread_local MrtThread *current_thread;
 #ifdef MRT_CHECKED
-// What a library's own initialisers do as it is loaded, before it is bound, is not counted as traffic.
+// Accesses of a library's initialisers while it is loaded, before it is bound, do not count as traffic.
 MRT_UNINSTRUMENTED static void ignore_access(const void *, mrt_u64, mrt_u32, const void *) {}
 MRT_UNINSTRUMENTED static void ignore_copy(const void *, const void *, mrt_u64, const void *) {}
 MRT_UNINSTRUMENTED static void ignore_misaligned(const void *, mrt_u32, const char *, const void *) {}
@@ -58,15 +57,15 @@ static const MrtRuntime *runtime;
 [[maybe_unused]] MRT_UNINSTRUMENTED static MrtThread **current() { return &current_thread; }
 [[maybe_unused]] MRT_UNINSTRUMENTED static void bind(const MrtRuntime *table) { runtime = table; }
 
-// Where the object of a method lies, of which only the space tells two apart (rewrite/objects.cpp).
+// Returns whether the object of a method lies in `space`, for methods that differ only in it (rewrite/objects.cpp).
 [[maybe_unused]] MRT_UNINSTRUMENTED static bool lies_in(const volatile void *object, MrtSpace space) {
   return runtime && runtime->space_of(object) == mrt_u32(space);
 }
 
 [[maybe_unused]] MRT_UNINSTRUMENTED static mrt_u32 lane_index() { return current_thread->thread_index_in_simdgroup; }
 
-// Where the user's code calls a function of the library. As a default argument it takes the caller's line, as
-// std::source_location::current() does, so that a finding names the line in the .metal file.
+// The place at which the user's code calls a function of the library. As a default argument it takes the caller's line,
+// as std::source_location::current() does, so that a finding names the line in the .metal file.
 struct Site {
   const char *file;
   int line, column;
@@ -101,7 +100,7 @@ MRT_MEETING static void wait_at_barrier(mrt_u32 flags, Site site) {
   runtime->threadgroup_barrier(flags, site.file, mrt_u32(site.line));
 }
 
-// A rendezvous in which each lane gives an Operand and gets a Result, both on its own stack; `resolve` computes all
+// A rendezvous in which each lane gives an Operand and gets a Result, both on the lane's stack; `resolve` computes all
 // lanes' results.
 template <typename Result, MrtResolve resolve, typename Operand>
 MRT_MEETING Result exchange(Operand operand, Meeting meeting) {

@@ -1,5 +1,5 @@
-// From a kernel function to an entry of the module: its parameters' types are deduced from the function itself, what
-// the rewriter saw of it (names, attributes) comes as a struct `Spec`:
+// Turns a kernel function into an entry of the module. The types of its parameters are deduced from the function
+// itself; the rewriter passes names and attributes in a struct `Spec`:
 //
 //   struct Spec {
 //     static constexpr const char *source_name, *file;
@@ -172,7 +172,7 @@ template <typename T> struct Argument<T &> {
   }
 };
 
-// Textures and samplers, and arrays of them: of the element at index i, `bound` gives what the host bound there.
+// Textures and samplers, and arrays of them: `bound` returns what the host bound for the element at index i.
 template <typename P> struct ResourceArgument {
   typedef P Pointee;
   static constexpr bool is_binding = true, is_reference = false;
@@ -242,7 +242,7 @@ struct Identification {
   mrt_u32 max_total_threads;
   const mrt_u32 *indices;
 };
-constexpr mrt_u32 automatic = ~0u; // an index that the source leaves open
+constexpr mrt_u32 automatic = ~0u; // an index that the source does not give
 static Identification *identifying;
 
 template <typename... Indices>
@@ -262,8 +262,8 @@ MRT_UNINSTRUMENTED __attribute__((noinline)) void identify(const char *name, mrt
 // stand for the constants, and evaluates the constants that are derived from them.
 static void load_constants(const void *const *values);
 
-// The runtime puts a number that names the set of values behind its table, so that a table that was freed and another
-// at the same address are distinguished.
+// The runtime stores a number for the set of values behind its table, so that a freed table and another one at the same
+// address are distinguished.
 extern const mrt_u32 constant_count;
 static thread_local const void *constants_loaded;
 MRT_UNINSTRUMENTED inline void enter(const MrtLaunch *launch) {
@@ -280,7 +280,7 @@ template <typename T> MRT_UNINSTRUMENTED void load_constant(T &constant, bool &d
   else __builtin_memset((void *)&constant, 0, sizeof(T));
 }
 
-// What is known of a parameter: the facts of its type, or its own.
+// A parameter's properties: those of its type, or those given for it.
 template <typename> using void_of = void;
 template <typename A, typename = void> struct HasFacts {
   static constexpr bool value = false;
@@ -337,7 +337,7 @@ template <typename... P, void (*kernel)(P...), typename Spec, MrtEntry *entry> s
     call(thread, All());
   }
 
-  // Evaluates the indices, and gives each binding without one the lowest that is free (MSL 5.2.1).
+  // Evaluates the indices, and gives each binding without one the lowest free index (MSL 5.2.1).
   static const char *identity() {
     Identification result = {};
     identifying = &result;
@@ -369,7 +369,7 @@ template <typename... P, void (*kernel)(P...), typename Spec, MrtEntry *entry> s
 };
 
 // ---------------------------------------------------------------- threadgroup variables
-// Each declaration has a record of its own; its position among the records is known once the module is linked.
+// Each declaration has a separate record; its position among the records is known once the module is linked.
 extern "C" __attribute__((__weak__, __visibility__("hidden"))) MrtVariable *__start_mrt_variables[];
 extern "C" __attribute__((__weak__, __visibility__("hidden"))) MrtVariable *__stop_mrt_variables[];
 extern "C" __attribute__((__weak__, __visibility__("hidden"))) MrtEntry __start_mrt_entries[];

@@ -1,7 +1,8 @@
-// The callbacks that the checked build of a kernel calls, forwarded to the runtime. Included once, by the prelude,
-// where MRT_CHECKED is defined.
+// The callbacks that the checked build of a kernel calls, forwarded to the runtime. Included once, by the prelude, if
+// MRT_CHECKED is defined.
 //
-// The checked build is compiled with these flags (beside those of every build), and linked without any -fsanitize:
+// The checked build is compiled with these flags (in addition to those of every build), and linked without any
+// -fsanitize:
 //   -O2 -fno-vectorize -fno-slp-vectorize -fno-unroll-loops    every access is at most 16 bytes, so none is skipped
 //   -gline-tables-only -gdwarf-4                                program counter -> line
 //   -fsanitize=thread                                           __tsan_read4(address) … before each load and store
@@ -28,7 +29,7 @@
   extern "C" __attribute__((__visibility__("hidden"), __used__, __noinline__, __nodebug__,                             \
                             __disable_sanitizer_instrumentation__, __no_sanitize__("alignment", "bounds")))
 #define MRT_HOOK_CALLER __builtin_return_address(0)
-// Initialisers of program-scope variables run as the library is loaded, before it has its table: nothing to check.
+// Initialisers of program-scope variables run while the library is loaded, before it has its table: nothing to check.
 #define MRT_REPORT(...)                                                                                                \
   if (__builtin_expect(mrt::runtime != nullptr, 1)) mrt::runtime->__VA_ARGS__
 
@@ -91,15 +92,14 @@ struct MrtOutOfBounds {
   const MrtTypeDescriptor *array_type, *index_type;
 };
 
-// Optimised, it would be seen to return and so, by the flag above, to have no effect at all.
+// If it were optimised, the compiler would see that it returns and so, by the flag above, has no effect.
 MRT_HOOK __attribute__((__optnone__)) void __ubsan_handle_type_mismatch_v1(const MrtTypeMismatch *data,
                                                                            __UINTPTR_TYPE__ address) {
   MRT_REPORT(misaligned((const void *)address, 1u << data->log_alignment, data->type->name, MRT_HOOK_CALLER));
 }
 
-// The handler stays quiet where the index is an integer wider than a register: there is none in MSL. A narrower one
-// comes with zeros above; its type says whether it has a sign (bit 0), and how many bits (the others, as a power of
-// two).
+// The handler ignores indices wider than a register: MSL has none. A narrower one comes with zeros above; its type says
+// whether it has a sign (bit 0), and how many bits (the others, as a power of two).
 MRT_HOOK void __ubsan_handle_out_of_bounds(const MrtOutOfBounds *data, __UINTPTR_TYPE__ index) {
   const unsigned info = data->index_type->info, unused = 64 - (1u << (info >> 1));
   if (info & 1) index = (__UINTPTR_TYPE__)(long(index << unused) >> unused);

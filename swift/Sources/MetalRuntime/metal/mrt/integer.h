@@ -1,4 +1,4 @@
-// Integer functions (MSL 6.4, Table 6.4), of every integer type and its vectors. Overloads for each type, and no
+// Integer functions (MSL 6.4, Table 6.4), of every integer type and its vectors. They are overloads for each type, not
 // templates, so that a mixture of types is as ambiguous as in Metal.
 #ifndef MRT_INTEGER_H
 #define MRT_INTEGER_H
@@ -43,7 +43,7 @@ template <typename T> MRT_FUNC T rhadd(T x, T y) { return T((Wide<T>(x) + Wide<T
 template <typename T> MRT_FUNC T mulhi(T x, T y) { return T((Wide<T>(x) * Wide<T>(y)) >> width<T>); }
 template <typename T> MRT_FUNC T madhi(T x, T y, T z) { return T(Unsigned<T>(mulhi(x, y)) + Unsigned<T>(z)); }
 template <typename T> MRT_FUNC T madsat(T x, T y, T z) { return saturated<T>(Wide<T>(x) * Wide<T>(y) + Wide<T>(z)); }
-// The operands' low 24 bits, sign-extended where T is signed.
+// The operands' low 24 bits, sign-extended if T is signed.
 template <typename T> MRT_FUNC T low24(T x) { return T(Unsigned<T>(x) << 8) >> 8; }
 template <typename T> MRT_FUNC T mul24(T x, T y) { return T(Unsigned<T>(low24(x)) * Unsigned<T>(low24(y))); }
 template <typename T> MRT_FUNC T mad24(T x, T y, T z) { return T(Unsigned<T>(mul24(x, y)) + Unsigned<T>(z)); }
@@ -133,8 +133,8 @@ template <typename T, int N> MRT_FUNC vec<T, N> insert_bits(vec<T, N> base, vec<
 }
 
 #ifdef MRT_SCALAR_BFLOAT
-// A scalar converts to integers as well as to float, of which these are meant. Templates, because programs have
-// functions of these names for bfloat, which then are the ones to call.
+// A bfloat converts to integers as well as to float, and float is meant. These are templates, so that functions of
+// these names for bfloat in programs are preferred.
 #define MRT_OF_BFLOAT template <typename B, MRT_IF(__is_same(B, bfloat))>
 MRT_OF_BFLOAT MRT_FUNC float abs(B x) { return abs(float(x)); }
 #define MRT_BFLOAT2(NAME)                                                                                              \

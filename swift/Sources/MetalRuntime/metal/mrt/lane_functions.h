@@ -1,4 +1,4 @@
-// One table for the functions that a SIMD-group and a quad-group have alike (MSL 6.9.2 and 6.9.3).
+// One table for the functions that SIMD-groups and quad-groups share (MSL 6.9.2 and 6.9.3).
 //
 // MRT_LANE_FUNCTIONS(P, G) declares them all with the prefix P, for the group G (simd or quad).
 #ifndef MRT_LANE_FUNCTIONS_H

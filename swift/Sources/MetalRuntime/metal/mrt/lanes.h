@@ -1,5 +1,5 @@
 // How the lanes of a SIMD-group or a quad-group exchange values: the operations and index rules that simd.h and quad.h
-// name.
+// use.
 //
 // Each `resolve_…` runs once for all active lanes. `width` is 32 for a SIMD-group and 4 for a quad-group; lanes of
 // different quads never see each other.
@@ -48,7 +48,7 @@ template <typename T> using if_lane_integer = metal::enable_if_t<is_lane_integer
 } // namespace mrt
 
 namespace metal {
-// Apple's own name for the types above, which some programs use to choose between a SIMD-group function and a loop.
+// Apple's internal name for the types above, by which some programs choose between a SIMD-group function and a loop.
 template <typename T, typename = void> struct __is_valid_simdgroup_type : bool_constant<mrt::is_lane_number<T>> {};
 } // namespace metal
 
@@ -57,8 +57,7 @@ template <typename T, typename = void> struct __is_valid_simdgroup_type : bool_c
 namespace mrt {
 
 // ---------------------------------------------------------------- reductions
-// Integers wrap; a half is rounded at each step. min and max drop a NaN where there is a number, as MSL's min and max
-// do.
+// Integers wrap; a half is rounded at each step. min and max ignore a NaN if there is a number, like MSL's min and max.
 struct Sum {
   template <typename E> static E of(E a, E b) { return E(a + b); }
   static constexpr int identity = 0;
@@ -91,7 +90,7 @@ template <typename T> T &result(MrtExchange *exchange, mrt_u32 lane) {
 }
 inline bool is_active(const MrtExchange *exchange, mrt_u32 lane) { return lane < 32 && (exchange->active >> lane & 1); }
 
-// total = total OP value, component by component. The padding of a vector of three goes along; nobody reads it.
+// total = total OP value, component by component. The padding of a vector of three is combined too; nobody reads it.
 template <typename Operation, typename T> MRT_UNINSTRUMENTED void combine(T &total, const T &value) {
   typedef lane_element<T> E;
   E *into = reinterpret_cast<E *>(&total);
@@ -135,10 +134,10 @@ MRT_UNINSTRUMENTED void resolve_prefix(MrtExchange *exchange) {
 template <typename T> struct Permuted {
   T data, filling;
   ushort parameter; // lane, delta or mask
-  ushort modulo;    // of the fills: the length of the pieces that are shifted on their own
+  ushort modulo;    // of the fills: the length of the pieces that are shifted separately
 };
 
-// From which lane of its group a lane reads; `filling`: it reads that lane's filling data.
+// The lane of its group that a lane reads from; `filling`: it reads that lane's filling data.
 struct LaneSource {
   mrt_u32 lane;
   bool filling;
@@ -157,7 +156,7 @@ struct ByMask {
   static constexpr const char *is_uniform = "mask";
   static LaneSource of(mrt_u32 i, mrt_u32 mask, mrt_u32, mrt_u32) { return {i ^ mask, false}; }
 };
-// Nothing wraps: the lanes at the end keep their own data.
+// Nothing wraps: the lanes at the end keep their data.
 struct Up {
   static constexpr const char *is_uniform = "delta";
   static LaneSource of(mrt_u32 i, mrt_u32 delta, mrt_u32, mrt_u32) { return {i < delta ? i : i - delta, false}; }
@@ -176,7 +175,8 @@ struct RotateDown {
   static constexpr const char *is_uniform = "delta";
   static LaneSource of(mrt_u32 i, mrt_u32 delta, mrt_u32 width, mrt_u32) { return {(i + delta) & (width - 1), false}; }
 };
-// What leaves a piece at one end is lost; at the other end comes the filling data of the lanes that would have wrapped.
+// Values shifted out of a piece at one end are lost; at the other end it gets the filling data of the lanes that would
+// have wrapped.
 struct FillUp {
   static constexpr const char *is_uniform = "delta";
   static LaneSource of(mrt_u32 i, mrt_u32 delta, mrt_u32, mrt_u32 modulo) {
@@ -209,7 +209,7 @@ MRT_UNINSTRUMENTED void require_uniform(MrtExchange *exchange, mrt_u32 width, co
   }
 }
 
-// A lane that is read though it is not active gives all bits set: a NaN, or a number that stands out.
+// Reading a lane that is not active gives all bits set: a NaN, or a conspicuous number.
 template <typename Rule, mrt_u32 width, typename T> MRT_UNINSTRUMENTED void resolve_permutation(MrtExchange *exchange) {
   if (Rule::is_uniform) require_uniform<T>(exchange, width, Rule::is_uniform);
   for (mrt_u32 lane = 0; lane < 32; ++lane) {
@@ -240,7 +240,7 @@ template <mrt_u32 width, typename T> MRT_UNINSTRUMENTED void resolve_first(MrtEx
 }
 
 // ---------------------------------------------------------------- votes
-// What a vote tells a lane about its group: which lanes are active, and which of them voted true. Bit i is the group's
+// The result of a vote for a lane's group: which lanes are active, and which of them voted true. Bit i is the group's
 // lane i.
 struct Vote {
   mrt_u32 active, yes, index;

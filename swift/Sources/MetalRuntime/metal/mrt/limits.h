@@ -16,7 +16,7 @@ enum float_round_style {
 };
 enum float_denorm_style { denorm_indeterminate = -1, denorm_absent = 0, denorm_present = 1 };
 
-// Programs specialise this one for types of their own, as they do with Apple's headers.
+// Programs specialise this one for their types, as they do with Apple's headers.
 template <typename T> struct _numeric_limits_impl {
   static constexpr MRT_CONSTANT bool is_specialized = false;
 };
@@ -109,7 +109,7 @@ MRT_FLOAT_LIMITS(float, 24, 6, 9, -125, -37, 128, 38, 0x1p-126f, 0x1.fffffep127f
 MRT_FLOAT_LIMITS(half, 11, 3, 5, -13, -4, 16, 4, 0x1p-14f, 0x1.ffcp15f, 0x1p-10f, 0x1p-24f)
 MRT_FLOAT_LIMITS(bfloat, 8, 2, 4, -125, -37, 128, 38, 0x1p-126f, 0x1.fep127f, 0x1p-7f, 0x1p-133f)
 
-// Of a vector: that of its elements in each.
+// For a vector: the limit of its elements in each component.
 #define MRT_VECTOR_LIMIT(name)                                                                                         \
   static constexpr MRT_METHOD vec<T, N> name() { return vec<T, N>(numeric_limits<T>::name()); }
 template <typename T, int N> struct _numeric_limits_impl<vec<T, N>> {

@@ -25,7 +25,7 @@
 #define METAL_CONST_ARG(x)
 #define METAL_ENABLE_IF(...)
 
-// The last argument of the compiler's own mathematics functions, which some programs call by name (mrt/builtins.h).
+// The last argument of the compiler's mathematics functions, which some programs call by name (mrt/builtins.h).
 #define __METAL_FAST_MATH__ 1
 #define __METAL_PRECISE_MATH__ 0
 #define __METAL_MAYBE_FAST_MATH__ 2

@@ -1,8 +1,8 @@
 // Mathematics (MSL 6.5) of float, half and their vectors, each function in three namespaces: metal::precise,
-// metal::fast, and metal, which has the fast ones where MRT_FAST is set. A half computes in float and rounds, which
+// metal::fast, and metal, which has the fast ones if MRT_FAST is set. A half is computed in float and rounded, which
 // keeps it within 1 ulp.
 //
-// bfloat has no forms of its own: it converts to float, and the result is a float.
+// bfloat has no separate forms: it converts to float, and the result is a float.
 #ifndef MRT_MATH_H
 #define MRT_MATH_H
 
@@ -93,7 +93,7 @@ MRT_FOR_MATH2(MRT_MATH2)
   MRT_FUNC float NAME(float x, float y, float z) { return __VA_ARGS__; }                                               \
   MRT_FUNC half NAME(half x, half y, half z) { return __VA_ARGS__; }                                                   \
   MRT_VECTOR3(NAME, float, mrt::same)
-// x - floor(x), below 1 where that rounds to 1.
+// x - floor(x), kept below 1 if that rounds to 1.
 #define MRT_FRACT(T, LARGEST)                                                                                          \
   MRT_FUNC T fract(T x) {                                                                                              \
     const T part = x - floor(x);                                                                                       \

@@ -6,7 +6,7 @@
 
 namespace metal {
 
-// The diagonal, with zeros beside it; a vector for each column (a scalar must not pass for one); a scalar for each
+// From the diagonal, with zeros elsewhere; a vector for each column (a scalar must not pass for one); a scalar for each
 // element, column by column; another element type.
 #define MRT_MATRIX_CONSTRUCTORS(SPACE)                                                                                 \
   constexpr MRT_METHOD explicit matrix(T diagonal) SPACE : columns{} {                                                 \

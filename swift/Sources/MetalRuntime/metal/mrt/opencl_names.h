@@ -1,5 +1,5 @@
-// Keywords of C++ for OpenCL that MSL leaves to programs: in the strict mode they become ordinary names. The
-// prefix is taken away again in what the compiler says.
+// Keywords of C++ for OpenCL that MSL leaves to programs: in the strict mode they become ordinary names. The prefix is
+// removed from the compiler's messages.
 #ifndef MRT_OPENCL_NAMES_H
 #define MRT_OPENCL_NAMES_H
 

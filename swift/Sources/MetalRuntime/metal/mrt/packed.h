@@ -33,7 +33,7 @@ namespace metal {
   MRT_PACKED_OF_CONSTANT(N, __VA_ARGS__)                                                                               \
   MRT_RGBA_OF_##N MRT_SWIZZLES_OF_##N MRT_PUTS_OF_##N
 
-// All that a vector is constructed from.
+// Everything from which a vector can be constructed.
 #define MRT_PACKED_CONVERSIONS(N, SPACE)                                                                               \
   MRT_PACKED_COPY(N, SPACE)                                                                                            \
   constexpr MRT_METHOD packed_vec(T v) SPACE : packed_vec(vec<T, N>(v)) {}                                             \

@@ -37,7 +37,7 @@ MRT_LIBM2(atan2)
 MRT_LIBM2(pow)
 MRT_LIBM2(fmod)
 
-// Literals are floats in a Metal program: constants of more precision are long doubles here.
+// Literals are floats in a Metal program; constants of more precision are written as long doubles here.
 constexpr double pi = double(3.14159265358979323846L);
 constexpr double log2_of_10 = double(3.32192809488736234787L);
 
@@ -66,7 +66,7 @@ MRT_FUNC float tanpi(float x) {
   return float(sine_of_turn(r) / cosine_of_turn(r));
 }
 
-// MSL 6.5: where one operand is a NaN, the other.
+// MSL 6.5: if one operand is a NaN, the result is the other.
 MRT_FUNC float fmin(float x, float y) { return __builtin_fminf(x, y); }
 MRT_FUNC float fmax(float x, float y) { return __builtin_fmaxf(x, y); }
 
@@ -90,7 +90,7 @@ MRT_FUNC float round_to_odd(double x) {
 }
 MRT_FUNC half fma(half x, half y, half z) { return half(round_to_odd(double(x) * double(y) + double(z))); }
 
-// 2^k as a double, for the k at which no float is left: scaling is exact but for the last rounding.
+// 2^k as a double, for k beyond the range of float: scaling is exact except for the last rounding.
 MRT_FUNC double power_of_two(int k) {
   return __builtin_bit_cast(double, long(1023 + (k < -400 ? -400 : k > 400 ? 400 : k)) << 52);
 }

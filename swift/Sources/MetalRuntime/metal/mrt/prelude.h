@@ -1,5 +1,5 @@
-// What precedes every program: the whole standard library, and in the flat mode what turns kernels into entries.
-// Compiled once for each build into a precompiled header.
+// The text before every program: the whole standard library, and in the flat mode the code that turns kernels into
+// entries. Compiled once for each build into a precompiled header.
 #ifndef MRT_PRELUDE_H
 #define MRT_PRELUDE_H
 

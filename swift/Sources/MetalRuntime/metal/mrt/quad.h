@@ -1,6 +1,6 @@
-// Quad-group functions (MSL 6.9.3): four neighbouring lanes of a SIMD-group. Only the active ones take part.
+// Quad-group functions (MSL 6.9.3): four neighbouring lanes of a SIMD-group. Only the active lanes take part.
 //
-// A program must find out whether the device has them (families of the Metal Feature Set Tables):
+// A program must test whether the device has them (families of the Metal Feature Set Tables):
 //
 //   functions                                                        needs
 //   quad_broadcast, quad_shuffle, _up, _down, _xor                   Apple4, Mac2 ("quad-scoped permute")

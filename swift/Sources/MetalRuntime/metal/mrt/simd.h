@@ -1,6 +1,6 @@
-// SIMD-group functions (MSL 6.9.2). A SIMD-group has 32 lanes; only the active ones take part.
+// SIMD-group functions (MSL 6.9.2). A SIMD-group has 32 lanes; only the active lanes take part.
 //
-// A program must find out whether the device has them (families of the Metal Feature Set Tables):
+// A program must test whether the device has them (families of the Metal Feature Set Tables):
 //
 //   functions                                              needs
 //   simd_broadcast, simd_shuffle, _up, _down, _xor         Apple6, Mac2 ("SIMD-scoped permute")
@@ -18,10 +18,9 @@ MRT_LANE_FUNCTIONS(simd, simd)
 MRT_LANE_VOTES(simd, 0xffffffffu)
 } // namespace metal
 
-// The compiler's own names, which some programs use to add an element type (bfloat by its bits, for one).
+// The compiler's internal names, which some programs use to add an element type (bfloat by its bits, for example).
 MRT_LANE_FUNCTIONS(__metal_simd, simd)
-// A program that wraps all of them for one more element type names these for float, and never calls them: declared
-// only.
+// A program that wraps all of them for another element type names these for float, and never calls them: only declared.
 float __metal_simd_and(float data), __metal_simd_or(float data), __metal_simd_xor(float data);
 
 template <typename T>

@@ -3,10 +3,10 @@
 // Needs Apple7 ("SIMD-scoped matrix multiply"); simdgroup_bfloat8x8 Metal 3.1. Every lane of the SIMD-group must take
 // part.
 //
-// The layout is not specified; the one below is what Apple's GPUs have and what MLX, metal-flash-attention and tinygrad
-// build on. Lane l holds, with q = l / 4, the elements (row, column) and (row, column + 1) of
+// The layout is not specified. The one below is that of Apple's GPUs, on which MLX, metal-flash-attention and tinygrad
+// depend. With q = l / 4, lane l holds the elements (row, column) and (row, column + 1) of
 //   row = (q & 4) + (l / 2) % 4        column = (q & 2) * 2 + (l % 2) * 2
-// A program that calls thread_elements() depends on it, which the checker notes.
+// A program that calls thread_elements() depends on it, and the checker notes that.
 #ifndef MRT_SIMDGROUP_MATRIX_H
 #define MRT_SIMDGROUP_MATRIX_H
 
@@ -17,7 +17,7 @@ namespace mrt {
 
 template <typename T>
 constexpr MRT_CONSTANT bool is_matrix_element =
-    // of bool: in name only, see below
+    // of bool: only the type name, see below
     __is_same(T, float) || __is_same(T, half) || __is_same(T, bfloat) || __is_same(T, bool);
 template <typename T, int Columns, int Rows>
 using if_matrix = metal::enable_if_t<is_matrix_element<T> && Columns == 8 && Rows == 8>;
@@ -32,8 +32,8 @@ MRT_FUNC MatrixPosition matrix_position(mrt_u32 lane) {
   return {(quad & 4) + lane / 2 % 4, (quad & 2) * 2 + lane % 2 * 2};
 }
 
-// Where the lane's first element lies in memory, in elements, and how far the second is from it. The origin is (column,
-// row) of the requested matrix: with a transposed one x goes down the rows of memory.
+// The place of the lane's first element in memory, in elements, and the distance to the second. The origin is (column,
+// row) of the requested matrix: for a transposed one x goes down the rows of memory.
 struct MatrixAddress {
   ulong first, step;
 };
@@ -48,7 +48,7 @@ MRT_FUNC MatrixAddress matrix_address(ulong elements_per_row, metal::vec<ulong, 
 
 #if defined(MRT_CHECKED) && !defined(MRT_STRICT)
 #define MRT_NOTE_LAYOUT mrt::note_layout(site);
-// Each lane moves its own elements, so that only the checker needs to see that all lanes arrived.
+// Each lane moves only its elements, so only the checker needs to see that all lanes arrived.
 #define MRT_ALL_LANES(operation)                                                                                       \
   mrt::meet({MRT_COLLECTIVE_MATRIX, operation, site}, mrt::resolve_nothing, nullptr, nullptr, 0);
 namespace mrt {
@@ -64,8 +64,8 @@ namespace mrt {
 
 namespace metal {
 
-// What thread_elements() gives: for Metal's compiler the 64 elements of the matrix, of which a lane may touch its own
-// two.
+// The result of thread_elements(): for Metal's compiler the 64 elements of the matrix, of which a lane may access only
+// the two that it holds.
 template <typename T> struct alignas(2 * sizeof(T)) vec<T, 64> {
   T own[2];
   MRT_METHOD T &operator[](int i) { return own[i]; }
@@ -138,7 +138,7 @@ struct simdgroup_matrix {
       MRT_BODY(const mrt::MatrixPosition position = mrt::matrix_position(mrt::lane_index());
                for (mrt_u32 i = 0; i < 2; ++i) elements.own[i] = position.row == position.column + i ? value : T(0);)
 
-#ifdef MRT_STRICT // in a method of the program's own class the object's space is not known
+#ifdef MRT_STRICT // in a method of the program's class the object's space is not known
           MRT_THREAD storage_type &thread_elements();
   const MRT_THREAD storage_type &thread_elements() const;
 #else
@@ -168,7 +168,7 @@ struct simdgroup_matrix {
   storage_type elements;
 };
 
-// Metal has no matrix of bool. Programs name its type all the same, as a member of a mask's fragment, and make none.
+// Metal has no matrix of bool. Still, programs name its type, as a member of a mask's fragment, and make none.
 template <int Columns, int Rows> struct simdgroup_matrix<bool, Columns, Rows, void> {
   simdgroup_matrix() = delete;
   simdgroup_matrix(bool) = delete;
@@ -207,7 +207,7 @@ MRT_MATRIX_MEMORY(MRT_DEVICE)
 #if defined(MRT_STRICT) || defined(MRT_SPACED)
 MRT_MATRIX_MEMORY(MRT_THREADGROUP)
 #endif
-#ifdef MRT_SPACED // members of the object of a method, whose space is not known
+#ifdef MRT_SPACED // for members of a method's object, whose space is not known
 MRT_MATRIX_MEMORY()
 #endif
 
@@ -216,7 +216,7 @@ MRT_MATRIX_MEMORY()
 // ---------------------------------------------------------------- d = a b + c
 namespace metal {
 
-// The four element types are free of each other, as in Metal's compiler (the specification's table shows one).
+// The four element types are independent, as in Metal's compiler (the specification's table shows one type).
 template <typename D, typename A, typename B, typename C, int K, int Rows, int Columns>
 MRT_COOPERATIVE void simdgroup_multiply_accumulate(simdgroup_matrix<D, Columns, Rows> &d,
                                                    simdgroup_matrix<A, K, Rows> a, simdgroup_matrix<B, Columns, K> b,
@@ -232,7 +232,7 @@ MRT_COOPERATIVE void simdgroup_multiply_accumulate(simdgroup_matrix<D, Columns, 
 
 } // namespace metal
 
-// The compiler's own name, which metal-flash-attention calls; the last argument only gives the result's type.
+// The compiler's internal name, which metal-flash-attention calls; the last argument only gives the result's type.
 template <typename D, typename A, typename B, typename C>
 MRT_COOPERATIVE metal::vec<D, 64>
 __metal_simdgroup_matrix_8x8_multiply_accumulate(metal::vec<A, 64> a, metal::vec<B, 64> b, metal::vec<C, 64> c,

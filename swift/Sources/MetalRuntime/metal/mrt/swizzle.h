@@ -1,11 +1,12 @@
-// Swizzles (MSL 2.2): a.xy, a.bgra, a.wwww, read and, where no component repeats, written. Each is a property without
-// storage, whose get function is mrt_xy and whose put function is mrt_set_xy; `rgba` names share the functions of
-// `xyzw` names. A put function exists only where no component repeats, so that writing a.xx is an error.
+// Swizzles (MSL 2.2): a.xy, a.bgra, a.wwww; all can be read, and those without a repeated component can be written.
+// Each is a property without storage, whose get function is mrt_xy and whose put function is mrt_set_xy; `rgba` names
+// share the functions of `xyzw` names. A put function exists only if no component repeats, so that writing a.xx is an
+// error.
 #ifndef MRT_SWIZZLE_H
 #define MRT_SWIZZLE_H
 
 #ifdef MRT_STRICT
-// A method whose object is in the constant address space is another overload.
+// A method whose object is in the constant address space is a separate overload.
 #define MRT_SWIZZLE_READ(type, name, ...)                                                                              \
   constexpr MRT_METHOD type name() const { return type(__VA_ARGS__); }                                                 \
   constexpr MRT_METHOD type name() const MRT_CONSTANT { return type(__VA_ARGS__); }

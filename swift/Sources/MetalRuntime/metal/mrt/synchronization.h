@@ -33,7 +33,7 @@ constexpr MRT_FUNC mem_flags operator&(mem_flags a, mem_flags b) { return mem_fl
 constexpr MRT_FUNC mem_flags operator^(mem_flags a, mem_flags b) { return mem_flags(int(a) ^ int(b)); }
 constexpr MRT_FUNC mem_flags operator~(mem_flags a) { return mem_flags(~int(a)); }
 
-// Atomic operations take memory_order_relaxed; the others order fences.
+// Atomic operations accept memory_order_relaxed; the others order fences.
 enum memory_order {
   memory_order_relaxed = 0,
 #if __METAL_VERSION__ >= 320
@@ -44,8 +44,7 @@ enum memory_order {
 #endif
 };
 
-// Numbered as AIR numbers scopes. 3 is the whole system's, which MSL does not name but some programs define for
-// themselves.
+// Numbered like AIR's scopes. 3 is the scope of the whole system, which MSL does not name but some programs define.
 enum thread_scope {
   thread_scope_thread = 0,
   thread_scope_threadgroup = 1,

@@ -1,5 +1,5 @@
-// One pixel of a texture in memory: read, sampled, written. None of these functions is inlined, and each tells the
-// checker of the bytes that it touches under the line that called it.
+// One pixel of a texture in memory: read, sampled, written. None of these functions is inlined, and each reports the
+// bytes that it accesses to the checker, with the caller's line.
 #ifndef MRT_TEXEL_H
 #define MRT_TEXEL_H
 
@@ -30,7 +30,7 @@ MRT_TEXEL_PART void touch([[maybe_unused]] const void *pixel, [[maybe_unused]] u
 #endif
 }
 
-// The address of a pixel; null outside of the texture, where a read gives 0 and a write does nothing.
+// Returns the address of a pixel; null outside of the texture, where a read gives 0 and a write does nothing.
 MRT_TEXEL_PART uchar *pixel_at(const MrtTexture *texture, TexelPosition at) {
   if (!texture || at.level >= texture->level_count || at.slice >= texture->array_length) return nullptr;
   const MrtLevel &level = texture->levels[at.level];
@@ -63,7 +63,7 @@ MRT_TEXEL_PART void load_component(const MrtTexture *texture, const uchar *memor
   }
 }
 
-// To the nearest, ties to even; what is not a number becomes 0.
+// Rounds to the nearest, ties to even; NaN becomes 0.
 MRT_TEXEL_PART int normalised(float value, float low, float largest) {
   if (value != value) return 0;
   return int(__builtin_rintf((value < low ? low : value > 1 ? 1 : value) * largest));
@@ -89,7 +89,7 @@ MRT_TEXEL_PART void store_component(const MrtTexture *texture, uchar *memory, co
   __builtin_memcpy(memory, &bits, bytes); // little-endian
 }
 
-// The component of a pixel that stands at a position in memory.
+// Returns the component of a pixel that is at a position in memory.
 MRT_TEXEL_PART uint component_at(const MrtTexture *texture, uint position) {
   if (texture->flags & MRT_FORMAT_ALPHA) return 3;
   return texture->flags & MRT_FORMAT_BGRA && position < 3 ? 2 - position : position;
@@ -135,7 +135,7 @@ MRT_TEXEL void write_texel(const MrtTexture *texture, TexelPosition at, Texel te
 
 // ---------------------------------------------------------------- sampling (MSL 2.10)
 
-// The index of a pixel along an axis; -1 where the border stands for it.
+// Returns the index of a pixel along an axis; -1 if it is the border.
 MRT_TEXEL_PART int addressed(int i, int size, uint mode) {
   const int period = 2 * size;
   switch (mode) {
@@ -166,7 +166,7 @@ struct SamplePosition {
   float reference = 0;
 };
 
-// A pixel of a depth texture as 1 or 0: whether the reference compares with it as the sampler says.
+// Returns a pixel of a depth texture as 1 or 0: the result of the sampler's comparison with the reference.
 MRT_TEXEL_PART Texel compared(Texel texel, uint settings, const SamplePosition &position) {
   if (!position.compares) return texel;
   const float a = position.reference, b = texel.f[0];
@@ -185,7 +185,7 @@ MRT_TEXEL_PART Texel compared(Texel texel, uint settings, const SamplePosition &
   return texel;
 }
 
-// Along an axis: two neighbouring pixels, and how much of the second.
+// Along an axis: two neighbouring pixels, and the weight of the second.
 struct Neighbours {
   int first, second;
   float weight;
@@ -194,12 +194,12 @@ struct Neighbours {
 MRT_TEXEL_PART Neighbours neighbours(float at, int offset, int size, uint mode, bool pixels, bool linear) {
   const float u = pixels ? at : at * float(size);
   const float low = __builtin_floorf(linear ? u - 0.5f : u);
-  // What is not finite or far away stays in the range of an int.
+  // Values that are not finite or far away are clamped to the range of an int.
   const int i = low > 1e9f ? 1000000000 : low > -1e9f ? int(low) : -1000000000;
   return {addressed(i + offset, size, mode), addressed(i + 1 + offset, size, mode), linear ? u - 0.5f - low : 0};
 }
 
-// The pixels along an axis that a filter mixes, and how much of each.
+// The pixels along an axis that a filter mixes, and their weights.
 struct Taps {
   int at[4];
   float weight[4];
@@ -208,7 +208,7 @@ struct Taps {
 
 enum class Filter : uint { nearest, linear, cubic };
 
-// That of enlarging where the level of detail is at most 0, else that of reducing.
+// The magnification filter if the level of detail is at most 0, else the minification filter.
 MRT_TEXEL_PART Filter filter_of(uint settings, const SamplePosition &position) {
   const uint shift = position.lod <= 0 ? 0 : 1;
   return settings >> (20 + shift) & 1 ? Filter::cubic : settings >> (10 + shift) & 1 ? Filter::linear : Filter::nearest;
@@ -317,8 +317,8 @@ MRT_TEXEL Texel gather_texels(const MrtTexture *texture, metal::sampler sampler,
   return result;
 }
 
-// An atomic operation on the first component of a pixel, of 32 bits (MSL 6.12, from Metal 3.1 on). Gives what was
-// there; outside of the texture 0.
+// An atomic operation on the first component of a pixel, of 32 bits (MSL 6.12, from Metal 3.1 on). Returns the old
+// value; outside of the texture 0.
 template <typename Update>
 MRT_TEXEL_PART uint update_texel(const MrtTexture *texture, TexelPosition at, mrt_u32 write, Site site, Update update) {
   uint *pixel = (uint *)pixel_at(texture, at);

@@ -14,7 +14,8 @@ enum class component { x = 0, y = 1, z = 2, w = 3 };
 
 enum memory_coherence { memory_coherence_threadgroup = 0, memory_coherence_device = 1 };
 
-// Which level of a texture is sampled. A compute kernel has no derivatives: without these it is the first.
+// The level of a texture that is sampled. A compute kernel has no derivatives: without these arguments it is the first
+// level.
 struct level {
   float lod;
   constexpr MRT_METHOD explicit level(float lod) : lod(lod) {}
@@ -46,7 +47,7 @@ namespace mrt {
 
 using metal::access;
 
-template <typename V> V no_value(); // of the strict mode, which needs types alone
+template <typename V> V no_value(); // for the strict mode, which needs only types
 
 // The level at which the longer of two steps, in pixels of level 0, is as long as a pixel (MSL 2.10).
 template <int N> MRT_FUNC float level_of(metal::vec<float, N> dx, metal::vec<float, N> dy, metal::vec<float, N> size) {
@@ -58,7 +59,7 @@ template <int N> MRT_FUNC float level_of(metal::vec<float, N> dx, metal::vec<flo
   return 0.5f * metal::log2(x > y ? x : y);
 }
 
-// What every texture is: a pointer to the description of the one that is bound.
+// The base of every texture: a pointer to the description of the bound one.
 struct TextureBase {
 #ifdef MRT_STRICT
   MRT_METHOD uint width(uint) const { return 0; }

@@ -46,7 +46,7 @@ template <typename T, int Columns, int Rows> struct matrix;
 #define MRT_IS_BFLOAT(T) __is_same(__remove_cv(T), bfloat)
 
 MRT_PREDICATE(is_void, __is_void(T))
-// A vector is of its elements' kind, and no scalar.
+// A vector has its elements' kind, and is no scalar.
 template <typename T> struct mrt_element {
   typedef T type;
 };
@@ -96,7 +96,7 @@ MRT_PREDICATE2(is_assignable, __is_assignable(T, U))
 template <typename T, typename... A> struct is_constructible : bool_constant<__is_constructible(T, A...)> {};
 template <typename T, typename... A> constexpr MRT_CONSTANT bool is_constructible_v = __is_constructible(T, A...);
 
-// Names that Apple's headers keep for themselves, and that programs use all the same.
+// Internal names of Apple's headers, which programs use nevertheless.
 template <typename... T> struct _disjunction : bool_constant<(bool(T::value) || ...)> {};
 template <typename... T> struct _conjunction : bool_constant<(bool(T::value) && ...)> {};
 template <typename T> struct _negation : bool_constant<!bool(T::value)> {};
@@ -143,7 +143,7 @@ template <typename T, int N> struct make_unsigned<vec<T, N>> {
   typedef vec<typename make_unsigned<T>::type, N> type;
 };
 
-// The type without its address space, which in the strict mode a reference of no space has too (__generic).
+// The type without its address space. In the strict mode even a reference without a space has one (__generic).
 template <typename T> struct remove_addrspace {
   typedef T type;
 };

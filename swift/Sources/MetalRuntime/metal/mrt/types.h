@@ -9,7 +9,7 @@
 #ifdef MRT_STRICT
 #include "opencl_names.h"
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
-// What C++ for OpenCL forbids and MSL has: pointers to any class as kernel parameters, pointers to functions.
+// Features that C++ for OpenCL forbids and MSL has: pointers to any class as kernel parameters, pointers to functions.
 #pragma OPENCL EXTENSION __cl_clang_non_portable_kernel_param_types : enable
 #pragma OPENCL EXTENSION __cl_clang_function_pointers : enable
 #define MRT_DEVICE __global
@@ -21,10 +21,10 @@ namespace mrt {
 template <typename T> T input();
 }
 #else
-// With MRT_SPACED the flat text keeps its address spaces: SYCL's, which are all at address space 0 of the machine, and
-// to none of which a pointer or reference without one converts, while all of them convert to one without. So the
-// library's functions and every class's methods take objects in all spaces, and those of the program stay distinct.
-// The rewriter asks for it where a program's overloads differ in them (rewrite/duplicates.cpp).
+// With MRT_SPACED the flat text keeps its address spaces. They are those of SYCL, all at the machine's address space 0.
+// A pointer or reference without a space converts to none of them, but each of them converts to one without. So the
+// library's functions and every class's methods accept objects in all spaces, and those of the program stay distinct.
+// The rewriter requests it if a program's overloads differ in spaces (rewrite/duplicates.cpp).
 #ifdef MRT_SPACED
 #define MRT_DEVICE __attribute__((opencl_global_device))
 #define MRT_THREADGROUP __attribute__((opencl_local))
@@ -37,12 +37,12 @@ template <typename T> T input();
 typedef _Float16 half;
 #endif
 
-// Inlined, and with the caller's line: an access in the library belongs to the line that called it.
+// Inlined, with the caller's line: an access in the library is attributed to the line that called it.
 #define MRT_FUNC inline __attribute__((__always_inline__, __nodebug__))
 #define MRT_METHOD __attribute__((__always_inline__, __nodebug__))
 
-// A function that the strict mode needs to know by its type alone. Members of objects in every space: in the strict
-// mode those of an object in the constant space are others.
+// A function of which the strict mode needs only the type. In the strict mode, members of objects in the constant space
+// are separate ones.
 #ifdef MRT_STRICT
 #define MRT_IN_EACH_SPACE(MEMBERS) MEMBERS() MEMBERS(MRT_CONSTANT)
 #define MRT_DEFINE(DECLARATION, ...) DECLARATION;

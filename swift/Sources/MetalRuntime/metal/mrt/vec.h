@@ -9,20 +9,20 @@
 
 namespace mrt {
 
-// A scalar S may stand for a vector of T in an operator or a function: not a floating one beside integers.
+// A scalar S may be used as a vector of T in an operator or a function, but not a floating one with integers.
 template <typename S, typename T>
 constexpr MRT_CONSTANT bool is_scalar_beside =
     __is_integral(S) || __is_enum(S) || ((__is_arithmetic(S) || MRT_IS_BFLOAT(S)) && !__is_integral(T));
 template <typename S, typename T> using if_scalar_beside = metal::enable_if_t<is_scalar_beside<S, T>, int>;
 
-// -fsanitize=alignment looks at references and members, but not at the copy of a trivial class: `v = p[i]` would pass
-// unseen. A base whose copy is not trivial makes the copy of a vector, and of what holds one, a function that takes a
-// reference; what it copies and how it is passed stay as they are. A union can't hold such a class: MRT_TRIVIAL_COPIES
-// is for the programs that this breaks.
+// -fsanitize=alignment checks references and members, but not the copy of a trivial class: `v = p[i]` would not be
+// checked. A base whose copy is not trivial makes the copy of a vector, and of classes that contain one, a function
+// that takes a reference; the copied bytes and the calling convention stay the same. A union can't hold such a class:
+// MRT_TRIVIAL_COPIES is for the programs that this breaks.
 #if defined(MRT_CHECKED) && !defined(MRT_TRIVIAL_COPIES)
 #define MRT_COPIED_BY_REFERENCE __attribute__((__trivial_abi__))
 #define MRT_VEC_BASE : mrt::CopiedByReference
-// Its line would be the class's here: a finding names the program's own.
+// Here its line would be the class's: a finding must name the program's line.
 #define MRT_VEC_COPIES                                                                                                 \
   constexpr MRT_METHOD vec(const vec &) = default;                                                                     \
   constexpr MRT_METHOD vec &operator=(const vec &) = default;
@@ -45,9 +45,9 @@ namespace metal {
 #define MRT_VEC3 vec<T, 3>
 #define MRT_VEC4 vec<T, 4>
 
-// A constructor of each space that an object can be in. Conversions between vectors of different element types are
-// explicit. In the strict mode an object in the constant space is made, copied and indexed by members of its own; as
-// templates those that copy leave the class trivial (usable in unions and threadgroup memory).
+// A constructor for each space that an object can be in. Conversions between vectors of different element types are
+// explicit. In the strict mode an object in the constant space is made, copied and indexed by separate members; the
+// copying ones are templates, so that the class stays trivial (usable in unions and threadgroup memory).
 #ifdef MRT_STRICT
 #define MRT_VEC_OF_CONSTANT(N)                                                                                         \
   template <typename U, enable_if_t<__is_same(U, T), int> = 0>                                                         \
@@ -63,7 +63,7 @@ namespace metal {
 #define MRT_VEC_COPY(N, SPACE, ...)
 #endif
 
-// V is a vector of N elements of T, packed or not: a scalar must not pass for one.
+// V is a vector of N elements of T, packed or not; a scalar must not pass for one.
 template <typename V, typename T, int N>
 using if_vector = enable_if_t<__is_same(V, vec<T, N>) || __is_same(V, packed_vec<T, N>), int>;
 
@@ -90,8 +90,8 @@ using if_vector = enable_if_t<__is_same(V, vec<T, N>) || __is_same(V, packed_vec
   MRT_VEC_OF_CONSTANT(N)                                                                                               \
   MRT_RGBA_OF_##N MRT_SWIZZLES_OF_##N MRT_PUTS_OF_##N
 
-// From a list in braces, whose missing elements are zero. The strict mode, whose lists are no constant expressions, has
-// constructors of fewer scalars instead; outside of braces it is the flat mode that refuses them.
+// From a list in braces, whose missing elements are zero. In the strict mode lists are no constant expressions, so it
+// has constructors of fewer scalars instead; outside of braces the flat mode rejects them.
 #ifdef MRT_STRICT
 #define MRT_VEC_LIST2(SPACE)
 #define MRT_VEC_LIST3(SPACE)                                                                                           \
@@ -169,7 +169,7 @@ template <typename T> struct alignas(4 * sizeof(T)) MRT_COPIED_BY_REFERENCE vec<
 
 namespace mrt {
 
-// What a kernel may take for positions and sizes of the grid, and for indices and counts (MSL 5.2.3.6).
+// Types that a kernel may use for positions and sizes of the grid, and for indices and counts (MSL 5.2.3.6).
 template <typename T> constexpr MRT_CONSTANT bool is_index = __is_same(T, uint) || __is_same(T, ushort);
 template <typename T> constexpr MRT_CONSTANT bool is_position = is_index<T>;
 template <typename T> constexpr MRT_CONSTANT bool is_position<metal::vec<T, 2>> = is_index<T>;
@@ -177,7 +177,7 @@ template <typename T> constexpr MRT_CONSTANT bool is_position<metal::vec<T, 3>> 
 template <typename T> constexpr MRT_CONSTANT bool is_index<const T> = is_index<T>;
 template <typename T> constexpr MRT_CONSTANT bool is_position<const T> = is_position<T>;
 
-// Called by the strict text beside `&object.x`: an element of a vector has no address (MSL 2.2.1).
+// Called by the strict text next to `&object.x`: an element of a vector has no address (MSL 2.2.1).
 #ifdef MRT_STRICT
 template <typename> constexpr MRT_CONSTANT bool has_elements = false;
 template <typename T, int N> constexpr MRT_CONSTANT bool has_elements<metal::vec<T, N>> = true;

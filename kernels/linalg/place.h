@@ -1,0 +1,17 @@
+// The position of a thread in kernels that have a threadgroup for each matrix.
+#pragma once
+
+struct Place {
+    uint matrix;
+    uint index;
+    uint threads;
+    uint group;
+    uint groups;
+    uint lane;
+};
+
+// The arguments of a kernel that a Place is made of.
+#define PLACE_ARGUMENTS                                                                          \
+    uint matrix [[threadgroup_position_in_grid]], uint index [[thread_position_in_threadgroup]], \
+        uint threads [[threads_per_threadgroup]], uint group [[simdgroup_index_in_threadgroup]], \
+        uint groups [[simdgroups_per_threadgroup]], uint lane [[thread_index_in_simdgroup]]
