@@ -28,7 +28,7 @@ const leakyOf = renamed("leakyRelu", leaky);
 /** Options of {@link leakyRelu}. */
 export interface LeakyReluOptions {
   /** What negative elements are multiplied with. Default 0.01. */
-  negativeSlope?: number;
+  negativeSlope?: number | undefined;
 }
 
 /**

@@ -25,9 +25,9 @@ const softplusOf: Ternary = defineTernary("softplus", {
 /** Options of {@link softplus}: log(1 + e^(beta·x)) / beta. */
 export interface SoftplusOptions {
   /** How sharp the bend is. Default 1. */
-  beta?: number;
+  beta?: number | undefined;
   /** Where beta·x is larger, x itself is the result. Default 20. */
-  threshold?: number;
+  threshold?: number | undefined;
 }
 
 /**
