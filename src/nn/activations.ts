@@ -108,7 +108,7 @@ export interface SoftmaxOptions {
 /** Options of {@link LogSoftmax}. */
 export type LogSoftmaxOptions = SoftmaxOptions;
 
-const anAxis = taking<Given<SoftmaxOptions, ["dim"]>>({ dim: optional(axis, -1) });
+const anAxis = taking<Given<SoftmaxOptions, ["dim"]>, { readonly dim: number }>({ dim: optional(axis, -1) });
 
 /** exp(x) / Σ exp(x) along an axis. See `softmax`. */
 export class Softmax extends propertiesOf("Softmax", { softmax }, anAxis) {}

@@ -59,7 +59,8 @@ abstract class RunningNorm<Momentum extends number | null> extends Module<[x: Te
     this.bias = affine ? zeroParameter([numFeatures], options) : null;
     this.running_mean = trackRunningStats ? zeros([numFeatures], { dtype }) : null;
     this.running_var = trackRunningStats ? ones([numFeatures], { dtype }) : null;
-    this.num_batches_tracked = trackRunningStats ? zeros([], { dtype: "int64" }) : null; // InstanceNorm's stays 0, as PyTorch's
+    // of InstanceNorm it stays 0, as in PyTorch
+    this.num_batches_tracked = trackRunningStats ? zeros([], { dtype: "int64" }) : null;
   }
 }
 

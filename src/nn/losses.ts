@@ -64,16 +64,16 @@ export class PoissonNLLLoss extends moduleOf("PoissonNLLLoss", { poissonNllLoss 
 /** The negative log-likelihood of targets under normal distributions. See `gaussianNllLoss`. */
 export class GaussianNLLLoss extends moduleOf("GaussianNLLLoss", { gaussianNllLoss }) {}
 
-/** Options of {@link HingeEmbeddingLoss}. The margin is 1 by default. */
+/** Options of {@link HingeEmbeddingLoss}. */
 export type HingeEmbeddingLossOptions = MarginLossOptions;
 
-/** x where the target is 1, and max(margin − x, 0) where it is −1. See `hingeEmbeddingLoss`. */
+/** x where the target is 1, max(margin − x, 0) where it is −1; the margin is 1 by default. See `hingeEmbeddingLoss`. */
 export class HingeEmbeddingLoss extends moduleOf("HingeEmbeddingLoss", { hingeEmbeddingLoss }) {}
 
-/** Options of {@link MarginRankingLoss}. The margin is 0 by default. */
+/** Options of {@link MarginRankingLoss}. */
 export type MarginRankingLossOptions = MarginLossOptions;
 
-/** max(margin − target (x1 − x2), 0). See `marginRankingLoss`. */
+/** max(margin − target (x1 − x2), 0); the margin is 0 by default. See `marginRankingLoss`. */
 export class MarginRankingLoss extends moduleOf("MarginRankingLoss", { marginRankingLoss }) {}
 
 /** log(1 + exp(−target x)). See `softMarginLoss`. */
@@ -82,16 +82,19 @@ export class SoftMarginLoss extends moduleOf("SoftMarginLoss", { softMarginLoss 
 /** A margin of 1 between targets and the other classes. See `multilabelMarginLoss`. */
 export class MultiLabelMarginLoss extends moduleOf("MultiLabelMarginLoss", { multilabelMarginLoss }) {}
 
-/** Options of {@link CosineEmbeddingLoss}. The margin is 0 by default. */
+/** Options of {@link CosineEmbeddingLoss}. */
 export type CosineEmbeddingLossOptions = MarginLossOptions;
 
-/** Vectors that have to point the same way, or not. See `cosineEmbeddingLoss`. */
+/** Vectors that have to point the same way, or not; the margin is 0 by default. See `cosineEmbeddingLoss`. */
 export class CosineEmbeddingLoss extends moduleOf("CosineEmbeddingLoss", { cosineEmbeddingLoss }) {}
 
-/** An anchor that has to be nearer to a positive than to a negative. See `tripletMarginLoss`. */
+/** An anchor that has to be nearer to a positive than to a negative, by default by 1. See `tripletMarginLoss`. */
 export class TripletMarginLoss extends moduleOf("TripletMarginLoss", { tripletMarginLoss }) {}
 
-/** An anchor that has to be nearer to a positive, by distances of the caller's. See `tripletMarginWithDistanceLoss`. */
+/**
+ * An anchor that has to be nearer to a positive, by distances of the caller's; the margin is 1 by default. See
+ * `tripletMarginWithDistanceLoss`.
+ */
 export class TripletMarginWithDistanceLoss extends moduleOf("TripletMarginWithDistanceLoss", {
   tripletMarginWithDistanceLoss,
 }) {}

@@ -37,7 +37,7 @@ type OptionsIn<Given> = Given extends readonly [options?: infer O] ? Exclude<O, 
 
 /** The options that are tensors, such as factors of classes. */
 type Buffers<O> = { readonly [Name in keyof O as NonNullable<O[Name]> extends Tensor ? Name : never]-?: Tensor | null };
-type OtherOptions<O> = { readonly [Name in keyof O as NonNullable<O[Name]> extends Tensor ? never : Name]: O[Name] };
+type WithoutBuffers<O> = [keyof Buffers<O>] extends [never] ? Readonly<O> : Readonly<Omit<O, keyof Buffers<O>>>;
 type Properties<O> = { readonly [Name in keyof O]-?: Exclude<O[Name], undefined> };
 
 /** A module whose `forward` is there. */
@@ -46,7 +46,7 @@ interface Derived<Operands extends readonly unknown[]> extends Module<Operands, 
 }
 interface HasOptions<O> {
   /** The options with which the operation is called. */
-  readonly options: OtherOptions<O>;
+  readonly options: WithoutBuffers<O>;
 }
 
 /** Other arguments of a constructor than the options of the operation. See {@link taking}. */
