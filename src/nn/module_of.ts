@@ -40,10 +40,16 @@ type Buffers<O> = { readonly [Name in keyof O as NonNullable<O[Name]> extends Te
 type WithoutBuffers<O> = [keyof Buffers<O>] extends [never] ? Readonly<O> : Readonly<Omit<O, keyof Buffers<O>>>;
 type Properties<O> = { readonly [Name in keyof O]-?: Exclude<O[Name], undefined> };
 
-/** A module whose `forward` is there. */
-interface Derived<Operands extends readonly unknown[]> extends Module<Operands, Tensor> {
+/** Modules whose `forward` is there. Documentation prints that of x with its parameter, the others' with a tuple. */
+interface DerivedOfX extends Module<[x: Tensor], Tensor> {
+  forward(x: Tensor): Tensor;
+}
+interface DerivedOf<Operands extends readonly unknown[]> extends Module<Operands, Tensor> {
   forward(...values: Operands): Tensor;
 }
+type Derived<Operands extends readonly unknown[]> = Operands extends readonly [Tensor]
+  ? DerivedOfX
+  : DerivedOf<Operands>;
 interface HasOptions<O> {
   /** The options with which the operation is called. */
   readonly options: WithoutBuffers<O>;
@@ -79,10 +85,16 @@ type Derive<Kept extends "options" | "properties"> = <
   name: string,
   operation: Named<F>,
   taken?: Taking<Given, Options, Operands>,
-) => new (
-  ...options: Given
-) => Derived<Operands extends readonly unknown[] ? Operands : OperandsOf<F>> &
-  (Kept extends "options" ? HasOptions<Options> & Buffers<Options> : Properties<Options>);
+) => ClassOf<
+  Given,
+  Derived<Operands extends readonly unknown[] ? Operands : OperandsOf<F>> &
+    (Kept extends "options" ? HasOptions<Options> & Buffers<Options> : Properties<Options>)
+>;
+type ClassOf<Given extends readonly unknown[], Made> = [Given] extends [readonly []]
+  ? new () => Made
+  : new (
+      ...options: Given
+    ) => Made;
 
 /**
  * Derives the class of a module without trained parameters from an operation. Its `options` are the ones that the
