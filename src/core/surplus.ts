@@ -54,7 +54,7 @@ function checkedMethod(operation: string, method: Method): Method {
       most = parametersOf(method).reduce((count, own) => (own.startsWith("...") ? Infinity : count + 1), 0);
       isRead = true;
     }
-    const surplus = values.length > most ? surplusOf(operation, method, values, most) : undefined;
+    const surplus = values.length > most ? surplusOf(operation, parametersOf(method), values) : undefined;
     if (surplus === undefined) return Reflect.apply(method, this, values);
     if (isAsynchronous(method)) return Promise.reject(surplus);
     throw surplus;
@@ -63,18 +63,24 @@ function checkedMethod(operation: string, method: Method): Method {
   return value;
 }
 
-/** Returns the error of a call; undefined if all surplus arguments are undefined, as forwarded optional ones are. */
-function surplusOf(
+/**
+ * Returns the error of a call; undefined if there are no surplus arguments, or if all of them are undefined, as
+ * forwarded optional ones are.
+ *
+ * @param parameters such as `["x", "mode = true"]`
+ */
+export function surplusOf(
   operation: string,
-  method: Method,
+  parameters: readonly string[],
   values: readonly unknown[],
-  most: number,
 ): ArgumentError | undefined {
+  const most = parameters.length;
+  if (values.length <= most) return undefined;
   const at = values.findIndex((value, own) => own >= most && value !== undefined);
   if (at < 0) return undefined;
   const expected = most === 0 ? "no arguments" : `at most ${counted(most, "argument")}`;
   const got = `got ${values.length}, with ${describeValue(values[at])} as argument ${at + 1}`;
-  const names = parametersOf(method).map((own) => own.replace(/^(\w+)\s*=.*$/s, "$1?"));
+  const names = parameters.map((own) => own.replace(/^(\w+)\s*=.*$/s, "$1?"));
   const form = `${operation}(${names.join(", ")})`;
   return new ArgumentError(operation, "tooManyArguments", `expected ${expected}, ${got}. Usage: ${form}`);
 }

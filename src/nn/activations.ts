@@ -1,9 +1,11 @@
 /** Activations as modules, with PyTorch's names: each applies the operation of its name. */
+import { ShapeError } from "../core/errors.ts";
 import { aNumber, axis, choice, someNumber } from "../core/kinds.ts";
-import { type Given, optional, parameters, unlisted } from "../core/parameters.ts";
+import { finite } from "../core/options.ts";
+import { type Given, optional, parameters, required, unlisted } from "../core/parameters.ts";
 import { celu } from "../ops/activation/celu.ts";
-import { elu } from "../ops/activation/elu.ts";
-import { gelu } from "../ops/activation/gelu.ts";
+import { type EluArguments, elu } from "../ops/activation/elu.ts";
+import { type GeluOptions, gelu } from "../ops/activation/gelu.ts";
 import { hardsigmoid } from "../ops/activation/hardsigmoid.ts";
 import { hardswish } from "../ops/activation/hardswish.ts";
 import { hardtanh } from "../ops/activation/hardtanh.ts";
@@ -13,296 +15,89 @@ import { mish } from "../ops/activation/mish.ts";
 import { prelu } from "../ops/activation/prelu.ts";
 import { relu } from "../ops/activation/relu.ts";
 import { relu6 } from "../ops/activation/relu6.ts";
+import { rrelu } from "../ops/activation/rrelu.ts";
 import { selu } from "../ops/activation/selu.ts";
 import { sigmoid } from "../ops/activation/sigmoid.ts";
 import { silu } from "../ops/activation/silu.ts";
 import { softplus } from "../ops/activation/softplus.ts";
 import { softsign } from "../ops/activation/softsign.ts";
 import { tanhshrink } from "../ops/activation/tanhshrink.ts";
+import { glu, hardshrink, softmin, softshrink, threshold } from "../ops/activation/thresholds.ts";
 import { full } from "../ops/creation/full.ts";
 import { tanh } from "../ops/elementwise/hyperbolic.ts";
 import { logSoftmax, softmax } from "../ops/softmax/softmax.ts";
+import { expectTensor } from "../tensor/kinds.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { type LayerOptions, parameter } from "./initialization.ts";
 import { layerParameters, size } from "./kinds.ts";
 import { Module } from "./module.ts";
+import { moduleOf, propertiesOf, taking } from "./module_of.ts";
 
-/** A module without options. */
-abstract class Activation extends Module<[x: Tensor], Tensor> {
-  constructor();
-  constructor(...values: unknown[]) {
-    super();
-    unlisted(this.constructor.name, {})(values);
-  }
-}
+export type { EluOptions as CELUOptions, EluOptions as ELUOptions } from "../ops/activation/elu.ts";
+export type { GeluOptions as GELUOptions } from "../ops/activation/gelu.ts";
+export type { HardtanhOptions } from "../ops/activation/hardtanh.ts";
+export type { LeakyReluOptions as LeakyReLUOptions } from "../ops/activation/leaky_relu.ts";
+export type { SoftplusOptions } from "../ops/activation/softplus.ts";
 
 /** max(x, 0) for each element. See `relu`. */
-export class ReLU extends Activation {
-  override forward(x: Tensor): Tensor {
-    return relu(x);
-  }
-}
+export class ReLU extends propertiesOf("ReLU", { relu }) {}
 
 /** min(max(x, 0), 6) for each element. See `relu6`. */
-export class ReLU6 extends Activation {
-  override forward(x: Tensor): Tensor {
-    return relu6(x);
-  }
-}
+export class ReLU6 extends propertiesOf("ReLU6", { relu6 }) {}
 
 /** x σ(x) for each element. See `silu`. */
-export class SiLU extends Activation {
-  override forward(x: Tensor): Tensor {
-    return silu(x);
-  }
-}
+export class SiLU extends propertiesOf("SiLU", { silu }) {}
 
 /** 1 / (1 + exp(−x)) for each element. See `sigmoid`. */
-export class Sigmoid extends Activation {
-  override forward(x: Tensor): Tensor {
-    return sigmoid(x);
-  }
-}
+export class Sigmoid extends propertiesOf("Sigmoid", { sigmoid }) {}
 
 /** log σ(x) for each element. See `logSigmoid`. */
-export class LogSigmoid extends Activation {
-  override forward(x: Tensor): Tensor {
-    return logSigmoid(x);
-  }
-}
+export class LogSigmoid extends propertiesOf("LogSigmoid", { logSigmoid }) {}
 
 /** min(max(x + 3, 0), 6) / 6 for each element. See `hardsigmoid`. */
-export class Hardsigmoid extends Activation {
-  override forward(x: Tensor): Tensor {
-    return hardsigmoid(x);
-  }
-}
+export class Hardsigmoid extends propertiesOf("Hardsigmoid", { hardsigmoid }) {}
 
 /** x · min(max(x + 3, 0), 6) / 6 for each element. See `hardswish`. */
-export class Hardswish extends Activation {
-  override forward(x: Tensor): Tensor {
-    return hardswish(x);
-  }
-}
+export class Hardswish extends propertiesOf("Hardswish", { hardswish }) {}
 
 /** x tanh(log(1 + exp(x))) for each element. See `mish`. */
-export class Mish extends Activation {
-  override forward(x: Tensor): Tensor {
-    return mish(x);
-  }
-}
+export class Mish extends propertiesOf("Mish", { mish }) {}
 
 /** The scaled exponential linear unit: `selu`. */
-export class SELU extends Activation {
-  override forward(x: Tensor): Tensor {
-    return selu(x);
-  }
-}
+export class SELU extends propertiesOf("SELU", { selu }) {}
 
 /** x / (1 + |x|) for each element. See `softsign`. */
-export class Softsign extends Activation {
-  override forward(x: Tensor): Tensor {
-    return softsign(x);
-  }
-}
+export class Softsign extends propertiesOf("Softsign", { softsign }) {}
 
 /** x − tanh(x) for each element. See `tanhshrink`. */
-export class Tanhshrink extends Activation {
-  override forward(x: Tensor): Tensor {
-    return tanhshrink(x);
-  }
-}
+export class Tanhshrink extends propertiesOf("Tanhshrink", { tanhshrink }) {}
 
 /** The hyperbolic tangent of each element. See `tanh`. */
-export class Tanh extends Activation {
-  override forward(x: Tensor): Tensor {
-    return tanh(x);
-  }
-}
+export class Tanh extends propertiesOf("Tanh", { tanh }) {}
 
-/** Options of {@link LeakyReLU}. */
-export interface LeakyReLUOptions {
-  /** What negative elements are multiplied with. Default 0.01. */
-  negativeSlope?: number | undefined;
-}
+/** max(x, 0) + negativeSlope · min(x, 0) for each element. See `leakyRelu`. */
+export class LeakyReLU extends propertiesOf("LeakyReLU", { leakyRelu }) {}
 
-/** max(x, 0) + negativeSlope · min(x, 0) for each element. */
-export class LeakyReLU extends Module<[x: Tensor], Tensor> {
-  readonly negativeSlope: number;
+/** max(x, 0) + α min(exp(x) − 1, 0) for each element. See `elu`. */
+export class ELU extends propertiesOf("ELU", { elu }) {}
 
-  constructor(...options: Given<LeakyReLUOptions, ["negativeSlope"]>);
-  constructor(...values: unknown[]) {
-    super();
-    const given = leakyReLUParameters(values);
-    this.negativeSlope = given.negativeSlope;
-  }
+const exceptZero = aNumber({ holds: (value) => value !== 0, expected: "a number other than 0" });
 
-  override forward(x: Tensor): Tensor {
-    return leakyRelu(x, { negativeSlope: this.negativeSlope });
-  }
+/** max(x, 0) + α min(exp(x / α) − 1, 0) for each element. See `celu`. */
+export class CELU extends propertiesOf("CELU", { celu }, taking<EluArguments>({ alpha: optional(exceptZero, 1) })) {}
 
-  /** @internal */
-  override details(): string {
-    return `negativeSlope: ${this.negativeSlope}`;
-  }
-}
-const leakyReLUParameters = parameters("LeakyReLU", { negativeSlope: optional(someNumber, 0.01) });
-
-/** Options of {@link ELU}. */
-export interface ELUOptions {
-  /** What negative elements tend to, with a minus. Default 1. */
-  alpha?: number | undefined;
-}
-
-/** max(x, 0) + α min(exp(x) − 1, 0) for each element. */
-export class ELU extends Module<[x: Tensor], Tensor> {
-  readonly alpha: number;
-
-  constructor(...options: Given<ELUOptions, ["alpha"]>);
-  constructor(...values: unknown[]) {
-    super();
-    const given = eLUParameters(values);
-    this.alpha = given.alpha;
-  }
-
-  override forward(x: Tensor): Tensor {
-    return elu(x, { alpha: this.alpha });
-  }
-
-  /** @internal */
-  override details(): string {
-    return `alpha: ${this.alpha}`;
-  }
-}
-const eLUParameters = parameters("ELU", { alpha: optional(someNumber, 1) });
-
-/** Options of {@link CELU}. */
-export interface CELUOptions {
-  /** What negative elements tend to, with a minus. Default 1. */
-  alpha?: number | undefined;
-}
-
-/** max(x, 0) + α min(exp(x / α) − 1, 0) for each element. */
-export class CELU extends Module<[x: Tensor], Tensor> {
-  readonly alpha: number;
-
-  constructor(...options: Given<CELUOptions, ["alpha"]>);
-  constructor(...values: unknown[]) {
-    super();
-    const given = cELUParameters(values);
-    this.alpha = given.alpha;
-  }
-
-  override forward(x: Tensor): Tensor {
-    return celu(x, { alpha: this.alpha });
-  }
-
-  /** @internal */
-  override details(): string {
-    return `alpha: ${this.alpha}`;
-  }
-}
-const cELUParameters = parameters("CELU", {
-  alpha: optional(aNumber({ holds: (value) => value !== 0, expected: "a number other than 0" }), 1),
+const approximation = taking<Given<GeluOptions, ["approximate"]>>({
+  approximate: optional(choice("none", "tanh"), "none"),
 });
 
-/** Options of {@link GELU}. */
-export interface GELUOptions {
-  /** `"tanh"`: the approximation. Default `"none"`. */
-  approximate?: "none" | "tanh" | undefined;
-}
+/** x Φ(x) for each element, with Φ the normal distribution's, or its approximation by tanh. See `gelu`. */
+export class GELU extends propertiesOf("GELU", { gelu }, approximation) {}
 
-/** x Φ(x) for each element, with Φ the normal distribution's, or its approximation by tanh. */
-export class GELU extends Module<[x: Tensor], Tensor> {
-  readonly approximate: "none" | "tanh";
+/** min(max(x, minVal), maxVal) for each element. See `hardtanh`. */
+export class Hardtanh extends propertiesOf("Hardtanh", { hardtanh }) {}
 
-  constructor(...options: Given<GELUOptions, ["approximate"]>);
-  constructor(...values: unknown[]) {
-    super();
-    const given = gELUParameters(values);
-    this.approximate = given.approximate;
-  }
-
-  override forward(x: Tensor): Tensor {
-    return gelu(x, { approximate: this.approximate });
-  }
-
-  /** @internal */
-  override details(): string {
-    return `approximate: ${this.approximate}`;
-  }
-}
-const gELUParameters = parameters("GELU", { approximate: optional(choice("none", "tanh"), "none") });
-
-/** Options of {@link Hardtanh}. */
-export interface HardtanhOptions {
-  /** Default −1. */
-  minVal?: number | undefined;
-  /** Default 1. */
-  maxVal?: number | undefined;
-}
-
-/** min(max(x, minVal), maxVal) for each element. */
-export class Hardtanh extends Module<[x: Tensor], Tensor> {
-  readonly minVal: number;
-  readonly maxVal: number;
-
-  constructor(...options: Given<HardtanhOptions, ["minVal", "maxVal"]>);
-  constructor(...values: unknown[]) {
-    super();
-    const given = hardtanhParameters(values);
-    this.minVal = given.minVal;
-    this.maxVal = given.maxVal;
-  }
-
-  override forward(x: Tensor): Tensor {
-    return hardtanh(x, { minVal: this.minVal, maxVal: this.maxVal });
-  }
-
-  /** @internal */
-  override details(): string {
-    return `minVal: ${this.minVal}, maxVal: ${this.maxVal}`;
-  }
-}
-const hardtanhParameters = parameters("Hardtanh", {
-  minVal: optional(someNumber, -1),
-  maxVal: optional(someNumber, 1),
-});
-
-/** Options of {@link Softplus}. */
-export interface SoftplusOptions {
-  /** Default 1. */
-  beta?: number | undefined;
-  /** Default 20. */
-  threshold?: number | undefined;
-}
-
-/** log(1 + exp(β x)) / β for each element, and x where β x is above the threshold. */
-export class Softplus extends Module<[x: Tensor], Tensor> {
-  readonly beta: number;
-  readonly threshold: number;
-
-  constructor(...options: Given<SoftplusOptions, ["beta", "threshold"]>);
-  constructor(...values: unknown[]) {
-    super();
-    const given = softplusParameters(values);
-    this.beta = given.beta;
-    this.threshold = given.threshold;
-  }
-
-  override forward(x: Tensor): Tensor {
-    return softplus(x, { beta: this.beta, threshold: this.threshold });
-  }
-
-  /** @internal */
-  override details(): string {
-    return `beta: ${this.beta}, threshold: ${this.threshold}`;
-  }
-}
-const softplusParameters = parameters("Softplus", {
-  beta: optional(someNumber, 1),
-  threshold: optional(someNumber, 20),
-});
+/** log(1 + exp(β x)) / β for each element, and x where β x is above the threshold. See `softplus`. */
+export class Softplus extends propertiesOf("Softplus", { softplus }) {}
 
 /** Options of {@link Softmax}. */
 export interface SoftmaxOptions {
@@ -310,55 +105,84 @@ export interface SoftmaxOptions {
   dim?: number | undefined;
 }
 
-/** exp(x) / Σ exp(x) along an axis. */
-export class Softmax extends Module<[x: Tensor], Tensor> {
-  readonly dim: number;
-
-  constructor(...options: Given<SoftmaxOptions, ["dim"]>);
-  constructor(...values: unknown[]) {
-    super();
-    const given = softmaxParameters(values);
-    this.dim = given.dim;
-  }
-
-  override forward(x: Tensor): Tensor {
-    return softmax(x, { dim: this.dim });
-  }
-
-  /** @internal */
-  override details(): string {
-    return `dim: ${this.dim}`;
-  }
-}
-const softmaxParameters = parameters("Softmax", { dim: optional(axis, -1) });
-
 /** Options of {@link LogSoftmax}. */
-export interface LogSoftmaxOptions {
-  /** The axis, a negative one counted from the end. Default −1. */
-  dim?: number | undefined;
-}
+export type LogSoftmaxOptions = SoftmaxOptions;
 
-/** x − log Σ exp(x) along an axis. */
-export class LogSoftmax extends Module<[x: Tensor], Tensor> {
-  readonly dim: number;
+const anAxis = taking<Given<SoftmaxOptions, ["dim"]>, { readonly dim: number }>({ dim: optional(axis, -1) });
 
-  constructor(...options: Given<LogSoftmaxOptions, ["dim"]>);
+/** exp(x) / Σ exp(x) along an axis. See `softmax`. */
+export class Softmax extends propertiesOf("Softmax", { softmax }, anAxis) {}
+
+/** x − log Σ exp(x) along an axis. See `logSoftmax`. */
+export class LogSoftmax extends propertiesOf("LogSoftmax", { logSoftmax }, anAxis) {}
+
+/** exp(−x) / Σ exp(−x) along an axis, by default the last. See `softmin`. */
+export class Softmin extends moduleOf("Softmin", { softmin }, anAxis) {}
+
+/**
+ * The softmax over the channels of each place of [batch, channels, height, width], or without a batch.
+ *
+ * @throws {ShapeError} in `forward`, for other axes.
+ */
+export class Softmax2d extends Module<[x: Tensor], Tensor> {
+  constructor();
   constructor(...values: unknown[]) {
     super();
-    const given = logSoftmaxParameters(values);
-    this.dim = given.dim;
+    unlisted("Softmax2d", {})(values);
   }
 
   override forward(x: Tensor): Tensor {
-    return logSoftmax(x, { dim: this.dim });
-  }
-
-  /** @internal */
-  override details(): string {
-    return `dim: ${this.dim}`;
+    expectTensor("Softmax2d", "x", x);
+    if (x.rank !== 3 && x.rank !== 4)
+      throw new ShapeError("Softmax2d", "wrongRank", `expected 4 axes, or 3 without a batch, got ${x.describe()}`);
+    return softmax(x, { dim: -3 });
   }
 }
-const logSoftmaxParameters = parameters("LogSoftmax", { dim: optional(axis, -1) });
+
+/** The first half of an axis times the sigmoid of the second. See `glu`. */
+export class GLU extends moduleOf("GLU", { glu }) {}
+
+/** x where |x| is above λ, and 0 elsewhere. See `hardshrink`. */
+export class Hardshrink extends moduleOf("Hardshrink", { hardshrink }) {}
+
+/** x nearer to 0 by λ. See `softshrink`. */
+export class Softshrink extends moduleOf("Softshrink", { softshrink }) {}
+
+/** Options of {@link Threshold}. */
+export interface ThresholdOptions {
+  /** Above where x stays. */
+  threshold: number;
+  /** What takes the place of the others. */
+  value: number;
+}
+
+const levels = taking<[threshold: number, value: number] | [options: ThresholdOptions]>({
+  threshold: required(someNumber),
+  value: required(someNumber),
+});
+
+/** x where it is above a threshold, and a value elsewhere. See `threshold`. */
+export class Threshold extends moduleOf("Threshold", { threshold }, levels) {}
+
+/** Options of {@link RReLU}. */
+export interface SlopeOptions {
+  /** The least slope. Default 1/8. */
+  lower?: number | undefined;
+  /** The largest slope. Default 1/3. */
+  upper?: number | undefined;
+}
+
+const slopes = taking<Given<SlopeOptions, ["lower", "upper"]>>({
+  lower: optional(aNumber(finite), 1 / 8),
+  upper: optional(aNumber(finite), 1 / 3),
+});
+
+/** x where it is above 0, and x times a slope elsewhere, drawn for each element in training. See `rrelu`. */
+export class RReLU extends moduleOf("RReLU", { rrelu }, slopes) {
+  override forward(x: Tensor): Tensor {
+    return rrelu(x, { ...this.options, training: this.training });
+  }
+}
 
 /** Options of {@link PReLU}. */
 export interface PReLUOptions extends LayerOptions {

@@ -12,6 +12,7 @@ import type { Tensor } from "../tensor/tensor.ts";
 import { type LayerOptions, oneParameter, zeroParameter } from "./initialization.ts";
 import { epsilon, layerParameters, size } from "./kinds.ts";
 import { Module } from "./module.ts";
+import { called } from "./module_of.ts";
 
 /** Options of {@link BatchNorm1d} and its like. */
 export interface BatchNormLayerOptions extends LayerOptions {
@@ -28,38 +29,26 @@ export interface BatchNormLayerOptions extends LayerOptions {
   trackRunningStats?: boolean | undefined;
 }
 
-const batchParameters = (operation: string) =>
-  parameters(operation, {
-    numFeatures: operand(size),
-    eps: optional(epsilon, 1e-5),
-    momentum: optional(either(someNumber, nothing), 0.1),
-    affine: optional(flag, true),
-    trackRunningStats: optional(flag, true),
-    ...layerParameters,
-  });
-
-/**
- * The norm over a batch. In training mode it takes means and variances of the batch and lets running ones follow; in
- * evaluation mode it takes the running ones.
- *
- * | tensor | shape |
- * |---|---|
- * | `weight`, `bias` | [numFeatures]; null without `affine` |
- * | `running_mean`, `running_var` | [numFeatures], buffers; null without `trackRunningStats` |
- * | `num_batches_tracked` | int64 [], a buffer: how many batches ran along; null without `trackRunningStats` |
- */
-abstract class BatchNorm extends Module<[x: Tensor], Tensor> {
+interface RunningCall<Momentum> extends LayerOptions {
   readonly numFeatures: number;
   readonly eps: number;
-  readonly momentum: number | null;
+  readonly momentum: Momentum;
+  readonly affine: boolean;
+  readonly trackRunningStats: boolean;
+}
+
+/** What norms with running means and variances have in common. */
+abstract class RunningNorm<Momentum extends number | null> extends Module<[x: Tensor], Tensor> {
+  readonly numFeatures: number;
+  readonly eps: number;
+  readonly momentum: Momentum;
   readonly weight: Tensor | null;
   readonly bias: Tensor | null;
   readonly running_mean: Tensor | null;
   readonly running_var: Tensor | null;
   readonly num_batches_tracked: Tensor | null;
-  readonly #ranks: readonly number[];
 
-  constructor(call: ReturnType<ReturnType<typeof batchParameters>>, ranks: readonly number[]) {
+  constructor(call: RunningCall<Momentum>) {
     super();
     const { numFeatures, eps, momentum, affine, trackRunningStats, ...options } = call;
     const { dtype = "float32" } = options;
@@ -70,35 +59,68 @@ abstract class BatchNorm extends Module<[x: Tensor], Tensor> {
     this.bias = affine ? zeroParameter([numFeatures], options) : null;
     this.running_mean = trackRunningStats ? zeros([numFeatures], { dtype }) : null;
     this.running_var = trackRunningStats ? ones([numFeatures], { dtype }) : null;
+    // of InstanceNorm it stays 0, as in PyTorch
     this.num_batches_tracked = trackRunningStats ? zeros([], { dtype: "int64" }) : null;
-    this.#ranks = ranks;
   }
+}
 
-  override forward(x: Tensor): Tensor {
-    expectTensor(this.constructor.name, "x", x);
-    if (!this.#ranks.includes(x.rank))
-      throw new ShapeError(
-        this.constructor.name,
-        "wrongRank",
-        `expected x to have ${this.#ranks.join(" or ")} axes, got ${x.describe()}`,
-      );
-    const training = this.training || this.running_mean === null;
-    const { num_batches_tracked: count } = this;
-    // without a momentum, the share that this batch has in the mean of all
-    const momentum = this.momentum ?? (count && this.training ? 1 / (Number(count.item()) + 1) : 0);
-    const result = batchNorm(x, {
-      ...{ training, momentum, eps: this.eps },
-      ...{ weight: this.weight ?? undefined, bias: this.bias ?? undefined },
-      ...{ runningMean: this.running_mean ?? undefined, runningVar: this.running_var ?? undefined },
-    });
-    if (count && this.training) noGrad(() => add_(count, 1n));
-    return result;
-  }
+/**
+ * The norm over a batch. In training mode it takes means and variances of the batch and lets running ones follow; in
+ * evaluation mode it takes the running ones.
+ *
+ * | tensor | shape |
+ * |---|---|
+ * | `weight`, `bias` | [numFeatures]; null without `affine` |
+ * | `running_mean`, `running_var` | [numFeatures], buffers; null without `trackRunningStats` |
+ * | `num_batches_tracked` | int64 [], a buffer: how many batches ran along; null without `trackRunningStats` |
+ *
+ * @param ranks how many axes x may have
+ */
+function batchNormOf(name: string, ranks: readonly number[]) {
+  const read = parameters(name, {
+    numFeatures: operand(size),
+    eps: optional(epsilon, 1e-5),
+    momentum: optional(either(someNumber, nothing), 0.1),
+    affine: optional(flag, true),
+    trackRunningStats: optional(flag, true),
+    ...layerParameters,
+  });
+  class BatchNorm extends RunningNorm<number | null> {
+    constructor(
+      numFeatures: number,
+      ...options: Given<BatchNormLayerOptions, ["eps", "momentum", "affine", "trackRunningStats"]>
+    );
+    constructor(...values: unknown[]) {
+      super(read(values));
+    }
 
-  /** @internal */
-  override details(): string {
-    return `${this.numFeatures}, eps: ${this.eps}, momentum: ${this.momentum}`;
+    override forward(x: Tensor): Tensor {
+      expectTensor(this.constructor.name, "x", x);
+      if (!ranks.includes(x.rank))
+        throw new ShapeError(
+          this.constructor.name,
+          "wrongRank",
+          `expected x to have ${ranks.join(" or ")} axes, got ${x.describe()}`,
+        );
+      const training = this.training || this.running_mean === null;
+      const { num_batches_tracked: count } = this;
+      // without a momentum, the share that this batch has in the mean of all
+      const momentum = this.momentum ?? (count && this.training ? 1 / (Number(count.item()) + 1) : 0);
+      const result = batchNorm(x, {
+        ...{ training, momentum, eps: this.eps },
+        ...{ weight: this.weight ?? undefined, bias: this.bias ?? undefined },
+        ...{ runningMean: this.running_mean ?? undefined, runningVar: this.running_var ?? undefined },
+      });
+      if (count && this.training) noGrad(() => add_(count, 1n));
+      return result;
+    }
+
+    /** @internal */
+    override details(): string {
+      return `${this.numFeatures}, eps: ${this.eps}, momentum: ${this.momentum}`;
+    }
   }
+  return called(name, BatchNorm);
 }
 
 /**
@@ -107,16 +129,7 @@ abstract class BatchNorm extends Module<[x: Tensor], Tensor> {
  * @example
  * new BatchNorm1d(3).forward(randn([4, 3, 5]));
  */
-export class BatchNorm1d extends BatchNorm {
-  constructor(
-    numFeatures: number,
-    ...options: Given<BatchNormLayerOptions, ["eps", "momentum", "affine", "trackRunningStats"]>
-  );
-  constructor(...values: unknown[]) {
-    super(batchNorm1dParameters(values), [2, 3]);
-  }
-}
-const batchNorm1dParameters = batchParameters("BatchNorm1d");
+export class BatchNorm1d extends batchNormOf("BatchNorm1d", [2, 3]) {}
 
 /**
  * The norm over a batch [batch, numFeatures, height, width]: `batchNorm`.
@@ -124,16 +137,7 @@ const batchNorm1dParameters = batchParameters("BatchNorm1d");
  * @example
  * new BatchNorm2d(3).forward(randn([4, 3, 5, 5]));
  */
-export class BatchNorm2d extends BatchNorm {
-  constructor(
-    numFeatures: number,
-    ...options: Given<BatchNormLayerOptions, ["eps", "momentum", "affine", "trackRunningStats"]>
-  );
-  constructor(...values: unknown[]) {
-    super(batchNorm2dParameters(values), [4]);
-  }
-}
-const batchNorm2dParameters = batchParameters("BatchNorm2d");
+export class BatchNorm2d extends batchNormOf("BatchNorm2d", [4]) {}
 
 /**
  * The norm over a batch [batch, numFeatures, depth, height, width]: `batchNorm`.
@@ -141,16 +145,7 @@ const batchNorm2dParameters = batchParameters("BatchNorm2d");
  * @example
  * new BatchNorm3d(3).forward(randn([4, 3, 5, 5, 5]));
  */
-export class BatchNorm3d extends BatchNorm {
-  constructor(
-    numFeatures: number,
-    ...options: Given<BatchNormLayerOptions, ["eps", "momentum", "affine", "trackRunningStats"]>
-  );
-  constructor(...values: unknown[]) {
-    super(batchNorm3dParameters(values), [5]);
-  }
-}
-const batchNorm3dParameters = batchParameters("BatchNorm3d");
+export class BatchNorm3d extends batchNormOf("BatchNorm3d", [5]) {}
 
 /** Options of {@link GroupNorm} and {@link InstanceNorm1d} and its like. */
 export interface ChannelNormLayerOptions extends LayerOptions {
@@ -222,8 +217,9 @@ export interface InstanceNormLayerOptions extends ChannelNormLayerOptions {
   trackRunningStats?: boolean | undefined;
 }
 
-const instanceParameters = (operation: string) =>
-  parameters(operation, {
+/** The norm of each channel of each element of the batch. */
+function instanceNormOf(name: string, rank: number) {
+  const read = parameters(name, {
     numFeatures: operand(size),
     eps: optional(epsilon, 1e-5),
     momentum: optional(someNumber, 0.1),
@@ -231,53 +227,36 @@ const instanceParameters = (operation: string) =>
     trackRunningStats: optional(flag, false),
     ...layerParameters,
   });
+  class InstanceNorm extends RunningNorm<number> {
+    constructor(
+      numFeatures: number,
+      ...options: Given<InstanceNormLayerOptions, ["eps", "momentum", "affine", "trackRunningStats"]>
+    );
+    constructor(...values: unknown[]) {
+      super(read(values));
+    }
 
-/** The norm of each channel of each element of the batch. */
-abstract class InstanceNorm extends Module<[x: Tensor], Tensor> {
-  readonly numFeatures: number;
-  readonly eps: number;
-  readonly momentum: number;
-  readonly weight: Tensor | null;
-  readonly bias: Tensor | null;
-  readonly running_mean: Tensor | null;
-  readonly running_var: Tensor | null;
-  readonly num_batches_tracked: Tensor | null;
-  readonly #rank: number;
+    override forward(x: Tensor): Tensor {
+      expectTensor(this.constructor.name, "x", x);
+      if (x.rank !== rank || x.shape[1] !== this.numFeatures)
+        throw new ShapeError(
+          this.constructor.name,
+          "shapesDiffer",
+          `expected x to have ${rank} axes, the second of ${this.numFeatures} elements, got ${x.describe()}`,
+        );
+      return instanceNorm(x, {
+        ...{ useInputStats: this.training || this.running_mean === null, momentum: this.momentum, eps: this.eps },
+        ...{ weight: this.weight ?? undefined, bias: this.bias ?? undefined },
+        ...{ runningMean: this.running_mean ?? undefined, runningVar: this.running_var ?? undefined },
+      });
+    }
 
-  constructor(call: ReturnType<ReturnType<typeof instanceParameters>>, rank: number) {
-    super();
-    const { numFeatures, eps, momentum, affine, trackRunningStats, ...options } = call;
-    const { dtype = "float32" } = options;
-    this.numFeatures = numFeatures;
-    this.eps = eps;
-    this.momentum = momentum;
-    this.weight = affine ? oneParameter([numFeatures], options) : null;
-    this.bias = affine ? zeroParameter([numFeatures], options) : null;
-    this.running_mean = trackRunningStats ? zeros([numFeatures], { dtype }) : null;
-    this.running_var = trackRunningStats ? ones([numFeatures], { dtype }) : null;
-    this.num_batches_tracked = trackRunningStats ? zeros([], { dtype: "int64" }) : null; // PyTorch's stays 0 too
-    this.#rank = rank;
+    /** @internal */
+    override details(): string {
+      return `${this.numFeatures}, eps: ${this.eps}`;
+    }
   }
-
-  override forward(x: Tensor): Tensor {
-    expectTensor(this.constructor.name, "x", x);
-    if (x.rank !== this.#rank || x.shape[1] !== this.numFeatures)
-      throw new ShapeError(
-        this.constructor.name,
-        "shapesDiffer",
-        `expected x to have ${this.#rank} axes, the second of ${this.numFeatures} elements, got ${x.describe()}`,
-      );
-    return instanceNorm(x, {
-      ...{ useInputStats: this.training || this.running_mean === null, momentum: this.momentum, eps: this.eps },
-      ...{ weight: this.weight ?? undefined, bias: this.bias ?? undefined },
-      ...{ runningMean: this.running_mean ?? undefined, runningVar: this.running_var ?? undefined },
-    });
-  }
-
-  /** @internal */
-  override details(): string {
-    return `${this.numFeatures}, eps: ${this.eps}`;
-  }
+  return called(name, InstanceNorm);
 }
 
 /**
@@ -286,16 +265,7 @@ abstract class InstanceNorm extends Module<[x: Tensor], Tensor> {
  * @example
  * new InstanceNorm1d(3).forward(randn([4, 3, 5]));
  */
-export class InstanceNorm1d extends InstanceNorm {
-  constructor(
-    numFeatures: number,
-    ...options: Given<InstanceNormLayerOptions, ["eps", "momentum", "affine", "trackRunningStats"]>
-  );
-  constructor(...values: unknown[]) {
-    super(instanceNorm1dParameters(values), 3);
-  }
-}
-const instanceNorm1dParameters = instanceParameters("InstanceNorm1d");
+export class InstanceNorm1d extends instanceNormOf("InstanceNorm1d", 3) {}
 
 /**
  * The norm of each channel of each element of [batch, numFeatures, height, width]: `instanceNorm`.
@@ -303,16 +273,7 @@ const instanceNorm1dParameters = instanceParameters("InstanceNorm1d");
  * @example
  * new InstanceNorm2d(3).forward(randn([4, 3, 5, 5]));
  */
-export class InstanceNorm2d extends InstanceNorm {
-  constructor(
-    numFeatures: number,
-    ...options: Given<InstanceNormLayerOptions, ["eps", "momentum", "affine", "trackRunningStats"]>
-  );
-  constructor(...values: unknown[]) {
-    super(instanceNorm2dParameters(values), 4);
-  }
-}
-const instanceNorm2dParameters = instanceParameters("InstanceNorm2d");
+export class InstanceNorm2d extends instanceNormOf("InstanceNorm2d", 4) {}
 
 /**
  * The norm of each channel of each element of [batch, numFeatures, depth, height, width]: `instanceNorm`.
@@ -320,13 +281,4 @@ const instanceNorm2dParameters = instanceParameters("InstanceNorm2d");
  * @example
  * new InstanceNorm3d(3).forward(randn([4, 3, 5, 5, 5]));
  */
-export class InstanceNorm3d extends InstanceNorm {
-  constructor(
-    numFeatures: number,
-    ...options: Given<InstanceNormLayerOptions, ["eps", "momentum", "affine", "trackRunningStats"]>
-  );
-  constructor(...values: unknown[]) {
-    super(instanceNorm3dParameters(values), 5);
-  }
-}
-const instanceNorm3dParameters = instanceParameters("InstanceNorm3d");
+export class InstanceNorm3d extends instanceNormOf("InstanceNorm3d", 5) {}

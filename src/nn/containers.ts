@@ -9,6 +9,7 @@ import { shapeList } from "../tensor/kinds.ts";
 import type { Shape } from "../tensor/shape.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { Module } from "./module.ts";
+import { propertiesOf, taking } from "./module_of.ts";
 import { readIndex } from "./slots.ts";
 
 /** @internal @throws {ArgumentError} `notAModule` */
@@ -48,37 +49,18 @@ export interface FlattenOptions {
   endDim?: number | undefined;
 }
 
+const axesToFlatten = taking<Given<FlattenOptions, ["startDim", "endDim"]>>({
+  startDim: optional(someNumber, 1),
+  endDim: optional(someNumber, -1),
+});
+
 /**
  * Makes several axes one.
  *
  * @example
  * new Flatten().forward(zeros([32, 3, 4])); // [32, 12]
  */
-export class Flatten extends Module<[x: Tensor], Tensor> {
-  readonly startDim: number;
-  readonly endDim: number;
-
-  constructor(...options: Given<FlattenOptions, ["startDim", "endDim"]>);
-  constructor(...values: unknown[]) {
-    super();
-    const { startDim, endDim } = flattenParameters(values);
-    this.startDim = startDim;
-    this.endDim = endDim;
-  }
-
-  override forward(x: Tensor): Tensor {
-    return flatten(x, { startDim: this.startDim, endDim: this.endDim });
-  }
-
-  /** @internal */
-  override details(): string {
-    return `startDim: ${this.startDim}, endDim: ${this.endDim}`;
-  }
-}
-const flattenParameters = parameters("Flatten", {
-  startDim: optional(someNumber, 1),
-  endDim: optional(someNumber, -1),
-});
+export class Flatten extends propertiesOf("Flatten", { flatten }, axesToFlatten) {}
 
 /**
  * Makes one axis several.

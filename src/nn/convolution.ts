@@ -13,6 +13,7 @@ import type { Tensor } from "../tensor/tensor.ts";
 import { type LayerOptions, parameter, pytorchInitialization } from "./initialization.ts";
 import { layerParameters, size } from "./kinds.ts";
 import { Module } from "./module.ts";
+import { called } from "./module_of.ts";
 
 /** Options of {@link Conv1d} and its like. */
 export interface ConvOptions
@@ -30,13 +31,14 @@ export interface ConvTransposeOptions extends Omit<ConvOptions, "padding"> {
   outputPadding?: PerAxis | undefined;
 }
 
-/** What a convolution is made of; `leading` are the first two sizes of its weight. */
-type Parts<Options> = readonly [
-  sizes: { readonly inChannels: number; readonly outChannels: number; readonly kernelSize: readonly number[] },
-  leading: readonly [first: number, second: number],
-  options: Options,
-  layer: LayerOptions & { readonly bias: boolean },
-];
+/** The arguments of a constructor, checked, among them the options of the operation. */
+interface Call extends LayerOptions {
+  readonly inChannels: number;
+  readonly outChannels: number;
+  readonly kernelSize: PerAxis;
+  readonly groups: number;
+  readonly bias: boolean;
+}
 
 /** What all of them have in common: their sizes, a weight and a bias. */
 abstract class Convolution<Options extends object> extends Module<[x: Tensor], Tensor> {
@@ -48,18 +50,22 @@ abstract class Convolution<Options extends object> extends Module<[x: Tensor], T
   readonly weight: Tensor;
   readonly bias: Tensor | null;
 
-  constructor(...[{ inChannels, outChannels, kernelSize }, leading, options, { bias, ...layer }]: Parts<Options>) {
+  constructor(name: string, axes: number, isTransposed: boolean, call: Call) {
     super();
+    const { inChannels, outChannels, kernelSize: size, bias, dtype, generator, initialization, ...options } = call;
+    const layer = { dtype, generator, initialization };
+    const kernelSize = alongAxes(name, "kernelSize", size, axes, 1);
+    checkGroups(name, call.groups, inChannels, outChannels);
     this.inChannels = inChannels;
     this.outChannels = outChannels;
     this.kernelSize = Object.freeze([...kernelSize]);
-    this.options = Object.freeze(options);
+    this.options = Object.freeze(options) as object as Readonly<Options>;
+    const leading = isTransposed ? [inChannels, outChannels / call.groups] : [outChannels, inChannels / call.groups];
     // as PyTorch: uniform in ±1 / √(the elements of the weight that make up one sum)
-    const terms = leading[1] * kernelSize.reduce((product, own) => product * own, 1);
-    const start = layer.initialization ?? pytorchInitialization;
-    const initialize = layer.initialization?.weight ?? pytorchInitialization.bias(terms);
+    const terms = leading[1]! * kernelSize.reduce((product, own) => product * own, 1);
+    const initialize = initialization?.weight ?? pytorchInitialization.bias(terms);
     this.weight = parameter([...leading, ...kernelSize], initialize, layer);
-    this.bias = bias ? parameter([outChannels], start.bias(terms), layer) : null;
+    this.bias = bias ? parameter([outChannels], (initialization ?? pytorchInitialization).bias(terms), layer) : null;
   }
 
   /** @internal */
@@ -79,9 +85,9 @@ const DEFAULTS: Readonly<Record<string, string>> = {
   outputPadding: "0",
 };
 
-/** How the constructor of a convolution along so many axes reads its arguments. */
-function convParts(operation: string, axes: number): (values: readonly unknown[]) => Parts<ConvolutionOptions> {
-  const read = parameters(operation, {
+/** The class of a convolution along so many axes. */
+function convOf(name: string, axes: number, operation: typeof conv1d) {
+  const read = parameters(name, {
     inChannels: operand(size),
     outChannels: operand(size),
     kernelSize: operand(perAxis),
@@ -92,12 +98,23 @@ function convParts(operation: string, axes: number): (values: readonly unknown[]
     bias: optional(flag, true),
     ...layerParameters,
   });
-  return (values) => {
-    const { inChannels, outChannels, kernelSize, stride, padding, dilation, groups, ...layer } = read(values);
-    const sizes = { inChannels, outChannels, kernelSize: alongAxes(operation, "kernelSize", kernelSize, axes, 1) };
-    checkGroups(operation, groups, inChannels, outChannels);
-    return [sizes, [outChannels, inChannels / groups], { stride, padding, dilation, groups }, layer];
-  };
+  class Conv extends Convolution<ConvolutionOptions> {
+    constructor(
+      inChannels: number,
+      outChannels: number,
+      kernelSize: PerAxis,
+      ...options: Given<ConvOptions, ["stride", "padding", "dilation", "groups", "bias"]>
+    );
+    constructor(...values: unknown[]) {
+      super(name, axes, false, read(values));
+    }
+
+    /** @param x [batch, inChannels, …], or without a batch: at the end as many axes as the class says */
+    override forward(x: Tensor): Tensor {
+      return operation(x, this.weight, { ...this.options, bias: this.bias ?? undefined });
+    }
+  }
+  return called(name, Conv);
 }
 
 /**
@@ -113,23 +130,7 @@ function convParts(operation: string, axes: number): (values: readonly unknown[]
  *
  * @throws {ArgumentError} for sizes below 1. @throws {ShapeError} (forward) where x does not fit.
  */
-export class Conv1d extends Convolution<ConvolutionOptions> {
-  constructor(
-    inChannels: number,
-    outChannels: number,
-    kernelSize: PerAxis,
-    ...options: Given<ConvOptions, ["stride", "padding", "dilation", "groups", "bias"]>
-  );
-  constructor(...values: unknown[]) {
-    super(...conv1dParts(values));
-  }
-
-  /** @param x [batch, inChannels, length], or without a batch */
-  override forward(x: Tensor): Tensor {
-    return conv1d(x, this.weight, { ...this.options, bias: this.bias ?? undefined });
-  }
-}
-const conv1dParts = convParts("Conv1d", 1);
+export class Conv1d extends convOf("Conv1d", 1, conv1d) {}
 
 /**
  * A convolution with a weight that is trained: `conv2d`.
@@ -144,23 +145,7 @@ const conv1dParts = convParts("Conv1d", 1);
  *
  * @throws {ArgumentError} for sizes below 1. @throws {ShapeError} (forward) where x does not fit.
  */
-export class Conv2d extends Convolution<ConvolutionOptions> {
-  constructor(
-    inChannels: number,
-    outChannels: number,
-    kernelSize: PerAxis,
-    ...options: Given<ConvOptions, ["stride", "padding", "dilation", "groups", "bias"]>
-  );
-  constructor(...values: unknown[]) {
-    super(...conv2dParts(values));
-  }
-
-  /** @param x [batch, inChannels, height, width], or without a batch */
-  override forward(x: Tensor): Tensor {
-    return conv2d(x, this.weight, { ...this.options, bias: this.bias ?? undefined });
-  }
-}
-const conv2dParts = convParts("Conv2d", 2);
+export class Conv2d extends convOf("Conv2d", 2, conv2d) {}
 
 /**
  * A convolution with a weight that is trained: `conv3d`.
@@ -175,30 +160,11 @@ const conv2dParts = convParts("Conv2d", 2);
  *
  * @throws {ArgumentError} for sizes below 1. @throws {ShapeError} (forward) where x does not fit.
  */
-export class Conv3d extends Convolution<ConvolutionOptions> {
-  constructor(
-    inChannels: number,
-    outChannels: number,
-    kernelSize: PerAxis,
-    ...options: Given<ConvOptions, ["stride", "padding", "dilation", "groups", "bias"]>
-  );
-  constructor(...values: unknown[]) {
-    super(...conv3dParts(values));
-  }
+export class Conv3d extends convOf("Conv3d", 3, conv3d) {}
 
-  /** @param x [batch, inChannels, depth, height, width], or without a batch */
-  override forward(x: Tensor): Tensor {
-    return conv3d(x, this.weight, { ...this.options, bias: this.bias ?? undefined });
-  }
-}
-const conv3dParts = convParts("Conv3d", 3);
-
-/** The same for transposed ones, whose weight begins with the channels of x. */
-function transposedParts(
-  operation: string,
-  axes: number,
-): (values: readonly unknown[]) => Parts<TransposedConvolutionOptions> {
-  const read = parameters(operation, {
+/** The class of a transposed convolution along so many axes. */
+function convTransposeOf(name: string, axes: number, operation: typeof convTranspose1d) {
+  const read = parameters(name, {
     inChannels: operand(size),
     outChannels: operand(size),
     kernelSize: operand(perAxis),
@@ -210,14 +176,23 @@ function transposedParts(
     dilation: optional(perAxis, 1),
     ...layerParameters,
   });
-  return (values) => {
-    const { inChannels, outChannels, kernelSize, ...given } = read(values);
-    const { stride, padding, outputPadding, groups, dilation, ...layer } = given;
-    const sizes = { inChannels, outChannels, kernelSize: alongAxes(operation, "kernelSize", kernelSize, axes, 1) };
-    checkGroups(operation, groups, inChannels, outChannels);
-    const options = { stride, padding, outputPadding, groups, dilation };
-    return [sizes, [inChannels, outChannels / groups], options, layer];
-  };
+  class ConvTranspose extends Convolution<TransposedConvolutionOptions> {
+    constructor(
+      inChannels: number,
+      outChannels: number,
+      kernelSize: PerAxis,
+      ...options: Given<ConvTransposeOptions, ["stride", "padding", "outputPadding", "groups", "bias", "dilation"]>
+    );
+    constructor(...values: unknown[]) {
+      super(name, axes, true, read(values));
+    }
+
+    /** @param x [batch, inChannels, …], or without a batch: at the end as many axes as the class says */
+    override forward(x: Tensor): Tensor {
+      return operation(x, this.weight, { ...this.options, bias: this.bias ?? undefined });
+    }
+  }
+  return called(name, ConvTranspose);
 }
 
 /**
@@ -233,23 +208,7 @@ function transposedParts(
  *
  * @throws {ArgumentError} for sizes below 1. @throws {ShapeError} (forward) where x does not fit.
  */
-export class ConvTranspose1d extends Convolution<TransposedConvolutionOptions> {
-  constructor(
-    inChannels: number,
-    outChannels: number,
-    kernelSize: PerAxis,
-    ...options: Given<ConvTransposeOptions, ["stride", "padding", "outputPadding", "groups", "bias", "dilation"]>
-  );
-  constructor(...values: unknown[]) {
-    super(...convTranspose1dParts(values));
-  }
-
-  /** @param x [batch, inChannels, length], or without a batch */
-  override forward(x: Tensor): Tensor {
-    return convTranspose1d(x, this.weight, { ...this.options, bias: this.bias ?? undefined });
-  }
-}
-const convTranspose1dParts = transposedParts("ConvTranspose1d", 1);
+export class ConvTranspose1d extends convTransposeOf("ConvTranspose1d", 1, convTranspose1d) {}
 
 /**
  * A transposed convolution with a weight that is trained: `convTranspose2d`.
@@ -264,23 +223,7 @@ const convTranspose1dParts = transposedParts("ConvTranspose1d", 1);
  *
  * @throws {ArgumentError} for sizes below 1. @throws {ShapeError} (forward) where x does not fit.
  */
-export class ConvTranspose2d extends Convolution<TransposedConvolutionOptions> {
-  constructor(
-    inChannels: number,
-    outChannels: number,
-    kernelSize: PerAxis,
-    ...options: Given<ConvTransposeOptions, ["stride", "padding", "outputPadding", "groups", "bias", "dilation"]>
-  );
-  constructor(...values: unknown[]) {
-    super(...convTranspose2dParts(values));
-  }
-
-  /** @param x [batch, inChannels, height, width], or without a batch */
-  override forward(x: Tensor): Tensor {
-    return convTranspose2d(x, this.weight, { ...this.options, bias: this.bias ?? undefined });
-  }
-}
-const convTranspose2dParts = transposedParts("ConvTranspose2d", 2);
+export class ConvTranspose2d extends convTransposeOf("ConvTranspose2d", 2, convTranspose2d) {}
 
 /**
  * A transposed convolution with a weight that is trained: `convTranspose3d`.
@@ -295,20 +238,4 @@ const convTranspose2dParts = transposedParts("ConvTranspose2d", 2);
  *
  * @throws {ArgumentError} for sizes below 1. @throws {ShapeError} (forward) where x does not fit.
  */
-export class ConvTranspose3d extends Convolution<TransposedConvolutionOptions> {
-  constructor(
-    inChannels: number,
-    outChannels: number,
-    kernelSize: PerAxis,
-    ...options: Given<ConvTransposeOptions, ["stride", "padding", "outputPadding", "groups", "bias", "dilation"]>
-  );
-  constructor(...values: unknown[]) {
-    super(...convTranspose3dParts(values));
-  }
-
-  /** @param x [batch, inChannels, depth, height, width], or without a batch */
-  override forward(x: Tensor): Tensor {
-    return convTranspose3d(x, this.weight, { ...this.options, bias: this.bias ?? undefined });
-  }
-}
-const convTranspose3dParts = transposedParts("ConvTranspose3d", 3);
+export class ConvTranspose3d extends convTransposeOf("ConvTranspose3d", 3, convTranspose3d) {}

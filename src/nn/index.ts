@@ -82,8 +82,6 @@ export type { LoraLinear } from "./lora/layer.ts";
 export { type LoraAdapter, type LoraOptions, lora } from "./lora/lora.ts";
 export { loadLora, saveLora } from "./lora/peft.ts";
 export * from "./losses.ts";
-export * from "./lp_pooling.ts";
-export * from "./max_pooling.ts";
 export { Module } from "./module.ts";
 export {
   LayerNorm,
@@ -100,19 +98,7 @@ export {
   registerParametrization,
   removeParametrizations,
 } from "./parametrization.ts";
-export {
-  AdaptiveAvgPool1d,
-  AdaptiveAvgPool2d,
-  AdaptiveAvgPool3d,
-  AvgPool1d,
-  AvgPool2d,
-  AvgPool3d,
-  MaxPool1d,
-  MaxPool2d,
-  MaxPool3d,
-  type MaxPoolLayerOptions,
-  type Pooled,
-} from "./pooling.ts";
+export * from "./pooling.ts";
 export { QuantizedEmbedding } from "./quantized_embedding.ts";
 export {
   Int4Linear,
@@ -133,10 +119,9 @@ export {
 export * from "./rearrangement.ts";
 export * from "./recurrent/cells.ts";
 export * from "./recurrent/layers.ts";
-export { AlphaDropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout } from "./regularization.ts";
+export * from "./regularization.ts";
 export { Sequential, type Step } from "./sequential.ts";
 export { type LoadOptions, type LoadReport, type StateDict, StateDictError } from "./state_dict.ts";
-export * from "./thresholds.ts";
 export { summary } from "./traced_summary.ts";
 export * from "./transformer/attention.ts";
 export {
@@ -149,12 +134,5 @@ export {
   type TransformerLayerOptions,
 } from "./transformer/layers.ts";
 export * from "./transformer/stacks.ts";
-export {
-  Upsample,
-  type UpsampleOptions,
-  UpsamplingBilinear2d,
-  UpsamplingNearest2d,
-  type UpsamplingOptions,
-} from "./upsample.ts";
+export * from "./upsample.ts";
 export * from "./weight_norms.ts";
-export * from "./weighted_losses.ts";

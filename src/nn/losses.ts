@@ -1,419 +1,165 @@
 /** Losses as modules, with PyTorch's names: each calls the operation of its name with the options that it was given. */
-import { ArgumentError } from "../core/errors.ts";
-import { aFunction, aNumber, axis, choice, flag, someNumber } from "../core/kinds.ts";
-import { finite, notNegative, positive } from "../core/options.ts";
-import { type Given, named, optional, parameters } from "../core/parameters.ts";
+import { aNumber, flag, someNumber } from "../core/kinds.ts";
+import { type Given, type Kind, named, optional } from "../core/parameters.ts";
 import { cosineSimilarity } from "../ops/distance/cosine_similarity.ts";
 import { pairwiseDistance } from "../ops/distance/pairwise_distance.ts";
 import type { IndexDType } from "../ops/indexing/indices.ts";
+import { binaryCrossEntropyWithLogits } from "../ops/loss/binary_cross_entropy.ts";
+import { crossEntropy } from "../ops/loss/cross_entropy.ts";
 import { type CtcLossOptions, ctcLoss, type Lengths } from "../ops/loss/ctc_loss.ts";
-import {
-  cosineEmbeddingLoss,
-  type TripletMarginWithDistanceLossOptions,
-  tripletMarginLoss,
-  tripletMarginWithDistanceLoss,
-} from "../ops/loss/embedding_losses.ts";
+import { cosineEmbeddingLoss, tripletMarginLoss, tripletMarginWithDistanceLoss } from "../ops/loss/embedding_losses.ts";
 import { huberLoss, smoothL1Loss } from "../ops/loss/huber_loss.ts";
 import { l1Loss } from "../ops/loss/l1_loss.ts";
 import { gaussianNllLoss, poissonNllLoss } from "../ops/loss/likelihood_losses.ts";
 import {
   hingeEmbeddingLoss,
+  type MarginLossOptions,
+  type MultiMarginLossOptions,
   marginRankingLoss,
   multilabelMarginLoss,
+  multilabelSoftMarginLoss,
+  multiMarginLoss,
   softMarginLoss,
 } from "../ops/loss/margin_losses.ts";
 import { mseLoss } from "../ops/loss/mse_loss.ts";
-import { type LossOptions, type LossReduction, reductionParameter } from "../ops/loss/options.ts";
-import { klDiv } from "../ops/loss/probability_losses.ts";
+import { nllLoss } from "../ops/loss/nll_loss.ts";
+import { type LossOptions, reductionParameter } from "../ops/loss/options.ts";
+import { binaryCrossEntropy, klDiv } from "../ops/loss/probability_losses.ts";
+import { aTensor } from "../tensor/kinds.ts";
 import type { Tensor } from "../tensor/tensor.ts";
-import { ModuleWithOptions } from "./with_options.ts";
+import { moduleOf, taking } from "./module_of.ts";
+
+export type { CosineSimilarityOptions as CosineSimilarityModuleOptions } from "../ops/distance/cosine_similarity.ts";
+export type { PairwiseDistanceOptions as PairwiseDistanceModuleOptions } from "../ops/distance/pairwise_distance.ts";
+export type { BinaryCrossEntropyOptions as BCEWithLogitsLossOptions } from "../ops/loss/binary_cross_entropy.ts";
+export type { TripletMarginLossOptions } from "../ops/loss/embedding_losses.ts";
+export type { HuberLossOptions, SmoothL1LossOptions } from "../ops/loss/huber_loss.ts";
+export type {
+  GaussianNllLossOptions as GaussianNLLLossOptions,
+  PoissonNllLossOptions as PoissonNLLLossOptions,
+} from "../ops/loss/likelihood_losses.ts";
+export type { MultiMarginLossOptions } from "../ops/loss/margin_losses.ts";
+export type { NllLossOptions as NLLLossOptions } from "../ops/loss/nll_loss.ts";
+export type {
+  KlDivOptions as KLDivLossOptions,
+  ProbabilityLossOptions as BCELossOptions,
+  ProbabilityLossOptions as MultiLabelSoftMarginLossOptions,
+} from "../ops/loss/probability_losses.ts";
 
 /** The mean absolute error. See `l1Loss`. */
-export class L1Loss extends ModuleWithOptions<[x: Tensor, target: Tensor], LossOptions> {
-  constructor(options?: LossOptions);
-  constructor(...values: unknown[]) {
-    super(l1LossParameters(values));
-  }
-
-  override forward(x: Tensor, target: Tensor): Tensor {
-    return l1Loss(x, target, this.options);
-  }
-}
-const l1LossParameters = parameters("L1Loss", {
-  reduction: reductionParameter,
-});
+export class L1Loss extends moduleOf("L1Loss", { l1Loss }) {}
 
 /** The mean squared error. See `mseLoss`. */
-export class MSELoss extends ModuleWithOptions<[x: Tensor, target: Tensor], LossOptions> {
-  constructor(options?: LossOptions);
-  constructor(...values: unknown[]) {
-    super(mseLossParameters(values));
-  }
-
-  override forward(x: Tensor, target: Tensor): Tensor {
-    return mseLoss(x, target, this.options);
-  }
-}
-const mseLossParameters = parameters("MSELoss", {
-  reduction: reductionParameter,
-});
-
-/** Options of {@link SmoothL1Loss}. */
-export interface SmoothL1LossOptions extends LossOptions {
-  /** The difference from which on the loss is linear. Default 1. */
-  beta?: number | undefined;
-}
+export class MSELoss extends moduleOf("MSELoss", { mseLoss }) {}
 
 /** Squared near 0, absolute beyond β. See `smoothL1Loss`. */
-export class SmoothL1Loss extends ModuleWithOptions<[x: Tensor, target: Tensor], SmoothL1LossOptions> {
-  constructor(options?: SmoothL1LossOptions);
-  constructor(...values: unknown[]) {
-    super(smoothL1LossParameters(values));
-  }
-
-  override forward(x: Tensor, target: Tensor): Tensor {
-    return smoothL1Loss(x, target, this.options);
-  }
-}
-const smoothL1LossParameters = parameters("SmoothL1Loss", {
-  beta: named(aNumber(notNegative), 1),
-  reduction: reductionParameter,
-});
-
-/** Options of {@link HuberLoss}. */
-export interface HuberLossOptions extends LossOptions {
-  /** The difference from which on the loss is linear. Default 1. */
-  delta?: number | undefined;
-}
+export class SmoothL1Loss extends moduleOf("SmoothL1Loss", { smoothL1Loss }) {}
 
 /** Squared near 0, linear beyond δ. See `huberLoss`. */
-export class HuberLoss extends ModuleWithOptions<[x: Tensor, target: Tensor], HuberLossOptions> {
-  constructor(options?: HuberLossOptions);
-  constructor(...values: unknown[]) {
-    super(huberLossParameters(values));
-  }
-
-  override forward(x: Tensor, target: Tensor): Tensor {
-    return huberLoss(x, target, this.options);
-  }
-}
-const huberLossParameters = parameters("HuberLoss", {
-  delta: named(aNumber(positive), 1),
-  reduction: reductionParameter,
-});
-
-/** Options of {@link PoissonNLLLoss}. */
-export interface PoissonNLLLossOptions extends LossOptions {
-  /** Whether x is the logarithm of the rate. Default true. */
-  logInput?: boolean | undefined;
-  /** Whether Stirling's approximation is added. Default false. */
-  full?: boolean | undefined;
-  /** What is added to a rate before its logarithm. Default 1e-8. */
-  eps?: number | undefined;
-}
+export class HuberLoss extends moduleOf("HuberLoss", { huberLoss }) {}
 
 /** The negative log-likelihood of counts under Poisson distributions. See `poissonNllLoss`. */
-export class PoissonNLLLoss extends ModuleWithOptions<[x: Tensor, target: Tensor], PoissonNLLLossOptions> {
-  constructor(options?: PoissonNLLLossOptions);
-  constructor(...values: unknown[]) {
-    super(poissonNLLLossParameters(values));
-  }
-
-  override forward(x: Tensor, target: Tensor): Tensor {
-    return poissonNllLoss(x, target, this.options);
-  }
-}
-const poissonNLLLossParameters = parameters("PoissonNLLLoss", {
-  logInput: named(flag, true),
-  full: named(flag, false),
-  eps: named(aNumber(notNegative), 1e-8),
-  reduction: reductionParameter,
-});
-
-/** Options of {@link GaussianNLLLoss}. */
-export interface GaussianNLLLossOptions extends LossOptions {
-  /** Whether log(2π) / 2 is added. Default false. */
-  full?: boolean | undefined;
-  /** What a variance is at least. Default 1e-6. */
-  eps?: number | undefined;
-}
+export class PoissonNLLLoss extends moduleOf("PoissonNLLLoss", { poissonNllLoss }) {}
 
 /** The negative log-likelihood of targets under normal distributions. See `gaussianNllLoss`. */
-export class GaussianNLLLoss extends ModuleWithOptions<
-  [x: Tensor, target: Tensor, variance: Tensor],
-  GaussianNLLLossOptions
-> {
-  constructor(options?: GaussianNLLLossOptions);
-  constructor(...values: unknown[]) {
-    super(gaussianNLLLossParameters(values));
-  }
-
-  override forward(x: Tensor, target: Tensor, variance: Tensor): Tensor {
-    return gaussianNllLoss(x, target, variance, this.options);
-  }
-}
-const gaussianNLLLossParameters = parameters("GaussianNLLLoss", {
-  full: named(flag, false),
-  eps: named(aNumber(positive), 1e-6),
-  reduction: reductionParameter,
-});
+export class GaussianNLLLoss extends moduleOf("GaussianNLLLoss", { gaussianNllLoss }) {}
 
 /** Options of {@link HingeEmbeddingLoss}. */
-export interface HingeEmbeddingLossOptions extends LossOptions {
-  /** Default 1. */
-  margin?: number | undefined;
-}
+export type HingeEmbeddingLossOptions = MarginLossOptions;
 
-/** x where the target is 1, and max(margin − x, 0) where it is −1. See `hingeEmbeddingLoss`. */
-export class HingeEmbeddingLoss extends ModuleWithOptions<[x: Tensor, target: Tensor], HingeEmbeddingLossOptions> {
-  constructor(options?: HingeEmbeddingLossOptions);
-  constructor(...values: unknown[]) {
-    super(hingeEmbeddingLossParameters(values));
-  }
-
-  override forward(x: Tensor, target: Tensor): Tensor {
-    return hingeEmbeddingLoss(x, target, this.options);
-  }
-}
-const hingeEmbeddingLossParameters = parameters("HingeEmbeddingLoss", {
-  margin: named(someNumber, 1),
-  reduction: reductionParameter,
-});
+/** x where the target is 1, max(margin − x, 0) where it is −1; the margin is 1 by default. See `hingeEmbeddingLoss`. */
+export class HingeEmbeddingLoss extends moduleOf("HingeEmbeddingLoss", { hingeEmbeddingLoss }) {}
 
 /** Options of {@link MarginRankingLoss}. */
-export interface MarginRankingLossOptions extends LossOptions {
-  /** Default 0. */
-  margin?: number | undefined;
-}
+export type MarginRankingLossOptions = MarginLossOptions;
 
-/** max(margin − target (x1 − x2), 0). See `marginRankingLoss`. */
-export class MarginRankingLoss extends ModuleWithOptions<
-  [x1: Tensor, x2: Tensor, target: Tensor],
-  MarginRankingLossOptions
-> {
-  constructor(options?: MarginRankingLossOptions);
-  constructor(...values: unknown[]) {
-    super(marginRankingLossParameters(values));
-  }
-
-  override forward(x1: Tensor, x2: Tensor, target: Tensor): Tensor {
-    return marginRankingLoss(x1, x2, target, this.options);
-  }
-}
-const marginRankingLossParameters = parameters("MarginRankingLoss", {
-  margin: named(someNumber, 0),
-  reduction: reductionParameter,
-});
+/** max(margin − target (x1 − x2), 0); the margin is 0 by default. See `marginRankingLoss`. */
+export class MarginRankingLoss extends moduleOf("MarginRankingLoss", { marginRankingLoss }) {}
 
 /** log(1 + exp(−target x)). See `softMarginLoss`. */
-export class SoftMarginLoss extends ModuleWithOptions<[x: Tensor, target: Tensor], LossOptions> {
-  constructor(options?: LossOptions);
-  constructor(...values: unknown[]) {
-    super(softMarginLossParameters(values));
-  }
-
-  override forward(x: Tensor, target: Tensor): Tensor {
-    return softMarginLoss(x, target, this.options);
-  }
-}
-const softMarginLossParameters = parameters("SoftMarginLoss", {
-  reduction: reductionParameter,
-});
+export class SoftMarginLoss extends moduleOf("SoftMarginLoss", { softMarginLoss }) {}
 
 /** A margin of 1 between targets and the other classes. See `multilabelMarginLoss`. */
-export class MultiLabelMarginLoss extends ModuleWithOptions<[x: Tensor, targets: Tensor], LossOptions> {
-  constructor(options?: LossOptions);
-  constructor(...values: unknown[]) {
-    super(multiLabelMarginLossParameters(values));
-  }
-
-  override forward(x: Tensor, targets: Tensor): Tensor {
-    return multilabelMarginLoss(x, targets, this.options);
-  }
-}
-const multiLabelMarginLossParameters = parameters("MultiLabelMarginLoss", {
-  reduction: reductionParameter,
-});
+export class MultiLabelMarginLoss extends moduleOf("MultiLabelMarginLoss", { multilabelMarginLoss }) {}
 
 /** Options of {@link CosineEmbeddingLoss}. */
-export interface CosineEmbeddingLossOptions extends LossOptions {
-  /** Default 0. */
-  margin?: number | undefined;
-}
+export type CosineEmbeddingLossOptions = MarginLossOptions;
 
-/** Vectors that have to point the same way, or not. See `cosineEmbeddingLoss`. */
-export class CosineEmbeddingLoss extends ModuleWithOptions<
-  [x1: Tensor, x2: Tensor, target: Tensor],
-  CosineEmbeddingLossOptions
-> {
-  constructor(options?: CosineEmbeddingLossOptions);
-  constructor(...values: unknown[]) {
-    super(cosineEmbeddingLossParameters(values));
-  }
+/** Vectors that have to point the same way, or not; the margin is 0 by default. See `cosineEmbeddingLoss`. */
+export class CosineEmbeddingLoss extends moduleOf("CosineEmbeddingLoss", { cosineEmbeddingLoss }) {}
 
-  override forward(x1: Tensor, x2: Tensor, target: Tensor): Tensor {
-    return cosineEmbeddingLoss(x1, x2, target, this.options);
-  }
-}
-const cosineEmbeddingLossParameters = parameters("CosineEmbeddingLoss", {
-  margin: named(someNumber, 0),
-  reduction: reductionParameter,
-});
+/** An anchor that has to be nearer to a positive than to a negative, by default by 1. See `tripletMarginLoss`. */
+export class TripletMarginLoss extends moduleOf("TripletMarginLoss", { tripletMarginLoss }) {}
 
-/** Options of {@link TripletMarginLoss}. */
-export interface TripletMarginLossOptions extends LossOptions {
-  /** Default 1. */
-  margin?: number | undefined;
-  /** The order of the norm. Default 2. */
-  p?: number | undefined;
-  /** What is added to each difference. Default 1e-6. */
-  eps?: number | undefined;
-  /** Whether the negative counts by its distance from the positive where that is smaller. */
-  swap?: boolean | undefined;
-}
+/**
+ * An anchor that has to be nearer to a positive, by distances of the caller's; the margin is 1 by default. See
+ * `tripletMarginWithDistanceLoss`.
+ */
+export class TripletMarginWithDistanceLoss extends moduleOf("TripletMarginWithDistanceLoss", {
+  tripletMarginWithDistanceLoss,
+}) {}
 
-/** An anchor that has to be nearer to a positive than to a negative. See `tripletMarginLoss`. */
-export class TripletMarginLoss extends ModuleWithOptions<
-  [anchor: Tensor, positive: Tensor, negative: Tensor],
-  TripletMarginLossOptions
-> {
-  constructor(options?: TripletMarginLossOptions);
-  constructor(...values: unknown[]) {
-    super(tripletMarginLossParameters(values));
-  }
-
-  override forward(anchor: Tensor, positive: Tensor, negative: Tensor): Tensor {
-    return tripletMarginLoss(anchor, positive, negative, this.options);
-  }
-}
-const tripletMarginLossParameters = parameters("TripletMarginLoss", {
-  margin: named(someNumber, 1),
-  p: named(someNumber, 2),
-  eps: named(aNumber(finite), 1e-6),
-  swap: named(flag, false),
-  reduction: reductionParameter,
-});
-
-/** An anchor that has to be nearer to a positive, by distances of the caller's. See `tripletMarginWithDistanceLoss`. */
-export class TripletMarginWithDistanceLoss extends ModuleWithOptions<
-  [anchor: Tensor, positive: Tensor, negative: Tensor],
-  TripletMarginWithDistanceLossOptions
-> {
-  constructor(options?: TripletMarginWithDistanceLossOptions);
-  constructor(...values: unknown[]) {
-    super(tripletWithDistanceParameters(values));
-  }
-
-  override forward(anchor: Tensor, positive: Tensor, negative: Tensor): Tensor {
-    return tripletMarginWithDistanceLoss(anchor, positive, negative, this.options);
-  }
-}
-const tripletWithDistanceParameters = parameters("TripletMarginWithDistanceLoss", {
-  distanceFunction: named(aFunction<(a: Tensor, b: Tensor) => Tensor>()),
-  margin: named(someNumber, 1),
-  swap: named(flag, false),
-  reduction: reductionParameter,
-});
-
-/** The loss of labels without times. See `ctcLoss`. */
-export class CTCLoss extends ModuleWithOptions<
-  [logProbs: Tensor, targets: Tensor<IndexDType>, inputLengths: Lengths, targetLengths: Lengths],
-  CtcLossOptions
-> {
-  constructor(...options: Given<CtcLossOptions, ["blank"]>);
-  constructor(...values: unknown[]) {
-    super(ctcLossParameters(values));
-  }
-
-  override forward(
-    logProbs: Tensor,
-    targets: Tensor<IndexDType>,
-    inputLengths: Lengths,
-    targetLengths: Lengths,
-  ): Tensor {
-    return ctcLoss(logProbs, targets, inputLengths, targetLengths, this.options);
-  }
-}
-const ctcLossParameters = parameters("CTCLoss", {
+type CtcOperands = [logProbs: Tensor, targets: Tensor<IndexDType>, inputLengths: Lengths, targetLengths: Lengths];
+const ctcOptions = taking<Given<CtcLossOptions, ["blank"]>, CtcLossOptions, CtcOperands>({
   blank: optional(someNumber, 0),
   reduction: reductionParameter,
   zeroInfinity: named(flag, false),
 });
 
-/** Options of {@link KLDivLoss}. */
-export interface KLDivLossOptions {
-  /** Whether the target has logarithms of probabilities. Default false. */
-  logTarget?: boolean | undefined;
-  /** `"batchmean"`: the sum over the size of the first axis, which is the divergence. Default `"mean"`. */
-  reduction?: LossReduction | "batchmean" | undefined;
-}
+/** The loss of labels without times. See `ctcLoss`. */
+export class CTCLoss extends moduleOf("CTCLoss", { ctcLoss }, ctcOptions) {}
 
 /** The Kullback–Leibler divergence of x from the target. See `klDiv`. */
-export class KLDivLoss extends ModuleWithOptions<[x: Tensor, target: Tensor], KLDivLossOptions> {
-  constructor(options?: KLDivLossOptions);
-  constructor(...values: unknown[]) {
-    super(klDivLossParameters(values));
-  }
-
-  override forward(x: Tensor, target: Tensor): Tensor {
-    return klDiv(x, target, this.options);
-  }
-}
-const klDivLossParameters = parameters("KLDivLoss", {
-  logTarget: named(flag, false),
-  reduction: named<LossReduction | "batchmean">(
-    { ...choice("none", "sum", "mean", "batchmean"), error: [ArgumentError, "unknownReduction"] },
-    "mean",
-  ),
-});
-
-/** Options of {@link CosineSimilarity}. */
-export interface CosineSimilarityModuleOptions {
-  /** The axis along which vectors lie. Default 1. */
-  dim?: number | undefined;
-  /** What a norm is at least. Default 1e-8. */
-  eps?: number | undefined;
-}
+export class KLDivLoss extends moduleOf("KLDivLoss", { klDiv }) {}
 
 /** The cosine of the angle between vectors. See `cosineSimilarity`. */
-export class CosineSimilarity extends ModuleWithOptions<[x1: Tensor, x2: Tensor], CosineSimilarityModuleOptions> {
-  constructor(...options: Given<CosineSimilarityModuleOptions, ["dim", "eps"]>);
-  constructor(...values: unknown[]) {
-    super(cosineSimilarityParameters(values));
-  }
-
-  override forward(x1: Tensor, x2: Tensor): Tensor {
-    return cosineSimilarity(x1, x2, this.options);
-  }
-}
-const cosineSimilarityParameters = parameters("CosineSimilarity", {
-  dim: optional(axis, 1),
-  eps: optional(aNumber(notNegative), 1e-8),
-});
-
-/** Options of {@link PairwiseDistance}. */
-export interface PairwiseDistanceModuleOptions {
-  /** The order of the norm. Default 2. */
-  p?: number | undefined;
-  /** What is added to each difference. Default 1e-6. */
-  eps?: number | undefined;
-  /** Whether the last axis stays, with size 1. Default false. */
-  keepdim?: boolean | undefined;
-}
+export class CosineSimilarity extends moduleOf("CosineSimilarity", { cosineSimilarity }) {}
 
 /** The distance of each vector from the other operand's. See `pairwiseDistance`. */
-export class PairwiseDistance extends ModuleWithOptions<[x1: Tensor, x2: Tensor], PairwiseDistanceModuleOptions> {
-  constructor(...options: Given<PairwiseDistanceModuleOptions, ["p", "eps", "keepdim"]>);
-  constructor(...values: unknown[]) {
-    super(pairwiseDistanceParameters(values));
-  }
+export class PairwiseDistance extends moduleOf("PairwiseDistance", { pairwiseDistance }) {}
 
-  override forward(x1: Tensor, x2: Tensor): Tensor {
-    return pairwiseDistance(x1, x2, this.options);
-  }
+/** Options of {@link CrossEntropyLoss}. */
+export interface CrossEntropyLossOptions extends LossOptions {
+  /** A factor for each class. */
+  weight?: Tensor | undefined;
+  /** A target that counts for nothing. Default −100. */
+  ignoreIndex?: number | undefined;
+  /** The share of a target that is spread over all classes. Default 0. */
+  labelSmoothing?: number | undefined;
 }
-const pairwiseDistanceParameters = parameters("PairwiseDistance", {
-  p: optional(someNumber, 2),
-  eps: optional(aNumber(finite), 1e-6),
-  keepdim: optional(flag, false),
+
+const crossEntropyOptions = taking<Given<CrossEntropyLossOptions, ["weight"]>>({
+  weight: optional(aTensor),
+  ignoreIndex: named(aNumber({ holds: Number.isSafeInteger, expected: "a whole number" })),
+  labelSmoothing: named(aNumber({ holds: (value) => value >= 0 && value <= 1, expected: "a number from 0 to 1" }), 0),
+  reduction: reductionParameter,
 });
+
+/** The cross entropy of target classes, or of class probabilities, with softmax(logits). See `crossEntropy`. */
+export class CrossEntropyLoss extends moduleOf("CrossEntropyLoss", { crossEntropy }, crossEntropyOptions) {}
+
+/** The negative log-likelihood of target classes, from logarithms of probabilities. See `nllLoss`. */
+export class NLLLoss extends moduleOf("NLLLoss", { nllLoss }) {}
+
+/** The cross entropy of targets with probabilities. See `binaryCrossEntropy`. */
+export class BCELoss extends moduleOf("BCELoss", { binaryCrossEntropy }) {}
+
+/** The cross entropy of targets with σ(x). See `binaryCrossEntropyWithLogits`. */
+export class BCEWithLogitsLoss extends moduleOf("BCEWithLogitsLoss", { binaryCrossEntropyWithLogits }) {}
+
+const oneOrTwo: Kind<1 | 2> = {
+  expected: "1 or 2",
+  parse: (value) => (value === 1 || value === 2 ? value : undefined),
+};
+const multiMarginOptions = taking<Given<MultiMarginLossOptions, ["weight"]>>({
+  weight: optional(aTensor),
+  p: named(oneOrTwo, 1),
+  margin: named(someNumber, 1),
+  reduction: reductionParameter,
+});
+
+/** A margin between the target and the other classes, by default 1. See `multiMarginLoss`. */
+export class MultiMarginLoss extends moduleOf("MultiMarginLoss", { multiMarginLoss }, multiMarginOptions) {}
+
+/** The cross entropies of targets with σ(x), averaged over the classes. See `multilabelSoftMarginLoss`. */
+export class MultiLabelSoftMarginLoss extends moduleOf("MultiLabelSoftMarginLoss", { multilabelSoftMarginLoss }) {}

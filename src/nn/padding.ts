@@ -7,7 +7,7 @@ import { aScalar, expectTensor } from "../tensor/kinds.ts";
 import type { Scalar } from "../tensor/promotion.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { Module } from "./module.ts";
-import { listed } from "./with_options.ts";
+import { called, listed } from "./module_of.ts";
 
 /** A layer that adds elements at both ends of the last axes; negative numbers crop. */
 abstract class Padding extends Module<[x: Tensor], Tensor> {
@@ -47,163 +47,84 @@ abstract class Padding extends Module<[x: Tensor], Tensor> {
   }
 }
 
-const paddingParameters = (operation: string) => parameters(operation, { padding: operand(perAxis) });
-const constantParameters = (operation: string) =>
-  parameters(operation, { padding: operand(perAxis), value: required(aScalar) });
-
-/** A padding with one value. */
-abstract class ConstantPadding extends Padding {
-  readonly value: Scalar;
-
-  constructor(axes: number, padding: PerAxis, value: Scalar) {
-    super(axes, padding, "constant");
-    this.value = value;
+/** The class of a padding of the last axes by a mode. */
+function paddingOf(name: string, axes: number, mode: PadMode) {
+  const read = parameters(name, { padding: operand(perAxis) });
+  class OfMode extends Padding {
+    constructor(padding: PerAxis);
+    constructor(...values: unknown[]) {
+      super(axes, read(values).padding, mode);
+    }
   }
+  return called(name, OfMode);
+}
 
-  override forward(x: Tensor): Tensor {
-    return pad(x, this.padding, { value: this.value });
-  }
+/** The class of a padding of the last axes with one value. */
+function constantPaddingOf(name: string, axes: number) {
+  const read = parameters(name, { padding: operand(perAxis), value: required(aScalar) });
+  class OfValue extends Padding {
+    readonly value: Scalar;
 
-  /** @internal */
-  override details(): string {
-    return `${super.details()}, value: ${this.value}`;
+    constructor(padding: PerAxis, ...value: [value: Scalar] | [options: { value: Scalar }]);
+    constructor(...values: unknown[]) {
+      const { padding, value } = read(values);
+      super(axes, padding, "constant");
+      this.value = value;
+    }
+
+    override forward(x: Tensor): Tensor {
+      return pad(x, this.padding, { value: this.value });
+    }
+
+    /** @internal */
+    override details(): string {
+      return `${super.details()}, value: ${this.value}`;
+    }
   }
+  return called(name, OfValue);
 }
 
 /** Zeros at both ends of the last axis. See `pad`. */
-export class ZeroPad1d extends Padding {
-  constructor(padding: PerAxis);
-  constructor(...values: unknown[]) {
-    super(1, zero1dParameters(values).padding, "constant");
-  }
-}
-const zero1dParameters = paddingParameters("ZeroPad1d");
+export class ZeroPad1d extends paddingOf("ZeroPad1d", 1, "constant") {}
 
 /** A value at both ends of the last axis. See `pad`. */
-export class ConstantPad1d extends ConstantPadding {
-  constructor(padding: PerAxis, ...value: [value: Scalar] | [options: { value: Scalar }]);
-  constructor(...values: unknown[]) {
-    const { padding, value } = constant1dParameters(values);
-    super(1, padding, value);
-  }
-}
-const constant1dParameters = constantParameters("ConstantPad1d");
+export class ConstantPad1d extends constantPaddingOf("ConstantPad1d", 1) {}
 
 /** At both ends of the last axis what is behind the border. See `pad`. */
-export class ReflectionPad1d extends Padding {
-  constructor(padding: PerAxis);
-  constructor(...values: unknown[]) {
-    super(1, reflection1dParameters(values).padding, "reflect");
-  }
-}
-const reflection1dParameters = paddingParameters("ReflectionPad1d");
+export class ReflectionPad1d extends paddingOf("ReflectionPad1d", 1, "reflect") {}
 
 /** At both ends of the last axis the border itself. See `pad`. */
-export class ReplicationPad1d extends Padding {
-  constructor(padding: PerAxis);
-  constructor(...values: unknown[]) {
-    super(1, replication1dParameters(values).padding, "replicate");
-  }
-}
-const replication1dParameters = paddingParameters("ReplicationPad1d");
+export class ReplicationPad1d extends paddingOf("ReplicationPad1d", 1, "replicate") {}
 
 /** At both ends of the last axis the other end. See `pad`. */
-export class CircularPad1d extends Padding {
-  constructor(padding: PerAxis);
-  constructor(...values: unknown[]) {
-    super(1, circular1dParameters(values).padding, "circular");
-  }
-}
-const circular1dParameters = paddingParameters("CircularPad1d");
+export class CircularPad1d extends paddingOf("CircularPad1d", 1, "circular") {}
 
 /** Zeros at both ends of the last two axes. See `pad`. */
-export class ZeroPad2d extends Padding {
-  constructor(padding: PerAxis);
-  constructor(...values: unknown[]) {
-    super(2, zero2dParameters(values).padding, "constant");
-  }
-}
-const zero2dParameters = paddingParameters("ZeroPad2d");
+export class ZeroPad2d extends paddingOf("ZeroPad2d", 2, "constant") {}
 
 /** A value at both ends of the last two axes. See `pad`. */
-export class ConstantPad2d extends ConstantPadding {
-  constructor(padding: PerAxis, ...value: [value: Scalar] | [options: { value: Scalar }]);
-  constructor(...values: unknown[]) {
-    const { padding, value } = constant2dParameters(values);
-    super(2, padding, value);
-  }
-}
-const constant2dParameters = constantParameters("ConstantPad2d");
+export class ConstantPad2d extends constantPaddingOf("ConstantPad2d", 2) {}
 
 /** At both ends of the last two axes what is behind the border. See `pad`. */
-export class ReflectionPad2d extends Padding {
-  constructor(padding: PerAxis);
-  constructor(...values: unknown[]) {
-    super(2, reflection2dParameters(values).padding, "reflect");
-  }
-}
-const reflection2dParameters = paddingParameters("ReflectionPad2d");
+export class ReflectionPad2d extends paddingOf("ReflectionPad2d", 2, "reflect") {}
 
 /** At both ends of the last two axes the border itself. See `pad`. */
-export class ReplicationPad2d extends Padding {
-  constructor(padding: PerAxis);
-  constructor(...values: unknown[]) {
-    super(2, replication2dParameters(values).padding, "replicate");
-  }
-}
-const replication2dParameters = paddingParameters("ReplicationPad2d");
+export class ReplicationPad2d extends paddingOf("ReplicationPad2d", 2, "replicate") {}
 
 /** At both ends of the last two axes the other end. See `pad`. */
-export class CircularPad2d extends Padding {
-  constructor(padding: PerAxis);
-  constructor(...values: unknown[]) {
-    super(2, circular2dParameters(values).padding, "circular");
-  }
-}
-const circular2dParameters = paddingParameters("CircularPad2d");
+export class CircularPad2d extends paddingOf("CircularPad2d", 2, "circular") {}
 
 /** Zeros at both ends of the last three axes. See `pad`. */
-export class ZeroPad3d extends Padding {
-  constructor(padding: PerAxis);
-  constructor(...values: unknown[]) {
-    super(3, zero3dParameters(values).padding, "constant");
-  }
-}
-const zero3dParameters = paddingParameters("ZeroPad3d");
+export class ZeroPad3d extends paddingOf("ZeroPad3d", 3, "constant") {}
 
 /** A value at both ends of the last three axes. See `pad`. */
-export class ConstantPad3d extends ConstantPadding {
-  constructor(padding: PerAxis, ...value: [value: Scalar] | [options: { value: Scalar }]);
-  constructor(...values: unknown[]) {
-    const { padding, value } = constant3dParameters(values);
-    super(3, padding, value);
-  }
-}
-const constant3dParameters = constantParameters("ConstantPad3d");
+export class ConstantPad3d extends constantPaddingOf("ConstantPad3d", 3) {}
 
 /** At both ends of the last three axes what is behind the border. See `pad`. */
-export class ReflectionPad3d extends Padding {
-  constructor(padding: PerAxis);
-  constructor(...values: unknown[]) {
-    super(3, reflection3dParameters(values).padding, "reflect");
-  }
-}
-const reflection3dParameters = paddingParameters("ReflectionPad3d");
+export class ReflectionPad3d extends paddingOf("ReflectionPad3d", 3, "reflect") {}
 
 /** At both ends of the last three axes the border itself. See `pad`. */
-export class ReplicationPad3d extends Padding {
-  constructor(padding: PerAxis);
-  constructor(...values: unknown[]) {
-    super(3, replication3dParameters(values).padding, "replicate");
-  }
-}
-const replication3dParameters = paddingParameters("ReplicationPad3d");
+export class ReplicationPad3d extends paddingOf("ReplicationPad3d", 3, "replicate") {}
 
 /** At both ends of the last three axes the other end. See `pad`. */
-export class CircularPad3d extends Padding {
-  constructor(padding: PerAxis);
-  constructor(...values: unknown[]) {
-    super(3, circular3dParameters(values).padding, "circular");
-  }
-}
-const circular3dParameters = paddingParameters("CircularPad3d");
+export class CircularPad3d extends paddingOf("CircularPad3d", 3, "circular") {}

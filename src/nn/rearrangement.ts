@@ -1,95 +1,46 @@
 /** What only rearranges pictures and their windows, as layers. */
 import { aNumber } from "../core/kinds.ts";
 import { count } from "../core/options.ts";
-import { type Given, operand, optional, parameters, required } from "../core/parameters.ts";
+import { type Given, operand, optional, required } from "../core/parameters.ts";
 import { type PerAxis, perAxis } from "../ops/convolution/geometry.ts";
 import { fold, type UnfoldOptions, unfold } from "../ops/convolution/unfold.ts";
 import { channelShuffle, pixelShuffle, pixelUnshuffle } from "../ops/picture/pixel_shuffle.ts";
-import type { Tensor } from "../tensor/tensor.ts";
-import { ModuleWithOptions } from "./with_options.ts";
+import { moduleOf, taking } from "./module_of.ts";
 
-const aFactor = aNumber(count);
+const aFactor = required(aNumber(count));
+const finer = taking<[upscaleFactor: number] | [options: { upscaleFactor: number }]>({ upscaleFactor: aFactor });
+const coarser = taking<[downscaleFactor: number] | [options: { downscaleFactor: number }]>({
+  downscaleFactor: aFactor,
+});
+const grouped = taking<[groups: number] | [options: { groups: number }]>({ groups: aFactor });
 
 /** Channels as elements of a finer picture. See `pixelShuffle`. */
-export class PixelShuffle extends ModuleWithOptions<[x: Tensor], { readonly upscaleFactor: number }> {
-  constructor(...factor: [upscaleFactor: number] | [options: { upscaleFactor: number }]);
-  constructor(...values: unknown[]) {
-    super(pixelShuffleParameters(values));
-  }
-
-  override forward(x: Tensor): Tensor {
-    return pixelShuffle(x, this.options.upscaleFactor);
-  }
-}
-const pixelShuffleParameters = parameters("PixelShuffle", { upscaleFactor: required(aFactor) });
+export class PixelShuffle extends moduleOf("PixelShuffle", { pixelShuffle }, finer) {}
 
 /** Elements of a picture as channels of a coarser one. See `pixelUnshuffle`. */
-export class PixelUnshuffle extends ModuleWithOptions<[x: Tensor], { readonly downscaleFactor: number }> {
-  constructor(...factor: [downscaleFactor: number] | [options: { downscaleFactor: number }]);
-  constructor(...values: unknown[]) {
-    super(pixelUnshuffleParameters(values));
-  }
-
-  override forward(x: Tensor): Tensor {
-    return pixelUnshuffle(x, this.options.downscaleFactor);
-  }
-}
-const pixelUnshuffleParameters = parameters("PixelUnshuffle", { downscaleFactor: required(aFactor) });
+export class PixelUnshuffle extends moduleOf("PixelUnshuffle", { pixelUnshuffle }, coarser) {}
 
 /** The channels of groups in turn. See `channelShuffle`. */
-export class ChannelShuffle extends ModuleWithOptions<[x: Tensor], { readonly groups: number }> {
-  constructor(...groups: [groups: number] | [options: { groups: number }]);
-  constructor(...values: unknown[]) {
-    super(channelShuffleParameters(values));
-  }
+export class ChannelShuffle extends moduleOf("ChannelShuffle", { channelShuffle }, grouped) {}
 
-  override forward(x: Tensor): Tensor {
-    return channelShuffle(x, this.options.groups);
-  }
-}
-const channelShuffleParameters = parameters("ChannelShuffle", { groups: required(aFactor) });
-
+type Windows = Given<UnfoldOptions, ["dilation", "padding", "stride"]>;
 const windowOptions = {
   dilation: optional(perAxis, 1),
   padding: optional(perAxis, 0),
   stride: optional(perAxis, 1),
 } as const;
 
-/** The windows of a picture as columns. See `unfold`. */
-export class Unfold extends ModuleWithOptions<[x: Tensor], UnfoldOptions & { readonly kernelSize: PerAxis }> {
-  constructor(kernelSize: PerAxis, ...options: Given<UnfoldOptions, ["dilation", "padding", "stride"]>);
-  constructor(...values: unknown[]) {
-    super(unfoldParameters(values));
-  }
-
-  override forward(x: Tensor): Tensor {
-    const { kernelSize, ...options } = this.options;
-    return unfold(x, kernelSize, options);
-  }
-}
-const unfoldParameters = parameters("Unfold", { kernelSize: operand(perAxis), ...windowOptions });
-
-/** Pictures from the columns of their windows: what overlaps is added up. See `fold`. */
-export class Fold extends ModuleWithOptions<
-  [x: Tensor],
-  UnfoldOptions & { readonly outputSize: PerAxis; readonly kernelSize: PerAxis }
-> {
-  constructor(
-    outputSize: PerAxis,
-    kernelSize: PerAxis,
-    ...options: Given<UnfoldOptions, ["dilation", "padding", "stride"]>
-  );
-  constructor(...values: unknown[]) {
-    super(foldParameters(values));
-  }
-
-  override forward(x: Tensor): Tensor {
-    const { outputSize, kernelSize, ...options } = this.options;
-    return fold(x, outputSize, kernelSize, options);
-  }
-}
-const foldParameters = parameters("Fold", {
-  outputSize: operand(perAxis),
+const unfolding = taking<[kernelSize: PerAxis, ...options: Windows], UnfoldOptions & { kernelSize: PerAxis }>({
   kernelSize: operand(perAxis),
   ...windowOptions,
 });
+const folding = taking<
+  [outputSize: PerAxis, kernelSize: PerAxis, ...options: Windows],
+  UnfoldOptions & { outputSize: PerAxis; kernelSize: PerAxis }
+>({ outputSize: operand(perAxis), kernelSize: operand(perAxis), ...windowOptions });
+
+/** The windows of a picture as columns. See `unfold`. */
+export class Unfold extends moduleOf("Unfold", { unfold }, unfolding) {}
+
+/** Pictures from the columns of their windows: what overlaps is added up. See `fold`. */
+export class Fold extends moduleOf("Fold", { fold }, folding) {}

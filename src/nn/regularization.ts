@@ -14,30 +14,34 @@ import type { Tensor } from "../tensor/tensor.ts";
 import type { DropoutOptions } from "./dropout.ts";
 import { probability } from "./kinds.ts";
 import { Module } from "./module.ts";
+import { called } from "./module_of.ts";
 
-const dropoutParameters = (operation: string) => parameters(operation, { p: optional(probability, 0.5) });
+type Drop = (x: Tensor, ...options: DropoutArguments) => Tensor;
 
-/** Runs a function of `ops` while training, under the module's name. */
-abstract class DropoutOf extends Module<[x: Tensor], Tensor> {
-  readonly p: number;
-  readonly #drop: (x: Tensor, ...options: DropoutArguments) => Tensor;
+/** The class that runs a function of `ops` while training, under the module's name. */
+function dropoutOf(name: string, drop: Drop) {
+  const read = parameters(name, { p: optional(probability, 0.5) });
+  class DropoutOf extends Module<[x: Tensor], Tensor> {
+    readonly p: number;
 
-  constructor(p: number, drop: (x: Tensor, ...options: DropoutArguments) => Tensor) {
-    super();
-    this.p = p;
-    this.#drop = drop;
+    constructor(...options: Given<DropoutOptions, ["p"]>);
+    constructor(...values: unknown[]) {
+      super();
+      this.p = read(values).p;
+    }
+
+    override forward(...values: [x: Tensor]): Tensor {
+      const own = this.constructor.name;
+      const { x } = unlisted(own, { x: operand(aTensor) })(values);
+      return named(own, () => drop(x, this.p, this.training));
+    }
+
+    /** @internal */
+    override details(): string {
+      return `p: ${this.p}`;
+    }
   }
-
-  override forward(...values: [x: Tensor]): Tensor {
-    const { name } = this.constructor;
-    const { x } = unlisted(name, { x: operand(aTensor) })(values);
-    return named(name, () => this.#drop(x, this.p, this.training));
-  }
-
-  /** @internal */
-  override details(): string {
-    return `p: ${this.p}`;
-  }
+  return called(name, DropoutOf);
 }
 
 /**
@@ -49,13 +53,7 @@ abstract class DropoutOf extends Module<[x: Tensor], Tensor> {
  *
  * @throws {ArgumentError} for a probability out of range.
  */
-export class Dropout1d extends DropoutOf {
-  constructor(...options: Given<DropoutOptions, ["p"]>);
-  constructor(...values: unknown[]) {
-    super(dropout1dParameters(values).p, dropout1d);
-  }
-}
-const dropout1dParameters = dropoutParameters("Dropout1d");
+export class Dropout1d extends dropoutOf("Dropout1d", dropout1d) {}
 
 /**
  * As {@link Dropout1d}, of [batch, channels, height, width] or [channels, height, width].
@@ -65,13 +63,7 @@ const dropout1dParameters = dropoutParameters("Dropout1d");
  *
  * @throws {ArgumentError} for a probability out of range.
  */
-export class Dropout2d extends DropoutOf {
-  constructor(...options: Given<DropoutOptions, ["p"]>);
-  constructor(...values: unknown[]) {
-    super(dropout2dParameters(values).p, dropout2d);
-  }
-}
-const dropout2dParameters = dropoutParameters("Dropout2d");
+export class Dropout2d extends dropoutOf("Dropout2d", dropout2d) {}
 
 /**
  * As {@link Dropout1d}, of [batch, channels, depth, height, width] or [channels, depth, height, width].
@@ -81,13 +73,7 @@ const dropout2dParameters = dropoutParameters("Dropout2d");
  *
  * @throws {ArgumentError} for a probability out of range.
  */
-export class Dropout3d extends DropoutOf {
-  constructor(...options: Given<DropoutOptions, ["p"]>);
-  constructor(...values: unknown[]) {
-    super(dropout3dParameters(values).p, dropout3d);
-  }
-}
-const dropout3dParameters = dropoutParameters("Dropout3d");
+export class Dropout3d extends dropoutOf("Dropout3d", dropout3d) {}
 
 /**
  * Dropout for networks with SELU (Klambauer et al., "Self-Normalizing Neural Networks", 2017), which keeps mean 0 and
@@ -98,13 +84,7 @@ const dropout3dParameters = dropoutParameters("Dropout3d");
  *
  * @throws {ArgumentError} for a probability out of range.
  */
-export class AlphaDropout extends DropoutOf {
-  constructor(...options: Given<DropoutOptions, ["p"]>);
-  constructor(...values: unknown[]) {
-    super(alphaDropoutParameters(values).p, alphaDropout);
-  }
-}
-const alphaDropoutParameters = dropoutParameters("AlphaDropout");
+export class AlphaDropout extends dropoutOf("AlphaDropout", alphaDropout) {}
 
 /**
  * {@link AlphaDropout} of whole channels of [batch, channels, …].
@@ -114,10 +94,4 @@ const alphaDropoutParameters = dropoutParameters("AlphaDropout");
  *
  * @throws {ArgumentError} for a probability out of range.
  */
-export class FeatureAlphaDropout extends DropoutOf {
-  constructor(...options: Given<DropoutOptions, ["p"]>);
-  constructor(...values: unknown[]) {
-    super(featureAlphaDropoutParameters(values).p, featureAlphaDropout);
-  }
-}
-const featureAlphaDropoutParameters = dropoutParameters("FeatureAlphaDropout");
+export class FeatureAlphaDropout extends dropoutOf("FeatureAlphaDropout", featureAlphaDropout) {}

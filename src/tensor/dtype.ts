@@ -12,10 +12,10 @@ export const dtypes = [
   "int8",
   "uint8",
   "bool",
-] as const;
+] as const satisfies readonly DType[];
 
 /** A tensor's element type. */
-export type DType = (typeof dtypes)[number];
+export type DType = FloatDType | IntegerDType | "bool";
 /** The floating-point dtypes. Only these have gradients. */
 export type FloatDType = "float64" | "float32" | "float16" | "bfloat16";
 /** The integer dtypes. They do not include bool. */

@@ -14,9 +14,9 @@ import { where } from "../elementwise/where.ts";
 /** The bounds of {@link hardtanh}. */
 export interface HardtanhOptions {
   /** Lower bound. Default −1. */
-  minVal?: number;
+  minVal?: number | undefined;
   /** Upper bound. Default 1. */
-  maxVal?: number;
+  maxVal?: number | undefined;
 }
 
 /**

@@ -28,7 +28,7 @@ const leakyOf = renamed("leakyRelu", leaky);
 /** Options of {@link leakyRelu}. */
 export interface LeakyReluOptions {
   /** Factor of elements that are not above 0. Default 0.01. */
-  negativeSlope?: number;
+  negativeSlope?: number | undefined;
 }
 
 /**

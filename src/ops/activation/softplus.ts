@@ -25,9 +25,9 @@ const softplusOf: Ternary = defineTernary("softplus", {
 /** Options of {@link softplus}: log(1 + e^(beta·x)) / beta. */
 export interface SoftplusOptions {
   /** Sharpness of the bend. Default 1. */
-  beta?: number;
+  beta?: number | undefined;
   /** If beta·x is above this, the result is x itself. Default 20. */
-  threshold?: number;
+  threshold?: number | undefined;
 }
 
 /**
