@@ -1,16 +1,14 @@
 import { choice, flag } from "../core/kinds.ts";
 import { named, parameters } from "../core/parameters.ts";
-import { add } from "../ops/elementwise/arithmetic.ts";
-import type { SumAndNorm } from "../ops/normalization/normalize.ts";
 import type { Tensor } from "../tensor/tensor.ts";
-import { tidy } from "../tensor/tidy.ts";
-import { type AttentionInputs, type AttentionOptions, attentionParameters, MultiHeadAttention } from "./attention.ts";
-import { Dropout } from "./dropout.ts";
-import { type FeedForwardOptions, MLP, SwiGLU } from "./feed_forward.ts";
+import { type AttentionOptions, attentionParameters, describeAttention, MultiHeadAttention } from "./attention.ts";
+import type { AttentionInputs } from "./decoder/attention.ts";
+import { DecoderBlock, type DecoderBlockOptions } from "./decoder/block.ts";
+import type { Dropout } from "./dropout.ts";
+import { describeMLP, describeSwiGLU, type FeedForwardOptions, MLP, SwiGLU } from "./feed_forward.ts";
 import { layerOptions } from "./initialization.ts";
 import { epsilon, probability, size } from "./kinds.ts";
-import { Module } from "./module.ts";
-import { LayerNorm, type Normalization, RMSNorm } from "./normalization.ts";
+import type { Normalization } from "./normalization.ts";
 
 /** Options of {@link TransformerBlock}. */
 export interface BlockOptions extends Omit<AttentionOptions, "dropout"> {
@@ -30,10 +28,21 @@ export interface BlockOptions extends Omit<AttentionOptions, "dropout"> {
   attentionDropout?: number | undefined;
 }
 
+const tanh = { approximate: "tanh" } as const;
+
 const feedForwards = {
-  gelu: (options: FeedForwardOptions) => new MLP(options),
-  geluTanh: (options: FeedForwardOptions) => new MLP({ ...options, approximate: "tanh" }),
-  swiglu: (options: FeedForwardOptions) => new SwiGLU(options),
+  gelu: {
+    make: (options: FeedForwardOptions) => new MLP(options),
+    describe: (options: FeedForwardOptions) => describeMLP(options),
+  },
+  geluTanh: {
+    make: (options: FeedForwardOptions) => new MLP({ ...options, ...tanh }),
+    describe: (options: FeedForwardOptions) => describeMLP({ ...options, ...tanh }),
+  },
+  swiglu: {
+    make: (options: FeedForwardOptions) => new SwiGLU(options),
+    describe: (options: FeedForwardOptions) => describeSwiGLU(options),
+  },
 } as const;
 
 const blockParameters = parameters("TransformerBlock", {
@@ -60,58 +69,49 @@ const blockParameters = parameters("TransformerBlock", {
  *
  * @throws {ArgumentError} as its submodules do.
  */
-export class TransformerBlock extends Module<[x: Tensor, inputs?: AttentionInputs], Tensor> {
-  readonly attentionNorm: Normalization;
-  readonly attention: MultiHeadAttention;
-  readonly feedForwardNorm: Normalization;
-  readonly feedForward: MLP | SwiGLU;
-  readonly dropout: Dropout;
+export class TransformerBlock extends DecoderBlock {
+  declare readonly attentionNorm: Normalization;
+  declare readonly attention: MultiHeadAttention;
+  declare readonly feedForwardNorm: Normalization;
+  declare readonly feedForward: MLP | SwiGLU;
+  declare readonly dropout: Dropout;
 
   constructor(options: BlockOptions);
   constructor(...values: unknown[]) {
-    super();
-    const { norm, eps, feedForward, hidden, feedForwardBias, dropout, attentionDropout, ...attention } =
-      blockParameters(values);
-    const { width, bias } = attention;
-    const layer = layerOptions(attention);
-    const newNorm = (): Normalization =>
-      norm === "layerNorm" ? new LayerNorm(width, { ...layer, eps, bias }) : new RMSNorm(width, { ...layer, eps });
-    this.attentionNorm = newNorm();
-    this.attention = new MultiHeadAttention({ ...attention, dropout: attentionDropout });
-    this.feedForwardNorm = newNorm();
-    this.feedForward = feedForwards[feedForward]({ ...layer, width, hidden, bias: feedForwardBias ?? bias });
-    this.dropout = new Dropout(dropout);
+    const options = blockParameters(values);
+    super(describeBlock(options), {
+      attention: () => new MultiHeadAttention(attentionOf(options)),
+      feedForward: () => feedForwards[options.feedForward].make(feedForwardOf(options)),
+    });
   }
 
   /** @param x [batch, tokens, width] @returns [batch, tokens, width] @throws {ShapeError} for another rank or width. */
   override forward(x: Tensor, inputs: AttentionInputs = {}): Tensor {
-    return tidy(() => sumOf(this.advance({ residual: x }, inputs)));
-  }
-
-  /**
-   * @internal The same on a {@link ResidualStream}, whose sum is fused with the norm that follows. Intermediate results
-   * are freed at once, so that the next block reuses memory that is still in a cache.
-   */
-  advance(stream: ResidualStream, inputs: AttentionInputs = {}): Required<ResidualStream> {
-    return tidy(() => {
-      const before = normalize(this.attentionNorm, stream);
-      const attended = this.dropout.forward(this.attention.forward(before.out, inputs));
-      const { sum, out } = this.feedForwardNorm.addForward(attended, before.sum);
-      return { residual: sum, addition: this.dropout.forward(this.feedForward.forward(out)) };
-    });
+    return super.forward(x, inputs);
   }
 }
 
-/** @internal The stream residual + addition between two blocks. The norm that follows computes the sum. */
-export interface ResidualStream {
-  readonly residual: Tensor;
-  readonly addition?: Tensor;
+/** @internal The block that options ask for. @throws {ArgumentError} as {@link MultiHeadAttention} does. */
+export function describeBlock(options: BlockOptions): DecoderBlockOptions {
+  const { width, norm: kind = "layerNorm", bias, feedForward = "gelu", dropout = 0 } = options;
+  return {
+    ...{ ...layerOptions(options), width },
+    norm: { kind, bias, eps: options.eps ?? (kind === "layerNorm" ? 1e-5 : 1e-6) },
+    layer: {
+      norms: "before",
+      attention: describeAttention(attentionOf(options)),
+      feedForward: feedForwards[feedForward].describe(feedForwardOf(options)),
+      dropout,
+    },
+  };
 }
 
-/** @internal The sum of a stream, and its norm. */
-export const normalize = (norm: Normalization, { residual, addition }: ResidualStream): SumAndNorm =>
-  addition ? norm.addForward(addition, residual) : { sum: residual, out: norm.forward(residual) };
+function attentionOf(options: BlockOptions): AttentionOptions {
+  const { width, heads, keyValueHeads, headWidth, bias, causal, rotary, attentionDropout: dropout } = options;
+  return { ...layerOptions(options), width, heads, keyValueHeads, headWidth, bias, causal, rotary, dropout };
+}
 
-/** @internal The sum of a stream. */
-export const sumOf = ({ residual, addition }: ResidualStream): Tensor =>
-  addition ? (add(addition, residual) as Tensor) : residual;
+function feedForwardOf(options: BlockOptions): FeedForwardOptions {
+  const { width, hidden, bias, feedForwardBias = bias } = options;
+  return { ...layerOptions(options), width, hidden, bias: feedForwardBias };
+}

@@ -1,12 +1,12 @@
 import { choice, flag } from "../core/kinds.ts";
 import { type Needed, named, parameters, required } from "../core/parameters.ts";
-import { type GeluOptions, gelu } from "../ops/activation/gelu.ts";
+import type { GeluOptions } from "../ops/activation/gelu.ts";
 import type { Tensor } from "../tensor/tensor.ts";
-import { gatedLayers } from "./gated_layers.ts";
-import type { LayerOptions } from "./initialization.ts";
+import type { FeedForwardDescription } from "./decoder/description.ts";
+import { DecoderFeedForward } from "./decoder/feed_forward.ts";
+import { type LayerOptions, layerOptions } from "./initialization.ts";
 import { layerParameters, size } from "./kinds.ts";
-import { Linear } from "./linear.ts";
-import { Module } from "./module.ts";
+import type { Linear } from "./linear.ts";
 import type { QuantizedLinear } from "./quantized_linear.ts";
 
 /** Options of {@link MLP} and {@link SwiGLU}. */
@@ -46,29 +46,33 @@ const mlpParameters = parameters("MLP", {
  *
  * @throws {ArgumentError} for sizes below 1.
  */
-export class MLP extends Module<[x: Tensor], Tensor> {
+export class MLP extends DecoderFeedForward {
+  declare readonly up: Linear | QuantizedLinear;
+  declare readonly down: Linear | QuantizedLinear;
   readonly approximate: NonNullable<GeluOptions["approximate"]>;
-  readonly up: Linear | QuantizedLinear;
-  readonly down: Linear | QuantizedLinear;
 
   constructor(...values: Needed<MLPOptions, "width">);
   constructor(...values: unknown[]) {
-    super();
-    const { width, hidden = 4 * width, approximate, ...options } = mlpParameters(values);
-    this.approximate = approximate;
-    this.up = new Linear(width, hidden, options);
-    this.down = new Linear(hidden, width, { ...options, residual: true });
+    const options = mlpParameters(values);
+    super({ ...layerOptions(options), width: options.width, feedForward: describeMLP(options) });
+    this.approximate = options.approximate;
   }
 
   /** @param x [..., width] @returns [..., width] */
   override forward(x: Tensor): Tensor {
-    return this.down.forward(gelu(this.up.forward(x), { approximate: this.approximate }));
+    return super.forward(x);
   }
 
   /** @internal */
   override details(): string {
     return this.approximate === "none" ? "gelu" : `gelu, approximate: "${this.approximate}"`;
   }
+}
+
+/** @internal The feed-forward that options ask for. */
+export function describeMLP({ width, approximate, ...options }: MLPOptions): FeedForwardDescription {
+  const { hidden = 4 * width, bias = true } = options;
+  return { hidden, bias, activation: approximate === "tanh" ? "geluTanh" : "gelu", gated: false };
 }
 
 const swigluParameters = parameters("SwiGLU", {
@@ -94,22 +98,30 @@ const swigluParameters = parameters("SwiGLU", {
  *
  * Source: N. Shazeer, "GLU variants improve transformer", 2020.
  */
-export class SwiGLU extends Module<[x: Tensor], Tensor> {
-  readonly gate: Linear | QuantizedLinear;
-  readonly up: Linear | QuantizedLinear;
-  readonly down: Linear | QuantizedLinear;
+export class SwiGLU extends DecoderFeedForward {
+  declare readonly gate: Linear | QuantizedLinear;
+  declare readonly up: Linear | QuantizedLinear;
+  declare readonly down: Linear | QuantizedLinear;
 
   constructor(...values: Needed<FeedForwardOptions, "width">);
   constructor(...values: unknown[]) {
-    super();
-    const { width, hidden = 4 * width, ...options } = swigluParameters(values);
-    this.gate = new Linear(width, hidden, options);
-    this.up = new Linear(width, hidden, options);
-    this.down = new Linear(hidden, width, { ...options, residual: true });
+    const options = swigluParameters(values);
+    super({ ...layerOptions(options), width: options.width, feedForward: describeSwiGLU(options) });
   }
 
   /** @param x [..., width] @returns [..., width] */
   override forward(x: Tensor): Tensor {
-    return this.down.forward(gatedLayers(x, this.gate, this.up, "silu"));
+    return super.forward(x);
   }
+
+  /** @internal */
+  override details(): string {
+    return "";
+  }
+}
+
+/** @internal The feed-forward that options ask for. */
+export function describeSwiGLU({ width, ...options }: FeedForwardOptions): FeedForwardDescription {
+  const { hidden = 4 * width, bias = false } = options;
+  return { hidden, bias, activation: "silu", gated: true };
 }

@@ -1,8 +1,7 @@
-/** GPT-2 in Hugging Face's `transformers`: `config.json` and tensor names. */
+/** The `config.json` of a GPT-2 in Hugging Face's `transformers`. */
 import { ArgumentError } from "../core/errors.ts";
 import type { LayerDescription } from "./decoder/description.ts";
-import type { GPT, GPTOptions } from "./gpt.ts";
-import { conv1D, type LayerViews, layerMappings, type TensorMapping } from "./hugging_face/mappings.ts";
+import type { GPTOptions } from "./gpt.ts";
 import { describeConfig } from "./loading/hugging_face.ts";
 
 /** The fields of a GPT-2's `config.json` that are read. Those that are missing have the defaults of `transformers`. */
@@ -56,24 +55,3 @@ const unsupported = (what: string): ArgumentError =>
     "unsupportedConfig",
     `${what} is not supported by nn.GPT. Load the folder with nn.loadModel`,
   );
-
-/** @internal GPT-2's tensor names. Its `Conv1D` has weights [inputs, outputs]. */
-export function gpt2Mappings(model: GPT): TensorMapping[] {
-  const layer = (parameter: string, name: string, views?: LayerViews) =>
-    layerMappings(model, parameter, [`transformer.${name}`, name], views);
-  const tied = model.head ? [] : ["lm_head"];
-  return [
-    ...layerMappings(model, "tokenEmbedding", ["transformer.wte", "wte", ...tied]),
-    ...layer("positionEmbedding", "wpe"),
-    ...model.blocks.flatMap((_, index) => [
-      ...layer(`blocks.${index}.attentionNorm`, `h.${index}.ln_1`),
-      ...layer(`blocks.${index}.attention.queryKeyValue`, `h.${index}.attn.c_attn`, conv1D),
-      ...layer(`blocks.${index}.attention.output`, `h.${index}.attn.c_proj`, conv1D),
-      ...layer(`blocks.${index}.feedForwardNorm`, `h.${index}.ln_2`),
-      ...layer(`blocks.${index}.feedForward.up`, `h.${index}.mlp.c_fc`, conv1D),
-      ...layer(`blocks.${index}.feedForward.down`, `h.${index}.mlp.c_proj`, conv1D),
-    ]),
-    ...layer("finalNorm", "ln_f"),
-    ...(model.head ? layerMappings(model, "head", ["lm_head"]) : []),
-  ];
-}

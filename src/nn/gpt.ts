@@ -1,22 +1,17 @@
 import { choice, either, flag } from "../core/kinds.ts";
 import { named, parameters, required } from "../core/parameters.ts";
 import { openSafetensors } from "../io/safetensors/open.ts";
-import { add } from "../ops/elementwise/arithmetic.ts";
-import type { Tensor } from "../tensor/tensor.ts";
-import { TransformerBlock } from "./block.ts";
-import type { Positions } from "./cache.ts";
-import { Dropout } from "./dropout.ts";
-import { Embedding } from "./embedding.ts";
-import { type Gpt2Config, gpt2Mappings, optionsOfGpt2 } from "./gpt.hugging_face.ts";
+import { type BlockOptions, describeBlock, TransformerBlock } from "./block.ts";
+import { Decoder } from "./decoder/decoder.ts";
+import type { Dropout } from "./dropout.ts";
+import type { Embedding } from "./embedding.ts";
+import { type Gpt2Config, optionsOfGpt2 } from "./gpt.hugging_face.ts";
 import { readConfig } from "./hugging_face/config.ts";
-import type { TensorMapping, TensorSource } from "./hugging_face/mappings.ts";
+import type { TensorSource } from "./hugging_face/mappings.ts";
 import { gpt2Initialization, type LayerOptions, noInitialization } from "./initialization.ts";
 import { epsilon, layerCount, layerParameters, optionsNamed, probability, size } from "./kinds.ts";
-import { LanguageModel } from "./language_model.ts";
-import { Linear } from "./linear.ts";
-import { LayerNorm } from "./normalization.ts";
+import type { LayerNorm } from "./normalization.ts";
 import type { QuantizedEmbedding } from "./quantized_embedding.ts";
-import type { QuantizedLinear } from "./quantized_linear.ts";
 import type { StateDict } from "./state_dict.ts";
 
 /** The dropout probabilities of {@link GPT} in training. */
@@ -93,42 +88,32 @@ const gptParameters = parameters("GPT", {
  * @throws {ArgumentError} for sizes below 1, a width that is not a multiple of `heads`, and probabilities outside [0,
  * 1).
  */
-export class GPT extends LanguageModel {
-  override readonly vocabularySize: number;
-  override readonly contextLength: number;
-  override readonly hasRelativePositions = false;
-  override readonly tokenEmbedding: Embedding | QuantizedEmbedding;
-  readonly positionEmbedding: Embedding | QuantizedEmbedding;
-  readonly dropout: Dropout;
-  override readonly blocks: readonly TransformerBlock[];
-  override readonly finalNorm: LayerNorm;
-  override readonly head: Linear | QuantizedLinear | null;
+export class GPT extends Decoder {
+  declare readonly positionEmbedding: Embedding | QuantizedEmbedding;
+  declare readonly dropout: Dropout;
+  declare readonly blocks: readonly TransformerBlock[];
+  declare readonly finalNorm: LayerNorm;
 
   constructor(options: GPTOptions);
   constructor(...values: unknown[]) {
-    super();
-    const options = gptParameters(values);
-    const { vocabularySize, contextLength, layers, heads, width, tied, bias, eps } = options;
+    const { vocabularySize, contextLength, layers, width, tied, ...options } = gptParameters(values);
     const { dtype, generator, initialization = gpt2Initialization(layers) } = options;
-    const layer = { dtype, generator, initialization };
     const dropout = dropoutOf(options.dropout);
-    this.vocabularySize = vocabularySize;
-    this.contextLength = contextLength;
-    this.tokenEmbedding = new Embedding(vocabularySize, width, layer);
-    this.positionEmbedding = new Embedding(contextLength, width, layer);
-    this.dropout = new Dropout(dropout.embedding);
-    this.blocks = Array.from(
-      { length: layers },
-      () =>
-        new TransformerBlock({
-          ...layer,
-          ...{ width, heads, bias, eps, causal: true, hidden: options.hidden },
-          ...{ feedForward: options.activation },
-          ...{ dropout: dropout.residual, attentionDropout: dropout.attention },
-        }),
+    const { heads, hidden, bias, eps, activation } = options;
+    const block: BlockOptions = {
+      ...{ dtype, generator, initialization },
+      ...{ width, heads, hidden, bias, eps, causal: true, feedForward: activation },
+      ...{ dropout: dropout.residual, attentionDropout: dropout.attention },
+    };
+    const { norm, layer } = describeBlock(block);
+    super(
+      {
+        ...{ architecture: "gpt2", vocabularySize, contextLength, width, norm, learnedPositions: true, tied },
+        ...{ dropout: dropout.embedding, layers: Array.from({ length: layers }, () => layer) },
+      },
+      block,
+      () => new TransformerBlock(block),
     );
-    this.finalNorm = new LayerNorm(width, { dtype, eps, bias });
-    this.head = tied ? null : new Linear(width, vocabularySize, { ...layer, bias: false });
   }
 
   /**
@@ -167,20 +152,6 @@ export class GPT extends LanguageModel {
     const model = new GPT({ ...optionsOfGpt2(config), ...options, initialization: noInitialization });
     model.loadHuggingFace(tensors);
     return model;
-  }
-
-  /** @internal */
-  protected override embed(tokens: Tensor, positions: Positions): Tensor {
-    const embedded =
-      typeof positions === "number"
-        ? this.positionEmbedding.rowsFrom(positions, tokens.shape[1]!)
-        : this.positionEmbedding.forward(positions);
-    return this.dropout.forward(add(this.tokenEmbedding.forward(tokens), embedded));
-  }
-
-  /** @internal */
-  override huggingFaceMappings(): TensorMapping[] {
-    return gpt2Mappings(this);
   }
 }
 

@@ -1,11 +1,6 @@
 /** Layers, models and generation. Exported as `nn`. */
 export * from "./activations.ts";
-export {
-  type AttentionInputs,
-  type AttentionOptions,
-  MultiHeadAttention,
-  type RotaryOptions,
-} from "./attention.ts";
+export { type AttentionOptions, MultiHeadAttention, type RotaryOptions } from "./attention.ts";
 export * from "./batch_norm.ts";
 export { Bilinear, type BilinearOptions } from "./bilinear.ts";
 export { type BlockOptions, TransformerBlock } from "./block.ts";
@@ -26,6 +21,7 @@ export {
 export { type CheckpointBody, checkpoint } from "./checkpoint.ts";
 export { Flatten, type FlattenOptions, Identity, ModuleDict, ModuleList, Unflatten } from "./containers.ts";
 export * from "./convolution.ts";
+export type { AttentionInputs } from "./decoder/attention.ts";
 export type { Decoder } from "./decoder/decoder.ts";
 export type {
   AttentionDescription,

@@ -1,9 +1,6 @@
-/** Llama in Hugging Face's `transformers`: `config.json` and tensor names. */
+/** The `config.json` of a Llama in Hugging Face's `transformers`. */
 import { ArgumentError } from "../core/errors.ts";
-import { narrow } from "../ops/view/slice.ts";
-import type { Tensor } from "../tensor/tensor.ts";
-import { layerMappings, type TensorMapping } from "./hugging_face/mappings.ts";
-import type { Llama, LlamaOptions } from "./llama.ts";
+import type { LlamaOptions } from "./llama.ts";
 import { describeConfig } from "./loading/hugging_face.ts";
 
 /** The settings of rotary position embeddings in a `config.json`. */
@@ -71,40 +68,3 @@ export function optionsOfLlama(config: LlamaConfig): LlamaOptions {
 
 const unsupported = (code: string, what: string): ArgumentError =>
   new ArgumentError("Llama", code, `${what} is not supported by nn.Llama. Load the folder with nn.loadModel`);
-
-/** @internal Llama's tensor names. Its three attention projections are rows of one weight here. */
-export function llamaMappings(model: Llama): TensorMapping[] {
-  const layer = (parameter: string, name: string) => layerMappings(model, parameter, [`model.${name}`]);
-  const tied = model.head ? [] : ["lm_head"];
-  return [
-    ...layerMappings(model, "tokenEmbedding", ["model.embed_tokens", ...tied]),
-    ...model.blocks.flatMap(({ attention }, index) => [
-      ...layer(`blocks.${index}.attentionNorm`, `layers.${index}.input_layernorm`),
-      ...projections(model, index, attention),
-      ...layer(`blocks.${index}.attention.output`, `layers.${index}.self_attn.o_proj`),
-      ...layer(`blocks.${index}.feedForwardNorm`, `layers.${index}.post_attention_layernorm`),
-      ...layer(`blocks.${index}.feedForward.gate`, `layers.${index}.mlp.gate_proj`),
-      ...layer(`blocks.${index}.feedForward.up`, `layers.${index}.mlp.up_proj`),
-      ...layer(`blocks.${index}.feedForward.down`, `layers.${index}.mlp.down_proj`),
-    ]),
-    ...layer("finalNorm", "norm"),
-    ...(model.head ? layerMappings(model, "head", ["lm_head"]) : []),
-  ];
-}
-
-function projections(
-  model: Llama,
-  index: number,
-  { heads, keyValueHeads, headWidth }: Llama["blocks"][number]["attention"],
-): TensorMapping[] {
-  const rows = (from: number, count: number) => (x: Tensor) => narrow(x, 0, from * headWidth, count * headWidth);
-  const parts: readonly (readonly [string, TensorMapping["view"]])[] = [
-    ["q_proj", rows(0, heads)],
-    ["k_proj", rows(heads, keyValueHeads)],
-    ["v_proj", rows(heads + keyValueHeads, keyValueHeads)],
-  ];
-  const parameter = `blocks.${index}.attention.queryKeyValue`;
-  return parts.flatMap(([name, view]) =>
-    layerMappings(model, parameter, [`model.layers.${index}.self_attn.${name}`], { weight: view, bias: view }),
-  );
-}

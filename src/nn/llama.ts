@@ -3,19 +3,14 @@ import { positive } from "../core/options.ts";
 import { named, parameters, required } from "../core/parameters.ts";
 import { openSafetensors } from "../io/safetensors/open.ts";
 import type { RopeScaling } from "../ops/position/rope.ts";
-import type { Tensor } from "../tensor/tensor.ts";
-import { TransformerBlock } from "./block.ts";
-import { Embedding } from "./embedding.ts";
+import { type BlockOptions, describeBlock, TransformerBlock } from "./block.ts";
+import { Decoder } from "./decoder/decoder.ts";
 import { readConfig } from "./hugging_face/config.ts";
-import type { TensorMapping, TensorSource } from "./hugging_face/mappings.ts";
+import type { TensorSource } from "./hugging_face/mappings.ts";
 import { type LayerOptions, layerOptions, llamaInitialization, noInitialization } from "./initialization.ts";
 import { epsilon, layerCount, layerParameters, probability, ropeScaling, size } from "./kinds.ts";
-import { LanguageModel } from "./language_model.ts";
-import { Linear } from "./linear.ts";
-import { type LlamaConfig, llamaMappings, optionsOfLlama } from "./llama.hugging_face.ts";
-import { RMSNorm } from "./normalization.ts";
-import type { QuantizedEmbedding } from "./quantized_embedding.ts";
-import type { QuantizedLinear } from "./quantized_linear.ts";
+import { type LlamaConfig, optionsOfLlama } from "./llama.hugging_face.ts";
+import type { RMSNorm } from "./normalization.ts";
 import type { StateDict } from "./state_dict.ts";
 
 /** Options of {@link Llama}. */
@@ -91,28 +86,23 @@ const llamaParameters = parameters("Llama", {
  * @throws {ArgumentError} for sizes below 1, a width that is not a multiple of `heads`, and `heads` that is not a
  * multiple of `keyValueHeads`.
  */
-export class Llama extends LanguageModel {
-  override readonly vocabularySize: number;
-  override readonly contextLength: number;
-  override readonly hasRelativePositions = true;
-  override readonly tokenEmbedding: Embedding | QuantizedEmbedding;
-  override readonly blocks: readonly TransformerBlock[];
-  override readonly finalNorm: RMSNorm;
-  override readonly head: Linear | QuantizedLinear | null;
+export class Llama extends Decoder {
+  declare readonly blocks: readonly TransformerBlock[];
+  declare readonly finalNorm: RMSNorm;
 
   constructor(options: LlamaOptions);
   constructor(...values: unknown[]) {
-    super();
-    const options = llamaParameters(values);
-    const { vocabularySize, contextLength, layers, width, tied, eps } = options;
-    const { dtype, generator, initialization = llamaInitialization() } = options;
-    const layer = { dtype, generator, initialization };
-    this.vocabularySize = vocabularySize;
-    this.contextLength = contextLength;
-    this.tokenEmbedding = new Embedding(vocabularySize, width, layer);
-    this.blocks = Array.from({ length: layers }, () => blockOf({ ...options, ...layer, eps }));
-    this.finalNorm = new RMSNorm(width, { dtype, eps });
-    this.head = tied ? null : new Linear(width, vocabularySize, { ...layer, bias: false });
+    const { vocabularySize, contextLength, layers, tied, ...options } = llamaParameters(values);
+    const block = blockOf({ ...options, initialization: options.initialization ?? llamaInitialization() });
+    const { width, norm, layer } = describeBlock(block);
+    super(
+      {
+        ...{ architecture: "llama", vocabularySize, contextLength, width, norm, tied },
+        layers: Array.from({ length: layers }, () => layer),
+      },
+      block,
+      () => new TransformerBlock(block),
+    );
   }
 
   /**
@@ -152,28 +142,19 @@ export class Llama extends LanguageModel {
     model.loadHuggingFace(tensors);
     return model;
   }
-
-  /** @internal */
-  protected override embed(tokens: Tensor): Tensor {
-    return this.tokenEmbedding.forward(tokens);
-  }
-
-  /** @internal */
-  override huggingFaceMappings(): TensorMapping[] {
-    return llamaMappings(this);
-  }
 }
 
-const blockOf = (options: LlamaOptions): TransformerBlock =>
-  new TransformerBlock({
+/** The options of each block. */
+function blockOf(options: Omit<LlamaOptions, "vocabularySize" | "contextLength" | "layers" | "tied">): BlockOptions {
+  const { width, heads, keyValueHeads, headWidth, hidden = defaultHidden(width), eps, attentionDropout } = options;
+  return {
     ...layerOptions(options),
-    ...{ width: options.width, heads: options.heads, keyValueHeads: options.keyValueHeads },
-    ...{ headWidth: options.headWidth, hidden: options.hidden ?? defaultHidden(options.width) },
+    ...{ width, heads, keyValueHeads, headWidth, hidden, eps, attentionDropout },
     ...({ norm: "rmsNorm", feedForward: "swiglu", causal: true } as const),
-    ...{ eps: options.eps, attentionDropout: options.attentionDropout },
-    ...{ bias: options.attentionBias ?? false, feedForwardBias: options.feedForwardBias ?? false },
+    ...{ bias: options.attentionBias, feedForwardBias: options.feedForwardBias },
     rotary: { base: options.ropeBase, scaling: options.ropeScaling },
-  });
+  };
+}
 
 /** The three matrices of SwiGLU then have as many parameters as the two of an MLP with 4 · width. */
 const defaultHidden = (width: number): number => Math.ceil((8 * width) / 3 / 32) * 32;

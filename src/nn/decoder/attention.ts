@@ -5,9 +5,9 @@ import { MOST_TOKENS } from "../../ops/attention/step.ts";
 import { unflatten } from "../../ops/view/flatten.ts";
 import { transpose } from "../../ops/view/permute.ts";
 import { reshape } from "../../ops/view/reshape.ts";
+import { slice } from "../../ops/view/slice.ts";
 import { split } from "../../ops/view/split.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { type AttentionInputs, lastOfMask } from "../attention.ts";
 import type { Attend, AttentionCache } from "../cache.ts";
 import { type LayerOptions, layerOptions } from "../initialization.ts";
 import { Linear } from "../linear.ts";
@@ -19,10 +19,26 @@ import type { QuantizedLinear } from "../quantized_linear.ts";
 import type { AttentionDescription } from "./description.ts";
 import { rotate, stepRotation } from "./rotation.ts";
 
+/** Inputs of attention besides x. */
+export interface AttentionInputs {
+  /** Keys and values of the previous tokens. Those of x are appended. */
+  readonly cache?: AttentionCache | undefined;
+  /** bool, true = attends; broadcast to [batch, heads, tokens, keys]. */
+  readonly mask?: Tensor<"bool"> | undefined;
+  /** The position of each token of x, for `rotary`: [batch, tokens]. Default: those that follow the cache's. */
+  readonly positions?: Tensor<"int32"> | undefined;
+  /**
+   * @internal How long the text of each row is, or one number for all rows: with these tokens, without padding. Some
+   * rotations depend on it. Default: the tokens of the cache and these.
+   */
+  readonly lengths?: readonly number[] | undefined;
+}
+
 /** What {@link DecoderAttention} is built of. */
 export interface DecoderAttentionOptions extends LayerOptions {
   readonly width: number;
-  readonly eps: number;
+  /** The eps of the norms of queries and keys, if there are any. */
+  readonly eps?: number | undefined;
   readonly attention: AttentionDescription;
 }
 
@@ -76,11 +92,15 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     const rotated = (own: Tensor, norm: RMSNorm | null) => rotate(this.split(own, norm), rope, positions, lengths);
     const queries = rotated(q, this.queryNorm);
     const appended = { keys: rotated(k, this.keyNorm), values: this.split(v, null) };
-    const options = { scale, softcap, ...this.reach() };
+    const options = { scale, softcap, dropout: this.activeDropout(), ...this.reach() };
     const attend: Attend = (own, { keys, values }) =>
       flashAttention(own, keys, values, { ...options, mask: lastOfMask(mask, keys) });
     const attended = cache?.attend(queries, appended, attend) ?? attend(queries, appended);
     return this.output.forward(reshape(transpose(attended, 1, 2), [...x.shape.slice(0, 2), heads * headWidth]));
+  }
+
+  private activeDropout(): number {
+    return this.training ? (this.#description.dropout ?? 0) : 0;
   }
 
   private reach(): Pick<FlashAttentionOptions, "causal" | "window"> {
@@ -95,8 +115,8 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     cache: AttentionCache | undefined,
     lengths: readonly number[],
   ): Tensor | null {
-    if (!cache || q.shape[1]! > MOST_TOKENS) return null;
-    const { heads, keyValueHeads: kvHeads, headWidth, softcap, window, rope } = this.#description;
+    const { heads, keyValueHeads: kvHeads, headWidth, softcap, window, rope, bidirectional } = this.#description;
+    if (!cache || bidirectional || this.activeDropout() > 0 || q.shape[1]! > MOST_TOKENS) return null;
     const { scale = 1 / Math.sqrt(headWidth) } = this.#description;
     const rotation = stepRotation(rope, headWidth, lengths);
     if (!rotation) return null;
@@ -131,8 +151,15 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
 
   /** @internal */
   override details(): string {
-    const { heads, keyValueHeads, headWidth, window } = this.#description;
+    const { heads, keyValueHeads, headWidth, window, dropout = 0 } = this.#description;
     const shared = keyValueHeads === heads ? "" : `, keyValueHeads: ${keyValueHeads}`;
-    return `heads: ${heads}${shared}, headWidth: ${headWidth}${window ? `, window: ${window}` : ""}`;
+    const other = [window ? `, window: ${window}` : "", dropout > 0 ? `, dropout: ${dropout}` : ""];
+    return `heads: ${heads}${shared}, headWidth: ${headWidth}${other.join("")}`;
   }
+}
+
+/** The part of a mask that is about the last keys, where a cache has dropped those before. */
+function lastOfMask(mask: Tensor<"bool"> | undefined, keys: Tensor): Tensor<"bool"> | undefined {
+  const count = keys.shape[2]!;
+  return mask && mask.shape.at(-1)! > count ? slice(mask, { dim: -1, start: -count }) : mask;
 }

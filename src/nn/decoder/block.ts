@@ -1,17 +1,15 @@
 /** A block of a {@link Decoder}. */
-
-import type { SumAndNorm } from "../../ops/normalization/normalize.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
-import type { AttentionInputs } from "../attention.ts";
-import { normalize, type ResidualStream, sumOf } from "../block.ts";
+import { Dropout } from "../dropout.ts";
 import { type LayerOptions, layerOptions } from "../initialization.ts";
 import { Module } from "../module.ts";
 import { LayerNorm, type Normalization, RMSNorm } from "../normalization.ts";
-import { DecoderAttention } from "./attention.ts";
+import { type AttentionInputs, DecoderAttention, type DecoderAttentionOptions } from "./attention.ts";
 import type { LayerDescription, NormDescription } from "./description.ts";
 import { Experts } from "./experts.ts";
-import { DecoderFeedForward } from "./feed_forward.ts";
+import { DecoderFeedForward, type DecoderFeedForwardOptions } from "./feed_forward.ts";
+import { normalize, type ResidualStream, sumOf } from "./residual_stream.ts";
 
 /** What {@link DecoderBlock} is built of. */
 export interface DecoderBlockOptions extends LayerOptions {
@@ -20,15 +18,27 @@ export interface DecoderBlockOptions extends LayerOptions {
   readonly layer: LayerDescription;
 }
 
+/** Makes the parts of a block. Those of public layers are of public classes, such as `MultiHeadAttention`. */
+export interface BlockParts {
+  attention(options: DecoderAttentionOptions): DecoderAttention;
+  feedForward(options: DecoderFeedForwardOptions): DecoderFeedForward | Experts;
+}
+
+const describedParts: BlockParts = {
+  attention: (options) => new DecoderAttention(options),
+  feedForward: (options) => new (options.feedForward.experts ? Experts : DecoderFeedForward)(options),
+};
+
 /** @internal A norm of a description. */
-export const newNorm = (width: number, { kind, eps }: NormDescription, { dtype }: LayerOptions): Normalization =>
-  kind === "layerNorm" ? new LayerNorm(width, { dtype, eps }) : new RMSNorm(width, { dtype, eps });
+export const newNorm = (width: number, { kind, eps, bias }: NormDescription, { dtype }: LayerOptions): Normalization =>
+  kind === "layerNorm" ? new LayerNorm(width, { dtype, eps, bias }) : new RMSNorm(width, { dtype, eps });
 
 /**
- * A layer of a {@link Decoder}. Norms that a description does not have are null, and leave what they get as it is:
+ * A layer of a {@link Decoder}. Norms and dropout that a description does not have are null, and leave their input
+ * unchanged:
  *
- *     h = x + attentionPostNorm(attention(attentionNorm(x)))
- *     y = h + feedForwardPostNorm(feedForward(feedForwardNorm(h)))
+ *     h = x + dropout(attentionPostNorm(attention(attentionNorm(x))))
+ *     y = h + dropout(feedForwardPostNorm(feedForward(feedForwardNorm(h))))
  */
 export class DecoderBlock extends Module<[x: Tensor, inputs?: AttentionInputs], Tensor> {
   readonly attentionNorm: Normalization | null;
@@ -37,19 +47,21 @@ export class DecoderBlock extends Module<[x: Tensor, inputs?: AttentionInputs], 
   readonly feedForwardNorm: Normalization | null;
   readonly feedForward: DecoderFeedForward | Experts;
   readonly feedForwardPostNorm: Normalization | null;
+  readonly dropout: Dropout | null;
 
-  constructor({ width, norm, layer, ...options }: DecoderBlockOptions) {
+  constructor({ width, norm, layer, ...options }: DecoderBlockOptions, parts = describedParts) {
     super();
-    const { norms, attention, feedForward } = layer;
+    const { norms, attention, feedForward, dropout } = layer;
     const own = layerOptions(options);
     const before = () => (norms === "after" ? null : newNorm(width, norm, own));
     const after = () => (norms === "before" ? null : newNorm(width, norm, own));
     this.attentionNorm = before();
-    this.attention = new DecoderAttention({ ...own, width, eps: norm.eps, attention });
+    this.attention = parts.attention({ ...own, width, eps: norm.eps, attention });
     this.attentionPostNorm = after();
     this.feedForwardNorm = before();
-    this.feedForward = new (feedForward.experts ? Experts : DecoderFeedForward)({ ...own, width, feedForward });
+    this.feedForward = parts.feedForward({ ...own, width, feedForward });
     this.feedForwardPostNorm = after();
+    this.dropout = dropout === undefined ? null : new Dropout(dropout);
   }
 
   /** @param x [batch, tokens, width] @returns [batch, tokens, width] */
@@ -57,22 +69,22 @@ export class DecoderBlock extends Module<[x: Tensor, inputs?: AttentionInputs], 
     return tidy(() => sumOf(this.advance({ residual: x }, inputs)));
   }
 
-  /** @internal The same on a {@link ResidualStream}, whose sum is fused with the norm that follows. */
+  /**
+   * @internal The same on a {@link ResidualStream}, whose sum is fused with the norm that follows. Intermediate results
+   * are freed at once, so that the next block reuses memory that is still in a cache.
+   */
   advance(stream: ResidualStream, inputs: AttentionInputs = {}): Required<ResidualStream> {
     return tidy(() => {
-      const before = normalized(this.attentionNorm, stream);
-      const attended = this.attention.forward(before.out, inputs);
-      const addition = this.attentionPostNorm?.forward(attended) ?? attended;
-      const { sum, out } = normalized(this.feedForwardNorm, { residual: before.sum, addition });
-      const fed = this.feedForward.forward(out);
-      return { residual: sum, addition: this.feedForwardPostNorm?.forward(fed) ?? fed };
+      const before = normalize(this.attentionNorm, stream);
+      const attended = this.added(this.attention.forward(before.out, inputs), this.attentionPostNorm);
+      const { sum, out } = normalize(this.feedForwardNorm, { residual: before.sum, addition: attended });
+      return { residual: sum, addition: this.added(this.feedForward.forward(out), this.feedForwardPostNorm) };
     });
   }
-}
 
-/** The sum of a stream, and its norm where there is one. */
-function normalized(norm: Normalization | null, stream: ResidualStream): SumAndNorm {
-  if (norm) return normalize(norm, stream);
-  const sum = sumOf(stream);
-  return { sum, out: sum };
+  /** What a part adds to the stream. */
+  private added(x: Tensor, norm: Normalization | null): Tensor {
+    const normalized = norm ? norm.forward(x) : x;
+    return this.dropout ? this.dropout.forward(normalized) : normalized;
+  }
 }

@@ -3,9 +3,11 @@ import { add, mul } from "../../ops/elementwise/arithmetic.ts";
 import { div } from "../../ops/elementwise/division.ts";
 import { tanh } from "../../ops/elementwise/hyperbolic.ts";
 import { transpose } from "../../ops/view/permute.ts";
+import { narrow } from "../../ops/view/slice.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { KeyValueCache, Positions } from "../cache.ts";
 import { KeyValueCacheBatch } from "../cache_batch.ts";
+import { Dropout } from "../dropout.ts";
 import { Embedding } from "../embedding.ts";
 import { layerMappings, type TensorMapping } from "../hugging_face/mappings.ts";
 import { type LayerOptions, layerOptions, llamaInitialization } from "../initialization.ts";
@@ -16,14 +18,15 @@ import { type Place, placesOf } from "../loading/names.ts";
 import type { Normalization } from "../normalization.ts";
 import type { QuantizedEmbedding } from "../quantized_embedding.ts";
 import type { QuantizedLinear } from "../quantized_linear.ts";
-import { DecoderBlock, newNorm } from "./block.ts";
+import { DecoderBlock, type DecoderBlockOptions, newNorm } from "./block.ts";
 import type { DecoderDescription } from "./description.ts";
 import { LongTexts, leastOf, type Recompute } from "./long_texts.ts";
 import { isRelative } from "./rotation.ts";
 
 /**
- * A language model that is built of a description: what `loadModel` returns. Every weight is one tensor of a
- * checkpoint, or a part of one, so that it can be mapped from a file.
+ * A language model that is built of a description: what `loadModel` returns. Every weight of such a model is one tensor
+ * of a checkpoint, or a part of one, so that it can be mapped from a file. `GPT` and `Llama` are presets, whose
+ * description is made of their options.
  *
  * | parameter | shape |
  * |---|---|
@@ -38,6 +41,7 @@ export class Decoder extends LanguageModel {
   override readonly contextLength: number;
   override readonly tokenEmbedding: Embedding | QuantizedEmbedding;
   readonly positionEmbedding: Embedding | QuantizedEmbedding | null;
+  readonly dropout: Dropout | null;
   override readonly blocks: readonly DecoderBlock[];
   override readonly finalNorm: Normalization;
   override readonly head: Linear | QuantizedLinear | null;
@@ -49,16 +53,22 @@ export class Decoder extends LanguageModel {
   readonly #description: DecoderDescription;
   readonly #longTexts: LongTexts | undefined;
 
-  constructor(description: DecoderDescription, options: LayerOptions = {}) {
+  /** @param newBlock makes a block; those of presets are `TransformerBlock`s */
+  constructor(
+    description: DecoderDescription,
+    options: LayerOptions = {},
+    newBlock = (own: DecoderBlockOptions): DecoderBlock => new DecoderBlock(own),
+  ) {
     super();
-    const { vocabularySize, contextLength, width, norm, learnedPositions, tied, layers } = description;
+    const { vocabularySize, contextLength, width, norm, learnedPositions, dropout, tied, layers } = description;
     const own = { ...layerOptions(options), initialization: options.initialization ?? llamaInitialization() };
     this.#description = description;
     this.vocabularySize = vocabularySize;
     this.contextLength = contextLength;
     this.tokenEmbedding = new Embedding(vocabularySize, width, own);
     this.positionEmbedding = learnedPositions ? new Embedding(contextLength, width, own) : null;
-    this.blocks = layers.map((layer) => new DecoderBlock({ ...own, width, norm, layer }));
+    this.dropout = dropout === undefined ? null : new Dropout(dropout);
+    this.blocks = layers.map((layer) => newBlock({ ...own, width, norm, layer }));
     this.finalNorm = newNorm(width, norm, own);
     this.head = tied ? null : new Linear(width, vocabularySize, { ...own, bias: false });
     const original = this.originalContextLength;
@@ -98,10 +108,13 @@ export class Decoder extends LanguageModel {
     const { embeddingScale = 1 } = this.#description;
     const embedded = this.tokenEmbedding.forward(tokens);
     const scaled = embeddingScale === 1 ? embedded : mul(embedded, embeddingScale);
-    const table = this.positionEmbedding;
-    if (!table) return scaled;
-    const own = typeof positions === "number" ? table.rowsFrom(positions, tokens.shape[1]!) : table.forward(positions);
-    return add(scaled, own);
+    const placed = this.positionEmbedding ? add(scaled, this.embedPositions(positions, tokens.shape[1]!)) : scaled;
+    return this.dropout ? this.dropout.forward(placed) : placed;
+  }
+
+  private embedPositions(positions: Positions, count: number): Tensor {
+    const table = this.positionEmbedding!;
+    return typeof positions === "number" ? table.rowsFrom(positions, count) : table.forward(positions);
   }
 
   /** @internal */
@@ -139,11 +152,13 @@ export class Decoder extends LanguageModel {
 
   /** @internal @throws {ArgumentError} for a model whose weights are stored in another form than they have here. */
   override huggingFaceMappings(): TensorMapping[] {
-    const views = { transposed: (x: Tensor) => (x.rank === 2 ? transpose(x, 0, 1) : x) };
+    const transposed = (x: Tensor) => (x.rank === 2 ? transpose(x, 0, 1) : x);
     return this.places().flatMap(({ path, names, change }) => {
       if (change?.kind === "plusOne" || this.hasReorderedRows()) throw this.otherForm();
-      const view = change?.kind === "transposed" ? views.transposed : undefined;
-      return layerMappings(this, path, names, { weight: view });
+      if (change?.kind !== "rows")
+        return layerMappings(this, path, names, { weight: change?.kind === "transposed" ? transposed : undefined });
+      const rows = (x: Tensor) => narrow(x, 0, change.first, change.count);
+      return layerMappings(this, path, names, { weight: rows, bias: rows });
     });
   }
 

@@ -18,6 +18,8 @@ export interface DecoderDescription {
   readonly embeddingScale?: number | undefined;
   /** Whether positions have learned embeddings, `contextLength` of them. Default false. */
   readonly learnedPositions?: boolean | undefined;
+  /** The dropout probability of embeddings in training. Default: the model has no such layer. */
+  readonly dropout?: number | undefined;
   /** Whether the output head is the token embedding's weight. */
   readonly tied: boolean;
   /** Logits become softcap · tanh(logits / softcap). Default: none. */
@@ -30,6 +32,8 @@ export interface DecoderDescription {
 export interface NormDescription {
   readonly kind: "layerNorm" | "rmsNorm";
   readonly eps: number;
+  /** Whether a LayerNorm has a bias. Default true. */
+  readonly bias?: boolean | undefined;
 }
 
 /** One block. */
@@ -37,6 +41,11 @@ export interface LayerDescription {
   readonly norms: NormPlaces;
   readonly attention: AttentionDescription;
   readonly feedForward: FeedForwardDescription;
+  /**
+   * The dropout probability, in training, of what attention and feed-forward add to the residual stream. Default: the
+   * block has no such layer.
+   */
+  readonly dropout?: number | undefined;
 }
 
 /** Where norms stand: before attention and feed-forward, on what they add to the residual stream, or on both sides. */
@@ -54,6 +63,8 @@ export interface AttentionDescription {
   readonly fused?: boolean | undefined;
   /** RMSNorm of queries and keys: of each head, or of all heads together. Default: none. */
   readonly queryKeyNorm?: "head" | "all" | undefined;
+  /** The dropout probability of attention probabilities in training. Default 0. */
+  readonly dropout?: number | undefined;
   /** What scores are multiplied with. Default 1 / √headWidth. */
   readonly scale?: number | undefined;
   /** Scores become softcap · tanh(score / softcap). Default: none. */

@@ -2,11 +2,11 @@
 
 import type { StepRotation } from "../../ops/attention/step.ts";
 import { cat } from "../../ops/join/cat.ts";
+import { rotationOf } from "../../ops/position/frequencies.ts";
 import { type RopeScaling, rope } from "../../ops/position/rope.ts";
 import { narrow } from "../../ops/view/slice.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Positions } from "../cache.ts";
-import { stepRotationOf } from "../step_rotation.ts";
 import type { RopeDescription } from "./description.ts";
 
 /**
@@ -32,15 +32,16 @@ export function rotate(
 const rowOf = (positions: Positions, row: number): Positions =>
   typeof positions === "number" ? positions : (narrow(positions, 0, row, 1) as Tensor<"int32">);
 
-interface RotaryOptions {
+/** Options of `rope` that do not depend on positions. */
+interface FixedOptions {
   readonly base: number;
   readonly interleaved?: boolean | undefined;
   readonly dim?: number | undefined;
   readonly scaling?: RopeScaling | undefined;
 }
 
-/** What `rope` takes for a text of this length. */
-function optionsAt({ base, interleaved, dim, scaling }: RopeDescription, width: number, length: number): RotaryOptions {
+/** The options of `rope` for a text of this length. */
+function optionsAt({ base, interleaved, dim, scaling }: RopeDescription, width: number, length: number): FixedOptions {
   const options = { base, interleaved, dim };
   switch (scaling?.type) {
     case "dynamic": {
@@ -65,6 +66,15 @@ function stretchOf({ scaling }: RopeDescription, length: number): number {
   return scaling?.type === "longrope" && length > scaling.originalContextLength ? 1 : 0;
 }
 
+const noRotation: StepRotation = { cycles: new Float64Array(0), magnitude: 1, interleaved: false };
+
+/** What `rope` does to rows of so many elements, with everything but the positions known. */
+function stepRotationOf({ base, interleaved = false, dim, scaling }: FixedOptions, width: number): StepRotation {
+  const { frequencies, magnitude } = rotationOf(dim ?? width, base, scaling);
+  const cycles = Float64Array.from(frequencies, (frequency) => frequency / (2 * Math.PI));
+  return { cycles, magnitude, interleaved };
+}
+
 const rotations = new WeakMap<RopeDescription, { readonly stretch: number; readonly rotation: StepRotation }>();
 
 /**
@@ -76,7 +86,7 @@ export function stepRotation(
   width: number,
   lengths: readonly number[],
 ): StepRotation | null {
-  if (description === undefined) return stepRotationOf(undefined, width);
+  if (description === undefined) return noRotation;
   const [known, stretch] = [rotations.get(description), stretchOf(description, lengths[0]!)];
   if (lengths.some((length) => stretchOf(description, length) !== stretch)) return null;
   if (known?.stretch === stretch) return known.rotation;

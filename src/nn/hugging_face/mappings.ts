@@ -3,7 +3,6 @@ import { noGrad } from "../../autograd/modes.ts";
 import { describeValue } from "../../core/describe.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import type { SafetensorsReader } from "../../io/safetensors/file.ts";
-import { transpose } from "../../ops/view/permute.ts";
 import { QuantizedTensor } from "../../quant/quantized_tensor.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Module } from "../module.ts";
@@ -26,10 +25,7 @@ const isSource = (tensors: Readonly<StateDict> | TensorSource): tensors is Tenso
   Array.isArray(tensors.names) && typeof tensors.tensor === "function";
 
 /** The views of a layer's weight and bias in a checkpoint. */
-export type LayerViews = Readonly<Partial<Record<"weight" | "bias", TensorMapping["view"]>>>;
-
-/** GPT-2's `Conv1D`: weights are [inputs, outputs] in the checkpoint, [outputs, inputs] in the model. */
-export const conv1D: LayerViews = { weight: (weight) => transpose(weight, 0, 1) };
+type LayerViews = Readonly<Partial<Record<"weight" | "bias", TensorMapping["view"]>>>;
 
 /** The mappings of a layer's weight, and of its bias if it has one. @param names the layer's names in checkpoints */
 export function layerMappings(

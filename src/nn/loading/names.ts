@@ -9,7 +9,9 @@ export type Change =
   /** Gemma's norms: differences from 1 in the checkpoint. */
   | { readonly kind: "plusOne" }
   /** One of several matrices in one tensor. */
-  | { readonly kind: "part"; readonly index: number };
+  | { readonly kind: "part"; readonly index: number }
+  /** Some rows of a parameter that is fused in the model and not in the checkpoint: of presets, never of loadModel. */
+  | { readonly kind: "rows"; readonly first: number; readonly count: number };
 
 /** Where a layer of the model is in a checkpoint. */
 export interface Place {
@@ -57,7 +59,11 @@ export function placesOf(name: ArchitectureName, description: DecoderDescription
     { ...top("tokenEmbedding"), names: [...names.top.tokenEmbedding, ...(tied ? names.top.head : [])] },
     ...(learnedPositions ? [top("positionEmbedding")] : []),
     ...layers.flatMap((layer, index) =>
-      [...pathsOf(layer)].flatMap((path) => blockPlaces(names, layer, index, path, change(path))),
+      [...pathsOf(layer)].flatMap((path) =>
+        path === "attention.queryKeyValue" && !rowOf(name).fused
+          ? projectionPlaces(names, layer, index)
+          : blockPlaces(names, layer, index, path, change(path)),
+      ),
     ),
     top("finalNorm"),
     ...(tied ? [] : [top("head")]),
@@ -79,6 +85,19 @@ function blockPlaces(
     names: named(own.replace("#", `${expert}`)),
     change: own.includes("#") ? change : { kind: "part", index: expert },
   }));
+}
+
+/** Three tensors of the checkpoint are rows of the one weight of queries, keys and values, and of its bias. */
+function projectionPlaces(names: Names, layer: LayerDescription, index: number): Place[] {
+  const { heads, keyValueHeads, headWidth } = layer.attention;
+  const counts = { query: heads, key: keyValueHeads, value: keyValueHeads };
+  let first = 0;
+  return Object.entries(counts).flatMap(([part, own]) => {
+    const count = own * headWidth;
+    const places = blockPlaces(names, layer, index, `attention.${part}`, { kind: "rows", first, count });
+    first += count;
+    return places.map((place) => ({ ...place, path: `blocks.${index}.attention.queryKeyValue` }));
+  });
 }
 
 function changesOf(name: ArchitectureName, style: Style): (path: string) => Change | undefined {

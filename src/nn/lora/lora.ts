@@ -1,7 +1,7 @@
 import { ArgumentError } from "../../core/errors.ts";
 import { aNumber, instanceOf, listOf, text } from "../../core/kinds.ts";
 import { positive } from "../../core/options.ts";
-import { named, operand, parameters, required } from "../../core/parameters.ts";
+import { type Kind, named, operand, parameters, required } from "../../core/parameters.ts";
 import type { Generator } from "../../random/generator.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { Decoder } from "../decoder/decoder.ts";
@@ -28,10 +28,16 @@ export interface LoraOptions {
   generator?: Generator | undefined;
 }
 
+/** @internal The layers of presets are of public classes, whose types have no room for adapters. */
+export const aLoadedModel: Kind<Decoder> = {
+  ...instanceOf(Decoder, "a model of loadModel"),
+  parse: (value) => (value instanceof Decoder && value.constructor === Decoder ? value : undefined),
+};
+
 const usualTargets = ["query", "value", "queryKeyValue"];
 
 const loraParameters = parameters("lora", {
-  model: operand(instanceOf(Decoder, "a model of loadModel")),
+  model: operand(aLoadedModel),
   rank: required(size),
   alpha: named(aNumber(positive)),
   targets: named(listOf(text, "a list of names"), usualTargets),

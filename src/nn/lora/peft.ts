@@ -16,10 +16,10 @@ import { transpose } from "../../ops/view/permute.ts";
 import { reshape } from "../../ops/view/reshape.ts";
 import { formatShape, sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { Decoder } from "../decoder/decoder.ts";
+import type { Decoder } from "../decoder/decoder.ts";
 import { Settings } from "../loading/settings.ts";
 import { type Differences, type StateDict, StateDictError } from "../state_dict.ts";
-import { LoraAdapter, layersOf, linearLayers } from "./lora.ts";
+import { aLoadedModel, LoraAdapter, layersOf, linearLayers } from "./lora.ts";
 
 const CONFIG = "adapter_config.json";
 const WEIGHTS = "adapter_model.safetensors";
@@ -83,7 +83,7 @@ function configOf({ model, rank, alpha, dropout, baseModel }: LoraAdapter, names
 }
 
 const loadParameters = parameters("loadLora", {
-  model: operand(instanceOf(Decoder, "a model of loadModel")),
+  model: operand(aLoadedModel),
   folder: operand(aPath),
 });
 
