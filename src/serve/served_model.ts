@@ -1,5 +1,5 @@
 /** What a server needs to know of a model. */
-import type { LanguageModel } from "../nn/language_model.ts";
+import type { LanguageModel } from "../nn/models/language_model.ts";
 import type { ChatTemplate } from "../text/chat_template.ts";
 
 /** What a server needs of a tokenizer. Those of `data` and `text` have it. */

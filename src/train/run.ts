@@ -2,7 +2,7 @@
  * The training loop: steps, with evaluations, samples and checkpoints between them, until the last step or a signal.
  */
 import { setImmediate } from "node:timers/promises";
-import type { LanguageModel } from "../nn/language_model.ts";
+import type { LanguageModel } from "../nn/models/language_model.ts";
 import type { AdamW } from "../optim/adam.ts";
 import type { EarlyStopping } from "../optim/early_stopping.ts";
 import { memory } from "../tensor/usage.ts";

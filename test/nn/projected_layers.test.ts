@@ -1,8 +1,8 @@
 /** Queries, keys and values of quantised weights as one operation. */
 import { describe, expect, test } from "bun:test";
 import { codepaths, Generator, nn, noGrad, randn, type Tensor } from "../../src/index.ts";
-import { DecoderAttention } from "../../src/nn/decoder/attention.ts";
-import { LoraLinear } from "../../src/nn/lora/layer.ts";
+import { DecoderAttention } from "../../src/nn/models/decoder/attention.ts";
+import { LoraLinear } from "../../src/nn/quantized/lora_linear.ts";
 import { on } from "../quant/fixtures.ts";
 import { numbers } from "../quant/products.ts";
 

@@ -18,7 +18,7 @@ import {
   tensor,
   zeros,
 } from "../../src/index.ts";
-import { LoraLinear } from "../../src/nn/lora/layer.ts";
+import { LoraLinear } from "../../src/nn/quantized/lora_linear.ts";
 import { bytesIn } from "../io/bytes.ts";
 import { on, places } from "../quant/fixtures.ts";
 import { testFolder } from "../support/folder.ts";

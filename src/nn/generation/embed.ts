@@ -10,7 +10,7 @@ import { mean } from "../../ops/reduction/mean.ts";
 import { reshape } from "../../ops/view/reshape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
-import type { LanguageModel } from "../language_model.ts";
+import type { LanguageModel } from "../models/language_model.ts";
 import { inEvaluation } from "../module.ts";
 import { aModel, checkTokens, prompt, type Tokens } from "./prompt.ts";
 

@@ -34,7 +34,7 @@ import {
 import { layerParameters, probability, size } from "../kinds.ts";
 import { Linear } from "../linear.ts";
 import { Module } from "../module.ts";
-import type { QuantizedLinear } from "../quantized_linear.ts";
+import type { QuantizedLinear } from "../quantized/linear.ts";
 import { addedMask, type MaskSizes, mergedMask, paddingMask, scoresMask, withKeys } from "./masks.ts";
 
 /** Options of {@link MultiheadAttention}, in PyTorch's order. */

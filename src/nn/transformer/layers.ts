@@ -13,7 +13,7 @@ import { epsilon, layerParameters, probability, size } from "../kinds.ts";
 import { Linear } from "../linear.ts";
 import { Module } from "../module.ts";
 import { LayerNorm } from "../normalization.ts";
-import type { QuantizedLinear } from "../quantized_linear.ts";
+import type { QuantizedLinear } from "../quantized/linear.ts";
 import { MultiheadAttention } from "./attention.ts";
 
 /** What stands between the two products of a feed-forward: a function of one tensor, or one by name. */

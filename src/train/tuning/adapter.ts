@@ -1,7 +1,7 @@
 /** The adapter of a run: made of its settings, saved in its checkpoints. */
 import { CheckpointError } from "../../core/errors.ts";
-import type { Decoder } from "../../nn/decoder/decoder.ts";
-import { type LoraAdapter, lora } from "../../nn/lora/lora.ts";
+import type { Decoder } from "../../nn/models/decoder/decoder.ts";
+import { type LoraAdapter, lora } from "../../nn/models/lora/lora.ts";
 import { copy_ } from "../../ops/copy/inplace.ts";
 import { detach } from "../../ops/gradient/backward.ts";
 import type { Generator } from "../../random/generator.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { getOrMake } from "../../../src/core/collections.ts";
 import { packageRoot } from "../../../src/core/paths.ts";
 import { io, logSoftmax, nn, noGrad, tensor } from "../../../src/index.ts";
-import { architectures } from "../../../src/nn/loading/architectures.ts";
+import { architectures } from "../../../src/nn/models/loading/architectures.ts";
 import { patternsOf } from "../../../src/text/gguf_patterns.ts";
 import { testFolder } from "../../support/folder.ts";
 import { files, type GgufCase, promptOf } from "./gguf_files.ts";

@@ -1,6 +1,6 @@
 /** Reading ahead refuses what is not in its memory. */
 import { expect, test } from "bun:test";
-import { readAheadCall } from "../../../src/nn/loading/read_ahead.ts";
+import { readAheadCall } from "../../../src/nn/models/loading/read_ahead.ts";
 
 test("a range that leads out of its memory is refused", () => {
   const x = new Uint8Array(10_000);
