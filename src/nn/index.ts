@@ -41,6 +41,8 @@ export {
   normalOf,
   pytorchInitialization,
 } from "./initialization.ts";
+export * from "./layers/recurrent/cells.ts";
+export * from "./layers/recurrent/layers.ts";
 export { Linear, type LinearOptions } from "./linear.ts";
 export { LocalResponseNorm } from "./local_response_norm.ts";
 export * from "./losses.ts";
@@ -132,8 +134,6 @@ export {
   quantizeModel,
 } from "./quantized/model.ts";
 export * from "./rearrangement.ts";
-export * from "./recurrent/cells.ts";
-export * from "./recurrent/layers.ts";
 export { AlphaDropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout } from "./regularization.ts";
 export { Sequential, type Step } from "./sequential.ts";
 export { type LoadOptions, type LoadReport, type StateDict, StateDictError } from "./state_dict.ts";

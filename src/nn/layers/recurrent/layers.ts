@@ -1,14 +1,14 @@
 /** RNN, LSTM and GRU over sequences. */
-import { ShapeError } from "../../core/errors.ts";
-import { aNumber, choice, flag } from "../../core/kinds.ts";
-import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
-import { dropout } from "../../ops/activation/dropout.ts";
-import { transpose } from "../../ops/view/permute.ts";
-import { squeeze, unsqueeze } from "../../ops/view/squeeze.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
-import type { LayerOptions } from "../initialization.ts";
-import { layerCount, layerParameters, probability, size } from "../kinds.ts";
-import { Module } from "../module.ts";
+import { ShapeError } from "../../../core/errors.ts";
+import { aNumber, choice, flag } from "../../../core/kinds.ts";
+import { type Given, operand, optional, parameters } from "../../../core/parameters.ts";
+import { dropout } from "../../../ops/activation/dropout.ts";
+import { transpose } from "../../../ops/view/permute.ts";
+import { squeeze, unsqueeze } from "../../../ops/view/squeeze.ts";
+import type { Tensor } from "../../../tensor/tensor.ts";
+import type { LayerOptions } from "../../initialization.ts";
+import { layerCount, layerParameters, probability, size } from "../../kinds.ts";
+import { Module } from "../../module.ts";
 import { checkInput, checkProjection, extentOf, readInputs, stateOrZeros } from "./inputs.ts";
 import { runNetwork } from "./sequence.ts";
 import { elmanRecurrences, gruRecurrence, lstmRecurrence, type Recurrence } from "./steps.ts";

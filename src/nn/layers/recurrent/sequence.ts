@@ -1,13 +1,13 @@
 /**
  * Recurrent layers over sequences: one product for all inputs of a direction, and one for each step of its state.
  */
-import { zeros } from "../../ops/creation/full.ts";
-import { where } from "../../ops/elementwise/where.ts";
-import { cat, stack } from "../../ops/join/cat.ts";
-import { linear } from "../../ops/matmul/linear.ts";
-import { select } from "../../ops/view/slice.ts";
-import { unbind } from "../../ops/view/split.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
+import { zeros } from "../../../ops/creation/full.ts";
+import { where } from "../../../ops/elementwise/where.ts";
+import { cat, stack } from "../../../ops/join/cat.ts";
+import { linear } from "../../../ops/matmul/linear.ts";
+import { select } from "../../../ops/view/slice.ts";
+import { unbind } from "../../../ops/view/split.ts";
+import type { Tensor } from "../../../tensor/tensor.ts";
 import type { DirectionWeights, Recurrence, State } from "./steps.ts";
 
 /** Where sequences that end at lengths of their own still go on. */

@@ -1,14 +1,14 @@
 /** Checks of what recurrent layers and cells are called with. */
-import { describeValue } from "../../core/describe.ts";
-import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
-import { isArray, listOf, someNumber } from "../../core/kinds.ts";
-import { reading, unknownOption } from "../../core/parameters.ts";
-import { zeros } from "../../ops/creation/full.ts";
-import { tensor } from "../../ops/creation/tensor.ts";
-import { select } from "../../ops/view/slice.ts";
-import { aTensor } from "../../tensor/kinds.ts";
-import { type Shape, sameShape } from "../../tensor/shape.ts";
-import { Tensor } from "../../tensor/tensor.ts";
+import { describeValue } from "../../../core/describe.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../../../core/errors.ts";
+import { isArray, listOf, someNumber } from "../../../core/kinds.ts";
+import { reading, unknownOption } from "../../../core/parameters.ts";
+import { zeros } from "../../../ops/creation/full.ts";
+import { tensor } from "../../../ops/creation/tensor.ts";
+import { select } from "../../../ops/view/slice.ts";
+import { aTensor } from "../../../tensor/kinds.ts";
+import { type Shape, sameShape } from "../../../tensor/shape.ts";
+import { Tensor } from "../../../tensor/tensor.ts";
 import type { Extent } from "./sequence.ts";
 
 /** @throws {ArgumentError} `invalidOperand` @throws {ShapeError} `wrongShape` @throws {DTypeError} `dtypesDiffer` */

@@ -1,14 +1,14 @@
 /** One step of each recurrent network: what becomes of a state by an input that was multiplied before. */
-import { relu } from "../../ops/activation/relu.ts";
-import { sigmoid } from "../../ops/activation/sigmoid.ts";
-import { add, mul } from "../../ops/elementwise/arithmetic.ts";
-import { tanh } from "../../ops/elementwise/hyperbolic.ts";
-import { lerp } from "../../ops/elementwise/lerp.ts";
-import { addmm } from "../../ops/matmul/addmm.ts";
-import { linear } from "../../ops/matmul/linear.ts";
-import { transpose } from "../../ops/view/permute.ts";
-import { split } from "../../ops/view/split.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
+import { relu } from "../../../ops/activation/relu.ts";
+import { sigmoid } from "../../../ops/activation/sigmoid.ts";
+import { add, mul } from "../../../ops/elementwise/arithmetic.ts";
+import { tanh } from "../../../ops/elementwise/hyperbolic.ts";
+import { lerp } from "../../../ops/elementwise/lerp.ts";
+import { addmm } from "../../../ops/matmul/addmm.ts";
+import { linear } from "../../../ops/matmul/linear.ts";
+import { transpose } from "../../../ops/view/permute.ts";
+import { split } from "../../../ops/view/split.ts";
+import type { Tensor } from "../../../tensor/tensor.ts";
 
 /** The weights of one direction of one layer; biases are null without. */
 export interface DirectionWeights {
