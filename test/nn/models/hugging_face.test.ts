@@ -95,7 +95,9 @@ describe.each(names)("%s", (kind) => {
   test("older names: without a prefix, with masks and a head that is tied", () => {
     const state = weightsOf(kind);
     const wanted = kinds[kind].fromHuggingFace(configOf(kind), state).parameters();
-    const unprefixed = Object.entries(state).map(([name, x]) => [name.replace(/^transformer\./, ""), x] as const);
+    const unprefixed = Object.entries(state).map(
+      ([name, x]) => [name.replace(/^(transformer|model)\./, ""), x] as const,
+    );
     const older = {
       ...Object.fromEntries(unprefixed),
       ...{ "h.0.attn.bias": zeros([1, 1, 8, 8]), "h.1.attn.masked_bias": zeros([]) },

@@ -180,6 +180,14 @@ describe("lora", () => {
 });
 
 describe("refused by name", () => {
+  test("models that loadModel did not return", () => {
+    const sizes = { vocabularySize: 8, contextLength: 4, layers: 1, heads: 1, width: 4 };
+    for (const model of [new nn.GPT(sizes), new nn.Llama(sizes)]) {
+      expect(() => nn.lora(model, { rank: 1 })).toThrow("expected model to be a model of loadModel");
+      expect(() => nn.loadLora(model, adapterOf("llama"))).toThrow("expected model to be a model of loadModel");
+    }
+  });
+
   test("targets, states, and a second adapter", async () => {
     const model = await load("llama");
     expect(() => nn.lora(model, { rank: 1, targets: ["query", "q_proj"] })).toThrow('got "q_proj"');

@@ -57,7 +57,8 @@ const loraParameters = parameters("lora", {
  * // … train, then
  * await nn.saveLora(adapter, "adapter");
  *
- * @throws {ArgumentError} for targets that the model does not have, and a model that is adapted already.
+ * @throws {ArgumentError} for targets that the model does not have, a model that is adapted already, and a `GPT` or
+ * `Llama` that `loadModel` did not return.
  */
 export function lora(model: Decoder, options: LoraOptions): LoraAdapter;
 export function lora(...values: unknown[]): LoraAdapter {
