@@ -121,7 +121,7 @@ export class MultiHeadAttention extends DecoderAttention {
   }
 }
 
-/** @internal The attention that options ask for. @throws {ArgumentError} `headsDoNotDivide` */
+/** @internal Describes the attention with these options. @throws {ArgumentError} `headsDoNotDivide` */
 export function describeAttention(options: AttentionOptions): AttentionDescription {
   const { width, heads, keyValueHeads = heads, bias = true, dropout, causal = false, rotary } = options;
   const headWidth = options.headWidth ?? dividedWidth(width, heads);

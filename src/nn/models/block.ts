@@ -91,7 +91,7 @@ export class TransformerBlock extends DecoderBlock {
   }
 }
 
-/** @internal The block that options ask for. @throws {ArgumentError} as {@link MultiHeadAttention} does. */
+/** @internal Describes the block with these options. @throws {ArgumentError} as {@link MultiHeadAttention} does. */
 export function describeBlock(options: BlockOptions): DecoderBlockOptions {
   const { width, norm: kind = "layerNorm", bias, feedForward = "gelu", dropout = 0 } = options;
   return {

@@ -69,7 +69,7 @@ export class MLP extends DecoderFeedForward {
   }
 }
 
-/** @internal The feed-forward that options ask for. */
+/** @internal Describes the feed-forward with these options. */
 export function describeMLP({ width, approximate, ...options }: MLPOptions): FeedForwardDescription {
   const { hidden = 4 * width, bias = true } = options;
   return { hidden, bias, activation: approximate === "tanh" ? "geluTanh" : "gelu", gated: false };
@@ -120,7 +120,7 @@ export class SwiGLU extends DecoderFeedForward {
   }
 }
 
-/** @internal The feed-forward that options ask for. */
+/** @internal Describes the feed-forward with these options. */
 export function describeSwiGLU({ width, ...options }: FeedForwardOptions): FeedForwardDescription {
   const { hidden = 4 * width, bias = false } = options;
   return { hidden, bias, activation: "silu", gated: true };

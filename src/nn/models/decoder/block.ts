@@ -18,7 +18,7 @@ export interface DecoderBlockOptions extends LayerOptions {
   readonly layer: LayerDescription;
 }
 
-/** Makes the parts of a block. Those of public layers are of public classes, such as `MultiHeadAttention`. */
+/** Makes the parts of a block. `TransformerBlock` makes public layers, such as `MultiHeadAttention`. */
 export interface BlockParts {
   attention(options: DecoderAttentionOptions): DecoderAttention;
   feedForward(options: DecoderFeedForwardOptions): DecoderFeedForward | Experts;
@@ -82,7 +82,7 @@ export class DecoderBlock extends Module<[x: Tensor, inputs?: AttentionInputs], 
     });
   }
 
-  /** What a part adds to the stream. */
+  /** Applies the norm and the dropout that follow attention or the feed-forward. */
   private added(x: Tensor, norm: Normalization | null): Tensor {
     const normalized = norm ? norm.forward(x) : x;
     return this.dropout ? this.dropout.forward(normalized) : normalized;

@@ -24,9 +24,9 @@ import { LongTexts, leastOf, type Recompute } from "./long_texts.ts";
 import { isRelative } from "./rotation.ts";
 
 /**
- * A language model that is built of a description: what `loadModel` returns. Every weight of such a model is one tensor
- * of a checkpoint, or a part of one, so that it can be mapped from a file. `GPT` and `Llama` are presets, whose
- * description is made of their options.
+ * A language model that is built from a description. `loadModel` returns one: each of its weights is one tensor of a
+ * checkpoint, or a part of one, so that it can be mapped from a file. `GPT` and `Llama` are presets, which make the
+ * description from their options.
  *
  * | parameter | shape |
  * |---|---|
@@ -53,7 +53,7 @@ export class Decoder extends LanguageModel {
   readonly #description: DecoderDescription;
   readonly #longTexts: LongTexts | undefined;
 
-  /** @param newBlock makes a block; those of presets are `TransformerBlock`s */
+  /** @param newBlock makes a block. Presets make a `TransformerBlock` */
   constructor(
     description: DecoderDescription,
     options: LayerOptions = {},

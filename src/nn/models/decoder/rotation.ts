@@ -68,7 +68,7 @@ function stretchOf({ scaling }: RopeDescription, length: number): number {
 
 const noRotation: StepRotation = { cycles: new Float64Array(0), magnitude: 1, interleaved: false };
 
-/** What `rope` does to rows of so many elements, with everything but the positions known. */
+/** The rotation that `rope` applies to rows of `width` elements, for any positions. */
 function stepRotationOf({ base, interleaved = false, dim, scaling }: FixedOptions, width: number): StepRotation {
   const { frequencies, magnitude } = rotationOf(dim ?? width, base, scaling);
   const cycles = Float64Array.from(frequencies, (frequency) => frequency / (2 * Math.PI));

@@ -10,7 +10,7 @@ export type Change =
   | { readonly kind: "plusOne" }
   /** One of several matrices in one tensor. */
   | { readonly kind: "part"; readonly index: number }
-  /** Some rows of a parameter that is fused in the model and not in the checkpoint: of presets, never of loadModel. */
+  /** Some rows of a parameter, which the model fuses and the checkpoint does not. Only presets have such parameters. */
   | { readonly kind: "rows"; readonly first: number; readonly count: number };
 
 /** Where a layer of the model is in a checkpoint. */
@@ -87,7 +87,7 @@ function blockPlaces(
   }));
 }
 
-/** Three tensors of the checkpoint are rows of the one weight of queries, keys and values, and of its bias. */
+/** The checkpoint has three projections, the model one: each is some rows of its weight and bias. */
 function projectionPlaces(names: Names, layer: LayerDescription, index: number): Place[] {
   const { heads, keyValueHeads, headWidth } = layer.attention;
   const counts = { query: heads, key: keyValueHeads, value: keyValueHeads };

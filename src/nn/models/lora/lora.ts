@@ -28,7 +28,7 @@ export interface LoraOptions {
   generator?: Generator | undefined;
 }
 
-/** @internal The layers of presets are of public classes, whose types have no room for adapters. */
+/** @internal Presets are rejected: the types of their layers, which are public, do not include adapters. */
 export const aLoadedModel: Kind<Decoder> = {
   ...instanceOf(Decoder, "a model of loadModel"),
   parse: (value) => (value instanceof Decoder && value.constructor === Decoder ? value : undefined),
