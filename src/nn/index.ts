@@ -1,7 +1,5 @@
 /** Layers, models and generation. Exported as `nn`. */
-export * from "./activations.ts";
-export * from "./batch_norm.ts";
-export { Bilinear, type BilinearOptions } from "./bilinear.ts";
+
 export { KeyValueCacheBatch } from "./cache/batch.ts";
 export {
   AttentionCache,
@@ -10,17 +8,6 @@ export {
   type KeyValueCacheOptions,
 } from "./cache/cache.ts";
 export type { CacheFormat, KeysAndValues } from "./cache/store.ts";
-export { type CheckpointBody, checkpoint } from "./checkpoint.ts";
-export { Flatten, type FlattenOptions, Identity, ModuleDict, ModuleList, Unflatten } from "./containers.ts";
-export * from "./convolution.ts";
-export { Dropout } from "./dropout.ts";
-export {
-  Embedding,
-  EmbeddingBag,
-  type EmbeddingBagInputs,
-  type EmbeddingBagOptions,
-  type EmbeddingOptions,
-} from "./embedding.ts";
 export { Batcher, type BatcherOptions } from "./generation/batcher.ts";
 export type { TokenConstraint } from "./generation/constraint.ts";
 export { type EmbedOptions, embed } from "./generation/embed.ts";
@@ -30,7 +17,21 @@ export type { Tokens } from "./generation/prompt.ts";
 export type { FinishReason, GeneratedToken, TokenChance } from "./generation/sequence.ts";
 export { type GenerateTextOptions, generateText, type TextCodec } from "./generation/text.ts";
 export { TokenStream } from "./generation/token_stream.ts";
-export type { BackwardHook, BackwardPreHook, ForwardHook, ForwardPreHook, Gradients } from "./hooks.ts";
+export * from "./layers/activations.ts";
+export * from "./layers/batch_norm.ts";
+export { Bilinear, type BilinearOptions } from "./layers/bilinear.ts";
+export { type CheckpointBody, checkpoint } from "./layers/checkpoint.ts";
+export { Flatten, type FlattenOptions, Identity, ModuleDict, ModuleList, Unflatten } from "./layers/containers.ts";
+export * from "./layers/convolution.ts";
+export { Dropout } from "./layers/dropout.ts";
+export {
+  Embedding,
+  EmbeddingBag,
+  type EmbeddingBagInputs,
+  type EmbeddingBagOptions,
+  type EmbeddingOptions,
+} from "./layers/embedding.ts";
+export type { BackwardHook, BackwardPreHook, ForwardHook, ForwardPreHook, Gradients } from "./layers/hooks.ts";
 export {
   gpt2Initialization,
   type Initialization,
@@ -40,14 +41,58 @@ export {
   noInitialization,
   normalOf,
   pytorchInitialization,
-} from "./initialization.ts";
+} from "./layers/initialization.ts";
+export { Linear, type LinearOptions } from "./layers/linear.ts";
+export { LocalResponseNorm } from "./layers/local_response_norm.ts";
+export * from "./layers/losses.ts";
+export * from "./layers/lp_pooling.ts";
+export * from "./layers/max_pooling.ts";
+export { Module } from "./layers/module.ts";
+export {
+  LayerNorm,
+  type LayerNormOptions,
+  type Normalization,
+  RMSNorm,
+  type RMSNormOptions,
+} from "./layers/normalization.ts";
+export * from "./layers/padding.ts";
+export * from "./layers/parameter_containers.ts";
+export {
+  type Parametrization,
+  type RemoveParametrizationsOptions,
+  registerParametrization,
+  removeParametrizations,
+} from "./layers/parametrization.ts";
+export {
+  AdaptiveAvgPool1d,
+  AdaptiveAvgPool2d,
+  AdaptiveAvgPool3d,
+  AvgPool1d,
+  AvgPool2d,
+  AvgPool3d,
+  MaxPool1d,
+  MaxPool2d,
+  MaxPool3d,
+  type MaxPoolLayerOptions,
+  type Pooled,
+} from "./layers/pooling.ts";
+export * from "./layers/rearrangement.ts";
 export * from "./layers/recurrent/cells.ts";
 export * from "./layers/recurrent/layers.ts";
-export { Linear, type LinearOptions } from "./linear.ts";
-export { LocalResponseNorm } from "./local_response_norm.ts";
-export * from "./losses.ts";
-export * from "./lp_pooling.ts";
-export * from "./max_pooling.ts";
+export { AlphaDropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout } from "./layers/regularization.ts";
+export { Sequential, type Step } from "./layers/sequential.ts";
+export { type LoadOptions, type LoadReport, type StateDict, StateDictError } from "./layers/state_dict.ts";
+export * from "./layers/thresholds.ts";
+export { summary } from "./layers/traced_summary.ts";
+export {
+  Upsample,
+  type UpsampleOptions,
+  UpsamplingBilinear2d,
+  UpsamplingNearest2d,
+  type UpsamplingOptions,
+} from "./layers/upsample.ts";
+export * from "./layers/weight_norms.ts";
+export * from "./layers/weighted_losses.ts";
 export { type AttentionOptions, MultiHeadAttention, type RotaryOptions } from "./models/attention.ts";
 export { type BlockOptions, TransformerBlock } from "./models/block.ts";
 export type { AttentionInputs } from "./models/decoder/attention.ts";
@@ -80,35 +125,6 @@ export { type LoadedModel, type LoadModelOptions, loadModel } from "./models/loa
 export type { MemoryReport } from "./models/loading/plan.ts";
 export { type LoraAdapter, type LoraOptions, lora } from "./models/lora/lora.ts";
 export { loadLora, saveLora } from "./models/lora/peft.ts";
-export { Module } from "./module.ts";
-export {
-  LayerNorm,
-  type LayerNormOptions,
-  type Normalization,
-  RMSNorm,
-  type RMSNormOptions,
-} from "./normalization.ts";
-export * from "./padding.ts";
-export * from "./parameter_containers.ts";
-export {
-  type Parametrization,
-  type RemoveParametrizationsOptions,
-  registerParametrization,
-  removeParametrizations,
-} from "./parametrization.ts";
-export {
-  AdaptiveAvgPool1d,
-  AdaptiveAvgPool2d,
-  AdaptiveAvgPool3d,
-  AvgPool1d,
-  AvgPool2d,
-  AvgPool3d,
-  MaxPool1d,
-  MaxPool2d,
-  MaxPool3d,
-  type MaxPoolLayerOptions,
-  type Pooled,
-} from "./pooling.ts";
 export {
   type CalibrateOptions,
   type Calibration,
@@ -133,12 +149,6 @@ export {
   type QuantizeModelOptions,
   quantizeModel,
 } from "./quantized/model.ts";
-export * from "./rearrangement.ts";
-export { AlphaDropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout } from "./regularization.ts";
-export { Sequential, type Step } from "./sequential.ts";
-export { type LoadOptions, type LoadReport, type StateDict, StateDictError } from "./state_dict.ts";
-export * from "./thresholds.ts";
-export { summary } from "./traced_summary.ts";
 export * from "./transformer/attention.ts";
 export {
   type DecoderInputs,
@@ -150,12 +160,3 @@ export {
   type TransformerLayerOptions,
 } from "./transformer/layers.ts";
 export * from "./transformer/stacks.ts";
-export {
-  Upsample,
-  type UpsampleOptions,
-  UpsamplingBilinear2d,
-  UpsamplingNearest2d,
-  type UpsamplingOptions,
-} from "./upsample.ts";
-export * from "./weight_norms.ts";
-export * from "./weighted_losses.ts";

@@ -3,7 +3,7 @@ import { choice } from "../../core/kinds.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { layerCount, position, size, windowList } from "../kinds.ts";
+import { layerCount, position, size, windowList } from "../layers/kinds.ts";
 import { type AttendStep, type StepPlace, steppedTogether } from "./step.ts";
 import { type CacheFormat, cacheFormats, type KeysAndValues, type Like, TokenStore } from "./store.ts";
 

@@ -1,10 +1,10 @@
 import { choice, flag } from "../../core/kinds.ts";
 import { named, parameters } from "../../core/parameters.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import type { Dropout } from "../dropout.ts";
-import { layerOptions } from "../initialization.ts";
-import { epsilon, probability, size } from "../kinds.ts";
-import type { Normalization } from "../normalization.ts";
+import type { Dropout } from "../layers/dropout.ts";
+import { layerOptions } from "../layers/initialization.ts";
+import { epsilon, probability, size } from "../layers/kinds.ts";
+import type { Normalization } from "../layers/normalization.ts";
 import { type AttentionOptions, attentionParameters, describeAttention, MultiHeadAttention } from "./attention.ts";
 import type { AttentionInputs } from "./decoder/attention.ts";
 import { DecoderBlock, type DecoderBlockOptions } from "./decoder/block.ts";

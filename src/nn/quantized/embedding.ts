@@ -10,7 +10,7 @@ import { type ProductPrecision, quantizedMatmul } from "../../quant/matmul/matmu
 import { aQuantizedTensor, QuantizedTensor } from "../../quant/quantized_tensor.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { Module } from "../module.ts";
+import { Module } from "../layers/module.ts";
 import { matrixSizes } from "./linear.ts";
 
 const quantizedEmbeddingParameters = parameters("QuantizedEmbedding", { weight: operand(aQuantizedTensor) });

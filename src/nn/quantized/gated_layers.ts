@@ -5,8 +5,8 @@ import { getBackend } from "../../backend/policy.ts";
 import { gatedProduct, quantizedSwiglu } from "../../quant/matmul/swiglu.ts";
 import type { GateActivation } from "../../quant/primitive.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { hasHooks } from "../hooks.ts";
-import type { Linear } from "../linear.ts";
+import { hasHooks } from "../layers/hooks.ts";
+import type { Linear } from "../layers/linear.ts";
 import { QuantizedLinear } from "./linear.ts";
 import { LoraLinear } from "./lora_linear.ts";
 

@@ -13,8 +13,8 @@ import { aQuantizedTensor, type QuantizedTensor } from "../../quant/quantized_te
 import { aTensor, expectTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { keep } from "../../tensor/tidy.ts";
-import { Linear } from "../linear.ts";
-import { Module } from "../module.ts";
+import { Linear } from "../layers/linear.ts";
+import { Module } from "../layers/module.ts";
 
 const quantizedLinearParameters = parameters("QuantizedLinear", {
   weight: operand(aQuantizedTensor),

@@ -7,10 +7,10 @@ import { QuantizedTensor } from "../../quant/quantized_tensor.ts";
 import type { Generator } from "../../random/generator.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { keep, tidy } from "../../tensor/tidy.ts";
-import { Dropout } from "../dropout.ts";
-import { type Initialization, normalOf, pytorchInitialization } from "../initialization.ts";
-import { Linear } from "../linear.ts";
-import { Module } from "../module.ts";
+import { Dropout } from "../layers/dropout.ts";
+import { type Initialization, normalOf, pytorchInitialization } from "../layers/initialization.ts";
+import { Linear } from "../layers/linear.ts";
+import { Module } from "../layers/module.ts";
 import type { QuantizedLinear } from "./linear.ts";
 
 /** What {@link LoraLinear} adds to a layer. */

@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { zeros } from "../../../src/index.ts";
-import { formatSummary, type SummaryLayer } from "../../../src/nn/summary.ts";
+import { formatSummary, type SummaryLayer } from "../../../src/nn/layers/summary.ts";
 
 const word = fc.string({ unit: fc.constantFrom(..."abcXYZ09_"), minLength: 1, maxLength: 25 });
 const path = fc.array(word, { minLength: 1, maxLength: 9 }).map((words) => words.join("."));

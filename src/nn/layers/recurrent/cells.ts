@@ -4,9 +4,9 @@ import { type Given, operand, optional, parameters } from "../../../core/paramet
 import { linear } from "../../../ops/matmul/linear.ts";
 import { squeeze, unsqueeze } from "../../../ops/view/squeeze.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
-import type { LayerOptions } from "../../initialization.ts";
-import { layerParameters, size } from "../../kinds.ts";
-import { Module } from "../../module.ts";
+import type { LayerOptions } from "../initialization.ts";
+import { layerParameters, size } from "../kinds.ts";
+import { Module } from "../module.ts";
 import { checkInput, readInputs, stateOrZeros } from "./inputs.ts";
 import { elmanRecurrences, gruRecurrence, lstmRecurrence, type Recurrence, type State } from "./steps.ts";
 import { addWeights, weightsOf } from "./weights.ts";

@@ -1,8 +1,8 @@
 /** Weights of recurrent layers under PyTorch's names, and how they start. */
 
 import type { Tensor } from "../../../tensor/tensor.ts";
-import { type LayerOptions, parameter, pytorchInitialization } from "../../initialization.ts";
-import type { Module } from "../../module.ts";
+import { type LayerOptions, parameter, pytorchInitialization } from "../initialization.ts";
+import type { Module } from "../module.ts";
 import type { DirectionWeights } from "./steps.ts";
 
 /** What the weights of one direction are made for. */

@@ -1,10 +1,10 @@
 /** A block of a {@link Decoder}. */
 import type { Tensor } from "../../../tensor/tensor.ts";
 import { tidy } from "../../../tensor/tidy.ts";
-import { Dropout } from "../../dropout.ts";
-import { type LayerOptions, layerOptions } from "../../initialization.ts";
-import { Module } from "../../module.ts";
-import { LayerNorm, type Normalization, RMSNorm } from "../../normalization.ts";
+import { Dropout } from "../../layers/dropout.ts";
+import { type LayerOptions, layerOptions } from "../../layers/initialization.ts";
+import { Module } from "../../layers/module.ts";
+import { LayerNorm, type Normalization, RMSNorm } from "../../layers/normalization.ts";
 import { type AttentionInputs, DecoderAttention, type DecoderAttentionOptions } from "./attention.ts";
 import type { LayerDescription, NormDescription } from "./description.ts";
 import { Experts } from "./experts.ts";

@@ -13,9 +13,9 @@ import { reshape } from "../../../ops/view/reshape.ts";
 import { narrow } from "../../../ops/view/slice.ts";
 import { unsqueeze } from "../../../ops/view/squeeze.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
-import { layerOptions } from "../../initialization.ts";
-import { Linear } from "../../linear.ts";
-import { Module } from "../../module.ts";
+import { layerOptions } from "../../layers/initialization.ts";
+import { Linear } from "../../layers/linear.ts";
+import { Module } from "../../layers/module.ts";
 import type { ExpertsDescription } from "./description.ts";
 import { DecoderFeedForward, type DecoderFeedForwardOptions } from "./feed_forward.ts";
 

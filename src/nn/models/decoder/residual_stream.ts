@@ -2,7 +2,7 @@
 import { add } from "../../../ops/elementwise/arithmetic.ts";
 import type { SumAndNorm } from "../../../ops/normalization/normalize.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
-import type { Normalization } from "../../normalization.ts";
+import type { Normalization } from "../../layers/normalization.ts";
 
 /** @internal The stream residual + addition between two blocks. The norm that follows computes the sum. */
 export interface ResidualStream {

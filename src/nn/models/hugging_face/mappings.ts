@@ -5,8 +5,8 @@ import { ArgumentError } from "../../../core/errors.ts";
 import type { SafetensorsReader } from "../../../io/safetensors/file.ts";
 import { QuantizedTensor } from "../../../quant/quantized_tensor.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
-import type { Module } from "../../module.ts";
-import { type LoadOptions, type LoadReport, loadInto, type StateDict } from "../../state_dict.ts";
+import type { Module } from "../../layers/module.ts";
+import { type LoadOptions, type LoadReport, loadInto, type StateDict } from "../../layers/state_dict.ts";
 
 /** The parameter, or part of one, that a tensor of a checkpoint is. */
 export interface TensorMapping {

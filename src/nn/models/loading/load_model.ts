@@ -11,7 +11,7 @@ import { type AffineOptions, aFormat } from "../../../quant/parts.ts";
 import { type FloatDType, isFloat } from "../../../tensor/dtype.ts";
 import { limitOfMemory, whatIsAllowed } from "../../../tensor/reserve.ts";
 import { memory } from "../../../tensor/usage.ts";
-import { floatDType } from "../../kinds.ts";
+import { floatDType } from "../../layers/kinds.ts";
 import { Decoder } from "../decoder/decoder.ts";
 import type { Described } from "./architectures.ts";
 import { fill, noMemory } from "./fill.ts";

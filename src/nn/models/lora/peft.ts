@@ -16,7 +16,7 @@ import { transpose } from "../../../ops/view/permute.ts";
 import { reshape } from "../../../ops/view/reshape.ts";
 import { formatShape, sameShape } from "../../../tensor/shape.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
-import { type Differences, type StateDict, StateDictError } from "../../state_dict.ts";
+import { type Differences, type StateDict, StateDictError } from "../../layers/state_dict.ts";
 import type { Decoder } from "../decoder/decoder.ts";
 import { Settings } from "../loading/settings.ts";
 import { aLoadedModel, LoraAdapter, layersOf, linearLayers } from "./lora.ts";

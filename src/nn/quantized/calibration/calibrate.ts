@@ -12,8 +12,8 @@ import { transpose } from "../../../ops/view/permute.ts";
 import { reshape } from "../../../ops/view/reshape.ts";
 import { Tensor } from "../../../tensor/tensor.ts";
 import { keep, tidy } from "../../../tensor/tidy.ts";
-import { Linear } from "../../linear.ts";
-import { inEvaluation, Module } from "../../module.ts";
+import { Linear } from "../../layers/linear.ts";
+import { inEvaluation, Module } from "../../layers/module.ts";
 
 /** What {@link calibrate} recorded of a linear layer's inputs. */
 export interface LayerCalibration {
