@@ -23,8 +23,8 @@ import {
   smoothQuantize,
   type Tensor,
 } from "../src/index.ts";
-import { productsFor } from "../src/nn/calibration/calibrate.ts";
-import { roundByErrors } from "../src/nn/calibration/gptq.ts";
+import { productsFor } from "../src/nn/quantized/calibration/calibrate.ts";
+import { roundByErrors } from "../src/nn/quantized/calibration/gptq.ts";
 import { ggmlFormats } from "../src/quant/formats.ts";
 import { Generator } from "../src/random/generator.ts";
 import { checkpointsIn } from "../src/train/folder.ts";

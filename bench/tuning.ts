@@ -6,8 +6,8 @@
 
 import { parseArgs } from "node:util";
 import { Generator, memory, nn, optim, resetPeakMemory, setBackend, tensor } from "../src/index.ts";
-import { Decoder } from "../src/nn/decoder/decoder.ts";
-import type { DecoderDescription, LayerDescription } from "../src/nn/decoder/description.ts";
+import { Decoder } from "../src/nn/models/decoder/decoder.ts";
+import type { DecoderDescription, LayerDescription } from "../src/nn/models/decoder/description.ts";
 import { lossOf } from "../src/train/gradients.ts";
 import { table } from "./support/measure.ts";
 

@@ -1,4 +1,4 @@
-/** The layers of `src`: who may import whom, as the table in docs/architecture.md says, and no cycles. */
+/** The layers of `src`, and those of `src/nn`: who may import whom, as docs/architecture.md says, and no cycles. */
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
@@ -9,20 +9,41 @@ import { type Import, importsUnder } from "./imports.ts";
 /** Folders and files of one row; they use those of the rows above. */
 export type Layer = readonly string[];
 
-/** The rows of the table under "## Layers". @throws {Error} where there is none. */
-export function readLayers(markdown: string): Layer[] {
-  const section = /^## Layers$(.*?)(?=^## |$(?![\s\S]))/ms.exec(markdown)?.[1] ?? "";
+/** The headings of the two tables. */
+const headings = { src: "Layers", nn: "Layers of nn" } as const;
+
+/** The rows of the table of a folder. @throws {Error} where there is none. */
+export function readLayers(markdown: string, folder: keyof typeof headings = "src"): Layer[] {
+  const heading = headings[folder];
+  const section = new RegExp(`^##+ ${heading}$(.*?)(?=^##+ |$(?![\\s\\S]))`, "ms").exec(markdown)?.[1] ?? "";
   const rows = section.split("\n").filter((line) => line.startsWith("| `"));
   const layers = rows.map((row) => [...row.split("|")[1]!.matchAll(/`([^`]+)`/g)].map(([, name]) => name!));
   if (layers.length === 0)
-    throw new Error('There is no table of layers: a section "## Layers" whose rows begin with | `');
+    throw new Error(`There is no table of layers: a section "## ${heading}" whose rows begin with | \``);
   return layers;
 }
 
-/** What breaks the layers in a folder, a sentence each. */
-export function layerProblems(root: string, layers: readonly Layer[]): string[] {
+/** What breaks the layers of a folder, and those of its folder nn, a sentence each. */
+export function layerProblems(root: string, layers: readonly Layer[], nn: readonly Layer[]): string[] {
   const imports = importsUnder(root);
-  return [...wrongDirections(imports, layers), ...valueCycles(imports), ...cyclesAcrossFolders(imports)];
+  return [
+    ...wrongDirections(imports, layers),
+    ...wrongDirections(importsInNn(imports, nn), nn).map((problem) => `nn: ${problem}`),
+    ...valueCycles(imports),
+    ...cyclesAcrossFolders(imports),
+  ];
+}
+
+/** The imports among the files of nn, with paths from there. A file in no folder counts as one of the first. */
+function importsInNn(imports: readonly Import[], layers: readonly Layer[]): Import[] {
+  const named = new Set(layers.flat());
+  const within = (path: string) => {
+    const own = path.slice("nn/".length);
+    return own.includes("/") || named.has(own) ? own : `${layers[0]![0]!}/${own}`;
+  };
+  return imports
+    .filter(({ from, to }) => from.startsWith("nn/") && to.startsWith("nn/"))
+    .map(({ from, to, runsFirst }) => ({ from: within(from), to: within(to), runsFirst }));
 }
 
 /** The folder under the root, or the file that lies there. */
@@ -56,8 +77,8 @@ function cyclesAcrossFolders(imports: readonly Import[]): string[] {
 
 /** A part of the suite: each problem is a failure. */
 export async function checkLayers(): Promise<Counts> {
-  const layers = readLayers(readFileSync(join(packageRoot, "docs", "architecture.md"), "utf8"));
-  const failures = layerProblems(join(packageRoot, "src"), layers);
+  const markdown = readFileSync(join(packageRoot, "docs", "architecture.md"), "utf8");
+  const failures = layerProblems(join(packageRoot, "src"), readLayers(markdown), readLayers(markdown, "nn"));
   for (const failure of failures) console.log(failure);
   return { ...noTests, passed: failures.length === 0 ? 1 : 0, failed: failures.length, failures };
 }

@@ -1,7 +1,7 @@
 /** `orchard chat`: the command line. */
 import { type Command, Option } from "commander";
 import { backendNames } from "../backend/names.ts";
-import type { CacheFormat } from "../nn/cache_store.ts";
+import type { CacheFormat } from "../nn/cache/store.ts";
 import type { ChatFlags } from "../serve/commands.ts";
 import { parseNumber } from "./number.ts";
 

@@ -1,32 +1,80 @@
 /** Layers, models and generation. Exported as `nn`. */
-export * from "./activations.ts";
-export {
-  type AttentionInputs,
-  type AttentionOptions,
-  MultiHeadAttention,
-  type RotaryOptions,
-} from "./attention.ts";
-export * from "./batch_norm.ts";
-export { Bilinear, type BilinearOptions } from "./bilinear.ts";
-export { type BlockOptions, TransformerBlock } from "./block.ts";
+
+export { KeyValueCacheBatch } from "./cache/batch.ts";
 export {
   AttentionCache,
   type AttentionCacheOptions,
   KeyValueCache,
   type KeyValueCacheOptions,
-} from "./cache.ts";
-export { KeyValueCacheBatch } from "./cache_batch.ts";
-export type { CacheFormat, KeysAndValues } from "./cache_store.ts";
+} from "./cache/cache.ts";
+export type { CacheFormat, KeysAndValues } from "./cache/store.ts";
+export { Batcher, type BatcherOptions } from "./generation/batcher.ts";
+export type { TokenConstraint } from "./generation/constraint.ts";
+export { type EmbedOptions, embed } from "./generation/embed.ts";
+export { generate } from "./generation/generate.ts";
+export type { BatchOptions, GenerateOptions, SamplingOptions } from "./generation/options.ts";
+export type { Tokens } from "./generation/prompt.ts";
+export type { FinishReason, GeneratedToken, TokenChance } from "./generation/sequence.ts";
+export { type GenerateTextOptions, generateText, type TextCodec } from "./generation/text.ts";
+export { TokenStream } from "./generation/token_stream.ts";
+export * from "./layers/activations.ts";
+export * from "./layers/batch_norm.ts";
+export { Bilinear, type BilinearOptions } from "./layers/bilinear.ts";
+export { type CheckpointBody, checkpoint } from "./layers/checkpoint.ts";
+export { Flatten, type FlattenOptions, Identity, ModuleDict, ModuleList, Unflatten } from "./layers/containers.ts";
+export * from "./layers/convolution.ts";
+export { Dropout } from "./layers/dropout.ts";
 export {
-  type CalibrateOptions,
-  type Calibration,
-  calibrate,
-  type LayerCalibration,
-} from "./calibration/calibrate.ts";
-export { type CheckpointBody, checkpoint } from "./checkpoint.ts";
-export { Flatten, type FlattenOptions, Identity, ModuleDict, ModuleList, Unflatten } from "./containers.ts";
-export * from "./convolution.ts";
-export type { Decoder } from "./decoder/decoder.ts";
+  Embedding,
+  EmbeddingBag,
+  type EmbeddingBagInputs,
+  type EmbeddingBagOptions,
+  type EmbeddingOptions,
+} from "./layers/embedding.ts";
+export type { BackwardHook, BackwardPreHook, ForwardHook, ForwardPreHook, Gradients } from "./layers/hooks.ts";
+export {
+  gpt2Initialization,
+  type Initialization,
+  type Initializer,
+  type LayerOptions,
+  llamaInitialization,
+  noInitialization,
+  normalOf,
+  pytorchInitialization,
+} from "./layers/initialization.ts";
+export { Linear, type LinearOptions } from "./layers/linear.ts";
+export { LocalResponseNorm } from "./layers/local_response_norm.ts";
+export * from "./layers/losses.ts";
+export { Module } from "./layers/module.ts";
+export {
+  LayerNorm,
+  type LayerNormOptions,
+  type Normalization,
+  RMSNorm,
+  type RMSNormOptions,
+} from "./layers/normalization.ts";
+export * from "./layers/padding.ts";
+export * from "./layers/parameter_containers.ts";
+export {
+  type Parametrization,
+  type RemoveParametrizationsOptions,
+  registerParametrization,
+  removeParametrizations,
+} from "./layers/parametrization.ts";
+export * from "./layers/pooling.ts";
+export * from "./layers/rearrangement.ts";
+export * from "./layers/recurrent/cells.ts";
+export * from "./layers/recurrent/layers.ts";
+export * from "./layers/regularization.ts";
+export { Sequential, type Step } from "./layers/sequential.ts";
+export { type LoadOptions, type LoadReport, type StateDict, StateDictError } from "./layers/state_dict.ts";
+export { summary } from "./layers/traced_summary.ts";
+export * from "./layers/upsample.ts";
+export * from "./layers/weight_norms.ts";
+export { type AttentionOptions, MultiHeadAttention, type RotaryOptions } from "./models/attention.ts";
+export { type BlockOptions, TransformerBlock } from "./models/block.ts";
+export type { AttentionInputs } from "./models/decoder/attention.ts";
+export type { Decoder } from "./models/decoder/decoder.ts";
 export type {
   AttentionDescription,
   DecoderDescription,
@@ -37,75 +85,38 @@ export type {
   LongScaling,
   NormDescription,
   RopeDescription,
-} from "./decoder/description.ts";
-export { Dropout } from "./dropout.ts";
+} from "./models/decoder/description.ts";
+export { type FeedForwardOptions, MLP, type MLPOptions, SwiGLU } from "./models/feed_forward.ts";
+export type { Gpt2Config } from "./models/gpt.hugging_face.ts";
+export { GPT, type GPTDropout, type GPTOptions } from "./models/gpt.ts";
+export type { TensorSource } from "./models/hugging_face/mappings.ts";
 export {
-  Embedding,
-  EmbeddingBag,
-  type EmbeddingBagInputs,
-  type EmbeddingBagOptions,
-  type EmbeddingOptions,
-} from "./embedding.ts";
-export { type FeedForwardOptions, MLP, type MLPOptions, SwiGLU } from "./feed_forward.ts";
-export { Batcher, type BatcherOptions } from "./generation/batcher.ts";
-export type { TokenConstraint } from "./generation/constraint.ts";
-export { type EmbedOptions, embed } from "./generation/embed.ts";
-export { generate } from "./generation/generate.ts";
-export type { BatchOptions, GenerateOptions, SamplingOptions } from "./generation/options.ts";
-export type { Tokens } from "./generation/prompt.ts";
-export type { FinishReason, GeneratedToken, TokenChance } from "./generation/sequence.ts";
-export { type GenerateTextOptions, generateText, type TextCodec } from "./generation/text.ts";
-export { TokenStream } from "./generation/token_stream.ts";
-export type { Gpt2Config } from "./gpt.hugging_face.ts";
-export { GPT, type GPTDropout, type GPTOptions } from "./gpt.ts";
-export type { BackwardHook, BackwardPreHook, ForwardHook, ForwardPreHook, Gradients } from "./hooks.ts";
-export type { TensorSource } from "./hugging_face/mappings.ts";
+  type CacheOptions,
+  type DecodingBlock,
+  LanguageModel,
+  type LanguageModelInputs,
+} from "./models/language_model.ts";
+export type { LlamaConfig, RopeConfig } from "./models/llama.hugging_face.ts";
+export { Llama, type LlamaOptions } from "./models/llama.ts";
+export type { GenerationSettings } from "./models/loading/generation.ts";
+export { type LoadedModel, type LoadModelOptions, loadModel } from "./models/loading/load_model.ts";
+export type { MemoryReport } from "./models/loading/plan.ts";
+export { type LoraAdapter, type LoraOptions, lora } from "./models/lora/lora.ts";
+export { loadLora, saveLora } from "./models/lora/peft.ts";
 export {
-  gpt2Initialization,
-  type Initialization,
-  type Initializer,
-  type LayerOptions,
-  llamaInitialization,
-  noInitialization,
-  normalOf,
-  pytorchInitialization,
-} from "./initialization.ts";
-export { type CacheOptions, type DecodingBlock, LanguageModel, type LanguageModelInputs } from "./language_model.ts";
-export { Linear, type LinearOptions } from "./linear.ts";
-export type { LlamaConfig, RopeConfig } from "./llama.hugging_face.ts";
-export { Llama, type LlamaOptions } from "./llama.ts";
-export type { GenerationSettings } from "./loading/generation.ts";
-export { type LoadedModel, type LoadModelOptions, loadModel } from "./loading/load_model.ts";
-export type { MemoryReport } from "./loading/plan.ts";
-export { LocalResponseNorm } from "./local_response_norm.ts";
-export type { LoraLinear } from "./lora/layer.ts";
-export { type LoraAdapter, type LoraOptions, lora } from "./lora/lora.ts";
-export { loadLora, saveLora } from "./lora/peft.ts";
-export * from "./losses.ts";
-export { Module } from "./module.ts";
-export {
-  LayerNorm,
-  type LayerNormOptions,
-  type Normalization,
-  RMSNorm,
-  type RMSNormOptions,
-} from "./normalization.ts";
-export * from "./padding.ts";
-export * from "./parameter_containers.ts";
-export {
-  type Parametrization,
-  type RemoveParametrizationsOptions,
-  registerParametrization,
-  removeParametrizations,
-} from "./parametrization.ts";
-export * from "./pooling.ts";
-export { QuantizedEmbedding } from "./quantized_embedding.ts";
+  type CalibrateOptions,
+  type Calibration,
+  calibrate,
+  type LayerCalibration,
+} from "./quantized/calibration/calibrate.ts";
+export { QuantizedEmbedding } from "./quantized/embedding.ts";
 export {
   Int4Linear,
   type Int4LinearOptions,
   QuantizedLinear,
   type QuantizedLinearOptions,
-} from "./quantized_linear.ts";
+} from "./quantized/linear.ts";
+export type { LoraLinear } from "./quantized/lora_linear.ts";
 export {
   type LayerNames,
   type LoadQuantizedOptions,
@@ -115,14 +126,7 @@ export {
   type QuantizedLayer,
   type QuantizeModelOptions,
   quantizeModel,
-} from "./quantized_model.ts";
-export * from "./rearrangement.ts";
-export * from "./recurrent/cells.ts";
-export * from "./recurrent/layers.ts";
-export * from "./regularization.ts";
-export { Sequential, type Step } from "./sequential.ts";
-export { type LoadOptions, type LoadReport, type StateDict, StateDictError } from "./state_dict.ts";
-export { summary } from "./traced_summary.ts";
+} from "./quantized/model.ts";
 export * from "./transformer/attention.ts";
 export {
   type DecoderInputs,
@@ -134,5 +138,3 @@ export {
   type TransformerLayerOptions,
 } from "./transformer/layers.ts";
 export * from "./transformer/stacks.ts";
-export * from "./upsample.ts";
-export * from "./weight_norms.ts";

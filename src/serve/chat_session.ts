@@ -1,5 +1,5 @@
 /** A chat with a model: its messages and the next answer. */
-import type { CacheFormat } from "../nn/cache_store.ts";
+import type { CacheFormat } from "../nn/cache/store.ts";
 import { Batcher } from "../nn/generation/batcher.ts";
 import type { BatchOptions } from "../nn/generation/options.ts";
 import { StopFinder } from "../nn/generation/stop.ts";

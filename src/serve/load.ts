@@ -1,8 +1,8 @@
 /** Loads a model with its tokenizer and chat template. */
 import { basename, resolve } from "node:path";
 import { ArgumentError } from "../core/errors.ts";
-import { type LoadModelOptions, loadModel } from "../nn/loading/load_model.ts";
-import { loadLora } from "../nn/lora/peft.ts";
+import { type LoadModelOptions, loadModel } from "../nn/models/loading/load_model.ts";
+import { loadLora } from "../nn/models/lora/peft.ts";
 import { ChatTemplate } from "../text/chat_template.ts";
 import { loadTokenizer } from "../text/load_tokenizer.ts";
 import type { ServedModel } from "./served_model.ts";

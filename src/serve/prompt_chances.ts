@@ -2,8 +2,8 @@
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { noGrad } from "../autograd/modes.ts";
 import { chancesOf, type GeneratedToken } from "../nn/generation/sequence.ts";
-import type { LanguageModel } from "../nn/language_model.ts";
-import { inEvaluation } from "../nn/module.ts";
+import { inEvaluation } from "../nn/layers/module.ts";
+import type { LanguageModel } from "../nn/models/language_model.ts";
 import { tensor } from "../ops/creation/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";
 import { ApiError } from "./api_error.ts";

@@ -1,5 +1,5 @@
 /** A model as a server uses it. */
-import type { LanguageModel } from "../nn/language_model.ts";
+import type { LanguageModel } from "../nn/models/language_model.ts";
 import type { ChatTemplate } from "../text/chat_template.ts";
 
 /** The methods of a tokenizer that a server needs. The tokenizers of `data` and `text` have them. */

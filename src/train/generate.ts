@@ -8,7 +8,7 @@ import { counted } from "../core/plural.ts";
 import { printable } from "../core/printable.ts";
 import type { Tokenizer } from "../data/tokenizer.ts";
 import { generateText, type TextCodec } from "../nn/generation/text.ts";
-import type { LanguageModel } from "../nn/language_model.ts";
+import type { LanguageModel } from "../nn/models/language_model.ts";
 import type { GgmlFormat } from "../quant/formats.ts";
 import type { ProductPrecision } from "../quant/matmul/matmul.ts";
 import { Generator } from "../random/generator.ts";

@@ -4,9 +4,9 @@ import { byteCharacters, END_OF_TEXT } from "../data/bpe_words.ts";
 import { Gpt2Tokenizer } from "../data/gpt2_tokenizer.ts";
 import type { Tokenizer } from "../data/tokenizer.ts";
 import type { GgufInput } from "../io/gguf/encode.ts";
-import type { GPT } from "../nn/gpt.ts";
-import type { LanguageModel } from "../nn/language_model.ts";
-import type { Llama } from "../nn/llama.ts";
+import type { GPT } from "../nn/models/gpt.ts";
+import type { LanguageModel } from "../nn/models/language_model.ts";
+import type { Llama } from "../nn/models/llama.ts";
 import type { Settings } from "./settings.ts";
 
 type Metadata = Readonly<Record<string, GgufInput>>;

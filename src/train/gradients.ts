@@ -2,7 +2,7 @@
 
 import { noGrad } from "../autograd/modes.ts";
 import type { Batch } from "../data/windows.ts";
-import type { LanguageModel } from "../nn/language_model.ts";
+import type { LanguageModel } from "../nn/models/language_model.ts";
 import { add } from "../ops/elementwise/arithmetic.ts";
 import { div } from "../ops/elementwise/division.ts";
 import { backward, detach } from "../ops/gradient/backward.ts";

@@ -1,7 +1,7 @@
 /** Creates the model and the optimizer of a run from its settings. */
-import { GPT } from "../nn/gpt.ts";
-import type { LanguageModel } from "../nn/language_model.ts";
-import { Llama } from "../nn/llama.ts";
+import { GPT } from "../nn/models/gpt.ts";
+import type { LanguageModel } from "../nn/models/language_model.ts";
+import { Llama } from "../nn/models/llama.ts";
 import { AdamW } from "../optim/adam.ts";
 import { EarlyStopping } from "../optim/early_stopping.ts";
 import { GradScaler } from "../optim/grad_scaler.ts";

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { ArgumentError } from "../core/errors.ts";
 import { saveGguf } from "../io/gguf/save.ts";
 import { saveSafetensors } from "../io/safetensors/save.ts";
-import { quantizeModel } from "../nn/quantized_model.ts";
+import { quantizeModel } from "../nn/quantized/model.ts";
 import type { AffineBits, GgmlFormat, GroupSize, QuantizedFormat } from "../quant/formats.ts";
 import { Generator } from "../random/generator.ts";
 import { reportErrors } from "./errors.ts";

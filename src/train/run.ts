@@ -1,6 +1,6 @@
 /** The training loop: takes steps, evaluates, samples and saves checkpoints until the last step or a signal. */
 import { setImmediate } from "node:timers/promises";
-import type { LanguageModel } from "../nn/language_model.ts";
+import type { LanguageModel } from "../nn/models/language_model.ts";
 import type { AdamW } from "../optim/adam.ts";
 import type { EarlyStopping } from "../optim/early_stopping.ts";
 import { memory } from "../tensor/usage.ts";

@@ -6,7 +6,7 @@ import type { Tokenizer } from "../data/tokenizer.ts";
 import type { Batch, DataPosition } from "../data/windows.ts";
 import { type Checkpoint, loadCheckpoint } from "../io/checkpoint/load.ts";
 import { saveCheckpoint } from "../io/checkpoint/save.ts";
-import type { LanguageModel } from "../nn/language_model.ts";
+import type { LanguageModel } from "../nn/models/language_model.ts";
 import type { AdamW } from "../optim/adam.ts";
 import type { EarlyStopping, EarlyStoppingState } from "../optim/early_stopping.ts";
 import type { GradScaler } from "../optim/grad_scaler.ts";

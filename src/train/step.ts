@@ -1,6 +1,6 @@
 /** The optimizer step (loss, gradients, gradient norm, update), and the evaluation on held-out data. */
 import { noGrad } from "../autograd/modes.ts";
-import type { LanguageModel } from "../nn/language_model.ts";
+import type { LanguageModel } from "../nn/models/language_model.ts";
 import { clipGradNorm } from "../optim/clip.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 import { tidy } from "../tensor/tidy.ts";

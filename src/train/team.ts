@@ -4,7 +4,7 @@ import type { Share } from "../data/windows.ts";
 import { allReduce, broadcast } from "../distributed/collectives.ts";
 import { type DataParallel, dataParallel } from "../distributed/data_parallel.ts";
 import { barrierAsync, finalize, init, type WorldInfo } from "../distributed/index.ts";
-import type { LanguageModel } from "../nn/language_model.ts";
+import type { LanguageModel } from "../nn/models/language_model.ts";
 import { fromArray } from "../ops/creation/tensor.ts";
 import type { Generator } from "../random/generator.ts";
 

@@ -1,4 +1,4 @@
-import type { LanguageModel } from "../nn/language_model.ts";
+import type { LanguageModel } from "../nn/models/language_model.ts";
 import type { AdamW } from "../optim/adam.ts";
 import type { GradScaler } from "../optim/grad_scaler.ts";
 import type { Generator } from "../random/generator.ts";

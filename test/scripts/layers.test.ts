@@ -6,7 +6,9 @@ import { layerProblems, readLayers } from "../../scripts/suite/layers.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { testFolder } from "../support/folder.ts";
 
-const layers = readLayers(readFileSync(join(packageRoot, "docs", "architecture.md"), "utf8"));
+const markdown = readFileSync(join(packageRoot, "docs", "architecture.md"), "utf8");
+const layers = readLayers(markdown);
+const layersOfNn = readLayers(markdown, "nn");
 let root: string;
 
 beforeEach(() => {
@@ -19,12 +21,18 @@ function problemsOf(files: Record<string, string>): string[] {
     mkdirSync(dirname(join(root, path)), { recursive: true });
     writeFileSync(join(root, path), text);
   }
-  return layerProblems(root, layers);
+  return layerProblems(root, layers, layersOfNn);
 }
 
 test("the table of docs/architecture.md names every folder of src once", () => {
   const folders = [...new Bun.Glob("*").scanSync({ cwd: join(packageRoot, "src"), onlyFiles: false })];
   expect(layers.flat().toSorted()).toEqual(folders.toSorted());
+});
+
+test("the table of nn names every folder of src/nn once", () => {
+  const files = [...new Bun.Glob("*/**/*.ts").scanSync({ cwd: join(packageRoot, "src", "nn") })];
+  const folders = new Set(files.map((file) => file.split("/", 1)[0]!));
+  expect(layersOfNn.flat().toSorted()).toEqual([...folders, "index.ts"].toSorted());
 });
 
 test("a table is needed", () => {
@@ -70,6 +78,16 @@ describe("found are", () => {
   test("an import of a neighbour in the same row", () => {
     expect(problemsOf({ "nn/a.ts": 'import "../optim/b.ts";', "optim/b.ts": "export {};" })).toEqual([
       "nn/a.ts imports optim/b.ts, but optim is not above nn in the table of layers",
+    ]);
+  });
+
+  test("an import of what is below within nn, or of a neighbour", () => {
+    const text = 'import { b } from "../models/b.ts";';
+    const files = { "nn/layers/a.ts": text, "nn/transformer/a.ts": text, "nn/a.ts": 'import "./cache/c.ts";' };
+    expect(problemsOf({ ...files, "nn/models/b.ts": "export const b = 1;", "nn/cache/c.ts": "" })).toEqual([
+      "nn: layers/a.ts imports cache/c.ts, but cache is not above layers in the table of layers",
+      "nn: layers/a.ts imports models/b.ts, but models is not above layers in the table of layers",
+      "nn: transformer/a.ts imports models/b.ts, but models is not above transformer in the table of layers",
     ]);
   });
 

@@ -3,7 +3,7 @@
  * `HELD_UNTIL` is there. What the terminal shows by then came while the answer was being generated.
  */
 import { existsSync } from "node:fs";
-import { LanguageModel } from "../../src/nn/language_model.ts";
+import { LanguageModel } from "../../src/nn/models/language_model.ts";
 
 const [calls, file] = [Number(process.env["HELD_CALLS"]), process.env["HELD_UNTIL"]!];
 const { forward } = LanguageModel.prototype;

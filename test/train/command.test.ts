@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { checkpointName } from "../../src/io/checkpoint/format.ts";
 import { saveCheckpoint } from "../../src/io/checkpoint/save.ts";
 import { saveSafetensors } from "../../src/io/safetensors/save.ts";
-import { Linear } from "../../src/nn/linear.ts";
+import { Linear } from "../../src/nn/layers/linear.ts";
 import { zeros } from "../../src/ops/creation/full.ts";
 import { Generator } from "../../src/random/generator.ts";
 import type { SampleEvent } from "../../src/train/events.ts";

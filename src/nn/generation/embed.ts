@@ -10,8 +10,8 @@ import { mean } from "../../ops/reduction/mean.ts";
 import { reshape } from "../../ops/view/reshape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
-import type { LanguageModel } from "../language_model.ts";
-import { inEvaluation } from "../module.ts";
+import { inEvaluation } from "../layers/module.ts";
+import type { LanguageModel } from "../models/language_model.ts";
 import { aModel, checkTokens, prompt, type Tokens } from "./prompt.ts";
 
 /** Options of {@link embed}. */

@@ -3,7 +3,7 @@ import { ArgumentError } from "../../core/errors.ts";
 import { listOf } from "../../core/kinds.ts";
 import type { Kind } from "../../core/parameters.ts";
 import { Tensor } from "../../tensor/tensor.ts";
-import { LanguageModel } from "../language_model.ts";
+import { LanguageModel } from "../models/language_model.ts";
 
 /** Token ids: a list, or an integer tensor [tokens] or [1, tokens]. */
 export type Tokens = ArrayLike<number> | Tensor;

@@ -1,5 +1,5 @@
 /** A place in a batch: a cache, and the text that is in it. */
-import type { KeyValueCache } from "../cache.ts";
+import type { KeyValueCache } from "../cache/cache.ts";
 import type { Sequence } from "./sequence.ts";
 import type { TokenStream } from "./token_stream.ts";
 

@@ -14,9 +14,9 @@ import { noGrad } from "../../autograd/modes.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import type { Generator } from "../../random/generator.ts";
 import { tidy } from "../../tensor/tidy.ts";
-import type { KeyValueCache } from "../cache.ts";
-import type { LanguageModel } from "../language_model.ts";
-import { inEvaluation } from "../module.ts";
+import type { KeyValueCache } from "../cache/cache.ts";
+import { inEvaluation } from "../layers/module.ts";
+import type { LanguageModel } from "../models/language_model.ts";
 import type { GenerateSettings, Sampling } from "./options.ts";
 import { candidatesOf, drawFrom, type History, largestOf, scoresOf, uniformOf } from "./sampling.ts";
 

@@ -1,6 +1,6 @@
 import { either, listOf, text } from "../../core/kinds.ts";
 import { type Kind, named, operand, parameters } from "../../core/parameters.ts";
-import type { LanguageModel } from "../language_model.ts";
+import type { LanguageModel } from "../models/language_model.ts";
 import { generate } from "./generate.ts";
 import { type GenerateOptions, generateParameters } from "./options.ts";
 import { aModel, prompt, type Tokens } from "./prompt.ts";

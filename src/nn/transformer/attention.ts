@@ -30,11 +30,11 @@ import {
   xavierNormal,
   xavierUniform,
   zero,
-} from "../initialization.ts";
-import { layerParameters, probability, size } from "../kinds.ts";
-import { Linear } from "../linear.ts";
-import { Module } from "../module.ts";
-import type { QuantizedLinear } from "../quantized_linear.ts";
+} from "../layers/initialization.ts";
+import { layerParameters, probability, size } from "../layers/kinds.ts";
+import { Linear } from "../layers/linear.ts";
+import { Module } from "../layers/module.ts";
+import type { QuantizedLinear } from "../quantized/linear.ts";
 import { addedMask, type MaskSizes, mergedMask, paddingMask, scoresMask, withKeys } from "./masks.ts";
 
 /** Options of {@link MultiheadAttention}, in PyTorch's order. */

@@ -7,13 +7,13 @@ import { add } from "../../ops/elementwise/arithmetic.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
-import { Dropout } from "../dropout.ts";
-import { type LayerOptions, noInitialization } from "../initialization.ts";
-import { epsilon, layerParameters, probability, size } from "../kinds.ts";
-import { Linear } from "../linear.ts";
-import { Module } from "../module.ts";
-import { LayerNorm } from "../normalization.ts";
-import type { QuantizedLinear } from "../quantized_linear.ts";
+import { Dropout } from "../layers/dropout.ts";
+import { type LayerOptions, noInitialization } from "../layers/initialization.ts";
+import { epsilon, layerParameters, probability, size } from "../layers/kinds.ts";
+import { Linear } from "../layers/linear.ts";
+import { Module } from "../layers/module.ts";
+import { LayerNorm } from "../layers/normalization.ts";
+import type { QuantizedLinear } from "../quantized/linear.ts";
 import { MultiheadAttention } from "./attention.ts";
 
 /** What stands between the two products of a feed-forward: a function of one tensor, or one by name. */

@@ -9,10 +9,10 @@ import type { FloatDType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
-import { type LayerOptions, layerOptions, xavierUniform } from "../initialization.ts";
-import { floatDType, layerCount, size } from "../kinds.ts";
-import { Module } from "../module.ts";
-import { LayerNorm } from "../normalization.ts";
+import { type LayerOptions, layerOptions, xavierUniform } from "../layers/initialization.ts";
+import { floatDType, layerCount, size } from "../layers/kinds.ts";
+import { Module } from "../layers/module.ts";
+import { LayerNorm } from "../layers/normalization.ts";
 import {
   type DecoderInputs,
   decoderInputs,

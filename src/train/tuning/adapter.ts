@@ -1,7 +1,7 @@
 /** Creates the adapter of a run from its settings, and saves and restores it in checkpoints. */
 import { CheckpointError } from "../../core/errors.ts";
-import type { Decoder } from "../../nn/decoder/decoder.ts";
-import { type LoraAdapter, lora } from "../../nn/lora/lora.ts";
+import type { Decoder } from "../../nn/models/decoder/decoder.ts";
+import { type LoraAdapter, lora } from "../../nn/models/lora/lora.ts";
 import { copy_ } from "../../ops/copy/inplace.ts";
 import { detach } from "../../ops/gradient/backward.ts";
 import type { Generator } from "../../random/generator.ts";

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { packageRoot } from "../../../src/core/paths.ts";
 import { io, nn, noGrad, type Tensor, tensor, toDType } from "../../../src/index.ts";
 import { mergeModel } from "../../../src/train/tuning/merge.ts";
-import { writeGguf } from "../../nn/loading/gguf_of.ts";
-import { errorOf, folderOf, numbers } from "../../nn/loading/oracle.ts";
+import { writeGguf } from "../../nn/models/loading/gguf_of.ts";
+import { errorOf, folderOf, numbers } from "../../nn/models/loading/oracle.ts";
 import { writeModel } from "../../serve/folder.ts";
 import { lossesOf, trainingCommands } from "../command.ts";
 

@@ -4,7 +4,7 @@ import { singleRows } from "../../../../src/backend/cpu/single_rows.ts";
 import { nativeTables } from "../../../../src/backend/cpu/tables.ts";
 import { withBackend, withStrict } from "../../../../src/backend/policy.ts";
 import * as library from "../../../../src/index.ts";
-import { readAheadCall } from "../../../../src/nn/loading/read_ahead.ts";
+import { readAheadCall } from "../../../../src/nn/models/loading/read_ahead.ts";
 import { scoresCall } from "../../../../src/ops/attention/primitive.ts";
 import { attentionStep } from "../../../../src/ops/attention/step.ts";
 import { convertCall } from "../../../../src/ops/copy/primitive.ts";

@@ -1,0 +1,115 @@
+import { ArgumentError, ShapeError } from "../../core/errors.ts";
+import { isArray } from "../../core/kinds.ts";
+import { type Kind, operand, parameters } from "../../core/parameters.ts";
+import { tensor } from "../../ops/creation/tensor.ts";
+import { cat } from "../../ops/join/cat.ts";
+import { narrow } from "../../ops/view/slice.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { type Attend, AttentionCache, KeyValueCache, type Positions } from "./cache.ts";
+import { type AttendStep, steppedTogether } from "./step.ts";
+import type { KeysAndValues } from "./store.ts";
+
+/** The caches of one layer, one per sequence. What is computed token by token stays one product for all of them. */
+class AttentionCacheBatch extends AttentionCache {
+  constructor(private readonly members: readonly AttentionCache[]) {
+    super(Math.max(...members.map(({ limit }) => limit)));
+  }
+
+  override get position(): number {
+    return Math.max(...this.members.map(({ position }) => position));
+  }
+
+  override get length(): number {
+    return Math.max(...this.members.map(({ length }) => length));
+  }
+
+  override positionsOf(tokens: number): Positions {
+    const rows = this.members.map(({ position }) => Array.from({ length: tokens }, (_, at) => position + at));
+    return tensor(rows, { dtype: "int32" });
+  }
+
+  override attend(queries: Tensor, { keys, values }: KeysAndValues, attend: Attend): Tensor {
+    this.checkBatch(queries.shape[0]!);
+    const rowOf = (x: Tensor, at: number) => narrow(x, 0, at, 1);
+    return cat(
+      this.members.map((member, at) =>
+        member.attend(rowOf(queries, at), { keys: rowOf(keys, at), values: rowOf(values, at) }, attend),
+      ),
+      0,
+    );
+  }
+
+  override step(step: AttendStep): Tensor | null {
+    this.checkBatch(step.operands[0].shape[0]!);
+    return steppedTogether(this.members, step);
+  }
+
+  private checkBatch(batch: number): void {
+    if (batch === this.members.length) return;
+    const message = `expected a batch of ${this.members.length}, one sequence per cache, got ${batch}`;
+    throw new ShapeError("KeyValueCacheBatch", "wrongBatch", message);
+  }
+
+  override append(): never {
+    throw new ArgumentError("KeyValueCacheBatch", "noBuffer", "expected attend(), since each sequence has its buffers");
+  }
+
+  override canTruncate(length: number): boolean {
+    return this.members.every((member) => member.canTruncate(length));
+  }
+
+  override truncate(length: number): void {
+    for (const member of this.members) member.truncate(length);
+  }
+
+  override reset(): void {
+    for (const member of this.members) member.reset();
+  }
+
+  override dispose(): void {
+    for (const member of this.members) member.dispose();
+  }
+}
+
+const isCache = (value: unknown): value is KeyValueCache =>
+  value instanceof KeyValueCache && !(value instanceof KeyValueCacheBatch);
+
+const aliveCaches: Kind<readonly KeyValueCache[]> = {
+  expected: "a list of one or more KeyValueCaches of one model, none of them twice",
+  parse(value) {
+    if (!isArray(value) || value.length === 0 || value.length > MOST_SEQUENCES) return undefined;
+    const caches = Array.from<unknown>(value);
+    if (!caches.every(isCache) || new Set(caches).size < caches.length) return undefined;
+    return caches.every(({ layers }) => layers.length === caches[0]!.layers.length) ? caches : undefined;
+  },
+};
+/** Far more than are computed together. */
+const MOST_SEQUENCES = 65_536;
+
+const readCaches = parameters("KeyValueCacheBatch", { caches: operand(aliveCaches) });
+
+/**
+ * Caches of several sequences of different lengths as the cache of one batch: row n of the batch continues the text of
+ * cache n, at its own position. Nothing is copied or padded, and a sequence can join or leave between any two tokens.
+ * What it appends stays in the caches, which it does not own.
+ *
+ * @example
+ * const batch = new KeyValueCacheBatch([first, second]); // 7 and 100 tokens long
+ * const logits = noGrad(() => model.forward(tokens, { cache: batch })); // int32[2, 1] → float32[2, 1, vocabulary]
+ *
+ * @throws {ArgumentError} for anything but a list of caches of one model.
+ */
+export class KeyValueCacheBatch extends KeyValueCache {
+  override readonly layers: readonly AttentionCache[];
+  /** @internal Those of the rows. */
+  readonly caches: readonly KeyValueCache[];
+
+  /** @param caches one per sequence, each at its own position */
+  constructor(caches: readonly KeyValueCache[]);
+  constructor(...values: unknown[]) {
+    const { caches } = readCaches(values);
+    super(caches[0]!.layers.length, Math.max(...caches.map(({ limit }) => limit)));
+    this.caches = caches;
+    this.layers = caches[0]!.layers.map((_, layer) => new AttentionCacheBatch(caches.map((own) => own.layers[layer]!)));
+  }
+}

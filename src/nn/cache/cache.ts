@@ -1,0 +1,310 @@
+import { ArgumentError, ShapeError } from "../../core/errors.ts";
+import { choice } from "../../core/kinds.ts";
+import { named, operand, parameters } from "../../core/parameters.ts";
+import { toDType } from "../../ops/copy/cast.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { layerCount, position, size, windowList } from "../layers/kinds.ts";
+import { type AttendStep, type StepPlace, steppedTogether } from "./step.ts";
+import { type CacheFormat, cacheFormats, type KeysAndValues, type Like, TokenStore } from "./store.ts";
+
+/** The initial capacity in tokens. It doubles whenever it is exceeded, up to the limit. */
+const INITIAL_CAPACITY = 64;
+/** The axis of tokens. */
+const TOKENS = 2;
+/** How many of the last tokens can be taken back, whatever was dropped. */
+const SPARE = 64;
+/** How many tokens come at least until some are dropped again. */
+const LEAST_ROOM = 64;
+
+/** @internal Attention of queries to keys and values, the last of which are their own, as a layer computes it. */
+export type Attend = (queries: Tensor, held: KeysAndValues) => Tensor;
+
+/** @internal Where new tokens stand: the position of the first, or the position of each, int32 [batch, tokens]. */
+export type Positions = number | Tensor<"int32">;
+
+/** Options of {@link AttentionCache}. */
+export interface AttentionCacheOptions {
+  /** How keys and values are kept: see {@link CacheFormat}. Default: as they are computed. */
+  readonly format?: CacheFormat | undefined;
+  /** How many tokens a token attends to, itself included. Default: all. */
+  readonly window?: number | undefined;
+}
+
+/** Options of {@link KeyValueCache}. */
+export interface KeyValueCacheOptions {
+  /** How keys and values are kept: see {@link CacheFormat}. Default: as they are computed. */
+  readonly format?: CacheFormat | undefined;
+  /** How many tokens a token attends to, for each layer; Infinity for all. Default: all in every layer. */
+  readonly windows?: readonly number[] | undefined;
+}
+
+const format = named(choice(...cacheFormats));
+const truncateParameters = parameters("KeyValueCache.truncate", { length: operand(position) });
+const canTruncateParameters = parameters("KeyValueCache.canTruncate", { length: operand(position) });
+const attentionCacheParameters = parameters("AttentionCache", { limit: operand(size), format, window: named(size) });
+const keyValueCacheParameters = parameters("KeyValueCache", {
+  ...{ layers: operand(layerCount), limit: operand(size), format },
+  windows: named(windowList),
+});
+
+/**
+ * The keys and values of the tokens that one attention layer has seen, so that the next token computes only its own.
+ * Tokens beyond the limit, or beyond the window, are dropped a few at a time: then the memory is that of the window, 64
+ * tokens that can be taken back, and an eighth of the window or 64 more.
+ *
+ * It records no autograd history: use it in `noGrad`.
+ */
+export class AttentionCache implements Disposable {
+  /** How many tokens it can hold. */
+  readonly limit: number;
+  readonly format: CacheFormat | undefined;
+  /** How many tokens a token attends to, itself included. */
+  readonly window: number;
+  /** Whether there may be more tokens than the window. */
+  private readonly slides: boolean;
+  private seen = 0;
+  /** The position of the first token in the store. */
+  private base = 0;
+  private store: TokenStore | null = null;
+
+  /** @throws {ArgumentError} for a limit or a window below 1, and another format. */
+  constructor(limit: number, options?: AttentionCacheOptions);
+  constructor(...values: unknown[]) {
+    const { limit, format, window = Infinity } = attentionCacheParameters(values);
+    this.limit = limit;
+    this.format = format;
+    this.slides = window < limit;
+    this.window = Math.min(window, limit);
+  }
+
+  /** The position of the next token: how many tokens were appended, including dropped ones. */
+  get position(): number {
+    return this.seen;
+  }
+
+  /** How many tokens it holds of those that later ones may attend to. */
+  get length(): number {
+    return Math.min(this.seen, this.window);
+  }
+
+  /**
+   * Appends the keys and values of new tokens, and returns those that they attend to, the new ones last: views, or
+   * what they are unpacked to.
+   *
+   * @throws {ShapeError} for several tokens that exceed the limit: they would drop keys that the others attend to.
+   */
+  append(appended: KeysAndValues): KeysAndValues {
+    const count = appended.keys.shape[TOKENS]!;
+    this.checkFit(count);
+    const store = this.reserve(count, appended);
+    store.write(this.seen - this.base, appended);
+    this.seen += count;
+    const held = Math.min(this.seen - this.base, this.window - 1 + count);
+    return store.read(this.seen - this.base - held, held);
+  }
+
+  /** @internal Where the next tokens stand. */
+  positionsOf(_tokens: number): Positions {
+    return this.seen;
+  }
+
+  /** @internal Appends keys and values, and attends to all that the new tokens may attend to. */
+  attend(queries: Tensor, appended: KeysAndValues, attend: Attend): Tensor {
+    const held = this.append(appended);
+    const attended = attend(toDType(queries, held.keys.dtype), held);
+    this.trim();
+    return toDType(attended, queries.dtype);
+  }
+
+  /** @internal What {@link attend} gives, rotations included, as one operation; null where there is none for it. */
+  step(step: AttendStep): Tensor | null {
+    return steppedTogether([this], step);
+  }
+
+  /** @internal Where a few further tokens are to be written, once there is room for them. */
+  placeOf(count: number, like: Record<keyof KeysAndValues, Like>): StepPlace {
+    this.checkFit(count);
+    const { room } = this.reserve(count, like);
+    const end = this.seen - this.base + count;
+    const rows = Math.min(end, this.window - 1 + count);
+    return { room, position: this.seen, first: end - rows, rows };
+  }
+
+  /** @internal Counts tokens that were written to their place. */
+  advance(count: number): void {
+    this.seen += count;
+    this.trim();
+  }
+
+  /** @internal Whether a text can go on differently after so many tokens: what it then attends to is still here. */
+  canTruncate(length: number): boolean {
+    return length <= this.seen && (length === this.seen || this.base <= Math.max(0, length - this.window + 1));
+  }
+
+  /**
+   * Forgets all tokens but the first `length`, for a text that goes on differently. The memory is kept.
+   *
+   * @throws {ArgumentError} for more tokens than there were, and where it dropped tokens that are attended to.
+   */
+  truncate(length: number): void;
+  truncate(...values: unknown[]): void {
+    const { length } = truncateParameters(values);
+    if (!this.canTruncate(length)) {
+      const expected = length > this.seen ? `at most ${this.seen}` : `at least ${this.base + this.window - 1}`;
+      const reason = length > this.seen ? "" : ": tokens before are dropped";
+      throw new ArgumentError(
+        "KeyValueCache.truncate",
+        length > this.seen ? "tooLong" : "dropped",
+        `expected length to be ${expected}, got ${length}${reason}`,
+      );
+    }
+    this.seen = length;
+  }
+
+  private checkFit(count: number): void {
+    if (count <= 1 || this.slides || this.seen + count <= this.limit) return;
+    throw new ShapeError(
+      "AttentionCache",
+      "cacheFull",
+      `expected at most ${Math.max(1, this.limit - this.length)} tokens, got ${count}; append one at a time, or ` +
+        "reset() the cache",
+    );
+  }
+
+  /** The capacity for tokens that are dropped from time to time. */
+  private get slidingCapacity(): number {
+    return this.window + SPARE + Math.max(LEAST_ROOM, Math.ceil(this.window / 8));
+  }
+
+  /** A store with room for so many further tokens. */
+  private reserve(count: number, like: Record<keyof KeysAndValues, Like>): TokenStore {
+    const held = this.seen - this.base;
+    const capacity = this.store?.capacity ?? 0;
+    const drops = this.slides || this.seen + count > this.limit;
+    const most = drops ? this.slidingCapacity : this.limit;
+    if (this.store && held + count <= capacity) return this.store;
+    if (held + count <= most) {
+      const size = Math.min(Math.max(INITIAL_CAPACITY, 2 * capacity, held + count), most);
+      this.store = this.store?.resized(size, 0, held) ?? new TokenStore(this.format, size, like);
+      return this.store;
+    }
+    const kept = Math.min(held, this.window - 1 + SPARE);
+    const size = Math.max(most, kept + count);
+    this.store = this.store?.resized(size, held - kept, kept) ?? new TokenStore(this.format, size, like);
+    this.base = this.seen - kept;
+    return this.store;
+  }
+
+  /** After many tokens at once there is more than the window. */
+  private trim(): void {
+    if (!this.store || !this.slides || this.store.capacity <= this.slidingCapacity) return;
+    const held = this.seen - this.base;
+    const kept = Math.min(held, this.window - 1 + SPARE);
+    this.store = this.store.resized(this.slidingCapacity, held - kept, kept);
+    this.base = this.seen - kept;
+  }
+
+  /** Removes all tokens. The memory is kept for reuse. */
+  reset(): void {
+    this.seen = 0;
+    this.base = 0;
+  }
+
+  /** Removes all tokens and frees the memory. */
+  dispose(): void {
+    this.reset();
+    this.store?.dispose();
+    this.store = null;
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+}
+
+/**
+ * The caches of all layers of a model, for one batch of sequences.
+ *
+ * @example
+ * const cache = model.newCache();
+ * const logits = noGrad(() => model.forward(prompt, { cache }));
+ * const next = noGrad(() => model.forward(token, { cache })); // computes one token
+ * cache.dispose();
+ */
+export class KeyValueCache implements Disposable {
+  readonly layers: readonly AttentionCache[];
+
+  /**
+   * @param limit how many tokens each layer can hold
+   *
+   * @throws {ArgumentError} for a number below 1, another format, and windows that are not one for each layer.
+   */
+  constructor(layers: number, limit: number, options?: KeyValueCacheOptions);
+  constructor(...values: unknown[]) {
+    const { layers, limit, format, windows } = keyValueCacheParameters(values);
+    if (windows && windows.length !== layers) {
+      const message = `expected windows to be ${layers} numbers, one for each layer, got ${windows.length}`;
+      throw new ArgumentError("KeyValueCache", "invalidWindows", message);
+    }
+    const windowOf = (layer: number) => (windows?.[layer] === Infinity ? undefined : windows?.[layer]);
+    const make = (_: unknown, layer: number) => new AttentionCache(limit, { format, window: windowOf(layer) });
+    this.layers = Array.from({ length: layers }, make);
+  }
+
+  /** The position of the next token. */
+  get position(): number {
+    return this.layers[0]!.position;
+  }
+
+  /** @internal Where the next tokens stand. */
+  positionsOf(tokens: number): Positions {
+    return this.layers[0]!.positionsOf(tokens);
+  }
+
+  /** How many tokens it holds of those that later ones may attend to, in the layer with the most. */
+  get length(): number {
+    return this.layers.reduce((most, { length }) => Math.max(most, length), 0);
+  }
+
+  /**
+   * Whether `truncate(length)` is possible. Layers whose windows slid, and a full cache, have dropped tokens: then only
+   * the last ones can be taken back, 64 at least.
+   */
+  canTruncate(length: number): boolean;
+  canTruncate(...values: unknown[]): boolean {
+    const { length } = canTruncateParameters(values);
+    return this.layers.every((layer) => layer.canTruncate(length));
+  }
+
+  /**
+   * Forgets all tokens but the first `length`, so that a text which begins alike needs no computation of these.
+   *
+   * @throws {ArgumentError} for more tokens than there were, and where a layer dropped tokens that would be attended
+   * to; then nothing is forgotten.
+   */
+  truncate(length: number): void;
+  truncate(...values: unknown[]): void {
+    const { length } = truncateParameters(values);
+    const reluctant = this.layers.find((layer) => !layer.canTruncate(length));
+    for (const layer of reluctant ? [reluctant] : this.layers) layer.truncate(length);
+  }
+
+  /** How many tokens it can hold. */
+  get limit(): number {
+    return this.layers[0]!.limit;
+  }
+
+  /** Removes all tokens. The memory is kept for reuse. */
+  reset(): void {
+    for (const layer of this.layers) layer.reset();
+  }
+
+  /** Removes all tokens and frees the memory. */
+  dispose(): void {
+    for (const layer of this.layers) layer.dispose();
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+}

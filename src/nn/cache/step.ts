@@ -1,0 +1,71 @@
+/** Steps of decoding with caches: attention of a few new tokens of several sequences, as one operation. */
+import { noGrad } from "../../autograd/modes.ts";
+import { attentionStep, hasStep, MOST_ROOMS, type StepFormula, type StepRoom } from "../../ops/attention/step.ts";
+import { cat } from "../../ops/join/cat.ts";
+import { narrow } from "../../ops/view/slice.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import type { KeysAndValues, Like } from "./store.ts";
+
+/** @internal New tokens of a layer, before queries and keys are rotated. */
+export interface AttendStep {
+  /** q [batch, tokens, heads · dim], k and v [batch, tokens, kvHeads · dim]; heads may be an axis of their own. */
+  readonly operands: readonly [q: Tensor, k: Tensor, v: Tensor];
+  readonly formula: StepFormula;
+  readonly heads: number;
+  readonly kvHeads: number;
+  readonly headWidth: number;
+}
+
+/** @internal Where new tokens of a cache are written, and which rows they attend to. */
+export interface StepPlace {
+  readonly room: StepRoom;
+  readonly position: number;
+  readonly first: number;
+  readonly rows: number;
+}
+
+/** @internal What a step needs of a cache. */
+export interface StepCache {
+  placeOf(count: number, like: Record<keyof KeysAndValues, Like>): StepPlace;
+  advance(count: number): void;
+}
+
+/**
+ * @internal The attention of new tokens: all rows of the batch with one cache, or a row with each. Null where there is
+ * no such operation; then nothing was changed.
+ */
+export function steppedTogether(caches: readonly StepCache[], step: AttendStep): Tensor | null {
+  const { operands, formula, heads, kvHeads, headWidth } = step;
+  const [q] = operands;
+  if (!hasStep(operands)) return null;
+  if (caches.length > MOST_ROOMS) return steppedInParts(caches, step);
+  const [batch, count] = q.shape as readonly [number, number];
+  const own = { shape: [caches.length === 1 ? batch : 1, kvHeads, count, headWidth], dtype: q.dtype };
+  const places: StepPlace[] = [];
+  for (const cache of caches) {
+    const place = cache.placeOf(count, { keys: own, values: own });
+    if (!isLike(place.room, places[0]?.room)) return null;
+    places.push(place);
+  }
+  const rooms = places.map(({ room }) => room);
+  const sequences = Array.from({ length: batch }, (_, row) =>
+    caches.length === 1 ? { ...places[0]!, room: 0, batch: row } : { ...places[row]!, room: row, batch: 0 },
+  );
+  const out = noGrad(() => attentionStep(operands, rooms, { ...formula, sequences, heads, kvHeads }));
+  for (const cache of caches) cache.advance(count);
+  return out;
+}
+
+const isLike = (room: StepRoom, first = room): boolean => room.keys.dtype === first.keys.dtype;
+
+function steppedInParts(caches: readonly StepCache[], step: AttendStep): Tensor | null {
+  const parts: Tensor[] = [];
+  for (let first = 0; first < caches.length; first += MOST_ROOMS) {
+    const own = caches.slice(first, first + MOST_ROOMS);
+    const [q, k, v] = step.operands.map((x) => narrow(x, 0, first, own.length)) as [Tensor, Tensor, Tensor];
+    const part = steppedTogether(own, { ...step, operands: [q, k, v] });
+    if (!part) return null;
+    parts.push(part);
+  }
+  return cat(parts, 0);
+}

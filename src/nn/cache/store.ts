@@ -1,0 +1,165 @@
+/** Where a layer's keys and values are kept, and in how many bits. */
+import { noGrad } from "../../autograd/modes.ts";
+import { ShapeError } from "../../core/errors.ts";
+import { toDType } from "../../ops/copy/cast.ts";
+import { copy_ } from "../../ops/copy/inplace.ts";
+import { empty } from "../../ops/creation/full.ts";
+import { permute } from "../../ops/view/permute.ts";
+import { narrow } from "../../ops/view/slice.ts";
+import { dequantize } from "../../quant/dequantize/dequantize.ts";
+import { blockFormat, type ScaleDType } from "../../quant/formats.ts";
+import { packQ8Into } from "../../quant/pack_q8.ts";
+import { ofParts } from "../../quant/parts.ts";
+import { quantizeGgml } from "../../quant/quantize.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { keep, tidy } from "../../tensor/tidy.ts";
+
+/** Keys and values of one attention layer: [batch, heads, tokens, dim]. */
+export interface KeysAndValues {
+  readonly keys: Tensor;
+  readonly values: Tensor;
+}
+
+/** @internal The formats of keys and values beside the dtype that they are computed in. */
+export const cacheFormats = ["float16", "q8_0"] as const;
+
+/**
+ * How a cache keeps keys and values. `"float16"`: each rounded to 11 significant bits. `"q8_0"`: 32 values share a
+ * scale, and each is off by at most 1/254 of the largest of them.
+ */
+export type CacheFormat = (typeof cacheFormats)[number];
+
+/** @internal What a room is for: shapes but for the number of tokens, and dtypes. */
+export type Like = Pick<Tensor, "shape" | "dtype">;
+
+/** How one tensor is kept. */
+interface Coding {
+  /** The axis of tokens of what is kept. */
+  readonly axis: number;
+  /** Room for so many tokens. */
+  readonly room: (like: Like, tokens: number) => Tensor;
+  /** Writes x [batch, heads, tokens, dim] to a part of the room. */
+  readonly write: (part: Tensor, x: Tensor) => void;
+  /** What a part of the room holds, [batch, heads, tokens, dim]. */
+  readonly read: (part: Tensor, like: Like) => Tensor;
+  /** The room as a step of decoding has it: [batch, heads, tokens, …]. */
+  readonly rows: (room: Tensor) => Tensor;
+}
+
+/** The axis of tokens where keys and values are attended to. */
+const TOKENS = 2;
+
+const inDType = (dtypeOf: (like: Like) => DType): Coding => ({
+  axis: TOKENS,
+  room: (like, tokens) => keep(empty(like.shape.with(TOKENS, tokens), { dtype: dtypeOf(like) })),
+  write: (part, x) => void copy_(part, x),
+  read: (part) => part,
+  rows: (room) => room,
+});
+
+const { values: BLOCK_VALUES, bytes: BLOCK_BYTES } = blockFormat("q8_0");
+
+/** Tokens come first: those that are read are one piece of memory. */
+const quantized: Coding = {
+  axis: 0,
+  room({ shape }, tokens) {
+    const [batch, heads, , dim] = shape as readonly [number, number, number, number];
+    if (dim % BLOCK_VALUES !== 0)
+      throw new ShapeError(
+        "AttentionCache",
+        "wrongHeadWidth",
+        `expected heads of a multiple of ${BLOCK_VALUES} values for a cache in q8_0, got ${dim}; float16 has any`,
+      );
+    return keep(empty([tokens, batch, heads, (dim / BLOCK_VALUES) * BLOCK_BYTES], { dtype: "uint8" }));
+  },
+  write(part, x) {
+    const tokensFirst = permute(x, [2, 0, 1, 3]);
+    if (packQ8Into(part, toDType(tokensFirst, "float32"))) return;
+    using packed = quantizeGgml(tokensFirst, "q8_0");
+    copy_(part, packed.parts.packed);
+  },
+  read(part, like) {
+    using packed = ofParts("q8_0", { packed: part }, like.dtype === "float64" ? "float32" : (like.dtype as ScaleDType));
+    return permute(dequantize(packed), [1, 2, 0, 3]);
+  },
+  rows: (room) => keep(noGrad(() => permute(room, [1, 2, 0, 3]))),
+};
+
+const codings: Readonly<Record<CacheFormat | "own", Coding>> = {
+  own: inDType(({ dtype }) => dtype),
+  float16: inDType(() => "float16"),
+  q8_0: quantized,
+};
+
+/** @internal Keys and values of up to `capacity` tokens. It records no autograd history. */
+export class TokenStore implements Disposable, KeysAndValues {
+  private readonly coding: Coding;
+  /** @internal */
+  readonly keys: Tensor;
+  /** @internal */
+  readonly values: Tensor;
+  /** @internal The memory itself, as a step of decoding has it. */
+  readonly room: KeysAndValues;
+  private readonly like: Readonly<Record<keyof KeysAndValues, Like>>;
+
+  constructor(
+    private readonly format: CacheFormat | undefined,
+    readonly capacity: number,
+    { keys, values }: Readonly<Record<keyof KeysAndValues, Like>>,
+  ) {
+    const likeOf = ({ shape, dtype }: Like): Like => ({ shape, dtype });
+    this.like = { keys: likeOf(keys), values: likeOf(values) };
+    this.coding = codings[format ?? "own"];
+    this.keys = this.coding.room(keys, capacity);
+    this.values = this.coding.room(values, capacity);
+    this.room = { keys: this.coding.rows(this.keys), values: this.coding.rows(this.values) };
+  }
+
+  /** Writes tokens, the first of them at `start`. */
+  write(start: number, { keys, values }: KeysAndValues): void {
+    const count = keys.shape[TOKENS]!;
+    const { axis, write } = this.coding;
+    tidy(() =>
+      noGrad(() => {
+        write(narrow(this.keys, axis, start, count), keys);
+        write(narrow(this.values, axis, start, count), values);
+      }),
+    );
+  }
+
+  /** So many tokens from `start` on: views, or copies where they are unpacked. */
+  read(start: number, count: number): KeysAndValues {
+    const { axis, read } = this.coding;
+    return noGrad(() => ({
+      keys: read(narrow(this.keys, axis, start, count), this.like.keys),
+      values: read(narrow(this.values, axis, start, count), this.like.values),
+    }));
+  }
+
+  /** A store of another capacity, which begins with so many tokens of this one. This one is disposed of. */
+  resized(capacity: number, start: number, count: number): TokenStore {
+    const next = new TokenStore(this.format, capacity, this.like);
+    const { axis } = this.coding;
+    const copy = (to: Tensor, from: Tensor) => copy_(narrow(to, axis, 0, count), narrow(from, axis, start, count));
+    tidy(() =>
+      noGrad(() => {
+        copy(next.keys, this.keys);
+        copy(next.values, this.values);
+      }),
+    );
+    this.dispose();
+    return next;
+  }
+
+  dispose(): void {
+    for (const { keys, values } of [this.room, this]) {
+      keys.dispose();
+      values.dispose();
+    }
+  }
+
+  [Symbol.dispose](): void {
+    this.dispose();
+  }
+}

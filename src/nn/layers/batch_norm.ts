@@ -1,0 +1,284 @@
+/** Norms over batches, groups of channels, and single channels, as layers. */
+import { noGrad } from "../../autograd/modes.ts";
+import { ArgumentError, ShapeError } from "../../core/errors.ts";
+import { either, flag, nothing, someNumber } from "../../core/kinds.ts";
+import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
+import { add_ } from "../../ops/copy/inplace.ts";
+import { ones, zeros } from "../../ops/creation/full.ts";
+import { batchNorm, groupNorm } from "../../ops/normalization/batch_norm.ts";
+import { instanceNorm } from "../../ops/normalization/instance_norm.ts";
+import { expectTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { type LayerOptions, oneParameter, zeroParameter } from "./initialization.ts";
+import { epsilon, layerParameters, size } from "./kinds.ts";
+import { Module } from "./module.ts";
+import { called } from "./module_of.ts";
+
+/** Options of {@link BatchNorm1d} and its like. */
+export interface BatchNormLayerOptions extends LayerOptions {
+  /** Added to variances. Default 1e-5. */
+  eps?: number | undefined;
+  /**
+   * How much of a running mean is replaced by that of a batch; with null the running ones are the means of those of
+   * all batches. Default 0.1.
+   */
+  momentum?: number | null | undefined;
+  /** Whether there are a weight and a bias. Default true. */
+  affine?: boolean | undefined;
+  /** Whether means and variances run along, for evaluation. Default true. */
+  trackRunningStats?: boolean | undefined;
+}
+
+interface RunningCall<Momentum> extends LayerOptions {
+  readonly numFeatures: number;
+  readonly eps: number;
+  readonly momentum: Momentum;
+  readonly affine: boolean;
+  readonly trackRunningStats: boolean;
+}
+
+/** What norms with running means and variances have in common. */
+abstract class RunningNorm<Momentum extends number | null> extends Module<[x: Tensor], Tensor> {
+  readonly numFeatures: number;
+  readonly eps: number;
+  readonly momentum: Momentum;
+  readonly weight: Tensor | null;
+  readonly bias: Tensor | null;
+  readonly running_mean: Tensor | null;
+  readonly running_var: Tensor | null;
+  readonly num_batches_tracked: Tensor | null;
+
+  constructor(call: RunningCall<Momentum>) {
+    super();
+    const { numFeatures, eps, momentum, affine, trackRunningStats, ...options } = call;
+    const { dtype = "float32" } = options;
+    this.numFeatures = numFeatures;
+    this.eps = eps;
+    this.momentum = momentum;
+    this.weight = affine ? oneParameter([numFeatures], options) : null;
+    this.bias = affine ? zeroParameter([numFeatures], options) : null;
+    this.running_mean = trackRunningStats ? zeros([numFeatures], { dtype }) : null;
+    this.running_var = trackRunningStats ? ones([numFeatures], { dtype }) : null;
+    // of InstanceNorm it stays 0, as in PyTorch
+    this.num_batches_tracked = trackRunningStats ? zeros([], { dtype: "int64" }) : null;
+  }
+}
+
+/**
+ * The norm over a batch. In training mode it takes means and variances of the batch and lets running ones follow; in
+ * evaluation mode it takes the running ones.
+ *
+ * | tensor | shape |
+ * |---|---|
+ * | `weight`, `bias` | [numFeatures]; null without `affine` |
+ * | `running_mean`, `running_var` | [numFeatures], buffers; null without `trackRunningStats` |
+ * | `num_batches_tracked` | int64 [], a buffer: how many batches ran along; null without `trackRunningStats` |
+ *
+ * @param ranks how many axes x may have
+ */
+function batchNormOf(name: string, ranks: readonly number[]) {
+  const read = parameters(name, {
+    numFeatures: operand(size),
+    eps: optional(epsilon, 1e-5),
+    momentum: optional(either(someNumber, nothing), 0.1),
+    affine: optional(flag, true),
+    trackRunningStats: optional(flag, true),
+    ...layerParameters,
+  });
+  class BatchNorm extends RunningNorm<number | null> {
+    constructor(
+      numFeatures: number,
+      ...options: Given<BatchNormLayerOptions, ["eps", "momentum", "affine", "trackRunningStats"]>
+    );
+    constructor(...values: unknown[]) {
+      super(read(values));
+    }
+
+    override forward(x: Tensor): Tensor {
+      expectTensor(this.constructor.name, "x", x);
+      if (!ranks.includes(x.rank))
+        throw new ShapeError(
+          this.constructor.name,
+          "wrongRank",
+          `expected x to have ${ranks.join(" or ")} axes, got ${x.describe()}`,
+        );
+      const training = this.training || this.running_mean === null;
+      const { num_batches_tracked: count } = this;
+      // without a momentum, the share that this batch has in the mean of all
+      const momentum = this.momentum ?? (count && this.training ? 1 / (Number(count.item()) + 1) : 0);
+      const result = batchNorm(x, {
+        ...{ training, momentum, eps: this.eps },
+        ...{ weight: this.weight ?? undefined, bias: this.bias ?? undefined },
+        ...{ runningMean: this.running_mean ?? undefined, runningVar: this.running_var ?? undefined },
+      });
+      if (count && this.training) noGrad(() => add_(count, 1n));
+      return result;
+    }
+
+    /** @internal */
+    override details(): string {
+      return `${this.numFeatures}, eps: ${this.eps}, momentum: ${this.momentum}`;
+    }
+  }
+  return called(name, BatchNorm);
+}
+
+/**
+ * The norm over a batch [batch, numFeatures] or [batch, numFeatures, length]: `batchNorm`.
+ *
+ * @example
+ * new BatchNorm1d(3).forward(randn([4, 3, 5]));
+ */
+export class BatchNorm1d extends batchNormOf("BatchNorm1d", [2, 3]) {}
+
+/**
+ * The norm over a batch [batch, numFeatures, height, width]: `batchNorm`.
+ *
+ * @example
+ * new BatchNorm2d(3).forward(randn([4, 3, 5, 5]));
+ */
+export class BatchNorm2d extends batchNormOf("BatchNorm2d", [4]) {}
+
+/**
+ * The norm over a batch [batch, numFeatures, depth, height, width]: `batchNorm`.
+ *
+ * @example
+ * new BatchNorm3d(3).forward(randn([4, 3, 5, 5, 5]));
+ */
+export class BatchNorm3d extends batchNormOf("BatchNorm3d", [5]) {}
+
+/** Options of {@link GroupNorm} and {@link InstanceNorm1d} and its like. */
+export interface ChannelNormLayerOptions extends LayerOptions {
+  /** Added to variances. Default 1e-5. */
+  eps?: number | undefined;
+  /** Whether there are a weight and a bias. Default true; of `InstanceNorm1d` and its like false. */
+  affine?: boolean | undefined;
+}
+
+/**
+ * The norm over groups of channels: `groupNorm`.
+ *
+ * | parameter | shape |
+ * |---|---|
+ * | `weight`, `bias` | [numChannels]; null without `affine` |
+ *
+ * @example
+ * new GroupNorm(2, 4).forward(randn([3, 4, 5]));
+ *
+ * @throws {ArgumentError} for sizes below 1, and where groups do not divide channels.
+ */
+export class GroupNorm extends Module<[x: Tensor], Tensor> {
+  readonly numGroups: number;
+  readonly numChannels: number;
+  readonly eps: number;
+  readonly weight: Tensor | null;
+  readonly bias: Tensor | null;
+
+  constructor(numGroups: number, numChannels: number, ...options: Given<ChannelNormLayerOptions, ["eps", "affine"]>);
+  constructor(...values: unknown[]) {
+    super();
+    const { numGroups, numChannels, eps, affine, ...options } = groupNormParameters(values);
+    if (numChannels % numGroups !== 0)
+      throw new ArgumentError(
+        "GroupNorm",
+        "unevenGroups",
+        `expected ${numGroups} groups to divide ${numChannels} channels`,
+      );
+    this.numGroups = numGroups;
+    this.numChannels = numChannels;
+    this.eps = eps;
+    this.weight = affine ? oneParameter([numChannels], options) : null;
+    this.bias = affine ? zeroParameter([numChannels], options) : null;
+  }
+
+  override forward(x: Tensor): Tensor {
+    const { weight, bias, eps } = this;
+    return groupNorm(x, this.numGroups, { weight: weight ?? undefined, bias: bias ?? undefined, eps });
+  }
+
+  /** @internal */
+  override details(): string {
+    return `${this.numGroups}, ${this.numChannels}, eps: ${this.eps}`;
+  }
+}
+const groupNormParameters = parameters("GroupNorm", {
+  numGroups: operand(size),
+  numChannels: operand(size),
+  eps: optional(epsilon, 1e-5),
+  affine: optional(flag, true),
+  ...layerParameters,
+});
+
+/** Options of {@link InstanceNorm1d} and its like. */
+export interface InstanceNormLayerOptions extends ChannelNormLayerOptions {
+  /** How much of a running mean is replaced by that of x. Default 0.1. */
+  momentum?: number | undefined;
+  /** Whether means and variances run along, for evaluation. Default false. */
+  trackRunningStats?: boolean | undefined;
+}
+
+/** The norm of each channel of each element of the batch. */
+function instanceNormOf(name: string, rank: number) {
+  const read = parameters(name, {
+    numFeatures: operand(size),
+    eps: optional(epsilon, 1e-5),
+    momentum: optional(someNumber, 0.1),
+    affine: optional(flag, false),
+    trackRunningStats: optional(flag, false),
+    ...layerParameters,
+  });
+  class InstanceNorm extends RunningNorm<number> {
+    constructor(
+      numFeatures: number,
+      ...options: Given<InstanceNormLayerOptions, ["eps", "momentum", "affine", "trackRunningStats"]>
+    );
+    constructor(...values: unknown[]) {
+      super(read(values));
+    }
+
+    override forward(x: Tensor): Tensor {
+      expectTensor(this.constructor.name, "x", x);
+      if (x.rank !== rank || x.shape[1] !== this.numFeatures)
+        throw new ShapeError(
+          this.constructor.name,
+          "shapesDiffer",
+          `expected x to have ${rank} axes, the second of ${this.numFeatures} elements, got ${x.describe()}`,
+        );
+      return instanceNorm(x, {
+        ...{ useInputStats: this.training || this.running_mean === null, momentum: this.momentum, eps: this.eps },
+        ...{ weight: this.weight ?? undefined, bias: this.bias ?? undefined },
+        ...{ runningMean: this.running_mean ?? undefined, runningVar: this.running_var ?? undefined },
+      });
+    }
+
+    /** @internal */
+    override details(): string {
+      return `${this.numFeatures}, eps: ${this.eps}`;
+    }
+  }
+  return called(name, InstanceNorm);
+}
+
+/**
+ * The norm of each channel of each element of [batch, numFeatures, length]: `instanceNorm`.
+ *
+ * @example
+ * new InstanceNorm1d(3).forward(randn([4, 3, 5]));
+ */
+export class InstanceNorm1d extends instanceNormOf("InstanceNorm1d", 3) {}
+
+/**
+ * The norm of each channel of each element of [batch, numFeatures, height, width]: `instanceNorm`.
+ *
+ * @example
+ * new InstanceNorm2d(3).forward(randn([4, 3, 5, 5]));
+ */
+export class InstanceNorm2d extends instanceNormOf("InstanceNorm2d", 4) {}
+
+/**
+ * The norm of each channel of each element of [batch, numFeatures, depth, height, width]: `instanceNorm`.
+ *
+ * @example
+ * new InstanceNorm3d(3).forward(randn([4, 3, 5, 5, 5]));
+ */
+export class InstanceNorm3d extends instanceNormOf("InstanceNorm3d", 5) {}

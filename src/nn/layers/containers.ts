@@ -1,0 +1,220 @@
+/** Modules that hold others, or only rearrange. */
+
+import { describeValue } from "../../core/describe.ts";
+import { ArgumentError } from "../../core/errors.ts";
+import { isArray, someNumber } from "../../core/kinds.ts";
+import {
+  type Given,
+  operand,
+  optional,
+  optionalOperand,
+  parameters,
+  reading,
+  unlisted,
+} from "../../core/parameters.ts";
+import { flatten, unflatten } from "../../ops/view/flatten.ts";
+import { shapeList } from "../../tensor/kinds.ts";
+import type { Shape } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { Module } from "./module.ts";
+import { propertiesOf, taking } from "./module_of.ts";
+import { readIndex } from "./slots.ts";
+
+/** @internal @throws {ArgumentError} `notAModule` */
+export function checkModule(operation: string, module: unknown, where: string): void {
+  if (reading(operation, () => module instanceof Module)) return;
+  throw new ArgumentError(operation, "notAModule", `expected modules, got ${describeValue(module)} ${where}`);
+}
+
+/** @internal @throws {ArgumentError} `badName` for what can't be the name of a part of a module. */
+export function checkName(operation: string, name: unknown, isTaken: (name: string) => boolean): void {
+  if (typeof name === "string" && name !== "" && !name.includes(".") && !isTaken(name)) return;
+  throw new ArgumentError(
+    operation,
+    "badName",
+    `expected a name that is not empty, has no dot and is none of a module's own, got ${describeValue(name)}`,
+  );
+}
+
+/** Returns its input: in the place of a layer that is not wanted. */
+export class Identity extends Module<[x: Tensor], Tensor> {
+  constructor();
+  constructor(...values: unknown[]) {
+    super();
+    unlisted("Identity", {})(values);
+  }
+
+  override forward(x: Tensor): Tensor {
+    return x;
+  }
+}
+
+/** Options of {@link Flatten}. */
+export interface FlattenOptions {
+  /** The first axis. Default 1: that of batches stays. */
+  startDim?: number | undefined;
+  /** The last axis. Default −1. */
+  endDim?: number | undefined;
+}
+
+const axesToFlatten = taking<Given<FlattenOptions, ["startDim", "endDim"]>>({
+  startDim: optional(someNumber, 1),
+  endDim: optional(someNumber, -1),
+});
+
+/**
+ * Makes several axes one.
+ *
+ * @example
+ * new Flatten().forward(zeros([32, 3, 4])); // [32, 12]
+ */
+export class Flatten extends propertiesOf("Flatten", { flatten }, axesToFlatten) {}
+
+/**
+ * Makes one axis several.
+ *
+ * @param dim the axis
+ * @param sizes what becomes of it; one of them may be −1
+ *
+ * @example
+ * new Unflatten(1, [3, 4]).forward(zeros([32, 12])); // [32, 3, 4]
+ */
+export class Unflatten extends Module<[x: Tensor], Tensor> {
+  readonly dim: number;
+  readonly sizes: Shape;
+
+  constructor(dim: number, sizes: Shape);
+  constructor(...values: unknown[]) {
+    super();
+    const { dim, sizes } = unflattenParameters(values);
+    this.dim = dim;
+    this.sizes = Object.freeze([...sizes]);
+  }
+
+  override forward(x: Tensor): Tensor {
+    return unflatten(x, this.dim, this.sizes);
+  }
+
+  /** @internal */
+  override details(): string {
+    return `dim: ${this.dim}, sizes: [${this.sizes.join(", ")}]`;
+  }
+}
+const unflattenParameters = parameters("Unflatten", { dim: operand(someNumber), sizes: operand(shapeList) });
+
+/**
+ * Modules in a list, named by index: `0.weight`. What is done with them, the module that has the list says. A property
+ * that is a plain array of modules does the same.
+ *
+ * @example
+ * const layers = new ModuleList([new Linear(4, 4), new Linear(4, 4)]);
+ * layers.items.reduce((x, layer) => layer.forward(x), randn([2, 4]));
+ */
+export class ModuleList<M extends Module = Module<[x: Tensor], Tensor>> extends Module<never[], never> {
+  /** The modules: a copy of the list. */
+  get items(): M[] {
+    return Object.values(this).filter((value) => value instanceof Module) as Module[] as M[];
+  }
+
+  constructor(modules?: readonly M[]);
+  constructor(...values: unknown[]) {
+    super();
+    const { modules } = moduleListParameters(values);
+    for (const module of modules ?? []) this.append(module as M);
+  }
+
+  /** How many there are. */
+  get length(): number {
+    return this.items.length;
+  }
+
+  /** The module at an index, a negative one counted from the end; undefined where there is none. */
+  at(index: number): M | undefined {
+    return this.items.at(readIndex("ModuleList.at", index));
+  }
+
+  /** Adds a module at the end. Returns the list. */
+  append(module: M): this {
+    checkModule("ModuleList.append", module, "to append");
+    Reflect.set(this, this.length, module);
+    return this;
+  }
+
+  [Symbol.iterator](): IterableIterator<M> {
+    return this.items.values();
+  }
+
+  /** @throws {ArgumentError} always: a list computes nothing. */
+  override forward(): never {
+    throw new ArgumentError("ModuleList", "noForward", "expected a call of one of its modules, got one of the list");
+  }
+}
+const moduleListParameters = parameters("ModuleList", {
+  modules: optionalOperand({
+    expected: "an array of modules",
+    parse(value) {
+      if (!isArray(value)) return undefined;
+      for (const [at, module] of value.entries()) checkModule("ModuleList", module, `at ${at}`);
+      return [...value] as Module[];
+    },
+  }),
+});
+
+/**
+ * Modules by name: `encoder.weight`. What is done with them, the module that has them says.
+ *
+ * @example
+ * const heads = new ModuleDict({ price: new Linear(8, 1), kind: new Linear(8, 3) });
+ * heads.get("kind").forward(randn([2, 8])); // [2, 3]
+ */
+export class ModuleDict<M extends Module = Module<[x: Tensor], Tensor>> extends Module<never[], never> {
+  constructor(modules?: Readonly<Record<string, M>>);
+  constructor(...values: unknown[]) {
+    super();
+    const { modules } = moduleDictParameters(values);
+    for (const [name, module] of Object.entries(modules ?? {})) this.set(name, module as M);
+  }
+
+  /** The names, in the order in which they were set. */
+  keys(): string[] {
+    return Object.entries(this).flatMap(([name, value]) => (value instanceof Module ? [name] : []));
+  }
+
+  /** Whether there is a module of this name. */
+  has(name: string): boolean {
+    return this.keys().includes(name);
+  }
+
+  /** @throws {ArgumentError} `noSuchModule`, with the names that there are. */
+  get(name: string): M {
+    if (this.has(name)) return Reflect.get(this, name) as M;
+    throw new ArgumentError(
+      "ModuleDict.get",
+      "noSuchModule",
+      `expected one of ${this.keys().join(", ") || "no modules"}, got ${describeValue(name)}`,
+    );
+  }
+
+  /** Adds a module, or replaces the one of this name. Returns the dictionary. */
+  set(name: string, module: M): this {
+    checkModule("ModuleDict.set", module, `as ${describeValue(name)}`);
+    checkName("ModuleDict.set", name, (own) => own in this && !this.has(own));
+    Reflect.set(this, name, module);
+    return this;
+  }
+
+  /** @throws {ArgumentError} always: a dictionary computes nothing. */
+  override forward(): never {
+    throw new ArgumentError("ModuleDict", "noForward", "expected a call of one of its modules, got one of them all");
+  }
+}
+const moduleDictParameters = parameters("ModuleDict", {
+  modules: optionalOperand({
+    expected: "an object of modules by name",
+    parse(value) {
+      if (typeof value !== "object" || value === null || isArray(value)) return undefined;
+      for (const [name, module] of Object.entries(value)) checkModule("ModuleDict", module, `as ${name}`);
+      return { ...value } as Record<string, Module>;
+    },
+  }),
+});

@@ -1,0 +1,224 @@
+/**
+ * Functions that are called around a module's `forward`, and when gradients pass it. They stand in an own property
+ * `forward` of the module, so that every call of it meets them, and a module without hooks costs nothing.
+ */
+import { describeValue } from "../../core/describe.ts";
+import { ArgumentError } from "../../core/errors.ts";
+import { isArray } from "../../core/kinds.ts";
+import { detach } from "../../ops/gradient/backward.ts";
+import { Function as Differentiable, type FunctionContext } from "../../ops/gradient/function.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { keep } from "../../tensor/tidy.ts";
+import type { Module } from "./module.ts";
+
+/** Gradients of tensors in their order, null for one that has none. */
+export type Gradients = readonly (Tensor | null)[];
+
+/** Called with the arguments of `forward` before it; an array that it returns replaces them. */
+export type ForwardPreHook<M = Module> = (module: M, inputs: readonly unknown[]) => readonly unknown[] | undefined;
+
+/** Called with the arguments of `forward` and its result; what it returns, if anything, replaces the result. */
+export type ForwardHook<M = Module, Result = unknown> = (
+  module: M,
+  inputs: readonly unknown[],
+  output: Result,
+) => Result | undefined;
+
+/** Called with the gradients of the results before those of the module are computed; an array replaces them. */
+export type BackwardPreHook<M = Module> = (module: M, gradOutputs: Gradients) => Gradients | undefined;
+
+/**
+ * Called with the gradients of the tensors among the arguments of `forward`, and those of its results; an array that it
+ * returns replaces the former.
+ */
+export type BackwardHook<M = Module> = (
+  module: M,
+  gradInputs: Gradients,
+  gradOutputs: Gradients,
+) => Gradients | undefined;
+
+interface Kinds {
+  readonly forwardPre: ForwardPreHook;
+  readonly forward: ForwardHook;
+  readonly backwardPre: BackwardPreHook;
+  readonly backward: BackwardHook;
+}
+
+/** The hooks of a module, in the order in which they were registered. An object each: a function may be there twice. */
+type Hooks = { readonly [Kind in keyof Kinds]: { readonly hook: Kinds[Kind] }[] } & {
+  /** The module's own property `forward` before there were hooks, if it had one. */
+  readonly before: PropertyDescriptor | undefined;
+};
+
+const hooks = new WeakMap<object, Hooks>();
+
+/** Whether calls of `forward` meet hooks: then nothing may compute what it computes without calling it. */
+export const hasHooks = (module: object): boolean => hooks.has(module);
+
+/** Adds a hook at the end of its list. @returns what removes it @throws {ArgumentError} `invalidOperand` */
+export function register<Kind extends keyof Kinds>(
+  operation: string,
+  module: Module,
+  kind: Kind,
+  hook: Kinds[Kind],
+): () => void {
+  if (typeof hook !== "function")
+    throw new ArgumentError(operation, "invalidOperand", `expected hook to be a function, got ${describeValue(hook)}`);
+  const own = hooks.get(module) ?? install(module);
+  const list = own[kind] as { readonly hook: Kinds[Kind] }[];
+  const entry = { hook };
+  list.push(entry);
+  return () => {
+    const at = list.indexOf(entry);
+    if (at < 0) return;
+    list.splice(at, 1);
+    if (own.forwardPre.length + own.forward.length + own.backwardPre.length + own.backward.length > 0) return;
+    hooks.delete(module);
+    if (own.before) Object.defineProperty(module, "forward", own.before);
+    else Reflect.deleteProperty(module, "forward");
+  };
+}
+
+/** Puts the calls of hooks before a module's `forward`. */
+function install(module: Module): Hooks {
+  const own: Hooks = {
+    ...{ forwardPre: [], forward: [], backwardPre: [], backward: [] },
+    before: Object.getOwnPropertyDescriptor(module, "forward"),
+  };
+  const forward = module.forward as (...values: readonly unknown[]) => unknown;
+  const value = (...values: readonly unknown[]) =>
+    callWith(own, module, values, (given) => forward.apply(module, [...given]));
+  Object.defineProperty(module, "forward", { value, configurable: true, enumerable: false, writable: true });
+  hooks.set(module, own);
+  return own;
+}
+
+function callWith(
+  own: Hooks,
+  module: Module,
+  values: readonly unknown[],
+  forward: (values: readonly unknown[]) => unknown,
+): unknown {
+  const name = module.constructor.name;
+  let inputs = values;
+  // copies of the lists: a hook may remove itself
+  for (const { hook } of [...own.forwardPre]) inputs = argumentsOf(name, hook(module, inputs)) ?? inputs;
+  const passes = own.backward.length + own.backwardPre.length > 0;
+  const pass = new Pass(own, module);
+  let output = forward(passes ? pass.watchInputs(inputs) : inputs);
+  for (const { hook } of [...own.forward]) {
+    const replaced = hook(module, inputs, output);
+    if (replaced !== undefined) output = replaced;
+  }
+  return passes ? pass.watchOutputs(output) : output;
+}
+
+function argumentsOf(operation: string, given: readonly unknown[] | undefined): readonly unknown[] | undefined {
+  if (given === undefined || isArray(given)) return given;
+  throw new ArgumentError(
+    operation,
+    "invalidHook",
+    `expected a forward pre-hook to return an array of arguments or nothing, got ${describeValue(given)}`,
+  );
+}
+
+/** One call of `forward`, whose gradients hooks see. */
+class Pass {
+  /** Which of the tensors among the arguments have a gradient. */
+  private inputs: readonly boolean[] = [];
+  private gradOutputs: Gradients = [];
+
+  constructor(
+    private readonly own: Hooks,
+    private readonly module: Module,
+  ) {}
+
+  /** The arguments, with those that have a gradient behind one node of the graph. */
+  watchInputs(values: readonly unknown[]): readonly unknown[] {
+    const tensors = values.filter((value) => Tensor.isTensor(value));
+    this.inputs = tensors.map((tensor) => tensor.requiresGrad);
+    const watched = tensors.filter((tensor) => tensor.requiresGrad);
+    if (watched.length === 0) return values;
+    const passed = PassInputs.apply(this, ...watched);
+    const next = new Map(watched.map((tensor, at) => [tensor, passed[at]!]));
+    return values.map((value) => next.get(value as Tensor) ?? value);
+  }
+
+  /** The result, with its tensors that have a gradient behind one node of the graph. */
+  watchOutputs(output: unknown): unknown {
+    const tensors = tensorsIn(output).filter((tensor) => tensor.requiresGrad);
+    if (tensors.length === 0) return output;
+    const passed = PassOutputs.apply(this, ...tensors);
+    const next = new Map(tensors.map((tensor, at) => [tensor, passed[at]!]));
+    return replacedIn(output, next);
+  }
+
+  arriveAtOutputs(gradients: Gradients): Gradients {
+    let own = gradients;
+    for (const { hook } of [...this.own.backwardPre])
+      own = gradientsOf(this.module, "pre-hook", hook(this.module, own), own);
+    this.gradOutputs = own.map((gradient) => gradient && keep(gradient));
+    if (!this.inputs.includes(true)) this.arriveAtInputs([]);
+    return own;
+  }
+
+  arriveAtInputs(gradients: Gradients): Gradients {
+    let at = 0;
+    let own: Gradients = this.inputs.map((has) => (has ? (gradients[at++] ?? null) : null));
+    for (const gradient of own) if (gradient) keep(gradient);
+    for (const { hook } of [...this.own.backward])
+      own = gradientsOf(this.module, "hook", hook(this.module, own, this.gradOutputs), own);
+    return own.filter((_, index) => this.inputs[index]);
+  }
+}
+
+function gradientsOf(module: Module, kind: string, given: Gradients | undefined, before: Gradients): Gradients {
+  if (given === undefined) return before;
+  if (isArray(given) && given.length === before.length) return given;
+  throw new ArgumentError(
+    module.constructor.name,
+    "invalidHook",
+    `expected a backward ${kind} to return ${before.length} gradients or nothing, got ${describeValue(given)}`,
+  );
+}
+
+/** The identity, before a module. */
+class PassInputs extends Differentiable {
+  static forward(context: FunctionContext, pass: Pass, ...inputs: readonly Tensor[]): readonly Tensor[] {
+    context["pass"] = pass;
+    return inputs.map((input) => detach(input));
+  }
+
+  static backward(context: FunctionContext, ...gradients: (Tensor | null)[]): Gradients {
+    return [null, ...(context["pass"] as Pass).arriveAtInputs(gradients)];
+  }
+}
+
+/** The identity, behind a module. */
+class PassOutputs extends Differentiable {
+  static forward(context: FunctionContext, pass: Pass, ...outputs: readonly Tensor[]): readonly Tensor[] {
+    context["pass"] = pass;
+    return outputs.map((output) => detach(output));
+  }
+
+  static backward(context: FunctionContext, ...gradients: (Tensor | null)[]): Gradients {
+    return [null, ...(context["pass"] as Pass).arriveAtOutputs(gradients)];
+  }
+}
+
+const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+
+/** The tensors of a result: itself, or those in its arrays and plain objects, each once. */
+function tensorsIn(value: unknown): Tensor[] {
+  if (Tensor.isTensor(value)) return [value];
+  const parts = isArray(value) ? value : isPlain(value) ? Object.values(value) : [];
+  return [...new Set(parts.flatMap(tensorsIn))];
+}
+
+function replacedIn(value: unknown, next: ReadonlyMap<Tensor, Tensor>): unknown {
+  if (Tensor.isTensor(value)) return next.get(value) ?? value;
+  if (isArray(value)) return value.map((part) => replacedIn(part, next));
+  if (!isPlain(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, replacedIn(part, next)]));
+}

@@ -1,0 +1,93 @@
+/** Kinds of parameters of layers: sizes, probabilities, and how weights come to be. */
+import { ArgumentError, DTypeError } from "../../core/errors.ts";
+import { aNumber, instanceOf, listOf } from "../../core/kinds.ts";
+import { count, notNegative } from "../../core/options.ts";
+import { type Kind, named, unknownOption } from "../../core/parameters.ts";
+import type { RopeScaling } from "../../ops/position/rope.ts";
+import { Generator } from "../../random/generator.ts";
+import { type FloatDType, isDType, isFloat } from "../../tensor/dtype.ts";
+import type { Initialization } from "./initialization.ts";
+
+/** A whole number of at least 1. */
+export const size: Kind<number> = {
+  ...aNumber({ ...count, expected: "a whole number of at least 1" }),
+  error: [ArgumentError, "invalidSize"],
+};
+
+/** How many tokens stand before one. */
+export const position: Kind<number> = aNumber({
+  holds: (value) => Number.isSafeInteger(value) && value >= 0,
+  expected: "a whole number of at least 0",
+});
+
+/** Far more than any model has; a mistake beyond it would make modules until memory ends. */
+const MOST_LAYERS = 65_536;
+
+/** How many layers a model has. */
+export const layerCount: Kind<number> = {
+  ...aNumber({
+    holds: (value) => count.holds(value) && value <= MOST_LAYERS,
+    expected: `a whole number of at least 1 and at most ${MOST_LAYERS}`,
+  }),
+  error: [ArgumentError, "invalidSize"],
+};
+
+/** How many tokens are attended to, by layer. */
+export const windowList: Kind<number[]> = listOf(
+  aNumber({ holds: (value) => value === Infinity || count.holds(value), expected: "a window" }),
+  "a list of whole numbers of at least 1, or Infinity",
+);
+
+/** A probability that is not certain. */
+export const probability: Kind<number> = {
+  ...aNumber({ holds: (value) => value >= 0 && value < 1, expected: "a probability in [0, 1)" }),
+  error: [ArgumentError, "invalidProbability"],
+};
+
+/** What is added below a root. */
+export const epsilon: Kind<number> = aNumber(notNegative);
+
+/** A dtype of parameters. */
+export const floatDType: Kind<FloatDType> = {
+  expected: "a float dtype",
+  parse: (value) => (isDType(value) && isFloat(value) ? value : undefined),
+  error: [DTypeError, "notAFloat"],
+};
+
+export const aGenerator: Kind<Generator> = instanceOf(Generator, "a Generator");
+
+const initializers = ["weight", "residual", "bias", "embedding"] as const satisfies (keyof Initialization)[];
+
+/** Initializers of every kind of parameter. */
+export const anInitialization: Kind<Initialization> = {
+  expected: `an object with the functions ${initializers.join(", ")}`,
+  parse(value) {
+    if (typeof value !== "object" || value === null) return undefined;
+    const own = value as Initialization;
+    return initializers.every((name) => typeof own[name] === "function") ? own : undefined;
+  },
+};
+
+/** The options that every layer takes. */
+export const layerParameters = {
+  dtype: named(floatDType),
+  generator: named(aGenerator),
+  initialization: named(anInitialization),
+} as const;
+
+/** How rotary position embeddings are scaled; `rope` says what the numbers have to be. */
+export const ropeScaling: Kind<RopeScaling> = {
+  expected: "an object with a type",
+  parse: (value) => (typeof value === "object" && value !== null ? { ...(value as RopeScaling) } : undefined),
+};
+
+/** An object of options by name, copied; its values are checked where they are used. */
+export const optionsNamed = <O extends object>(...names: readonly (keyof O & string)[]): Kind<O> => ({
+  expected: `an object of options (${names.join(", ")})`,
+  parse(value, operation, name) {
+    if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+    for (const own of Object.keys(value))
+      if (!names.includes(own as keyof O & string)) throw unknownOption(operation, `${name}.${own}`, names);
+    return { ...(value as O) };
+  },
+});

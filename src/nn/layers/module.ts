@@ -1,0 +1,321 @@
+import { noGrad } from "../../autograd/modes.ts";
+import { getOrMake } from "../../core/collections.ts";
+import { flag } from "../../core/kinds.ts";
+import { operand, parameters } from "../../core/parameters.ts";
+import { toDType } from "../../ops/copy/cast.ts";
+import { detach } from "../../ops/gradient/backward.ts";
+import { namedParts } from "../../quant/parts.ts";
+import { QuantizedTensor } from "../../quant/quantized_tensor.ts";
+import { type FloatDType, isFloat } from "../../tensor/dtype.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { keep } from "../../tensor/tidy.ts";
+import { type BackwardHook, type BackwardPreHook, type ForwardHook, type ForwardPreHook, register } from "./hooks.ts";
+import { floatDType } from "./kinds.ts";
+import { checkDepth, joinPath, type Slot, slotsOf } from "./slots.ts";
+import { type LoadOptions, type LoadReport, loadInto, readLoadOptions, type StateDict } from "./state_dict.ts";
+import { formatSummary, formatTree, type SummaryLayer, type SummaryTree } from "./summary.ts";
+
+/**
+ * The base class of layers and models. A module's own properties are its state: tensors that require gradients are
+ * parameters, other tensors are buffers, modules are submodules, and arrays and maps of these are traversed. Names are
+ * PyTorch's: `blocks.0.attention.output.weight`. A `#private` field is not part of the state.
+ *
+ * A tensor in several properties (tied weights) is one parameter, under the first of its names. A parameter whose
+ * `requiresGrad` is set to false is frozen: it becomes a buffer, which is saved and loaded but not trained. A tensor
+ * that an operation returned is not part of the state. Of a quantised tensor `weight` the parts are buffers, under
+ * MLX's names: `weight`, `scales`, `biases`.
+ *
+ * @example
+ * class Perceptron extends Module<[x: Tensor], Tensor> {
+ *   readonly hidden = new Linear(784, 128);
+ *   readonly output = new Linear(128, 10);
+ *   forward(x: Tensor) {
+ *     return this.output.forward(relu(this.hidden.forward(x)));
+ *   }
+ * }
+ */
+export abstract class Module<Arguments extends readonly unknown[] = never[], Result = unknown> {
+  /**
+   * Whether the module is in training mode. In evaluation mode dropout does nothing. Set by {@link train} and {@link
+   * eval}.
+   */
+  training = true;
+
+  /** Computes the module's result. */
+  abstract forward(...values: Arguments): Result;
+
+  /** The tensors that require gradients, each once, in the order of declaration: what an optimizer takes. */
+  parameters(): Tensor[] {
+    return [...this.namedParameters().values()];
+  }
+
+  /** The {@link parameters} by name. */
+  namedParameters(): Map<string, Tensor> {
+    return new Map([...this.namedState()].filter(([, tensor]) => tensor.requiresGrad));
+  }
+
+  /** The tensors that do not require gradients, each once, by name: part of the state, but not trained. */
+  namedBuffers(): Map<string, Tensor> {
+    return new Map([...this.namedState()].filter(([, tensor]) => !tensor.requiresGrad));
+  }
+
+  /** This module and all its submodules, each once. */
+  modules(): Module[] {
+    return [...modulesIn(this, new Set())];
+  }
+
+  /** The {@link modules} by the first of their names. The name of this module is empty. */
+  namedModules(): Map<string, Module> {
+    const named = new Map<string, Module>();
+    const seen = new Set<Module>();
+    const visit = (name: string, module: Module, depth = 0): void => {
+      if (seen.has(module)) return;
+      checkDepth(depth);
+      seen.add(module);
+      named.set(name, module);
+      for (const slot of slotsOf(module))
+        if (slot.value instanceof Module) visit(joinPath(name, slot.name), slot.value, depth + 1);
+    };
+    visit("", this);
+    return named;
+  }
+
+  /** Parameters and buffers by name, as views of the same memory without autograd history. */
+  stateDict(): StateDict {
+    return Object.fromEntries([...this.namedState()].map(([name, tensor]) => [name, detach(tensor)]));
+  }
+
+  /** As {@link stateDict}, but that quantised tensors are in one piece: what `saveSafetensors` and `saveGguf` take. */
+  quantizedState(): Record<string, Tensor | QuantizedTensor> {
+    const seen = new Set<unknown>();
+    const found: [string, Tensor | QuantizedTensor][] = [];
+    for (const { name, value } of stateSlotsIn(this)) {
+      if (!seen.has(value)) found.push([name, value instanceof QuantizedTensor ? value : detach(value)]);
+      seen.add(value);
+    }
+    return Object.fromEntries(found);
+  }
+
+  /**
+   * Copies values into parameters and buffers: all of them, or none if anything does not match.
+   *
+   * @param state tensors by name, as of {@link stateDict} or {@link quantizedState}. A tied tensor may be under any
+   * of its names
+   * @param options `strict: false` ignores missing and unexpected names; shapes and dtypes must match nevertheless
+   * @returns the missing and the unexpected names: none unless `strict` is false
+   *
+   * @throws {StateDictError} listing what is missing, what is unexpected, and what has another shape or dtype.
+   */
+  loadStateDict(state: Readonly<Record<string, Tensor | QuantizedTensor>>, options?: LoadOptions): LoadReport {
+    const given = readLoadOptions(options);
+    const aliases = new Map<Tensor, string[]>();
+    const quantized = new Map<string, QuantizedTensor>();
+    for (const { name, value } of stateSlotsIn(this)) {
+      if (value instanceof QuantizedTensor) quantized.set(name, value);
+      for (const [own, tensor] of tensorsOf(name, value)) getOrMake(aliases, tensor, () => []).push(own);
+    }
+    return loadInto(this.constructor.name, aliases, state, { ...given, quantized });
+  }
+
+  /** Sets {@link training} here and in all submodules. Returns the module. */
+  train(mode = true): this {
+    trainParameters([mode]);
+    for (const module of this.modules()) module.training = mode;
+    return this;
+  }
+
+  /** Switches to evaluation mode, in which dropout does nothing: `train(false)`. */
+  eval(): this {
+    return this.train(false);
+  }
+
+  /**
+   * Converts all floating-point parameters and buffers to a dtype. They become new tensors without gradients, so create
+   * the optimizer afterwards. Quantised tensors stay as they are. Returns the module.
+   *
+   * @example
+   * model.to("bfloat16");
+   */
+  to(dtype: FloatDType): this {
+    toParameters([dtype]);
+    const converted = new Map<Tensor, Tensor>();
+    for (const { value, replace } of [...stateSlotsIn(this)])
+      if (value instanceof Tensor && isFloat(value.dtype))
+        replace(getOrMake(converted, value, () => convert(value, dtype)));
+    return this;
+  }
+
+  /** Sets all gradients to null. */
+  zeroGrad(): void {
+    for (const parameter of this.namedState().values()) parameter.grad = null;
+  }
+
+  /** A table of the layers that have tensors of their own: names, shapes, element counts and bytes. */
+  summary(): string {
+    return formatSummary(summaryLayers(this));
+  }
+
+  /**
+   * Adds a function that is called with the module and the arguments of `forward` before each call of it. An array that
+   * it returns replaces the arguments. Hooks are called in the order in which they were added.
+   *
+   * @returns a function that removes it
+   *
+   * @throws {ArgumentError} `invalidOperand` for what is no function.
+   */
+  registerForwardPreHook(hook: ForwardPreHook<this>): () => void {
+    return register("registerForwardPreHook", this, "forwardPre", hook as ForwardPreHook);
+  }
+
+  /**
+   * Adds a function that is called with the module, the arguments of `forward` and its result after each call of it.
+   * What it returns, if anything, replaces the result.
+   *
+   * @example
+   * const remove = model.hidden.registerForwardHook((_, _inputs, output) => void console.log(output.shape));
+   *
+   * @returns a function that removes it
+   *
+   * @throws {ArgumentError} `invalidOperand` for what is no function.
+   */
+  registerForwardHook(hook: ForwardHook<this, Result>): () => void {
+    return register("registerForwardHook", this, "forward", hook as ForwardHook);
+  }
+
+  /**
+   * Adds a function that is called with the gradients of the results of `forward` when a backward pass has them. An
+   * array that it returns replaces them.
+   *
+   * @returns a function that removes it; calls of `forward` before that keep it
+   *
+   * @throws {ArgumentError} `invalidOperand` for what is no function.
+   */
+  registerFullBackwardPreHook(hook: BackwardPreHook<this>): () => void {
+    return register("registerFullBackwardPreHook", this, "backwardPre", hook as BackwardPreHook);
+  }
+
+  /**
+   * Adds a function that is called with the gradients of the tensors among the arguments of `forward`, and those of its
+   * results, when a backward pass has both. An array that it returns replaces the former. Where no argument has a
+   * gradient, it is called as soon as the results have theirs.
+   *
+   * @returns a function that removes it; calls of `forward` before that keep it
+   *
+   * @throws {ArgumentError} `invalidOperand` for what is no function.
+   */
+  registerFullBackwardHook(hook: BackwardHook<this>): () => void {
+    return register("registerFullBackwardHook", this, "backward", hook as BackwardHook);
+  }
+
+  /** @internal The text between the parentheses when the module is printed. */
+  details(): string {
+    return "";
+  }
+
+  /** The tree of modules. */
+  toString(): string {
+    return textOf(this);
+  }
+
+  /** The tree of modules with the shapes of their tensors, and how many parameters and bytes they are. */
+  [Symbol.for("nodejs.util.inspect.custom")](): string {
+    return formatTree(treeOf(this));
+  }
+
+  private namedState(): Map<string, Tensor> {
+    const named = new Map<string, Tensor>();
+    const seen = new Set<Tensor>();
+    for (const slot of stateSlotsIn(this))
+      for (const [name, value] of tensorsOf(slot.name, slot.value)) {
+        if (!seen.has(value)) named.set(name, value);
+        seen.add(value);
+      }
+    return named;
+  }
+}
+
+/** @internal A module and all its submodules, each with its own tensors. */
+export function summaryLayers(model: Module): SummaryLayer[] {
+  return [...model.namedModules()].map(([name, module]) => ({
+    name,
+    kind: module.constructor.name,
+    tensors: [...slotsOf(module)].filter(isStateSlot).map((slot) => [slot.name, slot.value] as const),
+  }));
+}
+
+function textOf(module: Module, depth = 0): string {
+  checkDepth(depth);
+  const [name, details] = [module.constructor.name, module.details()];
+  const lines = [...slotsOf(module)].flatMap(({ name: own, value }) =>
+    value instanceof Module ? [`(${own}): ${textOf(value, depth + 1)}`.replaceAll("\n", "\n  ")] : [],
+  );
+  if (lines.length === 0) return `${name}(${details})`;
+  return [`${name}(`, ...(details ? [details] : []), ...lines].join("\n  ").concat("\n)");
+}
+
+function treeOf(module: Module, depth = 0): SummaryTree {
+  checkDepth(depth);
+  const slots = [...slotsOf(module)];
+  return {
+    kind: module.constructor.name,
+    details: module.details(),
+    tensors: slots.filter(isStateSlot).map(({ name, value }) => [name, value]),
+    parts: slots.flatMap(({ name, value }) =>
+      value instanceof Module ? [[name, treeOf(value, depth + 1)] as const] : [],
+    ),
+  };
+}
+
+const trainParameters = parameters("Module.train", { mode: operand(flag) });
+const toParameters = parameters("Module.to", { dtype: operand(floatDType) });
+
+type State = Tensor | QuantizedTensor;
+
+const isStateSlot = (slot: Slot): slot is Slot<State> =>
+  slot.value instanceof QuantizedTensor || (slot.value instanceof Tensor && slot.value.isLeaf);
+
+/** Every slot of a tensor in a module and its submodules. A tensor in several slots is yielded once for each. */
+function* stateSlotsIn(module: Module, prefix = "", ancestors: readonly Module[] = []): Generator<Slot<State>> {
+  if (ancestors.includes(module)) return;
+  checkDepth(ancestors.length);
+  for (const slot of slotsOf(module)) {
+    const name = joinPath(prefix, slot.name);
+    if (slot.value instanceof Module) yield* stateSlotsIn(slot.value, name, [...ancestors, module]);
+    else if (isStateSlot(slot)) yield { ...slot, name };
+  }
+}
+
+/** Adds a module and those in its properties, as {@link slotsOf} finds them: without names, which cost more. */
+function modulesIn(value: unknown, found: Set<Module>, depth = 0): Set<Module> {
+  if (value instanceof Module) {
+    if (found.has(value)) return found;
+    checkDepth(depth);
+    found.add(value);
+    for (const own of Object.values(value)) modulesIn(own, found, depth + 1);
+  } else if (Array.isArray(value) || value instanceof Map) {
+    for (const item of value.values()) modulesIn(item, found, depth);
+  }
+  return found;
+}
+
+/** The tensors that a slot stands for: itself, or its parts. */
+const tensorsOf = (name: string, value: State): readonly (readonly [name: string, tensor: Tensor])[] =>
+  value instanceof QuantizedTensor ? namedParts(name, value) : [[name, value]];
+
+function convert(tensor: Tensor, dtype: FloatDType): Tensor {
+  if (tensor.dtype === dtype) return tensor;
+  const converted: Tensor = keep(noGrad(() => toDType(tensor, dtype)));
+  converted.requiresGrad = tensor.requiresGrad;
+  return converted;
+}
+
+/** @internal Runs `body` with a module in evaluation mode, then restores the mode of every submodule. */
+export function inEvaluation<Result>(module: Module, body: () => Result): Result {
+  const training = module.modules().filter((part) => part.training);
+  for (const part of training) part.training = false;
+  try {
+    return body();
+  } finally {
+    for (const part of training) part.training = true;
+  }
+}

@@ -1,0 +1,218 @@
+/** Parameters that are computed of others: PyTorch's `torch.nn.utils.parametrize`. */
+import { noGrad } from "../../autograd/modes.ts";
+import { describeValue } from "../../core/describe.ts";
+import { ArgumentError, ShapeError } from "../../core/errors.ts";
+import { flag, instanceOf, isArray, text } from "../../core/kinds.ts";
+import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
+import { clone, copyInto } from "../../ops/copy/copy.ts";
+import { sameShape } from "../../tensor/shape.ts";
+import { Tensor } from "../../tensor/tensor.ts";
+import { keep, tidy } from "../../tensor/tidy.ts";
+import { ModuleDict } from "./containers.ts";
+import { Module } from "./module.ts";
+
+/**
+ * How a parameter is computed: `forward` of what is trained, one tensor or several. `rightInverse` gives what is
+ * trained of a parameter, so that `forward` gives it back; without it what is trained is the parameter.
+ */
+export interface Parametrization extends Module<never[], Tensor> {
+  /** Of a value of the parameter: what `forward` takes. */
+  rightInverse?(value: Tensor): Tensor | readonly Tensor[];
+}
+
+/** The tensors that are trained, `original` or `original0`, `original1` …, and what is computed of them, `0`, `1` … */
+class ParametrizationList extends Module<[], Tensor> {
+  /** @param isTrained whether the parameter required a gradient */
+  constructor(first: Parametrization, value: Tensor, isTrained: boolean) {
+    super();
+    const found = first.rightInverse?.(value) ?? value;
+    const originals = isArray(found) ? (found as readonly Tensor[]) : [found as Tensor];
+    for (const [at, own] of originals.entries()) {
+      const original = keep(clone(own));
+      original.requiresGrad = isTrained;
+      Reflect.set(this, isArray(found) ? `original${at}` : "original", original);
+    }
+    Reflect.set(this, 0, first);
+  }
+
+  get originals(): Tensor[] {
+    return Object.entries(this).flatMap(([name, value]) => (/^original\d*$/.test(name) ? [value as Tensor] : []));
+  }
+
+  get steps(): Parametrization[] {
+    return Object.entries(this).flatMap(([name, value]) => (/^\d+$/.test(name) ? [value as Parametrization] : []));
+  }
+
+  override forward(): Tensor {
+    const [first, ...others] = this.steps as unknown as Module<Tensor[], Tensor>[];
+    return tidy(() => others.reduce((value, step) => step.forward(value), first!.forward(...this.originals)));
+  }
+
+  /** Sets what is trained, such that this value is computed. */
+  assign(operation: string, value: Tensor): void {
+    noGrad(() =>
+      tidy(() => {
+        let given: Tensor | readonly Tensor[] = value;
+        for (const step of this.steps.toReversed()) given = step.rightInverse?.(given as Tensor) ?? given;
+        const found = isArray(given) ? (given as readonly Tensor[]) : [given as Tensor];
+        for (const [at, original] of this.originals.entries()) {
+          checkShape(operation, found[at]!, original);
+          copyInto(original, found[at]!);
+        }
+      }),
+    );
+  }
+}
+
+function checkShape(operation: string, value: Tensor, { shape }: Tensor): void {
+  if (sameShape(value.shape, shape)) return;
+  throw new ShapeError(
+    operation,
+    "wrongShape",
+    `expected the parameter to have shape [${shape.join(", ")}], got ${value.describe()}`,
+  );
+}
+
+/**
+ * Has a parameter of a module computed of another one. `module.<name>` is `parametrization.forward(original)`, new at
+ * each reading, and the state has `parametrizations.<name>.original` in its place, as in PyTorch. Several stand behind
+ * each other. Make the optimizer afterwards: what is trained are other tensors.
+ *
+ * @param module changed in place, and returned
+ * @param name of a parameter or buffer of the module itself
+ *
+ * @example
+ * class Symmetric extends Module<[x: Tensor], Tensor> {
+ *   forward(x: Tensor) {
+ *     return x.triu().add(x.triu(1).mT) as Tensor;
+ *   }
+ * }
+ * registerParametrization(new Linear(3, 3), "weight", new Symmetric()).weight; // a symmetric matrix
+ *
+ * @throws {ArgumentError} `noSuchTensor` where the module has no such tensor; `severalOriginals` for a second
+ * parametrization that trains several. @throws {ShapeError} where a parametrization gives another shape.
+ */
+export function registerParametrization<M extends Module>(module: M, name: string, parametrization: Parametrization): M;
+export function registerParametrization(...values: unknown[]): Module {
+  const { module, name, parametrization } = registerParameters(values);
+  return parametrize("registerParametrization", module, name, parametrization as Parametrization);
+}
+const aModule = instanceOf<Module>(Module as never, "a module");
+const registerParameters = parameters("registerParametrization", {
+  module: operand(aModule),
+  name: operand(text),
+  parametrization: operand(aModule),
+});
+
+/** @internal {@link registerParametrization}, for errors under another name. */
+export function parametrize<M extends Module>(operation: string, module: M, name: string, step: Parametrization): M {
+  const before = listOf(module, name);
+  if (before) {
+    const value = noGrad(() => before.forward());
+    if (isArray(step.rightInverse?.(value)))
+      throw new ArgumentError(
+        operation,
+        "severalOriginals",
+        `expected the first parametrization of ${name} to be the one of several tensors, got one behind another`,
+      );
+    checkShape(
+      operation,
+      noGrad(() => (step as unknown as Module<[Tensor], Tensor>).forward(value)),
+      value,
+    );
+    Reflect.set(before, before.steps.length, step.train(module.training));
+    return module;
+  }
+  const value = tensorOf(operation, module, name);
+  const list = noGrad(() => new ParametrizationList(step, value, value.requiresGrad));
+  checkShape(
+    operation,
+    noGrad(() => list.forward()),
+    value,
+  );
+  const dict = dictOf(module) ?? new ModuleDict<ParametrizationList>();
+  if (!dictOf(module)) Reflect.set(module, "parametrizations", dict);
+  dict.set(name, list.train(module.training));
+  Reflect.deleteProperty(module, name);
+  Object.defineProperty(module, name, {
+    get: () => list.forward(),
+    set: (next: Tensor) => list.assign(operation, next),
+    ...{ configurable: true, enumerable: false },
+  });
+  return module;
+}
+
+/** @internal A tensor of the module itself. @throws {ArgumentError} `noSuchTensor` */
+export function tensorOf(operation: string, module: Module, name: string): Tensor {
+  const value = Object.hasOwn(module, name) ? (Reflect.get(module, name) as unknown) : undefined;
+  if (value instanceof Tensor) return value;
+  const names = Object.entries(module).flatMap(([own, each]) => (each instanceof Tensor ? [own] : []));
+  throw new ArgumentError(
+    operation,
+    "noSuchTensor",
+    `expected the name of a tensor of ${module.constructor.name} (${names.join(", ") || "it has none"}), ` +
+      `got ${describeValue(name)}`,
+  );
+}
+
+const dictOf = (module: Module): ModuleDict<ParametrizationList> | undefined =>
+  Object.hasOwn(module, "parametrizations")
+    ? (Reflect.get(module, "parametrizations") as ModuleDict<ParametrizationList>)
+    : undefined;
+
+function listOf(module: Module, name: string): ParametrizationList | undefined {
+  const dict = dictOf(module);
+  return dict instanceof ModuleDict && dict.has(name) ? dict.get(name) : undefined;
+}
+
+/** Options of {@link removeParametrizations}. */
+export interface RemoveParametrizationsOptions {
+  /** Whether the parameter has the value that was computed, and not the one that was trained. Default true. */
+  leaveParametrized?: boolean | undefined;
+}
+
+/**
+ * Makes a parameter one of its own again, after {@link registerParametrization}, `weightNorm` or `spectralNorm`.
+ *
+ * @returns the module, changed in place
+ *
+ * @throws {ArgumentError} `noParametrization`; `severalOriginals` without `leaveParametrized`, where several tensors
+ * are trained.
+ */
+export function removeParametrizations<M extends Module>(
+  module: M,
+  name: string,
+  ...options: Given<RemoveParametrizationsOptions, ["leaveParametrized"]>
+): M;
+export function removeParametrizations(...values: unknown[]): Module {
+  const { module, name, leaveParametrized } = removeParameters(values);
+  const list = listOf(module, name);
+  if (list === undefined)
+    throw new ArgumentError(
+      "removeParametrizations",
+      "noParametrization",
+      `expected the name of a tensor with a parametrization, got ${describeValue(name)}`,
+    );
+  const { originals } = list;
+  if (!leaveParametrized && originals.length > 1)
+    throw new ArgumentError(
+      "removeParametrizations",
+      "severalOriginals",
+      `expected leaveParametrized for ${name}, which is computed of ${originals.length} tensors`,
+    );
+  const value = leaveParametrized ? keep(noGrad(() => clone(list.forward()))) : originals[0]!;
+  value.requiresGrad = originals.some((own) => own.requiresGrad);
+  Object.defineProperty(module, name, { value, configurable: true, enumerable: true, writable: true });
+  const dict = dictOf(module)!;
+  Reflect.deleteProperty(dict, name);
+  if (dict.keys().length === 0) Reflect.deleteProperty(module, "parametrizations");
+  return module;
+}
+const removeParameters = parameters("removeParametrizations", {
+  module: operand(aModule),
+  name: operand(text),
+  leaveParametrized: optional(flag, true),
+});
+
+/** @internal */
+export const parametrizedOperands = { module: operand(aModule), name: optional(text, "weight") } as const;

@@ -1,0 +1,96 @@
+/**
+ * Recurrent layers over sequences: one product for all inputs of a direction, and one for each step of its state.
+ */
+import { zeros } from "../../../ops/creation/full.ts";
+import { where } from "../../../ops/elementwise/where.ts";
+import { cat, stack } from "../../../ops/join/cat.ts";
+import { linear } from "../../../ops/matmul/linear.ts";
+import { select } from "../../../ops/view/slice.ts";
+import { unbind } from "../../../ops/view/split.ts";
+import type { Tensor } from "../../../tensor/tensor.ts";
+import type { DirectionWeights, Recurrence, State } from "./steps.ts";
+
+/** Where sequences that end at lengths of their own still go on. */
+export interface Extent {
+  /** bool [batch, 1] for each step; undefined where all go on. */
+  readonly steps: readonly (Tensor<"bool"> | undefined)[];
+  /** bool [steps, batch, 1] */
+  readonly whole: Tensor<"bool">;
+}
+
+/** A network of several layers in one or two directions. */
+export interface Network {
+  readonly recurrence: Recurrence;
+  /** By layer, then by direction. */
+  readonly weights: readonly (readonly DirectionWeights[])[];
+  /** What becomes of the output of each layer but the last. */
+  readonly between: (output: Tensor) => Tensor;
+}
+
+/** What a network makes of a sequence. */
+export interface Run {
+  /** [steps, batch, directions · outputs] */
+  readonly output: Tensor;
+  /** [layers · directions, batch, outputs] */
+  readonly hidden: Tensor;
+  /** [layers · directions, batch, hidden] */
+  readonly cell: Tensor | undefined;
+}
+
+/**
+ * Runs a network over x [steps, batch, inputs] from states [layers · directions, batch, …]. A sequence that has ended
+ * keeps its state; its later outputs are 0. The second direction begins at each sequence's own end.
+ */
+export function runNetwork({ recurrence, weights, between }: Network, x: Tensor, initial: State, extent?: Extent): Run {
+  const last: State[] = [];
+  let output = x;
+  for (const [layer, directions] of weights.entries()) {
+    const input: Tensor = layer === 0 ? output : between(output);
+    const runs = directions.map((own, direction) => {
+      const at = layer * directions.length + direction;
+      const state = {
+        hidden: select(initial.hidden, 0, at),
+        cell: initial.cell && select(initial.cell, 0, at),
+      };
+      return runDirection(recurrence, own, input, state, direction === 1, extent);
+    });
+    last.push(...runs.map(({ state }) => state));
+    const outputs = runs.map((own) => own.output);
+    const joined = outputs.length === 1 ? outputs[0]! : cat(outputs, { dim: 2 });
+    output = extent ? (where(extent.whole, joined, zeros([], { dtype: joined.dtype })) as Tensor) : joined;
+  }
+  return {
+    output,
+    hidden: stack(last.map(({ hidden }) => hidden)),
+    cell: recurrence.hasCell ? stack(last.map(({ cell }) => cell!)) : undefined,
+  };
+}
+
+function runDirection(
+  { bias, step: makeStep }: Recurrence,
+  weights: DirectionWeights,
+  x: Tensor,
+  initial: State,
+  isReversed: boolean,
+  extent: Extent | undefined,
+): { readonly output: Tensor; readonly state: State } {
+  const inputs = unbind(linear(x, weights.inputWeight, bias(weights)));
+  const outputs = new Array<Tensor>(inputs.length);
+  const step = makeStep(weights);
+  let state = initial;
+  for (let count = 0; count < inputs.length; count++) {
+    const at = isReversed ? inputs.length - 1 - count : count;
+    state = goOn(extent?.steps[at], step(inputs[at]!, state), state);
+    outputs[at] = state.hidden;
+  }
+  return { output: stack(outputs), state };
+}
+
+/** The next state of sequences that go on, and the old one of others. */
+function goOn(goes: Tensor<"bool"> | undefined, next: State, { hidden, cell }: State): State {
+  if (goes === undefined) return next;
+  return {
+    hidden: where(goes, next.hidden, hidden) as Tensor,
+    cell: next.cell && (where(goes, next.cell, cell!) as Tensor),
+  };
+}

@@ -1,0 +1,46 @@
+/** Weights of recurrent layers under PyTorch's names, and how they start. */
+
+import type { Tensor } from "../../../tensor/tensor.ts";
+import { type LayerOptions, parameter, pytorchInitialization } from "../initialization.ts";
+import type { Module } from "../module.ts";
+import type { DirectionWeights } from "./steps.ts";
+
+/** What the weights of one direction are made for. */
+export interface WeightSizes {
+  readonly inputs: number;
+  readonly hidden: number;
+  /** gates · hidden */
+  readonly rows: number;
+  /** The size of the hidden state: `hidden`, or that of its projection. */
+  readonly outputs: number;
+  readonly bias: boolean;
+}
+
+const names = ["weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr"] as const;
+
+/** Makes the parameters `weight_ih` + suffix and its like: uniform in ±1 / √hidden by default, as PyTorch's. */
+export function addWeights(owner: Module, suffix: string, sizes: WeightSizes, options: LayerOptions): void {
+  const { inputs, hidden, rows, outputs, bias } = sizes;
+  const own = options.initialization;
+  const fallback = pytorchInitialization.bias(hidden);
+  const [weight, start] = [own?.weight ?? fallback, own?.bias(hidden) ?? fallback];
+  const made = [
+    parameter([rows, inputs], weight, options),
+    parameter([rows, outputs], weight, options),
+    bias ? parameter([rows], start, options) : null,
+    bias ? parameter([rows], start, options) : null,
+    outputs === hidden ? null : parameter([outputs, hidden], weight, options),
+  ];
+  for (const [at, name] of names.entries()) if (made[at]) Reflect.set(owner, `${name}${suffix}`, made[at]);
+}
+
+/** The weights that {@link addWeights} made, read when they are used: they may have been replaced. */
+export function weightsOf(owner: Module, suffix: string): DirectionWeights {
+  const [inputWeight, hiddenWeight, inputBias, hiddenBias, projection] = names.map(
+    (name) => Reflect.get(owner, `${name}${suffix}`) as Tensor | undefined,
+  );
+  return {
+    ...{ inputWeight: inputWeight!, hiddenWeight: hiddenWeight!, projection },
+    ...{ inputBias: inputBias ?? null, hiddenBias: hiddenBias ?? null },
+  };
+}

@@ -1,0 +1,97 @@
+/** Dropout of whole channels, and dropout that keeps means and variances. */
+import { named } from "../../backend/dispatch.ts";
+import { type Given, operand, optional, parameters, unlisted } from "../../core/parameters.ts";
+import {
+  alphaDropout,
+  type DropoutArguments,
+  dropout1d,
+  dropout2d,
+  dropout3d,
+  featureAlphaDropout,
+} from "../../ops/activation/channel_dropout.ts";
+import { aTensor } from "../../tensor/kinds.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import type { DropoutOptions } from "./dropout.ts";
+import { probability } from "./kinds.ts";
+import { Module } from "./module.ts";
+import { called } from "./module_of.ts";
+
+type Drop = (x: Tensor, ...options: DropoutArguments) => Tensor;
+
+/** The class that runs a function of `ops` while training, under the module's name. */
+function dropoutOf(name: string, drop: Drop) {
+  const read = parameters(name, { p: optional(probability, 0.5) });
+  class DropoutOf extends Module<[x: Tensor], Tensor> {
+    readonly p: number;
+
+    constructor(...options: Given<DropoutOptions, ["p"]>);
+    constructor(...values: unknown[]) {
+      super();
+      this.p = read(values).p;
+    }
+
+    override forward(...values: [x: Tensor]): Tensor {
+      const own = this.constructor.name;
+      const { x } = unlisted(own, { x: operand(aTensor) })(values);
+      return named(own, () => drop(x, this.p, this.training));
+    }
+
+    /** @internal */
+    override details(): string {
+      return `p: ${this.p}`;
+    }
+  }
+  return called(name, DropoutOf);
+}
+
+/**
+ * In training mode, zeroes each channel of [batch, channels, length] or [channels, length] with probability p as a
+ * whole, and scales the others by 1 / (1 − p).
+ *
+ * @example
+ * new Dropout1d(0.2).forward(randn([4, 8, 10]));
+ *
+ * @throws {ArgumentError} for a probability out of range.
+ */
+export class Dropout1d extends dropoutOf("Dropout1d", dropout1d) {}
+
+/**
+ * As {@link Dropout1d}, of [batch, channels, height, width] or [channels, height, width].
+ *
+ * @example
+ * new Dropout2d(0.2).forward(randn([4, 8, 10, 10]));
+ *
+ * @throws {ArgumentError} for a probability out of range.
+ */
+export class Dropout2d extends dropoutOf("Dropout2d", dropout2d) {}
+
+/**
+ * As {@link Dropout1d}, of [batch, channels, depth, height, width] or [channels, depth, height, width].
+ *
+ * @example
+ * new Dropout3d(0.2).forward(randn([4, 8, 5, 10, 10]));
+ *
+ * @throws {ArgumentError} for a probability out of range.
+ */
+export class Dropout3d extends dropoutOf("Dropout3d", dropout3d) {}
+
+/**
+ * Dropout for networks with SELU (Klambauer et al., "Self-Normalizing Neural Networks", 2017), which keeps mean 0 and
+ * variance 1: see `alphaDropout`.
+ *
+ * @example
+ * new AlphaDropout(0.1).forward(randn([4, 8]));
+ *
+ * @throws {ArgumentError} for a probability out of range.
+ */
+export class AlphaDropout extends dropoutOf("AlphaDropout", alphaDropout) {}
+
+/**
+ * {@link AlphaDropout} of whole channels of [batch, channels, …].
+ *
+ * @example
+ * new FeatureAlphaDropout(0.1).forward(randn([4, 8, 10]));
+ *
+ * @throws {ArgumentError} for a probability out of range.
+ */
+export class FeatureAlphaDropout extends dropoutOf("FeatureAlphaDropout", featureAlphaDropout) {}

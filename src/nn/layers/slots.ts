@@ -1,0 +1,47 @@
+import { ArgumentError } from "../../core/errors.ts";
+import { someNumber } from "../../core/kinds.ts";
+import { operand, unlisted } from "../../core/parameters.ts";
+
+/** @internal A property of an object, or an element of an array or map in one. */
+export interface Slot<Value = unknown> {
+  /** The path from the object, with a dot for each step: `blocks.0`. */
+  readonly name: string;
+  readonly value: Value;
+  /** Sets another value in this slot. */
+  replace(value: Value): void;
+}
+
+/**
+ * @internal The values of an object's own properties, in the order of declaration. Arrays and maps are traversed at any
+ * depth; their elements are slots, they are not.
+ */
+export function* slotsOf(owner: object): Generator<Slot> {
+  for (const [name, value] of Object.entries(owner))
+    yield* slotsIn(name, value, (next) => void Reflect.set(owner, name, next));
+}
+
+function* slotsIn(name: string, value: unknown, replace: (next: unknown) => void): Generator<Slot> {
+  if (Array.isArray(value)) {
+    for (const [index, item] of value.entries())
+      yield* slotsIn(`${name}.${index}`, item, (next) => void value.splice(index, 1, next));
+  } else if (value instanceof Map) {
+    for (const [key, item] of value)
+      yield* slotsIn(`${name}.${String(key)}`, item, (next) => void value.set(key, next));
+  } else yield { name, value, replace };
+}
+
+/** Deeper than any model: beyond it, what goes through modules would end in a stack that is too deep. */
+const MOST_DEPTH = 1000;
+
+/** @internal @throws {ArgumentError} `tooDeep` for modules in modules in modules, and so on. */
+export function checkDepth(depth: number): void {
+  if (depth > MOST_DEPTH)
+    throw new ArgumentError("Module", "tooDeep", `expected at most ${MOST_DEPTH} modules, each in the one before`);
+}
+
+/** @internal A place in a list of modules or parameters. @throws {ArgumentError} `invalidOperand` */
+export const readIndex = (operation: string, index: unknown): number =>
+  unlisted(operation, { index: operand(someNumber) })([index]).index;
+
+/** @internal The path of a slot below a prefix. */
+export const joinPath = (prefix: string, name: string): string => (prefix ? `${prefix}.${name}` : name);

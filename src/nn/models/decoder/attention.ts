@@ -1,0 +1,165 @@
+/** Attention of a {@link Decoder}. */
+import { flashAttention } from "../../../ops/attention/flash_attention.ts";
+import type { FlashAttentionOptions } from "../../../ops/attention/options.ts";
+import { MOST_TOKENS } from "../../../ops/attention/step.ts";
+import { unflatten } from "../../../ops/view/flatten.ts";
+import { transpose } from "../../../ops/view/permute.ts";
+import { reshape } from "../../../ops/view/reshape.ts";
+import { slice } from "../../../ops/view/slice.ts";
+import { split } from "../../../ops/view/split.ts";
+import type { Tensor } from "../../../tensor/tensor.ts";
+import type { Attend, AttentionCache } from "../../cache/cache.ts";
+import { type LayerOptions, layerOptions } from "../../layers/initialization.ts";
+import { Linear } from "../../layers/linear.ts";
+import { Module } from "../../layers/module.ts";
+import { RMSNorm } from "../../layers/normalization.ts";
+import type { QuantizedLinear } from "../../quantized/linear.ts";
+import type { LoraLinear } from "../../quantized/lora_linear.ts";
+import { projectedLayers } from "../../quantized/projected_layers.ts";
+import type { AttentionDescription } from "./description.ts";
+import { rotate, stepRotation } from "./rotation.ts";
+
+/** Inputs of attention besides x. */
+export interface AttentionInputs {
+  /** Keys and values of the previous tokens. Those of x are appended. */
+  readonly cache?: AttentionCache | undefined;
+  /** bool, true = attends; broadcast to [batch, heads, tokens, keys]. */
+  readonly mask?: Tensor<"bool"> | undefined;
+  /** The position of each token of x, for `rotary`: [batch, tokens]. Default: those that follow the cache's. */
+  readonly positions?: Tensor<"int32"> | undefined;
+  /**
+   * @internal How long the text of each row is, or one number for all rows: with these tokens, without padding. Some
+   * rotations depend on it. Default: the tokens of the cache and these.
+   */
+  readonly lengths?: readonly number[] | undefined;
+}
+
+/** What {@link DecoderAttention} is built of. */
+export interface DecoderAttentionOptions extends LayerOptions {
+  readonly width: number;
+  /** The eps of the norms of queries and keys, if there are any. */
+  readonly eps?: number | undefined;
+  readonly attention: AttentionDescription;
+}
+
+/**
+ * Grouped-query attention of a {@link Decoder}: the projections are three modules, or one if the checkpoint has them as
+ * one, so that each weight is a tensor of the checkpoint.
+ *
+ * | parameter | shape |
+ * |---|---|
+ * | `query.weight` | [heads · headWidth, width] |
+ * | `key.weight`, `value.weight` | [keyValueHeads · headWidth, width] |
+ * | `queryKeyValue.weight` | instead of these, if they are fused: rows of q, then of k, then of v |
+ * | `queryNorm.weight`, `keyNorm.weight` | [headWidth], or that of all heads; null without |
+ * | `output.weight` | [width, heads · headWidth] |
+ */
+export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInputs], Tensor> {
+  readonly query: Linear | QuantizedLinear | LoraLinear | null;
+  readonly key: Linear | QuantizedLinear | LoraLinear | null;
+  readonly value: Linear | QuantizedLinear | LoraLinear | null;
+  readonly queryKeyValue: Linear | QuantizedLinear | LoraLinear | null;
+  readonly queryNorm: RMSNorm | null;
+  readonly keyNorm: RMSNorm | null;
+  readonly output: Linear | QuantizedLinear | LoraLinear;
+  readonly #description: AttentionDescription;
+
+  constructor({ width, eps, attention, ...options }: DecoderAttentionOptions) {
+    super();
+    const layer = layerOptions(options);
+    const { heads, keyValueHeads, headWidth, queryKeyValueBias: bias, outputBias, fused, queryKeyNorm } = attention;
+    const projection = (count: number) => new Linear(width, count * headWidth, { ...layer, bias });
+    const norm = (count: number) =>
+      queryKeyNorm ? new RMSNorm(queryKeyNorm === "head" ? headWidth : count * headWidth, { ...layer, eps }) : null;
+    this.#description = attention;
+    this.query = fused ? null : projection(heads);
+    this.key = fused ? null : projection(keyValueHeads);
+    this.value = fused ? null : projection(keyValueHeads);
+    this.queryKeyValue = fused ? projection(heads + 2 * keyValueHeads) : null;
+    this.queryNorm = norm(heads);
+    this.keyNorm = norm(keyValueHeads);
+    this.output = new Linear(heads * headWidth, width, { ...layer, bias: outputBias, residual: true });
+  }
+
+  /** @param x [batch, tokens, width] @returns [batch, tokens, width] */
+  override forward(x: Tensor, { cache, mask, positions: given, ...inputs }: AttentionInputs = {}): Tensor {
+    const { heads, headWidth, scale, softcap, rope } = this.#description;
+    const [q, k, v] = this.project(x);
+    const lengths = inputs.lengths ?? [(cache?.position ?? 0) + x.shape[1]!];
+    const stepped = given || mask ? null : this.step([q, k, v], cache, lengths);
+    if (stepped) return this.output.forward(stepped);
+    const positions = given ?? cache?.positionsOf(x.shape[1]!) ?? 0;
+    const rotated = (own: Tensor, norm: RMSNorm | null) => rotate(this.split(own, norm), rope, positions, lengths);
+    const queries = rotated(q, this.queryNorm);
+    const appended = { keys: rotated(k, this.keyNorm), values: this.split(v, null) };
+    const options = { scale, softcap, dropout: this.activeDropout(), ...this.reach() };
+    const attend: Attend = (own, { keys, values }) =>
+      flashAttention(own, keys, values, { ...options, mask: lastOfMask(mask, keys) });
+    const attended = cache?.attend(queries, appended, attend) ?? attend(queries, appended);
+    return this.output.forward(reshape(transpose(attended, 1, 2), [...x.shape.slice(0, 2), heads * headWidth]));
+  }
+
+  private activeDropout(): number {
+    return this.training ? (this.#description.dropout ?? 0) : 0;
+  }
+
+  private reach(): Pick<FlashAttentionOptions, "causal" | "window"> {
+    const { window, bidirectional = false } = this.#description;
+    const left = window === undefined ? undefined : window - 1;
+    return { causal: !bidirectional, ...(left !== undefined && { window: bidirectional ? left : { left } }) };
+  }
+
+  /** Attention of a few tokens as one operation, where there is one. */
+  private step(
+    [q, k, v]: readonly [Tensor, Tensor, Tensor],
+    cache: AttentionCache | undefined,
+    lengths: readonly number[],
+  ): Tensor | null {
+    const { heads, keyValueHeads: kvHeads, headWidth, softcap, window, rope, bidirectional } = this.#description;
+    if (!cache || bidirectional || this.activeDropout() > 0 || q.shape[1]! > MOST_TOKENS) return null;
+    const { scale = 1 / Math.sqrt(headWidth) } = this.#description;
+    const rotation = stepRotation(rope, headWidth, lengths);
+    if (!rotation) return null;
+    return cache.step({
+      operands: [this.normalized(q, this.queryNorm), this.normalized(k, this.keyNorm), v],
+      formula: { scale, softcap, window, rotation },
+      ...{ heads, kvHeads, headWidth },
+    });
+  }
+
+  private project(x: Tensor): readonly [q: Tensor, k: Tensor, v: Tensor] {
+    const { query, key, value, queryKeyValue } = this;
+    if (!queryKeyValue) return projectedLayers(x, [query!, key!, value!]);
+    const { heads, keyValueHeads, headWidth } = this.#description;
+    const sizes = [heads, keyValueHeads, keyValueHeads].map((count) => count * headWidth);
+    return split(queryKeyValue.forward(x), sizes, { dim: -1 }) as [Tensor, Tensor, Tensor];
+  }
+
+  /** [batch, tokens, heads · headWidth] as [batch, heads, tokens, headWidth], normalized. */
+  private split(x: Tensor, norm: RMSNorm | null): Tensor {
+    const own = this.normalized(x, norm);
+    const { headWidth } = this.#description;
+    return transpose(own.rank === 4 ? own : unflatten(own, 2, [x.shape[2]! / headWidth, headWidth]), 1, 2);
+  }
+
+  /** The same before the heads are an axis of their own, or with them as one where each is normalized. */
+  private normalized(x: Tensor, norm: RMSNorm | null): Tensor {
+    const { headWidth, queryKeyNorm } = this.#description;
+    if (!norm) return x;
+    return norm.forward(queryKeyNorm === "all" ? x : unflatten(x, 2, [x.shape[2]! / headWidth, headWidth]));
+  }
+
+  /** @internal */
+  override details(): string {
+    const { heads, keyValueHeads, headWidth, window, dropout = 0 } = this.#description;
+    const shared = keyValueHeads === heads ? "" : `, keyValueHeads: ${keyValueHeads}`;
+    const other = [window ? `, window: ${window}` : "", dropout > 0 ? `, dropout: ${dropout}` : ""];
+    return `heads: ${heads}${shared}, headWidth: ${headWidth}${other.join("")}`;
+  }
+}
+
+/** The part of a mask that is about the last keys, where a cache has dropped those before. */
+function lastOfMask(mask: Tensor<"bool"> | undefined, keys: Tensor): Tensor<"bool"> | undefined {
+  const count = keys.shape[2]!;
+  return mask && mask.shape.at(-1)! > count ? slice(mask, { dim: -1, start: -count }) : mask;
+}

@@ -1,0 +1,90 @@
+/** A block of a {@link Decoder}. */
+import type { Tensor } from "../../../tensor/tensor.ts";
+import { tidy } from "../../../tensor/tidy.ts";
+import { Dropout } from "../../layers/dropout.ts";
+import { type LayerOptions, layerOptions } from "../../layers/initialization.ts";
+import { Module } from "../../layers/module.ts";
+import { LayerNorm, type Normalization, RMSNorm } from "../../layers/normalization.ts";
+import { type AttentionInputs, DecoderAttention, type DecoderAttentionOptions } from "./attention.ts";
+import type { LayerDescription, NormDescription } from "./description.ts";
+import { Experts } from "./experts.ts";
+import { DecoderFeedForward, type DecoderFeedForwardOptions } from "./feed_forward.ts";
+import { normalize, type ResidualStream, sumOf } from "./residual_stream.ts";
+
+/** What {@link DecoderBlock} is built of. */
+export interface DecoderBlockOptions extends LayerOptions {
+  readonly width: number;
+  readonly norm: NormDescription;
+  readonly layer: LayerDescription;
+}
+
+/** Makes the parts of a block. `TransformerBlock` makes public layers, such as `MultiHeadAttention`. */
+export interface BlockParts {
+  attention(options: DecoderAttentionOptions): DecoderAttention;
+  feedForward(options: DecoderFeedForwardOptions): DecoderFeedForward | Experts;
+}
+
+const describedParts: BlockParts = {
+  attention: (options) => new DecoderAttention(options),
+  feedForward: (options) => new (options.feedForward.experts ? Experts : DecoderFeedForward)(options),
+};
+
+/** @internal A norm of a description. */
+export const newNorm = (width: number, { kind, eps, bias }: NormDescription, { dtype }: LayerOptions): Normalization =>
+  kind === "layerNorm" ? new LayerNorm(width, { dtype, eps, bias }) : new RMSNorm(width, { dtype, eps });
+
+/**
+ * A layer of a {@link Decoder}. Norms and dropout that a description does not have are null, and leave their input
+ * unchanged:
+ *
+ *     h = x + dropout(attentionPostNorm(attention(attentionNorm(x))))
+ *     y = h + dropout(feedForwardPostNorm(feedForward(feedForwardNorm(h))))
+ */
+export class DecoderBlock extends Module<[x: Tensor, inputs?: AttentionInputs], Tensor> {
+  readonly attentionNorm: Normalization | null;
+  readonly attention: DecoderAttention;
+  readonly attentionPostNorm: Normalization | null;
+  readonly feedForwardNorm: Normalization | null;
+  readonly feedForward: DecoderFeedForward | Experts;
+  readonly feedForwardPostNorm: Normalization | null;
+  readonly dropout: Dropout | null;
+
+  constructor({ width, norm, layer, ...options }: DecoderBlockOptions, parts = describedParts) {
+    super();
+    const { norms, attention, feedForward, dropout } = layer;
+    const own = layerOptions(options);
+    const before = () => (norms === "after" ? null : newNorm(width, norm, own));
+    const after = () => (norms === "before" ? null : newNorm(width, norm, own));
+    this.attentionNorm = before();
+    this.attention = parts.attention({ ...own, width, eps: norm.eps, attention });
+    this.attentionPostNorm = after();
+    this.feedForwardNorm = before();
+    this.feedForward = parts.feedForward({ ...own, width, feedForward });
+    this.feedForwardPostNorm = after();
+    this.dropout = dropout === undefined ? null : new Dropout(dropout);
+  }
+
+  /** @param x [batch, tokens, width] @returns [batch, tokens, width] */
+  override forward(x: Tensor, inputs: AttentionInputs = {}): Tensor {
+    return tidy(() => sumOf(this.advance({ residual: x }, inputs)));
+  }
+
+  /**
+   * @internal The same on a {@link ResidualStream}, whose sum is fused with the norm that follows. Intermediate results
+   * are freed at once, so that the next block reuses memory that is still in a cache.
+   */
+  advance(stream: ResidualStream, inputs: AttentionInputs = {}): Required<ResidualStream> {
+    return tidy(() => {
+      const before = normalize(this.attentionNorm, stream);
+      const attended = this.added(this.attention.forward(before.out, inputs), this.attentionPostNorm);
+      const { sum, out } = normalize(this.feedForwardNorm, { residual: before.sum, addition: attended });
+      return { residual: sum, addition: this.added(this.feedForward.forward(out), this.feedForwardPostNorm) };
+    });
+  }
+
+  /** Applies the norm and the dropout that follow attention or the feed-forward. */
+  private added(x: Tensor, norm: Normalization | null): Tensor {
+    const normalized = norm ? norm.forward(x) : x;
+    return this.dropout ? this.dropout.forward(normalized) : normalized;
+  }
+}

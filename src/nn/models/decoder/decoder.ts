@@ -1,0 +1,183 @@
+import { ArgumentError } from "../../../core/errors.ts";
+import { add, mul } from "../../../ops/elementwise/arithmetic.ts";
+import { div } from "../../../ops/elementwise/division.ts";
+import { tanh } from "../../../ops/elementwise/hyperbolic.ts";
+import { transpose } from "../../../ops/view/permute.ts";
+import { narrow } from "../../../ops/view/slice.ts";
+import type { Tensor } from "../../../tensor/tensor.ts";
+import { KeyValueCacheBatch } from "../../cache/batch.ts";
+import type { KeyValueCache, Positions } from "../../cache/cache.ts";
+import { Dropout } from "../../layers/dropout.ts";
+import { Embedding } from "../../layers/embedding.ts";
+import { type LayerOptions, layerOptions, llamaInitialization } from "../../layers/initialization.ts";
+import { Linear } from "../../layers/linear.ts";
+import type { Normalization } from "../../layers/normalization.ts";
+import type { QuantizedEmbedding } from "../../quantized/embedding.ts";
+import type { QuantizedLinear } from "../../quantized/linear.ts";
+import { layerMappings, type TensorMapping } from "../hugging_face/mappings.ts";
+import { type CacheOptions, LanguageModel, paddedInputs, type TextInputs } from "../language_model.ts";
+import type { ArchitectureName } from "../loading/architectures.ts";
+import { type Place, placesOf } from "../loading/names.ts";
+import { DecoderBlock, type DecoderBlockOptions, newNorm } from "./block.ts";
+import type { DecoderDescription } from "./description.ts";
+import { LongTexts, leastOf, type Recompute } from "./long_texts.ts";
+import { isRelative } from "./rotation.ts";
+
+/**
+ * A language model that is built from a description. `loadModel` returns one: each of its weights is one tensor of a
+ * checkpoint, or a part of one, so that it can be mapped from a file. `GPT` and `Llama` are presets, which make the
+ * description from their options.
+ *
+ * | parameter | shape |
+ * |---|---|
+ * | `tokenEmbedding.weight` | [vocabularySize, width] |
+ * | `positionEmbedding.weight` | [contextLength, width], if positions are learned |
+ * | `blocks.0. …` | norms, `attention` and `feedForward` of each layer |
+ * | `finalNorm.weight` | [width] |
+ * | `head.weight` | [vocabularySize, width], if not tied |
+ */
+export class Decoder extends LanguageModel {
+  override readonly vocabularySize: number;
+  override readonly contextLength: number;
+  override readonly tokenEmbedding: Embedding | QuantizedEmbedding;
+  readonly positionEmbedding: Embedding | QuantizedEmbedding | null;
+  readonly dropout: Dropout | null;
+  override readonly blocks: readonly DecoderBlock[];
+  override readonly finalNorm: Normalization;
+  override readonly head: Linear | QuantizedLinear | null;
+  /**
+   * What its weights were loaded from: a name `owner/name` for a model in the cache of Hugging Face's tools, else the
+   * path. Undefined for a model of a description alone.
+   */
+  origin: string | undefined = undefined;
+  readonly #description: DecoderDescription;
+  readonly #longTexts: LongTexts | undefined;
+
+  /** @param newBlock makes a block. Presets make a `TransformerBlock` */
+  constructor(
+    description: DecoderDescription,
+    options: LayerOptions = {},
+    newBlock = (own: DecoderBlockOptions): DecoderBlock => new DecoderBlock(own),
+  ) {
+    super();
+    const { vocabularySize, contextLength, width, norm, learnedPositions, dropout, tied, layers } = description;
+    const own = { ...layerOptions(options), initialization: options.initialization ?? llamaInitialization() };
+    this.#description = description;
+    this.vocabularySize = vocabularySize;
+    this.contextLength = contextLength;
+    this.tokenEmbedding = new Embedding(vocabularySize, width, own);
+    this.positionEmbedding = learnedPositions ? new Embedding(contextLength, width, own) : null;
+    this.dropout = dropout === undefined ? null : new Dropout(dropout);
+    this.blocks = layers.map((layer) => newBlock({ ...own, width, norm, layer }));
+    this.finalNorm = newNorm(width, norm, own);
+    this.head = tied ? null : new Linear(width, vocabularySize, { ...own, bias: false });
+    const original = this.originalContextLength;
+    this.#longTexts = original === Infinity ? undefined : new LongTexts(original, this.recompute.bind(this));
+  }
+
+  /** What it is built of. */
+  get description(): DecoderDescription {
+    return this.#description;
+  }
+
+  /** Whether a full cache can drop its oldest token: windows and the scaling of positions must not depend on it. */
+  override get hasRelativePositions(): boolean {
+    const { layers } = this.#description;
+    return layers.every(({ attention: { rope, window } }) => rope && isRelative(rope) && window === undefined);
+  }
+
+  /** @throws {ArgumentError} `bidirectional` for a model whose tokens attend to later ones. */
+  override newCache(options?: CacheOptions): KeyValueCache;
+  override newCache(...values: [options?: CacheOptions]): KeyValueCache {
+    if (!this.#description.layers.some(({ attention }) => attention.bidirectional)) return super.newCache(...values);
+    throw new ArgumentError(
+      "Decoder",
+      "bidirectional",
+      "expected a causal model: tokens of this one attend to later ones, so keys and values can't be kept, and it " +
+        "generates no text; use forward, hiddenStates or nn.embed",
+    );
+  }
+
+  /** @internal */
+  protected override get windows(): readonly number[] {
+    return this.#description.layers.map(({ attention: { window = Infinity } }) => window);
+  }
+
+  /** @internal */
+  protected override embed(tokens: Tensor, positions: Positions): Tensor {
+    const { embeddingScale = 1 } = this.#description;
+    const embedded = this.tokenEmbedding.forward(tokens);
+    const scaled = embeddingScale === 1 ? embedded : mul(embedded, embeddingScale);
+    const placed = this.positionEmbedding ? add(scaled, this.embedPositions(positions, tokens.shape[1]!)) : scaled;
+    return this.dropout ? this.dropout.forward(placed) : placed;
+  }
+
+  private embedPositions(positions: Positions, count: number): Tensor {
+    const table = this.positionEmbedding!;
+    return typeof positions === "number" ? table.rowsFrom(positions, count) : table.forward(positions);
+  }
+
+  /** @internal */
+  override get originalContextLength(): number {
+    const scalings = this.#description.layers.map(({ attention }) => attention.rope?.scaling);
+    return scalings.find((scaling) => scaling?.type === "longrope")?.originalContextLength ?? Infinity;
+  }
+
+  /** @internal */
+  protected override lengthsOf(tokens: Tensor, inputs: TextInputs): readonly number[] | undefined {
+    const { cache, padding, segments } = inputs;
+    if (this.#description.layers.every(({ attention: { rope } }) => !rope || isRelative(rope))) return undefined;
+    if (cache) this.#longTexts?.prepare({ tokens, cache, padding });
+    if (segments) return [Math.max(...segments.flat())];
+    const caches = cache instanceof KeyValueCacheBatch ? cache.caches : [cache];
+    return caches.map((own) => (own?.position ?? 0) + tokens.shape[1]! - leastOf(padding));
+  }
+
+  private recompute(...[tokens, { cache, padding, length }]: Parameters<Recompute>): void {
+    const own = padding && paddedInputs(this.constructor.name, tokens, 0, padding, this.contextLength);
+    this.throughBlocks(tokens, 0, { cache, own: { ...own, lengths: [length] } });
+  }
+
+  /** @internal */
+  override logitsOf(out: Tensor): Tensor {
+    const logits = super.logitsOf(out);
+    const { logitSoftcap: cap } = this.#description;
+    return cap === undefined ? logits : mul(tanh(div(logits, cap)), cap);
+  }
+
+  /** @internal The names of its layers in a checkpoint of Hugging Face, by path. */
+  huggingFaceNames(): Map<string, string> {
+    return new Map(this.places().map(({ path, names }) => [path, names[0]!]));
+  }
+
+  /** @internal @throws {ArgumentError} for a model whose weights are stored in another form than they have here. */
+  override huggingFaceMappings(): TensorMapping[] {
+    const transposed = (x: Tensor) => (x.rank === 2 ? transpose(x, 0, 1) : x);
+    return this.places().flatMap(({ path, names, change }) => {
+      if (change?.kind === "plusOne" || this.hasReorderedRows()) throw this.otherForm();
+      if (change?.kind !== "rows")
+        return layerMappings(this, path, names, { weight: change?.kind === "transposed" ? transposed : undefined });
+      const rows = (x: Tensor) => narrow(x, 0, change.first, change.count);
+      return layerMappings(this, path, names, { weight: rows, bias: rows });
+    });
+  }
+
+  /** @internal Whether rows of queries and keys are in llama.cpp's order. */
+  hasReorderedRows(): boolean {
+    return this.#description.layers.some(({ attention }) => attention.rope?.interleaved === true);
+  }
+
+  private places(): readonly Place[] {
+    const { architecture } = this.#description;
+    return placesOf(architecture as ArchitectureName, this.#description, "huggingFace");
+  }
+
+  private otherForm(): ArgumentError {
+    return new ArgumentError(
+      "huggingFaceState",
+      "otherForm",
+      `expected a model with weights as Hugging Face stores them, got ${this.#description.architecture}, whose norms ` +
+        "or rows differ; stateDict() has them as they are",
+    );
+  }
+}

@@ -1,0 +1,71 @@
+/** The feed-forward of a {@link Decoder}. */
+import { gelu } from "../../../ops/activation/gelu.ts";
+import { silu } from "../../../ops/activation/silu.ts";
+import { split } from "../../../ops/view/split.ts";
+import { gatedProduct } from "../../../quant/matmul/swiglu.ts";
+import type { Tensor } from "../../../tensor/tensor.ts";
+import { type LayerOptions, layerOptions } from "../../layers/initialization.ts";
+import { Linear } from "../../layers/linear.ts";
+import { Module } from "../../layers/module.ts";
+import { gatedLayers } from "../../quantized/gated_layers.ts";
+import type { QuantizedLinear } from "../../quantized/linear.ts";
+import type { LoraLinear } from "../../quantized/lora_linear.ts";
+import type { FeedForwardDescription } from "./description.ts";
+
+/** What {@link DecoderFeedForward} is built of. */
+export interface DecoderFeedForwardOptions extends LayerOptions {
+  readonly width: number;
+  readonly feedForward: FeedForwardDescription;
+}
+
+const activations = {
+  silu: (x: Tensor) => silu(x),
+  gelu: (x: Tensor) => gelu(x),
+  geluTanh: (x: Tensor) => gelu(x, { approximate: "tanh" }),
+} as const;
+
+/**
+ * down(activation(gate(x)) · up(x)), or without a gate down(activation(up(x))).
+ *
+ * | parameter | shape |
+ * |---|---|
+ * | `gate.weight`, `up.weight` | [hidden, width] |
+ * | `gateUp.weight` | instead of these, if they are fused: rows of the gate, then of up |
+ * | `down.weight` | [width, hidden] |
+ */
+export class DecoderFeedForward extends Module<[x: Tensor], Tensor> {
+  readonly gate: Linear | QuantizedLinear | LoraLinear | null;
+  readonly up: Linear | QuantizedLinear | LoraLinear | null;
+  readonly gateUp: Linear | QuantizedLinear | LoraLinear | null;
+  readonly down: Linear | QuantizedLinear | LoraLinear;
+  readonly #description: FeedForwardDescription;
+
+  constructor({ width, feedForward, ...options }: DecoderFeedForwardOptions) {
+    super();
+    const { hidden, gated, fused, bias } = feedForward;
+    const layer = { ...layerOptions(options), bias };
+    this.#description = feedForward;
+    this.gate = gated && !fused ? new Linear(width, hidden, layer) : null;
+    this.up = fused ? null : new Linear(width, hidden, layer);
+    this.gateUp = fused ? new Linear(width, 2 * hidden, layer) : null;
+    this.down = new Linear(hidden, width, { ...layer, residual: true });
+  }
+
+  /** @param x [..., width] @returns [..., width] */
+  override forward(x: Tensor): Tensor {
+    return this.down.forward(this.activate(x));
+  }
+
+  private activate(x: Tensor): Tensor {
+    const { activation, gated, hidden } = this.#description;
+    if (!gated) return activations[activation](this.up!.forward(x));
+    if (!this.gateUp) return gatedLayers(x, this.gate!, this.up!, activation);
+    const [gate, up] = split(this.gateUp.forward(x), hidden, { dim: -1 });
+    return gatedProduct(activation, gate!, up!);
+  }
+
+  /** @internal */
+  override details(): string {
+    return `${this.#description.activation}${this.#description.gated ? ", gated" : ""}`;
+  }
+}

@@ -1,0 +1,93 @@
+/** Rotations that depend on how long a text is, and caches of keys that were rotated when it was shorter. */
+import { noGrad } from "../../../autograd/modes.ts";
+import { ArgumentError } from "../../../core/errors.ts";
+import { tensor } from "../../../ops/creation/tensor.ts";
+import type { Tensor } from "../../../tensor/tensor.ts";
+import { tidy } from "../../../tensor/tidy.ts";
+import { KeyValueCacheBatch } from "../../cache/batch.ts";
+import type { KeyValueCache } from "../../cache/cache.ts";
+
+/** Computes tokens [batch, tokens] for an empty cache, rotated as in texts of a length. */
+export type Recompute = (
+  tokens: Tensor,
+  inputs: { readonly cache: KeyValueCache; readonly padding?: readonly number[] | undefined; readonly length: number },
+) => void;
+
+/** The texts of a cache, and whether its keys are rotated as in long ones. */
+interface Kept {
+  /** The tokens of each row: as many as the cache's position, or more where it was truncated since. */
+  readonly rows: readonly number[][];
+  isLong: boolean;
+}
+
+/** A forward pass with a cache. */
+export interface Continuation {
+  /** [batch, count] */
+  readonly tokens: Tensor;
+  readonly cache: KeyValueCache;
+  /** How many tokens at the start of each row are padding. */
+  readonly padding?: readonly number[] | undefined;
+}
+
+/**
+ * The texts in the caches of a model with LongRoPE. Where one crosses the original context, in either direction, the
+ * other factors hold for all of its tokens, and not for their keys alone: what layers above computed of them changes
+ * too. So they are computed again, as Hugging Face's `Phi3ForCausalLM.prepare_inputs_for_generation` does.
+ */
+export class LongTexts {
+  readonly #kept = new WeakMap<KeyValueCache, Kept>();
+
+  /** @param original the context of short texts */
+  constructor(
+    private readonly original: number,
+    private readonly recompute: Recompute,
+  ) {}
+
+  /** Before tokens are appended to a cache: what is in it becomes as the longer text has it. */
+  prepare({ tokens, cache, padding }: Continuation): void {
+    const [batch, count] = tokens.shape as readonly [number, number];
+    const caches = cachesOf(cache);
+    const values = Array.from(
+      noGrad(() => tokens.dataSync()),
+      Number,
+    );
+    const rowAt = (row: number) => values.slice(row * count, (row + 1) * count);
+    for (const [at, own] of caches.entries()) {
+      const added = caches.length > 1 ? [rowAt(at)] : Array.from({ length: batch }, (_, row) => rowAt(row));
+      this.append(own, added, padding);
+    }
+  }
+
+  private append(cache: KeyValueCache, added: readonly number[][], padding?: readonly number[]): void {
+    const { position } = cache;
+    const kept = this.keptOf(cache, added.length);
+    for (const row of kept.rows) row.length = position;
+    const length = position + added[0]!.length - leastOf(padding);
+    const isLong = length > this.original;
+    if (position > 0 && isLong !== kept.isLong) {
+      cache.reset();
+      const before = tensor(kept.rows as number[][], { dtype: "int32" });
+      tidy(() => noGrad(() => this.recompute(before, { cache, padding, length })));
+    }
+    kept.isLong = isLong;
+    for (const [at, row] of kept.rows.entries()) for (const token of added[at]!) row.push(token);
+  }
+
+  private keptOf(cache: KeyValueCache, batch: number): Kept {
+    const found = this.#kept.get(cache);
+    if (cache.position > 0) {
+      if (found?.rows.length === batch) return found;
+      const message = `expected a cache of ${batch} texts that this model computed from their first token on`;
+      throw new ArgumentError("Decoder", "unknownTexts", message);
+    }
+    const fresh: Kept = { rows: Array.from({ length: batch }, (): number[] => []), isLong: false };
+    this.#kept.set(cache, fresh);
+    return fresh;
+  }
+}
+
+/** The longest text of a batch has the least padding. */
+export const leastOf = (padding: readonly number[] = [0]): number => Math.min(...padding);
+
+const cachesOf = (cache: KeyValueCache): readonly KeyValueCache[] =>
+  cache instanceof KeyValueCacheBatch ? cache.caches : [cache];

@@ -1,0 +1,57 @@
+/** The `config.json` of a GPT-2 in Hugging Face's `transformers`. */
+import { ArgumentError } from "../../core/errors.ts";
+import type { LayerDescription } from "./decoder/description.ts";
+import type { GPTOptions } from "./gpt.ts";
+import { describeConfig } from "./loading/hugging_face.ts";
+
+/** The fields of a GPT-2's `config.json` that are read. Those that are missing have the defaults of `transformers`. */
+export interface Gpt2Config {
+  readonly model_type?: string;
+  readonly vocab_size?: number;
+  readonly n_positions?: number;
+  readonly n_embd?: number;
+  readonly n_layer?: number;
+  readonly n_head?: number;
+  readonly n_inner?: number | null;
+  readonly activation_function?: string;
+  readonly layer_norm_epsilon?: number;
+  readonly embd_pdrop?: number;
+  readonly attn_pdrop?: number;
+  readonly resid_pdrop?: number;
+  readonly tie_word_embeddings?: boolean;
+  readonly scale_attn_weights?: boolean;
+  readonly scale_attn_by_inverse_layer_idx?: boolean;
+  readonly reorder_and_upcast_attn?: boolean;
+  readonly add_cross_attention?: boolean;
+}
+
+/**
+ * @internal The options of the model that a config describes. @throws {ArgumentError} for a config that is not
+ * supported.
+ */
+export function optionsOfGpt2(config: Gpt2Config): GPTOptions {
+  const { norm, layers, ...described } = describeConfig("GPT", "gpt2", config);
+  const { attention, feedForward } = layers[0]!;
+  const { activation } = feedForward;
+  if (activation === "silu") throw unsupported(`activation_function "${config.activation_function}"`);
+  if (attention.bidirectional) throw unsupported("is_causal: false");
+  const isScaled = (own: LayerDescription) => own.attention.scale === 1 / Math.sqrt(own.attention.headWidth);
+  if (!layers.every(isScaled)) throw unsupported("attention with another scale than 1 / √(n_embd / n_head)");
+  return {
+    ...{ vocabularySize: described.vocabularySize, contextLength: described.contextLength, layers: layers.length },
+    ...{ heads: attention.heads, width: described.width, hidden: feedForward.hidden, activation },
+    ...{ eps: norm.eps, tied: described.tied },
+    dropout: {
+      embedding: config.embd_pdrop ?? 0.1,
+      attention: config.attn_pdrop ?? 0.1,
+      residual: config.resid_pdrop ?? 0.1,
+    },
+  };
+}
+
+const unsupported = (what: string): ArgumentError =>
+  new ArgumentError(
+    "GPT",
+    "unsupportedConfig",
+    `${what} is not supported by nn.GPT. Load the folder with nn.loadModel`,
+  );

@@ -1,0 +1,15 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { FileFormatError } from "../../../core/errors.ts";
+import { withFileErrors } from "../../../io/file_errors.ts";
+import { isJsonObject, parseJson } from "../../../io/json.ts";
+
+/** @internal Reads `config.json` in a folder. @throws {FileError} @throws {FileFormatError} */
+export function readConfig(operation: string, folder: string): object {
+  const path = join(folder, "config.json");
+  const text = withFileErrors(operation, path, () => readFileSync(path, "utf8"));
+  const fail = (message: string) => new FileFormatError(operation, "invalidConfig", path, message);
+  const json = parseJson(text, (_, message) => fail(`expected JSON: ${message}`));
+  if (isJsonObject(json)) return json;
+  throw fail("expected a JSON object");
+}

@@ -1,0 +1,129 @@
+/** Puts the tensors of a file into a model. */
+import { setImmediate as yieldToEventLoop } from "node:timers/promises";
+import { noGrad } from "../../../autograd/modes.ts";
+import { toDType } from "../../../ops/copy/cast.ts";
+import { contiguous } from "../../../ops/copy/copy.ts";
+import { zeros } from "../../../ops/creation/full.ts";
+import { add } from "../../../ops/elementwise/arithmetic.ts";
+import { expand } from "../../../ops/view/expand.ts";
+import { transpose } from "../../../ops/view/permute.ts";
+import { reshape } from "../../../ops/view/reshape.ts";
+import { narrow } from "../../../ops/view/slice.ts";
+import { scaleDTypes } from "../../../quant/formats.ts";
+import { quantize, quantizeGgml } from "../../../quant/quantize.ts";
+import { QuantizedTensor } from "../../../quant/quantized_tensor.ts";
+import { isDType } from "../../../tensor/dtype.ts";
+import type { Tensor } from "../../../tensor/tensor.ts";
+import { keep } from "../../../tensor/tidy.ts";
+import type { Initialization, Initializer } from "../../layers/initialization.ts";
+import { Linear } from "../../layers/linear.ts";
+import type { Module } from "../../layers/module.ts";
+import { QuantizedEmbedding } from "../../quantized/embedding.ts";
+import { QuantizedLinear } from "../../quantized/linear.ts";
+import type { Decoder } from "../decoder/decoder.ts";
+import type { Change } from "./names.ts";
+import type { Step, Storing } from "./plan.ts";
+import { readAhead } from "./read_ahead.ts";
+import type { WeightSource } from "./source.ts";
+
+const nothing: Initializer = (shape, { dtype = "float32" }) => noGrad(() => expand(zeros([1], { dtype }), [...shape]));
+
+/** Parameters of one element that is read again and again: a model that is about to be filled takes no memory. */
+export const noMemory: Initialization = {
+  weight: nothing,
+  residual: nothing,
+  bias: () => nothing,
+  embedding: nothing,
+};
+
+/**
+ * Carries out a plan, a parameter at a time. The event loop has a turn between two.
+ *
+ * @param isReadAhead whether mapped weights are read before they are used
+ */
+export async function fill(
+  model: Decoder,
+  steps: readonly Step[],
+  source: WeightSource,
+  { isReadAhead, ...storing }: Storing & { readonly isReadAhead: boolean },
+): Promise<void> {
+  const modules = model.namedModules();
+  const read = reader(source);
+  for (const [index, step] of steps.entries()) {
+    if (index % 16 === 0) await yieldToEventLoop();
+    const value = noGrad(() => parameterOf(step, read(step), storing));
+    if (isReadAhead && step.isMapped && isReadWhole(model, step)) readAhead(value);
+    if (QuantizedTensor.isQuantized(value)) replaceLayer(modules, step, value, storing);
+    else {
+      value.requiresGrad = true;
+      Reflect.set(modules.get(step.path)!, step.end, value);
+    }
+  }
+}
+
+/** Of embeddings a text needs some rows, unless they give the logits too. */
+const isReadWhole = ({ head }: Decoder, { path }: Step): boolean => head === null || !/Embedding$/.test(path);
+
+/** A quantised weight makes another layer. A bias that comes later finds that layer under the same path. */
+function replaceLayer(
+  modules: Map<string, Module>,
+  { path }: Step,
+  weight: QuantizedTensor,
+  { precision }: Storing,
+): void {
+  const [, above = "", name] = /^(?:(.*)\.)?([^.]+)$/.exec(path)!;
+  const layer = modules.get(path)!;
+  const replaced = layer instanceof Linear ? new QuantizedLinear(weight, layer.bias) : new QuantizedEmbedding(weight);
+  replaced.precision = precision;
+  replaced.training = false;
+  Reflect.set(modules.get(above)!, name!, replaced);
+  modules.set(path, replaced);
+}
+
+/** Reads the tensors of steps, and one of which several parameters are parts once. */
+function reader(source: WeightSource): (step: Step) => Tensor | QuantizedTensor {
+  let last: { readonly name: string; readonly value: Tensor | QuantizedTensor } | undefined;
+  return ({ name, change }) => {
+    if (change?.kind !== "part") return source.read(name);
+    if (last?.name !== name) last = { name, value: source.read(name) };
+    return last.value;
+  };
+}
+
+function parameterOf(step: Step, read: Tensor | QuantizedTensor, { dtype }: Storing): Tensor | QuantizedTensor {
+  if (QuantizedTensor.isQuantized(read)) return quantizedPart(read, step.change, dtype);
+  const { becomes } = step;
+  const changed = changedBy(read, step.change);
+  if (isDType(becomes)) {
+    const converted = changed.dtype === becomes ? ownRows(changed, step.change) : toDType(changed, becomes);
+    const value = step.change?.kind === "plusOne" ? add(converted, 1) : converted;
+    if (step.change?.kind !== "part" && value.storage !== read.storage) read.dispose();
+    return keep(value as Tensor);
+  }
+  const quantized = typeof becomes === "string" ? quantizeGgml(changed, becomes) : quantize(changed, becomes);
+  if (step.change?.kind !== "part") read.dispose();
+  return retyped(quantized, dtype);
+}
+
+/** A view of what was read. */
+function changedBy(read: Tensor, change: Change | undefined): Tensor {
+  if (change?.kind === "transposed") return read.rank === 2 ? transpose(read, 0, 1) : read;
+  return change?.kind === "part" ? part(read, change.index) : read;
+}
+
+const ownRows = (x: Tensor, change: Change | undefined): Tensor => (change?.kind === "transposed" ? contiguous(x) : x);
+
+const part = (x: Tensor, index: number): Tensor => reshape(narrow(x, 0, index, 1), [...x.shape.slice(1)]);
+
+/** Rows of blocks are rows of bytes: a part of a tensor is a view of these. */
+function quantizedPart(read: QuantizedTensor, change: Change | undefined, dtype: string): QuantizedTensor {
+  if (change?.kind !== "part") return retyped(read, dtype);
+  const packed = part(read.parts.packed, change.index);
+  return retyped(new QuantizedTensor(read.format, read.shape.slice(1), read.dtype, { packed }), dtype);
+}
+
+/** The same parts, that dequantise to the dtype of activations. */
+function retyped(own: QuantizedTensor, dtype: string): QuantizedTensor {
+  const wanted = scaleDTypes.find((each) => each === dtype) ?? "float32";
+  return wanted === own.dtype ? own : new QuantizedTensor(own.format, own.shape, wanted, own.parts);
+}

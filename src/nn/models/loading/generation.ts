@@ -1,0 +1,86 @@
+/** What a checkpoint says about generation: tokens that begin and end texts, how to sample, how chats are written. */
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { FileFormatError } from "../../../core/errors.ts";
+import { withFileErrors } from "../../../io/file_errors.ts";
+import type { GgufReader } from "../../../io/gguf/file.ts";
+import { isJsonObject, parseJson } from "../../../io/json.ts";
+import { Settings } from "./settings.ts";
+
+/** The settings of a model's makers, of which each may be missing. */
+export interface GenerationSettings {
+  /** The token that begins a text. */
+  readonly beginToken: number | undefined;
+  /** The tokens that end a text. */
+  readonly stopTokens: readonly number[];
+  /** The token that fills a batch up. */
+  readonly paddingToken: number | undefined;
+  readonly temperature: number | undefined;
+  readonly topK: number | undefined;
+  readonly topP: number | undefined;
+  readonly repetitionPenalty: number | undefined;
+}
+
+/** A JSON file in a folder, or no settings if there is none. */
+function settingsIn(folder: string, name: string): Settings {
+  const path = join(folder, name);
+  if (!existsSync(path)) return new Settings(path, new Map());
+  const text = withFileErrors("loadModel", path, () => readFileSync(path, "utf8"));
+  const fail = (message: string) => new FileFormatError("loadModel", "invalidConfig", path, message);
+  const json = parseJson(text, (_, message) => fail(`expected JSON: ${message}`));
+  if (!isJsonObject(json)) throw fail("expected a JSON object");
+  return new Settings(path, new Map(Object.entries(json)));
+}
+
+/** Of a folder: `generation_config.json`, and what `config.json` says otherwise. */
+export function generationOf(folder: string): GenerationSettings {
+  const own = settingsIn(folder, "generation_config.json");
+  const config = settingsIn(folder, "config.json");
+  const token = (name: string) => own.wholeIfAny(name, 0) ?? config.wholeIfAny(name, 0);
+  const samples = own.flag("do_sample", false);
+  const ifSampled = (name: string) => (samples ? own.positiveIfAny(name) : undefined);
+  const stop = own.get("eos_token_id") === undefined ? config : own;
+  return {
+    ...{ beginToken: token("bos_token_id"), paddingToken: token("pad_token_id"), stopTokens: tokensIn(stop) },
+    ...{ temperature: ifSampled("temperature"), topK: ifSampled("top_k"), topP: ifSampled("top_p") },
+    repetitionPenalty: own.positiveIfAny("repetition_penalty"),
+  };
+}
+
+function tokensIn(settings: Settings): number[] {
+  const value = settings.get("eos_token_id");
+  if (value === undefined) return [];
+  const list: unknown[] = Array.isArray(value) ? value : [value];
+  if (list.every((own): own is number => Number.isSafeInteger(own) && (own as number) >= 0)) return list;
+  throw settings.wrong("eos_token_id", "a token or a list of tokens", value);
+}
+
+/** Of a GGUF file: its tokenizer's metadata. */
+export function generationOfGguf({ metadata }: GgufReader): GenerationSettings {
+  const token = (name: string) => {
+    const value = metadata[`tokenizer.ggml.${name}_token_id`]?.value;
+    return typeof value === "number" ? value : undefined;
+  };
+  const ends = [token("eos"), token("eot"), token("eom")].filter((own) => own !== undefined);
+  return {
+    ...{ beginToken: token("bos"), stopTokens: [...new Set(ends)], paddingToken: token("padding") },
+    ...{ temperature: undefined, topK: undefined, topP: undefined, repetitionPenalty: undefined },
+  };
+}
+
+/** The template of chats of a folder: a file of its own, or a field of `tokenizer_config.json`. */
+export function chatTemplateOf(folder: string): string | undefined {
+  const path = join(folder, "chat_template.jinja");
+  if (existsSync(path)) return withFileErrors("loadModel", path, () => readFileSync(path, "utf8"));
+  const value = settingsIn(folder, "tokenizer_config.json").get("chat_template");
+  if (typeof value === "string") return value;
+  // Several templates by name: tools' and the usual one.
+  const named: unknown = Array.isArray(value) ? value.find((own) => own?.name === "default")?.template : undefined;
+  return typeof named === "string" ? named : undefined;
+}
+
+/** The same of a GGUF file. */
+export function chatTemplateOfGguf({ metadata }: GgufReader): string | undefined {
+  const value = metadata["tokenizer.chat_template"]?.value;
+  return typeof value === "string" ? value : undefined;
+}

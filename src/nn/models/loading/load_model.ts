@@ -1,0 +1,176 @@
+import { statSync } from "node:fs";
+import { ArgumentError, OutOfMemoryError } from "../../../core/errors.ts";
+import { aFunction, aPath } from "../../../core/kinds.ts";
+import { named, operand, parameters } from "../../../core/parameters.ts";
+import { withFileErrors } from "../../../io/file_errors.ts";
+import { openGgufFor } from "../../../io/gguf/open.ts";
+import { openFor } from "../../../io/safetensors/open.ts";
+import type { GgmlFormat, QuantizedFormat } from "../../../quant/formats.ts";
+import { aPrecision, type ProductPrecision } from "../../../quant/matmul/matmul.ts";
+import { type AffineOptions, aFormat } from "../../../quant/parts.ts";
+import { type FloatDType, isFloat } from "../../../tensor/dtype.ts";
+import { limitOfMemory, whatIsAllowed } from "../../../tensor/reserve.ts";
+import { memory } from "../../../tensor/usage.ts";
+import { floatDType } from "../../layers/kinds.ts";
+import { Decoder } from "../decoder/decoder.ts";
+import type { Described } from "./architectures.ts";
+import { fill, noMemory } from "./fill.ts";
+import {
+  chatTemplateOf,
+  chatTemplateOfGguf,
+  type GenerationSettings,
+  generationOf,
+  generationOfGguf,
+} from "./generation.ts";
+import { describeGguf } from "./gguf.ts";
+import { describeFolder } from "./hugging_face.ts";
+import { placesOf, type Style } from "./names.ts";
+import { sourceOf } from "./packed/methods.ts";
+import { type MemoryReport, planOf, reportOf, type Storing } from "./plan.ts";
+import { ggufSource, type WeightSource } from "./source.ts";
+
+/** Options of {@link loadModel}. */
+export interface LoadModelOptions {
+  /**
+   * The dtype of activations and of weights that are not quantised. Default that of the token embedding in the file:
+   * such weights are mapped from the file. float32 if it is quantised, or `quantize` is given.
+   */
+  readonly dtype?: FloatDType | undefined;
+  /** Quantises linear layers and the token embedding, a weight at a time. What a file has quantised stays so. */
+  readonly quantize?: GgmlFormat | QuantizedFormat | AffineOptions | undefined;
+  /** Of products with quantised weights: `"fast"` lets x be rounded to 8 bits, as llama.cpp does. Default `"exact"`. */
+  readonly precision?: ProductPrecision | undefined;
+  /** Called with the bytes that the model will take, before any weight is read. */
+  readonly onReport?: ((report: MemoryReport) => void) | undefined;
+}
+
+/** What {@link loadModel} returns. */
+export interface LoadedModel {
+  /** In evaluation mode. */
+  readonly model: Decoder;
+  /** The folder or file. */
+  readonly path: string;
+  /** Where it comes from: a folder of Hugging Face, or a GGUF file. */
+  readonly source: Style;
+  /** The contents of `config.json`, or the metadata of the GGUF file by key. */
+  readonly config: Readonly<Record<string, unknown>>;
+  /** Tokens that begin and end texts, and how its makers sample. */
+  readonly generation: GenerationSettings;
+  /** The template of chats, as text; undefined if there is none. */
+  readonly chatTemplate: string | undefined;
+  /** The bytes that it takes. */
+  readonly report: MemoryReport;
+}
+
+const loadModelParameters = parameters("loadModel", {
+  path: operand(aPath),
+  dtype: named(floatDType),
+  quantize: named(aFormat),
+  precision: named(aPrecision, "exact"),
+  onReport: named(aFunction<(report: MemoryReport) => void>()),
+});
+
+/**
+ * Loads a language model: a folder of Hugging Face (`config.json`, one or many safetensors files, also with weights
+ * quantised by MLX, GPTQ, AWQ or fp8) or a GGUF file. `docs/models.md` lists the architectures and methods. Weights
+ * that keep their dtype are mapped from the file, others are converted one at a time, so that no weight is in memory
+ * twice.
+ *
+ * @param path a folder, or a `.gguf` file; of a model in several files any of them
+ *
+ * @example
+ * const { model } = await nn.loadModel("llama-3.2-1b", { quantize: "q4_K" });
+ * for await (const token of nn.generate(model, [1, 2, 3])) console.log(token);
+ *
+ * @throws {ArgumentError} `unknownArchitecture` and others, for what is not supported, naming it. @throws {FileError}
+ * for files that can't be read. @throws {FileFormatError} for damaged ones. @throws {StateDictError} for tensors that
+ * do not match the config. @throws {OutOfMemoryError} `notEnoughMemory`, before it begins, with the figures.
+ */
+export function loadModel(path: string, options?: LoadModelOptions): Promise<LoadedModel>;
+export async function loadModel(...values: unknown[]): Promise<LoadedModel> {
+  const { path, dtype, quantize, precision, onReport } = loadModelParameters(values);
+  using opened = open(path);
+  const { described, source, style, config, generation, chatTemplate } = opened;
+  const storing: Storing = { dtype: dtype ?? defaultDType(opened, quantize), quantize, precision };
+  const model = new Decoder(described.description, { dtype: storing.dtype, initialization: noMemory }).eval();
+  const steps = planOf(model, placesOf(described.name, described.description, style), source, storing);
+  const report = reportOf(model, steps, storing.dtype, availableBytes());
+  onReport?.(report);
+  checkRoom(path, report);
+  // Of files that fill the memory, pages that came early would be gone before their turn.
+  const isReadAhead = report.mappedBytes <= report.availableBytes / 2;
+  await fill(model, steps, source, { ...storing, isReadAhead });
+  model.origin = originOf(path);
+  return { model, path, source: style, config, generation, chatTemplate, report };
+}
+
+/** The name of a model in the cache of Hugging Face's tools, `models--owner--name/snapshots/…`, else the path. */
+function originOf(path: string): string {
+  const [, owner, name] = /(?:^|[\\/])models--(.+?)--([^\\/]+)[\\/]snapshots[\\/]/.exec(path) ?? [];
+  return owner !== undefined && !path.endsWith(".gguf") ? `${owner}/${name}` : path;
+}
+
+interface Opened extends Disposable, Pick<LoadedModel, "config" | "generation" | "chatTemplate"> {
+  readonly described: Described;
+  readonly source: WeightSource;
+  readonly style: Style;
+}
+
+function open(path: string): Opened {
+  const isFolder = withFileErrors("loadModel", path, () => statSync(path)).isDirectory();
+  if (isFolder) return openFolder(path);
+  if (path.endsWith(".gguf")) return openGguf(path);
+  throw new ArgumentError("loadModel", "unknownFile", `expected a folder or a .gguf file, got ${path}`);
+}
+
+function openFolder(path: string): Opened {
+  const { config, settings, ...described } = describeFolder(path);
+  const about = { generation: generationOf(path), chatTemplate: chatTemplateOf(path) };
+  const file = openFor("loadModel", path);
+  const close = { [Symbol.dispose]: () => file.close() };
+  try {
+    const source = sourceOf(file, settings);
+    const own = config as Readonly<Record<string, unknown>>;
+    return { described, source, style: "huggingFace", config: own, ...about, ...close };
+  } catch (cause) {
+    file.close();
+    throw cause;
+  }
+}
+
+function openGguf(path: string): Opened {
+  const file = openGgufFor("loadModel", path);
+  const source = ggufSource(file);
+  try {
+    const config = Object.fromEntries(Object.entries(file.metadata).map(([key, { value }]) => [key, value]));
+    const about = { config, generation: generationOfGguf(file), chatTemplate: chatTemplateOfGguf(file) };
+    const described = describeGguf(file);
+    return { described, source, style: "gguf", ...about, [Symbol.dispose]: () => source[Symbol.dispose]() };
+  } catch (cause) {
+    file.close();
+    throw cause;
+  }
+}
+
+/** That of the token embedding, so that the largest weights can be mapped. */
+function defaultDType({ described, source, style }: Opened, quantize: QuantizedFormat | undefined): FloatDType {
+  const [place] = placesOf(described.name, described.description, style);
+  const name = place!.names.map((own) => `${own}.weight`).find((own) => source.has(own));
+  const dtype = name === undefined ? null : source.describe(name).dtype;
+  return quantize === undefined && dtype !== null && isFloat(dtype) ? dtype : "float32";
+}
+
+function availableBytes(): number {
+  const { host, metal } = memory();
+  return Math.max(0, limitOfMemory().count - host.liveBytes - metal.liveBytes);
+}
+
+function checkRoom(path: string, report: MemoryReport): void {
+  if (report.peakBytes <= report.availableBytes) return;
+  throw new OutOfMemoryError(
+    "loadModel",
+    "notEnoughMemory",
+    `${path} takes ${report.peakBytes} bytes besides what is mapped, and ${report.availableBytes} are left: ` +
+      `${whatIsAllowed()}; load it in the dtype of the file, or with { quantize: "q4_K" }`,
+  );
+}

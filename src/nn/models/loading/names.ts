@@ -1,0 +1,203 @@
+/** Where the weights of a {@link Decoder} are in checkpoints: Hugging Face's names, and llama.cpp's. */
+import type { DecoderDescription, LayerDescription } from "../decoder/description.ts";
+import { type ArchitectureName, rowOf } from "./architectures.ts";
+
+/** How a tensor of a checkpoint becomes a parameter. */
+export type Change =
+  /** GPT-2's `Conv1D`: [inputs, outputs] in the checkpoint. */
+  | { readonly kind: "transposed" }
+  /** Gemma's norms: differences from 1 in the checkpoint. */
+  | { readonly kind: "plusOne" }
+  /** One of several matrices in one tensor. */
+  | { readonly kind: "part"; readonly index: number }
+  /** Some rows of a parameter, which the model fuses and the checkpoint does not. Only presets have such parameters. */
+  | { readonly kind: "rows"; readonly first: number; readonly count: number };
+
+/** Where a layer of the model is in a checkpoint. */
+export interface Place {
+  /** The path of the layer in the model: `blocks.0.attention.query`. */
+  readonly path: string;
+  /** Its names in the checkpoint, of which one is there. */
+  readonly names: readonly string[];
+  /** What to do with its weight. */
+  readonly change?: Change | undefined;
+}
+
+/** The names of the layers of a block, without `blocks.0.`. */
+interface Names {
+  readonly top: Readonly<Record<"tokenEmbedding" | "positionEmbedding" | "finalNorm" | "head", readonly string[]>>;
+  /** Of the layers of a block; of experts with `#` for the number, or of all of them in one tensor. */
+  readonly block: (layer: LayerDescription) => Readonly<Record<string, string>>;
+  readonly prefixes: (index: number) => readonly string[];
+}
+
+/** The layers of a block in the order of their computation. */
+function* pathsOf({ norms, attention, feedForward }: LayerDescription): Generator<string> {
+  if (norms !== "after") yield "attentionNorm";
+  yield* attention.fused ? ["attention.queryKeyValue"] : ["query", "key", "value"].map((own) => `attention.${own}`);
+  if (attention.queryKeyNorm) yield* ["attention.queryNorm", "attention.keyNorm"];
+  yield "attention.output";
+  if (norms !== "before") yield "attentionPostNorm";
+  if (norms !== "after") yield "feedForwardNorm";
+  const { gated, fused, experts } = feedForward;
+  const parts = [...(fused ? ["gateUp"] : gated ? ["gate", "up"] : ["up"]), "down"];
+  if (experts) yield "feedForward.router";
+  yield* parts.map((part) => (experts ? `feedForward.experts.#.${part}` : `feedForward.${part}`));
+  if (norms !== "before") yield "feedForwardPostNorm";
+}
+
+/** What is one file's style of names. */
+export type Style = "huggingFace" | "gguf";
+
+/** Every layer of a model that has weights, and where these are. */
+export function placesOf(name: ArchitectureName, description: DecoderDescription, style: Style): Place[] {
+  const names = style === "gguf" ? llamaCpp : name === "gpt2" ? gpt2 : huggingFace(name);
+  const { tied, learnedPositions, layers } = description;
+  const change = changesOf(name, style);
+  const top = (path: keyof Names["top"]): Place => ({ path, names: names.top[path], change: change(path) });
+  return [
+    { ...top("tokenEmbedding"), names: [...names.top.tokenEmbedding, ...(tied ? names.top.head : [])] },
+    ...(learnedPositions ? [top("positionEmbedding")] : []),
+    ...layers.flatMap((layer, index) =>
+      [...pathsOf(layer)].flatMap((path) =>
+        path === "attention.queryKeyValue" && !rowOf(name).fused
+          ? projectionPlaces(names, layer, index)
+          : blockPlaces(names, layer, index, path, change(path)),
+      ),
+    ),
+    top("finalNorm"),
+    ...(tied ? [] : [top("head")]),
+  ];
+}
+
+function blockPlaces(
+  { block, prefixes }: Names,
+  layer: LayerDescription,
+  index: number,
+  path: string,
+  change: Change | undefined,
+): Place[] {
+  const own = block(layer)[path]!;
+  const named = (at: string) => prefixes(index).map((prefix) => `${prefix}${at}`);
+  if (!path.includes("#")) return [{ path: `blocks.${index}.${path}`, names: named(own), change }];
+  return Array.from({ length: layer.feedForward.experts!.count }, (_, expert) => ({
+    path: `blocks.${index}.${path.replace("#", `${expert}`)}`,
+    names: named(own.replace("#", `${expert}`)),
+    change: own.includes("#") ? change : { kind: "part", index: expert },
+  }));
+}
+
+/** The checkpoint has three projections, the model one: each is some rows of its weight and bias. */
+function projectionPlaces(names: Names, layer: LayerDescription, index: number): Place[] {
+  const { heads, keyValueHeads, headWidth } = layer.attention;
+  const counts = { query: heads, key: keyValueHeads, value: keyValueHeads };
+  let first = 0;
+  return Object.entries(counts).flatMap(([part, own]) => {
+    const count = own * headWidth;
+    const places = blockPlaces(names, layer, index, `attention.${part}`, { kind: "rows", first, count });
+    first += count;
+    return places.map((place) => ({ ...place, path: `blocks.${index}.attention.queryKeyValue` }));
+  });
+}
+
+function changesOf(name: ArchitectureName, style: Style): (path: string) => Change | undefined {
+  if (style === "gguf") return () => undefined; // converted when the file was written
+  if (rowOf(name).normsFromOne) return (path) => (path.endsWith("Norm") ? { kind: "plusOne" } : undefined);
+  if (name !== "gpt2") return () => undefined;
+  return (path) => (/^(attention|feedForward)\./.test(path) ? { kind: "transposed" } : undefined);
+}
+
+const gpt2: Names = {
+  top: {
+    tokenEmbedding: ["transformer.wte", "wte"],
+    positionEmbedding: ["transformer.wpe", "wpe"],
+    finalNorm: ["transformer.ln_f", "ln_f"],
+    head: ["lm_head"],
+  },
+  prefixes: (index) => [`transformer.h.${index}.`, `h.${index}.`],
+  block: () => ({
+    attentionNorm: "ln_1",
+    "attention.queryKeyValue": "attn.c_attn",
+    "attention.output": "attn.c_proj",
+    feedForwardNorm: "ln_2",
+    "feedForward.up": "mlp.c_fc",
+    "feedForward.down": "mlp.c_proj",
+  }),
+};
+
+/** A model alone, in a model with a head, and in one that sees pictures too. */
+const modelPrefixes = ["model.", "", "language_model.model.", "model.language_model."];
+
+const huggingFace = (name: ArchitectureName): Names => ({
+  top: {
+    tokenEmbedding: modelPrefixes.map((prefix) => `${prefix}embed_tokens`),
+    positionEmbedding: [],
+    finalNorm: modelPrefixes.map((prefix) => `${prefix}norm`),
+    head: ["lm_head", "language_model.lm_head"],
+  },
+  prefixes: (index) => modelPrefixes.map((prefix) => `${prefix}layers.${index}.`),
+  block: ({ norms, feedForward }) => ({
+    attentionNorm: "input_layernorm",
+    "attention.query": "self_attn.q_proj",
+    "attention.key": "self_attn.k_proj",
+    "attention.value": "self_attn.v_proj",
+    "attention.queryKeyValue": "self_attn.qkv_proj",
+    "attention.queryNorm": "self_attn.q_norm",
+    "attention.keyNorm": "self_attn.k_norm",
+    "attention.output": "self_attn.o_proj",
+    attentionPostNorm: "post_attention_layernorm",
+    feedForwardNorm: norms === "both" ? "pre_feedforward_layernorm" : "post_attention_layernorm",
+    "feedForward.gate": "mlp.gate_proj",
+    "feedForward.up": "mlp.up_proj",
+    "feedForward.gateUp": "mlp.gate_up_proj",
+    "feedForward.down": "mlp.down_proj",
+    feedForwardPostNorm: "post_feedforward_layernorm",
+    ...(feedForward.experts && (name === "mixtral" ? mixtralExperts : qwenExperts)),
+  }),
+});
+
+const mixtralExperts = {
+  "feedForward.router": "block_sparse_moe.gate",
+  "feedForward.experts.#.gate": "block_sparse_moe.experts.#.w1",
+  "feedForward.experts.#.up": "block_sparse_moe.experts.#.w3",
+  "feedForward.experts.#.down": "block_sparse_moe.experts.#.w2",
+};
+
+const qwenExperts = {
+  "feedForward.router": "mlp.gate",
+  "feedForward.experts.#.gate": "mlp.experts.#.gate_proj",
+  "feedForward.experts.#.up": "mlp.experts.#.up_proj",
+  "feedForward.experts.#.down": "mlp.experts.#.down_proj",
+};
+
+/** llama.cpp's names (`gguf-py/gguf/constants.py`). A fused gate and up is `ffn_up`, and experts are one tensor. */
+const llamaCpp: Names = {
+  top: {
+    tokenEmbedding: ["token_embd"],
+    positionEmbedding: ["position_embd"],
+    finalNorm: ["output_norm"],
+    head: ["output"],
+  },
+  prefixes: (index) => [`blk.${index}.`],
+  block: () => ({
+    attentionNorm: "attn_norm",
+    "attention.query": "attn_q",
+    "attention.key": "attn_k",
+    "attention.value": "attn_v",
+    "attention.queryKeyValue": "attn_qkv",
+    "attention.queryNorm": "attn_q_norm",
+    "attention.keyNorm": "attn_k_norm",
+    "attention.output": "attn_output",
+    attentionPostNorm: "post_attention_norm",
+    feedForwardNorm: "ffn_norm",
+    "feedForward.gate": "ffn_gate",
+    "feedForward.up": "ffn_up",
+    "feedForward.gateUp": "ffn_up",
+    "feedForward.down": "ffn_down",
+    feedForwardPostNorm: "post_ffw_norm",
+    "feedForward.router": "ffn_gate_inp",
+    "feedForward.experts.#.gate": "ffn_gate_exps",
+    "feedForward.experts.#.up": "ffn_up_exps",
+    "feedForward.experts.#.down": "ffn_down_exps",
+  }),
+};

@@ -1,0 +1,19 @@
+/** The elements of small tensors of files, which are freed. */
+import { noGrad } from "../../../../autograd/modes.ts";
+import { toDType } from "../../../../ops/copy/cast.ts";
+import type { Tensor } from "../../../../tensor/tensor.ts";
+
+/** Integers. */
+export function elements(read: Tensor): Int32Array {
+  const values = new Int32Array(noGrad(() => read.dataSync()) as ArrayLike<number>);
+  read.dispose();
+  return values;
+}
+
+/** Floats of any dtype as float32. */
+export function floats(read: Tensor): Float32Array {
+  const converted = noGrad(() => toDType(read, "float32"));
+  const values = new Float32Array(converted.dataSync() as ArrayLike<number>);
+  for (const own of new Set([read, converted])) own.dispose();
+  return values;
+}

@@ -1,0 +1,41 @@
+/** By what a folder's weights are quantised: what its `config.json` says, and how each method is read. */
+import type { SafetensorsReader } from "../../../../io/safetensors/file.ts";
+import { quantizationKeys } from "../config_fields.ts";
+import type { Settings } from "../settings.ts";
+import { safetensorsSource, type WeightSource } from "../source.ts";
+import { awq } from "./awq.ts";
+import { fp8 } from "./fp8.ts";
+import { gptq } from "./gptq.ts";
+import { mlx } from "./mlx.ts";
+import { type Packing, packedSource } from "./source.ts";
+
+const methods: Readonly<Record<string, Packing>> = { mlx, gptq, awq, fp8 };
+
+/**
+ * The tensors of a folder, quantised weights in one piece.
+ *
+ * @throws {ArgumentError} `unknownQuantization` for another method, naming it.
+ */
+export function sourceOf(file: SafetensorsReader, config: Settings): WeightSource {
+  const key = quantizationKeys.find((own) => config.get(own) !== undefined);
+  if (key === undefined) return safetensorsSource(file);
+  const settings = config.inner(key)!;
+  const method = methodOf(key, settings);
+  const packing = Object.hasOwn(methods, method) ? methods[method] : undefined;
+  if (packing !== undefined) return packedSource(file, packing(file, settings));
+  throw config.refused(
+    "unknownQuantization",
+    `expected weights that are not quantised, or quantised by ${Object.keys(methods).join(", ")}; got "${method}". ` +
+      'Load the original model with { quantize: "q4_K" }, or a GGUF file of it; or have transformers write plain ' +
+      "weights: model.dequantize(), then model.save_pretrained(folder)",
+  );
+}
+
+/** MLX writes bits and groups without a method, under one key or two. */
+function methodOf(key: (typeof quantizationKeys)[number], settings: Settings): string {
+  const said = settings.textIfAny("quant_method")?.toLowerCase();
+  if (said !== undefined) return said;
+  if (key === "compression_config") return "compressed-tensors";
+  if (key === "quantization" || settings.get("bits") !== undefined) return "mlx";
+  return "an unnamed method";
+}

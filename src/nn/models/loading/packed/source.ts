@@ -1,0 +1,79 @@
+/** Folders of quantised weights: layers whose weight is in several tensors of a file, each method in its own way. */
+import type { SafetensorsReader } from "../../../../io/safetensors/file.ts";
+import type { QuantizedTensor } from "../../../../quant/quantized_tensor.ts";
+import { formatShape, sameShape } from "../../../../tensor/shape.ts";
+import type { Tensor } from "../../../../tensor/tensor.ts";
+import type { Settings } from "../settings.ts";
+import { type StoredTensor, safetensorsSource, type WeightSource } from "../source.ts";
+import { floats } from "./elements.ts";
+
+/** The weight of a layer in a file. */
+export interface PackedLayer {
+  /** The names of the tensors that it is in. */
+  readonly parts: readonly string[];
+  describe(): StoredTensor;
+  read(): Tensor | QuantizedTensor;
+}
+
+/** The packed layers of a file by name, such as `model.layers.0.mlp.up_proj`, of one method. */
+export type Packing = (file: SafetensorsReader, settings: Settings) => ReadonlyMap<string, PackedLayer>;
+
+const [WEIGHT, BIAS] = [".weight", ".bias"];
+
+/** The file with a tensor `weight` for each packed layer, in place of its parts. */
+export function packedSource(file: SafetensorsReader, layers: ReadonlyMap<string, PackedLayer>): WeightSource {
+  const plain = safetensorsSource(file);
+  const parts = new Set([...layers.values()].flatMap((layer) => layer.parts));
+  const layerOf = (name: string, end = WEIGHT) =>
+    name.endsWith(end) ? layers.get(name.slice(0, -end.length)) : undefined;
+  const names = [...file.names.filter((name) => !parts.has(name)), ...[...layers.keys()].map((own) => own + WEIGHT)];
+  const known = new Set(names);
+  return {
+    ...{ ...plain, names },
+    has: (name) => known.has(name),
+    describe: (name) => layerOf(name)?.describe() ?? plain.describe(name),
+    read: (name) => layerOf(name)?.read() ?? plain.read(name),
+    // some packers give each layer a bias, of zeros where the model has none
+    isNeutral: (name) => layerOf(name, BIAS) !== undefined && floats(file.tensor(name)).every((value) => value === 0),
+  };
+}
+
+/** What a tensor of a layer must be. */
+export interface PartForm {
+  /** The format's names of dtypes. */
+  readonly dtypes: readonly string[];
+  readonly shape: readonly number[];
+}
+
+export const integers: readonly string[] = ["I32"];
+export const floating: readonly string[] = ["F16", "BF16", "F32"];
+
+/** @throws {FileFormatError} for a part that is missing, or has another dtype or shape. */
+export function checkPart(file: SafetensorsReader, settings: Settings, name: string, form: PartForm): void {
+  const got = file.has(name) ? file.info(name) : undefined;
+  if (got && form.dtypes.includes(got.dtype) && sameShape(got.shape, form.shape)) return;
+  const found = got ? `${got.dtype}${formatShape(got.shape)}` : "none";
+  throw settings.fail(
+    `expected ${name} in the files as ${form.dtypes.join(" or ")}${formatShape(form.shape)}, got ${found}`,
+  );
+}
+
+/** The sizes of a matrix. @throws {FileFormatError} for a tensor that is none of a dtype. */
+export function matrixOf(
+  file: SafetensorsReader,
+  settings: Settings,
+  name: string,
+  dtypes: readonly string[],
+): readonly [rows: number, columns: number] {
+  const { dtype, shape } = file.info(name);
+  if (shape.length === 2 && dtypes.includes(dtype)) return shape as unknown as readonly [number, number];
+  throw settings.fail(`expected ${name} as a matrix of ${dtypes.join(" or ")}, got ${dtype}${formatShape(shape)}`);
+}
+
+/** The bytes of some tensors. */
+export const bytesOfParts = (file: SafetensorsReader, names: readonly string[]): number =>
+  names.reduce((sum, name) => sum + file.info(name).byteLength, 0);
+
+/** The layers that have a tensor of some name: `qweight`. */
+export const layersWith = (file: SafetensorsReader, part: string): string[] =>
+  file.names.filter((name) => name.endsWith(`.${part}`)).map((name) => name.slice(0, -part.length - 1));

@@ -1,0 +1,17 @@
+/** Pages of mapped weights are brought into memory while the model is still being built. */
+import { cpuCall } from "../../../backend/cpu/call.ts";
+import { whole } from "../../../backend/fields.ts";
+import { getBackend } from "../../../backend/policy.ts";
+import { QuantizedTensor } from "../../../quant/quantized_tensor.ts";
+import { bytesOf } from "../../../tensor/dtype.ts";
+import type { Tensor } from "../../../tensor/tensor.ts";
+
+export const readAheadCall = cpuCall("readAhead", { offset: whole, bytes: whole }, ["x"]);
+
+/** Returns at once; a thread of the cpu backend reads. Elsewhere nothing happens: a device copies weights anyway. */
+export function readAhead(weight: Tensor | QuantizedTensor): void {
+  if (getBackend() !== "cpu") return;
+  const x = QuantizedTensor.isQuantized(weight) ? weight.parts.packed : weight;
+  const size = bytesOf(x.dtype);
+  if (x.isContiguous) readAheadCall("loadModel", { offset: x.offset * size, bytes: x.size * size }, [x]);
+}

@@ -1,0 +1,87 @@
+/**
+ * GPTQ: columns are rounded one after the other, and what a column loses is made up for by those that come after it, as
+ * far as the inputs are correlated.
+ *
+ * Source: E. Frantar and others, "GPTQ", 2023, algorithm 1, without its blocks of columns, which are for speed alone.
+ */
+import { noGrad } from "../../../autograd/modes.ts";
+import { cholesky } from "../../../linalg/cholesky/cholesky.ts";
+import { choleskyInverse } from "../../../linalg/cholesky/solve.ts";
+import { toDType } from "../../../ops/copy/cast.ts";
+import { fromArray } from "../../../ops/creation/tensor.ts";
+import { type Group, type GroupRule, leastSquares } from "../../../quant/affine/groups.ts";
+import { encodeTo } from "../../../quant/affine/rounding.ts";
+import type { AffineFormat, ScaleDType } from "../../../quant/formats.ts";
+import { affineOfLevels, finiteFloats, resultDType } from "../../../quant/quantize.ts";
+import type { QuantizedTensor } from "../../../quant/quantized_tensor.ts";
+import type { Tensor } from "../../../tensor/tensor.ts";
+import { tidy } from "../../../tensor/tidy.ts";
+
+/** What is added to the diagonal, of its mean: the paper's. */
+const DAMPING = 0.01;
+
+/**
+ * Affine weights whose product with the inputs of a calibration is close to that of W, by GPTQ.
+ *
+ * @param w [out, in] @param products Σ xᵀ x, float64 [in, in]
+ */
+export function roundByErrors(w: Tensor, products: Tensor, format: AffineFormat): QuantizedTensor {
+  const [rows, columns] = w.shape as [number, number];
+  const dtype = resultDType(w);
+  const factor = inverseFactor(products, columns);
+  const values = Float64Array.from(finiteFloats("quantizeModel", w));
+  const levels = new Uint8Array(rows * columns);
+  const groups = columns / format.groupSize;
+  const [scales, biases] = [new Float32Array(rows * groups), new Float32Array(rows * groups)];
+  for (let row = 0; row < rows; row++) {
+    const own = values.subarray(row * columns, (row + 1) * columns);
+    const found = roundRow(own, factor, format, dtype, levels.subarray(row * columns, (row + 1) * columns));
+    for (const [group, { scale, bias }] of found.entries()) {
+      scales[row * groups + group] = scale;
+      biases[row * groups + group] = bias;
+    }
+  }
+  return affineOfLevels("quantizeModel", w, format, dtype, levels, scales, biases);
+}
+
+/** The upper factor U of the damped inverse, H⁻¹ = Uᵀ U. */
+function inverseFactor(products: Tensor, columns: number): Float64Array {
+  const damped = Float64Array.from(products.dataSync() as Float64Array);
+  let trace = 0;
+  for (let at = 0; at < columns; at++) trace += damped[at * (columns + 1)]!;
+  const more = DAMPING * (trace / columns) || 1; // inputs of zeros: any order of columns is as good
+  for (let at = 0; at < columns; at++) damped[at * (columns + 1)]! += more;
+  return tidy(() =>
+    noGrad(() => {
+      const inverse = choleskyInverse(cholesky(fromArray(damped, [columns, columns])));
+      return toDType(cholesky(inverse, { upper: true }), "float64").dataSync();
+    }),
+  ) as Float64Array;
+}
+
+/** Rounds a row; its values are changed. The groups that it was rounded to. */
+function roundRow(
+  row: Float64Array,
+  factor: Float64Array,
+  format: AffineFormat,
+  dtype: ScaleDType,
+  levels: Uint8Array,
+): Group[] {
+  const { bits, groupSize, symmetric } = format;
+  const rule: GroupRule = { bits, symmetric, encode: encodeTo[dtype] };
+  const [columns, most] = [row.length, 2 ** bits - 1];
+  const groups: Group[] = [];
+  const scratch = new Uint8Array(groupSize);
+  for (let column = 0; column < columns; column++) {
+    if (column % groupSize === 0)
+      groups.push(leastSquares(Float32Array.from(row.subarray(column, column + groupSize)), rule, scratch));
+    const { scale, bias } = groups.at(-1)!;
+    const ratio = scale === 0 ? (symmetric ? 2 ** (bits - 1) : 0) : (row[column]! - bias) / scale;
+    const level = Math.min(Math.max(Math.round(ratio), 0), most);
+    levels[column] = level;
+    const first = column * columns;
+    const error = (row[column]! - (level * scale + bias)) / factor[first + column]!;
+    for (let other = column + 1; other < columns; other++) row[other]! -= error * factor[first + other]!;
+  }
+  return groups;
+}

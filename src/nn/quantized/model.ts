@@ -1,0 +1,342 @@
+import { noGrad } from "../../autograd/modes.ts";
+import { ArgumentError } from "../../core/errors.ts";
+import { choice, either, instanceOf, listOf, text } from "../../core/kinds.ts";
+import { type Kind, named, operand, parameters, reading, required } from "../../core/parameters.ts";
+import { toDType } from "../../ops/copy/cast.ts";
+import { dequantize } from "../../quant/dequantize/dequantize.ts";
+import { formatName, type GgmlFormat, type QuantizedFormat, valuesOfBlock } from "../../quant/formats.ts";
+import { aPrecision, type ProductPrecision } from "../../quant/matmul/matmul.ts";
+import { type AffineOptions, aFormat } from "../../quant/parts.ts";
+import { quantize, quantizeGgml } from "../../quant/quantize.ts";
+import { QuantizedTensor } from "../../quant/quantized_tensor.ts";
+import { byteLengthOf, Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { Embedding } from "../layers/embedding.ts";
+import { Linear } from "../layers/linear.ts";
+import { Module } from "../layers/module.ts";
+import { joinPath, type Slot, slotsOf } from "../layers/slots.ts";
+import { type LoadReport, loadInto } from "../layers/state_dict.ts";
+import { type Calibration, productsFor } from "./calibration/calibrate.ts";
+import { roundByErrors } from "./calibration/gptq.ts";
+import { QuantizedEmbedding } from "./embedding.ts";
+import { QuantizedLinear } from "./linear.ts";
+import { formatReport } from "./report.ts";
+
+/** Which layers: the path of a layer or of a module above it, a pattern of paths, or several of both. */
+export type LayerNames = string | RegExp | readonly (string | RegExp)[];
+
+/** How {@link quantizeModel} rounds weights in affine formats. */
+export type ModelRounding = "nearest" | "leastSquares" | "gptq";
+
+/** Options of {@link quantizeModel}. */
+export interface QuantizeModelOptions {
+  /** The name of a format of blocks, or `{ bits, groupSize, symmetric? }`. */
+  format: GgmlFormat | QuantizedFormat | AffineOptions;
+  /** Layers to quantise. Default: every {@link Linear} and {@link Embedding} but `positionEmbedding`. */
+  include?: LayerNames | undefined;
+  /** Layers to leave as they are. Default: none. */
+  exclude?: LayerNames | undefined;
+  /** What `calibrate` recorded, with products: what `"gptq"` rounds by. */
+  calibration?: Calibration | undefined;
+  /**
+   * Of affine formats. Default `"gptq"` for the linear layers that `calibration` has; for all others, also by `"gptq"`,
+   * it is `"leastSquares"` from 4 bits on, `"nearest"` below. Held-out losses are lowest so.
+   */
+  rounding?: ModelRounding | undefined;
+  /** Of products: `"fast"` lets x be rounded to 8 bits. Default `"exact"`. */
+  precision?: ProductPrecision | undefined;
+}
+
+/** A layer in the report of {@link quantizeModel}. */
+export interface QuantizedLayer {
+  /** Its path in the model. */
+  readonly name: string;
+  readonly shape: readonly number[];
+  /** The format that it has now; null where it was left as it is. */
+  readonly format: string | null;
+  /** Of its weight. */
+  readonly bytesBefore: number;
+  readonly bytesAfter: number;
+  /** √(Σ (W − Ŵ)² / Σ W²); 0 where it was left as it is. */
+  readonly relativeError: number;
+}
+
+/** What {@link quantizeModel} did. It prints as a table. */
+export interface QuantizationReport {
+  readonly layers: readonly QuantizedLayer[];
+  /** Of all parameters and buffers of the model. */
+  readonly bytesBefore: number;
+  readonly bytesAfter: number;
+}
+
+const patterns: Kind<(string | RegExp)[]> = (() => {
+  const one = either<[Kind<string | RegExp>, Kind<string | RegExp>]>(text, instanceOf(RegExp, "a pattern"));
+  const list = listOf(one, "a list of paths and patterns");
+  return {
+    expected: "the path of a layer, a pattern, or a list of both",
+    parse(value, operation, name) {
+      const own = one.parse(value, operation, name);
+      return own === undefined ? list.parse(value, operation, name) : [own];
+    },
+  };
+})();
+
+const quantizeModelParameters = parameters("quantizeModel", {
+  model: operand(instanceOf(Module, "a module")),
+  format: required(aFormat),
+  include: named(patterns),
+  exclude: named(patterns, []),
+  calibration: named<Calibration | undefined>({
+    expected: "what calibrate() returned",
+    parse: (value) => (value instanceof Map ? (value as Calibration) : undefined),
+  }),
+  rounding: named(choice("nearest", "leastSquares", "gptq")),
+  precision: named(aPrecision, "exact"),
+});
+
+/**
+ * Replaces the linear layers and embeddings of a model, in place, by quantised ones. Tied weights stay tied. A width of
+ * which a format of super-blocks is no divisor takes llama.cpp's substitute in blocks of 32: q2_K and q3_K iq4_nl, q4_K
+ * q5_0, q5_K q5_1, q6_K q8_0; a layer that has no whole blocks then either is left as it is, and the report says so.
+ *
+ * @param model a GPT, a Llama, or any module. Its optimizer no longer fits it: the quantised weights are frozen
+ *
+ * @example
+ * const report = quantizeModel(model, { format: "q4_K", exclude: ["head"] });
+ * console.log(`${report}`); // a table: format, bytes before and after, and error of each layer
+ * await io.saveGguf("model.gguf", model.quantizedState());
+ *
+ * @throws {ArgumentError} `noProducts`, for a calibration with ranges alone; `noCalibration`, for `"gptq"` without one;
+ * `unknownLayer`, for a path in `include` or `exclude` that no layer has; `notFinite`, `scaleOverflow`, for weights
+ * that can't be quantised. No layer was replaced then. @throws {ShapeError} `shapesDiffer`, for the calibration of
+ * another model.
+ */
+export function quantizeModel(model: Module, options: QuantizeModelOptions): QuantizationReport;
+export function quantizeModel(...values: unknown[]): QuantizationReport {
+  const { model, format, include, exclude, calibration, rounding, precision } = quantizeModelParameters(values);
+  if (rounding === "gptq" && calibration === undefined)
+    throw new ArgumentError(
+      "quantizeModel",
+      "noCalibration",
+      'expected a calibration for "gptq", got none; pass what calibrate() with { products: true } returns',
+    );
+  const slots = layersIn(model);
+  const names = [...slots.keys()];
+  const isIncluded = matcher(names, include ?? [/^(?!.*positionEmbedding$)/]);
+  const isExcluded = matcher(names, exclude);
+  const before = bytesOf(model);
+  const weights = new Map<Tensor, QuantizedTensor>();
+  const made = (name: string, { weight }: Layer, own: QuantizedFormat): QuantizedTensor => {
+    if (typeof own === "string") return quantizeGgml(weight, own);
+    const recorded = calibration?.get(name);
+    const usual = own.bits < 4 ? "nearest" : "leastSquares";
+    if (rounding === "nearest" || rounding === "leastSquares") return quantize(weight, { ...own, rounding });
+    if (recorded === undefined) return quantize(weight, { ...own, rounding: usual });
+    return roundByErrors(weight, productsFor("quantizeModel", name, recorded, weight.shape[1]!), own);
+  };
+  const layers = [...slots].map(([name, [{ value }]]) => {
+    const chosen = isIncluded(name) && !isExcluded(name) ? formatFor(format, value.weight.shape[1]!) : undefined;
+    return chosen === undefined
+      ? leftAlone(name, value.weight)
+      : reportOf(
+          name,
+          value.weight,
+          quantizedOnce(weights, value.weight, () => made(name, value, chosen)),
+        );
+  });
+  for (const [name, own] of slots) {
+    const weight = layers.some((layer) => layer.name === name && layer.format !== null)
+      ? weights.get(own[0].value.weight)
+      : undefined;
+    if (weight !== undefined) replaceAll(own, weight, precision);
+  }
+  const report = { layers, bytesBefore: before, bytesAfter: bytesOf(model) };
+  return Object.defineProperty(report, "toString", { value: () => formatReport(report), enumerable: false });
+}
+
+/** Options of {@link loadQuantized}. */
+export interface LoadQuantizedOptions {
+  /** Of products: `"fast"` lets x be rounded to 8 bits. Default `"exact"`. */
+  precision?: ProductPrecision | undefined;
+}
+
+const loadQuantizedParameters = parameters("loadQuantized", {
+  model: operand(instanceOf(Module, "a module")),
+  weights: operand<Readonly<Record<string, Tensor | QuantizedTensor>>>({
+    expected: "an object of tensors by name",
+    parse: (value) =>
+      typeof value === "object" && value !== null && !Array.isArray(value) && !Tensor.isTensor(value)
+        ? (value as Readonly<Record<string, Tensor | QuantizedTensor>>)
+        : undefined,
+  }),
+  precision: named(aPrecision, "exact"),
+});
+
+/**
+ * Loads weights of which some are quantised: the layers with quantised weights are replaced, in place, by quantised
+ * ones, which share the memory of the weights; all others are copied. All of them, or none.
+ *
+ * @param weights by the model's names, such as those of `io.loadWeights`
+ *
+ * @example
+ * const model = new GPT(sizes);
+ * loadQuantized(model, io.loadWeights("model.safetensors"));
+ *
+ * @throws {StateDictError} listing what is missing, what is unexpected, and what has another shape or dtype.
+ */
+export function loadQuantized(
+  model: Module,
+  weights: Readonly<Record<string, Tensor | QuantizedTensor>>,
+  options?: LoadQuantizedOptions,
+): LoadReport;
+export function loadQuantized(...values: unknown[]): LoadReport {
+  const { model, weights, precision } = loadQuantizedParameters(values);
+  const slots = layersIn(model);
+  const found = new Map<readonly LayerSlot[], QuantizedTensor>();
+  const replaced = new Map<Tensor, QuantizedTensor>();
+  const taken = new Set<string>();
+  const entries = reading("loadQuantized", () => Object.entries(weights));
+  for (const [name, value] of entries) {
+    const own = QuantizedTensor.isQuantized(value) ? slots.get(name.replace(/\.?weight$/, "")) : undefined;
+    if (own === undefined || !sameSizes(own[0].value.weight, value as QuantizedTensor)) continue;
+    found.set(own, value as QuantizedTensor);
+    replaced.set(own[0].value.weight, value as QuantizedTensor);
+    taken.add(name);
+  }
+  for (const own of slots.values()) {
+    const tied = replaced.get(own[0].value.weight);
+    if (tied !== undefined && !found.has(own)) found.set(own, tied);
+  }
+  const targets = new Map<Tensor, string[]>();
+  for (const [name, tensor] of allNames(model)) {
+    if (replaced.has(tensor)) continue;
+    targets.set(tensor, [...(targets.get(tensor) ?? []), name]);
+  }
+  const others = Object.fromEntries(entries.filter(([name]) => !taken.has(name)));
+  const report = loadInto(model.constructor.name, targets, others, { convert: true });
+  for (const [own, weight] of found) replaceAll(own, weight, precision);
+  return report;
+}
+
+type Layer = Linear | Embedding;
+type LayerSlot = Slot<Layer>;
+
+/** The layers by the first of their paths, with every slot of a layer that shares its weight under another path. */
+function layersIn(model: Module): Map<string, readonly [LayerSlot, ...LayerSlot[]]> {
+  const found = new Map<string, [LayerSlot, ...LayerSlot[]]>();
+  const byLayer = new Map<Layer, [LayerSlot, ...LayerSlot[]]>();
+  const visit = (prefix: string, module: Module, above: readonly Module[]): void => {
+    if (above.includes(module)) return;
+    for (const slot of slotsOf(module)) {
+      const name = joinPath(prefix, slot.name);
+      const { value } = slot;
+      if (isLayer(value)) {
+        const own = { ...slot, name, value };
+        const known = byLayer.get(value);
+        if (known !== undefined) known.push(own);
+        else {
+          byLayer.set(value, [own]);
+          found.set(name, byLayer.get(value)!);
+        }
+      } else if (value instanceof Module) visit(name, value, [...above, module]);
+    }
+  };
+  visit("", model, []);
+  return found;
+}
+
+/** A layer of these classes themselves: a subclass may do something else with its weight. */
+const isLayer = (value: unknown): value is Layer =>
+  (value instanceof Linear && value.constructor === Linear) ||
+  (value instanceof Embedding && value.constructor === Embedding);
+
+/** Every name of every tensor in the state of a module. */
+function* allNames(model: Module, prefix = "", above: readonly Module[] = []): Generator<readonly [string, Tensor]> {
+  if (above.includes(model)) return;
+  for (const { name, value } of slotsOf(model)) {
+    const path = joinPath(prefix, name);
+    if (value instanceof Module) yield* allNames(value, path, [...above, model]);
+    else if (value instanceof Tensor && value.isLeaf) yield [path, value];
+  }
+}
+
+const sameSizes = ({ shape }: Tensor, own: QuantizedTensor): boolean =>
+  own.rank === 2 && own.shape[0] === shape[0] && own.shape[1] === shape[1];
+
+function replaceAll(slots: readonly LayerSlot[], weight: QuantizedTensor, precision: ProductPrecision): void {
+  const [{ value }] = slots as readonly [LayerSlot];
+  const layer = value instanceof Linear ? new QuantizedLinear(weight, value.bias) : new QuantizedEmbedding(weight);
+  layer.precision = precision;
+  layer.training = value.training;
+  for (const { replace } of slots as readonly Slot[]) replace(layer);
+}
+
+/** Whether a layer is named: by its path, that of a module above it, or a pattern. */
+function matcher(names: readonly string[], given: readonly (string | RegExp)[]): (name: string) => boolean {
+  const matches = (own: string | RegExp, name: string): boolean =>
+    typeof own === "string" ? name === own || name.startsWith(`${own}.`) : new RegExp(own.source, own.flags).test(name);
+  const unknown = given.find((own) => typeof own === "string" && !names.some((name) => matches(own, name)));
+  if (unknown !== undefined)
+    throw new ArgumentError(
+      "quantizeModel",
+      "unknownLayer",
+      `expected the path of a layer, got ${JSON.stringify(unknown)}; the layers are ${names.join(", ")}`,
+    );
+  return (name) => given.some((own) => matches(own, name));
+}
+
+/** llama.cpp's substitutes of super-blocks (`tensor_type_fallback` in llama-quant.cpp). */
+const substitutes: Partial<Record<GgmlFormat, GgmlFormat>> = {
+  ...{ q2_K: "iq4_nl", q3_K: "iq4_nl", q4_K: "q5_0", q5_K: "q5_1", q6_K: "q8_0" },
+};
+
+/** @internal The format, or the one in its place that rows of so many values are whole blocks of. */
+export function formatFor(format: QuantizedFormat, columns: number): QuantizedFormat | undefined {
+  const other = typeof format === "string" ? substitutes[format] : undefined;
+  return [format, other].find((own) => own !== undefined && columns % valuesOfBlock(own) === 0);
+}
+
+function quantizedOnce(
+  weights: Map<Tensor, QuantizedTensor>,
+  weight: Tensor,
+  make: () => QuantizedTensor,
+): QuantizedTensor {
+  const own = weights.get(weight) ?? make();
+  weights.set(weight, own);
+  return own;
+}
+
+function reportOf(name: string, weight: Tensor, quantized: QuantizedTensor): QuantizedLayer {
+  return {
+    ...{ name, shape: [...weight.shape], format: formatName(quantized.format) },
+    ...{ bytesBefore: byteLengthOf(weight.shape, weight.dtype), bytesAfter: quantized.byteLength },
+    relativeError: relativeError(weight, quantized),
+  };
+}
+
+function leftAlone(name: string, { shape, dtype }: Tensor): QuantizedLayer {
+  const bytes = byteLengthOf(shape, dtype);
+  return { name, shape: [...shape], format: null, bytesBefore: bytes, bytesAfter: bytes, relativeError: 0 };
+}
+
+/** In float64, on the host. */
+function relativeError(weight: Tensor, quantized: QuantizedTensor): number {
+  const [exact, got] = tidy(() =>
+    noGrad(
+      () => [toDType(weight, "float32").dataSync(), dequantize(quantized, { dtype: "float32" }).dataSync()] as const,
+    ),
+  ) as readonly [Float32Array, Float32Array];
+  let [error, size] = [0, 0];
+  for (let i = 0; i < exact.length; i++) {
+    error += (exact[i]! - got[i]!) ** 2;
+    size += exact[i]! ** 2;
+  }
+  return size === 0 ? 0 : Math.sqrt(error / size);
+}
+
+/** Of parameters and buffers, each once. */
+const bytesOf = (model: Module): number =>
+  [...model.namedParameters().values(), ...model.namedBuffers().values()].reduce(
+    (sum, { shape, dtype }) => sum + byteLengthOf(shape, dtype),
+    0,
+  );

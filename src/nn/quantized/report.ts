@@ -1,0 +1,23 @@
+/** The table of `quantizeModel`. */
+import type { QuantizationReport } from "./model.ts";
+
+/** One row for each layer: its format, bytes before and after, and the relative error; and the totals. */
+export function formatReport({ layers, bytesBefore, bytesAfter }: QuantizationReport): string {
+  const header = ["layer", "shape", "format", "bytes", "before", "error"];
+  const rows = layers.map(({ name, shape, format, ...own }) => [
+    ...[name, `[${shape.join(", ")}]`, format ?? "(as it was)"],
+    ...[own.bytesAfter.toLocaleString("en"), own.bytesBefore.toLocaleString("en")],
+    format === null ? "" : `${(100 * own.relativeError).toPrecision(3)} %`,
+  ]);
+  const all = [header, ...rows];
+  const widths = header.map((_, column) => Math.max(...all.map((row) => row[column]!.length)));
+  const lines = all.map((row) =>
+    row
+      .map((cell, column) => (column < 3 ? cell.padEnd(widths[column]!) : cell.padStart(widths[column]!)))
+      .join("  ")
+      .trimEnd(),
+  );
+  const part = bytesBefore === 0 ? "" : ` (${((100 * bytesAfter) / bytesBefore).toFixed(1)} %)`;
+  const totals = `${bytesAfter.toLocaleString("en")} of ${bytesBefore.toLocaleString("en")} bytes${part}`;
+  return [...lines, totals].join("\n");
+}

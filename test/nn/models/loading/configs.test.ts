@@ -1,0 +1,171 @@
+/**
+ * Every key of a `config.json`, against `transformers`: a change of any key either gives the logits that it computes,
+ * or is refused by an error that names the key. See scripts/fixtures/models/configs.py.
+ */
+import { describe, expect, test } from "bun:test";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { crc32 } from "node:zlib";
+import { OrchardError } from "../../../../src/core/errors.ts";
+import { packageRoot } from "../../../../src/core/paths.ts";
+import { io, nn, noGrad, type Tensor, tensor } from "../../../../src/index.ts";
+import { type ArchitectureName, architectures } from "../../../../src/nn/models/loading/architectures.ts";
+import { fieldsOf, quantizationKeys, withoutEffect } from "../../../../src/nn/models/loading/config_fields.ts";
+import { describeConfig } from "../../../../src/nn/models/loading/hugging_face.ts";
+import { Random } from "../../../ops/samples.ts";
+import { testFolder } from "../../../support/folder.ts";
+import { seed } from "../../../support/some.ts";
+import { errorOf } from "./oracle.ts";
+
+type Shapes = Readonly<Record<string, number[]>>;
+interface Case {
+  readonly change: Readonly<Record<string, unknown>>;
+  /** A key that the config lacks. */
+  readonly missing?: string;
+  /** The name of a tensor, `"same"` where the change has no effect, or null where `transformers` fails. */
+  readonly logits: string | null;
+  /** Shapes of the checkpoint that differ; null for a tensor that it lacks. */
+  readonly shapes?: Readonly<Record<string, number[] | null>>;
+}
+interface Family {
+  readonly fields: Readonly<Record<string, { readonly default: unknown; readonly type: string }>>;
+  readonly theta: number | { readonly global: number; readonly local: number } | null;
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly shapes: Shapes;
+  readonly cases: readonly Case[];
+}
+
+const fixture = join(packageRoot, "test", "fixtures", "decoders", "configs");
+const { families }: { families: Record<ArchitectureName, Family> } = JSON.parse(
+  readFileSync(`${fixture}.json`, "utf8"),
+);
+const answers = io.loadSafetensors(`${fixture}.safetensors`);
+const folder = testFolder("configs");
+const random = new Random(seed);
+const names = Object.keys(families) as ArchitectureName[];
+
+/** What `weight` of configs.py makes. */
+function weight(name: string, shape: readonly number[], isFromOne: boolean): Tensor {
+  const count = shape.reduce((product, size) => product * size, 1);
+  const offset = shape.length === 1 && name.endsWith("weight") && !isFromOne ? 1 : 0;
+  const hash = crc32(name);
+  const values = Float32Array.from({ length: count }, (_, index) => {
+    let h = Math.imul(index + hash, 0x9e3779b1);
+    h = Math.imul(h ^ (h >>> 15), 0x85ebca77);
+    h ^= h >>> 13;
+    return (h >>> 0) / 2 ** 32 - 0.5 + offset;
+  });
+  return tensor(values, { shape: [...shape] });
+}
+
+async function writeModel(path: string, shapes: NonNullable<Case["shapes"]>, isFromOne: boolean): Promise<void> {
+  const tensors = Object.entries(shapes).flatMap(([name, shape]) =>
+    shape === null ? [] : [[name, weight(name, shape, isFromOne)] as const],
+  );
+  await io.saveSafetensors(join(path, "model.safetensors"), Object.fromEntries(tensors));
+}
+
+/** The last logits of a model, or the error that loading it or computing with it throws. */
+async function outcomeOf(path: string): Promise<Tensor | Error> {
+  try {
+    const { model } = await nn.loadModel(path, { dtype: "float32" });
+    const logits = noGrad(() => model.forward(answers["tokens"]!));
+    return logits.narrow(1, -2, 2);
+  } catch (error) {
+    return error as Error;
+  }
+}
+
+/** Fields of config classes of which other values are refused, though `transformers` computes something of them. */
+const refusedFields: Readonly<Record<string, readonly string[]>> = {
+  gpt2: ["add_cross_attention"],
+  gemma2: ["use_bidirectional_attention"],
+};
+
+/** Whether a change is refused for a reason that is no error. */
+function isExpected(name: ArchitectureName, key: string, value: unknown): boolean {
+  if (!(key in families[name].fields) && !["rope_scaling", "rope_theta"].includes(key)) return true;
+  if (key === "is_encoder_decoder" || value === "relu" || refusedFields[name]?.includes(key)) return true;
+  if (!key.startsWith("rope_")) return false;
+  // the type that is not supported, Qwen's for pictures, GPT-2, and settings of all layers where Gemma 3 has two kinds
+  const text = JSON.stringify(value);
+  const isFlat = !text.includes("_attention") && name === "gemma3_text" && key === "rope_parameters";
+  return text.includes("proportional") || text.includes("mrope_section") || name === "gpt2" || isFlat;
+}
+
+/** Keys of which `transformers` makes no other values than ours: it runs programs by them, or fails. */
+const unlike = ["model_type", "auto_map", "custom_pipelines", "use_return_dict", "return_dict", "attn_implementation"];
+
+test("every key that has no effect is in the last change, which has none", () => {
+  const others = new Set([...unlike, ...quantizationKeys, "experts_implementation"]);
+  for (const { cases } of Object.values(families)) {
+    const { change, logits } = cases.at(-1)!;
+    expect([...withoutEffect].filter((key) => !(key in change) && !others.has(key))).toEqual([]);
+    expect(logits).toBe("same");
+  }
+});
+
+describe.each(names)("%s", (name) => {
+  const { config, shapes, cases, fields, theta } = families[name];
+  const isFromOne = architectures[name].title.startsWith("Gemma");
+
+  test("the defaults are those of the config class", () => {
+    const own = fieldsOf[name];
+    const differing = Object.entries(fields).filter(
+      ([key, { default: value }]) => Object.hasOwn(own, key) && own[key] !== value,
+    );
+    expect(differing).toEqual([]);
+    const bases = typeof theta === "number" ? { global: theta, local: undefined } : theta;
+    expect([own["rope_theta"], own["rope_local_base_freq"]]).toEqual([bases?.global, bases?.local]);
+  });
+
+  test("a config that lacks fields is one that has their defaults", () => {
+    const given = Object.entries(fields).filter(([key]) => Object.hasOwn(fieldsOf[name], key));
+    const explicit = given.map(([key, { default: value }]) => [key, value] as const);
+    const wanted = describeConfig("test", name, Object.fromEntries(explicit));
+    expect(describeConfig("test", name, {})).toEqual(wanted);
+    for (let turn = 0; turn < 20; turn++) {
+      const some = explicit.filter(() => random.integer(0, 1) === 1);
+      expect(describeConfig("test", name, Object.fromEntries(some))).toEqual(wanted);
+    }
+  });
+
+  test("keys that nobody knows are refused by name", () => {
+    for (let turn = 0; turn < 20; turn++) {
+      const key = Array.from({ length: 8 }, () => String.fromCharCode(random.integer(97, 122))).join("");
+      const value = [true, 0.5, "x", [1], { a: 1 }][turn % 5];
+      expect(() => describeConfig("test", name, { [key]: value })).toThrow(`${key} is not a setting of`);
+      expect(describeConfig("test", name, { [key]: null, [`_${key}`]: value })).toEqual(
+        describeConfig("test", name, {}),
+      );
+    }
+  });
+
+  test("each change of a key", async () => {
+    const path = folder.file(name);
+    mkdirSync(path);
+    const wrong: string[] = [];
+    let written: Case["shapes"] | null = null;
+    for (const { change, missing, logits, shapes: own } of cases) {
+      const changed = Object.entries({ ...config, ...change }).filter(([key]) => key !== missing);
+      writeFileSync(join(path, "config.json"), JSON.stringify(Object.fromEntries(changed)));
+      if (own !== written) await writeModel(path, { ...shapes, ...own }, isFromOne);
+      written = own;
+      const got = await outcomeOf(path);
+      const key = missing ?? Object.keys(change)[0]!;
+      const where = missing === undefined ? JSON.stringify(change) : `without ${missing}`;
+      if (got instanceof Error) {
+        if (!(got instanceof OrchardError)) wrong.push(`${where}: ${got.stack}`);
+        else if (!got.message.includes(key)) wrong.push(`${where}: an error that does not name it: ${got.message}`);
+        else if (logits !== null && !isExpected(name, key, change[key])) wrong.push(`${where}: ${got.message}`);
+        continue;
+      }
+      if (logits === null) wrong.push(`${where}: transformers refuses it`);
+      else {
+        const error = errorOf(got, answers[logits === "same" ? name : logits]!);
+        if (!(error < 1e-5)) wrong.push(`${where}: off by ${error}`);
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+});

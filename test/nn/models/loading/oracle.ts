@@ -1,0 +1,52 @@
+/** Small models of `transformers` and what it computes of them: scripts/fixtures/models/decoders.py. */
+import { join } from "node:path";
+import { packageRoot } from "../../../../src/core/paths.ts";
+import { io, type nn, noGrad, type Tensor, tensor } from "../../../../src/index.ts";
+
+export const decoders = [
+  ...["gpt2", "llama", "mistral", "qwen2", "qwen3", "gemma2", "gemma3", "phi3", "olmo2", "mixtral", "qwen3_moe"],
+] as const;
+
+export const folderOf = (name: string): string => join(packageRoot, "test", "fixtures", "decoders", name);
+export const answersOf = (name: string): nn.StateDict =>
+  io.loadSafetensors(join(folderOf(name), "answers.safetensors"));
+
+export const numbers = (x: Tensor): number[] => Array.from(x.dataSync(), Number);
+
+/** The largest difference, relative to the largest number. */
+export function errorOf(got: Tensor, want: Tensor): number {
+  const [a, b] = [numbers(got), numbers(want)];
+  if (a.length !== b.length) return Infinity;
+  let [error, largest] = [0, 0];
+  for (const [at, value] of b.entries()) {
+    error = Math.max(error, Math.abs(value - a[at]!));
+    largest = Math.max(largest, Math.abs(value));
+  }
+  return Number.isNaN(error) ? Infinity : error / largest;
+}
+
+const largest = (row: readonly number[]): number => row.indexOf(Math.max(...row));
+
+/** The tokens that follow each row of a batch, the most likely ones. */
+export function greedy(
+  model: nn.LanguageModel,
+  prompt: Tensor,
+  count: number,
+  options: { readonly padding?: readonly number[]; readonly useCache: boolean },
+): number[][] {
+  const { padding, useCache } = options;
+  using cache = model.newCache();
+  const [batch] = prompt.shape as [number];
+  const rows = Array.from({ length: batch }, (_, row) => numbers(prompt.narrow(0, row, 1)));
+  const found = rows.map((): number[] => []);
+  let input = prompt;
+  for (let step = 0; step < count; step++) {
+    const inputs = { padding, lastOnly: true, ...(useCache && { cache }) };
+    const logits = numbers(noGrad(() => model.forward(input, inputs)));
+    for (const [row, own] of found.entries())
+      own.push(largest(logits.slice(row * model.vocabularySize, (row + 1) * model.vocabularySize)));
+    const texts = found.map((own, row) => (useCache ? own.slice(-1) : [...rows[row]!, ...own]));
+    input = tensor(texts, { dtype: "int32" });
+  }
+  return found;
+}

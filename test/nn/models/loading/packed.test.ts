@@ -1,0 +1,319 @@
+/**
+ * Folders of quantised weights: each method's files give the weights of its formula, and the logits of a model that has
+ * these weights as plain ones. See scripts/fixtures/models/packed.py, and scripts/fixtures/quant.py for MLX's.
+ */
+import { describe, expect, test } from "bun:test";
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { OrchardError } from "../../../../src/core/errors.ts";
+import { packageRoot } from "../../../../src/core/paths.ts";
+import {
+  ArgumentError,
+  cat,
+  dequantize,
+  Generator,
+  io,
+  nn,
+  noGrad,
+  ones,
+  quantize,
+  randn,
+  stack,
+  type Tensor,
+  tensor,
+} from "../../../../src/index.ts";
+import { formatName } from "../../../../src/quant/formats.ts";
+import { QuantizedTensor } from "../../../../src/quant/quantized_tensor.ts";
+import { testFolder } from "../../../support/folder.ts";
+import { seed } from "../../../support/some.ts";
+import { errorOf, folderOf, numbers } from "./oracle.ts";
+
+const folder = testFolder("packed");
+const fixture = (name: string) => join(packageRoot, "test", "fixtures", "quant", name);
+const TOKENS = tensor([[1, 5, 9, 2, 30, 7]], { dtype: "int32" });
+let count = 0;
+
+/** Layers of [outputs, inputs] in the tiny model. */
+const packedLayers = ["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "mlp.gate_proj", "mlp.up_proj"];
+
+interface Written {
+  readonly path: string;
+  /** The same model with plain weights. */
+  readonly plain: string;
+}
+
+/** A Llama of one layer, in which layers of [outputs, inputs] have the parts. */
+async function write(parts: nn.StateDict, values: Tensor, config: object, more: nn.StateDict = {}): Promise<Written> {
+  const [outputs, inputs] = values.shape as readonly [number, number];
+  const sizes = {
+    ...{ model_type: "llama", vocab_size: 32, hidden_size: inputs, intermediate_size: outputs },
+    ...{ num_hidden_layers: 1, num_attention_heads: 1, head_dim: outputs, max_position_embeddings: 32 },
+  };
+  const layer = "model.layers.0.";
+  // small, so that attention is not so sharp that it magnifies the rounding of sums in another order
+  const generator = new Generator(seed);
+  const drawn = (...shape: number[]) => randn(shape, { generator }).mul(0.2);
+  const others = {
+    ...{ "model.embed_tokens.weight": drawn(32, inputs), "lm_head.weight": drawn(32, inputs) },
+    ...{ "model.norm.weight": drawn(inputs), [`${layer}input_layernorm.weight`]: drawn(inputs) },
+    ...{ [`${layer}post_attention_layernorm.weight`]: drawn(inputs) },
+    ...{ [`${layer}self_attn.o_proj.weight`]: drawn(inputs, outputs) },
+    ...{ [`${layer}mlp.down_proj.weight`]: drawn(inputs, outputs) },
+  };
+  const save = async (own: nn.StateDict, configOf: object): Promise<string> => {
+    const path = folder.file(`model-${count++}`);
+    mkdirSync(path);
+    const all = packedLayers.flatMap((name) => Object.entries(own).map(([end, x]) => [`${layer}${name}.${end}`, x]));
+    await io.saveSafetensors(join(path, "model.safetensors"), { ...others, ...Object.fromEntries(all) });
+    writeFileSync(join(path, "config.json"), JSON.stringify({ ...sizes, ...configOf }));
+    return path;
+  };
+  return { path: await save({ ...parts, ...more }, config), plain: await save({ weight: values }, {}) };
+}
+
+const load = async (path: string) => (await nn.loadModel(path, { dtype: "float32" })).model;
+const logitsOf = (model: nn.LanguageModel) => noGrad(() => model.forward(TOKENS));
+const weightOf = (model: Awaited<ReturnType<typeof load>>, name: "query" | "key") =>
+  (model.blocks[0]!.attention[name] as nn.Linear | nn.QuantizedLinear).weight;
+const valuesOf = (weight: Tensor | QuantizedTensor) =>
+  numbers(QuantizedTensor.isQuantized(weight) ? dequantize(weight) : weight);
+
+/** The weights are those of the formula, and so are the logits; what the weight is kept as. */
+async function check({ path, plain }: Written, values: Tensor): Promise<string> {
+  const [model, wanted] = [await load(path), await load(plain)];
+  const weight = weightOf(model, "query");
+  expect(valuesOf(weight)).toEqual(numbers(values));
+  expect(errorOf(logitsOf(model), logitsOf(wanted))).toBeLessThan(1e-5);
+  return QuantizedTensor.isQuantized(weight) ? formatName(weight.format) : weight.dtype;
+}
+
+const partsOf = (all: nn.StateDict, name: string): { parts: nn.StateDict; values: Tensor } => {
+  const own = Object.entries(all).filter(([key]) => key.startsWith(`${name}.`));
+  const { values, ...parts } = Object.fromEntries(own.map(([key, x]) => [key.slice(name.length + 1), x]));
+  return { parts, values: values! };
+};
+
+describe("GPTQ, AWQ and float8", () => {
+  using file = io.openSafetensors(fixture("packed.safetensors"));
+  const configs: Record<string, { quant_method: string; bits: number; group_size: number }> = JSON.parse(
+    file.metadata["configs"]!,
+  );
+  const tensors: nn.StateDict = {};
+  for (const name of file.names) if (file.info(name).dtype !== "F8_E4M3") tensors[name] = file.tensor(name);
+  const float8 = new Map(file.names.filter((name) => !(name in tensors)).map((name) => [name, file.bytes(name)]));
+
+  /** What a weight is kept as: blocks of 32, 64 or 128 inputs, where all in one have the same group. */
+  const keptAs = (name: string, inputs: number): string => {
+    const { bits, group_size: size } = configs[name]!;
+    const shared = [128, 64, 32].find((own) => (size === -1 ? inputs : size) % own === 0);
+    if (shared === undefined || name.endsWith("ordered")) return "float32";
+    return `${name.endsWith("-symmetric") ? "symmetric" : "affine"} ${bits} bits, groups of ${shared}`;
+  };
+
+  test.each(Object.keys(configs).filter((name) => !name.startsWith("fp8")))("%s", async (name) => {
+    const { parts, values } = partsOf(tensors, name);
+    const written = await write(parts, values, { quantization_config: configs[name]! });
+    expect(await check(written, values)).toBe(keptAs(name, values.shape[1]!));
+  });
+
+  const damages: Readonly<Record<string, (x: Tensor) => Tensor | undefined>> = {
+    missing: () => undefined,
+    "of another dtype": (x) => x.to(x.dtype === "int32" ? "float32" : "int32"),
+    "with a row more": (x) => cat([x, x.narrow(0, 0, 1)], 0),
+    "of another rank": (x) => x.reshape([1, ...x.shape]),
+    "with groups that are not there": (x) => x.mul(0).sub(1).to(x.dtype),
+  };
+
+  test.each(["gptq-4-32-asymmetric", "awq-32"])("damaged parts of %s are errors that name them", async (name) => {
+    const { parts, values } = partsOf(tensors, name);
+    for (const [damage, change] of Object.entries(damages))
+      for (const part of Object.keys(parts)) {
+        if (damage === "with groups that are not there" ? part !== "g_idx" : part === "g_idx" && damage === "missing")
+          continue;
+        const { [part]: old, ...others } = parts;
+        const changed = change(old!);
+        const own = changed ? { ...others, [part]: changed } : others;
+        const { path } = await write(own, values, { quantization_config: configs[name]! });
+        const error: Error = await load(path).then(
+          () => new Error("it loaded"),
+          (cause) => cause,
+        );
+        expect([damage, part, error instanceof OrchardError]).toEqual([damage, part, true]);
+        expect(error.message).toContain(damage.includes("groups") ? "groups of inputs" : "model.layers.0.");
+      }
+  });
+
+  test("biases of zeros that the model does not have", async () => {
+    const name = "gptq-4-32-asymmetric";
+    const { parts, values } = partsOf(tensors, name);
+    const config = { quantization_config: configs[name]! };
+    const written = await write(parts, values, config, { bias: tensor(new Float32Array(64)) });
+    expect(await check(written, values)).toBe("affine 4 bits, groups of 32");
+    const { path } = await write(parts, values, config, { bias: randn([64]) });
+    expect(load(path)).rejects.toThrow("self_attn.q_proj.bias");
+  });
+
+  test.each(Object.keys(configs).filter((name) => name.startsWith("fp8")))("%s", async (name) => {
+    const { parts, values } = partsOf(tensors, name);
+    const bytes = float8.get(`${name}.weight`)!.reshape([...values.shape]);
+    const written = await write({ ...parts, weight: bytes }, values, { quantization_config: configs[name]! });
+    await retype(join(written.path, "model.safetensors"), "U8", "F8_E4M3");
+    expect(await check(written, values)).toBe("float32");
+  });
+
+  test("every float of 8 bits", async () => {
+    const values = tensors["float8.values"]!.reshape([8, 32]);
+    const weight = tensor(
+      Uint8Array.from({ length: 256 }, (_, byte) => byte),
+      { shape: [8, 32] },
+    );
+    const quantization_config = { quant_method: "fp8" };
+    const { path } = await write({ weight, weight_scale: ones([1]) }, values, { quantization_config });
+    await retype(join(path, "model.safetensors"), "U8", "F8_E4M3");
+    expect(valuesOf(weightOf(await load(path), "query"))).toEqual(numbers(values));
+  });
+});
+
+/** Gives tensors of a file another dtype of the same size. */
+async function retype(path: string, from: string, to: string): Promise<void> {
+  const bytes = Buffer.from(await Bun.file(path).arrayBuffer());
+  const length = Number(bytes.readBigUInt64LE());
+  const header = bytes
+    .subarray(8, 8 + length)
+    .toString()
+    .replaceAll(`"dtype":"${from}"`, `"dtype":"${to}"`);
+  const size = Buffer.alloc(8);
+  size.writeBigUInt64LE(BigInt(header.length));
+  await Bun.write(path, Buffer.concat([size, Buffer.from(header), bytes.subarray(8 + length)]));
+}
+
+describe("MLX", () => {
+  const groups = io.loadSafetensors(fixture("groups.safetensors"));
+  const words = io.loadSafetensors(fixture("words.safetensors"));
+  const named = Object.keys(groups).filter((key) => key.endsWith(".float32.values"));
+
+  test.each(named.map((key) => key.slice(0, -".values".length)))("%s", async (name) => {
+    const { parts, values } = partsOf(groups, name);
+    const [bits, size] = name.split(".").map(Number);
+    const quantization = { group_size: size, bits, mode: "affine" };
+    const written = await write(parts, values, { quantization, quantization_config: quantization });
+    expect(await check(written, values)).toBe(`affine ${bits} bits, groups of ${size}`);
+  });
+
+  test("mxfp4, by loadModel and by loadWeights", async () => {
+    const { parts, values } = partsOf(words, "mxfp4");
+    const quantization = { group_size: 32, bits: 4, mode: "mxfp4" };
+    const written = await write(parts, values, { quantization });
+    expect(await check(written, values)).toBe("mxfp4");
+    const weight = io.loadWeights(written.path)["model.layers.0.mlp.up_proj.weight"] as QuantizedTensor;
+    expect(valuesOf(weight)).toEqual(numbers(values));
+  });
+
+  test("formats of single layers, and layers that are not quantised", async () => {
+    const name = "4.64.float32";
+    const { parts, values } = partsOf(groups, name);
+    const layer = (own: string) => `model.layers.0.${own}`;
+    const eight = { group_size: 32, bits: 8 };
+    const quantization = {
+      group_size: 64,
+      bits: 4,
+      [layer("self_attn.q_proj")]: eight,
+      [layer("self_attn.o_proj")]: false,
+    };
+    const { path } = await write(parts, values, { quantization });
+    const all = io.loadSafetensors(join(path, "model.safetensors"));
+    const other = partsOf(groups, "8.32.float32");
+    for (const [end, x] of Object.entries(other.parts)) all[`${layer("self_attn.q_proj")}.${end}`] = x;
+    await io.saveSafetensors(join(path, "model.safetensors"), all);
+    const model = await load(path);
+    expect(valuesOf(weightOf(model, "query"))).toEqual(numbers(other.values));
+    expect(valuesOf(weightOf(model, "key"))).toEqual(numbers(values));
+  });
+});
+
+/** The names of Mixtral's projections in stacks. */
+const stackedNames: Readonly<Record<string, string>> = { w1: "gate_proj", w2: "down_proj", w3: "up_proj" };
+
+test.each(["mixtral", "qwen3_moe"])("experts of %s in stacks, as mlx-lm has them, quantised and not", async (name) => {
+  const copy = (label: string): string => {
+    const path = folder.file(`${label}-${name}`);
+    cpSync(folderOf(name), path, { recursive: true });
+    return path;
+  };
+  const [path, plain] = [copy("stacked"), copy("rounded")];
+  const weights = io.loadSafetensors(join(path, "model.safetensors"));
+  const stacks = new Map<string, string[]>();
+  for (const key of Object.keys(weights)) {
+    const [, block, index, projection] = /^(.*)\.experts\.(\d+)\.(\w+)\.weight$/.exec(key) ?? [];
+    if (projection === undefined) continue;
+    const stacked = `${block}.switch_mlp.${stackedNames[projection] ?? projection}`;
+    const keys = stacks.get(stacked) ?? [];
+    keys[Number(index)] = key;
+    stacks.set(stacked, keys);
+  }
+  const [packed, rounded] = [{ ...weights }, { ...weights }];
+  for (const [stacked, keys] of stacks) {
+    for (const key of keys) delete packed[key];
+    const whole = stack(keys.map((key) => weights[key]!));
+    // rows of 48 and 24 are no whole groups
+    if (whole.shape.at(-1)! % 32 !== 0) packed[`${stacked}.weight`] = whole;
+    else {
+      const own = quantize(whole.to("float32"), { bits: 8, groupSize: 32 });
+      const { packed: weight, scales, biases } = own.parts;
+      for (const [end, part] of Object.entries({ weight, scales, biases })) packed[`${stacked}.${end}`] = part!;
+      const dense = dequantize(own);
+      for (const [at, key] of keys.entries()) rounded[key] = dense.narrow(0, at, 1).reshape([...dense.shape.slice(1)]);
+    }
+  }
+  await io.saveSafetensors(join(path, "model.safetensors"), packed);
+  await io.saveSafetensors(join(plain, "model.safetensors"), rounded);
+  const config = JSON.parse(readFileSync(join(path, "config.json"), "utf8"));
+  writeFileSync(join(path, "config.json"), JSON.stringify({ ...config, quantization: { bits: 8, group_size: 32 } }));
+  const [model, wanted] = [await load(path), await load(plain)];
+  expect(errorOf(logitsOf(model), logitsOf(wanted))).toBeLessThan(1e-5);
+  expect(String(model)).toContain("affine 8 bits, groups of 32");
+  // a stack is mapped once, not for each expert
+  const { experts } = model.blocks[0]!.feedForward as unknown as { experts: readonly { gate: nn.QuantizedLinear }[] };
+  expect(new Set(experts.map(({ gate }) => gate.weight.parts.packed.storage)).size).toBe(1);
+});
+
+describe("refused by name", () => {
+  const { parts, values } = partsOf(io.loadSafetensors(fixture("groups.safetensors")), "4.64.float32");
+  const failure = async (config: object): Promise<Error> => {
+    const { path } = await write(parts, values, config);
+    return load(path).then(
+      () => new Error("it did not fail"),
+      (error) => error,
+    );
+  };
+
+  test.each(["bitsandbytes", "compressed-tensors", "aqlm", "hqq", "quanto", "eetq", "fbgemm_fp8", "torchao", "higgs"])(
+    "%s",
+    async (method) => {
+      const error = await failure({ quantization_config: { quant_method: method, bits: 4, group_size: 64 } });
+      expect(error).toBeInstanceOf(ArgumentError);
+      expect(error.message).toContain(`got "${method}". Load the original model with`);
+    },
+  );
+
+  test.each<[string, object, string]>([
+    ["compression_config", { compression_config: { format: "pack-quantized" } }, 'got "compressed-tensors"'],
+    ["no method", { quantization_config: { format: "pack" } }, 'got "an unnamed method"'],
+    ["AWQ's gemv", { quantization_config: { quant_method: "awq", bits: 4, group_size: 64, version: "gemv" } }, "gemv"],
+    ["GPTQ's 3 bits", { quantization_config: { quant_method: "gptq", bits: 3, group_size: 64 } }, "bits"],
+    [
+      "marlin",
+      { quantization_config: { quant_method: "gptq", bits: 4, group_size: 64, checkpoint_format: "marlin" } },
+      "expected quantization_config.checkpoint_format to be gptq or gptq_v2",
+    ],
+    ["float8_e5m2", { quantization_config: { quant_method: "fp8", fmt: "e5m2" } }, "fmt"],
+    ["another mode of MLX", { quantization: { bits: 8, group_size: 32, mode: "mxfp8" } }, "mxfp8"],
+  ])("%s", async (_, config, text) => {
+    expect((await failure(config)).message).toContain(text);
+  });
+
+  test("quantised weights in nn.Llama", () => {
+    const config = { model_type: "llama", quantization_config: { quant_method: "awq" } } as nn.LlamaConfig;
+    expect(() => nn.Llama.fromHuggingFace(config, {})).toThrow("Load the folder with nn.loadModel");
+  });
+});
