@@ -83,10 +83,10 @@ function measure(backend: BackendName): (string | number)[][] {
   const samples = cases.map((): Sample[] => []);
   for (let round = -1; round < rounds; round++)
     for (const [at, each] of cases.entries()) {
-      const own = sample(backend, each);
-      if (round >= 0) samples[at]!.push(own);
+      const taken = sample(backend, each);
+      if (round >= 0) samples[at]!.push(taken);
     }
-  const times = samples.map((own) => median(own.map(({ milliseconds }) => milliseconds)));
+  const times = samples.map((each) => median(each.map(({ milliseconds }) => milliseconds)));
   const megabytes = (batch * heads * rows * dim * 4) / 2 ** 20;
   return cases.map(({ name, isTransposed }, at) => {
     const { copies } = samples[at]![0]!;

@@ -119,7 +119,7 @@ async function measure(runs: readonly Run[], rounds: number) {
     if (round >= 0) samples.push(taken);
   }
   const medians = runs.map((_, at) => median(samples.map((taken) => taken[at]!)));
-  const ratios = samples.map(([own, other]) => (other === undefined ? Number.NaN : other / own!));
+  const ratios = samples.map(([mine, other]) => (other === undefined ? Number.NaN : other / mine!));
   return { medians, ratio: median(ratios) };
 }
 
@@ -144,8 +144,8 @@ async function rowOf(each: Case): Promise<string[]> {
   for (let call = 0; call < warmUps; call++) await small();
   const runs = [ours(each), ...(other ? [await pytorchs(other, each)] : [])];
   const { medians, ratio } = await measure(runs, roundsOf(each));
-  const [own, theirs] = medians;
-  return [nameOf(each), shown(own, 2), shown(theirs, 2), shown(ratio, 2), shown(operationsOf(each) / own! / 1e6, 0)];
+  const [mine, theirs] = medians;
+  return [nameOf(each), shown(mine, 2), shown(theirs, 2), shown(ratio, 2), shown(operationsOf(each) / mine! / 1e6, 0)];
 }
 
 const rows: string[][] = [];

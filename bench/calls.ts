@@ -13,10 +13,10 @@ let [inside, calls] = [0, 0];
 const native = cpuLibrary().native as unknown as Record<string, (...values: readonly unknown[]) => unknown>;
 function timeDylib(): void {
   for (const name of Object.keys(native).filter((each) => each.startsWith("orchard_cpu_run"))) {
-    const own = native[name]!;
+    const original = native[name]!;
     native[name] = (...values) => {
       const started = Bun.nanoseconds();
-      const result = own(...values);
+      const result = original(...values);
       inside += Bun.nanoseconds() - started;
       calls++;
       return result;
@@ -65,7 +65,7 @@ function stepsOf(shape: readonly [number, number], count: number) {
     loss.backward();
     optimizer.step();
     const time = (Bun.nanoseconds() - before.now) / 1e6;
-    return { time, own: time - (inside - before.inside) / 1e6, calls: calls - before.calls };
+    return { time, outside: time - (inside - before.inside) / 1e6, calls: calls - before.calls };
   };
   return Array.from({ length: count }, step).slice(count / 2);
 }
@@ -75,10 +75,10 @@ function stepsOf(shape: readonly [number, number], count: number) {
 const rows = [stepsOf([12, 64], 100), stepsOf([1, 8], 1000)].map((steps, at) => [
   at === 0 ? "12x64" : "1x8",
   medianOf(steps.map(({ time }) => time)).toFixed(2),
-  medianOf(steps.map(({ own }) => own)).toFixed(2),
-  `${(100 * medianOf(steps.map(({ time, own }) => own / time))).toFixed(1)} %`,
+  medianOf(steps.map(({ outside }) => outside)).toFixed(2),
+  `${(100 * medianOf(steps.map(({ time, outside }) => outside / time))).toFixed(1)} %`,
   Math.min(...steps.map(({ time }) => time)).toFixed(2),
-  Math.min(...steps.map(({ own }) => own)).toFixed(2),
+  Math.min(...steps.map(({ outside }) => outside)).toFixed(2),
   medianOf(steps.map((each) => each.calls)),
 ]);
 console.log("\nA step of the small GPT, milliseconds, medians and fastest\n");

@@ -83,10 +83,10 @@ async function least(runs: readonly Run[]): Promise<number[][]> {
   return best;
 }
 
-async function row(batch: number, own: Layer): Promise<string[]> {
-  const runs = [ours(batch, own)];
+async function row(batch: number, spec: Layer): Promise<string[]> {
+  const runs = [ours(batch, spec)];
   if (other) {
-    await other.ask(JSON.stringify({ batch, ...own }));
+    await other.ask(JSON.stringify({ batch, ...spec }));
     runs.push(async () => JSON.parse(await other.ask("run")) as Parts);
   }
   const [mine, theirs] = await least(runs);
@@ -94,13 +94,13 @@ async function row(batch: number, own: Layer): Promise<string[]> {
     const reference = theirs?.[part];
     return [value.toFixed(2), reference?.toFixed(2) ?? "", reference ? (reference / value).toFixed(2) : ""];
   });
-  return [`${batch}x${titleOf(own)}`, ...cells];
+  return [`${batch}x${titleOf(spec)}`, ...cells];
 }
 
 const rows: string[][] = [];
 await withBackend("cpu", async () => {
-  for (const own of layers.filter((each) => titleOf(each).includes(wanted)))
-    for (const batch of batches) rows.push(await row(batch, own));
+  for (const spec of layers.filter((each) => titleOf(each).includes(wanted)))
+    for (const batch of batches) rows.push(await row(batch, spec));
 });
 const parts = ["forward", "x's gradient", "weight's gradient"].flatMap((part) => [part, "PyTorch", "ratio"]);
 console.log(table(["", ...parts], rows));

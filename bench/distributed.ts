@@ -54,13 +54,13 @@ function training(mode: Mode): void {
   const parallel = distributed.dataParallel(model);
   const whole = new optim.AdamW(model.parameters(), { lr: 1e-4 });
   const optimizer = mode === "shares" ? optim.sharded(whole) : whole;
-  const own = new Generator(rank);
+  const rankGenerator = new Generator(rank);
   const times: number[] = [];
   for (let step = 0; step < STEPS; step++) {
     distributed.barrier();
     const start = performance.now();
     tidy(() => {
-      const x = randint(0, 512, [BATCH, CONTEXT], { generator: own, dtype: "int32" });
+      const x = randint(0, 512, [BATCH, CONTEXT], { generator: rankGenerator, dtype: "int32" });
       optimizer.zeroGrad();
       const pass = () => backward(crossEntropy(model.forward(x), x, { dim: -1 }));
       if (mode === "late" || mode === "apart") parallel.noSync(pass);

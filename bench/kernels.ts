@@ -38,23 +38,23 @@ function main(): void {
   for (const counted of makeCases()) {
     const { name, ideal, run } = counted;
     if (!command.args.every((word) => name.includes(word))) continue;
-    const own = count(run);
-    if (peers) compared.push(...besidePeers(peers, counted, own));
+    const counts = count(run);
+    if (peers) compared.push(...besidePeers(peers, counted, counts));
     const before = stored[name];
-    const risen = bounded.filter((figure) => before && own[figure] > before[figure]);
+    const risen = bounded.filter((figure) => before && counts[figure] > before[figure]);
     if (!before && !store) risen.push(...bounded);
     if (risen.length > 0 && !store) process.exitCode = 1;
-    stored[name] = Object.fromEntries(bounded.map((figure) => [figure, own[figure]])) as Stored[string];
+    stored[name] = Object.fromEntries(bounded.map((figure) => [figure, counts[figure]])) as Stored[string];
     rows.push([
       name,
-      kibibytes(own.bytes),
-      (own.bytes / ideal).toFixed(2),
-      kibibytes(own.threadgroupBytes),
-      String(own.barriers),
-      (own.matrixWork / 1e6).toFixed(2),
-      kibibytes(own.constantBytes),
-      `${own.threadgroups} x ${own.threads}`,
-      CORES.map((cores) => (own.threadgroups / cores).toFixed(1)).join(" to "),
+      kibibytes(counts.bytes),
+      (counts.bytes / ideal).toFixed(2),
+      kibibytes(counts.threadgroupBytes),
+      String(counts.barriers),
+      (counts.matrixWork / 1e6).toFixed(2),
+      kibibytes(counts.constantBytes),
+      `${counts.threadgroups} x ${counts.threads}`,
+      CORES.map((cores) => (counts.threadgroups / cores).toFixed(1)).join(" to "),
       store ? "" : risen.map((figure) => `${figure} over ${before?.[figure] ?? "nothing stored"}`).join(", "),
     ]);
   }

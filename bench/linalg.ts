@@ -161,10 +161,10 @@ async function pytorchs(other: PyTorch, each: Case, operands: readonly Tensor[],
 /** @throws where a result differs by more than LAPACK's 30 roundings for each row. */
 function compare(each: Case, operands: readonly Tensor[], theirs: Float32Array): void {
   const { call, compared } = subjects[each.name] as Subject;
-  const own = compared(call(...operands)).dataSync() as Float32Array;
-  if (own.length !== theirs.length) throw new Error(`${titleOf(each)}: ${own.length} and ${theirs.length} elements`);
+  const mine = compared(call(...operands)).dataSync() as Float32Array;
+  if (mine.length !== theirs.length) throw new Error(`${titleOf(each)}: ${mine.length} and ${theirs.length} elements`);
   const largest = theirs.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
-  const off = own.reduce((most, value, at) => Math.max(most, Math.abs(value - theirs[at]!)), 0);
+  const off = mine.reduce((most, value, at) => Math.max(most, Math.abs(value - theirs[at]!)), 0);
   const allowed = 30 * Math.max(...each.shape.slice(-2)) * 2 ** -23 * largest;
   if (!(off <= allowed)) throw new Error(`${titleOf(each)}: results differ by ${off}, of at most ${allowed}`);
 }

@@ -27,7 +27,7 @@ interface Case {
 
 const on = <Result>(body: () => Result): Result => withBackend("cpu", body);
 const wave = (shape: readonly number[], step: number): Tensor => {
-  const size = shape.reduce((product, own) => product * own, 1);
+  const size = shape.reduce((product, length) => product * length, 1);
   return library.tensor(
     Float32Array.from({ length: size }, (_, at) => Math.sin(at * step)),
     { shape, requiresGrad: true },
@@ -121,7 +121,7 @@ const measured = interleaved(
   5,
 );
 
-const medianOf = (name: string): number => measured.find((own) => own.name === name)!.median;
+const medianOf = (name: string): number => measured.find((each) => each.name === name)!.median;
 const rates = { read: logitBytes / medianOf("read"), copy: (2 * logitBytes) / medianOf("copy") };
 const rows = cases.map(({ name, moved, beside }) => {
   const rate = moved / medianOf(name);

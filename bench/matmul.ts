@@ -78,7 +78,7 @@ function repeated(calls: number, call: () => void): () => void {
   };
 }
 
-function useOwn(chosen: string): void {
+function useSet(chosen: string): void {
   configure(native, "products", "own");
   configure(native, "isa", chosen);
 }
@@ -99,15 +99,15 @@ const prepared = (prepare: () => void, run: () => void) => () => {
 };
 
 /** The ways to compute one product, measured in turn: `direct`, `blas`, and instruction sets by their names. */
-function measure(dtype: DType, size: Size, ownSets: readonly string[]): Map<string, Measured> {
+function measure(dtype: DType, size: Size, sets: readonly string[]): Map<string, Measured> {
   const calls = callsOf(size);
-  const own = repeated(calls, through(dtype, size));
+  const product = repeated(calls, through(dtype, size));
   const straight = dtype === "float32" ? direct(size) : undefined;
   const hasBlas = blas && (dtype === "float32" || dtype === "float64");
   const candidates = {
     ...(straight ? { direct: prepared(useBlas, repeated(calls, straight)) } : {}),
-    ...(hasBlas ? { blas: prepared(useBlas, own) } : {}),
-    ...Object.fromEntries(ownSets.map((name) => [name, prepared(() => useOwn(name), own)])),
+    ...(hasBlas ? { blas: prepared(useBlas, product) } : {}),
+    ...Object.fromEntries(sets.map((name) => [name, prepared(() => useSet(name), product)])),
   };
   const measured = new Map(interleaved(candidates, 9, settle).map((m) => [m.name, m]));
   useBlas();
@@ -117,15 +117,15 @@ function measure(dtype: DType, size: Size, ownSets: readonly string[]): Map<stri
 const shown = (value: number | undefined, digits: number) => (value === undefined ? "" : value.toFixed(digits));
 
 /** The rate of each way, in GFLOP/s. */
-function rates(dtype: DType, size: Size, ownSets: readonly string[]): string[] {
-  const measured = measure(dtype, size, ownSets);
+function rates(dtype: DType, size: Size, sets: readonly string[]): string[] {
+  const measured = measure(dtype, size, sets);
   const rate = (name: string) => {
     const taken = measured.get(name)?.median;
     return taken && (operationsOf(size) * callsOf(size)) / taken / 1e6;
   };
   const share = (name: string) => {
-    const [own, straight] = [rate(name), rate("direct")];
-    return shown(own && straight && own / straight, 2);
+    const [chosen, straight] = [rate(name), rate("direct")];
+    return shown(chosen && straight && chosen / straight, 2);
   };
   const ways = ["direct", "blas"].map((name) => shown(rate(name), 1));
   return [

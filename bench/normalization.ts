@@ -48,9 +48,9 @@ const line = withBackend("cpu", () => tensor(source));
 const other = withBackend("cpu", () => clone(line));
 
 function operandsOf(length: number): Operands {
-  const leaf = (own: Tensor): Tensor => {
-    own.requiresGrad = true;
-    return own;
+  const leaf = (x: Tensor): Tensor => {
+    x.requiresGrad = true;
+    return x;
   };
   const rows = [elements / length, length];
   const vector = (start: number) => leaf(tensor(source.slice(start, start + length)));
@@ -69,7 +69,7 @@ function callsOf(name: string, { compute, forward, backward }: Case, length: num
   const outputs = compute(operands);
   const gradOutputs = outputs.map(() => reshape(other, operands.x.shape));
   const release = (made: readonly (Tensor | null)[]) => {
-    for (const own of made) own?.dispose();
+    for (const each of made) each?.dispose();
   };
   const passBack = () => release(grad(outputs, leaves, { gradOutputs, allowUnused: true, retainGraph: true }));
   return [
@@ -79,7 +79,7 @@ function callsOf(name: string, { compute, forward, backward }: Case, length: num
 }
 
 const calls = withBackend("cpu", () =>
-  lengths.flatMap((length) => Object.entries(cases).flatMap(([name, own]) => callsOf(name, own, length))),
+  lengths.flatMap((length) => Object.entries(cases).flatMap(([name, passes]) => callsOf(name, passes, length))),
 );
 const measured = withBackend("cpu", () =>
   interleaved({
@@ -91,10 +91,10 @@ const measured = withBackend("cpu", () =>
 const movedBy = new Map([["copy", 2 * bytes], ...calls.map(({ name, moved }): [string, number] => [name, moved])]);
 const rateOf = ({ name, median }: (typeof measured)[number]): number => movedBy.get(name)! / median;
 const copyRate = rateOf(measured[0]!);
-const rows = measured.map((own) => {
-  const share = rateOf(own) / copyRate;
-  const figures = [own.median.toFixed(2), (rateOf(own) / 1e6).toFixed(1), share.toFixed(2)];
-  return [own.name, ...figures, share < aim ? "short" : ""];
+const rows = measured.map((each) => {
+  const share = rateOf(each) / copyRate;
+  const figures = [each.median.toFixed(2), (rateOf(each) / 1e6).toFixed(1), share.toFixed(2)];
+  return [each.name, ...figures, share < aim ? "short" : ""];
 });
 console.log(`${elements} float32 numbers (medians of 9, in turn); aim ${aim} of the copy's bandwidth`);
 console.log(table(["", "ms", "GB/s", "of copy", ""], rows));

@@ -85,11 +85,11 @@ function withScaledColumns(format: AffineFormat, rounding: nn.ModelRounding): nn
     const found = scaleColumns(weight, magnitudes().get(name)!, products, nearest);
     const [scales, wide] = [found.scales, found.scales.to("float64")];
     const scaled = weight.mul(scales) as Tensor;
-    const own =
+    const quantized =
       rounding === "gptq"
         ? roundByErrors(scaled, products.div(wide).div(wide.reshape([inputs, 1])) as Tensor, format)
         : quantize(scaled, { ...format, rounding });
-    return (x) => quantizedMatmul(x.div(scales) as Tensor, own);
+    return (x) => quantizedMatmul(x.div(scales) as Tensor, quantized);
   });
 }
 
@@ -109,7 +109,7 @@ function withScheme(make: (layer: nn.Linear, name: string) => (x: Tensor) => Ten
 function withFormat(format: nn.QuantizeModelOptions["format"], options: Partial<nn.QuantizeModelOptions> = {}) {
   const model = newModel();
   const report = nn.quantizeModel(model, { format, include: "blocks", ...options });
-  return { model, formats: [...new Set(report.layers.flatMap((own) => own.format ?? []))].join(" and ") };
+  return { model, formats: [...new Set(report.layers.flatMap((layer) => layer.format ?? []))].join(" and ") };
 }
 
 type Made = () => { readonly model: nn.LanguageModel; readonly formats?: string };
@@ -134,8 +134,8 @@ const rows: readonly (readonly [name: string, bits: string, make: Made])[] = [
     String(bits),
     () => ({
       model: withScheme(({ weight }) => {
-        const own = quantizePerTensor(weight, { bits });
-        return (x) => matmulPerTensor(x, own);
+        const quantized = quantizePerTensor(weight, { bits });
+        return (x) => matmulPerTensor(x, quantized);
       }),
     }),
   ]),
@@ -144,8 +144,8 @@ const rows: readonly (readonly [name: string, bits: string, make: Made])[] = [
     "5",
     () => ({
       model: withScheme(({ weight }) => {
-        const own = quantize(weight, { bits: 4 });
-        return (x) => matmulPerGroup(x, own);
+        const quantized = quantize(weight, { bits: 4 });
+        return (x) => matmulPerGroup(x, quantized);
       }),
     }),
   ],
@@ -154,8 +154,8 @@ const rows: readonly (readonly [name: string, bits: string, make: Made])[] = [
     "5",
     () => ({
       model: withScheme(({ weight }) => {
-        const own = quantize(weight, { bits: 4 });
-        return (x) => matmulPremultiplied(x, own);
+        const quantized = quantize(weight, { bits: 4 });
+        return (x) => matmulPremultiplied(x, quantized);
       }),
     }),
   ],
@@ -164,8 +164,8 @@ const rows: readonly (readonly [name: string, bits: string, make: Made])[] = [
     "8",
     () => ({
       model: withScheme(({ weight }, name) => {
-        const own = smoothQuantize(weight, calibration().get(name)!.ranges, { alpha });
-        return (x) => matmulSmooth(x, own);
+        const quantized = smoothQuantize(weight, calibration().get(name)!.ranges, { alpha });
+        return (x) => matmulSmooth(x, quantized);
       }),
     }),
   ]),
@@ -174,8 +174,11 @@ const rows: readonly (readonly [name: string, bits: string, make: Made])[] = [
 /** Bits a value of the layers that are quantised. */
 function bitsOf(model: nn.LanguageModel, said: string): string {
   if (said !== "") return said;
-  const own = model.modules().flatMap((layer) => (layer instanceof nn.QuantizedLinear ? [layer.weight] : []));
-  const [bytes, size] = [own.reduce((sum, w) => sum + w.byteLength, 0), own.reduce((sum, w) => sum + w.size, 0)];
+  const quantized = model.modules().flatMap((layer) => (layer instanceof nn.QuantizedLinear ? [layer.weight] : []));
+  const [bytes, size] = [
+    quantized.reduce((sum, w) => sum + w.byteLength, 0),
+    quantized.reduce((sum, w) => sum + w.size, 0),
+  ];
   return String(Number(((8 * bytes) / size).toFixed(3)));
 }
 

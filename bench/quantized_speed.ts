@@ -47,7 +47,7 @@ const { values: flags, positionals } = parseArgs({
   },
 });
 const chosen = (part: string) =>
-  !positionals.some((own) => own === "products" || own === "tokens") || positionals.includes(part);
+  !positionals.some((word) => word === "products" || word === "tokens") || positionals.includes(part);
 const rounds = Number(flags.rounds);
 setBackend("cpu");
 if (flags.threads) configure(cpuLibrary().native, "threads", flags.threads);
@@ -73,10 +73,10 @@ const UNCACHED_BYTES = 160e6;
 /** A square matrix of one block of rows, again and again: quantising all of it takes long. */
 function weightsOf(format: "q4_0" | "q8_0" | "q4_K" | "affine 4", size: number): QuantizedTensor {
   const some = randn([256, size]);
-  const own = format === "affine 4" ? quantizeInt4(some, { groupSize: 64 }) : quantizeGgml(some, format);
-  const { packed, scales, biases } = own.parts;
+  const quantized = format === "affine 4" ? quantizeInt4(some, { groupSize: 64 }) : quantizeGgml(some, format);
+  const { packed, scales, biases } = quantized.parts;
   const all = (part: Tensor | undefined) => part?.expand([size / 256, ...part.shape]).reshape([size, part.shape[1]!]);
-  return new QuantizedTensor(own.format, [size, size], own.dtype, {
+  return new QuantizedTensor(quantized.format, [size, size], quantized.dtype, {
     packed: all(packed)!,
     scales: all(scales),
     biases: all(biases),
@@ -99,12 +99,12 @@ async function measureProducts(): Promise<void> {
       for (let round = 0; round < rounds; round++) {
         least.read = Math.min(
           least.read,
-          timed(plain, (own) => matmul(x, own)),
+          timed(plain, (weights) => matmul(x, weights)),
         );
         for (const precision of ["exact", "fast"] as const)
           least[precision] = Math.min(
             least[precision],
-            timed(all, (own) => quantizedMatmul(x, own, { precision })),
+            timed(all, (weights) => quantizedMatmul(x, weights, { precision })),
           );
         if (mlx && format === "affine 4") least.mlx = Math.min(least.mlx, Number(await mlx.ask(`${size}`)));
       }
@@ -116,7 +116,7 @@ async function measureProducts(): Promise<void> {
         ...[`${format}, ${size}²`, speed(read), speed(exact), share(exact), speed(fast), share(fast)],
         ...[speed(least.mlx), beside.join(" "), ""].slice(0, 2),
       ]);
-      for (const own of [...all, ...plain]) own.dispose();
+      for (const each of [...all, ...plain]) each.dispose();
     }
   }
   const head = ["weights", "read GB/s", "exact", "of read", "fast", "of read", "MLX", "MLX's time over ours"];
@@ -129,12 +129,12 @@ const PROMPT = 512;
 const TOKENS = 48;
 
 /** In memory of its own, so that its bytes are read from memory. */
-function copyOf(own: QuantizedTensor): QuantizedTensor;
-function copyOf(own: Tensor | QuantizedTensor): Tensor | QuantizedTensor;
-function copyOf(own: Tensor | QuantizedTensor): Tensor | QuantizedTensor {
-  if (!QuantizedTensor.isQuantized(own)) return own.clone();
-  const { format, shape, dtype } = own;
-  const { packed, scales, biases } = own.parts;
+function copyOf(weights: QuantizedTensor): QuantizedTensor;
+function copyOf(weights: Tensor | QuantizedTensor): Tensor | QuantizedTensor;
+function copyOf(weights: Tensor | QuantizedTensor): Tensor | QuantizedTensor {
+  if (!QuantizedTensor.isQuantized(weights)) return weights.clone();
+  const { format, shape, dtype } = weights;
+  const { packed, scales, biases } = weights.parts;
   const parts = { packed: packed.clone(), scales: scales?.clone(), biases: biases?.clone() };
   return new QuantizedTensor(format, shape, dtype, parts);
 }
@@ -148,15 +148,16 @@ function makeLlama(format: "q4_0" | "q8_0" | "q4_K"): { model: nn.Llama; setting
   const model = new nn.Llama({ ...options, layers, generator });
   const one = new nn.Llama({ ...options, layers: 1, generator });
   noGrad(() => {
-    for (const own of one.parameters())
-      if (own.rank === 2) own.copy_(randn([...own.shape], { generator }).mul(1.5 / Math.sqrt(own.shape[1]!)));
+    for (const parameter of one.parameters())
+      if (parameter.rank === 2)
+        parameter.copy_(randn([...parameter.shape], { generator }).mul(1.5 / Math.sqrt(parameter.shape[1]!)));
   });
   nn.quantizeModel(one, { format });
   const state = Object.entries(one.quantizedState());
-  const all = state.flatMap(([name, own]) =>
+  const all = state.flatMap(([name, tensor]) =>
     name.startsWith("blocks.0.")
-      ? Array.from({ length: layers }, (_, at) => [name.replace("blocks.0.", `blocks.${at}.`), copyOf(own)] as const)
-      : [[name, own] as const],
+      ? Array.from({ length: layers }, (_, at) => [name.replace("blocks.0.", `blocks.${at}.`), copyOf(tensor)] as const)
+      : [[name, tensor] as const],
   );
   nn.loadQuantized(model, Object.fromEntries(all));
   return { model: model.eval(), settings };
@@ -209,10 +210,10 @@ async function measureTokens(folder: string): Promise<void> {
     }
     await peer?.close();
     const theirs = runs["llama.cpp"]![0]?.tokens;
-    for (const [name, own] of Object.entries(runs)) {
-      if (own.length === 0) continue;
-      const least = (part: "prompt" | "rest") => Math.min(...own.map((each) => each[part]));
-      const differs = own[0]!.tokens.findIndex((token, at) => token !== theirs?.[at]);
+    for (const [name, texts] of Object.entries(runs)) {
+      if (texts.length === 0) continue;
+      const least = (part: "prompt" | "rest") => Math.min(...texts.map((each) => each[part]));
+      const differs = texts[0]!.tokens.findIndex((token, at) => token !== theirs?.[at]);
       const same = theirs === undefined ? "" : `${differs < 0 ? TOKENS : differs} of ${TOKENS}`;
       const perSecond = [(PROMPT / least("prompt")) * 1e3, (TOKENS / least("rest")) * 1e3].map((v) => v.toFixed(1));
       rows.push([`${format}, ${name}`, ...perSecond, same]);

@@ -72,12 +72,12 @@ const measured = interleaved({
 const movedBy = new Map([["copy", 2 * bytes], ...calls.map(({ name, moved }): [string, number] => [name, moved])]);
 const rateOf = ({ name, median }: (typeof measured)[number]): number => movedBy.get(name)! / median;
 const copyRate = rateOf(measured[0]!);
-const rows = measured.map((own) => {
-  const share = rateOf(own) / copyRate;
+const rows = measured.map((each) => {
+  const share = rateOf(each) / copyRate;
   return [
-    own.name,
-    own.median.toFixed(2),
-    (rateOf(own) / 1e6).toFixed(1),
+    each.name,
+    each.median.toFixed(2),
+    (rateOf(each) / 1e6).toFixed(1),
     share.toFixed(2),
     share < aim ? "short" : "",
   ];

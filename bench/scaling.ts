@@ -22,7 +22,7 @@ function tokensOf(words: readonly string[]): number {
   return Number(tokens);
 }
 
-const own = (ranks: number, mode: string): number => {
+const orchard = (ranks: number, mode: string): number => {
   const program = join(import.meta.dir, "distributed.ts");
   return tokensOf([launcher, "-n", String(ranks), process.execPath, program, "--train", mode]);
 };
@@ -34,10 +34,10 @@ const gloo = (ranks: number): number => {
 
 const counts = values.ranks.split(",").map(Number);
 const rows: readonly [string, (ranks: number) => number][] = [
-  ["overlapped", (ranks) => own(ranks, "overlapped")],
-  ["after backward", (ranks) => own(ranks, "late")],
-  ["in shares", (ranks) => own(ranks, "shares")],
-  ["no exchange: the limit", (ranks) => own(ranks, "apart")],
+  ["overlapped", (ranks) => orchard(ranks, "overlapped")],
+  ["after backward", (ranks) => orchard(ranks, "late")],
+  ["in shares", (ranks) => orchard(ranks, "shares")],
+  ["no exchange: the limit", (ranks) => orchard(ranks, "apart")],
   ...(values.python === undefined ? [] : [["gloo", gloo] as [string, typeof gloo]]),
 ];
 console.log(`| ranks | ${rows.map(([name]) => `${name}, tokens/s | efficiency`).join(" | ")} |`);

@@ -96,7 +96,7 @@ const speeds = (of: (each: (typeof turns)[number]) => Turn | undefined): number[
     const turn = of(each);
     return turn ? [(turn.losses.length * tokensPerStep) / turn.seconds] : [];
   });
-const [own, theirs] = [speeds(({ ours }) => ours), speeds(({ theirs }) => theirs)];
+const [mine, theirs] = [speeds(({ ours }) => ours), speeds(({ theirs }) => theirs)];
 const distances = turns.flatMap(({ ours, theirs }) =>
   ours.losses.map((loss, at) => Math.abs(loss - (theirs?.losses[at] ?? Number.NaN)) / loss),
 );
@@ -107,9 +107,9 @@ console.log(
     [
       [
         "tokens a second",
-        shown(median(own), 0),
+        shown(median(mine), 0),
         shown(median(theirs), 0),
-        shown(median(own.map((each, at) => each / (theirs[at] ?? Number.NaN))), 2),
+        shown(median(mine.map((each, at) => each / (theirs[at] ?? Number.NaN))), 2),
       ],
       [
         "loss on held-out data",

@@ -1,4 +1,4 @@
-/** Every public method refuses surplus arguments. */
+/** Every public method rejects surplus arguments. */
 import { DeviceBuffer } from "./backend/metal/buffer.ts";
 import { MetalContext } from "./backend/metal/context.ts";
 import { MetalKernel } from "./backend/metal/kernel.ts";

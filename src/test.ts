@@ -2,8 +2,8 @@
  * Matchers for `bun test`: `import "orchard-metal/test";` in a test, or as `preload` in bunfig.toml. It adds
  * `toBeCloseToTensor` and `toHaveShape`.
  *
- * `toEqual`, `toStrictEqual` and the like compare tensors by dtype, shape and elements without it too, wherever
- * `NODE_ENV` is `"test"`, as it is in `bun test`; where it is something else, this has them do so.
+ * `toEqual`, `toStrictEqual` and the like compare tensors by dtype, shape and elements without this import if
+ * `NODE_ENV` is `"test"`, as it is in `bun test`. With any other `NODE_ENV`, they require the import.
  */
 import { expect } from "bun:test";
 import { allClose, type CloseOptions } from "./ops/reduction/close.ts";

@@ -17,12 +17,12 @@ export function meanMagnitudes(model: nn.Module, batches: readonly Tensor[]): Ma
   const sums = new Map<string, { readonly columns: Float64Array; rows: number }>();
   const stops = [...model.namedModules()].flatMap(([name, layer]) => {
     if (!(layer instanceof nn.Linear)) return [];
-    const own = { columns: new Float64Array(layer.inputs), rows: 0 };
-    sums.set(name, own);
+    const sum = { columns: new Float64Array(layer.inputs), rows: 0 };
+    sums.set(name, sum);
     const record = (_: unknown, [x]: readonly unknown[]): undefined => {
       const values = (x as Tensor).dataSync() as Float32Array;
-      for (let at = 0; at < values.length; at++) own.columns[at % layer.inputs]! += Math.abs(values[at]!);
-      own.rows += values.length / layer.inputs;
+      for (let at = 0; at < values.length; at++) sum.columns[at % layer.inputs]! += Math.abs(values[at]!);
+      sum.rows += values.length / layer.inputs;
     };
     return [layer.registerForwardPreHook(record)];
   });
@@ -34,12 +34,12 @@ export function meanMagnitudes(model: nn.Module, batches: readonly Tensor[]): Ma
 
 /** s = magnitudes^α, at least 1e-4, whose smallest and largest are as far from 1. */
 function scalesOf(magnitudes: Float64Array, alpha: number): Tensor {
-  const own = magnitudes.map((value) => Math.max(value ** alpha, 1e-4));
+  const powers = magnitudes.map((value) => Math.max(value ** alpha, 1e-4));
   let [low, high] = [Infinity, 0];
-  for (const value of own) [low, high] = [Math.min(low, value), Math.max(high, value)];
+  for (const value of powers) [low, high] = [Math.min(low, value), Math.max(high, value)];
   return fromArray(
-    Float32Array.from(own, (value) => value / Math.sqrt(low * high)),
-    [own.length],
+    Float32Array.from(powers, (value) => value / Math.sqrt(low * high)),
+    [powers.length],
   );
 }
 
@@ -69,14 +69,14 @@ export function scaleColumns(
     const weight = noGrad(() => round(w.mul(scales) as Tensor));
     return { weight, scales, error: outputError(w, weight, scales, products) };
   });
-  return all.reduce((best, own) => (own.error < best.error ? own : best));
+  return all.reduce((best, each) => (each.error < best.error ? each : best));
 }
 
 function outputError(w: Tensor, weight: QuantizedTensor, scales: Tensor, products: Tensor): number {
   return tidy(() =>
     noGrad(() => {
-      const own = dequantize(weight, { dtype: "float32" }).to("float64").div(scales.to("float64")) as Tensor;
-      const lost = w.to("float64").sub(own) as Tensor;
+      const restored = dequantize(weight, { dtype: "float32" }).to("float64").div(scales.to("float64")) as Tensor;
+      const lost = w.to("float64").sub(restored) as Tensor;
       return Number(lost.matmul(products).mul(lost).sum().item());
     }),
   );

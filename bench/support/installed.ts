@@ -6,11 +6,11 @@ import { buildFolder, cpuLibraryName, packageRoot } from "../../src/core/paths.t
 
 /** The package in a folder as users install it, beside what it depends on. @returns its folder */
 export async function installPackage(folder: string): Promise<string> {
-  const [modules, own] = [join(folder, "node_modules"), join(packageRoot, "node_modules")];
+  const [modules, packages] = [join(folder, "node_modules"), join(packageRoot, "node_modules")];
   const installed = join(modules, packageFile.name);
   await stageMain(installed);
   rmSync(join(modules, "tsconfig.json")); // with which it was compiled
-  for (const each of readdirSync(own)) symlinkSync(join(own, each), join(modules, each));
+  for (const each of readdirSync(packages)) symlinkSync(join(packages, each), join(modules, each));
   return installed;
 }
 

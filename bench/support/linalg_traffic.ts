@@ -39,7 +39,7 @@ export function measureTraffic(
     const { dispatches } = context.report({ clear: true });
     return {
       bytes: dispatches.reduce(
-        (sum, own) => sum + own.counters.device_bytes_read + own.counters.device_bytes_written,
+        (sum, each) => sum + each.counters.device_bytes_read + each.counters.device_bytes_written,
         0,
       ),
       leastBytes: sizeOf(operands) * (readsTriangle ? triangleShare(operands[0]!) : 1) + sizeOf(results),

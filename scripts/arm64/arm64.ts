@@ -16,10 +16,10 @@ export async function testArm64(words: readonly string[]): Promise<void> {
   if (processors.length === 0) throw new Failure("expected an emulated processor only where arm64 is emulated");
   const rows: Row[] = [];
   for (const one of processors) {
-    const own = filesFor(one, files);
-    if (own.length === 0) continue;
+    const chosen = filesFor(one, files);
+    if (chosen.length === 0) continue;
     console.log(`\n── ${one.name}`);
-    rows.push({ processor: one, outcomes: await testOn(one, own) });
+    rows.push({ processor: one, outcomes: await testOn(one, chosen) });
   }
   console.log(summarize(rows));
   const { passed, failed } = countsOf(rows);
@@ -49,7 +49,7 @@ export interface Row {
 }
 
 const countsOf = (rows: readonly Row[]): Counts =>
-  sum(rows.flatMap(({ outcomes }) => outcomes.map((own) => own.counts)));
+  sum(rows.flatMap(({ outcomes }) => outcomes.map((outcome) => outcome.counts)));
 
 /** A line for each processor, what was left out and why, and what failed. */
 export function summarize(rows: readonly Row[]): string {

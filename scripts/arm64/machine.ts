@@ -37,10 +37,10 @@ export async function findProcessors(): Promise<readonly Processor[]> {
     throw new Failure(
       "expected Linux: `bun run test` tests the cpu backend of a Mac, whose code for arm64 is the same.",
     );
-  return process.arch === "arm64" ? own() : emulated();
+  return process.arch === "arm64" ? thisMachine() : emulated();
 }
 
-async function own(): Promise<Processor[]> {
+async function thisMachine(): Promise<Processor[]> {
   await setUpCpu();
   await buildCpu();
   const library = join(buildFolder, cpuLibraryName);
@@ -53,5 +53,5 @@ async function emulated(): Promise<Processor[]> {
     buildPortable("arm64", progress),
   );
   const processors = Object.entries(emulatedProcessors);
-  return processors.map(([name, own]) => ({ name, bun: command(name), library, isEmulated: true, ...own }));
+  return processors.map(([name, processor]) => ({ name, bun: command(name), library, isEmulated: true, ...processor }));
 }

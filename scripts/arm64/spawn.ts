@@ -6,9 +6,9 @@
 /** A JSON list: the command that stands for Bun. */
 export const variable = "ARM64_BUN";
 
-/** The command with the words of `bun` in place of the path `own`. */
-export const emulating = (command: readonly string[], own: string, bun: readonly string[]): string[] =>
-  command.flatMap((word) => (word === own ? bun : [word]));
+/** The command with the words of `bun` in place of the path `executable`. */
+export const emulating = (command: readonly string[], executable: string, bun: readonly string[]): string[] =>
+  command.flatMap((word) => (word === executable ? bun : [word]));
 
 const given = process.env[variable];
 if (given !== undefined) {

@@ -175,9 +175,9 @@ async function compileAll(
 /** Objects of sources that are gone. */
 async function removeOthers(objectFolder: string, objects: readonly ObjectFile[]): Promise<void> {
   const wanted = new Set(objects.map(objectName));
-  const isOwn = (name: string) => name === ".lock" || name === linkStamp || name.startsWith("sets.");
+  const isKept = (name: string) => name === ".lock" || name === linkStamp || name.startsWith("sets.");
   for (const name of await readdir(objectFolder))
-    if (!isOwn(name) && !wanted.has(name.replace(/\.o(\.key)?$/, "")))
+    if (!isKept(name) && !wanted.has(name.replace(/\.o(\.key)?$/, "")))
       await rm(join(objectFolder, name), { recursive: true });
 }
 

@@ -20,7 +20,7 @@ export interface CppCompiler {
 const names = ["c++", "clang++", "g++"];
 
 /** Whether there is one without bringing anything. */
-export const hasCompiler = (): boolean => (own() ?? brought()) !== undefined;
+export const hasCompiler = (): boolean => (installed() ?? brought()) !== undefined;
 
 const remedy =
   process.platform === "darwin"
@@ -30,7 +30,7 @@ const remedy =
 
 /** @throws {Failure} where there is none, with what brings one. */
 export async function findCompiler(): Promise<CppCompiler> {
-  const found = own() ?? brought();
+  const found = installed() ?? brought();
   if (!found)
     throw new Failure(`The cpu backend needs a C++17 compiler, and ${names.join(", ")} are not on PATH. ${remedy}`);
   return describe(found);
@@ -38,7 +38,7 @@ export async function findCompiler(): Promise<CppCompiler> {
 
 /** The machine's own and the one that set-up brought, as far as they are there. */
 export const findCompilers = (): Promise<CppCompiler[]> =>
-  Promise.all([own(), brought()].filter((found) => found !== undefined).map(describe));
+  Promise.all([installed(), brought()].filter((found) => found !== undefined).map(describe));
 
 async function describe(found: Found): Promise<CppCompiler> {
   const { output } = await runOrFail("Asking the C++ compiler for its version", [...found.command, "--version"]);
@@ -47,7 +47,7 @@ async function describe(found: Found): Promise<CppCompiler> {
 
 type Found = Pick<CppCompiler, "command" | "linkFlags">;
 
-function own(): Found | undefined {
+function installed(): Found | undefined {
   const found = names.map((name) => Bun.which(name)).find((path) => path !== null);
   return found ? { command: [found], linkFlags: [] } : undefined;
 }

@@ -48,10 +48,10 @@ export async function checkPages(folder: string, base: string, pictures?: string
 }
 
 function pageNames(folder: string): string[] {
-  const own = ["*.html", "decisions/*.html"]
+  const pageFiles = ["*.html", "decisions/*.html"]
     .flatMap((glob) => [...new Bun.Glob(glob).scanSync({ cwd: folder })])
     .sort();
-  const names = own.filter((name) => name !== "404.html").map((name) => name.replace(/(?:index)?\.html$/, ""));
+  const names = pageFiles.filter((name) => name !== "404.html").map((name) => name.replace(/(?:index)?\.html$/, ""));
   const there = new Set(new Bun.Glob("api/**/*.html").scanSync({ cwd: folder }));
   return [...names, ...apiPages.filter((name) => there.has(`${name}${name.endsWith("/") ? "index" : ""}.html`))];
 }

@@ -101,7 +101,7 @@ function describeJudged(root: string, number: number, { mutation, verdict }: Jud
 }
 
 function describeRan(ran: readonly { readonly file: string; readonly seconds: number }[]): string {
-  const seconds = ran.reduce((sum, own) => sum + own.seconds, 0).toFixed(0);
+  const seconds = ran.reduce((sum, each) => sum + each.seconds, 0).toFixed(0);
   return ran.length === 0 ? "no test: none reaches the file" : `${ran.length} files of ${seconds} s: ${list(ran)}`;
 }
 
@@ -111,12 +111,14 @@ const list = (ran: readonly { readonly file: string }[], most = 8): string =>
 /** A row for each language. */
 export function describeCounts(judged: readonly Judged[]): string {
   const rows = languages.flatMap(({ name, files }) => {
-    const own = judged.filter(({ mutation }) => files.test(mutation.file));
-    const [all, left] = [counted(own), own.length - counted(own).length];
+    const ofLanguage = judged.filter(({ mutation }) => files.test(mutation.file));
+    const [all, left] = [counted(ofLanguage), ofLanguage.length - counted(ofLanguage).length];
     const killed = all.filter(({ verdict }) => verdict.end === "killed").length;
     const percent = all.length === 0 ? "" : ` (${((100 * killed) / all.length).toFixed(1)} %)`;
     const uncounted = left === 0 ? "" : `, ${left} not counted`;
-    return own.length === 0 ? [] : [`  ${name.padEnd(12)} ${killed} of ${all.length} killed${percent}${uncounted}`];
+    return ofLanguage.length === 0
+      ? []
+      : [`  ${name.padEnd(12)} ${killed} of ${all.length} killed${percent}${uncounted}`];
   });
   return `\n${rows.join("\n")}`;
 }

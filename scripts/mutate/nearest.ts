@@ -83,8 +83,8 @@ const isIn = (file: string, folder: string): boolean => file.startsWith(`${folde
 
 /** `test` mirrors `src`: the folders of tests that mirror a file's, or the nearest folder above it that has tests. */
 function mirrorsOf(file: string, tests: readonly string[]): string[] {
-  const own = dirname(file.replace(/^(?:src|native\/cpu|kernels)\//, ""));
-  for (let folder = own; folder !== "."; folder = dirname(folder)) {
+  const mirrored = dirname(file.replace(/^(?:src|native\/cpu|kernels)\//, ""));
+  for (let folder = mirrored; folder !== "."; folder = dirname(folder)) {
     const mirrors = [`test/${folder}`, `test/ops/${folder}`].filter((each) => tests.some((test) => isIn(test, each)));
     if (mirrors.length > 0) return mirrors;
   }

@@ -95,10 +95,10 @@ function linesOf(root: string, file: string): MutableLine[] {
   const seen = new Map<string, number>();
   return [...Map.groupBy(mutations, ({ line }) => line)]
     .sort(([left], [right]) => left - right)
-    .map(([line, own]) => {
+    .map(([line, onLine]) => {
       const text = texts[line - 1]!.trim();
       const order = seen.get(text) ?? 0;
       seen.set(text, order + 1);
-      return { file, line, text, order: String(order), mutations: own };
+      return { file, line, text, order: String(order), mutations: onLine };
     });
 }

@@ -117,8 +117,8 @@ function swiftOf(files: readonly SourceFile[], ours: Uses): ReadonlySet<string> 
   const types = new Set(read.flatMap(({ declared }) => [...declared]).filter((name) => /^[A-Z]/.test(name)));
   const functions = read.flatMap((file) => file.functions);
   const uses = read.flatMap((file) => {
-    const own = new Set([...types, ...file.declared]);
-    return file.uses.filter(({ construct, name }) => isForeign(construct, name, own, functions));
+    const declared = new Set([...types, ...file.declared]);
+    return file.uses.filter(({ construct, name }) => isForeign(construct, name, declared, functions));
   });
   const methods = [...ours.keys()].filter((construct) => construct.startsWith("method ")).map((text) => text.slice(7));
   const hosts = files.filter(({ path }) => /\.(h|hpp|m|mm|cpp)$/.test(path));

@@ -188,8 +188,8 @@ export class Expression {
     }
     const opening = this.#at;
     this.#at = behindClosing(this.tokens, opening, this.#end);
-    const own = callee.isOwn(this.scopes) ? this.scopes.functions.get(callee.last) : undefined;
-    if (own) return ownResult(own);
+    const overloads = callee.isDeclared(this.scopes) ? this.scopes.functions.get(callee.last) : undefined;
+    if (overloads) return commonResult(overloads);
     return resultOf(
       callee.name,
       partsOf(this.tokens, opening + 1, this.#at - 1).map(([from, to]) => this.#inside(from, to)),
@@ -231,9 +231,9 @@ const same = (a: Type | undefined, b: Type | undefined): boolean =>
   a !== undefined && b !== undefined && a.base === b.base && a.depth === b.depth;
 
 /** Overloads of one result; one that depends on a template is not known. */
-function ownResult(own: readonly { readonly result: Type | undefined }[]): Type | undefined {
-  const first = own[0]?.result;
-  const isOne = own.every(({ result }) => same(result, first));
+function commonResult(overloads: readonly { readonly result: Type | undefined }[]): Type | undefined {
+  const first = overloads[0]?.result;
+  const isOne = overloads.every(({ result }) => same(result, first));
   return isOne && first && !/^T[234]?$/.test(first.base) ? first : undefined;
 }
 
@@ -274,7 +274,7 @@ export interface Callee {
   readonly isChain: boolean;
   readonly templates: readonly { readonly name: string; readonly start: number; readonly end: number }[];
   readonly end: number;
-  isOwn(scopes: Scopes): boolean;
+  isDeclared(scopes: Scopes): boolean;
 }
 
 export function calleeAt(tokens: readonly Token[], start: number, limit: number): Callee {
@@ -305,6 +305,6 @@ export function calleeAt(tokens: readonly Token[], start: number, limit: number)
     if (tokens[at]!.text === "template") at++;
   }
   const name = written.replace(/^metal::/, "");
-  const isOwn = (scopes: Scopes) => first !== "metal" && scopes.declared.has(first);
-  return { name, written, first, last, isChain: written.includes("::"), templates, end: at, isOwn };
+  const isDeclared = (scopes: Scopes) => first !== "metal" && scopes.declared.has(first);
+  return { name, written, first, last, isChain: written.includes("::"), templates, end: at, isDeclared };
 }

@@ -60,15 +60,15 @@ const interfaceFolder = `swift/Sources/${interfaceModule}/include`;
 
 function swiftUses({ swift }: Sources): Uses {
   const files = swift.map(({ path, text }) => ({ path, ...readSwift({ path, text: withoutSoftwareDevice(text) }) }));
-  const own = new Set(files.flatMap(({ declared }) => [...declared]));
-  own.add(interfaceModule);
+  const projectNames = new Set(files.flatMap(({ declared }) => [...declared]));
+  projectNames.add(interfaceModule);
   for (const { text } of filesOf([`${interfaceFolder}/*.h`]).map(sourceOf))
-    for (const [name] of text.matchAll(/\b[A-Za-z_]\w*/g)) if (!metalNames().has(name)) own.add(name);
+    for (const [name] of text.matchAll(/\b[A-Za-z_]\w*/g)) if (!metalNames().has(name)) projectNames.add(name);
   const functions = files.flatMap((file) => file.functions);
   const uses = new Map<string, Set<string>>();
   for (const { path, uses: found } of files)
     for (const { construct, name, line } of found)
-      if (isForeign(construct, name, own, functions)) addPlace(uses, construct, `${path}:${line}`);
+      if (isForeign(construct, name, projectNames, functions)) addPlace(uses, construct, `${path}:${line}`);
   return uses;
 }
 
@@ -82,10 +82,10 @@ function addPlace(uses: Map<string, Set<string>>, construct: string, place: stri
 export function isForeign(
   construct: string,
   name: string,
-  own: SwiftFile["declared"],
+  declaredNames: SwiftFile["declared"],
   functions: SwiftFile["functions"],
 ): boolean {
-  if (!own.has(name) && !construct.startsWith("init ")) return true;
+  if (!declaredNames.has(name) && !construct.startsWith("init ")) return true;
   if (!metalNames().has(name) || construct.startsWith("function ")) return false;
   const initializer = /^init \w+(\(.*\))$/.exec(construct)?.[1];
   if (initializer && functions.includes(`init${initializer}`)) return false;

@@ -135,12 +135,12 @@ export class Reader {
   #use(at: number): number {
     const token = this.#tokens[at]!;
     const callee = calleeAt(this.#tokens, at, this.#tokens.length);
-    const isOwn = callee.first !== "metal" && this.#program.scopes.find(callee.first) !== undefined;
+    const isDeclared = callee.first !== "metal" && this.#program.scopes.find(callee.first) !== undefined;
     const pair = `${callee.first} ${this.#text(at + 1)}`;
     if (/^(unsigned|signed|long|short) (long|int|short|char|float|double)$/.test(pair))
       this.#program.report(`name ${pair}`, token);
     const construct = `name ${/::.*::/.test(callee.written) ? callee.name : callee.written}`;
-    if (!isOwn) {
+    if (!isDeclared) {
       if (isBuiltInType(callee.first, this.#text(at + 1))) this.#program.report(construct, token);
       else this.#uses.push({ name: callee.first, construct, token });
       for (const { name, start, end } of callee.templates) {
@@ -175,7 +175,7 @@ export class Reader {
         this.#program.report(`convert ${kindOf(type.type)}(${types.map(kindOf).join(", ")})`, token);
       return;
     }
-    if (callee.first !== "metal" && this.#isOwnFunction(callee.first, types)) return;
+    if (callee.first !== "metal" && this.#isDeclaredFunction(callee.first, types)) return;
     const construct = `call ${callee.name}(${types.map(argumentForm(callee.last)).join(", ")})`;
     this.#uses.push({ name: callee.first === "metal" ? "metal" : callee.first, construct, token });
   }
@@ -187,9 +187,9 @@ export class Reader {
   }
 
   /** An overload of the project's own, beside Metal's. */
-  #isOwnFunction(name: string, types: readonly (Type | undefined)[]): boolean {
-    const own = this.#program.scopes.functions.get(name);
-    return (own ?? []).some(({ parameters }) =>
+  #isDeclaredFunction(name: string, types: readonly (Type | undefined)[]): boolean {
+    const overloads = this.#program.scopes.functions.get(name);
+    return (overloads ?? []).some(({ parameters }) =>
       parameters.every((type, index) => {
         const given = types[index];
         return !type || !given || type.base.startsWith("T") || (type.base === given.base && type.depth === given.depth);
@@ -312,8 +312,8 @@ export class Reader {
       const base = Math.max(0, type.depth - (this.#text(end - 1) === "]" ? 1 : 0));
       let arrays = 0;
       for (at++; this.#text(at) === "["; at = behindClosing(this.#tokens, at)) arrays++;
-      const own = { ...type, depth: base + depth + arrays };
-      this.#program.scopes.declare(token.text, { kind: "variable", type: own }, false);
+      const variableType = { ...type, depth: base + depth + arrays };
+      this.#program.scopes.declare(token.text, { kind: "variable", type: variableType }, false);
     }
   }
 

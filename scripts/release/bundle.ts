@@ -28,7 +28,7 @@ const leavingBeside = (source: string): BunPlugin => ({
   name: "leaving files beside",
   setup(builder) {
     builder.onResolve({ filter: /(?:place|packaged)\.js$/ }, ({ path, importer }) => {
-      const file = beside.find((own) => join(source, own) === resolve(dirname(importer), path));
+      const file = beside.find((each) => join(source, each) === resolve(dirname(importer), path));
       return file === undefined ? undefined : { path: `../${file}`, external: true };
     });
   },
@@ -100,21 +100,21 @@ async function withoutContents(path: string): Promise<void> {
 }
 
 /** What a module takes from others of the library: `import { a, b } from "./c.js";`. */
-const ownImport = /^import (?:\{ ([\w, ]+) \} from )?"(\.\/[^"]+)";\n/gm;
+const relativeImport = /^import (?:\{ ([\w, ]+) \} from )?"(\.\/[^"]+)";\n/gm;
 
-interface OwnImport {
+interface RelativeImport {
   readonly names: readonly string[];
   readonly from: string;
 }
 
-const importsOf = (text: string): OwnImport[] =>
-  [...text.matchAll(ownImport)].map(([, names = "", from]) => ({
+const importsOf = (text: string): RelativeImport[] =>
+  [...text.matchAll(relativeImport)].map(([, names = "", from]) => ({
     names: names.split(", ").filter(Boolean),
     from: from!,
   }));
 
 /** What the bundle exports: the library, and under names with a dollar sign what other entries need of its modules. */
-const entryOf = (imports: readonly OwnImport[]): string =>
+const entryOf = (imports: readonly RelativeImport[]): string =>
   [
     `export * from "../${main}";\n`,
     ...imports.flatMap(({ names, from }) => names.map((name) => `export { ${name} as $${name} } from ".${from}";\n`)),
@@ -122,11 +122,12 @@ const entryOf = (imports: readonly OwnImport[]): string =>
 
 /** An entry whose imports come from the bundle. @throws {Failure} if it takes something in a form of its own */
 function ofLibrary(name: string, text: string): string {
-  const own = text.replace(ownImport, (_, names = "") =>
+  const code = text.replace(relativeImport, (_, names = "") =>
     names === "" ? "" : `const { ${names.replace(/\w+/g, "$$$&: $&")} } = library;\n`,
   );
-  if (/^(?:import|export)\b[^;]*"\./m.test(own)) throw new Failure(`${name} imports in a form that packing can't read`);
-  return `import { library } from "./bundle/chosen.js";\n${own}`;
+  if (/^(?:import|export)\b[^;]*"\./m.test(code))
+    throw new Failure(`${name} imports in a form that packing can't read`);
+  return `import { library } from "./bundle/chosen.js";\n${code}`;
 }
 
 /** Names of exports may be those of the language: `var`. */
@@ -176,8 +177,8 @@ const keepingNames = (names: ReadonlySet<string>): BunPlugin => ({
     );
     builder.onLoad({ filter: /\/src\/.*\.js$/ }, async ({ path }) => {
       const text = await Bun.file(path).text();
-      const own = [...new Set([...text.matchAll(declaration)].map(([, name]) => name!))];
-      const lines = own.map(
+      const declaredNames = [...new Set([...text.matchAll(declaration)].map(([, name]) => name!))];
+      const lines = declaredNames.map(
         (name) =>
           `\nif (${name}.name) Object.defineProperty(${name}, "name", { value: "${name}", configurable: true });`,
       );

@@ -13,13 +13,12 @@ import { stageMain, stagePlatform } from "./stage.ts";
 export async function checkPackages(): Promise<Counts> {
   const folder = await mkdtemp(join(tmpdir(), "orchard-packages-"));
   try {
-    const [main, own] = [packageFile.name, `${packageFile.name}-${platform}`].map((name) => join(folder, name)) as [
-      string,
-      string,
-    ];
+    const [main, platformPackage] = [packageFile.name, `${packageFile.name}-${platform}`].map((name) =>
+      join(folder, name),
+    ) as [string, string];
     await stageMain(main);
-    await stagePlatform(own, platform, [join(buildFolder, cpuLibraryName)]);
-    const counts = (await packFolders([main, own], join(folder, "tarballs"))).map(checkTarball);
+    await stagePlatform(platformPackage, platform, [join(buildFolder, cpuLibraryName)]);
+    const counts = (await packFolders([main, platformPackage], join(folder, "tarballs"))).map(checkTarball);
     return sum(await Promise.all(counts));
   } finally {
     await rm(folder, { recursive: true });

@@ -29,15 +29,15 @@ export async function publish(folder: string, flags: readonly string[] = []): Pr
   const registry = await registryOf(folder);
   const lines: string[] = [];
   for (const tarball of tarballs.sort((a, b) => b.name.length - a.name.length || a.name.localeCompare(b.name))) {
-    const own = `${tarball.name}@${tarball.version}`;
+    const version = `${tarball.name}@${tarball.version}`;
     const published = await integrityIn(registry, tarball);
-    if (published === tarball.integrity) lines.push(`${own}: it is published already`);
+    if (published === tarball.integrity) lines.push(`${version}: it is published already`);
     else if (published !== undefined)
-      throw new Failure(`${own} is published with other contents. A version can't be replaced: raise it.`);
+      throw new Failure(`${version} is published with other contents. A version can't be replaced: raise it.`);
     else {
       const command = ["npm", "publish", tarball.path, "--access", "public", "--tag", TAG, ...flags];
-      await runOrFail(`Publishing ${own}`, command, { cwd: folder });
-      lines.push(`${own}: published as ${TAG}`);
+      await runOrFail(`Publishing ${version}`, command, { cwd: folder });
+      lines.push(`${version}: published as ${TAG}`);
     }
   }
   return lines;

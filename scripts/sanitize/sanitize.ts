@@ -70,9 +70,9 @@ async function replayUnder(
   const replayer = await withSpinner(`Building the cpu backend with ${title}`, (progress) =>
     buildReplayer(sanitizer, instrumented, progress),
   );
-  const jobs = settings.map((own, index): Job => {
+  const jobs = settings.map((each, index): Job => {
     const state = buildPath("sanitize", name, `state-${index}`);
-    return { ...replayer, sanitizer, launcher: instrumented.launcher, settings: own, files, state };
+    return { ...replayer, sanitizer, launcher: instrumented.launcher, settings: each, files, state };
   });
   return withSpinner(`Replaying with ${title}`, (progress) => runAll(jobs, progress));
 }

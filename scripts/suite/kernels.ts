@@ -6,6 +6,7 @@ import { BackendError } from "../../src/core/errors.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { type Counts, noTests, oneFailed, onePassed, sum } from "../counts.ts";
 import { changedFiles } from "./changed.ts";
+import { suiteCacheLimit } from "./report.ts";
 
 /** The language versions that kernels must compile with: the one that the library asks for, then every newer one. */
 export const languages = ["metal3.1", "metal3.2", "metal4.0", "metal4.1"] as const;
@@ -17,6 +18,7 @@ type Language = (typeof languages)[number];
  * a file that it includes, differs from the last commit. The compiler's cache makes a repeat free.
  */
 export async function checkKernels({ isFull = false } = {}): Promise<Counts> {
+  process.env["ORCHARD_METAL_CACHE_LIMIT"] ??= String(suiteCacheLimit); // a smaller one would evict the tests' kernels
   const found = [...new Bun.Glob("kernels/**/*.metal").scanSync({ cwd: packageRoot, absolute: true })].sort();
   const files = found.map((file) => relative(process.cwd(), file)); // which clones have in common
   // Without git any file may have changed.

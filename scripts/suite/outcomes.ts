@@ -57,8 +57,8 @@ export class Outcomes {
     const listed = await runOrFail("Asking git for files", words, { cwd: root }).catch(() => undefined);
     if (listed === undefined) return undefined;
     const files = [...new Set(listed.output.split("\0").filter(Boolean))].sort();
-    const keyOf = (own: readonly string[], more: readonly string[] = []) =>
-      contentKey([...more, ...own.flatMap((file) => [file, contentOf(join(root, file)) ?? "no file"])]);
+    const keyOf = (paths: readonly string[], more: readonly string[] = []) =>
+      contentKey([...more, ...paths.flatMap((file) => [file, contentOf(join(root, file)) ?? "no file"])]);
     const [tests, rest] = [files.filter(isTest), files.filter((file) => !isTest(file) && file !== timings)];
     const others = keyOf(rest, surroundings(root));
     const all = keyOf(tests);

@@ -37,7 +37,7 @@ export async function runPart(name: string, body: () => Promise<PartCounts>): Pr
 
 /** Adds what passed in an earlier run of the same files. */
 export function withKept(counts: PartCounts, kept: readonly Passed[]): PartCounts {
-  const earlier = sum(kept.map((own) => ({ ...noTests, ...own })));
+  const earlier = sum(kept.map((each) => ({ ...noTests, ...each })));
   return { ...counts, ...sum([counts, earlier]), kept: earlier.passed };
 }
 

@@ -63,7 +63,7 @@ export async function testOrdinary(selection: Selection, outcomes?: Outcomes): P
     });
     times = run.files;
     // A mistake outside the tests shows in the status alone, and would be in any of the files.
-    if (run.counts.failed === 0) for (const own of run.files) outcomes?.keepFile(own.file, own);
+    if (run.counts.failed === 0) for (const file of run.files) outcomes?.keepFile(file.file, file);
     return withKept(run.counts, kept);
   });
   return { results: [result], times };
@@ -75,8 +75,8 @@ export async function testClasses({ files, shard, ...rest }: Selection): Promise
   const results: PartResult[] = [];
   const all = files ?? allTests();
   for (const name of Object.keys(loadClasses) as LoadClass[]) {
-    const own = all.filter((file) => classOf(file) === name);
-    const chosen = own.filter((_, at) => shard === undefined || at % shard.count === shard.index - 1);
+    const ofClass = all.filter((file) => classOf(file) === name);
+    const chosen = ofClass.filter((_, at) => shard === undefined || at % shard.count === shard.index - 1);
     if (chosen.length === 0) continue;
     const result = await runPart(`Tests of class ${name}`, () =>
       runClassFiles(chosen, async (file, report) => {

@@ -120,8 +120,8 @@ async function linkStatically(swift: SwiftToolchain, target: string): Promise<vo
   await Bun.write(source, "import Foundation\n");
   const objects = `@${join(built, "OrchardMetal.product", "Objects.LinkFileList")}`;
   const linker = ["--gc-sections", "-s", "-z", "defs"].flatMap((word) => ["-Xlinker", word]);
-  const own = ["-emit-library", "-module-name", "Libraries", "-static-stdlib", "-lstdc++", "-ldl", "-lpthread"];
-  const command = [swift.swiftc, source, objects, ...own, ...linker, ...swift.compilerFlags, "-o", draft];
+  const flags = ["-emit-library", "-module-name", "Libraries", "-static-stdlib", "-lstdc++", "-ldl", "-lpthread"];
+  const command = [swift.swiftc, source, objects, ...flags, ...linker, ...swift.compilerFlags, "-o", draft];
   await runOrFail("Linking the dylib", command, { cwd: products, environment: swift.environment });
   await rename(draft, target);
 }

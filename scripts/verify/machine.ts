@@ -32,7 +32,7 @@ export async function describeMachine(environment: Readonly<Record<string, strin
     [
       "GPU can",
       Object.entries(device.capabilities ?? {})
-        .flatMap(([what, own]) => (own.supported ? [what] : []))
+        .flatMap(([what, capability]) => (capability.supported ? [what] : []))
         .join(", "),
     ],
     ["environment", variables(environment)],

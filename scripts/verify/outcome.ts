@@ -6,7 +6,7 @@ export interface Outcome {
 
 /** An assumption holds where each of its checks says so. */
 export function together(outcomes: readonly Outcome[]): Outcome {
-  const state = (["fails", "unknown"] as const).find((own) => outcomes.some((outcome) => outcome.state === own));
+  const state = (["fails", "unknown"] as const).find((each) => outcomes.some((outcome) => outcome.state === each));
   return { state: state ?? "holds", evidence: outcomes.map(({ evidence }) => evidence).join("; ") };
 }
 

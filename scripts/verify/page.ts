@@ -25,7 +25,7 @@ export const readPage = (): string => readFileSync(join(packageRoot, "docs", "ap
 export function assumptionsOf(page: string): Assumption[] {
   return page.split(/^## /m).flatMap((section) => {
     const word = /^(\w+): /.exec(section)?.[1]?.toLowerCase();
-    const risk = risks.find((own) => own === word);
+    const risk = risks.find((each) => each === word);
     if (!risk) return [];
     return [...section.matchAll(/^\| `([^`]+)` \| (.*) \|$/gm)].map(([, identifier, row]): Assumption => {
       const [text, consequence, , checkedBy, ...more] = row!.split(" | ");

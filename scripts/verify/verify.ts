@@ -105,10 +105,10 @@ async function verify(assumptions: readonly Assumption[], runs: Checks): Promise
   const verified: Verified[] = [];
   for (const assumption of assumptions) {
     const { identifier, checkedBy } = assumption;
-    const own = checks[identifier];
-    if (own) console.log(`\n── ${identifier}: ${checkedBy}`);
-    const outcomes = own
-      ? await inTurn(own, (check) => runs.run(identifier, check))
+    const found = checks[identifier];
+    if (found) console.log(`\n── ${identifier}: ${checkedBy}`);
+    const outcomes = found
+      ? await inTurn(found, (check) => runs.run(identifier, check))
       : [{ state: "unknown", evidence: checkedBy.slice(byHand.length) } as const];
     verified.push({ assumption, outcome: together(outcomes) });
   }

@@ -26,14 +26,14 @@ export const atEndOfPass = (end: PassEnd): void => void ends?.add(end);
 /** Runs a pass, then the functions that were added by {@link atEndOfPass}. */
 export function withPassEnds(pass: () => void): void {
   const around = ends;
-  const own = new Set<PassEnd>();
-  ends = own;
+  const added = new Set<PassEnd>();
+  ends = added;
   let isComplete = false;
   try {
     pass();
     isComplete = true;
   } finally {
     ends = around;
-    for (const end of own) end(isComplete);
+    for (const end of added) end(isComplete);
   }
 }

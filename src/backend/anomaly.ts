@@ -7,15 +7,15 @@ import { isFloat } from "../tensor/dtype.ts";
 import type { Tensor } from "../tensor/tensor.ts";
 
 /**
- * An operation made NaN out of operands that had none (`detectAnomaly`), or an infinity out of finite ones where these
- * are searched for.
+ * An operation returned NaN from operands without NaN (`detectAnomaly`), or, with the option `infinity`, an infinity
+ * from finite operands.
  */
 export class AnomalyError extends OrchardError {
   override readonly name = "AnomalyError";
 }
 
 interface Anomaly {
-  /** What is searched for, and how operands without it are described. */
+  /** Texts for the value searched for, and for operands without it. */
   readonly words: readonly [found: string, without: string];
   is(value: number): boolean;
 }
@@ -25,15 +25,15 @@ const anomalies = {
   notFinite: { words: ["number that is not finite", "that are finite"], is: (value) => !Number.isFinite(value) },
 } as const satisfies Readonly<Record<string, Anomaly>>;
 
-/** Also the error's code. */
+/** The kind of anomaly, which is also the error's code. */
 export type AnomalyKind = keyof typeof anomalies;
 
-/** @internal What each result is searched for; null: nothing. */
+/** @internal The anomaly to search for in each result; null: none. */
 export const searchedFor = new ContextVariable<AnomalyKind | null>(null);
 
 /** Options of {@link detectAnomaly}. */
 export interface AnomalyOptions {
-  /** Whether infinities are searched for too. Default false. */
+  /** Whether to search for infinities too. Default false. */
   infinity?: boolean | undefined;
 }
 
@@ -43,11 +43,11 @@ const anomalyParameters = parameters("detectAnomaly", {
 });
 
 /**
- * Runs `body` and searches every result, forward and backward, for NaN: the first operation that makes one out of
- * operands without NaN throws an `AnomalyError` that names it. Slow; for finding the cause.
+ * Runs `body` and checks every result of the forward and backward pass for NaN. The first operation that returns NaN
+ * from operands without NaN throws an `AnomalyError` that names it. Slow; meant for debugging. PyTorch:
+ * `torch.autograd.detect_anomaly`.
  *
- * @param options `infinity`: searches for infinities too, and names the first operation that makes one, or NaN, out of
- * finite operands
+ * @param options `infinity`: also reports the first operation that returns an infinity or NaN from finite operands
  *
  * @example
  * detectAnomaly(() => loss.backward()); // an AnomalyError that names the operation which first made a NaN
@@ -58,7 +58,7 @@ export function detectAnomaly(...values: unknown[]): unknown {
   return searchedFor.run(infinity ? "notFinite" : "nan", body);
 }
 
-/** @throws {AnomalyError} where an output holds what is searched for and no input does. */
+/** Checks a call. @throws {AnomalyError} if an output has the anomaly and no input does. */
 export function checkForAnomaly(
   kind: AnomalyKind,
   operation: string,
@@ -73,7 +73,7 @@ export function checkForAnomaly(
   throw new AnomalyError(
     `${within.get()}${operation}`,
     kind,
-    `it made the first ${found}, in result ${index} (${outputs[index]!.describe()}), from ${operands} ${without}`,
+    `it returned the first ${found}, in result ${index} (${outputs[index]!.describe()}), from ${operands} ${without}`,
   );
 }
 

@@ -1,17 +1,14 @@
-/** A record of which backend ran each operation, and why. */
+/** Records which backend ran each operation, and why. */
 
 import { getOrMake } from "../core/collections.ts";
 import { expectNothing } from "../core/parameters.ts";
 import type { BackendName } from "./names.ts";
 
-/** Calls of one operation that took the same codepath for the same reason. */
+/** Calls of one operation with the same backend and reason. */
 export interface Codepath {
   readonly operation: string;
   readonly backend: BackendName;
-  /**
-   * `"preferred"`, or why the backends before it did not run it; of attention as it was called, which path it took and
-   * why.
-   */
+  /** `"preferred"`, or why earlier backends did not run it; for attention, the path it took and why. */
   readonly reason: string;
   readonly calls: number;
 }
@@ -27,13 +24,13 @@ interface Count {
 interface Paths {
   /** By backend and reason. */
   readonly counts: Map<string, Count>;
-  /** The one that the operation took last: the next call mostly takes it too, and needs no key. */
+  /** The last codepath. The next call usually has the same one and needs no lookup. */
   last: Count | undefined;
 }
 
 const all = new Map<string, Paths>();
 
-/** @internal The counter of a codepath; frequent callers keep it. */
+/** @internal Returns the counter of a codepath. Frequent callers cache it. */
 export function codepathCount(operation: string, backend: BackendName, reason: string): Count {
   let paths = all.get(operation);
   if (paths === undefined) {
@@ -46,7 +43,7 @@ export function codepathCount(operation: string, backend: BackendName, reason: s
 }
 
 /**
- * Which backend ran each operation so far, how often, and why; the most frequent first.
+ * Returns which backend ran each operation so far, how often and why, most frequent first.
  *
  * @example
  * codepaths()[0]; // { operation: "matmul", backend: "cpu", reason: "preferred", calls: 2 }
@@ -61,7 +58,7 @@ export function codepaths(...values: unknown[]): Codepath[] {
     .sort((a, b) => b.calls - a.calls);
 }
 
-/** Starts the counts anew. */
+/** Resets the counts. */
 export function resetCodepaths(): void;
 export function resetCodepaths(...values: unknown[]): void {
   expectNothing("resetCodepaths", values);

@@ -1,6 +1,6 @@
 /**
- * Dispatch of calls: the first backend that can run one does; a failure falls back to the next, reported once and
- * counted.
+ * Dispatches calls: the first backend that can run a call does. A failure falls back to the next backend; it is counted
+ * and reported once.
  */
 
 import { environmentFlag } from "../core/environment.ts";
@@ -23,22 +23,22 @@ import { getBackend, isStrict, orderFrom } from "./policy.ts";
 import { backends, whyUnavailable } from "./registry.ts";
 import { restore, snapshot } from "./snapshot.ts";
 
-/** Shape and dtype of a result that is to be allocated. */
+/** The shape and dtype of a result to allocate. */
 export interface OutputSpec<D extends DType = DType> {
   readonly shape: Shape;
   readonly dtype: D;
-  /** Of memory without gaps; default row-major. */
+  /** Dense strides. Default: row-major. */
   readonly strides?: readonly number[] | undefined;
-  /** The slice of a block of memory that it shares with other results of the call; default: memory of its own. */
+  /** The part of a memory block shared with other results of the call. Default: separate memory. */
   readonly blockSlice?: { readonly block: OutputBlock; readonly offset: number } | undefined;
 }
 
-/** Memory of several results of one dtype. */
+/** A memory block of several results of one dtype. */
 export interface OutputBlock {
   readonly elements: number;
 }
 
-/** The operands of a call on the backend that runs it. */
+/** The operands of a call on a given backend. */
 interface Operands {
   readonly inputs: readonly Tensor[];
   readonly outputs: readonly Tensor[];
@@ -48,9 +48,9 @@ const debug = environmentFlag("ORCHARD_DEBUG");
 const PREFERRED = "preferred";
 
 /**
- * Runs an operation with one result that is allocated here.
+ * Runs an operation with one result, which it allocates.
  *
- * @param operation the name for errors: what the user called; default the primitive's name
+ * @param operation the user's operation, for errors. Default: the primitive's name.
  */
 export function execute<Attributes, D extends DType>(
   primitive: Primitive<Attributes>,
@@ -63,7 +63,7 @@ export function execute<Attributes, D extends DType>(
   return executeMany(primitive, inputs, [{ shape, dtype }], attributes, operation)[0] as Tensor<D>;
 }
 
-/** Runs an operation with several results that are allocated here. @see {@link execute} */
+/** Runs an operation with several results, which it allocates. @see {@link execute} */
 export function executeMany<Attributes>(
   primitive: Primitive<Attributes>,
   inputs: readonly Tensor[],
@@ -78,7 +78,7 @@ export function executeMany<Attributes>(
   return dispatch(operation, primitive, inputs, attributes, operandsOn, discardOutputs);
 }
 
-/** Runs an operation into existing tensors, views too. They must not overlap the inputs. */
+/** Runs an operation into existing tensors, which may be views but must not overlap the inputs. */
 export function executeInto<Attributes>(
   primitive: Primitive<Attributes>,
   inputs: readonly Tensor[],
@@ -96,10 +96,10 @@ export function executeInto<Attributes>(
 }
 
 /**
- * Runs an operation that changes tensors: its first inputs are what `targets` hold before, its outputs what they hold
- * afterwards. On a device, where work may be computed again, these lie in different memory; elsewhere in the same.
+ * Runs an operation that updates tensors. Its first inputs are the old contents of `targets`, its outputs the new ones.
+ * On a device, which may have to recompute work, they use different memory; elsewhere the same.
  *
- * @param targets each covers its storage ({@link coversStorage})
+ * @param targets must cover their storages ({@link coversStorage})
  * @param inputs the other inputs, after the targets
  */
 export function executeUpdate<Attributes>(
@@ -116,11 +116,11 @@ export function executeUpdate<Attributes>(
     return { inputs: [...before, ...inputs], outputs: targets };
   };
   dispatch(operation, primitive, [...targets, ...inputs], attributes, operandsOn, () => restore(before, targets));
-  if (before !== targets) disposeAll(before); // the journal has its share
+  if (before !== targets) disposeAll(before); // the journal retains what it needs
   for (const { storage } of targets) storage.version++;
 }
 
-/** Memory for a new tensor, on the preferred backend. @throws {OutOfMemoryError} naming the operation. */
+/** Allocates memory for a tensor on the preferred backend. @throws {OutOfMemoryError} */
 export function allocate(byteLength: number, hint: AllocationHint = {}, operation = "allocate"): Memory {
   checkStorage(operation, hint.storage);
   let failure: unknown;
@@ -141,12 +141,12 @@ export function allocate(byteLength: number, hint: AllocationHint = {}, operatio
   throw withOperation(operation, failure);
 }
 
-/** A tensor with undefined contents, for an operation that writes them. */
+/** Allocates a tensor with undefined contents, for an operation that writes them. */
 export function empty<D extends DType>(shape: Shape, dtype: D, hint?: AllocationHint, operation?: string): Tensor<D> {
   return new Tensor(new Storage(allocate(byteLengthOf(shape, dtype), hint, operation)), dtype, shape);
 }
 
-/** A failure under the name of what the user called: allocators do not know it. */
+/** Adds the user's operation to a failure, since allocators do not know it. */
 function withOperation(operation: string, failure: unknown): unknown {
   if (failure instanceof ShapeError && failure.code === "tooManyElements")
     return new ShapeError(operation, failure.code, failure.message.slice(failure.operation.length + 3));
@@ -156,7 +156,7 @@ function withOperation(operation: string, failure: unknown): unknown {
   return new OutOfMemoryError(operation, failure.code, message, { cause });
 }
 
-/** Runs the body of an operation that is made of others: an error for lack of memory names this one. */
+/** Runs the body of a composite operation, whose name out-of-memory errors then have. */
 export function named<Result>(operation: string, body: () => Result): Result {
   try {
     return body();
@@ -165,7 +165,7 @@ export function named<Result>(operation: string, body: () => Result): Result {
   }
 }
 
-/** The backend that a call of an operation tries first here. */
+/** Returns the backend that a call of an operation tries first. */
 export const firstBackendOf = ({ family }: Pick<Primitive<never>, "family">): BackendName =>
   (isInUse ? routeOf(family) : undefined) ?? getBackend();
 
@@ -208,7 +208,7 @@ function dispatch<Attributes>(
   throw new BackendError(operation, "noBackend", `no backend can run it: ${reason}`);
 }
 
-/** {@link runOn} under an observer: apart, so that a call without one makes no closure. */
+/** {@link runOn} with an observer. It is separate so that calls without one create no closure. */
 const runWatched =
   (own: Observer, reason: string, inputs: readonly Tensor[]): typeof runOn =>
   (backend, primitive, attributes, operandsOn, discard) =>
@@ -233,7 +233,7 @@ function runOn<Attributes>(
 ): readonly Tensor[] {
   const implementation = primitive.implementations[backend.name];
   if ("missing" in implementation) throw new BackendError(primitive.name, "missing", implementation.missing);
-  const operands = operandsOn(backend); // first: where memory is short, an allocation may move what is there
+  const operands = operandsOn(backend); // before the outputs: if memory is short, an allocation may move operands
   const { inputs, outputs } = operands;
   try {
     for (const input of inputs) backend.makeResident(input);
@@ -244,24 +244,26 @@ function runOn<Attributes>(
     backend.ran?.(call, launched, () => recompute(primitive, call, backend.name));
     return outputs;
   } catch (error) {
-    discard(operands); // the next backend makes its own
+    discard(operands); // the next backend allocates new outputs
     throw typedMemoryError(primitive.name, error);
   }
 }
 
-/** The reference backend computes in JavaScript's arrays, which it can't have in any number. */
+/** Converts JavaScript's out-of-memory errors in the reference backend, which computes in JavaScript arrays. */
 function typedMemoryError(operation: string, error: unknown): unknown {
   if (!(error instanceof RangeError) || !/out of memory|array length|array size/i.test(error.message)) return error;
   const message = `JavaScript has no memory to compute it in: ${error.message}`;
   return new OutOfMemoryError(operation, "outOfMemory", message, { cause: error });
 }
 
-/** At a billion elements a second, a quarter of an hour. Only an expanded tensor has more: no memory holds as many. */
+/**
+ *  A quarter of an hour at a billion elements per second. Only expanded tensors have more; no memory holds that many.
+ */
 const MOST_ELEMENTS = 2 ** 40;
 
 /**
- * Refuses what no machine computes in a reasonable time, before there is memory for the results; where they would not
- * fit either, this is what the error says.
+ * Rejects calls with too many elements for a reasonable time, before allocating results. If the results would not fit
+ * in memory either, the error says that instead.
  *
  * @throws {ShapeError} `tooManyElements` @throws {OutOfMemoryError}
  */
@@ -277,8 +279,8 @@ export function checkElements(
     throw new ShapeError(
       operation,
       "tooManyElements",
-      `expected a tensor of at most 2^40 elements to compute with, got ${input.describe()}; compute with what it ` +
-        "repeats, and expand the result",
+      `expected a tensor of at most 2^40 elements to compute with, got ${input.describe()}; compute with ` +
+        "the unexpanded tensor, and expand the result",
     );
   }
 }
@@ -289,7 +291,7 @@ const disposeAll = (tensors: readonly Tensor[]): void => {
   for (const tensor of tensors) tensor.dispose();
 };
 
-/** Computes an operation again that failed on a device: on the backends after it, into the same outputs. */
+/** Recomputes an operation that failed on a device, on the following backends, into the same outputs. */
 function recompute<Attributes>(
   primitive: Primitive<Attributes>,
   call: OperationCall<Attributes>,
@@ -347,7 +349,7 @@ function storageFor(backend: Backend, { shape, dtype, blockSlice }: OutputSpec):
 const outputIn = (storage: Storage, { dtype, shape, strides, blockSlice }: OutputSpec): Tensor =>
   new Tensor(storage, dtype, shape, strides, blockSlice?.offset);
 
-/** Why a backend does not support a call, as far as is known before it runs; undefined where it may. */
+/** Returns why a backend does not support a call, as far as is known before it runs; undefined if it may. */
 function whyUnsupported<Attributes>(
   primitive: Primitive<Attributes>,
   name: BackendName,
@@ -366,7 +368,7 @@ function whyUnsupported<Attributes>(
 const addReason = (reason: string, name: BackendName, why: string): string =>
   reason === PREFERRED ? `${name}: ${why}` : `${reason}; ${name}: ${why}`;
 
-/** Goes on without a backend that does not support a call; warns once of one that is unavailable. */
+/** Skips a backend that does not support a call. Warns once if the backend is unavailable. */
 function skipBackend(operation: string, name: BackendName, reason: string): void {
   refuseIfStrict(operation, reason);
   const why = whyUnavailable(name);
@@ -385,15 +387,15 @@ function refuseIfStrict(operation: string, reason: string, cause?: unknown): voi
 }
 
 /**
- * A failure that another backend may not have: of the device, of a compilation, of a device's memory. Wrong arguments
- * fail everywhere, and the memory limit holds for all backends together.
+ * Whether another backend may succeed: after failures of the device, of a compilation, or of a device's memory. Wrong
+ * arguments fail everywhere, and the memory limit applies to all backends together.
  */
 const isRecoverable = (error: unknown): error is OrchardError =>
   error instanceof KernelCompileError ||
   (error instanceof OutOfMemoryError && error.code !== "memoryLimit") ||
   (error instanceof BackendError && error.code !== "strict");
 
-// Kinds of calls that a backend could not compile: it is not tried again.
+// Kinds of calls that a backend could not compile and are not tried again.
 const broken = new Map<string, string>();
 
 const callKind = (operation: string, name: BackendName, inputs: readonly Tensor[]): string =>
@@ -401,7 +403,7 @@ const callKind = (operation: string, name: BackendName, inputs: readonly Tensor[
 
 /** Warns once that a backend failed, and why. Returns the cause in one line. */
 function reportFailure(operation: string, name: BackendName, inputs: readonly Tensor[], error: OrchardError): string {
-  // Numbers in a message would make each failure a cause of its own.
+  // Numbers in the message would make every failure a different cause.
   const cause = error instanceof OutOfMemoryError ? "out of memory" : (error.message.split("\n", 1)[0] ?? error.code);
   if (error instanceof KernelCompileError) broken.set(callKind(operation, name, inputs), cause);
   const key = `${operation} ${name} ${cause}`;
@@ -409,7 +411,7 @@ function reportFailure(operation: string, name: BackendName, inputs: readonly Te
   return cause;
 }
 
-/** Forgets which failures were reported and which kernels did not compile: each is tried and reported anew. */
+/** Forgets reported failures and kernels that did not compile, so that they are tried and reported again. */
 export function forgetFailures(): void {
   broken.clear();
   forgetWarnings();

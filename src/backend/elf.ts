@@ -4,9 +4,8 @@ const headerSize = 64;
 const segmentSize = 56;
 
 /**
- * Why a file that claims to be a 64-bit little-endian ELF library is not whole; undefined where it is, or is no ELF
- * file. The system's loader maps a file that was cut short without complaint, and the process dies when it touches what
- * is gone.
+ * Returns why a 64-bit little-endian ELF library is truncated; undefined if it is complete or not an ELF file. The
+ * system's loader maps a truncated file without an error, and the process crashes when it accesses the missing part.
  */
 export function truncation(path: string): string | undefined {
   const descriptor = openSync(path, "r");
@@ -22,7 +21,7 @@ export function truncation(path: string): string | undefined {
       return Number(segments.getBigUint64(start + 8, true) + segments.getBigUint64(start + 32, true));
     });
     const needed = Math.max(table + count * segmentSize, ...ends);
-    return needed > size ? `it was cut short: ${size} bytes of at least ${needed} are there` : undefined;
+    return needed > size ? `it is truncated: it has ${size} bytes, expected at least ${needed}` : undefined;
   } finally {
     closeSync(descriptor);
   }

@@ -1,18 +1,18 @@
 /**
- * Lists of names that kernels know by number. A list is written down once, here in TypeScript; Metal's kernels include
- * it as a generated header, and the cpu dylib exports its own list, in which a name's number is looked up.
+ * Lists of names that kernels identify by number. A list is defined once in TypeScript. Metal's kernels include it as a
+ * generated header; the cpu dylib exports its list, in which the number of a name is looked up.
  */
 
-/** A list of names with a type's name, such as `Scan` with `cumsum` and `cumprod`. */
+/** A named list of names, such as `Scan` with `cumsum` and `cumprod`. */
 export interface Enumeration<Name extends string = string> {
-  /** In PascalCase, as the C++ enumeration is called. */
+  /** The name of the C++ enumeration, in PascalCase. */
   readonly type: string;
   readonly names: readonly Name[];
-  /** Empty where the names are one list. */
+  /** The groups of names; empty if there is one list. */
   readonly groups: Readonly<Record<string, readonly Name[]>>;
-  /** A name's number in Metal's kernels. */
+  /** Returns a name's number in Metal's kernels. */
   ordinal(name: Name): number;
-  /** What a kernel reads under `generated/<type>.h`. */
+  /** The generated header `generated/<type>.h`. */
   readonly header: { readonly name: string; readonly text: string };
 }
 
@@ -22,10 +22,10 @@ export type NameOf<E> = E extends Enumeration<infer Name> ? Name : never;
 const defined = new Map<string, Enumeration>();
 
 /**
- * Defines an enumeration, of a list of names or of groups: lists of names that share a way to be computed, such as on
- * integers; a name may be in several. The order of names has no meaning. Metal's kernels get a macro for all names and
- * one for each group, which writes a row for every name. A kernel makes its `switch` of it, so that a name without a
- * formula does not compile.
+ * Defines an enumeration from a list of names or from groups, which are lists of names that are computed in the same
+ * way, such as on integers. A name may be in several groups. The order of names has no meaning. Metal's kernels get a
+ * macro for all names and one for each group, which expands to a row per name. A kernel writes its `switch` with it, so
+ * that a name without a formula does not compile.
  *
  * @example
  * const scans = enumeration("Scan", ["cumsum", "cumprod"]);
@@ -57,14 +57,14 @@ const isList = <Name>(
   members: readonly Name[] | Readonly<Record<string, readonly Name[]>>,
 ): members is readonly Name[] => Array.isArray(members);
 
-/** Every enumeration that was defined. */
+/** Returns all defined enumerations. */
 export const enumerations = (): readonly Enumeration[] => [...defined.values()];
 
 const snakeCase = (name: string): string => name.replace(/(?<=[a-z0-9])[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
 
 /**
- * A case of a switch over names: the call of a struct's function, such as `of(x)`, where the struct is a template that
- * is declared for all names and defined for each.
+ * A case of a switch over names, which calls a function such as `of(x)` of a struct. The struct is a template, declared
+ * for all names and specialized for each.
  */
 const caseMacro = "#define ORCHARD_CASE(name, Of, call) \\\n    case name: return Of<name>::call;\n";
 
@@ -81,7 +81,7 @@ function headerOf(type: string, lists: Lists): Enumeration["header"] {
   return { name: `generated/${snakeCase(type)}.h`, text };
 }
 
-/** A table with a row for each name. */
+/** Creates a table with an entry for each name. */
 export const byName = <Name extends string, Value>(
   names: readonly Name[],
   make: (name: Name) => Value,

@@ -1,18 +1,18 @@
 /**
- * Fields of what native code is given: of a kernel's parameter struct on metal, and of a call's block on cpu. A
- * family's `primitive.ts` names its fields once; `struct` and `cpuCall` lay them out.
+ * Fields of native parameters: of a kernel's parameter struct on metal, and of a call's block on cpu. A family's
+ * `primitive.ts` declares its fields once; `struct` and `cpuCall` lay them out.
  */
 import type { DType } from "../tensor/dtype.ts";
 import type { Enumeration } from "./enumeration.ts";
 
 /** A field of a struct of Metal Shading Language, in C's layout. */
 export interface MetalField<Value> {
-  /** Such as `long`, for messages and for the test that asks the compiler. */
+  /** The type, such as `long`, for messages and the test that asks the compiler. */
   readonly type: string;
   readonly size: number;
   readonly alignment: number;
   write(view: DataView, at: number, value: Value): void;
-  /** The fields inside, by name, with their offsets. */
+  /** The nested fields by name, with their offsets. */
   readonly members?: Readonly<Record<string, { readonly field: MetalField<never>; readonly offset: number }>>;
 }
 
@@ -20,29 +20,29 @@ export interface MetalField<Value> {
 export interface CpuField<Value> {
   /** The C++ type. */
   readonly type: string;
-  /** How many doubles. */
+  /** Length in doubles. */
   readonly length: number;
-  /** The fields inside, by name, with their offsets in doubles. */
+  /** The nested fields by name, with their offsets in doubles. */
   readonly members?: Readonly<Record<string, { readonly field: CpuField<never>; readonly offset: number }>>;
   write(block: Float64Array, at: number, value: Value, ordinals: NativeOrdinals): void;
 }
 
-/** The ordinals of the dylib's list of names of a type. */
+/** Returns the ordinals of the dylib's list of names of a type. */
 export type NativeOrdinals = (type: string) => Readonly<Record<string, number>>;
 
-/** A field that kernels of one backend, or of both, are given. */
+/** A field for one or both backends. */
 export interface Field<Value> {
   readonly metal?: MetalField<Value>;
   readonly cpu?: CpuField<Value>;
 }
 
-/** A field that both have. */
+/** A field for both backends. */
 export interface SharedField<Value> {
   readonly metal: MetalField<Value>;
   readonly cpu: CpuField<Value>;
 }
 
-/** Fields that lie one after the other in a block, with the offset of each and their length together, in doubles. */
+/** Lays out consecutive fields of a block. Returns their offsets and total length in doubles. */
 export function cpuMembers(
   fields: Readonly<Record<string, Field<never>>>,
 ): Required<Pick<CpuField<never>, "members" | "length">> {
@@ -56,14 +56,14 @@ export function cpuMembers(
   return { members, length };
 }
 
-/** The values that fields take. */
+/** The values of fields. */
 export type ValuesOf<Fields> = {
   readonly [Name in keyof Fields]: Fields[Name] extends Field<infer Value> ? Value : never;
 };
 
 const WORD = 2 ** 32;
 
-/** A field of one double, which `encode` makes of a value. */
+/** A field of one double that `encode` computes from a value. */
 const double = <Value>(type: string, encode: (value: Value, ordinals: NativeOrdinals) => number): CpuField<Value> => ({
   type,
   length: 1,
@@ -88,13 +88,13 @@ export const whole: SharedField<number> = {
   cpu: double("Whole", itself),
 };
 
-/** 32 bits without a sign: `uint`. */
+/** An unsigned 32-bit integer: `uint`. */
 export const word: SharedField<number> = {
   metal: { type: "uint", size: 4, alignment: 4, write: (view, at, value) => view.setUint32(at, value, true) },
   cpu: double("Word", itself),
 };
 
-/** 64 bits without a sign: `ulong`. */
+/** An unsigned 64-bit integer: `ulong`. */
 export const wideWord: SharedField<bigint> = {
   metal: { type: "ulong", size: 8, alignment: 8, write: (view, at, value) => view.setBigUint64(at, value, true) },
   cpu: {
@@ -114,18 +114,18 @@ export const real: SharedField<number> = {
   cpu: double("Real", itself),
 };
 
-/** Whether something holds: a `uint` of 0 or 1 on metal. */
+/** A boolean; on metal a `uint` of 0 or 1. */
 export const flag: SharedField<boolean> = {
   metal: { type: "uint", size: 4, alignment: 4, write: (view, at, value) => view.setUint32(at, value ? 1 : 0, true) },
   cpu: double("Flag", Number),
 };
 
-/** An element type. Kernels of metal have it in their names instead. */
+/** A dtype. Metal's kernels have it in their names instead. */
 export const dtype: Field<DType> & { readonly cpu: CpuField<DType> } = {
   cpu: double("DTypeField", (value, ordinals) => ordinals("DType")[value]!),
 };
 
-/** One of the names of an enumeration. The dylib's ordinals are those of its own list. */
+/** A name of an enumeration. The dylib's ordinals come from its list. */
 export const oneOf = <Name extends string>({ type, ordinal }: Enumeration<Name>): SharedField<Name> => ({
   metal: { type: "uint", size: 4, alignment: 4, write: (view, at, value) => view.setUint32(at, ordinal(value), true) },
   cpu: double(`Name<${type}>`, (value, ordinals) => ordinals(type)[value] ?? unknownName(type, value)),
@@ -135,7 +135,7 @@ function unknownName(type: string, name: string): never {
   throw new TypeError(`the cpu dylib has no ${type} named ${name}`);
 }
 
-/** `count` values of a field, one after the other. Fewer may be given on metal: the remainder is zero there. */
+/** An array of `count` values of a field. On metal fewer may be given; the rest is zero. */
 export const array = <Value>(field: SharedField<Value>, count: number): SharedField<readonly Value[]> => ({
   metal: {
     type: withDimension(field.metal.type, count),

@@ -6,11 +6,11 @@ const aCodepath = structure({
   ...{ operation: required(text), backend: required(text), reason: required(text), calls: required(someNumber) },
 });
 const formatParameters = parameters("formatCodepaths", {
-  paths: operand(listOf(aCodepath, "a list of what codepaths() gives")),
+  paths: operand(listOf(aCodepath, "a list of codepaths() results")),
 });
 
 /**
- * A line for each way that operations took: the operation, the backend, how often, and why.
+ * Formats codepaths, one line each: operation, backend, number of calls and reason.
  *
  * @example
  * console.log(formatCodepaths(codepaths())); //   matmul  cpu             2  preferred

@@ -1,4 +1,4 @@
-/** Finds a backend's dylib, and checks its version. */
+/** Finds a backend's dylib and checks its version. */
 
 import { dlopen, type FFIFunction, type Library } from "bun:ffi";
 import { existsSync } from "node:fs";
@@ -6,25 +6,26 @@ import packageFile from "../../package.json" with { type: "json" };
 import { dylibAdvice, isClone } from "../core/commands.ts";
 import { environment, type environmentVariables } from "../core/environment.ts";
 import { BackendError } from "../core/errors.ts";
+import { exportEnvironment } from "../core/native_environment.ts";
 import { packaged } from "../core/packaged.ts";
 import { buildFolder, platform } from "../core/paths.ts";
 import { truncation } from "./elf.ts";
 
-/** A path at which a dylib may be, in the order in which they are tried. */
+/** A possible path of a dylib. */
 export interface Candidate {
-  /** Where the path comes from, for messages: an environment variable's name, `platform package` or `bundled`. */
+  /** The source of the path, for messages: an environment variable's name, `platform package` or `bundled`. */
   readonly origin: string;
   readonly path: string;
 }
 
 type Declarations = Record<string, FFIFunction>;
 
-/** What a backend's dylib is, and its interface. */
+/** A backend's dylib and its interface. */
 export interface LibraryDescription<Functions extends Declarations> {
   /** The backend, for messages. */
   readonly backend: string;
   readonly fileName: string;
-  /** The environment variable that names one dylib. */
+  /** The environment variable for the dylib's path. */
   readonly variable: keyof typeof environmentVariables;
   /** The C header, for messages. */
   readonly header: string;
@@ -38,7 +39,7 @@ export interface LoadedLibrary<Functions extends Declarations> extends Candidate
   readonly native: Library<Functions>["symbols"];
 }
 
-/** Where a dylib is looked for. Its environment variable, where that is set, is the only path. */
+/** Returns the paths to try in order. If the environment variable is set, it is the only one. */
 export function candidatesOf(
   { fileName, variable }: Pick<LibraryDescription<Declarations>, "fileName" | "variable">,
   values: Record<string, string | undefined> = process.env,
@@ -50,11 +51,11 @@ export function candidatesOf(
   return fromPackage ? [{ origin: "platform package", path: fromPackage }, bundled] : [bundled];
 }
 
-/** Why a dylib is at none of its paths, with what to do: a checkout can build it, an installed package can't. */
+/** Returns why a dylib is missing, with a fix: a clone can build it, an installed package can't. */
 export function whyMissing(variable: LibraryDescription<Declarations>["variable"], candidates: readonly Candidate[]) {
   if (candidates.some(({ path }) => existsSync(path))) return undefined;
   const [{ origin, path }] = candidates as readonly [Candidate];
-  if (origin === variable) return `${variable} names ${path}, which is not there`;
+  if (origin === variable) return `${variable} names ${path}, which does not exist`;
   if (isClone) return "its dylib is not built (`bun run build` makes it)";
   const built = `${variable} can name one that a clone built`;
   const { isKnown, name } = packageOf(variable);
@@ -62,7 +63,7 @@ export function whyMissing(variable: LibraryDescription<Declarations>["variable"
   return `its dylib is in ${name}, which is not installed: \`bun add ${name}@${packageFile.version}\` (${built})`;
 }
 
-/** The package that holds a dylib for this platform: on Linux the metal backend's is the software device. */
+/** Returns the package with the dylib for this platform. On Linux the metal backend's is the software device. */
 function packageOf(variable: LibraryDescription<Declarations>["variable"]): { name: string; isKnown: boolean } {
   const isDevice = process.platform === "linux" && variable === "ORCHARD_LIBRARY";
   return {
@@ -71,25 +72,25 @@ function packageOf(variable: LibraryDescription<Declarations>["variable"]): { na
   };
 }
 
-/** The command that adds the software device to a project; undefined where there is no package of it. */
+/** Returns the command that adds the software device to a project; undefined if there is no package of it. */
 export const deviceCommand = (): string | undefined => {
   const { name, isKnown } = packageOf("ORCHARD_LIBRARY");
   return isKnown && process.platform === "linux" ? `bun add --dev ${name}@${packageFile.version}` : undefined;
 };
 
-/** What to do where a dylib is not there, as a sentence without its period. */
+/** Returns the fix for a missing dylib, as a sentence without a period. */
 function missingAdvice(variable: LibraryDescription<Declarations>["variable"]): string {
   const command = isClone || variable !== "ORCHARD_LIBRARY" ? undefined : deviceCommand();
   return command ? `\`${command}\` adds the software device` : dylibAdvice();
 }
 
-/** The platforms whose packages hold dylibs. */
+/** The platforms with dylib packages. */
 export const platformPackages: readonly string[] = ["darwin-arm64", "linux-arm64", "linux-x64"];
 
-/** Those for which a further package, which nobody gets without asking for it, holds the software Metal device. */
+/** The platforms with an optional package of the software Metal device. */
 export const devicePlatforms: readonly string[] = ["linux-x64"];
 
-/** The packages' dylibs need glibc. */
+/** Whether the system uses musl. The packages' dylibs require glibc. */
 const isMusl = (): boolean =>
   process.platform === "linux" && existsSync(`/lib/ld-musl-${process.arch === "arm64" ? "aarch64" : "x86_64"}.so.1`);
 
@@ -98,7 +99,7 @@ const systemName = (): string => (isMusl() ? `${platform} with musl` : platform)
 /**
  * Loads a backend's dylib and checks that it has the expected version of its header.
  *
- * @throws {BackendError} `libraryMissing`, `libraryUnusable` or `abiMismatch`, with the path and what to do.
+ * @throws {BackendError} `libraryMissing`, `libraryUnusable` or `abiMismatch`, with the path and a fix.
  */
 export function loadFrom<Functions extends Declarations>(
   description: LibraryDescription<Functions>,
@@ -111,6 +112,7 @@ export function loadFrom<Functions extends Declarations>(
     const advice = missingAdvice(description.variable);
     throw new BackendError(backend, "libraryMissing", `there is no ${fileName} at ${paths}; ${advice}`);
   }
+  exportEnvironment();
   checkVersion(description, found);
   return { ...found, native: openLibrary(backend, found.path, declarations) };
 }
@@ -142,5 +144,5 @@ function openLibrary<Functions extends Declarations>(backend: string, path: stri
   }
 }
 
-/** Whether the file is in this executable, from which Bun's `dlopen` alone can take it (`bun build --compile`). */
+/** Whether the file is embedded in this executable (`bun build --compile`), where only Bun's `dlopen` can load it. */
 const isEmbedded = (path: string): boolean => path.startsWith("/$bunfs/");

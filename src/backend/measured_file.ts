@@ -1,5 +1,6 @@
 /**
- * Tables that `orchard tune` measures: one file each, written at once, believed only on the machine that it is of.
+ * Reads and writes the tables that `orchard tune` measures. Each is one file, written atomically, and is used only on
+ * the machine that measured it.
  */
 
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -8,7 +9,7 @@ import { dirname } from "node:path";
 import packageFile from "../../package.json" with { type: "json" };
 import { processorLimit } from "../core/limits.ts";
 
-/** What measurements depend on. */
+/** The machine properties on which measurements depend. */
 export interface MachineIdentity {
   readonly platform: string;
   readonly arch: string;
@@ -18,15 +19,15 @@ export interface MachineIdentity {
 
 /** The file's content. */
 export interface MeasuredFile<Table> {
-  /** Of the package: another version has other kernels. */
+  /** The package's version, since other versions have other kernels. */
   readonly version: string;
   readonly machine: MachineIdentity;
-  /** When it was measured, ISO 8601. */
+  /** The date of the measurement in ISO 8601. */
   readonly date: string;
   readonly table: Table;
 }
 
-/** What a file gives: the table and its date, or why one that is there is not used; nothing where there is no file. */
+/** The result of reading a file: the table and its date, or why it is not used; empty if there is no file. */
 export type Measured<Table> =
   | { readonly table: Table; readonly date: string; readonly problem?: never }
   | { readonly table?: never; readonly date?: never; readonly problem?: string };
@@ -38,10 +39,7 @@ export const thisMachine = (): MachineIdentity => ({
   threads: processorLimit().count,
 });
 
-/**
- * Writes a table of this machine, whole or not at all: a process that reads meanwhile finds the old file or the new
- * one.
- */
+/** Writes a table of this machine atomically: concurrent readers get the old file or the new one. */
 export function writeMeasured<Table>(path: string, table: Table): void {
   const file: MeasuredFile<Table> = {
     version: packageFile.version,
@@ -60,7 +58,7 @@ export function writeMeasured<Table>(path: string, table: Table): void {
   }
 }
 
-/** Reads a file. @param path undefined where there shall be none */
+/** Reads a file. @param path undefined if tables are disabled */
 export function readMeasured<Table>(
   path: string | undefined,
   isTable: (table: unknown) => table is Table,
@@ -93,7 +91,7 @@ function parse(text: string): unknown {
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Why a file is not a table of this version and machine. */
+/** Returns why a file can't be used for this version and machine. */
 function whyNotOurs(file: unknown, isTable: (table: unknown) => boolean): string | undefined {
   if (!isRecord(file)) return "is not whole";
   if (file["version"] !== packageFile.version)

@@ -1,4 +1,4 @@
-/** The backends, the fastest first: the order in which a call falls through them. */
+/** The backends in fallback order, fastest first. */
 export const backendNames = ["metal", "cpu", "reference"] as const;
-/** `"metal"`, `"cpu"` or `"reference"`. */
+/** The name of a backend: `"metal"`, `"cpu"` or `"reference"`. */
 export type BackendName = (typeof backendNames)[number];

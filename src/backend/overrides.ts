@@ -1,7 +1,4 @@
-/**
- * Implementations that users put in the place of the package's own, and backends that they prefer for a family; all of
- * it can be undone.
- */
+/** User-defined implementations of operations, and preferred backends of operation families. Both can be undone. */
 import { noGrad } from "../autograd/modes.ts";
 import { ContextVariable } from "../core/context.ts";
 import { describeValue } from "../core/describe.ts";
@@ -17,36 +14,34 @@ import { getScopedBackend } from "./policy.ts";
 import { primitives } from "./primitive.ts";
 import { backends } from "./registry.ts";
 
-/** A call as an override sees it: operands and attributes of the primitive, and results that are allocated already. */
+/** A call as passed to an override: the primitive's operands and attributes, and allocated results. */
 export type OverrideCall = OperationCall<unknown>;
 
 /**
- * What computes an operation instead. It writes the results itself (`outputs`, by operations in place or a {@link
- * MetalKernel}), or returns them: a tensor for each result, of its shape and dtype, which are copied.
+ * The replacement of an operation. It writes the results to `outputs` (with in-place operations or a {@link
+ * MetalKernel}), or returns a tensor for each result with its shape and dtype, which are copied.
  */
 export type OverrideBody = (call: OverrideCall) => Tensor | readonly Tensor[] | Launched;
 
-/**
- * A kernel as the body of an override: its arguments and its grid for a call. Tensors are bound to arguments by name.
- */
+/** A kernel as the body of an override: its arguments and grid for a call. */
 export interface KernelOverride {
   encode(call: OverrideCall): Launched;
 }
 
-/** Which calls an override is for. */
+/** Options of an override. */
 export interface OverrideOptions {
   /** A name for reports. Default: `override of <operation>`. */
   readonly name?: string | undefined;
-  /** Limits it to calls with such operands and attributes; others run as before. */
+  /** Limits the override to calls for which this returns true; others run as before. */
   readonly when?: ((call: Omit<OverrideCall, "outputs">) => boolean) | undefined;
 }
 
-/** An override that is in force, and the way to undo it. */
+/** An active override, with a method to undo it. */
 export interface OverrideHandle extends Disposable {
   readonly operation: string;
   readonly backend: BackendName;
   readonly name: string;
-  /** Takes it back. What other overrides of the operation do stays; a second call has no effect. */
+  /** Removes the override. Other overrides of the operation stay active. A second call has no effect. */
   restore(): void;
 }
 
@@ -58,13 +53,13 @@ interface Override {
   readonly implementation: Implementation<never>;
 }
 
-/** A backend that a family of operations prefers. */
+/** The preferred backend of a family of operations. */
 interface Route {
   readonly family: string;
   readonly backend: BackendName;
 }
 
-/** Overrides and routes, the latest last. */
+/** Overrides and routes, latest last. */
 interface Changes {
   readonly overrides: readonly Override[];
   readonly routes: readonly Route[];
@@ -72,25 +67,25 @@ interface Changes {
 
 const none: Changes = { overrides: [], routes: [] };
 
-/** @internal Whether any override or route was ever made: until then a dispatch looks for none. */
+/** @internal Whether any override or route was ever created. Until then, dispatch does not search for them. */
 export let isInUse = false;
 
-// Of the process, and of the bodies of `withOverride` and `withRoute`. A later change goes before an earlier one, one
-// of a body before one of the process.
+// Changes of the process, and of bodies of `withOverride` and `withRoute`. Later changes take precedence over earlier
+// ones, and those of a body over those of the process.
 let ofProcess: Changes = none;
 const ofBody = new ContextVariable<Changes>(none);
-/** Overrides whose bodies are under way: inside them the operation is what it was without them. */
+/** Overrides whose bodies are running. Within them, the operation behaves as without the override. */
 const running = new ContextVariable<readonly Override[]>([]);
 
-/** @internal Whether an override or a route holds now. */
+/** @internal Whether an override or a route is active. */
 export const isAnyInUse = (): boolean =>
   isInUse && [ofProcess, ofBody.get()].some((own) => own.overrides.length > 0 || own.routes.length > 0);
 
-/** A backend's name; {@link checkName} says which there are. */
+/** A backend's name, checked by {@link checkName}. */
 const backendName = operand(text as Kind<BackendName>);
 
 const implementation: Kind<OverrideBody | KernelOverride> = {
-  expected: "a function, or what kernelOverride() gives",
+  expected: "a function or a result of kernelOverride()",
   parse: (value) =>
     typeof value === "function" || typeof (value as Partial<KernelOverride> | null)?.encode === "function"
       ? (value as OverrideBody | KernelOverride)
@@ -123,18 +118,18 @@ const withRouteParameters = parameters("withRoute", {
 });
 
 /**
- * Replaces the implementation of an operation on a backend, from now on and everywhere, until the handle is restored.
- * Gradients stay those of the operation; `codepaths()` names the override.
+ * Replaces the implementation of an operation on a backend for the whole process, until the handle is restored.
+ * Gradients remain those of the operation; `codepaths()` names the override.
  *
- * Inside the body the operation itself is as it was before: an override may call what it replaces.
+ * Within the body, the operation runs as before, so an override may call the operation that it replaces.
  *
- * @param operation a primitive's name, as `codepaths()` has it
- * @param backend on which it is replaced
+ * @param operation a primitive's name as in `codepaths()`
+ * @param backend the backend on which it is replaced
  * @param body computes the results; see {@link OverrideBody}
  * @example
  * using handle = override("gelu", "cpu", ({ inputs: [x] }) => mul(x, sigmoid(mul(x, 1.702))));
  *
- * @throws {ArgumentError} for an operation or a backend that there is not.
+ * @throws {ArgumentError} for an unknown operation or backend.
  */
 export function override(
   operation: string,
@@ -153,7 +148,7 @@ export function override(...values: unknown[]): OverrideHandle {
 }
 
 /**
- * As {@link override}, for the body of a call and its awaits alone.
+ * As {@link override}, but only within `body`, including after its awaits.
  *
  * @example
  * const y = withOverride("gelu", "cpu", fastGelu, () => model.forward(x));
@@ -172,28 +167,27 @@ export function withOverride(...values: unknown[]): unknown {
   return ofBody.run({ ...outer, overrides: [...outer.overrides, own] }, body);
 }
 
-/** The overrides that are in force here, the one that comes first first. */
+/** Returns the active overrides, in order of precedence. */
 export function overrides(): readonly Pick<OverrideHandle, "operation" | "backend" | "name">[];
 export function overrides(...values: unknown[]): readonly Pick<OverrideHandle, "operation" | "backend" | "name">[] {
   expectNothing("overrides", values);
   return inForce("overrides").map(({ operation, backend, name }) => ({ operation, backend, name }));
 }
 
-/** A route that is in force, and the way to undo it. */
+/** An active route, with a method to undo it. */
 export interface RouteHandle extends Disposable, Route {
-  /** Takes it back; a second call has no effect. */
+  /** Removes the route. A second call has no effect. */
   restore(): void;
 }
 
 /**
- * Has a family of operations try a backend first, before the one that is preferred otherwise; what that backend can't
- * run goes on as always.
+ * Makes a family of operations try a backend first. Calls that it can't run fall back as usual.
  *
- * @param family the folder of `src/ops` that the operation is in, such as `"normalization"`
+ * @param family the operation's folder in `src/ops`, such as `"normalization"`
  * @example
  * using handle = route("normalization", "cpu");
  *
- * @throws {ArgumentError} for a family or a backend that there is not.
+ * @throws {ArgumentError} for an unknown family or backend.
  */
 export function route(family: string, backend: BackendName): RouteHandle;
 export function route(...values: unknown[]): RouteHandle {
@@ -206,7 +200,7 @@ export function route(...values: unknown[]): RouteHandle {
   return { ...own, restore, [Symbol.dispose]: restore };
 }
 
-/** As {@link route}, for the body of a call and its awaits alone. */
+/** As {@link route}, but only within `body`, including after its awaits. */
 export function withRoute<Result>(family: string, backend: BackendName, body: () => Result): Result;
 export function withRoute(...values: unknown[]): unknown {
   const { family, backend, body } = withRouteParameters(values);
@@ -215,14 +209,14 @@ export function withRoute(...values: unknown[]): unknown {
   return ofBody.run({ ...outer, routes: [...outer.routes, own] }, body);
 }
 
-/** The routes that are in force here, the one that comes first first. */
+/** Returns the active routes, in order of precedence. */
 export function routes(): readonly Route[];
 export function routes(...values: unknown[]): readonly Route[] {
   expectNothing("routes", values);
   return inForce("routes").map((own) => ({ ...own }));
 }
 
-/** @internal The override that runs a call on a backend; undefined where there is none, as there nearly always is. */
+/** @internal Returns the override for a call on a backend; undefined if there is none, the usual case. */
 export function overrideFor(
   { name: operation }: { readonly name: string },
   backend: BackendName,
@@ -237,7 +231,7 @@ export function overrideFor(
   );
 }
 
-/** @internal A primitive with the implementation of an override in its place. */
+/** @internal Returns a primitive with an override as its implementation. */
 export const overridden = <Attributes>(
   primitive: Primitive<Attributes>,
   { backend, implementation }: Override,
@@ -247,8 +241,8 @@ export const overridden = <Attributes>(
 });
 
 /**
- * @internal The backend to which a family is routed here; undefined where it is not. A route of a body goes before
- * `withBackend`, which goes before a route of the process.
+ * @internal Returns the backend to which a family is routed; undefined if there is no route. A route of a body takes
+ *   precedence over `withBackend`, which takes precedence over a route of the process.
  */
 export function routeOf(family: string | undefined): BackendName | undefined {
   const find = ({ routes }: Changes) => routes.findLast((own) => own.family === family)?.backend;
@@ -292,7 +286,7 @@ function makeOverride(
   return own;
 }
 
-/** Nothing, or the command buffers of a kernel. */
+/** Whether a body returned nothing or the command buffers of a kernel. */
 function isLaunched(results: unknown): results is Launched {
   if (results === undefined || results === null) return true;
   const { first, last } = results as { first?: unknown; last?: unknown };
@@ -307,7 +301,7 @@ const notAResult = (name: string, { operation, outputs }: OverrideCall, results:
       `${results instanceof Promise ? "a promise; bodies can't be async" : describeValue(results)}`,
   );
 
-/** A body that returns nothing has written every result: otherwise the caller would get what the memory held. */
+/** Checks that a body that returns nothing has written every result. Otherwise the contents would be undefined. */
 function checkWritten(name: string, { operation, outputs }: OverrideCall, versions: readonly number[]): void {
   const index = outputs.findIndex(({ size, storage }, at) => size > 0 && storage.version === versions[at]);
   if (index < 0) return;
@@ -315,7 +309,7 @@ function checkWritten(name: string, { operation, outputs }: OverrideCall, versio
   throw new ArgumentError(operation, "wrongOverride", message);
 }
 
-/** Copies what an override returned into the results of the call. */
+/** Copies an override's return values to the results of the call. */
 function copyResults(
   name: string,
   { operation, outputs }: OverrideCall,
@@ -350,7 +344,7 @@ function checkResult(name: string, operation: string, result: Tensor, expected: 
     );
 }
 
-/** @internal Copies what was computed into a result, on a backend. */
+/** @internal Copies a tensor to a result on a backend. */
 export function copyBetween(operation: string, from: Tensor, to: Tensor, backend: BackendName): Launched {
   const { implementations } = primitives.get("copy")!;
   const implementation = implementations[backend] as Implementation<unknown>;

@@ -1,4 +1,4 @@
-/** Which backends a call tries, in which order. */
+/** Determines which backends a call tries, and in which order. */
 import { ContextVariable } from "../core/context.ts";
 import { environment, environmentFlag } from "../core/environment.ts";
 import { ArgumentError } from "../core/errors.ts";
@@ -19,13 +19,13 @@ function fromEnvironment(): BackendName {
     );
   }
   const isAppleSilicon = process.platform === "darwin" && process.arch === "arm64";
-  return isAppleSilicon ? "metal" : "cpu"; // the software device on Linux is used only where it is named
+  return isAppleSilicon ? "metal" : "cpu"; // the software device on Linux must be requested explicitly
 }
 
 let processBackend: BackendName = fromEnvironment();
 let processStrict = environmentFlag("ORCHARD_STRICT");
 
-/** The backend that {@link withBackend} asks for; null: the process's. */
+/** The backend set by {@link withBackend}; null: the process's. */
 const preferred = new ContextVariable<BackendName | null>(null);
 /** Whether a fallback is an error; null: the process's setting. */
 const strict = new ContextVariable<boolean | null>(null);
@@ -43,8 +43,8 @@ const readSetStrict = parameters("setStrict", { value: operand(flag) });
 const readWithStrict = parameters("withStrict", { value: operand(flag), body });
 
 /**
- * Chooses the backend that calls try first from now on. What it can't run goes to the ones after it: metal, cpu,
- * reference.
+ * Sets the backend that calls try first. Calls that it can't run fall back to the next backends in the order metal,
+ * cpu, reference.
  *
  * @example
  * setBackend("reference");
@@ -54,10 +54,10 @@ export function setBackend(...values: unknown[]): void {
   processBackend = readSetBackend(values).name;
 }
 
-/** The backend that {@link withBackend} asks for here; null where it does not. */
+/** Returns the backend set by {@link withBackend}; null if there is none. */
 export const getScopedBackend = (): BackendName | null => preferred.get();
 
-/** The backend that calls try first now. */
+/** Returns the backend that calls try first. */
 export function getBackend(): BackendName;
 export function getBackend(...values: unknown[]): BackendName {
   expectNothing("getBackend", values);
@@ -65,7 +65,7 @@ export function getBackend(...values: unknown[]): BackendName {
 }
 
 /**
- * Runs `body` with another backend tried first, across its awaits.
+ * Runs `body` with another backend tried first, including after its awaits.
  *
  * @example
  * const expected = withBackend("reference", () => softmax(x));
@@ -76,13 +76,15 @@ export function withBackend<Result>(name: BackendName, body: () => Result, ...ot
   return preferred.run(name, body);
 }
 
-/** In strict mode a call that its first backend can't run is an error instead of a fallback. */
+/**
+ *  Turns strict mode on or off. In strict mode, a call that the first backend can't run throws instead of falling back.
+ */
 export function setStrict(value: boolean): void;
 export function setStrict(...values: unknown[]): void {
   processStrict = readSetStrict(values).value;
 }
 
-/** Whether strict mode is on now: by {@link withStrict}, {@link setStrict} or `ORCHARD_STRICT`, in this order. */
+/** Returns whether strict mode is on, by {@link withStrict}, {@link setStrict} or `ORCHARD_STRICT`, in this order. */
 export function isStrict(): boolean;
 export function isStrict(...values: unknown[]): boolean {
   expectNothing("isStrict", values);
@@ -90,7 +92,7 @@ export function isStrict(...values: unknown[]): boolean {
 }
 
 /**
- * Runs `body` in strict mode, or out of it.
+ * Runs `body` with strict mode on or off.
  *
  * @example
  * const y = withStrict(true, () => softmax(x)); // on the first backend, or an error
@@ -102,7 +104,7 @@ export function withStrict<Result>(value: boolean, body: () => Result, ...others
   return strict.run(value, body);
 }
 
-/** For each backend, itself and those after it, in the order in which they are tried. */
+/** For each backend, the backends to try in order, starting with itself. */
 export const orderFrom: Readonly<Record<BackendName, readonly BackendName[]>> = {
   metal: ["metal", "cpu", "reference"],
   cpu: ["cpu", "reference"],

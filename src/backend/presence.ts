@@ -1,6 +1,6 @@
 /**
- * Importing the installed package says in one line if the dylib of the backend that operations try first is missing.
- * In a clone the first operation says so: its dylibs may be built between an import and the use.
+ * Warns when the installed package is imported and the dylib of the first backend is missing. In a clone, the first
+ * operation warns instead, since dylibs may be built between the import and the first use.
  */
 import { packaged } from "../core/packaged.ts";
 import { warnOnce } from "../core/warn.ts";
@@ -19,5 +19,5 @@ const missing: Readonly<Record<BackendName, () => string | undefined>> = {
 if (packaged) {
   const name = getBackend();
   const why = missing[name]();
-  if (why !== undefined) warnOnce(`${name} is unavailable: ${why}`); // the same line as a dispatch's: it comes once
+  if (why !== undefined) warnOnce(`${name} is unavailable: ${why}`); // as in dispatch, so it is printed once
 }

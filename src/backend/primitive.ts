@@ -1,12 +1,12 @@
 /**
- * Primitives: the operations that backends run, each with an implementation for every backend or the reason why there
+ * Primitives: the operations that backends run. Each has an implementation for every backend, or the reason why there
  * is none.
  */
 import type { Primitive } from "./backend.ts";
 
 const defined = new Map<string, Primitive<never>>();
 
-/** Makes a primitive known by its name, for overrides and reports. @throws {TypeError} where the name is taken. */
+/** Registers a primitive by name, for overrides and reports. @throws {TypeError} if the name is already used. */
 export function definePrimitive<Attributes = undefined>(primitive: Primitive<Attributes>): Primitive<Attributes> {
   const { name } = primitive;
   if (defined.has(name)) throw new TypeError(`the primitive ${name} is defined twice`);
@@ -14,5 +14,5 @@ export function definePrimitive<Attributes = undefined>(primitive: Primitive<Att
   return primitive;
 }
 
-/** Every primitive, by name. */
+/** All primitives by name. */
 export const primitives: ReadonlyMap<string, Primitive<never>> = defined;

@@ -1,4 +1,4 @@
-/** The backends by name, each opened at its first use: importing the package loads no dylib. */
+/** The backends by name. Each is opened at its first use, so importing the package loads no dylib. */
 import { observer } from "../observe/observer.ts";
 import type { Backend } from "./backend.ts";
 import { cpuBackend } from "./cpu/backend.ts";
@@ -18,12 +18,12 @@ observer?.countDeviceCopies(metalCopies);
 
 const looked: Partial<Record<BackendName, { readonly why: string | undefined }>> = {};
 
-/** Why a backend can't be used; looked at once. */
+/** Returns why a backend can't be used; determined once. */
 export function whyUnavailable(name: BackendName): string | undefined {
   looked[name] ??= { why: backends[name].unavailable() };
   return looked[name].why;
 }
 
-/** The backend that runs a call which nothing else is said of: for operations that another one is made of. */
+/** Returns the first available backend in the current order, for composite operations. */
 export const firstBackend = (): BackendName =>
   orderFrom[getBackend()].find((name) => whyUnavailable(name) === undefined)!;

@@ -1,19 +1,19 @@
-/** Snapshots of tensors that an operation changes, where that operation may have to be computed again. */
+/** Snapshots of tensors that an operation changes, for operations that may be recomputed. */
 import type { Memory } from "../tensor/memory.ts";
 import { Storage } from "../tensor/storage.ts";
 import { byteLengthOf, Tensor } from "../tensor/tensor.ts";
 import type { Backend } from "./backend.ts";
 
-/** Whether a tensor is contiguous and as large as its storage. */
+/** Whether a tensor is contiguous and covers its whole storage. */
 export const coversStorage = ({ isContiguous, offset, shape, dtype, storage }: Tensor): boolean =>
   isContiguous && offset === 0 && storage.memory.byteLength === byteLengthOf(shape, dtype);
 
 /**
- * Swaps the memory of tensors for new memory with undefined contents, and returns tensors over the old one. On a
- * backend whose work is done once it returns, it returns the tensors themselves.
+ * Replaces the memory of tensors by new memory with undefined contents, and returns tensors over the old memory. On a
+ * synchronous backend, it returns the tensors themselves.
  *
- * @param targets each covers its storage
- * @throws {OutOfMemoryError} and nothing has changed.
+ * @param targets must cover their storages
+ * @throws {OutOfMemoryError} without changing anything.
  */
 export function snapshot(backend: Backend, targets: readonly Tensor[]): readonly Tensor[] {
   if (!backend.beforeSwap) return targets;
@@ -38,7 +38,7 @@ function allocateLike(backend: Backend, targets: readonly Tensor[]): Memory[] {
   return made;
 }
 
-/** Undoes {@link snapshot}, where the operation could not run. */
+/** Undoes {@link snapshot} if the operation could not run. */
 export function restore(before: readonly Tensor[], targets: readonly Tensor[]): void {
   if (before === targets) return;
   for (const [index, { storage }] of targets.entries()) {

@@ -25,7 +25,6 @@ export function addChatCommand(program: Command): void {
     .command("chat")
     .description("chat with a model; if input is piped, each line is a message")
     .argument("<model>", "a Hugging Face model folder or a .gguf file")
-    .helpOption("-h, --help", "show this help")
     .option("--system <text>", "system message")
     .addOption(numeric("--tokens <count>", "maximum number of tokens in an answer").default(1024))
     .addOption(numeric("--temperature <number>", "sampling temperature; 0: greedy decoding (default: the model's)"))

@@ -80,7 +80,12 @@ function compiler(): Diagnosis {
     const fix = `rm -r ${broken}${isClone ? " && bun run setup" : ""}`; // `setup` skips folders that have a stamp
     return { subject: "swift", state: "note", detail: `the toolchain in ${broken} does not start`, fix };
   }
-  return { subject: "swift", state: "note", detail: `there is no Swift ${oldestSwift} or newer`, fix: swiftCommand() };
+  return {
+    subject: "swift",
+    state: "note",
+    detail: `Swift ${oldestSwift} or newer was not found`,
+    fix: swiftCommand(),
+  };
 }
 
 /** Checks the metal dylib and the device, and runs a kernel. */
@@ -91,7 +96,7 @@ function metal(): Diagnosis[] {
   const fix = named ? "unset ORCHARD_LIBRARY" : dylibCommand();
   const place = candidates.find(({ path }) => existsSync(path));
   if (!place && !named && !isClone && process.platform !== "darwin") return [noDevice()];
-  if (!place) return [{ subject: "metal", state: "missing", detail: `there is no ${candidates.at(-1)?.path}`, fix }];
+  if (!place) return [{ subject: "metal", state: "missing", detail: `${candidates.at(-1)?.path} does not exist`, fix }];
   try {
     const { name, system, families, capabilities } = metalContext().deviceInfo({ probe: true });
     const device = `${name}, ${system}, ${families.at(-1) ?? "no family"}`;
@@ -132,7 +137,7 @@ function cpu(): Diagnosis[] {
       {
         subject: "cpu",
         state: "missing",
-        detail: `there is no ${cpuLibraryCandidates().at(-1)?.path}`,
+        detail: `${cpuLibraryCandidates().at(-1)?.path} does not exist`,
         fix: dylibCommand(),
       },
     ];
@@ -155,7 +160,7 @@ function cpu(): Diagnosis[] {
 
 /** `ORCHARD_BLAS=none` is a choice, so it needs no fix. */
 function noLapack(problems: readonly string[]): Diagnosis {
-  const detail = ["none: the backend's own linear algebra serves", ...problems].join("; ");
+  const detail = ["none: the built-in linear algebra is used", ...problems].join("; ");
   const diagnosis: Diagnosis = { subject: "cpu LAPACK", state: "note", detail };
   const named = environment("ORCHARD_BLAS");
   if (named === "none") return diagnosis;

@@ -15,7 +15,6 @@ export function addGenerateCommand(program: Command): void {
       "[run]",
       "a run, a checkpoint, a file written by `quantize`, or a pretrained model (default: the latest run in runs/)",
     )
-    .helpOption("-h, --help", "show this help")
     .option("--prompt <text>", "text to continue", "export ")
     .addOption(numeric("--tokens <count>", "maximum number of tokens to generate").default(500))
     .addOption(numeric("--temperature <number>", "sampling temperature; 0: greedy decoding").default(0.8))

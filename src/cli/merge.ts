@@ -7,7 +7,6 @@ export function addMergeCommand(program: Command): void {
     .description("merge a LoRA adapter into a model's weights and write the merged model")
     .argument("<model>", "a Hugging Face model folder or a .gguf file")
     .argument("<adapter>", "an adapter folder in PEFT's format, such as that of a run")
-    .helpOption("-h, --help", "show this help")
     .requiredOption("--out <folder>", "folder to write; for a .gguf model, the .gguf file to write")
     .action(async (model: string, adapter: string, flags: { readonly out: string }) => {
       const { runMerge } = await import("../train/tuning/merge.ts");

@@ -18,7 +18,7 @@ function makeProgram(): Command {
   const program = new Command("orchard")
     .description(packageFile.description)
     .version(packageFile.version, "--version", "show the version")
-    .helpOption("-h, --help", "show help for a command")
+    .helpOption("-h, --help", "show this help")
     .helpCommand("help [command]", "show help for a command")
     .enablePositionalOptions()
     .exitOverride();
@@ -55,7 +55,7 @@ function addDoctorCommand(program: Command): void {
 function addTuneCommand(program: Command): void {
   program
     .command("tune")
-    .description("measure at which sizes fused attention and Metal linear algebra are faster here, and use them there")
+    .description("measure from which sizes fused attention and linear algebra on metal are faster here, and apply them")
     .option("--quick", "measure a coarser grid, in a few seconds")
     .option("--reset", "delete the measurements and use the shipped tables again")
     .action(async ({ quick, reset }: { quick?: true; reset?: true }, command: Command) => {

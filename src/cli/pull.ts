@@ -15,7 +15,6 @@ export function addPullCommand(program: Command): void {
     .command("pull")
     .description("download a model from the hub at HF_ENDPOINT and print its folder")
     .argument("<owner/name>", "the model's repository on the hub")
-    .helpOption("-h, --help", "show this help")
     .option("--revision <name>", "branch, tag or commit", "main")
     .option(
       "--include <patterns...>",

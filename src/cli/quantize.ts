@@ -11,7 +11,6 @@ export function addQuantizeCommand(program: Command): void {
     .command("quantize")
     .description("quantize the weights of a trained model, for use by `generate`")
     .argument("[run]", "a run's folder or a checkpoint file (default: the latest run in runs/)")
-    .helpOption("-h, --help", "show this help")
     .addOption(
       new Option(
         "--format <name>",

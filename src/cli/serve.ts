@@ -12,7 +12,6 @@ export function addServeCommand(program: Command): void {
     .command("serve")
     .description("serve a model over HTTP with an OpenAI-compatible API")
     .argument("<model>", "a Hugging Face model folder or a .gguf file")
-    .helpOption("-h, --help", "show this help")
     .option("--name <name>", "name of the model in the API (default: the folder's name)")
     .option("--host <address>", "address to listen on; any other than localhost requires a key", "127.0.0.1")
     .addOption(numeric("--port <number>", "port to listen on; 0: any free port").default(8080))

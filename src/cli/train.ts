@@ -55,7 +55,6 @@ export function addTrainCommand(program: Command): void {
         "with --model and --lora, fine-tune a pretrained model on chats",
     )
     .argument("[data...]", "files, folders and globs")
-    .helpOption("-h, --help", "show this help")
     .addOption(choice("--architecture <name>", "architecture of the model", architectures))
     .addOption(choice("--tokenizer <name>", "tokenizer of the data", tokenizers))
     .addOption(choice("--dtype <name>", "dtype of weights and activations", trainingDTypes))

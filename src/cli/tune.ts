@@ -26,7 +26,7 @@ const isNone = (variable: string): string => `${variable} is none. Unset it, or 
 function reset(paths: readonly string[]): number {
   for (const path of paths) {
     rmSync(path, { force: true });
-    console.log(`Using the shipped crossovers: there is no ${path}.`);
+    console.log(`Reset to the shipped crossovers: ${path} is removed.`);
   }
   return 0;
 }

@@ -27,7 +27,7 @@ export const dylibCommand = (clone: boolean = isClone): string => (clone ? "bun 
 
 /** Returns the same advice as a sentence without a period. */
 export const dylibAdvice = (clone: boolean = isClone): string =>
-  clone ? "`bun run build` makes it anew" : "`bun install --force` installs the package's own anew";
+  clone ? "`bun run build` rebuilds it" : "`bun install --force` reinstalls the package's dylib";
 
 /** Returns the command that installs Swift. */
 export function swiftCommand(clone: boolean = isClone): string {

@@ -134,7 +134,7 @@ const own = {
 } as const satisfies Record<string, EnvironmentVariable>;
 
 /** Settings of the software device (Linux only). The dylib reads them; the names match its table of settings. */
-const softwareDevice = {
+export const softwareDevice = {
   ORCHARD_METAL_CHECK: {
     fallback: "0",
     meaning:
@@ -206,15 +206,13 @@ const softwareDevice = {
     fallback: "0",
     meaning:
       "1: a library fails to compile if the executing pass rejects any of its kernels, instead of when that kernel " +
-      "is " +
-      "first used",
+      "is first used",
   },
   ORCHARD_METAL_AFTER_FAULT: {
     fallback: "continue",
     meaning:
       "Behavior of a queue after a command buffer fails: `continue` runs the next ones, `ignore` rejects all of " +
-      "them, " +
-      "`discard` stops the next one half way",
+      "them, `discard` stops the next one half way",
   },
 } as const satisfies Record<string, EnvironmentVariable>;
 

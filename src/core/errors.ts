@@ -90,7 +90,7 @@ export class FileError extends OrchardError {
   }
 }
 
-/** A file does not have the expected format: it is damaged, truncated or of another format. */
+/** A file does not have the expected format: it is damaged, truncated or in a different format. */
 export class FileFormatError extends OrchardError {
   override readonly name = "FileFormatError";
   readonly path: string;

@@ -76,7 +76,10 @@ export function optional<T>(kind: Kind<T>, fallback?: T): Parameter<T | undefine
   return { kind, by: "position", isRequired: false, fallback };
 }
 
-/** Declares an optional parameter that is passed only by name: PyTorch's keyword-only ones and those it lacks. */
+/**
+ * Declares an optional parameter that is passed only by name: a keyword-only parameter of PyTorch, or one that PyTorch
+ * lacks.
+ */
 export function named<T>(kind: Kind<T>, fallback: NoInfer<T>): Parameter<T>;
 export function named<T>(kind: Kind<T>): Parameter<T | undefined>;
 export function named<T>(kind: Kind<T>, fallback?: T): Parameter<T | undefined> {
@@ -162,7 +165,7 @@ interface Plan {
  * Declares the parameters of a function, and returns a reader that checks the arguments of a call.
  *
  * @throws {ArgumentError} (the returned function) `unknownOption`, `tooManyArguments`, `givenTwice`, `missingArgument`;
- *   and the error of a kind, by default `invalidOperand` or `invalidOption`.
+ * and the error of a kind, by default `invalidOperand` or `invalidOption`.
  */
 export function parameters<P extends Parameters>(operation: string, declared: P): Reader<P> {
   if (table.has(operation)) throw new TypeError(`the parameters of ${operation} are declared twice`);
@@ -348,10 +351,12 @@ function missing({ operation, text }: Plan, name: string): ArgumentError {
 
 function tooMany({ operation, text, positional }: Plan, values: readonly unknown[], at: number): ArgumentError {
   const isNaming = text.includes("{");
-  const most = `${counted(positional.length, "argument")}${isNaming && positional.length > 0 ? " by position" : ""}`;
+  const count = positional.length;
+  const most = count === 0 ? "no arguments" : `at most ${counted(count, "argument")}`;
   const extra = `got ${values.length}, with ${describeValue(values[at])} as argument ${at + 1}`;
+  const expected = `${most}${isNaming ? " by position" : ""}`;
   const usage = isNaming ? `Pass options by name: ${text}` : `Usage: ${text}`;
-  return new ArgumentError(operation, "tooManyArguments", `expected at most ${most}, ${extra}. ${usage}`);
+  return new ArgumentError(operation, "tooManyArguments", `expected ${expected}, ${extra}. ${usage}`);
 }
 
 /**

@@ -5,6 +5,7 @@
  */
 import { describeValue } from "./describe.ts";
 import { ArgumentError } from "./errors.ts";
+import { counted } from "./plural.ts";
 
 type Class = abstract new (...values: never) => object;
 type Method = (...values: readonly unknown[]) => unknown;
@@ -71,11 +72,11 @@ function surplusOf(
 ): ArgumentError | undefined {
   const at = values.findIndex((value, own) => own >= most && value !== undefined);
   if (at < 0) return undefined;
-  const expected = most === 1 ? "1 argument" : `${most} arguments`;
+  const expected = most === 0 ? "no arguments" : `at most ${counted(most, "argument")}`;
   const got = `got ${values.length}, with ${describeValue(values[at])} as argument ${at + 1}`;
   const names = parametersOf(method).map((own) => own.replace(/^(\w+)\s*=.*$/s, "$1?"));
   const form = `${operation}(${names.join(", ")})`;
-  return new ArgumentError(operation, "tooManyArguments", `expected at most ${expected}, ${got}. Usage: ${form}`);
+  return new ArgumentError(operation, "tooManyArguments", `expected ${expected}, ${got}. Usage: ${form}`);
 }
 
 const isAsynchronous = (method: Method): boolean => textOf(method).startsWith("async");

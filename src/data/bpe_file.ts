@@ -55,8 +55,8 @@ export function readVocabulary(operation: string, given: unknown): Vocabulary {
   const { model } = json;
   if (!isJsonObject(model) || !isJsonObject(model["vocab"]) || !Array.isArray(model["merges"]))
     throw fail("it has no model with a vocabulary and merges");
-  for (const [name, own] of Object.entries(pipeline))
-    if (JSON.stringify(json[name]) !== JSON.stringify(own)) throw fail(`its ${name} differs`);
+  for (const [name, value] of Object.entries(pipeline))
+    if (JSON.stringify(json[name]) !== JSON.stringify(value)) throw fail(`its ${name} differs`);
   const tokens = tokensOf(model["vocab"], fail);
   const ids = new Map(tokens.map((token, id) => [token, id]));
   const merges = model["merges"].map((merge) => {

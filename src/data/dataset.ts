@@ -38,7 +38,7 @@ export interface TextDatasetOptions {
   readonly onProgress?: (progress: DataProgress) => void;
 }
 
-/** What {@link openTextDataset} found and built. */
+/** A report of the files that {@link openTextDataset} found and the data that it built. */
 export interface DataReport {
   /** The given paths, or the folder of the default declaration files. */
   readonly source: readonly string[];
@@ -116,8 +116,8 @@ const size: Kind<number> = aNumber({ ...count, expected: "a whole number of at l
 const aTokenizer: Kind<Tokenizer> = {
   expected: "a tokenizer",
   parse(value) {
-    const own = value as Partial<Tokenizer> | null | undefined;
-    return typeof own?.encode === "function" && typeof own.name === "string" ? (value as Tokenizer) : undefined;
+    const given = value as Partial<Tokenizer> | null | undefined;
+    return typeof given?.encode === "function" && typeof given.name === "string" ? (value as Tokenizer) : undefined;
   },
 };
 
@@ -125,7 +125,10 @@ const readOptions = parameters(operation, {
   paths: named(either(aPath, listOf(aPath, "a list of paths"))),
   tokenizer: required(aTokenizer),
   contextLength: required(size),
-  heldOut: named(aNumber({ holds: (own) => own >= 0 && own <= 0.5, expected: "a fraction from 0 to 0.5" }), 0.1),
+  heldOut: named(
+    aNumber({ holds: (fraction) => fraction >= 0 && fraction <= 0.5, expected: "a fraction from 0 to 0.5" }),
+    0.1,
+  ),
   seed: named(aSeed, 0n),
   vocabularySize: named(size),
   cacheFolder: named(aPath),

@@ -149,23 +149,23 @@ async function openBar(line: () => string): Promise<Bar> {
   open ??= {
     count: 0,
     bars: new MultiBar({
-      format: (_options, _state, { line: own }: { readonly line: () => string }) => own(),
+      format: (_options, _state, { line: current }: { readonly line: () => string }) => current(),
       ...{ noTTYOutput: true, notTTYSchedule: LINE_INTERVAL, hideCursor: true, linewrap: true },
       gracefulExit: false, // the program handles signals itself
     }),
   };
-  const own = open;
-  own.count++;
-  const bar: SingleBar = own.bars.create(Number.MAX_SAFE_INTEGER, 0, { line });
+  const group = open;
+  group.count++;
+  const bar: SingleBar = group.bars.create(Number.MAX_SAFE_INTEGER, 0, { line });
   return {
     update: (count) => bar.update(count),
     close() {
-      if (--own.count > 0) {
-        own.bars.log(`${line()}\n`); // above the bars of outer loops
-        own.bars.remove(bar);
+      if (--group.count > 0) {
+        group.bars.log(`${line()}\n`); // above the bars of outer loops
+        group.bars.remove(bar);
         return;
       }
-      own.bars.stop(); // its timer would keep the process alive
+      group.bars.stop(); // its timer would keep the process alive
       open = undefined;
     },
   };

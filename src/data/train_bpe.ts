@@ -19,7 +19,7 @@ const readArguments = parameters(operation, {
   text: operand(either(aText, listOf(aText, "a list of texts"))),
   size: required(
     aNumber({
-      holds: (own) => Number.isInteger(own) && own >= SMALLEST && own <= LARGEST,
+      holds: (size) => Number.isInteger(size) && size >= SMALLEST && size <= LARGEST,
       expected: `a whole number from ${SMALLEST} to ${LARGEST}`,
     }),
   ),
@@ -43,6 +43,6 @@ const readArguments = parameters(operation, {
  */
 export function trainBpe(text: string | readonly string[], size: number | TrainBpeOptions): BpeTokenizer;
 export function trainBpe(...values: unknown[]): BpeTokenizer {
-  const own = readArguments(values);
-  return new BpeTokenizer(trainVocabulary(typeof own.text === "string" ? [own.text] : own.text, own.size));
+  const given = readArguments(values);
+  return new BpeTokenizer(trainVocabulary(typeof given.text === "string" ? [given.text] : given.text, given.size));
 }

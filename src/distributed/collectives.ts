@@ -38,7 +38,7 @@ const anOp = choice("sum", "mean", "max", "min");
  *
  * @throws {DTypeError} for the mean of integers, and the sum or mean of bool.
  * @throws {DistributedError} `mismatch` on every rank if shapes, dtypes or calls differ; `notInitialized`, `rankLost`,
- *   `timeout`. @throws {AutogradError} if x is changed in place and is part of a graph.
+ * `timeout`. @throws {AutogradError} if x is changed in place and is part of a graph.
  */
 export function allReduce<T extends Tensor>(x: T, options?: AllReduceOptions): T;
 export function allReduce(...values: unknown[]): Tensor {

@@ -102,7 +102,7 @@ const receiving = {
  *
  * @param shape the shape of the sent tensor
  *
- * @throws {ShapeError} and @throws {DTypeError} if it has another shape or dtype; the message is discarded.
+ * @throws {ShapeError} and @throws {DTypeError} if it has a different shape or dtype; the message is discarded.
  * @throws {ArgumentError} if there is no such rank, or it is this rank. @throws {DistributedError} `rankLost`,
  * `timeout`, `notInitialized`.
  */

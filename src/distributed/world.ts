@@ -76,7 +76,7 @@ let ended = false;
  * console.log(`rank ${rank} of ${worldSize}`);
  *
  * @throws {DistributedError} `mpiMissing` if a launcher started the process but there is no MPI, with advice on what to
- *   install; `mpiUnusable` if the library does not match the launcher; `finalized` after {@link finalize}.
+ * install; `mpiUnusable` if the library does not match the launcher; `finalized` after {@link finalize}.
  */
 export function init(options?: InitOptions): Promise<WorldInfo>;
 export async function init(...values: unknown[]): Promise<WorldInfo> {

@@ -31,7 +31,7 @@ export interface LockSystem {
   readonly kindOf: (folder: string) => number | undefined;
 }
 
-const ownSystem: LockSystem = {
+const hostSystem: LockSystem = {
   tryLock,
   kindOf: (folder) => (process.platform === "linux" ? statfsSync(folder).type : undefined),
 };
@@ -43,7 +43,7 @@ const ownSystem: LockSystem = {
  * @throws {FileError} `locked` if another process has the lock, with the id of that process. @throws {FileError} if the
  * lock file can't be written.
  */
-export function lockFolder(operation: string, folder: string, system: LockSystem = ownSystem): Disposable {
+export function lockFolder(operation: string, folder: string, system: LockSystem = hostSystem): Disposable {
   const path = join(folder, LOCK_FILE);
   for (;;) {
     const file = withFileErrors(operation, path, () => openSync(path, "a+"));

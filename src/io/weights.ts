@@ -37,8 +37,8 @@ const loadParameters = parameters("loadWeights", { path: operand(aPath), quantiz
  *
  * @example
  * const weights = io.loadWeights("model-q4_K.gguf");
- * const own = io.loadWeights("mlx/model.safetensors", { quantization: { bits: 4, groupSize: 64 } });
- * own["layers.0.gate.weight"]; // QuantizedTensor affine 4 bits, groups of 64[128, 256]
+ * const mlx = io.loadWeights("mlx/model.safetensors", { quantization: { bits: 4, groupSize: 64 } });
+ * mlx["layers.0.gate.weight"]; // QuantizedTensor affine 4 bits, groups of 64[128, 256]
  *
  * @throws {FileError} for a file that does not exist or can't be read. @throws {FileFormatError} for an invalid file,
  * and `invalidQuantization` for unknown formats, or parts that do not match them. @throws {DTypeError} for a dtype that
@@ -82,6 +82,6 @@ function entriesOf(operation: string, path: string, reader: SafetensorsReader): 
     withFileErrors(operation, config, () => readFileSync(config, "utf8")),
     (_, message) => fail("invalidConfig", `expected JSON: ${message}`),
   );
-  const own = isJsonObject(json) ? json["quantization"] : undefined;
-  return own === undefined || own === null ? { byName: new Map() } : readEntries(own, fail);
+  const quantization = isJsonObject(json) ? json["quantization"] : undefined;
+  return quantization === undefined || quantization === null ? { byName: new Map() } : readEntries(quantization, fail);
 }

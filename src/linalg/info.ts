@@ -76,9 +76,9 @@ function coordinatesOf(shape: Shape, position: number): number[] {
   return shape
     .toReversed()
     .map((size) => {
-      const own = remainder % size;
+      const coordinate = remainder % size;
       remainder = Math.floor(remainder / size);
-      return own;
+      return coordinate;
     })
     .reverse();
 }

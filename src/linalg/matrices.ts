@@ -20,22 +20,22 @@ import type { Tensor } from "../tensor/tensor.ts";
  * @throws {DTypeError} if the dtype is not a float. @throws {ShapeError} for a tensor with fewer than two axes.
  */
 export function matrixOperand(operation: string, x: Tensor, name = "a"): Tensor {
-  const own = floatOperand(operation, x, name);
-  if (own.rank < 2)
+  const matrix = floatOperand(operation, x, name);
+  if (matrix.rank < 2)
     throw new ShapeError(
       operation,
       "wrongRank",
       `expected ${name} to be a matrix or a batch of matrices, got ${x.describe()}`,
     );
-  return own;
+  return matrix;
 }
 
 /** Checks square matrices, as {@link matrixOperand} does. */
 export function squareOperand(operation: string, x: Tensor, name = "a"): Tensor {
-  const own = matrixOperand(operation, x, name);
-  if (own.shape.at(-1) !== own.shape.at(-2))
+  const matrix = matrixOperand(operation, x, name);
+  if (matrix.shape.at(-1) !== matrix.shape.at(-2))
     throw new ShapeError(operation, "notSquare", `expected ${name} to be square, got ${x.describe()}`);
-  return own;
+  return matrix;
 }
 
 /** Checks a float tensor of any shape, and converts it to the compute dtype. */

@@ -40,20 +40,20 @@ export function rocAuc(...values: unknown[]): number {
   checkOperands(scores, target);
   const classes = scores.rank === 1 ? 2 : scores.shape[1]!;
   const labels = numbersOf("rocAuc", "target", target);
-  const wrong = labels.find((own) => !(own >= 0 && own < classes));
+  const wrong = labels.find((label) => !(label >= 0 && label < classes));
   if (wrong !== undefined) fail("outOfRange", `expected class numbers in target below ${classes}, got ${wrong}`);
   const all = Float64Array.from(scores.dataSync() as Float32Array);
   if (all.some(Number.isNaN)) fail("notANumber", "expected scores that are numbers, got NaN");
   if (scores.rank === 1) return areaOf(all, (at) => labels[at] === 1);
-  const areas = Array.from({ length: classes }, (_, own) =>
+  const areas = Array.from({ length: classes }, (_, which) =>
     areaOf(
-      all.filter((_score, at) => at % classes === own),
-      (at) => labels[at] === own,
+      all.filter((_score, at) => at % classes === which),
+      (at) => labels[at] === which,
     ),
   );
-  const weightOf = (own: number) => (average === "macro" ? 1 : labels.filter((label) => label === own).length);
-  const weights = areas.map((_, own) => weightOf(own));
-  return sum(areas.map((area, own) => area * weights[own]!)) / sum(weights);
+  const weightOf = (which: number) => (average === "macro" ? 1 : labels.filter((label) => label === which).length);
+  const weights = areas.map((_, which) => weightOf(which));
+  return sum(areas.map((area, which) => area * weights[which]!)) / sum(weights);
 }
 
 function checkOperands(scores: Tensor, target: Tensor): void {

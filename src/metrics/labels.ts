@@ -29,10 +29,14 @@ export function labelsOf(operation: string, predicted: Tensor, target: Tensor, c
       `expected predictions of the target's shape, or scores with one more axis for the classes, got ` +
         `${predicted.describe()} and ${target.describe()}`,
     );
-  const [own, others] = [numbersOf(operation, "predicted", chosen), numbersOf(operation, "target", target)];
-  if (own.length === 0) throw new ArgumentError(operation, "noItems", "expected at least one prediction, got none");
-  const least = Math.max(largest(operation, "predicted", own, classes), largest(operation, "target", others, classes));
-  return { predicted: own, target: others, classes: classes ?? least + 1 };
+  const [classNumbers, others] = [numbersOf(operation, "predicted", chosen), numbersOf(operation, "target", target)];
+  if (classNumbers.length === 0)
+    throw new ArgumentError(operation, "noItems", "expected at least one prediction, got none");
+  const least = Math.max(
+    largest(operation, "predicted", classNumbers, classes),
+    largest(operation, "target", others, classes),
+  );
+  return { predicted: classNumbers, target: others, classes: classes ?? least + 1 };
 }
 
 const isScored = (predicted: Tensor, target: Tensor): boolean =>

@@ -122,7 +122,7 @@ function score(operation: string, given: Given, formula: Formula): number | numb
   const averages: Readonly<Record<Average, () => number | number[]>> = {
     binary: () => of(positives(operation, all)),
     macro: () => sum(counted.map(of)) / counted.length,
-    weighted: () => sum(counted.map((own) => of(own) * own.target)) / labels.target.length,
+    weighted: () => sum(counted.map((counts) => of(counts) * counts.target)) / labels.target.length,
     micro: () => of(together(all)),
     none: () => all.map(of),
   };
@@ -138,7 +138,7 @@ function countsOf({ predicted, target, classes }: Labels): Counts[] {
     predictions[predicted[at]!]!++;
     targets[target[at]!]!++;
   }
-  return Array.from(hits, (own, at) => ({ hits: own, predicted: predictions[at]!, target: targets[at]! }));
+  return Array.from(hits, (hit, at) => ({ hits: hit, predicted: predictions[at]!, target: targets[at]! }));
 }
 
 /** The counts of class 1. */

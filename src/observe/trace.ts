@@ -110,6 +110,6 @@ const kindOf = ({ dtype, shape }: ObservedTensor): string => `${dtype}[${shape.j
 
 /** `trace.json`, `trace.thread-2.json`. */
 function fileOf(path: string, thread: number): string {
-  const own = path.replaceAll("%p", String(process.pid));
-  return thread === 0 ? own : own.replace(/(\.[^./]*)?$/, (extension) => `.thread-${thread}${extension}`);
+  const file = path.replaceAll("%p", String(process.pid));
+  return thread === 0 ? file : file.replace(/(\.[^./]*)?$/, (extension) => `.thread-${thread}${extension}`);
 }

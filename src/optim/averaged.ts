@@ -20,7 +20,7 @@ export interface AveragedWeightsOptions {
   decay?: number;
 }
 
-/** What {@link AveragedWeights.stateDict} returns. */
+/** The result of {@link AveragedWeights.stateDict}. */
 export interface AveragedState {
   /** The number of updates so far. */
   readonly updates: number;
@@ -67,12 +67,12 @@ export class AveragedWeights {
 
   constructor(parameters: ParameterList, options?: AveragedWeightsOptions);
   constructor(...values: unknown[]) {
-    const own = averagedParameters(values);
+    const given = averagedParameters(values);
     const groups = reading("AveragedWeights", () =>
-      parseGroups("AveragedWeights", own.parameters as ParameterList, {}),
+      parseGroups("AveragedWeights", given.parameters as ParameterList, {}),
     );
     this.#members = groups.flatMap(({ named }) => named.map((each) => ({ ...each, average: undefined })));
-    this.#decay = own.decay;
+    this.#decay = given.decay;
   }
 
   /** The number of updates so far. */
@@ -97,7 +97,7 @@ export class AveragedWeights {
    * throws; if it returns a promise, once that settles. Before the first update nothing is replaced.
    */
   withAverages<Result>(body: () => Result): Result {
-    const { body: own } = withAveragesParameters([body]);
+    const { body: run } = withAveragesParameters([body]);
     const before = noGrad(() => this.#members.map(({ parameter }) => keep(clone(parameter))));
     const restore = () =>
       noGrad(() => {
@@ -109,7 +109,7 @@ export class AveragedWeights {
     this.copyToParameters();
     let isLater = false;
     try {
-      const result = own();
+      const result = run();
       if (!(result instanceof Promise)) return result as Result;
       isLater = true;
       return result.finally(restore) as Result;

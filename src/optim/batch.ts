@@ -44,10 +44,10 @@ export function makeBatch(members: readonly Member[]): Batch {
 
 function moveInto({ storage, dtype }: Tensor, plane: number, start: number, member: Member): void {
   const { shape } = member.parameter;
-  const views = Object.entries(member.state).map(([name, own], row) => {
+  const views = Object.entries(member.state).map(([name, tensor], row) => {
     const view = keep(new Tensor(storage, dtype, shape, rowMajorStrides(shape), row * plane + start));
-    copyInto(view, own);
-    own.dispose();
+    copyInto(view, tensor);
+    tensor.dispose();
     return [name, view] as const;
   });
   member.state = Object.fromEntries(views);
@@ -56,10 +56,10 @@ function moveInto({ storage, dtype }: Tensor, plane: number, start: number, memb
 /** Whether a batch contains these members, and their state tensors are still views of its state. */
 export const isBatchOf = ({ starts, state }: Batch, candidates: readonly Member[]): boolean =>
   candidates.every((member) => {
-    const own = Object.values(member.state);
+    const tensors = Object.values(member.state);
     return (
       starts.has(member) &&
-      own.every(({ storage }) => storage === state?.storage) &&
-      own.length === (state?.shape[0] ?? 0)
+      tensors.every(({ storage }) => storage === state?.storage) &&
+      tensors.length === (state?.shape[0] ?? 0)
     );
   });

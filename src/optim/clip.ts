@@ -120,8 +120,8 @@ function normOfRanks(shared: readonly Tensor[], owners: readonly Tensor[], p: nu
         p,
       ),
     );
-    const [own, common] = norms.map((each) => Number(each.item()));
-    const exchanged = fromArray(Float64Array.of(p === Infinity ? own! : own! ** p));
+    const [sharded, common] = norms.map((each) => Number(each.item()));
+    const exchanged = fromArray(Float64Array.of(p === Infinity ? sharded! : sharded! ** p));
     const all = Number(allReduce(exchanged, { op: p === Infinity ? "max" : "sum" }).item());
     const total = p === Infinity ? Math.max(all, common!) : (all + common! ** p) ** (1 / p);
     const isWide = [...shared, ...owners].some(({ dtype }) => dtype === "float64");

@@ -6,7 +6,7 @@ import { named, operand, optional, parameters, reading } from "../core/parameter
 
 /** Options of {@link EarlyStopping}. */
 export interface EarlyStoppingOptions {
-  /** How many measures in a row without improvement end the training. Default 10. */
+  /** The number of consecutive measures without improvement that ends the training. Default 10. */
   patience?: number;
   /** Whether a lower (`"min"`) or a higher measure is better. Default `"min"`. */
   mode?: "min" | "max";
@@ -14,7 +14,7 @@ export interface EarlyStoppingOptions {
   minDelta?: number;
 }
 
-/** What {@link EarlyStopping.stateDict} returns, as JSON; `best` is null while there is none. */
+/** The result of {@link EarlyStopping.stateDict}, as JSON. `best` is null until a finite measure is recorded. */
 export interface EarlyStoppingState {
   readonly best: number | null;
   readonly badSteps: number;

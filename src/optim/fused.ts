@@ -28,8 +28,8 @@ export abstract class FusedOptimizer<Options extends FusedOptions> extends Optim
 
   override stateNames(group: ParameterGroup<Options>, parameter: Tensor): readonly string[] {
     const isHalf = parameter.dtype === "float16" || parameter.dtype === "bfloat16";
-    const own = ruleState[this.ruleOf(group)];
-    return group.masterWeights && isHalf ? [...own, "master"] : own;
+    const names = ruleState[this.ruleOf(group)];
+    return group.masterWeights && isHalf ? [...names, "master"] : names;
   }
 
   private batches: readonly Batch[] = [];

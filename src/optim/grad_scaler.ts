@@ -32,7 +32,7 @@ export interface GradScalerOptions {
   growthInterval: number;
 }
 
-/** What {@link GradScaler.stateDict} returns. It can be saved as JSON. */
+/** The result of {@link GradScaler.stateDict}. It can be saved as JSON. */
 export interface GradScalerState extends GradScalerOptions {
   readonly scale: number;
   /** The number of steps without infinity or NaN since the scale last changed. */
@@ -123,8 +123,10 @@ export class GradScaler {
         for (const owner of owners)
           replaceGradient(owner, mul(toDType(owner.grad!, accumulationDType(owner.grad!.dtype)), 1 / this.factor));
         const finite = owners.map(({ grad }) => all(isfinite(grad!)));
-        const own = finite.length === 0 || Boolean(all(stack(finite)).item());
-        return isSharedOut ? allReduce(fromArray(Uint8Array.of(own ? 1 : 0)), { op: "min" }).item() === 1 : own;
+        const areAllFinite = finite.length === 0 || Boolean(all(stack(finite)).item());
+        return isSharedOut
+          ? allReduce(fromArray(Uint8Array.of(areAllFinite ? 1 : 0)), { op: "min" }).item() === 1
+          : areAllFinite;
       }),
     );
     this.unscaled.set(optimizer, areFinite);

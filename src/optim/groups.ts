@@ -53,8 +53,8 @@ export function parseGroups<Options extends object>(
 ): ParsedGroup<Options>[] {
   const seen = new Map<Tensor, string>();
   const names = new Set<string>();
-  const groups = groupsOf(operation, parameters).map(({ parameters: list, ...own }) => {
-    const given = Object.fromEntries(Object.entries(own).filter(([, value]) => value !== undefined));
+  const groups = groupsOf(operation, parameters).map(({ parameters: list, ...settings }) => {
+    const given = Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined));
     const named = entriesOf(list, seen.size).map(([name, parameter]) => {
       checkParameter(operation, name, parameter);
       checkNew(operation, name, parameter, seen, names);

@@ -34,7 +34,7 @@ export interface LBFGSOptions extends LearningRate {
   toleranceGrad: number;
   /** The step ends once the loss, or every parameter, changes by no more than this. Default 1e-9. */
   toleranceChange: number;
-  /** How many past changes of the gradient and the parameters are kept. Default 100. */
+  /** The number of past changes of the gradient and the parameters to keep. Default 100. */
   historySize: number;
   /** The line search that finds step sizes; null uses the learning rate. Default null. */
   lineSearchFn: "strongWolfe" | null;
@@ -206,7 +206,7 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
     const limits = { tolerance: group.toleranceChange, most };
     const { point, evaluations } = strongWolfe(start, stepSize, largest(direction), evaluate, limits);
     this.move(point.t, direction);
-    for (const own of before) own.dispose();
+    for (const copy of before) copy.dispose();
     return { point, t: point.t, evaluations };
   }
 
@@ -243,9 +243,9 @@ export class LBFGS extends Optimizer<LBFGSOptions> {
       tidy(() => {
         let from = 0;
         for (const { parameter } of this.slots) {
-          const own = reshape(narrow(direction, 0, from, parameter.size), parameter.shape);
+          const part = reshape(narrow(direction, 0, from, parameter.size), parameter.shape);
           from += parameter.size;
-          copyInto(parameter, add(toDType(parameter, stateDType(parameter)), mul(own, t)) as Tensor);
+          copyInto(parameter, add(toDType(parameter, stateDType(parameter)), mul(part, t)) as Tensor);
         }
       }),
     );
@@ -349,16 +349,16 @@ function memoryOf(
 ): { readonly memory: Memory; readonly evaluations: number } {
   const names = ["direction", "previousGradient", "numbers", "gradientChanges", "parameterChanges"] as const;
   const [direction, gradient, numbers, ys, ss] = names.map((name) => {
-    const own: unknown = tensors[name];
+    const given: unknown = tensors[name];
     const isRows = name.endsWith("Changes");
     const fits =
-      Tensor.isTensor(own) && own.rank === (isRows ? 2 : 1) && (name === "numbers" || own.shape.at(-1) === size);
-    if (fits) return own;
+      Tensor.isTensor(given) && given.rank === (isRows ? 2 : 1) && (name === "numbers" || given.shape.at(-1) === size);
+    if (fits) return given;
     const expected = name === "numbers" ? "a vector" : `a ${isRows ? "matrix of rows" : "vector"} of ${size} elements`;
     throw new ArgumentError(
       operation,
       "stateDiffers",
-      `the state does not match this optimizer:\n  tensor ${name}: expected ${expected}, got ${describeValue(own)}`,
+      `the state does not match this optimizer:\n  tensor ${name}: expected ${expected}, got ${describeValue(given)}`,
     );
   }) as [Tensor, Tensor, Tensor, Tensor, Tensor];
   const [stepSize = 0, scale = 1, evaluations = 0, ...products] = Array.from(numbers.dataSync() as Float64Array);

@@ -213,9 +213,9 @@ const schedules = listOf(aSchedule, "a list of schedules");
  */
 export function chained(schedules: readonly Schedule[]): Schedule;
 export function chained(...values: unknown[]): Schedule {
-  const own = chainedParameters(values).schedules;
-  return printed("chained", { schedules: own.length }, [0], (at) =>
-    own.reduce((product, each) => product * each(at), 1),
+  const parts = chainedParameters(values).schedules;
+  return printed("chained", { schedules: parts.length }, [0], (at) =>
+    parts.reduce((product, each) => product * each(at), 1),
   );
 }
 const chainedParameters = parameters("optim.chained", { schedules: operand(schedules) });
@@ -233,17 +233,17 @@ const chainedParameters = parameters("optim.chained", { schedules: operand(sched
  */
 export function sequential(schedules: readonly Schedule[], milestones: readonly number[]): Schedule;
 export function sequential(...values: unknown[]): Schedule {
-  const { schedules: own, milestones } = sequentialParameters(values);
+  const { schedules: parts, milestones } = sequentialParameters(values);
   const isRising = milestones.every((milestone, at) => at === 0 || milestone > milestones[at - 1]!);
-  if (own.length !== milestones.length + 1 || !isRising)
+  if (parts.length !== milestones.length + 1 || !isRising)
     throw new ArgumentError(
       "optim.sequential",
       "invalidOption",
-      `expected increasing milestones, one fewer than the ${own.length} schedules, got [${milestones.join(", ")}]`,
+      `expected increasing milestones, one fewer than the ${parts.length} schedules, got [${milestones.join(", ")}]`,
     );
   const schedule: Schedule = (at) => {
     const which = milestones.filter((milestone) => milestone <= at).length;
-    return own[which]!(which === 0 ? at : at - milestones[which - 1]!);
+    return parts[which]!(which === 0 ? at : at - milestones[which - 1]!);
   };
   return printed("sequential", { milestones }, [0, ...milestones], schedule);
 }

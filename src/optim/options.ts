@@ -22,8 +22,8 @@ export function optimizerParameters<Options extends LearningRate>(name: string, 
     lr: optional(anything),
   });
   return (values: readonly unknown[]): { parameters: Parameters<Options>; options: Partial<Options> } => {
-    const { parameters: own, ...options } = read(values);
-    return { parameters: own as Parameters<Options>, options: options as Partial<Options> };
+    const { parameters: given, ...options } = read(values);
+    return { parameters: given as Parameters<Options>, options: options as Partial<Options> };
   };
 }
 

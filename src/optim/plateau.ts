@@ -12,13 +12,13 @@ export interface ReduceOnPlateauOptions {
   mode?: "min" | "max";
   /** The factor by which the learning rate is multiplied. Default 0.1. */
   factor?: number;
-  /** How many measures in a row may show no improvement. Default 10. */
+  /** The number of consecutive measures that may show no improvement. Default 10. */
   patience?: number;
-  /** How much better a measure must be to count as an improvement. Default 1e-4. */
+  /** The amount by which a measure must be better to count as an improvement. Default 1e-4. */
   threshold?: number;
-  /** Whether `threshold` is relative to the best measure, or a difference. Default `"rel"`. */
+  /** Whether `threshold` is relative to the best measure, or an absolute difference. Default `"rel"`. */
   thresholdMode?: "rel" | "abs";
-  /** How many measures after a reduction do not count toward `patience`. Default 0. */
+  /** The number of measures after a reduction that do not count toward `patience`. Default 0. */
   cooldown?: number;
   /** The smallest learning rate. Default 0. */
   minLr?: number;
@@ -26,7 +26,7 @@ export interface ReduceOnPlateauOptions {
   eps?: number;
 }
 
-/** What {@link ReduceOnPlateau.stateDict} returns, as JSON; `best` is null while there is none. */
+/** The result of {@link ReduceOnPlateau.stateDict}, as JSON. `best` is null until a finite measure is recorded. */
 export interface PlateauState {
   readonly best: number | null;
   readonly badSteps: number;
@@ -80,10 +80,10 @@ export class ReduceOnPlateau {
 
   /** Records a measure, and returns whether the learning rate fell. @throws {ArgumentError} if it is not a number. */
   step(measure: number): boolean {
-    const { measure: own } = stepParameters([measure]);
+    const { measure: value } = stepParameters([measure]);
     const { patience, cooldown } = this.#options;
-    this.#badSteps = this.#isBetter(own) ? 0 : this.#badSteps + 1;
-    if (this.#badSteps === 0) this.#best = own;
+    this.#badSteps = this.#isBetter(value) ? 0 : this.#badSteps + 1;
+    if (this.#badSteps === 0) this.#best = value;
     if (this.#cooldown > 0) {
       this.#cooldown--;
       this.#badSteps = 0;

@@ -103,9 +103,9 @@ export interface OneCycleOptions {
 }
 
 /**
- * Returns a one-cycle schedule: up to the full learning rate, then down far below the first one (Smith and Topin,
- * "Super-Convergence", 2018). It is PyTorch's OneCycleLR with the optimizer's learning rate as `max_lr`. Momentum does
- * not change.
+ * Returns a one-cycle schedule: the learning rate rises to its full value, then falls far below its initial value
+ * (Smith and Topin, "Super-Convergence", 2018). It is PyTorch's OneCycleLR with the optimizer's learning rate as
+ * `max_lr`. Momentum does not change.
  *
  * @throws {ArgumentError} for an invalid argument.
  */
@@ -139,7 +139,7 @@ export function printed(name: string, options: object, steps: readonly number[],
   return printedAs(schedule, `Schedule ${call}: ${factors.join(", ")}`);
 }
 
-/** Half a cosine from one value to another, at t in [0, 1]. */
+/** Half a cosine wave from one value to another, at t in [0, 1]. */
 const cosine = (from: number, to: number, t: number): number => to + ((from - to) / 2) * (1 + Math.cos(Math.PI * t));
 
 const line = (from: number, to: number, t: number): number => from + (to - from) * t;

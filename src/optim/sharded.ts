@@ -113,9 +113,9 @@ class Shares {
       this.slotsOf(owner).flatMap(({ parameter }) => (parameter.dtype === dtype ? [parameter] : [])),
     );
     const largest = Math.max(...shares.map((share) => share.reduce((sum, { size }) => sum + size, 0)));
-    const own = empty([largest], dtype, {}, "optim.sharded");
-    for (const [parameter, part] of partsOf(shares[rank()]!, own)) copyInto(part, parameter);
-    const all = allGather(own);
+    const packed = empty([largest], dtype, {}, "optim.sharded");
+    for (const [parameter, part] of partsOf(shares[rank()]!, packed)) copyInto(part, parameter);
+    const all = allGather(packed);
     for (const [owner, share] of shares.entries()) {
       if (owner === rank()) continue;
       const from = narrow(all, 0, owner * largest, largest);
@@ -127,8 +127,8 @@ class Shares {
 
   private stateDict(): OptimizerStateDict {
     const { slots } = this.optimizer;
-    const own = Float64Array.from(slots, ({ steps }) => steps);
-    const steps = allReduce(fromArray(own), { op: "max" }).dataSync();
+    const counts = Float64Array.from(slots, ({ steps }) => steps);
+    const steps = allReduce(fromArray(counts), { op: "max" }).dataSync();
     const tensors = slots.flatMap((slot, at) =>
       steps[at] === 0
         ? []
@@ -145,10 +145,10 @@ class Shares {
   private stateOf({ group, parameter, state }: Slot<LearningRate>, owner: number): [string, Tensor][] {
     const names = this.optimizer.stateNames(group, parameter);
     return names.map((name) => {
-      const own = state[name];
+      const saved = state[name];
       const x =
         owner === rank()
-          ? detach(own!)
+          ? detach(saved!)
           : empty(this.optimizer.stateShape(name, parameter), stateDType(parameter), {}, "optim.sharded");
       return [name, broadcast(x, { src: owner })];
     });

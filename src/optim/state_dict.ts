@@ -16,7 +16,7 @@ export interface GroupState {
   readonly parameters: readonly string[];
 }
 
-/** What {@link Optimizer.stateDict} returns. `tensors` can be saved as safetensors, everything else as JSON. */
+/** The result of {@link Optimizer.stateDict}. `tensors` can be saved as safetensors, everything else as JSON. */
 export interface OptimizerStateDict {
   /** The name of the optimizer's class. */
   readonly optimizer: string;
@@ -84,10 +84,10 @@ function differencesOf<Options extends LearningRate>(optimizer: Owner<Options>, 
   if (!isState(dict)) return [`expected a state from stateDict(), got ${describeValue(dict)}`];
   if (dict.optimizer !== optimizer.name)
     return [`expected the state of ${optimizer.name}, got ${describeValue(dict.optimizer)}`];
-  const own = saveState(optimizer);
-  if (dict.groups.length !== own.groups.length)
-    return [`expected ${own.groups.length} groups, got ${dict.groups.length}`];
-  const groups = own.groups.flatMap((group, index) => groupDifferences(index, group, dict.groups[index]!));
+  const current = saveState(optimizer);
+  if (dict.groups.length !== current.groups.length)
+    return [`expected ${current.groups.length} groups, got ${dict.groups.length}`];
+  const groups = current.groups.flatMap((group, index) => groupDifferences(index, group, dict.groups[index]!));
   if (groups.length > 0) return groups;
   const expected = new Set<string>();
   const slots = optimizer.slots.flatMap((slot) => slotDifferences(optimizer, slot, dict, expected));
@@ -97,8 +97,8 @@ function differencesOf<Options extends LearningRate>(optimizer: Owner<Options>, 
 
 function isState(dict: unknown): dict is OptimizerStateDict {
   const { groups, steps, tensors } = (dict ?? {}) as Partial<OptimizerStateDict>;
-  const areGroups = listed(groups)?.every((own) => {
-    const { options, parameters } = (own ?? {}) as Partial<GroupState>;
+  const areGroups = listed(groups)?.every((group) => {
+    const { options, parameters } = (group ?? {}) as Partial<GroupState>;
     return isObject(options) && isNameList(parameters);
   });
   return areGroups === true && isObject(steps) && isObject(tensors);
@@ -107,14 +107,14 @@ function isState(dict: unknown): dict is OptimizerStateDict {
 const isObject = (value: unknown): boolean => typeof value === "object" && value !== null;
 const isNameList = (value: unknown): boolean => listed(value)?.every((name) => typeof name === "string") === true;
 
-function groupDifferences(index: number, own: GroupState, { options, parameters }: GroupState): string[] {
+function groupDifferences(index: number, current: GroupState, { options, parameters }: GroupState): string[] {
   const lines = (what: string, expected: readonly string[], got: readonly string[]) => [
     ...expected.filter((name) => !got.includes(name)).map((name) => `group ${index}: missing ${what} ${name}`),
     ...got.filter((name) => !expected.includes(name)).map((name) => `group ${index}: unexpected ${what} ${name}`),
   ];
   return [
-    ...lines("option", Object.keys(own.options), Object.keys(options)),
-    ...lines("parameter", own.parameters, parameters),
+    ...lines("option", Object.keys(current.options), Object.keys(options)),
+    ...lines("parameter", current.parameters, parameters),
   ];
 }
 

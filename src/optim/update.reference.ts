@@ -119,12 +119,12 @@ function updateOne({ rule, hasMaster }: UpdateAttributes, k: Coefficients, membe
   const p = hasMaster ? state.at(-1)! : toNumbers(member.before);
   const g = toNumbers(member.gradient);
   const planes = ruleState[rule].length;
-  const own = new Float64Array(planes);
+  const values = new Float64Array(planes);
   for (let i = 0; i < p.length; i++) {
-    for (let row = 0; row < planes; row++) own[row] = state[row]![i]!;
-    const d = rules[rule](k.sign * g[i]! + k.l2 * p[i]!, own, k);
+    for (let row = 0; row < planes; row++) values[row] = state[row]![i]!;
+    const d = rules[rule](k.sign * g[i]! + k.l2 * p[i]!, values, k);
     p[i] = p[i]! - (k.decoupledDecay * p[i]! + k.stepSize * d);
-    for (let row = 0; row < planes; row++) state[row]![i] = own[row]!;
+    for (let row = 0; row < planes; row++) state[row]![i] = values[row]!;
   }
   for (const [row, target] of member.stateAfter.entries()) store(target, state[row]!);
   store(member.after, hasMaster ? toNumbers(member.stateAfter.at(-1)!) : p);

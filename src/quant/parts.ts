@@ -75,7 +75,7 @@ const fromPartsParameters = parameters("quantizedFromParts", {
  *
  * @throws {ArgumentError} `missingPart`, `unexpectedPart`, and for an unknown format. @throws {DTypeError}
  * `wrongDType`, for parts of other dtypes. @throws {ShapeError} `wrongColumns`, if a row is not a whole number of
- * blocks or groups; `shapesDiffer`, for scales or biases of another shape. @throws {DisposedError}
+ * blocks or groups; `shapesDiffer`, for scales or biases of a different shape. @throws {DisposedError}
  */
 export function quantizedFromParts(
   format: QuantizedFormat | AffineOptions,
@@ -100,7 +100,7 @@ export function partNames(name: string): { readonly scales: string; readonly bia
 export function namedParts(name: string, { parts }: QuantizedTensor): (readonly [name: string, part: Tensor])[] {
   const { scales, biases } = partNames(name);
   const all = [[name, parts.packed] as const, [scales, parts.scales] as const, [biases, parts.biases] as const];
-  return all.flatMap(([own, part]) => (part === undefined ? [] : [[own, part] as const]));
+  return all.flatMap(([key, part]) => (part === undefined ? [] : [[key, part] as const]));
 }
 
 /** An error found in the parts of a quantized tensor. */
@@ -131,7 +131,7 @@ function problemOfGroups(format: AffineFormat, { packed, scales, biases }: Quant
   if (symmetric && biases !== undefined) return unexpected("biases", format);
   if (!symmetric && biases === undefined) return missing("biases", format);
   if (packed.dtype !== "uint32") return wrongDType("packed", "uint32", packed, format);
-  if (!scaleDTypes.some((own) => own === scales.dtype))
+  if (!scaleDTypes.some((each) => each === scales.dtype))
     return wrongDType("scales", scaleDTypes.join(", "), scales, format);
   if (biases !== undefined && biases.dtype !== scales.dtype)
     return wrongDType("biases", `${scales.dtype}, like scales`, biases, format);
@@ -181,8 +181,8 @@ function wholeRows(format: QuantizedFormat, packed: Tensor, unit: string, multip
 /** Builds a quantized tensor from checked parts. It shares their memory. */
 export function ofParts(format: QuantizedFormat, parts: QuantizedParts, dtype?: ScaleDType): QuantizedTensor {
   const { packed, scales, biases } = parts;
-  const own = dtype ?? scaleDTypes.find((each) => each === scales?.dtype) ?? "float32";
-  return new QuantizedTensor(format, shapeOf(format, packed.shape), own, {
+  const scaleDType = dtype ?? scaleDTypes.find((each) => each === scales?.dtype) ?? "float32";
+  return new QuantizedTensor(format, shapeOf(format, packed.shape), scaleDType, {
     packed: shared(packed),
     scales: scales && shared(scales),
     biases: biases && shared(biases),

@@ -99,7 +99,7 @@ export const quantizedSwigluCall = cpuCall(
 
 const weightMembers = cpuMembers(weightFields);
 
-/** Weights as one field, for calls on several weights. */
+/** The fields of weights, nested in one field, for calls on several weights. */
 const weights: Field<ValuesOf<typeof weightFields>> = {
   cpu: {
     type: "WeightHead",

@@ -123,14 +123,14 @@ export function quantizeGgml(w: Tensor, format: GgmlFormat): QuantizedTensor;
 export function quantizeGgml(...values: unknown[]): QuantizedTensor {
   const operation = "quantizeGgml";
   const { w, format } = quantizeGgmlParameters(values);
-  const own = blockFormat(format);
-  const { values: blockValues, bytes: blockBytes, halves } = own;
+  const block = blockFormat(format);
+  const { values: blockValues, bytes: blockBytes, halves } = block;
   checkWeights(operation, w, format);
   const floats = floatsOf(operation, w, blockValues > 1);
   const packed = hostTensor("uint8", shapeWith(w.shape, (w.shape.at(-1)! / blockValues) * blockBytes));
   const bytes = packed.storage.array("uint8") as Uint8Array;
   for (let from = 0, at = 0; from < floats.length; from += blockValues, at += blockBytes) {
-    own.pack(floats, from, bytes, at);
+    block.pack(floats, from, bytes, at);
     if (halves.some((half) => isInfiniteHalf(bytes, at + half))) throw scaleOverflow(operation, from, w, "float16");
   }
   return new QuantizedTensor(format, w.shape, resultDType(w), { packed });
@@ -201,7 +201,7 @@ export function affineOfLevels(
 }
 
 /** The dtype of a tensor, but float32 for float64. */
-export const resultDType = ({ dtype }: Tensor): ScaleDType => scaleDTypes.find((own) => own === dtype) ?? "float32";
+export const resultDType = ({ dtype }: Tensor): ScaleDType => scaleDTypes.find((each) => each === dtype) ?? "float32";
 
 const shapeWith = (shape: Shape, last: number): number[] => [...shape.slice(0, -1), last];
 
@@ -224,9 +224,9 @@ function checkWeights(operation: string, w: Tensor, format: QuantizedFormat): vo
 /** The values in float32, row-major. */
 function floatsOf(operation: string, w: Tensor, mustBeFinite: boolean): Float32Array {
   const floats = noGrad(() => {
-    const own = toDType(w, "float32");
-    const data = own.dataSync();
-    if (own !== w) own.dispose();
+    const wide = toDType(w, "float32");
+    const data = wide.dataSync();
+    if (wide !== w) wide.dispose();
     return data;
   }) as Float32Array;
   if (mustBeFinite) {

@@ -7,8 +7,8 @@ export const seed: Kind<bigint> = {
   expected: "a whole number of at least 0 and below 2^64 (a bigint from 2^53 on)",
   parse(value) {
     if (typeof value !== "bigint" && !Number.isSafeInteger(value)) return undefined;
-    const own = BigInt(value as number | bigint);
-    return own >= 0n && own < 2n ** 64n ? own : undefined;
+    const integer = BigInt(value as number | bigint);
+    return integer >= 0n && integer < 2n ** 64n ? integer : undefined;
   },
   error: [ArgumentError, "invalidSeed"],
 };

@@ -16,11 +16,11 @@ export interface Place {
   readonly columns: number | undefined;
 }
 
-const HELP = `/reset       forget what was said
-/save FILE   append the chat to a file, a line of JSON
-/help        this
-/exit        leave, as Ctrl-D does
-Ctrl-C ends an answer, and leaves where none comes.
+const HELP = `/reset       start a new chat
+/save FILE   append the chat to a file as a line of JSON
+/help        show this help
+/exit        quit (also Ctrl-D)
+Ctrl-C stops an answer; otherwise it quits.
 `;
 
 /** Chats until the input ends. Returns the exit code. */
@@ -58,7 +58,7 @@ async function takeLine(session: ChatSession, place: Place, line: string, signal
     else if (word === "/help") place.notes.write(HELP);
     else if (word === "/save") await save(session, place, others.join(" "));
     else if (/^\/[a-z]+$/.test(word!) && others.length === 0) {
-      place.notes.write(`no command ${word}; /help lists them\n`);
+      place.notes.write(`unknown command ${word}; /help lists the commands\n`);
       return false;
     } else await answer(session, place, line, signal);
     return true;

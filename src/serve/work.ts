@@ -85,7 +85,7 @@ function checkChoices({ choices }: Limits, { shared, prompts }: Order): void {
   if (count > choices) throw new ApiError(400, `expected at most ${choices} choices, got ${count}`, null, "n");
 }
 
-/** Checks an order before its prompts are processed. @throws {ApiError} 400, 429 */
+/** Checks a request before its prompts are processed. @throws {ApiError} 400, 429 */
 export function checkOrder({ served: { model }, batcher, limits }: Engine, order: Order): void {
   checkChoices(limits, order);
   const { contextLength, vocabularySize } = model;

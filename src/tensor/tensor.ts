@@ -257,7 +257,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
    * @example
    * const rows = tensor([[1, 2], [3, 4]]).toArray({ rank: 2 }); // number[][]
    *
-   * @throws {ShapeError} if the tensor has another rank.
+   * @throws {ShapeError} if the tensor has a different rank.
    */
   toArray(): NestedArray<ElementOf<D>>;
   toArray<R extends keyof ArrayOfRank<ElementOf<D>>>(options: { readonly rank: R }): ArrayOfRank<ElementOf<D>>[R];
@@ -362,9 +362,9 @@ export function showContents(): void {
 }
 
 /**
- * Properties of tensors in tests. Matchers such as `toEqual` compare only own properties; without any, all tensors
- * would be equal. They read `compared` first, which updates `contents`. `contents` is not a getter, since Bun does not
- * print getters of failed comparisons.
+ * Properties of tensors in tests. Matchers such as `toEqual` compare only own properties: if tensors had none, all
+ * tensors would be equal. A matcher reads `compared` first, and its getter updates `contents`. `contents` is not a
+ * getter, because Bun does not print the values of getters when a comparison fails.
  */
 const propertiesInTests: PropertyDescriptorMap & ThisType<Tensor & { contents: unknown }> = {
   compared: {

@@ -23,7 +23,7 @@ const readPath = parameters("loadTokenizer", { path: operand(aPath) });
  * tokenizer.encode("Hello"); // [9707]
  *
  * @throws {FileError} for files that can't be read. @throws {FileFormatError} for damaged ones. @throws {ArgumentError}
- *   for an unsupported kind of tokenizer, with its name.
+ * for an unsupported kind of tokenizer, with its name.
  */
 export function loadTokenizer(path: string): PretrainedTokenizer;
 export function loadTokenizer(...values: unknown[]): PretrainedTokenizer {

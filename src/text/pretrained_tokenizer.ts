@@ -137,7 +137,7 @@ export class PretrainedTokenizer implements Tokenizer {
     return this.known[token];
   }
 
-  /** Whether a token is special, so that it is not text. */
+  /** Whether a token is special: a marker rather than text. */
   isSpecial(token: number): boolean {
     return this.special.has(token);
   }

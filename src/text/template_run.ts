@@ -51,7 +51,7 @@ function boundedInterpreter(Base: Constructor): Constructor {
     override evaluate(node: Node | undefined, environment: Environment): Value {
       const value = this.within(() => super.evaluate(node, environment));
       this.steps += 1 + costOf(value) + this.turnsOf(node);
-      if (this.steps > MOST_STEPS) throw tooMuch(`takes at most ${MOST_STEPS} steps`);
+      if (this.steps > MOST_STEPS) throw tooMuch(`uses at most ${MOST_STEPS} steps`);
       if (node) this.last.set(node, value);
       this.weigh(value);
       return node?.type === "MemberExpression" ? this.guarded(node, value) : value;

@@ -27,7 +27,7 @@ export function describeComputed(backend: string, paths: readonly Codepath[]): s
 function describeBackend(backend: string): string {
   if (backend === "cpu") {
     const { isa, threads, blas } = cpuInfo(cpuLibrary().native);
-    return `cpu: ${isa}, ${counted(threads, "thread")}, ${blas ? blas.name : "own linear algebra"}`;
+    return `cpu: ${isa}, ${counted(threads, "thread")}, ${blas ? blas.name : "built-in linear algebra"}`;
   }
   if (backend === "metal") return process.platform === "darwin" ? "metal: the GPU" : "metal: a software device";
   return `${backend}: plain TypeScript`;

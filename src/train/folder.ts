@@ -23,7 +23,7 @@ export interface RunFolder extends Disposable {
  * Creates the folder of a new run: `named`, or a folder named after the time.
  *
  * @throws {ArgumentError} if the folder already has a run. @throws {FileError} `locked` if another process is creating
- *   one.
+ * one; also if the folder can't be created.
  */
 export function makeRunFolder(named: string | undefined, now = new Date()): RunFolder {
   const path = named === undefined ? makeNewFolder(join(RUNS, timestamp(now))) : resolve(named);

@@ -47,7 +47,7 @@ function textsIn(path: string): { settings: string; tokenizer: string | undefine
 /**
  * Loads the model in a file of `orchard quantize`; returns undefined for other safetensors files.
  *
- * @throws {FileFormatError} for invalid settings. @throws {StateDictError} for weights of another model.
+ * @throws {FileFormatError} for invalid settings. @throws {StateDictError} for weights of a different model.
  */
 export function loadQuantizedFile(
   path: string,

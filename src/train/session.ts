@@ -83,7 +83,7 @@ export class Session implements Trainee, Trainable {
    * Resumes a run.
    *
    * @throws {CheckpointError} `otherShape` if the settings do not match the checkpoint's model. @throws {DataError} if
-   *   the text differs.
+   * the text differs.
    */
   static async resume(
     checkpoint: RunCheckpoint & { readonly extra: SavedRun },

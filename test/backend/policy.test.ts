@@ -151,8 +151,8 @@ describe("the environment", () => {
       "exp(mul(tensor([1, 2]), 2)).toArray()",
     );
     const missing =
-      "metal: ORCHARD_LIBRARY names /nowhere/metal, which is not there; cpu: ORCHARD_CPU_LIBRARY names /nowhere/cpu, " +
-      "which is not there";
+      "metal: ORCHARD_LIBRARY names /nowhere/metal, which does not exist; cpu: ORCHARD_CPU_LIBRARY names /nowhere/cpu, " +
+      "which does not exist";
     expect(said.split("\n").filter((line) => !line.includes("is unavailable"))).toEqual([
       `[orchard] mul: reference (${missing})`,
       `[orchard] exp: reference (${missing})`,
@@ -164,7 +164,7 @@ describe("the environment", () => {
     expect(outcome).toBeUndefined();
     expect(said).toContain(
       "BackendError: [tensor] strict mode allows no fallback, and cpu: ORCHARD_CPU_LIBRARY names /nowhere/cpu, which " +
-        "is not there.",
+        "does not exist.",
     );
   });
 
@@ -193,11 +193,11 @@ describe("without any dylib", () => {
       {
         operation: "exp",
         backend: "reference",
-        reason: "cpu: ORCHARD_CPU_LIBRARY names /nowhere/cpu, which is not there",
+        reason: "cpu: ORCHARD_CPU_LIBRARY names /nowhere/cpu, which does not exist",
         calls: 3,
       },
     ]);
-    expect(said).toBe("[orchard] cpu is unavailable: ORCHARD_CPU_LIBRARY names /nowhere/cpu, which is not there");
+    expect(said).toBe("[orchard] cpu is unavailable: ORCHARD_CPU_LIBRARY names /nowhere/cpu, which does not exist");
   });
 
   test("a file that is no library is left out with the loader's reason", () => {

@@ -49,7 +49,7 @@ describe("what is logged", () => {
     const [warning, ...logged] = untimed(lines);
     expect(warning).toContain("metal is unavailable");
     expect(logged[0]).toStartWith(
-      "forward: path fused on cpu (metal: ORCHARD_LIBRARY names /nowhere/metal, which is not there), float32, ",
+      "forward: path fused on cpu (metal: ORCHARD_LIBRARY names /nowhere/metal, which does not exist), float32, ",
     );
   });
 

@@ -42,7 +42,7 @@ describe("the events", () => {
     expect(cat).toBe("cpu");
     expect(args).toEqual({
       backend: "cpu",
-      reason: "metal: ORCHARD_LIBRARY names /nowhere/metal, which is not there",
+      reason: "metal: ORCHARD_LIBRARY names /nowhere/metal, which does not exist",
       inputs: ["float32[2, 3]", "float32[3, 4]"],
       outputs: ["float32[2, 4]"],
       copies: 0,

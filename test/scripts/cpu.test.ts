@@ -249,7 +249,7 @@ describe.if(process.platform === "linux" && process.arch === "x64")("a dylib of 
       console.log(linalg.cholesky(tensor([[4]])).item(), codepaths().at(-1).backend);`;
     const printed = await runWith(["baseline"], program, {}, laterFamilies);
     expect(printed).toContain("cpu\n2 reference\n");
-    expect(printed).toContain("has no function cholesky; `bun run build` makes it anew");
+    expect(printed).toContain("has no function cholesky; `bun run build` rebuilds it");
   });
 
   test("has every table that the headers declare", () => {

@@ -102,7 +102,7 @@ test("an answer streams within 80 columns, and what was said is remembered, save
     ["user", "the in"],
   ]);
   expect(shown.replaceAll(/\s/g, "")).toContain(printable(answer![1]).replaceAll(/\s/g, ""));
-  expect(await chat.say("/nothing")).toContain("no command /nothing; /help lists them\n");
+  expect(await chat.say("/nothing")).toContain("unknown command /nothing; /help lists the commands\n");
   await chat.say("/reset");
   await chat.say(`/save ${file}`);
   expect(await savedIn(file)).toEqual([]);

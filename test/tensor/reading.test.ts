@@ -127,14 +127,14 @@ test("toArray takes the rank that the tensor has", () => {
   expect(wrong({ rank: 1 })).toThrow("[toArray] expected a tensor of rank 1, got float32[2, 2]");
   expect(wrong({ rank: 9 })).toThrow("[toArray] expected rank to be a rank from 0 to 8, got 9");
   expect(wrong({ rnk: 2 })).toThrow('there is no option "rnk"; the options are rank; did you mean "rank"?');
-  expect(wrong(2)).toThrow("[toArray] expected at most 0 arguments, got 1, with 2 as argument 1");
+  expect(wrong(2)).toThrow("[toArray] expected no arguments by position, got 1, with 2 as argument 1");
 });
 
 test("what reads a tensor takes no arguments", async () => {
   const x = zeros([1]);
   for (const read of ["dataSync", "item"] as const)
     expect(() => (x[read] as (...values: unknown[]) => unknown).call(x, 3)).toThrow(
-      `[Tensor.${read}] expected at most 0 arguments, got 1, with 3 as argument 1. Usage: Tensor.${read}()`,
+      `[Tensor.${read}] expected no arguments, got 1, with 3 as argument 1. Usage: Tensor.${read}()`,
     );
   const promise = (x.data as (...values: unknown[]) => Promise<unknown>).call(x, "float64");
   expect(promise).rejects.toMatchObject({ name: "ArgumentError", code: "tooManyArguments" });

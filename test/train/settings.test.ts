@@ -15,7 +15,7 @@ describe("settings", () => {
     [{ dropout: 1 }, "expected dropout to be at least 0 and below 1, got 1"],
     [{ width: 130 }, "expected width to be a multiple of heads, got 130 and 4"],
     [{ warmup: 2000 }, "expected warmup to be below the number of steps, 2000, got 2000"],
-    [{ prompt: "" }, "expected prompt to be a text of at least one character"],
+    [{ prompt: "" }, "expected prompt, the start of samples, to have at least one character"],
     [{ seed: -1 }, "expected seed to be a whole number of at least 0, got -1"],
   ];
   test.each(wrong)("%p are refused", (settings, sentence) => {

@@ -10,25 +10,25 @@ import { launchPeer, type PeerCase } from "./peers.ts";
 export const peerColumns = ["device KiB", "", "threadgroup KiB", "", "barriers", "", "M mac", "", "groups"] as const;
 
 /** A row for each peer that has the call. @throws where a peer's result is not ours. */
-export function besidePeers(folder: string, counted: Case, own: Counts): string[][] {
+export function besidePeers(folder: string, counted: Case, ours: Counts): string[][] {
   return mlxCases()
     .filter(({ name }) => name === counted.name)
     .map((peer) => {
       const theirs = countPeer(folder, peer, counted);
       return [
         counted.name,
-        ...pair(own.bytes, theirs.bytes, 1024),
-        ...pair(own.threadgroupBytes, theirs.threadgroupBytes, 1024),
-        ...pair(own.barriers, theirs.barriers, 1),
-        ...pair(own.matrixWork, theirs.matrixWork, 1e6),
-        `${own.threadgroups} · ${theirs.threadgroups}`,
+        ...pair(ours.bytes, theirs.bytes, 1024),
+        ...pair(ours.threadgroupBytes, theirs.threadgroupBytes, 1024),
+        ...pair(ours.barriers, theirs.barriers, 1),
+        ...pair(ours.matrixWork, theirs.matrixWork, 1e6),
+        `${ours.threadgroups} · ${theirs.threadgroups}`,
       ];
     });
 }
 
-function pair(own: number, theirs: number, unit: number): [string, string] {
+function pair(ours: number, theirs: number, unit: number): [string, string] {
   const text = (value: number) => (value / unit).toFixed(unit === 1 ? 0 : value / unit < 10 ? 2 : 0);
-  return [theirs === 0 ? "" : (own / theirs).toFixed(2), own + theirs === 0 ? "" : `${text(own)} · ${text(theirs)}`];
+  return [theirs === 0 ? "" : (ours / theirs).toFixed(2), ours + theirs === 0 ? "" : `${text(ours)} · ${text(theirs)}`];
 }
 
 function countPeer(folder: string, peer: PeerCase, { operands, run }: Case): Counts {

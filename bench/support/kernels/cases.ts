@@ -19,7 +19,7 @@ export interface Case {
 }
 
 type Shape = readonly number[];
-const size = (shape: Shape): number => shape.reduce((product, own) => product * own, 1);
+const size = (shape: Shape): number => shape.reduce((product, length) => product * length, 1);
 
 const floats = ["float32", "float16"] as const;
 const short: Readonly<Partial<Record<FloatDType, string>>> = { float32: "f32", float16: "f16" };
@@ -98,7 +98,7 @@ function norms(dtype: FloatDType): Case[] {
     shapes.flatMap((shape) => {
       const row = [shape[1]!];
       const vectors = name === "rmsNorm" ? [row] : [row, row];
-      const leaves = [shape, row, row].map((own) => ops.randn(own, { dtype, requiresGrad: true }));
+      const leaves = [shape, row, row].map((each) => ops.randn(each, { dtype, requiresGrad: true }));
       const [x, weight, bias] = leaves as [Tensor, Tensor, Tensor];
       const output = compute(x, weight, bias);
       const cotangent = ops.randn(shape, { dtype });
@@ -107,8 +107,8 @@ function norms(dtype: FloatDType): Case[] {
       const backward = call(`${label} gradient`, dtype, [], [shape, shape, shape, row, ...vectors], () =>
         grad([output], inputs, { gradOutputs: [cotangent], retainGraph: true }),
       );
-      const forward = call(label, dtype, [shape, row, row], [shape, shape, ...vectors], (own, w, b) =>
-        noGrad(() => compute(own!, w!, b!)),
+      const forward = call(label, dtype, [shape, row, row], [shape, shape, ...vectors], (input, w, b) =>
+        noGrad(() => compute(input!, w!, b!)),
       );
       return [forward, backward];
     }),
@@ -122,7 +122,7 @@ function convolutions(dtype: FloatDType): Case[] {
     { shape: [2, 64, 14, 14], weight: [64, 1, 3, 3], groups: 64 },
   ];
   return layers.flatMap(({ shape, weight, groups }) => {
-    const leaves = [shape, weight].map((own) => ops.randn(own, { dtype, requiresGrad: true }));
+    const leaves = [shape, weight].map((each) => ops.randn(each, { dtype, requiresGrad: true }));
     const output = ops.conv2d(leaves[0]!, leaves[1]!, { padding: 1, groups });
     const cotangent = ops.randn(output.shape, { dtype });
     const label = `conv2d ${shape.join("x")} to ${weight[0]}${groups > 1 ? `, ${groups} groups` : ""}`;
@@ -141,10 +141,10 @@ function quantized(dtype: FloatDType): Case[] {
   const [rows, columns] = [256, 512];
   const w = quantizeGgml(ops.randn([rows, columns]), "q4_0");
   return [1, 64].map((count) => {
-    const own = call(`product ${count}x${rows}x${columns} q4_0`, dtype, [[count, columns]], [[count, rows]], (x) =>
+    const product = call(`product ${count}x${rows}x${columns} q4_0`, dtype, [[count, columns]], [[count, rows]], (x) =>
       quantizedMatmul(x!, w),
     );
-    return { ...own, ideal: own.ideal + count * columns * bytesOf(dtype) + w.byteLength };
+    return { ...product, ideal: product.ideal + count * columns * bytesOf(dtype) + w.byteLength };
   });
 }
 
@@ -229,10 +229,10 @@ function gradients(dtype: FloatDType): Case[] {
 
 function optimizer(): Case {
   const parameter = ops.randn([2 ** 16], { requiresGrad: true });
-  const own = new AdamW([parameter], { lr: 1e-3 });
+  const adamW = new AdamW([parameter], { lr: 1e-3 });
   parameter.grad = ops.randn([2 ** 16]);
-  own.step(); // makes the state
-  return { name: "AdamW 2^16 f32", ideal: 7 * 4 * 2 ** 16, operands: [], run: () => own.step() };
+  adamW.step(); // makes the state
+  return { name: "AdamW 2^16 f32", ideal: 7 * 4 * 2 ** 16, operands: [], run: () => adamW.step() };
 }
 
 /** Always of the same numbers: what a sort moves depends on them. */

@@ -39,15 +39,16 @@ export function count(run: () => unknown): Counts {
   }
   const kernels = context.report({ clear: true }).dispatches.map(({ counters }) => counters);
   if (kernels.length === 0) throw new Error("expected a call that launches kernels, got none");
-  const moved = (own: (typeof kernels)[number]) => own.device_bytes_read + own.device_bytes_written;
-  const main = kernels.reduce((most, own) => (moved(own) > moved(most) ? own : most));
-  const sum = (of: (own: (typeof kernels)[number]) => number) => kernels.reduce((total, own) => total + of(own), 0);
+  const moved = (kernel: (typeof kernels)[number]) => kernel.device_bytes_read + kernel.device_bytes_written;
+  const main = kernels.reduce((most, kernel) => (moved(kernel) > moved(most) ? kernel : most));
+  const sum = (of: (kernel: (typeof kernels)[number]) => number) =>
+    kernels.reduce((total, kernel) => total + of(kernel), 0);
   return {
     bytes: sum(moved),
-    threadgroupBytes: sum((own) => own.threadgroup_bytes_read + own.threadgroup_bytes_written),
-    barriers: Math.max(...kernels.map((own) => Math.round(own.barriers / own.threadgroups))),
-    matrixWork: sum((own) => own.matrix_multiply_accumulates),
-    constantBytes: sum((own) => own.constant_bytes_read),
+    threadgroupBytes: sum((kernel) => kernel.threadgroup_bytes_read + kernel.threadgroup_bytes_written),
+    barriers: Math.max(...kernels.map((kernel) => Math.round(kernel.barriers / kernel.threadgroups))),
+    matrixWork: sum((kernel) => kernel.matrix_multiply_accumulates),
+    constantBytes: sum((kernel) => kernel.constant_bytes_read),
     threadgroups: main.threadgroups,
     threads: Math.round(main.threads / main.threadgroups),
   };

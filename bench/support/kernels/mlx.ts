@@ -271,10 +271,10 @@ function elementCases(dtype: Counted): PeerCase[] {
   const shape = [count];
   const grid = { grid: count / (8 / bytesOf(dtype)), threadgroup: 1024 };
   const other: FloatDType = dtype === "float32" ? "float16" : "float32";
-  const own = short[dtype];
+  const dtypeName = short[dtype];
   return [
     {
-      ...{ name: `exp 2^18 ${own}`, shape, dtype },
+      ...{ name: `exp 2^18 ${dtypeName}`, shape, dtype },
       launches: ([x], out) => [
         {
           ...{ ...grid, file: `${KERNELS}/unary.metal`, name: `vn_Exp${dtype}${dtype}` },
@@ -283,7 +283,7 @@ function elementCases(dtype: Counted): PeerCase[] {
       ],
     },
     {
-      ...{ name: `add 2^18 ${own}`, shape, dtype },
+      ...{ name: `add 2^18 ${dtypeName}`, shape, dtype },
       launches: ([a, b], out) => [
         {
           ...{ ...grid, file: `${KERNELS}/binary.metal`, name: `vvn_Add${dtype}` },
@@ -292,7 +292,7 @@ function elementCases(dtype: Counted): PeerCase[] {
       ],
     },
     {
-      ...{ name: `cast to ${short[other as Counted]} 2^18 ${own}`, shape, dtype: other },
+      ...{ name: `cast to ${short[other as Counted]} 2^18 ${dtypeName}`, shape, dtype: other },
       launches: ([x], out) => [
         {
           ...{

@@ -83,7 +83,7 @@ function headersOf(folder: string): Record<string, string> {
       .filter((name) => name.endsWith(".h"))
       .flatMap((name) => {
         const text = readFileSync(join(folder, name), "utf8");
-        return [name, name.slice(name.lastIndexOf("/") + 1)].map((own) => [own, text] as const);
+        return [name, name.slice(name.lastIndexOf("/") + 1)].map((key) => [key, text] as const);
       }),
   );
   return headers;

@@ -136,14 +136,14 @@ export const ours: Readonly<Record<string, Preparation>> = {
     };
   },
   adamW: ([parameter, gradient]) => {
-    const own = parameter!;
-    own.requiresGrad = true;
-    own.grad = gradient!;
-    const optimizer = new optim.AdamW([own], { lr: 1e-3 });
+    const leaf = parameter!;
+    leaf.requiresGrad = true;
+    leaf.grad = gradient!;
+    const optimizer = new optim.AdamW([leaf], { lr: 1e-3 });
     return {
       call: () => {
         optimizer.step();
-        return own.detach();
+        return leaf.detach();
       },
     };
   },

@@ -56,15 +56,15 @@ async function write(folder: string, named: Iterable<readonly [string, Tensor]>)
 const tolerances: Readonly<Record<string, number>> = { float32: 1e-4, float16: 2 ** -9, bfloat16: 2 ** -6 };
 
 /** @throws where results differ */
-function compare({ name }: Case, own: Tensor, theirs: Float32Array): void {
-  const mine = toDType(own, "float32").dataSync() as Float32Array;
+function compare({ name }: Case, output: Tensor, theirs: Float32Array): void {
+  const mine = toDType(output, "float32").dataSync() as Float32Array;
   if (mine.length !== theirs.length) throw new Error(`${name}: ${mine.length} and ${theirs.length} elements`);
   let [largest, off] = [0, 0];
   for (const [at, value] of theirs.entries()) {
     largest = Math.max(largest, Math.abs(value));
     off = Math.max(off, Math.abs(value - mine[at]!));
   }
-  const allowed = (tolerances[own.dtype] ?? 0) * largest;
+  const allowed = (tolerances[output.dtype] ?? 0) * largest;
   if (!(off <= allowed)) throw new Error(`${name}: results differ by ${off}, of at most ${allowed}`);
 }
 
@@ -87,11 +87,17 @@ function timed(call: Call, calls: number): number {
 }
 
 /** Whether a peer has the case; if so it was prepared there, and gave what we give. */
-async function prepared(other: LineProcess, each: Case, files: unknown, own: Tensor, result: string): Promise<boolean> {
+async function prepared(
+  other: LineProcess,
+  each: Case,
+  files: unknown,
+  output: Tensor,
+  result: string,
+): Promise<boolean> {
   const { operation, settings = {} } = each;
   const answer = await other.ask(JSON.stringify({ operation, settings, ...(files as object), result }));
   if (answer === "missing") return false;
-  compare(each, own, new Float32Array(await Bun.file(result).arrayBuffer()));
+  compare(each, output, new Float32Array(await Bun.file(result).arrayBuffer()));
   return true;
 }
 
@@ -104,11 +110,11 @@ async function measure(each: Case, others: ReadonlyMap<string, LineProcess>, fol
   );
   const { call, weights = new Map() as Weights } = ours[each.operation]!(operands, each.settings ?? {});
   const given = { operands: files, weights: await write(folder, weights) };
-  const own = call();
+  const output = call();
   const present: [string, PyTorch][] = [];
   for (const [peer, other] of others)
-    if (await prepared(other, each, given, own, join(folder, "result"))) present.push([peer, other]);
-  own.dispose();
+    if (await prepared(other, each, given, output, join(folder, "result"))) present.push([peer, other]);
+  output.dispose();
   const { calls, rounds } = callsOf(call);
   const samples: Record<string, number[]> = { ours: [], ...Object.fromEntries(present.map(([peer]) => [peer, []])) };
   for (let round = -1; round < rounds; round++) {

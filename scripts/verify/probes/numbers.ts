@@ -26,7 +26,7 @@ function narrowSums(type: "half" | "bfloat", round: (value: number) => number, b
   const draw = drawn(31);
   const value = () => round((draw() - 0.5) * 2 ** Math.floor(draw() * 8));
   const operands = Array.from({ length: 4 }, () => Array.from({ length: many }, value));
-  const inputs = Object.fromEntries(operands.map((own, index) => [`x${index}`, Uint16Array.from(own, bitsOf)]));
+  const inputs = Object.fromEntries(operands.map((operand, index) => [`x${index}`, Uint16Array.from(operand, bitsOf)]));
   const got = compute({
     body: `${type} s = as_type<${type}>(x0[i]);
       ${[1, 2, 3].map((index) => `s = s + as_type<${type}>(x${index}[i]);`).join(" ")} y[i] = as_type<ushort>(s);`,
@@ -35,9 +35,9 @@ function narrowSums(type: "half" | "bfloat", round: (value: number) => number, b
     threads: many,
   });
   const expected = Array.from({ length: many }, (_, at) =>
-    bitsOf(operands.slice(1).reduce((sum, own) => round(sum + own[at]!), operands[0]![at]!)),
+    bitsOf(operands.slice(1).reduce((sum, operand) => round(sum + operand[at]!), operands[0]![at]!)),
   );
-  expectNumbers(got, expected, (index) => `${type}: bits of ${operands.map((own) => own[index]).join(" + ")}`);
+  expectNumbers(got, expected, (index) => `${type}: bits of ${operands.map((operand) => operand[index]).join(" + ")}`);
 }
 
 const narrowRounding: Probe = () => {

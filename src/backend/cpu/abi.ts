@@ -6,11 +6,11 @@ const buffers = <const Count extends number>(count: Count): Buffers<Count> =>
   Array.from({ length: count }, () => "buffer") as Buffers<Count>;
 
 /**
- * The functions of `orchard_cpu.h`, as `bun:ffi` declarations, and its codes. A test holds them against the header.
+ * The functions of `orchard_cpu.h` as `bun:ffi` declarations, and its status codes. A test compares them with the
+ * header.
  *
- * `buffer` is a view whose bytes native code reads or writes during the call only: passing the view, and not an address
- * taken from it, keeps it alive and in place. `bun:ffi` takes no null for one: where an operand is left out, pass the
- * block.
+ * `buffer` is a view whose bytes native code accesses only during the call. Passing the view instead of its address
+ * keeps it alive and in place. `bun:ffi` does not accept null; for an omitted operand, pass the block.
  */
 export const declarations = {
   orchard_cpu_abi_version: { args: [], returns: "i32" },
@@ -38,7 +38,7 @@ export const declarations = {
 /** The version of the interface that these declarations describe. */
 export const ABI_VERSION = 4;
 
-/** `orchard_cpu_status`. The names are the `code` of the error that a status becomes. */
+/** `orchard_cpu_status`. The names are the codes of the resulting errors. */
 export const Status = {
   ok: 0,
   invalidArgument: 1,
@@ -49,7 +49,7 @@ export const Status = {
 } as const;
 export type StatusName = keyof typeof Status;
 
-/** The numbers of `orchard_cpu_statistics`, in order. */
+/** The fields of `orchard_cpu_statistics`, in order. */
 export const statisticsFields = [
   "liveBytes",
   "liveBlocks",
@@ -63,5 +63,5 @@ export const statisticsFields = [
   "cacheLimit",
 ] as const;
 
-/** What the allocator counted; bytes and numbers. */
+/** The allocator's statistics, in bytes and counts. */
 export type CpuStatistics = Record<(typeof statisticsFields)[number], number>;

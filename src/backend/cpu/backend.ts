@@ -11,7 +11,7 @@ import { allocateBlock, type NativeBlock } from "./memory.ts";
 import { cpuStatistics } from "./report.ts";
 import { check } from "./status.ts";
 
-/** C++ vector kernels and BLAS, on the machine's own processors. */
+/** The cpu backend: C++ vector kernels and BLAS. */
 export const cpuBackend: Backend = {
   name: "cpu",
 
@@ -36,11 +36,11 @@ export const cpuBackend: Backend = {
   },
 
   allocate: (byteLength) => allocateHost(byteLength),
-  makeResident: () => undefined, // storages show their memory to the CPU themselves
+  makeResident: () => undefined, // storages give the CPU access to their memory
 };
 
 /**
- * Where the memory limit is reached, garbage may be what holds it; more than the limit no collection makes room for.
+ * Allocates a block. At the memory limit, it collects garbage and retries, unless the block alone exceeds the limit.
  */
 function allocateOrCollect(native: Native, byteLength: number): NativeBlock {
   try {
@@ -57,7 +57,7 @@ const [liveBytesAt, liveBlocksAt, peakBytesAt] = (["liveBytes", "liveBlocks", "p
   statisticsFields.indexOf(field),
 ) as [number, number, number];
 
-/** The allocator counts blocks of tensors, and what operations take for their own time. */
+/** The allocator counts blocks of tensors and temporary memory of operations. */
 const meterOf = (native: Native): Meter => ({
   usage() {
     check(native, native.orchard_cpu_statistics(numbers), "cpu statistics");

@@ -1,4 +1,4 @@
-/** Calls of the cpu dylib's functions: a block of named fields, and the storages of the operands. */
+/** Calls functions of the cpu dylib with a block of named fields and the storages of the operands. */
 import { dylibAdvice } from "../../core/commands.ts";
 import { BackendError, type OrchardError } from "../../core/errors.ts";
 import { plainList } from "../../tensor/frozen.ts";
@@ -10,46 +10,46 @@ import { cpuLibrary, type Native } from "./loader.ts";
 import { errorOf } from "./status.ts";
 import { nativeOrdinals, nativeTables } from "./tables.ts";
 
-/** A field of a block, with its name and where it begins, in doubles. */
+/** A field of a block, with its name and offset in doubles. */
 export interface BlockField {
   readonly name: string;
   readonly field: CpuField<never>;
   readonly offset: number;
 }
 
-/** What a function of the dylib is given, as TypeScript describes it. */
+/** The description of a dylib function's parameters in TypeScript. */
 export interface CpuCallDescription {
   readonly name: string;
   readonly fields: readonly BlockField[];
-  /** Of the block, in doubles, without the bytes of the operands that follow it. */
+  /** Length of the block in doubles, without the operands' byte lengths that follow it. */
   readonly length: number;
   /** The operands' names, results last. */
   readonly operands: readonly string[];
 }
 
-/** An operand: a tensor, of whose storage native code gets the address, or bytes. */
+/** An operand: a tensor, whose storage address is passed to native code, or an array. */
 export type CpuOperand = Tensor | NodeJS.TypedArray | undefined;
 
 /**
- * Runs the function. The dylib is told the bytes of each operand, and refuses a call that leads out of them.
+ * Runs the function. The dylib gets the byte length of each operand, and rejects calls with out-of-bounds accesses.
  *
- * @param operation what the caller called, for errors
- * @throws {OrchardError} what the dylib's status becomes.
+ * @param operation the caller's operation, for errors
+ * @throws {OrchardError} the error of the dylib's status.
  */
 export interface CpuCall<Values> {
   (operation: string, values: Values, operands: readonly CpuOperand[]): void;
   readonly description: CpuCallDescription;
-  /** As the call itself, but gives the status back instead of throwing. */
+  /** As the call itself, but returns the status instead of throwing. */
   status(values: Values, operands: readonly CpuOperand[]): number;
-  /** The error of a status that {@link status} gave. */
+  /** Returns the error of a status from {@link status}. */
   error(operation: string, status: number): OrchardError;
-  /** The call with some of its fields fixed: their names are looked up in the dylib's lists once. */
+  /** Returns the call with some fields fixed. Their names are looked up in the dylib's lists only once. */
   with<Fixed extends Partial<Values>>(fixed: Fixed): CpuCall<Omit<Values, keyof Fixed>>;
 }
 
 const defined = new Map<string, CpuCallDescription>();
 
-/** Every call that was described, by name. */
+/** All described calls by name. */
 export const cpuCalls: ReadonlyMap<string, CpuCallDescription> = defined;
 
 /**
@@ -86,7 +86,7 @@ function callOf<Values>(description: CpuCallDescription, block: Float64Array, fi
   return Object.assign(call, { description, status, error, with: more as CpuCall<Values>["with"] });
 }
 
-/** Makes a call known by its name. @throws {TypeError} where the name is taken */
+/** Registers a call by name. @throws {TypeError} if the name is already used */
 export function describe(
   name: string,
   fields: Readonly<Record<string, Field<never>>>,
@@ -105,38 +105,38 @@ export function describe(
   return description;
 }
 
-/** The bytes of an operand that a call leaves out. */
+/** The byte length of an omitted operand. */
 export const LEFT_OUT = -1;
 
-/** Writes the block and runs the function; gives the status back. */
+/** Writes the block, runs the function and returns the status. */
 type Run = (values: unknown, operands: readonly CpuOperand[], native: Native) => number;
 
 interface RunOptions {
   readonly block: Float64Array;
-  /** How many operands the function of the dylib has. */
+  /** Number of operands of the dylib's function. */
   readonly width: number;
   readonly fixed: Readonly<Record<string, unknown>>;
 }
 
 /**
- * Compiles the call: names, offsets and what is fixed are constants, and no field or operand takes a turn of a loop,
- * which would cost a one-element operation a fifth of its time.
+ * Compiles the call: names, offsets and fixed fields are constants, and fields and operands need no loop, which would
+ * cost a one-element operation a fifth of its time.
  */
 function compile(description: CpuCallDescription, { block, width, fixed }: RunOptions): Run {
   const { fields, length, operands } = description;
   const parameters = fields.map((_, index) => `write${index}`);
-  // Addresses first: memory that comes from a device may have this very call compute something again on the way.
+  // Get addresses first: accessing a device's memory may recompute an operation and use this call recursively.
   const addresses = operands.map((_, index) => `const bytes${index} = bytesOf(operands[${index}], block);`);
   const writes = fields.flatMap((own, index) =>
     own.name in fixed
       ? constantsOf(own, fixed[own.name]).map((number, at) => `block[${own.offset + at}] = ${number};`)
       : [`write${index}(block, ${own.offset}, values.${own.name}, ordinals);`],
   );
-  // Last, since what computes on the way may have written to the block too.
+  // Sizes last, since a recursive call may have written to the block.
   const sizes = operands.map(
     (_, index) => `block[${length + index}] = bytes${index} === block ? ${LEFT_OUT} : bytes${index}.byteLength;`,
   );
-  // `bun:ffi` takes no null for a buffer: the block stands in for what is left out.
+  // `bun:ffi` does not accept null for a buffer; the block replaces omitted operands.
   const given = Array.from({ length: width }, (_, index) => (index < operands.length ? `bytes${index}` : "block"));
   const passed = [ordinalOf(description), "block", block.byteLength, ...given];
   const run = `return native.orchard_cpu_run${width}(${passed.join(", ")});`;
@@ -147,13 +147,13 @@ function compile(description: CpuCallDescription, { block, width, fixed }: RunOp
   return make(block, nativeOrdinals, bytesOf, ...fields.map(({ field }) => field.write));
 }
 
-/** The memory of an operand; the block's where it is left out. */
+/** Returns the memory of an operand; the block if it is omitted. */
 export const bytesOf = (operand: CpuOperand, block: Float64Array): NodeJS.TypedArray =>
   operand === undefined ? block : "storage" in operand ? operand.storage.hostBytes() : operand;
 
 /**
- * The operands of the dylib's functions. A call costs more with each argument: the narrowest that has room is used.
- * `bun:ffi` passes 32 arguments at most.
+ * The numbers of operands of the dylib's functions. Each argument adds cost, so the smallest sufficient one is used.
+ * `bun:ffi` passes at most 32 arguments.
  */
 const widths: readonly number[] = [3, 6, 16, 29];
 
@@ -164,14 +164,14 @@ function widthOf({ name, operands }: CpuCallDescription): number {
   return found;
 }
 
-/** The doubles of a field that is fixed. */
+/** Returns the doubles of a fixed field. */
 function constantsOf({ field }: BlockField, value: unknown): number[] {
   const block = new Float64Array(field.length);
   field.write(block, 0, value as never, nativeOrdinals);
   return [...block];
 }
 
-/** The function's ordinal, once its block and operands are found to be those that the dylib expects. */
+/** Returns the function's ordinal after checking its block and operands against the dylib. */
 export function ordinalOf({ name, length, operands }: CpuCallDescription): number {
   const found = nativeTables().functions[name];
   if (!found) throw new BackendError("cpu", "abiMismatch", `the dylib has no function ${name}; ${dylibAdvice()}`);
@@ -208,8 +208,8 @@ export const nest = (operands: number): Field<LoopNest> => ({
 });
 
 /**
- * The loop of an elementwise call (`LoopBlock` in `native/cpu/elementwise/loop.h`), from its operands, the result last:
- * each is broadcast to the result's shape. The dylib merges axes.
+ * The loop of an elementwise call (`LoopBlock` in `native/cpu/elementwise/loop.h`) over its operands, the result last.
+ * Operands are broadcast to the result's shape. The dylib merges axes.
  */
 export const loop = (operands: number): Field<readonly Tensor[]> => ({
   cpu: {
@@ -230,7 +230,7 @@ export const loop = (operands: number): Field<readonly Tensor[]> => ({
   },
 });
 
-/** An operand's strides along the loop's axes, 0 along those that it repeats. */
+/** Writes an operand's strides along the loop's axes; 0 along repeated axes. */
 function writeStrides(block: Float64Array, at: number, tensor: Tensor, rank: number): void {
   const shape = plainList(tensor.shape);
   const strides = plainList(tensor.strides);

@@ -20,15 +20,15 @@ const description: LibraryDescription<typeof declarations> = {
   declarations,
 };
 
-/** Where the cpu backend's dylib is looked for. `ORCHARD_CPU_LIBRARY`, where it is set, is the only place. */
+/** Returns the paths to try for the cpu dylib. If `ORCHARD_CPU_LIBRARY` is set, it is the only one. */
 export const cpuLibraryCandidates = (values?: Record<string, string | undefined>): Candidate[] =>
   candidatesOf(description, values);
 
 /**
- * Loads the dylib, checks that it speaks this version of the interface, and applies the environment's settings.
+ * Loads the dylib, checks its interface version, and applies the environment's settings.
  *
- * @throws {BackendError} `libraryMissing`, `libraryUnusable` or `abiMismatch`, with the path and what to do.
- * @throws {ArgumentError} for a setting that the dylib refuses, by the variable's name.
+ * @throws {BackendError} `libraryMissing`, `libraryUnusable` or `abiMismatch`, with the path and a fix.
+ * @throws {ArgumentError} for a setting that the dylib rejects, with the variable's name.
  */
 export function loadCpuLibrary(candidates: readonly Candidate[] = cpuLibraryCandidates()): CpuLibrary {
   const loaded = loadFrom(description, candidates);
@@ -48,7 +48,7 @@ function limitMemory(native: Native, count: number): void {
 
 let shared: CpuLibrary | undefined;
 
-/** The process's dylib, loaded at the first call and never unloaded: calling into a closed library crashes. */
+/** Returns the dylib, which is loaded at the first call and never unloaded, since calls into an unloaded one crash. */
 export function cpuLibrary(): CpuLibrary {
   shared ??= recorded(loadCpuLibrary());
   return shared;
@@ -59,7 +59,7 @@ function recorded(library: CpuLibrary): CpuLibrary {
   return folder ? { ...library, native: recordCalls(library.native, folder) } : library;
 }
 
-/** The dylib's settings (`orchard_cpu_configure`), with the variable that sets each and what holds without it. */
+/** The dylib's settings (`orchard_cpu_configure`), with the environment variable and default of each. */
 const settings = {
   isa: { variable: "ORCHARD_CPU_ISA", otherwise: () => "auto" },
   threads: { variable: "ORCHARD_CPU_THREADS", otherwise: () => "auto" },
@@ -67,17 +67,17 @@ const settings = {
 } as const;
 export type CpuSetting = keyof typeof settings;
 
-/** Whether every product of float32 and float64 goes to the BLAS: on macOS, where one is named. */
+/** Whether the BLAS computes every float32 and float64 product: on macOS, if one is specified. */
 export const forcesBlas = (named: string | undefined, platform: string = process.platform): boolean =>
   platform === "darwin" && named !== undefined && named !== "none";
 
-/** OpenBLAS where the system's loader finds it. */
+/** The system's OpenBLAS. */
 export const systemBlas = "libopenblas.so.0";
 
-/** OpenBLAS where set-up puts it; the number is that of the recipe. */
+/** The OpenBLAS that `setup` installs; the number is the version of its recipe. */
 export const broughtBlas = (): string => `${cacheFolder()}/blas/openblas-1/libopenblas.so.0`;
 
-/** BLAS libraries in the order in which they are tried: the system's, then the one that set-up brought. */
+/** Returns the BLAS libraries to try in order: the system's, then the one that `setup` installed. */
 export function defaultBlas(): string[] {
   if (process.platform === "darwin") return ["Accelerate"];
   return [systemBlas, broughtBlas()];
@@ -87,7 +87,7 @@ const encoder = new TextEncoder();
 
 /** Changes one of the dylib's settings; `operation` names the caller, for errors. */
 export function configure(native: Native, setting: string, value: string, operation = `cpu ${setting}`): void {
-  // of its own accord the dylib knows the affinity mask, and no control groups
+  // the dylib knows the affinity mask but not control groups
   const chosen = setting === "threads" && value === "auto" ? String(processorLimit().count) : value;
   const status = native.orchard_cpu_configure(encoder.encode(`${setting}\0`), encoder.encode(`${chosen}\0`));
   check(native, status, operation);

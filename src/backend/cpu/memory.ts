@@ -7,13 +7,13 @@ import { check } from "./status.ts";
 const out = new Float64Array(2);
 let collector: Pointer | undefined;
 
-/** Bun's types leave out the last two: what is called, with the first of them, when the buffer is collected. */
+/** Bun's types lack the last two parameters: the deallocator and its argument, for when the buffer is collected. */
 const wrap: (address: Pointer, offset: number, length: number, context: Pointer, deallocator: Pointer) => ArrayBuffer =
   toArrayBuffer;
 
-/** Memory of the dylib's allocator as an ArrayBuffer. */
+/** A block of the dylib's allocator as an ArrayBuffer. */
 export class NativeBlock {
-  /** It keeps the block's context alive, so whoever can release the block must hold it too. */
+  /** The buffer. It keeps the block alive, so hold it while the block can be released. */
   readonly buffer: ArrayBuffer;
   private readonly native: Native;
   private readonly context: Pointer;
@@ -31,8 +31,8 @@ export class NativeBlock {
   }
 
   /**
-   * Gives the bytes back at once; a second call does nothing. The buffer must not be used any more: its bytes may be
-   * another block's.
+   * Frees the block immediately; a second call has no effect. The buffer must not be used afterwards, since its memory
+   * may belong to another block.
    */
   release(): void {
     check(this.native, this.native.orchard_cpu_release(this.context), "release");
@@ -40,10 +40,10 @@ export class NativeBlock {
 }
 
 /**
- * A block of `bytes` bytes (at least 1), aligned to 64, with undefined contents. The collector of JavaScript counts its
- * bytes and gives it back, by a native function and on a thread of its choice, once the buffer is unreachable.
+ * Allocates a block of `bytes` bytes (at least 1), aligned to 64, with undefined contents. JavaScript's garbage
+ * collector counts its bytes and frees it through a native function, on any thread, once the buffer is unreachable.
  *
- * @throws {OutOfMemoryError} over the memory limit, or where the machine has none left.
+ * @throws {OutOfMemoryError} over the memory limit, or if the machine is out of memory.
  */
 export function allocateBlock(native: Native, bytes: number, operation: string): NativeBlock {
   check(native, native.orchard_cpu_allocate(bytes, out), operation);

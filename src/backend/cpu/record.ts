@@ -1,6 +1,6 @@
 /**
- * Records the calls of the cpu dylib (`ORCHARD_CPU_RECORD`), so that `bun run check:sanitize` can run them again under
- * sanitizers: one file per thread, which `native/replay/records.h` describes and reads.
+ * Records the calls of the cpu dylib (`ORCHARD_CPU_RECORD`), so that `bun run check:sanitize` can replay them under
+ * sanitizers. There is one file per thread; `native/replay/records.h` describes and reads the format.
  */
 import { ptr } from "bun:ffi";
 import { mkdirSync, openSync, writeSync } from "node:fs";
@@ -18,24 +18,24 @@ interface RecordedFunction {
   readonly operands: number;
 }
 
-/** How a file of calls begins; the last digit is the version of its layout. */
+/** The start of a file of calls; the last digit is the version of the layout. */
 const signature = "ORCALLS1";
 
-/** What stands in an operand's place: it has contents of its own, or is left out; else which earlier one it is. */
+/** How an operand is recorded: with contents, as omitted, or else as the index of an equal earlier operand. */
 const Place = { own: -1, leftOut: -2 } as const;
 
-/** Operands are put at the same offset from a multiple of this many bytes, which no vector's alignment exceeds. */
+/** Operands are replayed at the same offset modulo this, which is at least any vector's alignment. */
 const alignment = 64;
 
-/** Of a larger operand only the first bytes are recorded; who replays repeats them. */
+/** Maximum recorded bytes of an operand. Replay repeats them for larger operands. */
 const mostContents = 2 ** 12;
 
-/** A call whose operands have more bytes than this together is recorded without contents, to be counted. */
+/** Calls whose operands have more bytes in total are recorded without contents, only for counting. */
 const mostBytes = 2 ** 28;
 
 interface Operand {
   readonly place: number;
-  /** Of its address, beyond a multiple of {@link alignment}. */
+  /** Its address modulo {@link alignment}. */
   readonly shift: number;
   readonly bytes: number;
   readonly contents: Uint8Array;
@@ -46,8 +46,8 @@ type RunRows = (...values: Parameters<Native["orchard_cpu_run_rows"]>) => number
 type AnyRun = (...values: readonly unknown[]) => number;
 
 /**
- * The dylib's functions, of which those that run an operation also record the call in a file of `folder`. Of calls that
- * differ in nothing but what their operands hold, one is recorded.
+ * Wraps the dylib's functions so that those that run an operation also record the call in a file of `folder`. If calls
+ * differ only in the contents of their operands, only one of them is recorded.
  */
 export function recordCalls(native: Native, folder: string): Native {
   mkdirSync(folder, { recursive: true });
@@ -71,18 +71,18 @@ class Recorder {
     writeSync(this.file, signature);
   }
 
-  /** The function, which records what it is given before it runs, with its status. */
+  /** Wraps a function to record its arguments before it runs, and its status. */
   wrap(run: AnyRun): AnyRun {
     return (...values) => {
       const record = this.recordOf(values);
       const status = run(...values);
-      // Memory is refused for what else the process holds, which is not recorded.
+      // Running out of memory depends on the rest of the process, which is not recorded.
       if (record && status !== Status.outOfMemory) writeSync(this.file, withStatus(record, status));
       return status;
     };
   }
 
-  /** The same for a function that takes rows: each is a call, where they all ran. */
+  /** The same for functions of rows. If all rows ran, each is recorded as a call. */
   wrapRows(run: RunRows): RunRows {
     return (ordinal, blocks, blockBytes, count, addresses) => {
       const { operands, name } = this.functions[ordinal]!;
@@ -136,7 +136,7 @@ function placeOf(operand: NodeJS.TypedArray, earlier: readonly NodeJS.TypedArray
   return same < 0 ? Place.own : same;
 }
 
-/** The offset of the status in a record. */
+/** Offset of the status in a record. */
 const statusAt = 4;
 
 function encode(name: string, block: Uint8Array, operands: readonly Operand[]): Uint8Array {

@@ -2,26 +2,26 @@ import { type CpuStatistics, statisticsFields } from "./abi.ts";
 import type { Native } from "./loader.ts";
 import { check, readText } from "./status.ts";
 
-/** What the cpu backend computes with. */
+/** The configuration of the cpu backend. */
 export interface CpuInfo {
-  /** The instruction set that is used: one of `isas`. */
+  /** The instruction set in use, one of `isas`. */
   readonly isa: string;
-  /** Those that the processor can run, the plainest first. */
+  /** The instruction sets that the CPU supports, most basic first. */
   readonly isas: readonly string[];
   readonly threads: number;
-  /** The library in which LAPACK comes; on macOS it computes products too. Null where there is none. */
+  /** The BLAS library that provides LAPACK; on macOS it computes products too. Null if there is none. */
   readonly blas: { readonly name: string; readonly path: string } | null;
-  /** The LAPACK that the BLAS brings, with its version; null where the dylib's own linear algebra serves. */
+  /** The BLAS's LAPACK and its version; null if the dylib's built-in linear algebra is used. */
   readonly lapack: string | null;
-  /** Why libraries were passed over, one sentence each. */
+  /** Why other libraries could not be used, one sentence each. */
   readonly blasProblems: readonly string[];
 }
 
-/** Describes the backend; looks for the BLAS where that was not done yet. */
+/** Describes the backend. Searches for the BLAS if that was not done yet. */
 export const cpuInfo = (native: Native): CpuInfo =>
   JSON.parse(readText((buffer, capacity) => native.orchard_cpu_describe(buffer, capacity)));
 
-/** What the allocator counted since the dylib was loaded. */
+/** Returns the allocator's statistics since the dylib was loaded. */
 export function cpuStatistics(native: Native): CpuStatistics {
   const numbers = new Float64Array(statisticsFields.length);
   check(native, native.orchard_cpu_statistics(numbers), "cpu statistics");

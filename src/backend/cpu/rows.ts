@@ -1,6 +1,6 @@
 /**
- * Calls of functions of the cpu dylib that take rows: what many calls would compute, in one, divided among the threads
- * as one piece of work. A row is a block of named fields and the operands, as those of a {@link cpuCall}.
+ * Calls functions of the cpu dylib that process rows: one call does the work of many, divided among the threads. A row
+ * has a block of named fields and operands, like a {@link cpuCall}.
  */
 import { ptr } from "bun:ffi";
 import type { Field, ValuesOf } from "../fields.ts";
@@ -9,29 +9,29 @@ import { cpuLibrary } from "./loader.ts";
 import { errorOf } from "./status.ts";
 import { nativeOrdinals } from "./tables.ts";
 
-/** What one row is given. */
+/** The values and operands of a row. */
 export interface CpuRow<Values> {
   readonly values: Values;
   readonly operands: readonly CpuOperand[];
 }
 
 /**
- * Runs the function on all rows: every one is checked before any result is written.
+ * Runs the function on all rows. All rows are checked before any result is written.
  *
- * @param operation what the caller called, for errors, which name the row from 0 on
- * @throws {OrchardError} what the dylib's status becomes.
+ * @param operation the caller's operation, for errors, which count rows from 0
+ * @throws {OrchardError} the error of the dylib's status.
  */
 export interface CpuRowsCall<Values> {
   (operation: string, rows: readonly CpuRow<Values>[]): void;
   readonly description: CpuCallDescription;
 }
 
-/** What holds the memory of the operands while native code has their addresses alone. */
+/** References to the operands' memory while native code only has their addresses. */
 let held: readonly NodeJS.TypedArray[] = [];
 
 /**
- * Describes a function of the cpu dylib that takes rows (`ORCHARD_ROWS_FUNCTION` in C++): the fields of a row's block
- * in their order, and its operands.
+ * Describes a function of the cpu dylib that processes rows (`ORCHARD_ROWS_FUNCTION` in C++): the fields of a row's
+ * block in order, and its operands.
  *
  * @example
  * const call = cpuRowsCall("update", { size: whole }, ["before", "after"]);
@@ -49,7 +49,7 @@ export function cpuRowsCall<Fields extends Readonly<Record<string, Field<never>>
   const call = (operation: string, rows: readonly CpuRow<ValuesOf<Fields>>[]): void => {
     write ??= compileRow(description);
     const ordinal = ordinalOf(description);
-    // First: memory that comes from a device may have this very call compute something again on the way.
+    // First, since accessing a device's memory may recompute an operation and use this call recursively.
     held = rows.flatMap((row) => row.operands.map((operand) => bytesOf(operand, leftOut)));
     try {
       if (blocks.length < rows.length * stride) {
@@ -73,13 +73,13 @@ export function cpuRowsCall<Fields extends Readonly<Record<string, Field<never>>
   return Object.assign(call, { description });
 }
 
-/** Stands for an operand that a row leaves out. */
+/** Replaces an omitted operand. */
 const leftOut = new Float64Array();
 
 /** Writes the fields of a row. */
 type WriteRow = (blocks: Float64Array, at: number, values: unknown) => void;
 
-/** Compiled, as a {@link cpuCall} is: no field takes a turn of a loop. */
+/** Compiled like a {@link cpuCall}, so that fields need no loop. */
 function compileRow({ fields }: CpuCallDescription): WriteRow {
   const writes = fields.map(
     ({ name, offset }, index) => `write${index}(blocks, at + ${offset}, values.${name}, ordinals);`,

@@ -1,13 +1,13 @@
-/** The rows of a call of the cpu dylib as calls of their own, for who records calls. */
+/** Splits a call with rows into single calls, for recording. */
 import { toArrayBuffer } from "bun:ffi";
 
-/** A row as a call of its own: the block with the bytes of the operands, undefined for one that is left out. */
+/** A row as a single call: its block, and its operands, undefined if omitted. */
 export interface SingleRow {
   readonly block: Float64Array;
   readonly operands: readonly (Uint8Array | undefined)[];
 }
 
-/** The rows that `orchard_cpu_run_rows` is given: operands at one address are one array. */
+/** Returns the rows of a call of `orchard_cpu_run_rows`. Operands at the same address become one array. */
 export function singleRows(
   blocks: Float64Array,
   addresses: Float64Array,

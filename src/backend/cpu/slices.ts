@@ -3,7 +3,7 @@ import type { Slices } from "../../tensor/slices.ts";
 import { array, type CpuField, cpuMembers, type Field, type NativeOrdinals, whole } from "../fields.ts";
 import { nest } from "./call.ts";
 
-/** Slices of so many operands: `SlicesBlock<operands>`. */
+/** A field for slices of a number of operands: `SlicesBlock<operands>`. */
 export function slices(operands: number): Field<Slices> {
   const fields = {
     length: whole,

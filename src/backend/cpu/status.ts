@@ -3,7 +3,7 @@ import { limitOfMemory } from "../../tensor/reserve.ts";
 import { Status, type StatusName } from "./abi.ts";
 import type { Native } from "./loader.ts";
 
-/** Throws the typed error of a status other than ok. `operation` names what the user asked for. */
+/** Throws the typed error of a status other than ok. `operation` is the user's operation. */
 export function check(native: Native, status: number, operation: string): void {
   if (status !== Status.ok) throw errorOf(native, status, operation);
 }
@@ -18,7 +18,7 @@ const constructors: Record<StatusName, new (operation: string, code: string, mes
 };
 const names = new Map(Object.entries(Status).map(([name, code]) => [code as number, name as StatusName]));
 
-/** The typed error of a failed call, with the dylib's message, in which operands get their names. */
+/** Returns the typed error of a failed call, with the dylib's message and the operands' names. */
 export function errorOf(
   native: Native,
   status: number,
@@ -33,13 +33,13 @@ export function errorOf(
   return new constructors[name](operation, name, whole || `status ${status}, without a message`);
 }
 
-/** The dylib knows the limit's number, and not what sets it. */
+/** Adds the source of the memory limit, which the dylib does not know. */
 function withSource(message: string): string {
   const { count, source } = limitOfMemory();
   return message.endsWith(` ${count}`) ? `${message} (${source})` : message;
 }
 
-/** Reads text of any length from a call that writes what fits and returns the whole length. */
+/** Reads text of any length from a call that writes as much as fits and returns the total length. */
 export function readText(call: (buffer: Uint8Array, capacity: number) => number): string {
   let buffer = new Uint8Array(2048);
   let length = call(buffer, buffer.length);

@@ -1,4 +1,4 @@
-/** What the cpu dylib says of itself: its functions with their ordinals, and its lists of names. */
+/** The cpu dylib's tables: its functions with their ordinals, and its lists of names. */
 import type { NativeOrdinals } from "../fields.ts";
 import { cpuLibrary, type Native } from "./loader.ts";
 import { readText } from "./status.ts";
@@ -6,10 +6,10 @@ import { readText } from "./status.ts";
 /** A function that `orchard_cpu_run…` calls. */
 export interface NativeFunction {
   readonly ordinal: number;
-  /** Without the bytes of the operands, which follow the block. */
+  /** Size of the block without the operands' byte lengths that follow it. */
   readonly blockBytes: number;
   readonly operands: number;
-  /** Whether `orchard_cpu_run_rows` calls it too. */
+  /** Whether `orchard_cpu_run_rows` can call it too. */
   readonly takesRows: boolean;
 }
 
@@ -39,7 +39,7 @@ const ordinalsOf = (names: readonly string[]): Record<string, number> =>
 
 let tables: NativeTables | undefined;
 
-/** The tables of the process's dylib, read at the first call. */
+/** Returns the tables of the process's dylib, which are read at the first call. */
 export function nativeTables(): NativeTables {
   tables ??= readTables(cpuLibrary().native);
   return tables;
@@ -47,7 +47,7 @@ export function nativeTables(): NativeTables {
 
 const known: Record<string, Readonly<Record<string, number>>> = {};
 
-/** The ordinals of a list of names of the process's dylib. */
+/** Returns the ordinals of a list of names of the process's dylib. */
 export const nativeOrdinals: NativeOrdinals = (type) => {
   known[type] ??= nativeTables().names[type] ?? {};
   return known[type];

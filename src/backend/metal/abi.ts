@@ -1,11 +1,10 @@
 import type { StorageMode } from "../../tensor/memory.ts";
 
 /**
- * The functions of `orchard.h`, as `bun:ffi` declarations. A test holds them against the header, name by name and type
- * by type.
+ * The functions of `orchard.h` as `bun:ffi` declarations. A test compares their names and types with the header.
  *
- * `buffer` is a view whose bytes native code reads or writes during the call only: passing the view, and not an address
- * taken from it, keeps it alive and in place. Where native code keeps memory, it owns it.
+ * `buffer` is a view whose bytes native code accesses only during the call. Passing the view instead of its address
+ * keeps it alive and in place. Native code owns any memory that it keeps.
  */
 export const declarations = {
   orchard_abi_version: { args: [], returns: "i32" },
@@ -45,7 +44,7 @@ export const declarations = {
   orchard_inject_fault: { args: ["u64", "buffer", "u64", "u32", "u32", "i32"], returns: "i32" },
 } as const;
 
-/** `orchard_status`, in order. The names are the `code` of the error that a status becomes. */
+/** `orchard_status`, in order. The names are the codes of the resulting errors. */
 export const statusNames = [
   "ok",
   "invalidArgument",
@@ -76,7 +75,7 @@ export const BUFFER_ZERO = 1;
 export const VIEW_CONTIGUOUS = 1;
 export const MAX_INLINE_BYTES = 4096;
 
-/** `MTLDataType`'s raw values of the scalar types; the vectors of 2, 3 and 4 follow each. */
+/** `MTLDataType`'s raw values of the scalar types. The vectors of 2, 3 and 4 follow each. */
 export const dataTypes = {
   float: 3,
   half: 16,

@@ -14,27 +14,27 @@ import { MetalMemory } from "./memory.ts";
 import type { PipelineBinding, PipelineInfo } from "./pipeline.ts";
 import { dataTypeName, dataTypeOf, encodeScalar, type ScalarValue } from "./scalars.ts";
 
-/** Room for results: see {@link output}. */
+/** A request for an output array; see {@link output}. */
 export interface OutputRequest<T extends NumericArray = NumericArray> {
   readonly type: NumericArrayConstructor<T>;
   readonly length: number;
 }
 
-/** A part of a device buffer, from a byte offset on. */
+/** A part of a device buffer that starts at a byte offset. */
 export interface BufferSlice {
   readonly buffer: DeviceBuffer;
   readonly byteOffset: number;
 }
 
-/** What an argument may be bound to. */
+/** A value that an argument may be bound to. */
 export type BindingValue = NumericArray | OutputRequest | DeviceBuffer | BufferSlice | Tensor | ScalarValue;
 
-/** A tensor of any strides, whose elements the kernel finds itself. It is bound from its lowest element on. */
+/** A tensor with any strides, which the kernel handles. It is bound at its lowest element. */
 export class StridedTensor {
   constructor(readonly tensor: Tensor) {}
 }
 
-/** The arrays that come back: one for each typed array or {@link output} among the bindings. */
+/** The returned arrays: one for each typed array or {@link output} in the bindings. */
 export type Outputs<Bindings> = {
   -readonly [Name in keyof Bindings as Bindings[Name] extends NumericArray | OutputRequest
     ? Name
@@ -42,10 +42,10 @@ export type Outputs<Bindings> = {
 };
 
 /**
- * Asks for an array that a kernel writes and that need not be copied in.
+ * Requests an array that the kernel writes, without copying contents to the device.
  *
  * @param type such as `Float32Array`
- * @param length in elements
+ * @param length number of elements
  */
 export function output<T extends NumericArray>(type: NumericArrayConstructor<T>, length: number): OutputRequest<T>;
 export function output(...values: unknown[]): OutputRequest {
@@ -54,7 +54,7 @@ export function output(...values: unknown[]): OutputRequest {
 
 const outputParameters = parameters("output", { type: operand(anArrayType), length: operand(wholeNumber) });
 
-/** Arguments as a dispatch wants them, with the temporary buffers that hold typed arrays. */
+/** The arguments of a dispatch, with temporary buffers for typed arrays. */
 export class BoundArguments<Bindings> {
   readonly buffers: Fields[] = [];
   readonly inline: Fields[] = [];
@@ -82,10 +82,10 @@ export class BoundArguments<Bindings> {
     this.buffers.push({ buffer: buffer.handle, offset, length: 0, index, access: Access[access] });
   }
 
-  /** A tensor of a call that a kernel computes: see `kernelOverride`. */
+  /** Binds a tensor of a call that a kernel computes; see `kernelOverride`. */
   private bindDense(argument: PipelineBinding, tensor: Tensor): void {
     if (!tensor.isContiguous)
-      throw this.refuse(argument.name, "expected a contiguous tensor; contiguous(x) makes one, and apply() does");
+      throw this.refuse(argument.name, "expected a contiguous tensor; use contiguous(x), or apply(), which copies");
     this.bindTensor(argument, tensor);
   }
 
@@ -93,12 +93,12 @@ export class BoundArguments<Bindings> {
     const { index, access, name } = argument;
     const { memory } = tensor.storage;
     if (!(memory instanceof MetalMemory) || memory.context !== this.context)
-      throw this.refuse(name, "the tensor is not on this device; apply() takes tensors from anywhere");
+      throw this.refuse(name, "the tensor is not on this device; apply() accepts tensors from anywhere");
     checkElements(this.operation, argument, tensor);
     const bytes = bytesOf(tensor.dtype);
     const { first, count } = reachOf(tensor);
     const [offset, length] = [first * bytes, count * bytes];
-    if (access !== "read") tensor.storage.version++; // as an operation in place
+    if (access !== "read") tensor.storage.version++; // like an in-place operation
     this.buffers.push({ buffer: memory.handle, offset, length, index, access: Access[access] });
   }
 
@@ -170,7 +170,7 @@ export class BoundArguments<Bindings> {
 /**
  * Matches values to a kernel's arguments by name.
  *
- * @throws {ArgumentError} naming the argument that is missing, unknown or does not fit.
+ * @throws {ArgumentError} with the name of the missing, unknown or unsuitable argument.
  */
 export function bindArguments<Bindings extends Record<string, BindingValue | StridedTensor>>(
   context: MetalContext,

@@ -11,7 +11,7 @@ import { noteEncoded, waitForReaders, waitForUsers } from "./journal.ts";
 import { libraryCandidates } from "./loader.ts";
 import { MetalMemory } from "./memory.ts";
 
-/** Of an operation that launched nothing. */
+/** The tickets of an operation that launched nothing. */
 const NOTHING = { first: 0, last: 0 };
 
 /** The GPU on Apple Silicon; on Linux the software device. */
@@ -56,8 +56,8 @@ export const metalBackend: Backend = {
 };
 
 /**
- * Results are right if the operands are, and what the operation itself had checked; and a part of a storage if the
- * remainder is.
+ * Attaches pending checks to results. A result is valid once the checks of its operands and of the operation pass; a
+ * partly written storage also keeps its previous checks.
  */
 function rememberChecks(
   inputs: readonly Tensor[],
@@ -74,7 +74,7 @@ function rememberChecks(
 const completionOf = (context: MetalContext) => () =>
   context.isClosed ? undefined : { completed: Number(read.u64(context.counterAddress, 0)) };
 
-/** Brings outputs to host memory, with what other operations wrote there, and computes into them. */
+/** Moves outputs to host memory, including other contents of their storages, and computes into them. */
 function recomputeOnHost(outputs: readonly Storage[], recompute: () => void): void {
   for (const storage of outputs) {
     const { memory } = storage;

@@ -6,7 +6,7 @@ export interface StructArray {
   readonly items: readonly Fields[];
 }
 
-/** Values of a struct's fields. A span takes text, bytes, or an array of structs; what is left out is zero. */
+/** Values of a struct's fields. A span accepts text, bytes or an array of structs. Omitted fields are zero. */
 export type Fields = Readonly<
   Record<string, number | string | ArrayBufferView | StructArray | readonly number[] | undefined>
 >;
@@ -14,8 +14,8 @@ export type Fields = Readonly<
 const encoder = new TextEncoder();
 
 /**
- * Writes one descriptor block: a struct, then what its spans point to. Blocks hold no pointers, so a block is a plain
- * byte array that the garbage collector may move until the call.
+ * Writes a descriptor block: a struct, then the targets of its spans. A block contains no pointers, so it is a plain
+ * byte array that the garbage collector may move before the call.
  */
 export function writeBlock(layout: Layout, fields: Fields): Uint8Array {
   const writer = new BlockWriter();
@@ -32,7 +32,7 @@ class BlockWriter {
     return this.bytes.subarray(0, this.end);
   }
 
-  /** Room for `length` zero bytes, aligned to 8; returns where. */
+  /** Reserves `length` zero bytes, aligned to 8, and returns their offset. */
   reserve(length: number): number {
     const at = (this.end + 7) & ~7;
     this.end = at + length;
@@ -96,12 +96,12 @@ class BlockWriter {
   }
 }
 
-/** The bytes of a view, without a copy. */
+/** Returns the bytes of a view without copying. */
 export function asBytes(view: ArrayBufferView): Uint8Array {
   return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
 }
 
-/** An empty struct for the dylib to fill in. */
+/** Creates an empty struct for the dylib to fill in. */
 export function emptyStruct(layout: Layout): Uint8Array {
   return writeBlock(layout, {});
 }

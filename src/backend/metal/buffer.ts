@@ -11,7 +11,7 @@ import { aContext, type MetalContext, metalContext } from "./context.ts";
 import { aNumericArray, anArrayType, storageMode, wholeNumber } from "./kinds.ts";
 import { layouts } from "./layouts.ts";
 
-/** A typed array that Metal knows a type for. */
+/** A typed array with a corresponding Metal type. */
 export type NumericArray =
   | Float32Array
   | Float16Array
@@ -33,17 +33,17 @@ export type NumericArrayConstructor<T extends NumericArray> = {
 
 /** Options of a {@link DeviceBuffer}. */
 export interface DeviceBufferOptions {
-  /** `"shared"` (the CPU can reach it) or `"private"` (the GPU alone). Default: the context's. */
+  /** `"shared"` (accessible to the CPU) or `"private"` (only to the GPU). Default: the context's. */
   storage?: StorageMode;
   /** A name for messages, captures and the checker. */
   label?: string;
-  /** Fill with zeros; else the contents are undefined. */
+  /** Fill with zeros. Otherwise the contents are undefined. */
   zero?: boolean;
-  /** Default: {@link metalContext}. */
+  /** The context. Default: {@link metalContext}. */
   context?: MetalContext;
 }
 
-// Frees what a program forgot to dispose of. The last resort: `using` and `dispose` free at once.
+// Frees buffers that were not disposed of, when they are collected. `using` and `dispose` free immediately.
 const forgotten = new FinalizationRegistry<{ context: MetalContext; handle: number }>(({ context, handle }) => {
   if (!context.isClosed) context.native.orchard_release(handle);
 });
@@ -80,23 +80,23 @@ const moveParameters = parameters("DeviceBuffer.moveTo", { storage: operand(stor
 const isBuffer = (value: unknown): value is DeviceBuffer => value instanceof DeviceBuffer;
 
 /**
- * Memory of the device.
+ * A buffer in device memory.
  *
  * @example
  * using x = new DeviceBuffer(new Float32Array([1, 2, 3]));
  * x.read(Float32Array); // Float32Array [1, 2, 3]
  *
- * @throws {OutOfMemoryError} where the memory limit does not allow it.
+ * @throws {OutOfMemoryError} if it would exceed the memory limit.
  */
 export class DeviceBuffer implements Disposable {
   readonly context: MetalContext;
-  /** In bytes. */
+  /** Length in bytes. */
   readonly byteLength: number;
   readonly label: string;
   private readonly ownHandle: number;
   private disposed = false;
 
-  /** @param content a length in bytes, or an array that is copied. */
+  /** @param content the length in bytes, or an array to copy. */
   constructor(content: number | NumericArray, options?: DeviceBufferOptions);
   constructor(...values: unknown[]) {
     const { content, ...options } = bufferParameters(values);
@@ -141,7 +141,7 @@ export class DeviceBuffer implements Disposable {
     return this.ownHandle;
   }
 
-  /** Where the buffer lives now. */
+  /** The current storage mode. */
   get storage(): StorageMode {
     return this.info().storage === Storage.private ? "private" : "shared";
   }
@@ -155,7 +155,7 @@ export class DeviceBuffer implements Disposable {
     return readStruct<"length" | "allocated" | "lastTicket" | "storage" | "retainCount">(layouts.bufferInfo, bytes);
   }
 
-  /** Copies an array in, at a byte offset; waits for work that uses the buffer. */
+  /** Copies an array to a byte offset. Waits for work that uses the buffer. */
   write(content: NumericArray, byteOffset?: number): void;
   write(...values: unknown[]): void {
     const { content, byteOffset = 0 } = writeParameters(values);
@@ -166,7 +166,7 @@ export class DeviceBuffer implements Disposable {
     );
   }
 
-  /** A copy of the contents; blocks until the work that uses the buffer is done. @see {@link readAsync} */
+  /** Returns a copy of the contents. Blocks until the work that uses the buffer is done. @see {@link readAsync} */
   read<T extends NumericArray>(type: NumericArrayConstructor<T>, byteOffset?: number, length?: number): T;
   read(...values: unknown[]): NumericArray {
     const { type, byteOffset = 0, length = this.elementsFrom(type, byteOffset) } = readParameters(values);
@@ -178,7 +178,7 @@ export class DeviceBuffer implements Disposable {
     return result;
   }
 
-  /** As {@link read}, without blocking the event loop. */
+  /** As {@link read}, but without blocking the event loop. */
   async readAsync<T extends NumericArray>(
     type: NumericArrayConstructor<T>,
     byteOffset?: number,
@@ -214,13 +214,13 @@ export class DeviceBuffer implements Disposable {
     this.context.call(`copy ${this.label} to ${target.label}`, status);
   }
 
-  /** Says where the buffer should live from now on; where that differs, it moves by one copy on the device. */
+  /** Changes the storage mode. If it differs, the buffer is copied once on the device. */
   moveTo(storage: StorageMode): void {
     moveParameters([storage]);
     this.context.call(`move ${this.label}`, this.context.native.orchard_buffer_hint(this.handle, Storage[storage]));
   }
 
-  /** Gives the memory back, once the device is done with it. A second call has no effect. */
+  /** Frees the memory once the device is done with it. A second call has no effect. */
   dispose(): void {
     if (this.disposed) return;
     this.disposed = true;

@@ -1,17 +1,17 @@
 /**
- * What a kernel found wrong with its operands. A check at the call itself would have to wait for the device: instead,
- * every tensor that is computed from the result remembers the check, and who reads one of them gets its error. See
+ * Checks of a kernel's operands on the device. Checking during the call would have to wait for the device. Instead,
+ * every tensor computed from the result keeps the pending check, and reading one of them throws its error. See
  * `docs/decisions/0005-indices-that-a-device-checks.md`.
  */
 import { getOrMake } from "../../core/collections.ts";
 import type { DeferredCheck } from "../../tensor/storage.ts";
 import type { MetalContext } from "./context.ts";
 
-/** A look at what a kernel left in memory. */
+/** A check of a kernel's results in memory. */
 export interface DeviceCheck {
   /** Whether the kernel is done. */
   isDone(): boolean;
-  /** Called once, after the kernel is done. @throws what is wrong. */
+  /** Runs the check, once, after the kernel is done. @throws the error. */
   run(): void;
 }
 
@@ -28,7 +28,7 @@ class PendingCheck implements DeferredCheck {
   outcome(): unknown {
     const { check } = this;
     if (check === null) return this.error;
-    this.check = null; // first: it may read memory, and whoever reads looks at what is done
+    this.check = null; // first, since the check may read memory, which runs finished checks
     try {
       check.run();
       this.hasPassed = true;
@@ -41,14 +41,14 @@ class PendingCheck implements DeferredCheck {
 
 const pending = new WeakMap<MetalContext, PendingCheck[]>();
 
-/** Has `check` run once its kernel is done. What depends on it carries it: see {@link DeferredCheck}. */
+/** Schedules `check` for when its kernel is done. Dependent results carry it; see {@link DeferredCheck}. */
 export function checkLater(context: MetalContext, check: DeviceCheck): DeferredCheck {
   const own = new PendingCheck(check);
   getOrMake(pending, context, () => [] as PendingCheck[]).push(own);
   return own;
 }
 
-/** Runs the checks of kernels that are done, in the order of their calls, while their operands are as they were. */
+/** Runs the checks of finished kernels in call order, while their operands are unchanged. */
 export function runChecks(context: MetalContext): void {
   const own = pending.get(context);
   while (own?.[0]?.isDone) own.shift()!.outcome();

@@ -15,28 +15,28 @@ import { library, type Native } from "./loader.ts";
 import { type DispatchCounters, type Finding, type MetalReport, parseReport } from "./report.ts";
 import { check, errorOf, readText } from "./status.ts";
 
-/** Options of a {@link MetalContext}: where its buffers live, how it batches, and its limits. */
+/** Options of a {@link MetalContext}: storage mode, batching and limits. */
 export interface MetalContextOptions {
-  /** Where buffers live that name no storage of their own. Default `"shared"`. */
+  /** The default storage mode of buffers. Default `"shared"`. */
   storage?: StorageMode;
-  /** Allocate exact lengths and never reuse a buffer, so that the checker sees every bound. Default: when it is on. */
+  /** Allocate exact lengths and never reuse buffers, so that the checker detects all overruns. Default: if it is on. */
   exact?: boolean;
-  /** Operations in a command buffer before it is committed. Default 40. */
+  /** Number of operations after which a command buffer is committed. Default 40. */
   batchOperations?: number;
-  /** Bytes bound in a command buffer before it is committed. Default 40 MB. */
+  /** Number of bound bytes after which a command buffer is committed. Default 40 MB. */
   batchBytes?: number;
   /**
-   * Operations of kernels in a command buffer before it is committed, roughly: additions and multiplications. Default
-   * 2^36, a fraction of a second: after some seconds the system ends a command buffer.
+   * Approximate number of additions and multiplications after which a command buffer is committed. Default 2^36, a
+   * fraction of a second. The system ends command buffers that run for several seconds.
    */
   batchWork?: number;
-  /** Bytes of free buffers that are kept for reuse. Default: a quarter of the memory limit. */
+  /** Maximum bytes of free buffers that are cached. Default: a quarter of the memory limit. */
   cacheLimit?: number;
-  /** Bytes of buffers in all. Default: the device's recommended working set. */
+  /** Maximum bytes of all buffers. Default: the device's recommended working set. */
   memoryLimit?: number;
-  /** Folder of compiled pipelines; `null` keeps none. */
+  /** Cache folder of compiled pipelines; `null` disables the cache. */
   cacheFolder?: string | null;
-  /** Longest wait for the device inside a read, a write or `close`, in milliseconds. Default 600,000. */
+  /** Maximum milliseconds to wait for the device in a read, a write or `close`. Default 600,000. */
   timeoutMs?: number;
   label?: string;
 }
@@ -50,26 +50,28 @@ export interface DeviceInfo {
   system: string;
   families: string[];
   unifiedMemory: boolean;
-  /** In bytes. */
+  /** The recommended working set in bytes. */
   recommendedWorkingSet: number;
   maxBufferLength: number;
   maxThreadgroupMemory: number;
   maxThreadsPerThreadgroup: [number, number, number];
   maxInlineBytes: number;
   maxBuffers: number;
-  /** What a probe found, where one ran. */
+  /** The probed capabilities, if a probe ran. */
   capabilities: Record<
     "bfloat" | "simdReduction" | "simdMatrix" | "tensorOps",
     { supported: boolean; reason: string }
   > | null;
 }
 
-/** What can be made to fail, for tests of what happens then: an allocation, a library, a pipeline, a command buffer. */
+/** The kinds of faults that tests can inject: an allocation, a library, a pipeline, a command buffer. */
 export type FaultKind = "allocate" | "library" | "pipeline" | "command-buffer";
 
 const encoder = new TextEncoder();
 
-/** Longer than the device's limit for one dispatch, whose error names the kernel and the line. */
+/**
+ *  Longer than the device's limit for a dispatch, so that its error, which names the kernel and the line, comes first.
+ */
 const longestWaitMs = 600_000;
 
 const contextParameters = parameters("MetalContext", {
@@ -118,29 +120,28 @@ export const aContext: Kind<MetalContext> = {
   parse: (value) => (value instanceof MetalContext ? value : undefined),
 };
 
-/** @internal How long the lists of the report were. */
+/** @internal The lengths of the report's lists at some time. */
 export interface ReportMark {
   readonly findings: number;
   readonly dispatches: number;
 }
 
 /**
- * One device with its buffers, its pipelines and its stream of work. Most programs use {@link metalContext}, the one
- * that is shared.
+ * A device with its buffers, pipelines and stream of work. Most programs use {@link metalContext}, the shared one.
  *
- * @throws {BackendError} where the dylib or a device is missing; the message says how to fix it.
+ * @throws {BackendError} if the dylib or a device is missing, with a fix.
  */
 export class MetalContext implements Disposable {
   /** @internal */ readonly native: Native;
   /** @internal */ readonly handle: number;
   private closed = false;
   private readonly unfollow?: () => void;
-  /** @internal Where buffers live that name no storage of their own. */
+  /** @internal The default storage mode of buffers. */
   defaultStorage: StorageMode;
-  /** @internal The most work of a command buffer, by which long kernels are cut. */
+  /** @internal Maximum work of a command buffer. Longer kernels are split. */
   batchWork: number;
   private software: boolean | undefined;
-  /** @internal Three u64 that the dylib raises: tickets complete, tickets failed, and queues that were replaced. */
+  /** @internal Three u64 counters that the dylib increments: completed tickets, failed tickets and replaced queues. */
   readonly counterAddress: Pointer;
   private readonly ticketScratch = new BigUint64Array(1);
   private readonly kept: { findings: Finding[]; dispatches: DispatchCounters[]; notes: string[] } = {
@@ -176,7 +177,7 @@ export class MetalContext implements Disposable {
     if (options.memoryLimit === undefined && defaultMemoryLimit() !== undefined) this.unfollow = this.followLimit();
   }
 
-  /** Weakly: a context that nobody has is garbage. */
+  /** Follows the memory limit through a weak reference, so that unused contexts can be collected. */
   private followLimit(): () => void {
     const self = new WeakRef(this);
     return followMemoryLimit((count) => self.deref()?.configure("memory_limit", count));
@@ -187,9 +188,7 @@ export class MetalContext implements Disposable {
     return this.closed;
   }
 
-  /**
-   * Waits for what runs and frees everything; what belongs to this context throws {@link DisposedError} from then on.
-   */
+  /** Waits for running work and frees everything. Objects of this context throw {@link DisposedError} afterwards. */
   close(): void {
     if (this.closed) return;
     this.closed = true;
@@ -201,7 +200,7 @@ export class MetalContext implements Disposable {
     this.close();
   }
 
-  /** @internal Calls the dylib and throws what went wrong. */
+  /** @internal Checks the status of a dylib call and throws its error. */
   call(operation: string, status: number): void {
     if (status !== 0) throw this.failure(operation, status);
   }
@@ -217,12 +216,14 @@ export class MetalContext implements Disposable {
     return this.software;
   }
 
-  /** True where the checker watches the dispatches. */
+  /** Whether the checker is on. */
   get isChecked(): boolean {
     return checkerIsOn && this.isSoftware;
   }
 
-  /** Facts about the device; with `probe`, also its capabilities, each found by compiling and running a kernel. */
+  /**
+   *  Returns facts about the device; with `probe`, also its capabilities, determined by compiling and running kernels.
+   */
   deviceInfo(options?: { probe?: boolean }): DeviceInfo;
   deviceInfo(...values: unknown[]): DeviceInfo {
     const { probe } = deviceInfoParameters(values);
@@ -232,9 +233,7 @@ export class MetalContext implements Disposable {
     return JSON.parse(json) as DeviceInfo;
   }
 
-  /**
-   * Commits what is open and returns the number of the last command buffer, its ticket; 0 where there never was one.
-   */
+  /** Commits the open command buffer. Returns the ticket (number) of the last command buffer; 0 if there was none. */
   commit(): number {
     this.call("commit", this.native.orchard_commit(this.handle, this.ticketScratch));
     return Number(this.ticketScratch[0]);
@@ -247,7 +246,7 @@ export class MetalContext implements Disposable {
     if (ticket > 0) this.call("wait", this.native.orchard_ticket_wait(this.handle, ticket, timeoutMs));
   }
 
-  /** As {@link wait}, without blocking the event loop: a counter in memory is polled, native code never calls back. */
+  /** As {@link wait}, but without blocking the event loop. Polls a counter in memory; native code never calls back. */
   finished(ticket?: number, timeoutMs?: number): Promise<void>;
   async finished(...values: unknown[]): Promise<void> {
     const { ticket = this.commit(), timeoutMs } = waitParameters(values);
@@ -264,7 +263,7 @@ export class MetalContext implements Disposable {
     return read.u64(this.counterAddress, 0) >= BigInt(ticket);
   }
 
-  /** What was allocated, encoded, copied and compiled so far. */
+  /** Returns counts of allocations, encoded work, copies and compilations so far. */
   statistics(): MetalStatistics {
     const bytes = emptyStruct(layouts.statistics);
     this.call("statistics", this.native.orchard_statistics_get(this.handle, bytes, bytes.length));
@@ -279,8 +278,8 @@ export class MetalContext implements Disposable {
   }
 
   /**
-   * Changes a setting, such as `"memory_limit"` or `"storage"` (where memory lives that has no hint of its own:
-   * `"shared"` or `"private"`), or on the software device `"check"` and `"seed"`.
+   * Changes a setting, such as `"memory_limit"` or `"storage"` (the default storage mode: `"shared"` or `"private"`),
+   * or on the software device `"check"` and `"seed"`.
    */
   configure(name: string, value: string | number | boolean): void {
     configureParameters([name, value]);
@@ -292,7 +291,7 @@ export class MetalContext implements Disposable {
     if (name === "check") checkerIsOn = value === true || ["1", "report"].includes(String(value));
   }
 
-  /** Notes, settings, and what the checker found and counted since the last call that cleared. */
+  /** Returns notes, settings, and the checker's findings and counts since the last call with `clear`. */
   report(options?: { clear?: boolean }): MetalReport {
     const { clear } = reportParameters([options]);
     const { settings } = this.freshReport();
@@ -302,7 +301,7 @@ export class MetalContext implements Disposable {
     return whole;
   }
 
-  /** @internal What was recorded since the last call, which {@link report} keeps. */
+  /** @internal Returns the entries recorded since the last call. {@link report} keeps them. */
   freshReport(): MetalReport {
     const json = readText(this.native, "report", (buffer, capacity, length) =>
       this.native.orchard_report(this.handle, 1, buffer, capacity, length),
@@ -314,13 +313,13 @@ export class MetalContext implements Disposable {
     return fresh;
   }
 
-  /** @internal A place in the report: what {@link reportSince} gives for it was recorded after this call. */
+  /** @internal Marks a position in the report for {@link reportSince}. */
   reportMark(): ReportMark {
     this.freshReport();
     return { findings: this.kept.findings.length, dispatches: this.kept.dispatches.length };
   }
 
-  /** @internal Of what {@link report} cleared in between, nothing is left. */
+  /** @internal Returns the entries after a mark, except those that {@link report} cleared since. */
   reportSince(mark: ReportMark): Pick<MetalReport, "findings" | "dispatches"> {
     this.freshReport();
     const { findings, dispatches } = this.kept;
@@ -328,7 +327,7 @@ export class MetalContext implements Disposable {
     return { findings: after(findings, mark.findings), dispatches: after(dispatches, mark.dispatches) };
   }
 
-  /** Makes occurrences fail, to test what happens then: after `skip` further ones, `count` of them. */
+  /** Injects faults for tests: after `skip` further occurrences, `count` of them fail. */
   injectFault(kind: FaultKind, options?: { skip?: number; count?: number; code?: number }): void;
   injectFault(...values: unknown[]): void {
     const { kind, skip, count, code } = injectFaultParameters(values);
@@ -336,7 +335,7 @@ export class MetalContext implements Disposable {
     this.call("inject fault", this.native.orchard_inject_fault(this.handle, text, text.length, skip, count, code));
   }
 
-  /** Names the operations inside `body` in messages, captures and reports. */
+  /** Labels the operations in `body` for messages, captures and reports. */
   labelled<Result>(label: string, body: () => Result): Result;
   labelled(...values: unknown[]): unknown {
     const { label, body } = labelledParameters(values);
@@ -349,7 +348,7 @@ export class MetalContext implements Disposable {
     }
   }
 
-  /** Writes what `body` does on the GPU to a `.gputrace` at `path` (macOS, with `MTL_CAPTURE_ENABLED=1`). */
+  /** Captures the GPU work of `body` to a `.gputrace` at `path` (macOS, with `MTL_CAPTURE_ENABLED=1`). */
   capture<Result>(path: string, body: () => Result): Result;
   capture(...values: unknown[]): unknown {
     const { path, body } = captureParameters(values);
@@ -363,15 +362,15 @@ export class MetalContext implements Disposable {
   }
 }
 
-/** A turn of the event loop, longer ones when it takes long. */
+/** Waits for a turn of the event loop, longer after many polls. */
 function pause(polls: number): Promise<void> {
   if (polls < 20) return new Promise((resolve) => setImmediate(resolve));
   return Bun.sleep(polls < 200 ? 1 : 5);
 }
 
 /**
- * Undefined: the device's recommended working set. The software device's memory is the machine's, of which it knows no
- * limit.
+ * Returns the default memory limit; undefined: the device's recommended working set. The software device uses the
+ * machine's memory but does not know its limits.
  */
 const defaultMemoryLimit = (): number | undefined =>
   environment("ORCHARD_METAL_MEMORY_LIMIT") === undefined && process.platform === "linux"
@@ -380,7 +379,10 @@ const defaultMemoryLimit = (): number | undefined =>
 
 let areWorkersLimited = false;
 
-/** The software device knows the process's affinity mask, and no control groups. Its workers are all contexts'. */
+/**
+ *  Limits the software device's workers, since it knows the affinity mask but not control groups. All contexts share
+ *  them.
+ */
 function limitWorkers(context: MetalContext): void {
   if (areWorkersLimited) return;
   areWorkersLimited = true;
@@ -388,7 +390,7 @@ function limitWorkers(context: MetalContext): void {
   context.configure("workers", Math.min(processorLimit().count, 1024));
 }
 
-/** Whether the variable asks for the checker; the dylib reads it too. */
+/** Whether the environment variable enables the checker. The dylib reads it too. */
 function checkerAsked(): boolean {
   const value = environment("ORCHARD_METAL_CHECK") ?? "0";
   if (["0", "1", "report"].includes(value)) return value !== "0";
@@ -396,23 +398,23 @@ function checkerAsked(): boolean {
   throw new ArgumentError("environment", "invalidSetting", sentence);
 }
 
-// The checker is the device's, and so all contexts'.
+// The checker belongs to the device, so all contexts share it.
 let checkerIsOn = checkerAsked();
 
-// What nobody waited for is checked as well, before the process ends.
+// Checks unfinished work too, before the process ends.
 if (checkerIsOn)
   process.on("exit", () => {
     try {
       if (shared && !shared.isClosed) shared.wait();
-    } catch {} // a command buffer that failed has its finding
+    } catch {} // a failed command buffer has a finding
   });
 
 let shared: MetalContext | undefined;
 
-/** @internal Whether the process's context is open now. */
+/** @internal Whether the shared context is open. */
 export const isMetalOpen = (): boolean => shared !== undefined && !shared.isClosed;
 
-/** The process's context, opened at the first call, and again after it was closed. */
+/** Returns the shared context. It is opened at the first call, and again after it was closed. */
 export function metalContext(): MetalContext;
 export function metalContext(...values: unknown[]): MetalContext {
   expectNothing("metalContext", values);

@@ -1,8 +1,8 @@
 import { isMetalOpen, metalContext } from "./context.ts";
 
 /**
- * How often the dylib copied elements so far to have them in another storage mode, contiguous, staged or back where
- * they came from.
+ * Returns the number of times that the dylib has copied elements so far: to another storage mode, to make them
+ * contiguous, to stage them, or back.
  */
 export function metalCopies(): number {
   if (!isMetalOpen()) return 0;

@@ -1,4 +1,4 @@
-/** Which tensors' elements a kernel's arguments may be. */
+/** Checks that a tensor's dtype matches a kernel's argument. */
 import { DTypeError } from "../../core/errors.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -6,7 +6,7 @@ import type { ScalarTypeName } from "./abi.ts";
 import type { PipelineBinding } from "./pipeline.ts";
 import { dataTypeName, dataTypeOf } from "./scalars.ts";
 
-/** The dtypes that a kernel may have under a type of Metal's. */
+/** The dtypes that match each Metal type. */
 const dtypesOf: Readonly<Record<ScalarTypeName, readonly DType[]>> = {
   float: ["float32"],
   half: ["float16"],
@@ -15,14 +15,14 @@ const dtypesOf: Readonly<Record<ScalarTypeName, readonly DType[]>> = {
   char: ["int8"],
   uchar: ["uint8", "bool"],
   short: [],
-  ushort: ["float16", "bfloat16"], // their bits
+  ushort: ["float16", "bfloat16"], // as bits
   int: ["int32"],
   uint: ["uint32"],
   long: ["int64"],
   ulong: [],
 };
 
-/** @throws {DTypeError} where the kernel's argument has elements of another type; a struct may be anything. */
+/** Checks an argument; structs accept any dtype. @throws {DTypeError} if the element type differs. */
 export function checkElements(operation: string, argument: PipelineBinding, tensor: Tensor): void {
   const type = dataTypeOf(argument.dataType);
   if (type === undefined || dtypesOf[type.scalar].includes(tensor.dtype)) return;

@@ -1,10 +1,10 @@
-/** The one place where a dispatch becomes a call of the dylib: user kernels and the package's own alike. */
+/** Encodes dispatches of user kernels and built-in kernels. */
 import { GridKind } from "./abi.ts";
 import { type Fields, writeBlock } from "./block.ts";
 import type { MetalContext } from "./context.ts";
 import { layouts } from "./layouts.ts";
 
-/** Width, height and depth; what is left out is 1. */
+/** Width, height and depth; omitted ones are 1. */
 export type Size = number | readonly [number, number?, number?];
 
 /** A dispatch, ready to be encoded. */
@@ -12,27 +12,27 @@ export interface Dispatch {
   /** The pipeline's handle. */
   readonly pipeline: number;
   readonly grid: Size;
-  /** What the grid counts. */
+  /** Whether the grid counts threads or threadgroups. */
   readonly gridKind: keyof typeof GridKind;
   readonly threadgroup: Size;
-  /** Buffers, as `layouts.binding` has them. */
+  /** Buffers in the layout `layouts.binding`. */
   readonly buffers: readonly Fields[];
-  /** Bytes that are copied into the command, as `layouts.inline` has them. */
+  /** Inline bytes in the layout `layouts.inline`. */
   readonly inline: readonly Fields[];
-  /** Lengths of threadgroup arguments, as `layouts.threadgroupMemory` has them. */
+  /** Lengths of threadgroup arguments in the layout `layouts.threadgroupMemory`. */
   readonly threadgroupMemory: readonly Fields[];
   readonly label: string;
-  /** Operations of all threads, roughly; default: estimated from the threads and what is bound. */
+  /** Approximate operations of all threads. Default: estimated from the threads and bound bytes. */
   readonly work?: number | undefined;
 }
 
 const ticketScratch = new BigUint64Array(1);
 
 /**
- * Encodes a dispatch; nothing waits. Returns the ticket of the command buffer that holds it.
+ * Encodes a dispatch without waiting. Returns the ticket of its command buffer.
  *
- * @param operation what the caller called, for errors
- * @throws {OrchardError} what the dylib's status becomes.
+ * @param operation the caller's operation, for errors
+ * @throws {OrchardError} the error of the dylib's status.
  */
 export function encode(context: MetalContext, operation: string, dispatch: Dispatch): number {
   const block = writeBlock(layouts.dispatch, {
@@ -50,11 +50,11 @@ export function encode(context: MetalContext, operation: string, dispatch: Dispa
   return Number(ticketScratch[0]);
 }
 
-/** A size in three dimensions. */
+/** Returns a size in three dimensions. */
 export function extents(size: Size): [number, number, number] {
   const [width, height = 1, depth = 1] = typeof size === "number" ? [size] : size;
   return [width, height, depth];
 }
 
-/** How many threads a size has. */
+/** Returns the number of threads of a size. */
 export const threadCount = (size: Size): number => extents(size).reduce((product, extent) => product * extent, 1);

@@ -1,8 +1,8 @@
 /**
- * What was given to the device and is not known to be done. When a command buffer fails, everything from its first
- * operation on is computed again on another backend, in order: later operations may have read what it never wrote.
- * Operations never change their inputs, and storages in the journal are not changed in place before their readers are
- * done, so that this is always possible.
+ * The journal of operations that were submitted to the device and are not known to be done. When a command buffer
+ * fails, all operations from its first one on are recomputed on another backend in order, since later operations may
+ * have read results that were never written. This is always possible: operations never change their inputs, and
+ * storages in the journal are not changed in place before their readers are done.
  */
 import { read } from "bun:ffi";
 import { getOrMake } from "../../core/collections.ts";
@@ -14,7 +14,7 @@ import { runChecks } from "./checks.ts";
 import type { MetalContext } from "./context.ts";
 
 interface Entry {
-  /** The command buffers that it lies in. */
+  /** The command buffers of the operation. */
   readonly tickets: TicketRange;
   readonly reads: readonly Storage[];
   readonly writes: readonly Storage[];
@@ -34,12 +34,12 @@ const journals = new WeakMap<MetalContext, Journal>();
 const journalOf = (context: MetalContext): Journal =>
   getOrMake(journals, context, () => ({ entries: [], knownFailures: 0, knownQueues: 0, recovering: false }));
 
-/** Operations that may be under way before the next one waits for the older half of them. */
+/** Maximum number of pending operations. The next one waits for the older half. */
 const LONGEST = 1024;
-/** Operations between two looks at what is done. */
+/** Number of operations between two checks for completed ones. */
 const INTERVAL = 64;
 
-/** Notes an operation that was encoded. Its storages stay until it is known to be done. */
+/** Adds an encoded operation. Its storages are retained until it is known to be done. */
 export function noteEncoded(context: MetalContext, entry: Entry): void {
   const journal = journalOf(context);
   for (const storage of [...entry.reads, ...entry.writes]) storage.retain();
@@ -52,15 +52,15 @@ export function noteEncoded(context: MetalContext, entry: Entry): void {
   runChecks(context);
 }
 
-/** Lets go of the storages of what is done. With `wait`, everything is done first. */
+/** Releases the storages of completed operations. With `wait`, waits for all operations first. */
 export function forgetFinished(context: MetalContext, { wait = false } = {}): void {
   if (wait && !journalOf(context).recovering) waitForTicket(context, context.commit());
   forgetDone(context, journalOf(context));
 }
 
 /**
- * Blocks until the older half of what is under way is done, and lets go of its storages; the device goes on with the
- * other half.
+ * Blocks until the older half of the pending operations is done, and releases its storages. The device continues with
+ * the other half.
  */
 export function waitForOlderHalf(context: MetalContext): void {
   const { entries, recovering } = journalOf(context);
@@ -68,7 +68,7 @@ export function waitForOlderHalf(context: MetalContext): void {
   if (middle && !recovering) waitForTicket(context, middle.tickets.last);
 }
 
-/** Blocks until a ticket is complete, and recovers what failed. */
+/** Blocks until a ticket is complete, and recovers failed operations. */
 export function waitForTicket(context: MetalContext, ticket: number): void {
   const journal = journalOf(context);
   if (!isComplete(context, ticket)) failureOf(context, ticket);
@@ -79,12 +79,12 @@ export function waitForTicket(context: MetalContext, ticket: number): void {
   runChecks(context);
 }
 
-/** Blocks until no operation under way reads a storage that is about to be changed in place. */
+/** Blocks until no pending operation reads a storage that will be changed in place. */
 export function waitForReaders(context: MetalContext, storage: Storage): void {
   waitForLast(context, ({ reads }) => reads.includes(storage));
 }
 
-/** Blocks until no operation under way reads or writes a storage that is about to get other memory. */
+/** Blocks until no pending operation accesses a storage whose memory will be replaced. */
 export function waitForUsers(context: MetalContext, storage: Storage): void {
   waitForLast(context, ({ reads, writes }) => reads.includes(storage) || writes.includes(storage));
 }
@@ -93,7 +93,7 @@ function waitForLast(context: MetalContext, uses: (entry: Entry) => boolean): vo
   const journal = journalOf(context);
   const last = journal.entries.findLast(uses);
   if (last && !journal.recovering) waitForTicket(context, last.tickets.last);
-  runChecks(context); // the errors of what is about to change say what it was
+  runChecks(context); // before the contents change, which the errors describe
 }
 
 function recover(context: MetalContext, journal: Journal): void {
@@ -103,7 +103,8 @@ function recover(context: MetalContext, journal: Journal): void {
     const first = journal.entries.findIndex(({ tickets }) => firstFailed(context, tickets) !== undefined);
     journal.knownFailures = failures(context);
     const lost = first < 0 ? [] : journal.entries.splice(first);
-    if (lost[0]) report(context, lost[0], lost.length); // else whoever encoded it, a kernel or a blit, gets the error
+    // If none are lost, the caller that encoded a kernel or blit gets the error.
+    if (lost[0]) report(context, lost[0], lost.length);
     for (const entry of lost) computeAgain(entry);
   } finally {
     journal.recovering = false;
@@ -111,8 +112,8 @@ function recover(context: MetalContext, journal: Journal): void {
 }
 
 /**
- * Whoever reads what can't be computed again gets the cause; what depends on it can't be computed either; everything
- * else can.
+ * Recomputes an operation. If that fails, reading its results throws the cause, and operations that depend on them fail
+ * too.
  */
 function computeAgain(entry: Entry): void {
   try {
@@ -124,7 +125,7 @@ function computeAgain(entry: Entry): void {
   }
 }
 
-/** Waits for a ticket; why its command buffer failed, where it did. */
+/** Waits for a ticket. Returns the error if its command buffer failed. */
 function failureOf(context: MetalContext, ticket: number): BackendError | undefined {
   try {
     context.wait(ticket);
@@ -150,12 +151,12 @@ function firstFailed(context: MetalContext, { first, last }: TicketRange): numbe
 function report(context: MetalContext, { tickets }: Entry, operations: number): void {
   const reason =
     failureOf(context, firstFailed(context, tickets) ?? tickets.last)?.message ?? "a command buffer failed";
-  const cause = reason.replace(/\d+/, ""); // the number of the command buffer makes no other cause
+  const cause = reason.replace(/\d+/, ""); // ignore the number of the command buffer
   const again = operations === 1 ? "1 operation is" : `${operations} operations are`;
   warnOnce(`${reason}\n[orchard] ${again} computed again on another backend.`, cause);
 }
 
-/** Warns once that the device dropped work that was not to blame: the dylib runs it again, and its note says more. */
+/** Warns once that the device dropped innocent work, which the dylib runs again. Its note has details. */
 function reportNewQueue(context: MetalContext, journal: Journal): void {
   const queues = queuesReplaced(context);
   if (queues === journal.knownQueues) return;
@@ -165,7 +166,7 @@ function reportNewQueue(context: MetalContext, journal: Journal): void {
 }
 
 function forgetDone(context: MetalContext, journal: Journal): void {
-  if (failures(context) !== journal.knownFailures) return; // entries are needed until that is recovered
+  if (failures(context) !== journal.knownFailures) return; // recovery needs the entries
   const open = journal.entries.findIndex(({ tickets }) => !isComplete(context, tickets.last));
   for (const entry of journal.entries.splice(0, open < 0 ? journal.entries.length : open)) release(entry);
 }
@@ -174,7 +175,7 @@ function release({ reads, writes }: Entry): void {
   for (const storage of [...reads, ...writes]) storage.release();
 }
 
-/** Whether a ticket is complete; what failed counts too. */
+/** Whether a ticket is complete. Failed ones are too. */
 export const isComplete = (context: MetalContext, ticket: number): boolean =>
   Number(read.u64(context.counterAddress, 0)) >= ticket;
 const failures = (context: MetalContext): number => Number(read.u64(context.counterAddress, 8));

@@ -27,24 +27,24 @@ import { type Counters, type Finding, isAboutSource } from "./report.ts";
 import type { ScalarValue } from "./scalars.ts";
 
 /**
- * What {@link metalKernel} compiles: a source, the kernel's name in it, and its function constants; and for tensors
- * ({@link MetalKernel.apply}) what the results are, their gradients, and what computes them without Metal.
+ * Options of {@link metalKernel}: the source, the kernel's name and its function constants; and for tensors ({@link
+ * MetalKernel.apply}) the results, their gradients, and a fallback without Metal.
  */
 export interface MetalKernelOptions<Values extends KernelValues = KernelValues, Results extends string = never>
   extends LibrarySource {
   /** The kernel's name in the source (its host name). */
   name: string;
-  /** Function constants, by name. */
+  /** Function constants by name. */
   constants?: Record<string, ScalarValue>;
-  /** Default: {@link metalContext}. */
+  /** The context. Default: {@link metalContext}. */
   context?: MetalContext;
   /** The shape of each result, by the name of the argument that the kernel writes. */
   shapes?: { readonly [Name in Results]: ResultShape<Values> };
-  /** The dtypes of results. Default: that of the tensors which the call is given. */
+  /** The dtypes of results. Default: the dtype of the call's tensors. */
   dtypes?: { readonly [Name in NoInfer<Results>]?: DType };
-  /** Arguments that the kernel reads at any strides (true: all of them). Others are made contiguous first. */
+  /** Arguments for which the kernel supports any strides (true: all). Others are made contiguous first. */
   strided?: boolean | readonly (keyof NoInfer<Values> & string)[];
-  /** Threads of `apply`'s grid. Default: one for each element of the first result. */
+  /** Threads of `apply`'s grid. Default: one per element of the first result. */
   grid?: GridShape<Values, NoInfer<Results>>;
   /** Threadgroups of `apply`'s grid, instead of `grid`. */
   threadgroups?: GridShape<Values, NoInfer<Results>>;
@@ -53,17 +53,17 @@ export interface MetalKernelOptions<Values extends KernelValues = KernelValues, 
   /** Bytes of `[[threadgroup(n)]]` arguments in `apply`. */
   threadgroupMemory?: Record<string, number>;
   /**
-   * The gradient. A function of the results' gradients, the arguments and the results, each by name, which returns
-   * gradients of tensors by name, computed by differentiable operations where these should have gradients. Or another
-   * kernel: a result `z` has its gradient in the argument `grad_z`, and the kernel writes that of `x` into `grad_x`;
-   * arguments and results are what it has under their names.
+   * The gradient: a function or another kernel. The function gets the results' gradients, the arguments and the
+   * results, each by name, and returns gradients of tensors by name. For higher-order gradients, compute them with
+   * differentiable operations. A kernel gets the gradient of a result `z` in the argument `grad_z`, and arguments and
+   * results under their names; it writes the gradient of `x` to `grad_x`.
    */
   backward?: BackwardOption<Values, NoInfer<Results>>;
-  /** What the gradient needs of arguments and results, by name. Default: all of them. */
+  /** Names of the arguments and results that the gradient needs. Default: all. */
   saves?: readonly string[];
   /**
-   * Computes the results on the backends cpu and reference. With it, the kernel is compiled when it first runs on
-   * metal; without it, it runs on metal whatever backend is preferred.
+   * Computes the results on the backends cpu and reference. With a fallback, the kernel is compiled when it first runs
+   * on metal; without one, it always runs on metal, regardless of the preferred backend.
    */
   fallback?: (values: Values) => Tensor | KernelTensors<NoInfer<Results>>;
 }
@@ -72,12 +72,12 @@ type BackwardOption<Values, Results extends string> =
   | KernelBackward<Values, Results>
   | MetalKernel<KernelValues, string>;
 
-/** The grid of a call of {@link MetalKernel.apply}, where it is another than the kernel's own. */
+/** The grid of a call of {@link MetalKernel.apply}, if it differs from the kernel's. */
 export type ApplyOptions = Omit<RunOptions, "counters">;
 
-/** The grid of a run of a {@link MetalKernel}, and what is to be observed. */
+/** The grid of a run of a {@link MetalKernel}, and its observation. */
 export interface RunOptions {
-  /** Threads of the grid, exact: the last threadgroups may be smaller. Give this or `threadgroups`. */
+  /** Exact number of threads of the grid; the last threadgroups may be smaller. Give this or `threadgroups`. */
   grid?: Size;
   /** Threadgroups of the grid. */
   threadgroups?: Size;
@@ -85,19 +85,19 @@ export interface RunOptions {
   threadgroup?: Size;
   /** Bytes of `[[threadgroup(n)]]` arguments, by name; each a multiple of 16. */
   threadgroupMemory?: Record<string, number>;
-  /** Count what the dispatch moves (the software device; slower). */
+  /** Count the bytes and operations of the dispatch (software device only; slower). */
   counters?: boolean;
   /** A name for messages, captures and reports. Default: the kernel's. */
   label?: string;
 }
 
-/** What a run of a {@link MetalKernel} gives. */
+/** The result of a run of a {@link MetalKernel}. */
 export interface KernelResult<Bindings> {
-  /** What the kernel wrote, by argument name: a new array for each typed array that the kernel may write. */
+  /** The outputs by argument name: a new array for each typed array that the kernel may write. */
   outputs: Outputs<Bindings>;
-  /** What the dispatch moved; null unless `counters` was set, and on Apple's device. */
+  /** The counters of the dispatch; null unless `counters` was set, and on Apple's devices. */
   counters: Counters | null;
-  /** What the checker found in this run, where it is on. */
+  /** The checker's findings in this run, if it is on. */
   findings: Finding[];
 }
 
@@ -118,7 +118,7 @@ export interface KernelResult<Bindings> {
  * const { outputs } = saxpy.run({ x: new Float32Array([1, 2]), y: new Float32Array([10, 20]), a: 3 }, { grid: 2 });
  * outputs.y; // Float32Array [13, 26]
  *
- * @throws {KernelCompileError} with the compiler's text, where the source does not compile, or has no such kernel or
+ * @throws {KernelCompileError} with the compiler's output, if the source does not compile or has no such kernel or
  * constant.
  */
 export function metalKernel<Values extends KernelValues = KernelValues, const Results extends string = never>(
@@ -168,7 +168,7 @@ const applyParameters = parameters("MetalKernel.apply", {
   ...applyOptions,
 });
 
-/** A kernel that is ready to run; {@link metalKernel} makes one. */
+/** A compiled kernel, created by {@link metalKernel}. */
 export class MetalKernel<Values extends KernelValues = KernelValues, Results extends string = never>
   implements Disposable
 {
@@ -203,7 +203,7 @@ export class MetalKernel<Values extends KernelValues = KernelValues, Results ext
     if (!this.declared.fallback) this.compiled();
   }
 
-  /** What it was compiled for. */
+  /** The context it was compiled for. */
   get context(): MetalContext {
     return this.compiled().context;
   }
@@ -226,17 +226,18 @@ export class MetalKernel<Values extends KernelValues = KernelValues, Results ext
   }
 
   /**
-   * Computes tensors from tensors: `values` gives each argument by name, the results come by name. It is an operation
-   * like the library's own: it is only encoded on metal and takes part in gradients, strict mode and `codepaths()`; its
-   * arguments may be anywhere, of any strides, and are never changed. Where a result is given a tensor under its own
-   * name, it starts as a copy of that one; else it starts as zeros if the kernel reads it.
+   * Computes tensors from tensors. `values` has each argument by name; the results are returned by name. The call is an
+   * operation like the built-in ones: on metal it is only encoded, and it supports gradients, strict mode and
+   * `codepaths()`. Its arguments may be on any device, with any strides, and are never changed. If `values` has a
+   * tensor under a result's name, the result starts as a copy of it; otherwise it starts as zeros if the kernel reads
+   * it.
    *
    * A kernel may also have arguments `x_shape`, `x_strides`, `x_ndim`, `x_size` and `x_offset` (`int`, `uint`, `long`
-   * or `ulong`), which say how a tensor `x` lies in memory, in elements.
+   * or `ulong`), which describe the layout of a tensor `x`, in elements.
    *
-   * @throws {ArgumentError} for an argument that is missing, unknown or unsuitable. @throws {DTypeError} for elements
-   * of another type than the kernel has. @throws {ShapeError} for a result's shape or a grid that is none.
-   * @throws {BackendError} where no backend can run it.
+   * @throws {ArgumentError} for a missing, unknown or unsuitable argument. @throws {DTypeError} if an element type
+   * differs from the kernel's. @throws {ShapeError} for an invalid shape of a result or an invalid grid.
+   * @throws {BackendError} if no backend can run it.
    */
   apply(values: Values, options?: ApplyOptions): { readonly [Name in Results]: Tensor };
   apply(...given: unknown[]): Readonly<Record<string, Tensor>> {
@@ -248,7 +249,7 @@ export class MetalKernel<Values extends KernelValues = KernelValues, Results ext
     return Object.fromEntries(applied.results);
   }
 
-  /** The backward as a function; a kernel gets what it has arguments for, and gradients under names of their own. */
+  /** Returns the backward as a function. A kernel gets the values it has arguments for, and gradients as `grad_…`. */
   private gradients(): GradientsOf | undefined {
     const { backward } = this;
     if (!(backward instanceof MetalKernel)) return backward;
@@ -260,7 +261,7 @@ export class MetalKernel<Values extends KernelValues = KernelValues, Results ext
     };
   }
 
-  /** The values that the kernel has arguments for; all of them as long as only its fallback has run. */
+  /** Returns the values that the kernel has arguments for; all values if only its fallback has run so far. */
   private known(values: KernelValues): KernelValues {
     if (this.declared.fallback && !this.ready) return values;
     const names = new Set(this.info.bindings.map(({ name }) => name));
@@ -277,13 +278,13 @@ export class MetalKernel<Values extends KernelValues = KernelValues, Results ext
   }
 
   /**
-   * Runs the kernel and waits for it, blocking. `bindings` gives each argument by name: a typed array (copied in; and
-   * out into `outputs`, where the kernel may write it), an {@link output}, a {@link DeviceBuffer}, or a number for a
+   * Runs the kernel and blocks until it is done. `bindings` has each argument by name: a typed array (copied to the
+   * device, and to `outputs` if the kernel may write it), an {@link output}, a {@link DeviceBuffer}, or a number for a
    * `constant T&`.
    *
    * @throws {ArgumentError} for a missing, unknown or unsuitable binding. @throws {ShapeError} for a grid or
    * threadgroup that does not fit.
-   * @throws {BackendError} where the device failed.
+   * @throws {BackendError} if the device fails.
    */
   run<const Bindings extends Record<string, BindingValue>>(
     bindings: Bindings,
@@ -298,7 +299,7 @@ export class MetalKernel<Values extends KernelValues = KernelValues, Results ext
     }
   }
 
-  /** As {@link run}, without blocking the event loop. */
+  /** As {@link run}, but without blocking the event loop. */
   async runAsync<const Bindings extends Record<string, BindingValue>>(
     bindings: Bindings,
     options: RunOptions,
@@ -313,10 +314,10 @@ export class MetalKernel<Values extends KernelValues = KernelValues, Results ext
   }
 
   /**
-   * Encodes the kernel and returns at once: its results are in the device buffers that it was given. Typed arrays may
-   * be bound to arguments that it only reads.
+   * Encodes the kernel and returns immediately. The results are written to the given device buffers. Typed arrays may
+   * be bound only to arguments that the kernel does not write.
    *
-   * @returns the command buffer that holds it
+   * @returns its command buffer
    */
   encode(bindings: Record<string, BindingValue>, options: RunOptions): TicketRange {
     const { bindings: given, ...settings } = runParameters([bindings, options]);
@@ -359,7 +360,7 @@ export class MetalKernel<Values extends KernelValues = KernelValues, Results ext
     }
   }
 
-  /** Counting is a setting of the device: it stays on as long as a counted run is under way. */
+  /** Counting is a setting of the device; it stays on while a counted run is in progress. */
   private count(change: 1 | -1): void {
     countedRuns += change;
     if (this.context.isSoftware && !this.context.isClosed) this.context.configure("count", countedRuns > 0);
@@ -424,7 +425,7 @@ export class MetalKernel<Values extends KernelValues = KernelValues, Results ext
       : null;
     const found = report?.findings ?? [];
     const ready = this.compiled();
-    ready.findings.push(...found.filter(isAboutSource)); // of a kernel that was compiled without the checker
+    ready.findings.push(...found.filter(isAboutSource)); // for kernels compiled without the checker
     const ofSource = this.context.isChecked ? ready.findings : [];
     const findings = [...ofSource, ...found.filter(({ kernel }) => kernel === this.name)];
     return { outputs: bound.readOutputs(), counters, findings };
@@ -434,7 +435,7 @@ export class MetalKernel<Values extends KernelValues = KernelValues, Results ext
     return `metalKernel ${this.name}`;
   }
 
-  /** Gives the pipeline back. A second call has no effect. */
+  /** Releases the pipeline. A second call has no effect. */
   dispose(): void {
     if (this.disposed) return;
     this.disposed = true;
@@ -447,7 +448,7 @@ export class MetalKernel<Values extends KernelValues = KernelValues, Results ext
   }
 }
 
-/** The caller may change its own object later. */
+/** Copies an object, since the caller may change it later. */
 const copyOf = <T extends object>(operation: string, given: T | undefined): T | undefined =>
   given && reading(operation, () => ({ ...given }));
 
@@ -456,7 +457,7 @@ type Extents = [number, number, number];
 interface Compiled {
   readonly context: MetalContext;
   readonly pipeline: Pipeline;
-  /** What the checker found in the source itself: see {@link isAboutSource}. */
+  /** Findings about the source; see {@link isAboutSource}. */
   readonly findings: Finding[];
 }
 
@@ -465,9 +466,9 @@ interface Call<Bindings> {
   readonly ticket: number;
   readonly label: string;
   readonly counted: boolean;
-  /** Where the report stood before, for a run that reads it: what an earlier one left is not this one's. */
+  /** The position in the report before the run, to exclude findings of earlier runs. */
   readonly mark: ReportMark | undefined;
 }
 
 let runs = 0; // makes the label of a counted run unique
-let countedRuns = 0; // under way
+let countedRuns = 0; // in progress

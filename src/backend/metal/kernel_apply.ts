@@ -1,4 +1,4 @@
-/** Kernels on tensors: a call of one is an operation, which dispatch runs like any other. */
+/** Kernels on tensors. A call is an operation that dispatch runs like any other. */
 import { noGrad } from "../../autograd/modes.ts";
 import { describeValue } from "../../core/describe.ts";
 import { ArgumentError, BackendError, DTypeError, KernelCompileError, ShapeError } from "../../core/errors.ts";
@@ -22,7 +22,7 @@ import { noFloat64, spanOf, startOf } from "./launch.ts";
 import type { PipelineBinding, PipelineInfo } from "./pipeline.ts";
 import type { ScalarValue } from "./scalars.ts";
 
-/** The grid of one call; what is left out is as declared. */
+/** The grid of one call. Omitted fields are as declared. */
 export interface KernelGrid {
   readonly grid?: Size | undefined;
   readonly threadgroups?: Size | undefined;
@@ -31,9 +31,9 @@ export interface KernelGrid {
   readonly label?: string | undefined;
 }
 
-/** What a call needs of its kernel. */
+/** The parts of a kernel that a call uses. */
 export interface KernelHost {
-  /** Such as `"metalKernel saxpy"`. */
+  /** The operation's name, such as `"metalKernel saxpy"`. */
   readonly operation: string;
   readonly declared: Declared;
   /** Compiles at the first call. @throws {KernelCompileError} */
@@ -42,23 +42,23 @@ export interface KernelHost {
   dispatch(bound: BoundArguments<unknown>, grid: KernelGrid): number;
 }
 
-/** What a call is given besides its tensors. */
+/** The attributes of a call. */
 interface KernelCall {
-  /** Of the operands, in their order. */
+  /** The names of the operands, in order. */
   readonly names: readonly string[];
   readonly others: Readonly<Record<string, NumericArray | ScalarValue>>;
   readonly results: readonly ResultSpec[];
   readonly grid: KernelGrid;
 }
 
-/** What `apply` was given, checked, and what came of it. */
+/** The checked arguments and the results of `apply`. */
 export interface Applied {
   readonly tensors: ReadonlyMap<string, Tensor>;
   readonly others: Readonly<Record<string, NumericArray | ScalarValue>>;
   readonly results: ReadonlyMap<string, Tensor>;
 }
 
-/** The operation that a kernel is. */
+/** Returns the primitive of a kernel. */
 export function kernelPrimitive(host: KernelHost): Primitive<KernelCall> {
   const { operation } = host;
   const fallback = (name: BackendName) =>
@@ -78,7 +78,7 @@ export function kernelPrimitive(host: KernelHost): Primitive<KernelCall> {
 const whyNotOnMetal: NonNullable<Implementation<KernelCall>["unsupported"]> = ({ inputs, attributes }) =>
   attributes.results.some(({ dtype }) => dtype === "float64") ? "Metal has no float64" : noFloat64({ inputs });
 
-/** Runs a kernel, or its fallback; a kernel without one runs on metal, whatever backend is preferred. */
+/** Runs a kernel or its fallback. A kernel without a fallback always runs on metal. */
 export function applyKernel(
   { operation, declared }: KernelHost,
   primitive: Primitive<KernelCall>,
@@ -96,12 +96,12 @@ export function applyKernel(
   return { tensors, others, results: new Map(specs.map(({ name }, index) => [name, outputs[index]!])) };
 }
 
-/** A value that is no tensor; an array is copied, since a call may be computed again later. */
+/** Reads a value that is not a tensor. Arrays are copied, since the call may be recomputed later. */
 function constant(operation: string, name: string, value: unknown): NumericArray | ScalarValue {
   const own = reading(operation, () => copyOf(operation, name, value));
   if (own !== undefined) return own;
   const expected = "expected a tensor, a number, a bigint, a boolean, a list of up to 4 of them or a typed array";
-  const message = `argument ${name}: ${expected}, got ${describeValue(value)}; run() takes device buffers`;
+  const message = `argument ${name}: ${expected}, got ${describeValue(value)}; run() accepts device buffers`;
   throw new ArgumentError(operation, "invalidArgument", message);
 }
 
@@ -137,7 +137,7 @@ function runOnMetal(host: KernelHost, call: OperationCall<KernelCall>): TicketRa
   }
 }
 
-/** Not to compile is a reason to fall back; the next kernel of the name may compile. */
+/** Compiles the kernel; a failure is a reason to fall back. Another kernel of this name may compile. */
 function compiledFor({ operation, compiled, declared }: KernelHost) {
   try {
     const result = compiled();
@@ -146,14 +146,14 @@ function compiledFor({ operation, compiled, declared }: KernelHost) {
     if (!(cause instanceof KernelCompileError) || !declared.fallback) throw cause;
     throw new BackendError(operation, cause.code, `it does not compile: ${cause.diagnostics}`, { cause });
   }
-  const message = "its Metal context is not the process's, in which tensors are; leave out context, or call run()";
+  const message = "its Metal context is not the shared one, which holds the tensors; omit context, or call run()";
   throw new ArgumentError(operation, "invalidArgument", message);
 }
 
 const argumentOf = ({ bindings }: PipelineInfo, name: string): PipelineBinding | undefined =>
   bindings.find((argument) => argument.kind === "buffer" && argument.name === name);
 
-/** What a kernel writes is a result: it never changes a tensor that it is given. */
+/** Checks that a kernel writes only results, so that it never changes its arguments. */
 function checkWrites(operation: string, info: PipelineInfo, results: ReadonlyMap<string, Tensor>): void {
   const refuse = (name: string, reason: string) =>
     new ArgumentError(operation, "invalidArgument", `argument ${name}: ${reason}`);
@@ -170,7 +170,7 @@ function checkWrites(operation: string, info: PipelineInfo, results: ReadonlyMap
       throw refuse(name, "the kernel writes it; name it in shapes, as a result");
 }
 
-/** An operand as the kernel can read it: with any strides where it says so, else dense. */
+/** Returns an operand that the kernel can read: with any strides if it supports them, else dense. */
 function readable(
   { declared: { strided } }: KernelHost,
   context: MetalContext,
@@ -207,7 +207,7 @@ function encode(
   }
 }
 
-/** The grid of the call; else the declared one; else a thread for each element of the first result. */
+/** Returns the call's grid, else the declared one, else one thread per element of the first result. */
 function gridOf(
   { operation, declared }: KernelHost,
   { grid: own, results }: KernelCall,
@@ -235,11 +235,11 @@ function sizeOf(operation: string, what: string, size: number | Sizes): Size {
   throw new ShapeError(operation, "invalidArgument", message);
 }
 
-/** Computes a call by the kernel's fallback, whose operations run on the backend. */
+/** Computes a call with the kernel's fallback, whose operations run on the backend. */
 function runFallback(host: KernelHost, backend: BackendName, call: OperationCall<KernelCall>): void {
   const { names, others, results } = call.attributes;
   const body = () => {
-    // Views, since what is computed again later may have been disposed of; and without a history.
+    // Views without autograd history, since the tensors may be disposed of before the call is recomputed.
     const views = call.inputs.map(({ storage, dtype, shape, strides, offset }) => {
       return new Tensor(storage, dtype, shape, strides, offset);
     });

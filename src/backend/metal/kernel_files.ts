@@ -1,4 +1,4 @@
-/** The texts of the kernels that the library brings: in `kernels/`, or inside the JavaScript of the package. */
+/** The sources of the built-in kernels, in `kernels/` or embedded in the package's JavaScript. */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { getOrMake } from "../../core/collections.ts";
@@ -9,11 +9,11 @@ const folder = join(packageRoot, "kernels");
 const texts = new Map<string, string>();
 let names: readonly string[] | undefined;
 
-/** A file's text, by its path in `kernels/`: `"unary/unary.metal"`. */
+/** Returns a file's text by its path in `kernels/`, such as `"unary/unary.metal"`. */
 export const kernelText = (path: string): string =>
   getOrMake(texts, path, () => packaged?.kernels()[path] ?? readFileSync(join(folder, path), "utf8"));
 
-/** Every header that the library brings, by the name with which kernels include it. */
+/** Returns all built-in headers by the name with which kernels include them. */
 export function headerTexts(): Record<string, string> {
   names ??= (
     packaged ? Object.keys(packaged.kernels()) : readdirSync(folder, { recursive: true, encoding: "utf8" })

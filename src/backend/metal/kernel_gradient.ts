@@ -1,4 +1,4 @@
-/** The gradient of a kernel: another kernel, or a function of tensors. */
+/** Gradients of kernels, computed by another kernel or a function of tensors. */
 import { AutogradError, type BackwardRule } from "../../autograd/node.ts";
 import { needsGradient, record } from "../../autograd/record.ts";
 import { describeValue } from "../../core/describe.ts";
@@ -8,14 +8,14 @@ import { Storage } from "../../tensor/storage.ts";
 import { byteLengthOf, Tensor } from "../../tensor/tensor.ts";
 import type { Applied, KernelHost } from "./kernel_apply.ts";
 
-/** Gradients by the arguments' names, from those of the results, the arguments, and the results; null: none. */
+/** Computes gradients by argument name from the results' gradients, the arguments and the results; null: none. */
 export type GradientsOf = (
   gradients: Readonly<Record<string, Tensor>>,
   values: Readonly<Record<string, unknown>>,
   results: Readonly<Record<string, Tensor>>,
 ) => unknown;
 
-/** Records a call of a kernel on the tape, where a tensor that it was given needs a gradient. */
+/** Records a call of a kernel on the tape if one of its tensors requires a gradient. */
 export function recordKernel(
   { operation, declared: { saves } }: KernelHost,
   backward: GradientsOf | undefined,
@@ -47,7 +47,7 @@ export function recordKernel(
 
 type Described = Pick<Tensor, "shape" | "dtype"> & { readonly name: string };
 
-/** Of a result that nothing depends on: one zero, repeated. */
+/** Returns the gradient of an unused result: one zero, repeated. */
 function zerosOf({ shape, dtype }: Described): Tensor {
   const zero = new Storage(allocateHost(byteLengthOf([], dtype)));
   return new Tensor(zero, dtype, shape, new Array<number>(shape.length).fill(0));

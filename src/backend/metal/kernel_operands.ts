@@ -1,4 +1,4 @@
-/** What a kernel's tensors become on the device: dense where it needs that, with shape and strides where it asks. */
+/** Prepares a kernel's tensors on the device: makes them dense if needed, and passes shapes and strides on request. */
 import { ArgumentError } from "../../core/errors.ts";
 import { bytesOf } from "../../tensor/dtype.ts";
 import { Storage } from "../../tensor/storage.ts";
@@ -13,7 +13,7 @@ import { MetalMemory } from "./memory.ts";
 import type { PipelineBinding, PipelineInfo } from "./pipeline.ts";
 import { dataTypeName, dataTypeOf } from "./scalars.ts";
 
-/** A dense copy on the device. Its memory is given back once the kernel has read it. */
+/** Makes a dense copy on the device. Its memory is freed once the kernel has read it. */
 export function denseCopy(context: MetalContext, x: Tensor, copies: TicketRange[]): Tensor {
   const memory = new MetalMemory(context, byteLengthOf(x.shape, x.dtype));
   const result = new Tensor(new Storage(memory), x.dtype, x.shape);
@@ -26,7 +26,7 @@ export function denseCopy(context: MetalContext, x: Tensor, copies: TicketRange[
   }
 }
 
-/** Copies elements on the device, from any strides to any strides. */
+/** Copies elements on the device between any strides. */
 export function copyOnDevice(from: Tensor, to: Tensor, copies: TicketRange[]): void {
   const copy = primitives.get("copy")!.implementations.metal as Implementation<unknown>;
   const launched = copy.run({ operation: "copy", inputs: [from], outputs: [to], attributes: undefined });
@@ -54,13 +54,13 @@ const facts = {
 } as const;
 const factName = new RegExp(`^(.+)_(${Object.keys(facts).join("|")})$`);
 
-/** Whether a kernel has an argument for where a tensor's first element is. */
+/** Whether a kernel has an argument for the offset of a tensor's first element. */
 export const readsOffset = ({ bindings }: PipelineInfo, name: string): boolean =>
   bindings.some((argument) => argument.name === `${name}_offset`);
 
 /**
- * Arguments that say how a tensor lies in memory, where the kernel has them and the caller did not give them: for a
- * tensor `x` these are `x_shape`, `x_strides`, `x_ndim`, `x_size` and `x_offset`. All are counts of elements.
+ * Returns the layout arguments that the kernel has and the caller did not pass: for a tensor `x` these are `x_shape`,
+ * `x_strides`, `x_ndim`, `x_size` and `x_offset`, in elements.
  */
 export function layoutArguments(
   operation: string,
@@ -97,6 +97,6 @@ function encoded(
     const message = `argument ${name}: expected int, uint, long or ulong for it in the kernel, got ${has}`;
     throw new ArgumentError(operation, "invalidArgument", message);
   }
-  const least = Math.max(1, dataSize / make([0]).BYTES_PER_ELEMENT); // of rank 0 too, and of vectors of three
+  const least = Math.max(1, dataSize / make([0]).BYTES_PER_ELEMENT); // also for rank 0 and vectors of three
   return make([...values, ...new Array<number>(Math.max(0, least - values.length)).fill(0)]);
 }

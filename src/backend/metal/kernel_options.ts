@@ -1,4 +1,4 @@
-/** What a kernel that computes tensors declares: its results, their gradients, and what computes it without Metal. */
+/** The options of kernels on tensors: results, gradients and the fallback without Metal. */
 
 import { describeValue } from "../../core/describe.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
@@ -12,24 +12,26 @@ import type { Size } from "./encode.ts";
 import { aSize } from "./kinds.ts";
 import type { ScalarValue } from "./scalars.ts";
 
-/** What an argument of `apply` is: a tensor; or a number or a typed array, which the kernel only reads. */
+/** An argument of `apply`: a tensor, or a number or typed array, which the kernel only reads. */
 export type KernelValue = Tensor | NumericArray | ScalarValue;
 
 /** The arguments of `apply` by name. */
 export type KernelValues = Readonly<Record<string, KernelValue>>;
 
-/** The shapes of those arguments that are tensors, by name. */
+/** The shapes of the tensor arguments by name. */
 export type ShapesOf<Values> = {
   readonly [Name in keyof Values as Extract<Values[Name], Tensor> extends never ? never : Name]: Shape;
 };
 
-/** Sizes from shapes: an axis that a shape may lack has a type with `undefined`, and is an error when it is. */
+/** Sizes computed from shapes. A missing axis has the type `undefined`, which is an error at run time. */
 export type Sizes = readonly (number | undefined)[];
 
-/** A result's shape: given, that of the argument of a name, or computed from the arguments' shapes. */
+/**
+ *  A result's shape: a constant, the name of an argument with the same shape, or a function of the arguments' shapes.
+ */
 export type ResultShape<Values> = Shape | (keyof Values & string) | ((shapes: ShapesOf<Values>) => Sizes);
 
-/** Threads, or what else a grid counts: given, or computed from the shapes of arguments and results. */
+/** The size of a grid: a constant, or a function of the shapes of arguments and results. */
 export type GridShape<Values, Results extends string> =
   | Size
   | ((shapes: ShapesOf<Values> & { readonly [Name in Results]: Shape }) => number | Sizes);
@@ -38,8 +40,8 @@ export type GridShape<Values, Results extends string> =
 export type KernelTensors<Results extends string> = { readonly [Name in Results]: Tensor };
 
 /**
- * The gradients of a kernel's arguments from those of its results: see `backward` in {@link MetalKernelOptions}. Null
- * says that an argument has none.
+ * Computes the gradients of a kernel's arguments from those of its results; see `backward` in {@link
+ * MetalKernelOptions}. Null: the argument has none.
  */
 export type KernelBackward<Values, Results extends string> = (
   gradients: KernelTensors<Results>,
@@ -47,7 +49,7 @@ export type KernelBackward<Values, Results extends string> = (
   results: KernelTensors<Results>,
 ) => { readonly [Name in keyof Values]?: Tensor | null };
 
-/** The declared options, as a kernel keeps them. */
+/** The declared options of a kernel. */
 export interface Declared {
   readonly shapes: ReadonlyMap<string, Shape | string | Computed>;
   readonly dtypes: ReadonlyMap<string, DType>;
@@ -66,7 +68,7 @@ type Computed = (shapes: Readonly<Record<string, Shape>>) => number | Sizes;
 const aSizeOrComputed: Kind<Size | Computed> = either(aSize, aFunction<Computed>());
 const names = listOf(text, "a list of names");
 
-/** The options of `metalKernel` that make a kernel one of tensors. */
+/** The options of `metalKernel` for tensors. */
 export const tensorOptions = {
   shapes: named(anObject<Record<string, Shape | string | Computed>>("an object of shapes by the results' names"), {}),
   dtypes: named(anObject<Record<string, DType>>("an object of dtypes by the results' names"), {}),
@@ -79,13 +81,13 @@ export const tensorOptions = {
   threadgroupMemory: named(anObject<Record<string, number>>("an object of bytes by name"), {}),
 } as const;
 
-/** What {@link tensorOptions} are once they are parsed. */
+/** The parsed {@link tensorOptions}. */
 export type TensorSettings = Omit<Declared, "shapes" | "dtypes"> & {
   readonly shapes: Readonly<Record<string, Shape | string | Computed>>;
   readonly dtypes: Readonly<Record<string, DType>>;
 };
 
-/** Reads the objects among the options once, into copies of the kernel's own. */
+/** Copies the objects in the options once. */
 export function declaredOf(operation: string, settings: TensorSettings): Declared {
   const { strided, saves, fallback, grid, threadgroups, threadgroup, threadgroupMemory } = settings;
   const shapes = new Map<string, Shape | string | Computed>();
@@ -142,10 +144,10 @@ export interface ResultSpec {
 }
 
 /**
- * The shapes and dtypes of a call's results. A tensor under a result's name is what the result holds before the kernel
- * runs: then both are of one shape and dtype.
+ * Returns the shapes and dtypes of a call's results. A tensor under a result's name is its initial value and must have
+ * the same shape and dtype.
  *
- * @throws {ArgumentError} @throws {ShapeError} @throws {DTypeError} naming the result.
+ * @throws {ArgumentError} @throws {ShapeError} @throws {DTypeError} with the result's name.
  */
 export function resultSpecs(
   operation: string,
@@ -172,7 +174,7 @@ function resolvedShape(
   if (typeof declared !== "string") return declared;
   if (Object.hasOwn(given, declared)) return given[declared]!;
   const known = Object.keys(given).join(", ") || "none";
-  const message = `result ${name} has the shape of argument ${declared}, which is no tensor; tensors: ${known}`;
+  const message = `result ${name} has the shape of argument ${declared}, which is not a tensor; tensors: ${known}`;
   throw new ArgumentError(operation, "bindingMissing", message);
 }
 
@@ -187,11 +189,11 @@ function commonDType(operation: string, name: string, tensors: ReadonlyMap<strin
 
 function checkInitial(operation: string, name: string, initial: Tensor, shape: Shape, dtype: DType): void {
   if (sameShape(initial.shape, shape) && initial.dtype === dtype) return;
-  const expected = `expected what it starts as to be ${dtype}${formatShape(shape)}`;
+  const expected = `expected its initial value to be ${dtype}${formatShape(shape)}`;
   throw new ShapeError(operation, "shapesDiffer", `result ${name}: ${expected}, got ${initial.describe()}`);
 }
 
-/** The tensors among the arguments, and everything else; what is undefined counts as not given. */
+/** Splits the arguments into tensors and other values; undefined ones are ignored. */
 export function splitValues(values: Readonly<Record<string, unknown>>) {
   const tensors = new Map<string, Tensor>();
   const others: Record<string, NumericArray | ScalarValue> = {};

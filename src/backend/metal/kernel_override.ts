@@ -1,4 +1,4 @@
-/** Kernels as bodies of overrides. */
+/** Uses kernels as bodies of overrides. */
 import { aFunction, instanceOf } from "../../core/kinds.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import type { TicketRange } from "../backend.ts";
@@ -8,20 +8,20 @@ import { MetalKernel, type RunOptions } from "./kernel.ts";
 import { denseCopy } from "./kernel_operands.ts";
 import { spanOf } from "./launch.ts";
 
-/** What a kernel is given for a call. */
+/** The arguments and grid of a kernel for a call. */
 export interface KernelArguments {
-  /** A value for each argument by name; operands and results of the call are bound as they are. */
+  /** A value for each argument by name. The call's operands and results are bound directly. */
   readonly bindings: Record<string, BindingValue>;
   /** The grid; see {@link RunOptions}. */
   readonly options: RunOptions;
 }
 
 /**
- * Makes a kernel the body of an override on metal. Operands arrive dense and row-major: one that is not is copied
- * first. The kernel writes the results, which are dense too.
+ * Makes a kernel the body of an override on metal. Operands are dense and row-major; others are copied first. The
+ * kernel writes the results, which are dense too.
  *
- * @param kernel of the process's Metal context
- * @param argumentsOf what the kernel is given for a call
+ * @param kernel a kernel of the shared Metal context
+ * @param argumentsOf returns the kernel's arguments and grid for a call
  * @example
  * const kernel = metalKernel({ name: "fast_gelu", source });
  * using handle = override("gelu", "metal", kernelOverride(kernel, ({ inputs: [x], outputs: [y] }) => ({

@@ -13,7 +13,7 @@ export const wholeNumber: Kind<number> = aNumber({
   expected: "a whole number of at least 0",
 });
 
-/** A number of threads, or up to three of them; the kernel's own checks say which sizes there are. */
+/** One to three numbers of threads. The kernel checks which sizes are valid. */
 export const aSize: Kind<Size> = {
   expected: "a number, or a list of one to three numbers",
   parse(value) {
@@ -29,7 +29,7 @@ const arrays = [
 ] as readonly NumericArrayConstructor<NumericArray>[];
 const arrayNames = arrays.map(({ name }) => name).join(", ");
 
-/** A typed array of numbers that Metal has a type for, whose memory is still there. */
+/** A typed array with a corresponding Metal type, whose buffer is not detached. */
 export const aNumericArray: Kind<NumericArray> = {
   expected: `a typed array (${arrayNames}) that was not transferred`,
   parse: (value) =>

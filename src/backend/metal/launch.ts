@@ -1,4 +1,4 @@
-/** Encodes the package's own kernels: finds the pipeline, binds tensors, dispatches. */
+/** Encodes the built-in kernels: finds the pipeline, binds tensors and dispatches. */
 import { getOrMake } from "../../core/collections.ts";
 import { BackendError } from "../../core/errors.ts";
 import { bytesOf, type DType } from "../../tensor/dtype.ts";
@@ -14,7 +14,7 @@ import { headerTexts, kernelText } from "./kernel_files.ts";
 import { MetalMemory } from "./memory.ts";
 import { createLibrary, finishPipeline, type Pipeline } from "./pipeline.ts";
 
-/** Metal Shading Language's name of a dtype; bool is a byte, and float64 is nothing that a GPU has. */
+/** The Metal Shading Language type of each dtype. bool is a byte; GPUs have no float64. */
 export const metalType: Readonly<Record<Exclude<DType, "float64">, string>> = {
   float32: "float",
   float16: "half",
@@ -27,7 +27,7 @@ export const metalType: Readonly<Record<Exclude<DType, "float64">, string>> = {
   bool: "bool",
 };
 
-/** The name of a dtype in kernels' host names. */
+/** Returns the name of a dtype in kernels' host names. */
 export function metalTypeOf(dtype: DType): string {
   if (dtype === "float64") throw new BackendError("metal", "unsupported", "Metal has no float64");
   return metalType[dtype];
@@ -35,19 +35,19 @@ export function metalTypeOf(dtype: DType): string {
 
 const unsignedOf: Readonly<Record<number, string>> = { 1: "uchar", 2: "ushort", 4: "uint", 8: "ulong" };
 
-/** The unsigned type of a dtype's size, in the host names of kernels that only move elements. */
+/** Returns the unsigned type of a dtype's size, for kernels that only move elements. */
 export const metalBitsOf = (dtype: DType): string => unsignedOf[bytesOf(dtype)]!;
 
-/** `unsupported` of implementations that run any dtype but float64. */
+/** `unsupported` of implementations that support all dtypes except float64. */
 export function noFloat64({ inputs }: { readonly inputs: readonly Tensor[] }): string | undefined {
   return inputs.some(({ dtype }) => dtype === "float64") ? "Metal has no float64" : undefined;
 }
 
-/** A kernel of this package. */
+/** A built-in kernel. */
 export interface KernelName {
-  /** Under `kernels/`, such as `"elementwise/unary.metal"`. */
+  /** Path in `kernels/`, such as `"elementwise/unary.metal"`. */
   readonly file: string;
-  /** Its host name, such as `"unary_float"`. */
+  /** Host name, such as `"unary_float"`. */
   readonly name: string;
   /** Values of the function constants 0, 1, 2, …, each a `uint`. */
   readonly constants?: readonly number[];
@@ -56,22 +56,24 @@ export interface KernelName {
 export interface Operand {
   readonly tensor: Tensor;
   readonly access: keyof typeof Access;
-  /** The elements that are bound, of a tensor without gaps; default: all. */
+  /** The range of a dense tensor's elements to bind. Default: all. */
   readonly part?: { readonly first: number; readonly count: number };
 }
 
 export interface Launch extends KernelName {
-  /** In the order of the kernel's buffer indices, from 0. */
+  /** The operands in the order of the kernel's buffer indices, from 0. */
   readonly operands: readonly Operand[];
   /** The parameter struct, bound after the operands. */
   readonly parameters: Uint8Array;
-  /** Threads, exact; or threadgroups where `threadgroups` is given instead. */
+  /** Exact number of threads. Alternatively, give `threadgroups`. */
   readonly grid?: Size;
   readonly threadgroups?: Size;
   readonly threadgroup: Size;
   /** Bytes of the threadgroup arguments 0, 1, …. */
   readonly threadgroupMemory?: readonly number[];
-  /** Additions and multiplications of all threads, roughly; default: from the threads and the operands' bytes. */
+  /**
+   *  Approximate additions and multiplications of all threads. Default: estimated from threads and the operands' bytes.
+   */
   readonly work?: number;
 }
 
@@ -79,15 +81,15 @@ export const reads = (tensor: Tensor): Operand => ({ tensor, access: "read" });
 export const writes = (tensor: Tensor): Operand => ({ tensor, access: "write" });
 
 /**
- * The offset of a tensor's element (0, …, 0) from where {@link launch} binds it, in elements: 0 unless a stride is
- * negative.
+ * Returns the offset in elements of a tensor's element (0, …, 0) from the element at which {@link launch} binds the
+ * tensor: 0 unless a stride is negative.
  */
 export const startOf = (tensor: Tensor): number => tensor.offset - reachOf(tensor).first;
 
 /**
- * Encodes one kernel. It runs in order with everything else; nothing waits.
+ * Encodes one kernel without waiting. It runs in order with all other work.
  *
- * @returns the command buffer that holds it, which an implementation returns; of several launches, {@link spanOf}.
+ * @returns its command buffer, for implementations to return; for several launches, see {@link spanOf}.
  */
 export function launch(what: Launch): TicketRange {
   const context = metalContext();
@@ -109,10 +111,10 @@ export function launch(what: Launch): TicketRange {
 }
 
 /**
- * Encodes a kernel that takes a batch: in several dispatches where the work of one would be more than a command buffer
- * may have. Each element of the batch is computed as in one dispatch. All operands are without gaps, batch axes first.
+ * Encodes a kernel on a batch, in several dispatches if one would exceed the work limit of a command buffer. The split
+ * does not change the results. All operands must be dense, with batch axes first.
  *
- * @param work of the whole batch, as {@link Launch.work}
+ * @param work the work of the whole batch; see {@link Launch.work}
  */
 export function launchBatch(batch: number, work: number, describe: (batch: number) => Launch): TicketRange {
   const { batchWork } = metalContext();
@@ -133,7 +135,7 @@ function partOf({ tensor, access }: Operand, batch: number, first: number, count
   return { tensor, access, part: { first: first * each, count: count * each } };
 }
 
-/** The command buffers of several launches, in their order; null where nothing was launched. */
+/** Returns the command buffers of several launches in order; null if nothing was launched. */
 export function spanOf(launches: readonly [...Launched[], TicketRange]): TicketRange;
 export function spanOf(launches: readonly Launched[]): TicketRange | null;
 export function spanOf(launches: readonly Launched[]): TicketRange | null {
@@ -145,7 +147,7 @@ export function spanOf(launches: readonly Launched[]): TicketRange | null {
   };
 }
 
-/** A pipeline may have room for fewer threads than its kernel is made for: then another backend has to do. */
+/** Checks the thread limit: if a pipeline supports fewer threads than its kernel needs, another backend must run. */
 function checkThreads({ name, threadgroup }: Launch, { info: { maxTotalThreads } }: Pipeline): void {
   const threads = threadCount(threadgroup);
   if (threads <= maxTotalThreads) return;
@@ -162,15 +164,15 @@ function bind({ tensor, access, part }: Operand, index: number): Fields {
   const reach = reachOf(tensor);
   const [first, count] = part ? [reach.first + part.first, part.count] : [reach.first, reach.count];
   const bytes = bytesOf(tensor.dtype);
-  const offset = count === 0 ? 0 : first * bytes; // a view of nothing may begin behind the end
+  const offset = count === 0 ? 0 : first * bytes; // an empty view may start past the end
   return { buffer: memory.handle, offset, length: count * bytes, index, access: Access[access] };
 }
 
-// One library a file and one pipeline a kernel with its constants, as long as the context lives.
+// One library per file and one pipeline per kernel with constants, for the lifetime of the context.
 const libraries = new WeakMap<MetalContext, Map<string, number>>();
 const pipelines = new WeakMap<MetalContext, Map<string, Pipeline>>();
 
-/** The pipeline of a kernel, compiled at the first call. @throws {KernelCompileError} */
+/** Returns the pipeline of a kernel, compiled at the first call. @throws {KernelCompileError} */
 export function pipelineFor(context: MetalContext, kernel: KernelName): Pipeline {
   const known = getOrMake(pipelines, context, () => new Map<string, Pipeline>());
   const key = `${kernel.file} ${kernel.name} ${kernel.constants?.join(" ") ?? ""}`;
@@ -197,7 +199,7 @@ function libraryOf(context: MetalContext, file: string): number {
 let headers: Record<string, string> | undefined;
 
 /**
- * Every header that kernels may include, by name: those under `kernels/` (`"common/math.h"`), and one for each
+ * Returns all headers that kernels may include, by name: those in `kernels/` (`"common/math.h"`), and one for each
  * enumeration (`"generated/scan.h"`).
  */
 export function kernelHeaders(): Record<string, string> {

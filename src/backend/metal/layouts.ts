@@ -1,12 +1,12 @@
 /**
- * The structs of `orchard.h` as data: field by field, in order. A test holds each against the header, so neither can
- * change alone.
+ * The structs of `orchard.h` as data: their fields in order. A test compares each with the header, so both must change
+ * together.
  */
 
 /** A field's type. `span` is `orchard_span`: offset and length of bytes elsewhere in the block. */
 export type FieldType = "u32" | "i32" | "u64" | "i64" | "span" | "u32[3]" | "u64[8]" | "i64[8]" | "u8[32]";
 
-/** A struct: its fields in order, and where each lies. */
+/** A struct: its fields in order, with their offsets. */
 export interface Layout {
   readonly fields: Readonly<Record<string, FieldType>>;
   readonly offsets: Readonly<Record<string, number>>;
@@ -25,7 +25,7 @@ export const fieldSize: Readonly<Record<FieldType, number>> = {
   "u8[32]": 32,
 };
 
-/** Natural alignment, 8 bytes at most: the largest element's size. */
+/** Natural alignment: the size of the largest element, at most 8 bytes. */
 export const fieldAlignment: Readonly<Record<FieldType, number>> = {
   u32: 4,
   i32: 4,
@@ -89,10 +89,10 @@ const statisticsFields = [
   "archiveWrites",
 ] as const;
 
-/** What a context counted since it was opened; bytes and numbers. */
+/** A context's statistics since it was opened, in bytes and counts. */
 export type MetalStatistics = Record<(typeof statisticsFields)[number], number>;
 
-/** By the C name without `orchard_`, in camelCase. */
+/** The layouts by C name without `orchard_`, in camelCase. */
 export const layouts = {
   openOptions: layout({
     ...header,

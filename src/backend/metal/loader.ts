@@ -16,21 +16,21 @@ const description: LibraryDescription<typeof declarations> = {
   declarations,
 };
 
-/** Where the dylib is looked for. `ORCHARD_LIBRARY`, where it is set, is the only place. */
+/** Returns the paths to try for the dylib. If `ORCHARD_LIBRARY` is set, it is the only one. */
 export const libraryCandidates = (environment?: Record<string, string | undefined>): Candidate[] =>
   candidatesOf(description, environment);
 
 /**
- * Loads the dylib and checks that it speaks this version of the interface.
+ * Loads the dylib and checks its interface version.
  *
- * @throws {BackendError} `libraryMissing`, `libraryUnusable` or `abiMismatch`, with the path and what to do.
+ * @throws {BackendError} `libraryMissing`, `libraryUnusable` or `abiMismatch`, with the path and a fix.
  */
 export const loadLibrary = (candidates: readonly Candidate[] = libraryCandidates()): MetalLibrary =>
   loadFrom(description, candidates);
 
 let shared: MetalLibrary | undefined;
 
-/** The process's dylib, loaded at the first call and never unloaded: calling into a closed library crashes. */
+/** Returns the dylib, which is loaded at the first call and never unloaded, since calls into an unloaded one crash. */
 export function library(): MetalLibrary {
   shared ??= loadLibrary();
   return shared;

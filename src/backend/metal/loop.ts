@@ -1,4 +1,4 @@
-/** Loop nests for kernels (`kernels/common/loop.h`), and the grid of kernels with one thread an element. */
+/** Loop nests for kernels (`kernels/common/loop.h`), and the grid of kernels with one thread per element. */
 import { getOrMake } from "../../core/collections.ts";
 import { bytesOf } from "../../tensor/dtype.ts";
 import { reachOf } from "../../tensor/reach.ts";
@@ -10,19 +10,19 @@ import { type Struct, struct } from "./struct.ts";
 
 const MAX_OPERANDS = 4;
 const THREADS = 256;
-/** The grid is rows of so many threads: a coordinate has 32 bits, an element's number may need more. */
+/** Threads per row of the grid: a coordinate has only 32 bits, and an element's index may need more. */
 const ROW = 2 ** 30;
 
 /**
- * The grid of a kernel with one thread for each of `count` elements, whose numbers `loop_element` of
- * `kernels/common/loop.h` gives.
+ * Returns the grid of a kernel with one thread for each of `count` elements. `loop_element` of `kernels/common/loop.h`
+ * returns the index.
  */
 export const elementGrid = (count: number) => ({
   grid: [Math.min(count, ROW), Math.ceil(count / ROW)] as const,
   threadgroup: [Math.min(count, THREADS)] as const,
 });
 
-/** An operand, and the strides with which the loop goes through it. */
+/** An operand, and its strides in the loop. */
 export interface LoopOperand {
   readonly tensor: Tensor;
   readonly strides: readonly number[];
@@ -30,7 +30,7 @@ export interface LoopOperand {
 
 /** The values of a `Nest` of `kernels/common/loop.h`. */
 export interface NestValues extends LoopNest {
-  /** Of each operand's element (0, …, 0), in elements from where it is bound. */
+  /** For each operand, the offset in elements of element (0, …, 0) from the element at which it is bound. */
   readonly start: readonly number[];
   readonly count: number;
   readonly rank: number;
@@ -39,7 +39,7 @@ export interface NestValues extends LoopNest {
 const nests = new Map<number, Struct<NestValues>>();
 
 /**
- * A loop nest over so many operands, as a field of a kernel's struct: `Nest<operands>`, with the values of {@link
+ * Returns a struct field for a loop nest over a number of operands: `Nest<operands>`, with the values of {@link
  * nestValues}.
  */
 export const loopNestOf = (operands: number): Struct<NestValues> =>
@@ -53,21 +53,21 @@ export const loopNestOf = (operands: number): Struct<NestValues> =>
     }),
   );
 
-/** A loop nest with where its operands start. */
+/** Returns the values of a loop nest and the starts of its operands. */
 export const nestValues = ({ shape, strides }: LoopNest, start: readonly number[]): NestValues => ({
   ...{ shape, strides, start },
   ...{ count: elementCount(shape), rank: shape.length },
 });
 
 /**
- * The loop of a kernel with one thread an element (`LoopNest`): up to four operands, the result last. Struct fields
- * that hold one take the `loop` of {@link broadcastLoop} and its like.
+ * The loop of a kernel with one thread per element (`LoopNest`): up to four operands, the result last. Its values are
+ * the `loop` of {@link broadcastLoop} and similar functions.
  */
 export const loopNest = loopNestOf(MAX_OPERANDS);
 
 /**
- * Of an elementwise kernel: the operands are broadcast to the output's shape, and axes are merged where all of them
- * allow it.
+ * Returns the loop of an elementwise kernel: operands are broadcast to the output's shape, and axes are merged if all
+ * operands allow it.
  */
 export const broadcastLoop = (output: Tensor, inputs: readonly Tensor[]) =>
   mergedLoop(
@@ -78,12 +78,12 @@ export const broadcastLoop = (output: Tensor, inputs: readonly Tensor[]) =>
     })),
   );
 
-/** Elements of a thread, where each operand's are one access: `run_width` of `kernels/common/runs.h`, or half of it. */
+/** Elements per thread if each operand's are one access: `run_width` of `kernels/common/runs.h`, or half of it. */
 const RUN_WIDTHS = [8, 4] as const;
 
 /**
- * As {@link broadcastLoop}, for kernels whose threads take a run of adjacent elements where the operands' layouts allow
- * it: eight where no operand's have more than two bytes, else four. `runs` is their function constant.
+ * As {@link broadcastLoop}, for kernels whose threads process runs of adjacent elements if the operands' layouts allow
+ * it: eight if all elements have at most two bytes, else four. `runs` is their function constant.
  */
 export function runLoop(output: Tensor, inputs: readonly Tensor[]) {
   const { loop } = broadcastLoop(output, inputs);
@@ -93,7 +93,7 @@ export function runLoop(output: Tensor, inputs: readonly Tensor[]) {
   return { loop, runs: runsOf(loop, width), ...elementGrid(Math.ceil(loop.count / width)) };
 }
 
-/** Whether runs of so many elements of the last axis are one access in each operand, or a repeated one. */
+/** Whether runs of `width` elements along the last axis are one access, or one repeated element, in each operand. */
 function isInRuns({ shape, strides }: NestValues, operands: readonly Tensor[], width: number): boolean {
   if (shape.length === 0 || !(shape.length === 1 || shape.at(-1)! % width === 0)) return false;
   return operands.every((tensor, operand) => {
@@ -103,14 +103,14 @@ function isInRuns({ shape, strides }: NestValues, operands: readonly Tensor[], w
   });
 }
 
-/** The bits of `RUNS`. */
+/** Returns the bits of `RUNS`. */
 function runsOf({ shape, strides }: NestValues, width: number): number {
   if (width === 1) return 1;
   const flat = shape.length === 1 ? 16 : 0;
   return strides.reduce((bits, steps, operand) => bits + (steps.at(-1) === 0 ? 32 * 2 ** operand : 0), width + flat);
 }
 
-/** Of a loop over a shape. Axes are merged where all operands allow it. */
+/** Returns the loop over a shape. Axes are merged if all operands allow it. */
 export const mergedLoop = (shape: Shape, operands: readonly LoopOperand[]) =>
   loopOf(
     collapse(
@@ -120,7 +120,7 @@ export const mergedLoop = (shape: Shape, operands: readonly LoopOperand[]) =>
     operands,
   );
 
-/** As {@link mergedLoop}, the axes as they are, for kernels that look at them. */
+/** As {@link mergedLoop}, but without merging axes, for kernels that depend on them. */
 export const plainLoop = (shape: Shape, operands: readonly LoopOperand[]) =>
   loopOf({ shape: [...shape], strides: operands.map(({ strides }) => [...strides]) }, operands);
 

@@ -12,8 +12,8 @@ import { layouts, type MetalStatistics } from "./layouts.ts";
 
 /**
  * A Metal buffer as a tensor's memory. The garbage collector owns it through an array buffer over its contents: it
- * knows the size, and calls the dylib itself when the array buffer is gone, in a loop without a turn of the event loop
- * too.
+ * knows the size and calls the dylib when the array buffer is collected, even in a loop without turns of the event
+ * loop.
  */
 export class MetalMemory implements Memory {
   readonly device = "metal";
@@ -21,7 +21,7 @@ export class MetalMemory implements Memory {
   readonly handle: number;
   private readonly anchor: ArrayBuffer;
   private released = false;
-  /** Of the blit that brought the bytes to the CPU. */
+  /** The ticket of the blit that moved the bytes to the CPU. */
   private moveTicket = 0;
 
   constructor(
@@ -29,7 +29,7 @@ export class MetalMemory implements Memory {
     byteLength: number,
     { storage, label }: AllocationHint = {},
   ) {
-    // Metal has no empty buffers, and one that is bound holds at least an element of the kernel's widest parameter.
+    // Metal has no empty buffers, and a bound buffer must hold at least one element of the widest parameter type.
     this.byteLength = Math.max(byteLength, 16);
     this.handle = createBuffer(context, this.byteLength, storage, label ?? "tensor");
     this.anchor = this.adopted();
@@ -42,17 +42,17 @@ export class MetalMemory implements Memory {
     return this.context.isClosed;
   }
 
-  /** Where the buffer lives. */
+  /** The current storage mode. */
   get storage(): StorageMode {
     return this.info().storage === Storage.private ? "private" : "shared";
   }
 
-  /** Has the buffer live in another mode from now on: a blit on the device, no wait. */
+  /** Changes the storage mode with a blit on the device, without waiting. */
   moveToStorage(storage: StorageMode): void {
     this.context.call("move buffer", this.context.native.orchard_buffer_hint(this.checkedHandle(), Storage[storage]));
   }
 
-  /** After the host has written the elements, into shared memory: to the storage mode of the hint. */
+  /** Moves shared memory that the host has written to the hinted storage mode. */
   moveToHint(storage = this.context.defaultStorage): void {
     if (storage === "private") this.moveToStorage(storage);
   }
@@ -61,13 +61,13 @@ export class MetalMemory implements Memory {
     this.moveToHost();
     const { lastTicket } = this.info();
     waitForTicket(this.context, lastTicket === this.firstTicket ? 0 : lastTicket);
-    // Where the device failed, the storage has other memory by now, and reads that one.
+    // If the device failed, the storage has been given other memory, which it reads instead.
     if (this.released) return this.anchor;
     this.checkMove();
     return this.contents();
   }
 
-  /** Starts a blit to where the CPU reaches the bytes, where they are elsewhere. */
+  /** Starts a blit to CPU-accessible memory, if the bytes are elsewhere. */
   private moveToHost(): void {
     if (this.storage !== "private") return;
     this.moveToStorage("shared");
@@ -79,22 +79,22 @@ export class MetalMemory implements Memory {
     throw new BackendError(
       "read",
       "lost",
-      `${this.byteLength} bytes of private memory were lost: the command buffer that brought them to the CPU failed`,
+      `${this.byteLength} bytes of private memory were lost: the command buffer that moved them to the CPU failed`,
     );
   }
 
-  /** The bytes, whatever became of the work that wrote them. */
+  /** Returns the bytes, even if the work that wrote them failed. */
   contents(): ArrayBuffer {
     const address = this.info().contents;
     if (address === this.anchorAddress) return this.anchor;
-    return toArrayBuffer(address as Pointer, 0, this.byteLength); // it moved: the anchor stays its owner
+    return toArrayBuffer(address as Pointer, 0, this.byteLength); // the buffer moved; the anchor still owns it
   }
 
   hostBytes(): Uint8Array {
     return new Uint8Array(this.hostBuffer());
   }
 
-  /** A copy in host memory, of whatever the buffer holds. */
+  /** Copies the current contents to host memory. */
   toHost(): Memory {
     this.moveToHost();
     waitForTicket(this.context, this.info().lastTicket);
@@ -108,7 +108,7 @@ export class MetalMemory implements Memory {
     this.moveToHost();
     const { lastTicket } = this.info();
     if (isComplete(this.context, lastTicket)) return null;
-    return this.context.finished(lastTicket).catch(() => undefined); // whoever reads recovers a failure
+    return this.context.finished(lastTicket).catch(() => undefined); // readers recover from failures
   }
 
   release(): void {
@@ -123,18 +123,18 @@ export class MetalMemory implements Memory {
     } catch (cause) {
       if (!(cause instanceof RangeError)) throw cause;
       this.release();
-      const advice = `${noSuchBlock(this.byteLength)}; { storage: "private" } needs none`;
+      const advice = `${noSuchBlock(this.byteLength)}; use { storage: "private" }, which needs no block`;
       throw new OutOfMemoryError("allocate", "outOfMemory", advice, { cause });
     }
   }
 
   private anchorAddress = 0;
-  /** Of whatever had the buffer before: the device has done nothing with it since. */
+  /** The last ticket when the buffer was adopted. As long as it is unchanged, no wait is needed. */
   private firstTicket = 0;
 
   /**
-   * Ties the buffer to an array buffer, whose collection releases it. A private one has no contents to show, only an
-   * anchor.
+   * Ties the buffer to an array buffer, whose collection releases it. A private buffer has no accessible contents, only
+   * an anchor.
    */
   private adopt(): ArrayBuffer {
     const { contents, lastTicket } = this.info();
@@ -158,7 +158,7 @@ export class MetalMemory implements Memory {
   }
 }
 
-/** `toArrayBuffer` with its last two parameters, which Bun's types lack: a native deallocator, and what it is given. */
+/** `toArrayBuffer` with the last two parameters that Bun's types lack: a native deallocator and its argument. */
 const adoptBytes = toArrayBuffer as unknown as (
   address: Pointer,
   byteOffset: number,
@@ -185,7 +185,7 @@ function createBuffer(context: MetalContext, length: number, storage: StorageMod
     if (error instanceof ArgumentError && error.code === "limitExceeded")
       throw new OutOfMemoryError("allocate", error.code, error.message.slice("[allocate] ".length), { cause: error });
     if (!(error instanceof OutOfMemoryError)) throw error;
-    forgetFinished(context, { wait: true }); // what is under way holds memory, and garbage does
+    forgetFinished(context, { wait: true }); // pending work and garbage hold memory
     Bun.gc(true);
     create();
   }
@@ -196,14 +196,14 @@ const LEAST_GROWTH = 64 * 2 ** 20;
 const MOST_GARBAGE = 256 * 2 ** 20;
 let newBytes = 0;
 let hasHidden = false;
-/** Live after the last collection that was requested here. */
+/** Live bytes after the last requested collection. */
 let neededBytes = 0;
 
 /**
- * Bounds what nothing else bounds, whenever as many bytes were allocated as half of what is needed, and 64 MB at least.
- * Work that the device is behind with holds its operands: the older half of it is waited for, while the device goes on
- * with the other half. And the garbage collector does not see private memory, and takes what was under way for needed:
- * it is run where there was any, or where far more is live than was left the last time.
+ * Bounds memory that nothing else bounds, each time that half of the needed bytes, and at least 64 MB, were allocated.
+ * Pending work holds its operands, so this waits for the older half of it while the device continues with the other
+ * half. The garbage collector does not see private memory and treats the operands of pending work as reachable, so it
+ * is run if there was any, or if far more bytes are live than after the last run.
  */
 function boundMemory(context: MetalContext, byteLength: number, isHidden: boolean): void {
   newBytes += byteLength;

@@ -5,19 +5,19 @@ import { layouts } from "./layouts.ts";
 import { dataTypeOf, encodeScalar, type ScalarValue } from "./scalars.ts";
 import { readText } from "./status.ts";
 
-/** Source of a library, and how to compile it. */
+/** The source of a library and its compilation options. */
 export interface LibrarySource {
   /** Metal Shading Language. */
   source: string;
-  /** Texts for `#include "name"`, by name. */
+  /** Texts for `#include "name"` by name. */
   headers?: Record<string, string>;
   /** Preprocessor macros. */
   macros?: Record<string, string | number | boolean>;
-  /** `"safe"` (default) keeps NaN and infinity as they are; `"fast"` lets the compiler assume that there are none. */
+  /** `"safe"` (default) preserves NaN and infinity; `"fast"` lets the compiler assume that there are none. */
   mathMode?: "safe" | "relaxed" | "fast";
-  /** What `exp`, `sin`, … mean without a namespace. Default `"precise"`. */
+  /** The variant of `exp`, `sin`, … without a namespace. Default `"precise"`. */
   mathFunctions?: "precise" | "fast";
-  /** Language version, at least `"3.1"` for bfloat. Default `"3.1"`. */
+  /** Language version; bfloat requires at least `"3.1"`. Default `"3.1"`. */
   languageVersion?: `${number}.${number}` | undefined;
   /** File name for messages. Default `program_source`. */
   fileName?: string;
@@ -26,30 +26,30 @@ export interface LibrarySource {
 /** An argument of a kernel. */
 export interface PipelineBinding {
   name: string;
-  /** Of `[[buffer(index)]]` or `[[threadgroup(index)]]`. */
+  /** The index of `[[buffer(index)]]` or `[[threadgroup(index)]]`. */
   index: number;
   kind: "buffer" | "threadgroup";
   access: "read" | "write" | "readwrite";
-  /** Bytes of one element. */
+  /** Bytes per element. */
   dataSize: number;
   alignment: number;
-  /** `MTLDataType`'s raw value of the element. */
+  /** `MTLDataType`'s raw value of the element type. */
   dataType: number;
-  /** False where a function constant gates it off. */
+  /** False if a function constant disables it. */
   used: boolean;
 }
 
-/** What the device says of a compiled kernel. */
+/** The device's information about a compiled kernel. */
 export interface PipelineInfo {
   /** The kernel's name. */
   function: string;
-  /** Most threads that a threadgroup of it may have. */
+  /** Maximum threads per threadgroup. */
   maxTotalThreads: number;
-  /** Threads of a SIMD-group. */
+  /** Threads per SIMD-group. */
   threadExecutionWidth: number;
-  /** Bytes of the threadgroup memory that the kernel declares itself. */
+  /** Bytes of threadgroup memory declared in the kernel. */
   staticThreadgroupBytes: number;
-  /** Its arguments, in the order of their indices. */
+  /** The arguments, in the order of their indices. */
   bindings: PipelineBinding[];
 }
 
@@ -68,7 +68,7 @@ export interface Pipeline {
 }
 
 /**
- * Compiles a library and makes one of its kernels ready.
+ * Compiles a library and creates the pipeline of one of its kernels.
  *
  * @throws {KernelCompileError} `compileFailed`, `functionNotFound` or `constantMissing`.
  */
@@ -84,11 +84,11 @@ export function createPipeline(
     const values = encodeConstants(context, operation, library, name, constants);
     return finishPipeline(context, operation, library, name, values);
   } finally {
-    context.native.orchard_release(library); // the pipeline keeps what it needs
+    context.native.orchard_release(library); // the pipeline retains what it needs
   }
 }
 
-/** Compiles a library; the handle is the caller's to release. */
+/** Compiles a library. The caller must release the handle. */
 export function createLibrary(context: MetalContext, operation: string, source: LibrarySource): number {
   const texts = (record: Record<string, string | number | boolean> = {}) => ({
     layout: layouts.namedText,
@@ -146,7 +146,7 @@ function encodeConstants(
   });
 }
 
-/** Makes one kernel of a library ready, with function constants by name, or by index where the name is empty. */
+/** Creates a kernel's pipeline, with function constants by name, or by index if the name is empty. */
 export function finishPipeline(
   context: MetalContext,
   operation: string,

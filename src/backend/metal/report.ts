@@ -1,24 +1,26 @@
-/** Something that the checker, or the device, found wrong; docs/checker.md explains each kind. */
+/** A problem found by the checker or the device; docs/checker.md explains each kind. */
 export interface Finding {
-  /** Such as `"threadgroup-race"`, `"out-of-bounds"`, `"uninitialized-read"`; docs/checker.md lists them. */
+  /**
+   *  The kind, such as `"threadgroup-race"`, `"out-of-bounds"` or `"uninitialized-read"`; docs/checker.md lists them.
+   */
   kind: string;
   severity: "error" | "note";
-  /** One sentence: the kernel, the line, the threads, the buffer. */
+  /** A sentence with the kernel, the line, the threads and the buffer. */
   message: string;
   kernel: string | null;
   file: string | null;
   line: number;
-  /** How often it was found. */
+  /** Number of occurrences. */
   count: number;
 }
 
 /**
- * @internal Whether the compiler found it in the source, such as a variable that is read before it is written. It names
- * no kernel.
+ * @internal Whether the compiler found it in the source, such as a variable that is read before it is written. Such
+ *   findings name no kernel.
  */
 export const isAboutSource = ({ kernel, kind }: Finding): boolean => kernel === null && kind === "uninitialized-read";
 
-/** What a dispatch moved and did; bytes and numbers. */
+/** Counters of a dispatch, in bytes and counts. */
 export interface Counters {
   device_bytes_read: number;
   device_bytes_written: number;
@@ -35,7 +37,7 @@ export interface Counters {
   constant_bytes_read: number;
 }
 
-/** The counters of equal dispatches, added up. */
+/** The summed counters of equal dispatches. */
 export interface DispatchCounters {
   label: string | null;
   kernel: string;
@@ -43,7 +45,7 @@ export interface DispatchCounters {
   counters: Counters;
 }
 
-/** `findings` and `dispatches` are those of the software device; Apple's gives none. */
+/** A context's report. Only the software device provides `findings` and `dispatches`. */
 export interface MetalReport {
   notes: string[];
   settings: Record<string, string> | null;

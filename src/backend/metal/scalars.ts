@@ -5,13 +5,13 @@ import { dataTypes, type ScalarTypeName } from "./abi.ts";
 /** A value for one scalar or vector of Metal Shading Language. */
 export type ScalarValue = number | bigint | boolean | readonly (number | bigint | boolean)[];
 
-/** A Metal data type: a scalar's name and how many there are, such as `float` and 4 for `float4`. */
+/** A Metal data type: a scalar type and the number of lanes, such as `float` and 4 for `float4`. */
 export interface DataType {
   readonly scalar: ScalarTypeName;
   readonly lanes: number;
 }
 
-/** The type of an `MTLDataType` raw value; undefined for structs, matrices and what else is not a number. */
+/** Returns the type of an `MTLDataType` raw value; undefined for structs, matrices and other non-numeric types. */
 export function dataTypeOf(raw: number): DataType | undefined {
   for (const [scalar, base] of Object.entries(dataTypes)) {
     if (raw >= base && raw < base + 4) return { scalar: scalar as ScalarTypeName, lanes: raw - base + 1 };
@@ -23,7 +23,7 @@ export function dataTypeName({ scalar, lanes }: DataType): string {
   return lanes === 1 ? scalar : `${scalar}${lanes}`;
 }
 
-/** Bytes of a scalar type, and its inclusive range where it is an integer. */
+/** Bytes of each scalar type, and the inclusive range of integers. */
 const scalars: Record<ScalarTypeName, { bytes: number; range?: readonly [bigint, bigint] }> = {
   float: { bytes: 4 },
   half: { bytes: 2 },
@@ -39,12 +39,12 @@ const scalars: Record<ScalarTypeName, { bytes: number; range?: readonly [bigint,
   ulong: { bytes: 8, range: [0n, 2n ** 64n - 1n] },
 };
 
-/** A vector of three takes the room of four (MSL table 2.3). */
+/** Returns the size of a type in bytes. A vector of three has the size of four (MSL table 2.3). */
 export function byteLengthOf({ scalar, lanes }: DataType): number {
   return scalars[scalar].bytes * (lanes === 3 ? 4 : lanes);
 }
 
-/** The bytes of a value as Metal lays it out, or a sentence that says why it does not fit. */
+/** Encodes a value in Metal's layout, or returns a sentence with the reason why it does not fit. */
 export function encodeScalar(type: DataType, value: ScalarValue): Uint8Array | string {
   const items = typeof value === "object" ? listed(value) : [value];
   if (!items?.every(isScalar))
@@ -105,7 +105,7 @@ function writeFloat(view: DataView, at: number, scalar: string, value: number): 
   else view.setUint16(at, bfloatBits(value), true);
 }
 
-/** bfloat16: the upper half of a float32, rounded to nearest, ties to even; a NaN stays one. */
+/** Returns the bits of a bfloat16: the upper half of a float32, rounded to nearest, ties to even; NaN stays NaN. */
 export function bfloatBits(value: number): number {
   const view = new DataView(new ArrayBuffer(4));
   view.setFloat32(0, value);

@@ -6,8 +6,8 @@ import { metalContext } from "./context.ts";
 import { MetalMemory } from "./memory.ts";
 
 /**
- * Memory of the device for the time of a call, for kernels that hand something on to the next one. Dispose of it once
- * they are launched: the allocator does not hand it out again before they are done.
+ * Allocates temporary device memory for passing data between kernels of a call. Dispose of it once they are launched;
+ * the allocator does not reuse it before they are done.
  */
 export const scratchTensor = <D extends DType>(shape: Shape, dtype: D): Tensor<D> =>
   new Tensor(new Storage(new MetalMemory(metalContext(), byteLengthOf(shape, dtype))), dtype, shape);

@@ -17,7 +17,7 @@ export interface SliceValues {
 const described = new Map<number, Struct<SliceValues>>();
 
 /**
- * Slices of so many operands, as a field of a kernel's struct: `Slices<operands>`, with the values of {@link
+ * Returns a struct field for slices of a number of operands: `Slices<operands>`, with the values of {@link
  * sliceValues}.
  */
 export const slicesFor = (operands: number): Struct<SliceValues> =>
@@ -29,7 +29,9 @@ export const slicesFor = (operands: number): Struct<SliceValues> =>
     }),
   );
 
-/** Slices of these operands, counted from where each is bound. */
+/**
+ * Returns the values for slices of these operands. Offsets are relative to the element at which each operand is bound.
+ */
 export const sliceValues = ({ nest, along, offsets, length }: Slices, operands: readonly Tensor[]): SliceValues => ({
   nest: nestValues(
     nest,

@@ -9,12 +9,12 @@ import {
 import { type StatusName, statusNames } from "./abi.ts";
 import type { Native } from "./loader.ts";
 
-/** Throws the typed error of a status other than ok. `operation` names what the user asked for. */
+/** Throws the typed error of a status other than ok. `operation` is the user's operation. */
 export function check(native: Native, status: number, operation: string): void {
   if (status !== 0) throw errorOf(native, status, operation);
 }
 
-/** The typed error of a failed call, with the dylib's message. */
+/** Returns the typed error of a failed call, with the dylib's message. */
 export function errorOf(native: Native, status: number, operation: string): OrchardError {
   const name = statusNames[status];
   const message = lastError(native) || `status ${status}, without a message`;
@@ -49,7 +49,7 @@ export type TextCall = (buffer: Uint8Array, capacity: number, length: BigUint64A
 const LIMIT_EXCEEDED = statusNames.indexOf("limitExceeded");
 const decoder = new TextDecoder();
 
-/** Reads text of any length; a buffer that was too small is made large enough. */
+/** Reads text of any length, retrying with a larger buffer if needed. */
 export function readText(native: Native, operation: string, call: TextCall): string {
   const length = new BigUint64Array(1);
   for (let buffer = new Uint8Array(4096); ; buffer = new Uint8Array(Number(length[0]) + 4096)) {

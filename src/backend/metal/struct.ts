@@ -1,27 +1,27 @@
-/** Parameter structs of the package's kernels: their fields by name, laid out as C does. */
+/** Parameter structs of the built-in kernels, in C's layout. */
 import type { Field, MetalField, ValuesOf } from "../fields.ts";
 
-/** A struct as a kernel declares it, with the bytes that the host writes. */
+/** A struct that a kernel declares and the host writes. */
 export interface Struct<Values> extends Field<Values> {
   readonly metal: MetalField<Values> & Required<Pick<MetalField<Values>, "members">>;
-  /** Its name in the source. */
+  /** The name in the source. */
   readonly name: string;
-  /** Under `kernels/`: the file that declares it. */
+  /** The file in `kernels/` that declares it. */
   readonly file: string;
-  /** The bytes of a struct with these values. What is left out of an array is 0. */
+  /** Returns the bytes of a struct with these values. Omitted array elements are 0. */
   bytes(values: Values): Uint8Array;
 }
 
 const defined: Struct<never>[] = [];
 
-/** Every struct that was described. */
+/** All described structs. */
 export const structs: readonly Struct<never>[] = defined;
 
 /**
- * Describes a struct of a kernel. Fields are camelCase here and snake_case there; a test asks the kernel compiler for
- * every offset.
+ * Describes a struct of a kernel. Fields are camelCase here and snake_case in the kernel. A test compares every offset
+ * with the kernel compiler's.
  *
- * @param file under `kernels/`: what declares it
+ * @param file the file in `kernels/` that declares it
  * @example
  * const fields = { loop: loopNest, key: array(word, 2), scale: real };
  * const parameters = struct("Dropout", "activation/dropout.metal", fields);

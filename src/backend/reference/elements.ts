@@ -1,6 +1,5 @@
 /**
- * Elements as the reference backend computes with them: floats as float64, everything else as exact integers. Slow, and
- * right.
+ * Reads and writes elements for the reference backend: floats as float64, all others as exact integers. Slow but exact.
  */
 import { bfloat16ToNumber, numberToBfloat16 } from "../../tensor/bfloat16.ts";
 import { type DType, integerRange, isFloat } from "../../tensor/dtype.ts";
@@ -34,7 +33,7 @@ export function forEachIndex(
   level(0);
 }
 
-/** A float tensor's elements (or any tensor's, as float64), row-major, broadcast to `shape`. */
+/** Returns a tensor's elements as float64, row-major, broadcast to `shape`. */
 export function toNumbers(tensor: Tensor, shape: Shape = tensor.shape): Float64Array {
   const count = elementCount(shape);
   reserve(count * 8);
@@ -48,7 +47,7 @@ export function toNumbers(tensor: Tensor, shape: Shape = tensor.shape): Float64A
   return result;
 }
 
-/** An integer or bool tensor's elements, row-major, broadcast to `shape`, exact. */
+/** Returns an integer or bool tensor's exact elements, row-major, broadcast to `shape`. */
 export function toIntegers(tensor: Tensor, shape: Shape = tensor.shape): bigint[] {
   const count = elementCount(shape);
   reserve(count * 8);
@@ -73,8 +72,8 @@ export function store(tensor: Tensor, values: ArrayLike<number | bigint | boolea
 type Encoder = (value: number | bigint | boolean) => number | bigint;
 
 /**
- * How a value becomes an element: floats to the nearest, ties to even; integers wrap around; a float becomes an integer
- * by truncation, out of range saturated and NaN 0, as on the GPU.
+ * Returns the conversion of values to elements. Floats round to nearest, ties to even; integers wrap around; floats
+ * convert to integers by truncation, saturating out of range and NaN to 0, as on the GPU.
  */
 export function encoderOf(dtype: DType): Encoder {
   if (dtype === "bfloat16") return (value) => numberToBfloat16(Number(value));

@@ -3,7 +3,7 @@ import { elementCount, type Shape } from "../../tensor/shape.ts";
 /**
  * Applies a formula to every slice along an axis of operands of one shape, whose elements are in row-major order.
  *
- * @param formula gives a slice's results from each operand's elements
+ * @param formula returns a slice's results from each operand's elements
  */
 export function mapSlices<Value>(
   operands: readonly ArrayLike<Value>[],

@@ -1,5 +1,5 @@
 /**
- * The sum of values, compensated.
+ * Computes the compensated sum of values.
  *
  * Source: Neumaier, "Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen", 1974.
  */

@@ -34,8 +34,8 @@ export function collate<Item>(items: readonly Item[]): Collated<Item>;
 export function collate(items: readonly unknown[], ...others: unknown[]): unknown {
   expectNothing("collate", others);
   return reading("collate", () => {
-    const own = anyItems.parse(items, "collate", "items");
-    if (own !== undefined && own.length > 0) return collated(own, "item");
+    const list = anyItems.parse(items, "collate", "items");
+    if (list !== undefined && list.length > 0) return collated(list, "item");
     throw new DataError("collate", "noItems", `expected a list of items, got ${describeValue(items)}`);
   });
 }

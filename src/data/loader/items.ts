@@ -29,9 +29,9 @@ export const aDataset: Kind<Dataset<unknown>> = {
   expected: "a data set: an object with length and get(index)",
   parse(value) {
     if (typeof value !== "object" || value === null) return undefined;
-    const own = value as Partial<Dataset<unknown>>;
-    const isSize = Number.isSafeInteger(own.length) && own.length! >= 0;
-    return isSize && typeof own.get === "function" ? (own as Dataset<unknown>) : undefined;
+    const given = value as Partial<Dataset<unknown>>;
+    const isSize = Number.isSafeInteger(given.length) && given.length! >= 0;
+    return isSize && typeof given.get === "function" ? (given as Dataset<unknown>) : undefined;
   },
 };
 
@@ -49,16 +49,16 @@ export class TensorDataset<T extends readonly Tensor[] = Tensor[]> implements Da
   readonly length: number;
 
   constructor(...tensors: T) {
-    const own = tensorParameters([[...tensors]]).tensors;
-    this.length = own[0]?.shape[0] ?? -1;
-    for (const each of own)
+    const checked = tensorParameters([[...tensors]]).tensors;
+    this.length = checked[0]?.shape[0] ?? -1;
+    for (const each of checked)
       if (each.rank === 0 || each.shape[0] !== this.length)
         throw new ShapeError(
           "TensorDataset",
           each.rank === 0 ? "noAxes" : "sizesDiffer",
-          `expected tensors with the same number of rows, got ${own.map((one) => one.describe()).join(", ")}`,
+          `expected tensors with the same number of rows, got ${checked.map((one) => one.describe()).join(", ")}`,
         );
-    this.tensors = own as unknown as T;
+    this.tensors = checked as unknown as T;
   }
 
   get(index: number, _context?: ItemContext): T {
@@ -134,7 +134,7 @@ export class MappedDataset<Item, Result> implements Dataset<Result> {
 
   get(index: number, context: ItemContext = { epoch: 0, seed: BigInt(index) }): Result | Promise<Result> {
     const item = this.dataset.get(index, context);
-    return item instanceof Promise ? item.then((own) => this.#change(own, context)) : this.#change(item, context);
+    return item instanceof Promise ? item.then((loaded) => this.#change(loaded, context)) : this.#change(item, context);
   }
 }
 const mappedParameters = parameters("MappedDataset", {

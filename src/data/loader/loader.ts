@@ -176,8 +176,8 @@ export class DataLoader<Item, Batch = Collated<Item>> implements AsyncIterable<B
   }
 
   async #make(items: readonly Promise<Item>[]): Promise<Batch> {
-    const own = await Promise.all(items);
-    return (await (this.#options.collate ?? collate)(own)) as Batch;
+    const loaded = await Promise.all(items);
+    return (await (this.#options.collate ?? collate)(loaded)) as Batch;
   }
 
   /** The items of each batch of an epoch, from a batch on. */

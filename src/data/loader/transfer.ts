@@ -58,11 +58,11 @@ function mapped(value: unknown, replace: (part: object) => unknown, seen = new M
   }
   const prototype: unknown = Object.getPrototypeOf(value);
   if (!Array.isArray(value) && prototype !== Object.prototype && prototype !== null) return value;
-  const own: Record<string, unknown> = (Array.isArray(value) ? [] : {}) as Record<string, unknown>;
-  seen.set(value, own);
+  const copy: Record<string, unknown> = (Array.isArray(value) ? [] : {}) as Record<string, unknown>;
+  seen.set(value, copy);
   for (const [name, part] of Object.entries(value))
-    Object.defineProperty(own, name, {
+    Object.defineProperty(copy, name, {
       ...{ value: mapped(part, replace, seen), enumerable: true, writable: true, configurable: true },
     });
-  return own;
+  return copy;
 }

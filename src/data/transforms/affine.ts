@@ -59,8 +59,8 @@ function moved(operation: string, image: Tensor, motion: Motion, { mode, fill }:
   const theta = [xx, (xy * height) / width, (2 * x0) / width, (yx * width) / height, yy, (2 * y0) / height];
   return computed(operation, image, (x) => {
     const batch = reshape(x, [-1, ...x.shape.slice(-3)]);
-    const own = tensor(Float64Array.from(theta), { dtype: x.dtype, shape: [1, 2, 3] }) as Tensor;
-    const grid = affineGrid(own, [1, 1, height, width]);
+    const matrix = tensor(Float64Array.from(theta), { dtype: x.dtype, shape: [1, 2, 3] }) as Tensor;
+    const grid = affineGrid(matrix, [1, 1, height, width]);
     const grids = expand(grid, [batch.shape[0]!, height, width, 2]);
     // Sampling gives zeros outside the image, so the fill is subtracted before and added after it.
     const sampled = gridSample((fill === 0 ? batch : sub(batch, fill)) as Tensor, grids, { mode });
@@ -124,7 +124,7 @@ const affineParameters = parameters("transforms.affine", {
 
 /** A shear of a right angle would collapse the image. */
 function checkShears(operation: string, degrees: readonly number[]): void {
-  const wrong = degrees.find((own) => Math.abs(Math.cos(radians(own))) < 1e-6);
+  const wrong = degrees.find((angle) => Math.abs(Math.cos(radians(angle))) < 1e-6);
   if (wrong === undefined) return;
   throw new ArgumentError(operation, "invalidOption", `expected a shear other than a right angle, got ${wrong}`);
 }

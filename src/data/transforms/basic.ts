@@ -51,7 +51,7 @@ export interface ToFloatOptions {
  * @example
  * data.transforms.toFloat()(tensor([[[0, 51, 255]]], { dtype: "uint8" })); // float32 [[[0, 0.2, 1]]]
  *
- * @throws {ArgumentError} for another dtype. The transform: @throws {DTypeError} `notAnImage`.
+ * @throws {ArgumentError} for an unsupported dtype. The transform: @throws {DTypeError} `notAnImage`.
  */
 export function toFloat(...options: Given<ToFloatOptions, ["dtype"]>): Transform;
 export function toFloat(...values: unknown[]): Transform {
@@ -93,12 +93,12 @@ export function normalize(...values: unknown[]): Transform {
     );
   return transform("transforms.normalize", (image) => {
     const channels = image.shape.at(-3)!;
-    for (const [name, own] of Object.entries({ mean, std }))
-      if (own.length !== 1 && own.length !== channels)
+    for (const [name, numbers] of Object.entries({ mean, std }))
+      if (numbers.length !== 1 && numbers.length !== channels)
         throw new ShapeError(
           "transforms.normalize",
           "channelsDiffer",
-          `expected ${name} to have one number or ${channels}, got ${own.length} for ${image.describe()}`,
+          `expected ${name} to have one number or ${channels}, got ${numbers.length} for ${image.describe()}`,
         );
     if (!isFloat(image.dtype))
       throw new DTypeError(
@@ -107,8 +107,8 @@ export function normalize(...values: unknown[]): Transform {
         `expected floats, got ${image.describe()}; toFloat() converts`,
       );
     return computed("transforms.normalize", image, (x) => {
-      const perChannel = (own: readonly number[]) =>
-        tensor(Float64Array.from(own), { dtype: x.dtype, shape: [own.length, 1, 1] });
+      const perChannel = (numbers: readonly number[]) =>
+        tensor(Float64Array.from(numbers), { dtype: x.dtype, shape: [numbers.length, 1, 1] });
       return div(sub(x, perChannel(mean)), perChannel(std)) as Tensor;
     });
   });

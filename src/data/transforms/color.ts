@@ -92,8 +92,8 @@ const factor = aNumber({ holds: (value) => value >= 0 && value < Infinity, expec
  */
 export function adjustBrightness(factor: number): Transform;
 export function adjustBrightness(...values: unknown[]): Transform {
-  const { factor: own } = brightnessParameters(values);
-  return transform("transforms.adjustBrightness", (image) => brightened("transforms.adjustBrightness", image, own));
+  const { factor: amount } = brightnessParameters(values);
+  return transform("transforms.adjustBrightness", (image) => brightened("transforms.adjustBrightness", image, amount));
 }
 const brightnessParameters = parameters("transforms.adjustBrightness", { factor: operand(factor) });
 
@@ -110,8 +110,8 @@ const brightnessParameters = parameters("transforms.adjustBrightness", { factor:
  */
 export function adjustContrast(factor: number): Transform;
 export function adjustContrast(...values: unknown[]): Transform {
-  const { factor: own } = contrastParameters(values);
-  return transform("transforms.adjustContrast", (image) => contrasted("transforms.adjustContrast", image, own));
+  const { factor: amount } = contrastParameters(values);
+  return transform("transforms.adjustContrast", (image) => contrasted("transforms.adjustContrast", image, amount));
 }
 const contrastParameters = parameters("transforms.adjustContrast", { factor: operand(factor) });
 
@@ -128,8 +128,8 @@ const contrastParameters = parameters("transforms.adjustContrast", { factor: ope
  */
 export function adjustSaturation(factor: number): Transform;
 export function adjustSaturation(...values: unknown[]): Transform {
-  const { factor: own } = saturationParameters(values);
-  return transform("transforms.adjustSaturation", (image) => saturated("transforms.adjustSaturation", image, own));
+  const { factor: amount } = saturationParameters(values);
+  return transform("transforms.adjustSaturation", (image) => saturated("transforms.adjustSaturation", image, amount));
 }
 const saturationParameters = parameters("transforms.adjustSaturation", { factor: operand(factor) });
 
@@ -166,8 +166,8 @@ export interface GrayscaleOptions {
  * @example
  * data.transforms.grayscale({ channels: 3 });
  *
- * @throws {ArgumentError} for an invalid argument. The transform: @throws {ShapeError} `notAnImage` for other than 1 or
- * 3 channels.
+ * @throws {ArgumentError} for an invalid argument. The transform: @throws {ShapeError} `notAnImage` unless the image
+ * has 1 or 3 channels.
  */
 export function grayscale(...options: Given<GrayscaleOptions, ["channels"]>): Transform;
 export function grayscale(...values: unknown[]): Transform {

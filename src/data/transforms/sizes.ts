@@ -110,11 +110,11 @@ export function centerCrop(size: number | readonly [height: number, width: numbe
 export function centerCrop(...values: unknown[]): Transform {
   const size = bothSides(centerCropParameters(values).size);
   return transform("transforms.centerCrop", (image) => {
-    const missing = sizeOf(image).map((own, axis) => Math.max(size[axis]! - own, 0)) as [number, number];
-    const [above, before] = missing.map((own) => Math.floor(own / 2)) as [number, number];
+    const missing = sizeOf(image).map((side, axis) => Math.max(size[axis]! - side, 0)) as [number, number];
+    const [above, before] = missing.map((gap) => Math.floor(gap / 2)) as [number, number];
     const [below, after] = [missing[0] - above, missing[1] - before];
-    const whole = missing.some((own) => own > 0) ? padded(image, [before, after, above, below]) : image;
-    const [top, left] = sizeOf(whole).map((own, axis) => toEven((own - size[axis]!) / 2)) as [number, number];
+    const whole = missing.some((gap) => gap > 0) ? padded(image, [before, after, above, below]) : image;
+    const [top, left] = sizeOf(whole).map((side, axis) => toEven((side - size[axis]!) / 2)) as [number, number];
     return cropped(whole, top, left, size);
   });
 }
@@ -126,7 +126,7 @@ export type Border = number | readonly [left: number, right: number, above: numb
 const border: Kind<[number, number, number, number]> = {
   expected: "a whole number of at least 0, or a list of four: left, right, above, below",
   parse(value, operation, name) {
-    const isSize = (own: unknown): own is number => Number.isSafeInteger(own) && Number(own) >= 0;
+    const isSize = (given: unknown): given is number => Number.isSafeInteger(given) && Number(given) >= 0;
     if (typeof value === "number") return isSize(value) ? [value, value, value, value] : undefined;
     const found = listOf(aNumber({ holds: isSize, expected: "a size" }), "").parse(value, operation, name);
     return found?.length === 4 ? (found as [number, number, number, number]) : undefined;
@@ -164,7 +164,7 @@ export function pad(...values: unknown[]): Transform {
 const padParameters = parameters("transforms.pad", { padding: operand(border), ...bordered });
 
 const withBorder = (image: Tensor, padding: readonly number[], mode: PadMode, value: number | undefined): Tensor =>
-  padding.every((own) => own === 0)
+  padding.every((width) => width === 0)
     ? image
     : padded(image, padding, {
         mode,
@@ -235,8 +235,8 @@ export function randomResizedCrop(
 export function randomResizedCrop(...values: unknown[]): Transform {
   const { size, scale, ratio, ...options } = randomResizedCropParameters(values);
   return transform("transforms.randomResizedCrop", (image, draw) => {
-    const { top, left, own } = partOf(sizeOf(image), scale, ratio, draw);
-    const part = cropped(image, top, left, own);
+    const { top, left, sides } = partOf(sizeOf(image), scale, ratio, draw);
+    const part = cropped(image, top, left, sides);
     return resized("transforms.randomResizedCrop", part, bothSides(size), options);
   });
 }
@@ -256,16 +256,16 @@ function partOf(
   scale: readonly [number, number],
   ratio: readonly [number, number],
   draw: Draw,
-): { readonly top: number; readonly left: number; readonly own: readonly [number, number] } {
+): { readonly top: number; readonly left: number; readonly sides: readonly [number, number] } {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const area = height * width * between(draw, scale);
     const aspect = Math.exp(between(draw, [Math.log(ratio[0]), Math.log(ratio[1])]));
-    const own = [toEven(Math.sqrt(area / aspect)), toEven(Math.sqrt(area * aspect))] as const;
-    if (own[0] < 1 || own[1] < 1 || own[0] > height || own[1] > width) continue;
-    return { top: below(draw, height - own[0] + 1), left: below(draw, width - own[1] + 1), own };
+    const sides = [toEven(Math.sqrt(area / aspect)), toEven(Math.sqrt(area * aspect))] as const;
+    if (sides[0] < 1 || sides[1] < 1 || sides[0] > height || sides[1] > width) continue;
+    return { top: below(draw, height - sides[0] + 1), left: below(draw, width - sides[1] + 1), sides };
   }
-  const own = nearestRatio(height, width, ratio);
-  return { top: Math.floor((height - own[0]) / 2), left: Math.floor((width - own[1]) / 2), own };
+  const nearest = nearestRatio(height, width, ratio);
+  return { top: Math.floor((height - nearest[0]) / 2), left: Math.floor((width - nearest[1]) / 2), sides: nearest };
 }
 
 /** The largest crop whose aspect ratio is within bounds. */

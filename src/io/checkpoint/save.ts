@@ -19,8 +19,8 @@ export interface Stateful {
 }
 
 /**
- * What {@link saveCheckpoint} saves. A tree consists of numbers, strings, booleans, bigints, null, tensors, arrays and
- * plain objects.
+ * The content of a checkpoint, for {@link saveCheckpoint}. A tree consists of numbers, strings, booleans, bigints,
+ * null, tensors, arrays and plain objects.
  */
 export interface CheckpointContent {
   /** A module, or weights by name. */

@@ -90,7 +90,10 @@ export class Cursor {
     }
   }
 
-  /** The length of a string that lies in the window with its length, as most do. It builds no error messages. */
+  /**
+   * Reads the length of a string if both the length and the string are in the window, as is usual; else returns
+   * undefined. It builds no error messages.
+   */
   private shortLength(most: number): number | undefined {
     const at = this.position - this.windowStart;
     if (at + 8 > this.window.byteLength || this.view.getUint32(at + 4, true) !== 0) return undefined;

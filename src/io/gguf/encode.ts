@@ -83,15 +83,15 @@ export function encodeHeader(
 
 const numberOf = (type: GgufType): number => (valueTypes as readonly string[]).indexOf(type);
 
-function addValue(bytes: Bytes, own: GgufValue): void {
-  if (own.type !== "array") {
-    addScalar(bytes, own.type, own.value);
+function addValue(bytes: Bytes, entry: GgufValue): void {
+  if (entry.type !== "array") {
+    addScalar(bytes, entry.type, entry.value);
     return;
   }
-  bytes.uint32(numberOf(own.of));
-  bytes.uint64(own.value.length);
-  if (own.of === "array") for (const inner of own.value) addValue(bytes, inner);
-  else for (const value of own.value) addScalar(bytes, own.of, value);
+  bytes.uint32(numberOf(entry.of));
+  bytes.uint64(entry.value.length);
+  if (entry.of === "array") for (const inner of entry.value) addValue(bytes, inner);
+  else for (const value of entry.value) addScalar(bytes, entry.of, value);
 }
 
 function addScalar(bytes: Bytes, type: Exclude<GgufType, "array">, value: unknown): void {
@@ -140,11 +140,11 @@ function plainType(operation: string, key: string, value: unknown): Exclude<Gguf
   return numberLayouts.int32.holds(value) ? "int32" : "float32";
 }
 
-function checked(operation: string, key: string, own: GgufValue, depth: number): GgufValue {
-  const { type } = own;
+function checked(operation: string, key: string, entry: GgufValue, depth: number): GgufValue {
+  const { type } = entry;
   if (!isType(type)) throw refuse(operation, key, `of one of the types ${valueTypes.join(", ")}`, type);
-  if (type !== "array") return { type, value: scalar(operation, key, type, own.value) };
-  const { of, value } = own;
+  if (type !== "array") return { type, value: scalar(operation, key, type, entry.value) };
+  const { of, value } = entry;
   if (!isType(of)) throw refuse(operation, key, `an array of one of the types ${valueTypes.join(", ")}`, of);
   if (!Array.isArray(value)) throw refuse(operation, key, "an array with a list as its value", value);
   if (depth > 15) throw refuse(operation, key, "arrays in at most 16 levels", value);

@@ -109,28 +109,29 @@ function layOut(
 
 /** Checks a tensor, and returns the one that has its bytes, the type and the logical shape. */
 function writable(operation: string, name: string, tensor: unknown) {
-  const own = Tensor.isTensor(tensor) || QuantizedTensor.isQuantized(tensor) ? tensor : undefined;
-  if (own === undefined)
+  const weights = Tensor.isTensor(tensor) || QuantizedTensor.isQuantized(tensor) ? tensor : undefined;
+  if (weights === undefined)
     throw new ArgumentError(
       operation,
       "notATensor",
       `expected ${describeValue(name)} to be a tensor, got ${describeValue(tensor)}`,
     );
-  own.checkAlive(operation);
-  if (own.rank > MAX_AXES)
+  weights.checkAlive(operation);
+  if (weights.rank > MAX_AXES)
     throw new ShapeError(
       operation,
       "tooManyAxes",
-      `expected ${describeValue(name)} to have at most ${MAX_AXES} axes, got ${own.describe()}`,
+      `expected ${describeValue(name)} to have at most ${MAX_AXES} axes, got ${weights.describe()}`,
     );
-  const { shape } = own;
-  if (Tensor.isTensor(own)) {
-    const type = typeOfDType(own.dtype);
-    if (type !== undefined) return { part: own, type, shape };
-    throw unsupported(operation, name, `a tensor of one of ${plainDTypes}`, own.dtype);
+  const { shape } = weights;
+  if (Tensor.isTensor(weights)) {
+    const type = typeOfDType(weights.dtype);
+    if (type !== undefined) return { part: weights, type, shape };
+    throw unsupported(operation, name, `a tensor of one of ${plainDTypes}`, weights.dtype);
   }
-  if (typeof own.format === "string") return { part: own.parts.packed, type: blockFormat(own.format).type, shape };
-  throw unsupported(operation, name, "weights in GGML's blocks", formatName(own.format));
+  if (typeof weights.format === "string")
+    return { part: weights.parts.packed, type: blockFormat(weights.format).type, shape };
+  throw unsupported(operation, name, "weights in GGML's blocks", formatName(weights.format));
 }
 
 const unsupported = (operation: string, name: string, expected: string, got: string): DTypeError =>

@@ -95,9 +95,9 @@ export class SplitGguf implements GgufReader {
     const missing = paths.filter((path) => !existsSync(path));
     if (missing.length > 0) throw this.fail("missingShard", `files of the model do not exist: ${missing.join(", ")}`);
     return paths.map((path, number) => {
-      const isOwn = basename(path) === basename(this.path);
-      const file = isOwn ? one : new GgufFile(path, this.operation);
-      if (!isOwn) opened.push(file);
+      const isOpen = basename(path) === basename(this.path);
+      const file = isOpen ? one : new GgufFile(path, this.operation);
+      if (!isOpen) opened.push(file);
       if (splitCount(file) === count && numberOf(file) === number) return file;
       throw this.fail(
         "invalidSplit",

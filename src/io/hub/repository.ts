@@ -55,7 +55,7 @@ function read(json: Json, url: string): Repository {
   const { sha, siblings } = json;
   if (typeof sha !== "string" || !/^[0-9a-f]{40}$/.test(sha)) throw invalid(url, "expected sha to be a commit");
   if (!Array.isArray(siblings)) throw invalid(url, "expected siblings to be a list of files");
-  return { commit: sha, files: siblings.map((own) => fileOf(own, url)) };
+  return { commit: sha, files: siblings.map((sibling) => fileOf(sibling, url)) };
 }
 
 function fileOf(json: Json, url: string): RemoteFile {

@@ -44,13 +44,13 @@ export async function request(connection: Connection, url: string, headers: Reco
     signal?.throwIfAborted();
     let at = new URL(url);
     for (let count = 0; count <= MOST_REDIRECTS; count++) {
-      const isOwn = at.origin === new URL(endpoint).origin;
-      const own = {
+      const isSameOrigin = at.origin === new URL(endpoint).origin;
+      const sentHeaders = {
         "accept-encoding": "identity",
         ...headers,
-        ...(isOwn && token && { authorization: `Bearer ${token}` }),
+        ...(isSameOrigin && token && { authorization: `Bearer ${token}` }),
       };
-      const response = await fetch(at, { redirect: "manual", headers: own, signal: controller.signal });
+      const response = await fetch(at, { redirect: "manual", headers: sentHeaders, signal: controller.signal });
       heard();
       const next = response.headers.get("location");
       if (response.status < 300 || response.status >= 400 || next === null) return { response, heard, end };
@@ -68,12 +68,12 @@ export async function request(connection: Connection, url: string, headers: Reco
 /** The error of a failed request: the caller's abort reason, a stall, or the network's error. */
 export function failureOf(
   cause: unknown,
-  own: AbortSignal | undefined,
+  internalSignal: AbortSignal | undefined,
   signal: AbortSignal | undefined,
   url: string,
 ): unknown {
   if (signal?.aborted) return signal.reason;
-  if (own?.aborted && own.reason instanceof DownloadError) return own.reason;
+  if (internalSignal?.aborted && internalSignal.reason instanceof DownloadError) return internalSignal.reason;
   if (cause instanceof DownloadError) return cause;
   const message = cause instanceof Error ? cause.message : String(cause);
   return new DownloadError("brokenOff", url, `the connection failed: ${message}`, { cause });

@@ -16,7 +16,7 @@ export type ChannelOrder = "first" | "last";
 export const hasAlpha = (mode: ImageMode): boolean => mode === "grayAlpha" || mode === "rgba";
 
 /** The mode of the file. */
-export function ownMode({ space, hasAlpha: transparent }: ImageMetadata): ImageMode {
+export function modeOf({ space, hasAlpha: transparent }: ImageMetadata): ImageMode {
   const isGray = space === "b-w" || space === "grey16";
   if (isGray) return transparent ? "grayAlpha" : "gray";
   return transparent ? "rgba" : "rgb";
@@ -27,9 +27,9 @@ export function inMode(pixels: Uint8Array, mode: ImageMode): Uint8Array {
   if (mode === "rgb" || mode === "rgba") return pixels;
   const [from, to] = mode === "gray" ? [3, 1] : [4, 2];
   const result = new Uint8Array((pixels.length / from) * to);
-  for (let own = 0, at = 0; at < result.length; own += from, at += to) {
-    result[at] = luma(pixels[own]!, pixels[own + 1]!, pixels[own + 2]!);
-    if (to === 2) result[at + 1] = pixels[own + 3]!;
+  for (let source = 0, at = 0; at < result.length; source += from, at += to) {
+    result[at] = luma(pixels[source]!, pixels[source + 1]!, pixels[source + 2]!);
+    if (to === 2) result[at + 1] = pixels[source + 3]!;
   }
   return result;
 }

@@ -6,7 +6,7 @@ import { count } from "../../core/options.ts";
 import { type Kind, named, operand, parameters } from "../../core/parameters.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { fileError } from "../file_errors.ts";
-import { type ChannelOrder, hasAlpha, type ImageMode, imageModes, inMode, ownMode, toTensor } from "./channels.ts";
+import { type ChannelOrder, hasAlpha, type ImageMode, imageModes, inMode, modeOf, toTensor } from "./channels.ts";
 import { isPicture } from "./format.ts";
 import { type ImageMetadata, type Sharp, sharp } from "./sharp.ts";
 
@@ -65,17 +65,17 @@ export async function loadImage(...values: unknown[]): Promise<Tensor> {
   const metadata = await decoded(() => make(bytes, { limitInputPixels: false }).metadata(), fail);
   checkSize(metadata, maxPixels, fail);
   const image = make(bytes, { limitInputPixels: maxPixels });
-  const own = mode === "unchanged" ? ownMode(metadata) : mode;
-  const { data, info } = await decoded(() => pixelsOf(orient ? image.autoOrient() : image, own), fail);
-  return toTensor(inMode(Uint8Array.from(data), own), [info.height, info.width], channels);
+  const target = mode === "unchanged" ? modeOf(metadata) : mode;
+  const { data, info } = await decoded(() => pixelsOf(orient ? image.autoOrient() : image, target), fail);
+  return toTensor(inMode(Uint8Array.from(data), target), [info.height, info.width], channels);
 }
 
 type Fail = (code: string, message: string) => FileFormatError;
 
 const pixelsOf = (image: Sharp, mode: ImageMode) => {
   const colored = image.toColourspace("srgb");
-  const own = hasAlpha(mode) ? colored.ensureAlpha() : colored.removeAlpha();
-  return own.raw({ depth: "uchar" }).toBuffer({ resolveWithObject: true });
+  const converted = hasAlpha(mode) ? colored.ensureAlpha() : colored.removeAlpha();
+  return converted.raw({ depth: "uchar" }).toBuffer({ resolveWithObject: true });
 };
 
 /** Converts the package's errors for a damaged file to typed errors. */

@@ -71,7 +71,7 @@ const encodeParameters = parameters("encodeImage", {
  * @example
  * await io.saveImage("cat.png", x);
  *
- * @throws {ArgumentError} `unknownFormat` for another extension; `tooLarge`. @throws {PackageError} `packageMissing`.
+ * @throws {ArgumentError} `unknownFormat` for any other extension; `tooLarge`. @throws {PackageError} `packageMissing`.
  * @throws {DTypeError} `notUint8`. @throws {ShapeError} `notAnImage`. @throws {FileError} `notFound`, `diskFull` …
  */
 export async function saveImage(path: string, x: Tensor, options?: SaveImageOptions): Promise<void>;
@@ -110,8 +110,8 @@ async function encoded(
   const pixels = Uint8Array.from((await image.data()) as Uint8Array);
   const make = await sharp(operation);
   const drawn = make(pixels, { raw: { width, height, channels: depth }, limitInputPixels: height * width });
-  const own = depth <= 2 ? drawn.toColourspace("b-w") : drawn;
-  const { data } = await inFormat(own, format, quality, lossless).toBuffer({ resolveWithObject: true });
+  const colored = depth <= 2 ? drawn.toColourspace("b-w") : drawn;
+  const { data } = await inFormat(colored, format, quality, lossless).toBuffer({ resolveWithObject: true });
   return Uint8Array.from(data);
 }
 

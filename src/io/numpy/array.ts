@@ -21,8 +21,8 @@ export function decodeArray(bytes: Uint8Array, fail: Fail): Tensor {
   if (dtype === "bool" && elements.some((byte) => byte > 1))
     throw fail("badBool", "expected booleans to be bytes of 0 and 1");
   const values = new dtypeFacts[dtype].array(elements.buffer as ArrayBuffer);
-  const own = isFortran ? shape.toReversed() : shape;
-  const made: Tensor = tensor(values as Float32Array, { dtype: dtype as "float32", shape: [...own] });
+  const storedShape = isFortran ? shape.toReversed() : shape;
+  const made: Tensor = tensor(values as Float32Array, { dtype: dtype as "float32", shape: [...storedShape] });
   return isFortran ? contiguous(permute(made, [...shape.keys()].reverse())) : made;
 }
 
@@ -40,7 +40,7 @@ export function encodeArray(operation: string, x: Tensor): [header: Uint8Array, 
       "notInNumPy",
       `expected a dtype that NumPy has, got ${x.describe()}; toDType() converts`,
     );
-  const own = x.dtype === "bool" ? toDType(x, "uint8") : x;
-  const { buffer, byteOffset, byteLength } = contiguous(own).dataSync();
+  const stored = x.dtype === "bool" ? toDType(x, "uint8") : x;
+  const { buffer, byteOffset, byteLength } = contiguous(stored).dataSync();
   return [encodeHeader(x.dtype, x.shape), new Uint8Array(buffer, byteOffset, byteLength)];
 }

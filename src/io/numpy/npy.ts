@@ -21,9 +21,9 @@ import { decodeArray, encodeArray } from "./array.ts";
  * and `unsupportedType` for a type that tensors do not have.
  */
 export function loadNpy(path: string): Tensor {
-  const own = loadParameters([path]).path;
-  const bytes = withFileErrors("loadNpy", own, () => readFileSync(own));
-  return decodeArray(bytes, (code, message) => new FileFormatError("loadNpy", code, own, message));
+  const checkedPath = loadParameters([path]).path;
+  const bytes = withFileErrors("loadNpy", checkedPath, () => readFileSync(checkedPath));
+  return decodeArray(bytes, (code, message) => new FileFormatError("loadNpy", code, checkedPath, message));
 }
 const loadParameters = parameters("loadNpy", { path: operand(aPath) });
 

@@ -24,9 +24,9 @@ import { entriesOf, unpacked } from "./zip.ts";
  * memory limit; nothing is inflated then.
  */
 export function loadNpz(path: string): Record<string, Tensor> {
-  const own = loadParameters([path]).path;
-  const bytes = withFileErrors("loadNpz", own, () => readFileSync(own));
-  const fail: Fail = (code, message) => new FileFormatError("loadNpz", code, own, message);
+  const checkedPath = loadParameters([path]).path;
+  const bytes = withFileErrors("loadNpz", checkedPath, () => readFileSync(checkedPath));
+  const fail: Fail = (code, message) => new FileFormatError("loadNpz", code, checkedPath, message);
   const entries = entriesOf(bytes, fail);
   reserve(entries.reduce((sum, { size }) => sum + size, 0)); // before a byte is inflated
   return Object.fromEntries(
@@ -94,8 +94,8 @@ const namedTensors: Kind<readonly (readonly [string, Tensor])[]> = {
   parse(value, operation) {
     if (typeof value !== "object" || value === null || isArray(value)) return undefined;
     const found: [string, Tensor][] = [];
-    for (const [name, own] of Object.entries(value)) {
-      const tensor = aTensor.parse(own, operation, name);
+    for (const [name, given] of Object.entries(value)) {
+      const tensor = aTensor.parse(given, operation, name);
       if (tensor === undefined || name === "" || name.includes("\0")) return undefined;
       found.push([name, tensor]);
     }

@@ -84,8 +84,8 @@ function entryAt(bytes: Uint8Array, view: DataView, at: number, length: number, 
     throw fail("unsupportedMethod", `expected ${name} to be stored (0) or deflated (8), got method ${method}`);
   if (packed > bytes.byteLength || size > (method === 0 ? packed : packed * MOST_GROWTH))
     throw fail("sizeDiffers", `expected ${name} to have ${size} bytes, which ${packed} cannot hold`);
-  const own = packedAt(bytes, view, view.getUint32(at + 42, true), packed, name, fail);
-  return { name, size, crc: view.getUint32(at + 16, true), packed: own, isDeflated: method === 8 };
+  const contents = packedAt(bytes, view, view.getUint32(at + 42, true), packed, name, fail);
+  return { name, size, crc: view.getUint32(at + 16, true), packed: contents, isDeflated: method === 8 };
 }
 
 /** The packed bytes of an entry, which follow its local header. */

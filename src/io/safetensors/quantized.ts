@@ -40,7 +40,7 @@ export function inParts(
   metadata: Readonly<Record<string, string>>,
 ): { readonly tensors: Readonly<Record<string, unknown>>; readonly metadata: Readonly<Record<string, string>> } {
   const given = Object.entries(tensors);
-  if (!given.some(([, own]) => QuantizedTensor.isQuantized(own))) return { tensors, metadata };
+  if (!given.some(([, weight]) => QuantizedTensor.isQuantized(weight))) return { tensors, metadata };
   const parts = new Map<string, unknown>();
   const formats: [string, Json][] = [];
   const add = (name: string, part: unknown): void => {
@@ -52,14 +52,14 @@ export function inParts(
       );
     parts.set(name, part);
   };
-  for (const [name, own] of given) {
-    if (!QuantizedTensor.isQuantized(own)) {
-      add(name, own);
+  for (const [name, weight] of given) {
+    if (!QuantizedTensor.isQuantized(weight)) {
+      add(name, weight);
       continue;
     }
-    own.checkAlive(operation);
-    for (const [part, tensor] of namedParts(name, own)) add(part, tensor);
-    formats.push([name, entryOf(own)]);
+    weight.checkAlive(operation);
+    for (const [part, tensor] of namedParts(name, weight)) add(part, tensor);
+    formats.push([name, entryOf(weight)]);
   }
   const text = JSON.stringify(Object.fromEntries(formats));
   return { tensors: Object.fromEntries(parts), metadata: { ...metadata, [QUANTIZATION_KEY]: text } };
@@ -143,8 +143,8 @@ export function assembled(
   const formats = new Map<string, FormatEntry>();
   for (const name of reader.names) {
     const entry = byName.get(name) ?? byName.get(moduleOf(name));
-    const own = entry ?? (hasScales(reader, name) ? fallback : undefined);
-    if (own) formats.set(name, own);
+    const chosen = entry ?? (hasScales(reader, name) ? fallback : undefined);
+    if (chosen) formats.set(name, chosen);
   }
   const parts = new Set([...formats].flatMap(([name, entry]) => (hasParts(entry) ? partsIn(reader, name) : [])));
   const names = reader.names.filter((name) => !parts.has(name));
@@ -169,7 +169,7 @@ const hasScales = (reader: SafetensorsReader, name: string): boolean =>
 
 function joined(reader: SafetensorsReader, name: string, entry: FormatEntry, fail: Fail): QuantizedTensor {
   const names = partNames(name);
-  const part = (own: string) => (hasParts(entry) && reader.has(own) ? reader.tensor(own) : undefined);
+  const part = (partName: string) => (hasParts(entry) && reader.has(partName) ? reader.tensor(partName) : undefined);
   const parts = { packed: reader.tensor(name), scales: part(names.scales), biases: part(names.biases) };
   return ofEntry(entry, parts, name, fail);
 }
@@ -183,6 +183,6 @@ export function ofEntry(entry: FormatEntry, parts: QuantizedParts, name: string,
       throw fail("invalidQuantization", `it is not valid ${formatName(format)}: ${problem.message}`, name);
     return ofParts(format, mode === undefined ? parts : { packed: blocksOfWords(parts.packed, parts.scales!) }, dtype);
   } finally {
-    for (const own of [parts.packed, parts.scales, parts.biases]) own?.dispose();
+    for (const part of [parts.packed, parts.scales, parts.biases]) part?.dispose();
   }
 }

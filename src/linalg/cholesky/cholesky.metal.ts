@@ -44,18 +44,18 @@ function runBlocks(a: Tensor, factor: Tensor, info: Tensor): TicketRange {
   const codes = { tensor: info, access: "readwrite" } as const;
   const step = (first: number) => {
     const parameters = choleskyStepParameters.bytes({ size, first, upper });
-    const own = { file: "linalg/cholesky_blocks.metal", parameters };
+    const common = { file: "linalg/cholesky_blocks.metal", parameters };
     const below = Math.max(0, size - first - BLOCK);
     return [
       launch({
-        ...own,
+        ...common,
         name: "cholesky_update",
         operands: [reads(a), both, writes(diagonal), reads(info)],
         threadgroups: [Math.ceil((size - first) / TILE_ROWS), batch],
         threadgroup: TILE_THREADS,
       }),
       launch({
-        ...own,
+        ...common,
         name: "cholesky_panel",
         operands: [reads(diagonal), both, codes],
         threadgroups: [1 + Math.ceil(below / TILE_ROWS), batch],

@@ -16,8 +16,8 @@ export const choleskyReference: Implementation<undefined> = {
 
 /**
  * Replaces A by L, row by row: L[i, j] = (A[i, j] − Σ L[i, k] L[j, k] over k < j) / L[j, j], and on the diagonal the
- * square root of that numerator. Returns the order of the first leading minor that is not positive, from which on L
- * is 0; or 0.
+ * square root of that numerator. Returns the order of the first leading minor that is not positive, or 0 if there is
+ * none. From that row on, L is 0.
  */
 function factorise(a: Float64Array, size: number): number {
   for (let i = 0; i < size; i++) {

@@ -78,8 +78,8 @@ export function choleskyEx(...values: unknown[]): CholeskyResult {
 const notDefinite = (minor: number): string => `is not positive definite: its leading minor of order ${minor} is not`;
 
 function factorise(operation: string, a: Tensor, upper: boolean): CholeskyResult {
-  const own = squareOperand(operation, a);
-  const { factor, info } = lowerFactor(operation, upper ? mT(own) : own);
+  const matrix = squareOperand(operation, a);
+  const { factor, info } = lowerFactor(operation, upper ? mT(matrix) : matrix);
   return { factor: toDType(upper ? mT(factor) : factor, a.dtype), info };
 }
 
@@ -90,12 +90,12 @@ function factorise(operation: string, a: Tensor, upper: boolean): CholeskyResult
  * transpose and halves. Source: I. Murray, "Differentiation of the Cholesky decomposition", 2016, eq. 10.
  */
 function lowerFactor(operation: string, a: Tensor): CholeskyResult {
-  const own = denseOrTransposed(a);
+  const dense = denseOrTransposed(a);
   const [factor, info] = executeMany(
     choleskyPrimitive,
-    [own],
+    [dense],
     [
-      { shape: a.shape, dtype: a.dtype, strides: stridesLike(own) },
+      { shape: a.shape, dtype: a.dtype, strides: stridesLike(dense) },
       { shape: a.shape.slice(0, -2), dtype: "int32" },
     ],
     undefined,

@@ -46,9 +46,9 @@ export function choleskySolve(...values: unknown[]): Tensor {
       "shapesDiffer",
       `expected b with ${factor.shape.at(-1)} rows for factors ${l.describe()}, got ${b.describe()}`,
     );
-  const [own, right] = broadcastBatches(operation, upper ? mT(factor) : factor, side);
-  const half = triangularSolution(operation, own, right, { upper: false, unitDiagonal: false });
-  return toDType(triangularSolution(operation, mT(own), half, { upper: true, unitDiagonal: false }), b.dtype);
+  const [left, right] = broadcastBatches(operation, upper ? mT(factor) : factor, side);
+  const half = triangularSolution(operation, left, right, { upper: false, unitDiagonal: false });
+  return toDType(triangularSolution(operation, mT(left), half, { upper: true, unitDiagonal: false }), b.dtype);
 }
 const solveParameters = parameters("choleskySolve", {
   b: operand(aTensor),
@@ -76,12 +76,12 @@ export function choleskyInverse(...values: unknown[]): Tensor {
   const operation = "choleskyInverse";
   const { l, upper } = inverseParameters(values);
   const factor = squareOperand(operation, l, "l");
-  const own = upper ? mT(factor) : factor;
-  const identity = expand(eye(own.shape.at(-1)!, { dtype: own.dtype }), own.shape);
-  const half = triangularSolution(operation, own, identity, { upper: false, unitDiagonal: false });
+  const lower = upper ? mT(factor) : factor;
+  const identity = expand(eye(lower.shape.at(-1)!, { dtype: lower.dtype }), lower.shape);
+  const half = triangularSolution(operation, lower, identity, { upper: false, unitDiagonal: false });
   const result = toDType(matmul(mT(half), half), l.dtype);
-  if (own.size === 0) return result;
-  checkInfo(operation, firstZero(own), (row) => `is singular: element ${row} of the diagonal is 0`, [result]);
+  if (lower.size === 0) return result;
+  checkInfo(operation, firstZero(lower), (row) => `is singular: element ${row} of the diagonal is 0`, [result]);
   return result;
 }
 const inverseParameters = parameters("choleskyInverse", { l: operand(aTensor), upper: named(flag, false) });

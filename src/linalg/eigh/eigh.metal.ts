@@ -39,7 +39,7 @@ function launchWhole({
   attributes: { upper, vectors },
 }: OperationCall<EighAttributes>): TicketRange {
   const { batch, rows: size } = matricesOf(a!);
-  const { rows, threads } = kernels.find((own) => size <= own.rows)!;
+  const { rows, threads } = kernels.find((kernel) => size <= kernel.rows)!;
   return launchBatch(batch, JACOBI * batch * size ** 3, (count) => ({
     file: "linalg/eigh.metal",
     name: `${vectors ? "eigh" : "eigvalsh"}_${rows}`,

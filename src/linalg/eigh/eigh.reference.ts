@@ -13,13 +13,13 @@ export const eighReference: Implementation<EighAttributes> = {
     const results = matricesIn(a!).map((matrix) => decompose(matrix, size, upper, rounding));
     store(
       info!,
-      results.map((own) => own.info),
+      results.map((result) => result.info),
     );
-    store(eigenvalues!, Float64Array.from(results.flatMap((own) => [...own.eigenvalues])));
+    store(eigenvalues!, Float64Array.from(results.flatMap((result) => [...result.eigenvalues])));
     if (eigenvectors !== undefined)
       storeMatrices(
         eigenvectors,
-        results.map((own) => own.eigenvectors),
+        results.map((result) => result.eigenvectors),
       );
   },
 };

@@ -86,11 +86,11 @@ export function eigh(...values: unknown[]): EighResult {
 export function eigvalsh<D extends DType>(a: Tensor<D>, ...options: Given<EighOptions, ["UPLO"]>): Tensor<D>;
 export function eigvalsh(...values: unknown[]): Tensor {
   const { a, UPLO } = eigvalshParameters(values);
-  const own = squareOperand("eigvalsh", a);
+  const matrix = squareOperand("eigvalsh", a);
   const upper = UPLO === "U";
-  const eigenvalues = needsGradient(own)
-    ? decompose("eigvalsh", own, upper).eigenvalues
-    : run("eigvalsh", own, { upper, vectors: false })[0];
+  const eigenvalues = needsGradient(matrix)
+    ? decompose("eigvalsh", matrix, upper).eigenvalues
+    : run("eigvalsh", matrix, { upper, vectors: false })[0];
   return toDType(eigenvalues, a.dtype);
 }
 

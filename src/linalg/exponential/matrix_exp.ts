@@ -55,9 +55,9 @@ function exponential(a: Tensor): Tensor {
   record("matrixExp", [a], [output], [a], ([gradient], [saved]) => {
     if (a.size === 0) return [gradient!];
     const size = saved!.shape.at(-1)!;
-    const [own, scale] = [mT(saved!), noGrad(() => usableNorms(gradient!))];
-    const upper = cat([own, div(gradient!, scale) as Tensor], -1);
-    const block = cat([upper, cat([zerosLike(own), own], -1)], -2);
+    const [transposed, scale] = [mT(saved!), noGrad(() => usableNorms(gradient!))];
+    const upper = cat([transposed, div(gradient!, scale) as Tensor], -1);
+    const block = cat([upper, cat([zerosLike(transposed), transposed], -1)], -2);
     return [mul(narrow(narrow(exponential(block), -2, 0, size), -1, size, size), scale) as Tensor];
   });
   return output;
@@ -105,8 +105,8 @@ function ofSorted(all: Tensor, plans: readonly Plan[]): Tensor {
   for (let start = 0; start < plans.length; ) {
     const { degree } = plans[start]!;
     const run = plans.slice(start).filter((plan) => plan.degree === degree);
-    const own = narrow(all, 0, start, run.length);
-    parts.push(...squared(taylor(degree, scaledDown(own, run)), run));
+    const matrices = narrow(all, 0, start, run.length);
+    parts.push(...squared(taylor(degree, scaledDown(matrices, run)), run));
     start += run.length;
   }
   return joined(parts);

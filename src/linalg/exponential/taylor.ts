@@ -24,7 +24,7 @@ const norms: Readonly<Record<"float32" | "float64", readonly number[]>> = {
   ],
 };
 
-/** Chooses the polynomial for a norm, and how often to halve the matrix first. */
+/** Chooses the polynomial for a norm, and the number of times to halve the matrix first. */
 export function planOf(norm: number, dtype: DType): { degree: Degree; squarings: number } {
   const limits = norms[dtype === "float64" ? "float64" : "float32"];
   const at = limits.findIndex((limit) => norm <= limit);

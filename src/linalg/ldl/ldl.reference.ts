@@ -7,15 +7,15 @@ export const ldlFactorReference: Implementation<undefined> = {
   run({ inputs: [a], outputs: [ld, pivots, info] }) {
     const { rows: size } = matricesOf(a!);
     const matrices = matricesIn(a!);
-    const factors = matrices.map((own) => factorise(own, size));
+    const factors = matrices.map((matrix) => factorise(matrix, size));
     storeMatrices(ld!, matrices);
     store(
       pivots!,
-      factors.flatMap((own) => own.pivots),
+      factors.flatMap((factor) => factor.pivots),
     );
     store(
       info!,
-      factors.map((own) => own.info),
+      factors.map((factor) => factor.info),
     );
   },
 };
@@ -26,8 +26,8 @@ export const ldlSolveReference: Implementation<undefined> = {
     const all = toNumbers(pivots!);
     const factors = matricesIn(ld!);
     const solutions = matricesIn(b!);
-    for (const [at, own] of solutions.entries())
-      solve(factors[at]!, [...all.slice(at * size, (at + 1) * size)], own, columns);
+    for (const [at, solution] of solutions.entries())
+      solve(factors[at]!, [...all.slice(at * size, (at + 1) * size)], solution, columns);
     storeMatrices(x!, solutions);
   },
 };
@@ -65,11 +65,11 @@ function pivotOf(a: Float64Array, size: number, k: number): [row: number, width:
   let row = k;
   let column = 0;
   for (let i = k + 1; i < size; i++) if (element(i, k) > column) [row, column] = [i, element(i, k)];
-  const own = element(k, k);
-  if (!(own < ALPHA * column)) return [k, 1];
+  const diagonal = element(k, k);
+  if (!(diagonal < ALPHA * column)) return [k, 1];
   let largest = 0;
   for (let j = k; j < size; j++) if (j !== row) largest = Math.max(largest, element(row, j) || 0);
-  if (own >= ALPHA * column * (column / largest)) return [k, 1];
+  if (diagonal >= ALPHA * column * (column / largest)) return [k, 1];
   return element(row, row) >= ALPHA * largest ? [row, 1] : [row, 2];
 }
 

@@ -25,12 +25,12 @@ export function factoriseBlocks(a: Tensor, lu: Tensor, pivots: Tensor, info: Ten
     copyMetal.run({ operation: "luFactor", inputs: [a], outputs: [lu], attributes: undefined }),
   ];
   for (let first = 0; first < steps; first += BLOCK) {
-    const own = { file, parameters: luStepParameters.bytes({ rows, columns, first, pivot }) };
+    const common = { file, parameters: luStepParameters.bytes({ rows, columns, first, pivot }) };
     const width = Math.min(BLOCK, steps - first);
     const [below, right] = [rows - first - width, columns - first - width];
     launched.push(
       launch({
-        ...own,
+        ...common,
         name: "lu_panel",
         operands: [changes(lu), changes(pivots), changes(info)],
         threadgroups: [batch],
@@ -40,7 +40,7 @@ export function factoriseBlocks(a: Tensor, lu: Tensor, pivots: Tensor, info: Ten
     if (columns > width)
       launched.push(
         launch({
-          ...own,
+          ...common,
           name: "lu_beside",
           operands: [changes(lu), reads(pivots)],
           threadgroups: [Math.ceil((columns - width) / SIDE), batch],
@@ -50,7 +50,7 @@ export function factoriseBlocks(a: Tensor, lu: Tensor, pivots: Tensor, info: Ten
     if (below > 0 && right > 0)
       launched.push(
         launch({
-          ...own,
+          ...common,
           name: "lu_below",
           operands: [changes(lu)],
           threadgroups: [Math.ceil(right / BLOCK), Math.ceil(below / TILE_ROWS), batch],

@@ -53,9 +53,9 @@ const logdetParameters = parameters("logdet", declared);
 export function det<D extends DType>(a: Tensor<D>): Tensor<D>;
 export function det(...values: unknown[]): Tensor {
   const { a } = detParameters(values);
-  const own = squareOperand("det", a);
-  const factors = noGrad(() => factorise("det", own, true));
-  return toDType(determinant(own, factors), a.dtype);
+  const matrix = squareOperand("det", a);
+  const factors = noGrad(() => factorise("det", matrix, true));
+  return toDType(determinant(matrix, factors), a.dtype);
 }
 
 /**
@@ -72,8 +72,8 @@ export function det(...values: unknown[]): Tensor {
 export function slogdet<D extends DType>(a: Tensor<D>): SignedLog<D>;
 export function slogdet(...values: unknown[]): SignedLog {
   const { a } = slogdetParameters(values);
-  const own = signedLog("slogdet", squareOperand("slogdet", a));
-  return { sign: toDType(own.sign, a.dtype), logabsdet: toDType(own.logabsdet, a.dtype) };
+  const result = signedLog("slogdet", squareOperand("slogdet", a));
+  return { sign: toDType(result.sign, a.dtype), logabsdet: toDType(result.logabsdet, a.dtype) };
 }
 
 /**
@@ -91,19 +91,19 @@ export function slogdet(...values: unknown[]): SignedLog {
 export function logdet<D extends DType>(a: Tensor<D>): Tensor<D>;
 export function logdet(...values: unknown[]): Tensor {
   const { a } = logdetParameters(values);
-  const { sign: own, logabsdet } = signedLog("logdet", squareOperand("logdet", a));
-  return toDType(where(lt(own, 0), Number.NaN, logabsdet), a.dtype);
+  const { sign: determinantSign, logabsdet } = signedLog("logdet", squareOperand("logdet", a));
+  return toDType(where(lt(determinantSign, 0), Number.NaN, logabsdet), a.dtype);
 }
 
 function signedLog(operation: string, a: Tensor): SignedLog {
   const { lu, pivots } = noGrad(() => factorise(operation, a, true));
   const pivotValues = diagonalOf(lu);
-  const own = noGrad(() => mul(parity(pivots, a.dtype), prod(sign(pivotValues), { dim: -1 })));
+  const determinantSign = noGrad(() => mul(parity(pivots, a.dtype), prod(sign(pivotValues), { dim: -1 })));
   const logabsdet = noGrad(() => sum(log(abs(pivotValues)), { dim: -1 }));
   record(operation, [a], [logabsdet], [a, lu, pivots], ([gradient], [x, factors, swaps]) => [
     solveFactored(operation, x!, scaledIdentity(gradient!, x!), { lu: factors!, pivots: swaps!, adjoint: true }),
   ]);
-  return { sign: own, logabsdet };
+  return { sign: determinantSign, logabsdet };
 }
 
 /** The sign of the permutation: −1 for an odd number of swaps. */
@@ -122,8 +122,8 @@ function scaledIdentity(scalars: Tensor, like: Tensor): Tensor {
 /** The determinant of A = P L U. The gradient flows to A. */
 function determinant(a: Tensor, { lu, pivots }: LuFactors): Tensor {
   const result = noGrad(() => mul(parity(pivots, a.dtype), prod(diagonalOf(lu), { dim: -1 })));
-  record("det", [a], [result], [a, lu, pivots], ([gradient], [own, factors, swaps]) => [
-    own!.size === 0 ? own! : cofactors(gradient!, own!, { lu: factors!, pivots: swaps as Tensor<"int32"> }),
+  record("det", [a], [result], [a, lu, pivots], ([gradient], [savedA, factors, swaps]) => [
+    savedA!.size === 0 ? savedA! : cofactors(gradient!, savedA!, { lu: factors!, pivots: swaps as Tensor<"int32"> }),
   ]);
   return result;
 }

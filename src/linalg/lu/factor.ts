@@ -91,16 +91,16 @@ export interface LuFactorsInfo<D extends DType = DType> extends LuFactors<D> {
 export function lu<D extends DType>(a: Tensor<D>, options?: LuOptions): Lu<D>;
 export function lu(...values: unknown[]): Lu {
   const { a, pivot } = luParameters(values);
-  const own = factorise("lu", matrixOperand("lu", a), pivot);
-  own.info.dispose();
-  const [rows, columns] = own.lu.shape.slice(-2) as [number, number];
+  const factors = factorise("lu", matrixOperand("lu", a), pivot);
+  factors.info.dispose();
+  const [rows, columns] = factors.lu.shape.slice(-2) as [number, number];
   const size = Math.min(rows, columns);
-  const p = pivot ? permutationMatrix(own.pivots, rows, a.dtype) : zeros([0], { dtype: a.dtype });
-  own.pivots.dispose();
+  const p = pivot ? permutationMatrix(factors.pivots, rows, a.dtype) : zeros([0], { dtype: a.dtype });
+  factors.pivots.dispose();
   return {
     p,
-    l: toDType(unitLower(narrow(own.lu, -1, 0, size)), a.dtype),
-    u: toDType(triu(narrow(own.lu, -2, 0, size)), a.dtype),
+    l: toDType(unitLower(narrow(factors.lu, -1, 0, size)), a.dtype),
+    u: toDType(triu(narrow(factors.lu, -2, 0, size)), a.dtype),
   };
 }
 
@@ -152,8 +152,8 @@ export function factorise(operation: string, a: Tensor, pivot: boolean): LuFacto
     { pivot },
     operation,
   ) as [Tensor, Tensor<"int32">, Tensor<"int32">];
-  record(operation, [a], [lu], [lu, pivots], ([gradient], [own, swaps]) => [
-    gradientOf(own!, swaps as Tensor<"int32">, gradient!),
+  record(operation, [a], [lu], [lu, pivots], ([gradient], [savedLu, swaps]) => [
+    gradientOf(savedLu!, swaps as Tensor<"int32">, gradient!),
   ]);
   return { lu, pivots, info };
 }
@@ -200,8 +200,8 @@ export function permuteRows(x: Tensor, pivots: Tensor<"int32">, inverse: boolean
 
 function permutation(pivots: Tensor<"int32">, rows: number, inverse: boolean): Tensor<"int32"> {
   const shape = [...pivots.shape.slice(0, -1), rows];
-  const own = unsqueeze(pivots, -2); // a matrix of one row
-  return execute(permutationPrimitive, [dense(own)], shape, "int32", { inverse }, "lu");
+  const row = unsqueeze(pivots, -2); // a matrix of one row
+  return execute(permutationPrimitive, [dense(row)], shape, "int32", { inverse }, "lu");
 }
 
 function permutationMatrix(pivots: Tensor<"int32">, rows: number, dtype: DType): Tensor {

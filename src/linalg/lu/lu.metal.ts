@@ -26,8 +26,8 @@ export const luFactorMetal: MetalImplementation<LuFactorAttributes> = {
     return noFloat64(call) ?? fasterOnCpu("lu", Math.max(...a!.shape.slice(-2)) > MAX_SIZE, factorWork(a!));
   },
   run({ inputs: [a], outputs: [lu, pivots, info], attributes }) {
-    const { batch, ...own } = matricesOf(a!);
-    const sizes = { batch, ...(a!.size === 0 ? { rows: 0, columns: 0 } : own) };
+    const { batch, ...given } = matricesOf(a!);
+    const sizes = { batch, ...(a!.size === 0 ? { rows: 0, columns: 0 } : given) };
     if (Math.max(sizes.rows, sizes.columns) > MAX_SIZE)
       return factoriseBlocks(a!, lu!, pivots!, info!, attributes.pivot);
     return launchBatch(sizes.batch, SERIAL * factorWork(a!), (count) => ({
@@ -68,9 +68,9 @@ export const solveMetal: MetalImplementation<undefined> = {
   run({ inputs: [a, b], outputs: [x, info, lu, pivots] }) {
     const { batch, rows: size, columns } = matricesOf(x!);
     if (size > MAX_SIZE) {
-      using ownLu = lu ? undefined : scratchTensor(a!.shape, "float32");
-      using ownPivots = pivots ? undefined : scratchTensor(a!.shape.slice(0, -1), "int32");
-      const factors = [lu ?? ownLu!, pivots ?? ownPivots!] as const;
+      using scratchLu = lu ? undefined : scratchTensor(a!.shape, "float32");
+      using scratchPivots = pivots ? undefined : scratchTensor(a!.shape.slice(0, -1), "int32");
+      const factors = [lu ?? scratchLu!, pivots ?? scratchPivots!] as const;
       return spanOf([factoriseBlocks(a!, ...factors, info!, true), solveBlocks(...factors, b, x!, false)]);
     }
     const factor = lu && pivots ? [writes(lu), writes(pivots)] : [];

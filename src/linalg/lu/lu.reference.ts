@@ -16,7 +16,7 @@ interface Factorised {
 export const luFactorReference: Implementation<LuFactorAttributes> = {
   run({ inputs: [a], outputs: [lu, pivots, info], attributes: { pivot } }) {
     const { rows, columns } = matricesOf(a!);
-    const factors = matricesIn(a!).map((own) => factorise(own, rows, columns, pivot));
+    const factors = matricesIn(a!).map((matrix) => factorise(matrix, rows, columns, pivot));
     storeFactors(factors, lu!, pivots!);
     storeInfo(factors, info!);
   },
@@ -27,9 +27,9 @@ export const luSolveReference: Implementation<LuSolveAttributes> = {
     const { rows: size, columns } = matricesOf(b!);
     const factors = matricesIn(lu!);
     const all = toNumbers(pivots!);
-    const solutions = matricesIn(b!).map((own, at) => {
+    const solutions = matricesIn(b!).map((side, at) => {
       const swaps = [...all.slice(at * size, (at + 1) * size)].map((pivot) => pivot - 1);
-      return solve({ a: factors[at]!, pivots: swaps }, own, columns, adjoint);
+      return solve({ a: factors[at]!, pivots: swaps }, side, columns, adjoint);
     });
     storeMatrices(x!, solutions);
   },
@@ -38,7 +38,7 @@ export const luSolveReference: Implementation<LuSolveAttributes> = {
 export const solveReference: Implementation<undefined> = {
   run({ inputs: [a, b], outputs: [x, info, lu, pivots] }) {
     const { rows: size, columns } = matricesOf(x!);
-    const factors = matricesIn(a!).map((own) => factorise(own, size, size, true));
+    const factors = matricesIn(a!).map((matrix) => factorise(matrix, size, size, true));
     const right = b ? matricesIn(b) : factors.map(() => identity(size));
     storeInfo(factors, info!);
     if (lu && pivots) storeFactors(factors, lu, pivots);
@@ -72,14 +72,14 @@ function storeFactors(factors: readonly Factorised[], lu: Tensor, pivots: Tensor
   );
   store(
     pivots,
-    factors.flatMap((own) => own.pivots.map((pivot) => pivot + 1)),
+    factors.flatMap((factor) => factor.pivots.map((pivot) => pivot + 1)),
   );
 }
 
 const storeInfo = (factors: readonly Factorised[], info: Tensor): void =>
   store(
     info,
-    factors.map((own) => own.info),
+    factors.map((factor) => factor.info),
   );
 
 function identity(size: number): Float64Array {

@@ -124,8 +124,8 @@ function solveSides(
     : broadcastBatches(operation, mT(square), mT(right));
   const { result, info } = solveRecorded(operation, ...operands);
   check?.(info, result);
-  const own = left ? result : mT(result);
-  return { result: toDType(isVector ? squeeze(own, { dim: -1 }) : own, a.dtype), info };
+  const solution = left ? result : mT(result);
+  return { result: toDType(isVector ? squeeze(solution, { dim: -1 }) : solution, a.dtype), info };
 }
 
 function checkInnerSize(operation: string, a: Tensor, b: Tensor, left: boolean): void {
@@ -193,8 +193,8 @@ interface Factored {
  */
 function recordSolution(operation: string, a: Tensor, b: Tensor, x: Tensor, factored: Factored): void {
   const { lu, pivots, adjoint } = factored;
-  record(operation, [a, b], [x], [a, x, lu, pivots], ([gradient], [own, solution, factors, swaps], needs) => {
-    const y = solveFactored(operation, own!, gradient!, { lu: factors!, pivots: swaps!, adjoint: !adjoint });
+  record(operation, [a, b], [x], [a, x, lu, pivots], ([gradient], [savedA, solution, factors, swaps], needs) => {
+    const y = solveFactored(operation, savedA!, gradient!, { lu: factors!, pivots: swaps!, adjoint: !adjoint });
     const product = () => neg(adjoint ? matmul(solution!, mT(y)) : matmul(y, mT(solution!)));
     return [needs[0] ? product() : null, needs[1] ? y : null];
   });

@@ -41,20 +41,20 @@ export function tensorSolve(...values: unknown[]): Tensor {
   const { a, b, dims } = tensorSolveParameters(values);
   checkSameDType("tensorSolve", a, b);
   const last = dims === undefined ? [] : [dims].flat();
-  const own = movedim(
+  const moved = movedim(
     a,
     last,
     last.map((_, at) => at - last.length),
   );
-  const shape = own.shape.slice(b.rank);
-  if (elementCount(own.shape.slice(0, b.rank)) !== b.size || elementCount(shape) !== b.size)
+  const shape = moved.shape.slice(b.rank);
+  if (elementCount(moved.shape.slice(0, b.rank)) !== b.size || elementCount(shape) !== b.size)
     throw new ShapeError(
       "tensorSolve",
       "shapesDiffer",
       `expected the shape of a to be that of b and then axes with as many elements as b, ` +
-        `got a ${own.describe()} and b ${b.describe()}`,
+        `got a ${moved.describe()} and b ${b.describe()}`,
     );
-  return reshape(solve(reshape(own, [b.size, b.size]), reshape(b, [b.size])), shape);
+  return reshape(solve(reshape(moved, [b.size, b.size]), reshape(b, [b.size])), shape);
 }
 
 /** Options of {@link tensorInv}. */

@@ -37,7 +37,8 @@ export interface VectorNormOptions<D extends DType = DType> extends ReductionOpt
  * linalg.vectorNorm(tensor([[3, 4], [6, 8]]), { dim: 1 }); // float32 [5, 10]
  *
  * @throws {DTypeError} for integers and bools, and a `dtype` that is not a float. @throws {ShapeError} for an axis out
- * of range, or named twice, and for no elements with an order of ∞ or below 0. @throws {ArgumentError} if ord is NaN.
+ * of range, or named twice, and if there are no elements and the order is ∞ or below 0. @throws {ArgumentError} if ord
+ * is NaN.
  */
 export function vectorNorm<D extends DType>(
   x: Tensor<D>,
@@ -46,9 +47,13 @@ export function vectorNorm<D extends DType>(
 export function vectorNorm<D extends DType>(x: Tensor, options: VectorNormOptions<D> & { dtype: D }): Tensor<D>;
 export function vectorNorm(...values: unknown[]): Tensor {
   const { x, ord, dim, keepdim, dtype } = vectorNormParameters(values);
-  const own = dtype ? toDType(x, floatOperand("vectorNorm", x, dtype).dtype) : floatOperand("vectorNorm", x, undefined);
-  const isScaled = own.dtype !== "float64" || [0, 1].includes(ord) || !Number.isFinite(ord) || own.size === 0;
-  return as("vectorNorm", () => (isScaled ? norm(own, { p: ord, dim, keepdim }) : scaledNorm(own, ord, dim, keepdim)));
+  const input = dtype
+    ? toDType(x, floatOperand("vectorNorm", x, dtype).dtype)
+    : floatOperand("vectorNorm", x, undefined);
+  const isScaled = input.dtype !== "float64" || [0, 1].includes(ord) || !Number.isFinite(ord) || input.size === 0;
+  return as("vectorNorm", () =>
+    isScaled ? norm(input, { p: ord, dim, keepdim }) : scaledNorm(input, ord, dim, keepdim),
+  );
 }
 
 /**

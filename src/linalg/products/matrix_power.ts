@@ -28,11 +28,11 @@ import { squareOperand } from "../matrices.ts";
 export function matrixPower<D extends DType>(a: Tensor<D>, n: number): Tensor<D>;
 export function matrixPower(...values: unknown[]): Tensor {
   const { a, n } = matrixPowerParameters(values);
-  const own = squareNumbers(a);
+  const matrix = squareNumbers(a);
   if (n === 0) return clone(expand(eye(a.shape.at(-1)!, { dtype: a.dtype }), a.shape));
   if (n < 0 && !isFloat(a.dtype))
     throw new DTypeError("matrixPower", "notAFloat", `expected floats for a negative power, got ${a.describe()}`);
-  const base = n < 0 ? inv(own) : own;
+  const base = n < 0 ? inv(matrix) : matrix;
   return toDType(n === 1 ? clone(base) : power(base, Math.abs(n)), a.dtype);
 }
 const matrixPowerParameters = parameters("matrixPower", {

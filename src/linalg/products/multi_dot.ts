@@ -27,7 +27,7 @@ export function multiDot(...values: unknown[]): Tensor {
     throw new ArgumentError("multiDot", "tooFewTensors", `expected at least two tensors, got ${tensors.length}`);
   checkSameDType("multiDot", tensors);
   const [first, last] = [tensors[0]!, tensors.at(-1)!];
-  const matrices = tensors.map((own, at) => asMatrix(own, at, tensors.length));
+  const matrices = tensors.map((tensor, at) => asMatrix(tensor, at, tensors.length));
   checkInnerSizes(matrices);
   const result = multiplied(matrices, bestSplits(sizesOf(matrices)), 0, matrices.length - 1);
   return reshape(result, [...first.shape.slice(0, -1), ...(last.rank === 1 ? [] : [last.shape[1]!])]);

@@ -35,9 +35,9 @@ export function vander(...values: unknown[]): Tensor {
   if (x.rank === 0) throw new ShapeError("vander", "wrongRank", `expected an axis or more, got ${x.describe()}`);
   if (x.dtype === "bool") throw new DTypeError("vander", "bool", `expected numbers, got ${x.describe()}`);
   if (n < 2) throw new ArgumentError("vander", "invalidOption", `expected n to be at least 2, got ${n}`);
-  const own = isFloat(x.dtype) ? x : toDType(x, "int64");
-  const factors = expand(unsqueeze(own, -1), [...x.shape, n - 1]);
-  return cat([ones([...x.shape, 1], { dtype: own.dtype }), cumprod(factors, -1) as Tensor], -1);
+  const numbers = isFloat(x.dtype) ? x : toDType(x, "int64");
+  const factors = expand(unsqueeze(numbers, -1), [...x.shape, n - 1]);
+  return cat([ones([...x.shape, 1], { dtype: numbers.dtype }), cumprod(factors, -1) as Tensor], -1);
 }
 const vanderParameters = parameters("vander", {
   x: operand(aTensor),

@@ -34,10 +34,10 @@ export function vecdot(...values: unknown[]): Tensor {
   const { x, y, dim } = vecdotParameters(values);
   checkSameDType("vecdot", [x, y]);
   const shape = broadcastShapes("vecdot", x.shape, y.shape);
-  const own = normalizeAxis("vecdot", dim, shape.length);
+  const along = normalizeAxis("vecdot", dim, shape.length);
   const vectors = (operand: Tensor): Tensor => {
     const all = expand(operand, shape);
-    return shape.length === 0 ? unsqueeze(all, 0) : movedim(all, own, -1);
+    return shape.length === 0 ? unsqueeze(all, 0) : movedim(all, along, -1);
   };
   const products = matmul(unsqueeze(vectors(x), -2), unsqueeze(vectors(y), -1));
   return squeeze(squeeze(products, -1), -1);

@@ -55,31 +55,35 @@ const run = (
   });
 
 /** Copies `from` to `a`, and factorizes it there. */
-export function factorBlocks(from: Tensor, own: Blocks): TicketRange[] {
+export function factorBlocks(from: Tensor, blocks: Blocks): TicketRange[] {
   const { batch, rows, columns } = matricesOf(from);
-  const { a, tau } = own;
-  const copied = run("copy_matrix", [reads(from), writes(a)], parametersOf(own), [columns, rows, batch]);
+  const { a, tau } = blocks;
+  const copied = run("copy_matrix", [reads(from), writes(a)], parametersOf(blocks), [columns, rows, batch]);
   const count = tau.shape.at(-1)!;
   const steps = blocksOf(count).flatMap((first) => {
     const panel = launch({
       ...{ file: "linalg/qr_blocks.metal", name: "factor_panel" },
       operands: [changes(a), changes(tau)],
-      parameters: parametersOf(own, { first }),
+      parameters: parametersOf(blocks, { first }),
       ...{ threadgroups: [batch], threadgroup: PANEL_THREADS },
     });
     const step = { first, width: columns, begin: Math.min(first + BLOCK, count), transpose: true };
-    return [panel, formTriangles(own, first, 1), ...applyOne(own, a, step)];
+    return [panel, formTriangles(blocks, first, 1), ...applyOne(blocks, a, step)];
   });
   return [copied, ...steps];
 }
 
 /** Forms T of `count` blocks from `first` on; of all blocks by default. */
-export function formTriangles(own: Blocks, first = 0, count = blocksOf(own.tau.shape.at(-1)!).length): TicketRange {
+export function formTriangles(
+  blocks: Blocks,
+  first = 0,
+  count = blocksOf(blocks.tau.shape.at(-1)!).length,
+): TicketRange {
   return launch({
     ...{ file: "linalg/qr_blocks.metal", name: "form_triangles" },
-    operands: [reads(own.a), reads(own.tau), changes(own.triangles)],
-    parameters: parametersOf(own, { first }),
-    ...{ threadgroups: [count, matricesOf(own.a).batch], threadgroup: THREADS },
+    operands: [reads(blocks.a), reads(blocks.tau), changes(blocks.triangles)],
+    parameters: parametersOf(blocks, { first }),
+    ...{ threadgroups: [count, matricesOf(blocks.a).batch], threadgroup: THREADS },
   });
 }
 
@@ -90,33 +94,33 @@ interface Step {
   readonly transpose: boolean;
 }
 
-function applyOne(own: Blocks, c: Tensor, step: Step): TicketRange[] {
+function applyOne(blocks: Blocks, c: Tensor, step: Step): TicketRange[] {
   if (step.begin >= step.width) return [];
   return [
     launch({
       ...{ file: "linalg/qr_blocks.metal", name: "apply_block" },
-      operands: [reads(own.a), reads(own.triangles), changes(c)],
-      parameters: parametersOf(own, step),
-      threadgroups: [Math.ceil((step.width - step.begin) / BLOCK), matricesOf(own.a).batch],
+      operands: [reads(blocks.a), reads(blocks.triangles), changes(c)],
+      parameters: parametersOf(blocks, step),
+      threadgroups: [Math.ceil((step.width - step.begin) / BLOCK), matricesOf(blocks.a).batch],
       threadgroup: THREADS,
     }),
   ];
 }
 
 /** Replaces C by Q C or Qᵀ C; `isUnit` if C is a unit matrix, which saves work. */
-export function applyBlocks(own: Blocks, c: Tensor, transpose: boolean, isUnit = false): TicketRange[] {
+export function applyBlocks(blocks: Blocks, c: Tensor, transpose: boolean, isUnit = false): TicketRange[] {
   const width = c.shape.at(-1)!;
-  const firsts = blocksOf(own.tau.shape.at(-1)!);
+  const firsts = blocksOf(blocks.tau.shape.at(-1)!);
   return (transpose ? firsts : firsts.reverse()).flatMap((first) =>
-    applyOne(own, c, { first, width, begin: isUnit ? first : 0, transpose }),
+    applyOne(blocks, c, { first, width, begin: isUnit ? first : 0, transpose }),
   );
 }
 
 /** Forms the first columns of Q. */
-export function formBlocks(own: Blocks, q: Tensor): TicketRange[] {
+export function formBlocks(blocks: Blocks, q: Tensor): TicketRange[] {
   const { batch, rows, columns: width } = matricesOf(q);
-  const unit = run("unit_matrix", [writes(q)], parametersOf(own, { width }), [width, rows, batch]);
-  return [unit, ...applyBlocks(own, q, false, true)];
+  const unit = run("unit_matrix", [writes(q)], parametersOf(blocks, { width }), [width, rows, batch]);
+  return [unit, ...applyBlocks(blocks, q, false, true)];
 }
 
 /** Copies C to `to`. */
@@ -129,14 +133,17 @@ export function copyBlocks(c: Tensor, to: Tensor): TicketRange {
 }
 
 /** Extracts R, and flips the signs of Q so that the diagonal of R is at least 0. */
-export function finishBlocks(own: Blocks, q: Tensor, r: Tensor): TicketRange[] {
+export function finishBlocks(blocks: Blocks, q: Tensor, r: Tensor): TicketRange[] {
   const { batch, rows: inner, columns } = matricesOf(r);
-  const upper = run("take_upper", [reads(own.a), writes(r)], parametersOf(own, { width: inner }), [
+  const upper = run("take_upper", [reads(blocks.a), writes(r)], parametersOf(blocks, { width: inner }), [
     columns,
     inner,
     batch,
   ]);
   if (q.size === 0) return [upper];
   const { rows, columns: width } = matricesOf(q);
-  return [upper, run("change_signs", [reads(own.a), changes(q)], parametersOf(own, { width }), [width, rows, batch])];
+  return [
+    upper,
+    run("change_signs", [reads(blocks.a), changes(q)], parametersOf(blocks, { width }), [width, rows, batch]),
+  ];
 }

@@ -70,8 +70,8 @@ function reflections(operation: string, a: Tensor): GeqrfResult {
     undefined,
     operation,
   ) as [Tensor, Tensor];
-  record(operation, [a], [factors, tau], [factors, tau], ([ofFactors, ofTau], [own, ownTau]) => [
-    gradient({ a: own!, tau: ownTau! }, ofFactors ?? null, ofTau ?? null),
+  record(operation, [a], [factors, tau], [factors, tau], ([ofFactors, ofTau], [savedFactors, savedTau]) => [
+    gradient({ a: savedFactors!, tau: savedTau! }, ofFactors ?? null, ofTau ?? null),
   ]);
   return { a: factors, tau };
 }
@@ -96,10 +96,10 @@ function gradient({ a, tau }: GeqrfResult, ofA: Tensor | null, ofTau: Tensor | n
 }
 
 function gradientOfQ(q: Tensor, a: Tensor, moved: number, ofA: Tensor | null, ofTau: Tensor | null): Tensor {
-  const own = firstColumns(q, moved);
+  const movedColumns = firstColumns(q, moved);
   const vectors = vectorsOf(a, moved);
   const [top, bottom] = [firstRows(vectors, moved), lastRows(vectors, moved)];
-  const difference = firstRows(sub(own, unitLike(own)), moved);
+  const difference = firstRows(sub(movedColumns, unitLike(movedColumns)), moved);
   const u = solveTriangular(top, difference, { upper: false, unitriangular: true });
   const ofV = tril(firstColumns(ofA ?? zerosLike(a), moved), { diagonal: -1 });
   const [ofTop, ofBottom] = [firstRows(ofV, moved), lastRows(ofV, moved)];

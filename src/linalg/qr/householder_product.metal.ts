@@ -19,8 +19,8 @@ export const productMetal: MetalImplementation<undefined> = {
     const reflectors = tau!.shape.at(-1)!;
     if (!fitsThreadgroup(rows, columns)) {
       using triangles = trianglesFor(batch, reflectors);
-      const own = { a: a!, tau: tau!, triangles };
-      return spanOf([...(reflectors > 0 ? [formTriangles(own)] : []), ...formBlocks(own, q!)]);
+      const blocks = { a: a!, tau: tau!, triangles };
+      return spanOf([...(reflectors > 0 ? [formTriangles(blocks)] : []), ...formBlocks(blocks, q!)]);
     }
     const team = teamFor(rows);
     const stride = strideFor(columns);

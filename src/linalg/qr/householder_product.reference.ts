@@ -11,10 +11,10 @@ export const productReference: Implementation<undefined> = {
     const count = tau!.shape.at(-1)!;
     const scales = toNumbers(tau!);
     const products = matricesIn(a!).map((matrix, at) => {
-      const own = unitMatrix(rows, width);
+      const result = unitMatrix(rows, width);
       const reflections = { a: matrix, stride, tau: scales.subarray(at * count, (at + 1) * count) };
-      applyReflections(reflections, own, width, false);
-      return own;
+      applyReflections(reflections, result, width, false);
+      return result;
     });
     storeMatrices(q!, products);
   },

@@ -39,23 +39,23 @@ export function householderProduct<D extends DType>(a: Tensor<D>, tau: Tensor<D>
 export function householderProduct(...values: unknown[]): Tensor {
   const operation = "householderProduct";
   const { a, tau } = productParameters(values);
-  const [own, scales] = reflectionOperands(operation, a, tau);
-  const [rows, columns] = own.shape.slice(-2) as [number, number];
+  const [vectors, scales] = reflectionOperands(operation, a, tau);
+  const [rows, columns] = vectors.shape.slice(-2) as [number, number];
   if (columns > rows)
     throw new ShapeError(operation, "wide", `expected a to have at most as many columns as rows, got ${a.describe()}`);
-  return toDType(product(operation, own, scales), a.dtype);
+  return toDType(product(operation, vectors, scales), a.dtype);
 }
 const productParameters = parameters("householderProduct", { a: operand(aTensor), tau: operand(aTensor) });
 
 /** Checks both operands, and converts them to the compute dtype. */
 export function reflectionOperands(operation: string, a: Tensor, tau: Tensor): [Tensor, Tensor] {
-  const own = matrixOperand(operation, a);
+  const matrix = matrixOperand(operation, a);
   const scales = floatOperand(operation, tau, "tau");
   checkSameDType(operation, a, tau);
   const batch = a.shape.slice(0, -2);
   const most = Math.min(a.shape.at(-1)!, a.shape.at(-2)!);
   if (tau.rank === a.rank - 1 && sameShape(tau.shape.slice(0, -1), batch) && tau.shape.at(-1)! <= most)
-    return [own, scales];
+    return [matrix, scales];
   throw new ShapeError(
     operation,
     "shapesDiffer",
@@ -70,9 +70,9 @@ export function reflectionOperands(operation: string, a: Tensor, tau: Tensor): [
  */
 export function product(operation: string, a: Tensor, tau: Tensor): Tensor {
   const q = execute(productPrimitive, [dense(a), dense(tau)], a.shape, a.dtype, undefined, operation);
-  record(operation, [a, tau], [q], [a, tau], ([gradient], [own, scales]) => {
-    const form = compactForm(own!, scales!);
-    const [rows, columns] = own!.shape.slice(-2) as [number, number];
+  record(operation, [a, tau], [q], [a, tau], ([gradient], [savedA, scales]) => {
+    const form = compactForm(savedA!, scales!);
+    const [rows, columns] = savedA!.shape.slice(-2) as [number, number];
     const given = gradient!;
     const outer = matmul(given, firstRows(form.v, columns));
     const ofT = neg(matmul(mT(form.v), outer));

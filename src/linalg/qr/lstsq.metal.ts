@@ -41,8 +41,8 @@ export const lstsqMetal: MetalImplementation<LstsqAttributes> = {
     using tau = scratchTensor([batch, columns], "float32");
     using triangles = trianglesFor(batch, columns);
     using sides = scratchTensor(b!.shape, "float32");
-    const own = { a: factors, tau, triangles };
-    const reduced = [...factorBlocks(a!, own), copyBlocks(b!, sides), ...applyBlocks(own, sides, true)];
+    const blocks = { a: factors, tau, triangles };
+    const reduced = [...factorBlocks(a!, blocks), copyBlocks(b!, sides), ...applyBlocks(blocks, sides, true)];
     const triangle = { rows: columns, columns };
     const solved = fits(triangle)
       ? launchWhole(call, factors, sides, triangle)

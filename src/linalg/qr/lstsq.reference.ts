@@ -15,15 +15,15 @@ export const lstsqReference: Implementation<LstsqAttributes> = {
     );
     storeMatrices(
       x!,
-      solved.map((own) => own.x),
+      solved.map((result) => result.x),
     );
     store(
       rank!,
-      solved.map((own) => own.rank),
+      solved.map((result) => result.rank),
     );
     store(
       info!,
-      solved.map((own) => own.zero),
+      solved.map((result) => result.zero),
     );
   },
 };
@@ -69,9 +69,9 @@ function solve(system: System, { isPivoted, rcond }: LstsqAttributes): Solution 
       x[i * width + j] = sum / turned[i * rank + i]!;
     }
   applyReflections({ a: turned, stride: rank, tau: scales }, x, width, false);
-  const own = new Float64Array(columns * width);
-  for (const [at, column] of order.entries()) own.set(x.subarray(at * width, (at + 1) * width), column * width);
-  return { x: own, rank, zero };
+  const restored = new Float64Array(columns * width);
+  for (const [at, column] of order.entries()) restored.set(x.subarray(at * width, (at + 1) * width), column * width);
+  return { x: restored, rank, zero };
 }
 
 /** The pivot order of columns: each is the longest of those left, after projecting out the ones before. */
@@ -83,7 +83,7 @@ function pivot({ a, rows, columns }: System): number[] {
   for (let k = 0; k < Math.min(rows, columns); k++) {
     const lengths = order.slice(k).map((j) => Math.hypot(...left[j]!.subarray(k)));
     const longest =
-      k + lengths.indexOf(lengths.reduce((most, own) => (own > most ? own : most), Number.NEGATIVE_INFINITY));
+      k + lengths.indexOf(lengths.reduce((most, length) => (length > most ? length : most), Number.NEGATIVE_INFINITY));
     if (longest > k) [order[k], order[longest]] = [order[longest]!, order[k]!];
     eliminate(left, order, k);
   }
@@ -127,14 +127,14 @@ interface Extreme {
 /** The extreme singular value of [σ 0; α γ], where α is the product of the vector and the new column above γ. */
 function grown({ value, vector }: Extreme, column: readonly number[], isLargest: boolean): Extreme {
   const gamma = column.at(-1)!;
-  const alpha = vector.reduce((sum, own, i) => sum + own * column[i]!, 0);
+  const alpha = vector.reduce((sum, element, i) => sum + element * column[i]!, 0);
   const scale = Math.max(value, Math.abs(alpha), Math.abs(gamma));
   if (!(scale > 0)) return { value: 0, vector: [...vector.map(() => 0), 1] };
   const [s, a, g] = [value / scale, alpha / scale, gamma / scale];
   const angle = Math.atan2(2 * a * g, s * s + a * a - g * g) / 2;
   const [along, across] = [Math.cos(angle), Math.sin(angle)];
   const most = Math.hypot(s * along, a * along + g * across);
-  const extended = (factor: number, last: number): number[] => [...vector.map((own) => own * factor), last];
+  const extended = (factor: number, last: number): number[] => [...vector.map((element) => element * factor), last];
   if (isLargest) return { value: scale * most, vector: extended(along, across) };
   return { value: (scale * s * Math.abs(g)) / most, vector: extended(-across, along) };
 }

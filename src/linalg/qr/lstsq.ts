@@ -87,12 +87,12 @@ export function lstsq<D extends DType>(
 ): LstsqResult<D>;
 export function lstsq(...values: unknown[]): LstsqResult {
   const { a, b, rcond, driver } = lstsqParameters(values);
-  const own = matrixOperand("lstsq", a);
+  const matrix = matrixOperand("lstsq", a);
   checkSameDType("lstsq", a, b);
   const isVector = b.rank === 1 || (b.rank === a.rank - 1 && sameShape(b.shape, a.shape.slice(0, -1)));
   const right = isVector ? unsqueeze(floatOperand("lstsq", b, "b"), -1) : matrixOperand("lstsq", b, "b");
   checkRows(a, b, right);
-  const operands = broadcastBatches("lstsq", own, right);
+  const operands = broadcastBatches("lstsq", matrix, right);
   const { solution, rank, info, singularValues } = leastSquares(...operands, {
     driver,
     rcond: rcond ?? defaultRcond(a),
@@ -133,7 +133,7 @@ function checkRows(a: Tensor, b: Tensor, right: Tensor): void {
 /** The residuals if there are more equations than unknowns and every unknown is determined; else empty. */
 function residualsOf([a, b]: readonly [Tensor, Tensor], x: Tensor, rank: Tensor | undefined): Tensor {
   const [rows, columns] = a.shape.slice(-2) as [number, number];
-  const isDetermined = (): boolean => rank === undefined || rank.dataSync().every((own) => Number(own) === columns);
+  const isDetermined = (): boolean => rank === undefined || rank.dataSync().every((each) => Number(each) === columns);
   if (rows <= columns || !isDetermined()) return empty([0], { dtype: a.dtype as "float32" });
   return sum(square(sub(matmul(a, x), b)), -2);
 }
@@ -160,12 +160,12 @@ function leastSquares(a: Tensor, b: Tensor, settings: Settings): LeastSquares {
   const isByValues = settings.driver === "gelsd" || settings.driver === "gelss";
   const result = noGrad(() => (isByValues ? bySingularValues : byReflections)(a, b, settings));
   const { solution } = result;
-  record("lstsq", [a, b], [solution], [a, b, solution], ([gradient], [own, right, x], needs) => {
+  record("lstsq", [a, b], [solution], [a, b, solution], ([gradient], [savedA, right, x], needs) => {
     const solve = (matrix: Tensor, y: Tensor): Tensor => leastSquares(matrix, y, settings).solution;
-    const [turned, given] = [mT(own!), gradient!];
+    const [turned, given] = [mT(savedA!), gradient!];
     const y = solve(turned, given);
     if (!needs[0]) return [null, y];
-    const outside = matmul(sub(right!, matmul(own!, x!)), mT(solve(own!, y)));
+    const outside = matmul(sub(right!, matmul(savedA!, x!)), mT(solve(savedA!, y)));
     const free = matmul(solve(turned, x!), mT(sub(given, matmul(turned, y))));
     return [sub(add(outside, free), matmul(y, mT(x!))), needs[1] ? y : null];
   });

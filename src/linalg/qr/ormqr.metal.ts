@@ -24,9 +24,9 @@ export const ormqrMetal: MetalImplementation<OrmqrAttributes> = {
     const reflectors = tau!.shape.at(-1)!;
     if (tileFor(rows) < LEAST_TILE) {
       using triangles = trianglesFor(batch, reflectors);
-      const own = { a: a!, tau: tau!, triangles };
-      const formed = reflectors > 0 ? [formTriangles(own)] : [];
-      return spanOf([copyBlocks(c!, product!), ...formed, ...applyBlocks(own, product!, attributes.transpose)]);
+      const blocks = { a: a!, tau: tau!, triangles };
+      const formed = reflectors > 0 ? [formTriangles(blocks)] : [];
+      return spanOf([copyBlocks(c!, product!), ...formed, ...applyBlocks(blocks, product!, attributes.transpose)]);
     }
     const tile = Math.min(width, tileFor(rows));
     const team = teamFor(rows);

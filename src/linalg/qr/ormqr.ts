@@ -55,13 +55,13 @@ export function ormqr<D extends DType>(
 ): Tensor<D>;
 export function ormqr(...values: unknown[]): Tensor {
   const { a, tau, c, left, transpose } = ormqrParameters(values);
-  const [own, scales] = reflectionOperands("ormqr", a, tau);
+  const [vectors, scales] = reflectionOperands("ormqr", a, tau);
   const other = matrixOperand("ormqr", c, "c");
   checkSameDType("ormqr", a, c);
   checkFits(a, c, left);
   const result = left
-    ? apply(own, scales, other, { transpose })
-    : mT(apply(own, scales, mT(other), { transpose: !transpose }));
+    ? apply(vectors, scales, other, { transpose })
+    : mT(apply(vectors, scales, mT(other), { transpose: !transpose }));
   return toDType(result, a.dtype);
 }
 const ormqrParameters = parameters("ormqr", {
@@ -90,17 +90,17 @@ export function apply(a: Tensor, tau: Tensor, c: Tensor, attributes: OrmqrAttrib
   const inputs = [dense(a), dense(tau), dense(c)];
   const result = execute(ormqrPrimitive, inputs, c.shape, c.dtype, attributes, "ormqr");
   const { transpose } = attributes;
-  record("ormqr", [a, tau, c], [result], [a, tau, c], ([gradient], [own, scales, other], needs) => {
+  record("ormqr", [a, tau, c], [result], [a, tau, c], ([gradient], [savedA, scales, other], needs) => {
     const given = gradient!;
-    const ofC = needs[2] ? apply(own!, scales!, given, { transpose: !transpose }) : null;
+    const ofC = needs[2] ? apply(savedA!, scales!, given, { transpose: !transpose }) : null;
     if (!needs[0] && !needs[1]) return [null, null, ofC];
-    const form = compactForm(own!, scales!);
+    const form = compactForm(savedA!, scales!);
     const t = transpose ? mT(form.t) : form.t;
     const inner = matmul(mT(form.v), other!);
     const outer = matmul(mT(form.v), given);
     const ofT = neg(transpose ? matmul(inner, mT(outer)) : matmul(outer, mT(inner)));
     const ofV = neg(add(matmul(given, mT(matmul(t, inner))), matmul(other!, mT(matmul(mT(t), outer)))));
-    return [...reflectionGradients(form, ofV, ofT, own!.shape.at(-1)!), ofC];
+    return [...reflectionGradients(form, ofV, ofT, savedA!.shape.at(-1)!), ofC];
   });
   return result;
 }

@@ -50,8 +50,8 @@ function runBlocks(a: Tensor, q: Tensor, r: Tensor): TicketRange | null {
   using factors = scratchTensor(a.shape, "float32");
   using tau = scratchTensor([batch, count], "float32");
   using triangles = trianglesFor(batch, count);
-  const own = { a: factors, tau, triangles };
-  const factored = factorBlocks(a, own);
-  const formed = q.size > 0 ? formBlocks(own, q) : [];
-  return spanOf([...factored, ...formed, ...finishBlocks(own, q, r)]);
+  const blocks = { a: factors, tau, triangles };
+  const factored = factorBlocks(a, blocks);
+  const formed = q.size > 0 ? formBlocks(blocks, q) : [];
+  return spanOf([...factored, ...formed, ...finishBlocks(blocks, q, r)]);
 }

@@ -10,20 +10,20 @@ export const qrReference: Implementation<QrAttributes> = {
     const inner = r!.shape.at(-2)!;
     const results = matricesIn(a!).map((matrix) => {
       const tau = reflect(matrix, rows, columns);
-      const own = unitMatrix(rows, width);
-      applyReflections({ a: matrix, stride: columns, tau }, own, width, false);
+      const orthogonal = unitMatrix(rows, width);
+      applyReflections({ a: matrix, stride: columns, tau }, orthogonal, width, false);
       const upper = new Float64Array(inner * columns);
       for (let i = 0; i < tau.length; i++) {
         const isNegative = matrix[i * columns + i]! < 0;
         for (let j = i; j < columns; j++) upper[i * columns + j] = signed(matrix[i * columns + j]!, isNegative);
         for (let row = 0; i < width && row < rows; row++)
-          own[row * width + i] = signed(own[row * width + i]!, isNegative);
+          orthogonal[row * width + i] = signed(orthogonal[row * width + i]!, isNegative);
       }
-      return { own, upper };
+      return { orthogonal, upper };
     });
     storeMatrices(
       q!,
-      results.map(({ own }) => own),
+      results.map(({ orthogonal }) => orthogonal),
     );
     storeMatrices(
       r!,

@@ -83,9 +83,9 @@ function factorise(operation: string, a: Tensor, mode: QrMode): QrResult {
     { width },
     operation,
   ) as [Tensor, Tensor];
-  record(operation, [a], [q, r], [q, r], ([ofQ, ofR], [ownQ, ownR]) => {
+  record(operation, [a], [q, r], [q, r], ([ofQ, ofR], [savedQ, savedR]) => {
     if (mode === "complete" && rows > columns) throw noGradient(operation, a);
-    return [qrGradient(ownQ!, ownR!, ofQ ?? null, ofR ?? null)];
+    return [qrGradient(savedQ!, savedR!, ofQ ?? null, ofR ?? null)];
   });
   return { q: mode === "r" ? empty([0], { dtype: dtype as "float32" }) : q, r };
 }

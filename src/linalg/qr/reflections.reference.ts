@@ -4,8 +4,8 @@
 function lengthOf(a: Float64Array, stride: number, column: number, first: number): number {
   let largest = 0;
   for (let at = first * stride + column; at < a.length; at += stride) {
-    const own = Math.abs(a[at]!);
-    if (!(own <= largest)) largest = own; // NaN too
+    const magnitude = Math.abs(a[at]!);
+    if (!(magnitude <= largest)) largest = magnitude; // NaN too
   }
   if (!(largest > 0 && largest < Number.POSITIVE_INFINITY)) return largest;
   let sum = 0;
@@ -28,8 +28,8 @@ export function reflect(a: Float64Array, rows: number, columns: number): Float64
     tau[j] = 1 - alpha / beta;
     for (let i = j + 1; i < rows; i++) a[i * columns + j] = -(a[i * columns + j]! / beta) / tau[j]!;
     a[j * columns + j] = beta;
-    const own = { a, stride: columns, column: j, tau: tau[j]! };
-    reflectColumns(own, { c: a, stride: columns, first: j + 1, end: columns });
+    const reflection = { a, stride: columns, column: j, tau: tau[j]! };
+    reflectColumns(reflection, { c: a, stride: columns, first: j + 1, end: columns });
   }
   return tau;
 }

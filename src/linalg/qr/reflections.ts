@@ -28,8 +28,8 @@ export const unitLike = (x: Tensor): Tensor => eye(x.shape.at(-2)!, x.shape.at(-
 
 /** The vectors of reflections as columns: the lower triangle with ones on the diagonal. */
 export const vectorsOf = (a: Tensor, count: number): Tensor => {
-  const own = firstColumns(a, count);
-  return add(tril(own, { diagonal: -1 }), unitLike(own));
+  const columns = firstColumns(a, count);
+  return add(tril(columns, { diagonal: -1 }), unitLike(columns));
 };
 
 /**
@@ -88,8 +88,8 @@ export function qrGradient(q: Tensor, r: Tensor, ofQ: Tensor | null, ofR: Tensor
   const w = lastColumns(r, rows);
   const ofW = ofR && lastColumns(ofR, rows);
   const outer = ofW && matmul(q, matmul(w, mT(ofW)));
-  const own = tallGradient(q, firstColumns(r, rows), plus(ofQ, outer), ofR && firstColumns(ofR, rows));
-  return ofW ? cat([own, matmul(q, ofW)], -1) : padColumns(own, columns);
+  const gradient = tallGradient(q, firstColumns(r, rows), plus(ofQ, outer), ofR && firstColumns(ofR, rows));
+  return ofW ? cat([gradient, matmul(q, ofW)], -1) : padColumns(gradient, columns);
 }
 
 function tallGradient(q: Tensor, r: Tensor, ofQ: Tensor | null, ofR: Tensor | null): Tensor {

@@ -45,9 +45,10 @@ export function cond<D extends DType>(a: Tensor<D>, ...options: Given<CondOption
 export function cond(...values: unknown[]): Tensor {
   const { a, p } = condParameters(values);
   const order = p ?? 2;
-  const own = (Math.abs(order as number) === 2 ? matrixOperand : squareOperand)("cond", a);
-  if (own.shape.at(-1) === 0 || own.shape.at(-2) === 0) return zeros(own.shape.slice(0, -2), { dtype: a.dtype });
-  return toDType(conditionOf(own, order), a.dtype);
+  const matrix = (Math.abs(order as number) === 2 ? matrixOperand : squareOperand)("cond", a);
+  if (matrix.shape.at(-1) === 0 || matrix.shape.at(-2) === 0)
+    return zeros(matrix.shape.slice(0, -2), { dtype: a.dtype });
+  return toDType(conditionOf(matrix, order), a.dtype);
 }
 
 function conditionOf(a: Tensor, order: MatrixNormOrder): Tensor {

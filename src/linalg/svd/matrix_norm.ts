@@ -73,11 +73,11 @@ export function matrixNorm<D extends DType>(a: Tensor, options: MatrixNormOption
 export function matrixNorm(...values: unknown[]): Tensor {
   const operation = "matrixNorm";
   const { a, ord, dim, keepdim, dtype } = matrixNormParameters(values);
-  const own = toDType(a, floatOperand(operation, a, dtype).dtype);
-  const [rows, columns] = axesOf(operation, own, dim);
+  const input = toDType(a, floatOperand(operation, a, dtype).dtype);
+  const [rows, columns] = axesOf(operation, input, dim);
   const ofAxes = (result: Tensor): Tensor =>
     keepdim ? [rows, columns].sort((i, j) => i - j).reduce((x, at) => unsqueeze(x, at), result) : result;
-  return ofAxes(matrixNormOf(operation, movedim(own, [rows, columns], [-2, -1]), ord));
+  return ofAxes(matrixNormOf(operation, movedim(input, [rows, columns], [-2, -1]), ord));
 }
 
 function axesOf(operation: string, a: Tensor, dim: readonly number[]): [rows: number, columns: number] {
@@ -87,7 +87,7 @@ function axesOf(operation: string, a: Tensor, dim: readonly number[]): [rows: nu
       "wrongRank",
       `expected two axes of a tensor of at least rank 2, got axes [${dim.join(", ")}] of ${a.describe()}`,
     );
-  const [rows, columns] = dim.map((own) => normalizeAxis(operation, own, a.rank)) as [number, number];
+  const [rows, columns] = dim.map((each) => normalizeAxis(operation, each, a.rank)) as [number, number];
   if (rows !== columns) return [rows, columns];
   throw new ShapeError(operation, "axisTwice", `expected two different axes, got [${dim.join(", ")}]`);
 }

@@ -29,10 +29,11 @@ export function matrixRank<D extends DType>(a: Tensor<D>, options?: RankOptions)
 export function matrixRank(...values: unknown[]): Tensor {
   const { a, hermitian, ...tolerances } = matrixRankParameters(values);
   const operation = "matrixRank";
-  const own = (hermitian ? squareOperand : matrixOperand)(operation, a);
-  if (own.shape.at(-1) === 0 || own.shape.at(-2) === 0) return zeros(own.shape.slice(0, -2), { dtype: "int64" });
+  const matrix = (hermitian ? squareOperand : matrixOperand)(operation, a);
+  if (matrix.shape.at(-1) === 0 || matrix.shape.at(-2) === 0)
+    return zeros(matrix.shape.slice(0, -2), { dtype: "int64" });
   return noGrad(() => {
-    const sizes = hermitian ? eigvalsh(own) : singularValues(operation, own);
-    return sum(areSignificant(sizes, own, tolerances), { dim: -1, dtype: "int64" });
+    const sizes = hermitian ? eigvalsh(matrix) : singularValues(operation, matrix);
+    return sum(areSignificant(sizes, matrix, tolerances), { dim: -1, dtype: "int64" });
   });
 }

@@ -35,16 +35,16 @@ const pinvParameters = parameters("pinv", { a: operand(aTensor), ...rankParamete
 export function pinv<D extends DType>(a: Tensor<D>, options?: RankOptions): Tensor<D>;
 export function pinv(...values: unknown[]): Tensor {
   const { a, ...options } = pinvParameters(values);
-  const own = (options.hermitian ? squareOperand : matrixOperand)("pinv", a);
-  return toDType(recorded(own, options), a.dtype);
+  const matrix = (options.hermitian ? squareOperand : matrixOperand)("pinv", a);
+  return toDType(recorded(matrix, options), a.dtype);
 }
 
 type RankDecision = Tolerances & { readonly hermitian: boolean };
 
 function recorded(a: Tensor, options: RankDecision): Tensor {
   const result = noGrad(() => pseudoinverse(a, options));
-  record("pinv", [a], [result], [a, result], ([gradient], [own, inverse]) => [
-    gradientOf(mT(gradient!), own!, inverse!),
+  record("pinv", [a], [result], [a, result], ([gradient], [savedA, inverse]) => [
+    gradientOf(mT(gradient!), savedA!, inverse!),
   ]);
   return result;
 }

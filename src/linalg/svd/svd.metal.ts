@@ -17,8 +17,8 @@ export const svdMetal: MetalImplementation<SvdAttributes> = {
   run({ inputs: [a], outputs, attributes }) {
     const results = svdOutputs(outputs, attributes);
     if (fitsThreadgroup(matricesOf(a!), attributes)) return launchWhole(a!, results, attributes);
-    return launchByTriangle(a!, results, attributes, (own, inner, wanted) =>
-      (fitsThreadgroup(matricesOf(own), wanted) ? launchWhole : launchBlocks)(own, inner, wanted),
+    return launchByTriangle(a!, results, attributes, (triangle, inner, wanted) =>
+      (fitsThreadgroup(matricesOf(triangle), wanted) ? launchWhole : launchBlocks)(triangle, inner, wanted),
     );
   },
 };

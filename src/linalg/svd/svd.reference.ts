@@ -17,20 +17,20 @@ export const svdReference: Implementation<SvdAttributes> = {
     const found = matricesIn(a!).map((values) => factorise(values, rows, columns, isSingle, attributes.full));
     store(
       info,
-      found.map((own) => own.info),
+      found.map((each) => each.info),
     );
     store(
       s,
-      found.flatMap((own) => [...own.s]),
+      found.flatMap((each) => [...each.s]),
     );
     if (!u || !vh) return;
     storeMatrices(
       u,
-      found.map((own) => own.u),
+      found.map((each) => each.u),
     );
     storeMatrices(
       vh,
-      found.map((own) => own.vh),
+      found.map((each) => each.vh),
     );
   },
 };
@@ -110,7 +110,7 @@ function orthogonalise(w: Float64Array[], g: Float64Array[], tolerance: number):
         if (Math.abs(product) <= tolerance * Math.sqrt(squares[i]!) * Math.sqrt(squares[j]!)) continue;
         const rotation = rotationOf(squares[i]!, squares[j]!, product);
         for (const rows of [w, g]) rotate(rows[i]!, rows[j]!, rotation);
-        for (const own of [i, j]) squares[own] = dot(w[own]!, w[own]!);
+        for (const row of [i, j]) squares[row] = dot(w[row]!, w[row]!);
         isRotated = true;
       }
     }
@@ -141,9 +141,9 @@ function rotationOf(first: number, second: number, product: number): Rotation {
 /** Replaces x, y by c x − s y, s x + c y. */
 function rotate(x: Float64Array, y: Float64Array, { sine, halfTangent }: Rotation): void {
   for (let i = 0; i < x.length; i++) {
-    const [own, other] = [x[i]!, y[i]!];
-    x[i] = own - sine * (other + halfTangent * own);
-    y[i] = other + sine * (own - halfTangent * other);
+    const [value, other] = [x[i]!, y[i]!];
+    x[i] = value - sine * (other + halfTangent * value);
+    y[i] = other + sine * (value - halfTangent * other);
   }
 }
 
@@ -177,7 +177,7 @@ function reflect(v: Float64Array, x: Float64Array): void {
 
 /** Flips the signs of a pair of vectors so that the first one's element of largest absolute value is positive. */
 function orient(pair: readonly (Float64Array | undefined)[], isSingle: boolean): void {
-  const vectors = pair.filter((own) => own !== undefined);
+  const vectors = pair.filter((vector) => vector !== undefined);
   const sizes = vectors[0]!.map((value) => Math.abs(isSingle ? Math.fround(value) : value));
   const first = sizes.indexOf(sizes.reduce((largest, value) => Math.max(largest, value), 0));
   if (vectors[0]![first]! < 0) for (const vector of vectors) for (const i of vector.keys()) vector[i] = -vector[i]!;

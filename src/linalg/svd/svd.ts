@@ -94,10 +94,10 @@ export function factorise(operation: string, a: Tensor, full: boolean): Factors 
   const { u, s, vh } = run(operation, a, { vectors: true, full }) as Factors;
   record(operation, [a], [u, s, vh], [u, s, vh], (gradients, saved) => {
     const [ofU, ofS, ofVh] = gradients as [Tensor | null, Tensor | null, Tensor | null];
-    const [own, values, others] = saved as [Tensor, Tensor, Tensor];
+    const [savedU, values, others] = saved as [Tensor, Tensor, Tensor];
     const count = values.shape.at(-1)!;
     const part = <T extends Tensor | null>(x: T, axis: number) => (x && full ? narrow(x, axis, 0, count) : x) as T;
-    const factors = { u: part(own, -1), s: values, vh: part(others, -2) };
+    const factors = { u: part(savedU, -1), s: values, vh: part(others, -2) };
     return [svdGradient(factors, { u: part(ofU, -1), s: ofS, vh: part(ofVh, -2) })];
   });
   return { u, s, vh };
@@ -108,7 +108,7 @@ function run(operation: string, a: Tensor, attributes: SvdAttributes): Factors<T
     executeMany(svdPrimitive, [dense(a)], specsOf(a, attributes), attributes, operation),
     attributes,
   );
-  const results = [found.u, found.s, found.vh].filter((own) => own !== undefined);
+  const results = [found.u, found.s, found.vh].filter((result) => result !== undefined);
   checkInfo(operation, found.info as Tensor<"int32">, problem, results);
   return found;
 }

@@ -58,15 +58,15 @@ export function launchByTriangle(
   using places = scratchTensor([batch, small], "int32");
   using u = scratchTensor(vectors ? [batch, small, small] : [1], "float32");
   using vh = scratchTensor(vectors ? [batch, small, small] : [1], "float32");
-  const own = { a: factors, tau, triangles };
+  const blocks = { a: factors, tau, triangles };
   const { s, info } = results;
   const inner = vectors ? { u, s, vh, info } : { u: undefined, s, vh: undefined, info };
   return spanOf([
     start(problem, "svd_take", [reads(a), ...[taken, exponents, places].map(writes)], undefined),
-    ...factorBlocks(taken, own),
+    ...factorBlocks(taken, blocks),
     start(problem, "svd_triangle", [reads(factors), writes(lower)], [small, small, batch]),
     decompose(lower, inner, { vectors, full: false }),
-    ...(vectors ? placeVectors(problem, own, { u, vh, places }, results) : []),
+    ...(vectors ? placeVectors(problem, blocks, { u, vh, places }, results) : []),
     start(problem, "svd_scale", [updates(s), reads(exponents)], [small, batch, 1]),
   ]);
 }
@@ -79,13 +79,13 @@ interface Inner {
 }
 
 /** Computes P U and Q V, with signs chosen by U of A. */
-function placeVectors(problem: Problem, own: Blocks, inner: Inner, { u, vh }: SvdOutputs): TicketRange[] {
+function placeVectors(problem: Problem, blocks: Blocks, inner: Inner, { u, vh }: SvdOutputs): TicketRange[] {
   const { batch, large, small, width, isTall } = problem;
   const place = (to: Tensor): TicketRange =>
     start(problem, "svd_place", [reads(inner.u), writes(to), reads(inner.places)], [small, small, batch]);
   const apply = (to: Tensor): TicketRange[] => [
     start(problem, "svd_embed", [reads(inner.vh), writes(to)], [width, large, batch]),
-    ...applyBlocks(own, to, false),
+    ...applyBlocks(blocks, to, false),
   ];
   if (isTall) return [place(vh!), ...apply(u!), turnSigns(u!, vh!)];
   using v = scratchTensor([batch, large, width], "float32");

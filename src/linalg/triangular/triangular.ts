@@ -110,11 +110,11 @@ export function triangularSolution(operation: string, a: Tensor, b: Tensor, attr
     operation,
   ) as [Tensor];
   record(operation, [a, b], [x], [a, x], ([gradient], [factor, solution], needs) => {
-    const own = triangularSolution(operation, mT(factor!), gradient!, { upper: !upper, unitDiagonal });
-    if (!needs[0]) return [null, own];
-    const product = neg(matmul(own, mT(solution!)));
+    const ofB = triangularSolution(operation, mT(factor!), gradient!, { upper: !upper, unitDiagonal });
+    if (!needs[0]) return [null, ofB];
+    const product = neg(matmul(ofB, mT(solution!)));
     const edge = unitDiagonal ? 1 : 0;
-    return [upper ? triu(product, { diagonal: edge }) : tril(product, { diagonal: -edge }), needs[1] ? own : null];
+    return [upper ? triu(product, { diagonal: edge }) : tril(product, { diagonal: -edge }), needs[1] ? ofB : null];
   });
   return x;
 }

@@ -75,6 +75,6 @@ const LEAST = 2 ** -54;
 
 /** Returns 1 at the largest element along an axis, 0 elsewhere. */
 function oneOf(x: Tensor, axis: number): Tensor {
-  const own = detach(x);
-  return scatter(zerosLike(own), axis, argmax(own, { dim: axis, keepdim: true }), 1);
+  const detached = detach(x);
+  return scatter(zerosLike(detached), axis, argmax(detached, { dim: axis, keepdim: true }), 1);
 }

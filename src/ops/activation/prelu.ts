@@ -22,7 +22,7 @@ const leakyOf = renamed("prelu", leaky);
  * @example
  * prelu(tensor([[-2, -2], [3, 3]]), tensor([0.5, 0.25])); // float32 [[-1, -0.5], [3, 3]]
  *
- * @throws {ShapeError} if the weight has another shape.
+ * @throws {ShapeError} if the weight has a different shape.
  */
 export function prelu<D extends DType, E extends DType>(x: Tensor<D>, weight: Tensor<E>): Tensor<Promote<D, E>>;
 export function prelu(...values: unknown[]): Tensor {

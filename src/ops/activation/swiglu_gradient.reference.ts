@@ -10,11 +10,11 @@ export const swigluGradientReference: Implementation<undefined> = {
       Array.from(incoming, (value, index) => formula(value, gates[index]!, ups[index]!));
     store(
       gateGradient!,
-      map((own, a, b) => own * b * gatedDerivative(logisticShare, a)),
+      map((gradient, a, b) => gradient * b * gatedDerivative(logisticShare, a)),
     );
     store(
       upGradient!,
-      map((own, a) => own * gated(logisticShare, a)),
+      map((gradient, a) => gradient * gated(logisticShare, a)),
     );
   },
 };

@@ -29,7 +29,7 @@ const ROW_SIMDGROUPS = 4;
 /** `SINK_THREADS` of `gradient_rows.metal`. */
 const SINK_THREADS = 256;
 
-/** Computes Δ [B, H, M], the backward's only temporary. */
+/** Computes Δ [B, H, M], the only temporary of the backward pass. */
 function launchRows(call: Call, delta: Tensor): TicketRange {
   const { batch, heads, queries, operands } = call;
   return launch({

@@ -14,7 +14,7 @@ import {
 } from "./problem.ts";
 
 type OperandName = InputName | OutputName;
-type Values = typeof forwardCall extends CpuCall<infer Own> ? Own : never;
+type Values = typeof forwardCall extends CpuCall<infer V> ? V : never;
 
 /** Calls a native pass with the operands in `names`. */
 export function callNative(

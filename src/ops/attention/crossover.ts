@@ -54,7 +54,7 @@ export function crossoverOf(table: CrossoverTable, { backend, dtype, dim, heads 
  */
 export const defaultScoresShare: number = 1 / 32;
 
-/** Crossovers of a dtype that is faster fused at every measured size. */
+/** Crossovers of a dtype for which the fused step is faster at every measured size. */
 const never: Crossovers = dimClasses.map(() => headClasses.map(() => 0));
 
 /**

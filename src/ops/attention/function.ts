@@ -132,15 +132,15 @@ function adjacentSpecs(tensors: readonly Tensor[]): OutputSpec[] | undefined {
   const axis = adjacentAxis(tensors);
   if (axis === undefined || tensors.length === 1) return undefined;
   const [{ shape, strides: like, dtype }] = tensors as [Tensor];
-  const size = tensors.reduce((sum, own) => sum + own.shape[axis]!, 0);
+  const size = tensors.reduce((sum, tensor) => sum + tensor.shape[axis]!, 0);
   const whole = shape.with(axis, size);
   const strides = denseStrides(whole, like);
   const block = { elements: elementCount(whole) };
   let start = 0;
-  return tensors.map((own) => {
+  return tensors.map((tensor) => {
     const offset = start * strides[axis]!;
-    start += own.shape[axis]!;
-    return { shape: own.shape, dtype, strides, blockSlice: { block, offset } };
+    start += tensor.shape[axis]!;
+    return { shape: tensor.shape, dtype, strides, blockSlice: { block, offset } };
   });
 }
 

@@ -63,8 +63,8 @@ export const workOf = (call: Call): number =>
 /** Returns the tensor to bind for an operand. */
 export function tensorOf(call: Call, operand: OperandName | "sequences" | Tensor): Tensor {
   if (typeof operand !== "string") return operand;
-  const own = operand === "sequences" ? call.sequences : call.operands[operand]?.tensor;
-  return own ?? call.standIn;
+  const tensor = operand === "sequences" ? call.sequences : call.operands[operand]?.tensor;
+  return tensor ?? call.standIn;
 }
 
 /** Returns the number of tiles of `size` queries or keys in the longest sequence. */

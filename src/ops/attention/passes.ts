@@ -18,7 +18,10 @@ export const attentionForward = definePrimitive<AttentionAttributes>({
   implementations: { metal: forwardMetal, cpu: forwardCpu, reference: forwardReference },
 });
 
-/** Maps the forward's inputs and results, `gradOut` and optionally `gradLogSumExp` to the gradients that are needed. */
+/**
+ * Maps the inputs and results of the forward pass, `gradOut` and optionally `gradLogSumExp` to the gradients that are
+ * needed.
+ */
 export const attentionBackward = definePrimitive<AttentionAttributes>({
   name: "attentionBackward",
   family: "attention",

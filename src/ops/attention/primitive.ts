@@ -32,7 +32,7 @@ export const attentionOptions = enumeration("AttentionOption", [
   "dropout",
   "packed",
   "gradLogSumExp",
-  /** The forward writes it, if a gradient or the caller needs it. */
+  /** Written by the forward pass if a gradient or the caller needs it. */
   "logSumExp",
   /** Rows of q, k, v and gradOut are contiguous and start at multiples of 4 elements. */
   "quads",

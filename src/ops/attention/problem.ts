@@ -94,10 +94,10 @@ export const inputNames = [
 export type InputName = (typeof inputNames)[number];
 
 /**
- * Names of the results. The forward gives the first three if its backward or its caller needs more than `out`, else
- * `out` alone. The backward gives the gradients that are needed, in this order. Each gradient has the shape and dtype
- * of its operand: `gradBias` keeps the sizes of 1 along which the bias is broadcast. `gradK` and `gradV` come together
- * or not at all.
+ * Names of the results. The forward pass returns the first three if the backward pass or the caller needs more than
+ * `out`, else only `out`. The backward pass returns the gradients that are needed, in this order. Each gradient has the
+ * shape and dtype of its operand: `gradBias` keeps the sizes of 1 along which the bias is broadcast. `gradK` and
+ * `gradV` are returned together or not at all.
  */
 export const outputNames = [
   "out",

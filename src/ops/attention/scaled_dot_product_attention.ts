@@ -56,10 +56,10 @@ export function scaledDotProductAttention(...values: unknown[]): Tensor {
   checkTogether(operation, query, key, options);
   const given = attnMask?.dtype === "bool" ? { mask: attnMask as Tensor<"bool"> } : { bias: attnMask };
   const causal = isCausal ? "top-left" : false;
-  const own = { ...given, causal, dropout: dropoutP, scale, generator } as const;
+  const settings = { ...given, causal, dropout: dropoutP, scale, generator } as const;
   const operands = [query, key, value] as const;
   return tidy(() => {
-    if (isOneBatch(operands)) return attention(operation, query, key, value, own).out;
+    if (isOneBatch(operands)) return attention(operation, query, key, value, settings).out;
     const grouped = options.enableGqa ? 1 : 0; // the axis of heads, whose size may differ
     const batch = broadcastShapes(operation, ...operands.map(({ shape }) => shape.slice(0, -2 - grouped)));
     const inOne = (x: Tensor): Tensor => {
@@ -69,7 +69,7 @@ export function scaledDotProductAttention(...values: unknown[]): Tensor {
     const [q, k, v] = operands.map(inOne) as [Tensor, Tensor, Tensor];
     const mask = attnMask && inOne(attnMask.rank < 2 + grouped ? expand(attnMask, pairsOf(q, k)) : attnMask);
     const masks = attnMask?.dtype === "bool" ? { mask: mask as Tensor<"bool"> } : { bias: mask };
-    const { out } = attention(operation, q, k, v, { ...own, ...masks });
+    const { out } = attention(operation, q, k, v, { ...settings, ...masks });
     return reshape(out, [...batch, ...out.shape.slice(1)]);
   });
 }

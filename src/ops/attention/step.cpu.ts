@@ -38,8 +38,8 @@ export const stepCpu: Implementation<StepAttributes> = {
 /** Returns the dtype to which q8_0 blocks are unpacked. */
 const unpackedDType = ({ dtype }: Tensor): DType => (dtype === "float64" ? "float32" : dtype);
 
-function writeSequence(numbers: Float64Array, start: number, own: StepSequence, rooms: readonly Tensor[]): void {
-  const { room, batch, position, first, rows } = own;
+function writeSequence(numbers: Float64Array, start: number, sequence: StepSequence, rooms: readonly Tensor[]): void {
+  const { room, batch, position, first, rows } = sequence;
   numbers[start] = room;
   numbers[start + 1] = position;
   numbers[start + 2] = first;

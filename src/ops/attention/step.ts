@@ -49,7 +49,7 @@ export interface StepRotation {
 export interface StepFormula {
   readonly scale: number;
   readonly softcap?: number | undefined;
-  /** How many tokens a token attends to, including itself. */
+  /** The number of tokens that a token attends to, including itself. */
   readonly window?: number | undefined;
   readonly rotation: StepRotation;
 }
@@ -79,7 +79,7 @@ export function hasStep(operands: readonly Tensor[]): boolean {
   if (getBackend() !== "cpu" || isAnyInUse() || flashAttentionLog || searchedFor.get()) return false;
   const [{ dtype, shape }] = operands as [Tensor];
   if (!isFloat(dtype) || shape[1]! > MOST_TOKENS) return false;
-  return operands.every((own) => !own.requiresGrad && own.dtype === dtype && own.strides.at(-1) === 1);
+  return operands.every((operand) => !operand.requiresGrad && operand.dtype === dtype && operand.strides.at(-1) === 1);
 }
 
 /**

@@ -52,9 +52,9 @@ const row = (
  * registers, `across` grows: half of D for 16 rows needs as many registers as all of D for 8 rows, and each element
  * read from a tile serves twice as many rows. Strips grow with `across`, since each SIMD-group stores its part of the
  * scores. In float32 all kernels of a width have the same `across`: they sum a score in the same order, so the
- * gradients' probabilities equal the forward's to the last bit. No parameters are published for gradients of a bias, so
- * all GPUs use the rows of `apple7`. The parameters have not been tuned on Apple GPUs; docs/performance.md has times of
- * another GPU.
+ * probabilities of the backward pass equal those of the forward pass to the last bit. No parameters are published for
+ * gradients of a bias, so all GPUs use the rows of `apple7`. The parameters have not been tuned on Apple GPUs;
+ * docs/performance.md has times of another GPU.
  */
 export const tiles: readonly Tile[] = [
   row("forward", "apple7", 4, 32, 4, 1, 32, 2),

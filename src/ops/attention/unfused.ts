@@ -43,7 +43,10 @@ export interface Attended {
   readonly logSumExp: Tensor | undefined;
 }
 
-/** Computes the fused forward's results from the same inputs; L only if requested, since it costs another pass. */
+/**
+ * Computes the results of the fused forward pass from the same inputs; L only if requested, since it costs another
+ * pass.
+ */
 export function unfusedAttention(attributes: AttentionAttributes, inputs: readonly Tensor[]): Attended {
   return tidy(() => attend(problemOf({ attributes, inputs }), attributes.outputs.includes("logSumExp")));
 }
@@ -144,10 +147,10 @@ function softmaxOf(scores: Tensor, total: Tensor, wantsLogSumExp: boolean) {
   const filled = where(isEmpty, 0, total) as Tensor;
   const keys = scores.shape[3]!;
   const all = softmax(filled, { dim: 3 });
-  const own = total.shape[3] === keys ? all : slice(all, { dim: 3, end: keys });
+  const probabilities = total.shape[3] === keys ? all : slice(all, { dim: 3, end: keys });
   const sums = wantsLogSumExp && where(isEmpty, -Infinity, logsumexp(filled, { dim: 3, keepdim: true }));
   return {
-    shares: where(ne(scores, -Infinity), own, 0) as Tensor,
+    shares: where(ne(scores, -Infinity), probabilities, 0) as Tensor,
     logSumExp: sums ? squeeze(sums as Tensor, { dim: 3 }) : undefined,
   };
 }

@@ -29,9 +29,9 @@ export const ofBatch = (
     tidy(() => {
       const isAlone = x.rank === rank + 1;
       const dtype = isFloat(x.dtype) ? operandDType(x.dtype) : wideDType(x.dtype);
-      const [batch, kernel] = [isAlone ? unsqueeze(x, 0) : x, weight].map((own) => toDType(own, dtype));
-      const own = compute(batch!, kernel!, bias ? wideDType(x.dtype) : dtype);
-      const result = toDType(withBias(own, bias), x.dtype);
+      const [batch, kernel] = [isAlone ? unsqueeze(x, 0) : x, weight].map((each) => toDType(each, dtype));
+      const product = compute(batch!, kernel!, bias ? wideDType(x.dtype) : dtype);
+      const result = toDType(withBias(product, bias), x.dtype);
       return isAlone ? squeeze(result, { dim: 0 }) : result;
     }),
   );

@@ -39,11 +39,11 @@ import {
  */
 export function convolve(x: Tensor, weight: Tensor, geometry: Geometry, dtype: DType = x.dtype): Tensor {
   const result = tidy(() => noGrad(() => computed(forward, [x, weight], geometry, dtype)));
-  record("convolution", [x, weight], [result], [x, weight], ([gradient], [ownX, ownWeight], needs) => {
+  record("convolution", [x, weight], [result], [x, weight], ([gradient], [savedX, savedWeight], needs) => {
     const g = toDType(gradient!, x.dtype);
     return [
-      needs[0] ? convolveBack(g, ownWeight!, geometry) : null,
-      needs[1] ? convolveWeight(ownX!, g, geometry) : null,
+      needs[0] ? convolveBack(g, savedWeight!, geometry) : null,
+      needs[1] ? convolveWeight(savedX!, g, geometry) : null,
     ];
   });
   return result;
@@ -52,9 +52,12 @@ export function convolve(x: Tensor, weight: Tensor, geometry: Geometry, dtype: D
 /** Computes the adjoint with respect to x, from y's shape to x's: the transposed convolution. */
 export function convolveBack(y: Tensor, weight: Tensor, geometry: Geometry, dtype: DType = y.dtype): Tensor {
   const result = tidy(() => noGrad(() => computed(backward, [y, weight], geometry, dtype)));
-  record("convolutionTransposed", [y, weight], [result], [y, weight], ([gradient], [ownY, ownWeight], needs) => {
+  record("convolutionTransposed", [y, weight], [result], [y, weight], ([gradient], [savedY, savedWeight], needs) => {
     const g = toDType(gradient!, y.dtype);
-    return [needs[0] ? convolve(g, ownWeight!, geometry) : null, needs[1] ? convolveWeight(g, ownY!, geometry) : null];
+    return [
+      needs[0] ? convolve(g, savedWeight!, geometry) : null,
+      needs[1] ? convolveWeight(g, savedY!, geometry) : null,
+    ];
   });
   return result;
 }
@@ -62,9 +65,9 @@ export function convolveBack(y: Tensor, weight: Tensor, geometry: Geometry, dtyp
 /** Computes the adjoint with respect to the weight. */
 function convolveWeight(x: Tensor, y: Tensor, geometry: Geometry): Tensor {
   const result = tidy(() => noGrad(() => computed(ofWeight, [x, y], geometry, x.dtype)));
-  record("convolutionWeight", [x, y], [result], [x, y], ([g], [ownX, ownY], needs) => [
-    needs[0] ? convolveBack(ownY!, g!, geometry) : null,
-    needs[1] ? convolve(ownX!, g!, geometry) : null,
+  record("convolutionWeight", [x, y], [result], [x, y], ([g], [savedX, savedY], needs) => [
+    needs[0] ? convolveBack(savedY!, g!, geometry) : null,
+    needs[1] ? convolve(savedX!, g!, geometry) : null,
   ]);
   return result;
 }
@@ -79,7 +82,7 @@ function padded(x: Tensor, { padding }: Geometry): Tensor {
 function placesOf(kernel: Shape): number[][] {
   const places: number[][] = [[]];
   return kernel.reduce(
-    (all, size) => all.flatMap((own) => Array.from({ length: size }, (_, at) => [...own, at])),
+    (all, size) => all.flatMap((prefix) => Array.from({ length: size }, (_, at) => [...prefix, at])),
     places,
   );
 }
@@ -132,7 +135,7 @@ function inOneCall(
   const attributes = attributesOf(operands[0].shape[0]!, weight, geometry);
   return execute(
     primitive,
-    operands.map((own) => contiguous(own)),
+    operands.map((operand) => contiguous(operand)),
     shape,
     dtype,
     attributes,
@@ -147,9 +150,9 @@ type Compute = (first: Tensor, second: Tensor, geometry: Geometry, dtype: DType)
  * accumulation dtype if another backend runs.
  */
 function computed(compute: Compute, operands: readonly Tensor[], geometry: Geometry, dtype: DType): Tensor {
-  const own = operandDType(operands[0]!.dtype);
-  const [first, second] = operands.map((each) => toDType(each, own));
-  return toDType(compute(first!, second!, geometry, own === operands[0]!.dtype ? dtype : own), dtype);
+  const backendDType = operandDType(operands[0]!.dtype);
+  const [first, second] = operands.map((each) => toDType(each, backendDType));
+  return toDType(compute(first!, second!, geometry, backendDType === operands[0]!.dtype ? dtype : backendDType), dtype);
 }
 
 function forward(x: Tensor, weight: Tensor, geometry: Geometry, dtype: DType): Tensor {
@@ -166,8 +169,8 @@ function forward(x: Tensor, weight: Tensor, geometry: Geometry, dtype: DType): T
   const columnsAt = (place: readonly number[]): Tensor =>
     reshape(under(whole, place, geometry), [batch, groups, channels, elementCount(output)]);
   const product = (at: number, columns: Tensor): Tensor => {
-    const own = unsqueeze(select(weights, 0, at), 0);
-    return channels === 1 ? (mul(own, columns) as Tensor) : matmul(own, columns);
+    const kernelColumns = unsqueeze(select(weights, 0, at), 0);
+    return channels === 1 ? (mul(kernelColumns, columns) as Tensor) : matmul(kernelColumns, columns);
   };
   let result = zeros([batch, groups, outputs / groups, elementCount(output)], { dtype: x.dtype });
   for (const [at, place] of places.entries()) {
@@ -195,8 +198,8 @@ function backward(y: Tensor, weight: Tensor, geometry: Geometry, dtype: DType): 
   const whole = zeros([batch, channels * groups, ...outer], { dtype: y.dtype });
   for (const [at, place] of placesOf(kernel).entries())
     tidy(() => {
-      const own = unsqueeze(select(weights, 0, at), 0);
-      const term = weight.shape[0] === groups ? mul(own, columns) : matmul(own, columns);
+      const kernelColumns = unsqueeze(select(weights, 0, at), 0);
+      const term = weight.shape[0] === groups ? mul(kernelColumns, columns) : matmul(kernelColumns, columns);
       add_(under(whole, place, geometry), reshape(term as Tensor, [batch, channels * groups, ...output]));
     });
   return contiguous(
@@ -212,8 +215,8 @@ function ofWeight(x: Tensor, y: Tensor, geometry: Geometry, dtype: DType): Tenso
   const { groups, kernel, output } = geometry;
   const [batch, channels, outputs] = [x.shape[0]!, x.shape[1]! / groups, y.shape[1]! / groups];
   /** Permutes [batch, groups · each, …output] to [groups, each, batch · …output]. */
-  const lines = (own: Tensor, each: number): Tensor =>
-    reshape(permute(reshape(own, [batch, groups, each, elementCount(output)]), [1, 2, 0, 3]), [
+  const lines = (tensor: Tensor, each: number): Tensor =>
+    reshape(permute(reshape(tensor, [batch, groups, each, elementCount(output)]), [1, 2, 0, 3]), [
       ...[groups, each, batch * elementCount(output)],
     ]);
   const gradient = contiguous(lines(y, outputs));

@@ -111,7 +111,7 @@ function convolution(operation: string, call: Call, rank: number): Tensor {
   checkRanks(operation, x, weight, rank);
   const geometry = geometryOf(operation, call, rank);
   checkBias(operation, bias, weight.shape[0]!);
-  return ofBatch(operation, call, rank, (own, kernel, dtype) => convolve(own, kernel, geometry, dtype));
+  return ofBatch(operation, call, rank, (batch, kernel, dtype) => convolve(batch, kernel, geometry, dtype));
 }
 
 function geometryOf(operation: string, { x, weight, ...call }: Call, rank: number): Geometry {
@@ -147,8 +147,10 @@ function paddingOf(
 ): [number, number][] {
   if (padding === "valid") return spans.map(() => [0, 0]);
   if (padding !== "same")
-    return alongAxes(operation, "padding", padding, spans.length, 0).map((own) => [own, own] as [number, number]);
-  if (stride.some((own) => own !== 1))
+    return alongAxes(operation, "padding", padding, spans.length, 0).map(
+      (amount) => [amount, amount] as [number, number],
+    );
+  if (stride.some((step) => step !== 1))
     throw new ArgumentError(
       operation,
       "strideOfSame",

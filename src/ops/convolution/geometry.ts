@@ -43,9 +43,9 @@ export function alongAxes(operation: string, name: string, value: PerAxis, rank:
       "lengthsDiffer",
       `expected ${name} to be a number, or one for each of ${rank} axes, got ${list.length}`,
     );
-  for (const own of list)
-    if (!Number.isSafeInteger(own) || own < least || own > MOST)
-      throw new ArgumentError(operation, "invalidSize", `expected ${name} to be ${whole}, got ${own}`);
+  for (const each of list)
+    if (!Number.isSafeInteger(each) || each < least || each > MOST)
+      throw new ArgumentError(operation, "invalidSize", `expected ${name} to be ${whole}, got ${each}`);
   return list;
 }
 
@@ -65,10 +65,10 @@ export function checkOperands(
   { takesIntegers = false }: { readonly takesIntegers?: boolean } = {},
 ): void {
   const [first] = operands;
-  for (const own of operands) {
-    own.checkAlive(operation);
-    const isNumber = isFloat(own.dtype) || (takesIntegers && own.dtype !== "bool");
-    if (!isNumber || own.dtype !== first!.dtype)
+  for (const operand of operands) {
+    operand.checkAlive(operation);
+    const isNumber = isFloat(operand.dtype) || (takesIntegers && operand.dtype !== "bool");
+    if (!isNumber || operand.dtype !== first!.dtype)
       throw new DTypeError(
         operation,
         "dtypesDiffer",

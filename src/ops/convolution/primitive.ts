@@ -43,22 +43,22 @@ const metals = { y: convolutionMetal, x: convolutionTransposedMetal, weight: con
 
 /** Computes y from x and the weight. All operands are contiguous. */
 export const convolutionPrimitive = definition("convolution", "y", (attributes, [x, weight, y]) =>
-  forEachTerm(attributes, (at, own, result) => {
-    y![result]! += x![at]! * weight![own]!;
+  forEachTerm(attributes, (at, weightAt, result) => {
+    y![result]! += x![at]! * weight![weightAt]!;
   }),
 );
 
 /** Computes x's gradient from y's gradient and the weight. All operands are contiguous. */
 export const convolutionTransposedPrimitive = definition("convolutionTransposed", "x", (attributes, [y, weight, x]) =>
-  forEachTerm(attributes, (at, own, result) => {
-    x![at]! += y![result]! * weight![own]!;
+  forEachTerm(attributes, (at, weightAt, result) => {
+    x![at]! += y![result]! * weight![weightAt]!;
   }),
 );
 
 /** Computes the weight's gradient from x and y's gradient. All operands are contiguous. */
 export const convolutionWeightPrimitive = definition("convolutionWeight", "weight", (attributes, [x, y, weight]) =>
-  forEachTerm(attributes, (at, own, result) => {
-    weight![own]! += x![at]! * y![result]!;
+  forEachTerm(attributes, (at, weightAt, result) => {
+    weight![weightAt]! += x![at]! * y![result]!;
   }),
 );
 
@@ -99,21 +99,27 @@ function definition(name: string, sought: keyof typeof resultNumbers, sum: Sum):
 }
 
 /** Calls `body` for each product of the sum with the positions of its elements in x, the weight and the result. */
-function forEachTerm(own: ConvolutionAttributes, body: (x: number, weight: number, y: number) => void): void {
-  const [pixels, places, results] = [own.input, own.kernel, own.output].map(elementCount) as [number, number, number];
-  const inside = insideOf(own);
-  for (let group = 0; group < own.batch * own.groups; group++)
-    for (let output = 0; output < own.outputs; output++)
-      for (let channel = 0; channel < own.channels; channel++)
+function forEachTerm(attributes: ConvolutionAttributes, body: (x: number, weight: number, y: number) => void): void {
+  const [pixels, places, results] = [attributes.input, attributes.kernel, attributes.output].map(elementCount) as [
+    number,
+    number,
+    number,
+  ];
+  const inside = insideOf(attributes);
+  for (let group = 0; group < attributes.batch * attributes.groups; group++)
+    for (let output = 0; output < attributes.outputs; output++)
+      for (let channel = 0; channel < attributes.channels; channel++)
         for (let place = 0; place < places; place++)
           for (let result = 0; result < results; result++) {
             const pixel = inside(result, place);
             if (pixel < 0) continue;
-            const weight = (((group % own.groups) * own.outputs + output) * own.channels + channel) * places + place;
+            const weight =
+              (((group % attributes.groups) * attributes.outputs + output) * attributes.channels + channel) * places +
+              place;
             body(
-              (group * own.channels + channel) * pixels + pixel,
+              (group * attributes.channels + channel) * pixels + pixel,
               weight,
-              (group * own.outputs + output) * results + result,
+              (group * attributes.outputs + output) * results + result,
             );
           }
 }

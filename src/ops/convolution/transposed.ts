@@ -124,7 +124,7 @@ function transposed(operation: string, call: Call, rank: number): Tensor {
   checkRanks(operation, x, weight, rank);
   const geometry = geometryOf(operation, call, rank);
   checkBias(operation, bias, weight.shape[1]! * call.groups);
-  return ofBatch(operation, call, rank, (own, kernel, dtype) => convolveBack(own, kernel, geometry, dtype));
+  return ofBatch(operation, call, rank, (batch, kernel, dtype) => convolveBack(batch, kernel, geometry, dtype));
 }
 
 /** Returns the geometry of the convolution whose adjoint is computed. Its result has x's shape. */
@@ -141,25 +141,25 @@ function geometryOf(operation: string, { x, weight, ...call }: Call, rank: numbe
       "shapesDiffer",
       `expected a weight for ${channels} channels, those of x ${x.describe()}, got ${weight.describe()}`,
     );
-  for (const [axis, own] of more.entries())
-    if (own >= Math.max(stride[axis]!, dilation[axis]!))
+  for (const [axis, extra] of more.entries())
+    if (extra >= Math.max(stride[axis]!, dilation[axis]!))
       throw new ArgumentError(
         operation,
         "invalidPadding",
-        `expected outputPadding to be below the stride or the dilation, got ${own}`,
+        `expected outputPadding to be below the stride or the dilation, got ${extra}`,
       );
   const kernel = weight.shape.slice(2);
   const output = x.shape.slice(-rank);
   const input = output.map((size, axis) => {
     const span = spanOf(kernel[axis]!, dilation[axis]!);
-    const own = (size - 1) * stride[axis]! + span + more[axis]! - 2 * padding[axis]!;
-    if (own >= 0) return own;
+    const result = (size - 1) * stride[axis]! + span + more[axis]! - 2 * padding[axis]!;
+    if (result >= 0) return result;
     throw new ShapeError(
       operation,
       "nothingLeft",
-      `expected less padding than ${padding[axis]}: the result would have size ${own}`,
+      `expected less padding than ${padding[axis]}: the result would have size ${result}`,
     );
   });
-  const both = padding.map((own) => [own, own] as const);
+  const both = padding.map((amount) => [amount, amount] as const);
   return { stride, dilation, padding: both, groups: call.groups, kernel, input, output };
 }

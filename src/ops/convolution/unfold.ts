@@ -93,7 +93,7 @@ const unfoldParameters = parameters("unfold", {
  * @example
  * fold(ones([4, 2]), [2, 3], [2, 2]); // float32 [[[1, 2, 1], [1, 2, 1]]]
  *
- * @throws {ShapeError} if x has the wrong rank, or another number of columns than windows.
+ * @throws {ShapeError} if x has the wrong rank, or its number of columns is not the number of windows.
  * @throws {DTypeError} if x is not of a float dtype.
  * @throws {ArgumentError} for sizes below 1.
  */
@@ -131,8 +131,8 @@ export function fold(...values: unknown[]): Tensor {
       const outer = [batch, channels, sizes[0] + 2 * above, sizes[1] + 2 * before];
       const placed = reshape(x, [batch, channels, rows, columns, height, width]);
       const whole = addedWindows(placed, outer, windows);
-      const own = narrow(narrow(whole, 2, above, sizes[0]), 3, before, sizes[1]);
-      return x.rank === 3 ? own : squeeze(own, { dim: 0 });
+      const inner = narrow(narrow(whole, 2, above, sizes[0]), 3, before, sizes[1]);
+      return x.rank === 3 ? inner : squeeze(inner, { dim: 0 });
     }),
   );
 }

@@ -85,16 +85,16 @@ function unsupported(call: Pick<OperationCall<ConvolutionAttributes>, "inputs" |
 /** Returns a number for each axis. */
 const axes = (of: (axis: number) => number): number[] => [0, 1, 2].map(of);
 
-function windowsOf(own: ConvolutionAttributes): Windows {
-  const places = elementCount(own.kernel);
+function windowsOf(attributes: ConvolutionAttributes): Windows {
+  const places = elementCount(attributes.kernel);
   return {
-    ...{ batch: own.batch, groups: own.groups, channels: own.channels, rows: own.outputs },
-    ...{ grid: own.output, source: own.input, step: own.stride, divisor: [1, 1, 1] },
-    ...{ places: own.kernel, shift: own.before.map((before) => -before), shiftStep: own.dilation },
-    ...{ kernelSize: own.kernel, firstPlace: [0, 0, 0], placeStep: [1, 1, 1] },
-    ...{ result: own.output, resultFirst: [0, 0, 0], resultStep: [1, 1, 1] },
-    weightGroup: own.outputs * own.channels * places,
-    ...{ weightRow: own.channels * places, weightChannel: places, splits: 1, splitLength: 0 },
+    ...{ batch: attributes.batch, groups: attributes.groups, channels: attributes.channels, rows: attributes.outputs },
+    ...{ grid: attributes.output, source: attributes.input, step: attributes.stride, divisor: [1, 1, 1] },
+    ...{ places: attributes.kernel, shift: attributes.before.map((before) => -before), shiftStep: attributes.dilation },
+    ...{ kernelSize: attributes.kernel, firstPlace: [0, 0, 0], placeStep: [1, 1, 1] },
+    ...{ result: attributes.output, resultFirst: [0, 0, 0], resultStep: [1, 1, 1] },
+    weightGroup: attributes.outputs * attributes.channels * places,
+    ...{ weightRow: attributes.channels * places, weightChannel: places, splits: 1, splitLength: 0 },
   };
 }
 
@@ -110,10 +110,10 @@ interface Phase {
  * For kernel position k, (first + before − k · dilation) / stride must be whole, which holds for every `placeStep`-th
  * position.
  */
-function phaseOf(own: ConvolutionAttributes, axis: number, first: number): Phase {
-  const [stride, dilation, kernel] = [own.stride[axis]!, own.dilation[axis]!, own.kernel[axis]!];
+function phaseOf(attributes: ConvolutionAttributes, axis: number, first: number): Phase {
+  const [stride, dilation, kernel] = [attributes.stride[axis]!, attributes.dilation[axis]!, attributes.kernel[axis]!];
   const placeStep = stride / greatestDivisor(stride, dilation);
-  const isWhole = (place: number): boolean => (first + own.before[axis]! - place * dilation) % stride === 0;
+  const isWhole = (place: number): boolean => (first + attributes.before[axis]! - place * dilation) % stride === 0;
   const firstPlace = Array.from({ length: Math.min(placeStep, kernel) }, (_, place) => place).find(isWhole);
   if (firstPlace === undefined) return { first, firstPlace: 0, placeStep, places: 0 };
   return { first, firstPlace, placeStep, places: Math.ceil((kernel - firstPlace) / placeStep) };
@@ -122,39 +122,47 @@ function phaseOf(own: ConvolutionAttributes, axis: number, first: number): Phase
 const greatestDivisor = (a: number, b: number): number => (b === 0 ? a : greatestDivisor(b, a % b));
 
 /** Returns the launches that together compute all of x. Remainders without kernel positions get zeros. */
-function phasesOf(own: ConvolutionAttributes): Windows[] {
-  const whole = transposedOf(own);
-  const remainders = axes((axis) => Math.min(own.stride[axis]!, own.input[axis]!));
+function phasesOf(attributes: ConvolutionAttributes): Windows[] {
+  const whole = transposedOf(attributes);
+  const remainders = axes((axis) => Math.min(attributes.stride[axis]!, attributes.input[axis]!));
   if (elementCount(remainders) > MOST_PHASES) return [whole];
   return Array.from({ length: elementCount(remainders) }, (_, at) => {
     const first = [Math.floor(at / remainders[1]! / remainders[2]!), Math.floor(at / remainders[2]!), at];
-    const phases = first.map((own_, axis) => phaseOf(own, axis, own_ % remainders[axis]!));
+    const phases = first.map((index, axis) => phaseOf(attributes, axis, index % remainders[axis]!));
     return {
       ...whole,
-      grid: axes((axis) => Math.ceil((own.input[axis]! - phases[axis]!.first) / own.stride[axis]!)),
+      grid: axes((axis) => Math.ceil((attributes.input[axis]! - phases[axis]!.first) / attributes.stride[axis]!)),
       divisor: [1, 1, 1],
       places: phases.map(({ places }) => places),
-      shift: phases.map(({ first: own_, firstPlace }, axis) =>
-        Math.trunc((own_ + own.before[axis]! - firstPlace * own.dilation[axis]!) / own.stride[axis]!),
+      shift: phases.map(({ first: start, firstPlace }, axis) =>
+        Math.trunc(
+          (start + attributes.before[axis]! - firstPlace * attributes.dilation[axis]!) / attributes.stride[axis]!,
+        ),
       ),
-      shiftStep: phases.map(({ placeStep }, axis) => (-placeStep * own.dilation[axis]!) / own.stride[axis]!),
+      shiftStep: phases.map(
+        ({ placeStep }, axis) => (-placeStep * attributes.dilation[axis]!) / attributes.stride[axis]!,
+      ),
       firstPlace: phases.map(({ firstPlace }) => firstPlace),
       placeStep: phases.map(({ placeStep }) => placeStep),
-      resultFirst: phases.map(({ first: own_ }) => own_),
-      resultStep: own.stride,
+      resultFirst: phases.map(({ first: start }) => start),
+      resultStep: attributes.stride,
     };
   });
 }
 
 /** Returns one launch for all positions of x. Kernel positions that fall between y's elements add nothing. */
-function transposedOf(own: ConvolutionAttributes): Windows {
-  const places = elementCount(own.kernel);
+function transposedOf(attributes: ConvolutionAttributes): Windows {
+  const places = elementCount(attributes.kernel);
   return {
-    ...windowsOf(own),
-    ...{ channels: own.outputs, rows: own.channels },
-    ...{ grid: own.input, source: own.output, step: [1, 1, 1], divisor: own.stride },
-    ...{ shift: own.before, shiftStep: own.dilation.map((dilation) => -dilation), result: own.input },
-    ...{ weightRow: places, weightChannel: own.channels * places },
+    ...windowsOf(attributes),
+    ...{ channels: attributes.outputs, rows: attributes.channels },
+    ...{ grid: attributes.input, source: attributes.output, step: [1, 1, 1], divisor: attributes.stride },
+    ...{
+      shift: attributes.before,
+      shiftStep: attributes.dilation.map((dilation) => -dilation),
+      result: attributes.input,
+    },
+    ...{ weightRow: places, weightChannel: attributes.channels * places },
   };
 }
 
@@ -183,17 +191,17 @@ const workOf = ({ batch, grid, channels, places, rows, groups }: Windows): numbe
  * Whether four consecutive steps of a row, starting at a multiple of four, are adjacent and aligned in the weight, so
  * that they can be read by vector loads.
  */
-const areWeightQuads = (own: Windows, weight: Tensor): boolean =>
-  own.weightChannel === elementCount(own.kernelSize as number[]) &&
-  own.weightChannel === elementCount(own.places as number[]) &&
-  [weight.offset, own.weightRow, own.weightGroup].every((elements) => Number(elements) % 4 === 0);
+const areWeightQuads = (windows: Windows, weight: Tensor): boolean =>
+  windows.weightChannel === elementCount(windows.kernelSize as number[]) &&
+  windows.weightChannel === elementCount(windows.places as number[]) &&
+  [weight.offset, windows.weightRow, windows.weightGroup].every((elements) => Number(elements) % 4 === 0);
 
 /**
  * Whether the same holds for four positions of y's gradient: they are in one image, and parts start at multiples of
  * four.
  */
-const areGradientQuads = (own: Windows, gradient: Tensor): boolean =>
-  [gradient.offset, elementCount(own.grid as number[]), own.splits === 1 ? 0 : own.splitLength].every(
+const areGradientQuads = (windows: Windows, gradient: Tensor): boolean =>
+  [gradient.offset, elementCount(windows.grid as number[]), windows.splits === 1 ? 0 : windows.splitLength].every(
     (elements) => Number(elements) % 4 === 0,
   );
 

@@ -60,7 +60,7 @@ type Value = number | bigint | boolean;
  * tensor(new Float16Array([1, 2]), { requiresGrad: true }); // float16[2]
  * tensor([1, 2, 255], { dtype: "uint8" });
  *
- * @throws {ShapeError} for ragged arrays, or a shape with another number of elements.
+ * @throws {ShapeError} for ragged arrays, or a shape with a different number of elements.
  * @throws {DTypeError} if the dtype can't hold a value.
  */
 export function tensor<A extends TensorArray>(values: A, options?: TensorOptions<never>): Tensor<DTypeOfArray<A>>;
@@ -74,8 +74,8 @@ export function tensor<V extends Value>(
 ): Tensor<DTypeOfValue<V>>;
 export function tensor(...given: unknown[]): Tensor {
   const { values, ...options } = tensorParameters(given);
-  const { elements, shape: ownShape } = values;
-  const shape = checkShape("tensor", options.shape ?? ownShape);
+  const { elements, shape: nestedShape } = values;
+  const shape = checkShape("tensor", options.shape ?? nestedShape);
   if (elementCount(shape) !== elements.length)
     throw new ShapeError(
       "tensor",

@@ -48,8 +48,8 @@ export function cosineSimilarity(...values: unknown[]): Tensor {
   const axis = normalizeAxis("cosineSimilarity", dim, shape.length);
   return underName("cosineSimilarity", () =>
     tidy(() => {
-      const [a, b] = [x1, x2].map((own) => {
-        const wide = expand(toDType(own, accumulationDType(own.dtype)), shape);
+      const [a, b] = [x1, x2].map((each) => {
+        const wide = expand(toDType(each, accumulationDType(each.dtype)), shape);
         return div(wide, atLeast(norm(wide, { dim: axis, keepdim: true }), eps));
       });
       return toDType(sum(mul(a!, b!) as Tensor, { dim: axis }), x1.dtype);

@@ -83,13 +83,13 @@ const pdistParameters = parameters("pdist", {
 });
 
 function normOfDifference(a: Tensor, b: Tensor, p: number, dim?: number): Tensor {
-  const [left, right] = [a, b].map((own) => toDType(own, accumulationDType(a.dtype)));
+  const [left, right] = [a, b].map((each) => toDType(each, accumulationDType(a.dtype)));
   return toDType(norm(sub(left!, right!) as Tensor, { p, dim }), a.dtype);
 }
 
 function checkFloats(operation: string, operands: readonly Tensor[]): void {
   checkSameDType(operation, operands);
   if (isFloat(operands[0]!.dtype)) return;
-  const given = operands.map((own) => own.describe()).join(" and ");
+  const given = operands.map((each) => each.describe()).join(" and ");
   throw new DTypeError(operation, "notAFloat", `expected floats, got ${given}; convert with toDType(x, "float32")`);
 }

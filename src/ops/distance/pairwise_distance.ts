@@ -62,7 +62,7 @@ export function distanceOf(
   x2: Tensor,
   { p, eps, keepdim = false }: { readonly p: number; readonly eps: number; readonly keepdim?: boolean },
 ): Tensor {
-  const [a, b] = [x1, x2].map((own) => (isFloat(own.dtype) ? toDType(own, accumulationDType(own.dtype)) : own));
+  const [a, b] = [x1, x2].map((each) => (isFloat(each.dtype) ? toDType(each, accumulationDType(each.dtype)) : each));
   const dtype = isFloat(x1.dtype) ? x1.dtype : "float32"; // integer differences wrap around first, as in PyTorch
   return toDType(norm(add(toDType(sub(a!, b!), accumulationDType(dtype)), eps), { p, dim: -1, keepdim }), dtype);
 }

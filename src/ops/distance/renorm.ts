@@ -39,7 +39,7 @@ export function renorm(...values: unknown[]): Tensor {
   const input = floatOperand("renorm", x, undefined);
   const axis = axisOf("renorm", x, dim);
   if (x.rank < 2) throw new ShapeError("renorm", "wrongRank", `expected at least two axes, got ${x.describe()}`);
-  const others = x.shape.map((_, own) => own).filter((own) => own !== axis);
+  const others = x.shape.map((_, other) => other).filter((other) => other !== axis);
   return underName("renorm", () =>
     tidy(() => {
       const wide = toDType(input, accumulationDType(x.dtype));

@@ -66,7 +66,7 @@ export function addcdiv<X extends Operand, A extends Operand>(
 ): Tensor<ResultOf<X, A>>;
 export function addcdiv(...values: unknown[]): Tensor {
   const { x, a, b, value } = addcdivParameters(values);
-  const factors = [a, b].filter((own) => own instanceof Tensor);
+  const factors = [a, b].filter((factor) => factor instanceof Tensor);
   if (factors.length > 0 && !factors.some(({ dtype }) => isFloat(dtype)))
     throw new DTypeError(
       "addcdiv",
@@ -85,15 +85,15 @@ function scaled(
   value: number,
   combine: (a: Tensor, b: Tensor) => Tensor,
 ): Tensor {
-  broadcastShapes(operation, ...operands.map((own) => (own instanceof Tensor ? own.shape : [])));
+  broadcastShapes(operation, ...operands.map((each) => (each instanceof Tensor ? each.shape : [])));
   return underName(operation, () =>
     tidy(() => {
-      const own = promoteOperands(operation, operands, "numbers");
-      const { dtype } = own[0]!;
+      const promoted = promoteOperands(operation, operands, "numbers");
+      const { dtype } = promoted[0]!;
       if (!isFloat(dtype) && !Number.isInteger(value))
         throw new DTypeError(operation, "doesNotFit", `expected an integer value for ${dtype}, got ${value}`);
       const wide = isFloat(dtype) ? accumulationDType(dtype) : dtype;
-      const [x, a, b] = own.map((each) => toDType(each, wide)) as [Tensor, Tensor, Tensor];
+      const [x, a, b] = promoted.map((each) => toDType(each, wide)) as [Tensor, Tensor, Tensor];
       return toDType(add(x, mul(combine(a, b), value)) as Tensor, dtype);
     }),
   );

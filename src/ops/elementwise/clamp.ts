@@ -98,7 +98,7 @@ const bound = either(tensorOrScalar, nothing);
 const clampParameters = parameters("clamp", { x: operand(aTensor), min: optional(bound), max: optional(bound) });
 
 /** Computes {@link clamp} for another operation, which errors name, optionally with another gradient rule. */
-export function clampAs(operation: string, x: Tensor, { min, max }: ClampOptions, own?: TernaryGradient): Tensor {
+export function clampAs(operation: string, x: Tensor, { min, max }: ClampOptions, rule?: TernaryGradient): Tensor {
   const bounds = [min ?? null, max ?? null] as const;
   const given = bounds.filter((bound) => bound !== null);
   if (given.length === 0) throw new ArgumentError(operation, "noBound", "expected min, max or both, got neither");
@@ -106,7 +106,7 @@ export function clampAs(operation: string, x: Tensor, { min, max }: ClampOptions
   const [least, most] = rangeOf(input.dtype).map((bound, at) =>
     bounds[at] === null ? scalarTensor(bound, input.dtype) : others.shift()!,
   ) as [Tensor, Tensor];
-  const gradient = own ?? gradientWith([shareOf(bounds[0]), shareOf(bounds[1])]);
+  const gradient = rule ?? gradientWith([shareOf(bounds[0]), shareOf(bounds[1])]);
   return named(operation, () => clampBetween([input, least, most], gradient));
 }
 

@@ -219,7 +219,7 @@ function publish(
   }: Pick<Row<unknown>, "operation" | "isPublic">,
   method: string,
 ): unknown {
-  const marked = (own: string) => Object.assign(make(own), { method });
+  const marked = (name: string) => Object.assign(make(name), { method });
   const compute = marked(operation);
   if (isPublic) parameters(operation, definition.operands === 1 ? unaryOperand : binaryOperands);
   makers.set(compute, marked);

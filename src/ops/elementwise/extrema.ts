@@ -34,8 +34,8 @@ export const minimum: BinaryOperation = defineBinary("minimum", {
 });
 
 /**
- * Returns the gradient of an operand that is the result if `smaller` < `larger`: g then, half of it if both are equal,
- * else 0.
+ * Returns the gradient of an operand that is the result if `smaller` < `larger`: g in that case, half of g if both are
+ * equal, else 0.
  */
 const chosen = (g: Tensor, smaller: Tensor, larger: Tensor): Tensor =>
   where(lt(larger, smaller), 0, where(eq(smaller, larger), mul(g, 0.5), g)) as Tensor;

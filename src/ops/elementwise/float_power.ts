@@ -22,10 +22,10 @@ export function floatPower(a: Operand, b: Operand): Tensor<"float64">;
 export function floatPower(...values: unknown[]): Tensor {
   const { a, b } = floatPowerParameters(values);
   commonDType("floatPower", [a, b]);
-  broadcastShapes("floatPower", ...[a, b].map((own) => (own instanceof Tensor ? own.shape : [])));
+  broadcastShapes("floatPower", ...[a, b].map((each) => (each instanceof Tensor ? each.shape : [])));
   return underName("floatPower", () => tidy(() => pow(wide(a), wide(b)) as Tensor));
 }
 floatPower.method = "own" as const;
 const floatPowerParameters = parameters("floatPower", { a: operand(tensorOrScalar), b: operand(tensorOrScalar) });
 
-const wide = (own: Operand): Tensor => toDType(promoteOperands("floatPower", [own])[0]!, "float64");
+const wide = (given: Operand): Tensor => toDType(promoteOperands("floatPower", [given])[0]!, "float64");

@@ -64,17 +64,17 @@ export interface RoundOptions {
 export function round<D extends DType>(x: Tensor<D>, options?: RoundOptions): Tensor<D>;
 export function round(x: Tensor, ...options: unknown[]): Tensor {
   if (options.length === 0 && Tensor.isTensor(x)) return wholeNumbers(x);
-  const { x: own, decimals } = roundParameters([x, ...options]);
-  if (decimals === 0) return wholeNumbers(own);
-  if (!isFloat(own.dtype))
+  const { x: input, decimals } = roundParameters([x, ...options]);
+  if (decimals === 0) return wholeNumbers(input);
+  if (!isFloat(input.dtype))
     throw new DTypeError(
       "round",
       "notAFloat",
-      `expected floats to round to ${decimals} decimals, got ${own.describe()}`,
+      `expected floats to round to ${decimals} decimals, got ${input.describe()}`,
     );
   const power = 10 ** Math.abs(decimals);
   const [scale, unscale] = decimals > 0 ? [mul, trueDivide] : [trueDivide, mul];
-  return underName("round", () => tidy(() => unscale(wholeNumbers(scale(own, power) as Tensor), power) as Tensor));
+  return underName("round", () => tidy(() => unscale(wholeNumbers(scale(input, power) as Tensor), power) as Tensor));
 }
 round.method = "same" as const;
 const wholeNumber = aNumber({ holds: Number.isSafeInteger, expected: "a whole number" });

@@ -42,10 +42,11 @@ export const bagGradientMetal: MetalImplementation<BagAttributes> = {
   unsupported: (call) => noFloat64(call) ?? tooLongToSort(flat(call.inputs[0]!), 0),
   run({ inputs, outputs: [output], attributes }) {
     const [indices, offsets, factors, gradients, counts, best = counts] = inputs as BagGradientInputs;
-    const own = flat(indices);
-    const keys = scratchTensor(own.shape, own.dtype);
-    const order = scratchTensor(own.shape, "int64");
-    const sorted: Launched = own.size > 0 ? launchSort(own, keys, order, { dim: 0, descending: false }) : undefined;
+    const flatIndices = flat(indices);
+    const keys = scratchTensor(flatIndices.shape, flatIndices.dtype);
+    const order = scratchTensor(flatIndices.shape, "int64");
+    const sorted: Launched =
+      flatIndices.size > 0 ? launchSort(flatIndices, keys, order, { dim: 0, descending: false }) : undefined;
     const { numbers, launched } = numbersOf(offsets, indices, attributes, order);
     const threads = Math.min(THREADS, SIMD * Math.ceil(output!.shape[1]! / SIMD));
     const summed = launch({
@@ -56,7 +57,7 @@ export const bagGradientMetal: MetalImplementation<BagAttributes> = {
       threadgroup: threads,
       threadgroupMemory: [RUN_BYTES],
     });
-    for (const tensor of new Set([own, keys, order, numbers])) tensor.dispose();
+    for (const tensor of new Set([flatIndices, keys, order, numbers])) tensor.dispose();
     return spanOf([sorted, launched, summed]);
   },
 };

@@ -18,13 +18,13 @@ function bagsOf(
   { bags, length, padding, hasFactors }: BagAttributes,
 ): Member[][] {
   const rows = toIntegers(indices!).map(Number);
-  const own = hasFactors ? toNumbers(factors!) : undefined;
+  const values = hasFactors ? toNumbers(factors!) : undefined;
   const ends =
     length === null ? toIntegers(offsets!).map(Number) : Array.from({ length: bags + 1 }, (_, at) => at * length);
   return Array.from({ length: bags }, (_, bag) =>
     rows
       .slice(ends[bag], ends[bag + 1])
-      .map((row, at): Member => ({ row, number: ends[bag]! + at, factor: own?.[ends[bag]! + at] ?? 1 }))
+      .map((row, at): Member => ({ row, number: ends[bag]! + at, factor: values?.[ends[bag]! + at] ?? 1 }))
       .filter(({ row }) => row !== padding),
   );
 }
@@ -73,8 +73,8 @@ export const bagReference: Implementation<BagAttributes> = {
 function largestOf(bag: readonly Member[], rows: readonly (readonly number[])[], column: number) {
   let best: (Member & { column: number }) | undefined;
   for (const member of bag) {
-    const [own, there] = [rows[member.row]![column]!, best ? rows[best.row]![column]! : 0];
-    if (!best || own > there || (Number.isNaN(own) && !Number.isNaN(there))) best = { ...member, column };
+    const [value, there] = [rows[member.row]![column]!, best ? rows[best.row]![column]! : 0];
+    if (!best || value > there || (Number.isNaN(value) && !Number.isNaN(there))) best = { ...member, column };
   }
   return best;
 }

@@ -86,11 +86,11 @@ export function bagRows(table: Tensor, factors: Tensor | undefined, bags: Bags):
   const saved = [indices, offsets, table, ...found, ...(factors ? [factors] : [])];
   record(operation, factors ? [table, factors] : [table], [output!], saved, ([gradient], kept, needs) => {
     const [i, o, t, ...others] = kept as [Tensor<IndexDType>, Tensor<IndexDType>, Tensor, ...Tensor[]];
-    const own = { ...bags, indices: i, offsets: o };
+    const savedBags = { ...bags, indices: i, offsets: o };
     const [counts, last] = [others.slice(0, found.length), factors && others.at(-1)];
     return [
-      needs[0] ? tableGradient(gradient!, last, counts, own) : null,
-      needs[1] ? factorGradient(t, gradient!, own) : null,
+      needs[0] ? tableGradient(gradient!, last, counts, savedBags) : null,
+      needs[1] ? factorGradient(t, gradient!, savedBags) : null,
     ];
   });
   return output!;
@@ -107,12 +107,12 @@ export function tableGradient(gradient: Tensor, factors: Tensor | undefined, fou
   const saved = [indices, offsets, gradient, ...found, ...(factors ? [factors] : [])];
   record("embeddingBagGradient", factors ? [gradient, factors] : [gradient], [output], saved, ([h], kept, needs) => {
     const [i, o, g, ...others] = kept as [Tensor<IndexDType>, Tensor<IndexDType>, Tensor, ...Tensor[]];
-    const own = { ...bags, indices: i, offsets: o };
+    const savedBags = { ...bags, indices: i, offsets: o };
     const ofGradient = () =>
       attributes.mode === "max"
         ? rowsAt(h!, i, others[1] as Tensor<"int64">)
-        : bagRows(h!, factors && others.at(-1), own);
-    return [needs[0] ? ofGradient() : null, needs[1] ? factorGradient(h!, g, own) : null];
+        : bagRows(h!, factors && others.at(-1), savedBags);
+    return [needs[0] ? ofGradient() : null, needs[1] ? factorGradient(h!, g, savedBags) : null];
   });
   return output;
 }
@@ -124,8 +124,8 @@ function factorGradient(table: Tensor, gradient: Tensor, bags: Bags): Tensor {
   const output = execute(bagFactorsPrimitive, inputs, indices.shape, table.dtype, attributes, operation);
   record("embeddingBagFactors", [table, gradient], [output], inputs, ([h], kept, needs) => {
     const [i, o, t, g] = kept as [Tensor<IndexDType>, Tensor<IndexDType>, Tensor, Tensor];
-    const own = { ...bags, indices: i, offsets: o };
-    return [needs[0] ? tableGradient(g, h!, [indices], own) : null, needs[1] ? bagRows(t, h!, own) : null];
+    const savedBags = { ...bags, indices: i, offsets: o };
+    return [needs[0] ? tableGradient(g, h!, [indices], savedBags) : null, needs[1] ? bagRows(t, h!, savedBags) : null];
   });
   return output;
 }

@@ -69,9 +69,9 @@ function rowsOf<D extends DType>(index: Tensor<IndexDType>, weight: Tensor<D>): 
   const [rows, width] = weight.shape as [number, number];
   const lead = index.shape.slice(0, -1);
   const dim = lead.length;
-  const own = index.rank === 0 ? { shape: [1], strides: [0] } : index;
-  const shape = [...own.shape, width];
-  using along = new Tensor(index.storage, index.dtype, shape, [...own.strides, 0], index.offset);
+  const layout = index.rank === 0 ? { shape: [1], strides: [0] } : index;
+  const shape = [...layout.shape, width];
+  using along = new Tensor(index.storage, index.dtype, shape, [...layout.strides, 0], index.offset);
   using table = new Tensor(
     weight.storage,
     weight.dtype,

@@ -44,8 +44,8 @@ export interface EmbeddingBagOptions {
  * @example
  * embeddingBag(tensor([0n, 1n, 1n]), eye(2), { offsets: tensor([0n, 2n]), mode: "sum" }); // float32 [[1, 1], [0, 1]]
  *
- * @throws {ShapeError} for indices of another rank, a weight that is not a matrix, or sample weights of another shape,
- * and `indexOutOfRange` and `offsetsOutOfOrder` (on Metal when a result is read).
+ * @throws {ShapeError} for indices of a different rank, a weight that is not a matrix, or sample weights of a
+ * different shape, and `indexOutOfRange` and `offsetsOutOfOrder` (on Metal when a result is read).
  * @throws {DTypeError} for indices or offsets that are not integers, or floats of two dtypes.
  * @throws {ArgumentError} for offsets with indices of two axes, an unknown mode, sample weights without `"sum"`, or a
  * padding index out of range.
@@ -144,6 +144,6 @@ function bagsOf(index: Tensor<IndexDType>, weight: Tensor, options: EmbeddingBag
 
 /** Returns the start of each bag and the end of the last one, in the indices' dtype. */
 function allOffsets(offsets: Tensor, { size, dtype }: Tensor<IndexDType>, isComplete: boolean): Tensor<IndexDType> {
-  const own = toDType(offsets, dtype);
-  return contiguous(isComplete ? own : cat([own, full([1], size, { dtype })]));
+  const starts = toDType(offsets, dtype);
+  return contiguous(isComplete ? starts : cat([starts, full([1], size, { dtype })]));
 }

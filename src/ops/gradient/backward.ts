@@ -43,14 +43,14 @@ export function backward(...values: unknown[]): void {
   const firstSerial = Storage.nextSerial;
   // Copy gradients that share memory with another gradient, the caller's tensor or a result of the forward: a change in
   // place of one would change the other.
-  const isOwn = ({ isContiguous, storage }: Tensor) =>
+  const isUnshared = ({ isContiguous, storage }: Tensor) =>
     isContiguous && storage.serial >= firstSerial && !handedOut.has(storage);
   const accumulate = (target: Tensor, incoming: Tensor): boolean => {
     const sum = target.grad === null ? incoming : addGradients(target.grad, incoming);
-    const own = isOwn(sum) ? sum : clone(sum);
-    handedOut.add(own.storage);
-    target.grad = keep(own);
-    return own === incoming;
+    const kept = isUnshared(sum) ? sum : clone(sum);
+    handedOut.add(kept.storage);
+    target.grad = keep(kept);
+    return kept === incoming;
   };
   passBackward([{ root, seed }], options, { add: addGradients, accumulate });
 }
@@ -168,9 +168,9 @@ function checkRoot(operation: string, root: Tensor, gradient: Tensor | undefined
   const seed = toDType(gradient, root.dtype);
   const checks = checksOf(root);
   if (checks.length === 0) return seed;
-  const own = noGrad(() => clone(seed)); // the caller's tensor must not depend on these checks
-  own.storage.dependOn(checks);
-  return own;
+  const copy = noGrad(() => clone(seed)); // the caller's tensor must not depend on these checks
+  copy.storage.dependOn(checks);
+  return copy;
 }
 
 /**

@@ -44,7 +44,7 @@ export function gradcheck(
 ): true;
 export function gradcheck(...values: unknown[]): true {
   const { compute: given, inputs, epsilon, absolute, relative, seed } = gradcheckParameters(values);
-  const compute = (...own: Tensor[]) => tensorsOf(given(...own));
+  const compute = (...operands: Tensor[]) => tensorsOf(given(...operands));
   const checked = inputs.filter(({ requiresGrad }) => requiresGrad);
   if (checked.length === 0 || checked.some(({ dtype }) => dtype !== "float64"))
     throw new ArgumentError(
@@ -114,12 +114,12 @@ function compare(
     const below = weighted();
     stored[element] = value;
     const numerical = (above - below) / (2 * epsilon);
-    const own = found?.[index] ?? 0;
-    if (Math.abs(own - numerical) <= absolute + relative * Math.abs(numerical)) continue;
+    const analytic = found?.[index] ?? 0;
+    if (Math.abs(analytic - numerical) <= absolute + relative * Math.abs(numerical)) continue;
     throw new GradcheckError(
       "gradcheck",
       "differs",
-      `input ${which}, element ${index} (${value}): backward gives ${own}, finite differences ${numerical}`,
+      `input ${which}, element ${index} (${value}): backward gives ${analytic}, finite differences ${numerical}`,
     );
   }
 }

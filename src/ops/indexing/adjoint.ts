@@ -109,9 +109,9 @@ export function indexSelectAlong<D extends DType>(
   const shape = x.shape.with(axis, vector.size);
   using along = alongAxis(vector, x, axis);
   const output = execute(gatherPrimitive, [x, along], shape, x.dtype, attributes, "indexSelect");
-  const own = x.shape;
+  const inputShape = x.shape;
   record("indexSelect", [x], [output], [vector], ([gradient], [saved]) => [
-    indexAddAlong(filled(own, gradient!.dtype, 0), saved as Tensor<IndexDType>, gradient!, axis, 1),
+    indexAddAlong(filled(inputShape, gradient!.dtype, 0), saved as Tensor<IndexDType>, gradient!, axis, 1),
   ]);
   return output;
 }
@@ -143,7 +143,7 @@ export function indexAddAlong<D extends DType>(
  * disposes of.
  */
 function alongAxis(vector: Tensor<IndexDType>, x: Tensor, axis: number): Tensor<IndexDType> {
-  const strides = x.shape.map((_, own) => (own === axis ? vector.strides[0]! : 0));
+  const strides = x.shape.map((_, at) => (at === axis ? vector.strides[0]! : 0));
   return new Tensor(vector.storage, vector.dtype, x.shape.with(axis, vector.size), strides, vector.offset);
 }
 

@@ -48,9 +48,9 @@ export function gather<D extends DType>(x: Tensor<D>, ...indices: IndexArguments
 export function gather(...values: unknown[]): Tensor {
   const { x, dim, index } = gatherParameters(withAxisFirst(values));
   const axis = normalizeAxis("gather", dim, x.rank);
-  const own = x.rank === 0 && index.rank === 1 ? reshape(x, [1]) : x; // PyTorch allows a vector index of a scalar
-  checkIndexShape("gather", own, index, axis);
-  return gatherAlong("gather", own, index, axis);
+  const input = x.rank === 0 && index.rank === 1 ? reshape(x, [1]) : x; // PyTorch allows a vector index of a scalar
+  checkIndexShape("gather", input, index, axis);
+  return gatherAlong("gather", input, index, axis);
 }
 gather.method = "same" as const;
 const gatherParameters = parameters("gather", indexing);

@@ -35,9 +35,9 @@ export function checkedIndex(operation: string, index: Tensor): Tensor<IndexDTyp
   return (index.dtype === "int32" ? index : toDType(index, "int64")) as Tensor<IndexDType>;
 }
 
-/** @throws {ShapeError} if the index has another rank, or is larger than x on another axis. */
+/** @throws {ShapeError} if the index and x differ in rank, or the index is larger along another axis. */
 export function checkIndexShape(operation: string, x: Tensor, index: Tensor, axis: number): void {
-  const fits = index.rank === x.rank && index.shape.every((size, own) => own === axis || size <= x.shape[own]!);
+  const fits = index.rank === x.rank && index.shape.every((size, at) => at === axis || size <= x.shape[at]!);
   if (!fits)
     throw new ShapeError(
       operation,
@@ -118,7 +118,7 @@ function coordinates(shape: readonly number[], position: number): number[] {
 
 /** Reads the index at a {@link distinct} position from memory. */
 export function indexAt({ index }: IndexRange, position: number): number | bigint {
-  const own = coordinates(distinctShape(index.shape, index.strides), position);
-  const offset = own.reduce((sum, coordinate, axis) => sum + coordinate * index.strides[axis]!, index.offset);
+  const place = coordinates(distinctShape(index.shape, index.strides), position);
+  const offset = place.reduce((sum, coordinate, axis) => sum + coordinate * index.strides[axis]!, index.offset);
   return index.storage.array(index.dtype)[offset]!;
 }

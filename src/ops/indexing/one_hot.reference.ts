@@ -6,7 +6,9 @@ export const oneHotReference: Implementation<undefined> = {
   run({ operation, inputs: [index], outputs: [output] }) {
     const classes = output!.shape.at(-1)!;
     checkRange({ operation, index: index!, size: classes });
-    const rows = toIntegers(index!).map((value) => Array.from({ length: classes }, (_, own) => BigInt(own) === value));
+    const rows = toIntegers(index!).map((value) =>
+      Array.from({ length: classes }, (_, label) => BigInt(label) === value),
+    );
     store(output!, rows.flat());
   },
 };

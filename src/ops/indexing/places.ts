@@ -30,7 +30,7 @@ const found = new Float64Array(1);
 const placesCpu: Implementation<PlacesAttributes> = {
   run({ inputs, outputs: [places], attributes: { operation, sizes } }) {
     const { shape } = places!;
-    const own = inputs.map((index) => broadcastStrides(index.shape, index.strides, shape));
+    const strides = inputs.map((index) => broadcastStrides(index.shape, index.strides, shape));
     const filled = <Value>(values: readonly Value[], rest: Value): Value[] => [
       ...values,
       ...new Array<Value>(MOST_LISTS - values.length).fill(rest),
@@ -41,7 +41,7 @@ const placesCpu: Implementation<PlacesAttributes> = {
         inputs.map(({ offset }) => offset),
         0,
       ),
-      nest: collapse(shape, [...filled(own, places!.strides), places!.strides]),
+      nest: collapse(shape, [...filled(strides, places!.strides), places!.strides]),
     };
     indexPlacesCall(operation, block, [...filled<Tensor | undefined>(inputs, undefined), places, found]);
     if (found[0]! >= 0) throw outOfRange(operation, { inputs, sizes, shape }, found[0]!);
@@ -89,10 +89,10 @@ function composed(indices: readonly Tensor<IndexDType>[], sizes: Shape): Tensor<
   for (const [at, index] of indices.entries()) {
     const size = BigInt(sizes[at]!);
     const given = toDType(index, "int64");
-    const own = where(lt(given, 0n), add(given, size), given) as Tensor;
-    if (indices.length === 1) return own as Tensor<"int64">; // an index out of range stays out of range
-    const inRange = logicalAnd(ge(own, 0n), lt(own, size));
-    places = places ? (add(mul(places, size), own) as Tensor) : own;
+    const place = where(lt(given, 0n), add(given, size), given) as Tensor;
+    if (indices.length === 1) return place as Tensor<"int64">; // an index out of range stays out of range
+    const inRange = logicalAnd(ge(place, 0n), lt(place, size));
+    places = places ? (add(mul(places, size), place) as Tensor) : place;
     isRight = isRight ? logicalAnd(isRight, inRange) : inRange;
   }
   return where(isRight!, places!, -1n) as Tensor<"int64">;
@@ -107,7 +107,7 @@ function outOfRange(
   const at = shape.map((size, axis) => Math.floor(element / elementCount(shape.slice(axis + 1))) % size);
   const values = inputs.map((index) => {
     const strides = broadcastStrides(index.shape, index.strides, shape);
-    const offset = at.reduce((sum, own, axis) => sum + own * strides[axis]!, index.offset);
+    const offset = at.reduce((sum, coordinate, axis) => sum + coordinate * strides[axis]!, index.offset);
     return Number(index.storage.array(index.dtype)[offset]!);
   });
   const wrong = values.findIndex((value, list) => value < -sizes[list]! || value >= sizes[list]!);

@@ -42,7 +42,7 @@ export interface PutOptions {
  * put(tensor([[1, 2], [3, 4]]), tensor([3n, 0n]), tensor([8, 9])); // float32 [[9, 2], [3, 8]]
  *
  * @throws {ShapeError} if counts differ, and `indexOutOfRange` (on Metal when a result is read).
- * @throws {DTypeError} for an index of floats or bools, or a source of another dtype.
+ * @throws {DTypeError} for an index of floats or bools, or a source of a different dtype.
  */
 export function put<D extends DType>(
   x: Tensor<D>,
@@ -87,7 +87,7 @@ const putParameters = parameters("put", {
  * maskedScatter(tensor([1, 2, 3]), tensor([true, false, true]), tensor([8, 9])); // float32 [8, 2, 9]
  *
  * @throws {ShapeError} if shapes can't be broadcast, or the source has too few elements.
- * @throws {DTypeError} for a mask that is not bool, or a source of another dtype.
+ * @throws {DTypeError} for a mask that is not bool, or a source of a different dtype.
  */
 export function maskedScatter<D extends DType>(x: Tensor<D>, mask: Tensor<"bool">, source: Tensor<D>): Tensor<D>;
 export function maskedScatter(...values: unknown[]): Tensor {

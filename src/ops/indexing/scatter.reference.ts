@@ -57,21 +57,21 @@ function targetsOf({ inputs: [x, index, source], attributes }: OperationCall<Ind
   return targets;
 }
 
-type Put<Value> = (own: Value, next: Value) => Value;
+type Put<Value> = (current: Value, next: Value) => Value;
 
 /** `amax` and `amin` propagate NaN. */
 const ofNumbers: Readonly<Record<Scattering, Put<number>>> = {
-  sum: (own, next) => own + next,
-  prod: (own, next) => own * next,
-  amax: (own, next) => (next > own || Number.isNaN(next) ? next : own),
-  amin: (own, next) => (next < own || Number.isNaN(next) ? next : own),
+  sum: (current, next) => current + next,
+  prod: (current, next) => current * next,
+  amax: (current, next) => (next > current || Number.isNaN(next) ? next : current),
+  amin: (current, next) => (next < current || Number.isNaN(next) ? next : current),
   last: (_, next) => next,
 };
 const ofIntegers: Readonly<Record<Scattering, Put<bigint>>> = {
-  sum: (own, next) => own + next,
-  prod: (own, next) => BigInt.asIntN(64, own * next),
-  amax: (own, next) => (next > own ? next : own),
-  amin: (own, next) => (next < own ? next : own),
+  sum: (current, next) => current + next,
+  prod: (current, next) => BigInt.asIntN(64, current * next),
+  amax: (current, next) => (next > current ? next : current),
+  amin: (current, next) => (next < current ? next : current),
   last: (_, next) => next,
 };
 

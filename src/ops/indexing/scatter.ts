@@ -36,7 +36,7 @@ import { checkSourceDType, checkSourceShape } from "./scatter_add.ts";
  *
  * @throws {ShapeError} if ranks or sizes do not match, and `indexOutOfRange` if an index is negative or too large (on
  * Metal when a result is read).
- * @throws {DTypeError} for an index of floats or bools, a source of another dtype, or a number that the dtype can't
+ * @throws {DTypeError} for an index of floats or bools, a source of a different dtype, or a number that the dtype can't
  * hold.
  */
 export function scatter<D extends DType>(x: Tensor<D>, ...indices: ReplacementArguments<D>): Tensor<D>;
@@ -81,9 +81,9 @@ export function scatterAlong<D extends DType>(
   const output = scattered(x, index, used, { operation, dim: axis, way: "last", includesSelf: true });
   const { shape } = source;
   record(operation, [x, source], [output], [index], ([gradient], [saved], needs) => {
-    const own = saved as Tensor<IndexDType>;
-    const { winners, isWinner } = winnersOf(operation, own, gradient!.shape, axis);
-    const taken = needs[1] ? where(isWinner, gatherAlong("gather", gradient!, own, axis), 0) : null;
+    const savedIndex = saved as Tensor<IndexDType>;
+    const { winners, isWinner } = winnersOf(operation, savedIndex, gradient!.shape, axis);
+    const taken = needs[1] ? where(isWinner, gatherAlong("gather", gradient!, savedIndex, axis), 0) : null;
     return [
       needs[0] ? (where(lt(winners, 0n), gradient!, 0) as Tensor) : null,
       taken ? paddedTo(taken as Tensor, shape) : null,
@@ -103,13 +103,13 @@ function winnersOf(
   axis: number,
 ): { winners: Tensor; isWinner: Tensor } {
   return noGrad(() => {
-    const isRepeated = (own: number) => own !== axis && index.strides[own] === 0 && index.shape[own] === shape[own];
-    const once = (sizes: Shape): Shape => sizes.map((size, own) => (isRepeated(own) ? 1 : size));
-    const own = leading(index, once(index.shape));
-    const line = own.shape.map((_, at) => (at === axis ? own.shape[axis]! : 1));
-    const places = expand(reshape(arange(0, own.shape[axis]!, { dtype: "int64" }), line), own.shape);
+    const isRepeated = (at: number) => at !== axis && index.strides[at] === 0 && index.shape[at] === shape[at];
+    const once = (sizes: Shape): Shape => sizes.map((size, at) => (isRepeated(at) ? 1 : size));
+    const distinct = leading(index, once(index.shape));
+    const line = distinct.shape.map((_, at) => (at === axis ? distinct.shape[axis]! : 1));
+    const places = expand(reshape(arange(0, distinct.shape[axis]!, { dtype: "int64" }), line), distinct.shape);
     const attributes = { operation, dim: axis, way: "last", includesSelf: true } as const;
-    const winners = scattered(filled(once(shape), "int64", -1n), own, places, attributes);
-    return { winners, isWinner: eq(gatherAlong(operation, winners, own, axis), places) };
+    const winners = scattered(filled(once(shape), "int64", -1n), distinct, places, attributes);
+    return { winners, isWinner: eq(gatherAlong(operation, winners, distinct, axis), places) };
   });
 }

@@ -23,7 +23,7 @@ import { anIndex, checkIndexShape, checkVector, type IndexDType } from "./indice
  *
  * @throws {ShapeError} if ranks or sizes do not match, and `indexOutOfRange` if an index is negative or too large (on
  * Metal when a result is read).
- * @throws {DTypeError} for an index of floats or bools, or a source of another dtype.
+ * @throws {DTypeError} for an index of floats or bools, or a source of a different dtype.
  */
 export function scatterAdd<D extends DType>(x: Tensor<D>, ...indices: ScatterArguments<D>): Tensor<D>;
 export function scatterAdd(...values: unknown[]): Tensor {
@@ -67,7 +67,7 @@ export interface IndexAddOptions extends IndexOptions {
  *
  * @throws {ShapeError} if sizes do not match, and `indexOutOfRange` if an index is negative or too large (on Metal when
  * a result is read).
- * @throws {DTypeError} for an index of floats or bools, or a source of another dtype.
+ * @throws {DTypeError} for an index of floats or bools, or a source of a different dtype.
  * @throws {ArgumentError} for a fractional alpha if the dtype is not a float.
  */
 export function indexAdd<D extends DType>(x: Tensor<D>, ...indices: ScatterArguments<D, IndexAddOptions>): Tensor<D>;
@@ -116,7 +116,7 @@ export function checkSlices(operation: string, x: Tensor, vector: Tensor, source
   const fits =
     length === vector.size &&
     source.rank === x.rank &&
-    source.shape.every((size, own) => own === axis || size === x.shape[own]);
+    source.shape.every((size, at) => at === axis || size === x.shape[at]);
   if (!fits)
     throw new ShapeError(
       operation,

@@ -54,7 +54,7 @@ export interface ScatterReduceOptions {
  *
  * @throws {ShapeError} if ranks or sizes do not match, and `indexOutOfRange` if an index is negative or too large (on
  * Metal when a result is read).
- * @throws {DTypeError} for an index of floats or bools, a source of another dtype, or the mean of bools.
+ * @throws {DTypeError} for an index of floats or bools, a source of a different dtype, or the mean of bools.
  */
 export function scatterReduce<D extends DType>(
   x: Tensor<D>,
@@ -97,7 +97,7 @@ const scatterReduceParameters = parameters("scatterReduce", {
  * indexReduce(tensor([1, 2]), 0, tensor([0n, 0n]), tensor([5, 3]), "prod"); // float32 [15, 2]
  *
  * @throws {ShapeError} if sizes do not match, and `indexOutOfRange` (on Metal when a result is read).
- * @throws {DTypeError} for an index of floats or bools, a source of another dtype, or an `x` of bools.
+ * @throws {DTypeError} for an index of floats or bools, a source of a different dtype, or an `x` of bools.
  */
 export function indexReduce<D extends DType>(
   x: Tensor<D>,
@@ -116,7 +116,7 @@ export function indexReduce(...values: unknown[]): Tensor {
   checkSlices("indexReduce", x, vector, source, axis);
   const lined = reshape(
     vector,
-    source.shape.map((_, own) => (own === axis ? vector.size : 1)),
+    source.shape.map((_, at) => (at === axis ? vector.size : 1)),
   );
   return reduced("indexReduce", { ...given, axis, index: expand(lined, source.shape) });
 }
@@ -167,8 +167,8 @@ function computed(operation: string, call: Call): Tensor {
   if (call.reduce === "amax" || call.reduce === "amin") return extremes(operation, call, call.reduce);
   const { dtype } = call.x;
   const wide = isFloat(dtype) ? accumulationDType(dtype) : dtype;
-  const own = { ...call, x: toDType(call.x, wide) as Tensor, source: toDType(call.source, wide) as Tensor };
-  const result = call.reduce === "prod" ? products(operation, own) : sums(operation, own);
+  const wideCall = { ...call, x: toDType(call.x, wide) as Tensor, source: toDType(call.source, wide) as Tensor };
+  const result = call.reduce === "prod" ? products(operation, wideCall) : sums(operation, wideCall);
   return toDType(result, dtype);
 }
 
@@ -199,12 +199,12 @@ function products(operation: string, call: Call): Tensor {
   const { x, index, source, axis, includeSelf } = call;
   const attributes = { operation, dim: axis, way: "prod", includesSelf: includeSelf } as const;
   const result = noGrad(() => scattered(x, index, source, attributes));
-  record(operation, [x, source], [result], [x, source, index], ([gradient], [ownX, ownSource, at], needs) => {
-    const own = { ...call, x: ownX!, source: ownSource!, index: at as Tensor<IndexDType> };
-    if (!isGradEnabled()) return factorsOf(operation, gradient!, own, needs);
+  record(operation, [x, source], [result], [x, source, index], ([gradient], [savedX, savedSource, at], needs) => {
+    const savedCall = { ...call, x: savedX!, source: savedSource!, index: at as Tensor<IndexDType> };
+    if (!isGradEnabled()) return factorsOf(operation, gradient!, savedCall, needs);
     const composed = ([first, second]: readonly Tensor[]) =>
-      composedProducts(operation, { ...own, x: first!, source: second! });
-    return composedGradients(composed, [ownX!, ownSource!], needs, gradient!);
+      composedProducts(operation, { ...savedCall, x: first!, source: second! });
+    return composedGradients(composed, [savedX!, savedSource!], needs, gradient!);
   });
   return result;
 }
@@ -240,7 +240,8 @@ function composedProducts(operation: string, call: Call): Tensor {
   let running = gatherAlong(operation, source, order, axis);
   const size = index.shape[axis]!;
   for (let step = 1; step < size; step *= 2) {
-    const part = <D extends DType>(own: Tensor<D>, start: number): Tensor<D> => narrow(own, axis, start, size - step);
+    const part = <D extends DType>(tensor: Tensor<D>, start: number): Tensor<D> =>
+      narrow(tensor, axis, start, size - step);
     const isSame = eq(part(sorted, step), part(sorted, 0));
     const factor = where(isSame, part(running, 0), 1) as Tensor;
     running = cat([narrow(running, axis, 0, step), mul(part(running, step), toDType(factor, x.dtype)) as Tensor], axis);
@@ -254,8 +255,14 @@ function extremes(operation: string, call: Call, reduce: "amax" | "amin"): Tenso
   const { x, index, source, axis, includeSelf } = call;
   const attributes = { operation, dim: axis, way: reduce, includesSelf: includeSelf };
   const result = noGrad(() => scattered(x, index, source, attributes));
-  record(operation, [x, source], [result], [x, source, index, result], ([g], [ownX, ownSource, at, best], needs) =>
-    sharesOf(operation, g!, { ...call, x: ownX!, source: ownSource!, index: at as Tensor<IndexDType> }, best!, needs),
+  record(operation, [x, source], [result], [x, source, index, result], ([g], [savedX, savedSource, at, best], needs) =>
+    sharesOf(
+      operation,
+      g!,
+      { ...call, x: savedX!, source: savedSource!, index: at as Tensor<IndexDType> },
+      best!,
+      needs,
+    ),
   );
   return result;
 }
@@ -271,9 +278,9 @@ function sharesOf(
   const { x, index, source, axis, includeSelf } = call;
   const { isX, isSource, counts } = noGrad(() => {
     const reached = marked(operation, filled(x.shape, "uint8", 0), call, 1);
-    const isOwn = eq(x, best);
+    const isExtreme = eq(x, best);
     const isBest = eq(source, gatherAlong(operation, best, index, axis));
-    const isKept = includeSelf ? isOwn : logicalAnd(isOwn, logicalNot(gt(reached, 0)));
+    const isKept = includeSelf ? isExtreme : logicalAnd(isExtreme, logicalNot(gt(reached, 0)));
     const total = scatterAddAlong(operation, toDType(isKept, "int64"), index, toDType(isBest, "int64"), axis);
     return { isX: isKept, isSource: isBest, counts: toDType(maximum(total, 1n) as Tensor, gradient.dtype) };
   });

@@ -41,7 +41,7 @@ export interface SetAtOptions {
  * setAt(tensor([1, 2, 3]), [tensor([2n, 2n])], 1, { accumulate: true }); // float32 [1, 2, 5]
  *
  * @throws {ShapeError} for more indices than axes, an index out of range, or a value that can't be broadcast.
- * @throws {DTypeError} for indices of floats, a value of another dtype, or a number that the dtype can't hold.
+ * @throws {DTypeError} for indices of floats, a value of a different dtype, or a number that the dtype can't hold.
  * @throws {ArgumentError} for a string that is not valid bounds, or more than one `"..."`.
  */
 export function setAt<D extends DType>(
@@ -109,13 +109,13 @@ function assigned(operation: string, { x, indices, value, accumulate }: Assignme
       "dtypesDiffer",
       `expected value to have the dtype of x, ${x.dtype}, got ${value.dtype}; toDType(value, "${x.dtype}") converts`,
     );
-  const own = value instanceof Tensor ? value : scalarTensor(value, x.dtype, operation);
+  const written = value instanceof Tensor ? value : scalarTensor(value, x.dtype, operation);
   checkElements(operation, [x]);
   return underName(operation, () =>
     tidy(() => {
       const take = (whole: Tensor): Tensor => basicView(operation, whole, steps).view;
       const { view, lists } = basicView(operation, x, steps);
-      const part = (given: Shape): Tensor => broadcastTo(operation, own, given);
+      const part = (given: Shape): Tensor => broadcastTo(operation, written, given);
       if (lists.length === 0) return withView(x, take, accumulate ? add(view, part(view.shape)) : part(view.shape));
       const index = rowsOf(operation, view, lists);
       const source = reshape(index.first(part(shapeOf(index))), [index.places.size, ...index.others]);

@@ -34,8 +34,8 @@ const isBounds = (value: unknown): value is SliceBounds =>
   typeof value === "object" &&
   value !== null &&
   Object.entries(value).every(
-    ([name, own]) =>
-      ["start", "end", "step"].includes(name) && (own === undefined || own === null || typeof own === "number"),
+    ([name, bound]) =>
+      ["start", "end", "step"].includes(name) && (bound === undefined || bound === null || typeof bound === "number"),
   );
 
 const numbers = listOf(someNumber, "a list of numbers");
@@ -91,7 +91,7 @@ function stepOf(operation: string, index: Exclude<Index, "...">): Step {
     return { list: index };
   }
   if (isArray(index))
-    return { list: tensor(BigInt64Array.from(index as number[], (own) => wholeIndex(operation, own))) };
+    return { list: tensor(BigInt64Array.from(index as number[], (each) => wholeIndex(operation, each))) };
   return { bounds: index as SliceBounds };
 }
 
@@ -135,9 +135,9 @@ export function basicView(operation: string, x: Tensor, steps: readonly Step[]):
           "invalidStep",
           `expected a step of at least 1, got ${every}; flip reverses an axis`,
         );
-      for (const own of [start, end])
-        if (own !== null && !Number.isInteger(own) && Number.isFinite(own))
-          throw new ArgumentError(operation, "invalidBounds", `expected bounds to be whole numbers, got ${own}`);
+      for (const bound of [start, end])
+        if (bound !== null && !Number.isInteger(bound) && Number.isFinite(bound))
+          throw new ArgumentError(operation, "invalidBounds", `expected bounds to be whole numbers, got ${bound}`);
       view = slice(view, { dim: axis++, start, end, step: every });
     } else
       for (const index of step.list.dtype === "bool" ? coordinatesIn(operation, view, axis, step.list) : [step.list])
@@ -158,12 +158,12 @@ function selected(operation: string, x: Tensor, view: Tensor, axis: number, inde
 
 /** For each axis of a mask, the coordinates of its true elements. */
 function coordinatesIn(operation: string, view: Tensor, axis: number, mask: Tensor): Tensor[] {
-  const own = view.shape.slice(axis, axis + mask.rank);
-  if (own.length !== mask.rank || own.some((size, at) => size !== mask.shape[at]))
+  const sizes = view.shape.slice(axis, axis + mask.rank);
+  if (sizes.length !== mask.rank || sizes.some((size, at) => size !== mask.shape[at]))
     throw new ShapeError(
       operation,
       "shapesDiffer",
-      `expected a mask in indices to have the shape [${own.join(", ")}] of its axes, got ${mask.describe()}`,
+      `expected a mask in indices to have the shape [${sizes.join(", ")}] of its axes, got ${mask.describe()}`,
     );
   const places = placesOf(mask);
   return mask.shape.map((_, at) => tensor(coordinatesOf(places, mask.shape, [at])));
@@ -200,14 +200,14 @@ export function rowsOf(operation: string, view: Tensor, lists: readonly ListedAx
   const others = together.shape.slice(axes.length);
   const isAdjacent = axes.every((axis, at) => axis === axes[0]! + at);
   const start = isAdjacent ? axes[0]! : 0;
-  const own = shape.map((_, at) => at);
-  const moved = own.map((at) => at + start);
+  const front = shape.map((_, at) => at);
+  const moved = front.map((at) => at + start);
   return {
     rows: reshape(together, [elementCount(sizes), ...others]),
     places: reshape(placesAmong(operation, indices, sizes, shape), [elementCount(shape)]),
     ...{ shape, others },
-    placed: (taken) => (start === 0 ? taken : movedim(taken, own, moved)),
-    first: (given) => (start === 0 ? given : movedim(given, moved, own)),
+    placed: (taken) => (start === 0 ? taken : movedim(taken, front, moved)),
+    first: (given) => (start === 0 ? given : movedim(given, moved, front)),
     asView: (rows) => movedim(reshape(rows, together.shape), leading, axes),
   };
 }

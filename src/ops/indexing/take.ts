@@ -52,7 +52,7 @@ const takeParameters = parameters("take", { x: operand(aTensor), index: operand(
  * indexCopy(tensor([1, 2, 3]), 0, tensor([2n, 0n]), tensor([8, 9])); // float32 [9, 2, 8]
  *
  * @throws {ShapeError} if shapes do not match, and `indexOutOfRange` (on Metal when a result is read).
- * @throws {DTypeError} for an index of floats or bools, or a source of another dtype.
+ * @throws {DTypeError} for an index of floats or bools, or a source of a different dtype.
  */
 export function indexCopy<D extends DType>(
   x: Tensor<D>,
@@ -63,7 +63,7 @@ export function indexCopy<D extends DType>(
 export function indexCopy(...values: unknown[]): Tensor {
   const { x, dim, index, source } = indexCopyParameters(values);
   if (x.rank === 0)
-    return ofElement(x, (own) => indexCopy(own, dim, index, source.rank === 0 ? reshape(source, [1]) : source));
+    return ofElement(x, (vector) => indexCopy(vector, dim, index, source.rank === 0 ? reshape(source, [1]) : source));
   const axis = axisOf("indexCopy", x, dim);
   const places = checkVector("indexCopy", index);
   if (source.dtype !== x.dtype)
@@ -108,7 +108,7 @@ export function indexFill<D extends DType>(
 ): Tensor<D>;
 export function indexFill(...values: unknown[]): Tensor {
   const { x, dim, index, value } = indexFillParameters(values);
-  if (x.rank === 0) return ofElement(x, (own) => indexFill(own, dim, index, value));
+  if (x.rank === 0) return ofElement(x, (vector) => indexFill(vector, dim, index, value));
   const axis = axisOf("indexFill", x, dim);
   const places = checkVector("indexFill", index);
   return underName("indexFill", () =>
@@ -131,11 +131,11 @@ const alongAxis = (index: Tensor<IndexDType>, axis: number, { shape }: Tensor): 
   expand(
     reshape(
       index,
-      shape.map((_, own) => (own === axis ? index.size : 1)),
+      shape.map((_, at) => (at === axis ? index.size : 1)),
     ),
     shape,
   );
 
 /** Indexes a scalar tensor as a vector with one element. */
-const ofElement = (x: Tensor, indexed: (own: Tensor) => Tensor): Tensor =>
+const ofElement = (x: Tensor, indexed: (vector: Tensor) => Tensor): Tensor =>
   tidy(() => reshape(indexed(reshape(x, [1])), []));

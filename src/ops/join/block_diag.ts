@@ -28,26 +28,26 @@ export function blockDiag(...values: unknown[]): Tensor {
   const { tensors } = blockDiagParameters(values);
   const [first] = tensors;
   if (!first) throw new ShapeError("blockDiag", "noTensors", "expected at least one tensor, got an empty list");
-  for (const own of tensors) {
-    if (own.rank > 2) throw new ShapeError("blockDiag", "wrongRank", `expected matrices, got ${own.describe()}`);
-    if (own.dtype !== first.dtype)
+  for (const each of tensors) {
+    if (each.rank > 2) throw new ShapeError("blockDiag", "wrongRank", `expected matrices, got ${each.describe()}`);
+    if (each.dtype !== first.dtype)
       throw new DTypeError(
         "blockDiag",
         "dtypesDiffer",
-        `expected tensors of one dtype, got ${first.describe()} and ${own.describe()}`,
+        `expected tensors of one dtype, got ${first.describe()} and ${each.describe()}`,
       );
   }
-  return underName("blockDiag", () => tidy(() => cat(rowsOf(tensors.map((own) => atleast2d(own))), 0)));
+  return underName("blockDiag", () => tidy(() => cat(rowsOf(tensors.map((each) => atleast2d(each))), 0)));
 }
 const blockDiagParameters = parameters("blockDiag", { tensors: operand(tensorsInline) });
 
 /** Pads each block with zeros on the left and right. */
 function rowsOf(blocks: readonly Tensor[]): [Tensor, ...Tensor[]] {
-  const width = blocks.reduce((sum, own) => sum + own.shape[1]!, 0);
+  const width = blocks.reduce((sum, block) => sum + block.shape[1]!, 0);
   let before = 0;
-  return blocks.map((own) => {
+  return blocks.map((block) => {
     const start = before;
-    before += own.shape[1]!;
-    return pad(own, [start, width - before]);
+    before += block.shape[1]!;
+    return pad(block, [start, width - before]);
   }) as [Tensor, ...Tensor[]];
 }

@@ -58,9 +58,9 @@ function joined<D extends DType>(
     using part = narrow(output, axis, starts[index]!, sizes[index]!);
     if (x.size > 0) copyInto(part, x);
   }
-  const own = tensors.map(({ shape, dtype }) => ({ shape, dtype }));
+  const specs = tensors.map(({ shape, dtype }) => ({ shape, dtype }));
   record(operation, tensors, [output], [], ([gradient], _, needs) =>
-    own.map(({ shape, dtype }, index) => {
+    specs.map(({ shape, dtype }, index) => {
       if (!needs[index]) return null;
       return reshape(toDType(narrow(gradient!, axis, starts[index]!, sizes[index]!), dtype), shape);
     }),
@@ -111,7 +111,7 @@ function firstOf<D extends DType>(operation: string, tensors: readonly Tensor<D>
 
 function checkFits(x: Tensor, index: number, model: Tensor, axis: number): void {
   const fits =
-    isNothing(x) || (x.rank === model.rank && x.shape.every((size, own) => own === axis || size === model.shape[own]));
+    isNothing(x) || (x.rank === model.rank && x.shape.every((size, at) => at === axis || size === model.shape[at]));
   if (!fits)
     throw new ShapeError(
       "cat",

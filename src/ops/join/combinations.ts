@@ -33,14 +33,14 @@ export function cartesianProd(...values: unknown[]): Tensor {
   const { tensors } = cartesianProdParameters(values);
   const [first] = tensors;
   if (!first) throw new ShapeError("cartesianProd", "noTensors", "expected at least one vector, got an empty list");
-  for (const own of tensors)
-    if (own.rank !== 1) throw new ShapeError("cartesianProd", "wrongRank", `expected vectors, got ${own.describe()}`);
-  for (const own of tensors)
-    if (own.dtype !== first.dtype)
+  for (const each of tensors)
+    if (each.rank !== 1) throw new ShapeError("cartesianProd", "wrongRank", `expected vectors, got ${each.describe()}`);
+  for (const each of tensors)
+    if (each.dtype !== first.dtype)
       throw new DTypeError(
         "cartesianProd",
         "dtypesDiffer",
-        `expected vectors of one dtype, got ${first.describe()} and ${own.describe()}`,
+        `expected vectors of one dtype, got ${first.describe()} and ${each.describe()}`,
       );
   return underName("cartesianProd", () =>
     tidy(() => {

@@ -34,7 +34,7 @@ export function diagEmbed(...values: unknown[]): Tensor {
   checkOffset("diagEmbed", offset);
   const size = x.shape.at(-1)! + Math.abs(offset);
   const others = x.shape.slice(0, -1).values();
-  const shape = Array.from({ length: rank }, (_, own) => (own === row || own === column ? size : others.next().value!));
+  const shape = Array.from({ length: rank }, (_, at) => (at === row || at === column ? size : others.next().value!));
   return embed(
     x,
     checkShape("diagEmbed", shape),

@@ -41,7 +41,7 @@ export type PadMode = "constant" | "reflect" | "replicate" | "circular";
  *
  * @throws {ShapeError} for an odd count, more pairs than axes, or cropping more than the axis has.
  * @throws {DTypeError} for a value that `x`'s dtype can't hold.
- * @throws {ArgumentError} for an unknown mode, a value in another mode than `"constant"`, or more padding than there
+ * @throws {ArgumentError} for an unknown mode, a value with a mode other than `"constant"`, or more padding than there
  * are elements to reflect or repeat.
  */
 export function pad<D extends DType>(
@@ -78,7 +78,8 @@ function repeatedBorder(x: Tensor, before: readonly number[], after: readonly nu
     tidy(() => {
       const cropped = crop(x, before, after);
       const result = cropped.shape.reduce(
-        (own, _size, axis) => borderAlong(own, axis, Math.max(before[axis]!, 0), Math.max(after[axis]!, 0), mode),
+        (partial, _size, axis) =>
+          borderAlong(partial, axis, Math.max(before[axis]!, 0), Math.max(after[axis]!, 0), mode),
         cropped,
       );
       return result === cropped ? copyOf("pad", result) : result;
@@ -152,10 +153,11 @@ function padded<D extends DType>(
     x.shape.map((size, axis) => before[axis]! + size + after[axis]!),
   );
   const output = empty(shape, x.dtype, {}, "pad");
-  const own = x.shape;
-  const inside = (whole: Tensor) => own.reduce((view, size, axis) => narrow(view, axis, before[axis]!, size), whole);
+  const inputShape = x.shape;
+  const inside = (whole: Tensor) =>
+    inputShape.reduce((view, size, axis) => narrow(view, axis, before[axis]!, size), whole);
   tidy(() => {
-    writeBorder(output, own, before, filling);
+    writeBorder(output, inputShape, before, filling);
     if (x.size > 0) copyInto(inside(output), x);
   });
   record("pad", [x], [output], [], ([gradient]) => [inside(gradient!)]);

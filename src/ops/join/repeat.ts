@@ -48,8 +48,8 @@ function copies<D extends DType>(operation: string, x: Tensor<D>, repeats: reado
       `expected at least ${x.rank} repeats for ${x.describe()}, got ${formatShape(repeats)}`,
     );
   const times = checkShape(operation, repeats); // a copy
-  const own = reshape(x, [...new Array<number>(times.length - x.rank).fill(1), ...x.shape]);
-  return repeated(operation, own, times);
+  const aligned = reshape(x, [...new Array<number>(times.length - x.rank).fill(1), ...x.shape]);
+  return repeated(operation, aligned, times);
 }
 
 /**
@@ -74,8 +74,8 @@ function repeated<D extends DType>(operation: string, x: Tensor<D>, repeats: rea
   const loop = loopOf(x, repeats, rowMajorStrides(shape));
   const output =
     loop.shape.length <= MAX_RANK ? atOnce(operation, x, shape, loop) : tidy(() => axisByAxis(operation, x, repeats));
-  const own = x.shape;
-  record(operation, [x], [output], [], ([gradient]) => [sumOfCopies(gradient!, own, repeats)]);
+  const inputShape = x.shape;
+  record(operation, [x], [output], [], ([gradient]) => [sumOfCopies(gradient!, inputShape, repeats)]);
   return output;
 }
 
@@ -112,7 +112,7 @@ function axisByAxis<D extends DType>(operation: string, x: Tensor<D>, repeats: r
   for (const [axis, times] of repeats.entries()) {
     if (times === 1) continue;
     const shape = result.shape.with(axis, result.shape[axis]! * times);
-    const only = repeats.map((_, own) => (own === axis ? times : 1));
+    const only = repeats.map((_, at) => (at === axis ? times : 1));
     result = atOnce(operation, result, shape, loopOf(result, only, rowMajorStrides(shape)));
   }
   return result;

@@ -35,7 +35,7 @@ export interface RepeatInterleaveOptions {
  * repeatInterleave(tensor([1, 2]), 2); // float32 [1, 1, 2, 2]
  * repeatInterleave(tensor([1, 2]), tensor([0n, 3n])); // float32 [2, 2, 2]
  *
- * @throws {ShapeError} for an axis out of range, or another number of repeats.
+ * @throws {ShapeError} for an axis out of range, or if the number of repeats is not that of the slices.
  * @throws {ArgumentError} for repeats that are negative or not whole.
  */
 export function repeatInterleave<D extends DType>(
@@ -50,10 +50,10 @@ export function repeatInterleave(...values: unknown[]): Tensor {
   checkElements("repeatInterleave", [x]);
   return underName("repeatInterleave", () =>
     tidy(() => {
-      const own = dim === undefined ? flatten(x) : x;
-      if (typeof repeats === "number") return repeated(own, axis, checkedCount(repeats));
+      const input = dim === undefined ? flatten(x) : x;
+      if (typeof repeats === "number") return repeated(input, axis, checkedCount(repeats));
       const places = countsOf(repeats, size).flatMap((count, at) => new Array<bigint>(count).fill(BigInt(at)));
-      return indexSelect(own, tensor(BigInt64Array.from(places)), { dim: axis });
+      return indexSelect(input, tensor(BigInt64Array.from(places)), { dim: axis });
     }),
   );
 }

@@ -115,17 +115,17 @@ const dstackParameters = parameters("dstack", { tensors: operand(severalTensors)
 export function columnStack<D extends DType>(tensors: readonly Tensor<D>[]): Tensor<D>;
 export function columnStack(...values: unknown[]): Tensor {
   const { tensors } = columnStackParameters(values);
-  const columns = tensors.map((own) => (own.rank < 2 ? reshape(own, [own.size, 1]) : own));
+  const columns = tensors.map((each) => (each.rank < 2 ? reshape(each, [each.size, 1]) : each));
   return joined("columnStack", columns, 1, 2);
 }
 const columnStackParameters = parameters("columnStack", { tensors: operand(severalTensors) });
 
 function joined(operation: string, tensors: readonly Tensor[], axis: number, rank: number): Tensor {
-  const parts = tensors.map((own) => withAxes(own, rank));
+  const parts = tensors.map((each) => withAxes(each, rank));
   const [first] = parts;
   if (!first) throw new ShapeError(operation, "noTensors", "expected at least one tensor, got an empty list");
   for (const part of parts)
-    if (part.rank !== first.rank || part.shape.some((size, own) => own !== axis && size !== first.shape[own]))
+    if (part.rank !== first.rank || part.shape.some((size, at) => at !== axis && size !== first.shape[at]))
       throw new ShapeError(
         operation,
         "shapesDiffer",
@@ -155,13 +155,13 @@ export function meshgrid<D extends DType>(
 ): Tensor<D>[];
 export function meshgrid(...values: unknown[]): Tensor[] {
   const { tensors, indexing } = meshgridParameters(values);
-  for (const own of tensors)
-    if (own.rank > 1) throw new ShapeError("meshgrid", "wrongRank", `expected vectors, got ${own.describe()}`);
+  for (const each of tensors)
+    if (each.rank > 1) throw new ShapeError("meshgrid", "wrongRank", `expected vectors, got ${each.describe()}`);
   const order = tensors.map((_, at) => (indexing === "xy" && at < 2 && tensors.length > 1 ? 1 - at : at));
   const shape = order.map((at) => tensors[at]!.size);
-  return tensors.map((own, at) => {
-    const along = order.map((which) => (which === at ? own.size : 1));
-    return expand(reshape(own, along), shape);
+  return tensors.map((vector, at) => {
+    const along = order.map((which) => (which === at ? vector.size : 1));
+    return expand(reshape(vector, along), shape);
   });
 }
 const meshgridParameters = parameters("meshgrid", {

@@ -28,7 +28,7 @@ export function composedLoss(
   checkElements(operation, operands);
   return named(operation, () =>
     tidy(() => {
-      const wide = operands.map((own) => (own.dtype === dtype ? toDType(own, accumulationDType(dtype)) : own));
+      const wide = operands.map((each) => (each.dtype === dtype ? toDType(each, accumulationDType(dtype)) : each));
       return toDType(reduced(formula(...wide), reduction), dtype);
     }),
   );
@@ -41,13 +41,13 @@ export function composedLoss(
 export function checkBroadcast(operation: string, operands: Readonly<Record<string, Tensor>>): void {
   const [[firstName, first], ...others] = Object.entries(operands) as [[string, Tensor], ...[string, Tensor][]];
   checkFloats(operation, firstName, first);
-  for (const [name, own] of others) {
-    own.checkAlive(operation);
-    if (own.dtype !== first.dtype)
+  for (const [name, operand] of others) {
+    operand.checkAlive(operation);
+    if (operand.dtype !== first.dtype)
       throw new DTypeError(
         operation,
         "dtypesDiffer",
-        `expected ${name} to have the dtype of ${firstName}, ${first.dtype}, got ${own.dtype}; ` +
+        `expected ${name} to have the dtype of ${firstName}, ${first.dtype}, got ${operand.dtype}; ` +
           `convert it with toDType(${name}, "${first.dtype}")`,
       );
   }

@@ -23,7 +23,7 @@ export const crossEntropyReference: Implementation<CrossEntropyAttributes> = {
     const size = logits!.shape[attributes.axis]!;
     checkRange({ operation, index: targets!, size, except: attributes.ignoreIndex });
     const results = slicesOf(logits!, targets!, factors, attributes).map(lossOf);
-    const column = (at: number) => results.map((own) => own[at]!);
+    const column = (at: number) => results.map((result) => result[at]!);
     store(losses!, column(0));
     store(used!, column(1));
     store(logSums!, [...column(2), ...column(3)]);
@@ -39,8 +39,13 @@ function lossOf({
   if (target < 0) return [0, 0, 0, 0];
   const { top, logarithm } = logSumOf(x);
   const terms = x.map((value, c) => factors[c]! * (logarithm - (value - top)));
-  const own = (1 - smoothing) * terms[target]!;
-  return [smoothing === 0 ? own : own + (smoothing / x.length) * sumOf(terms), factors[target]!, top, logarithm];
+  const ofTarget = (1 - smoothing) * terms[target]!;
+  return [
+    smoothing === 0 ? ofTarget : ofTarget + (smoothing / x.length) * sumOf(terms),
+    factors[target]!,
+    top,
+    logarithm,
+  ];
 }
 
 /** Returns NaN if the largest is infinite, as log-softmax does. */
@@ -68,11 +73,12 @@ export const crossEntropyGradientReference: Implementation<CrossEntropyAttribute
 
 function gradientOf({ x, target, factors, smoothing }: Slice, top: number, logarithm: number, scale: number): number[] {
   if (target < 0) return x.map(() => 0);
-  const own = (1 - smoothing) * factors[target]!;
+  const ofTarget = (1 - smoothing) * factors[target]!;
   const each = smoothing / x.length;
-  const share = own + each * sumOf(factors);
+  const share = ofTarget + each * sumOf(factors);
   return x.map(
-    (value, c) => scale * (share * Math.exp(value - top - logarithm) - each * factors[c]! - (c === target ? own : 0)),
+    (value, c) =>
+      scale * (share * Math.exp(value - top - logarithm) - each * factors[c]! - (c === target ? ofTarget : 0)),
   );
 }
 
@@ -91,13 +97,13 @@ function slicesOf(
 ): Slice[] {
   const values = toNumbers(logits);
   const { length, step } = walkOf(logits, axis);
-  const own = factors ? [...toNumbers(factors)] : new Array<number>(length).fill(1);
+  const weights = factors ? [...toNumbers(factors)] : new Array<number>(length).fill(1);
   return toIntegers(targets).map((target, slice): Slice => {
     const first = Math.floor(slice / step) * length * step + (slice % step);
     return {
       x: Array.from({ length }, (_, c) => values[first + c * step]!),
       target: Number(target) === ignoreIndex ? -1 : Number(target),
-      ...{ factors: own, smoothing },
+      ...{ factors: weights, smoothing },
     };
   });
 }

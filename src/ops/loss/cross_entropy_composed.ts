@@ -31,12 +31,12 @@ export function ofLogarithms(given: Tensor, targets: Tensor<IndexDType>, call: C
   const safe = where(ignored, 0, targets) as Tensor<IndexDType>;
   const factors = maskedFill(factorsOf(safe, given, call), ignored, 0);
   const picked = squeeze(gather(logarithms, unsqueeze(safe, axis), { dim: axis }), { dim: axis });
-  const own = mul(maskedFill(picked, ignored, 0), factors);
+  const terms = mul(maskedFill(picked, ignored, 0), factors);
   const losses = neg(
     labelSmoothing === 0
-      ? own
+      ? terms
       : add(
-          mul(own, 1 - labelSmoothing),
+          mul(terms, 1 - labelSmoothing),
           maskedFill(mul(weighted(logarithms, call), labelSmoothing / given.shape[axis]!), ignored, 0),
         ),
   ) as Tensor;
@@ -67,8 +67,11 @@ export function fromProbabilities(logits: Tensor, targets: Tensor, call: CrossEn
   const { axis, labelSmoothing, weight, reduction } = call;
   const dtype = accumulationDType(logits.dtype);
   const logarithms = logSoftmax(toDType(logits, dtype), { dim: axis });
-  const own = toDType(targets, dtype);
-  const shares = labelSmoothing === 0 ? own : add(mul(own, 1 - labelSmoothing), labelSmoothing / logits.shape[axis]!);
+  const probabilities = toDType(targets, dtype);
+  const shares =
+    labelSmoothing === 0
+      ? probabilities
+      : add(mul(probabilities, 1 - labelSmoothing), labelSmoothing / logits.shape[axis]!);
   const terms = mul(logarithms, shares);
   const losses = neg(sum(weight ? mul(terms, along(weight, terms, axis)) : terms, { dim: axis }));
   return toDType(reduced(losses as Tensor, reduction), logits.dtype);

@@ -51,11 +51,11 @@ export function fusedCrossEntropy(logits: Tensor, targets: Tensor<IndexDType>, c
   record("crossEntropy", [logits], [result], saved, ([gradient], [x, y, sums, ...others]) => {
     const classes = y as Tensor<IndexDType>;
     if (isGradEnabled()) {
-      const own = { ...call, weight: weight && others[0] };
-      return composedGradients(([variable]) => fromClasses(variable!, classes, own), [x!], [true], gradient!);
+      const savedCall = { ...call, weight: weight && others[0] };
+      return composedGradients(([variable]) => fromClasses(variable!, classes, savedCall), [x!], [true], gradient!);
     }
-    const own = toDType(gradient!, dtype);
-    const scale = expand(divisor ? div(own, others.at(-1)!) : own, classes.shape);
+    const wide = toDType(gradient!, dtype);
+    const scale = expand(divisor ? div(wide, others.at(-1)!) : wide, classes.shape);
     const operands = [x!, classes, sums!, scale, ...others.slice(0, factors.length)];
     return [execute(crossEntropyGradientPrimitive, operands, x!.shape, x!.dtype, attributes, "crossEntropy")];
   });

@@ -88,8 +88,8 @@ export function ctcLoss(...values: unknown[]): Tensor {
     tidy(() => {
       const wide = toDType(batched, accumulationDType(batched.dtype)) as Tensor;
       const losses = zeroed(lossesOf(wide, labels), zeroInfinity);
-      const own = toDType(reduced(losses, labels, reduction), logProbs.dtype);
-      return reduction === "none" && logProbs.rank === 2 ? reshape(own, []) : own;
+      const result = toDType(reduced(losses, labels, reduction), logProbs.dtype);
+      return reduction === "none" && logProbs.rank === 2 ? reshape(result, []) : result;
     }),
   );
 }
@@ -144,14 +144,14 @@ function labelsOf(
   const { blank } = given;
   if (!Number.isInteger(blank) || blank < 0 || blank >= classes)
     throw new ArgumentError("ctcLoss", "invalidClass", `expected blank to be from 0 to ${classes - 1}, got ${blank}`);
-  const own = Array.from(targets.dataSync() as ArrayLike<number | bigint>, Number);
+  const values = Array.from(targets.dataSync() as ArrayLike<number | bigint>, Number);
   const width = 2 * Math.max(...counts, 0) + 1;
   const stretched = new BigInt64Array(batch * width).fill(BigInt(blank));
   let start = 0;
   for (const [at, count] of counts.entries()) {
     const from = isMatrix ? at * targets.shape[1]! : start;
     for (let label = 0; label < count; label++)
-      stretched[at * width + 2 * label + 1] = BigInt(checkedLabel(own[from + label]!, classes));
+      stretched[at * width + 2 * label + 1] = BigInt(checkedLabel(values[from + label]!, classes));
     start += count;
   }
   return { classes: stretched, width, times, counts };
@@ -169,9 +169,9 @@ function checkedLengths(name: string, given: readonly number[], batch: number, m
       "lengthsDiffer",
       `expected ${name} to have ${batch} numbers, one for each element of the batch, got ${given.length}`,
     );
-  for (const own of given)
-    if (!Number.isInteger(own) || own < 0 || own > most)
-      throw new ShapeError("ctcLoss", "invalidLength", `expected ${name} from 0 to ${most}, got ${own}`);
+  for (const each of given)
+    if (!Number.isInteger(each) || each < 0 || each > most)
+      throw new ShapeError("ctcLoss", "invalidLength", `expected ${name} from 0 to ${most}, got ${each}`);
   return given;
 }
 
@@ -193,10 +193,11 @@ function lossesOf(logProbs: Tensor, labels: Labels): Tensor {
     [logProbs],
     [losses],
     [logProbs, states, lengths, alphas, totals],
-    ([gradient], [own, ownStates, ownLengths, ownAlphas, ownTotals], needs) => {
-      if (isGradEnabled()) return composedGradients(([x]) => composedLosses(x!, labels), [own!], needs, gradient!);
-      const forward = { alphas: ownAlphas!, totals: ownTotals! };
-      return [ctcBackward(own!, ownStates!, ownLengths!, forward, contiguous(gradient!))];
+    ([gradient], [savedLogProbs, savedStates, savedLengths, savedAlphas, savedTotals], needs) => {
+      if (isGradEnabled())
+        return composedGradients(([x]) => composedLosses(x!, labels), [savedLogProbs!], needs, gradient!);
+      const forward = { alphas: savedAlphas!, totals: savedTotals! };
+      return [ctcBackward(savedLogProbs!, savedStates!, savedLengths!, forward, contiguous(gradient!))];
     },
   );
   return losses;
@@ -210,15 +211,15 @@ function composedLosses(logProbs: Tensor, { classes, width, times, counts }: Lab
   const taken = gatherAlong("ctcLoss", maximum(logProbs, NEVER) as Tensor, index, 2);
   const maySkip = skipsOf(classes, batch, width);
   const never = (columns: number): Tensor => expand(filled([], dtype, NEVER), [batch, columns]);
-  const shifted = (own: Tensor, by: number): Tensor =>
-    cat([never(Math.min(by, width)), narrow(own, 1, 0, Math.max(width - by, 0))], 1);
+  const shifted = (states: Tensor, by: number): Tensor =>
+    cat([never(Math.min(by, width)), narrow(states, 1, 0, Math.max(width - by, 0))], 1);
   // The initial state is the first blank with probability 1; the first step reaches the first blank or label.
   let alpha: Tensor = cat([filled([batch, 1], dtype, 0) as Tensor, never(width - 1)], 1);
   for (let time = 0; time < length; time++) {
     const near = logaddexp(alpha, shifted(alpha, 1)) as Tensor;
     const skipped = where(maySkip, shifted(alpha, 2), NEVER) as Tensor;
     const next = add(logaddexp(near, skipped), select(taken, 0, time)) as Tensor;
-    const isRunning = times.map((own) => time < own);
+    const isRunning = times.map((steps) => time < steps);
     alpha = isRunning.every(Boolean) ? next : (where(unsqueeze(tensor(isRunning), 1), next, alpha) as Tensor);
   }
   const last = tensor(
@@ -238,9 +239,9 @@ function composedLosses(logProbs: Tensor, { classes, width, times, counts }: Lab
 
 /** Returns where a blank may be skipped: before a label that differs from the previous label. */
 function skipsOf(classes: BigInt64Array, batch: number, width: number): Tensor<"bool"> {
-  const skips = Array.from(classes, (own, place) => {
+  const skips = Array.from(classes, (label, place) => {
     const column = place % width;
-    return column % 2 === 1 && column > 2 && own !== classes[place - 2];
+    return column % 2 === 1 && column > 2 && label !== classes[place - 2];
   });
   return reshape(tensor(skips) as Tensor<"bool">, [batch, width]);
 }

@@ -66,7 +66,7 @@ export function cosineEmbeddingLoss(...values: unknown[]): Tensor {
   broadcastShapes("cosineEmbeddingLoss", shape.slice(0, -1), target.shape);
   return composedLoss({ operation: "cosineEmbeddingLoss", reduction }, [x1, x2, target], (a, b, t) => {
     const product = (left: Tensor, right: Tensor): Tensor => sum(mul(left, right) as Tensor, { dim: -1 }) as Tensor;
-    const [ofA, ofB] = [a!, b!].map((own) => add(sum(square(own) as Tensor, { dim: -1 }), COSINE_EPS) as Tensor);
+    const [ofA, ofB] = [a!, b!].map((each) => add(sum(square(each) as Tensor, { dim: -1 }), COSINE_EPS) as Tensor);
     const cosine = div(product(a!, b!), sqrt(mul(ofA!, ofB!) as Tensor));
     const near = where(eq(t!, 1), sub(1, cosine), 0);
     return add(near, where(eq(t!, -1), relu(sub(cosine, margin) as Tensor), 0)) as Tensor;

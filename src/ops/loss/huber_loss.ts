@@ -40,8 +40,10 @@ export function huberLoss<D extends DType, E extends DType>(
 ): Tensor<Promote<D, E>>;
 export function huberLoss(...values: unknown[]): Tensor {
   const { x, target, delta, reduction } = huberLossParameters(values);
-  const [own, its] = withTarget("huberLoss", x, target);
-  return composedLoss({ operation: "huberLoss", reduction }, [own, its], (a, t) => linearFrom(delta, a!, t!));
+  const [promotedX, promotedTarget] = withTarget("huberLoss", x, target);
+  return composedLoss({ operation: "huberLoss", reduction }, [promotedX, promotedTarget], (a, t) =>
+    linearFrom(delta, a!, t!),
+  );
 }
 const huberLossParameters = parameters("huberLoss", {
   x: operand(aTensor),
@@ -80,8 +82,8 @@ export function smoothL1Loss<D extends DType, E extends DType>(
 ): Tensor<Promote<D, E>>;
 export function smoothL1Loss(...values: unknown[]): Tensor {
   const { x, target, beta, reduction } = smoothL1LossParameters(values);
-  const [own, its] = withTarget("smoothL1Loss", x, target);
-  return composedLoss({ operation: "smoothL1Loss", reduction }, [own, its], (a, t) =>
+  const [promotedX, promotedTarget] = withTarget("smoothL1Loss", x, target);
+  return composedLoss({ operation: "smoothL1Loss", reduction }, [promotedX, promotedTarget], (a, t) =>
     beta === 0 ? (abs(sub(a!, t!)) as Tensor) : (mul(linearFrom(beta, a!, t!), 1 / beta) as Tensor),
   );
 }

@@ -93,7 +93,7 @@ export interface GaussianNllLossOptions extends LossOptions {
  * gaussianNllLoss(tensor([0, 1]), tensor([1, 1]), tensor([1, 4]), { reduction: "none" }); // float32 [0.5, 0.69314718]
  *
  * @throws {ShapeError} if shapes do not match. @throws {DTypeError} if neither x nor target is a float, or the variance
- * has another dtype. @throws {ArgumentError} for an unknown reduction, or an eps that is not above 0.
+ * has a different dtype. @throws {ArgumentError} for an unknown reduction, or an eps that is not above 0.
  */
 export function gaussianNllLoss<D extends DType, E extends DType>(
   x: Tensor<D>,
@@ -103,11 +103,11 @@ export function gaussianNllLoss<D extends DType, E extends DType>(
 ): Tensor<Promote<D, E>>;
 export function gaussianNllLoss(...values: unknown[]): Tensor {
   const { x, target, variance, full, eps, reduction } = gaussianParameters(values);
-  const [mean, its] = withTarget("gaussianNllLoss", x, target);
+  const [mean, promotedTarget] = withTarget("gaussianNllLoss", x, target);
   const isOfRows = variance.rank === x.rank - 1 && variance.shape.every((size, axis) => size === x.shape[axis]);
-  const own = isOfRows && variance.rank > 0 ? unsqueeze(variance, -1) : variance;
-  checkBroadcast("gaussianNllLoss", { x: mean, variance: own });
-  return composedLoss({ operation: "gaussianNllLoss", reduction }, [mean, its, own], (a, t, v) => {
+  const variances = isOfRows && variance.rank > 0 ? unsqueeze(variance, -1) : variance;
+  checkBroadcast("gaussianNllLoss", { x: mean, variance: variances });
+  return composedLoss({ operation: "gaussianNllLoss", reduction }, [mean, promotedTarget, variances], (a, t, v) => {
     const least = atLeast(v!, eps);
     const losses = mul(add(log(least), div(square(sub(a!, t!)), least)), 0.5) as Tensor;
     return full ? (add(losses, 0.5 * Math.log(2 * Math.PI)) as Tensor) : losses;

@@ -46,7 +46,7 @@ export function fusedLoss(x: Tensor, target: Tensor, weights: readonly Tensor[],
   const result = noGrad(() => toDType(output, x.dtype));
   record(operation, [x, target], [result], [x, target, ...weights], ([gradient], [a, t, ...others], needs) =>
     isGradEnabled()
-      ? composedGradients(([ownX, ownTarget]) => composed(ownX!, ownTarget!), [a!, t!], needs, gradient!)
+      ? composedGradients(([input, goal]) => composed(input!, goal!), [a!, t!], needs, gradient!)
       : gradients(
           [a!, t!, ...others],
           gradient!,

@@ -105,12 +105,12 @@ export function marginRankingLoss(...values: unknown[]): Tensor {
   const [a, b, t] = operands as [Tensor, Tensor, Tensor];
   if (isFloat(a.dtype)) {
     checkBroadcast(operation, { x1: a, x2: b, target: t });
-    return composedLoss({ operation, reduction }, operands, (own, other, sign) =>
-      relu(sub(margin, mul(sign!, sub(own!, other!))) as Tensor),
+    return composedLoss({ operation, reduction }, operands, (first, other, sign) =>
+      relu(sub(margin, mul(sign!, sub(first!, other!))) as Tensor),
     );
   }
   const apart = tidy(() => toDType(neg(mul(t, sub(a, b))) as Tensor, "float32")); // integers wrap around, as in PyTorch
-  return composedLoss({ operation, reduction }, [apart], (own) => relu(add(own!, margin) as Tensor));
+  return composedLoss({ operation, reduction }, [apart], (distance) => relu(add(distance!, margin) as Tensor));
 }
 const rankingParameters = parameters("marginRankingLoss", {
   x1: operand(aTensor),
@@ -242,8 +242,8 @@ export function multilabelMarginLoss(...values: unknown[]): Tensor {
     const isNamed = gt(cumprod(toDType(ge(classes, 0), "int64"), { dim: -1 }), 0);
     const index = where(isNamed, classes, 0) as Tensor<IndexDType>;
     const counts = scatterAdd(zerosLike(scores!), index, toDType(isNamed, scores!.dtype), { dim: -1 });
-    const own = unsqueeze(gather(scores!, index, { dim: -1 }), -1);
-    const short = relu(add(sub(1, own), unsqueeze(scores!, -2)) as Tensor);
+    const targetScores = unsqueeze(gather(scores!, index, { dim: -1 }), -1);
+    const short = relu(add(sub(1, targetScores), unsqueeze(scores!, -2)) as Tensor);
     const counted = logicalAnd(unsqueeze(isNamed, -1), unsqueeze(logicalNot(gt(counts, 0)), -2));
     const total = sum(where(counted, short, 0) as Tensor, { dim: [-2, -1] });
     return mul(total, 1 / x.shape.at(-1)!) as Tensor;
@@ -267,7 +267,7 @@ const multilabelMarginParameters = parameters("multilabelMarginLoss", {
  * multilabelSoftMarginLoss(tensor([[0, 0]]), tensor([[0, 1]])); // float32 0.69314718
  *
  * @throws {ShapeError} if shapes differ, or the weight can't be broadcast to x's shape. @throws {DTypeError} if neither
- * x nor target is a float, or the weight has another dtype. @throws {ArgumentError} for an unknown reduction.
+ * x nor target is a float, or the weight has a different dtype. @throws {ArgumentError} for an unknown reduction.
  */
 export function multilabelSoftMarginLoss<D extends DType, E extends DType>(
   x: Tensor<D>,
@@ -276,7 +276,7 @@ export function multilabelSoftMarginLoss<D extends DType, E extends DType>(
 ): Tensor<Promote<D, E>>;
 export function multilabelSoftMarginLoss(...values: unknown[]): Tensor {
   const { x, target, weight, reduction } = multilabelSoftParameters(values);
-  const [own, its] = withTarget("multilabelSoftMarginLoss", x, target);
+  const [promotedX, promotedTarget] = withTarget("multilabelSoftMarginLoss", x, target);
   if (x.rank === 0)
     throw new ShapeError(
       "multilabelSoftMarginLoss",
@@ -284,8 +284,8 @@ export function multilabelSoftMarginLoss(...values: unknown[]): Tensor {
       `expected x to have an axis of classes, got ${x.describe()}`,
     );
   checkFactor("multilabelSoftMarginLoss", "weight", x, weight);
-  checkSameDType("multilabelSoftMarginLoss", weight ? [own, weight] : [own]);
-  const operands = weight ? [own, its, weight] : [own, its];
+  checkSameDType("multilabelSoftMarginLoss", weight ? [promotedX, weight] : [promotedX]);
+  const operands = weight ? [promotedX, promotedTarget, weight] : [promotedX, promotedTarget];
   return composedLoss({ operation: "multilabelSoftMarginLoss", reduction }, operands, (a, t, w) => {
     const likelihoods = add(mul(t!, logSigmoid(a!)), mul(sub(1, t!), logSigmoid(neg(a!) as Tensor)));
     const losses = neg(w ? mul(likelihoods, w) : likelihoods) as Tensor;

@@ -32,10 +32,10 @@ export function mseLoss<D extends DType, E extends DType>(
 ): Tensor<Promote<D, E>>;
 export function mseLoss(...values: unknown[]): Tensor {
   const { x, target, reduction } = mseLossParameters(values);
-  const [own, its] = withTarget("mseLoss", x, target);
+  const [promotedX, promotedTarget] = withTarget("mseLoss", x, target);
   const composed = (a: Tensor, t: Tensor) => composedLoss(a, t, reduction);
   const loss = { operation: "mseLoss", loss: "squaredError", reduction, composed } as const;
-  return named("mseLoss", () => tidy(() => fusedLoss(own, its, [], loss)));
+  return named("mseLoss", () => tidy(() => fusedLoss(promotedX, promotedTarget, [], loss)));
 }
 const mseLossParameters = parameters("mseLoss", {
   x: operand(aTensor),

@@ -73,9 +73,9 @@ export function withTarget(
   kind?: "numbers" | "floats",
 ): readonly [x: Tensor, target: Tensor] {
   checkShape(operation, x, target);
-  const [own, its] = promoteOperands(operation, [x, target], kind) as [Tensor, Tensor];
-  if (kind === undefined) checkFloats(operation, "x", own);
-  return [own, its];
+  const [promotedX, promotedTarget] = promoteOperands(operation, [x, target], kind) as [Tensor, Tensor];
+  if (kind === undefined) checkFloats(operation, "x", promotedX);
+  return [promotedX, promotedTarget];
 }
 
 /** Checks that a target has x's shape and dtype. @throws {ShapeError} @throws {DTypeError} @throws {DisposedError} */

@@ -72,14 +72,16 @@ const LEAST_PRODUCT = 1e-12;
  */
 function entropies(p: Tensor, t: Tensor): Tensor {
   const losses = noGrad(() => {
-    const [ofOne, ofZero] = [log(p), log1p(neg(p) as Tensor)].map((own) => clamp(own, { min: LEAST_LOGARITHM }));
+    const [ofOne, ofZero] = [log(p), log1p(neg(p) as Tensor)].map((logarithm) =>
+      clamp(logarithm, { min: LEAST_LOGARITHM }),
+    );
     return sub(mul(sub(t, 1), ofZero!), mul(t, ofOne!)) as Tensor;
   });
-  record("binaryCrossEntropy", [p, t], [losses], [p, t], ([g], [ownP, ownT], needs) => {
-    const product = clamp(mul(ownP!, sub(1, ownP!)) as Tensor, { min: LEAST_PRODUCT });
+  record("binaryCrossEntropy", [p, t], [losses], [p, t], ([g], [savedP, savedT], needs) => {
+    const product = clamp(mul(savedP!, sub(1, savedP!)) as Tensor, { min: LEAST_PRODUCT });
     return [
-      needs[0] ? (mul(g!, div(sub(ownP!, ownT!), product)) as Tensor) : null,
-      needs[1] ? (mul(g!, sub(log1p(neg(ownP!) as Tensor), log(ownP!))) as Tensor) : null,
+      needs[0] ? (mul(g!, div(sub(savedP!, savedT!), product)) as Tensor) : null,
+      needs[1] ? (mul(g!, sub(log1p(neg(savedP!) as Tensor), log(savedP!))) as Tensor) : null,
     ];
   });
   return losses;
@@ -119,8 +121,8 @@ export function klDiv(...values: unknown[]): Tensor {
     throw new ArgumentError("klDiv", "noBatch", `expected x to have a first axis for "batchmean", got ${x.describe()}`);
   const divergences = (a: Tensor, t: Tensor): Tensor =>
     (logTarget ? mul(exp(t), sub(t, a)) : sub(xlogy(t, t), mul(t, a))) as Tensor;
-  const own = reduction === "batchmean" ? "none" : reduction;
-  return composedLoss({ operation: "klDiv", reduction: own }, [x, target], (a, t) => {
+  const elementReduction = reduction === "batchmean" ? "none" : reduction;
+  return composedLoss({ operation: "klDiv", reduction: elementReduction }, [x, target], (a, t) => {
     const each = divergences(a!, t!);
     return reduction === "batchmean" ? (mul(sum(each), 1 / x.shape[0]!) as Tensor) : each;
   });

@@ -105,8 +105,8 @@ function byDifferences(a: Tensor, b: Tensor, p: number): Tensor {
   const others = unsqueeze(b, 1);
   const blocks: Tensor[] = [];
   for (let start = 0; start === 0 || start < m; start += rows) {
-    const own = narrow(a, 1, start, Math.min(rows, m - start));
-    blocks.push(norm(sub(unsqueeze(own, 2), others) as Tensor, { p, dim: 3 }));
+    const block = narrow(a, 1, start, Math.min(rows, m - start));
+    blocks.push(norm(sub(unsqueeze(block, 2), others) as Tensor, { p, dim: 3 }));
   }
   return blocks.length === 1 ? blocks[0]! : cat(blocks, 1);
 }
@@ -135,5 +135,5 @@ function byProducts(x: Tensor, y: Tensor): Tensor {
   return distances;
 }
 
-const pulled = (own: Tensor, others: Tensor, weights: Tensor): Tensor =>
-  sub(mul(own, sum(weights, { dim: 2, keepdim: true })), matmul(weights, others));
+const pulled = (side: Tensor, others: Tensor, weights: Tensor): Tensor =>
+  sub(mul(side, sum(weights, { dim: 2, keepdim: true })), matmul(weights, others));

@@ -46,7 +46,7 @@ export function checkSameDType(operation: string, operands: readonly Tensor[]): 
 
 const namesOf = (operands: readonly Tensor[]): string => operands.map((operand) => operand.describe()).join(" and ");
 
-/** @throws {ShapeError} if an operand has another rank. */
+/** @throws {ShapeError} if an operand's rank is not `rank`. */
 export function checkRanks(operation: string, rank: number, expected: string, operands: readonly Tensor[]): void {
   for (const operand of operands) operand.checkAlive(operation);
   if (operands.every((operand) => operand.rank === rank)) return;

@@ -77,13 +77,13 @@ const covParameters = parameters("cov", {
 export function corrcoef<D extends DType>(x: Tensor<D>): Tensor<FloatOf<D>>;
 export function corrcoef(...values: unknown[]): Tensor {
   const { x } = corrcoefParameters(values);
-  const own = isFloat(x.dtype) ? x.dtype : "float32";
-  const wide = x.dtype === "bool" ? x : toDType(x, accumulationOf(own));
+  const dtype = isFloat(x.dtype) ? x.dtype : "float32";
+  const wide = x.dtype === "bool" ? x : toDType(x, accumulationOf(dtype));
   const c = covariances("corrcoef", wide, { correction: 1, fweights: undefined, aweights: undefined });
-  if (c.rank === 0) return toDType(div(c, c), own);
+  if (c.rank === 0) return toDType(div(c, c), dtype);
   const deviation = sqrt(diagonal(c));
   const scaled = div(div(c, unsqueeze(deviation, 1)), unsqueeze(deviation, 0));
-  return toDType(clamp(scaled, { min: -1, max: 1 }), own);
+  return toDType(clamp(scaled, { min: -1, max: 1 }), dtype);
 }
 corrcoef.method = "own" as const;
 const corrcoefParameters = parameters("corrcoef", { x: operand(aTensor) });
@@ -102,11 +102,11 @@ function covariances(operation: string, x: Tensor, { correction, fweights, aweig
     throw new DTypeError(operation, "bool", `expected numbers, got ${x.describe()}; toDType(x, "uint8") converts`);
   const plain = isFloat(x.dtype) ? x.dtype : "float32";
   const target = aweights && isFloat(aweights.dtype) ? (promote(plain, aweights.dtype) as FloatDType) : plain;
-  const own = toDType(x, accumulationOf(target));
-  const rows = x.rank === 2 ? own : reshape(own, [1, x.size]);
+  const wide = toDType(x, accumulationOf(target));
+  const rows = x.rank === 2 ? wide : reshape(wide, [1, x.size]);
   const n = rows.shape[1]!;
-  const counts = fweights && checkWeights(operation, "fweights", fweights, n, own.dtype);
-  const importances = aweights && checkWeights(operation, "aweights", aweights, n, own.dtype);
+  const counts = fweights && checkWeights(operation, "fweights", fweights, n, wide.dtype);
+  const importances = aweights && checkWeights(operation, "aweights", aweights, n, wide.dtype);
   const w = counts && importances ? mul(counts, importances) : (counts ?? importances);
   const total = w && sum(w);
   if (total && total.item() === 0)

@@ -38,15 +38,15 @@ export function cross<A extends DType, B extends DType>(
 export function cross(...values: unknown[]): Tensor {
   const { a, b, dim } = crossParameters(values);
   checkSameDType("cross", [a, b]);
-  const own = normalizeAxis("cross", dim, a.rank);
-  if (a.rank !== b.rank || a.shape[own] !== 3 || b.shape[own] !== 3)
+  const along = normalizeAxis("cross", dim, a.rank);
+  if (a.rank !== b.rank || a.shape[along] !== 3 || b.shape[along] !== 3)
     throw new ShapeError(
       "cross",
       "shapesDiffer",
       `expected operands of equal rank with three elements along dim ${dim}, got ${a.describe()} and ${b.describe()}`,
     );
   const shape = broadcastShapes("cross", a.shape, b.shape);
-  const turned = (x: Tensor, by: number): Tensor => roll(expand(x, shape), -by, own);
+  const turned = (x: Tensor, by: number): Tensor => roll(expand(x, shape), -by, along);
   return named("cross", () => sub(mul(turned(a, 1), turned(b, 2)), mul(turned(a, 2), turned(b, 1))));
 }
 cross.method = "promoted" as const;

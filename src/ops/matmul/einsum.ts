@@ -32,7 +32,7 @@ import { diagonalOf, permuted } from "./views.ts";
  * einsum("ii->", a); // a trace
  * einsum("...ij->...ji", a); // swaps the last two axes, without a copy
  *
- * @throws {ArgumentError} for an invalid equation, or another number of operands.
+ * @throws {ArgumentError} for an invalid equation, or a number of operands that differs from it.
  * @throws {ShapeError} if a rank differs from the number of letters, or sizes of one letter differ.
  * @throws {DTypeError} if dtypes differ, and for bool.
  */
@@ -118,7 +118,7 @@ function sizesOf(equation: string, terms: readonly Labelled[]): Sizes {
   return sizes;
 }
 
-/** Drops axes of size 1 whose label has another size elsewhere: they broadcast. */
+/** Drops axes of size 1 whose label has a different size elsewhere: they broadcast. */
 function withoutBroadcasts<D extends DType>({ tensor, labels }: Term<D>, sizes: Sizes): Term<D> {
   const stays = labels.map((label, axis) => tensor.shape[axis] === sizes.get(label));
   return {
@@ -187,12 +187,12 @@ const MAX_BATCH_RANK = 6;
 
 function matrixProduct<D extends DType>(x: Term<D>, y: Term<D>, roles: Roles): Tensor<D> {
   const { batch, inner, rows, columns } = roles;
-  const own = shapeOf(x, batch);
-  const batchShape = own.length <= MAX_BATCH_RANK ? own : [count(own)];
+  const batchSizes = shapeOf(x, batch);
+  const batchShape = batchSizes.length <= MAX_BATCH_RANK ? batchSizes : [count(batchSizes)];
   const k = count(shapeOf(x, inner));
   const left = reshape(inOrder(x, [...batch, ...rows, ...inner]), [...batchShape, count(shapeOf(x, rows)), k]);
   const right = reshape(inOrder(y, [...batch, ...inner, ...columns]), [...batchShape, k, count(shapeOf(y, columns))]);
-  return reshape(matmul(left, right), [...own, ...shapeOf(x, rows), ...shapeOf(y, columns)]);
+  return reshape(matmul(left, right), [...batchSizes, ...shapeOf(x, rows), ...shapeOf(y, columns)]);
 }
 
 const count = (sizes: readonly number[]): number => sizes.reduce((product, size) => product * size, 1);

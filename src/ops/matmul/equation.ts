@@ -25,7 +25,7 @@ interface Term {
  * Parses an equation such as `"bij,bjk->bik"`. Spaces are ignored. Without an arrow, the result has the ellipsis and
  * then the letters that occur once, in alphabetical order, capitals first.
  *
- * @throws {ArgumentError} for an invalid equation, or another number of operands.
+ * @throws {ArgumentError} for an invalid equation, or a number of operands that differs from it.
  * @throws {ShapeError} if a rank differs from the number of letters.
  */
 export function parseEquation(equation: string, operands: readonly Tensor[]): Equation {

@@ -30,8 +30,8 @@ export interface Problem extends ProductScale {
 }
 
 /**
- * The operands in the order of `operandNames`. Without an input the result takes its place; kernels do not read it
- * then.
+ * The operands in the order of `operandNames`. Without an input, the result is passed in its place, and kernels do not
+ * read it.
  */
 export const matricesOf = ({ a, b, input, out }: Problem): readonly Matrix[] => [a, b, input ?? out, out];
 

@@ -51,9 +51,9 @@ export function productWithInput<D extends DType>(
   const expanded = broadcastTo(input, shape);
   // An input with beta = 0 is ignored, so that its NaNs do not reach the result.
   const output = execute(addmmPrimitive, beta === 0 ? [a, b] : [a, b, expanded], shape, a.dtype, { alpha, beta });
-  const own = input.shape;
+  const inputShape = input.shape;
   record("addmm", [input, a, b], [output], [a, b], ([gradient], [left, right], needs) => [
-    needs[0] ? scaled(sumTo(gradient!, own), beta) : null,
+    needs[0] ? scaled(sumTo(gradient!, inputShape), beta) : null,
     needs[1] ? product(gradient!, transposed(right!), alpha) : null,
     needs[2] ? product(transposed(left!), gradient!, alpha) : null,
   ]);

@@ -75,11 +75,11 @@ const tensordotParameters = parameters("tensordot", {
 });
 
 function summedOver(a: Tensor, b: Tensor, left: readonly number[], right: readonly number[]): Tensor {
-  const [ownA, ownB] = [othersThan(a, left), othersThan(b, right)];
-  const [shapeA, shapeB] = [ownA.map((axis) => a.shape[axis]!), ownB.map((axis) => b.shape[axis]!)];
+  const [freeA, freeB] = [othersThan(a, left), othersThan(b, right)];
+  const [shapeA, shapeB] = [freeA.map((axis) => a.shape[axis]!), freeB.map((axis) => b.shape[axis]!)];
   const inner = elementCount(left.map((axis) => a.shape[axis]!));
-  const rows = reshape(permute(a, [...ownA, ...left]), [elementCount(shapeA), inner]);
-  const columns = reshape(permute(b, [...right, ...ownB]), [inner, elementCount(shapeB)]);
+  const rows = reshape(permute(a, [...freeA, ...left]), [elementCount(shapeA), inner]);
+  const columns = reshape(permute(b, [...right, ...freeB]), [inner, elementCount(shapeB)]);
   return reshape(product(rows, columns), [...shapeA, ...shapeB]);
 }
 

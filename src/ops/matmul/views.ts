@@ -25,9 +25,9 @@ export function permuted<D extends DType>(x: Tensor<D>, order: readonly number[]
 /** Returns the diagonal of two axes of equal size, in the place of the first axis. */
 export function diagonalOf<D extends DType>(x: Tensor<D>, first: number, second: number): Tensor<D> {
   const strides = x.strides.with(first, x.strides[first]! + x.strides[second]!).toSpliced(second, 1);
-  const own = x.shape;
-  return viewOf("diagonal", x, own.toSpliced(second, 1), strides, x.offset, ([gradient]) => [
-    diagonalEmbedded(gradient!, own, first, second),
+  const shape = x.shape;
+  return viewOf("diagonal", x, shape.toSpliced(second, 1), strides, x.offset, ([gradient]) => [
+    diagonalEmbedded(gradient!, shape, first, second),
   ]);
 }
 

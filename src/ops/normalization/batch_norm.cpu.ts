@@ -34,5 +34,5 @@ export const batchNormGradientCpu: Implementation<BatchNormAttributes<BatchNormG
 
 function blockOf({ dtype, shape }: Tensor, eps: number, operands: readonly (Tensor | undefined)[]) {
   const [batch, channels, inner] = shape as [number, number, number];
-  return { ...{ dtype, batch, channels, inner, eps }, offsets: operands.map((own) => own?.offset ?? 0) };
+  return { ...{ dtype, batch, channels, inner, eps }, offsets: operands.map((operand) => operand?.offset ?? 0) };
 }

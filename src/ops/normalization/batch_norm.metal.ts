@@ -61,7 +61,7 @@ type Option = (typeof batchNormOptions)["names"][number];
 function kernelOf(name: string, x: Tensor, present: { readonly [Name in Option]?: unknown }) {
   const [batch, channels, inner] = x.shape as [number, number, number];
   const { names, ordinal } = batchNormOptions;
-  const bits = names.reduce((sum, own) => sum + (present[own] ? 2 ** ordinal(own) : 0), 0);
+  const bits = names.reduce((sum, each) => sum + (present[each] ? 2 ** ordinal(each) : 0), 0);
   const wanted = LANES * 2 ** Math.ceil(Math.log2(Math.max(1, (batch * inner) / LANES)));
   const threads = Math.min(wanted, MOST_THREADS);
   return {

@@ -15,13 +15,15 @@ export const batchNormReference: Implementation<BatchNormAttributes<BatchNormNam
     const places = placesOf(given.x!);
     const means = given.mean
       ? toNumbers(given.mean)
-      : places.map((own) => sumOf(own.map((place) => x[place]!)) / own.length);
+      : places.map((members) => sumOf(members.map((place) => x[place]!)) / members.length);
     const variances = given.variance
       ? toNumbers(given.variance)
-      : places.map((own, channel) => sumOf(own.map((place) => (x[place]! - means[channel]!) ** 2)) / own.length);
+      : places.map(
+          (members, channel) => sumOf(members.map((place) => (x[place]! - means[channel]!) ** 2)) / members.length,
+        );
     const out = new Float64Array(x.length);
-    for (const [channel, own] of places.entries())
-      for (const place of own) {
+    for (const [channel, members] of places.entries())
+      for (const place of members) {
         const normalized = (x[place]! - means[channel]!) / Math.sqrt(variances[channel]! + attributes.eps);
         out[place] = normalized * (weight?.[channel] ?? 1) + (bias?.[channel] ?? 0);
       }
@@ -40,19 +42,19 @@ export const batchNormGradientReference: Implementation<BatchNormAttributes<Batc
     const weight = given.weight && toNumbers(given.weight);
     const places = placesOf(given.x!);
     const gradX = new Float64Array(x.length);
-    const sums = places.map((own, channel) => {
+    const sums = places.map((members, channel) => {
       const scale = 1 / Math.sqrt(variances[channel]! + attributes.eps);
-      const normalized = own.map((place) => (x[place]! - means[channel]!) * scale);
-      const ofBias = sumOf(own.map((place) => gradient[place]!));
-      const ofWeight = sumOf(own.map((place, at) => gradient[place]! * normalized[at]!));
-      for (const [at, place] of own.entries()) {
-        const rest = gradient[place]! - ofBias / own.length - (normalized[at]! * ofWeight) / own.length;
+      const normalized = members.map((place) => (x[place]! - means[channel]!) * scale);
+      const ofBias = sumOf(members.map((place) => gradient[place]!));
+      const ofWeight = sumOf(members.map((place, at) => gradient[place]! * normalized[at]!));
+      for (const [at, place] of members.entries()) {
+        const rest = gradient[place]! - ofBias / members.length - (normalized[at]! * ofWeight) / members.length;
         gradX[place] = scale * (weight?.[channel] ?? 1) * rest;
       }
       return { ofBias, ofWeight };
     });
     if (found.gradX) store(found.gradX, gradX);
-    const ofChannels = (name: "ofBias" | "ofWeight") => sums.map((own) => own[name]);
+    const ofChannels = (name: "ofBias" | "ofWeight") => sums.map((each) => each[name]);
     if (found.gradWeight) store(found.gradWeight, ofChannels("ofWeight"));
     if (found.gradBias) store(found.gradBias, ofChannels("ofBias"));
   },
@@ -62,7 +64,7 @@ export const batchNormGradientReference: Implementation<BatchNormAttributes<Batc
 function placesOf({ shape }: Tensor): number[][] {
   const [batch, channels, inner] = shape as [number, number, number];
   return Array.from({ length: channels }, (_, channel) =>
-    Array.from({ length: batch * inner }, (_own, at) => {
+    Array.from({ length: batch * inner }, (_element, at) => {
       const element = Math.floor(at / inner);
       return (element * channels + channel) * inner + (at % inner);
     }),

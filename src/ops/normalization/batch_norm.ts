@@ -67,8 +67,8 @@ export function batchNorm(...values: unknown[]): Tensor {
     tidy(() => {
       const vectors = { weight, bias, eps };
       if (!training) return withStatistics("batchNorm", x, { ...vectors, mean: runningMean!, variance: runningVar! });
-      const { out, ...own } = ofChannels("batchNorm", x, vectors);
-      if (x.size > 0) runAlong(own, x.size / x.shape[1]!, momentum, runningMean, runningVar);
+      const { out, ...statistics } = ofChannels("batchNorm", x, vectors);
+      if (x.size > 0) runAlong(statistics, x.size / x.shape[1]!, momentum, runningMean, runningVar);
       return out;
     }),
   );
@@ -150,10 +150,10 @@ function runAlong(
   runningVar: Tensor | undefined,
 ): void {
   noGrad(() => {
-    const replace = (running: Tensor | undefined, own: Tensor): void => {
+    const replace = (running: Tensor | undefined, statistic: Tensor): void => {
       if (!running) return;
-      const before = mul(toDType(running, own.dtype), 1 - momentum);
-      copy_(running, toDType(add(before, mul(reshape(own, running.shape), momentum)) as Tensor, running.dtype));
+      const before = mul(toDType(running, statistic.dtype), 1 - momentum);
+      copy_(running, toDType(add(before, mul(reshape(statistic, running.shape), momentum)) as Tensor, running.dtype));
     };
     replace(runningMean, mean);
     replace(runningVar, mul(variance, count / Math.max(count - 1, 1)) as Tensor);

@@ -65,15 +65,15 @@ export function ofChannels(operation: string, x: Tensor, { eps, ...given }: Opti
   const outputs = ["out", "mean", "variance"] as const;
   const call = { inputs: inputs.names, outputs, eps };
   const results = executeMany(batchNormPrimitive, inputs.tensors, specs, call, operation);
-  const [out, own, variance] = results as [Tensor, Tensor, Tensor];
-  const saved = present({ x: lines, mean: own, variance, weight: vectors.weight });
+  const [out, average, variance] = results as [Tensor, Tensor, Tensor];
+  const saved = present({ x: lines, mean: average, variance, weight: vectors.weight });
   record(operation, inputs.tensors, [out], saved.tensors, ([gradOut], tensors, needs) => {
     const kept = { ...(namedTensors(saved.names, tensors) as Saved), gradOut: contiguous(gradOut!) };
     const needed = new Set(inputs.names.filter((_, at) => needs[at]));
     const gradients = gradientsOf(operation, eps, kept, needed);
     return inputs.names.map((name) => gradients[name] ?? null);
   });
-  return { out: reshape(out, x.shape), mean: own, variance };
+  return { out: reshape(out, x.shape), mean: average, variance };
 }
 
 /** Normalizes x with given statistics, which are differentiable. */
@@ -111,8 +111,8 @@ function widened<Name extends string>(x: Tensor, vectors: Named<Name>): Named<Na
 
 /** Returns the empty result of an empty x, connected to all operands in the graph. */
 function ofNothing(x: Tensor, vectors: Named<string>): Tensor {
-  const own = present(vectors).tensors.reduce((sum, vector) => add(sum, alongChannels(vector, x)) as Tensor, x);
-  return toDType(own, x.dtype);
+  const total = present(vectors).tensors.reduce((sum, vector) => add(sum, alongChannels(vector, x)) as Tensor, x);
+  return toDType(total, x.dtype);
 }
 
 type Saved = Statistics & Named<"weight"> & { readonly x: Tensor };
@@ -124,13 +124,13 @@ function gradientsOf(
   operands: Saved & { readonly gradOut: Tensor },
   needed: ReadonlySet<GradientSource>,
 ): Gradients {
-  const { x, weight, gradOut, mean: own, variance } = operands;
-  const inputs = present({ x, gradOut, weight, mean: own, variance });
+  const { x, weight, gradOut, mean: average, variance } = operands;
+  const inputs = present({ x, gradOut, weight, mean: average, variance });
   const names = { x: "gradX", weight: "gradWeight", bias: "gradBias" } as const;
   const sources = (Object.keys(names) as GradientSource[]).filter((source) => needed.has(source));
   const call = { inputs: inputs.names, outputs: sources.map((source) => names[source]), eps };
   const specs = sources.map((source) => {
-    const { shape, dtype } = source === "x" ? x : own;
+    const { shape, dtype } = source === "x" ? x : average;
     return { shape, dtype };
   });
   const results = executeMany(batchNormGradientPrimitive, inputs.tensors, specs, call, operation);
@@ -148,13 +148,13 @@ function gradientsOf(
 }
 
 /** Returns the layout of channels, each with one weight, for second-order gradients. */
-function channelsFor(operation: string, eps: number, { mean: own, variance }: Statistics): NormalizedRows {
+function channelsFor(operation: string, eps: number, { mean: average, variance }: Statistics): NormalizedRows {
   const spread = (vector: Tensor): Tensor => reshape(vector, [1, vector.size, 1]);
   return {
     ...{ isCentred: true, eps, spread, scale: spread(rsqrt(add(variance, eps) as Tensor)) },
     mean: (x) => mean(x, { dim: [0, 2], keepdim: true }) as Tensor,
     gradient: (x, v) =>
-      gradientsOf(operation, eps, { x, mean: own, variance, gradOut: contiguous(v) }, new Set(["x"])).x!,
+      gradientsOf(operation, eps, { x, mean: average, variance, gradOut: contiguous(v) }, new Set(["x"])).x!,
   };
 }
 
@@ -165,12 +165,12 @@ type Given = Saved & Named<"bias">;
  * variance.
  */
 function gradientsOfGiven(
-  { x: own, mean: average, variance, weight }: Given,
+  { x: input, mean: average, variance, weight }: Given,
   given: Tensor,
   eps: number,
   needed: ReadonlySet<string>,
 ): Gradients & Named<"mean" | "variance"> {
-  const x = toDType(own, variance.dtype) as Tensor;
+  const x = toDType(input, variance.dtype) as Tensor;
   const gradient = toDType(given, variance.dtype) as Tensor;
   const scale = rsqrt(add(variance, eps) as Tensor);
   const factor = weight ? (mul(scale, weight) as Tensor) : scale;
@@ -180,7 +180,7 @@ function gradientsOfGiven(
   const centred = isOfX ? undefined : (sub(x, alongChannels(average, x)) as Tensor);
   const products = centred && total(mul(gradient, centred) as Tensor);
   return {
-    x: needed.has("x") ? toDType(mul(gradient, alongChannels(factor, x)) as Tensor, own.dtype) : null,
+    x: needed.has("x") ? toDType(mul(gradient, alongChannels(factor, x)) as Tensor, input.dtype) : null,
     bias: ofBias,
     ...(products && {
       weight: mul(products, scale) as Tensor,
@@ -207,15 +207,15 @@ export function checkChannels(
     );
   if (x.rank < 2)
     throw new ShapeError(operation, "wrongRank", `expected x to be [batch, channels, …], got ${x.describe()}`);
-  for (const [name, own] of Object.entries(vectors)) {
-    if (!own) continue;
-    if (!isFloat(own.dtype))
-      throw new DTypeError(operation, "notAFloat", `expected ${name} to be floats, got ${own.describe()}`);
-    if (own.rank !== 1 || own.size !== x.shape[1])
+  for (const [name, vector] of Object.entries(vectors)) {
+    if (!vector) continue;
+    if (!isFloat(vector.dtype))
+      throw new DTypeError(operation, "notAFloat", `expected ${name} to be floats, got ${vector.describe()}`);
+    if (vector.rank !== 1 || vector.size !== x.shape[1])
       throw new ShapeError(
         operation,
         "shapesDiffer",
-        `expected ${name} to be a vector of ${x.shape[1]} elements, one for each channel, got ${own.describe()}`,
+        `expected ${name} to be a vector of ${x.shape[1]} elements, one for each channel, got ${vector.describe()}`,
       );
   }
 }
@@ -237,7 +237,7 @@ export function ofGroups(
   const wide = toDType(x, accumulationDType(x.dtype)) as Tensor;
   const count = x.shape[0]! * groups;
   const lines = reshape(wide, [1, count, x.size / Math.max(count, 1)]);
-  const own = reshape(ofChannels(operation, lines, { eps }).out, x.shape);
-  const product = weight ? (mul(own, alongChannels(weight, own)) as Tensor) : own;
-  return toDType(bias ? (add(product, alongChannels(bias, own)) as Tensor) : product, x.dtype);
+  const normalized = reshape(ofChannels(operation, lines, { eps }).out, x.shape);
+  const product = weight ? (mul(normalized, alongChannels(weight, normalized)) as Tensor) : normalized;
+  return toDType(bias ? (add(product, alongChannels(bias, normalized)) as Tensor) : product, x.dtype);
 }

@@ -17,11 +17,11 @@ export const forwardReference: Implementation<NormalizationAttributes> = {
     const [means, scales] = [new Float64Array(rows), new Float64Array(rows)];
     const out = new Float64Array(s.length);
     for (let row = 0; row < rows; row++) {
-      const own = s.subarray(row * length, (row + 1) * length);
-      const { mean, scale } = statisticsOf([...own], isCentred, eps);
+      const values = s.subarray(row * length, (row + 1) * length);
+      const { mean, scale } = statisticsOf([...values], isCentred, eps);
       means[row] = mean;
       scales[row] = scale;
-      for (const [k, value] of own.entries())
+      for (const [k, value] of values.entries())
         out[row * length + k] = (value - mean) * scale * (weight?.[k] ?? 1) + (bias?.[k] ?? 0);
     }
     store(outputs.out!, out);

@@ -1,4 +1,4 @@
-/** The backward of normalizations as a differentiable operation, for higher-order gradients. */
+/** The backward pass of normalizations as a differentiable operation, for higher-order gradients. */
 import { record } from "../../autograd/record.ts";
 import { executeMany } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";

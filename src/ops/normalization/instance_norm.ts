@@ -97,15 +97,15 @@ const instanceNormParameters = parameters("instanceNorm", { x: operand(aTensor),
  */
 function withRunning(x: Tensor, { useInputStats, momentum, eps, ...vectors }: Parsed<typeof statistics>): Tensor {
   const [batch, channels, ...rest] = x.shape as [number, number, ...number[]];
-  const ofEach = (own: Tensor | undefined): Tensor | undefined => own && repeat(own, [batch]);
+  const ofEach = (vector: Tensor | undefined): Tensor | undefined => vector && repeat(vector, [batch]);
   const [runningMean, runningVar] = noGrad(() => [ofEach(vectors.runningMean), ofEach(vectors.runningVar)]);
-  const own = { runningMean, runningVar, weight: ofEach(vectors.weight), bias: ofEach(vectors.bias) };
+  const repeated = { runningMean, runningVar, weight: ofEach(vectors.weight), bias: ofEach(vectors.bias) };
   const lines = reshape(x, [1, batch * channels, ...rest]);
-  const out = batchNorm(lines, { ...own, training: useInputStats, momentum, eps });
+  const out = batchNorm(lines, { ...repeated, training: useInputStats, momentum, eps });
   if (useInputStats && batch > 0)
     noGrad(() => {
       for (const name of ["runningMean", "runningVar"] as const)
-        if (own[name]) copy_(vectors[name]!, mean(reshape(own[name], [batch, channels]), { dim: 0 }));
+        if (repeated[name]) copy_(vectors[name]!, mean(reshape(repeated[name], [batch, channels]), { dim: 0 }));
     });
   return reshape(out, x.shape);
 }

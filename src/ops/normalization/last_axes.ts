@@ -40,7 +40,7 @@ export function normalizeLastAxes(
   if (shape.length === 1) return normalize({ ...call, operands: { x, residual, weight, bias } });
   return named(operation, () => {
     const row = [elementCount(shape)];
-    const rows = (own: Tensor) => reshape<DType>(own, [...x.shape.slice(0, -shape.length), ...row]);
+    const rows = (tensor: Tensor) => reshape<DType>(tensor, [...x.shape.slice(0, -shape.length), ...row]);
     const operands = {
       x: rows(x),
       residual: residual && rows(residual),

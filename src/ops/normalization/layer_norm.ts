@@ -49,8 +49,8 @@ const layerNormParameters = parameters("layerNorm", { x: operand(aTensor), ...op
  * @example
  * const { sum, out } = addLayerNorm(tensor([1, 10]), tensor([0, 20])); // [1, 30] and [-1, 1], but for eps
  *
- * @throws {DTypeError} as {@link layerNorm}, and if the residual has another dtype.
- * @throws {ShapeError} as {@link layerNorm}, and if the residual has another shape.
+ * @throws {DTypeError} as {@link layerNorm}, and if the residual has a different dtype.
+ * @throws {ShapeError} as {@link layerNorm}, and if the residual has a different shape.
  * @throws {ArgumentError} as {@link layerNorm}.
  */
 export function addLayerNorm<D extends DType>(

@@ -28,7 +28,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import type { InputName, NormalizationAttributes, OutputName } from "./primitive.ts";
 
 /** Optional tensors by name. */
-export type Named<Name extends string> = { readonly [Own in Name]?: Tensor | undefined };
+export type Named<Name extends string> = { readonly [Key in Name]?: Tensor | undefined };
 
 /** A call's sizes, and its operands by name. */
 export interface NormalizationProblem {
@@ -60,7 +60,7 @@ export function problemOf({
 }
 
 export function namedTensors<Name extends string>(names: readonly Name[], tensors: readonly Tensor[]): Named<Name> {
-  const named: { [Own in Name]?: Tensor } = {};
+  const named: { [Key in Name]?: Tensor } = {};
   for (const [at, name] of names.entries()) named[name] = tensors[at]!;
   return named;
 }

@@ -40,7 +40,8 @@ const rmsNormParameters = parameters("rmsNorm", { x: operand(aTensor), ...option
 
 /**
  * Computes `sum` = x + residual and `out` = rmsNorm(sum) in one pass. In a transformer, `sum` updates the residual
- * stream and `out` is the input of the next block. The backward combines the gradients of both results in one pass.
+ * stream and `out` is the input of the next block. The backward pass combines the gradients of both results in one pass
+ * over the elements.
  *
  * @param x [..., ...normalizedShape], of a float dtype, with any strides
  * @param residual of the same shape and dtype, with any strides
@@ -48,8 +49,8 @@ const rmsNormParameters = parameters("rmsNorm", { x: operand(aTensor), ...option
  * @example
  * const { sum, out } = addRmsNorm(tensor([1, 4]), tensor([2, 0]), { eps: 0 }); // [3, 4] and [0.84852815, 1.1313709]
  *
- * @throws {DTypeError} as {@link rmsNorm}, and if the residual has another dtype.
- * @throws {ShapeError} as {@link rmsNorm}, and if the residual has another shape.
+ * @throws {DTypeError} as {@link rmsNorm}, and if the residual has a different dtype.
+ * @throws {ShapeError} as {@link rmsNorm}, and if the residual has a different shape.
  * @throws {ArgumentError} as {@link rmsNorm}.
  */
 export function addRmsNorm<D extends DType>(

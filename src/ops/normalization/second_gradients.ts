@@ -46,10 +46,10 @@ export type SecondGradients = { readonly [Name in "x" | "weight" | "gradOut" | "
  * with differentiable operations.
  */
 export function secondGradients(layout: NormalizedRows, operands: Operands, incoming: Gradients): SecondGradients {
-  const { x: own, gradOut: given, weight: factor, gradSum } = operands;
-  const dtype = accumulationDType(own.dtype);
+  const { x: input, gradOut: given, weight: factor, gradSum } = operands;
+  const dtype = accumulationDType(input.dtype);
   const cast = (tensor: Tensor): Tensor => toDType(tensor, dtype);
-  const rows = rowsOf(layout, cast(own));
+  const rows = rowsOf(layout, cast(input));
   const gradOut = cast(given);
   const weight = factor && layout.spread(cast(factor));
   const u = incoming.x && cast(incoming.x);
@@ -60,7 +60,7 @@ export function secondGradients(layout: NormalizedRows, operands: Operands, inco
   const ofGradOut = [projected && times(projected, weight), a && times(rows.normalized, a), b];
   const ofWeight = weight && projected && sumTo(times(gradOut, projected), weight.shape);
   return {
-    x: total(ofX, own),
+    x: total(ofX, input),
     gradOut: total(ofGradOut, given),
     weight: ofWeight && toDType(reshape(ofWeight, factor!.shape), factor!.dtype),
     gradSum: gradSum && incoming.x,

@@ -110,10 +110,10 @@ function sampled(x: Tensor, grid: Tensor, options: Options): Tensor {
   const [batch, channels, ...sizes] = x.shape as [number, number, ...number[]];
   const places = grid.shape.slice(1, -1);
   const count = elementCount(places);
-  const own = toDType(grid, wide);
+  const wideGrid = toDType(grid, wide);
   const flat = reshape(toDType(x, wide), [batch, channels, elementCount(sizes)]);
   const taps = sizes.map((size, axis) => {
-    const along = reshape(select(own, -1, sizes.length - 1 - axis), [batch, count]);
+    const along = reshape(select(wideGrid, -1, sizes.length - 1 - axis), [batch, count]);
     return tapsOf(along, size, options);
   });
   const terms = combinations(taps).map((combination) => {
@@ -136,7 +136,7 @@ function sampled(x: Tensor, grid: Tensor, options: Options): Tensor {
 
 /** Returns all combinations of one tap along each axis. */
 const combinations = (taps: readonly (readonly Tap[])[]): Tap[][] =>
-  taps.reduce<Tap[][]>((all, own) => all.flatMap((before) => own.map((tap) => [...before, tap])), [[]]);
+  taps.reduce<Tap[][]>((all, axisTaps) => all.flatMap((before) => axisTaps.map((tap) => [...before, tap])), [[]]);
 
 function tapsOf(grid: Tensor, size: number, { mode, paddingMode, alignCorners }: Options): Tap[] {
   const scaled = alignCorners ? mul(add(grid, 1), (size - 1) / 2) : mul(sub(mul(add(grid, 1), size), 1), 0.5);
@@ -228,7 +228,7 @@ export function affineGrid(...values: unknown[]): Tensor {
       `expected theta to be [batch, 2, 3] with a size of 4 numbers, or [batch, 3, 4] with 5, got ${theta.describe()} ` +
         `and [${shape.join(", ")}]`,
     );
-  if (shape.some((own) => own === 0))
+  if (shape.some((each) => each === 0))
     throw new ArgumentError("affineGrid", "invalidSize", `expected sizes above 0, got [${shape.join(", ")}]`);
   checkElements("affineGrid", [theta]);
   return underName("affineGrid", () =>
@@ -252,12 +252,12 @@ function basePoints(sizes: readonly number[], alignCorners: boolean, dtype: "flo
   const middle = (size: number, at: number): number =>
     size === 1 ? 0 : (alignCorners ? 1 : (size - 1) / size) * ((2 * at) / (size - 1) - 1);
   const columns = sizes.map((size, axis) => {
-    const own = tensor(
+    const centers = tensor(
       Float64Array.from({ length: size }, (_, at) => middle(size, at)),
       { dtype },
     );
     const along = sizes.map((_, other) => (other === axis ? size : 1));
-    return reshape(expand(reshape(own, along), sizes), [elementCount(sizes)]);
+    return reshape(expand(reshape(centers, along), sizes), [elementCount(sizes)]);
   });
   return unsqueeze(stack([...columns.toReversed(), filled([elementCount(sizes)], dtype, 1)] as [Tensor], 1), 0);
 }

@@ -83,7 +83,7 @@ export function interpolate(...values: unknown[]): Tensor {
       const along = isBytes ? resampledBytes : resampled;
       const order = isBytes ? ways.toReversed() : ways;
       const wide = isNearest || isBytes ? x : (toDType(x, accumulationDType(x.dtype)) as Tensor);
-      const result = order.reduce((own, [axis, taps]) => (taps ? along(own, axis, taps) : own), wide);
+      const result = order.reduce((partial, [axis, taps]) => (taps ? along(partial, axis, taps) : partial), wide);
       return result === x ? clone(x) : toDType(result, x.dtype);
     }),
   );
@@ -144,26 +144,26 @@ function checkMode({ x, mode, alignCorners, antialias }: Call): void {
 }
 
 function axesOf({ x, size, scaleFactor, alignCorners, recomputeScaleFactor }: Call): Axis[] {
-  const own = x.shape.slice(2);
+  const sizes = x.shape.slice(2);
   if ((size === undefined) === (scaleFactor === undefined))
     throw new ArgumentError(
       "interpolate",
       "invalidSize",
       `expected either size or scaleFactor, got ${size === undefined ? "none" : "both"}`,
     );
-  if (own.includes(0))
+  if (sizes.includes(0))
     throw new ShapeError("interpolate", "noElements", `expected elements along all axes, got ${x.describe()}`);
-  const factors = scaleFactor === undefined ? undefined : factorsOf(scaleFactor, own.length);
+  const factors = scaleFactor === undefined ? undefined : factorsOf(scaleFactor, sizes.length);
   const outputs = factors
     ? alongAxes(
         "interpolate",
         "scaleFactor times the size",
-        own.map((each, at) => Math.floor(each * factors[at]!)),
-        own.length,
+        sizes.map((each, at) => Math.floor(each * factors[at]!)),
+        sizes.length,
         1,
       )
-    : alongAxes("interpolate", "size", size!, own.length, 1);
-  return own.map((each, at) => ({
+    : alongAxes("interpolate", "size", size!, sizes.length, 1);
+  return sizes.map((each, at) => ({
     size: each,
     output: outputs[at]!,
     factor: recomputeScaleFactor ? undefined : factors?.[at],
@@ -173,7 +173,7 @@ function axesOf({ x, size, scaleFactor, alignCorners, recomputeScaleFactor }: Ca
 
 function factorsOf(factor: PerAxis, rank: number): number[] {
   const list = typeof factor === "number" ? new Array<number>(rank).fill(factor) : [...factor];
-  if (list.length !== rank || !list.every((own) => own > 0 && own < Infinity))
+  if (list.length !== rank || !list.every((each) => each > 0 && each < Infinity))
     throw new ArgumentError(
       "interpolate",
       "invalidSize",
@@ -185,9 +185,9 @@ function factorsOf(factor: PerAxis, rank: number): number[] {
 function resampled(x: Tensor, axis: number, { places, weights }: Taps): Tensor {
   const taken = (tap: number): Tensor => indexSelectAlong(x, tensor(places[tap]!), axis, "interpolate");
   if (!weights) return taken(0);
-  const along = x.shape.map((_, own) => (own === axis ? places[0]!.length : 1));
+  const along = x.shape.map((_, at) => (at === axis ? places[0]!.length : 1));
   return weights
-    .map((own, tap) => mul(taken(tap), tensor(own, { shape: along, dtype: x.dtype })) as Tensor)
+    .map((values, tap) => mul(taken(tap), tensor(values, { shape: along, dtype: x.dtype })) as Tensor)
     .reduce((sum, term) => add(sum, term) as Tensor);
 }
 

@@ -38,10 +38,10 @@ export function pixelShuffle(...values: unknown[]): Tensor {
       `expected a number of channels divisible by upscaleFactor² = ${r * r}, got ${x.describe()}`,
     );
   const lead = x.shape.slice(0, -3);
-  const own = channels / (r * r);
+  const outputChannels = channels / (r * r);
   return tidy(() => {
-    const parts = reshape(x, [elementCount(lead), own, r, r, height, width]);
-    return reshape(permute(parts, [0, 1, 4, 2, 5, 3]), [...lead, own, height * r, width * r]);
+    const parts = reshape(x, [elementCount(lead), outputChannels, r, r, height, width]);
+    return reshape(permute(parts, [0, 1, 4, 2, 5, 3]), [...lead, outputChannels, height * r, width * r]);
   });
 }
 const aFactor = aNumber(count);

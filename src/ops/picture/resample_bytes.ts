@@ -14,9 +14,9 @@ import type { Taps } from "./taps.ts";
 /** @internal Resizes x, of dtype uint8, along one axis. */
 export function resampledBytes(x: Tensor, axis: number, taps: Taps): Tensor {
   const { places, weights, bits } = wholeWeights(taps);
-  const along = x.shape.map((_, own) => (own === axis ? places[0]!.length : 1));
-  const terms = places.map((own, tap) => {
-    const taken = toDType(indexSelectAlong(x, tensor(own), axis, "interpolate"), "int32");
+  const along = x.shape.map((_, at) => (at === axis ? places[0]!.length : 1));
+  const terms = places.map((indices, tap) => {
+    const taken = toDType(indexSelectAlong(x, tensor(indices), axis, "interpolate"), "int32");
     return mul(taken, tensor(weights[tap]!, { shape: along })) as Tensor;
   });
   const half = 2 ** (bits - 1);
@@ -38,21 +38,21 @@ interface WholeTaps {
  */
 function wholeWeights({ places, weights }: Taps): WholeTaps {
   const merged = mergedWeights(places, weights!);
-  const largest = Math.max(0, ...merged.map((own) => own.reduce((most, weight) => Math.max(most, weight), 0)));
+  const largest = Math.max(0, ...merged.map((each) => each.reduce((most, weight) => Math.max(most, weight), 0)));
   let bits = 0;
   while (bits < 22 && Math.floor(0.5 + largest * 2 ** (bits + 1)) < 2 ** 15) bits++;
   const whole = (weight: number): number => Math.sign(weight) * Math.floor(Math.abs(weight) * 2 ** bits + 0.5);
-  return { places, weights: merged.map((own) => Int32Array.from(own, whole)), bits };
+  return { places, weights: merged.map((each) => Int32Array.from(each, whole)), bits };
 }
 
 /**
  * Merges the weights of taps that read the same element, which happens at borders: the sum is rounded, not each weight.
  */
 function mergedWeights(places: readonly BigInt64Array[], weights: readonly Float64Array[]): Float64Array[] {
-  const merged = weights.map((own) => own.slice());
+  const merged = weights.map((each) => each.slice());
   for (let at = 0; at < places[0]!.length; at++)
     for (let tap = 1; tap < places.length; tap++) {
-      const first = places.findIndex((own) => own[at] === places[tap]![at]);
+      const first = places.findIndex((each) => each[at] === places[tap]![at]);
       if (first === tap) continue;
       merged[first]![at]! += merged[tap]![at]!;
       merged[tap]![at] = 0;

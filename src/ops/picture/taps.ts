@@ -30,10 +30,10 @@ export function tapsOf(resampling: Resampling, axis: Axis, antialias: boolean): 
   const step = stepOf(axis);
   if (antialias) return filtered(axis, step, resampling);
   const start = axis.alignCorners ? 0 : 0.5;
-  const at = (own: number): number => step * (own + start) - start;
+  const at = (index: number): number => step * (index + start) - start;
   if (resampling === "cubic") return cubic(axis, at);
   if (axis.size === axis.output && step === 1) return undefined;
-  return linear(axis, (own) => Math.max(at(own), 0));
+  return linear(axis, (index) => Math.max(at(index), 0));
 }
 
 /** Returns the distance of adjacent result elements, in input elements. */
@@ -46,17 +46,18 @@ function stepOf({ size, output, factor, alignCorners }: Axis): number {
 function nearest({ size, output, factor }: Axis, shift: number): Taps | undefined {
   if (size === output && (factor === undefined || factor === 1)) return undefined;
   const step = Math.fround(factor ? 1 / factor : Math.fround(size) / output);
-  const place = (own: number): number => Math.min(Math.floor(Math.fround(Math.fround(own + shift) * step)), size - 1);
-  return { places: [BigInt64Array.from({ length: output }, (_, own) => BigInt(place(own)))], weights: undefined };
+  const place = (index: number): number =>
+    Math.min(Math.floor(Math.fround(Math.fround(index + shift) * step)), size - 1);
+  return { places: [BigInt64Array.from({ length: output }, (_, index) => BigInt(place(index)))], weights: undefined };
 }
 
-function linear({ size, output }: Axis, at: (own: number) => number): Taps {
-  const first = Array.from({ length: output }, (_, own) => Math.min(Math.floor(at(own)), size - 1));
+function linear({ size, output }: Axis, at: (index: number) => number): Taps {
+  const first = Array.from({ length: output }, (_, index) => Math.min(Math.floor(at(index)), size - 1));
   const after = first.map((place) => Math.min(place + 1, size - 1));
-  const part = Float64Array.from(first, (place, own) => at(own) - place);
+  const part = Float64Array.from(first, (place, index) => at(index) - place);
   return {
     places: [first, after].map((list) => BigInt64Array.from(list, BigInt)),
-    weights: [part.map((own) => 1 - own), part],
+    weights: [part.map((fraction) => 1 - fraction), part],
   };
 }
 
@@ -74,13 +75,13 @@ function keys(distance: number, a: number): number {
   return x < 2 ? ((a * x - 5 * a) * x + 8 * a) * x - 4 * a : 0;
 }
 
-function cubic({ size, output }: Axis, at: (own: number) => number): Taps {
-  const first = Array.from({ length: output }, (_, own) => Math.floor(at(own)));
-  const weights = first.map((place, own) => cubicWeights(at(own) - place));
+function cubic({ size, output }: Axis, at: (index: number) => number): Taps {
+  const first = Array.from({ length: output }, (_, index) => Math.floor(at(index)));
+  const weights = first.map((place, index) => cubicWeights(at(index) - place));
   const clamped = (place: number): bigint => BigInt(Math.min(Math.max(place, 0), size - 1));
   return {
     places: [-1, 0, 1, 2].map((shift) => BigInt64Array.from(first, (place) => clamped(place + shift))),
-    weights: [0, 1, 2, 3].map((tap) => Float64Array.from(weights, (own) => own[tap]!)),
+    weights: [0, 1, 2, 3].map((tap) => Float64Array.from(weights, (each) => each[tap]!)),
   };
 }
 
@@ -92,8 +93,8 @@ function filtered({ size, output }: Axis, step: number, resampling: Resampling):
   const wide = Math.max(step, 1);
   const reach = (resampling === "cubic" ? 2 : 1) * wide;
   const filter = (x: number): number => (resampling === "cubic" ? keys(x, -0.5) : Math.max(1 - Math.abs(x), 0));
-  const windows = Array.from({ length: output }, (_, own) => {
-    const center = step * (own + 0.5);
+  const windows = Array.from({ length: output }, (_, index) => {
+    const center = step * (index + 0.5);
     const start = Math.max(Math.trunc(center - reach + 0.5), 0);
     const end = Math.min(Math.trunc(center + reach + 0.5), size);
     const raw = Array.from({ length: Math.max(end - start, 0) }, (_, at) => filter((at + start - center + 0.5) / wide));

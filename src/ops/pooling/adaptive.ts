@@ -11,13 +11,13 @@ export const adaptiveSize = either(sizeKind, listOf(sizeKind, "a list of numbers
 
 /** Returns the output size of each of the last `rank` axes. @throws {ArgumentError} */
 export function adaptiveSizes(operation: string, x: Tensor, given: AdaptiveSize, rank: number): number[] {
-  const own = x.shape.slice(-rank);
+  const input = x.shape.slice(-rank);
   if (typeof given === "number") return alongAxes(operation, "outputSize", given, rank, 1);
-  const list = given === null || (given.length === 1 && given[0] === null) ? own : given;
+  const list = given === null || (given.length === 1 && given[0] === null) ? input : given;
   return alongAxes(
     operation,
     "outputSize",
-    list.map((size, at) => size ?? own[at] ?? 0),
+    list.map((size, at) => size ?? input[at] ?? 0),
     rank,
     1,
   );

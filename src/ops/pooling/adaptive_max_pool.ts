@@ -36,7 +36,7 @@ const adaptiveParameters = (operation: string) =>
 
 /**
  * Computes adaptive max pooling: the largest element of each window, with windows that give the requested output size.
- * Window i of n spans ⌊i · size / n⌋ to ⌈(i + 1) · size / n⌉. Of equal elements, the first gets the gradient.
+ * Window i of n spans ⌊i · size / n⌋ to ⌈(i + 1) · size / n⌉. If elements are equal, the first gets the gradient.
  *
  * @param x [batch, channels, length], or without a batch
  * @param outputSize the output size: one for all axes, or one for each; null keeps the size of an axis
@@ -44,8 +44,8 @@ const adaptiveParameters = (operation: string) =>
  * @example
  * adaptiveMaxPool1d(tensor([[[1, 3, 2, 6]]]), 2); // float32 [[[3, 6]]]
  *
- * @throws {ShapeError} if x has another rank, or an axis of size 0. @throws {DTypeError} if x is not a float. @throws
- * {ArgumentError} for sizes below 1.
+ * @throws {ShapeError} if x has an unsupported rank, or an axis of size 0. @throws {DTypeError} if x is not a float.
+ * @throws {ArgumentError} for sizes below 1.
  */
 export function adaptiveMaxPool1d<D extends DType>(
   x: Tensor<D>,
@@ -127,8 +127,10 @@ function adaptiveMaxPool(
         const axis = x.rank - rank + at;
         const best = largestAlong(operation, values, axis, sizes[at]!);
         const inner = BigInt(elementCount(x.shape.slice(axis + 1)));
-        const own = mul(best.places, inner) as Tensor<"int64">;
-        places = places ? (add(gatherAlong(operation, places, best.places, axis), own) as Tensor<"int64">) : own;
+        const offsets = mul(best.places, inner) as Tensor<"int64">;
+        places = places
+          ? (add(gatherAlong(operation, places, best.places, axis), offsets) as Tensor<"int64">)
+          : offsets;
         values = best.values;
       }
       return returnIndices ? { values, indices: places! } : values;
@@ -149,13 +151,13 @@ function largestAlong(
   const width = Math.max(...ends.map((end, at) => end - starts[at]!));
   // shorter windows repeat their last element, which changes neither the maximum nor the first index of it
   const elements = starts.flatMap((start, at) =>
-    Array.from({ length: width }, (_, own) => BigInt(Math.min(start + own, ends[at]! - 1))),
+    Array.from({ length: width }, (_, step) => BigInt(Math.min(start + step, ends[at]! - 1))),
   );
   const taken = indexSelectAlong(x, tensor(BigInt64Array.from(elements)), axis, operation);
   const windows = reshape(taken, [...x.shape.slice(0, axis), count, width, ...x.shape.slice(axis + 1)]);
   const { values, indices } = max(windows, { dim: axis + 1 });
   const first = tensor(BigInt64Array.from(starts, BigInt), {
-    shape: x.shape.map((_, own) => (own === axis ? count : 1)),
+    shape: x.shape.map((_, other) => (other === axis ? count : 1)),
   });
   return { values, places: add(indices, first) as Tensor<"int64"> };
 }
@@ -263,8 +265,8 @@ function maxUnpool(
   const shape = checkShape(operation, [...lead, ...sizes]);
   return underName(operation, () =>
     tidy(() => {
-      const flat = <D extends DType>(own: Tensor<D>): Tensor<D> =>
-        reshape(own, [elementCount(lead), elementCount(own.shape.slice(-rank))]);
+      const flat = <D extends DType>(each: Tensor<D>): Tensor<D> =>
+        reshape(each, [elementCount(lead), elementCount(each.shape.slice(-rank))]);
       const whole = filled([elementCount(lead), elementCount(sizes)], x.dtype, 0, operation);
       return reshape(scatterAlong(operation, whole, flat(indices), flat(x), 1), shape);
     }),
@@ -289,12 +291,12 @@ function unpooledSizes(
   const least = input.map((size, axis) => (size - 1) * stride[axis]! - 2 * padding[axis]! + kernel[axis]!);
   if (given.outputSize === undefined) return least;
   const sizes = given.outputSize.length === x.rank ? given.outputSize.slice(-rank) : given.outputSize;
-  const own = alongAxes(operation, "outputSize", sizes, rank, 1);
-  if (own.some((size, axis) => size <= least[axis]! - stride[axis]! || size >= least[axis]! + stride[axis]!))
+  const list = alongAxes(operation, "outputSize", sizes, rank, 1);
+  if (list.some((size, axis) => size <= least[axis]! - stride[axis]! || size >= least[axis]! + stride[axis]!))
     throw new ShapeError(
       operation,
       "invalidSize",
-      `expected outputSize to be less than a stride away from [${least.join(", ")}], got [${own.join(", ")}]`,
+      `expected outputSize to be less than a stride away from [${least.join(", ")}], got [${list.join(", ")}]`,
     );
-  return own;
+  return list;
 }

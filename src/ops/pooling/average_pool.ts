@@ -63,8 +63,8 @@ const avgPoolParameters = (operation: string) =>
  * @example
  * avgPool1d(tensor([[[1, 3, 2, 5]]]), 2); // float32 [[[2, 3.5]]]
  *
- * @throws {ShapeError} if x has another rank, or a window is larger than the padded input. @throws {DTypeError} for
- * bools. @throws {ArgumentError} for sizes below 1, or padding of more than half a window.
+ * @throws {ShapeError} if x has an unsupported rank, or a window is larger than the padded input. @throws {DTypeError}
+ * for bools. @throws {ArgumentError} for sizes below 1, or padding of more than half a window.
  */
 export function avgPool1d<D extends DType>(x: Tensor<D>, kernelSize: PerAxis, ...options: AvgPoolArguments): Tensor<D>;
 export function avgPool1d(...values: unknown[]): Tensor {
@@ -112,8 +112,8 @@ const avgPool3dParameters = avgPoolParameters("avgPool3d");
  * @example
  * adaptiveAvgPool1d(tensor([[[1, 3, 2, 6]]]), 2); // float32 [[[2, 4]]]
  *
- * @throws {ShapeError} if x has another rank. @throws {DTypeError} if x is not a float. @throws {ArgumentError} for
- * sizes below 1.
+ * @throws {ShapeError} if x has an unsupported rank. @throws {DTypeError} if x is not a float. @throws {ArgumentError}
+ * for sizes below 1.
  */
 export function adaptiveAvgPool1d<D extends DType>(x: Tensor<D>, outputSize: AdaptiveSize): Tensor<D>;
 export function adaptiveAvgPool1d(...values: unknown[]): Tensor {
@@ -158,8 +158,8 @@ function adaptiveParameters(operation: string) {
 /** Returns views of padded x, one for each position in a window: each view holds that element of every window. */
 function viewsOf(x: Tensor, { kernel, stride, padding, dilation, output, beyond }: Windows, value: number): Tensor[] {
   const rank = kernel.length;
-  const sides = padding.map((own, axis) => [own, own + beyond[axis]!]);
-  const isPadded = sides.flat().some((own) => own > 0);
+  const sides = padding.map((amount, axis) => [amount, amount + beyond[axis]!]);
+  const isPadded = sides.flat().some((amount) => amount > 0);
   const whole = isPadded ? pad(x, sides.toReversed().flat(), { value }) : x;
   let views = [whole];
   for (let axis = 0; axis < rank; axis++)
@@ -221,7 +221,7 @@ function adaptiveAvgPool(
     tidy(() => {
       const wide = toDType(x, accumulationDType(x.dtype)) as Tensor;
       // a window is a product of intervals, so its mean can be taken one axis at a time
-      const result = sizes.reduce((own, size, at) => meansAlong(own, x.rank - rank + at, size), wide);
+      const result = sizes.reduce((partial, size, at) => meansAlong(partial, x.rank - rank + at, size), wide);
       return toDType(result, x.dtype);
     }),
   );

@@ -39,7 +39,7 @@ export interface FractionalMaxPoolOptions extends GeneratorOptions {
 
 /**
  * Computes fractional max pooling: the largest element of each window, with steps of varying size between windows, so
- * that any output size is possible. Of equal elements, the first gets the gradient.
+ * that any output size is possible. If elements are equal, the first gets the gradient.
  *
  * Source: B. Graham, "Fractional Max-Pooling", 2014.
  *
@@ -49,8 +49,9 @@ export interface FractionalMaxPoolOptions extends GeneratorOptions {
  * @example
  * fractionalMaxPool2d(x, 2, { outputRatio: 0.7 });
  *
- * @throws {ShapeError} if x has another rank, or fewer elements than the windows need. @throws {DTypeError} if x is not
- * a float. @throws {ArgumentError} for sizes below 1, or unless exactly one of `outputSize` and `outputRatio` is given.
+ * @throws {ShapeError} if x has an unsupported rank, or fewer elements than the windows need. @throws {DTypeError} if x
+ * is not a float. @throws {ArgumentError} for sizes below 1, or unless exactly one of `outputSize` and `outputRatio` is
+ * given.
  */
 export function fractionalMaxPool2d<D extends DType>(
   x: Tensor<D>,
@@ -84,9 +85,9 @@ export function fractionalMaxPool2d(...values: unknown[]): Tensor | PooledWithIn
     tidy(() => {
       const places = noGrad(() => {
         const samples = randomSamples ?? rand([...planes, 2], { dtype: "float32", generator });
-        const own = reshape(toDType(samples, "float32"), [...planes, 2]);
-        const rows = placesAlong(select(own, -1, 1), { size: height, output: output[0]!, kernel: kernel[0]! });
-        const columns = placesAlong(select(own, -1, 0), { size: width, output: output[1]!, kernel: kernel[1]! });
+        const fractions = reshape(toDType(samples, "float32"), [...planes, 2]);
+        const rows = placesAlong(select(fractions, -1, 1), { size: height, output: output[0]!, kernel: kernel[0]! });
+        const columns = placesAlong(select(fractions, -1, 0), { size: width, output: output[1]!, kernel: kernel[1]! });
         // […, rows, 1, window, 1] with […, 1, columns, 1, window]
         const lines = mul(unsqueeze(unsqueeze(rows, -2), -1), BigInt(width));
         return add(lines, unsqueeze(unsqueeze(columns, -3), -2)) as Tensor<"int64">;
@@ -140,7 +141,7 @@ function outputOf(
     throw new ArgumentError(NAME, "missingArgument", "expected either outputSize or outputRatio, got none or both");
   if (outputSize !== undefined) return alongAxes(NAME, "outputSize", outputSize, 2, 1);
   const ratios = typeof outputRatio === "number" ? [outputRatio, outputRatio] : outputRatio!;
-  if (ratios.length !== 2 || !ratios.every((own) => own > 0 && own < 1))
+  if (ratios.length !== 2 || !ratios.every((ratio) => ratio > 0 && ratio < 1))
     throw new ArgumentError(
       NAME,
       "invalidRatio",

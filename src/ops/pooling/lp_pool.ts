@@ -46,7 +46,8 @@ const lpPoolParameters = (operation: string) =>
  * @example
  * lpPool1d(tensor([[[3, 4]]]), 2, 2); // float32 [[[5]]]
  *
- * @throws {ShapeError} if x has another rank, or a window is larger than x. @throws {DTypeError} if x is not a float.
+ * @throws {ShapeError} if x has an unsupported rank, or a window is larger than x. @throws {DTypeError} if x is not a
+ * float.
  * @throws {ArgumentError} for sizes below 1, or a normType of 0.
  */
 export function lpPool1d<D extends DType>(
@@ -117,7 +118,7 @@ function lpPool(
       const wide = accumulationDType(x.dtype);
       const pool = [avgPool1d, avgPool2d, avgPool3d][rank - 1]!;
       const mean = pool(pow(toDType(x, wide), normType) as Tensor, kernel, { stride, ceilMode });
-      const count = kernel.reduce((product, own) => product * own, 1);
+      const count = kernel.reduce((product, size) => product * size, 1);
       const total = mul(mul(sign(mean), relu(abs(mean))), count);
       return toDType(pow(total, 1 / normType) as Tensor, x.dtype);
     }),

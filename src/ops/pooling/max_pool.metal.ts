@@ -46,7 +46,7 @@ function unsupported(call: Pick<OperationCall<PoolingAttributes>, "inputs" | "at
   const furthest = [0, 1, 2].map(
     (axis) => output[axis]! * stride[axis]! + kernelSize[axis]! * dilation[axis]! + before[axis]! + input[axis]!,
   );
-  const sizes = [input, output].map((own) => own.reduce((product, size) => product * size, 1));
+  const sizes = [input, output].map((shape) => shape.reduce((product, size) => product * size, 1));
   if (Math.max(...sizes, ...furthest) >= MOST) return `window positions reach ${MOST}`;
   return noFloat64(call);
 }

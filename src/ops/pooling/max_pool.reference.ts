@@ -36,8 +36,8 @@ export const maxPoolGradientReference: Implementation<PoolingAttributes> = {
 };
 
 /** Returns the row-major positions of a window's elements in its plane, in order. */
-function windowOf(own: PoolingAttributes, result: number): number[] {
-  const { input, output, kernelSize, stride, dilation, before } = own;
+function windowOf(attributes: PoolingAttributes, result: number): number[] {
+  const { input, output, kernelSize, stride, dilation, before } = attributes;
   let remainder = result;
   const along = [2, 1, 0].map((axis) => {
     const first = (remainder % output[axis]!) * stride[axis]! - before[axis]!;

@@ -48,8 +48,8 @@ const maxPoolParameters = (operation: string) =>
   });
 
 /**
- * Computes the largest element of each window; NaN if the window contains one. Of equal elements, the first gets the
- * gradient; of several NaN, the last, as in PyTorch.
+ * Computes the largest element of each window; NaN if the window contains one. If elements are equal, the first gets
+ * the gradient. If a window contains several NaN, the last one does, as in PyTorch.
  *
  * @param x [batch, channels, length], or without a batch
  * @param kernelSize the window size: one for all axes, or one for each
@@ -57,8 +57,8 @@ const maxPoolParameters = (operation: string) =>
  * @example
  * maxPool1d(tensor([[[1, 3, 2, 5]]]), 2); // float32 [[[3, 5]]]
  *
- * @throws {ShapeError} if x has another rank, or a window is larger than the padded input. @throws {DTypeError} for
- * bools. @throws {ArgumentError} for sizes below 1, or padding of more than half a window.
+ * @throws {ShapeError} if x has an unsupported rank, or a window is larger than the padded input. @throws {DTypeError}
+ * for bools. @throws {ArgumentError} for sizes below 1, or padding of more than half a window.
  */
 export function maxPool1d<D extends DType>(
   x: Tensor<D>,

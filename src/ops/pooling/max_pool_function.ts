@@ -78,7 +78,7 @@ function scattered(operation: string, gradient: Tensor, indices: Tensor<Index>, 
 
 /** Gathers the elements at the indices: the adjoint of {@link scattered}. */
 function taken(operation: string, x: Tensor, indices: Tensor<Index>, attributes: PoolingAttributes): Tensor {
-  const rows = <Own extends Tensor>(own: Own): Own => reshape(own, [attributes.planes, -1]) as Own;
+  const rows = <T extends Tensor>(tensor: T): T => reshape(tensor, [attributes.planes, -1]) as T;
   if (x.size === 0 || indices.size === 0) return reshape(x, indices.shape);
   if (!hasWindowsOfPadding(attributes))
     return reshape(gatherAlong(operation, rows(x), rows(indices), 1), indices.shape);

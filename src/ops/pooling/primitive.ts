@@ -40,9 +40,9 @@ export const maxPoolGradientCall = cpuCall("maxPoolGradient", { ...cpuFields, of
 
 /** Returns the attributes of windows, with leading axes added up to three. */
 export function attributesOf(planes: number, windows: Windows): PoolingAttributes {
-  const padded = (own: readonly number[], value: number): number[] => [
-    ...new Array<number>(AXES - own.length).fill(value),
-    ...own,
+  const padded = (list: readonly number[], value: number): number[] => [
+    ...new Array<number>(AXES - list.length).fill(value),
+    ...list,
   ];
   return {
     planes,

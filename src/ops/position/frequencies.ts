@@ -170,14 +170,14 @@ export const aScaling: Kind<RopeScaling> = {
   expected: "an object with the type of a scaling and its numbers",
   parse(value, operation, name) {
     if (typeof value !== "object" || value === null) return undefined;
-    const { type: own } = value as { type?: unknown };
+    const { type: kind } = value as { type?: unknown };
     const parts =
-      typeof own === "string" && Object.hasOwn(partsOf, own) ? partsOf[own as RopeScaling["type"]] : undefined;
+      typeof kind === "string" && Object.hasOwn(partsOf, kind) ? partsOf[kind as RopeScaling["type"]] : undefined;
     if (parts === undefined)
       throw new ArgumentError(
         operation,
         "unknownScaling",
-        `expected ${name} of type ${Object.keys(partsOf).join(", ")}, got ${describeValue(own)}`,
+        `expected ${name} of type ${Object.keys(partsOf).join(", ")}, got ${describeValue(kind)}`,
       );
     const scaling = parts.parse(value, operation, name) as RopeScaling | undefined;
     if (scaling !== undefined) checkScaling(operation, scaling);

@@ -30,8 +30,8 @@ export const ropeCpu: Implementation<RopeAttributes> = {
 function nestsOf(x: Tensor, output: Tensor, positions: Tensor | undefined) {
   const { shape, ...strides } = rowsOf(x, output, positions);
   const axes = [...shape.keys()];
-  const nest = (own: readonly number[], operands: readonly (readonly number[])[]): LoopNest => {
-    const pick = (values: readonly number[]) => own.map((axis) => values[axis]!);
+  const nest = (nestAxes: readonly number[], operands: readonly (readonly number[])[]): LoopNest => {
+    const pick = (values: readonly number[]) => nestAxes.map((axis) => values[axis]!);
     return collapse(pick(shape), operands.map(pick));
   };
   const isRepeated = (axis: number) => strides.positions[axis] === 0;

@@ -26,8 +26,8 @@ export function rowsOf(x: Tensor, out: Tensor, positions: Tensor | undefined): R
   };
 }
 
-function positionStrides({ shape: own, strides }: Tensor, shape: Shape): readonly number[] {
-  if (own.length === 1) return broadcastStrides(own, strides, shape);
+function positionStrides({ shape: given, strides }: Tensor, shape: Shape): readonly number[] {
+  if (given.length === 1) return broadcastStrides(given, strides, shape);
   const between = new Array<number>(shape.length - 2).fill(0);
   return [strides[0]!, ...between, strides[1]!];
 }

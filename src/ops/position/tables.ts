@@ -43,13 +43,13 @@ export function rotatedByTables<D extends DType>(
   { dim, interleaved }: { readonly dim: number; readonly interleaved: boolean },
 ): Tensor<D> {
   const pairs = dim / 2;
-  const own = toDType(narrow(x, -1, 0, dim), accumulationDType(x.dtype));
+  const part = toDType(narrow(x, -1, 0, dim), accumulationDType(x.dtype));
   const [a, b] = interleaved
-    ? [0, 1].map((at) => select(reshape(own, [...own.shape.slice(0, -1), pairs, 2]), -1, at))
-    : [0, pairs].map((start) => narrow(own, -1, start, pairs));
-  const [cos, sin] = [tables.cos, tables.sin].map((table) => spread(toDType(table, own.dtype), x.rank));
+    ? [0, 1].map((at) => select(reshape(part, [...part.shape.slice(0, -1), pairs, 2]), -1, at))
+    : [0, pairs].map((start) => narrow(part, -1, start, pairs));
+  const [cos, sin] = [tables.cos, tables.sin].map((table) => spread(toDType(table, part.dtype), x.rank));
   const rotated = [sub(mul(a!, cos!), mul(b!, sin!)), add(mul(a!, sin!), mul(b!, cos!))] as Tensor[];
-  const result = interleaved ? reshape(stack(rotated, { dim: -1 }), own.shape) : cat(rotated, { dim: -1 });
+  const result = interleaved ? reshape(stack(rotated, { dim: -1 }), part.shape) : cat(rotated, { dim: -1 });
   const rounded = toDType(result, x.dtype);
   const size = x.shape.at(-1)!;
   return size === dim ? rounded : cat([rounded, narrow(x, -1, dim, size - dim)], { dim: -1 });

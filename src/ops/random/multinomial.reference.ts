@@ -13,8 +13,8 @@ export const multinomialReference: Implementation<MultinomialAttributes> = {
     const round = input!.dtype === "float64" ? Number : Math.fround;
     const chosen: number[] = [];
     for (let row = 0; row < rows; row++) {
-      const own = weights.subarray(row * categories, (row + 1) * categories);
-      const order = (sample: number) => arrivals(own, row, sample, attributes, round);
+      const rowWeights = weights.subarray(row * categories, (row + 1) * categories);
+      const order = (sample: number) => arrivals(rowWeights, row, sample, attributes, round);
       if (replacement) for (let sample = 0; sample < samples; sample++) chosen.push(order(sample)[0] ?? missing());
       else for (const category of firsts(order(0), samples)) chosen.push(category);
     }

@@ -37,7 +37,7 @@ export interface MultinomialOptions extends GeneratorOptions {
  * @example
  * multinomial(tensor([0.1, 0.7, 0.2]), 1); // mostly [1]
  *
- * @throws {ShapeError} for another rank, or no categories.
+ * @throws {ShapeError} for weights of an unsupported rank, or without categories.
  * @throws {DTypeError} for weights that are not floats.
  * @throws {ArgumentError} for an impossible number of samples; on cpu and reference also for a weight that is negative
  * or not finite, or too few weights above 0.

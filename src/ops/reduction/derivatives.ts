@@ -33,11 +33,11 @@ export const signOf = (x: Tensor): Tensor => derivative(x, x, "sign");
 /** Computes x / y, and 0 where y is 0. */
 export function dividedWhereNotZero(x: Tensor, y: Tensor): Tensor {
   const output = derivative(x, y, "quotient");
-  const [own, other] = [x.shape, y.shape];
+  const [shape, other] = [x.shape, y.shape];
   record("reductionDerivative", [x, y], [output], [x, y], ([gradient], [a, b], needs) => {
     const share = dividedWhereNotZero(gradient!, b!);
     return [
-      needs[0] ? sumTo(share, own) : null,
+      needs[0] ? sumTo(share, shape) : null,
       needs[1] ? sumTo(neg(mul(share, dividedWhereNotZero(a!, b!))), other) : null,
     ];
   });

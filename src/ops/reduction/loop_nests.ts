@@ -31,13 +31,13 @@ export function reductionNests(input: Tensor, axes: readonly number[], isOrdered
 
 /** Returns the strides of a row-major result along the kept axes of its operand. */
 function resultStrides(sizes: readonly number[], kept: readonly number[]): number[] {
-  const own = new Array<number>(sizes.length).fill(0);
+  const strides = new Array<number>(sizes.length).fill(0);
   let stride = 1;
   for (let index = kept.length - 1; index >= 0; index--) {
-    own[kept[index]!] = stride;
+    strides[kept[index]!] = stride;
     stride *= Math.max(sizes[kept[index]!]!, 1);
   }
-  return own;
+  return strides;
 }
 
 const pick = (list: readonly number[], axes: readonly number[]): number[] => axes.map((axis) => list[axis]!);

@@ -25,7 +25,8 @@ import { argmax, type ValuesAndIndices } from "./extrema.ts";
 import type { OrderOptions } from "./order.ts";
 
 /**
- * Returns the most frequent element along an axis and its last index. Of equally frequent elements it is the smallest.
+ * Returns the most frequent element along an axis and its last index. If several elements are equally frequent, returns
+ * the smallest.
  *
  * @example
  * mode(tensor([3, 1, 3, 2])); // values 3, indices 2
@@ -50,8 +51,8 @@ export function mode(...values: unknown[]): ValuesAndIndices<DType> {
     tidy(() => {
       const lines = x.rank === 0 ? reshape(x, [1]) : x;
       const places = noGrad(() => placesOfModes(lines, axis));
-      const taken = <D extends DType>(own: Tensor<D>): Tensor<D> =>
-        keepdim && x.rank > 0 ? own : squeeze(own, { dim: axis });
+      const taken = <D extends DType>(tensor: Tensor<D>): Tensor<D> =>
+        keepdim && x.rank > 0 ? tensor : squeeze(tensor, { dim: axis });
       return { values: taken(gather(lines, places, { dim: axis })), indices: taken(places) };
     }),
   );
@@ -67,7 +68,7 @@ const modeParameters = parameters("mode", {
 function placesOfModes(x: Tensor, axis: number): Tensor<"int64"> {
   const size = x.shape[axis]!;
   const { values, indices } = sort(x, { dim: axis });
-  const along = x.shape.map((_, own) => (own === axis ? size : 1));
+  const along = x.shape.map((_, at) => (at === axis ? size : 1));
   const places = expand(reshape(arange(0, size, { dtype: "int64" }), along), x.shape);
   const differs = ne(narrow(values, axis, 1, size - 1), narrow(values, axis, 0, size - 1));
   const begins = cat([filled(x.shape.with(axis, 1), "bool", true), differs], axis);

@@ -143,16 +143,16 @@ function medianOf(
       `expected numbers, got ${x.describe()}; toDType(x, "uint8") converts`,
     );
   const axis = dim === undefined ? 0 : normalizeAxis(operation, dim, x.rank);
-  const own = dim === undefined ? flatten(x) : x;
-  if (own.rank > 0 && own.shape[axis] === 0)
+  const input = dim === undefined ? flatten(x) : x;
+  if (input.rank > 0 && input.shape[axis] === 0)
     throw new ShapeError(
       operation,
       "emptyReduction",
       `${x.describe()} has no elements along the reduced axes, so ${operation} is undefined; expected at least one`,
     );
   return underName(operation, () => {
-    if (dim !== undefined) return placed(own, axis, keepdim, place);
-    return tidy(() => placed(own, 0, false, place).values);
+    if (dim !== undefined) return placed(input, axis, keepdim, place);
+    return tidy(() => placed(input, 0, false, place).values);
   });
 }
 
@@ -166,11 +166,11 @@ function placed(x: Tensor, axis: number, keepdim: boolean, place: Place): Values
     const lines = x.rank === 0 ? reshape(x, [1]) : x;
     const { values, indices } = sort(lines, { dim: axis });
     const at = place(detach(values), axis);
-    const taken = <D extends DType>(own: Tensor<D>): Tensor<D> => {
+    const taken = <D extends DType>(tensor: Tensor<D>): Tensor<D> => {
       const one =
         at instanceof Tensor
-          ? gather(own, toDType(at, "int64") as Tensor<IndexDType>, { dim: axis })
-          : narrow(own, axis, at, 1);
+          ? gather(tensor, toDType(at, "int64") as Tensor<IndexDType>, { dim: axis })
+          : narrow(tensor, axis, at, 1);
       return keepdim && x.rank > 0 ? one : squeeze(one, { dim: axis });
     };
     return { values: taken(values), indices: taken(indices) };

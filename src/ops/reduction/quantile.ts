@@ -117,9 +117,9 @@ function quantilesOf(
   const input = floatOperand(operation, x, undefined);
   const axis = dim === undefined ? undefined : normalizeAxis(operation, dim, x.rank);
   const chances = [q].flat();
-  for (const own of chances)
-    if (!(own >= 0 && own <= 1))
-      throw new ArgumentError(operation, "invalidProbability", `expected q to be from 0 to 1, got ${own}`);
+  for (const chance of chances)
+    if (!(chance >= 0 && chance <= 1))
+      throw new ArgumentError(operation, "invalidProbability", `expected q to be from 0 to 1, got ${chance}`);
   if (axis === undefined || x.rank === 0 ? x.size === 0 : x.shape[axis] === 0)
     throw new ShapeError(
       operation,
@@ -132,7 +132,7 @@ function quantilesOf(
       const { values: sorted } = sort(lines, { dim: -1 });
       const wide = toDType(sorted, accumulationDType(sorted.dtype));
       const found = finished(detach(wide), between(wide, chances, interpolation));
-      const kept = keepdim ? x.shape.map((size, own) => (axis === undefined || own === axis ? 1 : size)) : undefined;
+      const kept = keepdim ? x.shape.map((size, at) => (axis === undefined || at === axis ? 1 : size)) : undefined;
       const first = movedim(toDType(found, x.dtype), -1, 0);
       const shape = kept ?? first.shape.slice(1);
       return reshape(first, typeof q === "number" ? shape : [chances.length, ...shape]);
@@ -148,7 +148,7 @@ function between(sorted: Tensor, chances: readonly number[], interpolation: Quan
   const numbers = sum(logicalNot(isnan(detach(sorted))), { dim: -1, keepdim: true });
   const last = toDType(clamp(sub(numbers, 1n) as Tensor, { min: 0n }), sorted.dtype);
   const places = mul(last, tensor([...chances], { dtype: sorted.dtype })) as Tensor;
-  const at = (own: Tensor): Tensor => gather(sorted, toDType(own, "int64"), { dim: -1 });
+  const at = (positions: Tensor): Tensor => gather(sorted, toDType(positions, "int64"), { dim: -1 });
   if (interpolation === "nearest") return at(round(places) as Tensor);
   const [below, above] = [floor(places) as Tensor, ceil(places) as Tensor];
   if (interpolation === "lower") return at(below);

@@ -108,7 +108,7 @@ function runPasses(
     const { columns, lanes, count, chunk, chunks } = pass;
     const isLast = chunks === 1;
     const to = isLast ? outputs : allocate(kept.count * chunks);
-    const own = launch({
+    const tickets = launch({
       file,
       name: kernels[from ? "states" : "elements"][isLast ? "results" : "states"],
       constants: [reductions.ordinal(name), columns, lanes],
@@ -118,7 +118,7 @@ function runPasses(
       threadgroup: columns * lanes,
       threadgroupMemory: [THREADS * STATE_BYTES],
     });
-    launched = spanOf([launched, own]);
+    launched = spanOf([launched, tickets]);
     for (const tensor of from?.tensors ?? []) tensor.dispose();
     from = isLast ? undefined : { tensors: to, count: chunks };
   } while (from);

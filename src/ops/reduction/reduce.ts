@@ -75,15 +75,15 @@ export const axesParameters = { x: operand(aTensor), dim: optional(axes), keepdi
 /** @throws {ShapeError} for an axis out of range or given twice. */
 export function planReduction(operation: string, x: Tensor, { dim, keepdim = false }: ReductionOptions): ReductionPlan {
   x.checkAlive(operation);
-  const own = normalizeAxes(operation, typeof dim === "object" && dim.length === 0 ? undefined : dim, x.rank);
+  const reduced = normalizeAxes(operation, typeof dim === "object" && dim.length === 0 ? undefined : dim, x.rank);
   const sizes = plainList(x.shape);
   const kept = [...sizes];
   let count = 1;
-  for (const axis of own) {
+  for (const axis of reduced) {
     count *= sizes[axis]!;
     kept[axis] = 1;
   }
-  return { axes: own, kept, shape: keepdim ? kept : sizes.filter((_, axis) => !own.includes(axis)), count };
+  return { axes: reduced, kept, shape: keepdim ? kept : sizes.filter((_, axis) => !reduced.includes(axis)), count };
 }
 
 /** Runs a reduction with one result. */

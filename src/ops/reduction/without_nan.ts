@@ -110,7 +110,7 @@ export function aminmax<D extends DType>(
 ): Extrema<D>;
 export function aminmax(...values: unknown[]): Extrema<DType> {
   const { x, dim, keepdim } = aminmaxParameters(values);
-  if (typeof dim === "object") for (const own of dim) normalizeAxis("aminmax", own, x.rank);
+  if (typeof dim === "object") for (const each of dim) normalizeAxis("aminmax", each, x.rank);
   else if (dim !== undefined) normalizeAxis("aminmax", dim, x.rank);
   return underName("aminmax", () => ({ min: amin(x, { dim, keepdim }), max: amax(x, { dim, keepdim }) }));
 }

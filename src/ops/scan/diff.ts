@@ -22,7 +22,7 @@ import { cumsum } from "./cumsum.ts";
 
 /** Options of {@link diff}. */
 export interface DiffOptions {
-  /** How many times to take differences. Default 1. */
+  /** The number of times to take differences. Default 1. */
   n?: number | undefined;
   /** The axis. Default −1, the last. */
   dim?: number | undefined;
@@ -73,7 +73,7 @@ const diffParameters = parameters("diff", {
 function checkNeighbour(x: Tensor, part: Tensor, axis: number): void {
   if (part.dtype !== x.dtype)
     throw new DTypeError("diff", "dtypesDiffer", `expected the dtype of ${x.describe()}, got ${part.describe()}`);
-  if (part.rank === x.rank && part.shape.every((size, own) => own === axis || size === x.shape[own])) return;
+  if (part.rank === x.rank && part.shape.every((size, at) => at === axis || size === x.shape[at])) return;
   throw new ShapeError(
     "diff",
     "shapesDiffer",
@@ -169,11 +169,11 @@ function areas(
     );
   return underName(operation, () =>
     tidy(() => {
-      const [own, at] = [y, places].map((each) =>
+      const [values, at] = [y, places].map((each) =>
         each && isFloat(each.dtype) ? toDType(each, accumulationDType(each.dtype)) : each,
       );
       const length = Math.max(y.shape[axis]! - 1, 0);
-      const heights = add(narrow(own!, axis, Math.min(1, y.shape[axis]!), length), narrow(own!, axis, 0, length));
+      const heights = add(narrow(values!, axis, Math.min(1, y.shape[axis]!), length), narrow(values!, axis, 0, length));
       const widths = at ? differences(at, axis) : dx;
       // integers wrap around before they become floats, as in PyTorch
       const twice = together(mul(heights, widths) as Tensor, axis);
@@ -186,5 +186,5 @@ function areas(
 const alongAxis = (vector: Tensor, axis: number, rank: number): Tensor =>
   reshape(
     vector,
-    Array.from({ length: rank }, (_, own) => (own === axis ? vector.size : 1)),
+    Array.from({ length: rank }, (_, at) => (at === axis ? vector.size : 1)),
   );

@@ -5,8 +5,8 @@ import { reshape } from "../view/reshape.ts";
 import { productBefore } from "./scan.ts";
 
 /**
- * @internal Computes, for each element, the product of all others along the axes. It multiplies the product of those
- * before by that of those after, which is correct for elements that are 0, too.
+ * @internal Computes, for each element, the product of all others along the axes. It multiplies the product of the
+ * elements before by the product of the elements after, which is also correct if elements are 0.
  */
 export function productOfOthers(x: Tensor, axes: readonly number[]): Tensor {
   const order = [...x.shape.keys()].filter((axis) => !axes.includes(axis)).concat(axes);

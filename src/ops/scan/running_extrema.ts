@@ -94,17 +94,17 @@ function runningExtremum(
 
 function placesOfExtrema(x: Tensor, axis: number, isBetter: (a: Tensor, b: Tensor) => Tensor): Tensor<"int64"> {
   const size = x.shape[axis]!;
-  const along = x.shape.map((_, own) => (own === axis ? size : 1));
+  const along = x.shape.map((_, at) => (at === axis ? size : 1));
   let best = x;
   let places = expand(reshape(arange(0, size, { dtype: "int64" }), along), x.shape);
   for (let step = 1; step < size; step *= 2) {
-    const part = <D extends DType>(own: Tensor<D>, start: number) => narrow(own, axis, start, size - step);
+    const part = <D extends DType>(tensor: Tensor<D>, start: number) => narrow(tensor, axis, start, size - step);
     const [later, earlier] = [part(best, step), part(best, 0)];
     const stays = isFloat(x.dtype)
       ? logicalOr(isnan(later), logicalAnd(isBetter(later, earlier), logicalNot(isnan(earlier))))
       : isBetter(later, earlier);
-    const joined = <D extends DType>(own: Tensor<D>): Tensor<D> =>
-      cat([narrow(own, axis, 0, step), where(stays, part(own, step), part(own, 0)) as Tensor<D>], axis);
+    const joined = <D extends DType>(tensor: Tensor<D>): Tensor<D> =>
+      cat([narrow(tensor, axis, 0, step), where(stays, part(tensor, step), part(tensor, 0)) as Tensor<D>], axis);
     [best, places] = [joined(best), joined(places)];
   }
   return places;

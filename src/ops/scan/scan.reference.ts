@@ -37,13 +37,13 @@ export const scanReference = (name: ScanName): Implementation<ScanAttributes> =>
       const operands = [x!, a ?? x!].map((operand) => toNumbers(operand));
       store(
         output!,
-        mapSlices(operands, shape, axis, ([own, coefficients]) => scan(own!, coefficients!)),
+        mapSlices(operands, shape, axis, ([values, coefficients]) => scan(values!, coefficients!)),
       );
     } else if (integer) {
       const scan = inDirection(reverse, integer);
       store(
         output!,
-        mapSlices([toIntegers(x!)], shape, axis, ([own]) => scan(own!, [])),
+        mapSlices([toIntegers(x!)], shape, axis, ([values]) => scan(values!, [])),
       );
     }
   },

@@ -40,7 +40,7 @@ export const softmaxReference = (name: SoftmaxName): Implementation<SoftmaxAttri
     const operands = [x!, y!].map((operand) => toNumbers(operand));
     store(
       output!,
-      mapSlices(operands, x!.shape, axis, ([own, result]) => formulas[name](own!, result!)),
+      mapSlices(operands, x!.shape, axis, ([values, result]) => formulas[name](values!, result!)),
     );
   },
 });

@@ -80,12 +80,12 @@ export function bincount(...values: unknown[]): Tensor {
     tidy(() => {
       const largest = x.size === 0 ? -1 : Number(noGrad(() => max(x)).item());
       const length = Math.max(largest + 1, minlength, x.size > 0 ? 1 : 0);
-      const own = weights ? toDType(weights, weights.dtype === "float32" ? "float32" : "float64") : undefined;
-      const out = own?.dtype ?? "int64";
+      const factors = weights ? toDType(weights, weights.dtype === "float32" ? "float32" : "float64") : undefined;
+      const out = factors?.dtype ?? "int64";
       if (firstBackend() !== "metal" && length > 0)
-        return execute(bincountPrimitive, own ? [x, own] : [x], [length], out, undefined, "bincount");
-      const total = filled([length], out, own ? 0 : 0n, "bincount");
-      return scatterAddAlong("bincount", total, x, own ?? filled(x.shape, "int64", 1n), 0);
+        return execute(bincountPrimitive, factors ? [x, factors] : [x], [length], out, undefined, "bincount");
+      const total = filled([length], out, factors ? 0 : 0n, "bincount");
+      return scatterAddAlong("bincount", total, x, factors ?? filled(x.shape, "int64", 1n), 0);
     }),
   );
 }
@@ -177,7 +177,7 @@ export interface Histogram<D extends DType> {
  * histogram(tensor([1, 2, 2, 4]), tensor([0, 2, 8])).hist; // float32 [1, 3]
  *
  * @throws {DTypeError} if the arguments are not floats of one dtype.
- * @throws {ShapeError} for a weight of another shape, or bounds that are not a vector of at least two.
+ * @throws {ShapeError} for a weight of a different shape, or bounds that are not a vector of at least two.
  * @throws {ArgumentError} for a range in the wrong order, or if the range or the elements used as range are not finite.
  */
 export function histogram<D extends DType>(
@@ -285,20 +285,20 @@ function extentOf(x: Tensor): [number, number] {
  * @param isEven whether the bounds are about equally spaced
  */
 function countsOf(x: Tensor, edges: Tensor, weights: Tensor | undefined, isEven: boolean): Tensor {
-  const own = flatten(x);
+  const flat = flatten(x);
   const each = weights && flatten(weights);
-  if (firstBackend() === "metal") return composedCounts(own, edges, each ?? filled(own.shape, "int64", 1n));
-  const inputs = each ? [own, edges, each] : [own, edges];
+  if (firstBackend() === "metal") return composedCounts(flat, edges, each ?? filled(flat.shape, "int64", 1n));
+  const inputs = each ? [flat, edges, each] : [flat, edges];
   return execute(histogramPrimitive, inputs, [edges.size - 1], each?.dtype ?? "int64", { isEven }, "histogram");
 }
 
 /** Counts by bisection and `scatterAdd`. */
-function composedCounts(own: Tensor, edges: Tensor, each: Tensor): Tensor {
+function composedCounts(values: Tensor, edges: Tensor, each: Tensor): Tensor {
   const bins = edges.size - 1;
   const [first, last] = [at(edges, 0), at(edges, bins)];
-  const isInside = logicalAnd(ge(own, first), le(own, last));
-  const after = sub(bucketize(own, edges, { right: true }), 1n) as Tensor<"int64">;
-  const place = where(eq(own, last), BigInt(bins - 1), after) as Tensor<"int64">;
+  const isInside = logicalAnd(ge(values, first), le(values, last));
+  const after = sub(bucketize(values, edges, { right: true }), 1n) as Tensor<"int64">;
+  const place = where(eq(values, last), BigInt(bins - 1), after) as Tensor<"int64">;
   const inRange = clamp(place, { min: 0n, max: BigInt(bins - 1) }) as Tensor<"int64">;
   const none = each.dtype === "int64" ? 0n : 0;
   const counted = toDType(where(isInside, each, none) as Tensor, each.dtype);

@@ -43,8 +43,8 @@ export function isin(...values: unknown[]): Tensor<"bool"> {
   return underName("isin", () =>
     tidy(() =>
       noGrad(() => {
-        const [own, others] = promoteOperands("isin", [elements, testElements]) as [Tensor, Tensor];
-        const isThere = others.size === 0 ? zeros(own.shape, { dtype: "bool" }) : found(own, flatten(others));
+        const [wanted, others] = promoteOperands("isin", [elements, testElements]) as [Tensor, Tensor];
+        const isThere = others.size === 0 ? zeros(wanted.shape, { dtype: "bool" }) : found(wanted, flatten(others));
         return invert ? logicalNot(isThere) : isThere;
       }),
     ),
@@ -59,7 +59,7 @@ const isinParameters = parameters("isin", {
 /** Searches by bisection: an element is present if it equals the element at its insertion position. */
 function found(elements: Tensor, others: Tensor): Tensor<"bool"> {
   if (isFloat(elements.dtype)) return foundNumbers(elements, others);
-  const [wanted, among] = [elements, others].map((own) => (own.dtype === "bool" ? toDType(own, "uint8") : own));
+  const [wanted, among] = [elements, others].map((each) => (each.dtype === "bool" ? toDType(each, "uint8") : each));
   return foundAmong(wanted!, among!);
 }
 

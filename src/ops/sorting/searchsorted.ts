@@ -64,8 +64,8 @@ export function searchsorted(
 ): Tensor<"int64">;
 export function searchsorted(...given: unknown[]): Tensor {
   const { sorted, values, right, side, sorter, outInt32 } = searchsortedParameters(given);
-  const own = sorter === undefined ? sorted : gather(sorted, -1, sorter);
-  return inDType(places("searchsorted", own, values, side === undefined ? right : side === "right"), outInt32);
+  const ordered = sorter === undefined ? sorted : gather(sorted, -1, sorter);
+  return inDType(places("searchsorted", ordered, values, side === undefined ? right : side === "right"), outInt32);
 }
 const searchsortedParameters = parameters("searchsorted", {
   sorted: operand(aTensor),
@@ -112,15 +112,15 @@ function places(operation: string, sorted: Tensor, values: Tensor | Scalar, righ
       noGrad(() => {
         const size = sorted.shape.at(-1)!;
         const lead = sorted.shape.slice(0, -1);
-        const own = sorted.rank === 1 ? reshape(wanted, [wanted.size]) : wanted;
-        let low = full(own.shape, 0n, { dtype: "int64" });
-        if (size === 0 || own.size === 0) return reshape(low, wanted.shape);
-        let high = full(own.shape, BigInt(size), { dtype: "int64" });
+        const vector = sorted.rank === 1 ? reshape(wanted, [wanted.size]) : wanted;
+        let low = full(vector.shape, 0n, { dtype: "int64" });
+        if (size === 0 || vector.size === 0) return reshape(low, wanted.shape);
+        let high = full(vector.shape, BigInt(size), { dtype: "int64" });
         for (let left = size; left > 0; left = Math.floor(left / 2)) {
           const middle = floorDivide(add(low, high), 2n) as Tensor<"int64">;
           const at = clamp(middle, { max: BigInt(size - 1) }) as Tensor<"int64">;
           const element = gather(expand(sorted, [...lead, size]), at, { dim: -1 });
-          const isBelow = logicalNot(right ? gt(element, own) : ge(element, own));
+          const isBelow = logicalNot(right ? gt(element, vector) : ge(element, vector));
           const goesOn = logicalAnd(isBelow, lt(middle, high));
           [low, high] = [
             where(goesOn, add(middle, 1n), low) as Tensor<"int64">,

@@ -35,8 +35,8 @@ export function launchSort(
   const operands = [x, values, indices];
   const slices = slicesOf(operands, dim, { isOrdered: true });
   const count = values.shape[dim]!;
-  const own = sliceValues(slices, operands);
-  const parameters = (run: number) => sortParameters.bytes({ slices: own, count, run, descending });
+  const fields = sliceValues(slices, operands);
+  const parameters = (run: number) => sortParameters.bytes({ slices: fields, count, run, descending });
   if (slices.length > BLOCK) return sortInBlocks({ x, values, indices, slices, count, parameters });
   return launchGroups(`sort_slice_${metalTypeOf(x.dtype)}`, [sliceCount(slices)], slices.length, {
     operands: [reads(x), writes(values), writes(indices)],

@@ -102,8 +102,8 @@ export interface TopkOptions {
 export type TopkArguments = Given<TopkOptions, ["dim", "largest", "sorted"]>;
 
 /**
- * Returns the `k` largest (or smallest) elements along an axis, in order, and their indices. Of equal elements those
- * with the lowest indices are chosen. NaN counts as larger than all numbers.
+ * Returns the `k` largest (or smallest) elements along an axis, in order, and their indices. If elements are equal,
+ * those with the lowest indices are chosen. NaN counts as larger than all numbers.
  *
  * @example
  * topk(tensor([3, 1, 2]), 2); // values [3, 2], indices [0, 2]
@@ -152,9 +152,9 @@ function firstInOrder<D extends DType>(
     { dim: axis, descending },
     operation,
   ) as [Tensor<D>, Tensor<"int64">];
-  const own = x.shape;
+  const inputShape = x.shape;
   record(operation, [x], [values], [indices], ([gradient], [saved]) => [
-    scatterAdd(filled(own, gradient!.dtype, 0), saved as Tensor<"int64">, gradient!, { dim: axis }),
+    scatterAdd(filled(inputShape, gradient!.dtype, 0), saved as Tensor<"int64">, gradient!, { dim: axis }),
   ]);
   return { values, indices };
 }

@@ -121,10 +121,10 @@ function partsOf(operation: string, x: Tensor, axis: number, isSorted: boolean):
   const { values, order } = isSorted ? inOrder(operation, x, axis) : { values: x, order: undefined };
   const begins = beginningsOf(values, axis);
   const places = placesOf(begins);
-  const own = sub(cumsum(begins, 0) as Tensor<"int64">, 1n) as Tensor<"int64">;
+  const groups = sub(cumsum(begins, 0) as Tensor<"int64">, 1n) as Tensor<"int64">;
   return {
     values: indexSelectAlong(values, indexOf(places), axis, operation),
-    inverse: order && size > 0 ? scatterAlong(operation, filled([size], "int64", 0n), order, own, 0) : own,
+    inverse: order && size > 0 ? scatterAlong(operation, filled([size], "int64", 0n), order, groups, 0) : groups,
     counts: diff(indexOf(Uint32Array.of(...places, size))) as Tensor<"int64">,
   };
 }

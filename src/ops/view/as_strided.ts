@@ -69,27 +69,27 @@ function checkReach(x: Tensor, shape: Shape, stride: readonly number[], offset: 
       "lengthsDiffer",
       `expected stride to have ${shape.length} numbers, one for each size, got ${stride.length}`,
     );
-  const wrong = stride.find((own) => !Number.isSafeInteger(own) || own < 0);
+  const wrong = stride.find((step) => !Number.isSafeInteger(step) || step < 0);
   if (wrong !== undefined)
     throw new ArgumentError(
       "asStrided",
       "invalidStride",
       `expected stride to be whole numbers of at least 0, got ${wrong}`,
     );
-  const [reached, own] = [{ shape, strides: stride, offset }, x];
-  if (elementCount(shape) > 0 && (lowest(reached) < lowest(own) || highest(reached) > highest(own)))
+  const [reached, input] = [{ shape, strides: stride, offset }, x];
+  if (elementCount(shape) > 0 && (lowest(reached) < lowest(input) || highest(reached) > highest(input)))
     throw new ShapeError(
       "asStrided",
       "outOfMemory",
-      `expected a view within elements ${lowest(own)} to ${highest(own)} of the memory of ${x.describe()}, ` +
+      `expected a view within elements ${lowest(input)} to ${highest(input)} of the memory of ${x.describe()}, ` +
         `got elements ${lowest(reached)} to ${highest(reached)}`,
     );
 }
 
 function strided(x: Tensor, shape: Shape, strides: readonly number[], offset: number): Tensor {
-  const own = { shape: x.shape, strides: x.strides, offset: x.offset };
+  const input = { shape: x.shape, strides: x.strides, offset: x.offset };
   return viewOf("asStrided", x, shape, strides, offset, ([gradient]) => [
-    gradientOf(gradient!, own, { shape, strides, offset }),
+    gradientOf(gradient!, input, { shape, strides, offset }),
   ]);
 }
 
@@ -108,20 +108,20 @@ function placesOf({ shape, strides, offset }: Layout, start: number, all: Tensor
 /**
  * Computes the gradient of x from that of the view, through a buffer for the memory: both layouts may repeat positions.
  */
-function gradientOf(gradient: Tensor, own: Layout, view: Layout): Tensor {
-  const [first, last] = [own, view].reduce(
+function gradientOf(gradient: Tensor, input: Layout, view: Layout): Tensor {
+  const [first, last] = [input, view].reduce(
     ([least, most], layout) => [Math.min(least, lowest(layout)), Math.max(most, highest(layout))],
     [Infinity, -1] as [number, number],
   );
-  if (last < 0 || elementCount(own.shape) === 0) return filled(own.shape, gradient.dtype, 0);
+  if (last < 0 || elementCount(input.shape) === 0) return filled(input.shape, gradient.dtype, 0);
   const all = arange(0, last - first + 1, { dtype: "int64" });
-  const [to, from] = [placesOf(own, first, all), placesOf(view, first, all)];
+  const [to, from] = [placesOf(input, first, all), placesOf(view, first, all)];
   const none = filled([all.size], gradient.dtype, 0);
   const memory = scatterAddAlong("asStrided", none, from, flatten(gradient), 0);
   const counts = scatterAddAlong("asStrided", filled([all.size], "int64", 0n), to, filled([to.size], "int64", 1n), 0);
   // elements of x that share a position share its gradient equally, as in PyTorch
   const shared = div(memory, toDType(maximum(counts, 1n) as Tensor, gradient.dtype)) as Tensor;
-  return take(shared, to).reshape(own.shape);
+  return take(shared, to).reshape(input.shape);
 }
 
 const lowest = ({ shape, strides, offset }: Layout): number =>

@@ -18,11 +18,11 @@ import { viewOf } from "./view.ts";
 export function broadcastTensors(...tensors: [tensors: readonly Tensor[]] | Tensor[]): Tensor[];
 export function broadcastTensors(...values: unknown[]): Tensor[] {
   const { tensors } = broadcastTensorsParameters(values);
-  const shape = broadcastShapes("broadcastTensors", ...tensors.map((own) => own.shape));
-  return tensors.map((own) => {
-    const view = expand(own, shape);
-    return view === own
-      ? viewOf("broadcastTensors", own, shape, own.strides, own.offset, ([gradient]) => [gradient!])
+  const shape = broadcastShapes("broadcastTensors", ...tensors.map((each) => each.shape));
+  return tensors.map((each) => {
+    const view = expand(each, shape);
+    return view === each
+      ? viewOf("broadcastTensors", each, shape, each.strides, each.offset, ([gradient]) => [gradient!])
       : view;
   });
 }

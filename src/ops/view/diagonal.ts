@@ -41,15 +41,15 @@ export function diagonal(...values: unknown[]): Tensor {
   const [rows, columns] = [x.shape[row]! + Math.min(offset, 0), x.shape[column]! - Math.max(offset, 0)];
   const length = Math.max(0, Math.min(rows, columns));
   const start = offset < 0 ? -offset * x.strides[row]! : offset * x.strides[column]!;
-  const others = (values: readonly number[]) => values.filter((_, own) => own !== row && own !== column);
-  const own = x.shape;
+  const others = (values: readonly number[]) => values.filter((_, at) => at !== row && at !== column);
+  const shape = x.shape;
   return viewOf(
     "diagonal",
     x,
     [...others(x.shape), length],
     [...others(x.strides), x.strides[row]! + x.strides[column]!],
     length === 0 ? x.offset : x.offset + start,
-    ([gradient]) => [embed(gradient!, own, (whole) => diagonal(whole, { offset, dim1: row, dim2: column }))],
+    ([gradient]) => [embed(gradient!, shape, (whole) => diagonal(whole, { offset, dim1: row, dim2: column }))],
   );
 }
 diagonal.method = "same" as const;

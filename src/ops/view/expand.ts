@@ -43,9 +43,9 @@ export function expand(...values: unknown[]): Tensor {
       "shapesDiffer",
       `${x.describe()} can't be expanded to ${formatShape(shape)}: only axes of size 1 repeat`,
     );
-  const own = x.shape;
-  return viewOf("expand", x, target, broadcastStrides(own, x.strides, target), x.offset, ([gradient]) => [
-    sumTo(gradient!, own),
+  const inputShape = x.shape;
+  return viewOf("expand", x, target, broadcastStrides(inputShape, x.strides, target), x.offset, ([gradient]) => [
+    sumTo(gradient!, inputShape),
   ]);
 }
 expand.method = "same" as const;
@@ -62,9 +62,9 @@ export function sumTo(x: Tensor, shape: Shape): Tensor {
 
 /** Sums over axes, which are kept with size 1. */
 function sumOver(x: Tensor, axes: readonly number[]): Tensor {
-  const own = x.shape;
+  const shape = x.shape;
   const plan = planReduction("sum", x, { dim: axes, keepdim: true });
   const output = fold("sum", x, plan, isFloat(x.dtype) ? x.dtype : "int64");
-  record("sum", [x], [output], [], ([gradient]) => [expand(gradient!, own)]);
+  record("sum", [x], [output], [], ([gradient]) => [expand(gradient!, shape)]);
   return output;
 }

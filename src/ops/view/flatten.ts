@@ -61,10 +61,10 @@ export function unflatten(...values: unknown[]): Tensor {
   const { x, dim, sizes } = unflattenParameters(values);
   const axis = normalizeAxis("unflatten", dim, x.rank);
   const size = x.shape[axis] ?? 1;
-  const known = sizes.reduce((product, own) => (own === -1 ? product : product * own), 1);
+  const known = sizes.reduce((product, each) => (each === -1 ? product : product * each), 1);
   const open = sizes.indexOf(-1);
   const filled = open < 0 ? sizes : sizes.with(open, size / known);
-  const fits = filled.every((own) => Number.isSafeInteger(own) && own >= 0) && elementCount(filled) === size;
+  const fits = filled.every((each) => Number.isSafeInteger(each) && each >= 0) && elementCount(filled) === size;
   if (!fits || x.rank === 0)
     throw new ShapeError(
       "unflatten",

@@ -113,11 +113,11 @@ function swapped(x: Tensor, first: number, second: number): Tensor {
 }
 
 function swappedIn(list: readonly number[], first: number, second: number): number[] {
-  const own = list.slice();
-  if (first === second) return own; // also for a tensor without axes
-  own[first] = list[second]!;
-  own[second] = list[first]!;
-  return own;
+  const result = list.slice();
+  if (first === second) return result; // also for a tensor without axes
+  result[first] = list[second]!;
+  result[second] = list[first]!;
+  return result;
 }
 
 function checkedOrder(operation: string, dims: readonly number[], rank: number, name = "dims"): number[] {

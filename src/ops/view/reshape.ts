@@ -32,10 +32,10 @@ export function reshape(...values: unknown[]): Tensor {
   const { x, shape } = reshapeParameters(values);
   const target = inferSize(x, shape);
   if (sameShape(target, x.shape)) return x;
-  const own = x.shape;
+  const inputShape = x.shape;
   const strides = viewStrides(x, target);
   if (strides === null) return reshape(contiguous(x), target);
-  return viewOf("reshape", x, target, strides, x.offset, ([gradient]) => [reshape(gradient!, own)]);
+  return viewOf("reshape", x, target, strides, x.offset, ([gradient]) => [reshape(gradient!, inputShape)]);
 }
 reshape.method = "same" as const;
 const reshapeParameters = parameters("reshape", { x: operand(aTensor), shape: required(aShape) });

@@ -125,15 +125,15 @@ export function select(...values: unknown[]): Tensor {
       `expected an index from ${-size} to ${size - 1} for axis ${dim} of ${x.describe()}, got ${index}`,
     );
   const at = index < 0 ? index + size : index;
-  const own = x.shape;
+  const shape = x.shape;
   const strides = plainList(x.strides);
   return viewOf(
     "select",
     x,
-    plainList(own).toSpliced(axis, 1),
+    plainList(shape).toSpliced(axis, 1),
     strides.toSpliced(axis, 1),
     x.offset + at * strides[axis]!,
-    ([gradient]) => [embed(gradient!, own, (whole) => select(whole, axis, at))],
+    ([gradient]) => [embed(gradient!, shape, (whole) => select(whole, axis, at))],
   );
 }
 select.method = "same" as const;
@@ -161,13 +161,13 @@ function cut<D extends DType>(
 ): Tensor<D> {
   const strides = plainList(x.strides);
   const stride = strides[axis]!;
-  const own = x.shape;
+  const shape = x.shape;
   return viewOf(
     operation,
     x,
-    plainList(own).with(axis, length),
+    plainList(shape).with(axis, length),
     strides.with(axis, stride * step),
     length === 0 ? x.offset : x.offset + start * stride,
-    ([gradient]) => [embed(gradient!, own, (whole) => cut(operation, whole, axis, start, length, step))],
+    ([gradient]) => [embed(gradient!, shape, (whole) => cut(operation, whole, axis, start, length, step))],
   );
 }

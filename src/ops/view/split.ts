@@ -39,8 +39,8 @@ export function split(...values: unknown[]): Tensor[] {
   const axis = axisOf("split", x, dim);
   const size = x.shape[axis]!;
   const sizes = typeof splitSize === "number" ? equalSizes("split", x, size, splitSize) : [...splitSize];
-  for (const own of sizes) checkSize("split", own);
-  const total = sizes.reduce((sum, own) => sum + own, 0);
+  for (const each of sizes) checkSize("split", each);
+  const total = sizes.reduce((sum, each) => sum + each, 0);
   if (total !== size)
     throw new ShapeError(
       "split",
@@ -112,8 +112,8 @@ export function unbind(...values: unknown[]): Tensor[] {
     { length: x.shape[axis]! },
     (_, index) => new Tensor(x.storage, x.dtype, shape, strides, x.offset + index * x.strides[axis]!),
   );
-  const own = views.map(layoutOf);
-  record("unbind", [x], views, [], (gradients) => [stack(withZeros(gradients, own), { dim: axis })]);
+  const layouts = views.map(layoutOf);
+  record("unbind", [x], views, [], (gradients) => [stack(withZeros(gradients, layouts), { dim: axis })]);
   return views;
 }
 unbind.method = "parts" as const;
@@ -160,8 +160,8 @@ function parts<D extends DType>(operation: string, x: Tensor<D>, axis: number, s
     start += size;
     return new Tensor(x.storage, x.dtype, x.shape.with(axis, size), x.strides, offset);
   });
-  const own = views.map(layoutOf);
-  record(operation, [x], views, [], (gradients) => [joined(withZeros(gradients, own), axis)]);
+  const layouts = views.map(layoutOf);
+  record(operation, [x], views, [], (gradients) => [joined(withZeros(gradients, layouts), axis)]);
   return views;
 }
 

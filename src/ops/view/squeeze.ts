@@ -14,7 +14,7 @@ export interface SqueezeOptions {
 }
 
 /**
- * Returns a view without axes of size 1. Axes of another size are kept, even if `dim` contains them.
+ * Returns a view without axes of size 1. Axes of any other size are kept, even if `dim` contains them.
  *
  * @example
  * squeeze(zeros([1, 2, 1]), 0); // [2, 1]
@@ -26,14 +26,14 @@ export function squeeze(...values: unknown[]): Tensor {
   const { x, dim } = squeezeParameters(values);
   const named = normalizeAxes("squeeze", dim, x.rank);
   const stays = x.shape.map((size, axis) => size !== 1 || !named.includes(axis));
-  const own = x.shape;
+  const shape = x.shape;
   return viewOf(
     "squeeze",
     x,
     x.shape.filter((_, axis) => stays[axis]),
     x.strides.filter((_, axis) => stays[axis]),
     x.offset,
-    ([gradient]) => [reshape(gradient!, own)],
+    ([gradient]) => [reshape(gradient!, shape)],
   );
 }
 squeeze.method = "same" as const;
@@ -55,10 +55,10 @@ export function unsqueeze(...values: unknown[]): Tensor {
   const axis = normalizeAxis("unsqueeze", dim, x.rank + 1);
   const shape = x.shape.toSpliced(axis, 0, 1);
   checkRank("unsqueeze", shape);
-  const own = x.shape;
+  const inputShape = x.shape;
   const stride = (x.shape[axis] ?? 1) * (x.strides[axis] ?? 1);
   return viewOf("unsqueeze", x, shape, x.strides.toSpliced(axis, 0, stride), x.offset, ([gradient]) => [
-    reshape(gradient!, own),
+    reshape(gradient!, inputShape),
   ]);
 }
 unsqueeze.method = "same" as const;

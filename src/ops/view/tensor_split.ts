@@ -41,8 +41,8 @@ tensorSplit.method = "parts" as const;
 const vector: Kind<number[]> = {
   expected: "a vector",
   parse(value, operation, name) {
-    const own = aTensor.parse(value, operation, name);
-    return own?.rank === 1 ? Array.from(own.dataSync() as ArrayLike<number | bigint>, Number) : undefined;
+    const tensor = aTensor.parse(value, operation, name);
+    return tensor?.rank === 1 ? Array.from(tensor.dataSync() as ArrayLike<number | bigint>, Number) : undefined;
   },
 };
 const tensorSplitParameters = parameters("tensorSplit", {

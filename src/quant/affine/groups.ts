@@ -27,7 +27,7 @@ function roundEven(value: number): number {
 
 const levelOf = (value: number, { scale, bias }: Group, most: number): number => {
   const level = roundEven(fround(fround(value - bias) / scale));
-  return level >= most ? most : level > 0 ? level : 0; // NaN of 0 / 0 is 0
+  return level >= most ? most : level > 0 ? level : 0; // 0 / 0 gives NaN, which becomes level 0
 };
 
 /**

@@ -56,7 +56,7 @@ export function dequantize(...values: unknown[]): Tensor<ScaleDType> {
  * @example
  * dequantizeInt4(quantizeInt4(randn([8, 64]))); // float32[8, 64]
  *
- * @throws {ArgumentError} `wrongFormat`, for another format. @throws {DisposedError}
+ * @throws {ArgumentError} `wrongFormat`, for any other format. @throws {DisposedError}
  */
 export function dequantizeInt4(w: QuantizedTensor, options?: DequantizeOptions): Tensor<ScaleDType>;
 export function dequantizeInt4(...values: unknown[]): Tensor<ScaleDType> {

@@ -76,14 +76,14 @@ export function fitRaised(values: Float32Array, most: number): Raised {
   let best: Raised = { scale: (high - low) / most, minimum: -low };
   let least = errorOf(values, most, best);
   for (const start of STARTS) {
-    let own: Raised = { scale: ((high - low) * start) / most, minimum: -low };
+    let candidate: Raised = { scale: ((high - low) * start) / most, minimum: -low };
     for (let round = 0; round < ROUNDS; round++) {
-      const next = raisedFor(values, most, own);
+      const next = raisedFor(values, most, candidate);
       if (next === undefined) break;
-      own = next;
-      const error = errorOf(values, most, own);
+      candidate = next;
+      const error = errorOf(values, most, candidate);
       if (!(error < least)) break;
-      [best, least] = [own, error];
+      [best, least] = [candidate, error];
     }
   }
   return best;
@@ -93,9 +93,9 @@ export function fitRaised(values: Float32Array, most: number): Raised {
 export const raisedLevel = (value: number, most: number, { scale, minimum }: Raised): number =>
   scale === 0 ? 0 : Math.min(Math.max(Math.round((value + minimum) / scale), 0), most);
 
-function errorOf(values: Float32Array, most: number, own: Raised): number {
+function errorOf(values: Float32Array, most: number, fit: Raised): number {
   let error = 0;
-  for (const value of values) error += (value - (own.scale * raisedLevel(value, most, own) - own.minimum)) ** 2;
+  for (const value of values) error += (value - (fit.scale * raisedLevel(value, most, fit) - fit.minimum)) ** 2;
   return error;
 }
 

@@ -43,9 +43,9 @@ export const q2_K: BlockFormat = {
   unpack(bytes, at, out, to) {
     const [scale, minimum] = [halfAt(bytes, at + 80), halfAt(bytes, at + 82)];
     for (let i = 0; i < VALUES; i++) {
-      const own = bytes[at + (i >> 4)]!;
-      const low = fround(minimum * (own >> 4));
-      out[to + i] = fround(fround(scale * (own & 15)) * pairAt(bytes, at + 16, i)) - low;
+      const byte = bytes[at + (i >> 4)]!;
+      const low = fround(minimum * (byte >> 4));
+      out[to + i] = fround(fround(scale * (byte & 15)) * pairAt(bytes, at + 16, i)) - low;
     }
   },
   pack(values, from, bytes, at) {
@@ -78,8 +78,8 @@ export const q3_K: BlockFormat = {
   unpack(bytes, at, out, to) {
     const scale = halfAt(bytes, at + 108);
     for (let i = 0; i < VALUES; i++) {
-      const own = fround(scale * sixBits(bytes, at + 96, i >> 4));
-      out[to + i] = own * (pairAt(bytes, at + 32, i) - (bitAt(bytes, at, i) === 1 ? 0 : 4));
+      const factor = fround(scale * sixBits(bytes, at + 96, i >> 4));
+      out[to + i] = factor * (pairAt(bytes, at + 32, i) - (bitAt(bytes, at, i) === 1 ? 0 : 4));
     }
   },
   pack(values, from, bytes, at) {
@@ -122,8 +122,8 @@ function unpackRaised(
 ): void {
   const [scale, minimum] = [halfAt(bytes, at), halfAt(bytes, at + 2)];
   for (let sub = 0; sub < 8; sub++) {
-    const [ownScale, ownMinimum] = scaleAndMinimum(bytes, at + 4, sub);
-    const [factor, low] = [fround(scale * ownScale), fround(minimum * ownMinimum)];
+    const [subScale, subMinimum] = scaleAndMinimum(bytes, at + 4, sub);
+    const [factor, low] = [fround(scale * subScale), fround(minimum * subMinimum)];
     for (let i = sub * 32; i < sub * 32 + 32; i++) out[to + i] = fround(factor * levelAt(i)) - low;
   }
 }
@@ -170,9 +170,9 @@ export const q6_K: BlockFormat = {
   unpack(bytes, at, out, to) {
     const scale = halfAt(bytes, at + 208);
     for (let i = 0; i < VALUES; i++) {
-      const own = fround(scale * ((bytes[at + 192 + (i >> 4)]! << 24) >> 24));
+      const factor = fround(scale * ((bytes[at + 192 + (i >> 4)]! << 24) >> 24));
       const low = (bytes[at + (i >> 7) * 64 + (i & 63)]! >> (((i >> 6) & 1) * 4)) & 15;
-      out[to + i] = own * ((low | (pairAt(bytes, at + 128, i) << 4)) - 32);
+      out[to + i] = factor * ((low | (pairAt(bytes, at + 128, i) << 4)) - 32);
     }
   },
   pack(values, from, bytes, at) {

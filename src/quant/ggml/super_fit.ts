@@ -41,8 +41,8 @@ export function fitRaisedBlock(values: Float32Array, rule: RaisedRule): RaisedBl
     minima: Uint8Array.from(fits, ({ minimum }) => rounded(minimum, dmin)),
     levels: new Uint8Array(VALUES),
   };
-  const errorOf = (own: RaisedBlock) => raisedError(values, rule, own);
-  const best = refined(block, ROUNDS, errorOf, (own) => refitRaised(values, size, own));
+  const errorOf = (candidate: RaisedBlock) => raisedError(values, rule, candidate);
+  const best = refined(block, ROUNDS, errorOf, (candidate) => refitRaised(values, size, candidate));
   const isWorseThanZeros = Number.isFinite(d + dmin) && errorOf(best) > sumOfSquares(values);
   return isWorseThanZeros ? { ...best, d: 0, dmin: 0, levels: new Uint8Array(VALUES) } : best;
 }
@@ -55,11 +55,11 @@ function raisedError(values: Float32Array, { size, most }: RaisedRule, block: Ra
   const { d, dmin, scales, minima, levels } = block;
   let error = 0;
   for (let sub = 0; sub < scales.length; sub++) {
-    const own: Raised = { scale: d * scales[sub]!, minimum: dmin * minima[sub]! };
+    const raised: Raised = { scale: d * scales[sub]!, minimum: dmin * minima[sub]! };
     for (let i = sub * size; i < (sub + 1) * size; i++) {
-      const level = raisedLevel(values[i]!, most, own);
+      const level = raisedLevel(values[i]!, most, raised);
       levels[i] = level;
-      error += (values[i]! - (own.scale * level - own.minimum)) ** 2;
+      error += (values[i]! - (raised.scale * level - raised.minimum)) ** 2;
     }
   }
   return error;
@@ -106,9 +106,9 @@ export function fitCentredBlock(values: Float32Array, rule: CentredRule): Centre
   const d = f16round(extreme / -scaleCentre);
   const toScale = wholeLevels(-scaleCentre, scaleCentre - 1);
   const scales: Int8Array = Int8Array.from(fits, (scale) => (d === 0 ? 0 : toScale(scale / d)));
-  const errorOf = (own: CentredBlock) => centredError(values, rule, own);
+  const errorOf = (candidate: CentredBlock) => centredError(values, rule, candidate);
   const first: CentredBlock = { d, scales, levels };
-  return refined(first, ROUNDS, errorOf, (own) => refitCentred(values, size, own));
+  return refined(first, ROUNDS, errorOf, (candidate) => refitCentred(values, size, candidate));
 }
 
 function centredError(values: Float32Array, { size, centre }: CentredRule, block: CentredBlock): number {

@@ -36,7 +36,7 @@ const toTableLevel: ToLevel = (ratio) => {
   return IQ4_NL_LEVELS[found]!;
 };
 
-const own = new Int8Array(VALUES);
+const scratch = new Int8Array(VALUES);
 const indexOfLevel = new Map(IQ4_NL_LEVELS.map((level, index) => [level, index]));
 
 export const iq4_nl: BlockFormat = {
@@ -44,10 +44,10 @@ export const iq4_nl: BlockFormat = {
   unpack: (bytes, at, out, to) => unpackLevels(bytes, at + 2, out, to, halfAt(bytes, at), IQ4_NL_LEVELS),
   pack(values, from, bytes, at) {
     const block = values.subarray(from, from + VALUES);
-    putHalf(bytes, at, fitScale(block, own, toTableLevel, IQ4_NL_LEVELS[0]!));
-    levelsFor(block, own, toTableLevel, halfAt(bytes, at)); // levels for the scale as stored, rounded to float16
+    putHalf(bytes, at, fitScale(block, scratch, toTableLevel, IQ4_NL_LEVELS[0]!));
+    levelsFor(block, scratch, toTableLevel, halfAt(bytes, at)); // levels for the scale as stored, rounded to float16
     for (let i = 0; i < HALF; i++)
-      bytes[at + 2 + i] = indexOfLevel.get(own[i]!)! | (indexOfLevel.get(own[i + HALF]!)! << 4);
+      bytes[at + 2 + i] = indexOfLevel.get(scratch[i]!)! | (indexOfLevel.get(scratch[i + HALF]!)! << 4);
   },
 };
 
@@ -58,8 +58,8 @@ const exponentOf = (largest: number): number =>
 function nearestLevel(value: number, scale: number): number {
   let best = 0;
   let least = Number.POSITIVE_INFINITY;
-  for (const [at, own] of MXFP4_LEVELS.entries()) {
-    const error = Math.abs(fround(fround(scale * own) - value));
+  for (const [at, level] of MXFP4_LEVELS.entries()) {
+    const error = Math.abs(fround(fround(scale * level) - value));
     if (error < least) [best, least] = [at, error];
   }
   return best;

@@ -6,11 +6,11 @@ export const quantizedMatmulCpu: Implementation<ProductAttributes> = {
   run({ operation, inputs, outputs: [output], attributes }) {
     const { count, isTransposed, isFast, hasBias } = attributes;
     const { x, weights, bias } = productInputs(inputs, attributes);
-    const own = {
+    const fields = {
       ...{ dtype: x.dtype, count, xOffset: x.offset, ...layoutOfRows(x)!, isTransposed, isFast },
       ...{ hasBias, biasOffset: bias?.offset ?? 0 },
     };
     const operands = [...weightOperands(weights), x, bias, output];
-    quantizedMatmulCall(operation, { ...weightValues(attributes, weights), ...own }, operands);
+    quantizedMatmulCall(operation, { ...weightValues(attributes, weights), ...fields }, operands);
   },
 };

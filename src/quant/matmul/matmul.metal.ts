@@ -22,9 +22,9 @@ export interface ProductLaunch {
 export const quantizedMatmulMetal: MetalImplementation<ProductAttributes> = {
   run(call) {
     const { attributes } = call;
-    const own = launchOf(call);
-    if (attributes.isTransposed) return launchTransposed(own);
-    return launchProduct(own);
+    const product = launchOf(call);
+    if (attributes.isTransposed) return launchTransposed(product);
+    return launchProduct(product);
   },
 };
 
@@ -34,60 +34,60 @@ function launchOf({ inputs, outputs: [output], attributes }: OperationCall<Produ
 }
 
 /** Uses the vector kernel for few rows of x, and tiles otherwise. */
-export const launchProduct = (own: ProductLaunch): TicketRange =>
-  own.attributes.count <= vector.mostCount ? launchVector(own) : launchTiled(own);
+export const launchProduct = (product: ProductLaunch): TicketRange =>
+  product.attributes.count <= vector.mostCount ? launchVector(product) : launchTiled(product);
 
 const kindOf = ({ matrices }: ProductLaunch): string => (matrices.length === 2 ? "quant_gated" : "quant");
 
-function launchVector(own: ProductLaunch): TicketRange {
-  const { attributes, x, matrices } = own;
+function launchVector(product: ProductLaunch): TicketRange {
+  const { attributes, x, matrices } = product;
   const { rows, count } = attributes;
   const ownRows = vectorRows(rows * matrices.length);
   return launch({
     file: "quant/vector.metal",
-    name: `${kindOf(own)}_vector_${metalTypeOf(x.dtype)}`,
-    constants: constantsOf(own, vector.parts, count),
-    operands: operandsOf(own),
-    parameters: parametersOf(own, ownRows),
+    name: `${kindOf(product)}_vector_${metalTypeOf(x.dtype)}`,
+    constants: constantsOf(product, vector.parts, count),
+    operands: operandsOf(product),
+    parameters: parametersOf(product, ownRows),
     threadgroups: Math.ceil((rows * matrices.length) / (vector.simdgroups * ownRows)),
     threadgroup: vector.simdgroups * 32,
     threadgroupMemory: [packedBytes(attributes, 2 * vector.simdgroups, vector.parts)],
-    work: workOf(own),
+    work: workOf(product),
   });
 }
 
-function launchTiled(own: ProductLaunch): TicketRange {
-  const { attributes, x, matrices } = own;
+function launchTiled(product: ProductLaunch): TicketRange {
+  const { attributes, x, matrices } = product;
   const { rows, count } = attributes;
   const tile = tileFor(rows * matrices.length, count);
   const parts = runParts(attributes, tile);
   return launch({
     file: "quant/tiled.metal",
-    name: `${kindOf(own)}_tiled_${metalTypeOf(x.dtype)}_${tile.name}`,
-    constants: [...constantsOf(own, parts, parts), Number(canReadByFours(x))],
-    operands: operandsOf(own),
-    parameters: parametersOf(own, 0),
+    name: `${kindOf(product)}_tiled_${metalTypeOf(x.dtype)}_${tile.name}`,
+    constants: [...constantsOf(product, parts, parts), Number(canReadByFours(x))],
+    operands: operandsOf(product),
+    parameters: parametersOf(product, 0),
     threadgroups: [Math.ceil((rows * matrices.length) / tile.columns), Math.ceil(count / tile.rows)],
     threadgroup: tile.threads,
     threadgroupMemory: [packedBytes(attributes, tile.columns, parts)],
-    work: workOf(own),
+    work: workOf(product),
   });
 }
 
-function launchTransposed(own: ProductLaunch): TicketRange {
-  const { attributes, x } = own;
+function launchTransposed(product: ProductLaunch): TicketRange {
+  const { attributes, x } = product;
   const { columns, count } = attributes;
   const tile = transposedTile;
   return launch({
     file: "quant/tiled.metal",
     name: `quant_tiled_${metalTypeOf(x.dtype)}_${tile.name}`,
-    constants: [...constantsOf(own, transposedParts, transposedParts), Number(canReadByFours(x))],
-    operands: operandsOf(own),
-    parameters: parametersOf(own, 0),
+    constants: [...constantsOf(product, transposedParts, transposedParts), Number(canReadByFours(x))],
+    operands: operandsOf(product),
+    parameters: parametersOf(product, 0),
     threadgroups: [Math.ceil(columns / tile.columns), Math.ceil(count / tile.rows)],
     threadgroup: tile.threads,
     threadgroupMemory: [packedBytes(attributes, tile.depth, transposedParts)],
-    work: workOf(own),
+    work: workOf(product),
   });
 }
 
@@ -105,10 +105,10 @@ const operandsOf = ({ x, matrices, biases, output }: ProductLaunch): Operand[] =
  * Function constants 0 to 9. Rows are copied to threadgroup memory `parts` parts at a time; the meaning of constant 7
  * differs between kernels.
  */
-const constantsOf = ({ attributes, matrices, biases, activation }: ProductLaunch, parts: number, own: number) => [
+const constantsOf = ({ attributes, matrices, biases, activation }: ProductLaunch, parts: number, seventh: number) => [
   ...formatConstants(attributes, matrices[0]!),
   Math.min(...matrices.map(([packed]) => readBytes(attributes, packed!, parts))),
-  ...[own, biases.reduce((all, bias, at) => all + (bias ? 1 << at : 0), 0), activation],
+  ...[seventh, biases.reduce((all, bias, at) => all + (bias ? 1 << at : 0), 0), activation],
 ];
 
 /** Whether columns are adjacent and rows start at multiples of four elements. */

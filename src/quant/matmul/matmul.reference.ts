@@ -40,10 +40,10 @@ export function storeProduct(
   }
   store(output, result);
   if (bias === undefined) return;
-  const [products, own] = [toNumbers(output), toNumbers(bias)];
+  const [products, biases] = [toNumbers(output), toNumbers(bias)];
   store(
     output,
-    products.map((value, at) => value + own[at % own.length]!),
+    products.map((value, at) => value + biases[at % biases.length]!),
   );
 }
 

@@ -76,7 +76,7 @@ const matmulGgmlParameters = parameters("matmulGgml", declared);
  * quantizedMatmul(randn([3, 256]), w); // float32[3, 128]
  *
  * @throws {ShapeError} `wrongRank`, if the weights are not a matrix; `shapesDiffer`, if the last axis of x differs from
- * that of W, or the size of the bias from its rows. @throws {DTypeError} for another dtype of x, or of the bias.
+ * that of W, or the size of the bias from its rows. @throws {DTypeError} if x or the bias has an unsupported dtype.
  * @throws {DisposedError}
  */
 export function quantizedMatmul(x: Tensor, w: QuantizedTensor, options?: QuantizedMatmulOptions): Tensor;
@@ -90,13 +90,13 @@ export function quantizedMatmul(...values: unknown[]): Tensor {
  * @example
  * matmulInt4(randn([3, 256]), quantizeInt4(randn([128, 256]))); // float32[3, 128]
  *
- * @throws {ArgumentError} `wrongFormat`, for another format. @throws the same errors as {@link quantizedMatmul}.
+ * @throws {ArgumentError} `wrongFormat`, for any other format. @throws the same errors as {@link quantizedMatmul}.
  */
 export function matmulInt4(x: Tensor, w: QuantizedTensor, options?: QuantizedMatmulOptions): Tensor;
 export function matmulInt4(...values: unknown[]): Tensor {
-  const own = matmulInt4Parameters(values);
-  checkInt4("matmulInt4", own.w);
-  return checkedProduct("matmulInt4", own);
+  const given = matmulInt4Parameters(values);
+  checkInt4("matmulInt4", given.w);
+  return checkedProduct("matmulInt4", given);
 }
 
 /**
@@ -109,17 +109,17 @@ export function matmulInt4(...values: unknown[]): Tensor {
  */
 export function matmulGgml(x: Tensor, w: QuantizedTensor, options?: QuantizedMatmulOptions): Tensor;
 export function matmulGgml(...values: unknown[]): Tensor {
-  const own = matmulGgmlParameters(values);
-  checkGgml("matmulGgml", own.w);
-  return checkedProduct("matmulGgml", own);
+  const given = matmulGgmlParameters(values);
+  checkGgml("matmulGgml", given.w);
+  return checkedProduct("matmulGgml", given);
 }
 
 type Operands = ReturnType<typeof quantizedMatmulParameters>;
 
 function checkedProduct(operation: string, { x, w, precision, bias }: Operands): Tensor {
   checkProduct(operation, x, w, "w");
-  const own = bias && biasFor(operation, "bias", bias, x, w.shape[0]!);
-  return product(operation, x, w, { isTransposed: false, isFast: precision === "fast" && hasLevels(w) }, own);
+  const converted = bias && biasFor(operation, "bias", bias, x, w.shape[0]!);
+  return product(operation, x, w, { isTransposed: false, isFast: precision === "fast" && hasLevels(w) }, converted);
 }
 
 /** @internal Checks that x and weights can be multiplied. @throws {DTypeError} @throws {ShapeError} */
@@ -156,7 +156,7 @@ export function biasFor(operation: string, name: string, bias: Tensor, x: Tensor
 }
 
 function checkFloat(operation: string, name: string, { dtype }: Tensor): void {
-  if (scaleDTypes.some((own) => own === dtype)) return;
+  if (scaleDTypes.some((each) => each === dtype)) return;
   throw new DTypeError(
     operation,
     "unsupportedDType",
@@ -179,10 +179,10 @@ export function product(
   const shape = [...lead, w.shape[isTransposed ? 1 : 0]!];
   const hasBias = bias !== null;
   const attributes = { ...attributesOf(w), rows: w.shape[0]!, count: elementCount(lead), ...kind, hasBias };
-  const output = executeOnRows(x, hasBias ? [bias] : [], (own, biases) =>
+  const output = executeOnRows(x, hasBias ? [bias] : [], (rows, biases) =>
     execute(
       isFast ? fastPrimitive : exactPrimitive,
-      [own, ...weightInputs(w), ...biases],
+      [rows, ...weightInputs(w), ...biases],
       ...([shape, x.dtype, attributes, operation] as const),
     ),
   );
@@ -202,10 +202,10 @@ export function executeOnRows<Output extends Tensor | Tensor[]>(
   biases: readonly Tensor[],
   body: (x: Tensor, biases: readonly Tensor[]) => Output,
 ): Output {
-  const own = layoutOfRows(x) === undefined ? noGrad(() => contiguous(x)) : x;
+  const rows = layoutOfRows(x) === undefined ? noGrad(() => contiguous(x)) : x;
   const dense = biases.map((bias) => noGrad(() => contiguous(bias)));
-  const output = body(own, dense);
-  if (own !== x) own.dispose();
+  const output = body(rows, dense);
+  if (rows !== x) rows.dispose();
   for (const [at, bias] of dense.entries()) if (bias !== biases[at]) bias.dispose();
   return output;
 }

@@ -7,8 +7,8 @@ import { launchProduct } from "./matmul.metal.ts";
 export const quantizedProjectionsMetal: MetalImplementation<ProjectionsAttributes> = {
   run({ inputs, outputs, attributes }) {
     const { x, weights, biases } = projectionsInputs(inputs, attributes);
-    const launches = attributes.weights.map((own, at) => {
-      const kind = { ...own, count: attributes.count, isFast: attributes.isFast };
+    const launches = attributes.weights.map((each, at) => {
+      const kind = { ...each, count: attributes.count, isFast: attributes.isFast };
       if (outputs[at]!.size === 0) return null;
       const one = { matrices: [weights[at]!], biases: [biases[at]], activation: 0 };
       return launchProduct({ attributes: kind, x, ...one, output: outputs[at]! });

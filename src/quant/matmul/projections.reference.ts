@@ -7,8 +7,8 @@ export const quantizedProjectionsReference: Implementation<ProjectionsAttributes
   run({ inputs, outputs, attributes }) {
     const { count, isFast } = attributes;
     const { x, weights, biases } = projectionsInputs(inputs, attributes);
-    for (const [at, own] of attributes.weights.entries()) {
-      const kind = { ...own, count, isFast, isTransposed: false };
+    for (const [at, each] of attributes.weights.entries()) {
+      const kind = { ...each, count, isFast, isTransposed: false };
       storeProduct(outputs[at]!, { x, weights: weights[at]!, bias: biases[at] }, kind);
     }
   },

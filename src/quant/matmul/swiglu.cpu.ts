@@ -6,12 +6,12 @@ export const quantizedSwigluCpu: Implementation<SwigluAttributes> = {
   run({ operation, inputs, outputs: [output], attributes }) {
     const { count, isFast, activation, hasGateBias, hasUpBias } = attributes;
     const { x, gate, up, gateBias, upBias } = swigluInputs(inputs, attributes);
-    const own = {
+    const fields = {
       ...{ dtype: x.dtype, count, xOffset: x.offset, ...layoutOfRows(x)!, isFast, activation },
       ...{ upOffsets: weightValues(attributes, up).offsets, hasGateBias, hasUpBias },
       biasOffsets: [gateBias?.offset ?? 0, upBias?.offset ?? 0],
     };
     const operands = [...weightOperands(gate), ...weightOperands(up), x, gateBias, upBias, output];
-    quantizedSwigluCall(operation, { ...weightValues(attributes, gate), ...own }, operands);
+    quantizedSwigluCall(operation, { ...weightValues(attributes, gate), ...fields }, operands);
   },
 };

@@ -8,7 +8,7 @@ export const quantizedSwigluMetal: MetalImplementation<SwigluAttributes> = {
   run({ inputs, outputs: [output], attributes }) {
     const { x, gate, up, gateBias, upBias } = swigluInputs(inputs, attributes);
     const activation = gateActivations.ordinal(attributes.activation);
-    const own = { matrices: [gate, up], biases: [gateBias, upBias], activation };
-    return launchProduct({ attributes, x, ...own, output: output! });
+    const gated = { matrices: [gate, up], biases: [gateBias, upBias], activation };
+    return launchProduct({ attributes, x, ...gated, output: output! });
   },
 };

@@ -83,7 +83,7 @@ const fastPrimitive = primitiveNamed("quantizedSwigluFast");
  *
  * @throws {ShapeError} `wrongRank`, if the weights are not matrices; `shapesDiffer`, if the last axis of x differs from
  * that of the weights, the shape of up from that of gate, or the size of a bias from their rows. @throws {DTypeError}
- * for another dtype of x, or of a bias. @throws {DisposedError}
+ * if x or a bias has an unsupported dtype. @throws {DisposedError}
  *
  * Source: N. Shazeer, "GLU variants improve transformer", 2020.
  */
@@ -106,11 +106,11 @@ export function quantizedSwiglu(...values: unknown[]): Tensor {
   const biasOf = (name: "gateBias" | "upBias") =>
     given[name] && biasFor(operation, name, given[name], x, gate.shape[0]!);
   const biases = { gate: biasOf("gateBias"), up: biasOf("upBias") };
-  const own = { x, gate, up, biases, activation, isFast: precision === "fast" };
+  const operands = { x, gate, up, biases, activation, isFast: precision === "fast" };
   const difference = differenceOf(gate, up);
-  if (difference === undefined) return fused(operation, own);
+  if (difference === undefined) return fused(operation, operands);
   countCodepath(operation, getBackend(), `two products: ${difference}`);
-  return gatedProduct(activation, ...products(operation, own));
+  return gatedProduct(activation, ...products(operation, operands));
 }
 
 interface GatedOperands {
@@ -143,10 +143,10 @@ export function gatedProduct(activation: GateActivation, gate: Tensor, up: Tenso
   return mul(gelu(gate, { approximate: activation === "geluTanh" ? "tanh" : "none" }), up);
 }
 
-function fused(operation: string, own: GatedOperands): Tensor {
-  const { x, gate, up, biases, activation } = own;
+function fused(operation: string, operands: GatedOperands): Tensor {
+  const { x, gate, up, biases, activation } = operands;
   const lead = x.shape.slice(0, -1);
-  const isFast = own.isFast && hasLevels(gate);
+  const isFast = operands.isFast && hasLevels(gate);
   const attributes = {
     ...{ ...attributesOf(gate), rows: gate.shape[0]!, count: elementCount(lead), activation },
     ...{ isFast, hasGateBias: biases.gate !== null, hasUpBias: biases.up !== null },
@@ -159,19 +159,24 @@ function fused(operation: string, own: GatedOperands): Tensor {
   });
   record(operation, [x, ...given], [output], [x, ...given], ([g], [rows, ...dense], needs) => {
     const again = { gate: biases.gate && dense[0]!, up: biases.up && dense.at(-1)! };
-    return gradients(operation, { ...own, x: rows!, biases: again, isFast: false }, g!, needs);
+    return gradients(operation, { ...operands, x: rows!, biases: again, isFast: false }, g!, needs);
   });
   return output;
 }
 
 /** The gradients of x and of the biases that exist, from the gradient of the result. */
-function gradients(operation: string, own: GatedOperands, g: Tensor, needs: readonly boolean[]): (Tensor | null)[] {
-  const { gate, up, biases, activation } = own;
-  const [ofGate, ofUp] = gatedGradients(activation, g, ...products(operation, own)) as [Tensor, Tensor];
+function gradients(
+  operation: string,
+  operands: GatedOperands,
+  g: Tensor,
+  needs: readonly boolean[],
+): (Tensor | null)[] {
+  const { gate, up, biases, activation } = operands;
+  const [ofGate, ofUp] = gatedGradients(activation, g, ...products(operation, operands)) as [Tensor, Tensor];
   const kind = { isTransposed: true, isFast: false };
   const ofX = needs[0] ? add(product(operation, ofGate, gate, kind), product(operation, ofUp, up, kind)) : null;
   const pairs = [[biases.gate, ofGate] as const, [biases.up, ofUp] as const].filter(([bias]) => bias !== null);
-  return [ofX, ...pairs.map(([bias, own], at) => (needs[at + 1] ? sumTo(own, bias!.shape) : null))];
+  return [ofX, ...pairs.map(([bias, gradient], at) => (needs[at + 1] ? sumTo(gradient, bias!.shape) : null))];
 }
 
 function gatedGradients(activation: GateActivation, g: Tensor, gate: Tensor, up: Tensor): readonly Tensor[] {

@@ -58,13 +58,13 @@ export function quantizePerTensor(w: Tensor, options?: { bits?: AffineBits | und
 export function quantizePerTensor(...values: unknown[]): PerTensorWeights {
   const { w, bits } = perTensorParameters(values);
   checkMatrix("quantizePerTensor", w);
-  const own = finiteValues("quantizePerTensor", w);
+  const numbers = finiteValues("quantizePerTensor", w);
   let [low, high] = [0, 0];
-  for (const value of own) [low, high] = [Math.min(low, value), Math.max(high, value)];
+  for (const value of numbers) [low, high] = [Math.min(low, value), Math.max(high, value)];
   const most = 2 ** bits - 1;
   const scale = high > low ? (high - low) / most : 1;
   const zero = Math.round(-low / scale);
-  const levels = Uint8Array.from(own, (value) => Math.min(Math.max(Math.round(value / scale) + zero, 0), most));
+  const levels = Uint8Array.from(numbers, (value) => Math.min(Math.max(Math.round(value / scale) + zero, 0), most));
   return new PerTensorWeights(fromArray(levels, w.shape), scale, zero, bits);
 }
 
@@ -144,8 +144,8 @@ export function matmulPerGroup(...values: unknown[]): Tensor {
   return tidy(() =>
     noGrad(() => {
       const xs = transpose(reshape(x, [count, groups, groupSize]), 0, 1); // [groups, count, groupSize]
-      const own = transpose(reshape(levelsOf(w), [rows, groups, groupSize]), 0, 1);
-      const products = bmm(xs, transpose(own, 1, 2)); // [groups, count, rows]
+      const weights = transpose(reshape(levelsOf(w), [rows, groups, groupSize]), 0, 1);
+      const products = bmm(xs, transpose(weights, 1, 2)); // [groups, count, rows]
       const perGroup = (part: Tensor) => reshape(transpose(toDType(part, "float32"), 0, 1), [groups, 1, rows]);
       const scaled = sum(mul(products, perGroup(w.parts.scales!)), { dim: 0 });
       const sums = reshape(sum(xs, { dim: 2 }), [groups, count]);
@@ -213,12 +213,12 @@ export function smoothQuantize(...values: unknown[]): SmoothWeights {
   checkMatrix(operation, w);
   const [rows, columns] = w.shape as [number, number];
   checkRows(operation, ranges, columns);
-  const own = finiteValues(operation, w);
+  const numbers = finiteValues(operation, w);
   const largest = finiteValues(operation, reshape(ranges, [ranges.size]));
   if (largest.length !== columns || largest.some((value) => value < 0))
     throw new ArgumentError(operation, "negativeRange", `expected ${columns} ranges of at least 0, one per column`);
   const columnMost = new Float32Array(columns);
-  for (const [at, value] of own.entries())
+  for (const [at, value] of numbers.entries())
     columnMost[at % columns] = Math.max(columnMost[at % columns]!, Math.abs(value));
   // A column of zeros, or one that x never uses, is not smoothed.
   const smoothing = largest.map((range, at) =>
@@ -227,7 +227,7 @@ export function smoothQuantize(...values: unknown[]): SmoothWeights {
   const scales = new Float32Array(rows);
   const levels = new Int8Array(rows * columns);
   for (let row = 0; row < rows; row++) {
-    const smoothed = smoothing.map((factor, column) => own[row * columns + column]! * factor);
+    const smoothed = smoothing.map((factor, column) => numbers[row * columns + column]! * factor);
     const most = smoothed.reduce((found, value) => Math.max(found, Math.abs(value)), 0);
     scales[row] = most / 127;
     if (most > 0)

@@ -47,7 +47,8 @@ const readCall = parameters("compileConstraint", {
  * const constraint = await text.compileConstraint(tokenizer, { schema });
  * for await (const piece of nn.generateText(model, tokenizer, prompt, { constraint })) process.stdout.write(piece);
  *
- * @throws {ArgumentError} for no option or several, an invalid regular expression, and an unsupported schema.
+ * @throws {ArgumentError} unless exactly one option is given, and for an invalid regular expression or an unsupported
+ * schema.
  */
 export function compileConstraint(
   tokenizer: ConstrainedTokenizer,

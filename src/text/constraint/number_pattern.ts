@@ -79,7 +79,7 @@ function multipleOf(value: number): Pattern {
 interface Writing {
   readonly places: number;
   readonly size: number;
-  /** Whether it follows a minus sign, so that it is not 0. */
+  /** Whether the number follows a minus sign. It then can't be 0. */
   readonly isNegative: boolean;
   readonly hasExponents: boolean;
 }
@@ -159,7 +159,7 @@ function fixedBetween([low, lowFraction]: Decimal, [high, highFraction]: Decimal
 const fraction = (own: Pattern, isOptional: boolean): Pattern =>
   repeat(sequence([literal("."), own]), isOptional ? 0 : 1, 1);
 
-/** Matches digits after the point of at least a bound. */
+/** Matches the digits of a fraction that is at least a bound. */
 function atLeast(bound: string, places: number, fewest: 0 | 1): Pattern {
   if (bound === "") return digits(fewest, places);
   const first = Number(bound[0]);
@@ -169,7 +169,7 @@ function atLeast(bound: string, places: number, fewest: 0 | 1): Pattern {
   ]);
 }
 
-/** Matches digits after the point of at most a bound. */
+/** Matches the digits of a fraction that is at most a bound. */
 function atMost(bound: string, places: number, fewest: 0 | 1): Pattern {
   if (bound === "") return repeat(digit(0, 0), fewest, places);
   const first = Number(bound[0]);

@@ -24,7 +24,7 @@ export type Written = { readonly where: string } & (
  * Reads the non-empty lines of files.
  *
  * @throws {DataError} with the file and line: `malformedLine` for lines that are not JSON objects of a known form,
- *   `notUtf8`, `notFound`, and `nothingReadable` for files without lines. @throws {FileError}
+ * `notUtf8`, `notFound`, and `nothingReadable` for files without lines. @throws {FileError}
  */
 export function readChats(paths: readonly string[]): Written[] {
   const found = findFiles("train", paths).flatMap(({ path }) => linesOf(path));

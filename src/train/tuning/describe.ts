@@ -15,7 +15,7 @@ export function describeTuning(session: TuningSession, folder: string): string {
   const layers = counted(adapter.layers.size, "layer");
   const { mappedBytes, allocatedBytes } = loaded.report;
   const bytes = formatBytes(mappedBytes + allocatedBytes);
-  const kept = [...(packing ? ["packed"] : []), ...(checkpointActivations ? ["blocks computed again"] : [])];
+  const kept = [...(packing ? ["packed"] : []), ...(checkpointActivations ? ["blocks recomputed"] : [])];
   const rows = [`${passes}${counted(batch, "row")}`, ...kept];
   return [
     `model       ${architecture}${quantize && `, ${quantize}`}: ${bytes} of weights`,
@@ -31,9 +31,9 @@ export function describeTuning(session: TuningSession, folder: string): string {
 function describeExamples({ examples, heldOut, tokens, targets, truncated, dropped }: ExamplesReport): string {
   const ending = [
     ...(truncated > 0 ? [`${truncated} cut to the context`] : []),
-    ...(dropped > 0 ? [`${dropped} left out, with nothing to learn`] : []),
+    ...(dropped > 0 ? [`${dropped} without targets dropped`] : []),
   ];
-  const counts = `${formatCount(tokens)} tokens, of which ${formatCount(targets)} are learned`;
+  const counts = `${formatCount(tokens)} tokens, ${formatCount(targets)} of them targets`;
   return [`${counted(examples, "example")} (${heldOut} held out), ${counts}`, ...ending].join("\n            ");
 }
 

@@ -40,7 +40,7 @@ export const runMerge = (path: string, adapter: string, { out }: { readonly out:
  *
  * @param out a folder without a model, or for a GGUF file another `.gguf` file
  *
- * @throws {ArgumentError} for another kind of `out`, and one that already exists. @throws {FileError} and errors of
+ * @throws {ArgumentError} for any other kind of `out`, or if it already exists. @throws {FileError} and errors of
  *   `loadModel` and `loadLora`.
  */
 export async function mergeModel(path: string, adapter: string, out: string): Promise<number> {

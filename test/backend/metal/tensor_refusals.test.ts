@@ -50,7 +50,7 @@ const refusals: readonly (readonly [error: string, message: string, call: () => 
   [
     "ArgumentError",
     "argument a: expected a tensor, a number, a bigint, a boolean, a list of up to 4 of them or a typed array, " +
-      "got a DeviceBuffer; run() takes device buffers",
+      "got a DeviceBuffer; run() accepts device buffers",
     () => apply({ ...good, a: buffer }),
   ],
   [
@@ -65,7 +65,7 @@ const refusals: readonly (readonly [error: string, message: string, call: () => 
   ],
   [
     "ShapeError",
-    "result z: expected what it starts as to be float32[3], got float32[2]",
+    "result z: expected its initial value to be float32[3], got float32[2]",
     () => apply({ ...good, z: zeros([2]) }),
   ],
   ["DisposedError", "a tensor float32[1] was used after dispose()", () => apply({ ...good, x: gone })],
@@ -96,7 +96,7 @@ const refusals: readonly (readonly [error: string, message: string, call: () => 
   ],
   [
     "ArgumentError",
-    "result z has the shape of argument w, which is no tensor; tensors: x, y",
+    "result z has the shape of argument w, which is not a tensor; tensors: x, y",
     () => made({ shapes: { z: "w" } }),
   ],
   ["ShapeError", "result z: expected a list of sizes, got null", () => made({ shapes: { z: () => null } })],
@@ -126,7 +126,7 @@ const refusals: readonly (readonly [error: string, message: string, call: () => 
   ["ShapeError", "expected a threadgroup of at most ", () => made({ shapes: { z: "x" }, threadgroup: 4096 })],
   [
     "ArgumentError",
-    "its Metal context is not the process's, in which tensors are; leave out context, or call run()",
+    "its Metal context is not the shared one, which holds the tensors; omit context, or call run()",
     () => made({ shapes: { z: "x" }, context: otherContext }),
   ],
   [

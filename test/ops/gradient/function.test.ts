@@ -189,7 +189,7 @@ describe("detectAnomaly names the operation that made the first NaN", () => {
     const zero = tensor([1, 0]);
     expect(() => detectAnomaly(() => exp(mul(div(zero, zero), 2)))).toThrow(AnomalyError);
     expect(() => detectAnomaly(() => exp(mul(div(zero, zero), 2)))).toThrow(
-      "[div] it made the first NaN, in result 0 (float32[2]), from float32[2], float32[2] without NaN",
+      "[div] it returned the first NaN, in result 0 (float32[2]), from float32[2], float32[2] without NaN",
     );
     expect(div(zero, zero).dataSync()[1]).toBeNaN(); // and nothing outside
   });
@@ -217,9 +217,9 @@ describe("detectAnomaly names the operation that made the first NaN", () => {
 
   test("or the first infinity, where these are searched for", () => {
     const overflow = () => sub(mul(tensor([3e38]), 10), mul(tensor([3e38]), 10));
-    expect(() => detectAnomaly(overflow)).toThrow("[sub] it made the first NaN");
+    expect(() => detectAnomaly(overflow)).toThrow("[sub] it returned the first NaN");
     expect(() => detectAnomaly(overflow, { infinity: true })).toThrow(
-      "[mul] it made the first number that is not finite",
+      "[mul] it returned the first number that is not finite",
     );
   });
 

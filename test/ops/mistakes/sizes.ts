@@ -33,7 +33,7 @@ export const sizes = [
     ...each("repeat tile", () => [three(), [Number.NaN]], "got [NaN]", wholeSizes),
     ["repeat", () => [three(), [-1]], "got [-1]", wholeSizes],
     ["pad", () => [three(), [Number.NaN, 0]], "got [NaN, 0]", "expected two whole numbers"],
-    ["narrow", () => [three(), 0, Number.NaN, 1], "from NaN on", "has 3"],
+    ["narrow", () => [three(), 0, Number.NaN, 1], "from index NaN", "has 3"],
     ["narrow", () => [three(), 0, 0, -1], "-1 elements", "has 3"],
     ["select", () => [three(), 0, Number.NaN], "got NaN", "from -3 to 2"],
   ]),

@@ -24,7 +24,7 @@ test("a run trains, goes on, generates, chats, and merges", async () => {
   const { out, err, exitCode } = await orchard("train", "--model", model, "--data", data, ...own);
   expect([exitCode, err.includes("failed")]).toEqual([0, false]);
   expect(out).toMatch(/^adapter +rank 4 at 10 layers: \S+ parameters, alpha 4$/m);
-  expect(out).toMatch(/^chats +20 examples \(1 held out\), \S+ tokens, of which \S+ are learned$/m);
+  expect(out).toMatch(/^chats +20 examples \(1 held out\), \S+ tokens, \S+ of them targets$/m);
   expect(out).toContain("│ the ");
   expect(out).toContain(`merge it: `);
   expect(readdirSync(run).sort()).toEqual(["adapter", "checkpoints", "log.jsonl", "loss.png", "loss.svg"]);

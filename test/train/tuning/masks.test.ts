@@ -108,7 +108,7 @@ describe("by the beginnings of a chat", () => {
   test("a template that changes what came before an answer is refused, with file and line", () => {
     const template = "{{ messages | length }}{% for m in messages %}{{ m.content }}{% endfor %}";
     expect(() => learned({ messages }, template)).toThrow(
-      "chats:1: expected a template that writes the messages before",
+      "chats:1: expected a template that renders the messages before",
     );
   });
 });
