@@ -151,8 +151,8 @@ describe("the environment", () => {
       "exp(mul(tensor([1, 2]), 2)).toArray()",
     );
     const missing =
-      "metal: ORCHARD_LIBRARY names /nowhere/metal, which does not exist; cpu: ORCHARD_CPU_LIBRARY names /nowhere/cpu, " +
-      "which does not exist";
+      "metal: ORCHARD_LIBRARY names /nowhere/metal, which does not exist; " +
+      "cpu: ORCHARD_CPU_LIBRARY names /nowhere/cpu, which does not exist";
     expect(said.split("\n").filter((line) => !line.includes("is unavailable"))).toEqual([
       `[orchard] mul: reference (${missing})`,
       `[orchard] exp: reference (${missing})`,

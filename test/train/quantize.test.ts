@@ -118,7 +118,11 @@ describe("generate refuses in one sentence", () => {
       JSON.stringify({ ...settings, layers: 1e9 }),
       "its settings: layers is not a setting of a run",
     ],
-    ["another architecture", JSON.stringify({ ...settings, architecture: "x" }), "its settings: architecture is not a setting"],
+    [
+      "another architecture",
+      JSON.stringify({ ...settings, architecture: "x" }),
+      "its settings: architecture is not a setting",
+    ],
     ["a width that heads do not divide", JSON.stringify({ ...settings, heads: 3 }), "expected width to be a multiple"],
   ])("settings that are %s", async (_, text, sentence) => {
     const path = join(folder, "hostile.safetensors");
