@@ -1,15 +1,14 @@
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
-import { anObject, flag, listOf, someNumber } from "../../core/kinds.ts";
-import { type Kind, type Needed, named, parameters, required, unlisted } from "../../core/parameters.ts";
+import { flag } from "../../core/kinds.ts";
+import { type Needed, named, parameters, required, unlisted } from "../../core/parameters.ts";
 import type { RopeOptions } from "../../ops/position/rope.ts";
-import { aTensor, expectTensor } from "../../tensor/kinds.ts";
+import { expectTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import type { AttentionCache } from "../cache/cache.ts";
 import { type LayerOptions, layerOptions } from "../layers/initialization.ts";
 import { layerParameters, optionsNamed, probability, size } from "../layers/kinds.ts";
 import type { Linear } from "../layers/linear.ts";
 import type { QuantizedLinear } from "../quantized/linear.ts";
-import { type AttentionInputs, DecoderAttention } from "./decoder/attention.ts";
+import { type AttentionInputs, attentionInputs, DecoderAttention } from "./decoder/attention.ts";
 import type { AttentionDescription } from "./decoder/description.ts";
 
 /** Rotary position embeddings of queries and keys: see `rope`. */
@@ -35,12 +34,7 @@ export interface AttentionOptions extends LayerOptions {
   rotary?: RotaryOptions | undefined;
 }
 
-const inputsParameters = unlisted("MultiHeadAttention.forward", {
-  cache: named(anObject<AttentionCache>("a cache")),
-  mask: named(aTensor as Kind<Tensor<"bool">>),
-  positions: named(aTensor as Kind<Tensor<"int32">>),
-  lengths: named(listOf(someNumber, "a list of lengths")),
-});
+const inputsParameters = unlisted("MultiHeadAttention.forward", attentionInputs);
 
 /** @internal What {@link MultiHeadAttention} and the blocks around it take. */
 export const attentionParameters = {

@@ -1,4 +1,6 @@
 /** Attention of a {@link Decoder}. */
+import { anObject, listOf, someNumber } from "../../../core/kinds.ts";
+import { type Kind, named, unlisted } from "../../../core/parameters.ts";
 import { flashAttention } from "../../../ops/attention/flash_attention.ts";
 import type { FlashAttentionOptions } from "../../../ops/attention/options.ts";
 import { MOST_TOKENS } from "../../../ops/attention/step.ts";
@@ -7,6 +9,7 @@ import { transpose } from "../../../ops/view/permute.ts";
 import { reshape } from "../../../ops/view/reshape.ts";
 import { slice } from "../../../ops/view/slice.ts";
 import { split } from "../../../ops/view/split.ts";
+import { aTensor } from "../../../tensor/kinds.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import type { Attend, AttentionCache } from "../../cache/cache.ts";
 import { type LayerOptions, layerOptions } from "../../layers/initialization.ts";
@@ -33,6 +36,16 @@ export interface AttentionInputs {
    */
   readonly lengths?: readonly number[] | undefined;
 }
+
+/** @internal The kinds of {@link AttentionInputs}. */
+export const attentionInputs = {
+  cache: named(anObject<AttentionCache>("a cache")),
+  mask: named(aTensor as Kind<Tensor<"bool">>),
+  positions: named(aTensor as Kind<Tensor<"int32">>),
+  lengths: named(listOf(someNumber, "a list of lengths")),
+} as const;
+
+const readInputs = unlisted("DecoderAttention.forward", attentionInputs);
 
 /** What {@link DecoderAttention} is built of. */
 export interface DecoderAttentionOptions extends LayerOptions {
@@ -82,10 +95,11 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
   }
 
   /** @param x [batch, tokens, width] @returns [batch, tokens, width] */
-  override forward(x: Tensor, { cache, mask, positions: given, ...inputs }: AttentionInputs = {}): Tensor {
+  override forward(x: Tensor, inputs: AttentionInputs = {}): Tensor {
+    const { cache, mask, positions: given, lengths: own } = readInputs([inputs]);
     const { heads, headWidth, scale, softcap, rope } = this.#description;
     const [q, k, v] = this.project(x);
-    const lengths = inputs.lengths ?? [(cache?.position ?? 0) + x.shape[1]!];
+    const lengths = own ?? [(cache?.position ?? 0) + x.shape[1]!];
     const stepped = given || mask ? null : this.step([q, k, v], cache, lengths);
     if (stepped) return this.output.forward(stepped);
     const positions = given ?? cache?.positionsOf(x.shape[1]!) ?? 0;
