@@ -169,7 +169,7 @@ describe("gradients of what failed have its error", () => {
 test("both the indices and the offsets of bags are checked", () => {
   const weight = on(() => orchard.ones([4, 3]));
   const wrong = on(() => embeddingBag(indices(0n, 1n), weight, { offsets: tensor([0n, 5n]) }));
-  throwsEachTime(wrong, "[embeddingBag] expected offsets");
+  throwsEachTime(wrong, "[embeddingBag] expected ascending offsets");
 });
 
 describe("where a command buffer fails as well", () => {
