@@ -134,7 +134,7 @@ describe("quantizeGgml refuses", () => {
     const w = fromArray(Float32Array.from({ length: 64 }, (_, at) => (at === 40 ? 1e6 : 1)));
     expect(fails(() => quantizeGgml(w, "q4_0"))).toMatchObject({
       code: "scaleOverflow",
-      message: expect.stringContaining("from 32 on"),
+      message: expect.stringContaining("from index 32 on"),
     });
     expect(quantizeGgml(w, "mxfp4")).toBeDefined(); // its scale is a power of two
   });
@@ -144,7 +144,7 @@ describe("quantizeGgml refuses", () => {
     for (const format of ["q4_1", "q5_1"] as const)
       expect(fails(() => quantizeGgml(w, format))).toMatchObject({
         code: "scaleOverflow",
-        message: expect.stringContaining("from 32 on"),
+        message: expect.stringContaining("from index 32 on"),
       });
   });
 

@@ -76,7 +76,7 @@ describe("orchard chat", () => {
     child.stdin.end();
     const [first, second] = [await answerAlone("the in"), await answerAlone("the in", "and st")];
     expect(await new Response(child.stdout).text()).toBe(`${first}\n${second}\n${first}\n`);
-    expect(await new Response(child.stderr).text()).toMatch(/^saved 4 messages to .*\nno command \/nothing/);
+    expect(await new Response(child.stderr).text()).toMatch(/^saved 4 messages to .*\nunknown command \/nothing/);
     expect(await child.exited).toBe(1);
     const { messages } = JSON.parse(await Bun.file(file).text());
     expect(messages.map(({ role, content }: Record<string, string>) => [role, content])).toEqual([

@@ -51,12 +51,12 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
 
   /** The {@link parameters} by name. */
   namedParameters(): Map<string, Tensor> {
-    return new Map([...this.namedState()].filter(([, tensor]) => tensor.requiresGrad));
+    return new Map([...namedState(this)].filter(([, tensor]) => tensor.requiresGrad));
   }
 
   /** The tensors that do not require gradients, each once, by name: part of the state, but not trained. */
   namedBuffers(): Map<string, Tensor> {
-    return new Map([...this.namedState()].filter(([, tensor]) => !tensor.requiresGrad));
+    return new Map([...namedState(this)].filter(([, tensor]) => !tensor.requiresGrad));
   }
 
   /** This module and all its submodules, each once. */
@@ -82,7 +82,7 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
 
   /** Parameters and buffers by name, as views of the same memory without autograd history. */
   stateDict(): StateDict {
-    return Object.fromEntries([...this.namedState()].map(([name, tensor]) => [name, detach(tensor)]));
+    return Object.fromEntries([...namedState(this)].map(([name, tensor]) => [name, detach(tensor)]));
   }
 
   /** As {@link stateDict}, but that quantised tensors are in one piece: what `saveSafetensors` and `saveGguf` take. */
@@ -147,7 +147,7 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
 
   /** Sets all gradients to null. */
   zeroGrad(): void {
-    for (const parameter of this.namedState().values()) parameter.grad = null;
+    for (const parameter of namedState(this).values()) parameter.grad = null;
   }
 
   /** A table of the layers that have tensors of their own: names, shapes, element counts and bytes. */
@@ -221,17 +221,18 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
   [Symbol.for("nodejs.util.inspect.custom")](): string {
     return formatTree(treeOf(this));
   }
+}
 
-  private namedState(): Map<string, Tensor> {
-    const named = new Map<string, Tensor>();
-    const seen = new Set<Tensor>();
-    for (const slot of stateSlotsIn(this))
-      for (const [name, value] of tensorsOf(slot.name, slot.value)) {
-        if (!seen.has(value)) named.set(name, value);
-        seen.add(value);
-      }
-    return named;
-  }
+/** Returns the parameters and buffers by name, each tensor once. */
+function namedState(module: Module): Map<string, Tensor> {
+  const named = new Map<string, Tensor>();
+  const seen = new Set<Tensor>();
+  for (const slot of stateSlotsIn(module))
+    for (const [name, value] of tensorsOf(slot.name, slot.value)) {
+      if (!seen.has(value)) named.set(name, value);
+      seen.add(value);
+    }
+  return named;
 }
 
 /** @internal A module and all its submodules, each with its own tensors. */

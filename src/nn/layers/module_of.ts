@@ -41,16 +41,16 @@ type WithoutBuffers<O> = [keyof Buffers<O>] extends [never] ? Readonly<O> : Read
 type Properties<O> = { readonly [Name in keyof O]-?: Exclude<O[Name], undefined> };
 
 /** Modules whose `forward` is there. Documentation prints that of x with its parameter, the others' with a tuple. */
-interface DerivedOfX extends Module<[x: Tensor], Tensor> {
+export interface DerivedOfX extends Module<[x: Tensor], Tensor> {
   forward(x: Tensor): Tensor;
 }
-interface DerivedOf<Operands extends readonly unknown[]> extends Module<Operands, Tensor> {
+export interface DerivedOf<Operands extends readonly unknown[]> extends Module<Operands, Tensor> {
   forward(...values: Operands): Tensor;
 }
 type Derived<Operands extends readonly unknown[]> = Operands extends readonly [Tensor]
   ? DerivedOfX
   : DerivedOf<Operands>;
-interface HasOptions<O> {
+export interface HasOptions<O> {
   /** The options with which the operation is called. */
   readonly options: WithoutBuffers<O>;
 }

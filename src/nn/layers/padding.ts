@@ -9,11 +9,13 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { Module } from "./module.ts";
 import { called, listed } from "./module_of.ts";
 
+/** Modes by module: a private field would not pass through the types of derived classes. */
+const modes = new WeakMap<Module, PadMode>();
+
 /** A layer that adds elements at both ends of the last axes; negative numbers crop. */
 abstract class Padding extends Module<[x: Tensor], Tensor> {
   /** How many before and after the last axis, then the one before it, and so on. */
   readonly padding: readonly number[];
-  readonly #mode: PadMode;
 
   constructor(axes: number, padding: PerAxis, mode: PadMode) {
     super();
@@ -26,19 +28,20 @@ abstract class Padding extends Module<[x: Tensor], Tensor> {
         `expected padding to be a whole number, or ${2 * axes} of them, got ${listed({ padding })}`,
       );
     this.padding = Object.freeze([...sides]);
-    this.#mode = mode;
+    modes.set(this, mode);
   }
 
   override forward(x: Tensor): Tensor {
     expectTensor(this.constructor.name, "x", x);
     const axes = this.padding.length / 2;
-    if (this.#mode !== "constant" && x.rank !== axes + 1 && x.rank !== axes + 2)
+    const mode = modes.get(this)!;
+    if (mode !== "constant" && x.rank !== axes + 1 && x.rank !== axes + 2)
       throw new ShapeError(
         this.constructor.name,
         "wrongRank",
         `expected ${axes + 2} axes, or ${axes + 1} without a batch, got ${x.describe()}`,
       );
-    return pad(x, this.padding, { mode: this.#mode });
+    return pad(x, this.padding, { mode });
   }
 
   /** @internal */
