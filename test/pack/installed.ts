@@ -117,7 +117,7 @@ export function testCommands(): void {
     test("this list has all", () => {
       const { out } = bun("x", "orchard", "--help");
       const names = [...out.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name!);
-      expect(names.sort()).toEqual([...Object.keys(lines), "serve"].sort());
+      expect(names.sort()).toEqual([...Object.keys(lines), "help", "serve"].sort());
     });
 
     test.each(Object.entries(lines))("%s", (_, { words, says, exitCode: expected = 0, input = "" }) => {

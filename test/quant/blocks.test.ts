@@ -153,7 +153,7 @@ describe("quantizeGgml refuses", () => {
     const from = format === "iq4_nl" ? 288 : 256;
     expect(fails(() => quantizeGgml(w, format))).toMatchObject({
       code: "scaleOverflow",
-      message: expect.stringContaining(`from ${from} on`),
+      message: expect.stringContaining(`from index ${from} on`),
     });
   });
 });
