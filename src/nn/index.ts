@@ -18,11 +18,31 @@ export type { FinishReason, GeneratedToken, TokenChance } from "./generation/seq
 export { type GenerateTextOptions, generateText, type TextCodec } from "./generation/text.ts";
 export { TokenStream } from "./generation/token_stream.ts";
 export * from "./layers/activations.ts";
-export * from "./layers/batch_norm.ts";
+export {
+  BatchNorm1d,
+  BatchNorm2d,
+  BatchNorm3d,
+  type BatchNormLayerOptions,
+  type ChannelNormLayerOptions,
+  GroupNorm,
+  InstanceNorm1d,
+  InstanceNorm2d,
+  InstanceNorm3d,
+  type InstanceNormLayerOptions,
+} from "./layers/batch_norm.ts";
 export { Bilinear, type BilinearOptions } from "./layers/bilinear.ts";
 export { type CheckpointBody, checkpoint } from "./layers/checkpoint.ts";
 export { Flatten, type FlattenOptions, Identity, ModuleDict, ModuleList, Unflatten } from "./layers/containers.ts";
-export * from "./layers/convolution.ts";
+export {
+  Conv1d,
+  Conv2d,
+  Conv3d,
+  type ConvOptions,
+  ConvTranspose1d,
+  ConvTranspose2d,
+  ConvTranspose3d,
+  type ConvTransposeOptions,
+} from "./layers/convolution.ts";
 export { Dropout } from "./layers/dropout.ts";
 export {
   Embedding,
@@ -53,7 +73,23 @@ export {
   RMSNorm,
   type RMSNormOptions,
 } from "./layers/normalization.ts";
-export * from "./layers/padding.ts";
+export {
+  CircularPad1d,
+  CircularPad2d,
+  CircularPad3d,
+  ConstantPad1d,
+  ConstantPad2d,
+  ConstantPad3d,
+  ReflectionPad1d,
+  ReflectionPad2d,
+  ReflectionPad3d,
+  ReplicationPad1d,
+  ReplicationPad2d,
+  ReplicationPad3d,
+  ZeroPad1d,
+  ZeroPad2d,
+  ZeroPad3d,
+} from "./layers/padding.ts";
 export * from "./layers/parameter_containers.ts";
 export {
   type Parametrization,
@@ -61,11 +97,36 @@ export {
   registerParametrization,
   removeParametrizations,
 } from "./layers/parametrization.ts";
-export * from "./layers/pooling.ts";
+export {
+  AdaptiveAvgPool1d,
+  AdaptiveAvgPool2d,
+  AdaptiveAvgPool3d,
+  AdaptiveMaxPool1d,
+  AdaptiveMaxPool2d,
+  AdaptiveMaxPool3d,
+  type AdaptiveMaxPoolLayerOptions,
+  AvgPool1d,
+  AvgPool2d,
+  AvgPool3d,
+  FractionalMaxPool2d,
+  type FractionalMaxPoolLayerOptions,
+  LPPool1d,
+  LPPool2d,
+  LPPool3d,
+  MaxPool1d,
+  MaxPool2d,
+  MaxPool3d,
+  type MaxPoolLayerOptions,
+  MaxUnpool1d,
+  MaxUnpool2d,
+  MaxUnpool3d,
+  type MaxUnpoolLayerOptions,
+  type Pooled,
+} from "./layers/pooling.ts";
 export * from "./layers/rearrangement.ts";
 export * from "./layers/recurrent/cells.ts";
 export * from "./layers/recurrent/layers.ts";
-export * from "./layers/regularization.ts";
+export { AlphaDropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout } from "./layers/regularization.ts";
 export { Sequential, type Step } from "./layers/sequential.ts";
 export { type LoadOptions, type LoadReport, type StateDict, StateDictError } from "./layers/state_dict.ts";
 export { summary } from "./layers/traced_summary.ts";

@@ -32,7 +32,7 @@ test.each([
   await waitFor("the request", inFlight);
   child.kill(first);
   const { value: said } = await child.stderr.getReader().read();
-  expect(new TextDecoder().decode(said)).toMatch(/^closing: /);
+  expect(new TextDecoder().decode(said)).toMatch(/^closing; /);
   child.kill(second);
   await child.exited;
   expect(child.signalCode).toBe(second);

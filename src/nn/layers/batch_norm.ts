@@ -37,8 +37,8 @@ interface RunningCall<Momentum> extends LayerOptions {
   readonly trackRunningStats: boolean;
 }
 
-/** What norms with running means and variances have in common. */
-abstract class RunningNorm<Momentum extends number | null> extends Module<[x: Tensor], Tensor> {
+/** @internal What norms with running means and variances have in common. */
+export abstract class RunningNorm<Momentum extends number | null> extends Module<[x: Tensor], Tensor> {
   readonly numFeatures: number;
   readonly eps: number;
   readonly momentum: Momentum;
@@ -64,6 +64,16 @@ abstract class RunningNorm<Momentum extends number | null> extends Module<[x: Te
   }
 }
 
+/** @internal The norm over a batch. */
+export interface BatchNorm extends RunningNorm<number | null> {
+  forward(x: Tensor): Tensor;
+}
+
+type BatchNormClass = new (
+  numFeatures: number,
+  ...options: Given<BatchNormLayerOptions, ["eps", "momentum", "affine", "trackRunningStats"]>
+) => BatchNorm;
+
 /**
  * The norm over a batch. In training mode it takes means and variances of the batch and lets running ones follow; in
  * evaluation mode it takes the running ones.
@@ -76,7 +86,7 @@ abstract class RunningNorm<Momentum extends number | null> extends Module<[x: Te
  *
  * @param ranks how many axes x may have
  */
-function batchNormOf(name: string, ranks: readonly number[]) {
+function batchNormOf(name: string, ranks: readonly number[]): BatchNormClass {
   const read = parameters(name, {
     numFeatures: operand(size),
     eps: optional(epsilon, 1e-5),
@@ -85,7 +95,7 @@ function batchNormOf(name: string, ranks: readonly number[]) {
     trackRunningStats: optional(flag, true),
     ...layerParameters,
   });
-  class BatchNorm extends RunningNorm<number | null> {
+  class OfRanks extends RunningNorm<number | null> {
     constructor(
       numFeatures: number,
       ...options: Given<BatchNormLayerOptions, ["eps", "momentum", "affine", "trackRunningStats"]>
@@ -120,7 +130,7 @@ function batchNormOf(name: string, ranks: readonly number[]) {
       return `${this.numFeatures}, eps: ${this.eps}, momentum: ${this.momentum}`;
     }
   }
-  return called(name, BatchNorm);
+  return called(name, OfRanks);
 }
 
 /**
@@ -217,8 +227,18 @@ export interface InstanceNormLayerOptions extends ChannelNormLayerOptions {
   trackRunningStats?: boolean | undefined;
 }
 
-/** The norm of each channel of each element of the batch. */
-function instanceNormOf(name: string, rank: number) {
+/** @internal The norm of each channel of each element of a batch. */
+export interface InstanceNorm extends RunningNorm<number> {
+  forward(x: Tensor): Tensor;
+}
+
+type InstanceNormClass = new (
+  numFeatures: number,
+  ...options: Given<InstanceNormLayerOptions, ["eps", "momentum", "affine", "trackRunningStats"]>
+) => InstanceNorm;
+
+/** The class of an instance norm of operands of so many axes. */
+function instanceNormOf(name: string, rank: number): InstanceNormClass {
   const read = parameters(name, {
     numFeatures: operand(size),
     eps: optional(epsilon, 1e-5),
@@ -227,7 +247,7 @@ function instanceNormOf(name: string, rank: number) {
     trackRunningStats: optional(flag, false),
     ...layerParameters,
   });
-  class InstanceNorm extends RunningNorm<number> {
+  class OfRank extends RunningNorm<number> {
     constructor(
       numFeatures: number,
       ...options: Given<InstanceNormLayerOptions, ["eps", "momentum", "affine", "trackRunningStats"]>
@@ -256,7 +276,7 @@ function instanceNormOf(name: string, rank: number) {
       return `${this.numFeatures}, eps: ${this.eps}`;
     }
   }
-  return called(name, InstanceNorm);
+  return called(name, OfRank);
 }
 
 /**

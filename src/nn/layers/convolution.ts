@@ -40,8 +40,8 @@ interface Call extends LayerOptions {
   readonly bias: boolean;
 }
 
-/** What all of them have in common: their sizes, a weight and a bias. */
-abstract class Convolution<Options extends object> extends Module<[x: Tensor], Tensor> {
+/** @internal What all of them have in common: their sizes, a weight and a bias. */
+export abstract class Convolution<Options extends object> extends Module<[x: Tensor], Tensor> {
   readonly inChannels: number;
   readonly outChannels: number;
   readonly kernelSize: readonly number[];
@@ -85,8 +85,21 @@ const DEFAULTS: Readonly<Record<string, string>> = {
   outputPadding: "0",
 };
 
+/** @internal A convolution. */
+export interface Conv extends Convolution<ConvolutionOptions> {
+  /** @param x [batch, inChannels, …], or without a batch: at the end as many axes as the class says */
+  forward(x: Tensor): Tensor;
+}
+
+type ConvClass = new (
+  inChannels: number,
+  outChannels: number,
+  kernelSize: PerAxis,
+  ...options: Given<ConvOptions, ["stride", "padding", "dilation", "groups", "bias"]>
+) => Conv;
+
 /** The class of a convolution along so many axes. */
-function convOf(name: string, axes: number, operation: typeof conv1d) {
+function convOf(name: string, axes: number, operation: typeof conv1d): ConvClass {
   const read = parameters(name, {
     inChannels: operand(size),
     outChannels: operand(size),
@@ -98,7 +111,7 @@ function convOf(name: string, axes: number, operation: typeof conv1d) {
     bias: optional(flag, true),
     ...layerParameters,
   });
-  class Conv extends Convolution<ConvolutionOptions> {
+  class OfAxes extends Convolution<ConvolutionOptions> {
     constructor(
       inChannels: number,
       outChannels: number,
@@ -114,7 +127,7 @@ function convOf(name: string, axes: number, operation: typeof conv1d) {
       return operation(x, this.weight, { ...this.options, bias: this.bias ?? undefined });
     }
   }
-  return called(name, Conv);
+  return called(name, OfAxes);
 }
 
 /**
@@ -162,8 +175,21 @@ export class Conv2d extends convOf("Conv2d", 2, conv2d) {}
  */
 export class Conv3d extends convOf("Conv3d", 3, conv3d) {}
 
+/** @internal A transposed convolution. */
+export interface ConvTranspose extends Convolution<TransposedConvolutionOptions> {
+  /** @param x [batch, inChannels, …], or without a batch: at the end as many axes as the class says */
+  forward(x: Tensor): Tensor;
+}
+
+type ConvTransposeClass = new (
+  inChannels: number,
+  outChannels: number,
+  kernelSize: PerAxis,
+  ...options: Given<ConvTransposeOptions, ["stride", "padding", "outputPadding", "groups", "bias", "dilation"]>
+) => ConvTranspose;
+
 /** The class of a transposed convolution along so many axes. */
-function convTransposeOf(name: string, axes: number, operation: typeof convTranspose1d) {
+function convTransposeOf(name: string, axes: number, operation: typeof convTranspose1d): ConvTransposeClass {
   const read = parameters(name, {
     inChannels: operand(size),
     outChannels: operand(size),
@@ -176,7 +202,7 @@ function convTransposeOf(name: string, axes: number, operation: typeof convTrans
     dilation: optional(perAxis, 1),
     ...layerParameters,
   });
-  class ConvTranspose extends Convolution<TransposedConvolutionOptions> {
+  class OfAxes extends Convolution<TransposedConvolutionOptions> {
     constructor(
       inChannels: number,
       outChannels: number,
@@ -192,7 +218,7 @@ function convTransposeOf(name: string, axes: number, operation: typeof convTrans
       return operation(x, this.weight, { ...this.options, bias: this.bias ?? undefined });
     }
   }
-  return called(name, ConvTranspose);
+  return called(name, OfAxes);
 }
 
 /**

@@ -12,8 +12,8 @@ import { called, listed } from "./module_of.ts";
 /** Modes by module: a private field would not pass through the types of derived classes. */
 const modes = new WeakMap<Module, PadMode>();
 
-/** A layer that adds elements at both ends of the last axes; negative numbers crop. */
-abstract class Padding extends Module<[x: Tensor], Tensor> {
+/** @internal A layer that adds elements at both ends of the last axes; negative numbers crop. */
+export abstract class Padding extends Module<[x: Tensor], Tensor> {
   /** How many before and after the last axis, then the one before it, and so on. */
   readonly padding: readonly number[];
 
@@ -51,7 +51,7 @@ abstract class Padding extends Module<[x: Tensor], Tensor> {
 }
 
 /** The class of a padding of the last axes by a mode. */
-function paddingOf(name: string, axes: number, mode: PadMode) {
+function paddingOf(name: string, axes: number, mode: PadMode): new (padding: PerAxis) => Padding {
   const read = parameters(name, { padding: operand(perAxis) });
   class OfMode extends Padding {
     constructor(padding: PerAxis);
@@ -62,8 +62,18 @@ function paddingOf(name: string, axes: number, mode: PadMode) {
   return called(name, OfMode);
 }
 
+/** @internal A padding with one value. */
+export interface ConstantPadding extends Padding {
+  readonly value: Scalar;
+}
+
+type ConstantPaddingClass = new (
+  padding: PerAxis,
+  ...value: [value: Scalar] | [options: { value: Scalar }]
+) => ConstantPadding;
+
 /** The class of a padding of the last axes with one value. */
-function constantPaddingOf(name: string, axes: number) {
+function constantPaddingOf(name: string, axes: number): ConstantPaddingClass {
   const read = parameters(name, { padding: operand(perAxis), value: required(aScalar) });
   class OfValue extends Padding {
     readonly value: Scalar;

@@ -37,8 +37,8 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { Module } from "./module.ts";
 import { called, listed } from "./module_of.ts";
 
-/** A layer without weights, with a size. */
-abstract class Pooling<
+/** @internal A layer without weights, with a size. */
+export abstract class Pooling<
   Options extends object,
   Result = Tensor,
   Arguments extends readonly unknown[] = [x: Tensor],
@@ -70,8 +70,24 @@ export interface MaxPoolLayerOptions<Indices extends boolean = boolean> extends 
   returnIndices?: Indices | undefined;
 }
 
+/** @internal A max pooling. */
+export interface MaxPool<Indices extends boolean> extends Pooling<MaxPoolLayerOptions, Pooled<Indices>> {
+  forward(x: Tensor): Pooled<Indices>;
+}
+
+interface MaxPoolClass {
+  new <Indices extends boolean = false>(
+    kernelSize: PerAxis,
+    options: MaxPoolLayerOptions<Indices> & { returnIndices: Indices },
+  ): MaxPool<Indices>;
+  new <Indices extends boolean = false>(
+    kernelSize: PerAxis,
+    ...options: Given<MaxPoolOptions, ["stride", "padding", "dilation", "ceilMode"]>
+  ): MaxPool<Indices>;
+}
+
 /** The class of a max pooling along as many axes as its operation. */
-function maxPoolOf(name: string, operation: typeof maxPool1d) {
+function maxPoolOf(name: string, operation: typeof maxPool1d): MaxPoolClass {
   const read = parameters(name, {
     kernelSize: operand(perAxis),
     stride: optional(perAxis),
@@ -80,7 +96,7 @@ function maxPoolOf(name: string, operation: typeof maxPool1d) {
     ceilMode: optional(flag, false),
     returnIndices: named(flag, false),
   });
-  class MaxPool<Indices extends boolean = false> extends Pooling<MaxPoolLayerOptions, Pooled<Indices>> {
+  class OfAxes<Indices extends boolean = false> extends Pooling<MaxPoolLayerOptions, Pooled<Indices>> {
     constructor(kernelSize: PerAxis, options: MaxPoolLayerOptions<Indices> & { returnIndices: Indices });
     constructor(kernelSize: PerAxis, ...options: Given<MaxPoolOptions, ["stride", "padding", "dilation", "ceilMode"]>);
     constructor(...values: unknown[]) {
@@ -92,7 +108,7 @@ function maxPoolOf(name: string, operation: typeof maxPool1d) {
       return operation(x, this.size, this.options) as Pooled<Indices>;
     }
   }
-  return called(name, MaxPool);
+  return called(name, OfAxes);
 }
 
 /** The largest element of each window: `maxPool1d`. */
@@ -104,8 +120,18 @@ export class MaxPool2d<Indices extends boolean = false> extends maxPoolOf("MaxPo
 /** The largest element of each window: `maxPool3d`. */
 export class MaxPool3d<Indices extends boolean = false> extends maxPoolOf("MaxPool3d", maxPool3d)<Indices> {}
 
+/** @internal An average pooling. */
+export interface AvgPool extends Pooling<AvgPoolOptions> {
+  forward(x: Tensor): Tensor;
+}
+
+type AvgPoolClass = new (
+  kernelSize: PerAxis,
+  ...options: Given<AvgPoolOptions, ["stride", "padding", "ceilMode", "countIncludePad"]>
+) => AvgPool;
+
 /** The class of an average pooling. */
-function avgPoolOf(name: string, operation: typeof avgPool1d) {
+function avgPoolOf(name: string, operation: typeof avgPool1d): AvgPoolClass {
   const read = parameters(name, {
     kernelSize: operand(perAxis),
     stride: optional(perAxis),
@@ -114,7 +140,7 @@ function avgPoolOf(name: string, operation: typeof avgPool1d) {
     countIncludePad: optional(flag, true),
     divisorOverride: named(aNumber(count)),
   });
-  class AvgPool extends Pooling<AvgPoolOptions> {
+  class OfAxes extends Pooling<AvgPoolOptions> {
     constructor(
       kernelSize: PerAxis,
       ...options: Given<AvgPoolOptions, ["stride", "padding", "ceilMode", "countIncludePad"]>
@@ -128,7 +154,7 @@ function avgPoolOf(name: string, operation: typeof avgPool1d) {
       return operation(x, this.size, this.options);
     }
   }
-  return called(name, AvgPool);
+  return called(name, OfAxes);
 }
 
 /** The mean of each window: `avgPool1d`. */
@@ -140,10 +166,20 @@ export class AvgPool2d extends avgPoolOf("AvgPool2d", avgPool2d) {}
 /** The mean of each window: `avgPool3d`. */
 export class AvgPool3d extends avgPoolOf("AvgPool3d", avgPool3d) {}
 
+/** @internal An average pooling by the size of the result. */
+export interface AdaptiveAvgPool extends Pooling<object> {
+  forward(x: Tensor): Tensor;
+}
+
 /** The class of an average pooling by the size of the result. */
-function adaptiveAvgPoolOf(name: string, operation: typeof adaptiveAvgPool1d) {
+function adaptiveAvgPoolOf(
+  name: string,
+  operation: typeof adaptiveAvgPool1d,
+): new (
+  outputSize: PerAxis,
+) => AdaptiveAvgPool {
   const read = parameters(name, { outputSize: operand(perAxis) });
-  class AdaptiveAvgPool extends Pooling<object> {
+  class OfAxes extends Pooling<object> {
     constructor(outputSize: PerAxis);
     constructor(...values: unknown[]) {
       super(read(values).outputSize, {});
@@ -153,7 +189,7 @@ function adaptiveAvgPoolOf(name: string, operation: typeof adaptiveAvgPool1d) {
       return operation(x, this.size);
     }
   }
-  return called(name, AdaptiveAvgPool);
+  return called(name, OfAxes);
 }
 
 /** Means of windows that are chosen so that a given number of results comes out: `adaptiveAvgPool1d`. */
@@ -171,10 +207,21 @@ export interface AdaptiveMaxPoolLayerOptions<Indices extends boolean = boolean> 
   returnIndices?: Indices | undefined;
 }
 
+/** @internal A max pooling by the size of the result. */
+export interface AdaptiveMaxPool<Indices extends boolean>
+  extends Pooling<AdaptiveMaxPoolLayerOptions, Pooled<Indices>> {
+  forward(x: Tensor): Pooled<Indices>;
+}
+
+type AdaptiveMaxPoolClass = new <Indices extends boolean = false>(
+  outputSize: PerAxis,
+  ...options: Given<AdaptiveMaxPoolLayerOptions<Indices>, ["returnIndices"]>
+) => AdaptiveMaxPool<Indices>;
+
 /** The class of a max pooling by the size of the result. */
-function adaptiveMaxPoolOf(name: string, operation: typeof adaptiveMaxPool1d) {
+function adaptiveMaxPoolOf(name: string, operation: typeof adaptiveMaxPool1d): AdaptiveMaxPoolClass {
   const read = parameters(name, { outputSize: operand(perAxis), returnIndices: optional(flag, false) });
-  class AdaptiveMaxPool<Indices extends boolean = false> extends Pooling<AdaptiveMaxPoolLayerOptions, Pooled<Indices>> {
+  class OfAxes<Indices extends boolean = false> extends Pooling<AdaptiveMaxPoolLayerOptions, Pooled<Indices>> {
     constructor(outputSize: PerAxis, ...options: Given<AdaptiveMaxPoolLayerOptions<Indices>, ["returnIndices"]>);
     constructor(...values: unknown[]) {
       const { outputSize, ...options } = read(values);
@@ -185,7 +232,7 @@ function adaptiveMaxPoolOf(name: string, operation: typeof adaptiveMaxPool1d) {
       return operation(x, this.size, this.options) as Pooled<Indices>;
     }
   }
-  return called(name, AdaptiveMaxPool);
+  return called(name, OfAxes);
 }
 
 /** The largest elements of windows of which a given number comes out: `adaptiveMaxPool1d`. */
@@ -249,14 +296,24 @@ export type MaxUnpoolLayerOptions = Pick<MaxUnpoolOptions, "stride" | "padding">
 
 type UnpoolArguments = [x: Tensor, indices: Tensor<IndexDType>, outputSize?: readonly number[]];
 
+/** @internal The inverse of a max pooling. */
+export interface MaxUnpool extends Pooling<MaxUnpoolLayerOptions, Tensor, UnpoolArguments> {
+  forward(x: Tensor, indices: Tensor<IndexDType>, outputSize?: readonly number[]): Tensor;
+}
+
+type MaxUnpoolClass = new (
+  kernelSize: PerAxis,
+  ...options: Given<MaxUnpoolLayerOptions, ["stride", "padding"]>
+) => MaxUnpool;
+
 /** The class of what puts the elements of a max pooling back. */
-function maxUnpoolOf(name: string, operation: typeof maxUnpool1d) {
+function maxUnpoolOf(name: string, operation: typeof maxUnpool1d): MaxUnpoolClass {
   const read = parameters(name, {
     kernelSize: operand(perAxis),
     stride: optional(perAxis),
     padding: optional(perAxis, 0),
   });
-  class MaxUnpool extends Pooling<MaxUnpoolLayerOptions, Tensor, UnpoolArguments> {
+  class OfAxes extends Pooling<MaxUnpoolLayerOptions, Tensor, UnpoolArguments> {
     constructor(kernelSize: PerAxis, ...options: Given<MaxUnpoolLayerOptions, ["stride", "padding"]>);
     constructor(...values: unknown[]) {
       const { kernelSize, ...options } = read(values);
@@ -267,7 +324,7 @@ function maxUnpoolOf(name: string, operation: typeof maxUnpool1d) {
       return operation(x, indices, this.size, { ...this.options, outputSize });
     }
   }
-  return called(name, MaxUnpool);
+  return called(name, OfAxes);
 }
 
 /** The elements of a max pooling where they came from, and zeros elsewhere: `maxUnpool1d`. */
@@ -279,15 +336,27 @@ export class MaxUnpool2d extends maxUnpoolOf("MaxUnpool2d", maxUnpool2d) {}
 /** The elements of a max pooling where they came from, and zeros elsewhere: `maxUnpool3d`. */
 export class MaxUnpool3d extends maxUnpoolOf("MaxUnpool3d", maxUnpool3d) {}
 
+/** @internal A pooling by the norm of an order. */
+export interface LPPool extends Pooling<LpPoolOptions> {
+  readonly normType: number;
+  forward(x: Tensor): Tensor;
+}
+
+type LPPoolClass = new (
+  normType: number,
+  kernelSize: PerAxis,
+  ...options: Given<LpPoolOptions, ["stride", "ceilMode"]>
+) => LPPool;
+
 /** The class of a pooling by the norm of an order. */
-function lpPoolOf(name: string, operation: typeof lpPool1d) {
+function lpPoolOf(name: string, operation: typeof lpPool1d): LPPoolClass {
   const read = parameters(name, {
     normType: operand(someNumber),
     kernelSize: operand(perAxis),
     stride: optional(perAxis),
     ceilMode: optional(flag, false),
   });
-  class LPPool extends Pooling<LpPoolOptions> {
+  class OfAxes extends Pooling<LpPoolOptions> {
     readonly normType: number;
 
     constructor(normType: number, kernelSize: PerAxis, ...options: Given<LpPoolOptions, ["stride", "ceilMode"]>);
@@ -306,7 +375,7 @@ function lpPoolOf(name: string, operation: typeof lpPool1d) {
       return `${this.normType}, ${super.details()}`;
     }
   }
-  return called(name, LPPool);
+  return called(name, OfAxes);
 }
 
 /** The norm of each window, of order `normType`: `lpPool1d`. */

@@ -18,8 +18,14 @@ import { called } from "./module_of.ts";
 
 type Drop = (x: Tensor, ...options: DropoutArguments) => Tensor;
 
+/** @internal A dropout with a probability. */
+export interface ChannelDropout extends Module<[x: Tensor], Tensor> {
+  readonly p: number;
+  forward(x: Tensor): Tensor;
+}
+
 /** The class that runs a function of `ops` while training, under the module's name. */
-function dropoutOf(name: string, drop: Drop) {
+function dropoutOf(name: string, drop: Drop): new (...options: Given<DropoutOptions, ["p"]>) => ChannelDropout {
   const read = parameters(name, { p: optional(probability, 0.5) });
   class DropoutOf extends Module<[x: Tensor], Tensor> {
     readonly p: number;

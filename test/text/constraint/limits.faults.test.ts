@@ -21,7 +21,7 @@ describe("what is too large is refused, and named", () => {
     ["((a{0,1000}){0,1000}){0,1000}", "tooLarge", /repeats of at most 10000 characters/],
     [".{0,1000}".repeat(100), "tooLarge", /at most 20000 classes of bytes/],
     ["((a{0,90}b){0,90}c){0,90}", "tooLarge", /at most/],
-    [`${"(".repeat(200)}a${")".repeat(200)}`, "tooLarge", /at most 64 groups/],
+    [`${"(".repeat(200)}a${")".repeat(200)}`, "tooLarge", /at most 64 nested groups/],
     ["a".repeat(5000), "tooLarge", /at most 4096 characters, got 5000/],
   ])("the expression %p", async (source, code, message) => {
     expect(await errorOf(regex(source))).toMatchObject({ code, message: expect.stringMatching(message) });
