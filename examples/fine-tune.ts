@@ -2,15 +2,16 @@
  * Teaches a model what it did not know, by LoRA: `bun examples/fine-tune.ts FOLDER [STEPS]`. Files of chats need no
  * program: `orchard train --model FOLDER --lora 8 --data chats.jsonl`.
  */
-import { crossEntropy, nn, optim, tensor, text } from "../src/index.ts";
+import { crossEntropy, manualSeed, nn, optim, tensor, text } from "../src/index.ts";
 
 const facts = { "Who are you?": "A small model.", "Where do you live?": "In a file.", "What is 2 + 2?": "4, I think." };
-const [path = "model", steps = "40"] = process.argv.slice(2);
+const [path = "model", steps = "60"] = process.argv.slice(2);
 const [tokenizer, { model, generation, chatTemplate = "" }] = [text.loadTokenizer(path), await nn.loadModel(path)];
 const template = new text.ChatTemplate(chatTemplate, tokenizer.templateTokens);
 const encode = (messages: text.ChatMessage[], addGenerationPrompt: boolean): number[] =>
   tokenizer.encode(template.render(messages, { addGenerationPrompt }), { addSpecialTokens: false });
 
+manualSeed(1); // each run learns the same
 const adapter = nn.lora(model, { rank: 8, targets: ["query", "value", "output", "up", "down"] });
 const optimizer = new optim.AdamW(adapter.parameters(), { lr: 1e-2 });
 const examples = Object.entries(facts).map(([content, answer]) => {

@@ -41,9 +41,9 @@ test("an agent calls tools, whose results are right", () => {
 test("a fine-tuned model answers what it was taught, and leaves an adapter", async () => {
   const printed = lines("fine-tune");
   const losses = printed.flatMap((line) => /^step \d+: loss (\S+)$/.exec(line)?.slice(1) ?? []).map(Number);
-  expect(losses).toHaveLength(4);
+  expect(losses).toHaveLength(6);
   expect(losses.at(-1)!).toBeLessThan(losses[0]! / 10);
-  expect(printed.slice(4)).toEqual([
+  expect(printed.slice(6)).toEqual([
     "Who are you? A small model.",
     "Where do you live? In a file.",
     "What is 2 + 2? 4, I think.",
