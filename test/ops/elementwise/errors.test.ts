@@ -84,7 +84,11 @@ const mistakes: readonly (readonly [string, () => unknown, string])[] = [
     () => fill_(bytes, 0.5),
     "DTypeError [fill_] the number 0.5 does not fit a tensor of uint8",
   ],
-  ["no number for integers", () => fill_(bytes, Number.NaN), "DTypeError [fill_] the number NaN does not fit a tensor of uint8"],
+  [
+    "no number for integers",
+    () => fill_(bytes, Number.NaN),
+    "DTypeError [fill_] the number NaN does not fit a tensor of uint8",
+  ],
   [
     "another policy",
     () => toDType(floats, "int8", { overflow: "wrap" as never }),
