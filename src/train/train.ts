@@ -154,8 +154,8 @@ async function resume(flags: RunFlags, folder: string, team: Team): Promise<AnyS
 }
 
 /**
- * Reads the curves of earlier sessions from the log, up to the step that this session starts from. The last entry of a
- * step is used.
+ * Reads the curves of this run from its log, up to the step from which it resumes. If a step was logged twice, the last
+ * entry is used.
  */
 function curvesIn(folder: string, step: number): Curves {
   const events = readLog(folder).filter((event) => event.step <= step);
