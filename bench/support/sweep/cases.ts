@@ -1,0 +1,55 @@
+/** All families, and the case of a seed and a number. */
+import { baseShape, type Case, sizeOf } from "./case.ts";
+import { Draw, MOST_ELEMENTS } from "./draw.ts";
+import { elementwise } from "./families/elementwise.ts";
+import { indexing } from "./families/indexing.ts";
+import { layers, optimizers, training } from "./families/layers.ts";
+import { modules } from "./families/modules.ts";
+import { pictures } from "./families/pictures.ts";
+import { linalg, products } from "./families/products.ts";
+import { reductions } from "./families/reductions.ts";
+import { rows } from "./families/rows.ts";
+import { shaping } from "./families/shaping.ts";
+import { caseOf, type Family } from "./family.ts";
+
+/** The families with their shares of the cases: as often as programs spend time in them, not as many as they are. */
+export const families = {
+  elementwise: [elementwise, 0.18],
+  reductions: [reductions, 0.13],
+  products: [products, 0.16],
+  linalg: [linalg, 0.05],
+  rows: [rows, 0.12],
+  indexing: [indexing, 0.09],
+  shaping: [shaping, 0.07],
+  pictures: [pictures, 0.09],
+  modules: [modules, 0.04],
+  layers: [layers, 0.04],
+  optimizers: [optimizers, 0.01],
+  training: [training, 0.02],
+} as const satisfies Readonly<Record<string, readonly [Family, number]>>;
+export type FamilyName = keyof typeof families;
+
+const shares = Object.fromEntries(Object.entries(families).map(([name, [, share]]) => [name, share]));
+
+/** @param words where given, only operations or families whose names contain one of them are drawn */
+export function drawCase(seed: number, number: number, words: readonly string[] = []): Case {
+  const draw = new Draw(seed, number);
+  const chosen = Object.entries(families).flatMap(([family, [members]]) => {
+    const names = Object.keys(members).filter((name) => words.length === 0 || matches(family, name, words));
+    return names.length === 0 ? [] : [[family, names] as const];
+  });
+  if (chosen.length === 0) throw new Error(`no operation's or family's name contains ${words.join(" or ")}`);
+  const family = draw.share(Object.fromEntries(chosen.map(([name]) => [name, shares[name]!])));
+  const name = draw.pick(new Map(chosen).get(family)!);
+  const members: Family = families[family as FamilyName][0];
+  for (;;) {
+    const each = caseOf(family, name, members[name]!(draw));
+    if (each.operands.every((operand) => sizeOf(baseShape(operand)) <= 2 * MOST_ELEMENTS)) return each;
+  }
+}
+
+const matches = (family: string, name: string, words: readonly string[]): boolean =>
+  words.some((word) => family === word || name.toLowerCase().includes(word.toLowerCase()));
+
+/** The elements of the largest operand: what pictures draw ratios against. */
+export const largestOf = ({ operands }: Case): number => Math.max(1, ...operands.map(({ shape }) => sizeOf(shape)));

@@ -1,0 +1,47 @@
+/** What a family of operations gives for one draw, and how a case is made of it. */
+import type { Argument, Call, Case, Operand, Options } from "./case.ts";
+import type { Draw } from "./draw.ts";
+
+/** A drawn call. What is left out is as for most operations. */
+export interface Drawn {
+  readonly operands: readonly Operand[];
+  /** Default: the operands, in order. */
+  readonly args?: readonly Argument[];
+  readonly options?: Options;
+  /** What is differentiated: `true` for all float operands. Default: nothing. */
+  readonly gradients?: boolean | readonly number[];
+  readonly kind?: Case["kind"];
+  readonly compared?: number | null;
+  readonly slack?: number;
+  /** What differs in the call of Orchard. */
+  readonly ours?: Partial<Call>;
+  /** What differs in PyTorch's call. */
+  readonly theirs?: Partial<Call>;
+}
+
+export type Drawing = (draw: Draw) => Drawn;
+
+/** Operations by their names, each with what draws a call of it. */
+export type Family = Readonly<Record<string, Drawing>>;
+
+export const at = (position: number): { readonly operand: number } => ({ operand: position });
+
+/** Several operations that are drawn in the same way. */
+export function each(names: string, drawing: (draw: Draw, name: string) => Drawn): Family {
+  return Object.fromEntries(names.split(/\s+/).map((name) => [name, (draw: Draw) => drawing(draw, name)]));
+}
+
+const isFloating = ({ dtype }: Operand): boolean => /float/.test(dtype);
+
+export function caseOf(family: string, name: string, drawn: Drawn): Case {
+  const { operands, options = {}, kind = "operation", compared = 0, slack = 1, gradients = false } = drawn;
+  const args = drawn.args ?? operands.map((_, position) => at(position));
+  const varied = operands.flatMap((operand, position) => (isFloating(operand) ? [position] : []));
+  const call: Call = { name, args, options };
+  return {
+    ...{ family, operands, kind, compared, slack },
+    gradients: typeof gradients === "boolean" ? (gradients ? varied : []) : gradients,
+    ours: { ...call, ...drawn.ours },
+    theirs: { ...call, ...drawn.theirs },
+  };
+}

@@ -1,0 +1,181 @@
+/**
+ * Measures drawn cases beside PyTorch on one number of threads, in turn, and prints a line of JSON for each. Results
+ * are compared before anything is timed.
+ *
+ * Words: the seed; the numbers of the first case and of the one after the last; words that names contain.
+ */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { cpuLibrary } from "../../../src/backend/cpu/loader.ts";
+import { cpuInfo } from "../../../src/backend/cpu/report.ts";
+import { manualSeed, setBackend, setStrict, type Tensor, toDType } from "../../../src/index.ts";
+import { PyTorch } from "../pytorch.ts";
+import { baseShape, type Case, describeCase, type Operand } from "./case.ts";
+import { drawCase, largestOf } from "./cases.ts";
+import { drawBase, view } from "./operands.ts";
+import { type Prepared, prepare } from "./ours.ts";
+
+/** A measured case: milliseconds of a call, and the median over rounds of PyTorch's time over ours. */
+export interface Row {
+  readonly number: number;
+  readonly family: string;
+  readonly operation: string;
+  readonly name: string;
+  readonly threads: number;
+  readonly elements: number;
+  readonly ours: number;
+  readonly theirs: number;
+  readonly ratio: number;
+}
+
+/** What came of a case. A fault is an error here, or results that differ; PyTorch may lack what is missing. */
+export type Line =
+  | { readonly row: Row }
+  | { readonly note: string }
+  | { readonly fault: string; readonly number: number }
+  | { readonly missing: string; readonly number: number };
+
+const [seed, first, last] = process.argv.slice(2, 5).map(Number) as [number, number, number];
+const words = process.argv.slice(5);
+
+const ROUNDS = 7;
+/** How long a sample takes at least, in milliseconds, if one call is shorter. */
+const SAMPLE = 6;
+/** Calls before the first sample: JavaScript's compiler takes its time. */
+const WARM = { calls: 500, milliseconds: 80 } as const;
+/** Threads of the other side may wait in a loop for their next work: they stop within this many milliseconds. */
+const SETTLING = 12;
+
+const print = (line: Line): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
+const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[(values.length - 1) >> 1]!;
+
+interface File {
+  readonly name?: string;
+  readonly path: string;
+  /** The dtype of the elements in the file. */
+  readonly stored: string;
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  readonly base: readonly number[];
+  readonly layout: Operand["layout"];
+}
+
+let files = 0;
+async function write(folder: string, x: Tensor, given: Partial<File> = {}): Promise<File> {
+  const path = join(folder, `${files++ % 512}`);
+  const stored = x.dtype === "float16" || x.dtype === "bfloat16" ? "float32" : x.dtype; // which holds them exactly
+  await Bun.write(path, toDType(x.detach(), stored).dataSync() as Float32Array<ArrayBuffer>);
+  return { path, stored, dtype: x.dtype, shape: x.shape, base: x.shape, layout: { kind: "contiguous" }, ...given };
+}
+
+/** The largest difference that the rounding of a dtype explains, of the largest number. */
+const tolerances: Readonly<Record<string, number>> = {
+  ...{ float32: 1e-5, float64: 1e-13, float16: 2 ** -9, bfloat16: 2 ** -6 },
+};
+
+/** @throws where results differ */
+function compare(each: Case, output: Tensor, theirs: Float64Array): void {
+  const mine = toDType(output, "float64").dataSync() as Float64Array;
+  if (mine.length !== theirs.length) throw new Error(`${mine.length} elements here, ${theirs.length} in PyTorch`);
+  const allowed = (tolerances[output.dtype] ?? 0) * each.slack;
+  let [largest, off] = [0, 0];
+  for (const [at, value] of theirs.entries()) {
+    const own = mine[at]!;
+    if (Object.is(own, value) || own === value) continue;
+    if (Number.isNaN(own) !== Number.isNaN(value)) throw new Error(`element ${at}: ${own} here, ${value} in PyTorch`);
+    if (Number.isNaN(own)) continue;
+    largest = Math.max(largest, Math.abs(value));
+    off = Math.max(off, Math.abs(value - own));
+  }
+  if (off > allowed * Math.max(1, largest)) throw new Error(`results differ by ${off}, of at most ${largest}`);
+}
+
+function dispose(results: readonly Tensor[]): void {
+  for (const result of results) result.dispose();
+}
+
+function callsOf(call: Prepared): number {
+  let [spent, taken] = [0, 0];
+  for (let warm = 0; warm < WARM.calls && (warm < 2 || spent < WARM.milliseconds); warm++) {
+    const started = performance.now();
+    dispose(call());
+    taken = performance.now() - started;
+    spent += taken;
+  }
+  return Math.max(1, Math.round(SAMPLE / taken));
+}
+
+function timed(call: Prepared, calls: number): number {
+  const started = performance.now();
+  for (let done = 0; done < calls; done++) dispose(call());
+  return (performance.now() - started) / calls;
+}
+
+async function measure(number: number, other: PyTorch, folder: string, threads: number): Promise<void> {
+  const each = drawCase(seed, number, words);
+  manualSeed(number + 1);
+  const bases = each.operands.map((operand) => drawBase(operand, baseShape(operand)));
+  const given = await Promise.all(
+    bases.map((base, at) =>
+      write(folder, base, { shape: each.operands[at]!.shape, layout: each.operands[at]!.layout }),
+    ),
+  );
+  const operands = bases.map((base, at) => view(base, each.operands[at]!).detach());
+  const { call, weights } = prepare(each, operands);
+  const named = await Promise.all([...weights].map(([name, x]) => write(folder, x, { name })));
+  const result = join(folder, "result");
+  const answer = await other.ask(JSON.stringify({ ...each, operands: given, weights: named, result }));
+  const outputs = call();
+  if (answer !== "ready") return print({ missing: `${describeCase(each)}: ${answer.slice(8)}`, number });
+  if (each.compared !== null)
+    compare(each, outputs[each.compared]!, new Float64Array(await Bun.file(result).arrayBuffer()));
+  dispose(outputs);
+  const calls = callsOf(call);
+  await other.ask(`run ${Math.min(calls, 100)}`);
+  const [ours, theirs]: [number[], number[]] = [[], []];
+  for (let round = 0; round < (calls === 1 ? 3 : ROUNDS); round++) {
+    if (threads > 1) await Bun.sleep(SETTLING);
+    ours.push(timed(call, calls));
+    if (threads > 1) await Bun.sleep(SETTLING);
+    theirs.push(Number(await other.ask(`run ${calls}`)));
+  }
+  dispose([...operands, ...bases, ...weights.values()]);
+  const ratio = median(theirs.map((time, at) => time / ours[at]!));
+  const { family, ours: { name: operation } } = each; // biome-ignore format: one line
+  const name = describeCase(each);
+  print({
+    row: {
+      number,
+      family,
+      operation,
+      name,
+      threads,
+      elements: largestOf(each),
+      ours: median(ours),
+      theirs: median(theirs),
+      ratio,
+    },
+  });
+}
+
+setBackend("cpu");
+setStrict(true);
+const { threads, isa } = cpuInfo(cpuLibrary().native);
+const other = PyTorch.start("sweep/pytorch.py", threads);
+if (other === undefined) throw new Error("bench sweep: there is no PyTorch; `bun run fixtures` installs it");
+print({ note: `${threads} threads, ${isa}; ${await other.hear()}` });
+const folder = mkdtempSync(join(tmpdir(), "orchard-sweep-"));
+try {
+  for (let number = first; number < last; number++) {
+    try {
+      await measure(number, other, folder, threads);
+    } catch (cause) {
+      const problem = cause instanceof Error ? cause.message : String(cause);
+      print({ fault: `${describeCase(drawCase(seed, number, words))}: ${problem}`, number });
+    }
+  }
+} finally {
+  await other.close();
+  rmSync(folder, { recursive: true });
+}
