@@ -1,5 +1,6 @@
 // Bounds checks: compares the elements that a call reads and writes with the size of each storage, before any is
 // accessed.
+//
 // A function gets an operand's address only for an extent (`Operands` in functions.h): the elements that it visits,
 // given by offset, sizes and strides. A block may hold any numbers; no computation here overflows.
 #pragma once

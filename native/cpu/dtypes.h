@@ -1,4 +1,5 @@
 // Element types: how each is stored, its compute type, and conversions.
+//
 // float16 and bfloat16 are storage types: they are widened to float32 for computation, and the result is rounded once,
 // to nearest even. A float64 or an integer is first converted to float32, as in PyTorch. All conversions give the same
 // bits on every instruction set, NaN included: a NaN keeps its sign and the upper bits of its payload, and becomes

@@ -1,6 +1,7 @@
 // eˣ for x ≤ 0, the difference to a maximum, without branches or calls, so that loops over it are vectorized. Accurate
 // to 1 unit in the last place; NaN gives NaN. Results below 3e-38 are flushed to 0, as on a GPU: arithmetic with
 // subnormal numbers would take a hundred times as long.
+//
 // eˣ = 2ⁿ eʳ with n = round(x / ln 2) and r = x - n ln 2. Adding 1.5 · 2²³ rounds to an integer and leaves n in the low
 // bits, from which it is added to the exponent of eʳ.
 #pragma once

@@ -1,10 +1,14 @@
 // Functions that TypeScript calls by name through `orchard_cpu_run…`.
+//
 //   static void scan(const ScanBlock &block, Operands operands) { … }
 //   ORCHARD_FUNCTION("scan", scan, ScanBlock, 3)
+//
 // A function that does many computations in one call takes rows, each with a block and its operands
 // (orchard_cpu_run_rows):
+//
 //   static void update(const Rows<UpdateBlock> &rows) { … }
 //   ORCHARD_ROWS_FUNCTION("update", update, UpdateBlock, 5)
+//
 // A function reports errors with `fail`. Define it in a .cpp file, never in an .isa.cpp file: it is registered while
 // the dylib is being loaded, when no code of an .isa.cpp file may run, since the processor may lack the instruction
 // set.

@@ -1,11 +1,17 @@
 // Instruction sets. A file named `*.isa.cpp` is compiled once for each set, and ORCHARD_ISA is the namespace of its
 // code. The set is chosen when a kernel is called.
+//
 // A family of kernels has a struct of function pointers (or other constants), which its header declares for all sets:
+//
 //   struct Additions { void (*float32)(const float *a, const float *b, float *out, int64_t count); };
 //   ORCHARD_ISA_TABLE(Additions, additions)
+//
 // Its `.isa.cpp` defines the struct in the namespace of the instruction set:
+//
 //   namespace orchard::ORCHARD_ISA { extern const Additions additions = {add}; }
+//
 // Other code uses it as `orchard::additions().float32(…)`.
+//
 // Inline functions of this project that a `.isa.cpp` includes are in `orchard::ORCHARD_ISA` too. Functions of the
 // standard library may remain in an object file as weak copies. The linker keeps the first copy, so it gets the objects
 // in ascending order of instruction sets.

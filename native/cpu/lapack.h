@@ -1,7 +1,9 @@
 // LAPACK, if the system's BLAS includes it.
+//
 // LAPACK's matrices are column-major, so it sees a row-major matrix as its transpose: a lower triangle is an upper one,
 // and A X = B is Xᵀ Aᵀ = Bᵀ. Methods have the names, arguments and results of LAPACK's routines, without the letter for
 // the precision; scalars are passed by value, and `info` is returned. See LAPACK's documentation.
+//
 // Check for NaN and infinity before calling an iterative routine (gesdd, gesvd, syevd, stedc, gelsd): it may not
 // terminate.
 #pragma once

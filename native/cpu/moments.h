@@ -1,5 +1,6 @@
 // Counts, means and sums of squared deviations of elements that are added in pieces: adjacent elements of one slice, or
 // rows of columns.
+//
 // The deviations of each piece are from the piece's mean; the pieces are merged as in Chan, Golub and LeVeque,
 // "Updating formulae and a pairwise algorithm for computing sample variances", 1979.
 #pragma once

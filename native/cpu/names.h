@@ -1,5 +1,6 @@
 // Enumerations that TypeScript refers to by name: when it loads the dylib, it looks up a name's ordinal in
 // `orchard_cpu_tables`.
+//
 //   ORCHARD_NAMES(Scan, cumsum, cumprod, shift)   in a header: the enumeration, with `count` as its last constant
 //   ORCHARD_EXPORT_NAMES(Scan)                    in one .cpp, never in an .isa.cpp: the list is registered while the
 //                                                 dylib is being loaded, when no code of an .isa.cpp may run

@@ -1,11 +1,13 @@
 // Files of recorded calls, written by src/backend/cpu/record.ts: "ORCALLS1", followed by the records. A record has
 // these fields, little-endian and without padding:
+//
 //   u32 bytes of the record   i32 status   u16 bytes of the name   u16 operands   u32 bytes of the block
 //   the function's name
 //   each operand: i16 place (-1: has contents, -2: omitted, else the earlier operand with the same memory)
 //                 u16 offset of its address from a multiple of 64   u32 bytes of its contents   f64 its bytes
 //   the block
 //   the contents of the operands, in order
+//
 // Contents that are shorter than the operand are repeated. An operand with a size but without contents means that the
 // call was too large to be recorded.
 #pragma once

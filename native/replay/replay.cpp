@@ -1,12 +1,15 @@
 // Replays recorded calls of the cpu backend's dylib. `bun run check:sanitize` builds this program and the dylib with
 // sanitizers.
+//
 //   replay library=PATH state=PATH isa=NAME threads=N callers=N blas=PATH only=FUNCTION first=N FILE…
+//
 //   library   the dylib
 //   state     a file that this program creates: see state.h
 //   isa, threads, blas   the dylib's settings. Defaults: auto, 4, none
 //   callers   threads that share the records; if more than one, they also use the dylib's allocator
 //   only      the only function whose records are replayed
 //   first     the number of the record to start with
+//
 // Each operand is in memory of exactly its size, which is allocated for each call. A call must return its recorded
 // status. The output ends with counts; the exit status is 0 if no call failed.
 #include "library.h"

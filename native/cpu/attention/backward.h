@@ -1,5 +1,6 @@
 // Attention backward: one pass over the tiles, with five products each.
 // Source: Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning", 2023, algorithm 2.
+//
 //   for each head of keys and chunk of its keys, in parallel:
 //     for each head of queries that shares them: Δ = rowsum(dO ∘ out) − dL
 //       for each block of the chunk's keys: pack it
@@ -7,6 +8,7 @@
 //           for each tile of the block's keys:  add to dq, dk, dv, dbias                              gradient_tile.h
 //         after the last head of queries: write dk and dv
 //       write dq; with several chunks, sum it in order after the last chunk                           query_sums.h
+//
 // Heads whose biases share elements are computed one after the other in the same task. Tasks depend on sizes only, so
 // sums do not depend on the number of threads. Each thread has memory for a block of keys with its gradients, and for
 // dq of one head. With several chunks of keys, it has memory for dq of a group's heads, for each chunk.

@@ -1,5 +1,6 @@
 // eˣ on vectors, for x ≤ 0 and slightly above. If x is below the logarithm of the smallest normal number, the result is
 // 0; NaN gives NaN.
+//
 // eˣ = 2ⁿ eʳ with n = round(x / ln 2) and r = x − n ln 2, where ln 2 is split into two parts. eʳ = 1 + r + r² p(r),
 // with p chosen for the least relative error of eʳ on |r| ≤ ln 2 / 2 (3e-9). The result is within 1 unit in the last
 // place if multiply_add rounds once, else within 2.

@@ -1,10 +1,12 @@
 // Attention forward for few queries (decoding). Packing keys would not pay off: the time is spent reading keys and
 // values, each of which is read once.
+//
 //   for each head of keys and chunk of its keys, in parallel:
 //     for each tile of keys, each query that shares them:
 //       s = k qᵀ;  p = exp(s − m);  l = sum;  o = o · exp(m' − m) + Σ p v
 //     store m, l and o
 //   for each query, in parallel: merge its chunks in order; write o / l, m + ln l and the rounding error of m + ln l
+//
 // Chunks depend on sizes only, so results do not depend on the number of threads.
 #pragma once
 

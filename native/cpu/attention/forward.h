@@ -1,10 +1,12 @@
 // Attention forward, in tiles of keys and panels of queries, with the running maximum and sum of "online softmax".
 // Source: Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning", 2023, algorithm 1.
+//
 //   for each head of keys and chunk of queries, in parallel:
 //     for each tile of keys: pack its keys and values
 //       for each head of queries that shares them, each panel of its queries:
 //         s = k qᵀ;  p = exp(s − m);  l = sum;  o = o · exp(m' − m) + p v
 //     write o / l, m + ln l and the rounding error of m + ln l
+//
 // Chunks do not depend on the number of threads, and each query's tiles are added in the order of their keys.
 #pragma once
 

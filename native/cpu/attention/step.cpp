@@ -1,7 +1,9 @@
 // The functions "attentionStep" and "attentionStepMany": a few new tokens of each sequence attend to one another and to
 // earlier tokens, whose keys and values are in the cache's rooms.
+//
 // q and k are rotated by their positions, k and v are written to their rows of the room, and out is the attention of q
 // to the rows up to its position.
+//
 // The result has the same bits as the functions "rope", "copy" and "attentionForward" in sequence; for rooms of q8_0
 // blocks, the same as "rope", "packQ8", "dequantize" and "attentionForward".
 #include "attention.h"

@@ -1,4 +1,5 @@
 // Products of tiles whose sums stay in registers, as in ../matmul/tile.h.
+//
 // Scores are stored transposed, s[key][query]: a vector holds one key's scores of adjacent queries. A query's maximum
 // and sum over the keys are then computed lane by lane, without shuffles. The other operand is read one number at a
 // time and broadcast; so are the scores when they multiply rows.

@@ -1,5 +1,6 @@
 // A box: a copy of some lines of the source, padded with zeros, so that each element of the kernel reads adjacent
 // elements at a fixed offset.
+//
 // For each plane, a box holds the source lines that a line of the result reads. With a stride, a line is split into
 // `step` phases: elements that are `step` apart become adjacent.
 #pragma once

@@ -2,12 +2,14 @@
 // result. Its rows are the positions of one or two pieces, which read a box of the source (box.h) at a fixed offset for
 // each element of the kernel. Unlike im2col, this does not copy elements once per element of the kernel, and small
 // pictures fill tiles as well as large ones.
+//
 //   pack the weight into panels of rows, with all steps of the depth adjacent                 [threads share them]
 //   for each task, some bands of lines and some panels, in parallel:
 //     for each block of channels:
 //       copy the source's elements into boxes, one for each band and channel               [in the L2 cache]
 //       for each panel: for each two pieces: sum a tile                                    [their elements: in L1]
 //     transpose the sums into the result
+//
 // How the depth is split depends on its size only, so results do not depend on the number of threads.
 #include "../matmul/tile.h"
 #include "../memory.h"

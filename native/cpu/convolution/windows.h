@@ -1,5 +1,7 @@
 // Sums over windows of pictures, which express all three products of a convolution. For each position p of a grid:
+//
 //   result[row, p] = Σ over channels c and places k of weight[row, c, k] · source[c, p · step + shift(k)]
+//
 // The source is 0 out of bounds. A place is an element of the kernel. A convolution is one such sum, with source x and
 // all places. Its adjoint with respect to x is one sum for each remainder of x's positions modulo the stride, with
 // source ∂y and the places that reach it. So no products with zeros inserted between ∂y's elements are computed.

@@ -1,10 +1,12 @@
 // Sums over windows as matrix products (implicit im2col): the matrix of source elements is never stored as a whole; its
 // blocks are gathered into a cache.
+//
 //   pack the weight into tiles of rows, with all steps of the depth adjacent                  [threads share them]
 //   for each task, some positions and some tiles of rows, in parallel:
 //     for each block of the depth:
 //       gather the source's elements under the positions into panels                       [in the L2 cache]
 //       for each tile of rows: for each panel: sum a tile of the result                    [a tile's weights: in L1]
+//
 // How the depth is split depends on its size only, so results do not depend on the number of threads.
 #include "../matmul/tile.h"
 #include "../memory.h"
@@ -217,6 +219,7 @@ void multiply(const Windows *phases, int64_t phase_count, const T *source, const
 // The gradient of the weight, as a matrix product: its rows are steps of the depth, its columns are the result's rows,
 // and its depth is the positions. The positions are divided into parts; each is summed separately, and the parts' sums
 // are added in order.
+//
 //   sums[part][step, row] = Σ over the part's positions p of source under p [step, p] · gradient[row, p]
 template <class T> class Weighing {
   static constexpr int64_t width = tile_columns<T>;

@@ -1,5 +1,6 @@
 // The logarithm of the gamma function and its derivatives. For float32, lgamma and digamma have no branches, like
 // math.h.
+//
 // On 1 … 3 both are computed as the product of a factor that has their zeros and a smooth quotient, which is
 // interpolated at Chebyshev points. Arguments from 3 to `far` are reduced to this range by the recurrence, and
 // arguments below 1 are raised to it. From `far` on asymptotic series are used, and for negative arguments the

@@ -1,4 +1,5 @@
 // Activations x·S(x) and their derivatives, where the gate S rises from 0 to 1 and S(-x) = 1 - S(x).
+//
 // With a = |x|, both are computed from values at -a. x·S(x) is -a·S(-a) or a·(1 - S(-a)). The derivative at x is w or 1
 // - w, where w = S(-a) - a·S'(a) is the derivative at -a. This avoids cancellation far from 0, where S(-a) is an
 // exponential. That exponential is fully accurate, although its exponent needs more digits than float32 has.

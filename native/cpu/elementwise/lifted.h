@@ -1,6 +1,7 @@
 // e^-v for v ≥ 0, scaled by 2^64 ("lifted"). It is a factor of results that are tiny far from 0. With the scale, it is
 // a normal number up to v = 130, and a single addition sets its exponent. The last operation of a formula removes the
 // scale, so a subnormal result is rounded only once.
+//
 // e^-v = 2^n·e^r with n = -v/ln 2 rounded and r = -v - n·ln 2. Adding 1.5·2^23 + 64 rounds to an integer and leaves n +
 // 64 in the low bits, from which it is added to the exponent of e^r. NaN may not be preserved: callers use v again in a
 // later product or sum.

@@ -1,4 +1,5 @@
 // Elementary functions of float32 without branches, so that compilers vectorize them.
+//
 // Each function reduces its argument to a short interval, on which it evaluates a polynomial: the Chebyshev interpolant
 // of the function, with coefficients rounded to float32. Errors are within 2 units in the last place (tan, atan2, tanh,
 // sigmoid: 4).

@@ -1,4 +1,5 @@
 // Bags of rows of a table: their sums, means or maxima, and the gradients of the table and of the factors.
+//
 // Sums are accumulated in float64, over the indices in order, and rounded once, so results do not depend on the number
 // of threads. A task computes `bag_columns` adjacent columns of one bag or table row.
 #pragma once

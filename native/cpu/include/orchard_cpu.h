@@ -1,6 +1,8 @@
 // orchard_cpu.h: the C interface of the dylib `OrchardCPU`, the cpu backend.
+//
 // Vector kernels, a thread pool, an allocator and matrix products for macOS and Linux. The dylib has no notion of
 // tensors: each call passes shapes and strides.
+//
 // Conventions
 //   Status      Functions that can fail return an orchard_cpu_status. Values below 16 are those of orchard_status in
 //               orchard.h. orchard_cpu_last_error returns the message on the same thread. On failure no out-parameter

@@ -1,4 +1,5 @@
 // The functions "scatter" and "scatterOthers".
+//
 // The contributions to an element are combined in the order of the indices. Sums and products of floats are accumulated
 // in float64 and rounded once, so results do not depend on the number of threads. Integers wrap around, and bools are
 // combined by or. Slices are processed in tiles of adjacent slices, so that an embedding is read row by row.

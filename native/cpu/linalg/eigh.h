@@ -1,5 +1,6 @@
 // Eigenvalues and eigenvectors of symmetric matrices: Householder's reduction to a tridiagonal matrix, followed by the
 // implicit QL algorithm. A matrix is first scaled by a power of two, so that no square of its elements overflows.
+//
 // Source: G. Golub and C. Van Loan, "Matrix Computations", 2013, sections 8.3.1 and 8.3.3.
 #pragma once
 

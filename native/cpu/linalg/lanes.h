@@ -1,10 +1,13 @@
 // Small matrices, one per vector lane, so that as many are computed at once as a vector has lanes. For batches of
 // matrices with n ≤ 32.
+//
 // A group of matrices is interleaved: element (i, j) of all of them is the vector `m[i * columns + j]`. The code for a
 // group is the code for one matrix with each number replaced by a vector, in the same order of operations, so the bits
 // of a lane do not depend on other lanes. Where a number would decide a branch (a pivot, a sign, convergence), a
 // comparison gives a mask: `select(mask, a, b)` chooses per lane between both outcomes, and `any(mask)` ends a loop.
+//
 // A kernel in a `.isa.cpp` computes groups of `lanes<T>` matrices; the table of kernels also contains that number:
+//
 //   template <class T> void factorise(const LaneGroup<T> &from, …, T *scratch) {
 //     Vector<T> *m = lanes_in<T>(scratch);
 //     load_lanes(from, n * n, m);
@@ -12,10 +15,13 @@
 //     store_lanes(m, n * n, to);
 //   }
 //   extern const Kernels kernels = {{…, factorise<double>, lanes<double>}, …};
+//
 // The `.cpp` calls it on all threads, each with scratch memory, by `for_each_group` of batches.h:
+//
 //   for_each_group<T>(batch, kernel.lanes, operations, n * n, [&](int64_t first, int64_t count, T *scratch) {
 //     kernel.factorise({from + first * n * n, n * n, count}, …, scratch);
 //   });
+//
 // The last group may have fewer matrices. Its other lanes hold copies of the last matrix, which are not stored, so
 // loops end and no lane computes with uninitialized memory. See cholesky.isa.cpp and triangular.isa.cpp.
 #pragma once

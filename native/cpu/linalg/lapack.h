@@ -1,4 +1,5 @@
 // Runs LAPACK on the matrices of a batch.
+//
 //   if (const Lapack<T> *library = lapack<T>()) {
 //     const int size = lapack_int(n);
 //     with_lapack<T>(

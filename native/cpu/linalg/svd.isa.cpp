@@ -1,6 +1,7 @@
 // Singular values and vectors by one-sided Jacobi rotations after a QR decomposition with column pivoting, all in
 // float64. Sources: Z. Drmač, K. Veselić, "New fast and accurate Jacobi SVD algorithm I", 2008 (LAPACK Working Note
 // 169); P. P. M. de Rijk, "A one-sided Jacobi algorithm for computing the singular value decomposition", 1989.
+//
 // The matrix is W with k rows and l ≥ k columns: A if it is wide, else Aᵀ.
 //   Wᵀ P = Q R         reflections; the columns of Wᵀ are the rows of W, whose elements are adjacent
 //   G R = Σ Z          G: rotations of the rows of R until they are orthogonal; Z: those rows, normalized

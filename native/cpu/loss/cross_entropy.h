@@ -1,4 +1,5 @@
 // The cross entropy of classes along slices of logits, and its gradient.
+//
 // With p = softmax(x), class weights w, a target y and label smoothing ε:
 //   loss = -(1 - ε) w[y] log p[y] - ε / classes · Σ w[c] log p[c]
 //   ∂loss / ∂x[c] = A p[c] - ε / classes · w[c] - (1 - ε) w[y] [c = y],   A = (1 - ε) w[y] + ε / classes · Σ w

@@ -1,7 +1,9 @@
 // Products of a few rows with columns by dot products, as in `linear` for a few tokens. Both operands are adjacent
 // along k.
+//
 //   for each group of b's columns, in parallel: for each block of k: for a's rows, some at a time:
 //     sums[row][column] += the dot product of the row's and the column's numbers in the block
+//
 // Each number of b is read once and in order; packing b for tiles would take longer than the product. A dot product has
 // as many partial sums as a vector has lanes, and the blocks of k are fixed, so results do not depend on the number of
 // threads. 16-bit numbers are widened first: those of a once, those of b for each block of columns.

@@ -1,11 +1,14 @@
 // A blocked matrix product after Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008).
+//
 //   for each block of columns (of b and the result), as many as fit in a cache:
 //     pack b's columns for all of k, unless they are read in place                [threads share the panels]
 //     for each task of rows and columns of the result:
 //       for each block of k, for each tile's rows:
 //         pack a's numbers, or read them in place; sum tiles of the result
+//
 // The tiles of a plain product are summed directly in the result. Others are summed in a buffer per thread, and the
 // epilogue runs after the last block of k: alpha * sum + beta * input, rounded once to the dtype.
+//
 // The blocks of k depend on k only, and partial blocks end at tiles, so results do not depend on the number of threads.
 #include "kernel.h"
 

@@ -1,5 +1,6 @@
 // Products of bfloat16 and float16 by Arm's instructions BFMMLA (FEAT_BF16) and FMLAL (FEAT_FHM). Only functions that
 // are called on processors with these instructions are compiled for them.
+//
 // The 32 rows of a in a tile, and the 32 columns of b in a panel, are called lanes. They are packed in four groups of
 // eight, each for all of k. For BFMMLA, four consecutive numbers of a lane are adjacent; for FMLAL, the numbers of the
 // eight lanes alternate.

@@ -1,10 +1,13 @@
 // Products of 16-bit floats by instructions that read them without conversion and accumulate in float32. Most are for
 // bfloat16: they multiply and add pairs of numbers, with one more rounding per pair, and treat subnormal numbers as
 // zeros:
+//
 //   sum[r][c] += a[r][2p] b[2p][c] + a[r][2p + 1] b[2p + 1][c]
+//
 // Arm's BFMMLA rounds both additions to odd: an inexact sum gets an odd last bit, so the error is below 2^-23 of the
 // value. Over k products the error is at most (k + 2) 2^-24 Σ |terms|; with k roundings to nearest it is k 2^-24 Σ
 // |terms|. (Arm Architecture Reference Manual for A-profile, shared/functions/float/bfloat: BFDotAdd, BFRound.)
+//
 // Arm's FMLAL is for float16: it adds each product with one rounding, like a fused multiply-add of widened numbers.
 #pragma once
 

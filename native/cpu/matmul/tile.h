@@ -1,5 +1,7 @@
 // The micro-kernel of matrix products: a small tile of the result, which stays in registers while it is summed over k.
+//
 //   for p < depth: for r < rows: for c < columns: tile[r][c] += a[r][p] * b[p][c]
+//
 // A step loads `columns` numbers of b as whole vectors, and multiplies each by all `rows` numbers of a. The tile is as
 // large as registers allow: rows * vectors sums, the vectors of b, and one for the factor. There is code for each
 // smaller height, so that the last rows take no longer than necessary.

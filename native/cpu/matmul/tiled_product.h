@@ -1,10 +1,13 @@
 // Products of 16-bit floats whose operands are packed in the order that an instruction requires.
+//
 // Each tile of the result is 32 x 32 and summed over all of k at once, so results do not depend on the number of
 // threads.
+//
 //   for each block of columns whose panels fit in `panel_bytes`, in one fork-join:
 //     pack b into panels of 32 columns                                    [threads share the panels]
 //     for each task of rows and panels:
 //       pack a's rows into tiles of 32; multiply each tile by each panel; round the sums
+//
 // k is padded with zeros to whole steps of 32, and rows and columns to whole tiles.
 #pragma once
 

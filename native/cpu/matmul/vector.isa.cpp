@@ -1,5 +1,6 @@
 // A matrix times a vector: y = alpha a x + beta input. It is limited by memory bandwidth, so a is read once, in memory
 // order.
+//
 // Rows and k are split into blocks of fixed size. The sums of each block are stored separately and added in order at
 // the end, so the result does not depend on the number of threads, and long sums are more accurate.
 #include "kernel.h"

@@ -1,4 +1,5 @@
 // Rotary position embedding: rotates each pair of elements of a row by the row's position times the pair's frequency.
+//
 // An angle is a 64-bit phase in units of 2^-64 cycles: the pair's phase per position, times the position, modulo 2^64.
 // Whole cycles vanish exactly, so angles are as accurate for large positions as for small ones.
 #pragma once

@@ -25,6 +25,7 @@ struct XPart {
 
 // Computes the dot products of some rows of x with all rows of a chunk, for the parts from `first` on: one for each
 // part, or one for each half of a part.
+//
 //   dots[at][part][row] = Σ x level         or         dots[at][2 part + half][row]
 struct DotsOfChunk {
   const ChunkLevels &levels;

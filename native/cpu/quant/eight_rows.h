@@ -1,6 +1,8 @@
 // Products of eight rows of bytes, one per lane, with several rows of weights at once, piece by piece. A piece is a
 // part of 32 values, or half of one if halves have separate scales.
+//
 //   sum = fma(low_W, scale_x · Σ x, sum), if weights have lows; then sum = fma(Σ x · level, scale_W · scale_x, sum)
+//
 // Eight parts of each row of weights are unpacked to unsigned bytes. Four bytes at a time are multiplied with four of
 // every row of x.
 #pragma once

@@ -1,6 +1,8 @@
 // Products with x quantized to 8 bits: each 32 adjacent values of a row have a scale, and bytes are multiplied with
 // bytes.
+//
 //   scale = max|x| / 127, level = round(x / scale), y = Σ over parts of scale · (scale_W · Σ level · level_W + …)
+//
 // The sum of a part is exact, in integers; parts are added in float32. If the scale would be subnormal, the values of a
 // part are 0; if one of them is not finite, they are NaN.
 #pragma once

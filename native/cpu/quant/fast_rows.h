@@ -1,6 +1,8 @@
 // Products of rows of bytes with rows of weights, two parts of 32 values at a time. The levels of several rows of
 // weights are unpacked to bytes once for up to four rows of x.
+//
 //   sum of a lane = Σ x · (raw − offset) = (Σ x · raw) − offset · Σ x, in integers; times scale_W · scale_x
+//
 // Lanes 0 to 3 belong to the first part, and 4 to 7 to the second. They are merged as a binary tree at the end.
 #pragma once
 

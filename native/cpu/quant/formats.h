@@ -1,4 +1,5 @@
 // Unpacks 32 adjacent values of each format: the reference for all other readers of weights.
+//
 // A format has blocks of `values` values in `bytes` bytes. `unpack` writes values 32 · part to 32 · part + 31 of a
 // block. Everything is computed in float32 and every operation is rounded, as in src/quant/ggml.
 #pragma once

@@ -1,6 +1,8 @@
 // Products of 16 rows of bytes with 16 rows of weights, piece by piece. A piece is a part of 32 values, or half of one
 // if halves have separate scales.
+//
 //   sum = fma(low_W, scale_x · Σ x, sum), if weights have lows; then sum = fma(Σ x · level, scale_W · scale_x, sum)
+//
 // A `Unit` sums the products of bytes. It takes signed levels, or unsigned `raw` bytes: level + offset.
 #pragma once
 

@@ -1,5 +1,6 @@
 // Reductions whose state is a single number: how an element is added to a state, two states are merged, and the result
 // is computed.
+//
 // Floats are summed in float64, integers in int64, which wraps around. `step` and `merge` have no branches, so that
 // loops over them are vectorized.
 #pragma once

@@ -1,5 +1,6 @@
 // Reductions that read adjacent elements twice while they are in the L1 cache, so that memory is read once: variance,
 // log-sum-exp, and the largest and smallest element with its index.
+//
 // Each has `add(state, x, count, index)` for adjacent elements of one result, and `add_columns` for rows of elements of
 // adjacent results.
 #pragma once

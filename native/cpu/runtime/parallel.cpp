@@ -131,6 +131,7 @@ struct alignas(line_bytes) Place {
 // A call is published in one cache line, which waiting helpers read. The first blocks are assigned to the caller and
 // the helpers, one each; the others are claimed by tickets from a shared counter. So if there are no more blocks than
 // threads, each helper touches two cache lines, and no two helpers contend for one.
+//
 // The caller also runs the blocks of helpers that have not started: it never waits for a helper that is late, and there
 // is no lock. A thread that has claimed a block, or drawn a positive ticket, may use the work, which stays valid until
 // that block is done. No other thread touches it.

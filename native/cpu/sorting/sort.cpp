@@ -64,6 +64,7 @@ template <class T> void sort_slices(const Sort &sort, const Slice<T> &first) {
 }
 
 // ---------------------------------------------------------------- the first elements of long slices
+//
 // A slice is divided into parts, whose number depends on its length only. A buffer per part keeps candidates for the
 // first k records. When it is full, the first k stay; from then on, only elements that come before the last of these
 // are candidates. (A later element with an equal key comes after it.) Parts share the smallest key that the k-th record
