@@ -153,8 +153,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
         if (simd_any(attends_any)) {
             multiply_rows<T, simd_blocks, KEYS, pitch>(row_strips + across * strip, queries, tile, dim_blocks);
         }
-        threadgroup_barrier(mem_flags::mem_threadgroup);  // wait until k's tile was read and the partial scores were
-                                                          // written
+        threadgroup_barrier(mem_flags::mem_threadgroup);  // wait until k's tile was read and the partial scores written
         const bool is_nonfinite = load_rows<T, KEYS, pitch, threads>(
             tile, values + key * a.v.row, a.v, range.end - key, VALUE_DIM, thread_index);
         report_nonfinite(nonfinite_values, is_nonfinite, simdgroup, lane);

@@ -115,8 +115,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
                             a, sequences, in_batch, {query_tile * rows, query_tile * rows + rows}, {key, key + KEYS})) {
                         continue;
                     }
-                    threadgroup_barrier(mem_flags::mem_threadgroup);  // wait until the previous tiles and strips were
-                                                                      // read
+                    threadgroup_barrier(mem_flags::mem_threadgroup);  // wait until the tiles and strips were read
                     load_rows<T, KEYS, pitch, threads>(
                         k_tile, k + row_offset(a.k, batch, head / a.group, key), a.k, left, DIM, thread_index);
                     load_rows<T, KEYS, pitch, threads>(

@@ -27,8 +27,7 @@ template <int order> inline float bessel(float x) {
             int odd = 2 * k - 1;
             sum = metal::fma(sum, float(odd * odd - 4 * order * order) / (8.0f * float(k) * far), 1.0f);
         }
-        float root = metal::precise::exp(0.5f * far);  // multiplied twice, since the full exponential overflows before
-                                                       // the function does
+        float root = metal::precise::exp(0.5f * far);  // multiplied twice, since the full exponential overflows earlier
         value = root / metal::precise::sqrt(6.28318531f * far) * sum * root;
     }
     return order == 1 && x < 0.0f ? -value : value;

@@ -12,8 +12,7 @@
 
 template <int operands> struct Nest {
     long shape[LOOP_MAX_RANK];              // elements in each axis, outermost first
-    long strides[operands][LOOP_MAX_RANK];  // of each operand, in elements; 0 broadcasts, and negative strides reverse
-                                            // an axis
+    long strides[operands][LOOP_MAX_RANK];  // of each operand, in elements; 0 broadcasts, negative strides reverse
     long start[operands];                   // offset of element (0, …, 0) from the address where the operand is bound
     long count;                             // product of the shape
     long rank;

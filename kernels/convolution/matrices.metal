@@ -107,8 +107,7 @@ inline void load_right(
                 const WindowPart step = parts[i];
                 element = window_element(windows, column.source, step, column.part);
             } else if (all(uint3(at + int3(parts[i].at[0], parts[i].at[1], parts[i].at[2])) < size)) {
-                element = float(from[parts[i].element]);  // negative positions become large unsigned numbers, which are
-                                                          // out of bounds too
+                element = float(from[parts[i].element]);  // negative positions become large unsigned ones
             }
         }
         tile[i * pitch] = element;

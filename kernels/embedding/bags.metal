@@ -29,8 +29,7 @@ struct Bags {
     long rows;
     long width;
     long padding;       // an index that is ignored, or -1
-    long table[3];      // strides of rows and columns, and the offset of the first element from the address where the
-                        // operand is bound
+    long table[3];      // strides of rows and columns, offset of the first element in the binding
     long gradients[3];  // the same
 };
 

@@ -12,8 +12,7 @@ using namespace metal;
 struct Cholesky {
     long batch;
     long size;
-    uint upper;  // 1: the upper triangles are read and replaced by the transposes of the factors; 0: the lower
-                 // triangles
+    uint upper;  // 1: the upper triangles, replaced by the transposed factors; 0: the lower triangles
 };
 
 // The same for matrices of up to N rows, 16 or 32. Each lane has one row in registers, so that a SIMD-group computes

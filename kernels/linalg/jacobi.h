@@ -66,8 +66,7 @@ struct Rotation {
     float sine;
     float half_tangent;
     bool is_swapped;  // the second row has the larger norm, and becomes the first
-    bool is_needed;   // also true for a swap without rotation: it changes which rows the later pairs of the sweep
-                      // contain
+    bool is_needed;   // also true for a mere swap: it changes the rows of later pairs
 };
 
 template <typename Pointer> inline Rotation rotation_of(Row<Pointer> x, Row<Pointer> y) {

@@ -21,8 +21,7 @@ struct Lstsq {
     long rows;  // of a matrix in threadgroup memory
     long columns;
     long width;   // columns of B
-    long a_rows;  // in device memory; if it has more rows than `rows`, only the upper triangle of the first `rows` is
-                  // read
+    long a_rows;  // in device memory; if more than `rows`, only the upper triangle of the first `rows` is read
     long b_rows;  // rows of B in device memory
     long stride;  // between rows in threadgroup memory
     long team;    // lanes that share a column

@@ -11,8 +11,7 @@ using namespace metal;
 
 #include "normalization/moments.h"
 
-constant uint CHUNKED [[function_constant(5)]];  // whether teams process several rows, and keep weight and bias in
-                                                 // registers
+constant uint CHUNKED [[function_constant(5)]];  // whether teams process several rows with weight and bias in registers
 
 // The address of a row's first element in each operand.
 template <typename T> struct Row {
@@ -179,8 +178,7 @@ kernel void normalize(
     Exchanges exchanges = {{parts, thread_index, 0}, {pairs, thread_index, 0}};
     const long length = p.rows.length;
     const Team team = team_of(p, thread_index, group);
-    if (team.first_row >= team.end_row) return;  // teams of one SIMD-group use no barrier, and other teams always have
-                                                 // a row
+    if (team.first_row >= team.end_row) return;  // no barrier follows: a larger team always has a row
     Elements held;
     const Vectors<W> vectors = {weight + p.weight_start, bias + p.bias_start};
     const bool is_held = CHUNKED && FITS;

@@ -21,8 +21,7 @@ using namespace metal;
 #include "generated/scan.h"
 
 constant uint operation [[function_constant(0)]];
-constant uint quads [[function_constant(1)]];  // for scan_long: 1 if a thread loads and stores its four elements at
-                                               // once
+constant uint quads [[function_constant(1)]];  // for scan_long: 1 if a thread loads four elements at once
 
 template <typename T> struct Carrier {
     using number = long;

@@ -30,8 +30,7 @@
 namespace orchard {
 
 #if defined(__aarch64__)
-enum class Isa : int { neon, dotprod, fhm, bf16 }; // the sets after neon matter only to matmul/pairs.h and
-                                                   // quant/byte_dots.h
+enum class Isa : int { neon, dotprod, fhm, bf16 }; // the last three matter only to matmul/pairs.h and quant/byte_dots.h
 inline constexpr const char *isa_names[] = {"neon", "dotprod", "fhm", "bf16"};
 #else
 // The last two add kernels for products of bfloat16, and amx also for products of bytes (quant/many.h). All other

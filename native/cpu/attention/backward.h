@@ -30,8 +30,7 @@ template <class S, int vectors> class AttentionBackward {
   using Statistic = std::conditional_t<std::is_same_v<T, double>, double, float>;
   static constexpr int64_t width = Tile::width, tile_keys = attention_tile_keys;
   static constexpr int64_t least_tasks = 16, most_partial_heads = 128, least_chunk = 2 * tile_keys;
-  static constexpr int64_t most_block = 2 * tile_keys, cached_bytes = 640 << 10; // a block of keys takes this much of
-                                                                                 // the L2 cache
+  static constexpr int64_t most_block = 2 * tile_keys, cached_bytes = 640 << 10; // L2 cache for a block of keys
 
 public:
   explicit AttentionBackward(const AttentionProblem &problem)

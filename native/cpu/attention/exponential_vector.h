@@ -17,9 +17,7 @@ inline Vector<float> exponential(Vector<float> x) {
   constexpr float least = -87.0f;
   const Vector<float> none = {};
   auto constant = [&](float value) { return none + value; };
-  const float rounder =
-      12583039.0f; // 1.5 · 2²³ + 127: adding it rounds to an integer, and the low bits of the sum are the biased
-                   // exponent
+  const float rounder = 12583039.0f; // 1.5 · 2²³ + 127: adding it rounds and leaves the biased exponent in the low bits
   Vector<float> shifted = multiply_add<float>(x, 1.44269504088896341f, constant(rounder));
   Vector<float> whole = shifted - rounder;
   Vector<float> r = multiply_add<float>(whole, -0.693359375f, x);

@@ -35,8 +35,7 @@ template <class S> inline void pack_matrix(Rows<S> rows, int64_t count, int64_t 
   using T = Compute<S>;
   int64_t whole =
       std::is_same_v<S, T> && rows.column == 1 ? rounded_down(rows.length, lanes<T>) : 0; // copied as vectors
-  for (int64_t c = 0; c < whole; c += lanes<T>) // column by column: the hardware prefetches accesses with a constant
-                                                // stride
+  for (int64_t c = 0; c < whole; c += lanes<T>) // column by column: the hardware prefetches constant strides
     for (int64_t r = 0; r < count; r++)
       store_vector(load_vector(reinterpret_cast<const T *>(rows.data + r * rows.row + c)), out + r * stride + c);
   for (int64_t r = 0; whole < stride && r < count; r++) {

@@ -60,9 +60,8 @@ inline void multiply_panel(int64_t depth, const T *a, int64_t stride, const T *b
 template <int row_step, int sum_step> struct Factors {
   static constexpr int row = row_step, sum = sum_step;
 };
-template <int width> using OfKeys = Factors<width, 1>;    // for s[key][query] if rows belong to keys and sums to
-                                                          // queries
-template <int width> using OfQueries = Factors<1, width>; // if rows belong to queries and sums to keys
+template <int width> using OfKeys = Factors<width, 1>;    // of s[key][query]: a row per key, a sum per query
+template <int width> using OfQueries = Factors<1, width>; // a row per query, a sum per key
 
 // sums[r][l] = decay[r] · sums[r][l] + Σ a(p, r) · rows[p][l] over p < depth, for r < count and l < vectors · lanes.
 // Rows and sums are `stride` apart. A null `decay` stands for 1.

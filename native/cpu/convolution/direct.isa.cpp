@@ -22,8 +22,7 @@ namespace {
 
 constexpr int tile_pieces = 2;
 constexpr int most_length = tile_rows / tile_pieces, least_length = (most_length + 1) / 2; // positions of a piece
-constexpr int64_t most_steps = 256;                                                        // steps of the depth in a
-                                                                                           // block of channels
+constexpr int64_t most_steps = 256;                                                        // of a block of channels
 constexpr int64_t task_positions = 512;   // largest number of positions of a task, unless one line has more
 constexpr int64_t task_numbers = 1 << 17; // limit on a task's sums, and on its boxes
 constexpr double most_padding = 1.1;      // limit on the sums computed in whole tiles, relative to those needed
@@ -155,8 +154,8 @@ private:
   }
 
   // Chooses the lines of a band, and the bands and panels of a task, so that all threads finish at the same time. Costs
-  // are in units of one position times one row. Each position costs `bring` rows for filling the boxes; each panel costs
-  // `read` positions for reading its weights.
+  // are in units of one position times one row. Each position costs `bring` rows for filling the boxes; each panel
+  // costs `read` positions for reading its weights.
   void divide() {
     constexpr int64_t bring = 6, read = 12;
     const int64_t threads = thread_count(), lines = windows_.axes[1].grid, line = line_pieces_ * length_,

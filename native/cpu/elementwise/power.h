@@ -23,8 +23,7 @@ struct WideLog2 {
 // …). The rounding errors of s, and of the sum of e and the first term, are kept; the remaining terms are less than
 // 2^-6 of s.
 inline WideLog2 wide_log2(float x, float lift) {
-  constexpr float first = 2.88539004f, first_rest = 3.85192598e-08f, of_zero = -1e35f; // 2 log2(e), split into two
-                                                                                       // parts
+  constexpr float first = 2.88539004f, first_rest = 3.85192598e-08f, of_zero = -1e35f; // 2 log2(e) in two parts
   uint32_t bits = bits_of(x);
   int32_t e = int32_t(bits - 0x3f3504f3) >> 23;
   float m = float_of(bits - (uint32_t(e) << 23)), whole = bits == 0 ? of_zero : float(e) - lift;

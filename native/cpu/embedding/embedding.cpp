@@ -107,8 +107,7 @@ public:
       if (bags[i] >= 0) starts_.data()[indices[i] + 1]++;
     for (int64_t row = 0; row < shapes.rows; row++) starts_.data()[row + 1] += starts_.data()[row];
     for (int64_t i = 0; i < shapes.total; i++)
-      if (bags[i] >= 0) numbers_.data()[starts_.data()[indices[i]]++] = i; // afterwards starts_ has the end of each
-                                                                           // row's positions
+      if (bags[i] >= 0) numbers_.data()[starts_.data()[indices[i]]++] = i; // starts_ becomes the end of each row
   }
 
   const int64_t *of(int64_t row) { return numbers_.data() + begin(row); }

@@ -16,8 +16,7 @@ struct BagHead {
   DTypeField index_dtype, offset_dtype;
   Name<BagMode> mode;
   Whole bags, total; // total: number of indices
-  Whole length;      // indices per bag; or -1: a bag is delimited by the offsets, which end with the end of the last
-                     // bag
+  Whole length;      // indices per bag; or -1: offsets give the start of each bag and the end of the last
   Whole rows, width; // of the table
   Whole padding;     // an index that is ignored, or -1
   Flag has_factors;
@@ -55,8 +54,7 @@ struct BagColumns {
   int64_t columns;
   int64_t position; // of the first of these indices among all indices
   char *out;
-  bool is_streamed; // results exceed the caches, so they are stored with nontemporal stores; the caller calls
-                    // Streams::finish
+  bool is_streamed; // results exceed the caches; the caller must call Streams::finish
   int64_t *best;    // for max only
 };
 
@@ -78,10 +76,7 @@ struct RowColumns {
 struct EmbeddingKernel {
   void (*bag)(const BagColumns &);
   void (*row)(const RowColumns &);
-  void (*factor)(const BagMatrix &table, const BagMatrix &gradients, int64_t width, char *out); // the gradient of one
-                                                                                                // factor: the dot
-                                                                                                // product of one row of
-                                                                                                // each
+  void (*factor)(const BagMatrix &table, const BagMatrix &gradients, int64_t width, char *out); // dot of two rows
 };
 
 struct Embeddings {

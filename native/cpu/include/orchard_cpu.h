@@ -11,16 +11,16 @@
 //   Functions   Operations are functions in a table, which orchard_cpu_tables describes; orchard_cpu_run… calls one by
 //               its ordinal. This header names no operation: `ORCHARD_FUNCTION` in native/cpu registers them.
 //   Blocks      A block is a struct of doubles, declared by a header in native/cpu: attributes, shapes, strides and
-//               offsets. Integers are at most 2^53 and therefore exact. Offsets and strides are in elements; strides may
-//               be 0 or negative. Enumerations (operations, dtypes, rules) are indices into the tables' lists of names.
-//               A block is followed by the size of each operand in bytes, one double each; it is negative for an omitted
-//               operand.
+//               offsets. Integers are at most 2^53 and so exact. Offsets and strides are in elements; strides may be
+//               0 or negative. Enumerations (operations, dtypes, rules) are indices into the tables' lists of names.
+//               A block is followed by the size of each operand in bytes, one double each; it is negative for an
+//               omitted operand.
 //   Operands    Base addresses of storages, which the call does not keep. The block's offset gives the first element.
 //               Nothing outside the described elements is read or written.
 //   Trust       Only the addresses and sizes of operands are trusted. A block is rejected with
-//               ORCHARD_CPU_INVALID_ARGUMENT if its numbers are invalid, or lead out of an operand or beyond the address
-//               space; so are indices in an operand that are out of range. If only an element's value is invalid (an
-//               index, a weight), results may be partly written.
+//               ORCHARD_CPU_INVALID_ARGUMENT if its numbers are invalid, or lead out of an operand or beyond the
+//               address space; so are indices in an operand that are out of range. If only an element's value is
+//               invalid (an index, a weight), results may be partly written.
 //   Threads     Any function may be called from any thread. An operation is complete when its function returns.
 //   Order       Results do not depend on the number of threads or their scheduling.
 #ifndef ORCHARD_CPU_H
@@ -65,8 +65,8 @@ ORCHARD_CPU_API int32_t orchard_cpu_last_error(char *buffer, int32_t capacity);
 //   threads  an integer of at least 1; "auto": the processors of the affinity mask (the caller must account for quotas
 //            of control groups)
 //   blas     paths or names of BLAS libraries, one per line; "none": only the dylib's implementations are used. The
-//            libraries are tried in this order when linear algebra first needs LAPACK, or on macOS a matrix product. The
-//            default is "none", except for Accelerate on macOS
+//            libraries are tried in this order when linear algebra first needs LAPACK, or on macOS a matrix product.
+//            The default is "none", except for Accelerate on macOS
 //   products "table": a table for the system chooses, by size, what computes a matrix product; on Linux always the
 //            dylib's kernels ("own"). "blas": the BLAS computes every product of float32 and float64, if there is one
 ORCHARD_CPU_API int32_t orchard_cpu_configure(const char *name, const char *value);

@@ -58,8 +58,7 @@ private:
         for (int t = 0; t < r; t++) c[r][s] = multiply_add<T>(-a_(row + r, row + t), c[t][s], c[r][s]);
         if (shape_.unit_diagonal) continue;
         if (inverse) c[r][s] *= inverse[r];
-        else c[r][s] /= a_(row + r, row + r); // 0 divided by a subnormal number is 0, while its reciprocal would be
-                                              // infinite
+        else c[r][s] /= a_(row + r, row + r); // 0 / subnormal is 0; the reciprocal would be infinite
       }
     for (int r = 0; r < rows; r++)
       for (int s = 0; s < columns; s++) x_(row + r, column + s) = c[r][s];

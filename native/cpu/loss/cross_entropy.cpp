@@ -11,8 +11,7 @@ using namespace orchard;
 namespace {
 
 constexpr int64_t task_elements = 1 << 14;
-enum Operand { of_logits, of_targets, of_slices, of_scale, of_gradient }; // of_slices: an array with one number per
-                                                                          // slice
+enum Operand { of_logits, of_targets, of_slices, of_scale, of_gradient }; // of_slices: one number per slice
 
 // The arguments that both passes have.
 struct Call {

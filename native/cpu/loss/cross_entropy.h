@@ -41,8 +41,7 @@ struct ClassBatch {
   const void *factors;                              // class weights in the compute type; null if all are 1
   double factor_sum;
   double smoothing;
-  bool is_streamed; // gradients exceed the caches, so they are stored with nontemporal stores; the caller calls
-                    // Streams::finish
+  bool is_streamed; // gradients exceed the caches; the caller must call Streams::finish
 };
 
 // The results for one slice.
@@ -50,8 +49,7 @@ struct ClassLoss {
   double loss, factor, largest, logarithm; // log Σ exp(x) = largest + logarithm
 };
 struct ClassScale {
-  double largest, logarithm, scale; // the first two are from the forward pass; scale is the gradient of the slice's
-                                    // loss
+  double largest, logarithm, scale; // results of the forward pass; gradient of the slice's loss
 };
 
 struct CrossEntropyKernel {

@@ -66,8 +66,7 @@ private:
   const ClassBatch &batch_;
   int64_t width_;
   alignas(64) C loaded_[batch_slices * class_tile];
-  alignas(64) C made_[batch_slices * class_tile]; // a separate array, so that loops that read one and write the other
-                                                  // are vectorized
+  alignas(64) C made_[batch_slices * class_tile]; // a separate array, so that loops over both are vectorized
 };
 
 // ---------------------------------------------------------------- losses
@@ -111,8 +110,7 @@ template <class T> void losses(const ClassBatch &batch, ClassLoss *results) {
     int64_t count = std::min(tile.width(), batch.classes - start);
     tile.load(start, count);
     bool has_next = batch.along_x == 1 && start + count < batch.classes;
-    Fetch<T> next{has_next ? reinterpret_cast<const T *>(batch.x) + start + count : nullptr}; // prefetch only for a
-                                                                                              // single slice
+    Fetch<T> next{has_next ? reinterpret_cast<const T *>(batch.x) + start + count : nullptr}; // only for a single slice
     for (int64_t slice = 0; slice < batch.slices; slice++) {
       int64_t target = batch.targets[slice] - start;
       if (batch.targets[slice] < 0) continue;

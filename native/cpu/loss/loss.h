@@ -25,8 +25,7 @@ struct LossBlock {
 };
 
 struct LossGradientBlock {
-  static constexpr int operands = 7; // as above, then the gradient of each loss, and the gradients of x and of the
-                                     // target
+  static constexpr int operands = 7; // as above, then the gradients of each loss, of x and of the target
 
   Name<Loss> loss;
   DTypeField dtype;

@@ -25,8 +25,7 @@ constexpr int dot_rows = 4; // of 32 registers: 16 sums, the vectors of the colu
 constexpr int dot_rows = 2; // of 16 registers
 #endif
 constexpr int dot_columns = 4;
-constexpr int64_t dot_depth = 512;              // numbers of each row and column in a block, which stays in the L1
-                                                // cache
+constexpr int64_t dot_depth = 512;              // numbers of a row or column in a block, in the L1 cache
 constexpr double dot_operations_per_task = 2e5; // 10 µs if b is read from memory
 
 // Sums the lanes as a binary tree.
@@ -87,8 +86,7 @@ template <class S> void multiply_group(const MatrixProduct &p, const WideRows<Ac
   using T = Accumulator<S>;
   const int64_t columns = std::min<int64_t>(dot_columns, p.n - column);
   T sums[tile_rows * dot_columns] = {};
-  alignas(line_bytes) T space[std::is_same_v<S, T> ? 1 : dot_columns * dot_depth]; // aligned, so that no vector spans
-                                                                                   // two cache lines
+  alignas(line_bytes) T space[std::is_same_v<S, T> ? 1 : dot_columns * dot_depth]; // no vector spans two cache lines
   for (int64_t depth = 0; depth < p.k; depth += dot_depth) {
     const int64_t length = std::min(dot_depth, p.k - depth);
     const T *a = rows.numbers + depth, *b = space;

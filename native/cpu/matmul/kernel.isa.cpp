@@ -51,10 +51,8 @@ constexpr bool keeps_packed_rows = vector_bytes == 64;
 // is read in place, a few steps of all columns at a time, which causes few TLB misses.
 constexpr int64_t least_numbers_of_few_rows = 1 << 15; // numbers of b
 constexpr int64_t depth_of_few_rows = 32;
-constexpr int64_t tasks_of_thread = 2, least_panels = 2;                      // tasks per thread, and the fewest panels
-                                                                              // of a task if columns are divided
-constexpr int64_t least_panels_of_few_rows = 4, most_panels_of_few_rows = 16; // panels of a task: columns that are read
-                                                                              // contiguously
+constexpr int64_t tasks_of_thread = 2, least_panels = 2;                      // fewest panels of a task
+constexpr int64_t least_panels_of_few_rows = 4, most_panels_of_few_rows = 16; // panels of a task
 
 constexpr int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
 constexpr int64_t rounded_up(int64_t value, int64_t to) { return divided_up(value, to) * to; }

@@ -20,8 +20,7 @@ namespace {
 // its operands separately.
 constexpr double small_operations = 2.0 * 96 * 96 * 96;
 constexpr double medium_operations = 2.0 * 768 * 768 * 768;
-constexpr double least_share_of_threads = 0.8; // the average fraction of threads that must be busy until the last one
-                                               // finishes
+constexpr double least_share_of_threads = 0.8; // fraction of threads that must be busy on average
 constexpr double operations_per_task = 1e6;
 
 using Multiply = void (*)(const MatrixProduct &);

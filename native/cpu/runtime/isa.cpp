@@ -40,8 +40,7 @@ bool system_saves(unsigned parts) {
   return has_all(low, parts);
 }
 
-constexpr unsigned ymm_state = 0x06, zmm_state = 0xe6; // SSE and AVX; with AVX-512 also the mask registers and both
-                                                       // upper parts of ZMM
+constexpr unsigned ymm_state = 0x06, zmm_state = 0xe6; // SSE, AVX; and mask registers, both upper parts of ZMM
 
 bool has_v3() {
   return system_saves(ymm_state) && has_all(features_of(1).ecx, bit_AVX | bit_FMA | bit_F16C | bit_MOVBE) &&

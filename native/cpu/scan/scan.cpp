@@ -17,8 +17,7 @@ namespace {
 ORCHARD_EXPORT_NAMES(Scan)
 
 constexpr int64_t task_elements = 1 << 14;
-constexpr int64_t long_slice = 1 << 16; // if there are few slices, those of at least this length are divided among
-                                        // threads
+constexpr int64_t long_slice = 1 << 16; // a few slices of at least this length are divided among threads
 constexpr int64_t few_slices = 4;
 constexpr int64_t part_elements = 1 << 14; // stays in the L2 cache for its second pass
 

@@ -8,18 +8,22 @@
 //   Status      Every function but orchard_abi_version returns an orchard_status. orchard_last_error returns the error
 //               message on the same thread. On failure no out-parameter is written, except the length of a text that
 //               did not fit.
-//   Handles     Contexts, buffers, libraries and pipelines are opaque uint64_t handles below 2^53 (exact in a JavaScript
-//               number) and never 0. A handle contains its kind and a generation. A released handle gives
-//               ORCHARD_STALE_HANDLE, and one of another kind ORCHARD_WRONG_KIND. A handle whose context was closed gives
-//               ORCHARD_CLOSED, or ORCHARD_STALE_HANDLE once a new context uses its slot. No handle causes a crash.
-//   Blocks      A descriptor is one block of bytes: a struct followed by the data of its spans. The struct's first fields
+//   Handles     Contexts, buffers, libraries and pipelines are opaque uint64_t handles below 2^53 (exact in a
+//               JavaScript number) and never 0. A handle contains its kind and a generation. A released handle gives
+//               ORCHARD_STALE_HANDLE, and one of another kind ORCHARD_WRONG_KIND. A handle whose context was closed
+//               gives ORCHARD_CLOSED, or ORCHARD_STALE_HANDLE once a new context uses its slot. No handle causes a
+//               crash.
+//   Blocks      A descriptor is one block of bytes: a struct followed by the data of its spans. The struct's first
+//              fields
 //               are `size` (sizeof the struct that the caller knows) and `version` (ORCHARD_ABI_VERSION). A span is an
-//               offset from the start of the block and a length, both in bytes, so a block contains no pointers; an array
-//               in a span is aligned to 8. `block_length` is the number of bytes that may be read. An empty span
+//               offset from the start of the block and a length, both in bytes, so a block contains no pointers; an
+//               array in a span is aligned to 8. `block_length` is the number of bytes that may be read. An empty span
 //               (length 0) means "none".
-//   Results     Structs that the function fills in: the caller sets `size` and `version`, and `block_length` bytes may be
+//   Results     Structs that the function fills in: the caller sets `size` and `version`, and `block_length` bytes may
+//              be
 //               written.
-//   Text        UTF-8, with a length, without a terminator. A function that returns text writes at most `capacity` bytes
+//   Text        UTF-8, with a length, without a terminator. A function that returns text writes at most `capacity`
+//              bytes
 //               and sets `*length` to the length of the whole text. If that exceeds `capacity`, it returns
 //               ORCHARD_LIMIT_EXCEEDED, has no effect, and may be called again. (orchard_last_error truncates.)
 //   Threads     Any function may be called from any thread. Operations run in the order of the calls.
@@ -83,8 +87,7 @@ typedef enum orchard_storage {
 // ---------------------------------------------------------------- context
 
 enum {
-  ORCHARD_OPEN_EXACT = 1 // allocate exact lengths and never reuse buffers, so that the software device's checker
-                         // detects every access out of bounds
+  ORCHARD_OPEN_EXACT = 1 // allocate exact lengths, never reuse: the software device's checker then sees every bound
 };
 
 typedef struct orchard_open_options {
@@ -292,8 +295,7 @@ typedef struct orchard_binding {
   uint64_t offset; // in bytes
   uint64_t length; // in bytes, of the part that the kernel accesses; 0: to the end of the buffer
   uint32_t index;  // [[buffer(index)]]
-  uint32_t access; // ORCHARD_ACCESS_*: how the kernel accesses it, which determines the order with respect to other
-                   // dispatches
+  uint32_t access; // ORCHARD_ACCESS_*: how the kernel accesses it; determines the order of dispatches
 } orchard_binding;
 
 typedef struct orchard_inline {

@@ -106,8 +106,7 @@ void Checker::begin_dispatch(const Dispatch &dispatch) {
     wrapped_.emplace_back(new Tracked);
     wrapped_.back()->shadow.reserve(base, target.end - base);
     wrapped_.back()->lines.reserve(base, target.end - base);
-    wrapped_.back()->shadow.set_written(base, target.end - base, true); // memory of the host, which is responsible for
-                                                                        // initializing it
+    wrapped_.back()->shadow.set_written(base, target.end - base, true); // initialized by the host
   }
   pool_.trim(order.dispatch_start());
   if (order.exhausted()) {

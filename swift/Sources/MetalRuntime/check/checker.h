@@ -47,11 +47,9 @@ void end_of_groups();
 // Whether this process is a trial of some values (trials.h), and the end of such a process if its dispatch fails.
 bool is_trial();
 void give_up_trial();
-void end_dispatch(bool completed); // false: the dispatch failed, and its last threadgroup was abandoned without
-                                   // end_group
+void end_dispatch(bool completed); // false: it failed, and its last threadgroup has no end_group
 
-void begin_group(const MrtGroup *group, const Region *regions, size_t count); // regions are in ascending order of
-                                                                              // address
+void begin_group(const MrtGroup *group, const Region *regions, size_t count); // regions: in ascending order
 void end_group(const MrtGroup *group);
 
 // Called once when all threads that have not ended are waiting at the barrier, before they continue.

@@ -180,8 +180,7 @@ Gap Checker::conflict(const Tracked &memory, Moment then, Moment now, uintptr_t 
 void Checker::read_cell(Tracked &memory, Cell &cell, const Step &step, uintptr_t address) {
   const Gap found = conflict(memory, cell.writer, step.now, address);
   if (found != Gap::none) race(memory, step, address, cell.writer, cell.writer_site, true, found);
-  if (cell.reader && cell.reader == (step.now & ~atomic_bit)) return; // a plain read conflicts with more accesses than
-                                                                      // an atomic one
+  if (cell.reader && cell.reader == (step.now & ~atomic_bit)) return; // a plain read has more conflicts than an atomic
   const auto passed = [&](Moment reader) { return !reader || gap(memory, reader, step.now, address) == Gap::none; };
   if (passed(cell.reader)) {
     cell.reader = step.now;

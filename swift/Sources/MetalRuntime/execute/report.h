@@ -1,4 +1,4 @@
-// Findings of the executor, with fields filled in from the thread that they are about.
+// Findings of the executor, with fields filled in for the thread that they are about.
 #pragma once
 
 #include "include/metal_runtime.h"
