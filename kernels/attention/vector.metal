@@ -82,7 +82,7 @@ template <> inline float scattered_sum<1>(thread float *numbers, uint, ushort st
     return sum;
 }
 
-// Writes a row, given Σ row, its top and its total. Each thread writes its elements.
+// Divides a row of sums by its total, which includes the sink, and writes it. Each thread writes its elements.
 template <typename T>
 inline void finish_row(
     constant Attention &a,

@@ -43,7 +43,7 @@ inline float exponential_number(uint word) {
     uint digits = is_large ? word >> 8 : max(word, 1u);
     float scale = is_large ? 5.96046448e-08f : 2.32830644e-10f;  // 2^-24, 2^-32
     float u = float(digits) * scale;
-    // Wherever it is used, 1 − u is exact, with or without fused operations.
+    // For u >= 1/4, 1 − u is exact, whether or not it is fused with the product above.
     return -(u < 0.25f ? random_logarithm(-u, 0.0f) : random_logarithm_of(1.0f - u, 0));
 }
 

@@ -146,7 +146,7 @@ inline SliceState thread_state(thread Elements &held, Slice<T> slice, constant S
     return state;
 }
 
-// Returns the state of a slice that a team shares, in all of its threads.
+// Returns the state of a slice that a team shares; all threads of the team get it.
 template <typename T>
 inline SliceState team_state(
     thread Elements &held, Slice<T> slice, constant Slices<3> &slices, bool keeps, thread Exchange<float> &exchange) {

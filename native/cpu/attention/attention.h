@@ -147,7 +147,7 @@ struct AttentionBackwardKernels {
   void (*run[4])(const AttentionProblem &);
 };
 
-// Sets a row-major bool [batch, heads, queries, keys].
+// Computes which probabilities dropout keeps, as a row-major bool [batch, heads, queries, keys].
 struct AttentionDropoutMask {
   void (*run)(const AttentionProblem &problem, uint8_t *out);
 };

@@ -96,7 +96,8 @@ public:
     divide();
   }
 
-  // Returns whether the boxes of a block for one line fit a task, and tiles are nearly full.
+  // Returns whether a task can hold the boxes that one line needs of a block, and few rows and columns of tiles are
+  // padding.
   static bool takes(const Windows &windows) {
     const WindowAxis &wide = windows.axes[2];
     if (!windows.is_whole() || windows.place_count == 1 || windows.place_count > most_steps) return false;

@@ -12,7 +12,7 @@ namespace orchard::ORCHARD_ISA {
 
 // The number of columns of a panel: whole vectors of both types on every instruction set.
 constexpr int64_t panel_columns = lu_unit;
-// As many rows as a uint64_t has bits.
+// The largest number of rows of FewRows, which has a bit of a uint64_t for each.
 constexpr int64_t few_rows = 64;
 
 template <class T> using MaskOf = decltype(Vector<T>{} > Vector<T>{});

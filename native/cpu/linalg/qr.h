@@ -40,7 +40,7 @@ struct OrmqrBlock {
   Flag transpose;
 };
 
-// As many matrices as a vector has lanes. Q has no more columns than A.
+// Decomposes as many matrices at once as a vector has lanes. Q has no more columns than A.
 template <class T> struct QrGroup {
   LaneGroup<const T> a;
   LaneGroup<T> q, r;

@@ -93,7 +93,7 @@ private:
     const Mask is_needed = (size > tolerance * norms_[i] * norms_[j]) & (a > least_square<T>)&(b > least_square<T>);
     if (!any(is_needed)) return is_needed;
     const V one = broadcast(T(1)), longer = select(a >= b, a, b), unit = select(is_needed, longer, one);
-    // tan 2θ = 2 across / (a - b), where both are divided by the larger squared norm.
+    // tan 2θ = 2 across / (a - b). Both terms are divided by the larger squared norm.
     const V along = absolute(a - b) / unit, twice = T(2) * size / unit;
     V tangent = twice / (along + square_root(along * along + twice * twice));
     tangent = select(is_needed, tangent, V{});

@@ -94,7 +94,7 @@ template <class C> struct Wide {
   C *next[3];
 };
 
-// A single loop, in which loads overlap with divisions and square roots.
+// One loop computes everything, so that loads overlap with divisions and square roots.
 template <UpdateRule rule, class C> void step(const Wide<C> wide, const Rounded<C> k, int64_t count) {
   constexpr int planes = update_planes(rule);
   const C *p = wide.p, *g = wide.g;

@@ -16,7 +16,7 @@ namespace orchard {
 struct ByteRows {
   int64_t pairs; // pairs of parts per row
   int8_t *levels;
-  // One for each part. The sums are scale · Σ level of the first 16 levels, and of the others.
+  // Each array has one element per part. The sums are scale · Σ level, of the first and of the last 16 levels.
   float *scales, *first_sums, *second_sums;
 
   ByteRows row(int64_t at) const {

@@ -62,7 +62,7 @@ public:
   }
 
 private:
-  // Groups with fewer rows are slower than a vector of sums for each row.
+  // If fewer rows than this remain, one vector of sums for each is faster than another group.
   static constexpr int64_t least_lanes = 6;
   static int64_t groups_of_lanes(int64_t count) {
     if (!eight_rows_kernels().multiply) return 0;

@@ -12,7 +12,7 @@ constexpr int64_t direct_length = 64; // shorter runs are gathered first
 constexpr int64_t line_bytes = 64;
 template <class C> constexpr int64_t ahead = 4096 / int64_t(sizeof(C));
 
-// An operation with a state of one number, over adjacent elements and over columns.
+// Applies an operation whose state is one number to adjacent elements, or to columns.
 template <class F> struct Fold : F {
   using F::F;
   using State = typename F::State;

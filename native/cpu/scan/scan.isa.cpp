@@ -32,7 +32,7 @@ template <class T> Result<T> stored(Carried<Compute<T>> value) {
   return store<Result<T>>(converted<Compute<Result<T>>>(value));
 }
 
-// Scans adjacent slices. If `count` is given, it is their number, and the carried values stay in registers.
+// Scans adjacent slices. If the number of slices is given as `count`, the carried values stay in registers.
 template <Scan code, class T, bool is_adjacent, int64_t count = 0> void walk(const SliceBatch &batch) {
   using Number = Carried<Compute<T>>;
   constexpr bool is_exclusive = code == Scan::exclusiveCumprod || code == Scan::shift;

@@ -1,8 +1,8 @@
 import MetalRuntime
 import XCTest
 
-/// Function constants under the checker: loading them into a kernel does not count as traffic, and an argument that one
-/// disables may be read, as long as the value is not used.
+/// Function constants under the checker: loading them into a kernel does not count as traffic. A kernel may read an
+/// argument that a function constant disables, as long as it does not use the value.
 final class CheckerConstantTests: CheckerTestCase {
     private static let int: UInt32 = 29, bool: UInt32 = 53  // MTLDataType
 

@@ -306,7 +306,7 @@ final class MatrixTests: XCTestCase {
         }
     }
 
-    /// A fragment, here of a mask, that stores its elements itself and only names the matrix type.
+    /// A program may name a matrix of bool, as in this struct of a mask, but can't create an object of that type.
     func testTheMatrixOfBoolIsOnlyAName() throws {
         XCTAssertEqual(
             try integers(

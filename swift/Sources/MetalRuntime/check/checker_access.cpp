@@ -164,8 +164,8 @@ void Checker::touch_cells(Tracked &memory, const Step &step) {
   }
 }
 
-// Returns the gap between two moments that access this address; barriers over single buffers and coherence may close
-// it.
+// Returns what is missing between two accesses of this address for the later one to see the earlier one. A barrier over
+// single buffers, or coherent memory, can supply it.
 Gap Checker::gap(const Tracked &memory, Moment then, Moment now, uintptr_t address) const {
   const Gap gap = order.gap(then, now, memory.space);
   const bool closed = (gap == Gap::dispatches && objects_.is_ordered(address)) ||

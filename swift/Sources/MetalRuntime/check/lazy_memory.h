@@ -11,7 +11,7 @@ namespace mrt::checker {
 template <typename T> T *reserve_lazily(size_t count) {
   void *memory =
       mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) abort(); // out of address space; but then the arena could not have been reserved either
+  if (memory == MAP_FAILED) abort(); // the address space is exhausted
   return static_cast<T *>(memory);
 }
 

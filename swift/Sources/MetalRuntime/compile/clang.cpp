@@ -265,7 +265,7 @@ struct HeaderCache {
   std::map<std::string, std::string> paths;
 };
 
-// Removes parts of a damaged header, which would prevent the next one from being stored.
+// Returns a stored header if its checksum matches. Otherwise removes both files, so that a new header can be stored.
 CachedFile verified_header(const std::string &name) {
   CachedFile header(cache_folder() + "/" + name);
   std::string content, checksum;

@@ -150,8 +150,9 @@ typedef struct mrt_argument {
   bool is_const;      // a pointer or reference to const, or `constant`
   bool is_reference;  // T&: the buffer must hold at least one element
   bool is_active;     // false: disabled by a function constant that is false or undefined
-  uint32_t count; // textures or samplers of an array, else 1; of a texture, element_size is its MTLTextureType's raw
-                  // value and element_alignment its access: 0 sample, 1 read, 2 write, 3 read and write
+  // The number of textures or samplers in an array, else 1. For a texture, element_size is the raw value of its
+  // MTLTextureType, and element_alignment is its access: 0 sample, 1 read, 2 write, 3 read and write.
+  uint32_t count;
 } mrt_argument;
 
 typedef struct mrt_function_constant {

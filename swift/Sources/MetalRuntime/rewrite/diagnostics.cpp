@@ -172,8 +172,8 @@ bool is_false_alarm(const std::string &message) {
   if (starts("constexpr variable '") &&
       message.find("must be initialized by a constant expression") != std::string::npos)
     return true;
-  // A temporary has no address space here, neither as the right side of assignment operators that differ in address
-  // spaces nor as their object.
+  // In the strict pass, a temporary has no address space. So clang can't choose between assignment operators for
+  // different address spaces, whether the temporary is the right side or the object that is assigned to.
   if (starts("use of overloaded operator '=' is ambiguous") && quoted.size() >= 3)
     return quoted.back() == without_qualifiers(quoted.back());
   if (starts("cannot initialize object parameter of type 'const thread ") && quoted.size() >= 2)

@@ -126,7 +126,7 @@ private:
 
   bool is_type(uint32_t index) const {
     std::string_view text = tokens[index].text;
-    // For a vector such as float4.
+    // Removes the digit of a vector such as float4.
     while (!text.empty() && isdigit((unsigned char)text.back()) && !one_of(text, scalar_types)) text.remove_suffix(1);
     return tokens.is_identifier(index) && (one_of(text, scalar_types) || types.count(tokens[index].text));
   }

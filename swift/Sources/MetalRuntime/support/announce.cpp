@@ -36,7 +36,8 @@ template <bool fails> void at_quick_end() {
   if (sum_up(fails)) _exit(1);
 }
 
-// Read once, when this code is loaded: handlers that are registered first run last at exit, after all other work.
+// Returns the setting. Called once, when this code is loaded, since the handlers that are registered first are the last
+// to run at exit.
 Announce wish() {
   const char *value = getenv("ORCHARD_METAL_CHECK");
   const bool fails = value && !strcmp(value, "1");

@@ -10,7 +10,7 @@
 #ifndef MRT_STRICT
 namespace mrt {
 
-// Copies in words of the elements' alignment.
+// Copies in the largest words that the elements' alignment allows.
 template <typename D, typename S>
 MRT_FUNC void copy_element(D *destination, const S *source, ulong size, ulong alignment) {
   for (ulong at = 0; at < size;) {
