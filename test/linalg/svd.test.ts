@@ -351,8 +351,8 @@ testVariants(import.meta.path, "svd on a variant of the device");
 test.each(["float32", "float64"] as const)(
   "cpu %s computes small matrices in lanes, and leaves none to the other way",
   (dtype) => {
-    // Those that lanes leave are computed alone: nearly as large errors, but not the same bits. Where a vector holds no
-    // more than two numbers, one matrix fills enough of it, and stays in lanes.
+    // Matrices that do not fill the lanes are computed one at a time, with similar errors but different bits. If a
+    // vector has at most two lanes, one matrix fills enough of it, and is computed in lanes.
     const { isa } = cpuInfo(cpuLibrary().native);
     const staysInLanes = dtype === "float64" && (isa === "baseline" || process.arch === "arm64");
     const list = Array.from({ length: 16 }, (_, at) => toTensor(families.random!(17, 17, at + 1), dtype));
