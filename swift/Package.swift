@@ -2,11 +2,11 @@
 import Foundation
 import PackageDescription
 
-// The npm package holds the sources alone.
+// The npm package contains only the sources.
 let hasTests = FileManager.default.fileExists(atPath: Context.packageDirectory + "/Tests")
 
-// On Linux a target named `Metal` stands in for Apple's framework. It must never exist on Apple systems, where
-// it would hide the real one.
+// On Linux, a target named `Metal` replaces Apple's framework. It must never exist on Apple systems, where it would
+// hide the real one.
 #if os(Linux)
 let softwareDevice: [Target] = [
     .target(
@@ -21,7 +21,7 @@ let softwareDevice: [Target] = [
     .target(name: "MetalKit", dependencies: ["Metal", "simd"]), .target(name: "Accelerate", dependencies: ["simd"]),
     .target(name: "CoreGraphics"), .target(name: "CoreVideo", dependencies: ["CoreGraphics"]),
 ]
-// Apple's modules that programs import beside Metal, as far as those that compute need them.
+// Apple's modules that programs import besides Metal, to the extent that compute programs use them.
 let besideMetal: [Target.Dependency] = [
     "simd", "QuartzCore", "os", "MetalKit", "Accelerate", "CoreGraphics", "CoreVideo",
 ]
@@ -55,7 +55,8 @@ let package = Package(
         .target(
             name: "OrchardMetal",
             dependencies: ["COrchard"] + metalDependency,
-            // Without it, MTLCreateSystemDefaultDevice gives a command-line program such as Bun no device.
+            // Without CoreGraphics, MTLCreateSystemDefaultDevice returns no device to a command-line program such as
+            // Bun.
             linkerSettings: [.linkedFramework("CoreGraphics", .when(platforms: [.macOS]))]
         ),
     ] + softwareDevice + (hasTests ? tests : []),

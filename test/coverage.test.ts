@@ -69,7 +69,7 @@ describe("docs/coverage.md", () => {
   test("has names of each library, none twice", () => {
     expect([pytorch.length > 400, numpy.length > 300, mlx.length > 200]).toEqual([true, true, true]);
     for (const rows of [pytorch, numpy, mlx]) expect(new Set(rows.map(({ theirs }) => theirs)).size).toBe(rows.length);
-    // Nothing in backticks of a section escapes the three patterns.
+    // The three patterns find everything in backticks in a section.
     const start = (part: string) => part.slice(part.indexOf("Same name: "));
     for (const part of [pytorchPart.slice(pytorchPart.indexOf("## Creation")), sharedPart, numpyPart, mlxPart])
       expect(namesOf(start(part)).length).toBe(rowsOf(part).length + [...part.matchAll(/ \| `[^`]+` \|$/gm)].length);

@@ -222,7 +222,7 @@ describe("in an empty project", () => {
       expectLearned(result);
       expect(result.backends).toEqual([hasMetal ? "metal" : "cpu"]);
     }
-    // What is loaded on first use is there too.
+    // The package also has the modules that are loaded on first use.
     await Bun.write(join(project, "archive.ts"), archive);
     expect(bun("build", "--target=bun", "archive.ts", "--outdir", join(away, "bundle")).exitCode).toBe(0);
     const { stdout, stderr } = Bun.spawnSync([process.execPath, join(away, "bundle", "archive.js")], {

@@ -21,7 +21,7 @@ const names = (page: string): string[] =>
 function isThere(code: string): boolean {
   const [, scope, name] = /^(?:const \{.*\} = |await |new )?(?:(\w+)\.)?(\w+)/.exec(code) ?? [];
   const owner = scope === undefined ? orchard : scopes[scope];
-  // Alone stand exports, and methods of what the row is about.
+  // A name without a scope is an export, or a method of the row's subject.
   const owners = scope === undefined ? [orchard, ...Object.values(scopes)] : [owner];
   return owners.some((one) => one !== undefined && name! in one);
 }

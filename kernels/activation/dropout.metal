@@ -1,5 +1,4 @@
-// output[i] = x[i] scale, or 0 if the random word of element i is at most `last_dropped` (src/random/philox.ts says
-// which word that is).
+// output[i] = x[i] scale, or 0 if the random word of element i (src/random/philox.ts) is at most `last_dropped`.
 //
 // Tiling: a thread processes one or two blocks of four elements; each block uses one block of Philox. x may have any
 // strides.
@@ -29,7 +28,7 @@ template <typename T> inline T kept(T x, uint word, constant Dropout &given) {
     return word > given.last_dropped ? T(float(x) * given.scale) : T(0.0f);
 }
 
-// Processes blocks with one load and one store.
+// Processes blocks of adjacent elements, with one load and one store.
 template <typename T>
 inline void drop_run(device const T *x, device T *output, constant Dropout &given, uint2 position, uint2 grid) {
     const Run run = run_of(given.loop, position, grid);
@@ -45,7 +44,7 @@ inline void drop_run(device const T *x, device T *output, constant Dropout &give
     store_run(output, places[1], elements, run.count);
 }
 
-// Processes a block whose elements may lie anywhere.
+// Processes a block of elements with any strides.
 template <typename T>
 inline void drop_block(device const T *x, device T *output, constant Dropout &given, uint2 position, uint2 grid) {
     const ulong block = loop_element(position, grid);

@@ -2,8 +2,8 @@
 //
 //   gate_gradient = g up silu'(gate)        up_gradient = g silu(gate)
 //
-// A thread processes a run of elements; g, gate and up may have any strides. float16 and bfloat16 are storage: sums and
-// products are float32, rounded once.
+// A thread processes a run of elements; g, gate and up may have any strides. float16 and bfloat16 are storage types:
+// the arithmetic is in float32, and results are rounded once.
 
 #include <metal_stdlib>
 using namespace metal;

@@ -1,7 +1,8 @@
 // mask[b, h, i, j] = whether dropout keeps the pair of query i and key j (src/ops/attention/problem.ts). It depends on
-// the call's key, the head, the sequence and the pair's place in it. Pairs of different sequences are false.
+// the call's key, the head, the sequence, and the pair's position in the sequence. Pairs from different sequences are
+// false.
 //
-// Tiling: one thread a pair, which computes its block of Philox. Grid: (keys, queries, B · H).
+// Tiling: one thread per pair, which computes its block of Philox. Grid: (keys, queries, B · H).
 
 #include <metal_stdlib>
 using namespace metal;
@@ -14,13 +15,13 @@ struct DropoutMask {
     long keys;
     uint key[2];
     uint threshold;
-    float keep_scale;  // not of the mask
-    long sequences;    // packed sequences; 0: each batch is one
+    float keep_scale;  // does not affect the mask
+    long sequences;    // number of packed sequences; 0 if each batch is one sequence
     long start;        // of the mask
     long strides[4];
 };
 
-// Query i and key j, counted inside their common sequence; index < 0 if there is none.
+// Query i and key j, counted within the sequence that they share; index < 0 if they share none.
 struct PlacedPair {
     int index;
     uint i;

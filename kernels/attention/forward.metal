@@ -1,23 +1,23 @@
-// out = softmax(scores) v and, if a gradient or the caller needs it, L, the natural logarithm of each row's sum of
-// exponentials (problem.h), without scores in device memory.
+// out = softmax(scores) v, without scores in device memory. If a gradient or the caller needs it, also L, the natural
+// logarithm of each row's sum of exponentials (problem.h).
 //
-// Online softmax: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; tiles: Dao,
+// Sources: Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018; for the tiles, Dao,
 // "FlashAttention-2", 2023.
 //
 //     sums = 0, largest = -inf, total = 0                         of each query, in registers
 //     for each tile of keys that any query of the threadgroup attends to:
 //         scores = q k^T                                          in products of 8 x 8
 //         if a score exceeds `largest` by more than ln 2^8:
-//         (rare; a factor of 2^8 is harmless in float32)
+//         (rare; smaller differences cause no overflow in float32)
 //             sums and total *= exp(largest - score), largest = score
 //         p = exp(scores - largest), total += Σ p, sums += dropout(p) v
-//     out = sums / total, L = largest + ln total              in two numbers
+//     out = sums / total, L = largest + ln total              as two numbers
 //
-// Tiling (tiles.h): a threadgroup computes DOWN · TALL · 8 queries of one head. It holds them and their sums in
-// registers, and loads KEYS keys at a time; k's tile and v's use the same memory in turn. Each SIMD-group computes up
-// to WIDTH / ACROSS of the elements, and skips tiles that none of its queries attends to. Grid: threadgroups (queries /
-// rows, heads, sequences), rounded up. The sizes are rows of src/ops/attention/tiles.metal.ts, which gives their
-// source.
+// Tiling (tiles.h): a threadgroup computes DOWN · TALL · 8 queries of one head. It keeps them and their sums in
+// registers, and loads KEYS keys at a time; the tiles of k and v use the same threadgroup memory in turn. Each
+// SIMD-group computes up to WIDTH / ACROSS of the elements, and skips tiles that none of its queries attends to. Grid:
+// threadgroups (queries / rows, heads, sequences), rounded up. The sizes are rows of the table in
+// src/ops/attention/tiles.metal.ts, which gives their source.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -27,8 +27,7 @@ using namespace metal;
 
 #define LAZY_STEP (8.0f * LN_2)
 
-// A lane's query and its columns: `column`, `column + 1`, and the next two every lane_step further, counted from key
-// `key`.
+// The query and the columns of a lane: `column`, `column + 1`, and two more at every lane_step, counted from key `key`.
 struct LanePairs {
     bool all_count;
     int query;
@@ -36,9 +35,9 @@ struct LanePairs {
     int column;
 };
 
-// Turns a row's scores into exp(score − largest) after dropout. Each of the ACROSS SIMD-groups left one part of the
-// scores in its strip. Updates `largest` and the lane's part of the sum, and returns the factor by which earlier sums
-// must be multiplied. All lanes that share the row call it together.
+// Replaces a row's scores by exp(score − largest) after dropout. Each of the ACROSS SIMD-groups has stored a partial
+// sum of the scores in its strip. Updates `largest` and the lane's part of the total, and returns the factor by which
+// earlier sums must be multiplied. All lanes that share the row must call it together.
 template <typename T, int ACROSS, int KEYS, int STRIP>
 inline float probabilities(
     constant Attention &a,
@@ -67,7 +66,7 @@ inline float probabilities(
     }
     float factor = 1.0f;
     if (most > largest + LAZY_STEP) {
-        // Without earlier scores there is nothing to rescale.
+        // If all earlier scores are −∞, there is nothing to rescale.
         factor = largest == -INFINITY ? 1.0f : exponential(largest - most);
         largest = most;
     }
@@ -108,7 +107,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
     threadgroup float *scratch = scratches + simdgroup * 64;
 
     const Sequence s = sequence_of(a, sequences, group.z);
-    // The last queries first: in causal attention they have the most keys, and should not start last.
+    // The last queries come first: in causal attention they have the most keys, so they should not start last.
     const int first_query = int(groups.x - 1 - group.x) * DOWN * simd_rows;
     if (first_query >= s.queries) {
         return;
@@ -130,7 +129,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
     SumBlocks<simd_blocks, TALL> sums;
     sums.clear();
 
-    // One of each 8 rows, which several lanes share: each lane sums `total` over its columns.
+    // One of each 8 rows, which several lanes share: each lane adds its columns to its `total`.
     const LanePosition position = lane_position(ACROSS, across, lane);
     threadgroup float *row_strips = reinterpret_cast<threadgroup float *>(strips) + down * ACROSS * strip;
     threadgroup float *simd_factors = factors + down * simd_rows;
@@ -145,16 +144,16 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
     const Interval range = keys_of(a, s, first_query, min(first_query + DOWN * simd_rows, s.queries) - 1);
     const Interval simd_range = keys_of(a, s, simd_query, min(simd_query + simd_rows, s.queries) - 1);
     for (int key = range.first / 2 * 2; key < range.end; key += KEYS) {
-        // The same in all SIMD-groups that share the queries. Each use evaluates simd_any again, so that the
-        // compiler does not duplicate the whole loop.
+        // The condition is the same in all SIMD-groups that share the queries. simd_any is evaluated again at each use;
+        // otherwise the compiler would duplicate the whole loop.
         const bool attends_any = simd_query < s.queries && key < simd_range.end && key + KEYS > simd_range.first;
-        threadgroup_barrier(mem_flags::mem_threadgroup);  // v's tile was read
+        threadgroup_barrier(mem_flags::mem_threadgroup);  // wait until v's tile was read
         load_rows<T, KEYS, pitch, threads>(tile, keys + key * a.k.row, a.k, range.end - key, DIM, thread_index);
         threadgroup_barrier(mem_flags::mem_threadgroup);
         if (simd_any(attends_any)) {
             multiply_rows<T, simd_blocks, KEYS, pitch>(row_strips + across * strip, queries, tile, dim_blocks);
         }
-        threadgroup_barrier(mem_flags::mem_threadgroup);  // k's tile was read, and the parts of the scores are there
+        threadgroup_barrier(mem_flags::mem_threadgroup);  // wait until k's tile was read and the partial scores written
         const bool is_nonfinite = load_rows<T, KEYS, pitch, threads>(
             tile, values + key * a.v.row, a.v, range.end - key, VALUE_DIM, thread_index);
         report_nonfinite(nonfinite_values, is_nonfinite, simdgroup, lane);
@@ -189,7 +188,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
         }
     }
 
-    threadgroup_barrier(mem_flags::mem_threadgroup);  // factors were read
+    threadgroup_barrier(mem_flags::mem_threadgroup);  // wait until the factors were read
     UNROLLED
     for (int high = 0; high < TALL; high += 1) {
         const int row = high * 8 + position.row;

@@ -4,13 +4,13 @@
 //     sums = 0                                                    of each pair of the threadgroup's tile
 //     for each batch, head, tile of queries and tile of keys that share the elements:
 //         scores = q k^T, grads = gradOut v^T                     in products of 8 x 8
-//         sums += exp(score - L) (dropout(grad) - Δ)               of the pairs that count
-//     gradBias = sums, added up along the axes of a tile along which the bias has size 1
+//         sums += exp(score - L) (dropout(grad) - Δ)               of the attended pairs
+//     gradBias = sums, added along the axes of a tile along which the bias has size 1
 //
-// Every element is computed by one threadgroup, so that no sum is shared, in an order that is the same in every run.
-// Tiling: as gradient_queries.metal, but rows and columns are counted over all sequences; a pair belongs to at most
-// one. Grid: threadgroups (tiles of keys, tiles of queries, B · H); an axis along which the bias has size 1 counts as
-// 1.
+// Every element is computed by one threadgroup, in an order that is the same in every run.
+// Tiling: as in gradient_queries.metal, but rows and columns are counted over all sequences; a pair belongs to at most
+// one sequence. Grid: threadgroups (tiles of keys, tiles of queries, B · H); an axis along which the bias has size 1
+// counts as 1.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -18,14 +18,14 @@ using namespace metal;
 #include "attention/pairs.h"
 #include "attention/tiles.h"
 
-// The indices [first, end) that one element of the bias stands for: all indices, or one.
+// Returns the indices [first, end) to which one element of the bias is broadcast: all indices, or one.
 inline Interval shared_indices(long bias_size, int index, long count) {
     return bias_size == 1 ? Interval{0, int(count)} : Interval{index, index + 1};
 }
 
 inline int tiles_of(long length, int tile) { return int((length + tile - 1) / tile); }
 
-// Returns whether any of the rows may attend to any of the tile's keys, judged by sizes and band.
+// Returns whether any of the rows may attend to any of the tile's keys, according to the sizes and the band.
 inline bool any_attends(
     constant Attention &a, device const int *sequences, Interval in_batch, Interval rows, Interval keys) {
     for (int index = in_batch.first; index < in_batch.end; index += 1) {
@@ -41,7 +41,7 @@ inline bool any_attends(
     return false;
 }
 
-// ds of the pairs (i, j) and (i, j + 1), from their products.
+// Returns ds of the pairs (i, j) and (i, j + 1), computed from their products.
 template <typename T>
 inline float2 score_gradients(
     constant Attention &a, thread const Pairs<T> &pairs, RowSums row, int i, int j, float2 products, float2 grads) {
@@ -54,7 +54,7 @@ inline float2 score_gradients(
 }
 
 // GRADIENT_ARGUMENTS (problem.h), and
-// grad_bias           [[buffer(11)]]       as the bias
+// grad_bias           [[buffer(11)]]       the shape of the bias
 template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
 [[kernel, max_total_threads_per_threadgroup(DOWN * ACROSS * 32)]] void gradient_bias(
     GRADIENT_ARGUMENTS(T), device T *grad_bias [[buffer(11)]], constant Attention &a [[buffer(12)]], TILE_ARGUMENTS) {
@@ -115,7 +115,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS>
                             a, sequences, in_batch, {query_tile * rows, query_tile * rows + rows}, {key, key + KEYS})) {
                         continue;
                     }
-                    threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles and strips before were read
+                    threadgroup_barrier(mem_flags::mem_threadgroup);  // wait until the tiles and strips were read
                     load_rows<T, KEYS, pitch, threads>(
                         k_tile, k + row_offset(a.k, batch, head / a.group, key), a.k, left, DIM, thread_index);
                     load_rows<T, KEYS, pitch, threads>(

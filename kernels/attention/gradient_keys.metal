@@ -8,8 +8,8 @@
 //         value_sums += z gradOut, key_sums += du q
 //     gradK = key_sums, gradV = value_sums
 //
-// Source: as gradient_queries.metal. The heads of a group are added up here, one after the other, in registers: no sum
-// is shared by two threadgroups. Tiling (tiles.h): a threadgroup computes DOWN · TALL · 8 keys, and loads QUERIES
+// Source: see gradient_queries.metal. The heads of a group are added one after the other in registers, so no two
+// threadgroups add to the same sum. Tiling (tiles.h): a threadgroup computes DOWN · TALL · 8 keys, and loads QUERIES
 // queries at a time. Grid: threadgroups (keys / rows, heads of keys, sequences), rounded up.
 
 #include <metal_stdlib>
@@ -19,7 +19,7 @@ using namespace metal;
 #include "attention/tiles.h"
 
 // GRADIENT_ARGUMENTS (problem.h), and
-// grad_k, grad_v      [[buffer(11, 12)]]   as k and v
+// grad_k, grad_v      [[buffer(11, 12)]]   the shapes of k and v
 template <typename T, int WIDTH, int DOWN, int ACROSS, int QUERIES, int TALL>
 [[kernel, max_total_threads_per_threadgroup(DOWN * ACROSS * 32)]] void gradient_keys(
     GRADIENT_ARGUMENTS(T),
@@ -83,7 +83,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int QUERIES, int TALL>
         device const T *queries = q + row_offset(a.q, s.batch, head, s.query_start);
         device const T *grads = grad_out + row_offset(a.grad_out, s.batch, head, s.query_start);
         for (int query = range.first / 2 * 2; query < range.end; query += QUERIES) {
-            threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles before were read
+            threadgroup_barrier(mem_flags::mem_threadgroup);  // wait until the previous tiles were read
             const int left = range.end - query;
             const bool nonfinite_query =
                 load_rows<T, QUERIES, pitch, threads>(q_tile, queries + query * a.q.row, a.q, left, DIM, thread_index);

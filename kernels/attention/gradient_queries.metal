@@ -7,9 +7,9 @@
 //         sums += du k
 //     gradQ = sums
 //
-// Source: Dao, "FlashAttention-2", 2023, algorithm 2, split in two (gradient_keys.metal is the other half) so that no
-// two threadgroups add to the same sum. Tiling: as forward.metal, but k's tile and v's are in memory at the same time.
-// Grid: threadgroups (queries / rows, heads, sequences).
+// Source: Dao, "FlashAttention-2", 2023, algorithm 2. It is split in two, so that no two threadgroups add to the same
+// sum; gradient_keys.metal is the other half. Tiling: as in forward.metal, but the tiles of k and v are in threadgroup
+// memory at the same time. Grid: threadgroups (queries / rows, heads, sequences).
 
 #include <metal_stdlib>
 using namespace metal;
@@ -45,7 +45,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
     threadgroup float *scratch = scratches + simdgroup * 64;
 
     const Sequence s = sequence_of(a, sequences, group.z);
-    // The last queries first: in causal attention they have the most keys, and should not start last.
+    // The last queries come first: in causal attention they have the most keys, so they should not start last.
     const int first_query = int(groups.x - 1 - group.x) * DOWN * simd_rows;
     if (first_query >= s.queries) {
         return;
@@ -84,7 +84,7 @@ template <typename T, int WIDTH, int DOWN, int ACROSS, int KEYS, int TALL>
 
     const Interval range = keys_of(a, s, first_query, min(first_query + DOWN * simd_rows, s.queries) - 1);
     for (int key = range.first / 2 * 2; key < range.end; key += KEYS) {
-        threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles before were read
+        threadgroup_barrier(mem_flags::mem_threadgroup);  // wait until the previous tiles were read
         const bool is_nonfinite =
             load_rows<T, KEYS, pitch, threads>(k_tile, keys + key * a.k.row, a.k, range.end - key, DIM, thread_index);
         load_rows<T, KEYS, pitch, threads>(

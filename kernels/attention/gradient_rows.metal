@@ -3,9 +3,9 @@
 //     Δ[i] = Σ_e gradOut[i, e] · out[i, e] − gradL[i]                 gradient_rows
 //     gradSink[h] = −Σ_b Σ_i exp(sink[h] − L[i]) · Δ[i]               gradient_sinks
 //
-// gradient_rows: one SIMD-group a row, its lanes side by side along E; grid: threadgroups (rows / 4, heads, B) of 4
-// SIMD-groups. gradient_sinks: one threadgroup a head, whose threads divide the rows; grid: threadgroups (heads) of
-// SINK_THREADS.
+// gradient_rows: one SIMD-group per row, whose lanes divide the elements along E. Grid: threadgroups (rows / 4, heads,
+// B) of 4 SIMD-groups. gradient_sinks: one threadgroup per head, whose threads divide the rows. Grid: threadgroups
+// (heads) of SINK_THREADS threads.
 
 #include <metal_stdlib>
 using namespace metal;

@@ -1,16 +1,16 @@
-// The steps between the matrix products for one pair of a query and a key: whether the query attends to the key, the
-// score, and dropout.
+// The computation between the matrix products for one pair of a query and a key: whether the query attends to the key,
+// the score, and dropout.
 
 #ifndef ORCHARD_ATTENTION_PAIRS_H
 #define ORCHARD_ATTENTION_PAIRS_H
 
 #include "attention/problem.h"
 
-// Values that the pairs of one head of one sequence share.
+// Values that all pairs of one head of one sequence share.
 template <typename T> struct Pairs {
     Sequence sequence;
     uint head;
-    device const bool *mask;  // of the sequence's pair (0, 0)
+    device const bool *mask;  // at the sequence's pair (0, 0)
     device const T *bias;
     float slope;
 };
@@ -36,7 +36,7 @@ inline Pairs<T> pairs_of(
     return pairs;
 }
 
-// A pair's score, −∞ if the query does not attend to the key, and the derivative of the softcap.
+// A pair's score, which is −∞ if the query does not attend to the key, and the derivative of the softcap.
 struct Score {
     float value;
     float cap_derivative;  // 1 − (s₂ / softcap)²
@@ -54,8 +54,8 @@ template <typename T> inline bool attends(constant Attention &a, thread const Pa
     return !has(ATTENTION_OPTION_MASK) || pairs.mask[i * a.mask.row + j * a.mask.column];
 }
 
-// `product` is q[i] · k[j]. `all`: the query surely attends to the key, see all_attend. If it does not, the product may
-// be anything, even NaN.
+// `product` is q[i] · k[j]. `all` says that the query certainly attends to the key (all_attend). If the query does not
+// attend, the product may be anything, even NaN.
 template <typename T>
 inline Score score_of(constant Attention &a, thread const Pairs<T> &pairs, bool all, int i, int j, float product) {
     if (!all && !attends(a, pairs, i, j)) {
@@ -80,19 +80,19 @@ inline Score score_of(constant Attention &a, thread const Pairs<T> &pairs, bool 
     return score;
 }
 
-// The factors by which dropout multiplies the probabilities of the pairs (i, j), (i, j + 1), (i + 1, j), (i + 1, j +
-// 1), with i and j rounded down to even.
+// Returns the factors by which dropout multiplies the probabilities of the pairs (i, j), (i, j + 1), (i + 1, j) and (i
+// + 1, j + 1), with i and j rounded down to even.
 inline float4 kept_block(constant Attention &a, Sequence s, uint head, int i, int j) {
     const uint4 words = philox(uint4(uint(j) / 2, uint(i) / 2, head, uint(s.index)), uint2(a.key[0], a.key[1]));
     return select(float4(0.0f), float4(a.keep_scale), words >= uint4(a.threshold));
 }
 
-// The factor of (i, j) alone.
+// Returns the factor of (i, j).
 inline float kept(constant Attention &a, Sequence s, uint head, int i, int j) {
     return has(ATTENTION_OPTION_DROPOUT) ? kept_block(a, s, head, i, j)[(i & 1) * 2 + (j & 1)] : 1.0f;
 }
 
-// The factors of (i, j) and (i, j + 1); j is even.
+// Returns the factors of (i, j) and (i, j + 1); j is even.
 inline float2 kept_along_keys(constant Attention &a, Sequence s, uint head, int i, int j) {
     if (!has(ATTENTION_OPTION_DROPOUT)) {
         return float2(1.0f);
@@ -101,7 +101,7 @@ inline float2 kept_along_keys(constant Attention &a, Sequence s, uint head, int 
     return i % 2 == 0 ? block.xy : block.zw;
 }
 
-// The factors of (i, j) and (i + 1, j); i is even.
+// Returns the factors of (i, j) and (i + 1, j); i is even.
 inline float2 kept_along_queries(constant Attention &a, Sequence s, uint head, int i, int j) {
     if (!has(ATTENTION_OPTION_DROPOUT)) {
         return float2(1.0f);
@@ -110,7 +110,7 @@ inline float2 kept_along_queries(constant Attention &a, Sequence s, uint head, i
     return j % 2 == 0 ? block.xz : block.yw;
 }
 
-// Values of a query's row that gradients need: L as two numbers, −∞ if the query attends to nothing, and Δ.
+// Values of a query's row for the gradients: L as two numbers, −∞ if the query attends to nothing, and Δ.
 struct RowSums {
     float log_sum_exp;
     float log_sum_exp_low;
@@ -136,14 +136,14 @@ inline RowSums row_sums(
     };
 }
 
-// One pair's share of the gradients.
+// The gradients of one pair.
 struct PairGradient {
     float dropped;  // Z
     float score;    // ds
-    float product;  // du, of q[i] · k[j] times scale
+    float product;  // du: the gradient of q[i] · k[j], times scale
 };
 
-// `grad`: gradOut[i] · v[j]. All results are 0 if the query does not attend to the key, or to any.
+// `grad` is gradOut[i] · v[j]. All results are 0 if the query does not attend to the key, or attends to no key.
 inline PairGradient gradient_of(constant Attention &a, Score score, float grad, float kept, RowSums row) {
     if (score.value == -INFINITY || row.log_sum_exp == -INFINITY) {
         return {0.0f, 0.0f, 0.0f};

@@ -1,5 +1,6 @@
-// Attention as src/ops/attention/problem.ts defines it: definitions that the host (src/ops/attention/primitive.ts) and
-// all kernels of this folder share. Letters: M queries, N keys, D dim, E valueDim, G = H / kvHeads; query i, key j.
+// Attention as src/ops/attention/problem.ts defines it. These definitions are shared by the host
+// (src/ops/attention/primitive.ts) and all kernels of this folder. Letters: M queries, N keys, D dim, E valueDim, G = H
+// / kvHeads; query i, key j.
 //
 //     s = scale · q[i] · k[j];  s = softcap · tanh(s / softcap);  s = s + bias[i, j];  s = s − slope · |j − i − shift|
 //     L[i] = ln(Σ_j exp(s[i, j]) + exp(sink)),  P = exp(s − L),  out[i] = Σ_j Z[i, j] · v[j],  Z = P after dropout
@@ -12,18 +13,18 @@
 #include "common/philox.h"
 #include "generated/attention_option.h"
 
-// Arrays, including arrays of matrices, stay in registers only if every index is known at compile time.
+// Arrays, including arrays of matrices, stay in registers only if every index is a compile-time constant.
 #define UNROLLED _Pragma("clang loop unroll(full)")
 
 #define LOG2_E 1.44269504f
 #define LN_2 0.693147181f
 
-// Returns e^x of a difference of scores. The difference is taken before scaling to base 2, so that it has no rounding
-// error of the scaling.
+// Returns e^x, where x is a difference of scores. Scores are subtracted before they are scaled to base 2, so that the
+// rounding error of the scaling is relative to the difference.
 template <typename Number> inline Number exponential(Number x) { return exp2(x * LOG2_E); }
 
-// Returns Σ over LANES neighbouring lanes, in all of them. The order of simd_sum is unspecified; this one is the same
-// in every run.
+// Returns the sum over LANES adjacent lanes, in all of them. The order of simd_sum is unspecified; this order is the
+// same in every run.
 template <ushort LANES> inline float lanes_sum(float x) {
     for (ushort step = 1; step < LANES; step *= 2) {
         x += simd_shuffle_xor(x, step);
@@ -31,16 +32,16 @@ template <ushort LANES> inline float lanes_sum(float x) {
     return x;
 }
 
-// Pipelines are specialised by these: the options of a call, E and D. They do not depend on lengths.
+// Pipelines are specialized for these constants: the options of a call, D and E. They do not depend on lengths.
 constant uint OPTIONS [[function_constant(0)]];
 constant uint VALUE_DIM [[function_constant(1)]];
 constant uint DIM [[function_constant(2)]];
 
-// Returns whether a call has an option, a bit of OPTIONS (src/ops/attention/primitive.ts).
+// Returns whether an option of the call is set: a bit of OPTIONS (src/ops/attention/primitive.ts).
 inline bool has(AttentionOption option) { return (OPTIONS >> option & 1) != 0; }
 
-// The element (b, h, row, column) is at start + b · batch + h · head + row · row + column · column, in elements from
-// where the operand is bound.
+// Element (b, h, row, column) is at start + b · batch + h · head + row · row + column · column, in elements from the
+// address where the operand is bound.
 struct AttentionOperand {
     long start;
     long batch;
@@ -73,20 +74,20 @@ struct Attention {
     long keys;
     float scale;
     float softcap;
-    uint is_bottom_right;  // the last query is opposite the last key, else the first is opposite the first
+    uint is_bottom_right;  // whether the last query is aligned with the last key, instead of the first with the first
     uint key[2];           // of dropout
     uint threshold;
     float keep_scale;  // 1 / (1 − p)
     long group;        // G
     long left;         // of the band: −left ≤ j − i − shift ≤ right
     long right;
-    long sequences;  // packed sequences
-    long parts;      // number of parts of the keys in the vector path
+    long sequences;  // number of packed sequences
+    long parts;      // number of parts of the keys in the kernel for few queries
     long part_keys;
     long bias_sizes[4];  // of the bias's axes
 };
 
-// One sequence: a batch, or one of those packed into the only batch. i and j are counted inside it.
+// One sequence: a batch, or one of several packed into a single batch. i and j are counted within it.
 struct Sequence {
     int index;
     int batch;
@@ -94,7 +95,7 @@ struct Sequence {
     int queries;
     int key_start;
     int keys;
-    int shift;  // j − i of the key opposite a query
+    int shift;  // j − i for the key that is aligned with a query
 };
 
 inline Sequence sequence_of(constant Attention &a, device const int *sequences, uint index) {
@@ -122,7 +123,7 @@ struct Interval {
 
 inline int clamped(long value, int least, int most) { return int(max(long(least), min(long(most), value))); }
 
-// Returns the keys that any of the queries first … last may attend to. Both ends grow with the queries.
+// Returns the keys to which any of the queries first … last may attend. Both ends increase with the queries.
 inline Interval keys_of(constant Attention &a, Sequence s, int first, int last) {
     if (!has(ATTENTION_OPTION_BAND)) {
         return {0, s.keys};
@@ -140,7 +141,7 @@ inline Interval queries_of(constant Attention &a, Sequence s, int first, int las
     return {begin, clamped(long(last) - s.shift + a.left + 1, begin, s.queries)};
 }
 
-// Returns whether each of the queries attends to each of the keys, so that pairs need no checks.
+// Returns whether all of the queries attend to all of the keys, so that pairs need no checks.
 inline bool all_attend(constant Attention &a, Sequence s, Interval queries, Interval keys) {
     if (has(ATTENTION_OPTION_MASK) || queries.end > s.queries || keys.end > s.keys) {
         return false;
@@ -150,15 +151,15 @@ inline bool all_attend(constant Attention &a, Sequence s, Interval queries, Inte
     return common.first <= keys.first && keys.end <= common.end;
 }
 
-// A query's L as two numbers; the second is the rounding error of the first. At 1e4 float32 is off by up to 5e-4, and
-// so would be exp(s − L).
+// A query's L as two numbers; the second is the rounding error of the first. At 1e4, the rounding error of float32 is
+// up to 5e-4, and exp(s − L) would have it as a relative error.
 struct LogSumExp {
     float high;
     float low;
 };
 
 // Computes L from the largest score, or one that is not much smaller, and Σ exp(score − largest). The low part is exact
-// if `largest` is by far the larger of the two (Dekker's Fast2Sum); if not, it is negligible.
+// if |largest| is much greater than the logarithm (Dekker's Fast2Sum), and negligible otherwise.
 inline LogSumExp log_sum_exp_of(float largest, float total) {
     if (total == 0.0f) {
         return {-INFINITY, 0.0f};
@@ -177,7 +178,7 @@ inline float probability_of(float score, float high, float low) { return exponen
 // sinks, slopes   [[buffer(5, 6)]]     [H], [B, H]
 // sequences       [[buffer(7)]]        [count, 4]
 // out             [[buffer(8)]]        [B, H, M, E]
-// log_sum_exp     [[buffer(9)]]        [B, H, M]; its low part [[buffer(10)]]; written with LOG_SUM_EXP
+// log_sum_exp     [[buffer(9)]]        [B, H, M]; its low part is [[buffer(10)]]; only with the option LOG_SUM_EXP
 #define FORWARD_ARGUMENTS(T)                                                                           \
     device const T *q [[buffer(0)]], device const T *k [[buffer(1)]], device const T *v [[buffer(2)]], \
         device const bool *mask [[buffer(3)]], device const T *bias [[buffer(4)]],                     \
@@ -185,7 +186,7 @@ inline float probability_of(float score, float high, float low) { return exponen
         device const int *sequences [[buffer(7)]], device T *out [[buffer(8)]],                        \
         device float *log_sum_exp [[buffer(9)]], device float *log_sum_exp_low [[buffer(10)]]
 
-// The operands of kernels of the gradients:
+// The operands of kernels of the backward pass:
 // q, k, v             [[buffer(0, 1, 2)]]  [B, H, M, D], [B, H / G, N, D], [B, H / G, N, E]
 // mask, bias          [[buffer(3, 4)]]     [B, H, M, N]; strides may be 0
 // slopes, sequences   [[buffer(5, 6)]]     [B, H], [count, 4]

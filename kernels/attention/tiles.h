@@ -1,12 +1,12 @@
 // Tiles of attention: loads from device memory, and products of 8 x 8 matrices.
 //
-// A threadgroup computes DOWN · TALL · 8 rows (queries or keys), and loads the others a tile of COLUMNS at a time. Its
-// SIMD-groups are arranged DOWN x ACROSS. Those side by side share the same TALL · 8 rows, and each has some of the
-// blocks of 8 elements along D and E. So a product of rows with a tile's rows is the sum of ACROSS parts, one in the
-// strip of each SIMD-group; of later results, each SIMD-group writes its blocks. Each load of a tile serves all rows of
-// a SIMD-group: with TALL = 2, half as much is read from threadgroup memory.
+// A threadgroup computes DOWN · TALL · 8 rows (queries or keys), and loads the other operand in tiles of COLUMNS. Its
+// SIMD-groups form a grid of DOWN x ACROSS. The ACROSS SIMD-groups of one grid row share the same TALL · 8 rows, and
+// each has some of the blocks of 8 elements along D and E. So a product of rows with a tile is the sum of ACROSS
+// partial products, one in the strip of each SIMD-group, and each SIMD-group writes its blocks of the result. A tile
+// that was loaded serves all rows of a SIMD-group: with TALL = 2, threadgroup memory is read half as often.
 //
-// The layout of a simdgroup_matrix in lanes is unspecified, so operations on single rows or pairs go through
+// The layout of a simdgroup_matrix across lanes is unspecified, so operations on single rows or pairs go through
 // threadgroup memory.
 
 #ifndef ORCHARD_ATTENTION_TILES_H
@@ -19,15 +19,15 @@
 
 typedef simdgroup_matrix<float, 8, 8> Sums;
 
-// Rare code is not unrolled, to save room in the instruction cache.
+// Code that rarely runs is not unrolled, to save space in the instruction cache.
 #define ROLLED _Pragma("clang loop unroll(disable)")
 
-// The position of a thread, as the arguments of a kernel.
+// The position of a thread, as kernel arguments.
 #define TILE_ARGUMENTS                                                                               \
     uint3 group [[threadgroup_position_in_grid]], uint thread_index [[thread_index_in_threadgroup]], \
         uint simdgroup [[simdgroup_index_in_threadgroup]], uint lane [[thread_index_in_simdgroup]]
 
-// The blocks of 8 elements of a row that belong to one of the SIMD-groups side by side.
+// The blocks of 8 elements of a row that belong to one of the ACROSS SIMD-groups.
 struct Blocks {
     int first;
     int count;
@@ -43,11 +43,11 @@ inline Blocks blocks_of(uint dim, int across, int index) {
 // The distance between two rows of a strip, in elements.
 constexpr int strip_pitch(int columns) { return columns + 4; }
 
-// A SIMD-group's blocks of its 8 · TALL rows, in registers. Rows and elements beyond the ends are 0.
+// A SIMD-group's blocks of its 8 · TALL rows, in registers. Padding rows and elements are 0.
 template <typename T, int COUNT, int TALL = 1> struct RowBlocks {
     simdgroup_matrix<T, 8, 8> at[TALL][COUNT];
 
-    // `rows`: the first row; `scratch`: 64 elements of the SIMD-group.
+    // `rows` is the address of the first row; `scratch` has 64 elements for the SIMD-group.
     inline void load(
         device const T *rows,
         constant AttentionOperand &operand,
@@ -77,8 +77,8 @@ template <typename T, int COUNT, int TALL = 1> struct RowBlocks {
     }
 };
 
-// tile[row][element] = rows[row][element], 0 beyond the ends, up to the next multiple of 8 elements. Returns whether
-// any element that this thread reads is NaN or infinite. All THREADS threads take part.
+// tile[row][element] = rows[row][element], and 0 out of bounds, up to the next multiple of 8 elements. Returns whether
+// any element that this thread read is NaN or infinite. All THREADS threads take part.
 template <typename T, int ROWS, int PITCH, int THREADS>
 inline bool load_rows(
     threadgroup T *tile,
@@ -90,8 +90,9 @@ inline bool load_rows(
     const int width = int(dim + 7) / 8 * 8;
     bool is_nonfinite = false;
     if (has(ATTENTION_OPTION_QUADS) && rows_left >= ROWS && dim % 8 == 0 && THREADS % (width / 4) == 0) {
-        // The whole tile is inside: a thread's elements are equally far apart, so their places need no multiplications.
-        const int high = THREADS / (width / 4);  // rows that all threads read at a time
+        // If the whole tile is in bounds, a thread's elements are a constant distance apart, so their addresses need no
+        // multiplications.
+        const int high = THREADS / (width / 4);  // rows that all threads load at a time
         const int row = int(thread_index) / (width / 4);
         const int column = int(thread_index) % (width / 4) * 4;
         device const T *from = rows + row * operand.row + column;
@@ -105,8 +106,8 @@ inline bool load_rows(
         return is_nonfinite;
     }
     for (int four = int(thread_index); four < ROWS * width / 4; four += THREADS) {
-        // A thread's quads are consecutive; single elements are dealt out one by one, so that neighbouring threads read
-        // neighbouring elements.
+        // A thread loads four consecutive elements at once; single elements are interleaved, so that adjacent threads
+        // read adjacent elements.
         const int first = has(ATTENTION_OPTION_QUADS) ? four * 4 : four;
         const int step = has(ATTENTION_OPTION_QUADS) ? 1 : ROWS * width / 4;
         const int row = first / width;
@@ -166,7 +167,7 @@ inline void multiply_rows(
     }
 }
 
-// Returns Σ weights[column] · tile[column] over NaN and infinite elements whose weights are not 0.
+// Returns Σ weights[column] · tile[column] over the NaN and infinite elements whose weight is not 0.
 template <typename T, int COLUMNS, int PITCH>
 inline float nonfinite_products(threadgroup const float *weights, threadgroup const T *elements) {
     float sum = 0.0f;
@@ -180,8 +181,7 @@ inline float nonfinite_products(threadgroup const float *weights, threadgroup co
     return sum;
 }
 
-// Replaces elements of a tile that are not finite by 0. All THREADS threads take part; a barrier is needed before and
-// after.
+// Replaces the nonfinite elements of a tile by 0. All THREADS threads take part; a barrier is needed before and after.
 template <typename T, int ROWS, int PITCH, int THREADS>
 inline void make_finite(threadgroup T *tile, uint dim, uint thread_index) {
     const int width = int(dim + 7) / 8 * 8;
@@ -201,7 +201,7 @@ struct RowFactors {
     void apply(threadgroup float *sum, int row, int) const thread { *sum *= factors[row]; }
 };
 
-// sums[row] += weights[row] · tile over NaN and infinite elements only; with a weight of 0 they add nothing.
+// sums[row] += weights[row] · tile, over NaN and infinite elements only; those with a weight of 0 add nothing.
 template <typename T, int COLUMNS, int PITCH> struct NonfiniteSums {
     threadgroup const float *weights;
     threadgroup const T *tile;
@@ -225,7 +225,7 @@ template <int COUNT, int TALL = 1> struct SumBlocks {
         }
     }
 
-    // sums[row] += weights[row] · tile. If the tile holds NaN or infinity, `without_nonfinite` must be called before.
+    // sums[row] += weights[row] · tile. If the tile contains NaN or infinity, `without_nonfinite` must be called first.
     template <typename T, int COLUMNS, int PITCH>
     inline void add(threadgroup const float *weights, threadgroup const T *tile, Blocks blocks) thread {
         UNROLLED
@@ -251,7 +251,7 @@ template <int COUNT, int TALL = 1> struct SumBlocks {
         }
     }
 
-    // Applies a change to each element, by way of `scratch`.
+    // Applies `change` to each element, which is copied to `scratch` and back.
     template <typename Change>
     inline void change_elements(Change change, Blocks blocks, threadgroup float *scratch, uint lane) thread {
         UNROLLED
@@ -273,7 +273,7 @@ template <int COUNT, int TALL = 1> struct SumBlocks {
         }
     }
 
-    // rows[row] = sums[row], times factors[row] unless null, as far as rows lie inside.
+    // rows[row] = sums[row], times factors[row] unless null, for rows in bounds.
     template <typename T>
     inline void store(
         device T *rows,
@@ -307,9 +307,9 @@ template <int COUNT, int TALL = 1> struct SumBlocks {
     }
 };
 
-// Adds a tile's NaN and infinite elements to the sums, if their weight is not 0, and replaces them by 0 in the tile: so
-// values of weight 0 do not change the sums, to the last bit. All threads of the threadgroup take part, each with its
-// SIMD-group's sums; `adds`: whether these are changed.
+// Adds a tile's NaN and infinite elements to the sums if their weight is not 0, and replaces them by 0 in the tile, so
+// that elements with weight 0 do not affect the sums. All threads of the threadgroup take part, each with its
+// SIMD-group's sums; `adds` says whether to change these.
 template <typename T, int COLUMNS, int PITCH, int THREADS, int COUNT, int TALL>
 inline void without_nonfinite(
     thread SumBlocks<COUNT, TALL> &sums,
@@ -328,11 +328,10 @@ inline void without_nonfinite(
     threadgroup_barrier(mem_flags::mem_threadgroup);
 }
 
-// The row of the 8, and the pairs of columns, that a lane processes one by one. SIMD-groups side by side divide the
-// rows.
+// The row, among 8, and the pairs of columns that a lane processes one by one. The ACROSS SIMD-groups divide the rows.
 struct LanePosition {
     int row;
-    int column;  // the first one; every lane_step columns there are two more
+    int column;  // the first column; two more follow at every lane_step
 };
 
 constexpr int lanes_of_row(int across) { return 4 * across; }
@@ -345,7 +344,7 @@ inline LanePosition lane_position(int all_across, int across, uint lane) {
 }
 
 // Records whether a thread of this SIMD-group read NaN or infinity. After a barrier, `any_nonfinite` returns whether
-// any did.
+// any thread did.
 inline void report_nonfinite(threadgroup uint *nonfinite_values, bool is_nonfinite, uint simdgroup, uint lane) {
     const bool any = simd_any(is_nonfinite);
     if (lane == 0) {
@@ -357,8 +356,8 @@ template <int SIMDGROUPS> inline bool any_nonfinite(threadgroup const uint *nonf
     return simd_any(nonfinite_values[lane % SIMDGROUPS] != 0);
 }
 
-// Returns the products of a pair of columns: the sums of the parts that the SIMD-groups side by side left in their
-// strips, which are aligned to pairs.
+// Returns the products of a pair of columns: the sums of the partial products that the ACROSS SIMD-groups stored in
+// their strips, which are aligned to pairs.
 template <int ACROSS, int STRIP> inline float2 summed(threadgroup const float *strips, int offset) {
     float2 sum = 0.0f;
     for (int part = 0; part < ACROSS; part += 1) {
@@ -367,7 +366,7 @@ template <int ACROSS, int STRIP> inline float2 summed(threadgroup const float *s
     return sum;
 }
 
-// Writes a pair of columns of a strip.
+// Writes a pair of columns to a strip.
 inline void write_pair(threadgroup float *strip, int offset, float2 pair) {
     *reinterpret_cast<threadgroup float2 *>(strip + offset) = pair;
 }

@@ -1,18 +1,18 @@
-// out and L of attention (problem.h) for few queries, as in decoding: few rows use a head's keys, so tiles do not pay
-// and memory bandwidth decides.
+// out and L of attention (problem.h) for few queries, as in decoding. Few rows use the keys of a head, so tiles would
+// not pay off, and memory bandwidth determines the time.
 //
-// vector: a threadgroup processes a team of rows (queries of the G heads that share a head of keys, query by query) and
-// a part of their keys, so that keys and values are read once for the team. Its SIMDGROUPS process KEYS keys at a time,
-// in turn; a SIMD-group's lanes lie side by side along D and E. The lanes' parts of the KEYS · ROWS products are summed
-// so that each lane ends with one pair's product, and computes that pair's score, softmax and dropout. Each SIMD-group
-// has a separate online softmax (forward.metal says which). The first SIMD-group merges them; it reads its part from
-// registers:
+// attention_vector: a threadgroup processes a team of rows and a part of their keys, so that keys and values are read
+// once for the team. A team consists of queries of the G heads that share a head of keys, query by query. The
+// SIMDGROUPS SIMD-groups take turns, KEYS keys at a time; the lanes of a SIMD-group divide the elements along D and E.
+// The lanes' partial sums of KEYS · ROWS products are added in such a way that each lane ends up with the product of
+// one pair; it computes that pair's score, softmax and dropout. Each SIMD-group has a separate online softmax
+// (forward.metal gives its source). The first SIMD-group merges them; its own part is in its registers:
 //
 //     top = max tops,  total = Σ totals exp(tops - top),  row = Σ rows exp(tops - top)
 //
 // Long sequences of keys are split into parts, whose tops, totals and rows are written to memory. `vector_combine`
-// merges them in their order, so that the result is the same in every run. Grid: threadgroups (teams · parts, heads of
-// keys, sequences), and (queries, heads, sequences) for vector_combine, with as many threads as a row has elements.
+// merges them in order, so that the result is the same in every run. Grid: threadgroups (teams · parts, heads of keys,
+// sequences); for vector_combine (queries, heads, sequences), with as many threads as a row has elements.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -20,18 +20,18 @@ using namespace metal;
 #include "attention/pairs.h"
 
 #define VECTOR_WIDTH 256
-// Parts of a row that are read before the first of them is added, so that their latencies overlap.
+// How many parts of a row are loaded before the first of them is added, so that the loads overlap.
 #define READ_AHEAD 8
 
-// Elements of each row that a lane holds, and keys that a SIMD-group processes at a time, by the rows of a team. The
-// registers of a lane limit its queries, sums and products (src/ops/attention/tiles.metal.ts, `vectorTeam`).
+// The elements of each row in a lane, and the keys that a SIMD-group processes at a time, depending on the rows of a
+// team. The registers of a lane limit its queries, sums and products (src/ops/attention/tiles.metal.ts, `vectorTeam`).
 constexpr int lane_elements(int rows) { return rows == 8 ? 4 : VECTOR_WIDTH / 32; }
 constexpr int keys_at_a_time(int rows) { return rows == 8 ? 4 : 8; }
 
-// Returns how many adjacent elements of a row of `dim` a lane has, for vector loads.
+// Returns how many adjacent elements of a row of `dim` elements a lane loads at once.
 inline uint run_of(uint dim) { return !has(ATTENTION_OPTION_QUADS) ? 1 : dim % 128 == 0 ? 4 : dim % 64 == 0 ? 2 : 1; }
 
-// Returns the element that is a lane's i-th one.
+// Returns the index of a lane's i-th element.
 inline uint element_of(int i, uint lane, uint dim) {
     const uint run = run_of(dim);
     return uint(i) / run * run * 32 + lane * run + uint(i) % run;
@@ -60,9 +60,10 @@ inline void load_elements(thread float *elements, device const T *row, long colu
     }
 }
 
-// Computes Σ over the lanes for each of COUNT numbers; a lane gets the sum of number lane · COUNT / 32. Each step gives
-// half of the numbers to the other half of the lanes. The order of additions is the same in every run. (Each step is a
-// template instance: the compiler does not know the indices of a loop whose end an outer loop sets.)
+// Computes the sum over the lanes of each of COUNT numbers; a lane gets the sum of number lane · COUNT / 32. In each
+// step, each half of the lanes passes half of its numbers to the other half. The order of additions is the same in
+// every run. (Each step is a template instance, since the compiler does not know the indices of a loop whose bound an
+// outer loop sets.)
 template <int COUNT> inline float scattered_sum(thread float *numbers, uint lane, ushort step = 16) {
     const bool is_upper = lane & step;
     UNROLLED
@@ -81,7 +82,7 @@ template <> inline float scattered_sum<1>(thread float *numbers, uint, ushort st
     return sum;
 }
 
-// Writes a row from Σ row, its top and its total. Each thread writes its elements.
+// Divides a row of sums by its total, which includes the sink, and writes it. Each thread writes its elements.
 template <typename T>
 inline void finish_row(
     constant Attention &a,
@@ -128,7 +129,7 @@ inline TeamRow team_row(constant Attention &a, uint key_head, int row) {
     return {row / int(a.group), key_head * uint(a.group) + uint(row % int(a.group))};
 }
 
-// Returns where a part of a row begins in `parts`. The parts of a row are adjacent.
+// Returns the offset in `parts` of a part of a row. The parts of a row are adjacent.
 inline ulong part_offset(constant Attention &a, Sequence s, TeamRow row, long part) {
     const long index = (s.batch * a.heads + row.head) * a.queries + s.query_start + row.query;
     return ulong(index * a.parts + part) * (VALUE_DIM + 2);
@@ -171,7 +172,7 @@ kernel void attention_vector(
             sums[r][i] = 0.0f;
         }
     }
-    // This lane's row and key among each KEYS keys.
+    // This lane's row, and its key among each KEYS keys.
     const int key_of_lane = int(lane) / SHARERS / ROWS;
     const int row_of_lane = int(lane) / SHARERS % ROWS;
     const TeamRow lane_row = team_row(a, group.y, first_row + min(row_of_lane, rows_left - 1));
@@ -197,7 +198,7 @@ kernel void attention_vector(
         for (int step = 0; step < KEYS; step += 1) {
             float elements[ELEMENTS];
             load_elements<T, ELEMENTS>(elements, key_row, a.k.column, DIM, lane);
-            key_row += step + 1 < keys_left ? a.k.row : 0;  // beyond the end, the last key again
+            key_row += step + 1 < keys_left ? a.k.row : 0;  // beyond the end, load the last key again
             UNROLLED
             for (int r = 0; r < ROWS; r += 1) {
                 float product = 0.0f;
@@ -244,7 +245,7 @@ kernel void attention_vector(
             for (int r = 0; r < ROWS; r += 1) {
                 const float weight = simd_shuffle(dropped, ushort((step * ROWS + r) * SHARERS));
                 if (weight == 0.0f) {
-                    continue;  // the value may be anything
+                    continue;  // the value may be NaN or infinite
                 }
                 UNROLLED
                 for (int i = 0; i < ELEMENTS; i += 1) {
@@ -343,7 +344,7 @@ kernel void vector_combine(
         return;
     }
     device const float *first_part = parts + part_offset(a, s, {int(group.x), group.y}, 0);
-    // Each lane reads the top of every 32nd part.
+    // Each lane reads the tops of every 32nd part.
     float top = -INFINITY;
     for (long part = lane; part < a.parts; part += 32) {
         top = max(top, first_part[part * (VALUE_DIM + 2) + VALUE_DIM]);
@@ -387,7 +388,8 @@ kernel void vector_combine(
         device const float *, device const T *, device const int *, device T *, device float *, device float *, \
         constant Attention &, uint3, uint, uint);
 
-// The SIMD-groups are those of `vectorCut`, the rows those of `vectorTeam` (src/ops/attention/tiles.metal.ts).
+// The numbers of SIMD-groups are those of `vectorCut`, and the numbers of rows those of `vectorTeam`
+// (src/ops/attention/tiles.metal.ts).
 #define TEAMS(T, SIMDGROUPS) \
     VECTOR(T, SIMDGROUPS, 1) \
     VECTOR(T, SIMDGROUPS, 2) \

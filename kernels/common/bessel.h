@@ -1,4 +1,4 @@
-// The modified Bessel functions of the first kind of orders 0 and 1, of float32. native/cpu/elementwise/bessel.h has
+// The modified Bessel functions of the first kind of orders 0 and 1 for float32. native/cpu/elementwise/bessel.h has
 // the same formulas.
 
 #ifndef ORCHARD_COMMON_BESSEL_H
@@ -8,7 +8,7 @@
 
 namespace orchard {
 
-// The power series up to 12, Hankel's asymptotic series from there on.
+// The power series for |x| ≤ 12, and Hankel's asymptotic series beyond.
 template <int order> inline float bessel(float x) {
     float a = metal::fabs(x);
     float value;
@@ -27,7 +27,7 @@ template <int order> inline float bessel(float x) {
             int odd = 2 * k - 1;
             sum = metal::fma(sum, float(odd * odd - 4 * order * order) / (8.0f * float(k) * far), 1.0f);
         }
-        float root = metal::precise::exp(0.5f * far);  // twice, since the whole exponential overflows before
+        float root = metal::precise::exp(0.5f * far);  // multiplied twice, since the full exponential overflows earlier
         value = root / metal::precise::sqrt(6.28318531f * far) * sum * root;
     }
     return order == 1 && x < 0.0f ? -value : value;

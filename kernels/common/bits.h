@@ -1,4 +1,4 @@
-// Functions that work on the bits of numbers: the next number of a float type, divisors of integers, and shifts.
+// Operations on bit patterns: the next number of a float type, greatest common divisors, and shifts.
 // native/cpu/elementwise/bits.h has the same formulas.
 
 #ifndef ORCHARD_COMMON_BITS_H
@@ -8,8 +8,8 @@
 
 namespace orchard {
 
-// Bits are a sign, an exponent and a fraction; those of infinity are `infinite`. Magnitudes in order have bits in
-// order.
+// Works for formats with a sign, an exponent and a fraction: magnitudes are ordered as their bits are. `infinite` is
+// the bit pattern of infinity.
 template <typename Bits> inline Bits next_bits(Bits a, Bits b, Bits infinite) {
     const Bits sign = Bits(Bits(1) << (8 * sizeof(Bits) - 1));
     Bits from = a & Bits(~sign);
@@ -40,7 +40,7 @@ inline bfloat next_after(bfloat a, bfloat b) {
     return as_type<bfloat>(next);
 }
 
-// The type of an integer's magnitude.
+// The unsigned type for an integer's magnitude.
 template <typename T> struct Unsigned {
     using type = T;
 };
@@ -54,13 +54,13 @@ template <> struct Unsigned<char> {
     using type = uchar;
 };
 
-// Returns |x|, unsigned, since T can't hold it for its smallest number.
+// Returns |x| as an unsigned integer: T can't represent the magnitude of its smallest value.
 template <typename T> inline typename Unsigned<T>::type unsigned_magnitude(T x) {
     using U = typename Unsigned<T>::type;
     return x < T(0) ? U(U(0) - U(x)) : U(x);
 }
 
-// Computes the greatest common divisor by Euclid's algorithm; 0 if both are 0. A result that T can't hold wraps around.
+// Computes the greatest common divisor by Euclid's algorithm; 0 if both are 0. A result that exceeds T wraps around.
 template <typename T> inline T greatest_common_divisor(T a, T b) {
     using U = typename Unsigned<T>::type;
     U x = unsigned_magnitude(a);
@@ -80,14 +80,14 @@ template <typename T> inline T least_common_multiple(T a, T b) {
     return divisor == U(0) ? T(0) : T(U(U(unsigned_magnitude(a) / divisor) * unsigned_magnitude(b)));
 }
 
-// Returns a 2^b, computed without a sign, modulo 2^bits; 0 if b is negative or beyond the bits.
+// Returns a 2^b modulo 2^bits, computed in an unsigned type; 0 if b is negative or at least the number of bits.
 template <typename T> inline T shifted_left(T a, T b) {
     using U = typename Unsigned<T>::type;
     const bool is_inside = b >= T(0) && ulong(b) < 8 * sizeof(T);
     return is_inside ? T(U(U(a) << uint(b))) : T(0);
 }
 
-// Returns a / 2^b rounded down; only the sign is left if b is negative or beyond the bits.
+// Returns a / 2^b rounded down. If b is negative or at least the number of bits, 0 for a >= 0 and -1 for a < 0.
 template <typename T> inline T shifted_right(T a, T b) {
     const bool is_inside = b >= T(0) && ulong(b) < 8 * sizeof(T);
     return is_inside ? T(a >> uint(b)) : a < T(0) ? T(-1) : T(0);

@@ -1,6 +1,6 @@
-// Numbers of more digits or a wider range than float32, for products of many factors and sums of squares: float32 can
-// hold their results, but intermediate values would drift, overflow or vanish. All scaling is by powers of two, and
-// exact.
+// Numbers with more digits or a wider range than float32, for products of many factors and sums of squares. Their
+// results fit in float32, but intermediate values would lose digits, overflow or underflow. All scaling is by powers of
+// two, and exact.
 
 #ifndef ORCHARD_COMMON_EXTENDED_H
 #define ORCHARD_COMMON_EXTENDED_H
@@ -33,21 +33,21 @@ inline Product multiplied(Product a, Product b) {
 
 inline float rounded(Product x) { return ldexp(x.value + x.lost, clamp(x.exponent, -400, 400)); }
 
-// sum · 2^(180 · level): a sum of squares of numbers beyond 2^50 (level 1), within 2^-50 and 2^50 (0), or below (-1,
-// subnormal ones included). The largest number decides the level. What a higher level can't hold is below the last
-// digit of the sum.
+// sum · 2^(180 · level): a sum of squares of numbers above 2^50 (level 1), between 2^-50 and 2^50 (level 0), or below
+// (level -1, including subnormal numbers). The largest number determines the level. Numbers that are too small for a
+// level are below the last digit of the sum.
 struct Squares {
     float sum;
     int level;
 };
 
-// Powers of two in decimal: hexadecimal floats need C++17, and kernels of other projects do not use them.
+// Powers of two in decimal: hexadecimal floats require C++17, and kernels of other projects do not use them.
 constant float TWO_TO_50 = 1.12589991e+15f;
 constant float TWO_TO_MINUS_50 = 8.8817842e-16f;
 constant float TWO_TO_90 = 1.23794004e+27f;
 constant float TWO_TO_MINUS_90 = 8.07793567e-28f;
 
-// The factor that numbers of a level are multiplied by before they are squared.
+// Returns the factor by which numbers of a level are multiplied before they are squared.
 inline float unit_of(int level) { return level == 0 ? 1.0f : level > 0 ? TWO_TO_MINUS_90 : TWO_TO_90; }
 
 inline Squares square_of(float x) {

@@ -1,4 +1,4 @@
-// float64 arithmetic in integers, for the few places in which a GPU must round as a CPU does: products, sums and
+// float64 arithmetic with integers, for the few places where a GPU must round as a CPU does: products, sums and
 // rounding to narrower floats, each to the nearest, ties to even. Numbers are bit patterns, and finite. Results below
 // the smallest normal number become 0.
 
@@ -14,7 +14,7 @@ inline int float64_exponent(ulong x) { return int(x >> 52 & 0x7ff); }
 // The 53 bits of a normal number's significand.
 inline ulong float64_significand(ulong x) { return (x & 0xfffffffffffff) | 0x10000000000000; }
 
-// Returns the upper 64 bits of a product; the lowest bit is sticky: it is also set if any bit below is.
+// Returns the upper 64 bits of a product. The lowest bit is sticky: it is also set if any lower bit of the product is.
 inline ulong high_product_sticky(ulong a, ulong b) {
     ulong a0 = a & 0xffffffff, a1 = a >> 32, b0 = b & 0xffffffff, b1 = b >> 32;
     ulong low = a0 * b0;
@@ -24,7 +24,7 @@ inline ulong high_product_sticky(ulong a, ulong b) {
     return (a1 * b1 + (middle >> 32) + (cross >> 32)) | (below != 0 ? 1 : 0);
 }
 
-// Rounds a significand, whose first bit is bit 63, to `bits` bits: to the nearest, ties to even. The result may have
+// Rounds a significand whose leading bit is bit 63 to `bits` bits: to the nearest, ties to even. The result may have
 // one bit more.
 inline ulong round_significand(ulong significand, uint bits) {
     uint dropped = 64 - bits;
@@ -34,13 +34,14 @@ inline ulong round_significand(ulong significand, uint bits) {
     return kept + (is_up ? 1 : 0);
 }
 
-// ± significand · 2^(exponent − 63), the first bit of the significand at bit 63; `exponent` without its bias.
+// Returns ± significand · 2^(exponent − 63), where the leading bit of the significand is bit 63 and `exponent` is
+// unbiased.
 inline ulong float64_pack(ulong sign, int exponent, ulong significand) {
     int biased = exponent + FLOAT64_BIAS;
     if (biased < 1) {
         return sign;
     }
-    ulong rounded = round_significand(significand, 53);  // a carry correctly increases the exponent
+    ulong rounded = round_significand(significand, 53);  // a carry increments the exponent, as it should
     ulong bits = (ulong(biased - 1) << 52) + rounded;
     return sign | min(bits, FLOAT64_INFINITY);
 }
@@ -73,7 +74,7 @@ inline ulong float64_add(ulong a, ulong b) {
     }
     ulong sign = larger & FLOAT64_SIGN;
     uint shift = uint(float64_exponent(larger) - float64_exponent(smaller));
-    ulong first = float64_significand(larger) << 10;  // bit 62, so that a sum does not overflow
+    ulong first = float64_significand(larger) << 10;  // leading bit 62, so that the sum does not overflow
     ulong second = float64_significand(smaller) << 10;
     ulong shifted = shift > 63 ? 0 : second >> shift;
     bool is_cut = shift > 63 || (shift > 0 && second << (64 - shift) != 0);
@@ -86,7 +87,7 @@ inline ulong float64_add(ulong a, ulong b) {
     return float64_pack(sign, float64_exponent(larger) - FLOAT64_BIAS + 1 - zeros, sum << zeros);
 }
 
-// Rounds to a narrower format, subnormal numbers included. Returns its bits.
+// Rounds to a narrower format with subnormal numbers. Returns its bits.
 inline uint float64_narrow(ulong x, uint exponent_bits, uint fraction_bits) {
     uint sign = uint(x >> 63) << (exponent_bits + fraction_bits);
     if (float64_exponent(x) == 0) {
@@ -94,7 +95,7 @@ inline uint float64_narrow(ulong x, uint exponent_bits, uint fraction_bits) {
     }
     int bias = (1 << (exponent_bits - 1)) - 1;
     int biased = float64_exponent(x) - FLOAT64_BIAS + bias;
-    int missing = max(1 - biased, 0);  // bits that a subnormal number lacks
+    int missing = max(1 - biased, 0);  // bits that a subnormal number has fewer
     if (missing > int(fraction_bits) + 1) {
         return sign;
     }

@@ -1,10 +1,11 @@
-// The logarithm of the gamma function and its derivatives, of float32. native/cpu/elementwise/gamma.h has the same
+// The logarithm of the gamma function and its derivatives for float32. native/cpu/elementwise/gamma.h has the same
 // formulas, but computes polygamma in float64.
 //
-// From 1 to 3, lgamma and digamma are a factor with their zero times a smooth quotient, which is interpolated at
-// Chebyshev's points. From 3 to 8 a recurrence reduces x to that range, below 1 a recurrence raises it, and from 8 on
-// asymptotic series are used. Below 0 there are reflection formulas.
-// Source: NIST Digital Library of Mathematical Functions, 5.5, 5.11 and 25.11. Errors stay within 4 units in the last
+// On 1 ... 3, lgamma and digamma are computed as the product of a factor that has their zeros and a smooth quotient,
+// which is interpolated at Chebyshev points. Arguments from 3 to 8 are reduced to this range by a recurrence, and
+// arguments below 1 are raised to it. From 8 on asymptotic series are used, and for negative arguments the reflection
+// formulas.
+// Source: NIST Digital Library of Mathematical Functions, 5.5, 5.11 and 25.11. Errors are within 4 units in the last
 // place of the largest term.
 
 #ifndef ORCHARD_COMMON_GAMMA_H
@@ -16,8 +17,8 @@
 
 namespace orchard {
 
-// Reduces x to 1 ... 3 by subtracting ones; exact. `product` is the product of the intermediate numbers, `sum` the sum
-// of their reciprocals times that product.
+// x reduced to 1 ... 3 by subtracting ones, which is exact. `product` is the product of the values in between, and
+// `sum` is the sum of their reciprocals times that product.
 struct ReducedToThree {
     float x;
     float product;
@@ -34,7 +35,7 @@ inline ReducedToThree reduced_to_three(float x) {
     return y;
 }
 
-// ln gamma(x) / ((x - 1) (x - 2)) from 1 to 3, of t = x - 2
+// ln gamma(x) / ((x - 1) (x - 2)) for 1 <= x <= 3, as a function of t = x - 2.
 inline float log_gamma_quotient(float t) {
     float p = 1.8091514e-05f;
     p = metal::fma(p, t, -3.85804742e-05f);
@@ -52,7 +53,7 @@ inline float log_gamma_quotient(float t) {
     return p;
 }
 
-// For x >= 0. Below 1 it is ln gamma(x + 1) - ln x.
+// For x >= 0. Below 1 it is computed as ln gamma(x + 1) - ln x.
 inline float log_gamma_of_positive(float x) {
     if (x >= 8.0f) {
         float r = 1.0f / x;
@@ -69,7 +70,7 @@ inline float log_gamma_of_positive(float x) {
     return (y.x - 1.0f) * t * log_gamma_quotient(t) + metal::precise::log(y.product);
 }
 
-// Below 0, with a = -x: -ln(|sin(pi a)| / pi) - ln gamma(1 + a). It is infinite at whole numbers, and at -infinity.
+// For x < 0, with a = -x: -ln(|sin(pi a)| / pi) - ln gamma(1 + a). It is infinite at integers and at -infinity.
 inline float lgamma(float x) {
     if (!(x < 0.0f)) {
         return log_gamma_of_positive(x);
@@ -81,7 +82,7 @@ inline float lgamma(float x) {
     return -metal::precise::log(metal::fabs(r) * sine_quotient(r)) - log_gamma_of_positive(1.0f - x);
 }
 
-// psi(x) / (x - root) from 1 to 3, of t = x - 2. The root is the sum of two numbers.
+// psi(x) / (x - root) for 1 <= x <= 3, as a function of t = x - 2. The root is stored as the sum of two numbers.
 inline float digamma_quotient(float t) {
     float p = -0.000110363042f;
     p = metal::fma(p, t, 0.000220856396f);
@@ -100,7 +101,7 @@ inline float digamma_quotient(float t) {
     return p;
 }
 
-// For x >= 0. Below 1 it is psi(x + 1) - 1 / x.
+// For x >= 0. Below 1 it is computed as psi(x + 1) - 1 / x.
 inline float digamma_of_positive(float x) {
     const float root = 1.46163213f;
     const float root_remainder = 1.24381499e-08f;
@@ -117,7 +118,7 @@ inline float digamma_of_positive(float x) {
     return (y.x - root - root_remainder) * digamma_quotient(y.x - 2.0f) + y.sum / y.product;
 }
 
-// pi cot(pi r) = (1 - 4 r^2) C(r^2) / r, where C is an interpolant at Chebyshev's points.
+// pi cot(pi r) = (1 - 4 r^2) C(r^2) / r, where C is interpolated at Chebyshev points.
 inline float pi_cotangent(float r) {
     float z = r * r;
     float c = 1.75992048f;
@@ -130,7 +131,7 @@ inline float pi_cotangent(float r) {
     return metal::fma(-2.0f, r, 1.0f) * metal::fma(2.0f, r, 1.0f) * c / r;
 }
 
-// Below 0, psi(1 - x) - pi cot(pi x). NaN at whole numbers, and at -infinity.
+// For x < 0: psi(1 - x) - pi cot(pi x). NaN at integers and at -infinity.
 inline float digamma(float x) {
     if (!(x < 0.0f)) {
         return digamma_of_positive(x);
@@ -139,7 +140,7 @@ inline float digamma(float x) {
     return r == 0.0f ? NAN : digamma_of_positive(1.0f - x) - pi_cotangent(r);
 }
 
-// Returns n! / z^(n + 1). Factors are multiplied in turn, so that it overflows only if the result does.
+// Returns n! / z^(n + 1), multiplied factor by factor, so that it overflows only if the result does.
 inline float factorial_power(int n, float z) {
     float product = 1.0f / z;
     for (int k = 1; k <= n; k++) {
@@ -148,8 +149,9 @@ inline float factorial_power(int n, float z) {
     return product;
 }
 
-// n! zeta(n + 1, x), the sum of n! / (x + k)^(n + 1) over k >= 0, for n >= 1 and x >= 0. Terms are added up to y = x +
-// 8. The rest is an integral, half a term, and the Euler-Maclaurin series, whose coefficients are B_2k / (2k)!.
+// n! zeta(n + 1, x), the sum of n! / (x + k)^(n + 1) over k >= 0, for n >= 1 and x >= 0. The first 8 terms are added
+// one by one; the remaining sum is the Euler-Maclaurin formula at y = x + 8: an integral, half a term, and a series
+// with coefficients B_2k / (2k)!.
 inline float scaled_zeta(int n, float x) {
     const int terms = 8;
     float y = x + float(terms);
@@ -168,8 +170,9 @@ inline float scaled_zeta(int n, float x) {
     return sum;
 }
 
-// The derivative of order n >= 1 of psi: (-1)^s n! zeta(s, x) with s = n + 1. Below 0: the sum over all integers k of 1
-// / (x + k)^s equals that for r, the remainder of x; the terms in excess are zeta(s, 1 - x).
+// The derivative of psi of order n >= 1: (-1)^s n! zeta(s, x) with s = n + 1. For x < 0: the sum of 1 / (x + k)^s over
+// all integers k depends only on the remainder r of x; the terms with x + k < 0 are again a zeta function, zeta(s, 1 -
+// x), and are subtracted.
 inline float polygamma(float order, float x) {
     int n = order >= 1.0f && order < 1000.0f ? int(order) : 1;
     float sign = n % 2 == 0 ? -1.0f : 1.0f;

@@ -1,9 +1,9 @@
-// Activations x S(x), where the share S rises from 0 to 1 and S(-x) = 1 - S(x), and their derivatives, of float32.
+// Activations x S(x) and their derivatives for float32, where the gate S rises from 0 to 1 and S(-x) = 1 - S(x).
 //
-// With a = |x|, all results come from the small side. x S(x) is -a S(-a) or a (1 - S(-a)). The derivative at x is w or
-// 1 - w, where w is the one at -a: w = S(-a) - a S'(a). So nothing cancels far from 0, where S(-a) is an exponential:
-// it keeps full accuracy, although its exponent needs more digits than a float32 has. native/cpu/elementwise/gated.h
-// has the same formulas.
+// With a = |x|, all results are computed from values at -a. x S(x) is -a S(-a) or a (1 - S(-a)). The derivative at x is
+// w or 1 - w, where w = S(-a) - a S'(a) is the derivative at -a. This avoids cancellation far from 0, where S(-a) is an
+// exponential. That exponential is fully accurate, although its exponent needs more digits than float32 has.
+// native/cpu/elementwise/gated.h has the same formulas.
 
 #ifndef ORCHARD_COMMON_GATED_H
 #define ORCHARD_COMMON_GATED_H
@@ -12,8 +12,8 @@
 
 namespace orchard {
 
-// 1 / x for x between 2^-126 and 2^126. A fast quotient is off by at most 2.5 units in the last place there (MSL table
-// 8.2). One Newton step squares its relative error, so that only the rounding errors of that step remain.
+// 1 / x for x between 2^-126 and 2^126. The fast quotient has an error of at most 2.5 units in the last place there
+// (MSL table 8.2). A Newton step squares its relative error, so that only the rounding errors of the step remain.
 inline float reciprocal(float x) {
     const float r = metal::fast::divide(1.0f, x);
     return metal::fma(metal::fma(-x, r, 1.0f), r, r);
@@ -31,10 +31,10 @@ inline float exp_of_negative(float high, float low) {
     return metal::fma(-e, low, e);
 }
 
-// S is the distribution function of the normal distribution: S(-a) = e^(-a^2 / 2) G(a), where G is smooth and falls
-// slowly: a polynomial in t = 1 / (1 + 0.3 a), the interpolant at Chebyshev's points from 0 to 15.
+// S is the normal distribution function: S(-a) = e^(-a^2 / 2) G(a), where G is smooth and falls slowly. G is a
+// polynomial in t = 1 / (1 + 0.3 a), interpolated at Chebyshev points for a from 0 to 15.
 struct NormalShare {
-    static float end() { return 15.0f; }  // S(-a) is 0 from here on
+    static float end() { return 15.0f; }  // from here on S(-a) rounds to 0
     static float factor(float a) {        // G(a)
         float t = reciprocal(metal::fma(a, 0.3f, 1.0f));
         float g = -0.0209846701f;
@@ -57,7 +57,8 @@ struct NormalShare {
     }
 };
 
-// S(a) = 1 / (1 + e^-v) for a v that is odd in a: with e = e^-v and s = S(a), S(-a) is e s, and S'(a) is e s^2 v'.
+// S(a) = 1 / (1 + e^-v), where v is an odd function of a. With e = e^-v and s = S(a), S(-a) is e s, and S'(a) is e s^2
+// v'.
 inline Tail logistic_tail(float a, float e, float derivative) {
     float s = 1.0f / (1.0f + e);
     float share = e * s;
@@ -93,10 +94,10 @@ struct TanhShare {
 
 template <typename Share> inline Tail tail_of(float x) {
     float a = metal::fabs(x);
-    return Share::tail(a > Share::end() ? Share::end() : a);  // NaN stays
+    return Share::tail(a > Share::end() ? Share::end() : a);  // written so that NaN stays NaN
 }
 
-// An infinite x is used only on the side where its share is 1.
+// An infinite x is multiplied only by a gate of 1, never by one of 0.
 template <typename Share> inline float gated(float x) {
     float share = tail_of<Share>(x).share;
     return x < 0.0f ? (x < -Share::end() ? -Share::end() : x) * share : x * (1.0f - share);

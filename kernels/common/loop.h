@@ -1,8 +1,9 @@
-// Loop nests over operands of one shape: they give an element's place in each operand.
+// Loop nests over operands of one shape: they map an element's number to its offset in each operand.
 //
-// Elements are numbered in row-major order, so that neighbouring threads access neighbouring elements. The host
-// (src/backend/metal/loop.ts) drops axes of one element, and merges axes that are contiguous in every operand. So a
-// contiguous call has rank 1, and a scalar operand has stride 0. A kernel that walks an axis itself has stride 0 there.
+// Elements are numbered in row-major order, so that adjacent threads access adjacent elements. The host
+// (src/backend/metal/loop.ts) drops axes of length 1, and merges axes that are contiguous in every operand. So a
+// contiguous call has rank 1, and a scalar operand has stride 0. If a kernel iterates over an axis itself, the stride
+// of that axis is 0.
 
 #ifndef ORCHARD_COMMON_LOOP_H
 #define ORCHARD_COMMON_LOOP_H
@@ -11,20 +12,20 @@
 
 template <int operands> struct Nest {
     long shape[LOOP_MAX_RANK];              // elements in each axis, outermost first
-    long strides[operands][LOOP_MAX_RANK];  // of each operand, in elements: 0 repeats, negative goes backwards
-    long start[operands];                   // of element (0, …, 0), from where the operand is bound
+    long strides[operands][LOOP_MAX_RANK];  // of each operand, in elements; 0 broadcasts, negative strides reverse
+    long start[operands];                   // offset of element (0, …, 0) from the address where the operand is bound
     long count;                             // product of the shape
     long rank;
 };
 
-// For kernels with one thread an element: up to four operands, the output last.
+// For kernels with one thread per element: up to four operands, the output last.
 using LoopNest = Nest<4>;
 
-// Returns the number of this thread's element. The grid is rows of threads, because a coordinate has only 32 bits.
+// Returns the number of this thread's element. The grid is two-dimensional, because a coordinate has only 32 bits.
 inline ulong loop_element(uint2 position, uint2 grid) { return ulong(position.y) * grid.x + position.x; }
 
-// Walks the axes from the last: the rest of the element's number is divided by each size, and the first axis gets what
-// remains.
+// Visits the axes from the last to the first: the element's number is divided by each length; the remainder is the
+// index along that axis, and the quotient is passed on to the next one.
 template <typename Number, int count, int operands>
 inline void loop_walk(constant Nest<operands> &loop, Number element, thread long (&places)[count]) {
     Number remainder = element;
@@ -42,8 +43,8 @@ inline void loop_walk(constant Nest<operands> &loop, Number element, thread long
     }
 }
 
-// Computes the offset of an element in each of the first `count` operands. GPUs have no 64-bit division: it takes many
-// instructions, so numbers that fit are divided in 32 bits.
+// Computes the offset of an element in each of the first `count` operands. GPUs have no instruction for 64-bit
+// division, so numbers that fit are divided in 32 bits.
 template <int count, int operands>
 inline void loop_places(constant Nest<operands> &loop, ulong element, thread long (&places)[count]) {
     for (int operand = 0; operand < count; operand += 1) {

@@ -1,7 +1,7 @@
 // float32 functions that Metal Shading Language lacks or defines differently.
 //
-// Polynomials are Chebyshev interpolants on a short interval, their coefficients rounded to float32. Errors stay within
-// 3 units in the last place.
+// Polynomials are Chebyshev interpolants on a short interval, with coefficients rounded to float32. Errors are within 3
+// units in the last place.
 
 #ifndef ORCHARD_COMMON_MATH_H
 #define ORCHARD_COMMON_MATH_H
@@ -12,11 +12,11 @@ namespace orchard {
 
 template <typename Number> inline bool is_nan(Number x) { return x != x; }
 
-// e^x - 1 = 2^n (e^r - 1) + (2^n - 1) with x = n ln 2 + r, halved on the way, since 2^128 is no float
+// e^x - 1 = 2^n (e^r - 1) + (2^n - 1) with x = n ln 2 + r, computed as half of it, since 2^128 is out of range
 inline float expm1(float x) {
     float limited = x > 89.0f ? 89.0f : x < -18.0f ? -18.0f : x;
     float n = metal::rint(limited * 1.44269504f);
-    float r = metal::fma(n, 2.12194440e-4f, metal::fma(n, -0.693359375f, limited));  // ln 2 in two parts
+    float r = metal::fma(n, 2.12194440e-4f, metal::fma(n, -0.693359375f, limited));  // ln 2, split into two parts
     float p = 0.000198909882f;
     p = metal::fma(p, r, 0.00139336474f);
     p = metal::fma(p, r, 0.00833331048f);
@@ -29,7 +29,7 @@ inline float expm1(float x) {
     return metal::fabs(x) < 1e-8f ? x : result;
 }
 
-// With u = 1 + x, rounded: ln u · x / (u - 1). The quotient corrects the rounding error.
+// ln u · x / (u - 1), where u is 1 + x rounded: the quotient compensates the rounding error.
 // Source: Goldberg, "What every computer scientist should know about floating-point arithmetic", theorem 4.
 inline float log1p(float x) {
     float u = 1.0f + x;
@@ -37,7 +37,7 @@ inline float log1p(float x) {
     return u == 1.0f || x == INFINITY ? x : corrected;
 }
 
-// e / (1 + e) with the exponential that can't overflow
+// e / (1 + e) with e = e^-|x|, which can't overflow
 inline float sigmoid(float x) {
     float e = metal::precise::exp(-metal::fabs(x));
     return (x < 0.0f ? e : 1.0f) / (1.0f + e);
@@ -56,8 +56,8 @@ inline float log_sigmoid(float x) {
     return below - log1p(metal::precise::exp(-metal::fabs(x)));
 }
 
-// x - tanh x. Up to 2 by Lambert's continued fraction, tanh x = x / (1 + k) with k = x^2 / (3 + x^2 / (5 + ...)), in
-// which nothing cancels: x k / (1 + k). Source: NIST Digital Library of Mathematical Functions, 4.39.1.
+// x - tanh x. For |x| <= 2 by Lambert's continued fraction, tanh x = x / (1 + k) with k = x^2 / (3 + x^2 / (5 + ...));
+// the result is x k / (1 + k), without cancellation. Source: NIST Digital Library of Mathematical Functions, 4.39.1.
 inline float tanhshrink(float x) {
     if (!(metal::fabs(x) < 2.0f)) {
         return x - metal::precise::tanh(x);
@@ -69,7 +69,7 @@ inline float tanhshrink(float x) {
     return x * k / (1.0f + k);
 }
 
-// x + x P(x^2) up to 1; from there on 1 - e^Q(|x|), where Q is ln erfc
+// x + x P(x^2) for |x| <= 1, else 1 - e^Q(|x|), where Q approximates ln erfc
 inline float erf(float x) {
     float a = metal::fabs(x);
     if (a < 1.0f) {
@@ -99,20 +99,21 @@ inline float erf(float x) {
     return metal::copysign(1.0f - metal::precise::exp(q - t), x);
 }
 
-// The remainder with the sign of the divisor.
+// The remainder that has the sign of the divisor.
 inline float remainder(float a, float b) {
     float rest = metal::precise::fmod(a, b);
     return rest != 0.0f && (rest < 0.0f) != (b < 0.0f) ? rest + b : rest;
 }
 
-// (a - a mod b) / b is a whole number except for a rounding error; a / b alone may be rounded up to the next one.
+// (a - a mod b) / b, which is an integer except for rounding error; a / b could round up to the next integer.
 inline float floor_divide(float a, float b) {
     if (b == 0.0f) {
         return a / b;
     }
     float rest = metal::precise::fmod(a, b);
     float quotient = metal::rint((a - rest) / b);
-    // From 2^22 on, two rounding errors may have given the next whole number; from 2^24 on float can't do better.
+    // From 2^22 on, the two rounding errors together may have reached the next integer, which is corrected. From 2^24
+    // on, float32 has no fractions.
     if (metal::fabs(quotient) >= 4194304.0f && metal::fabs(quotient) < 16777216.0f) {
         quotient += metal::rint((metal::fma(-quotient, b, a) - rest) / b);
     }

@@ -1,8 +1,8 @@
 // Tiles of matrices in threadgroup memory, for kernels that multiply with simdgroup_matrix.
 //
-// A tile is OUTER lines of INNER elements. Its lines run along the axis whose elements are adjacent in device memory,
-// so that neighbouring threads read neighbouring elements whether a matrix is stored by rows or by columns. Lines are
-// 16 bytes longer than their elements, so that the 8 lines of a simdgroup_load fall into different memory banks.
+// A tile is OUTER lines of INNER elements. The lines run along the axis whose elements are adjacent in device memory,
+// so that adjacent threads read adjacent elements, whether a matrix is stored row-major or column-major. Lines are
+// padded by 16 bytes, so that the 8 lines of a simdgroup_load are in different memory banks.
 #ifndef ORCHARD_COMMON_MATRIX_H
 #define ORCHARD_COMMON_MATRIX_H
 
@@ -11,14 +11,14 @@ template <typename T> constexpr int tile_pitch(int inner) { return inner + 16 / 
 
 constexpr int tile_larger(int a, int b) { return a > b ? a : b; }
 
-// The elements of a tile whose lines may run along either axis.
+// Returns the size of a tile whose lines may run along either axis.
 template <typename T> constexpr int tile_elements(int rows, int columns) {
     return tile_larger(rows * tile_pitch<T>(columns), columns * tile_pitch<T>(rows));
 }
 
-// tile[i][j] = source[i * outer_stride + j * inner_stride], or 0 if i >= outer_left or j >= inner_left; nothing is read
-// there. All THREADS threads take part. `quads`: inner_stride is 1 and each line starts at a multiple of 4 elements.
-// Elements are converted to the tile's type.
+// tile[i][j] = source[i * outer_stride + j * inner_stride], or 0, without a read, if i >= outer_left or j >=
+// inner_left. All THREADS threads take part. `quads` says that inner_stride is 1 and each line starts at a multiple of
+// 4 elements. Elements are converted to the tile's type.
 template <typename T, int OUTER, int INNER, int THREADS, typename In>
 inline void load_tile(
     threadgroup T *tile,
@@ -31,10 +31,11 @@ inline void load_tile(
     uint thread_index) {
     constexpr int pitch = tile_pitch<T>(INNER);
     constexpr int fours = OUTER * INNER / 4;
-    constexpr int lines = THREADS * 4 / INNER;  // that all threads read at a time
+    constexpr int lines = THREADS * 4 / INNER;  // lines that all threads load at a time
     static_assert(THREADS * 4 % INNER == 0, "threads read whole lines");
     if (quads && outer_left >= OUTER && inner_left >= INNER) {
-        // The whole tile is inside: a thread's elements are equally far apart, so their places need no multiplications.
+        // If the whole tile is in bounds, a thread's elements are a constant distance apart, so their addresses need no
+        // multiplications.
         const int line = int(thread_index) * 4 / INNER;
         const int element = int(thread_index) * 4 % INNER;
         device const In *from = source + line * outer_stride + element;
@@ -49,15 +50,15 @@ inline void load_tile(
         }
         return;
     }
-    // A constant number of turns, so that the compiler unrolls the loop and computes shared subexpressions once for all
-    // k.
+    // The number of iterations is constant, so that the compiler unrolls the loop and computes shared subexpressions
+    // once for all k.
     for (int turn = 0; turn < (fours + THREADS - 1) / THREADS; turn += 1) {
         const int four = turn * THREADS + int(thread_index);
         if (four >= fours) {
             break;
         }
-        // A thread's quads are consecutive; single elements are dealt out one by one, so that neighbouring threads read
-        // neighbouring elements.
+        // A thread loads four consecutive elements at once; single elements are interleaved, so that adjacent threads
+        // read adjacent elements.
         const int first = quads ? four * 4 : four;
         const int step = quads ? 1 : fours;
         const int row = first / INNER;
@@ -85,7 +86,7 @@ template <int ROWS, int COLUMNS> inline void clear_sums(thread simdgroup_matrix<
     }
 }
 
-// sums += left right, for a column of matrices and a row of them.
+// sums += left right, for a column of matrices and a row of matrices.
 template <typename T, int ROWS, int COLUMNS>
 inline void add_products(
     thread simdgroup_matrix<float, 8, 8> (&sums)[ROWS][COLUMNS],

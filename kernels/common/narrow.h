@@ -1,10 +1,11 @@
-// Activations whose results are rounded to 16 bits: float16 and bfloat16. A relative error of 2^-15 adds a sixteenth of
-// float16's last place to its rounding error, so a fast exponential and a fast quotient are accurate enough.
+// Activations whose results are rounded to 16 bits: float16 and bfloat16. A relative error of 2^-15 adds one sixteenth
+// of float16's last place to the rounding error, so a fast exponential and a fast quotient are accurate enough.
 //
-// Bounds, by MSL table 8.2 (fast math): exp2(y) is off by at most 3 + |2 y| units in float32's last place. A quotient
-// whose divisor is between 2^-126 and 2^126 is off by at most 2.5. For results that float16 can represent, y is at
-// least -31 here, and the exponential's relative error is at most 2^-16, the rounding of y included. For bfloat16 these
-// are -128 and 2^-15, and its rounding error is 2^-9. Fast functions leave NaN undefined, so NaN is handled before.
+// Error bounds from MSL table 8.2 (fast math), in units of float32's last place: at most 3 + |2 y| for exp2(y), and at
+// most 2.5 for a quotient whose divisor is between 2^-126 and 2^126. For results that float16 can represent, y is at
+// least -31 here, so the exponential's relative error is at most 2^-16, including the rounding of y. For bfloat16, y is
+// at least -128 and the relative error at most 2^-15, while its rounding error is 2^-9. Fast functions leave NaN
+// undefined, so NaN is handled before.
 
 #ifndef ORCHARD_COMMON_NARROW_H
 #define ORCHARD_COMMON_NARROW_H
@@ -17,7 +18,7 @@ namespace narrow {
 
 inline float reciprocal(float x) { return metal::fast::divide(1.0f, x); }
 
-// e / (1 + e) with the exponential that can't overflow
+// e / (1 + e) with e = e^-|x|, which can't overflow
 inline float sigmoid(float x) {
     const float a = metal::min(metal::fabs(x), LogisticShare::end());
     const float e = metal::fast::exp2(a * -1.44269504f);
@@ -25,8 +26,8 @@ inline float sigmoid(float x) {
     return is_nan(x) ? x : x < 0.0f ? e * share : share;
 }
 
-// x / (1 + e^-v) for a v that is odd in x. `v` is computed of |x| up to `end`; from there on x < 0 gives 0. The
-// exponential is computed as a square: it may be too small for a normal number when its product with x is not.
+// x / (1 + e^-v), where v is an odd function of x. `v` is computed from |x| limited to `end`; beyond it, x < 0 gives 0.
+// The exponential is computed as a square, since it may be subnormal when its product with x is not.
 inline float logistic_gate(float x, float v, float end) {
     const float root = metal::fast::exp2(v * -0.721347520f);
     const float share = reciprocal(metal::fma(root, root, 1.0f));
@@ -43,8 +44,8 @@ inline float gelu_tanh(float x) {
     return logistic_gate(x, a * metal::fma(a * a, 0.0713548139f, 1.59576917f), TanhShare::end());
 }
 
-// Like NormalShare, with fewer terms: the polynomial of degree 5 with the least maximal relative error from 0 to 15,
-// 2^-16.6.
+// Like NormalShare, with fewer terms: the polynomial of degree 5 with the smallest maximum relative error on 0 ... 15,
+// which is 2^-16.6.
 inline float gelu(float x) {
     const float end = NormalShare::end();
     const float a = metal::min(metal::fabs(x), end);

@@ -1,5 +1,5 @@
-// Philox4x32-10: four 32-bit words from a 128-bit counter and a 64-bit key. src/random/philox.ts says how the counter
-// is used. native/cpu/random/philox.h has the same constants, and a test compares the three.
+// Philox4x32-10: computes four 32-bit words from a 128-bit counter and a 64-bit key. src/random/philox.ts explains how
+// the counter is used. native/cpu/random/philox.h has the same constants, and a test compares the three files.
 
 #ifndef ORCHARD_COMMON_PHILOX_H
 #define ORCHARD_COMMON_PHILOX_H
@@ -19,7 +19,7 @@ inline uint4 philox(uint4 counter, uint2 key) {
     return counter;
 }
 
-// Returns the counter of a tensor's block of four elements; `start` is the call's first counter.
+// Returns the counter for a block of four elements of a tensor; `start` is the call's first counter.
 inline uint4 philox_block(uint4 start, ulong block) {
     ulong number = (ulong(start.y) << 32 | start.x) + block;
     return uint4(uint(number), uint(number >> 32), start.z, start.w);

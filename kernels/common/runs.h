@@ -1,28 +1,28 @@
-// Elementwise kernels whose threads process a run of adjacent elements with one load and one store: four, or eight if
-// no element has more than two bytes.
+// Elementwise kernels in which each thread processes a run of adjacent elements with one load and one store: four
+// elements, or eight if none has more than two bytes.
 //
-// The host (`runLoop` of src/backend/metal/loop.ts) checks whether the last axis of a merged loop is contiguous, or one
-// repeated element, in each operand, and whether runs begin at multiples of their width. If not, a thread processes
-// fewer elements, at worst one.
+// The host (`runLoop` of src/backend/metal/loop.ts) checks two conditions: in each operand, the last axis of the merged
+// loop is contiguous or broadcast, and runs begin at multiples of their length. Otherwise a thread processes fewer
+// elements, possibly one.
 
 #ifndef ORCHARD_COMMON_RUNS_H
 #define ORCHARD_COMMON_RUNS_H
 
 #include "common/loop.h"
 
-// Bits 0 to 3: how many elements a thread processes. Bit 4: the loop has one axis. Bit 5 + operand: the operand is
-// repeated along the last axis.
+// Bits 0 to 3: the number of elements per thread. Bit 4: the loop has one axis. Bit 5 + operand: the operand is
+// broadcast along the last axis.
 constant uint RUNS [[function_constant(0)]];
 
-// The largest number of elements of a thread; `Wide` is the widest type of an operand.
+// Returns the largest number of elements per thread; `Wide` is the widest type of an operand.
 template <typename Wide> constexpr uint run_width() { return sizeof(Wide) <= 2 ? 8 : 4; }
 
-// Returns how many elements a thread processes. Results of elements beyond its count are not stored.
+// Returns the number of elements per thread. Results beyond a thread's count are not stored.
 inline uint run_length() { return RUNS & 15; }
 
 inline bool is_repeated(uint operand) { return (RUNS >> (5 + operand) & 1) != 0; }
 
-// A thread's elements: `count` of them, 0 behind the end.
+// A thread's elements; their number `count` is 0 beyond the end.
 struct Run {
     ulong first;
     uint count;
@@ -35,12 +35,13 @@ inline Run run_of(constant LoopNest &loop, uint2 position, uint2 grid) {
     return {first, first >= count ? 0 : uint(min(ulong(width), count - first))};
 }
 
-// The arguments of a kernel whose threads process runs, from buffer `index` on.
+// The arguments of a kernel whose threads process runs, starting at buffer `index`.
 #define RUN_ARGUMENTS(index)                                                               \
     constant LoopNest &loop [[buffer(index)]], uint2 position [[thread_position_in_grid]], \
         uint2 grid [[threads_per_grid]]
 
-// Computes the place of a thread's first element in each of the first `count` operands. A loop of one axis starts at 0.
+// Computes the offset of a thread's first element in each of the first `count` operands. In a loop with one axis,
+// offsets start at 0.
 template <int count> inline void run_places(constant LoopNest &loop, Run run, thread long (&places)[count]) {
     if ((RUNS & 16) == 0) return loop_places(loop, run.first, places);
     for (int operand = 0; operand < count; operand += 1) {
@@ -51,7 +52,7 @@ template <int count> inline void run_places(constant LoopNest &loop, Run run, th
 // Returns the distance from a thread's first element to its element `index`.
 inline long run_step(uint operand, uint index) { return is_repeated(operand) ? 0 : long(index); }
 
-// Eight elements: one access if they have two bytes, two if they have one.
+// Loads and stores eight elements: in one access if they have two bytes, in two if they have four.
 template <typename T, uint size = sizeof(T)> struct Eight {
     static void load(device const T *from, thread vec<T, 4> (&fours)[2]) {
         fours[0] = *reinterpret_cast<device const vec<T, 4> *>(from);

@@ -1,4 +1,4 @@
-// Slices along one axis of operands of one shape: the elements along that axis, for each index of the other axes. The
+// Slices along one axis of operands with one shape: the elements along that axis, for each index of the other axes. The
 // host (src/tensor/slices.ts) merges the other axes.
 
 #ifndef ORCHARD_COMMON_SLICES_H
@@ -7,8 +7,8 @@
 #include "common/loop.h"
 
 template <int operands> struct Slices {
-    Nest<operands> nest;   // of the other axes: each of its elements is a slice, placed at the slice's first element
-    long along[operands];  // from one element of a slice to the next; negative if it is walked backwards
+    Nest<operands> nest;   // the other axes: each element of this nest is the first element of a slice
+    long along[operands];  // stride between elements of a slice; negative if the slice is read backwards
     long length;           // elements of a slice
 };
 

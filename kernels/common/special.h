@@ -1,5 +1,5 @@
 // float32 functions that Metal Shading Language lacks: sinc, the complement and the inverse of the error function, and
-// functions of two numbers. native/cpu/elementwise/special.h has the same formulas. Errors stay within 4 units in the
+// functions of two numbers. native/cpu/elementwise/special.h has the same formulas. Errors are within 4 units in the
 // last place (erfc: 6).
 
 #ifndef ORCHARD_COMMON_SPECIAL_H
@@ -12,7 +12,7 @@
 
 namespace orchard {
 
-// sin(pi r) / (pi r) for |r| <= 1/2: an interpolant in r^2 at Chebyshev's points.
+// sin(pi r) / (pi r) for |r| <= 1/2, interpolated in r^2 at Chebyshev points.
 inline float sine_quotient(float r) {
     float z = r * r;
     float p = -0.00223717862f;
@@ -24,8 +24,7 @@ inline float sine_quotient(float r) {
     return p;
 }
 
-// sin(pi x) / (pi x) = ±sin(pi r) / (pi r) * r / x, where r is the remainder of x by the nearest whole number n; 1 at
-// 0.
+// sin(pi x) / (pi x) = ±sin(pi r) / (pi r) * r / x, where r is x minus the nearest integer n; 1 at 0.
 inline float sinc(float x) {
     float a = metal::fabs(x);
     if (a == 0.0f) {
@@ -46,10 +45,10 @@ inline float erfc(float x) {
     return x < 0.0f ? 2.0f - tail : tail;
 }
 
-// x P(w) with w = -ln(1 - x^2): up to 5 a polynomial in w, from there on one in sqrt(w). Infinite at 1 and -1, NaN
-// beyond.
-// Source: M. Giles, "Approximating the erfinv function", GPU Computing Gems, 2012. The polynomials here are one degree
-// higher.
+// x P(w) with w = -ln(1 - x^2): a polynomial in w for w <= 5, and in sqrt(w) beyond. Infinite at 1 and -1, NaN for |x|
+// > 1.
+// Source: M. Giles, "Approximating the erfinv function", GPU Computing Gems, 2012. The polynomials here have one degree
+// more.
 inline float erfinv(float x) {
     if (metal::fabs(x) == 1.0f) {
         return x * INFINITY;
@@ -83,8 +82,8 @@ inline float erfinv(float x) {
     return x * p;
 }
 
-// The larger side times sqrt(1 + q^2), where q is the smaller side divided by the larger one. Infinite if either is
-// infinite, whatever the other one is.
+// The larger side times sqrt(1 + q^2), where q is the smaller side divided by the larger one. Infinite if one side is
+// infinite, even if the other is NaN.
 inline float hypot(float x, float y) {
     float a = metal::fabs(x);
     float b = metal::fabs(y);
@@ -100,14 +99,14 @@ inline float hypot(float x, float y) {
     return larger * metal::precise::sqrt(metal::fma(q, q, 1.0f));
 }
 
-// ln(e^a + e^b), computed so that the exponential can't overflow.
+// ln(e^a + e^b), computed so that no exponential overflows.
 inline float logaddexp(float a, float b) {
     float larger = a > b || is_nan(a) ? a : b;
-    float distance = a == b ? 0.0f : metal::fabs(a - b);  // the difference of infinities would be NaN
+    float distance = a == b ? 0.0f : metal::fabs(a - b);  // infinity minus infinity would be NaN
     return larger + log1p(metal::precise::exp(-distance));
 }
 
-// The same to base 2.
+// log2(2^a + 2^b), computed likewise.
 inline float logaddexp2(float a, float b) {
     float larger = a > b || is_nan(a) ? a : b;
     float distance = a == b ? 0.0f : metal::fabs(a - b);

@@ -1,15 +1,17 @@
-// Reductions over a team: LANES threads, which share a row. A team is a SIMD-group or all threads of a threadgroup.
+// Reductions over a team: LANES threads that share a row. A team is a SIMD-group, or all threads of a threadgroup.
 //
-// A file that includes this declares `constant uint LANES` (a function constant) before: 32, or a power of two of up to
-// 32 SIMDGROUPS. A reduction uses shuffles, and if a team has several SIMD-groups one barrier and one read a thread.
+// A file that includes this header first declares `constant uint LANES` (a function constant): 32, or a power of two
+// that is at most 32 SIMDGROUPS. A reduction uses shuffles; if a team has several SIMD-groups, it also takes one
+// barrier and one read of threadgroup memory per thread.
 
 #ifndef ORCHARD_COMMON_TEAMS_H
 #define ORCHARD_COMMON_TEAMS_H
 
-#define SIMDGROUPS 16  // of a team, at most
+#define SIMDGROUPS 16  // largest number of SIMD-groups in a team
 
-// Memory by which the SIMD-groups of a team exchange parts. Two sets of places are used in turn, so that one barrier is
-// enough: a thread that writes to a set again has passed the barrier behind which all threads read it.
+// Threadgroup memory through which the SIMD-groups of a team exchange partial results. Two sets of elements alternate,
+// so that one barrier is enough: a thread that writes to a set again has passed a barrier that all threads reached
+// after they had read it.
 template <typename Number> struct Exchange {
     threadgroup Number *parts;  // 2 · SIMDGROUPS
     uint thread_index;
@@ -23,8 +25,8 @@ struct Largest {
     static float of(float a, float b) { return max(a, b); }
 };
 
-// Combines the numbers of a team. All threads get the same bits, because both sides of an exchange compute the same.
-// Teams of one SIMD-group have no barrier.
+// Combines the numbers of a team. All threads get the same bits, because in each exchange both sides compute the same.
+// Teams of one SIMD-group need no barrier.
 template <typename Combine, typename Number>
 inline Number team_combined(Number value, thread Exchange<Number> &exchange) {
     for (ushort mask = 16; mask > 0; mask /= 2) {

@@ -1,12 +1,12 @@
-// Sums over windows (windows.h) for few rows a group, for example one channel a group, which would not fill a tile of a
-// matrix product. float16 and bfloat16 are storage: sums are float32, rounded once.
+// Sums over windows (windows.h) with few rows per group, for example one channel per group, which would not fill a tile
+// of a matrix product. float16 and bfloat16 are storage types: sums are in float32 and rounded once.
 
 #include <metal_stdlib>
 using namespace metal;
 
 #include "convolution/windows.h"
 
-// A thread computes one element of the result, in the order of channels and places.
+// Each thread computes one element of the result, summed in the order of channels and kernel elements.
 //
 // Grid: threads (positions, rows, groups).
 template <typename In, typename Out>
@@ -28,7 +28,7 @@ kernel void convolution_direct(
     result[result_offset(windows, at.z, long(at.y), at.x)] = Out(sum);
 }
 
-// A SIMD-group computes one element of the weight's gradient; each lane sums every 32nd position.
+// Each SIMD-group computes one element of the weight's gradient; each lane sums every 32nd position.
 //
 // Grid: threadgroups (steps, rows, groups) of 32 threads.
 template <typename In, typename Out>
@@ -48,7 +48,7 @@ kernel void convolution_direct_weight(
         const WindowPart part = position_part(windows, position);
         sum += float(row_gradient[part.other]) * window_element(windows, group_source, step, part);
     }
-    // Summed as a tree, since the order of simd_sum is not specified.
+    // Summed as a tree, since the order of simd_sum is unspecified.
     for (ushort distance = 16; distance > 0; distance /= 2) {
         sum += simd_shuffle_xor(sum, distance);
     }

@@ -1,16 +1,15 @@
-// Sums over windows (windows.h) as matrix products, in the registers of simdgroup_matrix. The elements of the source
-// that lie under the kernel's places are gathered into a tile; no unfolded copy of the source is written to device
-// memory.
+// Sums over windows (windows.h) as matrix products, in the registers of simdgroup_matrix. The source elements under the
+// kernel are gathered into a tile; no unfolded copy of the source (im2col) is written to device memory.
 //
 //     sums = 0
 //     for each DEPTH steps of the sum:
-//         left_tile = ROWS rows of the weight, right_tile = the source under COLUMNS positions, zero outside
+//         left_tile = ROWS rows of the weight, right_tile = the source under COLUMNS positions, 0 out of bounds
 //         sums += left_tile right_tile                in products of 8 x 8
-//     result = sums                                   only elements inside
+//     result = sums                                   only elements in bounds
 //
-// float16 and bfloat16 are storage: tiles and sums are float32, and the result is rounded once.
+// float16 and bfloat16 are storage types: tiles and sums are in float32, and the result is rounded once.
 //
-// For the weight's gradient the sum is over positions and the columns are steps; left is the result's gradient.
+// For the weight's gradient, the sum is over positions and the columns are steps; `left` is the result's gradient.
 //
 // Grid: threadgroups (columns / COLUMNS, rows / ROWS, groups * splits), rounded up, of 128 threads.
 
@@ -21,14 +20,14 @@ using namespace metal;
 #include "convolution/windows.h"
 
 constant uint is_of_weight [[function_constant(0)]];
-// Four steps of a row of `left` are adjacent if the first step is a multiple of four; they start at a multiple of four
-// elements.
+// Whether four steps of a row of `left` can be loaded at once: they are adjacent if the first step is a multiple of
+// four, and start at a multiple of four elements.
 constant uint left_quads [[function_constant(1)]];
 
 constant constexpr int ROWS = 32;
 constant constexpr int COLUMNS = 64;
 constant constexpr int DEPTH = 32;
-constant constexpr int ACROSS = 2;  // of 2 x 2 SIMD-groups
+constant constexpr int ACROSS = 2;  // in a grid of 2 x 2 SIMD-groups
 constant constexpr int THREADS = 128;
 
 inline WindowPart depth_part(constant Windows &windows, uint at) {
@@ -73,15 +72,15 @@ inline void load_left(
     }
 }
 
-// A thread's column of the source, and whether every step reads inside the source there.
+// A thread's column of the source, and whether every step reads in bounds there.
 template <typename In> struct SourceColumn {
     WindowPart part;
-    device const In *source;  // of its group
+    device const In *source;  // of the column's group
     bool exists;
     bool is_inside;
 };
 
-// tile[i][0] is the element that step i reads for the column. A thread loads every (THREADS / COLUMNS)-th step.
+// tile[i][0] is the source element that step i reads for the column. A thread loads every (THREADS / COLUMNS)-th step.
 template <typename In>
 inline void load_right(
     threadgroup float *tile,
@@ -108,7 +107,7 @@ inline void load_right(
                 const WindowPart step = parts[i];
                 element = window_element(windows, column.source, step, column.part);
             } else if (all(uint3(at + int3(parts[i].at[0], parts[i].at[1], parts[i].at[2])) < size)) {
-                element = float(from[parts[i].element]);  // as unsigned, a negative place is beyond the size
+                element = float(from[parts[i].element]);  // negative positions become large unsigned ones
             }
         }
         tile[i * pitch] = element;
@@ -117,7 +116,7 @@ inline void load_right(
 
 // left    [[buffer(0)]]  the weight, or the result's gradient
 // source  [[buffer(1)]]
-// result  [[buffer(2)]]  or the weight's gradient, or parts of it
+// result  [[buffer(2)]]  the result, the weight's gradient, or parts of that gradient
 template <typename In, typename Out>
 kernel void convolution_matrices(
     device const In *left [[buffer(0)]],
@@ -137,7 +136,7 @@ kernel void convolution_matrices(
     threadgroup float *left_tile = reinterpret_cast<threadgroup float *>(left_fours);
     threadgroup float right_tile[DEPTH * right_pitch];
     threadgroup float strips[4 * 8 * strip_columns];
-    threadgroup WindowPart parts[DEPTH];  // of the steps, or positions, of a tile
+    threadgroup WindowPart parts[DEPTH];  // of the steps, or of the positions, in a tile
 
     const uint group = block.z / uint(windows.splits);
     const uint split = block.z % uint(windows.splits);
@@ -153,7 +152,8 @@ kernel void convolution_matrices(
         left + (is_of_weight ? long(group) * windows.rows * volume(windows.grid) : long(group) * windows.weight_group);
     device const In *group_source = source + long(group) * windows.channels * volume(windows.source);
 
-    // A thread's column is the same for the whole sum. All lanes of a SIMD-group read theirs in the same way.
+    // A thread's column is the same during the whole sum. All lanes of a SIMD-group load their columns with the same
+    // code path.
     const uint thread_column = column + thread_index % COLUMNS;
     SourceColumn<In> at_column = {{}, group_source, thread_column < columns, false};
     at_column.part = column_part(windows, at_column.exists ? thread_column : 0);
@@ -165,7 +165,7 @@ kernel void convolution_matrices(
     clear_sums(sums);
 
     for (uint depth = first; depth < last; depth += DEPTH) {
-        threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles before were read
+        threadgroup_barrier(mem_flags::mem_threadgroup);  // wait until the previous tiles were read
         if (thread_index < DEPTH && depth + thread_index < last) {
             parts[thread_index] = depth_part(windows, depth + thread_index);
         }
@@ -191,8 +191,8 @@ kernel void convolution_matrices(
         }
     }
 
-    // The layout of elements in lanes is not specified, so sums go through memory, 8 rows at a time: each lane then has
-    // one column of them.
+    // The layout of elements across lanes is unspecified, so sums go through memory, 8 rows at a time: afterwards each
+    // lane has one column of them.
     static_assert(strip_columns == 32, "a lane has a column of its SIMD-group's");
     threadgroup float *strip = strips + int(simdgroup_index) * 8 * strip_columns;
     const uint at = column + uint(tile_column) + lane;
@@ -216,7 +216,7 @@ kernel void convolution_matrices(
     }
 }
 
-// result[i] = Σ over parts of sums[part][i], in their order. Grid: one thread for each element of the weight.
+// result[i] = Σ over parts of sums[part][i], added in order. Grid: one thread per element of the weight.
 template <typename Out>
 kernel void convolution_parts(
     device const float *sums [[buffer(0)]],

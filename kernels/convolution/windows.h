@@ -1,10 +1,10 @@
-// Sums over windows of images, as in native/cpu/convolution/windows.h. For positions p of a grid,
+// Sums over windows of images, as in native/cpu/convolution/windows.h. For each position p of a grid:
 //
 //   result[row, p] = Σ over channels c and places k of weight[row, c, k] · source[c, (p · step + shift(k)) / divisor]
 //
-// A place outside the source, or between its elements, counts as 0. The host (src/ops/convolution/windows.metal.ts) and
-// the kernels share the struct. source [batch, groups · channels, …source], weight and result [batch, groups · rows,
-// …result] are contiguous.
+// A place is an element of the kernel. The source is 0 out of bounds and between its elements. The host
+// (src/ops/convolution/windows.metal.ts) and the kernels share the struct. source [batch, groups · channels, …source],
+// weight and result [batch, groups · rows, …result] are contiguous.
 
 #ifndef ORCHARD_CONVOLUTION_WINDOWS_H
 #define ORCHARD_CONVOLUTION_WINDOWS_H
@@ -12,22 +12,22 @@
 struct Windows {
     long batch;
     long groups;
-    long channels;  // of a group; they are summed
-    long rows;      // of a group's result
+    long channels;  // summed channels per group
+    long rows;      // rows of the result per group
     // For each axis: positions, elements of the source, and the step and divisor that map a position to the source.
     long grid[3];
     long source[3];
     long step[3];
     long divisor[3];
-    // The number of places, the shift of the first one, and the shift from each place to the next.
+    // The number of places, the shift of the first one, and the difference of the shifts of adjacent places.
     long places[3];
     long shift[3];
     long shift_step[3];
-    // The elements of the kernel at these places.
+    // The length of the kernel, and the first place in it.
     long kernel_size[3];
     long first_place[3];
     long place_step[3];
-    // The places of positions in the result.
+    // Which elements of the result the positions are.
     long result[3];
     long result_first[3];
     long result_step[3];
@@ -35,21 +35,21 @@ struct Windows {
     long weight_group;
     long weight_row;
     long weight_channel;
-    // The weight's gradient is summed in parts of `split_length` positions, which are stored one after the other.
+    // The weight's gradient is summed in parts of `split_length` positions, which are stored contiguously.
     long splits;
     long split_length;
 };
 
 inline long volume(constant long (&sizes)[3]) { return sizes[0] * sizes[1] * sizes[2]; }
 
-// The share of an element's place that depends on a step of the sum (a channel and a place of the kernel), or on a
-// position: in the other factor (the weight for a step, the result's gradient for a position), in the source, and along
-// its axes.
+// An element's position is the sum of two WindowParts: one for a step of the sum (a channel and a place), and one for a
+// position. Each part has an offset in the other factor (the weight for a step, the result's gradient for a position),
+// an offset in the source, and the indices along the source's axes.
 struct WindowPart {
     long other;
     long source;
     int at[3];
-    long element;  // of the source, if there is no divisor: source + at[0] · … + at[1] · … + at[2]
+    long element;  // offset in the source if there is no divisor: source + at[0] · … + at[1] · … + at[2]
 };
 
 inline long element_of(constant Windows &windows, thread const WindowPart &part) {
@@ -94,12 +94,12 @@ inline WindowPart position_part(constant Windows &windows, uint position) {
     return part;
 }
 
-// Returns whether a divisor is not 1: then only every `divisor`-th shifted position is an element of the source.
+// Returns whether any divisor is not 1: then only every `divisor`-th shifted position is an element of the source.
 inline bool has_divisor(constant Windows &windows) {
     return windows.divisor[0] * windows.divisor[1] * windows.divisor[2] != 1;
 }
 
-// Returns whether all steps read inside the source at a position: each axis from its first place to its last.
+// Returns whether all steps read in bounds at a position: along each axis, the first and the last place do.
 inline bool is_inside(constant Windows &windows, thread const WindowPart &position) {
     bool inside = !has_divisor(windows);
     for (int axis = 0; axis < 3; axis += 1) {
@@ -133,7 +133,7 @@ inline float window_element(
     return float(source[step.source + position.source + offset]);
 }
 
-// Returns the place of a position of a row in the result.
+// Returns the offset in the result of a position and row.
 inline long result_offset(constant Windows &windows, uint group, long row, uint position) {
     const uint grid = uint(volume(windows.grid));
     const long picture = position / grid;

@@ -1,5 +1,5 @@
-// output[i] = value for every index i of the output's shape. The value is passed as bits, so one kernel for each size
-// serves every type.
+// output[i] = value for every index i of the output's shape. The value is passed as bits, so there is one kernel per
+// element size.
 
 #include <metal_stdlib>
 using namespace metal;

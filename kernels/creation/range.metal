@@ -1,10 +1,10 @@
-// Numbers at equal distances: output[i] = start + i · step.
+// Evenly spaced numbers: output[i] = start + i · step.
 //
-// Floats are computed in float64 and rounded once, bit by bit as on a CPU: in float32, with a step such as 0.1, the
-// result would be off by a thousandth after ten thousand steps. From element `forward` on they are counted from the
-// end. Integers are exact.
+// Floats are computed in float64 and rounded once, with the same bits as on a CPU: in float32, a step such as 0.1 would
+// be off by a thousandth after ten thousand steps. From element `forward` on, numbers are computed from the end.
+// Integers are exact.
 //
-// Tiling: one thread an element; the grid is rows of threads, because a coordinate has only 32 bits.
+// Tiling: one thread per element; the grid is two-dimensional, because a coordinate has only 32 bits.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -13,14 +13,14 @@ using namespace metal;
 #include "common/loop.h"
 
 struct Range {
-    ulong start;  // float64, as bits
+    ulong start;  // the bits of a float64
     ulong step;
     ulong end;
     long forward;
     long count;
 };
 
-// output[i] = start + i · step + i · remainder / divisor, truncated towards zero: int64 numbers, as bits
+// output[i] = start + i · step + i · remainder / divisor, truncated towards zero; all are int64, passed as bits.
 struct WholeRange {
     ulong start;
     ulong step;
@@ -29,7 +29,7 @@ struct WholeRange {
     long count;
 };
 
-// output  [[buffer(0)]]  count elements as bits: E bits of exponent, F bits of fraction
+// output  [[buffer(0)]]  count elements as bits, with E bits of exponent and F bits of fraction
 // given   [[buffer(1)]]
 template <typename Bits, uint E, uint F>
 kernel void range(

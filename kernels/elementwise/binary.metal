@@ -1,8 +1,8 @@
-// output[i] = f(a[i], b[i]) for every index i of the output's shape, to which a and b are broadcast; f is the function
-// constant `operation`. Both operands have the same type; the host promotes them before.
+// output[i] = f(a[i], b[i]) for every index i of the output's shape, to which a and b are broadcast. f is selected by
+// the function constant `operation`. Both operands have the same type, to which the host has promoted them.
 //
-// float16 and bfloat16 are storage: f is computed in float32 and rounded once. An integer divided by 0 gives 0, and so
-// does its remainder.
+// float16 and bfloat16 are storage types: f is computed in float32 and rounded once. An integer divided by 0 gives 0,
+// and so does its remainder.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -17,7 +17,7 @@ using namespace metal;
 
 constant uint operation [[function_constant(1)]];
 
-// Each operation's result for floats. An operation without a row here does not compile.
+// The result of each operation for floats. An operation that is missing here does not compile.
 template <Binary name> struct OfFloats;
 #define OF_FLOATS(name, result)                              \
     template <> struct OfFloats<name> {                      \
@@ -56,7 +56,7 @@ inline float apply(float a, float b) {
     return NAN;
 }
 
-// The smallest integer over -1 wraps around.
+// The smallest integer divided by -1 wraps around.
 template <typename T> inline T quotient(T a, T b) {
     return b == T(0) ? T(0) : b == T(-1) && T(-1) < T(0) ? T(0) - a : a / b;
 }
@@ -65,7 +65,7 @@ template <typename T> inline bool signs_differ(T remainder, T b) {
     return remainder != T(0) && (remainder < T(0)) != (b < T(0));
 }
 
-// Computed modulo 2^bits. With a negative exponent the result is 0, unless the base is 1 or -1.
+// The power modulo 2^bits. A negative exponent gives 0, unless the base is 1 or -1.
 template <typename T> inline T power(T base, T exponent) {
     if (exponent < T(0)) {
         T sign = (exponent & T(1)) != T(0) ? base : T(1);

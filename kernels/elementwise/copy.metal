@@ -1,7 +1,8 @@
 // output[i] = input[i], converted, for every index i of the output's shape.
 //
-// Floats round to the nearest, ties to even. A float becomes an integer by truncation; out of range it becomes the
-// nearest integer of the type, and NaN becomes 0, as in Metal's conversions. bool is x ≠ 0.
+// Conversion to a float rounds to nearest, ties to even. Conversion from a float to an integer truncates; values out of
+// range become the nearest integer of the type, and NaN becomes 0, as in Metal's conversions. Conversion to bool is x ≠
+// 0.
 
 #include <metal_stdlib>
 using namespace metal;

@@ -1,7 +1,7 @@
-// output[i] = f(a[i], b[i], c[i]) for every index i of the output's shape, to which a, b and c are broadcast; f is the
-// function constant `operation`. Or a chooses between b and c.
+// output[i] = f(a[i], b[i], c[i]) for every index i of the output's shape, to which a, b and c are broadcast. f is
+// selected by the function constant `operation`. The kernel `where` chooses between b and c by the bool a.
 //
-// float16 and bfloat16 are storage: f is computed in float32 and rounded once.
+// float16 and bfloat16 are storage types: f is computed in float32 and rounded once.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -12,7 +12,7 @@ using namespace metal;
 
 constant uint operation [[function_constant(1)]];
 
-// min(max(x, least), most): `most` if the two cross, NaN if any is NaN, and x if it equals a bound.
+// min(max(x, least), most): `most` if least > most, NaN if any operand is NaN, and x itself if it equals a bound.
 template <typename Number> inline Number clamp_between(Number x, Number least, Number most) {
     Number lifted = x < least || orchard::is_nan(least) ? least : x;
     return lifted > most || orchard::is_nan(most) ? most : lifted;
@@ -24,13 +24,13 @@ inline float interpolate(float a, float b, float weight) {
     return fabs(weight) < 0.5f ? a + weight * difference : b - difference * (1.0f - weight);
 }
 
-// ln(1 + e^(beta x)) / beta; x itself beyond the threshold
+// ln(1 + e^(beta x)) / beta; above the threshold x itself
 inline float softplus(float x, float beta, float threshold) {
     float scaled = x * beta;
     return scaled > threshold ? x : orchard::log1p(precise::exp(scaled)) / beta;
 }
 
-// Each operation's result for floats. An operation without a row here does not compile.
+// The result of each operation for floats. An operation that is missing here does not compile.
 template <Ternary name> struct OfFloats;
 #define OF_FLOATS(name, result)                                       \
     template <> struct OfFloats<name> {                               \
@@ -95,7 +95,7 @@ kernel void ternary(
     store_run(output, places[3], results, run.count);
 }
 
-// output[i] = condition[i] ? b[i] : c[i]; only the chosen one is read.
+// output[i] = condition[i] ? b[i] : c[i]; only the chosen element is read.
 template <typename T>
 kernel void where(
     device const bool *condition [[buffer(0)]],

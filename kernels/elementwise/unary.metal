@@ -1,6 +1,6 @@
-// output[i] = f(input[i]) for every index i of the output's shape; f is the function constant `operation`.
+// output[i] = f(input[i]) for every index i of the output's shape. f is selected by the function constant `operation`.
 //
-// float16 and bfloat16 are storage: f is computed in float32, some activations with fewer digits (narrow.h), and
+// float16 and bfloat16 are storage types: f is computed in float32, some activations with fewer digits (narrow.h), and
 // rounded once. Integers are computed in their type.
 
 #include <metal_stdlib>
@@ -17,7 +17,7 @@ using namespace metal;
 
 constant uint operation [[function_constant(1)]];
 
-// Each operation's result for a float. An operation without a row here does not compile.
+// The result of each operation for a float. An operation that is missing here does not compile.
 template <Unary name> struct OfFloat;
 #define OF_FLOAT(name, result)                      \
     template <> struct OfFloat<name> {              \
@@ -127,7 +127,7 @@ inline bool apply_bool(bool x) {
     return false;
 }
 
-// Returns whether an element passes a test: for floats, and for integers and bools.
+// Each predicate, for floats, and for integers and bools.
 template <Unary name> struct Test;
 #define TEST(name, of_float, of_integer)                                 \
     template <> struct Test<name> {                                      \

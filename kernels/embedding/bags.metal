@@ -1,15 +1,15 @@
-// Bags of rows of a table, with i over the indices of a bag that are not padding:
+// Bags of rows of a table. With i over the indices of a bag that are not padding:
 //     sum   out[bag, :] = Σ factor[i] table[index[i], :]
-//     mean  the sum over their number
-//     max   the largest, column by column
-// and the gradients of the table (for each row the sum over the indices that select it) and of the factors.
+//     mean  the sum divided by the number of indices
+//     max   the maximum of each column
+// and the gradients of the table (for each row, the sum over the indices that select it) and of the factors.
 //
 // One thread computes one element, without an intermediate matrix of all rows and without atomics. For the gradient of
-// the table, the host first sorts the indices stably (kernels/sorting). A threadgroup finds the runs of its rows by
-// bisection and writes each row once, zeros if no index selects it. An element is summed in the order of the indices,
-// in float32 with compensation, so that every run gives the same bits.
+// the table, the host first sorts the indices stably (kernels/sorting). A threadgroup finds the runs of equal indices
+// of its rows by bisection and writes each row once, or zeros if no index selects it. An element is summed in the order
+// of the indices, in float32 with compensation, so every run gives the same bits.
 //
-// The host checks indices and offsets. Until it reports an error, an index that is no row is ignored.
+// The host checks indices and offsets. Until it reports an error, indices out of range are ignored.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -17,19 +17,19 @@ using namespace metal;
 #include "generated/bag_mode.h"
 #include "indexing/sorted.h"
 
-constant uint MODE [[function_constant(0)]];      // a BagMode
+constant uint MODE [[function_constant(0)]];      // the value of a BagMode
 constant uint WEIGHTED [[function_constant(1)]];  // 1 if indices have factors
 
-#define ROWS_OF_GROUP 8  // of the table, for one threadgroup
+#define ROWS_OF_GROUP 8  // rows of the table per threadgroup
 
 struct Bags {
     long bags;
-    long total;   // indices
-    long length;  // of each bag; -1 if offsets give where each begins and the last one ends
+    long total;   // number of indices
+    long length;  // indices per bag; -1 if offsets give the start of each bag and the end of the last
     long rows;
     long width;
-    long padding;       // a row that is ignored, or -1
-    long table[3];      // strides of rows and columns, and the first element, from where the operand is bound
+    long padding;       // an index that is ignored, or -1
+    long table[3];      // strides of rows and columns, offset of the first element in the binding
     long gradients[3];  // the same
 };
 
@@ -37,8 +37,8 @@ inline long offset_in(constant long (&matrix)[3], long row, long column) {
     return matrix[2] + row * matrix[0] + column * matrix[1];
 }
 
-// For each mode: whether it takes the largest rows, the result from a sum, and each row's share of a bag's gradient. A
-// mode without a row here does not compile.
+// For each mode: whether it takes the maximum, the result computed from the sum, and each row's share of a bag's
+// gradient. A mode that is missing here does not compile.
 template <BagMode name> struct Mode;
 #define MODE_ROW(name, largest, of_sum, share)                                            \
     template <> struct Mode<name> {                                                       \
@@ -71,7 +71,7 @@ inline bool counts(constant Bags &p, long row) { return row >= 0 && row < p.rows
 // offsets  [[buffer(1)]]  [bags + 1], ascending
 // out      [[buffer(4)]]  [bags, width]
 // sizes    [[buffer(5)]]  [bags]
-// best     [[buffer(6)]]  [bags, width], for the largest only: the number of the index, -1 in an empty bag
+// best     [[buffer(6)]]  [bags, width], for max only: the position of the index with the maximum, -1 in an empty bag
 // grid: threads [width, bags]
 template <typename T, typename Index>
 kernel void bag_rows(
@@ -133,13 +133,13 @@ inline long bag_of(constant Bags &p, device const long *numbers, long index) {
     return p.length > 0 ? index / p.length : numbers[index];
 }
 
-// keys, order  [[buffer(0, 1)]]  [total], the indices in order and where each was
-// numbers      [[buffer(2)]]  of the bags, if there are offsets; else any buffer
+// keys, order  [[buffer(0, 1)]]  [total], the sorted indices and the position of each before sorting
+// numbers      [[buffer(2)]]  the bag of each index, if there are offsets; else any buffer
 // factors      [[buffer(3)]]  of the indices, if they have any
 // gradients    [[buffer(4)]]  [bags, width], the elements that its strides reach
-// sizes, best  [[buffer(5, 6)]]  as above: for means, and for the largest
+// sizes, best  [[buffer(5, 6)]]  as above: for means, and for maxima
 // out          [[buffer(7)]]  [rows, width]
-// runs         [[threadgroup(0)]]  the first key of each row, and of the row behind the last
+// runs         [[threadgroup(0)]]  the first key of each row, and of the row after the last
 // grid: threadgroups [rows / ROWS_OF_GROUP, width / threads]
 template <typename T, typename Index>
 kernel void bag_gradient(
@@ -167,7 +167,7 @@ kernel void bag_gradient(
         const long end = row == p.padding ? 0 : runs[r + 1];
         FloatSum sum;
         for (long first = runs[r]; first < end; first += 32) {
-            // Each lane reads the place of one index and finds its bag, for all lanes.
+            // Each lane reads the position of one index and finds its bag, for all lanes.
             const long place = first + lane < end ? order[first + lane] : 0;
             const uint2 place_bag = as_type<uint2>(bag_of(p, numbers, place));
             const int count = int(min(end - first, 32l));
@@ -187,7 +187,7 @@ kernel void bag_gradient(
 
 // indices, numbers, table, gradients  [[buffer(0, 1, 2, 3)]]  as above
 // out  [[buffer(4)]]  [total]: the dot product of each index's row with the gradient of its bag
-// grid: threads [32 · total], a SIMD-group an index
+// grid: threads [32 · total], one SIMD-group per index
 template <typename T, typename Index>
 kernel void bag_factors(
     device const Index *indices [[buffer(0)]],
@@ -220,11 +220,11 @@ struct Offsets {
     long total;
 };
 
-// first[0] = min(first[0], the number of an offset that is less than the one before it, more than `total`, or not 0 if
-// it is the first)
+// first[0] = min(first[0], the number of the first invalid offset). An offset is invalid if it is less than the one
+// before it or more than `total`; the first offset must be 0.
 //
 // offsets  [[buffer(0)]]  dense
-// first    [[buffer(1)]]  one number, 2^32 - 1 if no offset is wrong
+// first    [[buffer(1)]]  one number, 2^32 - 1 if no offset is invalid
 template <typename Index>
 kernel void find_descent(
     device const Index *offsets [[buffer(0)]],

@@ -1,6 +1,6 @@
 // output[…, i, …] = x[…, index[…, i, …], …] for every element of the output; 0 if an index is out of range.
 //
-// Elements are moved as bits, so a kernel needs only their size.
+// Elements are moved as bits, so a kernel depends only on their size.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -8,9 +8,9 @@ using namespace metal;
 #include "common/loop.h"
 
 struct Gather {
-    LoopNest loop;  // operands: x (stride 0 along the axis that is indexed), index, output
-    long size;      // of x along that axis
-    long stride;    // of x along it
+    LoopNest loop;  // operands: x (stride 0 along the indexed axis), index, output
+    long size;      // length of the indexed axis of x
+    long stride;    // stride of x along the indexed axis
 };
 
 // x       [[buffer(0)]]  the elements that its strides reach

@@ -1,8 +1,8 @@
-// first[0] = min(first[0], the number of an index that is negative or at least `size`), for every index except those
-// that equal `except`.
+// first[0] = min(first[0], the number of the first index that is negative or at least `size`); indices equal to
+// `except` are accepted.
 //
-// Kernels that use indices never follow one that is out of range. This kernel finds such an index, and the host reports
-// it when it next waits for the device.
+// Kernels that use indices ignore those out of range. This kernel finds such an index, and the host reports it when it
+// next waits for the device.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -12,11 +12,11 @@ using namespace metal;
 struct Range {
     LoopNest loop;  // operand: index
     long size;
-    long except;  // an index that is never out of range
+    long except;  // an index that is accepted although out of range
 };
 
 // index  [[buffer(0)]]  the elements that its strides reach
-// first  [[buffer(1)]]  one number, 2^32 - 1 if no index is out of range; larger ones than 2^32 - 2 are stored as that
+// first  [[buffer(1)]]  one number, 2^32 - 1 if no index is out of range; numbers above 2^32 - 2 are stored as that
 // range  [[buffer(2)]]
 template <typename Index>
 kernel void find_out_of_range(

@@ -1,13 +1,13 @@
-// output[…, d, …] = x[…, d, …] combined with source[…, i, …] over the i with index[…, i, …] = d, in ascending order of
+// output[…, d, …] = x[…, d, …] combined with source[…, i, …] for all i with index[…, i, …] = d, in ascending order of
 // i: their sum, product, maximum or minimum, or the last of them.
 //
-// The host has sorted the indices along the axis stably before (kernels/sorting): `keys` are the sorted indices,
-// `order` says where each was. One thread computes one element of x: it finds its run of keys by bisection and walks
-// along it. Nothing is shared, so there are no atomics and every run gives the same bits. An index out of range is no
-// element's key.
+// The host first sorts the indices along the axis stably (kernels/sorting): `keys` are the sorted indices, and `order`
+// is the position of each before sorting. One thread computes one element of x: it finds the run of equal keys by
+// bisection and iterates over it. So no atomics are needed, and every run gives the same bits. An index out of range
+// matches no element.
 //
-// Sums and products of floats are kept in float32 with a second number for rounding errors, so that the error does not
-// grow with the length of a run. Integers wrap around; a sum of bools is whether any is true.
+// Sums and products of floats are in float32 with a second number for rounding errors, so that the error does not grow
+// with the length of a run. Integers wrap around; a sum of bools is whether any is true.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -17,16 +17,16 @@ using namespace metal;
 #include "indexing/sorted.h"
 
 constant uint WAY [[function_constant(0)]];
-constant uint INCLUDES_SELF [[function_constant(1)]];  // else x is kept only if no index selects it
+constant uint INCLUDES_SELF [[function_constant(1)]];  // if 0, x is kept only if no index selects it
 
 struct Scatter {
-    LoopNest loop;       // operands: x, output, source and keys (both stride 0 along the axis that is indexed)
-    long inner;          // elements of the loop from one index of that axis to the next
-    long size;           // of x along it
-    long length;         // of source, keys and order along it
-    long source_stride;  // of source along it
-    long key_stride;     // of keys and order along it
-    long output_stride;  // of output along it, if output has the source's shape
+    LoopNest loop;       // operands: x, output, source and keys (the last two with stride 0 along the indexed axis)
+    long inner;          // elements of the loop between indices of the indexed axis
+    long size;           // length of the indexed axis of x
+    long length;         // length of the indexed axis of source, keys and order
+    long source_stride;  // stride of source along the indexed axis
+    long key_stride;     // stride of keys and order along the indexed axis
+    long output_stride;  // stride of output along the indexed axis, if output has the source's shape
 };
 
 template <typename T> struct IntegerSum {
@@ -74,7 +74,7 @@ struct Smaller {
     template <typename T> static bool is_better(T value, T best) { return value < best; }
 };
 
-// NaN is larger and smaller than any number.
+// NaN counts as both larger and smaller than any number.
 template <typename T, typename Order> struct Extremum {
     T best = T(0);
     bool is_empty = true;
@@ -86,10 +86,10 @@ template <typename T, typename Order> struct Extremum {
     T result() const { return best; }
 };
 
-// The elements of source at the places of a run of equal keys.
+// The elements of source that belong to a run of equal keys.
 template <typename T> struct Run {
-    device const T *source;     // the first element along the axis
-    device const long *places;  // of the first of the run
+    device const T *source;     // the first element along the indexed axis
+    device const long *places;  // position of the first element of the run, followed by the others
     long source_stride;
     long key_stride;
     long count;
@@ -107,7 +107,7 @@ template <typename State, typename T> inline T put_together(State state, T eleme
     return T(state.result());
 }
 
-// The result of each way of scattering. A way without one here does not compile.
+// How each Scattering combines elements. One that is missing here does not compile.
 template <Scattering name> struct Scattered;
 template <> struct Scattered<SCATTERING_SUM> {
     template <typename T> static T of(T element, Run<T> run) {
@@ -138,7 +138,7 @@ template <typename T> inline T scattered(T element, Run<T> run) {
     return T(0);
 }
 
-// Computes where an element lies in each operand, and its run. Returns false behind the last element.
+// Computes the offset of an element in each operand, and its run. Returns false beyond the last element.
 template <typename T, typename Index>
 inline bool find_run(
     device const T *source,
@@ -161,7 +161,7 @@ inline bool find_run(
 }
 
 // x, source    [[buffer(0, 1)]]  the elements that their strides reach
-// keys, order  [[buffer(2, 3)]]  dense, of one layout
+// keys, order  [[buffer(2, 3)]]  dense, with the same layout
 // output       [[buffer(4)]]     the elements that its strides reach
 // scatter      [[buffer(5)]]
 #define SCATTER_ARGUMENTS(T, Index)                                                                                \
@@ -178,9 +178,8 @@ template <typename T, typename Index> kernel void scatter(SCATTER_ARGUMENTS(T, I
     output[offsets[1]] = run.count == 0 ? value : scattered(value, run);
 }
 
-// output[…, i, …] = the product of everything that is scattered to the same element as source[…, i, …], without
-// source[…, i, …] itself. A thread walks along its run forwards for the elements before, and backwards for the elements
-// after.
+// output[…, i, …] = the product of all elements that are scattered to the same element as source[…, i, …], except
+// source[…, i, …] itself. A thread multiplies the elements of the run before it, and then those after it.
 template <typename T, typename Index> kernel void scatter_others(SCATTER_ARGUMENTS(T, Index)) {
     long offsets[4];
     Run<T> run;

@@ -32,7 +32,7 @@ struct FloatProduct {
     float result() const { return isfinite(lost) ? product + lost : product; }
 };
 
-// Returns the place of the first of `length` sorted keys that is at least `key`.
+// Returns the position of the first of `length` sorted keys that is at least `key`.
 template <typename Index>
 inline long lower_bound(device const Index *keys, long first, long stride, long length, long key) {
     long low = 0;

@@ -1,14 +1,14 @@
-// Products of blocks, for factorisations of matrices that are larger than a threadgroup's memory. For a block of
-// TILE_ROWS x BLOCK, a threadgroup of 128 threads computes the product that the blocks to its left subtract from it, by
-// simdgroup_matrix.
+// Products of blocks, for factorizations of matrices that do not fit in threadgroup memory. For a block of TILE_ROWS x
+// BLOCK, a threadgroup of 128 threads uses simdgroup_matrix to compute the product of the blocks to its left, which is
+// subtracted from the block.
 #pragma once
 
-// Columns that are factorised together.
+// The number of columns that are factored together.
 #define BLOCK 32
-// Rows of a product: 16 for each of the SIMD-groups.
+// The number of rows of a product: 16 for each SIMD-group.
 #define TILE_ROWS 64
 #define TILE_THREADS 128
-// The distance of rows in threadgroup memory: 16 bytes more than a row has.
+// The distance between rows in threadgroup memory; they are padded by 16 bytes.
 #define TILE_PITCH (BLOCK + 4)
 
 // A matrix in device memory: element (i, j) is data[i * row + j * column] for i < rows and j < columns, else 0.
@@ -26,7 +26,8 @@ struct Elements {
     Elements transposed() const { return Elements{data, column, row, columns, rows}; }
 };
 
-// tile[i][j] = element (i, j). Neighbouring threads read neighbouring elements, in either layout of the matrix.
+// tile[i][j] = element (i, j). Adjacent threads read adjacent elements, whether the matrix is row-major or
+// column-major.
 template <int ROWS> inline void load_elements(threadgroup float *tile, Elements from, uint thread_index, uint threads) {
     bool is_turned = from.row == 1 || from.row == -1;
     for (int at = int(thread_index); at < ROWS * BLOCK; at += int(threads)) {
@@ -36,8 +37,8 @@ template <int ROWS> inline void load_elements(threadgroup float *tile, Elements 
     }
 }
 
-// Computes left (TILE_ROWS x depth) times right (depth x BLOCK) into `left_tile`. `depth` is a multiple of BLOCK. All
-// threads may read the result afterwards.
+// Computes left (TILE_ROWS x depth) times right (depth x BLOCK) into `left_tile`. `depth` is a multiple of BLOCK. When
+// it returns, all threads may read the result.
 inline void multiply_blocks(
     threadgroup float *left_tile,
     threadgroup float *right_tile,
@@ -54,7 +55,7 @@ inline void multiply_blocks(
     }
     const int first_row = int(simdgroup_index) * 16;
     for (long first = 0; first < depth; first += BLOCK) {
-        threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles before were read
+        threadgroup_barrier(mem_flags::mem_threadgroup);  // wait until the previous tiles were read
         load_elements<TILE_ROWS>(left_tile, left.from(0, first), thread_index, TILE_THREADS);
         load_elements<BLOCK>(right_tile, right.from(first, 0), thread_index, TILE_THREADS);
         threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -72,7 +73,7 @@ inline void multiply_blocks(
             }
         }
     }
-    threadgroup_barrier(mem_flags::mem_threadgroup);  // the last tiles were read
+    threadgroup_barrier(mem_flags::mem_threadgroup);  // wait until the last tiles were read
     for (int i = 0; i < 2; i += 1) {
         for (int j = 0; j < BLOCK / 8; j += 1) {
             simdgroup_store(sums[i][j], left_tile + (first_row + i * 8) * TILE_PITCH + j * 8, TILE_PITCH);

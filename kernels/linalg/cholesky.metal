@@ -1,4 +1,4 @@
-// The factor L of A = L Lᵀ: one threadgroup for each matrix, one thread for each row. Column by column:
+// The Cholesky factor L of A = L Lᵀ: one threadgroup per matrix, one thread per row. Column by column:
 // L[i, j] = (A[i, j] - Σ L[i, k] L[j, k] over k < j) / L[j, j], and on the diagonal the square root of that difference.
 
 #include <metal_stdlib>
@@ -12,12 +12,12 @@ using namespace metal;
 struct Cholesky {
     long batch;
     long size;
-    uint upper;  // 1: the upper triangles are read, and become the transposes of the factors; 0: the lower ones
+    uint upper;  // 1: the upper triangles, replaced by the transposed factors; 0: the lower triangles
 };
 
-// The same for matrices of up to N rows, 16 or 32. Each lane holds one row in registers, so that a SIMD-group computes
-// one matrix or two. Rows and columns beyond the matrix are those of an identity. It needs no threadgroup memory and no
-// barriers. Operands: as below. Threadgroups of SMALL_THREADS.
+// The same for matrices of up to N rows, 16 or 32. Each lane has one row in registers, so that a SIMD-group computes
+// one matrix or two. Padding rows and columns are those of an identity matrix. It needs neither threadgroup memory nor
+// barriers. The operands are those of `cholesky` below. Threadgroups have SMALL_THREADS threads.
 template <int N>
 kernel void cholesky_small(
     device const float *a [[buffer(0)]],
@@ -56,7 +56,7 @@ kernel void cholesky_small(
         factor[first + j * stride] = failed == 0 || row < failed - 1 ? l[j] : 0.0f;
     }
     if (row == 0 && matrix < problem.batch) {
-        info[matrix] = failed;  // of an empty matrix too
+        info[matrix] = failed;  // also for an empty matrix
     }
 }
 

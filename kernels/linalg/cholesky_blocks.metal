@@ -1,10 +1,10 @@
-// The factor L of A = L Lᵀ for matrices that are larger than a threadgroup's memory, BLOCK columns at a time. For each
-// block of columns:
+// The Cholesky factor L of A = L Lᵀ for matrices that do not fit in threadgroup memory, BLOCK columns at a time. For
+// each block of columns:
 //
-//     cholesky_update   C = A - L Lᵀ of the columns that are known, for the block's columns from its rows on
-//     cholesky_panel    D = L Lᵀ for the block on the diagonal, and L = C L⁻ᵀ below it
+//     cholesky_update   C = A - L Lᵀ over the known columns of L, for the block's columns from its diagonal on
+//     cholesky_panel    D = L Lᵀ for the diagonal block, and L = C L⁻ᵀ below it
 //
-// and at the end `cholesky_clear`. Every threadgroup of a panel factorises D itself. D is read from a separate buffer,
+// and at the end `cholesky_clear`. Every threadgroup of a panel factors D itself. D is read from a separate buffer,
 // since one of the threadgroups overwrites the factor.
 
 #include <metal_stdlib>
@@ -15,7 +15,7 @@ using namespace metal;
 
 struct CholeskyStep {
     long size;
-    long first;  // column of the block
+    long first;  // first column of the block
     uint upper;  // 1: column-major; 0: row-major
 };
 
@@ -27,9 +27,9 @@ static inline Elements matrix_elements(device const float *all, constant Cholesk
 
 // a         [[buffer(0)]]  batch × size × size; one triangle is read
 // factor    [[buffer(1)]]  batch × size × size; the columns before the block are read, those of the block are written
-// diagonal  [[buffer(2)]]  batch × BLOCK × BLOCK: the block on the diagonal, an identity beyond the matrix; 0 if the
-//                          matrix was refused
-// info      [[buffer(3)]]  batch: result of the blocks before
+// diagonal  [[buffer(2)]]  batch × BLOCK × BLOCK: the diagonal block, padded with the identity matrix; 0 if the matrix
+//                          was refused
+// info      [[buffer(3)]]  batch: the result of the previous blocks
 kernel void cholesky_update(
     device const float *a [[buffer(0)]],
     device float *factor [[buffer(1)]],
@@ -75,11 +75,11 @@ kernel void cholesky_update(
     }
 }
 
-// diagonal  [[buffer(0)]]  as cholesky_update leaves it
-// factor    [[buffer(1)]]  batch × size × size: the rows below the block become those of the factor; elements above
-//                          the diagonal stay unchanged
+// diagonal  [[buffer(0)]]  as written by cholesky_update
+// factor    [[buffer(1)]]  batch × size × size: the rows below the block are replaced by those of the factor; elements
+//                          above the diagonal do not change
 // info      [[buffer(2)]]  batch: the order of the first leading minor that is not positive, or 0
-// The first threadgroup writes the block on the diagonal; each of the others computes TILE_ROWS rows below it.
+// The first threadgroup writes the diagonal block; each of the others computes TILE_ROWS rows below it.
 kernel void cholesky_panel(
     device const float *diagonal [[buffer(0)]],
     device float *factor [[buffer(1)]],
@@ -120,7 +120,7 @@ kernel void cholesky_panel(
         return;
     }
     if (failed != 0) {
-        return;  // these rows are cleared
+        return;  // these rows are set to 0 later
     }
     Elements below = all.from(step.first + BLOCK + long(group.x - 1) * TILE_ROWS, step.first);
     load_elements<TILE_ROWS>(rows, below, thread_index, TILE_ROWS);
@@ -144,7 +144,7 @@ kernel void cholesky_panel(
     }
 }
 
-// Zeros the elements above the diagonal, and the rows from the first minor that is not positive. One thread for each
+// Zeros the elements above the diagonal, and the rows from the first minor that is not positive. One thread per
 // element.
 //
 // info    [[buffer(0)]]  batch

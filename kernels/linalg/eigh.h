@@ -8,7 +8,7 @@ struct Rotation {
     float sine;
 };
 
-// Returns the place of the element (i, j), or (j, i), in the packed triangle.
+// Returns the index of the element (i, j), or (j, i), in the packed triangle.
 inline uint packed(uint i, uint j) {
     uint high = max(i, j);
     return high * (high + 1) / 2 + min(i, j);
@@ -16,14 +16,14 @@ inline uint packed(uint i, uint j) {
 
 inline float power_of_two(int exponent) { return as_type<float>(uint(127 + exponent) << 23); }
 
-// Returns the rows of pair k of a step.
+// Returns the two rows of pair k in a step.
 inline uint2 pair_of(uint k, uint step, uint count) {
     uint others = count - 1;
     return k == 0 ? uint2(others, step) : uint2((step + k) % others, (step + others - k) % others);
 }
 
-// Makes A[p, q] 0. Returns the identity if A[p, q] is negligible: relative to its diagonal elements, or below
-// `smallest`.
+// Returns the rotation that makes A[p, q] 0. It is the identity if A[p, q] is negligible relative to its diagonal
+// elements, or below `smallest`.
 inline Rotation annihilate(threadgroup float *a, uint2 pair, float smallest) {
     uint pp = packed(pair.x, pair.x);
     uint qq = packed(pair.y, pair.y);
@@ -48,7 +48,7 @@ inline Rotation annihilate(threadgroup float *a, uint2 pair, float smallest) {
     return Rotation{cosine, tangent * cosine};
 }
 
-// Rotates the block of A at the rows of one pair and the columns of another.
+// Rotates the 2 x 2 block of A at the rows of one pair and the columns of another.
 inline void rotate_block(threadgroup float *a, uint2 rows, Rotation down, uint2 columns, Rotation across) {
     if (down.sine == 0.0f && across.sine == 0.0f) {
         return;
@@ -65,7 +65,7 @@ inline void rotate_block(threadgroup float *a, uint2 rows, Rotation down, uint2 
     a[at[3]] = across.sine * z + across.cosine * w;
 }
 
-// Returns the sign that makes the largest element positive, the first of equal ones.
+// Returns the sign that makes the largest element by magnitude positive, the first of equal ones.
 inline float sign_of(threadgroup const float *vector, uint size) {
     float largest = 0.0f;
     for (uint i = 0; i < size; i++) {
@@ -86,15 +86,15 @@ struct Place {
 // Threadgroup memory for a matrix of up to ROWS rows.
 struct Held {
     threadgroup float *elements;      // one triangle of A
-    threadgroup float *vectors;       // the transpose of V, in rows of ROWS + 1
-    threadgroup Rotation *rotations;  // of each pair
-    threadgroup uint2 *pairs;         // of a step
-    threadgroup float *largest;       // of each SIMD-group
-    threadgroup uint *refused;        // of each SIMD-group; the last element: whether a sweep rotated anything
-    threadgroup uint *order;          // of the eigenvalues
+    threadgroup float *vectors;       // the transpose of V, with rows of ROWS + 1 elements
+    threadgroup Rotation *rotations;  // one for each pair
+    threadgroup uint2 *pairs;         // the pairs of a step
+    threadgroup float *largest;       // one for each SIMD-group
+    threadgroup uint *refused;        // one for each SIMD-group; the last element: whether a sweep rotated anything
+    threadgroup uint *order;          // the sorted order of the eigenvalues
 };
 
-// Applies the rotations of a step to A, and to V.
+// Applies the rotations of a step to A and V.
 template <uint ROWS, bool VECTORS> inline void rotate(uint size, uint count, Place place, Held held) {
     for (uint at = place.thread_index; at < count * (count - 1) / 2; at += place.threads) {
         uint k = at % count;
@@ -118,8 +118,8 @@ template <uint ROWS, bool VECTORS> inline void rotate(uint size, uint count, Pla
     }
 }
 
-// Runs a sweep, which rotates every pair of rows once, in size - 1 steps, or size if it is odd. Returns whether any
-// rotation was made.
+// Runs a sweep, which rotates every pair of rows once. It has size - 1 steps, or `size` if that is odd. Returns whether
+// any rotation was made.
 template <uint ROWS, bool VECTORS> inline bool is_changed_by_sweep(uint size, float smallest, Place place, Held held) {
     uint rows = size + size % 2;
     uint count = rows / 2;

@@ -1,4 +1,4 @@
-// Eigenvalues and eigenvectors of symmetric matrices by Jacobi's method, one threadgroup for each matrix:
+// Eigenvalues and eigenvectors of symmetric matrices by Jacobi's method, one threadgroup per matrix:
 //
 //     V = 1
 //     sweep until all elements off the diagonal are negligible:
@@ -7,13 +7,13 @@
 //             all threads: A = Jᵀ A J, in blocks of 2 × 2 for two pairs each; V = V J
 //     sort
 //
-// m is the size, rounded up to even with a row of zeros. An element is negligible relative to its two diagonal
-// elements, not to the norm. So eigenvalues of positive definite matrices have full relative accuracy if the matrix
-// determines them that well (J. Demmel and K. Veselić, "Jacobi's method is more accurate than QR", 1992). The order of
+// m is the size, rounded up to even by a row of zeros. Negligible means small relative to the two diagonal elements,
+// not to the norm, so eigenvalues of positive definite matrices have full relative accuracy if the matrix determines
+// them that well (J. Demmel and K. Veselić, "Jacobi's method is more accurate than QR", 1992). Source of the order of
 // the pairs: R. Brent and F. Luk, "The solution of singular-value and symmetric eigenvalue problems on multiprocessor
 // arrays", 1985.
 //
-// In threadgroup memory: one triangle of A, row after row, and the transpose of V: 25 KB for 64 rows.
+// Threadgroup memory contains one triangle of A, row after row, and the transpose of V: 25 KB for 64 rows.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -28,7 +28,7 @@ struct Eigh {
     uint upper;  // 1 or 0
 };
 
-// Loads a matrix, divided by the power of two that is returned in `scale`, with V = 1. Returns the first row with an
+// Loads a matrix divided by a power of two, which `scale` receives, and sets V = 1. Returns the first row with an
 // element that is not finite, or the size.
 template <uint ROWS, bool VECTORS>
 inline uint load(device const float *a, uint size, bool upper, Place place, Held held, thread float &scale) {
@@ -81,7 +81,7 @@ inline uint load(device const float *a, uint size, bool upper, Place place, Held
     return refused;
 }
 
-// Sweeps until a sweep rotates nothing. Returns false if MAX_SWEEPS were not enough.
+// Sweeps until a sweep makes no rotation. Returns false if MAX_SWEEPS sweeps were not enough.
 template <uint ROWS, bool VECTORS> inline bool diagonalise(uint size, Place place, Held held) {
     for (uint sweep = 0; sweep < MAX_SWEEPS; sweep++) {
         if (!is_changed_by_sweep<ROWS, VECTORS>(size, 7.88860905e-31f, place, held)) {  // 2^-100
@@ -91,7 +91,7 @@ template <uint ROWS, bool VECTORS> inline bool diagonalise(uint size, Place plac
     return false;
 }
 
-// Finds the order of the eigenvalues and the signs of their vectors, and writes both.
+// Sorts the eigenvalues, determines the signs of the eigenvectors, and writes both.
 template <uint ROWS, bool VECTORS>
 inline void store(
     device float *eigenvalues, device float *eigenvectors, uint size, float scale, Place place, Held held) {
@@ -173,8 +173,9 @@ inline void decompose(
 
 // a             [[buffer(0)]]  batch × size × size; one triangle is read
 // eigenvalues   [[buffer(1)]]  batch × size, ascending
-// info          [[buffer(2)]]  batch: 0; the first row with an element that is not finite, from 1; or size + 1
-// eigenvectors  [[buffer(3)]]  batch × size × size, in columns; eigvalsh has none
+// info          [[buffer(2)]]  batch: 0 for success; the first row with an element that is not finite, counted from 1;
+//                              or size + 1 without convergence
+// eigenvectors  [[buffer(3)]]  batch × size × size, in columns; absent for eigvalsh
 #define KERNELS(ROWS)                                                                                                 \
     kernel void eigh_##ROWS(                                                                                          \
         device const float *a [[buffer(0)]], device float *eigenvalues [[buffer(1)]], device int *info [[buffer(2)]], \

@@ -1,13 +1,14 @@
-// Eigenvalues and eigenvectors of symmetric matrices that are too large for threadgroup memory, by Jacobi's method in
-// blocks of 32 rows and columns. A round pairs the blocks as in a round-robin tournament; for all matrices at once
+// Eigenvalues and eigenvectors of symmetric matrices that do not fit in threadgroup memory, by Jacobi's method in
+// blocks of 32 rows and columns. In each round, the blocks are paired as in a round-robin tournament, and for all
+// matrices at once
 //
 //     eigh_solve, a threadgroup for each pair:       a sweep over the 64 rows of the pair gives Q, and the pair's tile
 //     eigh_apply, a threadgroup for each tile of A:  A = Qᵀ A Q for the rows of one pair and the columns of another
 //                 and for each tile of Vᵀ:           Vᵀ = Qᵀ Vᵀ
 //
-// between eigh_prepare and eigh_finish. All rounds are encoded at once. Once the rounds of a whole tournament have
-// rotated nothing, the remaining ones return immediately. Source: G. Golub and C. Van Loan, "Matrix Computations",
-// 2013, section 8.5.6.
+// run between eigh_prepare and eigh_finish. All rounds are encoded at once. Once all rounds of a tournament have made
+// no rotation, the remaining ones return immediately. Source: G. Golub and C. Van Loan, "Matrix Computations", 2013,
+// section 8.5.6.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -18,16 +19,16 @@ using namespace metal;
 #define TILE 64
 #define TILE_PITCH 65
 #define THREADS 256
-// Rows of the largest matrix.
+// The number of rows of the largest matrix.
 #define MAX_ROWS 512
-// Elements below this are negligible in float32, in a matrix whose largest element is about 1.
+// In a matrix whose largest element is about 1, smaller elements than this are negligible in float32.
 #define NEGLIGIBLE 3.7252903e-09f  // 2^-28
 
 struct EighBlocked {
     long batch;
     long size;
-    uint blocks;  // of 32 rows, an even number; the matrix is padded with zeros
-    uint rounds;  // of all sweeps
+    uint blocks;  // number of blocks of 32 rows, which is even; the matrix is padded with zeros
+    uint rounds;  // in all sweeps together
     uint round;
     uint upper;    // 1 or 0
     uint vectors;  // 1 or 0: whether eigenvectors are computed
@@ -38,12 +39,13 @@ inline uint rows_of(constant EighBlocked &problem) { return problem.blocks * BLO
 // Returns the row of A that is row i of a pair of blocks.
 inline uint row_of(uint2 pair, uint i) { return (i < BLOCK ? pair.x : pair.y) * BLOCK + i % BLOCK; }
 
-// Returns where the flags of a round and a matrix begin. There is one for each pair: whether the pair was rotated.
+// Returns the index of the first flag of a round and a matrix. There is one flag per pair: whether the pair was
+// rotated.
 inline long flags_at(constant EighBlocked &problem, uint matrix, uint round) {
     return (long(matrix) * problem.rounds + round) * (problem.blocks / 2);
 }
 
-// Returns whether nothing was rotated in the last tournament of rounds before `round`.
+// Returns whether no rotation was made in the last tournament of rounds before `round`.
 inline bool is_settled(device const int *flags, constant EighBlocked &problem, uint matrix, uint round) {
     uint others = problem.blocks - 1;
     if (round < others) {
@@ -59,9 +61,9 @@ inline bool is_settled(device const int *flags, constant EighBlocked &problem, u
 
 // a       [[buffer(0)]]  batch × size × size; one triangle is read
 // work    [[buffer(1)]]  batch × rows × rows: A, both triangles, divided by a power of two
-// vt      [[buffer(2)]]  batch × rows × rows: the transpose of V; one number without vectors
+// vt      [[buffer(2)]]  batch × rows × rows: the transpose of V; one element if eigenvectors are not computed
 // scales  [[buffer(3)]]  batch
-// codes   [[buffer(4)]]  batch: the first row with an element that is not finite, from 1, or 0
+// codes   [[buffer(4)]]  batch: the first row with an element that is not finite, counted from 1, or 0
 [[kernel, max_total_threads_per_threadgroup(THREADS)]] void eigh_prepare(
     device const float *a [[buffer(0)]],
     device float *work [[buffer(1)]],
@@ -185,7 +187,7 @@ inline bool is_settled(device const int *flags, constant EighBlocked &problem, u
     }
 }
 
-// A tile times Q, from the left or from the right: a thread computes the elements (row + 16 a, column + 16 b).
+// A tile times Q, from the left or from the right. Each thread computes the elements (row + 16 a, column + 16 b).
 struct Product {
     float sums[16];
 };
@@ -216,7 +218,7 @@ inline Product from_right(device const float *turn, threadgroup const float *til
     return product;
 }
 
-// Replaces the tile by its product, of which every thread has computed a part.
+// Replaces the tile by the product, of which every thread has computed a part.
 inline void replace(threadgroup float *tile, Product product, uint row, uint column) {
     threadgroup_barrier(mem_flags::mem_threadgroup);
     for (uint a = 0; a < 4; a++) {
@@ -229,7 +231,8 @@ inline void replace(threadgroup float *tile, Product product, uint row, uint col
 
 // work, turns, flags  [[buffer(0, 1, 2)]]  as above
 // vt                  [[buffer(3)]]        as above
-// grid: threadgroups (tiles, batch): those of two pairs, p < q, and with vectors pairs × pairs of Vᵀ
+// grid: threadgroups (tiles, batch). The tiles are those of two pairs p < q and, if eigenvectors are computed,
+// pairs × pairs tiles of Vᵀ
 [[kernel, max_total_threads_per_threadgroup(THREADS)]] void eigh_apply(
     device float *work [[buffer(0)]],
     device const float *turns [[buffer(1)]],

@@ -1,15 +1,18 @@
-// One-sided Jacobi rotations of the rows of a matrix in threadgroup or device memory: a SIMD-group for each pair of
-// rows, all pairs in rounds of disjoint ones. Every function is called by all lanes of a SIMD-group.
+// One-sided Jacobi rotations of the rows of a matrix in threadgroup or device memory. Each pair of rows has a
+// SIMD-group, and all pairs are processed in rounds of disjoint pairs. Every function must be called by all lanes of a
+// SIMD-group.
 #pragma once
 
 #define LANES 32u
-// Sweeps after which a matrix that does not converge is given up. Six to ten are usual.
+// The number of sweeps after which a matrix that does not converge fails. Six to ten are usual.
 #define SWEEPS 60u
-// The largest element of the scaled matrix is about 1. A row whose largest is below 2^-100 has no digits to rotate by.
+// The matrix is scaled so that its largest element is about 1. A row whose largest element is below 2^-100 has no
+// digits left to rotate by.
 #define NEGLIGIBLE 7.88860905e-31f
 #define EPSILON 1.1920929e-7f
 
-// Σ over the lanes, in all of them. The order of simd_sum is unspecified; this one is the same on every run.
+// Returns the sum over the lanes, in all of them. The order of simd_sum is unspecified; this order is the same in every
+// run.
 inline float lanes_sum(float x) {
     for (ushort step = 1; step < LANES; step *= 2) {
         x += simd_shuffle_xor(x, step);
@@ -23,7 +26,7 @@ inline float inverse_power(float x) {
     return as_type<float>((254 - min(exponent, 253u)) << 23);
 }
 
-// A row, of which each lane accesses every 32nd element. Pointer is to threadgroup or device memory.
+// A row, of which each lane accesses every 32nd element. Pointer points to threadgroup or device memory.
 template <typename Pointer> struct Row {
     Pointer elements;
     uint length;
@@ -38,7 +41,7 @@ template <typename Pointer> inline float largest_of(Row<Pointer> row) {
     return simd_max(largest);
 }
 
-// Returns Σ x y of rows that are multiplied by scales first, so that no product underflows.
+// Returns Σ x y of two rows, which are multiplied by scales first, so that no product underflows.
 template <typename Pointer> inline float product_of(Row<Pointer> x, Row<Pointer> y, float x_scale, float y_scale) {
     float sum = 0.0f;
     for (uint e = x.lane; e < x.length; e += LANES) {
@@ -56,14 +59,14 @@ template <typename Pointer> inline float norm_of(Row<Pointer> row) {
     return precise::divide(precise::sqrt(product_of(row, row, scale, scale)), scale);
 }
 
-// The rotation that makes two rows orthogonal: the longer one becomes c longer - s shorter, the other s longer + c
-// shorter, for the sine and cosine of an angle. With c = 1 - s tan(angle / 2), small angles keep lengths. A c with few
-// digits would lengthen all rows in every sweep.
+// The rotation that makes two rows orthogonal. The row with the larger norm becomes c larger - s smaller, the other one
+// s larger + c smaller, for the sine s and cosine c of an angle. c is computed as 1 - s tan(angle / 2), which preserves
+// lengths for small angles: a rounded c would lengthen all rows in every sweep.
 struct Rotation {
     float sine;
     float half_tangent;
-    bool is_swapped;  // the second row is the longer one, and becomes the first
-    bool is_needed;   // true for a swap alone too: after a swap, later pairs of the sweep are not the tournament's
+    bool is_swapped;  // the second row has the larger norm, and becomes the first
+    bool is_needed;   // also true for a mere swap: it changes the rows of later pairs
 };
 
 template <typename Pointer> inline Rotation rotation_of(Row<Pointer> x, Row<Pointer> y) {
@@ -109,18 +112,18 @@ template <typename Pointer> inline void rotate(Row<Pointer> x, Row<Pointer> y, R
     }
 }
 
-// Returns the rows that meet in one of the `rounds` = size - 1 of a tournament of an even size. The last row keeps its
-// place, and the others move in a circle.
+// Returns the pair number `at` of rows in a round of a round-robin tournament of an even size, with `rounds` = size -
+// 1. The last row stays in place, and the others move in a circle.
 inline uint2 pair_of(uint at, uint round, uint rounds) {
     uint first = (round + at) % rounds;
     uint second = at == 0 ? rounds : (round + rounds - at) % rounds;
     return uint2(min(first, second), max(first, second));
 }
 
-// Householder reflections, each I - 2 v vᵀ / (vᵀ v) with v in a row from the diagonal on.
+// Householder reflections. Each is I - 2 v vᵀ / (vᵀ v), with v stored in a row from the diagonal on.
 
 // Replaces a row, from element t on, by the v that reflects it onto an axis. The caller needs a barrier before and
-// after.
+// after the call.
 template <typename Pointer> inline void make_reflection(Row<Pointer> row, uint t) {
     float squares = 0.0f;
     for (uint e = row.lane; e < row.length; e += LANES) {
@@ -132,7 +135,7 @@ template <typename Pointer> inline void make_reflection(Row<Pointer> row, uint t
     }
 }
 
-// Reflects y, whose elements are `stride` apart. Each lane accesses the same elements of y as of v.
+// Reflects y, whose elements are `stride` apart. Each lane accesses the same elements of y and v.
 template <typename Vector, typename Pointer> inline void reflect(Row<Vector> v, uint t, Pointer y, ulong stride) {
     float squares = 0.0f;
     float product = 0.0f;

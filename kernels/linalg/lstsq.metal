@@ -1,12 +1,12 @@
-// Least squares: one threadgroup for each system. The matrix lies in threadgroup memory, in rows of `stride`:
+// Least squares: one threadgroup per system. The matrix is in threadgroup memory, with rows of `stride` elements:
 //
-//   A P = Q [R1 R2; 0 0]      Householder reflections of columns with column pivoting; R1 has the rank's size
-//   [R1 R2] = [T 0] Zᵀ        reflections of rows, from the last one up
+//   A P = Q [R1 R2; 0 0]      Householder reflections of columns with column pivoting; R1 has the size of the rank
+//   [R1 R2] = [T 0] Zᵀ        reflections of rows, from the last row to the first
 //   X = P Z [T⁻¹ (Qᵀ B)1; 0]  one SIMD-group for each column of B
 //
 // Source: G. Golub and C. Van Loan, "Matrix Computations", 2013, section 5.5.4. The rank is the size of the largest
-// leading triangle whose extreme singular values are within a factor `rcond` of each other. They are estimated column
-// by column: C. Bischof, "Incremental condition estimation", 1990.
+// leading triangle whose smallest singular value is at least `rcond` times the largest. Both are estimated column by
+// column: C. Bischof, "Incremental condition estimation", 1990.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -21,9 +21,9 @@ struct Lstsq {
     long rows;  // of a matrix in threadgroup memory
     long columns;
     long width;   // columns of B
-    long a_rows;  // of a matrix in device memory; with more than `rows`, the first `rows` are read, upper triangle only
-    long b_rows;  // of a right side in device memory
-    long stride;  // of a row in threadgroup memory
+    long a_rows;  // in device memory; if more than `rows`, only the upper triangle of the first `rows` is read
+    long b_rows;  // rows of B in device memory
+    long stride;  // between rows in threadgroup memory
     long team;    // lanes that share a column
     uint is_triangle;
     uint is_pivoted;
@@ -33,18 +33,18 @@ struct Lstsq {
 // A system in threadgroup memory.
 struct System {
     threadgroup float *a;
-    threadgroup float *v;      // room for a row or a column
-    threadgroup float *tau;    // of reflections of columns
-    threadgroup float *turns;  // tau of reflections of rows
+    threadgroup float *v;      // scratch for a row or a column
+    threadgroup float *tau;    // tau of the reflections of columns
+    threadgroup float *turns;  // tau of the reflections of rows
     threadgroup float *norms;
-    threadgroup uint *order;  // of columns
+    threadgroup uint *order;  // the order of the columns
     uint rows;
     uint columns;
     uint stride;
     uint count;
 };
 
-// Computes the lengths of columns, counted from row k.
+// Computes the norms of the columns from row k on.
 inline void measure(System system, uint k, Place place) {
     for (uint j = k + place.group; j < system.columns; j += place.groups) {
         Reflection column = reflection_of(system.a + j, k, system.rows, system.stride, place.lane);
@@ -55,7 +55,7 @@ inline void measure(System system, uint k, Place place) {
     threadgroup_barrier(mem_flags::mem_threadgroup);
 }
 
-// Returns the longest column from k on, the first of equal ones. Every SIMD-group computes it.
+// Returns the column with the largest norm from column k on, the first of equal ones. Every SIMD-group computes it.
 inline uint longest_of(System system, uint k, uint lane) {
     float largest = -1.0f;
     uint first = system.columns;
@@ -68,7 +68,7 @@ inline uint longest_of(System system, uint k, uint lane) {
     }
     float overall = simd_max(largest);
     uint chosen = simd_min(largest == overall ? first : system.columns);
-    return chosen < system.columns ? chosen : k;  // all lengths are NaN
+    return chosen < system.columns ? chosen : k;  // if all norms are NaN
 }
 
 // Swaps columns k and `other`.
@@ -87,14 +87,15 @@ inline void swap_columns(System system, uint k, uint other, Place place) {
     threadgroup_barrier(mem_flags::mem_threadgroup);
 }
 
-// The right singular vector of [s 0; a g] for an extreme singular value: the factor of the vector so far, and the new
-// element.
+// An update of the right singular vector of [s 0; a g] for an extreme singular value: the factor of the previous
+// vector, and the new element.
 struct Extension {
     float along;
     float across;
 };
 
-// Half of the angle whose tangent is 2 a g / (s² + a² - g²). It maximises the length of [s 0; a g] times a unit vector.
+// Computes half of the angle whose tangent is 2 a g / (s² + a² - g²), which maximizes the length of [s 0; a g] times a
+// unit vector.
 inline Extension extension_of(float s, float a, float g) {
     float difference = s * s + (a - g) * (a + g);
     float product = 2.0f * a * g;
@@ -109,8 +110,8 @@ inline Extension extension_of(float s, float a, float g) {
     return difference < 0.0f ? Extension{small, sign * large} : Extension{large, sign * small};
 }
 
-// `value` estimates an extreme singular value of the leading triangle of k columns; `vector` holds its left vector.
-// Returns the estimate for the triangle of k + 1 columns and updates `vector`.
+// `value` is the estimated extreme singular value of the leading triangle of k columns, and `vector` its left vector.
+// Returns the estimate for the triangle of k + 1 columns, and updates `vector`.
 inline float extended(System system, uint k, float value, threadgroup float *vector, bool is_largest, uint lane) {
     float sum = 0.0f;
     for (uint i = lane; i < k; i += LANES) {
@@ -138,7 +139,7 @@ inline float extended(System system, uint k, float value, threadgroup float *vec
     return is_zero ? 0.0f : scale * (is_largest ? most : least);
 }
 
-// Called by one SIMD-group. `vectors` has room for two vectors of `count` elements.
+// Determines the rank. Must be called by one SIMD-group. `vectors` has room for two vectors of `count` elements.
 inline uint rank_of(System system, threadgroup float *vectors, float rcond, uint lane) {
     float largest = system.count > 0 ? fabs(system.a[0]) : 0.0f;
     if (largest == 0.0f) {
@@ -160,7 +161,7 @@ inline uint rank_of(System system, threadgroup float *vectors, float rcond, uint
     return system.count;
 }
 
-// [R1 R2] = [T 0] Zᵀ: T replaces R1, and the vectors of the reflections of rows replace R2.
+// [R1 R2] = [T 0] Zᵀ: replaces R1 by T, and R2 by the vectors of the reflections of rows.
 inline void turn_rows(System system, uint rank, Place place) {
     uint others = system.columns - rank;
     for (uint i = rank; i-- > 0;) {
@@ -197,13 +198,13 @@ inline void turn_rows(System system, uint rank, Place place) {
     }
 }
 
-// Returns element k of a vector whose elements are dealt out to the lanes in turn.
+// Returns element k of a vector whose elements are interleaved among the lanes.
 inline float element_of(threadgroup const float *y, uint k, uint lane) {
     return simd_shuffle(lane == k % LANES ? y[k] : 0.0f, ushort(k % LANES));
 }
 
-// Turns a column of B, in `y`, into a column of X, before the rows of X are reordered. One SIMD-group computes it; each
-// lane reads and writes only every 32nd element of y.
+// Replaces a column of B, in `y`, by a column of X whose rows are not reordered yet. One SIMD-group computes it; each
+// lane accesses only every 32nd element of y.
 inline void solve_column(System system, uint rank, threadgroup float *y, uint lane) {
     for (uint k = 0; k < system.count; k++) {
         threadgroup const float *v = system.a + k;
@@ -256,7 +257,7 @@ inline void load(System system, device const float *a, bool is_triangle, Place p
 // b      [[buffer(1)]]  batch × b_rows × width
 // x      [[buffer(2)]]  batch × columns × width
 // rank   [[buffer(3)]]  batch
-// info   [[buffer(4)]]  batch: 0; without pivoting the first 0 on the diagonal of T, from 1
+// info   [[buffer(4)]]  batch: 0; without pivoting, the first 0 on the diagonal of T, counted from 1
 // memory [[threadgroup(0)]]  rows × stride, then 4 min(rows, columns) + columns, then max(rows, columns) for each
 //                            SIMD-group, and once more
 // order  [[threadgroup(1)]]  columns + 1
@@ -327,7 +328,8 @@ kernel void lstsq(
     }
 }
 
-// Copies R and the first rows of a right side that the reflections were applied to, and finds a 0 on R's diagonal.
+// Copies R and the first rows of the right-hand side to which the reflections were applied, and finds a 0 on R's
+// diagonal.
 //
 // a      [[buffer(0)]]  batch × a_rows × columns: R in the upper triangle
 // b      [[buffer(1)]]  batch × b_rows × width

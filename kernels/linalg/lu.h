@@ -1,31 +1,31 @@
-// LU of a matrix in threadgroup memory, and solutions of its systems. All threads of a threadgroup call these functions
-// with the same arguments, except for their `Worker`.
+// LU factorization of a matrix in threadgroup memory, and solution of its systems. All threads of a threadgroup must
+// call these functions with the same arguments, except for their `Worker`.
 #pragma once
 
 #include "linalg/matrix.h"
 
-// Columns of right sides in threadgroup memory at a time.
+// The number of columns of right-hand sides that are in threadgroup memory at a time.
 #define RIGHT 32
 
-// A thread among those of its threadgroup.
+// A thread's position within its threadgroup.
 struct Worker {
     uint index;
     uint threads;
-    uint lane;   // in its SIMD-group
-    uint group;  // its SIMD-group
+    uint lane;   // within its SIMD-group
+    uint group;  // number of its SIMD-group
     uint groups;
 };
 
-// Returns the bits of |x|, which sort like |x|.
+// Returns the bits of |x|, which are ordered as |x| is.
 inline uint magnitude(float x) { return as_type<uint>(x) & 0x7fffffffu; }
 
-// The largest magnitude of a column that was seen, and its row.
+// The largest magnitude found so far in a column, and its row.
 struct Pivot {
     uint size;
     uint row;
 };
 
-// Returns the larger one of a pivot and a row whose element is x. NaN counts as 0.
+// Returns the larger of a pivot and a row whose element is x. NaN counts as 0.
 inline Pivot larger(Pivot pivot, float x, uint row) {
     const uint infinity = 0x7f800000u;
     uint size = magnitude(x);
@@ -33,7 +33,7 @@ inline Pivot larger(Pivot pivot, float x, uint row) {
     return size > pivot.size ? Pivot{size, row} : pivot;
 }
 
-// Returns the largest pivot of a SIMD-group's lanes, the one of the first row if several are equal.
+// Returns the largest pivot among the lanes of a SIMD-group; of equal ones, that with the lowest row.
 inline Pivot largest_of_lanes(Pivot pivot) {
     uint largest = simd_max(pivot.size);
     return {largest, simd_min(pivot.size == largest ? pivot.row : 0xffffffffu)};
@@ -111,8 +111,8 @@ struct Triangle {
     bool unit_diagonal;
 };
 
-// Replaces B by X of T X = B, of `width` columns. Each row of X is subtracted from the remaining rows as soon as it is
-// known.
+// Replaces B, which has `width` columns, by X of T X = B. Each row of X is subtracted from the remaining rows as soon
+// as it is known.
 inline void substitute(
     threadgroup const float *a, threadgroup float *b, uint size, uint width, Triangle triangle, Worker worker) {
     uint column = worker.index % width;

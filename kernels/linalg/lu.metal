@@ -1,5 +1,5 @@
-// LU factors with partial pivoting, and solutions of systems. One threadgroup for each matrix, which lies in
-// threadgroup memory.
+// LU factorization with partial pivoting, and solution of systems. One threadgroup per matrix, which is in threadgroup
+// memory.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -47,7 +47,7 @@ inline void store(threadgroup const float *a, device float *to, uint rows, uint 
 }
 
 // Computes X from the factors of A, RIGHT columns at a time. B is permuted by the order of A's rows; without B, the
-// identity is solved for.
+// identity matrix is used.
 inline void solve_columns(
     threadgroup const float *a,
     threadgroup float *b,
@@ -133,7 +133,7 @@ kernel void solve(
     }
 }
 
-// As `solve`, and
+// The operands of `solve`, and
 // lu      [[buffer(4)]]  batch × size × size: the factors
 // pivots  [[buffer(5)]]  batch × size, from 1
 kernel void solve_keeping(
@@ -163,7 +163,7 @@ kernel void solve_keeping(
 }
 
 // a     [[buffer(0)]]  batch × size × size
-// x     [[buffer(1)]]  batch × size × size: its inverse
+// x     [[buffer(1)]]  batch × size × size: the inverse
 // info  [[buffer(2)]]  batch: the first pivot that is 0, counted from 1; or 0
 kernel void invert(
     device const float *a [[buffer(0)]],
@@ -240,7 +240,7 @@ kernel void lu_solve(
 }
 
 // pivots       [[buffer(0)]]  batch × pivots, from 1; those outside the matrix are ignored
-// permutation  [[buffer(1)]]  batch × rows: row i of Pᵀ A is row permutation[i] of A; if `inverse`, of P A
+// permutation  [[buffer(1)]]  batch × rows: row i of Pᵀ A (with `inverse`, of P A) is row permutation[i] of A
 kernel void lu_permutation(
     device const int *pivots [[buffer(0)]],
     device int *permutation [[buffer(1)]],

@@ -1,11 +1,11 @@
-// LU factors of matrices that are larger than a threadgroup's memory, in place, BLOCK columns at a time. For each block
+// LU factorization of matrices that do not fit in threadgroup memory, in place, BLOCK columns at a time. For each block
 // of columns:
 //
-//     lu_panel   P L U of the block's columns, from its rows on
+//     lu_panel   factors the block's columns, from the diagonal on, into P L U
 //     lu_beside  swaps the rows of the other columns, and solves L X = B for the columns to the right
 //     lu_below   C -= L X for the blocks below and to the right
 //
-// Systems are solved by `lu_rows`, which permutes the rows of a right side, and solve_triangular_blocks.
+// Systems are solved by `lu_rows`, which permutes the rows of a right-hand side, and solve_triangular_blocks.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -13,15 +13,15 @@ using namespace metal;
 #include "linalg/blocks.h"
 #include "linalg/lu.h"
 
-// At most this many SIMD-groups factorise a panel.
+// The largest number of SIMD-groups that factor a panel.
 #define PANEL_GROUPS 32
-// Columns of a threadgroup of lu_beside.
+// The number of columns per threadgroup of lu_beside.
 #define SIDE 64
 
 struct LuStep {
     long rows;
     long columns;
-    long first;  // column of the block
+    long first;  // first column of the block
     uint pivot;  // 1 or 0
 };
 
@@ -36,7 +36,7 @@ static inline uint block_columns(constant LuStep &step) {
 
 // lu      [[buffer(0)]]  batch × rows × columns
 // pivots  [[buffer(1)]]  batch × min(rows, columns): those of the block are written
-// info    [[buffer(2)]]  batch: the first pivot that is 0 up to here, counted from 1; or 0
+// info    [[buffer(2)]]  batch: the first pivot so far that is 0, counted from 1; or 0
 kernel void lu_panel(
     device float *lu [[buffer(0)]],
     device int *pivots [[buffer(1)]],
@@ -153,7 +153,7 @@ kernel void lu_beside(
     }
 }
 
-// lu  [[buffer(0)]]  batch × rows × columns, of which the block is factorised and BLOCK columns wide
+// lu  [[buffer(0)]]  batch × rows × columns; the block is factored and BLOCK columns wide
 kernel void lu_below(
     device float *lu [[buffer(0)]],
     constant LuStep &step [[buffer(1)]],
@@ -180,7 +180,8 @@ kernel void lu_below(
 
 // b      [[buffer(0)]]  batch × rows × columns
 // order  [[buffer(1)]]  batch × rows
-// x      [[buffer(2)]]  batch × rows × columns: row i is row order[i] of B. One thread for each element
+// x      [[buffer(2)]]  batch × rows × columns: row i is row order[i] of B
+// grid: one thread per element
 kernel void lu_rows(
     device const float *b [[buffer(0)]],
     device const int *order [[buffer(1)]],
@@ -191,7 +192,7 @@ kernel void lu_rows(
     x[(first + at.y) * problem.columns + at.x] = b[(first + order[first + at.y]) * problem.columns + at.x];
 }
 
-// The same for an identity matrix as B.
+// The same with the identity matrix as B.
 kernel void lu_unit_rows(
     device const int *order [[buffer(0)]],
     device float *x [[buffer(1)]],

@@ -1,6 +1,6 @@
-// Matrices that a threadgroup holds in its memory.
+// Matrices in threadgroup memory.
 #pragma once
 
 #define MAX_SIZE 64
-// Rows in threadgroup memory are one element longer, so that the threads of a column touch different banks.
+// Rows are padded by one element, so that the threads that access a column touch different banks.
 #define ROW (MAX_SIZE + 1)

@@ -1,4 +1,5 @@
-// Products of reflections with matrices: one threadgroup for each `tile` columns of C, which lie in threadgroup memory.
+// Products of reflections with matrices. Each threadgroup computes `tile` columns of C, which are in threadgroup
+// memory.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -20,7 +21,7 @@ struct Ormqr {
 // tau      [[buffer(1)]]  batch × reflectors
 // c        [[buffer(2)]]  batch × rows × width
 // product  [[buffer(3)]]  batch × rows × width
-// memory   rows × tile, in rows of a stride of the next odd number, then rows
+// memory   rows × tile, where rows are padded to an odd length; then `rows` elements
 kernel void ormqr(
     device const float *a [[buffer(0)]],
     device const float *tau [[buffer(1)]],

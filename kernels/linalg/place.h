@@ -1,4 +1,4 @@
-// The position of a thread in kernels that have a threadgroup for each matrix.
+// The position of a thread, for kernels with one threadgroup per matrix.
 #pragma once
 
 struct Place {
@@ -10,7 +10,7 @@ struct Place {
     uint lane;
 };
 
-// The arguments of a kernel that a Place is made of.
+// The kernel arguments from which a Place is made.
 #define PLACE_ARGUMENTS                                                                          \
     uint matrix [[threadgroup_position_in_grid]], uint index [[thread_position_in_threadgroup]], \
         uint threads [[threads_per_threadgroup]], uint group [[simdgroup_index_in_threadgroup]], \

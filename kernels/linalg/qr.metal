@@ -1,4 +1,4 @@
-// QR factorisations: one threadgroup for each matrix, which lies in threadgroup memory in rows of `stride`. R is
+// QR factorization: one threadgroup per matrix, which is in threadgroup memory with rows of `stride` elements. R is
 // written first; then Q replaces the vectors of the reflections.
 
 #include <metal_stdlib>
@@ -11,8 +11,8 @@ struct Qr {
     long rows;
     long columns;
     long width;       // columns of Q
-    long reflectors;  // of a product
-    long stride;      // of a row in threadgroup memory
+    long reflectors;  // number of reflections in a product
+    long stride;      // between rows in threadgroup memory
     long team;        // lanes that share a column
 };
 
@@ -71,7 +71,7 @@ kernel void qr(
 // a        [[buffer(0)]]  batch × rows × columns
 // factors  [[buffer(1)]]  batch × rows × columns
 // tau      [[buffer(2)]]  batch × min(rows, columns)
-// memory   as of qr
+// memory   as for `qr`
 kernel void geqrf(
     device const float *a [[buffer(0)]],
     device float *factors [[buffer(1)]],
@@ -98,7 +98,7 @@ kernel void geqrf(
 // a    [[buffer(0)]]  batch × rows × columns
 // tau  [[buffer(1)]]  batch × reflectors
 // q    [[buffer(2)]]  batch × rows × width
-// memory  as of qr
+// memory  as for `qr`
 kernel void householder_product(
     device const float *a [[buffer(0)]],
     device const float *tau [[buffer(1)]],

@@ -1,5 +1,5 @@
-// Reflections of matrices that are larger than a threadgroup's memory, in blocks of BLOCK columns. The product of a
-// block's reflections is I - V T Vᵀ. A SIMD-group works on one row at a time, one column a lane. Every kernel computes
+// Reflections of matrices that do not fit in threadgroup memory, in blocks of BLOCK columns. The product of a block's
+// reflections is I - V T Vᵀ. A SIMD-group processes one row at a time, with one column per lane. Every kernel processes
 // all matrices of a batch.
 
 #include <metal_stdlib>
@@ -8,16 +8,16 @@ using namespace metal;
 #define BLOCK 32
 #define PANEL_GROUPS 8
 #define GROUPS 4
-// The distance of rows in threadgroup memory, so that lanes touch different banks.
+// The distance between rows in threadgroup memory, so that lanes touch different banks.
 #define PITCH (BLOCK + 1)
 
 struct QrStep {
     long rows;
-    long columns;    // of the matrix of vectors
-    long count;      // of its reflections
+    long columns;    // columns of the matrix that contains the vectors
+    long count;      // number of reflections in it
     long first;      // first column of the block
-    long width;      // columns of the matrix that is multiplied by Q
-    long begin;      // first of these columns to multiply
+    long width;      // columns of the matrix C that is multiplied by Q
+    long begin;      // first of C's columns to multiply
     uint transpose;  // 1 or 0
 };
 
@@ -40,14 +40,14 @@ kernel void copy_matrix(
     to[index] = from[index];
 }
 
-// c  [[buffer(0)]]  batch × rows × width: ones on the diagonal
+// c  [[buffer(0)]]  batch × rows × width: set to the identity matrix
 kernel void unit_matrix(
     device float *c [[buffer(0)]], constant QrStep &step [[buffer(1)]], uint3 at [[thread_position_in_grid]]) {
     c[(long(at.z) * step.rows + at.y) * step.width + at.x] = at.x == at.y ? 1.0f : 0.0f;
 }
 
-// Factors a block's columns one after the other, on one threadgroup for each matrix. The products of a column with all
-// columns, summed over rows, give its length and the change of the other columns.
+// Factors a block's columns one after the other, with one threadgroup per matrix. The products of a column with all
+// columns, summed over the rows, give its norm and the change of the other columns.
 //
 // a    [[buffer(0)]]  batch × rows × columns
 // tau  [[buffer(1)]]  batch × count
@@ -88,7 +88,7 @@ kernel void factor_panel(
             most = max(most, extremes[other]);
             found += nonzero[other];
         }
-        if (found == 0) {  // the same for every thread
+        if (found == 0) {  // uniform: the same for every thread
             if (index == 0) {
                 tau[long(matrix) * step.count + row] = 0.0f;
             }
@@ -131,7 +131,7 @@ kernel void factor_panel(
     }
 }
 
-// Adds up the products that the SIMD-groups have summed over their rows.
+// Adds the products that each SIMD-group has summed over its rows.
 inline void add_groups(threadgroup const float *sums, threadgroup float *total, uint index) {
     for (uint at = index; at < BLOCK * BLOCK; at += GROUPS * 32) {
         float sum = 0.0f;
@@ -142,8 +142,8 @@ inline void add_groups(threadgroup const float *sums, threadgroup float *total, 
     }
 }
 
-// T of each block of a matrix: T[j, j] = tau[j], and above it -tau[j] T Vᵀ V[:, j]. Threadgroup (x, y) has block
-// `first` / BLOCK + x of matrix y.
+// Computes T of each block of a matrix: T[j, j] = tau[j], and above it -tau[j] T Vᵀ V[:, j]. Threadgroup (x, y)
+// computes block `first` / BLOCK + x of matrix y.
 //
 // a    [[buffer(0)]]  batch × rows × columns
 // tau  [[buffer(1)]]  batch × count
@@ -198,8 +198,8 @@ kernel void form_triangles(
     }
 }
 
-// C = (I - V T Vᵀ) C, or with its transpose, for the columns of C from `begin` on: BLOCK of them a threadgroup. C may
-// be the matrix of the vectors; then the columns after the block are changed.
+// C = (I - V T Vᵀ) C, or with its transpose, for the columns of C from `begin` on, BLOCK of them per threadgroup. C may
+// be the matrix of the vectors; then only the columns after the block change.
 //
 // a  [[buffer(0)]]  batch × rows × columns
 // t  [[buffer(1)]]  batch × blocks × BLOCK × BLOCK
@@ -266,7 +266,8 @@ kernel void apply_block(
     }
 }
 
-// Copies the upper triangle of the first `width` rows. Each row gets the sign that makes its diagonal positive.
+// Copies the upper triangle of the first `width` rows, with the signs of rows changed such that the diagonal is
+// positive.
 //
 // a  [[buffer(0)]]  batch × rows × columns
 // r  [[buffer(1)]]  batch × width × columns
@@ -284,7 +285,7 @@ kernel void take_upper(
     r[(long(at.z) * step.width + at.y) * step.columns + at.x] = value;
 }
 
-// Changes the signs of Q's columns like those of R's rows.
+// Changes the signs of Q's columns in the same way as those of R's rows.
 //
 // a  [[buffer(0)]]  batch × rows × columns
 // q  [[buffer(1)]]  batch × rows × width

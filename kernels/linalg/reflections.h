@@ -1,19 +1,19 @@
-// Reflections H = I - tau v vᵀ of matrices in threadgroup memory. Every function is called by all threads of a
+// Reflections H = I - tau v vᵀ of matrices in threadgroup memory. Every function must be called by all threads of a
 // threadgroup.
 #pragma once
 
-// Divides the threads of a threadgroup into teams of lanes of one SIMD-group. Each team works on one column.
+// Divides the threads of a threadgroup into teams: some lanes of one SIMD-group. Each team processes one column.
 struct Teams {
     uint index;  // of the calling thread
     uint threads;
-    uint lanes;  // of a team: a power of two of at most 32
+    uint lanes;  // lanes per team: a power of two, at most 32
 
     uint lane() const thread { return index % lanes; }
     uint first() const thread { return index / lanes; }
     uint count() const thread { return threads / lanes; }
 };
 
-// Returns the sum over the lanes of a team, in a fixed order: every lane gets the same bits.
+// Returns the sum over the lanes of a team, in a fixed order, so that every lane gets the same bits.
 inline float team_sum(float value, uint lanes) {
     for (uint offset = lanes / 2; offset > 0; offset /= 2) {
         value += simd_shuffle_xor(value, ushort(offset));
@@ -21,8 +21,8 @@ inline float team_sum(float value, uint lanes) {
     return value;
 }
 
-// The reflection of a column: it becomes beta in its first row and 0 below. v is the column's elements divided by
-// `scale`, times `factor`.
+// The reflection of a column, whose first element becomes beta and whose others become 0. v is the column's elements
+// divided by `scale`, times `factor`.
 struct Reflection {
     float beta;
     float tau;
@@ -30,8 +30,8 @@ struct Reflection {
     float factor;
 };
 
-// Computes the reflection of alpha and `count` elements that are to become 0, `stride` apart. Every SIMD-group computes
-// it and gets the same bits.
+// Computes the reflection for alpha and `count` other elements, `stride` apart, that it maps to 0. Every SIMD-group
+// computes it and gets the same bits.
 inline Reflection reflection_of(float alpha, threadgroup const float *others, uint count, uint stride, uint lane) {
     float largest = 0.0f;
     bool is_zero = true;
@@ -57,13 +57,13 @@ inline Reflection reflection_of(float alpha, threadgroup const float *others, ui
     return {beta * scale, 1.0f - precise::divide(unit, beta), scale, precise::divide(1.0f, unit - beta)};
 }
 
-// Computes the reflection of rows `first`, … of a column whose elements are `stride` apart.
+// Computes the reflection for the rows from `first` on of a column whose elements are `stride` apart.
 inline Reflection reflection_of(threadgroup const float *column, uint first, uint rows, uint stride, uint lane) {
     threadgroup const float *elements = column + first * stride;
     return reflection_of(elements[0], elements + stride, rows - first - 1, stride, lane);
 }
 
-// C = H C for columns `first`, …, `end` - 1 of a matrix. v is 1 in row `row`; `v` holds its elements below that row.
+// C = H C for columns `first` to `end` - 1 of a matrix. v is 1 in row `row`; `v` contains its elements below that row.
 inline void reflect_columns(
     threadgroup float *c,
     uint stride,
@@ -98,8 +98,8 @@ inline void reflect_columns(
     }
 }
 
-// Turns column j into an element of R and the vector of a reflection, and applies it to the columns after j. Ends with
-// a barrier.
+// Replaces column j by an element of R and the vector of a reflection, and applies the reflection to the columns after
+// j. Ends with a barrier.
 inline void reflect_by_column(
     threadgroup float *a,
     uint stride,

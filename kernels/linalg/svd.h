@@ -1,32 +1,32 @@
-// The steps after rotations have made the rows of W orthogonal: W = Gᵀ Σ Z (see svd.metal). Rows lie in threadgroup
-// memory or in device memory. Every function is called by all threads of a threadgroup; functions with a `lane`
-// parameter are called by all lanes of a SIMD-group.
+// The steps after rotations have made the rows of W orthogonal: W = Gᵀ Σ Z (see svd.metal). Rows are in threadgroup or
+// in device memory. Every function must be called by all threads of a threadgroup; functions with a `lane` parameter by
+// all lanes of a SIMD-group.
 #pragma once
 
 #include "linalg/jacobi.h"
 #include "linalg/place.h"
 
-// A barrier that orders accesses to norms and to rows, in either memory.
+// A barrier that orders accesses to norms and rows in both memories.
 #define ROWS (mem_flags::mem_threadgroup | mem_flags::mem_device)
 
-// info
+// Values of `info`.
 #define NOT_FINITE 1
 #define NOT_CONVERGED 2
 
-// A matrix and its working memory. Rows, norms and the message each lie in threadgroup or device memory. While there
-// are no norms, SIMD-groups use their place to report whether they rotated. The message passes one number from the
-// first SIMD-group to all others.
+// A matrix and its working memory. Rows, norms and the message may each be in threadgroup or in device memory. Before
+// norms are computed, SIMD-groups use their memory to report whether they rotated. The message passes one number from
+// the first SIMD-group to all others.
 template <typename Rows, typename Numbers> struct Matrix {
     uint small;
     uint large;
-    uint count;  // rows of Z to compute: `small` or `large`
+    uint count;  // number of rows of Z to compute: `small` or `large`
     bool is_tall;
     bool has_vectors;
     device float *u;
     device float *s;
     device float *vh;
     Rows w;
-    uint w_pitch;  // from row to row
+    uint w_pitch;  // distance between rows
     Rows g;
     uint g_pitch;
     Numbers norms;
@@ -34,7 +34,7 @@ template <typename Rows, typename Numbers> struct Matrix {
 
     Row<Rows> row(uint at, uint lane) const { return Row<Rows>{w + at * w_pitch, large, lane}; }
     Row<Rows> rotations(uint at, uint lane) const { return Row<Rows>{g + at * g_pitch, small, lane}; }
-    // Where row `at` of Z is written: a column of U, or a row of Vᵀ.
+    // Returns the address where row `at` of Z is written: a column of U, or a row of Vᵀ.
     device float *open_row(uint at) const { return is_tall ? u + at : vh + ulong(at) * large; }
     ulong open_stride() const { return is_tall ? count : 1; }
 };
@@ -52,7 +52,8 @@ template <typename Numbers> inline float number_of(Numbers x, uint at, uint lane
     return simd_broadcast(lane == 0 ? x[at] : 0.0f, 0);
 }
 
-// Passes a number from the first SIMD-group to all others. So only that one reads the elements it comes from.
+// Passes a number from the first SIMD-group to all others, so that only the first one reads the elements it is computed
+// from.
 template <typename M> inline float told(M matrix, float value, Place place) {
     if (place.index == 0) {
         matrix.message[0] = value;
@@ -71,7 +72,7 @@ template <typename M> inline bool is_sorted(M matrix, uint lane) {
     return !simd_any(is_behind);
 }
 
-// Computes the norms of the rows and sorts rows by them: neighbours are swapped until all are in order (odd-even
+// Computes the norms of the rows and sorts the rows by them. Adjacent rows are swapped until all are in order (odd-even
 // transposition sort).
 template <typename M> inline void sort_rows(M matrix, Place place) {
     for (uint at = place.group; at < matrix.small; at += place.groups) {
@@ -112,7 +113,7 @@ template <typename M> inline uint rank_of(M matrix, uint lane) {
     return simd_sum(count);
 }
 
-// Returns whether the element of the largest absolute value, the first of equal ones, is negative.
+// Returns whether the element with the largest absolute value, the first of equal ones, is negative.
 template <typename Pointer> inline bool is_turned(Pointer x, ulong stride, uint length, uint lane) {
     float largest = -1.0f;
     uint first = 0;
@@ -126,7 +127,7 @@ template <typename Pointer> inline bool is_turned(Pointer x, ulong stride, uint 
     return simd_any(chosen % LANES == lane && x[chosen * stride] < 0.0f);
 }
 
-// Scales rows to length 1, and fixes the sign of each pair of singular vectors by the left one.
+// Normalizes rows, and fixes the sign of each pair of singular vectors by the left one.
 template <typename M> inline void normalise(M matrix, uint rank, Place place) {
     for (uint at = place.group; at < matrix.small; at += place.groups) {
         auto z = matrix.row(at, place.lane);
@@ -148,8 +149,8 @@ template <typename M> inline void normalise(M matrix, uint rank, Place place) {
     }
 }
 
-// Writes the rows of Z that have a norm, and the rows of G. If U = Zᵀ, rows of G whose sign is not known yet are left
-// out.
+// Writes the rows of Z with a positive norm, and the rows of G. If U = Zᵀ, rows of G whose sign is not known yet are
+// left out.
 template <typename M> inline void store(M matrix, uint rank, Place place) {
     for (uint at = place.index; at < matrix.small * matrix.large; at += place.threads) {
         uint row = matrix.is_tall ? at % matrix.small : at / matrix.large;
@@ -170,7 +171,7 @@ template <typename M> inline void store(M matrix, uint rank, Place place) {
     threadgroup_barrier(ROWS);
 }
 
-// Replaces the rows of Z that have a norm by the reflections that map them onto the axes.
+// Replaces the rows of Z with a positive norm by the reflections that map them onto the axes.
 template <typename M> inline void make_reflections(M matrix, uint rank, Place place) {
     for (uint t = 0; t < rank; t++) {
         auto v = matrix.row(t, place.lane);
@@ -185,7 +186,7 @@ template <typename M> inline void make_reflections(M matrix, uint rank, Place pl
     }
 }
 
-// Completes the rows of Z from `rank` on in place, and writes the rows of G that take their signs from them.
+// Computes the remaining rows of Z, from `rank` on, in place, and writes the rows of G whose signs depend on them.
 template <typename M> inline void complete(M matrix, uint rank, Place place) {
     make_reflections(matrix, rank, place);
     ulong stride = matrix.open_stride();
@@ -220,7 +221,7 @@ template <typename M> inline void fill_with_nan(M matrix, Place place) {
     }
 }
 
-// Writes the results once rows are orthogonal. The matrix had been divided by 2^exponent.
+// Writes the results once the rows are orthogonal. The matrix had been divided by 2^exponent.
 template <typename M> inline void finish(M matrix, int exponent, Place place) {
     sort_rows(matrix, place);
     uint rank = uint(told(matrix, place.group == 0 ? float(rank_of(matrix, place.lane)) : 0.0f, place));

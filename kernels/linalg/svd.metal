@@ -1,11 +1,11 @@
-// A = U Σ Vᵀ by one-sided Jacobi rotations, one threadgroup for each matrix. W, of `small` rows and `large` columns, is
-// A if A is wide, else Aᵀ. Rotations G make its rows orthogonal:
+// A = U Σ Vᵀ by one-sided Jacobi rotations, one threadgroup per matrix. W has `small` rows and `large` columns: it is A
+// if A is wide, else Aᵀ. Rotations G make its rows orthogonal:
 //
 //   G W = Σ Z,  W = Gᵀ Σ Z:  U = Gᵀ and Vᵀ = Z if A is wide, else U = Zᵀ and Vᵀ = G
 //
-// Two kinds of rows of Z are not determined: those whose singular value is 0, and the additional rows of square
-// factors. They are the last columns of the product of reflections that maps the other rows onto axes. Rows are kept in
-// falling order of their norms.
+// Two kinds of rows of Z are not determined: those with singular value 0, and the additional rows of square factors.
+// They are computed as the last columns of the product of reflections that maps the other rows onto axes. Rows are kept
+// in descending order of their norms.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -44,8 +44,7 @@ template <typename M> inline void load(M matrix, device const float *a, Place pl
     }
 }
 
-// Rotates until a sweep over all pairs finds each orthogonal. SIMD-groups report whether they rotated in the place of
-// the norms.
+// Rotates until a sweep finds all pairs orthogonal. SIMD-groups report whether they rotated in the memory of the norms.
 template <typename M> inline bool orthogonalise(M matrix, Place place) {
     uint pairs = (matrix.small + 1) / 2;
     uint rounds = 2 * pairs - 1;
@@ -106,13 +105,13 @@ template <typename M> inline int factorise(M matrix, device const float *a, Plac
 // u     [[buffer(1)]]  batch × rows × min(rows, columns), or rows × rows; not written without vectors
 // s     [[buffer(2)]]  batch × min(rows, columns)
 // vh    [[buffer(3)]]  batch × min(rows, columns) × columns, or columns × columns; not written without vectors
-// info  [[buffer(4)]]  batch: 0, NOT_FINITE or NOT_CONVERGED; then the other results are NaN
+// info  [[buffer(4)]]  batch: 0, or NOT_FINITE or NOT_CONVERGED, in which case the other results are NaN
 // w      [[threadgroup(0)]]  rows × columns
 // g      [[threadgroup(1)]]  min(rows, columns)², with vectors
 // norms  [[threadgroup(2)]]  min(rows, columns) + 1, in `svd`
 //
-// `svd_without_norms` is for matrices that leave no threadgroup memory for norms. It keeps norms in the buffer of
-// singular values, and the message in `info`.
+// `svd_without_norms` is for matrices that leave no threadgroup memory for norms. It keeps the norms in the buffer of
+// the singular values, and the message in `info`.
 #define SVD(name, numbers, norms_of, message_of, ...)                                                        \
     kernel void name(                                                                                        \
         device const float *a [[buffer(0)]], device float *u [[buffer(1)]], device float *s [[buffer(2)]],   \

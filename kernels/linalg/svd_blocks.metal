@@ -1,12 +1,11 @@
-// Singular values of matrices that are too large for threadgroup memory, by one-sided Jacobi rotations of the rows of
-// W, as in svd.metal. Rows are divided into blocks, which meet in pairs as in a round-robin tournament; for all
-// matrices at once
+// Singular values of matrices that do not fit in threadgroup memory, by one-sided Jacobi rotations of the rows of W, as
+// in svd.metal. Rows are divided into blocks, which are paired as in a round-robin tournament. For all matrices at once
 //
-//     svd_round, a threadgroup for each pair:    makes each row of one block orthogonal to each of the other; in the
-//                                                first round of a sweep those of the same block too
-//     svd_settle, a threadgroup for each matrix: after a sweep, whether it rotated anything
+//     svd_round, a threadgroup for each pair:    makes each row of one block orthogonal to each row of the other; in
+//                                                the first round of a sweep also the rows of each block to one another
+//     svd_settle, a threadgroup for each matrix: after a sweep, checks whether it rotated anything
 //
-// between svd_prepare and svd_finish. All sweeps are encoded at once; sweeps after one that rotated nothing return
+// run between svd_prepare and svd_finish. All sweeps are encoded at once; sweeps after one that rotated nothing return
 // immediately. Source: Z. Drmač and K. Veselić, "New fast and accurate Jacobi SVD algorithm", 2008.
 
 #include <metal_stdlib>
@@ -30,9 +29,9 @@ struct SvdBlocks {
     long columns;
     uint vectors;  // 1 or 0
     uint full;     // 1 or 0: whether U and V are square
-    uint block;    // rows of a block
-    uint blocks;   // an even number
-    uint round;    // of a sweep
+    uint block;    // rows per block
+    uint blocks;   // number of blocks, which is even
+    uint round;    // within a sweep
 };
 
 inline uint small_of(constant SvdBlocks &problem) { return uint(min(problem.rows, problem.columns)); }
@@ -89,13 +88,13 @@ inline uint pitch_of(constant SvdBlocks &problem) {
     }
 }
 
-// Rows of two blocks in threadgroup memory.
+// The rows of two blocks, in threadgroup memory.
 struct Blocks {
     threadgroup float *rows;
     uint pitch;
     uint large;
     uint block;
-    uint2 first;  // in the matrix
+    uint2 first;  // first row of each block in the matrix
     uint small;   // rows of the matrix
 
     uint row_of(uint at) const thread { return at < block ? first.x + at : first.y + at - block; }
@@ -107,7 +106,7 @@ struct Blocks {
     }
 };
 
-// Returns the pair of rows that meet in a step: any two of all, or one of each block.
+// Returns the pair of rows that are made orthogonal in a step: any two rows if `is_all`, else one of each block.
 inline uint2 meeting_of(uint at, uint step, uint block, bool is_all) {
     return is_all ? pair_of(at, step, 2 * block - 1) : uint2(at, block + (at + step) % block);
 }
@@ -185,7 +184,7 @@ inline uint2 meeting_of(uint at, uint step, uint block, bool is_all) {
 }
 
 // flags   [[buffer(0)]]  as above
-// states  [[buffer(1)]]  as above; SETTLED if no pair was rotated
+// states  [[buffer(1)]]  as above; set to SETTLED if no pair was rotated
 [[kernel, max_total_threads_per_threadgroup(MOST_GROUPS *LANES)]] void svd_settle(
     device const int *flags [[buffer(0)]],
     device int *states [[buffer(1)]],

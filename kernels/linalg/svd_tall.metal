@@ -1,6 +1,7 @@
-// Singular values of matrices that are larger than a threadgroup's memory. Take the taller of A and Aᵀ, its columns in
-// falling order of their largest elements, and factor it into Q R by blocked reflections. Then rotate the rows of R
-// until they are orthogonal, Rᵀ = U Σ Vᵀ. R's rows are graded like the columns or rows of A:
+// Singular values of matrices that do not fit in threadgroup memory. The taller one of A and Aᵀ, with its columns in
+// descending order of their largest elements, is factored into Q R by blocked reflections. Then the rows of R are
+// rotated until they are orthogonal, Rᵀ = U Σ Vᵀ. The order makes R's rows decrease in size, which helps the rotations
+// to converge:
 //
 //   A  P = Q R:   A = (Q V) Σ (P U)ᵀ
 //   Aᵀ P = Q R:   A = (P U) Σ (Q V)ᵀ
@@ -20,11 +21,11 @@ struct SvdTall {
     long batch;
     long large;
     long small;
-    long width;    // columns of the vectors that Q is applied to
-    uint is_tall;  // 1 or 0: whether A has more rows than columns
+    long width;    // columns of the matrix to which Q is applied
+    uint is_tall;  // whether A has more rows than columns (1 or 0)
 };
 
-// Computes the largest elements of the columns of the taller of A and Aᵀ, as bits.
+// Computes the largest absolute value in each column of the taller one of A and Aᵀ, as bits.
 inline void measure(
     device const float *a,
     uint large,
@@ -66,7 +67,7 @@ inline void measure(
 // a          [[buffer(0)]]  batch × rows × columns
 // to         [[buffer(1)]]  batch × large × small: A P or Aᵀ P divided by a power of two
 // exponents  [[buffer(2)]]  batch: the exponent of that power; 0 if an element is not finite
-// places     [[buffer(3)]]  batch × small: the place of each column of A P
+// places     [[buffer(3)]]  batch × small: the original index of each column of A P
 [[kernel, max_total_threads_per_threadgroup(MOST_COLUMNS)]] void svd_take(
     device const float *a [[buffer(0)]],
     device float *to [[buffer(1)]],
@@ -119,7 +120,7 @@ kernel void svd_triangle(
 }
 
 // vh  [[buffer(0)]]  batch × small × small: Vᵀ of Rᵀ
-// c   [[buffer(1)]]  batch × large × width: V, and ones on the rest of the diagonal
+// c   [[buffer(1)]]  batch × large × width: V, continued by the identity matrix
 kernel void svd_embed(
     device const float *vh [[buffer(0)]],
     device float *c [[buffer(1)]],
@@ -148,12 +149,12 @@ kernel void svd_place(
 }
 
 struct SvdSigns {
-    long rows;  // of a matrix whose columns are vectors
+    long rows;  // rows of a matrix with vectors as columns
     long columns;
     long first;     // the first column whose sign is fixed
-    long partners;  // rows of the other side that change sign with it, of `length` elements
+    long partners;  // rows of the other side whose sign changes too, each with `length` elements
     long length;
-    long all;  // rows of the other side
+    long all;  // all rows of the other side
 };
 
 // c         [[buffer(0)]]  batch × rows × columns

@@ -8,5 +8,5 @@ struct SolveTriangular {
     uint upper;          // 1 or 0
     uint unit_diagonal;  // 1 or 0
     uint transposed_a;   // 1: column-major; 0: row-major
-    uint transposed_b;   // the same of b and x
+    uint transposed_b;   // the same for b and x
 };

@@ -1,5 +1,5 @@
-// X of A X = B for triangular matrices A: one thread for each column of B; a threadgroup holds 64 columns and their
-// matrix. Row by row: X[i] = (B[i] - Σ A[i, k] X[k] over the rows k that are known) / A[i, i].
+// Solves A X = B for triangular matrices A. One thread per column of B; a threadgroup has 64 columns and their matrix.
+// Row by row: X[i] = (B[i] - Σ A[i, k] X[k] over the known rows k) / A[i, i].
 
 #include <metal_stdlib>
 using namespace metal;

@@ -1,10 +1,10 @@
-// X of A X = B for triangular matrices A that are larger than a threadgroup's memory. A threadgroup solves for
-// TILE_ROWS columns of B, BLOCK rows at a time:
+// Solves A X = B for triangular matrices A that do not fit in threadgroup memory. A threadgroup computes TILE_ROWS
+// columns of X, BLOCK rows at a time:
 //
-//     X = D⁻¹ (B - A X of the rows that are known)      with D the block of A on the diagonal
+//     X = D⁻¹ (B - A X over the known rows)      with D the diagonal block of A
 //
-// An upper triangle is treated as a lower one whose rows and columns are counted from the end. In threadgroup memory
-// the columns are stored as rows.
+// An upper triangle becomes a lower one when its rows and columns are counted from the end. In threadgroup memory, the
+// columns are stored as rows.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -37,12 +37,12 @@ kernel void solve_triangular_blocks(
     device const float *a_first = a + long(group.y) * size * size + (is_upper ? size * size - 1 : 0);
     long side = long(group.y) * size * columns + (is_upper ? (size - 1) * row_stride : 0);
     Elements factor = Elements{a_first, is_upper ? -a_row : a_row, is_upper ? -a_column : a_column, size, size};
-    // transposed: a row for each column of X
+    // Transposed: each row is a column of X.
     Elements solution = Elements{x + side, column_stride, is_upper ? -row_stride : row_stride, columns, size}.from(
         long(group.x) * TILE_ROWS, 0);
     long tile = solution.data - x;
     for (long first = 0; first < size; first += BLOCK) {
-        // right is read as A's rows, transposed; both lie before the block
+        // Both operands are read up to `first` only; `right` is the transpose of A's rows.
         multiply_blocks(
             solved, right, solution, factor.from(first, 0).transposed(), first, thread_index, simdgroup_index);
         Elements known = factor.from(first, first);

@@ -4,13 +4,13 @@
 //     scale (A p[c] - ε / classes · w[c] - (1 - ε) w[y] [c = y]),   A = (1 - ε) w[y] + ε / classes · Σ w
 //
 // `LANES` threads share a slice and read each of its logits once, whatever its length: the largest logit and Σ exp(x -
-// largest) come from one pass (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018). The gradient
-// needs only log Σ exp(x). It is stored as two numbers, the largest logit and log Σ exp(x - largest), so that large
-// logits lose no digits. Probabilities are never stored. Computed in float32. A slice whose largest logit is not finite
-// gives NaN, as log-softmax does.
+// largest) are computed in one pass (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018). The
+// gradient needs only log Σ exp(x). It is stored as two numbers, the largest logit and log Σ exp(x - largest), so that
+// large logits lose no digits. Probabilities are never stored. Everything is computed in float32. A slice whose largest
+// logit is not finite gives NaN, as in log-softmax.
 //
-// Another kernel finds targets that are no class (kernels/indexing/range.metal), and the host reports them. Here such
-// targets are ignored.
+// Another kernel finds targets out of range (kernels/indexing/range.metal), and the host reports them. This kernel
+// ignores such targets.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -20,18 +20,18 @@ using namespace metal;
 #include "reduction/online.h"
 
 struct CrossEntropyParameters {
-    Slices<5> slices;   // logits, then operands with one number for each slice; last the gradients of the logits
+    Slices<5> slices;   // logits, then operands with one number per slice, and last the gradients of the logits
     long ignore_index;  // the target that is ignored
-    long chunk;         // classes of a threadgroup
+    long chunk;         // classes per threadgroup
     float label_smoothing;
 };
 
-// Bits of `operation`: whether there is label smoothing, and whether there are class weights.
+// Bits of `operation`: label smoothing, and class weights.
 #define SMOOTHED (operation & 1)
 #define WEIGHTED (operation & 2)
 
-// largest: the largest logit; sum: Σ exp(x - largest); weighted: Σ w (x - largest); weights: Σ w. The last two are for
-// smoothed losses only.
+// largest: the largest logit; sum: Σ exp(x - largest); weighted: Σ w (x - largest); weights: Σ w. The last two are used
+// only with label smoothing.
 struct ClassState {
     float largest;
     float sum;
@@ -59,13 +59,13 @@ struct ClassMerge {
         }
         return state;
     }
-    // Returns Σ w (x - largest) for another largest logit.
+    // Returns Σ w (x - largest) for a different largest logit.
     static float moved(ClassState state, float largest) {
         return state.weighted + state.weights * (shift_of(state.largest) - shift_of(largest));
     }
 };
 
-// Adds a logit to the state with one exponential, which scales either the new term or the sum so far.
+// Adds a logit to the state. One exponential suffices: it scales either the new term or the previous sum.
 inline ClassState included(ClassState state, float x, float w) {
     float e = precise::exp(-fabs(x - state.largest));
     if (x > state.largest) {
@@ -82,7 +82,7 @@ inline ClassState included(ClassState state, float x, float w) {
     return state;
 }
 
-// A thread's slice, and its lane in it.
+// A thread's slice, and its lane among the threads that share it.
 struct ClassLane {
     long offsets[5];
     uint lane;
@@ -90,7 +90,7 @@ struct ClassLane {
     long target;  // -1 if it is ignored
 };
 
-// Returns a number of a slice. If all lanes of a SIMD-group share the slice, one of them reads it.
+// Returns a number of a slice. If all lanes of a SIMD-group share the slice, one lane reads it.
 template <typename Number> inline Number slice_number(device const Number *numbers, long at, uint thread_index) {
     if (LANES < 32) return numbers[at];
     return simd_broadcast_first(thread_index % 32 == 0 ? numbers[at] : Number(0));
@@ -120,11 +120,11 @@ inline ClassLane class_lane(
 }
 
 // x                [[buffer(0)]]       logits
-// targets          [[buffer(1)]]       one for each slice
+// targets          [[buffer(1)]]       one per slice
 // factors          [[buffer(2)]]       class weights, dense; any buffer if there are none
-// losses, used     [[buffer(3, 4)]]    one for each slice, of one layout: the loss, and w[y] (0 if ignored)
-// log_sums         [[buffer(5)]]       two such planes: the largest logits, and log Σ exp(x - largest)
-// scratch          [[threadgroup(0)]]  a state for each thread
+// losses, used     [[buffer(3, 4)]]    one per slice, with the same layout: the loss, and w[y] (0 if ignored)
+// log_sums         [[buffer(5)]]       two planes of that layout: the largest logits, and log Σ exp(x - largest)
+// scratch          [[threadgroup(0)]]  a state per thread
 // grid: threadgroups [slices / COLUMNS] of COLUMNS · LANES threads
 template <typename T, typename Index>
 kernel void cross_entropy(
@@ -166,7 +166,7 @@ kernel void cross_entropy(
 
 // x, targets, factors  [[buffer(0, 1, 2)]]  as above
 // factor_sum           [[buffer(3)]]  Σ w; any buffer if there are no class weights
-// log_sums, scales     [[buffer(4, 5)]]  two and one for each slice
+// log_sums, scales     [[buffer(4, 5)]]  two and one per slice
 // out                  [[buffer(6)]]
 // grid: threadgroups [slices / COLUMNS, classes / chunk] of COLUMNS · LANES threads
 template <typename T, typename Index>

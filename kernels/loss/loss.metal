@@ -1,11 +1,12 @@
 // Elementwise losses, their sums and their gradients:
 //     squared error          (x - t)²
 //     binary cross entropy   w ((1 - t) x + (1 - t + v t) s),   s = log(1 + exp(-x)) = log1p(exp(-|x|)) + max(-x, 0)
-// with a weight w and a weight v of positive targets; both are 1 except in the weighted loss. With σ the logistic
-// function, the derivatives of the second are w ((1 - t) σ(x) - v t σ(-x)) by x and w ((v - 1) s - x) by t.
+// with a weight w and a weight v of positive targets, both of which are 1 except in the weighted loss. With the
+// logistic function σ, the derivatives of the second loss are w ((1 - t) σ(x) - v t σ(-x)) with respect to x, and w ((v
+// - 1) s - x) with respect to t.
 //
-// A sum takes two passes: threadgroups of 256 threads add up 256 · SEQUENCE elements each as a tree, then one
-// threadgroup adds up their sums. The shape of the tree depends only on sizes. Computed in float32.
+// A sum takes two passes: threadgroups of 256 threads each add 256 · SEQUENCE elements as a tree, then one threadgroup
+// adds their sums. The shape of the tree depends on sizes only. Everything is computed in float32.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -15,11 +16,11 @@ using namespace metal;
 #include "generated/loss.h"
 #include "reduction/groups.h"
 
-constant uint NEEDS [[function_constant(3)]];  // 1: the gradient of x, 2: that of the target
+constant uint NEEDS [[function_constant(3)]];  // 1: the gradient of x is needed, 2: that of the target
 
 struct LossParameters {
-    Nest<7> loop;   // x, target, weight, that of positive targets, scale or result, gradients
-    long sequence;  // elements that a thread adds up
+    Nest<7> loop;   // x, target, weight, weight of positive targets, scale or result, gradients
+    long sequence;  // elements that a thread adds
     float factor;
 };
 
@@ -44,7 +45,7 @@ inline float cross_entropy_by_x(LossElement e) {
     return e.w * ((1.0f - e.t) * (e.x < 0.0f ? near_zero : near_one) - e.v * e.t * (e.x < 0.0f ? near_one : near_zero));
 }
 
-// The value of each loss and its derivatives by x and t. A loss without a row here does not compile.
+// The value of each loss and its derivatives with respect to x and t. A loss that is missing here does not compile.
 template <Loss name> struct Formula;
 #define FORMULA(name, weighted, value, derivative_by_x, derivative_by_t)  \
     template <> struct Formula<name> {                                    \
@@ -94,7 +95,7 @@ inline LossElement loss_element(
 
 // x, target, weight, positive  [[buffer(0, 1, 2, 3)]]  the elements that their strides reach; weights only for the
 //                                                      weighted loss
-// out                          [[buffer(4)]]  of the loop's shape
+// out                          [[buffer(4)]]  has the loop's shape
 template <typename T>
 kernel void loss_values(
     device const T *x [[buffer(0)]],
@@ -117,8 +118,8 @@ struct SumMerge {
     static float shuffled(float state, ushort mask) { return shuffled_xor(state, mask); }
 };
 
-// out      [[buffer(4)]]  one sum a threadgroup, times the factor
-// scratch  [[threadgroup(0)]]  a number a SIMD-group
+// out      [[buffer(4)]]  one sum per threadgroup, times the factor
+// scratch  [[threadgroup(0)]]  one number per SIMD-group
 // grid: threadgroups [count / (LANES · sequence)] of LANES threads
 template <typename T>
 kernel void loss_sums(
@@ -143,7 +144,7 @@ kernel void loss_sums(
     if (lane == 0) out[group] = sum * p.factor;
 }
 
-// sums  [[buffer(0)]]  sums of `count` threadgroups
+// sums  [[buffer(0)]]  the sums of `count` threadgroups
 // out   [[buffer(1)]]  one number
 // grid: one threadgroup of LANES threads
 kernel void loss_total(

@@ -1,8 +1,8 @@
-// out = alpha (the sum of the parts) + beta input (product.h): the second stage of products whose sums were split along
+// out = alpha (the sum of the parts) + beta input (product.h): the second pass of products whose sums were split along
 // k.
 //
-// One thread an element, grid (n, m, batch). Parts are added in their order, in blocks of 16, so that the result is the
-// same in every run and the error with many parts stays as small as with few.
+// One thread per element, grid (n, m, batch). Parts are added in order, in blocks of 16, so that the result is the same
+// in every run, and the error does not grow with the number of parts.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -12,7 +12,7 @@ using namespace metal;
 #define COMBINE_BLOCK 16
 
 // parts  [[buffer(0)]]  splits x batch x m x n, row-major, float32
-// input  [[buffer(1)]]  m x n, not read without has_input
+// input  [[buffer(1)]]  m x n; not read without has_input
 // out    [[buffer(2)]]  m x n
 template <typename T>
 kernel void combine(

@@ -1,15 +1,15 @@
 // out = alpha a b + beta input for each matrix of a batch: a is m x k, b is k x n, input and out are m x n.
 //
-// The host (src/ops/matmul/primitive.ts) and the kernels share the struct. Offsets and strides count elements; strides
-// may be 0 (repeated) or negative. Sums may be split into `splits` parts of `split_length`, which are written to
-// float32 memory, one part after the other (`split_stride` apart), and added up by combine.metal.
+// The host (src/ops/matmul/primitive.ts) and the kernels share the struct. Offsets and strides are in elements; strides
+// may be 0 (broadcast) or negative. Sums may be split into `splits` parts of `split_length` along k. These are written
+// to float32 memory, `split_stride` apart, and combine.metal adds them.
 
 #ifndef ORCHARD_MATMUL_PRODUCT_H
 #define ORCHARD_MATMUL_PRODUCT_H
 
 #include "common/loop.h"
 
-// The operands, in the order of the arrays of a product.
+// Indices of the operands in the arrays of a product.
 enum ProductOperand { PRODUCT_A, PRODUCT_B, PRODUCT_INPUT, PRODUCT_OUT, PRODUCT_OPERANDS };
 
 struct Product {
@@ -19,7 +19,7 @@ struct Product {
     uint has_input;
     float alpha;
     float beta;
-    long row_strides[PRODUCT_OPERANDS];  // from row to row
+    long row_strides[PRODUCT_OPERANDS];  // between rows
     long column_strides[PRODUCT_OPERANDS];
     LoopNest batch;  // the offsets of each operand's matrices
     long splits;
@@ -29,8 +29,8 @@ struct Product {
     long whole_beta;
 };
 
-// The operands of a kernel: a is m x k, b is k x n, input (not read without has_input) and out are m x n. Out is the
-// type of the parts of the sums if there are several.
+// The operands of a kernel: a is m x k, b is k x n, input (not read without has_input) and out are m x n. If sums are
+// split, Out is the type of the partial sums.
 #define PRODUCT_ARGUMENTS(T, Out)                                                                            \
     device const T *a [[buffer(0)]], device const T *b [[buffer(1)]], device const Out *input [[buffer(2)]], \
         device Out *out [[buffer(3)]], constant Product &product [[buffer(4)]]
@@ -47,12 +47,12 @@ inline long matrix_offset(constant Product &product, ProductOperand operand, uin
     return offset;
 }
 
-// Returns the offset of the results of one index of the batch and one part of the sums.
+// Returns the offset of the results for one index of the batch and one part of the sums.
 inline long out_offset(constant Product &product, uint batch, uint split) {
     return matrix_offset(product, PRODUCT_OUT, batch) + long(split) * product.split_stride;
 }
 
-// The part of the sums that one index of the grid's z axis computes: k from `first` up to `last`.
+// The part of the sums that one index of the grid's z axis computes: k from `first` to `last`.
 struct ProductPart {
     uint batch;
     uint split;
@@ -72,7 +72,7 @@ inline long element_offset(constant Product &product, ProductOperand operand, lo
     return row * product.row_strides[operand] + column * product.column_strides[operand];
 }
 
-// Writes one element of a matrix. The sum is in float32; the result is rounded once.
+// Writes one element of a matrix. The sum is in float32, and the result is rounded once.
 template <typename Out>
 inline void write_element(
     constant Product &product,

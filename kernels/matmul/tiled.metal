@@ -1,16 +1,16 @@
-// out = alpha a b + beta input (product.h), for floats: sums in float32, in the registers of simdgroup_matrix.
+// out = alpha a b + beta input (product.h) for floats: sums in float32, in the registers of simdgroup_matrix.
 //
-// A threadgroup computes a tile of ROWS x COLUMNS of one matrix of the batch; its DOWN x ACROSS SIMD-groups divide the
-// tile among them.
+// A threadgroup computes a tile of ROWS x COLUMNS of one matrix of the batch, which its DOWN x ACROSS SIMD-groups
+// divide.
 //
 //     sums = 0
 //     for each DEPTH of k:
-//         a_tile, b_tile = the next DEPTH columns of a and rows of b, zero beyond the edges
+//         a_tile, b_tile = the next DEPTH columns of a and rows of b, 0 out of bounds
 //         sums += a_tile b_tile                       in products of 8 x 8
-//     out = alpha sums + beta input                   only elements inside
+//     out = alpha sums + beta input                   only elements in bounds
 //
-// Grid: threadgroups (n / COLUMNS, m / ROWS, batch * splits), rounded up. The sizes of tiles are rows of
-// src/ops/matmul/tiles.ts. Sizes and strides may be any; reads and writes at the edges are guarded.
+// Grid: threadgroups (n / COLUMNS, m / ROWS, batch * splits), rounded up. The tile sizes are rows of the table in
+// src/ops/matmul/tiles.ts. Any sizes and strides are supported; loads and stores at the edges are guarded.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -18,8 +18,8 @@ using namespace metal;
 #include "common/matrix.h"
 #include "matmul/product.h"
 
-// Whether tiles are stored transposed, so that elements adjacent in memory are adjacent in the tile, and whether they
-// may be read by fours.
+// Whether tiles are stored transposed, so that elements that are adjacent in memory are adjacent in the tile, and
+// whether four elements may be loaded at once.
 constant uint a_transposed [[function_constant(0)]];  // 0: ROWS x DEPTH, 1: DEPTH x ROWS
 constant uint a_quads [[function_constant(1)]];
 constant uint b_transposed [[function_constant(2)]];  // 0: DEPTH x COLUMNS, 1: COLUMNS x DEPTH
@@ -27,8 +27,8 @@ constant uint b_quads [[function_constant(3)]];
 
 // a      [[buffer(0)]]  m x k
 // b      [[buffer(1)]]  k x n
-// input  [[buffer(2)]]  m x n, not read without has_input
-// out    [[buffer(3)]]  m x n; the parts of the sums if there are several
+// input  [[buffer(2)]]  m x n; not read without has_input
+// out    [[buffer(3)]]  m x n; the partial sums if they are split
 template <typename T, typename Out, int ROWS, int COLUMNS, int DEPTH, int DOWN, int ACROSS>
 kernel void tiled(
     PRODUCT_ARGUMENTS(T, Out),
@@ -37,15 +37,15 @@ kernel void tiled(
     uint simdgroup_index [[simdgroup_index_in_threadgroup]],
     uint lane [[thread_index_in_simdgroup]]) {
     constexpr int threads = 32 * DOWN * ACROSS;
-    constexpr int simd_rows = ROWS / DOWN / 8;  // of a SIMD-group, in matrices of 8 x 8
+    constexpr int simd_rows = ROWS / DOWN / 8;  // rows per SIMD-group, in 8 x 8 matrices
     constexpr int simd_columns = COLUMNS / ACROSS / 8;
     constexpr int strip_columns = simd_columns * 8;
     constexpr int a_elements = tile_elements<T>(ROWS, DEPTH);
     constexpr int b_elements = tile_elements<T>(DEPTH, COLUMNS);
     constexpr int strip_elements = DOWN * ACROSS * 8 * strip_columns;
 
-    // First the tiles of a and b, later a strip of 8 rows of sums for each SIMD-group.
-    // Declared as float4, for the alignment that accesses by fours need.
+    // First the tiles of a and b, later a strip of 8 rows of sums for each SIMD-group. Declared as float4, since loads
+    // of four elements need that alignment.
     threadgroup float4 memory[tile_larger((a_elements + b_elements) * int(sizeof(T)), strip_elements * 4) / 16];
     threadgroup T *a_tile = reinterpret_cast<threadgroup T *>(memory);
     threadgroup T *b_tile = a_tile + a_elements;
@@ -65,7 +65,7 @@ kernel void tiled(
     for (long k = part.first; k < part.last; k += DEPTH) {
         device const T *a_next = a_matrix + k * product.column_strides[PRODUCT_A];
         device const T *b_next = b_matrix + k * product.row_strides[PRODUCT_B];
-        threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles before were read
+        threadgroup_barrier(mem_flags::mem_threadgroup);  // wait until the previous tiles were read
         if (a_transposed) {
             load_tile<T, DEPTH, ROWS, threads>(
                 a_tile, a_next, product.column_strides[PRODUCT_A], product.row_strides[PRODUCT_A], part.last - k,
@@ -112,12 +112,12 @@ kernel void tiled(
             add_products(sums, left, right);
         }
     }
-    threadgroup_barrier(mem_flags::mem_threadgroup);  // the last tiles were read
+    threadgroup_barrier(mem_flags::mem_threadgroup);  // wait until the last tiles were read
 
     device const Out *input_matrix = input + matrix_offset(product, PRODUCT_INPUT, part.batch);
     device Out *out_matrix = out + out_offset(product, part.batch, part.split);
 
-    // The layout of elements in lanes is not specified, so sums go through memory, 8 rows at a time.
+    // The layout of elements across lanes is unspecified, so sums go through memory, 8 rows at a time.
     threadgroup float *strip = reinterpret_cast<threadgroup float *>(memory) + int(simdgroup_index) * 8 * strip_columns;
     for (int i = 0; i < simd_rows; i += 1) {
         for (int j = 0; j < simd_columns; j += 1) {

@@ -1,14 +1,15 @@
-// out = alpha a b + beta input (product.h) for a column b (n = 1), for floats. Each element of a is used once, so tiles
-// do not pay and memory bandwidth decides. A row times a matrix is computed transposed.
+// out = alpha a b + beta input (product.h) for a vector b (n = 1) of floats. Each element of a is used once, so tiles
+// would not pay off, and memory bandwidth determines the time. A row times a matrix is computed as its transpose.
 //
-// vector_along: the rows of a are contiguous along k. A SIMD-group sums 4 rows, its lanes side by side along k.
+// vector_along: the rows of a are contiguous along k. A SIMD-group sums 4 rows, and its lanes divide k.
 // vector_across: the columns of a are contiguous along m, or neither are contiguous. A threadgroup sums 32 rows: 8
-// lanes have 4 rows each; the other lanes of a SIMD-group and its other SIMD-groups sum further parts of k. An element
-// of b is read once a SIMD-group.
+// lanes have 4 rows each; the other lanes of the SIMD-group, and the other SIMD-groups, sum other parts of k. A
+// SIMD-group reads each element of b once.
 //
-// Sums are in float32, in an order that depends only on sizes (simd_sum's is not specified), and in blocks: a lane adds
-// its sums of a block (16 of k along, 8 across) to its total, so that the error grows with the number of blocks instead
-// of with k. Grid: threadgroups (m / rows of a threadgroup, 1, batch * splits), rounded up.
+// Sums are in float32, in an order that depends on sizes only (the order of simd_sum is unspecified). They are blocked:
+// a lane adds its sum of each block (16 values of k in vector_along, 8 in vector_across) to its total, so that the
+// error grows with the number of blocks instead of k. Grid: threadgroups (m / rows of a threadgroup, 1, batch *
+// splits), rounded up.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -16,15 +17,16 @@ using namespace metal;
 #include "matmul/product.h"
 
 #define VECTOR_SIMDGROUPS 4
-#define VECTOR_ROWS 4    // of a SIMD-group
-#define VECTOR_STEPS 16  // of a lane in a block
+#define VECTOR_ROWS 4    // rows per SIMD-group
+#define VECTOR_STEPS 16  // steps of a lane in a block
 #define ACROSS_SIMDGROUPS 8
-#define ACROSS_ROWS 32  // of a threadgroup
+#define ACROSS_ROWS 32  // rows per threadgroup
 
-// Rows or columns of a are contiguous, start at multiples of 4 elements, and are read by fours.
+// Whether four elements may be loaded at once: rows or columns of a are contiguous and start at multiples of 4
+// elements.
 constant uint quads [[function_constant(0)]];
 
-// Returns four elements from `at` on, 0 from `last` on.
+// Returns four elements from `at` on, and 0 from `last` on.
 template <typename T> inline float4 four_elements(device const T *source, long stride, long at, long last, bool whole) {
     if (whole && at + 4 <= last) {
         return float4(*reinterpret_cast<device const vec<T, 4> *>(source + at));
@@ -38,7 +40,7 @@ template <typename T> inline float4 four_elements(device const T *source, long s
     return elements;
 }
 
-// Returns the sum of a SIMD-group's numbers, summed as a tree: the same in every lane.
+// Returns the sum of a SIMD-group's numbers, added as a tree; it is the same in every lane.
 inline float sum_of_lanes(float x) {
     for (ushort distance = 16; distance > 0; distance /= 2) {
         x += simd_shuffle_xor(x, distance);
@@ -69,7 +71,7 @@ kernel void vector_along(
         for (long k = block + lane * 4; k < end; k += step) {
             const float4 right = four_elements(column, product.row_strides[PRODUCT_B], k, end, false);
             for (int i = 0; i < VECTOR_ROWS; i += 1) {
-                // A constant number of iterations: sums stay in registers.
+                // The number of iterations is constant, so that sums stay in registers.
                 if (i < rows) {
                     const float4 products = four_elements(
                                                 matrix + i * product.row_strides[PRODUCT_A],
@@ -93,7 +95,7 @@ kernel void vector_along(
     }
 }
 
-// Returns elements of four neighbouring rows, 0 for rows from `left` on.
+// Returns elements of four adjacent rows, and 0 for rows from `left` on.
 template <typename T> inline float4 four_rows(device const T *source, long stride, long left) {
     if (quads && left >= 4) {
         return float4(*reinterpret_cast<device const vec<T, 4> *>(source));
@@ -126,7 +128,7 @@ kernel void vector_across(
 
     float4 total = 0.0f;
     for (long block = part.first + simdgroup_index * 32; block < part.last; block += ACROSS_SIMDGROUPS * 32) {
-        // Each lane reads one element of the column, for all lanes that need it.
+        // Each lane loads one element of the vector, for all lanes that need it.
         const float lane_element =
             block + lane < part.last ? float(column[(block + lane) * product.row_strides[PRODUCT_B]]) : 0;
         float4 sum = 0.0f;

@@ -1,8 +1,8 @@
-// out = alpha a b + beta input (product.h) for integers, which wrap around. Sums are taken modulo 2^32, or 2^64 for
-// long, and truncated to the type at the end, which gives the same as arithmetic modulo the type's range.
+// out = alpha a b + beta input (product.h) for integers, which wrap around. Sums are computed modulo 2^32, or 2^64 for
+// long, and truncated to the type at the end; this equals arithmetic modulo the type's range.
 //
-// A threadgroup computes 16 x 16 elements, one a thread, from tiles of 16 x 16 of a and b. Grid: threadgroups (n / 16,
-// m / 16, batch), rounded up.
+// A threadgroup computes 16 x 16 elements, one per thread, from tiles of 16 x 16 of a and b. Grid: threadgroups (n /
+// 16, m / 16, batch), rounded up.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -37,7 +37,7 @@ kernel void whole(
 
     Number sum = 0;
     for (long k = 0; k < product.k; k += WHOLE_TILE) {
-        threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles before were read
+        threadgroup_barrier(mem_flags::mem_threadgroup);  // wait until the previous tiles were read
         a_tile[y][x] = row < product.m && k + x < product.k ? a_row[(k + x) * product.column_strides[PRODUCT_A]] : T(0);
         b_tile[y][x] =
             column < product.n && k + y < product.k ? b_column[(k + y) * product.row_strides[PRODUCT_B]] : T(0);

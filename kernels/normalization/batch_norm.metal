@@ -1,7 +1,7 @@
-// Batch normalization of channels, and its gradients: src/ops/normalization/batch_norm_primitive.ts has the formulas.
+// Batch normalization and its gradients; src/ops/normalization/batch_norm_primitive.ts has the formulas.
 //
-// One threadgroup computes one channel. Its threads read every LANES-th element three times: for the mean, for the
-// deviations from it, and for the result. Sums are compensated, and are added in an order that depends only on sizes.
+// One threadgroup computes one channel. Each thread reads every LANES-th element, three times: for the mean, for the
+// deviations from it, and for the result. Sums are compensated, and are added in an order that depends on sizes only.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -9,8 +9,8 @@ using namespace metal;
 #include "generated/batch_norm_option.h"
 #include "indexing/sorted.h"
 
-constant uint OPTIONS [[function_constant(0)]];  // a bit for each BatchNormOption
-constant uint LANES [[function_constant(1)]];    // threads of a threadgroup: 32, or a power of two of up to 512
+constant uint OPTIONS [[function_constant(0)]];  // one bit for each BatchNormOption
+constant uint LANES [[function_constant(1)]];    // threads per threadgroup: 32, or a power of two of at most 512
 
 #include "common/teams.h"
 
@@ -25,7 +25,7 @@ inline bool has(uint option) { return (OPTIONS >> option & 1) != 0; }
 
 inline uint channel_size(constant BatchNorm &p) { return uint(p.batch * p.inner); }
 
-// Returns the place of a channel's element in x.
+// Returns the offset of a channel's element in x.
 inline long element_of(constant BatchNorm &p, uint channel, uint at) {
     const uint inner = uint(p.inner);
     const uint row = at / inner;
@@ -36,8 +36,8 @@ inline long element_of(constant BatchNorm &p, uint channel, uint at) {
 // weight, bias     [[buffer(1, 2)]]  [channels]
 // means, variances [[buffer(3, 4)]]  [channels], read if they are given
 // out              [[buffer(5)]]     [batch, channels, inner]
-// Buffers of operands that a call lacks (OPTIONS) are bound to something else and not accessed.
-// grid: a threadgroup of LANES threads for each channel
+// For absent operands (OPTIONS), any buffer is bound, and it is not accessed.
+// grid: one threadgroup of LANES threads per channel
 template <typename T>
 kernel void batch_norm(
     device const T *x [[buffer(0)]],
@@ -96,8 +96,8 @@ kernel void batch_norm(
 // weight, means, variances [[buffer(2, 3, 4)]]  [channels]
 // grad_x                   [[buffer(5)]]        [batch, channels, inner]
 // grad_weight, grad_bias   [[buffer(6, 7)]]     [channels]
-// Buffers of operands that a call lacks (OPTIONS) are bound to something else and not accessed.
-// grid: a threadgroup of LANES threads for each channel
+// For absent operands (OPTIONS), any buffer is bound, and it is not accessed.
+// grid: one threadgroup of LANES threads per channel
 template <typename T>
 kernel void batch_norm_gradient(
     device const T *x [[buffer(0)]],

@@ -1,9 +1,9 @@
-// The mean and the squared deviations of a row. For a block that a team holds: first the mean, then the deviations from
-// it. Then blocks are merged.
+// The mean and the sum of squared deviations of a row. For each block that a team keeps in registers, first the mean is
+// computed, then the deviations from it; then blocks are merged.
 //
-// A mean is kept with its rounding error, which the sum of the deviations gives: far from zero, a small deviation
-// consists of nothing else. Chan, Golub and LeVeque, "Algorithms for computing the sample variance: analysis and
-// recommendations", 1983 (the corrected two-pass algorithm, and the merge of two blocks).
+// A mean is stored together with its rounding error, which is computed from the sum of the deviations: far from zero,
+// the rounding error would exceed small deviations. Source: Chan, Golub and LeVeque, "Algorithms for computing the
+// sample variance: analysis and recommendations", 1983 (the corrected two-pass algorithm, and the merge of two blocks).
 
 #ifndef ORCHARD_NORMALIZATION_MOMENTS_H
 #define ORCHARD_NORMALIZATION_MOMENTS_H
@@ -11,7 +11,7 @@
 #include "normalization/rows.h"
 #include "reduction/online.h"
 
-// If rows are not centred, squares are Σ x², and mean and lost are 0.
+// If rows are not centered, `squares` is Σ x², and `mean` and `lost` are 0.
 struct Moments {
     float mean;
     float lost;     // the mean is mean + lost
@@ -19,13 +19,14 @@ struct Moments {
     float count;
 };
 
-// Memory for exchanging one number, and two.
+// Threadgroup memory for exchanging one number, and two numbers.
 struct Exchanges {
     Exchange<float> one;
     Exchange<float2> two;
 };
 
-// Computes the moments of a block of `length` elements, in all threads of the team. held: 0 behind the block's end.
+// Computes the moments of a block of `length` elements, in all threads of the team. `held` is 0 beyond the end of the
+// block.
 inline Moments team_moments(thread const float (&held)[HELD], uint lane, uint length, thread Exchanges &exchanges) {
     const float count = float(length);
     if (!is_centred()) {
@@ -63,13 +64,13 @@ inline Moments merged(Moments a, Moments b) {
     return {mean, two_sum_error(a.mean, step, mean), (a.squares + b.squares) + apart, count};
 }
 
-// Returns whether a mean of squares (with eps) is accurate: no square overflowed, and squares that underflowed are
-// below its last digit. False for NaN.
+// Returns whether a mean of squares (plus eps) is accurate: no square overflowed, and squares that underflowed are
+// negligible. Returns false for NaN.
 inline bool is_in_range(float mean_square) {
     return mean_square > 8.27180613e-25f && mean_square < 1.2676506e+30f;  // 2^-80, 2^100
 }
 
-// Returns the power of two that scales the largest element of a row to at most 1; 1 if it is 0 or not finite.
+// Returns the power of two that scales the largest element of a row to at most 1; 1 if that element is 0 or not finite.
 inline float unit_of(float largest) {
     if (largest == 0.0f || !isfinite(largest)) return 1.0f;
     int exponent = 0;

@@ -2,18 +2,18 @@
 //
 //     s = x + residual      n = (s - mean) / sqrt(Σ (s - mean)² / N + eps)      out = n · weight + bias
 //
-// mean is 0 if rows are not centred. A team of threads processes a chunk of rows (rows.h). A row that fits into its
-// threads' registers is read once. For longer rows, x (or the sum, if it was written) is read again for the result.
-// Computed in float32; a row whose squares overflow or underflow float32 is computed again, scaled by a power of two.
+// The mean is 0 if rows are not centered. A team of threads processes a chunk of rows (rows.h). A row that fits in its
+// registers is read once. For longer rows, x (or the sum, if it was written) is read again for the result. Everything
+// is computed in float32; a row whose squares overflow or underflow is computed again, scaled by a power of two.
 
 #include <metal_stdlib>
 using namespace metal;
 
 #include "normalization/moments.h"
 
-constant uint CHUNKED [[function_constant(5)]];  // whether teams process several rows, and hold weight and bias
+constant uint CHUNKED [[function_constant(5)]];  // whether teams process several rows with weight and bias in registers
 
-// A row in each operand, from its first element.
+// The address of a row's first element in each operand.
 template <typename T> struct Row {
     device const T *x;
     device const T *residual;
@@ -28,7 +28,7 @@ struct Elements {
     float bias[HELD];
 };
 
-// Loads the elements of the block that begins at `begin`, 0 behind its end. With a residual, it writes the sum.
+// Loads the elements of the block that begins at `begin`, and 0 beyond its end. With a residual, also writes the sum.
 template <typename T>
 inline void load_block(thread Elements &held, Row<T> row, constant Normalization &p, uint lane, long begin) {
     const uint length = block_length(p, begin);
@@ -47,7 +47,8 @@ inline void load_block(thread Elements &held, Row<T> row, constant Normalization
     }
 }
 
-// The same for a row that is read again, times `unit`. Each thread reads the elements of the sum that it wrote itself.
+// Loads a row that was read before, and multiplies it by `unit`. Each thread reads the elements of the sum that it
+// wrote itself.
 template <typename T>
 inline void load_again(
     thread Elements &held, Row<T> row, constant Normalization &p, uint lane, long begin, float unit) {
@@ -62,7 +63,7 @@ inline void load_again(
     }
 }
 
-// Weight and bias as bound, for a block.
+// Weight and bias as bound, for one block.
 template <typename W> struct Vectors {
     device const W *weight;
     device const W *bias;
@@ -78,7 +79,7 @@ inline void load_vectors(thread Elements &held, Vectors<W> from, constant Normal
     if (has(NORMALIZATION_OPTION_BIAS)) held.bias[i] = float(from.bias[distance(at, p.bias_stride)]);
 }
 
-// Computes the moments of a row that is longer than a block, read for the first time or again.
+// Computes the moments of a row that is longer than a block, whether it is read for the first time or again.
 template <typename T>
 inline Moments long_row_moments(
     thread Elements &held,
@@ -101,7 +102,7 @@ inline Moments long_row_moments(
     return all;
 }
 
-// Returns the largest absolute value of a row, NaN aside.
+// Returns the largest absolute value of a row, ignoring NaN.
 template <typename T>
 inline float row_largest(
     thread Elements &held, Row<T> row, constant Normalization &p, uint lane, thread Exchange<float> &exchange) {
@@ -115,7 +116,8 @@ inline float row_largest(
     return team_combined<Largest>(largest, exchange);
 }
 
-// Moments of a row times `unit`, and 1 / sqrt(squares / length + eps) for it. The held elements are also times unit.
+// The moments of a row times `unit`, and its 1 / sqrt(squares / length + eps). The elements in registers are also
+// multiplied by `unit`.
 struct Statistics {
     Moments moments;
     float unit;
@@ -135,7 +137,7 @@ inline Statistics statistics_of(
         found.moments = long_row_moments(held, row, p, lane, true, 1.0f, exchanges);
     }
     float mean_square = found.moments.squares / length + p.eps;
-    if (!is_in_range(mean_square)) {  // the same for all threads of a team
+    if (!is_in_range(mean_square)) {  // uniform for all threads of a team
         const float root = precise::sqrt(p.eps);
         found.unit = unit_of(max(root, row_largest(held, row, p, lane, exchanges.one)));
         if (FITS) {
@@ -152,12 +154,12 @@ inline Statistics statistics_of(
     return found;
 }
 
-// x, residual     [[buffer(0, 1)]]  [..., N] of any strides
+// x, residual     [[buffer(0, 1)]]  [..., N] with any strides
 // weight, bias    [[buffer(2, 3)]]  [N]
 // out, sum        [[buffer(4, 5)]]  [rows, N]
 // means, scales   [[buffer(6, 7)]]  [rows]
-// Buffers of operands that a call lacks (OPTIONS) are bound to something else and not accessed.
-// grid: threadgroups (chunks of rows / teams) of LANES threads, of TEAMS SIMD-groups if LANES is 32
+// For absent operands (OPTIONS), any buffer is bound, and it is not accessed.
+// grid: threadgroups (chunks of rows / teams) of LANES threads, or of TEAMS SIMD-groups if LANES is 32
 template <typename T, typename W>
 kernel void normalize(
     device const T *x [[buffer(0)]],
@@ -176,7 +178,7 @@ kernel void normalize(
     Exchanges exchanges = {{parts, thread_index, 0}, {pairs, thread_index, 0}};
     const long length = p.rows.length;
     const Team team = team_of(p, thread_index, group);
-    if (team.first_row >= team.end_row) return;  // teams of one SIMD-group have no barrier, others always have a row
+    if (team.first_row >= team.end_row) return;  // no barrier follows: a larger team always has a row
     Elements held;
     const Vectors<W> vectors = {weight + p.weight_start, bias + p.bias_start};
     const bool is_held = CHUNKED && FITS;

@@ -1,20 +1,20 @@
 // Gradients of normalized rows (src/ops/normalization/problem.ts), with v = grad_out · weight and
 // n = (x - mean) · scale:
 //
-//     grad_x      = scale · (v - Σ v / N - n · Σ (v · n) / N) + grad_sum     without Σ v / N if rows are not centred
+//     grad_x      = scale · (v - Σ v / N - n · Σ (v · n) / N) + grad_sum     without Σ v / N if rows are not centered
 //     grad_weight = Σ grad_out · n,   grad_bias = Σ grad_out                 over all rows
 //
-// normalize_gradient: a team of threads processes a chunk of rows (rows.h) and adds up their shares of grad_weight and
-// grad_bias in registers, so that it writes one row of each, without atomics. Rows that fit into the threads' registers
-// are read once; longer rows are read twice, chunk by chunk.
-// add_chunks: adds up the rows that the teams wrote, in their order.
+// normalize_gradient: a team of threads processes a chunk of rows (rows.h) and sums their terms of grad_weight and
+// grad_bias in registers, so that it writes one row of each, without atomics. Rows that fit in the registers are read
+// once; longer rows are read twice, chunk by chunk.
+// add_chunks: adds the rows that the teams wrote, in order.
 
 #include <metal_stdlib>
 using namespace metal;
 
 #include "normalization/rows.h"
 
-// The operands as bound: see normalize_gradient.
+// The operands of normalize_gradient, as bound.
 template <typename T, typename W> struct Operands {
     device const T *x;
     device const T *grad_out;
@@ -25,7 +25,7 @@ template <typename T, typename W> struct Operands {
     device T *grad_x;
 };
 
-// A row in each operand, from its first element.
+// The address of a row's first element in each operand.
 template <typename T> struct Row {
     device const T *x;
     device const T *grad_out;
@@ -50,7 +50,7 @@ struct Elements {
     float weight[HELD];
 };
 
-// A thread's lane, and the block of rows that it works on.
+// A thread's lane, and the block of elements that it processes.
 struct Block {
     uint lane;
     uint length;
@@ -73,7 +73,7 @@ inline void load_weight(thread Elements &held, Operands<T, W> all, constant Norm
     }
 }
 
-// Loads a thread's elements of a row; 0 behind the end of the block.
+// Loads a thread's elements of a row, and 0 beyond the end of the block.
 template <typename T> inline void load_row(thread Elements &held, Row<T> row, constant Normalization &p, Block block) {
     device const T *x = row.x + block.begin * p.rows.along[0];
     device const T *grad_out = row.grad_out + block.begin * p.rows.along[1];
@@ -87,7 +87,7 @@ template <typename T> inline void load_row(thread Elements &held, Row<T> row, co
     }
 }
 
-// A thread's share of Σ v and Σ v · n.
+// A thread's partial sums of v and v · n.
 inline float2 sums_of(thread const Elements &held) {
     float2 sums = 0.0f;
     for (uint i = 0; i < COUNT; i += 1) {
@@ -97,7 +97,7 @@ inline float2 sums_of(thread const Elements &held) {
     return sums;
 }
 
-// `sums`: of the whole row.
+// `sums` are those of the whole row.
 template <typename T>
 inline void store_gradients(
     thread const Elements &held, float2 sums, Row<T> row, constant Normalization &p, Block block) {
@@ -112,7 +112,7 @@ inline void store_gradients(
     }
 }
 
-// A chunk's shares of the gradients of weight and bias, for the elements that a thread holds.
+// A chunk's partial sums of the gradients of weight and bias, for the elements in a thread's registers.
 struct ChunkSums {
     float weight[HELD];
     float bias[HELD];
@@ -132,7 +132,7 @@ inline void add_row(thread ChunkSums &sums, thread const Elements &held) {
     }
 }
 
-// parts: [chunks, N] of the weight if its gradient is needed, then of the bias.
+// The shape of `parts` is [chunks, N] for the weight if its gradient is needed, followed by [chunks, N] for the bias.
 inline void store_chunk(
     thread const ChunkSums &sums, device float *parts, constant Normalization &p, Block block, long chunk) {
     device float *weight_parts = parts + chunk * p.rows.length + block.begin;
@@ -145,7 +145,7 @@ inline void store_chunk(
     }
 }
 
-// Rows that fit into a team's registers.
+// Processes rows that fit in a team's registers.
 template <typename T, typename W>
 inline void held_rows(
     Operands<T, W> all, device float *parts, constant Normalization &p, Team team, thread Exchange<float2> &exchange) {
@@ -165,7 +165,7 @@ inline void held_rows(
     store_chunk(chunk, parts, p, block, team.chunk);
 }
 
-// Longer rows: first the sums of each row, then all rows again, one block of elements at a time.
+// Processes longer rows: computes the sums of each row, then reads all rows again, one block of elements at a time.
 template <typename T, typename W>
 inline void long_rows(
     Operands<T, W> all,
@@ -207,16 +207,16 @@ inline void long_rows(
     }
 }
 
-// x, grad_out, grad_sum  [[buffer(0, 1, 2)]]  [..., N] of any strides
+// x, grad_out, grad_sum  [[buffer(0, 1, 2)]]  [..., N] with any strides
 // weight                 [[buffer(3)]]        [N]
 // means, scales          [[buffer(4, 5)]]     [rows]
 // grad_x                 [[buffer(6)]]        [rows, N]
 // parts                  [[buffer(7)]]        [1 or 2, chunks, N]
-// Buffers of operands that a call lacks (OPTIONS) are bound to something else and not accessed.
 // row_sums               [[threadgroup(0)]]   a pair for each row of a chunk, if rows are longer than a block
-// grid: threadgroups (chunks / teams) of LANES threads, of TEAMS SIMD-groups if LANES is 32
-// A thread holds up to 16 elements of five arrays. The limit keeps the compiler from using so many registers that 512
-// threads do not fit.
+// grid: threadgroups (chunks / teams) of LANES threads, or of TEAMS SIMD-groups if LANES is 32
+// For absent operands (OPTIONS), any buffer is bound, and it is not accessed.
+// A thread has up to 16 elements of five arrays in registers. The limit of 512 threads keeps the compiler from using so
+// many registers that such a threadgroup does not fit.
 template <typename T, typename W>
 [[kernel, max_total_threads_per_threadgroup(512)]] void normalize_gradient(
     device const T *x [[buffer(0)]],
@@ -234,7 +234,7 @@ template <typename T, typename W>
     threadgroup float2 pairs[2 * SIMDGROUPS];
     Exchange<float2> exchange = {pairs, thread_index, 0};
     const Team team = team_of(p, thread_index, group);
-    // There may be fewer chunks than teams; teams of one SIMD-group have no barrier.
+    // There may be fewer chunks than teams; teams of one SIMD-group use no barrier, so they may return.
     if (team.first_row >= team.end_row) return;
     const Operands<T, W> all = {x, grad_out, grad_sum, weight, means, scales, grad_x};
     if (FITS) {
@@ -250,8 +250,8 @@ template <typename T, typename W>
 
 // parts                   [[buffer(0)]]     [1 or 2, chunks, N]
 // grad_weight, grad_bias  [[buffer(1, 2)]]  [N]
-// grid: threadgroups (N / COLUMNS, 1 for each gradient that is needed) of THREADS threads; PARTS threads add up the
-// chunks of one column
+// grid: threadgroups (N / COLUMNS, number of gradients needed) of THREADS threads; PARTS threads add the chunks of one
+// column
 template <typename W>
 kernel void add_chunks(
     device const float *parts [[buffer(0)]],

@@ -1,8 +1,8 @@
 // Rows of normalizations (x, n and scale as in src/ops/normalization/problem.ts), and how threads share a row.
 //
-// `LANES` threads are a team, which processes one row after the other: a SIMD-group for short rows, else all threads of
-// a threadgroup. A thread holds COUNT elements of a block of a row: every LANES-th one, starting at its lane. Rows of
-// one block (`FITS`) are read once. Sums are added in an order that depends only on sizes.
+// `LANES` threads form a team, which processes one row after the other: a SIMD-group for short rows, else all threads
+// of a threadgroup. A thread keeps COUNT elements of a block of a row in registers: every LANES-th element, starting
+// with its lane. Rows of a single block (`FITS`) are read once. Sums are added in an order that depends on sizes only.
 
 #ifndef ORCHARD_NORMALIZATION_ROWS_H
 #define ORCHARD_NORMALIZATION_ROWS_H
@@ -10,31 +10,31 @@
 #include "common/slices.h"
 #include "generated/normalization_option.h"
 
-#define HELD 32        // elements that a thread holds at most
-#define SIMDGROUPS 16  // of a threadgroup, at most
-#define TEAMS 4        // SIMD-groups of a threadgroup that process a row each
+#define HELD 32        // largest number of elements per thread
+#define SIMDGROUPS 16  // largest number of SIMD-groups per threadgroup
+#define TEAMS 4        // SIMD-groups per threadgroup, if each processes a row
 
-constant uint OPTIONS [[function_constant(0)]];   // a bit for each operand that a call may lack
+constant uint OPTIONS [[function_constant(0)]];   // one bit for each optional operand
 constant uint LANES [[function_constant(1)]];     // 32, or all threads of a threadgroup
-constant uint COUNT [[function_constant(2)]];     // elements that a thread holds
-constant uint FITS [[function_constant(3)]];      // whether rows have no more than LANES · COUNT elements
+constant uint COUNT [[function_constant(2)]];     // elements per thread
+constant uint FITS [[function_constant(3)]];      // whether rows have at most LANES · COUNT elements
 constant uint ADJACENT [[function_constant(4)]];  // whether a row's elements are adjacent in all operands
 
 #include "common/teams.h"
 
-// Returns whether a call has an operand, a constant of generated/normalization_option.h.
+// Returns whether an operand, a constant of generated/normalization_option.h, is present.
 inline bool has(uint operand) { return (OPTIONS >> operand & 1) != 0; }
 
-// Rows are centred if their means are an operand.
+// Rows are centered if their means are an operand.
 inline bool is_centred() { return has(NORMALIZATION_OPTION_MEAN); }
 
 struct Normalization {
-    Slices<3> rows;  // of up to three operands of the shape of x, in row-major order
+    Slices<3> rows;  // the rows of up to three operands with the shape of x, in row-major order
     long weight_start;
     long weight_stride;
     long bias_start;
     long bias_stride;
-    long chunk;  // rows of a team
+    long chunk;  // rows per team
     long chunks;
     float eps;
 };

@@ -1,8 +1,8 @@
-// Up to MAX_GRADIENTS gradients of a dtype at once: their norms, and their products with a factor.
+// The norms of up to MAX_GRADIENTS gradients of one dtype, and their products with a factor.
 //
-// Tiling: a threadgroup processes a chunk of adjacent elements of one gradient, each thread every THREADS-th of them.
-// Each gradient is read once, each product written once. Each thread sums squares in float32; then threads are added in
-// pairs, as a tree: the same bits in every run, since the order of simd_sum is unspecified.
+// Tiling: a threadgroup processes a chunk of adjacent elements of one gradient, and each thread every THREADS-th
+// element. Each gradient is read once, and each product written once. Threads sum squares in float32; then their sums
+// are added pairwise as a tree, so every run gives the same bits, since the order of simd_sum is unspecified.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -14,8 +14,8 @@ using namespace metal;
 #define MAX_GRADIENTS 14
 
 struct Gradients {
-    long gradients;                    // how many there are
-    long chunk;                        // elements
+    long gradients;                    // number of gradients
+    long chunk;                        // elements per chunk
     long sizes[MAX_GRADIENTS];         // in elements
     long first_chunks[MAX_GRADIENTS];  // the number of each gradient's first chunk
 };
@@ -42,7 +42,7 @@ template <typename T> inline Squares sum_of_squares(device const T *gradient, Ch
     return sum;
 }
 
-// Writes the root of the sum of all threads' squares. All threads call it; the first one writes.
+// Writes the root of the sum of all threads' squares. All threads must call it; the first one writes.
 inline void write_root(Squares squares, threadgroup Squares *sums, uint thread_index, device float *out) {
     sums[thread_index] = squares;
     for (uint half_count = THREADS / 2; half_count > 0; half_count /= 2) {
@@ -75,9 +75,9 @@ inline void scale(device const T *before, device T *after, float factor, Chunk c
                        : name##_13)
 
 // norms                      [[buffer(0)]]      one for each chunk
-// gradient_0 … gradient_13   [[buffer(1…14)]]   dense; the first again if there are fewer
+// gradient_0 … gradient_13   [[buffer(1…14)]]   dense; the first one repeated if there are fewer
 // table                      [[buffer(15)]]
-// grid: one threadgroup a chunk; the chunks of the first gradient come before those of the second, and so on
+// grid: one threadgroup per chunk; the chunks of the first gradient come before those of the second, and so on
 #define NORMS_KERNEL(T)                                                                        \
     kernel void norms_##T(                                                                     \
         device float *norms [[buffer(0)]], BUFFERS(device const T *, gradient, 1),             \
@@ -91,7 +91,7 @@ inline void scale(device const T *before, device T *after, float factor, Chunk c
     }
 
 // factor                     [[buffer(0)]]       one number
-// before_0 … before_13       [[buffer(1…14)]]    dense; the first again if there are fewer
+// before_0 … before_13       [[buffer(1…14)]]    dense; the first one repeated if there are fewer
 // after_0 … after_13         [[buffer(15…28)]]
 // table                      [[buffer(29)]]
 // grid: as above

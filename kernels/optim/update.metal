@@ -1,25 +1,25 @@
-// A step of an optimizer over up to MAX_PARAMETERS parameters of a dtype, by a rule of src/optim/rules.ts: a parameter
-// p, its gradient g and its state (m, v, w) become
+// One optimizer step for up to MAX_PARAMETERS parameters of one dtype, by a rule of src/optim/rules.ts. A parameter p,
+// its gradient g and its state (m, v, w) become
 //
 //     g = sign g + l2 p
 //     sgd    d = g;  with momentum m = momentum m + oneMinusBeta1 g, d = m;  with nesterov d = g + momentum m
 //     adam   m = m + oneMinusBeta1 (g − m),  v = v + oneMinusBeta2 (g² − v),  d = m / (√v biasCorrection + eps)
-//            with amsgrad w = max(w, v) in v's place
+//            with amsgrad w = max(w, v) instead of v
 //     lion   d = sign(m + oneMinusBeta1 (g − m)),  m = m + oneMinusBeta2 (g − m)
 //     rmsprop  v = v + oneMinusBeta2 (g² − v),  d = g / (√v + eps)
 //              centered m = m + oneMinusBeta2 (g − m),  v − m² for v;  with momentum b = momentum b + d, d = b
 //     adagrad  v = v + g²,  d = g / (√v + eps)
-//     adadelta v as rmsprop's,  d = √(u + eps) / √(v + eps) g,  u = u + oneMinusBeta2 (d² − u)
-//     adamax   m as adam's,  u = max(momentum u, |g| + eps),  d = m / u
-//     nadam    m, v as adam's,  d = (m + momentum g) / (√v biasCorrection + eps)
-//     radam    m, v as adam's,  d = m / (√v + eps), without biasCorrection d = m
+//     adadelta v as in rmsprop,  d = √(u + eps) / √(v + eps) g,  u = u + oneMinusBeta2 (d² − u)
+//     adamax   m as in adam,  u = max(momentum u, |g| + eps),  d = m / u
+//     nadam    m, v as in adam,  d = (m + momentum g) / (√v biasCorrection + eps)
+//     radam    m, v as in adam,  d = m / (√v + eps), without biasCorrection d = m
 //     p = p − (decoupledDecay p + stepSize d)
 //
-// in float32; p is rounded once. With master weights, the state's last plane, these are p.
+// in float32; p is rounded once. With master weights, p is read from the last plane of the state, which contains them.
 //
-// Tiling: a threadgroup processes CHUNK adjacent elements of one parameter, each thread every 256th of them. The state
-// before and the state after are separate buffers, so that a step that a device loses can be computed again. Each byte
-// is read once or written once.
+// Tiling: a threadgroup processes CHUNK adjacent elements of one parameter, and each thread every 256th element. The
+// state before and after the step is in separate buffers, so that a step can be repeated if the device loses it. Each
+// byte is read once or written once.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -35,10 +35,10 @@ constant uint RULE [[function_constant(0)]];
 constant uint HAS_MASTER [[function_constant(1)]];
 
 struct Update {
-    long parameters;              // how many there are
-    long plane;                   // elements from one plane of the state to the next
+    long parameters;              // number of parameters
+    long plane;                   // distance between planes of the state, in elements
     long sizes[MAX_PARAMETERS];   // in elements
-    long starts[MAX_PARAMETERS];  // in a plane of the state
+    long starts[MAX_PARAMETERS];  // first element of each parameter, in each plane of the state
     float sign[MAX_PARAMETERS];
     float l2[MAX_PARAMETERS];
     float decoupled_decay[MAX_PARAMETERS];
@@ -77,11 +77,11 @@ inline Coefficients coefficients_of(constant Update &update, uint number) {
         update.eps[number]};
 }
 
-// A moving average with the weight 1 − β of the new value.
+// Returns a moving average in which the new value has weight 1 − β.
 inline float averaged(float x, float one_minus_beta, float g) { return x + one_minus_beta * (g - x); }
 inline float larger(float a, float b) { return a >= b || a != a ? a : b; }
 
-// The steps d of the rules. They update the state of an element.
+// The steps d of the rules. These functions also update an element's state.
 
 inline float momentum_step(float g, thread float (&state)[3], Coefficients k) {
     state[0] = k.momentum * state[0] + k.one_minus_beta1 * g;
@@ -94,20 +94,20 @@ inline float lion_step(float g, thread float (&state)[3], Coefficients k) {
     return isnan(average) ? average : sign(average);
 }
 
-// g divided by the root of the average of its squares.
+// Returns g divided by the root of the moving average of its squares.
 inline float rmsprop_step(float g, thread float (&state)[3], Coefficients k) {
     state[0] = averaged(state[0], k.one_minus_beta2, g * g);
     return g / (precise::sqrt(state[0]) + k.eps);
 }
 
-// g divided by the root of its variance, which rounding errors may make negative.
+// Returns g divided by the root of its variance, which rounding errors may make negative.
 inline float centered_step(float g, thread float (&state)[3], Coefficients k) {
     state[0] = averaged(state[0], k.one_minus_beta2, g * g);
     state[1] = averaged(state[1], k.one_minus_beta2, g);
     return g / (precise::sqrt(larger(state[0] - state[1] * state[1], 0.0f)) + k.eps);
 }
 
-// A step accumulated by momentum, in a plane of the state.
+// Returns a step with momentum, which is stored in a plane of the state.
 inline float carried_on(float d, thread float &plane, Coefficients k) {
     plane = k.momentum * plane + d;
     return plane;
@@ -157,7 +157,7 @@ inline float radam_step(float g, thread float (&state)[3], Coefficients k) {
     return state[0] / (k.bias_correction == 0.0f ? 1.0f : precise::sqrt(state[1]) + k.eps);
 }
 
-// Each rule's number of state planes, and its step. A rule without a row here does not compile.
+// The number of state planes and the step of each rule. A rule that is missing here does not compile.
 template <UpdateRule name> struct Rule;
 #define STEP(name, planes_of_state, step)                                                   \
     template <> struct Rule<name> {                                                         \
@@ -225,11 +225,11 @@ inline void update_element(
 }
 
 // state_before, state_after  [[buffer(0, 1)]]   [planes, plane]; not accessed by a rule without state
-// before_0 … before_8        [[buffer(2…10)]]   one parameter each, dense; the first again if there are fewer
+// before_0 … before_8        [[buffer(2…10)]]   one parameter each, dense; the first one repeated if there are fewer
 // gradient_0 … gradient_8    [[buffer(11…19)]]
 // after_0 … after_8          [[buffer(20…28)]]
 // update                     [[buffer(29)]]
-// grid: one threadgroup a chunk; the chunks of the first parameter come before those of the second, and so on
+// grid: one threadgroup per chunk; the chunks of the first parameter come before those of the second, and so on
 
 #define CHOSEN(name, number) CHOSEN_OF_EIGHT(name, number, name##_8)
 

@@ -1,6 +1,6 @@
-// The largest element of each window, its place, and the gradient: for each element the sum of the gradients of the
-// windows that chose it. A thread gathers what its element receives, in the order of the windows: no atomics, and the
-// same bits in every run.
+// The maximum of each window and its position, and the gradient: for each element, the sum of the gradients of the
+// windows whose maximum it is. In the gradient, each thread gathers the sum for one element, in the order of the
+// windows, so no atomics are needed and every run gives the same bits.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -12,8 +12,8 @@ constant uint INDEXED [[function_constant(0)]];  // whether indices are written
 
 // x        [[buffer(0)]]  [planes, …input]
 // values   [[buffer(1)]]  [planes, …output]
-// indices  [[buffer(2)]]  [planes, …output]: places in a plane, -1 if there is none; any buffer if not INDEXED
-// grid: a thread for each window
+// indices  [[buffer(2)]]  [planes, …output]: positions in a plane, -1 for an empty window; any buffer if not INDEXED
+// grid: one thread per window
 template <typename T, typename Index>
 kernel void max_pool(
     device const T *x [[buffer(0)]],
@@ -61,7 +61,7 @@ kernel void max_pool(
 // gradient  [[buffer(0)]]  [planes, …output]
 // indices   [[buffer(1)]]  [planes, …output]
 // output    [[buffer(2)]]  [planes, …input]
-// grid: a thread for each element of x
+// grid: one thread per element of x
 template <typename T, typename Index>
 kernel void max_pool_gradient(
     device const T *gradient [[buffer(0)]],

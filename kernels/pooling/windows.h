@@ -1,5 +1,5 @@
-// Windows of planes, as in src/ops/pooling/primitive.ts. Along an axis, place k of window p is element p · stride + k ·
-// dilation - before; places outside of [0, input) have no element.
+// Windows of planes, as in src/ops/pooling/primitive.ts. Along an axis, element k of window p is x[p · stride + k ·
+// dilation - before]; indices outside [0, input) have no element.
 
 #ifndef ORCHARD_POOLING_WINDOWS_H
 #define ORCHARD_POOLING_WINDOWS_H
@@ -16,7 +16,7 @@ struct Pooling {
 
 inline uint volume(constant long (&sizes)[3]) { return uint(sizes[0] * sizes[1] * sizes[2]); }
 
-// Converts a row-major number in a plane to a coordinate along each axis.
+// Converts a row-major index in a plane to an index along each axis.
 inline void coordinates(constant long (&sizes)[3], uint number, thread int (&at)[3]) {
     for (int axis = 2; axis >= 0; axis -= 1) {
         const uint size = uint(sizes[axis]);
@@ -25,8 +25,8 @@ inline void coordinates(constant long (&sizes)[3], uint number, thread int (&at)
     }
 }
 
-// The windows along an axis that may contain an element: the element is before the first place of all later windows,
-// and behind the last place of all earlier ones.
+// The windows along an axis that may contain an element: in all later windows the element is before the first position,
+// and in all earlier ones after the last position.
 struct Reach {
     int begin;
     int end;

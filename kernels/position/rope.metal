@@ -1,12 +1,12 @@
 // Rotary position embedding: pair i of a row, (a, b), becomes magnitude (a cos f - b sin f, a sin f + b cos f), where f
-// is the row's position times the pair's frequency. Elements behind the pairs are copied.
+// is the row's position times the pair's frequency. Elements beyond the pairs are copied.
 //
 // Source: J. Su et al., "RoFormer: enhanced transformer with rotary position embedding", 2021.
 //
-// An angle is a 64-bit phase: the pair's phase per position, in 2^-64 cycles, times the position, modulo 2^64. Whole
-// cycles drop out exactly, so that large positions have angles as accurate as small ones.
+// An angle is a 64-bit phase in units of 2^-64 cycles: the pair's phase per position, times the position, modulo 2^64.
+// Whole cycles vanish exactly, so angles are as accurate for large positions as for small ones.
 //
-// Tiling: one thread a pair, or a copied element; a row of the grid is a row of x. Rows may have any strides.
+// Tiling: one thread per pair, or per copied element; a row of the grid is a row of x. Rows may have any strides.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -18,19 +18,19 @@ constant uint has_positions [[function_constant(0)]];
 #define ROPE_MAX_PAIRS 448
 
 struct Rope {
-    LoopNest rows;  // operands: x, positions (without them, the offset is the position), output
+    LoopNest rows;  // operands: x, positions (if absent, the offset is the position), output
     long offset;    // added to positions
     long pairs;
-    long step;        // from a pair's first element to the next pair's, in elements of the row
-    long second;      // from a pair's first element to its second
+    long step;        // distance between the first elements of adjacent pairs, in elements of the row
+    long second;      // distance from a pair's first element to its second
     long stride;      // along rows of x
     long out_stride;  // along rows of output
     float magnitude;
-    ulong phases[ROPE_MAX_PAIRS];  // of each pair, per position, in 2^-64 cycles
+    ulong phases[ROPE_MAX_PAIRS];  // of each pair per position, in units of 2^-64 cycles
 };
 
-// Returns the cosine and the sine of an angle. It is split into the nearest quarter of a cycle, and a remainder of up
-// to pi / 4, for which polynomials suffice: Chebyshev interpolants, their coefficients rounded to float32.
+// Returns the cosine and the sine of an angle. The angle is split into the nearest quarter of a cycle and a remainder
+// of at most pi / 4, for which polynomials are evaluated: Chebyshev interpolants with coefficients rounded to float32.
 inline float2 direction(ulong phase) {
     uint upper = uint(phase >> 32);
     uint quadrant = (upper + (1u << 29)) >> 30;
@@ -43,7 +43,7 @@ inline float2 direction(ulong phase) {
 }
 
 // x          [[buffer(0)]]  the elements that its strides reach
-// positions  [[buffer(1)]]  [rows, by their strides], or any buffer if there are none
+// positions  [[buffer(1)]]  [rows], strided; any buffer if there are none
 // output     [[buffer(2)]]  the elements that its strides reach
 // given      [[buffer(3)]]
 template <typename T, typename Position>

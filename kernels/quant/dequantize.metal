@@ -1,7 +1,7 @@
-// out[row, column] = the value of quantised weights (weights.h), rounded once.
+// out[row, column] = the value of quantized weights (weights.h), rounded once.
 //
-// A thread unpacks and writes 4 adjacent values; neighbouring threads write neighbouring values. Grid: (columns / 4,
-// rows), rounded up.
+// A thread unpacks and writes 4 adjacent values; adjacent threads write adjacent values. Grid: (columns / 4, rows),
+// rounded up.
 
 #include <metal_stdlib>
 using namespace metal;

@@ -1,13 +1,13 @@
-// How 32 adjacent values of each format are unpacked: the table by which every kernel reads weights.
+// How 32 adjacent values of each format are unpacked: the table by which all kernels read weights.
 //
 // Value i (0 to 31) of a part (32 values) of a block is
 //
 //     scale · level + low        of half i / 16 of the part
 //
-// A format has `scales`, the scale and low of a half, `level`, and whether there is a `low` (adding 0 would lose the
-// sign of -0). The product of a float16 scale and a level is exact in float32, so contraction changes nothing. Scales
-// of groups may be float32; there contraction saves a rounding. P is a pointer to bytes in device or threadgroup
-// memory. native/cpu/quant/formats.h and src/quant/ggml have the same formulas.
+// A format defines `scales` (the scale and low of a half), `level`, and whether it has a `low`; adding 0 instead would
+// lose the sign of -0. The product of a float16 scale and a level is exact in float32, so contracting it into a fused
+// multiply-add changes nothing. Scales of groups may be float32; then contraction saves a rounding. P is a pointer to
+// bytes in device or threadgroup memory. native/cpu/quant/formats.h and src/quant/ggml have the same formulas.
 
 #ifndef ORCHARD_QUANT_FORMATS_H
 #define ORCHARD_QUANT_FORMATS_H
@@ -22,15 +22,15 @@ struct Scales {
 template <typename P> inline uint short_at(P bytes) { return uint(bytes[0]) | uint(bytes[1]) << 8; }
 template <typename P> inline float half_at(P bytes) { return float(as_type<half>(ushort(short_at(bytes)))); }
 
-// 2^(exponent - 128): half of the power, since the values of mxfp4 are doubled.
+// 2^(exponent - 128): half of the scale, since the table of mxfp4 has doubled values.
 inline float half_power(uint exponent) {
     return as_type<float>(exponent < 2 ? 0x00200000u << exponent : (exponent - 1) << 23);
 }
 
-// Returns value i of 16 bytes: first the lower four bits of all bytes, then the upper ones.
+// Returns 4-bit value i of 16 bytes: first come the lower four bits of all bytes, then the upper four.
 template <typename P> inline int nibble(P bytes, int i) { return int(uint(bytes[i & 15]) >> (i >> 4) * 4 & 15u); }
 
-// Bit i of 4 bytes.
+// Returns bit i of 4 bytes.
 template <typename P> inline int one_bit(P bytes, int i) { return int(uint(bytes[i >> 3]) >> (i & 7) & 1u); }
 
 inline int signed_byte(uint byte) { return int(byte ^ 128u) - 128; }
@@ -79,7 +79,7 @@ struct Iq4Nl {
     template <typename P> static int level(P block, int, int i) { return iq4_levels[nibble(block + 2, i)]; }
 };
 
-// Floats of four bits (one of sign, two of exponent, one of mantissa), doubled.
+// 4-bit floats (one bit of sign, two of exponent, one of mantissa), doubled.
 constant char mxfp4_levels[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
 struct Mxfp4 {
@@ -90,12 +90,12 @@ struct Mxfp4 {
 
 // ---------------------------------------------------------------- blocks of 256
 
-// Returns two bits of a value: 32 bytes hold 128 values, in four layers of 32.
+// Returns the 2-bit level of a value: 32 bytes contain 128 values, in four layers of 32.
 template <typename P> inline int two_bits(P pairs, int part, int i) {
     return int(uint(pairs[(part >> 2) * 32 + i]) >> (part & 3) * 2 & 3u);
 }
 
-// Returns four bits of a value: 32 bytes hold 64 values, in two layers of 32.
+// Returns the 4-bit level of a value: 32 bytes contain 64 values, in two layers of 32.
 template <typename P> inline int layered_nibble(P nibbles, int part, int i) {
     return int(uint(nibbles[(part >> 1) * 32 + i]) >> (part & 1) * 4 & 15u);
 }
@@ -111,7 +111,7 @@ struct Q2K {
 
 struct Q3K {
     enum { has_low = 0 };
-    // Six bits: the lower 4 are in 8 bytes, the upper 2 in the 4 bytes after them.
+    // Scales have six bits: the lower 4 are in 8 bytes, the upper 2 in the 4 bytes after them.
     template <typename P> static Scales scales(P block, int part, int half_part) {
         const int sub = part * 2 + half_part;
         const int low = int(uint(block[96 + (sub & 7)]) >> (sub >> 3) * 4 & 15u);
@@ -174,7 +174,7 @@ struct BF16 {
     }
 };
 
-// Returns level i of `bits` bits; levels are packed one after the other from the lowest bit on.
+// Returns level i of `bits` bits; levels are packed contiguously from the lowest bit on.
 template <typename P> inline int packed_level(P bytes, int bits, int i) {
     const int first = i * bits;
     const int shift = first & 7;

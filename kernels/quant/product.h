@@ -1,4 +1,4 @@
-// Products with quantised weights W [rows, columns]: out = x Wᵀ + bias, x W (a gradient), or gated, activation(x gateᵀ
+// Products with quantized weights W [rows, columns]: out = x Wᵀ + bias, x W (a gradient), or gated, activation(x gateᵀ
 // + bias) · (x upᵀ + bias). Each row of out is contiguous. The host (src/quant/primitive.ts) and the kernels share the
 // struct.
 
@@ -11,33 +11,33 @@
 
 struct QuantProduct {
     QuantWeights weights;
-    long count;         // rows of x
-    long batch_rows;    // rows of x in a batch
-    long x_strides[3];  // from batch to batch, from row to row, from column to column, in elements
-    long x_start;       // of element (0, 0), from where x is bound
-    long own_rows;      // of the weights, that a SIMD-group of vector.metal multiplies
+    long count;         // number of rows of x
+    long batch_rows;    // rows of x per batch
+    long x_strides[3];  // between batches, rows and columns, in elements
+    long x_start;       // offset of element (0, 0) from the address where x is bound
+    long own_rows;      // rows of the weights per SIMD-group, in vector.metal
 };
 
-// Whether there are biases, which are added to products rounded to T: 1 for the first one, 2 for that of `up`.
+// Which biases there are: bit 0 for the first one, bit 1 for that of `up`. They are added to products rounded to T.
 constant uint has_bias [[function_constant(8)]];
-constant uint gate_activation [[function_constant(9)]];  // of gated products: activation(x gateᵀ) · x upᵀ
+constant uint gate_activation [[function_constant(9)]];  // for gated products: activation(x gateᵀ) · x upᵀ
 
-// Weights as they are bound.
+// Weights as bound.
 struct QuantMatrix {
     device const uchar *packed;
     device const ushort *scales;
     device const ushort *biases;
 };
 
-// The operands of a product: weights as packed, scales and biases, then x, the bias, out, and memory for packed
-// weights.
+// The operands of a product: packed weights, scales and biases of the weights, x, the bias, out, and threadgroup memory
+// for packed weights.
 #define PRODUCT_ARGUMENTS(T)                                                                                           \
     device const uchar *packed [[buffer(0)]], device const ushort *scales [[buffer(1)]],                               \
         device const ushort *biases [[buffer(2)]], device const T *x [[buffer(3)]],                                    \
         device const T *bias [[buffer(4)]], device T *out [[buffer(5)]], constant QuantProduct &product [[buffer(6)]], \
         threadgroup uchar *bytes [[threadgroup(0)]]
 
-// The same for a gated product, of two matrices with a bias each.
+// The operands of a gated product: the same with two matrices, each with a bias.
 #define GATED_ARGUMENTS(T)                                                                           \
     device const uchar *gate_packed [[buffer(0)]], device const ushort *gate_scales [[buffer(1)]],   \
         device const ushort *gate_biases [[buffer(2)]], device const uchar *up_packed [[buffer(3)]], \
@@ -55,7 +55,7 @@ template <typename T> inline T with_bias(float product, device const T *bias, lo
     return (has_bias & which) != 0 ? T(float(T(product)) + float(bias[column])) : T(product);
 }
 
-// An activation without a row here does not compile.
+// An activation that is missing here does not compile.
 template <GateActivation name> struct Activation;
 #define ACTIVATION(name, Share)                                                \
     template <> struct Activation<name> {                                      \
@@ -71,7 +71,7 @@ inline float activated(float x) {
     return NAN;
 }
 
-// Returns an element of a gated product, from the sums of both products.
+// Returns an element of a gated product, computed from the sums of both products.
 template <typename T>
 inline T gated_element(float gate, float up, device const T *gate_bias, device const T *up_bias, long column) {
     const float factor = activated(float(with_bias(gate, gate_bias, column)));

@@ -1,15 +1,16 @@
-// out = x Wᵀ + bias, or x W (product.h), in the registers of simdgroup_matrix: a threadgroup computes a tile of ROWS x
-// COLUMNS; its DOWN x ACROSS SIMD-groups divide the tile among them.
+// out = x Wᵀ + bias, or x W (product.h), in the registers of simdgroup_matrix. A threadgroup computes a tile of ROWS x
+// COLUMNS, which its DOWN x ACROSS SIMD-groups divide.
 //
 //     sums = 0
 //     for each DEPTH of the summed axis:
-//         x_tile, w_tile = the next DEPTH columns of x and the matching weights, zero beyond the edges
+//         x_tile, w_tile = the next DEPTH columns of x and the corresponding weights, 0 out of bounds
 //         sums += x_tile w_tile                       in products of 8 x 8
-//     out = sums + bias                               only elements inside
+//     out = sums + bias                               only elements in bounds
 //
-// Weights are copied packed to threadgroup memory, each byte once, and each value is unpacked once: for x Wᵀ
-// `run_parts` parts of COLUMNS rows at a time, whole blocks; for x W all COLUMNS of DEPTH rows. Values and sums are in
-// float32, as on the other backends. Grid: threadgroups (columns of out / COLUMNS, count / ROWS), rounded up.
+// Packed weights are copied to threadgroup memory, each byte once, and each value is unpacked once. For x Wᵀ,
+// `run_parts` parts of COLUMNS rows, which are whole blocks, are copied at a time; for x W, all COLUMNS of DEPTH rows.
+// Values and sums are in float32, as on the other backends. Grid: threadgroups (columns of out / COLUMNS, count /
+// ROWS), rounded up.
 #include <metal_stdlib>
 using namespace metal;
 
@@ -19,7 +20,7 @@ using namespace metal;
 constant uint run_parts [[function_constant(7)]];
 constant uint x_quads [[function_constant(10)]];  // columns are adjacent, and rows start at multiples of 4 elements
 
-// Loads rows of several batches, whose distance is not constant.
+// Loads rows from several batches, whose distance is not constant.
 template <typename T, int ROWS, int DEPTH, int THREADS>
 inline void load_batches(
     threadgroup float *tile,
@@ -63,7 +64,7 @@ inline void multiply_tile(
     uint simdgroup_index,
     uint lane) {
     constexpr int threads = 32 * DOWN * ACROSS;
-    constexpr int simd_rows = ROWS / DOWN / 8;  // of a SIMD-group, in matrices of 8 x 8
+    constexpr int simd_rows = ROWS / DOWN / 8;  // rows per SIMD-group, in 8 x 8 matrices
     constexpr int simd_columns = COLUMNS / ACROSS / 8;
     constexpr int strip_columns = simd_columns * 8;
     constexpr int x_pitch = tile_pitch<float>(DEPTH);
@@ -89,9 +90,9 @@ inline void multiply_tile(
     device const T *first_x = x + row_start(product, row);
     const int simd_row = int(simdgroup_index) / ACROSS * simd_rows * 8;
     const int simd_column = int(simdgroup_index) % ACROSS * strip_columns;
-    const int line = int(thread_index) * some / w_length;  // of w_tile, that this thread unpacks values of
+    const int line = int(thread_index) * some / w_length;  // the line of w_tile that this thread unpacks
     const int first = int(thread_index) * some % w_length;
-    // Gated products: the first half of the lines are rows of the gate, the second half rows of `up`.
+    // For gated products, the first half of the lines are rows of the gate, and the second half rows of `up`.
     const QuantMatrix weights = KIND == GATED && line >= out_width ? second_matrix : first_matrix;
     const int matrix_line = KIND == GATED ? line % out_width : line;
 
@@ -99,7 +100,7 @@ inline void multiply_tile(
     clear_sums(sums);
 
     for (long k = 0; k < depth_end; k += DEPTH) {
-        threadgroup_barrier(mem_flags::mem_threadgroup);  // the tiles before were read
+        threadgroup_barrier(mem_flags::mem_threadgroup);  // wait until the previous tiles were read
         const int run_part = KIND == TRANSPOSED ? 0 : int(k / PART % long(run_parts));
         const int line_parts = KIND == TRANSPOSED ? COLUMNS / PART : int(run_parts);
         if (KIND == TRANSPOSED) {
@@ -155,10 +156,10 @@ inline void multiply_tile(
             add_products(sums, left, right);
         }
     }
-    threadgroup_barrier(mem_flags::mem_threadgroup);  // the last tiles were read
+    threadgroup_barrier(mem_flags::mem_threadgroup);  // wait until the last tiles were read
 
     const bool is_whole = row + ROWS <= product.count && column + out_width <= out_columns;
-    // The layout of elements in lanes is not specified, so sums go through memory, 8 rows at a time.
+    // The layout of elements across lanes is unspecified, so sums go through memory, 8 rows at a time.
     threadgroup float *strip = memory + int(simdgroup_index) * 8 * strip_columns;
     for (int i = 0; i < simd_rows; i += 1) {
         for (int j = 0; j < simd_columns; j += 1) {
@@ -166,7 +167,7 @@ inline void multiply_tile(
         }
         const long strip_row = row + simd_row + i * 8;
         if (KIND == GATED) {
-            // Two SIMD-groups hold the sums of the two products, and share what follows.
+            // Two SIMD-groups have the sums of the two products, and divide the epilogue.
             threadgroup const float *gate = memory + int(simdgroup_index) / 2 * 2 * 8 * strip_columns;
             threadgroup const float *up = gate + 8 * strip_columns;
             threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -196,10 +197,10 @@ inline void multiply_tile(
 // packed  [[buffer(0)]]  rows x row_bytes
 // scales  [[buffer(1)]]  of groups: rows x columns / group
 // biases  [[buffer(2)]]  the same, if there are any
-// x       [[buffer(3)]]  count x columns; of x W count x rows
-// bias    [[buffer(4)]]  a value for each column of out, if there is one
-// out     [[buffer(5)]]  count x rows; of x W count x columns
-// bytes   [[threadgroup(0)]]  packed: COLUMNS rows of run_parts parts; of x W DEPTH rows of COLUMNS / 32 parts
+// x       [[buffer(3)]]  count x columns; for x W, count x rows
+// bias    [[buffer(4)]]  one value for each column of out, if there is a bias
+// out     [[buffer(5)]]  count x rows; for x W, count x columns
+// bytes   [[threadgroup(0)]]  packed: COLUMNS rows of run_parts parts; for x W, DEPTH rows of COLUMNS / 32 parts
 template <typename T, int ROWS, int COLUMNS, int DEPTH, int DOWN, int ACROSS, ProductKind KIND>
 kernel void quant_tiled(
     PRODUCT_ARGUMENTS(T),
@@ -214,8 +215,8 @@ kernel void quant_tiled(
         simdgroup_index, lane);
 }
 
-// The same for two matrices, of which a tile has COLUMNS / 2 rows each: buffers 0 to 2 are the gate, 3 to 5 `up`, and
-// each has a bias.
+// The same for two matrices; a tile has COLUMNS / 2 rows of each. Buffers 0 to 2 are the gate, and 3 to 5 `up`; each
+// has a bias.
 template <typename T, int ROWS, int COLUMNS, int DEPTH, int DOWN>
 kernel void quant_gated_tiled(
     GATED_ARGUMENTS(T),
@@ -244,7 +245,7 @@ kernel void quant_gated_tiled(
         device const ushort *, device const ushort *, device const T *, device const T *, device const T *, \
         device T *, constant QuantProduct &, threadgroup uchar *, uint2, uint, uint, uint);
 
-// The sizes are rows of src/quant/matmul/tiles.ts.
+// The sizes are rows of the table in src/quant/matmul/tiles.ts.
 #define TILED_TYPES(suffix, ROWS, COLUMNS, DEPTH, DOWN, ACROSS, KIND) \
     TILED(float, suffix, ROWS, COLUMNS, DEPTH, DOWN, ACROSS, KIND)    \
     TILED(half, suffix, ROWS, COLUMNS, DEPTH, DOWN, ACROSS, KIND)     \

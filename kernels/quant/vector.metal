@@ -1,15 +1,15 @@
-// out = x Wᵀ + bias (product.h) for x of 1 to 4 rows. Memory bandwidth decides, so each byte of the weights is read
-// once, and x once for all rows of a threadgroup.
+// out = x Wᵀ + bias (product.h) for x with 1 to 4 rows. Memory bandwidth determines the time, so each byte of the
+// weights is read once, and x is read once for all rows of a threadgroup.
 //
 //     for each 512 columns:
 //         x_tile = those columns of x, in float32
 //         for each two of the SIMD-group's rows of W:
 //             bytes = those columns of the two rows, packed
-//             each lane: 32 values of one row, unpacked in registers, times as many of each row of x
+//             each lane: unpack 32 values of one row in registers, multiply them by those of each row of x
 //             totals of the row += the sum over its 16 lanes
 //     out = totals + bias
 //
-// Sums are in float32, in an order that depends only on sizes. Grid: threadgroups of 8 SIMD-groups; each SIMD-group has
+// Sums are in float32, in an order that depends on sizes only. Grid: threadgroups of 8 SIMD-groups; each SIMD-group has
 // `own_rows` rows of W, an even number.
 
 #include <metal_stdlib>
@@ -18,15 +18,15 @@ using namespace metal;
 #include "quant/product.h"
 
 #define SIMDGROUPS 8
-#define MOST_ROWS 32      // of W, of a SIMD-group
-#define MOST_COUNT 4      // rows of x
-#define TILE_PARTS 16     // of a row, at a time: half of a SIMD-group's lanes
-#define PITCH (PART + 4)  // of parts of x: neighbouring lanes read different banks
+#define MOST_ROWS 32      // largest number of rows of W per SIMD-group
+#define MOST_COUNT 4      // largest number of rows of x
+#define TILE_PARTS 16     // parts of a row at a time: half as many as a SIMD-group has lanes
+#define PITCH (PART + 4)  // distance between parts of x, so that adjacent lanes read different banks
 
 constant uint x_rows [[function_constant(7)]];  // at most MOST_COUNT
 
-// Multiplies a SIMD-group's rows: `own_rows` of W, or half as many of the gate and of `up` each. Two rows at a time
-// make a pair: of W, or one of the gate and one of `up`.
+// Multiplies a SIMD-group's rows: `own_rows` of W, or half as many of the gate and of `up` each. Rows are processed in
+// pairs: two of W, or one of the gate and one of `up`.
 template <typename T, bool GATED>
 inline void multiply_rows(
     QuantMatrix first,
@@ -56,7 +56,7 @@ inline void multiply_rows(
     threadgroup const float4 *part_x = x_tile + lane_part * (PITCH / 4);
 
     for (long column = 0; column < columns; column += TILE_PARTS * PART) {
-        threadgroup_barrier(mem_flags::mem_threadgroup);  // the tile before was read
+        threadgroup_barrier(mem_flags::mem_threadgroup);  // wait until the previous tile was read
         threadgroup float *tile = reinterpret_cast<threadgroup float *>(x_tile);
         for (int at = int(thread_index); at < int(x_rows) * TILE_PARTS * PART; at += SIMDGROUPS * 32) {
             const int row = at / (TILE_PARTS * PART);
@@ -84,7 +84,7 @@ inline void multiply_rows(
             }
             simdgroup_barrier(mem_flags::mem_threadgroup);
 
-            // The first lane of a group reads the group's scale for the others.
+            // The first of the lanes that share a group's scale reads it for the others.
             const ushort leader = ushort(lane - lane % group_parts);
             Scales lane_scales = {0.0f, 0.0f};
             if (lane == leader) {
@@ -99,7 +99,7 @@ inline void multiply_rows(
                 float values[16];
                 unpack<16>(block, lane_part % int(block_parts), first, lane_scales, values);
                 for (int at = 0; at < MOST_COUNT; at += 1) {
-                    // A constant number of iterations: sums stay in registers.
+                    // The number of iterations is constant, so that sums stay in registers.
                     if (at < int(x_rows)) {
                         float sum = 0.0f;
                         for (int four = 0; four < 4; four += 1) {
@@ -168,7 +168,7 @@ kernel void quant_vector(
         w, w, x, bias, bias, out, product, bytes, x_tile, totals, group, thread_index, simdgroup_index, lane);
 }
 
-// The same for two matrices: buffers 0 to 2 are the gate, 3 to 5 `up`, and each has a bias.
+// The same for two matrices: buffers 0 to 2 are the gate, and 3 to 5 `up`; each has a bias.
 template <typename T>
 kernel void quant_gated_vector(
     GATED_ARGUMENTS(T),

@@ -1,5 +1,5 @@
-// Quantised weights [rows, columns]: rows of blocks. Kernels copy some bytes at a time to threadgroup memory, each byte
-// once, and unpack them there.
+// Quantized weights [rows, columns]: each row consists of blocks. Kernels copy some bytes at a time to threadgroup
+// memory, each byte once, and unpack them there.
 
 #ifndef ORCHARD_QUANT_WEIGHTS_H
 #define ORCHARD_QUANT_WEIGHTS_H
@@ -10,16 +10,17 @@ using namespace metal;
 #include "generated/packing.h"
 #include "quant/formats.h"
 
-// Properties of the weights (src/quant/metal.ts), so that a pipeline contains the code of one format only.
+// Properties of the weights (src/quant/metal.ts), as function constants, so that a pipeline contains the code of one
+// format only.
 constant uint packing [[function_constant(0)]];
-constant uint level_bits [[function_constant(1)]];   // of groups
+constant uint level_bits [[function_constant(1)]];   // for formats with groups
 constant uint group_parts [[function_constant(2)]];  // parts of 32 values that share a scale
 constant uint scale_type [[function_constant(3)]];   // 0: float, 1: half, 2: bfloat
-constant uint block_parts [[function_constant(4)]];  // parts of a block: 1, or 8
+constant uint block_parts [[function_constant(4)]];  // parts per block: 1 or 8
 constant uint block_bytes [[function_constant(5)]];
-constant uint read_bytes [[function_constant(6)]];  // rows of bytes are read by 16, 4, 2 or 1
+constant uint read_bytes [[function_constant(6)]];  // bytes that are loaded at once: 16, 4, 2 or 1
 
-#define PART 32  // values
+#define PART 32  // values per part
 
 struct QuantWeights {
     long rows;
@@ -40,7 +41,7 @@ inline float group_number(device const ushort *numbers, long at) {
     return reinterpret_cast<device const float *>(numbers)[at];
 }
 
-// Returns the scale and the bias of a part's group; 0 beyond the ends, and for formats of blocks.
+// Returns the scale and the bias of a part's group; 0 out of bounds, and for formats with blocks.
 inline Scales group_scales(
     constant QuantWeights &weights, device const ushort *scales, device const ushort *biases, long row, long part) {
     if (!has_groups() || row >= weights.rows || part * PART >= weights.columns) {
@@ -60,7 +61,7 @@ inline void unpack_as(P block, int part, int first, thread float (&out)[COUNT]) 
     }
 }
 
-// The values of a packing: of blocks, or of groups with their scale and bias. A packing without one here does not
+// How each packing is unpacked: blocks, or groups with a scale and a bias. A packing that is missing here does not
 // compile.
 template <Packing name> struct Values;
 #define BLOCKS(name, Format)                                                                   \
@@ -106,8 +107,8 @@ template <> struct Values<PACKING_SYMMETRIC> {
     }
 };
 
-// Unpacks the values `first` to first + COUNT - 1 of a part of a block, all within one half of it. `group`: the scale
-// and the bias of groups.
+// Unpacks values `first` to first + COUNT - 1 of a part of a block, all within one half of the part. `group` is the
+// scale and bias of a group.
 template <int COUNT, typename P>
 inline void unpack(P block, int part, int first, Scales group, thread float (&out)[COUNT]) {
     switch (packing) { PACKING_NAMES(ORCHARD_CASE, Values, unpack(block, part, first, group, out)) }
@@ -115,7 +116,7 @@ inline void unpack(P block, int part, int first, Scales group, thread float (&ou
 
 // ---------------------------------------------------------------- bytes in threadgroup memory
 
-// Returns the bytes of `parts` parts, which are whole blocks.
+// Returns the number of bytes in `parts` parts, which are whole blocks.
 inline int bytes_of(int parts) { return parts / int(block_parts) * int(block_bytes); }
 
 template <typename Word>
@@ -132,7 +133,7 @@ inline void copy_rows(
     constexpr int size = int(sizeof(Word));
     const int words = bytes / size;
     if (rows <= rows_left && bytes <= bytes_left) {
-        // All rows are inside: the distance from one of a thread's words to its next is constant.
+        // If all rows are in bounds, the distance between a thread's words is constant.
         const int row_step = threads / words;
         const int word_step = threads % words;
         int row = index / words;
@@ -158,8 +159,8 @@ inline void copy_rows(
     }
 }
 
-// Copies the bytes of `parts` parts of `rows` rows, from part `part` of row `row` on. Missing bytes become zeros, which
-// unpack to finite numbers. All `threads` threads take part; neighbouring threads read neighbouring words.
+// Copies the bytes of `parts` parts of `rows` rows, from part `part` of row `row` on. Bytes out of bounds become zeros,
+// which unpack to finite numbers. All `threads` threads take part; adjacent threads read adjacent words.
 inline void load_rows(
     threadgroup uchar *to,
     device const uchar *packed,

@@ -1,6 +1,6 @@
-// output[i] = 1 with the probability p[i], else 0: whether the uniform number of element i is below p[i].
+// output[i] = 1 with probability p[i], else 0: whether the uniform number of element i is less than p[i].
 //
-// Tiling: one thread an element, which computes the element's block of Philox; p may have any strides.
+// Tiling: one thread per element, which computes the element's block of Philox; p may have any strides.
 
 #include <metal_stdlib>
 using namespace metal;

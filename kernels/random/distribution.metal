@@ -1,7 +1,7 @@
-// output[i] = a random number that depends only on the key, the counter and i: words, uniform and normal floats,
-// integers of a range.
+// output[i] = a random number that depends only on the key, the counter and i: random words, uniform and normal floats,
+// and integers in a range.
 //
-// Tiling: one thread a block of Philox, which is four elements; the grid is rows of threads, because a coordinate has
+// Tiling: one thread per block of Philox, which is four elements. The grid is two-dimensional, because a coordinate has
 // only 32 bits. float16 and bfloat16 are computed in float32 and rounded once.
 
 #include <metal_stdlib>
@@ -14,17 +14,17 @@ using namespace metal;
 struct Distribution {
     uint key[2];
     uint counter[4];
-    long count;   // of elements
+    long count;   // number of elements
     float low;    // of uniform numbers
     float scale;  // high − low
     float high;
     float mean;  // of normal numbers
     float deviation;
-    ulong least;    // of integers
-    ulong choices;  // how many there are
+    ulong least;    // the smallest integer
+    ulong choices;  // the number of integers
 };
 
-// A float32 truncated to T's digits, so that rounding never gives 1.
+// Truncates a float32 to the precision of T, so that it is never rounded up to 1.
 template <typename T> inline float cut(float u) { return u; }
 template <> inline float cut<half>(float u) { return as_type<float>(as_type<uint>(u) & 0xffffe000); }
 template <> inline float cut<bfloat>(float u) { return as_type<float>(as_type<uint>(u) & 0xffff0000); }
@@ -45,7 +45,7 @@ struct Bits {
     }
 };
 
-// low + u · (high − low); a result that rounds to high becomes low.
+// low + u · (high − low); if this rounds to high, the result is low.
 struct Uniform {
     template <typename T> static void draw(constant Distribution &given, uint4 words, uint4, thread T (&out)[4]) {
         for (uint lane = 0; lane < 4; lane += 1) {

@@ -1,15 +1,15 @@
-// Indices of categories, sampled by their weights in a race: category c of a row arrives at the time E(c) / weight(c),
-// where each E(c) is an independent exponential number. The first to arrive is category c with the probability
+// Samples categories by their weights, without summing weights: category c of a row gets the key E(c) / weight(c),
+// where each E(c) is an independent exponential random number. The smallest key is that of category c with probability
 // weight(c) / Σ weights (Efraimidis and Spirakis, "Weighted random sampling with a reservoir", 2006). With replacement,
-// every sample is a separate race; without, the samples are the first, second, … of one race. No weights are summed, so
-// results do not depend on an order of summation.
+// every sample has new keys; without, the samples are those with the smallest, second smallest, … of one set of keys.
+// So results do not depend on an order of summation.
 //
-// Tiling: one threadgroup a race. Its threads walk through the categories in steps of four (a block of Philox has
-// counter (category / 4, sample, row)). Each keeps its first arrival; then SIMD-groups and the threadgroup find the
-// first of all. Without replacement this is repeated for each sample, among the categories that arrive after the last
-// winner.
+// Tiling: one threadgroup per set of keys. Its threads go through the categories in steps of four; a block of Philox
+// has the counter (category / 4, sample, row). Each thread keeps its smallest key; then SIMD-groups and the threadgroup
+// find the smallest of all. Without replacement, this is repeated for each sample, among the keys that follow the
+// previous one.
 //
-// A category whose weight is not above 0 does not take part; if none is left, the index is −1.
+// A category whose weight is not above 0 is never sampled; if none is left, the index is −1.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -19,7 +19,7 @@ using namespace metal;
 
 struct Multinomial {
     uint key[2];
-    uint counter[4];  // the last word is used
+    uint counter[4];  // only the last word is used
     uint categories;
     uint samples;
     uint replacement;
@@ -28,7 +28,7 @@ struct Multinomial {
     long start;
 };
 
-// An arrival. Earlier ones come first; of equal ones, the lower category.
+// A category and its key. The smaller key comes first; of equal ones, the lower category.
 struct Arrival {
     float time;
     uint category;

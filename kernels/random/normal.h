@@ -1,6 +1,6 @@
-// The normal and the exponential distribution from words: the same operations in the same order as
+// The normal and exponential distributions from random words: the same operations in the same order as in
 // src/random/normal.ts, which explains them. Every product in a sum is written as `fma`, so that the compiler can
-// contract nothing and the bits equal those of the other backends.
+// contract nothing, and the bits equal those of the other backends.
 
 #ifndef ORCHARD_RANDOM_NORMAL_H
 #define ORCHARD_RANDOM_NORMAL_H
@@ -43,7 +43,7 @@ inline float exponential_number(uint word) {
     uint digits = is_large ? word >> 8 : max(word, 1u);
     float scale = is_large ? 5.96046448e-08f : 2.32830644e-10f;  // 2^-24, 2^-32
     float u = float(digits) * scale;
-    // 1 − u is exact when it is used, with or without fused operations.
+    // For u >= 1/4, 1 − u is exact, whether or not it is fused with the product above.
     return -(u < 0.25f ? random_logarithm(-u, 0.0f) : random_logarithm_of(1.0f - u, 0));
 }
 

@@ -1,7 +1,7 @@
-// output[i] = the place of i in a permutation of 0 … count − 1: a Feistel network over the next larger power of two,
-// repeated until the result is below count. src/random/permutation.ts explains it.
+// output[i] = the number to which a permutation of 0 … count − 1 maps i: a Feistel network over the next larger power
+// of two, repeated until the result is less than count. src/random/permutation.ts explains it.
 //
-// Tiling: one thread an element; the grid is rows of threads, because a coordinate has only 32 bits.
+// Tiling: one thread per element. The grid is two-dimensional, because a coordinate has only 32 bits.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -14,11 +14,11 @@ struct Permutation {
     long count;
     uint left_bits;
     uint right_bits;
-    uint swaps;  // 1: elements 0 and 1 are swapped before
+    uint swaps;  // 1 if elements 0 and 1 are swapped first
     uint keys[FEISTEL_ROUNDS];
 };
 
-// The finaliser of MurmurHash3 (Appleby).
+// The finalizer of MurmurHash3 (Appleby).
 inline uint mixed(uint x) {
     x = (x ^ x >> 16) * 0x85ebca6b;
     x = (x ^ x >> 13) * 0xc2b2ae35;

@@ -1,5 +1,5 @@
-// Local derivatives of reductions, as functions of an element x and its result y; the function constant `operation` (a
-// `ReductionDerivative`) selects one. And `select_at`: x if an element's index along an axis is the given index, else
+// Local derivatives of reductions, which depend on an element x and its result y; the function constant `operation` (a
+// `ReductionDerivative`) selects one. `select_at` gives x if an element's index along an axis is the given index, else
 // 0.
 
 #include <metal_stdlib>
@@ -17,13 +17,13 @@ struct DerivativeParameters {
 
 struct SelectAt {
     LoopNest loop;  // operands: x, indices, output
-    long size;      // of the axis
-    long inner;     // elements of the output from one of its indices to the next
+    long size;      // length of the axis
+    long inner;     // distance between indices of the axis in the output, in elements
 };
 
 inline bool is_tie(float x, float y) { return x == y || (x != x && y != y); }
 
-// A derivative without a row here does not compile.
+// A derivative that is missing here does not compile.
 template <ReductionDerivative name> struct Derivative;
 #define DERIVATIVE(name, result)                                      \
     template <> struct Derivative<name> {                             \

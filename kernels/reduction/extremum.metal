@@ -1,21 +1,21 @@
 // values[k] = the largest (or smallest) of input[k, r] over every index r of the reduced axes, and indices[k] = its r,
-// counted row-major. Of equal elements, NaNs included, the first is taken; NaN is beyond all numbers. The function
-// constant `operation` selects largest or smallest.
+// counted row-major. Of equal elements, including NaNs, the first is taken; NaN counts as larger (or smaller) than all
+// numbers. The function constant `operation` selects the largest or the smallest.
 //
-// Kernels are as in fold.metal: from elements or from states, to results or to states. A state is a value and an index.
+// The kernels are those of fold.metal: from elements or states, to results or states. A state is a value and an index.
 
 #include <metal_stdlib>
 using namespace metal;
 
 #include "reduction/folds.h"
 
-// Indices count from a chunk's first element in 32 bits, or from a slice's first element in 64 bits.
+// The index is relative to a chunk's first element in 32 bits, or to a slice's first element in 64 bits.
 template <typename Number, typename Index> struct ExtremumState {
     Number value;
     Index index;  // all bits set: no element yet
 };
 
-// Returns whether a is beyond b. NaN is beyond all numbers.
+// Returns whether `a` comes before b: whether it is larger for max, smaller for min. NaN comes before all numbers.
 template <Reduction name> struct Beyond;
 template <> struct Beyond<REDUCTION_MAX> {
     template <typename Number> static bool of(Number a, Number b) { return b == b && !(a <= b); }
@@ -30,7 +30,7 @@ template <typename Number, typename Index> struct Extremum {
     static State none() { return {Number(0), ~Index(0)}; }
     static bool is_none(State x) { return x.index == ~Index(0); }
 
-    // False if they are equal, or both NaN.
+    // Returns false if they are equal, or both NaN.
     static bool is_beyond(Number a, Number b) {
         switch (operation) { REDUCTION_EXTREMA(ORCHARD_CASE, Beyond, of(a, b)) }
         return false;
@@ -49,7 +49,7 @@ template <typename Number, typename Index> struct Extremum {
     }
 };
 
-// A thread's elements come in the order of their indices, so the first of equal ones is kept.
+// A thread's elements are processed in the order of their indices, so the first of equal ones is kept.
 template <typename In>
 inline ExtremumState<typename NumberOf<In>::type, uint> extreme_of_chunk(
     device const In *input, constant ReductionParameters &p, Share share) {
@@ -113,8 +113,8 @@ inline void store_extremum(
     indices[offset] = state.index;
 }
 
-// input, values, indices [[buffer(0 to 2)]]; from states: values and indices of states, values, indices [[buffer(0 to
-// 3)]]; then p. scratch and grid as in fold.metal.
+// The operands are input, values, indices [[buffer(0 to 2)]]; with states as input, values and indices of states,
+// values, indices [[buffer(0 to 3)]]; then p. The scratch memory and the grid are those of fold.metal.
 
 #define PLACEMENT(Number, Index)                                          \
     threadgroup ExtremumState<Number, Index> *scratch [[threadgroup(0)]], \

@@ -1,8 +1,8 @@
-// output[k] = the fold of input[k, r] over every index r of the reduced axes, for every index k of the kept axes. The
-// function constant `operation` (a `Reduction`) selects the fold.
+// output[k] = the reduction of input[k, r] over every index r of the reduced axes, for every index k of the kept axes.
+// The function constant `operation` (a `Reduction`) selects the reduction.
 //
 // There are four kernels: from elements or from the states of an earlier pass, to results or to states. Each element
-// and each state is read once. States lie in planes: field f of chunk c of result k is at [f][k][c].
+// and each state is read once. States are stored in planes: field f of chunk c of result k is at [f][k][c].
 
 #include <metal_stdlib>
 using namespace metal;
@@ -76,7 +76,7 @@ inline void store_result(FoldState<Number> state, device Out *output, constant R
 // input   [[buffer(0)]]  the elements that its strides reach; or states [fields, results, count]
 // output  [[buffer(1)]]  results, row-major; or states [fields, results, chunks]
 // p       [[buffer(2)]]
-// scratch [[threadgroup(0)]]  a state for each thread
+// scratch [[threadgroup(0)]]  one state per thread
 // grid: threadgroups [results / COLUMNS, chunks] of COLUMNS · LANES threads
 
 #define FOLD_ARGUMENTS(In, Number, Out)                                                                           \

@@ -1,7 +1,7 @@
-// The state of a reduction: how an element joins it, how two states merge, and how it gives the result.
+// The state of a reduction: how an element is added to it, how two states are merged, and how the result is computed.
 //
-// Floats are computed in float32, integers and bools in 64 bits. A pipeline is specialised for one operation, so there
-// is no branch at run time.
+// Floats are computed in float32, integers and bools in 64 bits. A pipeline is specialized for one operation, so it
+// does not branch at run time.
 
 #ifndef ORCHARD_REDUCTION_FOLDS_H
 #define ORCHARD_REDUCTION_FOLDS_H
@@ -26,12 +26,12 @@ template <> struct NumberOf<bfloat> {
 
 // The fields of reductions with several fields; all others use only the first field.
 //   prod         a `Product`: value, lost, exponent
-//   mean         Σ x · 2^(-90 · level), level: 1 if sums of such numbers may overflow, else 0
+//   mean         Σ x · 2^(-90 · level), and the level: 1 if sums of such numbers may overflow, else 0
 //   norm2        `Squares`: sum, level
 //   normP        Σ (|x| · 2^-exponent)^p, exponent, p
 //   var, std     the mean, `Squares` of x - mean (its sum), the number of elements, the mean's rounding error, the
 //                level of the squares
-//   logsumexp    the largest, Σ exp(x - largest)
+//   logsumexp    the largest element, Σ exp(x - largest)
 template <typename Number> struct FoldState {
     Number first;
     float second;
@@ -48,11 +48,11 @@ inline FloatState state_of(Squares x) { return {x.sum, float(x.level), 0.0f, 0.0
 inline Product product_in(FloatState x) { return {x.first, x.second, int(x.third)}; }
 inline Squares squares_in(FloatState moments) { return {moments.second, int(moments.fifth)}; }
 
-// A reduction of floats: its state of no elements and of one, the merge of two states, the number of fields in use, and
-// the result. A reduction without a row here does not compile.
+// A reduction of floats: the states of no element and of one element, the merge of two states, the number of fields,
+// and the result. A reduction that is missing here does not compile.
 template <Reduction name> struct FloatFold;
 
-// Reductions with one field: its start, an element's value, and the merge of fields a and b.
+// A reduction with one field: its initial value, the value of an element, and the merge of two fields a and b.
 #define FLOAT_FOLD(name, start, element, merged)                                                         \
     template <> struct FloatFold<name> {                                                                 \
         static int fields() { return 1; }                                                                \
@@ -121,7 +121,7 @@ template <> struct FloatFold<REDUCTION_NORM_P> {
     static FloatState identity() { return state_of(0.0f); }
     static FloatState of_element(float x, float p) { return power_of(abs(x), p); }
 
-    // Returns x^p of x ≥ 0, scaled by a power of two so that it is near 1.
+    // Returns x^p for x ≥ 0, scaled by a power of two so that it is near 1.
     static FloatState power_of(float x, float p) {
         int exponent = 0;
         if (x == 0.0f || !isfinite(x)) return {precise::pow(x, p), 0.0f, p, 0.0f, 0.0f};
@@ -148,13 +148,14 @@ template <> struct FloatFold<REDUCTION_NORM_P> {
     }
 };
 
-// Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979. Means are
-// kept with their rounding errors (TwoSum): far from zero, a small deviation consists of nothing else.
+// Source: Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances", 1979.
+// Means are stored with their rounding errors (TwoSum): far from zero, the rounding error would exceed small
+// deviations.
 inline FloatState merged_moments(FloatState a, FloatState b) {
     if (b.third == 0.0f) return a;
     if (a.third == 0.0f) return b;
     float count = a.third + b.third;
-    // Half of the difference, since the difference itself may overflow.
+    // Computes half of the difference, since the difference itself may overflow.
     float half_difference = (0.5f * b.first - 0.5f * a.first) + 0.5f * (b.fourth - a.fourth);
     float share = b.third / count;
     float step = a.fourth + half_difference * (2.0f * share);
@@ -168,12 +169,12 @@ inline FloatState merged_moments(FloatState a, FloatState b) {
 
 inline Squares variance(FloatState state, constant ReductionParameters &p) {
     float freedom = max(float(p.reduced.count) - p.parameter, 0.0f);
-    // An infinite element gives an infinite mean, and its deviation is inf - inf.
+    // With an infinite element the mean is infinite, and that element's deviation is inf - inf.
     if (p.reduced.count == 0 || !isfinite(state.first)) return {NAN, 0};
     return {state.second / freedom, int(state.fifth)};
 }
 
-// A variance, or its root.
+// A variance, or its square root.
 #define MOMENTS_FOLD(name, of_variance)                                                       \
     template <> struct FloatFold<name> {                                                      \
         static int fields() { return 5; }                                                     \

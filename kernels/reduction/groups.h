@@ -1,9 +1,9 @@
 // How a threadgroup reduces: `LANES` threads share one result, and a threadgroup computes `COLUMNS` results.
 //
-// If LANES ≥ 32, adjacent threads read adjacent elements of one result (rows). Else they read one element each of
-// adjacent results (columns). A threadgroup reduces one chunk of each of its results. If there are several chunks, it
-// writes a state, and a further pass merges the states. The shape of the tree depends only on sizes, so results are the
-// same in every run.
+// If LANES ≥ 32, adjacent threads read adjacent elements of one result (rows). Otherwise each reads an element of a
+// different, adjacent result (columns). A threadgroup reduces one chunk of each of its results. If there are several
+// chunks, it writes a state, and another pass merges the states. The shape of the tree depends on sizes only, so
+// results are the same in every run.
 
 #ifndef ORCHARD_REDUCTION_GROUPS_H
 #define ORCHARD_REDUCTION_GROUPS_H
@@ -15,17 +15,17 @@ constant uint COLUMNS [[function_constant(1)]];
 constant uint LANES [[function_constant(2)]];
 
 struct ReductionParameters {
-    Nest<2> kept;     // of the results: operands are the input and the results
-    Nest<1> reduced;  // of the elements of one result
-    long count;       // elements (or states) of one result
-    long chunk;       // of these, for one threadgroup
+    Nest<2> kept;     // over the results; operands are the input and the results
+    Nest<1> reduced;  // over the elements of one result
+    long count;       // elements (or states) per result
+    long chunk;       // elements (or states) of a result per threadgroup
     long chunks;
     float parameter;  // p of a norm, correction of a variance
 };
 
-// A thread's share of a reduction.
+// The part of a reduction that a thread computes.
 struct Share {
-    uint lane;  // of the result's threads
+    uint lane;  // among the threads of a result
     long result;
     long begin;  // of the threadgroup's chunk
     long end;
@@ -50,8 +50,8 @@ inline long shuffled_xor(long x, ushort mask) {
     return long(ulong(high) << 32 | ulong(low));
 }
 
-// Combines the states of a result's lanes, in lane 0. Merge: how two states merge, and how a state comes from another
-// thread.
+// Combines the states of a result's lanes, in lane 0. `Merge` defines how two states merge, and how a state is read
+// from another thread.
 template <typename Merge, typename State>
 inline State combined(State state, threadgroup State *scratch, uint thread_index) {
     if (LANES >= 32) {

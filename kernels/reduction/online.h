@@ -1,5 +1,5 @@
-// Parts of reductions that must handle NaN and infinity correctly, and of log Σ exp(x) = shift + log Σ exp(x - shift)
-// in one pass: a sum relative to one largest element is rescaled to another.
+// Helpers for reductions that must handle NaN and infinity correctly, and for log Σ exp(x) = shift + log Σ exp(x -
+// shift) in one pass: a sum relative to one largest element is rescaled to another.
 
 #ifndef ORCHARD_REDUCTION_ONLINE_H
 #define ORCHARD_REDUCTION_ONLINE_H

@@ -1,23 +1,23 @@
 // Strided copies: destination[i, j, …] = source[i, j, …] for every index of a shape of at most 8 dimensions.
 //
-// The runtime materialises views with it (destination row-major) and writes results back into views (source row-major).
-// Elements are moved as bits, so one kernel for each size serves every type.
+// The runtime uses it to materialize views (the destination is row-major) and to write results back into views (the
+// source is row-major). Elements are moved as bits, so there is one kernel per element size.
 //
-// Tiling: one thread an element, numbered in row-major order of the shape, so that neighbouring threads access
-// neighbouring elements of the row-major operand. The grid is rows of threads, because an element's number may need
-// more than 32 bits and a coordinate of the grid has only 32. Threads beyond the last element do nothing.
+// Tiling: one thread per element, numbered in row-major order, so that adjacent threads access adjacent elements of the
+// row-major operand. The grid is two-dimensional, because an element's number may need more than 32 bits and a
+// coordinate of the grid has only 32. Threads beyond the last element do nothing.
 //
-// The host drops dimensions of one element and merges neighbouring dimensions that are contiguous in both operands, so
-// that a plain copy has rank 1.
+// The host drops dimensions of length 1 and merges adjacent dimensions that are contiguous in both operands, so that a
+// plain copy has rank 1.
 
 #include <metal_stdlib>
 using namespace metal;
 
 struct StridedCopy {
     ulong shape[8];          // elements in each dimension, outermost first
-    long source_strides[8];  // in elements; 0 repeats, negative goes backwards
+    long source_strides[8];  // in elements; 0 broadcasts, and negative strides reverse a dimension
     long destination_strides[8];
-    ulong source_start;  // element of index (0, …, 0), counted from where the buffer is bound
+    ulong source_start;  // index of element (0, …, 0) from the address where the buffer is bound
     ulong destination_start;
     ulong count;  // product of the shape
     uint rank;

@@ -2,15 +2,16 @@
 //   cumsum             h = h + x[k]
 //   cumprod            h = h · x[k]
 //   exclusiveCumprod   the product of the elements before k
-//   shift              x[k - 1], 0 first
+//   shift              x[k - 1]; 0 for k = 0
 //   recurrence         h = a[k] · h + x[k]
 //   shiftedRecurrence  h = a[k - 1] · h + x[k]
 //
 // Floats are carried in float32, together with the rounding error of each addition (Knuth's TwoSum) and each product
-// (extended.h), so that the error does not grow with the length. Running products also have a wider range, so that they
-// can return from beyond float32's. Integers are carried in 64 bits. In `scan` a thread walks along each slice, for
-// slices whose elements lie side by side with those of neighbouring slices. In `scan_long` a threadgroup scans a slice
-// of adjacent elements, 1024 at a time, of which each thread holds four.
+// (extended.h), so that the error does not grow with the length. Running products also have a wider range, so that
+// later factors can bring them back into float32's range. Integers are carried in 64 bits.
+//
+// In `scan` each thread scans a slice; adjacent elements belong to adjacent slices. In `scan_long` each threadgroup
+// scans a slice of adjacent elements, 1024 at a time, four of them per thread.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -20,7 +21,7 @@ using namespace metal;
 #include "generated/scan.h"
 
 constant uint operation [[function_constant(0)]];
-constant uint quads [[function_constant(1)]];  // scan_long: 1 if a thread accesses its four elements at once
+constant uint quads [[function_constant(1)]];  // for scan_long: 1 if a thread loads four elements at once
 
 template <typename T> struct Carrier {
     using number = long;
@@ -39,7 +40,7 @@ template <> struct Carrier<bfloat> {
     using result = bfloat;
 };
 
-// (value + lost) · 2^exponent; the exponent is 0 except in products.
+// (value + lost) · 2^exponent; the exponent is 0 except for products.
 template <typename Number> struct Carried {
     Number value;
     Number lost;
@@ -60,9 +61,10 @@ inline Carried<float> times(Carried<float> a, Carried<float> b) {
 }
 inline Carried<long> times(Carried<long> a, Carried<long> b) { return {long(ulong(a.value) * ulong(b.value)), 0, 0}; }
 
-// For each scan: the new carried state, from the state before element k and the element's contribution. `product`:
-// whether products are carried; `exclusive`: whether an element's result is the state before it; `coefficients`:
-// whether there are coefficients, and `lag`: element k uses a[k - lag]. A scan without a row here does not compile.
+// For each scan: the new carried state, computed from the state before element k and the element's contribution.
+// `product`: whether products are carried; `exclusive`: whether an element's result is the state before it;
+// `coefficients`: whether there are coefficients; `lag`: element k uses a[k - lag]. A scan that is missing here does
+// not compile.
 template <Scan name> struct Step;
 #define STEP(name, joined, product, exclusive, coefficients, lag)                                            \
     template <> struct Step<name> {                                                                          \
@@ -169,7 +171,7 @@ template <typename Number> inline Carried<Number> from_lane(Carried<Number> x, u
     return {from_lane(x.value, lane), from_lane(x.lost, lane), is_product() ? simd_shuffle(x.exponent, lane) : 0};
 }
 
-// Computes the inclusive scan over `lanes` lanes, separately in each such part of a SIMD-group.
+// Computes the inclusive scan over `lanes` lanes, separately for each group of that many lanes in a SIMD-group.
 template <typename Number> inline Carried<Number> scanned(Carried<Number> number, ushort lane, ushort lanes) {
     for (ushort delta = 1; delta < lanes; delta *= 2) {
         const Carried<Number> below = from_below(number, delta);
@@ -182,11 +184,11 @@ template <typename Number> inline Carried<Number> scanned(Carried<Number> number
 #define HELD 4
 #define ROUND (GROUPS * 32 * HELD)
 
-// Returns the lowest place of four elements, from the first element of a slice.
+// Returns the lowest offset of four elements, relative to the first element of a slice.
 inline long lowest(long k, long along) { return along > 0 ? k : -(k + HELD - 1); }
 
-// Loads a thread's elements of a slice from k on, and 0 behind its end. If the axis is walked backwards, the last
-// element is at the lowest place.
+// Loads a thread's elements of a slice from k on, and 0 beyond its end. If the axis is read backwards, the last element
+// has the lowest address.
 template <typename T>
 inline void load_held(device const T *slice, long along, long k, long length, thread T (&elements)[HELD]) {
     if (quads != 0 && k < length) {
@@ -210,8 +212,8 @@ inline void store_held(device T *slice, long along, long k, long length, thread 
     }
 }
 
-// Cumsum and cumprod only. A thread scans its elements, a SIMD-group scans its threads' totals, and each SIMD-group
-// scans the totals of all SIMD-groups. totals [2][GROUPS]: totals of the current round, and of the round before, which
+// For cumsum and cumprod. A thread scans its elements, a SIMD-group scans its threads' totals, and each SIMD-group
+// scans the totals of all SIMD-groups. totals [2][GROUPS] has the totals of this round and of the previous one, which
 // other SIMD-groups may still read.
 template <typename T>
 inline void scan_long_slice(
@@ -256,7 +258,7 @@ inline void scan_long_slice(
 
 // x, a [[buffer(0, 1)]]  a is x if the operation has no coefficients
 // out  [[buffer(2)]]
-// scan: a thread for each slice; scan_long: a threadgroup of 256 threads for each
+// scan: one thread per slice; scan_long: one threadgroup of 256 threads per slice
 
 #define SCAN(T, Number, Result)                                                                             \
     kernel void scan_##T(                                                                                   \

@@ -1,14 +1,14 @@
-// Along every slice: softmax    y[k] = exp(x[k] - m) / Σ exp(x - m), m the largest element
+// Along every slice: softmax    y[k] = exp(x[k] - m) / Σ exp(x - m), where m is the largest element
 //                    logSoftmax y[k] = x[k] - m - log Σ exp(x - m)
 // and their gradients from g = ∂L/∂y:
 //                    y[k] (g[k] - Σ g y)     and     g[k] - exp(y[k]) Σ g
 //
 // `LANES` threads share a slice: a SIMD-group or a threadgroup if its elements are adjacent (rows), few threads if the
-// elements of neighbouring slices are adjacent (columns). They hold up to COUNT elements each, so that memory is read
-// once; longer slices (`FITS` = 0) are read a second time for the result. For rows that fit, the largest element is
-// found first, and each exponential is computed once. Else the largest element and the sum come from one pass (Milakov
-// and Gimelshein, "Online normalizer calculation for softmax", 2018), one block of elements at a time. Computed in
-// float32. A slice whose largest element is not finite is NaN.
+// elements of adjacent slices are adjacent (columns). Each thread keeps up to COUNT elements in registers, so that
+// memory is read once; longer slices (`FITS` = 0) are read a second time for the result. For rows that fit, the largest
+// element is found first, and each exponential is computed once. Otherwise the largest element and the sum are computed
+// in one pass (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018), one block of elements at a
+// time. Everything is computed in float32. A slice whose largest element is not finite gives NaN.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -21,7 +21,7 @@ using namespace metal;
 
 #define HELD 32
 constant uint FITS [[function_constant(3)]];
-constant uint COUNT [[function_constant(4)]];     // elements that a thread holds
+constant uint COUNT [[function_constant(4)]];     // elements per thread
 constant uint ADJACENT [[function_constant(5)]];  // whether a slice's elements are adjacent in all operands
 
 // largest: the largest element; sum: Σ exp(x - largest). Gradients use only the sum.
@@ -30,8 +30,9 @@ struct SliceState {
     float sum;
 };
 
-// For each operation: its summand of x and y, the `factor` it derives from the sum, and an element's result from that
-// factor and the slice's state. `is_kept`: x is exp(x - largest). An operation without a row here does not compile.
+// For each operation: the term that x and y add to the sum, the `factor` computed from the sum, and an element's result
+// from that factor and the slice's state. `is_kept` says that x already is exp(x - largest). An operation that is
+// missing here does not compile.
 template <Softmax name> struct Formula;
 #define FORMULA(name, gradient, summand, of_sum, result)                                                   \
     template <> struct Formula<name> {                                                                     \
@@ -85,7 +86,7 @@ struct Larger {
     static float of(float a, float b) { return larger(a, b); }
 };
 
-// A slice in each operand, and the thread's lane. y is x unless it is a gradient; then x is g.
+// A slice in each operand, and the thread's lane. For gradients, x is g and y is the forward result; otherwise y is x.
 template <typename T> struct Slice {
     device const T *x;
     device const T *y;
@@ -94,7 +95,7 @@ template <typename T> struct Slice {
     uint lane;
 };
 
-// A thread's registers for a block of a slice. Behind the end they hold values that add nothing to a sum.
+// A thread's registers for a block of a slice. Beyond the end they contain values that add nothing to a sum.
 struct Elements {
     float x[HELD];
     float y[HELD];
@@ -120,7 +121,8 @@ inline float largest_of(thread const Elements &held) {
     return largest;
 }
 
-// Returns Σ exp(x - largest), or a gradient's sum, of a thread's elements. `keeps`: x becomes exp(x - largest).
+// Returns Σ exp(x - largest), or the sum for a gradient, over a thread's elements. With `keeps`, x is replaced by exp(x
+// - largest).
 inline float sum_of(thread Elements &held, float largest, bool keeps) {
     const float shift = shift_of(largest);
     float sum = 0.0f;
@@ -132,7 +134,7 @@ inline float sum_of(thread Elements &held, float largest, bool keeps) {
     return sum;
 }
 
-// Returns the state of a thread's share of a slice, block by block. Its last block stays in registers.
+// Returns the state of a thread's part of a slice, computed block by block. The last block stays in registers.
 template <typename T>
 inline SliceState thread_state(thread Elements &held, Slice<T> slice, constant Slices<3> &slices) {
     SliceState state = {-INFINITY, 0.0f};
@@ -144,7 +146,7 @@ inline SliceState thread_state(thread Elements &held, Slice<T> slice, constant S
     return state;
 }
 
-// Returns the state of a slice that a team shares, in all of its threads.
+// Returns the state of a slice that a team shares; all threads of the team get it.
 template <typename T>
 inline SliceState team_state(
     thread Elements &held, Slice<T> slice, constant Slices<3> &slices, bool keeps, thread Exchange<float> &exchange) {
@@ -209,9 +211,9 @@ inline void softmax_slice(
     }
 }
 
-// x, y    [[buffer(0, 1)]]  y is x unless it is a gradient
+// x, y    [[buffer(0, 1)]]  y is x except for gradients
 // out     [[buffer(2)]]
-// scratch [[threadgroup(0)]]  a state for each thread of columns
+// scratch [[threadgroup(0)]]  one state per thread, for columns
 // grid: threadgroups [slices / COLUMNS] of COLUMNS · LANES threads
 
 #define SOFTMAX_KERNEL(T)                                                                                 \

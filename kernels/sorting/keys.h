@@ -1,11 +1,12 @@
-// Numbers as unsigned keys: a < b exactly if key(a) < key(b). NaN, whatever its sign and payload, is one key above
-// infinity, and both zeros are one key. native/cpu/sorting/keys.h has the same for the CPU.
+// Numbers as unsigned keys: a < b if and only if key(a) < key(b). Every NaN, whatever its sign and payload, has the
+// same key, greater than infinity's; both zeros have the same key. native/cpu/sorting/keys.h defines the same keys for
+// the CPU.
 
 #ifndef ORCHARD_SORTING_KEYS_H
 #define ORCHARD_SORTING_KEYS_H
 
-// Key in the order of IEEE 754 bits, in which negative numbers count backwards. Comparisons are on bits, because a
-// device may treat a denormal as 0.
+// Keys follow the order of IEEE 754 bits, which is reversed for negative numbers. Comparisons are on bits, because a
+// device may treat subnormal numbers as 0.
 inline uint float_key(uint bits) {
     uint magnitude = bits & 0x7fffffff;
     if (magnitude > 0x7f800000) {
@@ -31,7 +32,7 @@ inline uint half_key(ushort bits) {
 
 template <typename T> struct Key {
     using type = uint;
-    static uint of(T value) { return uint(int(value)) ^ 0x80000000; }  // signed and narrow: int, char
+    static uint of(T value) { return uint(int(value)) ^ 0x80000000; }  // signed types of at most 32 bits
 };
 template <> struct Key<float> {
     using type = uint;

@@ -1,18 +1,19 @@
-// The first k elements of each slice of x along an axis in order (values), and their indices in x (indices). The sort
-// is stable; NaN counts as larger than all numbers.
+// The first k elements of each slice of x along an axis in sorted order (values), and their indices in x (indices). The
+// sort is stable; NaN counts as larger than all numbers.
 //
-// - sort_slice: a bitonic network (Batcher 1968), for slices of at most BLOCK elements. A thread holds HELD adjacent
+// - sort_slice: a bitonic network (Batcher 1968), for slices of at most BLOCK elements. A thread has HELD adjacent
 //   elements in registers. An element is compared with one of the same thread, of another lane of the SIMD-group, or,
-//   in 6 of 55 steps, of another SIMD-group, through threadgroup memory.
+//   in 6 of 55 steps, of another SIMD-group through threadgroup memory.
 //
-// For longer ones, one after the other:
-// - sort_block: the same for each block of BLOCK elements.
-// - sort_merge: two runs of L become one of 2L, L = BLOCK, 2 BLOCK, …: a thread finds by bisection where its MERGED
-//   records begin in both runs (Odeh and others 2012, "Merge Path"), and takes the smaller of two records MERGED times.
+// For longer slices, these run one after the other:
+// - sort_block: sorts each block of BLOCK elements in the same way.
+// - sort_merge: merges two runs of length L to one of 2L, for L = BLOCK, 2 BLOCK, … A thread finds by bisection where
+//   its MERGED records begin in both runs (Odeh and others 2012, "Merge Path"), and takes the smaller of two records
+//   MERGED times.
 // - sort_finish: merges the last two runs in the same way, and takes the first k elements.
 //
-// A record is a key (keys.h; all bits flipped for descending) and an index. The network compares both, so that no two
-// records are equal and the result is stable, although the network is not; merging prefers the left run.
+// A record is a key (keys.h; all bits are flipped for descending order) and an index. The network compares both, so no
+// two records are equal and the result is stable, although the network is not. Merging prefers the left run.
 
 #include <metal_stdlib>
 using namespace metal;
@@ -27,12 +28,12 @@ using namespace metal;
 struct Sort {
     Slices<3> slices;  // x, values, indices
     long count;        // k
-    long run;          // merge: L
+    long run;          // for sort_merge: L
     uint descending;   // 1 or 0
 };
 
-// The record of the lane whose number differs in the bits of `across`. 64 bits are moved as two halves: shuffles of
-// long are not specified everywhere.
+// Returns the record of the lane whose number differs in the bits of `across`. 64-bit numbers are moved as two halves,
+// since shuffles of long are not specified for all devices.
 inline uint from_lane(uint number, ushort across) { return simd_shuffle_xor(number, across); }
 inline ulong from_lane(ulong number, ushort across) {
     return as_type<ulong>(simd_shuffle_xor(as_type<uint2>(number), across));
@@ -88,7 +89,7 @@ inline void exchange(
     }
 }
 
-// Sorts the records of all threads; a thread's first record has the number HELD · thread_index.
+// Sorts the records of all threads. A thread's first record has number HELD · thread_index.
 template <typename K>
 inline void sort_records(
     thread K (&keys)[HELD],
@@ -113,15 +114,15 @@ inline void sort_records(
     }
 }
 
-// The records that threads sort together: HELD elements of each thread, of block number `block` of a slice.
+// The records that the threads sort together: HELD elements per thread, of block number `block` of a slice.
 template <typename T> struct Block {
     using K = typename Key<T>::type;
     K keys[HELD];
-    uint order[HELD];  // in the slice
+    uint order[HELD];  // indices within the slice
     long first;
     uint used;
 
-    // `staged` receives the elements, unless null.
+    // `staged` receives the elements, unless it is null.
     void sort(
         device const T *x,
         constant Sort &sort,
@@ -135,7 +136,7 @@ template <typename T> struct Block {
         used = uint(min(sort.slices.length - first, long(BLOCK)));
         for (uint i = 0; i < HELD; i += 1) {
             const uint at = HELD * thread_index + i;
-            // Padding sorts behind every record: it has the largest key, and indices beyond theirs.
+            // Padding sorts after every record: it has the largest key, and larger indices.
             keys[i] = ~K(0);
             order[i] = uint(first) + at;
             if (at < used) {
@@ -148,7 +149,7 @@ template <typename T> struct Block {
             }
         }
         sort_records(keys, order, shared_keys, shared_order, thread_index, threads);
-        // Written to threadgroup memory, so that neighbouring threads read neighbouring records.
+        // Written to threadgroup memory, so that adjacent threads then read adjacent records.
         for (uint i = 0; i < HELD; i += 1) {
             shared_keys[HELD * thread_index + i] = keys[i];
             shared_order[HELD * thread_index + i] = order[i];
@@ -157,8 +158,8 @@ template <typename T> struct Block {
     }
 };
 
-// Slices of at most BLOCK elements, one threadgroup each, of a quarter of the next power of 2 as threads: x counts the
-// slices.
+// Sorts slices of at most BLOCK elements, with one threadgroup per slice; x counts the slices. A threadgroup has a
+// quarter as many threads as the next power of 2.
 // x                [[buffer(0)]]     the elements that its strides reach
 // values, indices  [[buffer(1, 2)]]  the elements that their strides reach
 template <typename T>
@@ -185,7 +186,7 @@ kernel void sort_slice(
     }
 }
 
-// Longer slices, one threadgroup for each block: x counts the blocks of a slice, y the slices.
+// Sorts the blocks of longer slices, with one threadgroup per block; x counts the blocks of a slice, and y the slices.
 // x            [[buffer(0)]]     the elements that its strides reach
 // keys, order  [[buffer(1, 2)]]  slices × length
 template <typename T>
@@ -211,13 +212,13 @@ kernel void sort_block(
     }
 }
 
-// MERGED records of two sorted runs, those from number `first` of a slice on: their keys, and where they were.
+// MERGED merged records, from number `first` of a slice on: their keys, and their positions before the merge.
 template <typename K> struct Merged {
     K keys[MERGED];
-    long places[MERGED];  // in the slice
+    long places[MERGED];  // within the slice
     uint count;
 
-    // `keys_of`: the slice's keys. A key that is in both runs comes from the left one first.
+    // `keys_of` points to the slice's keys. If both runs contain a key, that of the left run comes first.
     void take(device const K *keys_of, constant Sort &sort, long first) thread {
         const long start = first / (2 * sort.run) * (2 * sort.run);
         const long middle = min(start + sort.run, sort.slices.length);
@@ -259,9 +260,9 @@ template <typename K> struct Merged {
     }
 };
 
-// keys, order            [[buffer(0, 1)]]  slices × length, runs of `run` in order
-// new_keys, new_order    [[buffer(2, 3)]]  the same, runs of twice that
-// One thread for MERGED records: x counts those of a slice, y the slices.
+// keys, order            [[buffer(0, 1)]]  slices × length: sorted runs of length `run`
+// new_keys, new_order    [[buffer(2, 3)]]  the same: sorted runs of twice that length
+// One thread per MERGED records; x counts those of a slice, and y the slices.
 template <typename K>
 kernel void sort_merge(
     device const K *keys [[buffer(0)]],
@@ -274,7 +275,7 @@ kernel void sort_merge(
     const long first = long(position.x) * MERGED;
     Merged<K> merged;
     merged.take(keys + slice, sort, first);
-    // By fours if slices begin at a multiple of four: neighbouring threads write whole cache lines.
+    // Stores four at once if slices begin at a multiple of four: adjacent threads write whole cache lines.
     if (merged.count == MERGED && sort.slices.length % 4 == 0) {
         device vec<K, 4> *keys_to = reinterpret_cast<device vec<K, 4> *>(new_keys + slice + first);
         device uint4 *order_to = reinterpret_cast<device uint4 *>(new_order + slice + first);
@@ -296,8 +297,8 @@ kernel void sort_merge(
 }
 
 // x, values, indices  [[buffer(0, 1, 2)]]  the elements that their strides reach
-// keys, order         [[buffer(3, 4)]]     slices × length, two runs in order
-// One thread for MERGED elements of the result: x counts those of a slice, y the slices.
+// keys, order         [[buffer(3, 4)]]     slices × length: two sorted runs
+// One thread per MERGED elements of the result; x counts those of a slice, and y the slices.
 template <typename T>
 kernel void sort_finish(
     device const T *x [[buffer(0)]],

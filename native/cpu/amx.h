@@ -17,19 +17,19 @@ struct alignas(64) TileConfiguration {
   uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 
-// The byte instructions. They belong to no file's instruction set, so a caller must know that the processor has AMX.
-// Register numbers are immediate operands, hence template parameters. The "memory" clobbers are needed because the
-// compiler doesn't know which memory a tile load reads.
+// The AMX instructions for bytes. Inline assembly is not bound to the instruction set that the file is compiled for, so
+// callers must check that the processor has AMX. Register numbers are immediate operands, hence template parameters.
+// The "memory" clobbers tell the compiler that a tile load reads memory that it can't see.
 struct AmxTiles {
-  // Configures the tiles of the calling thread. Release them before the thread does other work, which would have to
-  // save them.
+  // Configures the tile registers of the calling thread. Release them afterwards: while they are in use, each context
+  // switch saves and restores them.
   static void set_up(const TileConfiguration &configuration) {
     __asm__ volatile("ldtilecfg %0" : : "m"(configuration));
   }
   static void release() { __asm__ volatile("tilerelease"); }
 
   template <int tile> static void zero() { __asm__ volatile("tilezero %%tmm%c0" : : "i"(tile)); }
-  // Rows are `pitch` bytes apart.
+  // Loads a tile whose rows are `pitch` bytes apart.
   template <int tile> static void load(const void *from, int64_t pitch) {
     __asm__ volatile("tileloadd (%1,%2,1), %%tmm%c0" : : "i"(tile), "r"(from), "r"(pitch) : "memory");
   }

@@ -1,4 +1,4 @@
-// The machine's BLAS, loaded at first use: for the LAPACK that comes with it, and on macOS for matrix products.
+// The system's BLAS, loaded at first use: for the LAPACK that comes with it, and on macOS for matrix products.
 #pragma once
 
 #include "parallel.h"
@@ -11,7 +11,7 @@
 
 namespace orchard {
 
-// cblas.h's codes.
+// Constants of cblas.h.
 enum : int { cblas_row_major = 101, cblas_no_trans = 111, cblas_trans = 112 };
 
 template <class T>
@@ -23,17 +23,18 @@ struct Blas {
   CblasGemm<float> sgemm;
   CblasGemm<double> dgemm;
   void (*set_threads)(int count); // null if the library manages its threads
-  void *library;                  // dlopen's handle
+  void *library;                  // the handle that dlopen returned
 
-  // A Fortran routine ("sgetrf"), or null.
+  // Returns the address of a Fortran routine such as "sgetrf", or null.
   void *fortran(const std::string &routine) const;
 };
 
 enum class BlasThreads { all, one };
 
-// Reserves the BLAS for a piece of work. With `all`, it uses all its threads while ours sleep. With `one`, it computes
-// on the calling thread, as outside any scope, so that many of our threads can call it at once. A BLAS's thread count
-// is global to the process, so only one scope exists at a time: other threads wait for it. Scopes must not be nested.
+// Reserves the BLAS for a computation. With `all`, the BLAS uses all its threads while the dylib's pool sleeps. With
+// `one`, it computes on the calling thread, as it does outside any scope, so that many threads of the pool can call it
+// at once. A BLAS has one thread count per process, so only one scope exists at a time, and other threads wait for it.
+// Scopes must not be nested.
 class BlasScope {
 public:
   BlasScope(const Blas &blas, BlasThreads threads);
@@ -43,21 +44,21 @@ public:
 private:
   std::unique_lock<std::mutex> lock_;
   std::optional<OthersCompute> asleep_;
-  void (*set_threads_)(int count); // null if there is no count to restore
+  void (*set_threads_)(int count); // null if there is no thread count to restore
 };
 
-// Returns null if there is no BLAS or "none" was set. Loads it at the first call.
+// Returns null if no BLAS was found, or if the candidates are "none". The first call loads the library.
 const Blas *blas();
-// Returns why candidates were rejected, one sentence each.
+// Returns why each candidate was rejected, one sentence each.
 std::vector<std::string> blas_problems();
 
-// What computes matrix products of float64 and float32: the choice in the system's table, the dylib's kernels (`own`),
-// or the BLAS.
+// What computes matrix products of float64 and float32: the default for the system, the dylib's kernels (`own`), or the
+// BLAS.
 enum class ProductsBy : int { table, own, blas };
 ProductsBy products_by();
 void set_products_by(ProductsBy chosen);
 
-// Names or paths, one a line, or "none".
+// Sets the libraries to try: names or paths, one per line, or "none".
 void set_blas_candidates(std::string_view candidates);
 
 } // namespace orchard

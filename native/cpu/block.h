@@ -1,6 +1,6 @@
-// The fields of a call's block. A block is a struct of doubles, which TypeScript writes as one Float64Array: integers
-// are below 2^53 and therefore exact. src/ops/<family>/primitive.ts describes the same fields, and a test compares the
-// two, field by field. A field is checked when it is read, as it may hold any number, NaN included.
+// The fields of a call's block. A block is a struct of doubles, which TypeScript writes as one Float64Array. Integers
+// are at most 2^53 and therefore exact. src/ops/<family>/primitive.ts describes the same fields, and a test compares
+// the two, field by field. A field is checked when it is read, since it may hold any number, NaN included.
 #pragma once
 
 #include "dtypes.h"
@@ -12,10 +12,10 @@
 
 namespace orchard {
 
-// 2^53: every integer up to it is exact in a double.
+// 2^53: every integer up to this one is exact in a double.
 constexpr int64_t largest_whole = int64_t(1) << 53;
 
-// Fails: a field holds a number other than the expected.
+// Throws Failure: a field does not hold the expected kind of number.
 [[noreturn]] void refuse_number(double value, const char *expected);
 
 struct Real {
@@ -71,7 +71,7 @@ template <class Enumeration> struct Name {
   }
 };
 
-// 64 bits in two halves, the lower one first.
+// An unsigned 64-bit integer in two halves, the lower one first.
 struct WideWord {
   Word low, high;
   operator uint64_t() const { return uint64_t(uint32_t(low)) | uint64_t(uint32_t(high)) << 32; }

@@ -1,8 +1,8 @@
-// Bounds checks: which elements a call reads and writes, compared with the size of each storage before anything is
-// touched.
+// Bounds checks: compares the elements that a call reads and writes with the size of each storage, before any is
+// accessed.
 //
-// An operand's address is given only for an extent (`Operands` in functions.h): the elements that the call visits, from
-// its offset, sizes and strides. A block may hold any numbers; nothing here overflows.
+// A function gets an operand's address only for an extent (`Operands` in functions.h): the elements that it visits,
+// given by offset, sizes and strides. A block may hold any numbers; no computation here overflows.
 #pragma once
 
 #include "block.h"
@@ -11,8 +11,8 @@
 
 namespace orchard {
 
-// The elements that a walk along axes visits, relative to its first one: how many steps it has, and its lowest and
-// highest element.
+// The elements that a loop over axes visits, relative to the first: how many there are, and the lowest and highest
+// index.
 class Extent {
 public:
   // One element.
@@ -20,7 +20,7 @@ public:
   // `count` adjacent elements.
   explicit Extent(int64_t count) { along(count, 1); }
 
-  // Repeats the elements for each index of a further axis.
+  // Adds an axis: repeats the elements for each of its indices.
   Extent &along(int64_t size, int64_t stride) {
     if (size == 1) return *this;
     int64_t reach;
@@ -43,7 +43,7 @@ private:
   bool is_possible_ = true;
 };
 
-// Returns an address for an operand of which no element is visited.
+// Returns a valid address for an operand none of whose elements is visited.
 inline char *no_elements() {
   alignas(64) static char nothing[64];
   return nothing;
@@ -52,8 +52,8 @@ inline char *no_elements() {
 [[noreturn]] void refuse_operand(int index, int64_t bytes, const void *address, int64_t size, int64_t offset,
                                  const Extent &extent);
 
-// Returns the product of numbers of elements, or bytes, of a call's scratch memory. Throws Failure if it exceeds any
-// memory.
+// Returns the product of `factors`: the size of a call's scratch memory in elements or bytes. Throws Failure if it
+// exceeds the address space.
 int64_t scratch_product(std::initializer_list<int64_t> factors);
 
 } // namespace orchard

@@ -1,9 +1,10 @@
-// Element types: how each is stored, the type it is computed in, and conversions.
+// Element types: how each is stored, its compute type, and conversions.
 //
-// float16 and bfloat16 are storage types: they are widened to float32 for computation and the result is rounded once,
-// to nearest even. A float64 or an integer is converted to them by way of float32, as in PyTorch. Everything here gives
-// the same bits on every instruction set, NaN included (the sign and the upper payload stay, and the NaN becomes
-// quiet). The functions are in an ISA's namespace, since each set has separate machine code for them.
+// float16 and bfloat16 are storage types: they are widened to float32 for computation, and the result is rounded once,
+// to nearest even. A float64 or an integer is first converted to float32, as in PyTorch. All conversions give the same
+// bits on every instruction set, NaN included: a NaN keeps its sign and the upper bits of its payload, and becomes
+// quiet. The functions are in the namespace of an instruction set, since each set compiles them to different machine
+// code.
 #pragma once
 
 #include "isa.h"
@@ -126,8 +127,8 @@ template <class T> inline T load(T value) { return value; }
 inline bool load(Bool value) { return value.byte != 0; }
 inline float load(BFloat16 value) { return float_of(uint32_t(value.bits) << 16); }
 
-// Branch-free: the exponent's bias changes from 15 to 127; infinity and NaN need a further step; subnormals are
-// normalized by a subtraction.
+// Branch-free: changes the exponent's bias from 15 to 127. Infinity and NaN need another adjustment; a subtraction
+// normalizes subnormals.
 inline float load(Float16 value) {
   uint32_t magnitude = uint32_t(value.bits & 0x7fff) << 13;
   uint32_t exponent = magnitude & 0x0f800000;
@@ -143,7 +144,7 @@ inline float load(Float16 value) {
 template <class T> inline T store(Compute<T> value) { return value; }
 template <> inline Bool store<Bool>(bool value) { return {uint8_t(value)}; }
 
-// Adding 0x7fff and the lowest remaining bit rounds to nearest even. That could turn a NaN into infinity, so NaN is
+// Rounds to nearest even by adding 0x7fff plus the lowest remaining bit. That could turn a NaN into infinity, so NaN is
 // truncated instead.
 template <> inline BFloat16 store<BFloat16>(float value) {
   uint32_t bits = bits_of(value);
@@ -152,8 +153,8 @@ template <> inline BFloat16 store<BFloat16>(float value) {
   return {uint16_t((bits & 0x7fffffff) > 0x7f800000 ? quiet : rounded)};
 }
 
-// As above, with the exponent's bias changed from 127 to 15. For subnormals, adding a power of two makes the adder
-// round.
+// Rounds as for bfloat16, and changes the exponent's bias from 127 to 15. For subnormals, adding a power of two makes
+// the floating-point addition round.
 template <> inline Float16 store<Float16>(float value) {
   constexpr uint32_t infinity = 0x7f800000, overflow = (127 + 16) << 23, smallest_normal = 113 << 23;
   constexpr uint32_t magic = ((127 - 15) + (23 - 10) + 1) << 23;
@@ -168,7 +169,7 @@ template <> inline Float16 store<Float16>(float value) {
 
 // ---------------------------------------------------------------- one compute type to another
 
-// Truncates; values out of range become the nearer limit, and NaN becomes 0, as Metal converts.
+// Truncates. Values out of range become the nearer limit, and NaN becomes 0, as in Metal.
 template <class To, class From> inline To saturated(From value) {
   constexpr To least = std::numeric_limits<To>::min(), most = std::numeric_limits<To>::max();
   constexpr From beyond = From(2) * From(uint64_t(1) << (std::numeric_limits<To>::digits - 1)); // most + 1, exact

@@ -1,6 +1,6 @@
-// eˣ of differences to a maximum, x ≤ 0, without branches or calls, so that loops over it are vectorized. Accurate to 1
-// unit in the last place; NaN stays NaN. Results below 3e-38 are 0, as on a GPU: subnormal numbers would be a hundred
-// times as slow.
+// eˣ for x ≤ 0, the difference to a maximum, without branches or calls, so that loops over it are vectorized. Accurate
+// to 1 unit in the last place; NaN gives NaN. Results below 3e-38 are flushed to 0, as on a GPU: arithmetic with
+// subnormal numbers would take a hundred times as long.
 //
 // eˣ = 2ⁿ eʳ with n = round(x / ln 2) and r = x - n ln 2. Adding 1.5 · 2²³ rounds to an integer and leaves n in the low
 // bits, from which it is added to the exponent of eʳ.
@@ -11,7 +11,7 @@
 namespace orchard::ORCHARD_ISA {
 
 inline float exponential(float x) {
-  // e^least is the smallest power with a normal exponent for every r.
+  // `least` is the smallest x for which the result is normal for every r.
   constexpr float rounder = 12582912.0f, least = -86.5f;
   float shifted = fused(x, log2_e, rounder);
   float y = expm1_reduced(reduced_by_ln2(x, shifted - rounder)) + 1.0f;
@@ -21,9 +21,9 @@ inline float exponential(float x) {
 
 inline double exponential(double x) { return std::exp(x); }
 
-// The same for a term of a sum whose largest term is 1, with a sixth fewer operations: 2ⁿ 2ᶠ with f = x log₂ e - n, and
-// log₂ e in one part. Rounding log₂ e adds x 2⁻²⁶ to a term's relative error and less than 2⁻²⁷ to the sum's, since
-// x| is large only for small terms. The polynomial is within 2e-8.
+// eˣ for a term of a sum whose largest term is 1, with a sixth fewer operations: 2ⁿ 2ᶠ with f = x log₂ e - n, without
+// splitting log₂ e into two parts. Rounding log₂ e adds |x| 2⁻²⁶ to a term's relative error, but less than 2⁻²⁷ to the
+// sum's, since |x| is large only for small terms. The polynomial is accurate to 2e-8.
 inline float exponential_term(float x) {
   constexpr float rounder = 12582912.0f, least = -86.5f;
   float shifted = fused(x, log2_e, rounder);

@@ -1,16 +1,17 @@
-// The functions that TypeScript calls by name through `orchard_cpu_run…`.
+// Functions that TypeScript calls by name through `orchard_cpu_run…`.
 //
 //   static void scan(const ScanBlock &block, Operands operands) { … }
 //   ORCHARD_FUNCTION("scan", scan, ScanBlock, 3)
 //
-// A function that does many computations in one call takes rows, each with its block and operands
+// A function that does many computations in one call takes rows, each with a block and its operands
 // (orchard_cpu_run_rows):
 //
 //   static void update(const Rows<UpdateBlock> &rows) { … }
 //   ORCHARD_ROWS_FUNCTION("update", update, UpdateBlock, 5)
 //
-// A function reports errors with `fail`. Define it in a .cpp, never in an .isa.cpp: code of an .isa.cpp must not run
-// while the dylib is loaded.
+// A function reports errors with `fail`. Define it in a .cpp file, never in an .isa.cpp file: it is registered while
+// the dylib is being loaded, when no code of an .isa.cpp file may run, since the processor may lack the instruction
+// set.
 #pragma once
 
 #include "bounds.h"
@@ -19,18 +20,18 @@
 
 namespace orchard {
 
-// The operands of a call: each storage's address and size in bytes. An address is given only for the elements that the
-// call visits, around an offset; the request fails if one of them is out of bounds.
+// The operands of a call: the address and size in bytes of each storage. A function requests an address together with
+// the extent of elements that it visits around an offset; the request fails if one of them is out of bounds.
 class Operands {
 public:
-  // `bytes` is negative for an operand that the call omits.
+  // `bytes` is negative for an omitted operand.
   Operands(void *const *addresses, const Whole *bytes) : addresses_(addresses), bytes_(bytes) {}
 
   // Returns the address of the element at `offset`, for elements of `size` bytes (or of that dtype or type).
   const char *input(int index, int64_t size, int64_t offset, const Extent &extent) const {
     return find(index, size, offset, extent, false);
   }
-  // The same for a result, in which no two visited elements may coincide.
+  // Returns the address in a result. The visited elements must be distinct.
   char *result(int index, int64_t size, int64_t offset, const Extent &extent) const {
     return find(index, size, offset, extent, true);
   }
@@ -48,7 +49,7 @@ public:
     return reinterpret_cast<T *>(result(index, int64_t(sizeof(T)), offset, extent));
   }
 
-  // All addresses, unchecked, for passing them on.
+  // Returns all addresses, unchecked, to be passed on.
   void *const *addresses() const { return addresses_; }
 
 private:
@@ -72,7 +73,8 @@ private:
   const Whole *bytes_;
 };
 
-// Consecutive blocks, each followed by its operands' sizes in bytes, and the addresses of all operands.
+// The rows of a call: consecutive blocks, each followed by the sizes of its operands in bytes, and the addresses of all
+// operands.
 struct RowTable {
   const char *blocks;
   void *const *addresses;
@@ -89,7 +91,7 @@ struct ExportedFunction {
   int operands;
 };
 
-// Marks the last exported function as one that takes rows.
+// Marks the function that was exported last as one that takes rows.
 struct ExportedRows {
   using Call = void (*)(const RowTable &table);
   explicit ExportedRows(Call call);
@@ -115,7 +117,7 @@ private:
   int operands_;
 };
 
-// Calls read(block, operands) for each row; a failure names the row if there are several.
+// Calls read(block, operands) for each row. If there is more than one row, an error message names the row.
 template <class Block, class Read> void for_each_row(const Rows<Block> &rows, Read read) {
   for (int64_t row = 0; row < rows.count(); row++) {
     try {

@@ -1,20 +1,20 @@
-// Instruction sets. A file named `*.isa.cpp` is compiled once for each set, with ORCHARD_ISA naming the namespace of
-// its code; the set is chosen when a kernel is called.
+// Instruction sets. A file named `*.isa.cpp` is compiled once for each set, and ORCHARD_ISA is the namespace of its
+// code. The set is chosen when a kernel is called.
 //
-// A family of kernels has a struct of function pointers (or other constants), declared for every set in its header:
+// A family of kernels has a struct of function pointers (or other constants), which its header declares for all sets:
 //
 //   struct Additions { void (*float32)(const float *a, const float *b, float *out, int64_t count); };
 //   ORCHARD_ISA_TABLE(Additions, additions)
 //
-// defined in its `.isa.cpp`, in an ISA's namespace:
+// Its `.isa.cpp` defines the struct in the namespace of the instruction set:
 //
 //   namespace orchard::ORCHARD_ISA { extern const Additions additions = {add}; }
 //
-// and used anywhere as `orchard::additions().float32(…)`.
+// Other code uses it as `orchard::additions().float32(…)`.
 //
-// Inline functions that a `.isa.cpp` includes from this project are in `orchard::ORCHARD_ISA` too. Functions of the
-// standard library may remain in an object file as weak copies: the linker gets the objects from the plainest set to
-// the richest and keeps the first copy.
+// Inline functions of this project that a `.isa.cpp` includes are in `orchard::ORCHARD_ISA` too. Functions of the
+// standard library may remain in an object file as weak copies. The linker keeps the first copy, so it gets the objects
+// in ascending order of instruction sets.
 #pragma once
 
 #include <cstddef>
@@ -30,11 +30,11 @@
 namespace orchard {
 
 #if defined(__aarch64__)
-enum class Isa : int { neon, dotprod, fhm, bf16 }; // the others matter only to matmul/pairs.h and quant/byte_dots.h
+enum class Isa : int { neon, dotprod, fhm, bf16 }; // the last three matter only to matmul/pairs.h and quant/byte_dots.h
 inline constexpr const char *isa_names[] = {"neon", "dotprod", "fhm", "bf16"};
 #else
-// The last two have kernels for products of bfloat16, and amx also for products of bytes (quant/many.h); everywhere
-// else they are avx512.
+// The last two add kernels for products of bfloat16, and amx also for products of bytes (quant/many.h). All other
+// kernels are those of avx512.
 enum class Isa : int { baseline, avx2, avx512, avx512_bf16, amx };
 inline constexpr const char *isa_names[] = {"baseline", "avx2", "avx512", "avx512_bf16", "amx"};
 #endif
@@ -43,13 +43,13 @@ inline constexpr size_t isa_count = sizeof isa_names / sizeof *isa_names;
 // Returns whether this processor and operating system support an instruction set.
 bool supports(Isa isa);
 
-// The set that kernels use now: the fastest that is supported, unless another was set.
+// Returns the set that kernels use now: the fastest supported one, unless another was set.
 Isa current_isa();
 void set_isa(Isa isa);
 Isa best_isa();
 
 #if defined(__x86_64__)
-// Returns whether the processor has AVX512_VNNI (products of bytes), which avx512 does not imply.
+// Returns whether the processor has AVX512_VNNI (products of bytes), which the set avx512 does not imply.
 bool has_vnni();
 #endif
 

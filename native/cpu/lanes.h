@@ -1,5 +1,5 @@
-// Sums and maxima of adjacent numbers. `sum_lanes` partial sums are kept, so that the loops are vectorized, and merged
-// as a binary tree: on every instruction set the result depends only on the elements and their count.
+// Sums and maxima of adjacent numbers. There are `sum_lanes` partial sums, so that loops are vectorized. They are
+// merged as a binary tree, so on every instruction set the result depends only on the elements and their count.
 #pragma once
 
 #include "exponential.h"
@@ -10,7 +10,7 @@ namespace orchard::ORCHARD_ISA {
 
 constexpr int sum_lanes = 32;
 
-// The larger one; NaN if either is.
+// Return the larger and the smaller number; NaN if either is NaN.
 template <class T> inline T larger(T a, T b) { return bool((a >= b) | (a != a)) ? a : b; }
 template <class T> inline T smaller(T a, T b) { return bool((a <= b) | (a != a)) ? a : b; }
 
@@ -20,14 +20,14 @@ inline double lanes_summed(double (&sums)[sum_lanes]) {
   return sums[0];
 }
 
-// What `summed` calls for each stretch of elements: does nothing.
+// A callback of `summed` that does nothing.
 struct Nothing {
   void operator()(int64_t, int64_t) const {}
 };
 
-// The same, but prefetches as many of the elements that are needed next.
+// A callback of `summed` that prefetches the elements needed next: as many as were just summed.
 template <class T> struct Fetch {
-  const T *next; // null if there are none
+  const T *next; // null if nothing is needed next
 
   void operator()(int64_t first, int64_t count) const {
     constexpr int64_t cache_line = 64;
@@ -50,7 +50,7 @@ inline double summed(int64_t count, Term term, Meanwhile meanwhile = {}) {
   return lanes_summed(sums);
 }
 
-// Returns the largest element that is not NaN, −∞ if there is none.
+// Returns the largest element that is not NaN; −∞ if there is none.
 template <class C> inline C largest(const C *x, int64_t count) {
   C best[sum_lanes];
   for (C &value : best) value = -std::numeric_limits<C>::infinity();
@@ -62,11 +62,12 @@ template <class C> inline C largest(const C *x, int64_t count) {
   return best[0];
 }
 
-// What is subtracted before exp: the largest element, or 0 if that is infinite.
+// Returns the number that is subtracted before exp: the largest element, or 0 if that is infinite.
 template <class C> inline C shift_of(C largest) { return std::isinf(largest) ? C(0) : largest; }
 
-// Returns Σ exp(x - shift), for x ≤ shift, in float64, except that four terms are first added in type C: all are
-// positive, so this costs half a rounding of each. If `is_kept`, `out` gets the exponentials; it may be x.
+// Returns Σ exp(x - shift), for x ≤ shift, in float64. Groups of four terms are first added in type C, which costs half
+// a rounding error of each, since all are positive. With `is_kept`, the exponentials are stored in `out`, which may be
+// x.
 template <bool is_kept, class C, class Meanwhile = Nothing>
 inline double exponentials(const C *x, C shift, C *out, int64_t count, Meanwhile meanwhile = {}) {
   constexpr int block = 4 * sum_lanes;

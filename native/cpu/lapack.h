@@ -1,8 +1,8 @@
-// LAPACK, if the machine's BLAS includes it.
+// LAPACK, if the system's BLAS includes it.
 //
-// LAPACK's matrices are column-major, so it sees a row-major matrix as its transpose: a lower triangle is the upper
-// one, and A X = B is Xᵀ Aᵀ = Bᵀ. Methods have the names, arguments and results of LAPACK's routines, without the
-// precision's letter, with scalars by value and `info` as the result. See LAPACK's documentation.
+// LAPACK's matrices are column-major, so it sees a row-major matrix as its transpose: a lower triangle is an upper one,
+// and A X = B is Xᵀ Aᵀ = Bᵀ. Methods have the names, arguments and results of LAPACK's routines, without the letter for
+// the precision; scalars are passed by value, and `info` is returned. See LAPACK's documentation.
 //
 // Check for NaN and infinity before calling an iterative routine (gesdd, gesvd, syevd, stedc, gelsd): it may not
 // terminate.
@@ -17,8 +17,8 @@
 
 namespace orchard {
 
-// The length of each text, which Fortran compilers pass after the arguments. Routines of compilers that pass none
-// ignore it.
+// The length of a string argument. Fortran compilers pass these after all other arguments; routines compiled otherwise
+// ignore them.
 using TextLength = size_t;
 
 template <class T> struct LapackRoutines {
@@ -175,25 +175,25 @@ private:
   LapackRoutines<T> routines_;
 };
 
-// Returns null if the BLAS lacks some of the routines, if there is no BLAS, or if "none" was set. The result stays
-// valid.
+// Returns null if there is no BLAS, if it lacks some of the routines, or if the candidates are "none". The pointer
+// stays valid.
 template <class T> const Lapack<T> *lapack();
 
-// The library that computes linear algebra ("OpenBLAS, LAPACK 3.9.0"); `name` is empty for our implementation.
-// `problem` says why the LAPACK of a BLAS is not used, if there is one.
+// The library that computes linear algebra, such as "OpenBLAS, LAPACK 3.9.0"; `name` is empty for the dylib's
+// implementation. `problem` says why the LAPACK of a BLAS that was found is not used.
 struct LapackReport {
   std::string name, problem;
 };
 LapackReport lapack_report();
 
-// Converts a size to LAPACK's int. Fails if it does not fit.
+// Converts a size to LAPACK's int. Throws Failure if it does not fit.
 int lapack_int(int64_t size);
 
-// Returns the workspace size, in elements, that a routine asks for: call(&answer, -1) is its query.
+// Returns the workspace size, in elements, that a routine requires. call(&answer, -1) queries it.
 template <class T, class Query> int lapack_workspace(Query &&query) {
   T answer = 0;
   query(&answer, -1);
-  // a float answer may have been rounded down
+  // A float answer may have been rounded down.
   const double most = std::ceil(static_cast<double>(std::nextafter(answer, std::numeric_limits<T>::infinity())));
   return lapack_int(most >= INT_MAX ? int64_t(INT_MAX) + 1 : std::max<int64_t>(1, static_cast<int64_t>(most)));
 }

@@ -1,4 +1,4 @@
-// Σ exp(x) as exp(largest) · sum, which does not overflow, of elements that come in pieces: adjacent elements of one
+// Σ exp(x) as exp(largest) · sum, which does not overflow. The elements are added in pieces: adjacent elements of one
 // slice, or rows of columns.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// The sum is over exp(x - largest), or over exp(x) if the largest element is infinite. It is NaN if an element is NaN;
+// `sum` is Σ exp(x - largest), or Σ exp(x) if the largest element is infinite. It is NaN if an element is NaN;
 // `largest` never is.
 struct ExponentialSum {
   double largest = -std::numeric_limits<double>::infinity(), sum = 0;
@@ -26,7 +26,7 @@ inline ExponentialSum merged(const ExponentialSum &a, const ExponentialSum &b) {
   return {top, rescaled(a, top) + rescaled(b, top)};
 }
 
-// Includes elements. They are read twice and should fit into the L1 cache.
+// Adds elements to the sum. They are read twice and should fit in the L1 cache.
 template <class C, class Meanwhile = Nothing>
 inline void include(ExponentialSum &state, const C *x, int64_t count, Meanwhile meanwhile = {}) {
   double top = std::max(state.largest, double(largest(x, count)));
@@ -40,8 +40,8 @@ template <class C> inline Vector<C> shift_lanes(Vector<C> largest) {
   return (largest - largest) == none ? largest : none; // ∞ - ∞ is NaN
 }
 
-// The same for up to `most` adjacent columns. The exponentials of a block of rows, which are positive, are summed in
-// type C; blocks are added up in float64.
+// The same for up to `most` adjacent columns. In a block of rows, the exponentials are summed in type C, since they are
+// positive; the sums of blocks are added in float64.
 template <class C, int64_t most> class ExponentialColumns {
 public:
   explicit ExponentialColumns(int64_t width) : width_(width) {

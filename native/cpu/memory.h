@@ -1,4 +1,4 @@
-// Memory blocks from a cache of free ones, with statistics and a limit.
+// An allocator that caches free blocks, keeps statistics and enforces a limit.
 #pragma once
 
 #include "bounds.h"
@@ -10,20 +10,20 @@ namespace orchard {
 
 constexpr size_t block_alignment = 64;
 
-// What orchard_cpu_statistics writes, in this order.
+// The values that orchard_cpu_statistics writes, in this order.
 struct MemoryStatistics {
   size_t live_bytes, live_blocks, cached_bytes, cached_blocks, peak_bytes, allocations, cache_hits, refusals,
       memory_limit, cache_limit;
 };
 
 // Returns the size of the block that serves a request: a multiple of an eighth of the next lower power of two, so at
-// most 12.5% more.
+// most 12.5% larger.
 size_t size_class(size_t bytes);
 
 // Returns a block of size_class(bytes) bytes. Throws Failure with ORCHARD_CPU_OUT_OF_MEMORY or
 // ORCHARD_CPU_MEMORY_LIMIT.
 void *take_block(size_t bytes);
-// `bytes` is the size that was requested.
+// Returns a block to the cache. `bytes` is the size that was requested.
 void give_block_back(void *block, size_t bytes) noexcept;
 
 void trim_blocks() noexcept;
@@ -33,8 +33,8 @@ void reset_peak() noexcept;
 void refuse_allocations(int64_t count) noexcept;
 MemoryStatistics memory_statistics() noexcept;
 
-// Scratch memory for an operation: `count` elements, uninitialized. Throws as take_block does, and also if the count is
-// negative or exceeds any memory.
+// Scratch memory for an operation: `count` uninitialized elements. Throws Failure as take_block does, and also if the
+// count is negative or exceeds the address space.
 template <class T> class Scratch {
 public:
   explicit Scratch(int64_t count) : bytes_(static_cast<size_t>(scratch_product({count, int64_t(sizeof(T))}))) {

@@ -1,8 +1,8 @@
-// Counts, means and squared deviations of elements that come in pieces: adjacent elements of one slice, or rows of
-// columns.
+// Counts, means and sums of squared deviations of elements that are added in pieces: adjacent elements of one slice, or
+// rows of columns.
 //
-// Each piece's deviations are from the piece's mean; then pieces are merged: Chan, Golub and LeVeque, "Updating
-// formulae and a pairwise algorithm for computing sample variances", 1979.
+// The deviations of each piece are from the piece's mean; the pieces are merged as in Chan, Golub and LeVeque,
+// "Updating formulae and a pairwise algorithm for computing sample variances", 1979.
 #pragma once
 
 #include "lanes.h"
@@ -27,14 +27,14 @@ inline double squares_around(double mean, const C *x, int64_t count, Meanwhile m
   return summed(count, [=](int64_t i) { return (double(x[i]) - mean) * (double(x[i]) - mean); }, meanwhile);
 }
 
-// Returns the moments of elements. They are read twice and should fit into the L1 cache.
+// Returns the moments of some elements. They are read twice and should fit in the L1 cache.
 template <class C, class Meanwhile = Nothing>
 inline Moments moments_of(const C *x, int64_t count, Meanwhile meanwhile = {}) {
   double mean = summed(count, [=](int64_t i) { return double(x[i]); }) / double(count);
   return {double(count), mean, squares_around(mean, x, count, meanwhile)};
 }
 
-// The same for up to `most` adjacent columns. A block's deviations are computed in registers.
+// The same for up to `most` adjacent columns. The deviations in a block of rows are computed in registers.
 template <class C, int64_t most> class MomentColumns {
 public:
   explicit MomentColumns(int64_t width) : width_(width) {}
@@ -51,8 +51,8 @@ public:
   }
 
 private:
-  // Does `merged` with the earlier rows: `share` is the block's fraction of all rows, `weight` the product of the
-  // counts over their sum.
+  // Merges the block with the earlier rows, as `merged` does. `share` is the block's fraction of all rows, and `weight`
+  // is the product of both counts divided by their sum.
   template <int rows> void include_lanes(const RowBlock<C> &block, int64_t j, double share, double weight) {
     Vector<double> x[rows], mean = {}, squares = load_vector(squares_ + j), earlier = load_vector(means_ + j);
     for (int row = 0; row < rows; row++) x[row] = load_some_wide(block.rows[row] + j, width_ - j);
@@ -63,7 +63,7 @@ private:
     Vector<double> difference = mean - earlier;
     store_vector(Vector<double>(multiply_add<double>(difference, share, earlier)), means_ + j);
     store_vector(Vector<double>(squares + difference * weight * difference),
-                 squares_ + j); // this order gives 0 if there were no rows before
+                 squares_ + j); // in this order the result is 0 if there were no rows before
   }
 
   static_assert(most % lanes<double> == 0, "columns are whole vectors");

@@ -1,9 +1,9 @@
-// Lists of names that TypeScript refers to: it looks up a name's ordinal in `orchard_cpu_tables` when it loads the
-// dylib.
+// Enumerations that TypeScript refers to by name: when it loads the dylib, it looks up a name's ordinal in
+// `orchard_cpu_tables`.
 //
 //   ORCHARD_NAMES(Scan, cumsum, cumprod, shift)   in a header: the enumeration, with `count` as its last constant
-//   ORCHARD_EXPORT_NAMES(Scan)                    in one .cpp, never in an .isa.cpp: its code must not run while the
-//                                                 dylib is loaded
+//   ORCHARD_EXPORT_NAMES(Scan)                    in one .cpp, never in an .isa.cpp: the list is registered while the
+//                                                 dylib is being loaded, when no code of an .isa.cpp may run
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ struct NameList {
   const char *names;
 };
 
-// Adds a list to `orchard_cpu_tables`. `names` is called when the tables are read.
+// Registers a list for `orchard_cpu_tables`. `names` is called when the tables are read.
 struct ExportedNames {
   ExportedNames(const char *type, std::string (*names)());
 

@@ -1,4 +1,4 @@
-// Loop nests: axes shared by several operands, with each operand's strides along them.
+// Loop nests: the axes that several operands share, and the strides of each operand along them.
 #pragma once
 
 #include "bounds.h"
@@ -10,18 +10,18 @@ namespace orchard {
 
 inline constexpr int max_rank = 8;
 
-// A loop nest as stored in a block. Entries beyond the rank are undefined.
+// A loop nest as stored in a block. Array entries beyond the rank are unspecified.
 template <int operands> struct NestBlock {
   Whole rank;
   Whole shape[max_rank];
   Whole strides[operands][max_rank];
 };
 
-// Fails: a size is negative, or there are more elements than can be counted.
+// Throws Failure: a size is negative, or the number of elements overflows.
 [[noreturn]] void refuse_shape(const int64_t *shape, int rank);
 
-// Strides and offsets are in elements; offsets are relative to each operand's element (0, …, 0). A nest without
-// elements has sizes and strides of 0 only.
+// Strides and offsets are in elements; offsets are relative to each operand's element (0, …, 0). In a nest without
+// elements, all sizes and strides are 0.
 template <int operands> struct Nest {
   int rank = 0;
   int64_t shape[max_rank];
@@ -50,7 +50,7 @@ template <int operands> struct Nest {
       for (int axis = 0; axis < rank; axis++) strides[operand][axis] = block.strides[operand][axis];
   }
 
-  // The elements that the nest visits in an operand.
+  // Returns the extent of the elements that the nest visits in an operand.
   Extent extent(int operand) const {
     Extent visited;
     for (int axis = 0; axis < rank; axis++) visited.along(shape[axis], strides[operand][axis]);
@@ -59,7 +59,7 @@ template <int operands> struct Nest {
 
   void clear_strides(int operand) { std::fill_n(strides[operand], rank, int64_t(0)); }
 
-  // For an operand that the call does not use: copies another operand's strides.
+  // Copies the strides of operand `like`; for an operand that the call does not use.
   void set_strides_of(int operand, int like) {
     for (int axis = 0; axis < rank; axis++) strides[operand][axis] = strides[like][axis];
   }
@@ -73,7 +73,7 @@ template <int operands> struct Nest {
   int64_t run_length() const { return rank == 0 ? 1 : shape[rank - 1]; }
   int64_t run_stride(int operand) const { return rank == 0 ? 0 : strides[operand][rank - 1]; }
 
-  // The offset in one operand of element number `index`, in row-major order.
+  // Returns the offset of element number `index`, in row-major order, in one operand.
   int64_t offset(int operand, int64_t index) const {
     int64_t result = 0;
     for (int axis = rank - 1; axis > 0; axis--) {

@@ -1,4 +1,4 @@
-// The pause of a spin-wait loop: lets the core's other hardware thread run between two polls.
+// The pause instruction for spin-wait loops: lets the core's other hardware thread run between two polls.
 #pragma once
 
 #if defined(__x86_64__)

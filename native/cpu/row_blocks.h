@@ -1,6 +1,6 @@
-// Rows of adjacent elements in blocks of a few rows, for reductions of columns: a vector of columns is read from the
-// block's first row to its last while its state is in registers. Meanwhile the next block is prefetched: its rows are
-// too far apart for the hardware prefetcher.
+// Rows of adjacent elements in blocks of a few rows, for reductions of columns: each vector of columns is read from the
+// first row of a block to its last while the state is in registers. At the same time the next block is prefetched,
+// since its rows are too far apart for the hardware prefetcher.
 #pragma once
 
 #include "matmul/simd.h"
@@ -16,10 +16,10 @@ constexpr int block_rows = 8;
 
 template <class C> struct RowBlock {
   const C *rows[block_rows];
-  const char *next[block_rows]; // rows of the next block, as stored
-  int64_t next_bytes;           // size of an element there
+  const char *next[block_rows]; // rows of the next block
+  int64_t next_bytes;           // size of an element in those rows
 
-  // Call this for columns in order, one vector at a time.
+  // Prefetches the next block; to be called for columns in order, one vector at a time.
   template <int count> void fetch_next(int64_t column) const {
     constexpr int64_t cache_line = 64;
     if (column * next_bytes % cache_line != 0) return;
@@ -27,7 +27,7 @@ template <class C> struct RowBlock {
   }
 };
 
-// Loads the first `count` elements at this address, at most a vector.
+// Loads the first `count` elements, at most a vector.
 template <class C> inline Vector<C> load_some(const C *from, int64_t count) {
   if (count >= lanes<C>) return load_vector(from);
   Vector<C> vector = {};
@@ -35,7 +35,7 @@ template <class C> inline Vector<C> load_some(const C *from, int64_t count) {
   return vector;
 }
 
-// The same converted to float64; at most a vector of float64.
+// The same, converted to float64; at most a vector of float64.
 template <class C> inline Vector<double> load_some_wide(const C *from, int64_t count) {
   if constexpr (std::is_same_v<C, double>) return load_some(from, count);
   else {
@@ -49,8 +49,8 @@ template <class C> inline Vector<double> load_some_wide(const C *from, int64_t c
 }
 
 // Calls use(number of rows, block, number of the first row) for `count` rows of `width` elements, at most `columns`:
-// for whole blocks, then for the remaining rows one by one. The number of rows is a std::integral_constant;
-// address_of(row) is a row's address, which is valid also for rows up to `known`, needed later.
+// for whole blocks, then for each remaining row. The number of rows is a std::integral_constant. address_of(row)
+// returns the address of a row; it must be valid also for rows from `count` up to `known`, which are only prefetched.
 template <class T, int64_t columns, class Address, class Use>
 inline void for_each_row_block(int64_t count, int64_t width, Address &&address_of, Use &&use, int64_t known = 0) {
   using C = Compute<T>;

@@ -1,4 +1,4 @@
-// Slices of three operands (x, a second one and the result), in batches of neighboring slices.
+// Slices of three operands (x, a second one and the result), in batches of adjacent slices.
 #pragma once
 
 #include "functions.h"
@@ -9,12 +9,12 @@
 
 namespace orchard {
 
-// Neighboring slices along the last of the other axes. Strides are those of x, second and out.
+// Adjacent slices: those along the last of the other axes. Strides are those of x, second and out.
 struct SliceBatch {
   const char *x, *second;
   char *out;
   int64_t length, slices;
-  int64_t along[3], across[3]; // from one element of a slice to the next, from slice to slice
+  int64_t along[3], across[3]; // strides between elements of a slice, and between slices
   bool is_streamed;            // results exceed the caches
 
   bool has_adjacent_elements() const { return along[0] == 1 && along[1] == 1 && along[2] == 1; }
@@ -22,18 +22,18 @@ struct SliceBatch {
 
 // How slices are divided among tasks. A row of slices is the slices along the last of the other axes.
 struct SliceTasks {
-  int64_t width;   // slices of a batch
-  int64_t batches; // batches of a row of slices
-  int64_t count;   // all batches
-  int64_t grain;   // batches that justify a thread
+  int64_t width;   // slices per batch
+  int64_t batches; // batches per row of slices
+  int64_t count;   // number of all batches
+  int64_t grain;   // batches per task
 };
 
 class BatchedSlices {
 public:
   const DType dtypes[3];
-  SliceBatch whole; // what batches share, with the addresses of the first slice
+  SliceBatch whole; // the common fields of all batches, with the addresses of the first slice
 
-  // For a call with these three operands. A call without a second operand does not read it: x takes its place.
+  // For a call with these three operands. If it has no second operand, x takes its place and is not read there.
   BatchedSlices(Slices<3> slices, DType from, DType to, const Operands &operands, bool has_second)
       : dtypes{from, from, to} {
     if (!has_second) slices.set_layout_of(1, 0);
@@ -56,7 +56,7 @@ public:
     return count;
   }
 
-  // Slices from number `first` on in row number `row`.
+  // Returns `slices` slices from number `first` on, in row number `row`.
   SliceBatch batch_at(int64_t row, int64_t first, int64_t slices) const {
     SliceBatch batch = whole;
     int64_t offsets[3];
@@ -68,7 +68,7 @@ public:
     return batch;
   }
 
-  // Batches of up to `together` slices; a thread's grain has about `task_elements` elements.
+  // Divides slices into batches of up to `together`, and batches into tasks of about `task_elements` elements.
   SliceTasks tasks(int64_t together, int64_t task_elements) const {
     int64_t width = std::min(row_slices(), together), batches = width > 0 ? (row_slices() - 1) / width + 1 : 0;
     int64_t grain = std::max<int64_t>(1, task_elements / std::max<int64_t>(1, width * whole.length));

@@ -1,4 +1,4 @@
-// How functions of the C interface fail: the code throws `Failure`, which `guarded` turns into a status and a message.
+// Errors of the C interface: code throws `Failure`, which `guarded` converts to a status and a message.
 #pragma once
 
 #include "include/orchard_cpu.h"

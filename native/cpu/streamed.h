@@ -1,5 +1,5 @@
-// Result rows that exceed any cache: whole cache lines are written with nontemporal stores, the remainders at both ends
-// normally.
+// Rows of results that are larger than any cache: whole cache lines are written with nontemporal stores, the remainders
+// at both ends with normal stores.
 #pragma once
 
 #include "dtypes.h"
@@ -10,7 +10,7 @@
 
 namespace orchard {
 
-// A result of at least this many bytes is streamed.
+// Results of at least this many bytes are written with nontemporal stores.
 constexpr int64_t streamed_bytes = 16 << 20;
 
 inline bool is_streamed(int64_t bytes) { return bytes >= streamed_bytes && streams().copy; }
@@ -28,7 +28,7 @@ inline void stream_row(const void *from, void *to, int64_t bytes) {
   std::memcpy(target + head + whole, source + head + whole, bytes - head - whole);
 }
 
-// Writes adjacent results to their destination; `narrowed` is a buffer of the same length.
+// Writes adjacent results to their destination, converted to T; `narrowed` is a buffer of the same length.
 template <class T>
 void write_results(const Compute<T> *computed, T *narrowed, T *destination, int64_t count, bool is_streamed) {
   if (!is_streamed) return narrow(computed, destination, count);
@@ -39,8 +39,7 @@ void write_results(const Compute<T> *computed, T *narrowed, T *destination, int6
   }
 }
 
-// The place where up to `most` adjacent results of type T are computed: directly at their destination if possible, else
-// in a buffer.
+// The array in which up to `most` adjacent results of type T are computed: the destination if possible, else a buffer.
 template <class T, int64_t most> class ResultRow {
 public:
   using C = Compute<T>;
@@ -54,12 +53,12 @@ public:
     return computed_;
   }
 
-  // Writes them to the destination.
+  // Writes the `count` results that were computed there to the destination.
   void end(T *destination, int64_t count) {
     if (!std::is_same_v<T, C> || is_streamed_) write_results(computed_, narrowed_, destination, count, is_streamed_);
   }
 
-  // Call this before other threads read streamed results.
+  // Must be called before other threads read results written with nontemporal stores.
   void finish() {
     if (is_streamed_) orchard::streams().finish();
   }

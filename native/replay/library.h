@@ -1,4 +1,4 @@
-// The cpu backend's dylib, opened by path, with its functions by name.
+// The cpu backend's dylib, opened by path, and its functions by name.
 #pragma once
 
 #include "../cpu/include/orchard_cpu.h"
@@ -12,7 +12,7 @@
 
 namespace replay {
 
-constexpr int room = 29; // operands of orchard_cpu_run29
+constexpr int room = 29; // the number of operands of orchard_cpu_run29
 
 class Library {
 public:
@@ -29,7 +29,7 @@ public:
     read_ordinals();
   }
 
-  // Returns -1 if there is none.
+  // Returns -1 if there is no such function.
   int32_t ordinal(const std::string &name) const {
     auto found = ordinals_.find(name);
     return found == ordinals_.end() ? -1 : found->second;
@@ -68,7 +68,7 @@ private:
     return buffer;
   }
 
-  // The JSON of the tables has the functions in ordinal order, before the lists of names.
+  // In the JSON of the tables, the functions are in the order of their ordinals and come before the lists of names.
   void read_ordinals() {
     const std::string json = text(tables_), key = "{ \"name\": \"";
     for (size_t at = json.find(key); at != std::string::npos; at = json.find(key, at)) {

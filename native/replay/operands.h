@@ -32,7 +32,7 @@ inline void *forbidden() {
   return page;
 }
 
-// `bytes` bytes that begin `shift` bytes after a multiple of 64. The bytes before them are poisoned too.
+// `bytes` bytes that begin `shift` bytes after a multiple of 64. The bytes before them are poisoned as well.
 class Exact {
 public:
   Exact(size_t shift, size_t bytes) : shift_(shift) {
@@ -56,7 +56,7 @@ private:
   size_t shift_;
 };
 
-// The block of a call, also in memory of exactly its size, followed by each operand's size in bytes.
+// The block of a call, also in memory of exactly its size. It is followed by the size of each operand in bytes.
 class Block {
 public:
   explicit Block(const Record &record) {

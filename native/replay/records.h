@@ -1,15 +1,15 @@
-// Files of recorded calls, written by src/backend/cpu/record.ts: "ORCALLS1", then one record after the other. A record
-// is, little-endian and without padding:
+// Files of recorded calls, written by src/backend/cpu/record.ts: "ORCALLS1", followed by the records. A record has
+// these fields, little-endian and without padding:
 //
 //   u32 bytes of the record   i32 status   u16 bytes of the name   u16 operands   u32 bytes of the block
 //   the function's name
 //   each operand: i16 place (-1: has contents, -2: omitted, else the earlier operand with the same memory)
 //                 u16 offset of its address from a multiple of 64   u32 bytes of its contents   f64 its bytes
 //   the block
-//   the contents of the operands, one after the other
+//   the contents of the operands, in order
 //
-// Contents shorter than the operand are repeated. An operand with bytes but without contents means that the call was
-// too large to be recorded.
+// Contents that are shorter than the operand are repeated. An operand with a size but without contents means that the
+// call was too large to be recorded.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ struct Record {
   }
 };
 
-// Reads numbers and texts from the front of a byte string.
+// Reads numbers and strings from the front of a byte string.
 class Reader {
 public:
   explicit Reader(std::string_view bytes) : bytes_(bytes) {}

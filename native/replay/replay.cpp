@@ -1,4 +1,4 @@
-// Replays recorded calls of the cpu backend's dylib: `bun run check:sanitize` builds this program and the dylib with
+// Replays recorded calls of the cpu backend's dylib. `bun run check:sanitize` builds this program and the dylib with
 // sanitizers.
 //
 //   replay library=PATH state=PATH isa=NAME threads=N callers=N blas=PATH only=FUNCTION first=N FILE…
@@ -10,8 +10,8 @@
 //   only      the only function whose records are replayed
 //   first     the number of the record to start with
 //
-// Each operand is in memory of exactly its size, allocated for each call. A call must return its recorded status. The
-// output ends with counts; the exit status is 0 if all is well.
+// Each operand is in memory of exactly its size, which is allocated for each call. A call must return its recorded
+// status. The output ends with counts; the exit status is 0 if no call failed.
 #include "library.h"
 #include "operands.h"
 #include "records.h"
@@ -40,7 +40,7 @@ std::string_view map_file(const std::string &path) {
   return {static_cast<const char *>(memory), bytes};
 }
 
-// A block of the dylib's allocator, written to and freed while other threads allocate and free theirs.
+// A block of the dylib's allocator, which is written to and freed while other threads allocate and free other blocks.
 class Allocated {
 public:
   Allocated(const Library &library, size_t bytes) : library_(library) {

@@ -1,5 +1,5 @@
-// A file that always states how far a replay is and which record each of its threads runs: a sanitizer that finds
-// something ends the process, and the parent process looks here.
+// A file with the progress of a replay and the record that each thread is running. A sanitizer that finds something
+// ends the process; then the parent process reads this file.
 #pragma once
 
 #include <atomic>

@@ -159,7 +159,7 @@ describe("sizes", () => {
   test("centerCrop cuts the middle, and pads what is too small", () => {
     const middle = image.map((plane) => plane.slice(1, 5).map((row) => row.slice(2, 7)));
     expect(flat(t.centerCrop([4, 5])(bytesOf(image)))).toEqual(flat(middle));
-    // Of an odd remainder half to even: (6 − 3) / 2 = 1.5 becomes 2, (9 − 4) / 2 = 2.5 becomes 2.
+    // Half of an odd remainder is rounded to even: (6 − 3) / 2 = 1.5 becomes 2, (9 − 4) / 2 = 2.5 becomes 2.
     expect(flat(t.centerCrop([3, 4])(bytesOf(image)))).toEqual(
       flat(image.map((plane) => plane.slice(2, 5).map((row) => row.slice(2, 6)))),
     );
@@ -240,7 +240,7 @@ describe("sizes", () => {
   });
 
   test("randomResizedCrop: areas and ratios are within their ranges", () => {
-    // Each pixel knows its row and column, so that a part of its own size says which it is.
+    // Each pixel contains its row and column, so a crop shows from where it was taken.
     const [height, width] = [40, 60];
     const own = tensor(
       [0, 1].map((c) => Array.from({ length: height }, (_, y) => Array.from({ length: width }, (_, x) => (c ? x : y)))),
@@ -372,7 +372,7 @@ describe("affine maps", () => {
   });
 
   test("random rotations and motions are within their ranges, and move both ways", () => {
-    // One white pixel: where it goes says the angle. Distances are large enough to see a degree.
+    // The new position of one white pixel gives the angle. It is far enough from the center to detect a degree.
     const size = 201;
     const angleOf = (x: Tensor) => {
       const plane = listOf(x)[0]!;
@@ -475,7 +475,7 @@ describe("random numbers", () => {
       { length: 40 },
       (_, seed) => bits(flips(image, { epoch: 0, seed: BigInt(seed) })) !== bits(image),
     );
-    // Two that drew the same would cancel each other.
+    // Two flips with the same random number would cancel each other.
     expect(moved.filter(Boolean).length).toBeGreaterThan(8);
     expect(bits(twice(image, { epoch: 0, seed: 1n }))).not.toBe(once(1n));
   });

@@ -96,7 +96,7 @@ describe("loadImage", () => {
     ]);
   });
 
-  // What is at the top left of a picture that a camera took turned: rows and columns of [[1, 2, 3], [4, 5, 6]].
+  // The rotations and reflections of [[1, 2, 3], [4, 5, 6]] that a camera may record.
   test.each([
     [1, [2, 3], [1, 2, 3, 4, 5, 6]],
     [2, [2, 3], [3, 2, 1, 6, 5, 4]],

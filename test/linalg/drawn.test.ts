@@ -291,7 +291,7 @@ function check(name: string, backend: BackendName, dtype: RealDType, seed: numbe
 
 for (const [place, { backend, dtype }] of places.entries())
   describe(`${backend} ${dtype}`, () => {
-    // metal leaves ldl to cpu
+    // metal computes ldl on the cpu backend
     for (const [index, name] of Object.keys(factorisations).entries())
       if (backend !== "metal" || name !== "ldl")
         test(`${name}, ${cases[backend]} drawn cases`, () => {

@@ -118,7 +118,7 @@ for (const { backend, dtype } of places) {
             check(a, result, dtype, `${family}, blocked`);
             expect(distance(values, result.values, dtype)).toBeLessThan(THRESHOLD);
           }
-        // where only two blocks have something to do, most rounds have not
+        // with only two blocks, most rounds are empty
         for (const first of [0, 32, 64]) {
           const corner = symmetricFamilies.random!(64, 3);
           const isIn = (i: number): boolean => i >= first && i < first + 64;
@@ -325,7 +325,7 @@ test.each([40, 64, 96, 97, 260])("a batch of matrices of %d rows on cpu", (size)
     on("cpu", true, () => checkBatch(matrices, dtype, "large batch"));
 });
 
-// what is left behind the rank are rounding errors, as large as their neighbours
+// elements past the rank are rounding errors, as large as their neighbors
 test.each([57, 65, 80, 96])("batches of matrices of rank 1 to 5 and %d rows on cpu", (size) => {
   for (const dtype of ["float32", "float64"] as const)
     for (const rank of [1, 2, 3, 5]) {

@@ -209,7 +209,7 @@ for (const { backend, dtype } of places) {
           expect([x[0]!, x[1]!].map((value) => value.toFixed(4))).toEqual(["0.5000", "3.5000"]);
           expect((residuals.toArray() as number[])[0]!.toFixed(4)).toBe("1.5000");
         }
-        // of all that add up to 6 the shortest
+        // the shortest of all vectors whose elements add up to 6
         const sixes = lstsq(
           tensor(
             [

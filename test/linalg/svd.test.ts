@@ -103,7 +103,7 @@ for (const { backend, dtype } of places)
         Array.from({ length: 9 }, (_, k) => 4 * Math.sin(((9 - k) * Math.PI) / 20) ** 2),
         100,
       );
-      // Powers of two in any order: to the last bit.
+      // Powers of two in any order are exact to the last bit.
       const powers = [4, 1, 32, 0.5, 8];
       relative(
         matrix(5, 7, (i, j) => (j === 6 - i ? powers[i]! : 0)),
@@ -243,7 +243,7 @@ for (const { backend, dtype } of places)
             `batch ${count}x${size}`,
           );
         }
-        // The same bits again, wherever in a batch.
+        // A matrix has the same result, bit for bit, at any place in a batch.
         const again = on(backend, true, () => svd(narrow(whole, 0, 1, count - 1), false));
         for (const name of ["u", "s", "vh"] as const)
           expect(numbers(again[name])).toEqual(numbers(narrow({ u, s, vh }[name], 0, 1, count - 1)));
@@ -351,8 +351,8 @@ testVariants(import.meta.path, "svd on a variant of the device");
 test.each(["float32", "float64"] as const)(
   "cpu %s computes small matrices in lanes, and leaves none to the other way",
   (dtype) => {
-    // Those that lanes leave are computed alone: nearly as large errors, but not the same bits. Where a vector holds no
-    // more than two numbers, one matrix fills enough of it, and stays in lanes.
+    // Matrices that do not fill the lanes are computed one at a time, with similar errors but different bits. If a
+    // vector has at most two lanes, one matrix fills enough of it, and is computed in lanes.
     const { isa } = cpuInfo(cpuLibrary().native);
     const staysInLanes = dtype === "float64" && (isa === "baseline" || process.arch === "arm64");
     const list = Array.from({ length: 16 }, (_, at) => toTensor(families.random!(17, 17, at + 1), dtype));

@@ -56,7 +56,7 @@ describe.each(tested)("lists of several dtypes on %s", (backend) => {
     on(backend, () => {
       for (const own of lists()) {
         const norm = Math.hypot(...own.flatMap(({ gradient }) => gradient));
-        // The norm of what is not float64 is computed in float32.
+        // The norm of gradients that are not float64 is computed in float32.
         expectNear(optim.clipGradNorm(parametersOf(own), norm / 3), [norm], "float32");
         for (const { parameter, dtype, gradient } of own) {
           expect(parameter.grad!.dtype).toBe(dtype);

@@ -60,7 +60,7 @@ describe.each(tested)("Muon on %s", (backend) => {
       }
       const matrices = gradients.map((gradient) => matrixOf(gradient, columns));
       const want = expected(matrixOf(start, columns), matrices, nesterov);
-      // Products amplify roundings by the polynomial's slope, 3.4 a step of five.
+      // Each of the five steps amplifies rounding errors by the polynomial's slope, 3.4.
       for (const [at, value] of valuesOf(w).entries()) expect(Math.abs(value - want[at]!)).toBeLessThan(1e-5);
     });
   });
@@ -72,7 +72,7 @@ test("Muon's steps have singular values of about 1", () => {
   new optim.Muon([w], { lr: 1 }).step();
   const step = matrixOf(valuesOf(w), 6);
   const gram = product(step, transposed(step));
-  // Singular values lie between about 0.7 and 1.2: squares, on the average, between 0.45 and 1.5.
+  // Singular values are between about 0.7 and 1.2, so the mean of their squares is between 0.45 and 1.5.
   const trace = gram.reduce((sum, row, at) => sum + row[at]!, 0) / 4;
   expect(trace).toBeGreaterThan(0.45);
   expect(trace).toBeLessThan(1.5);

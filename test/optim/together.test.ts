@@ -84,7 +84,7 @@ test("AdamW's formula in float64, over parameters of every size", () => {
     for (const [at, x] of parameters.entries()) x.grad = tensor(gradients[at]!, { dtype: "float64" });
     new optim.AdamW(parameters, { lr: 0.1, weightDecay: 0.5, eps: 1e-8 }).step();
     for (const [at, x] of parameters.entries()) {
-      // In the first step both corrected moments are those of the gradient.
+      // In the first step, the corrected moments are the gradient and its square.
       const wanted = starts[at]!.map((p, i) => {
         const g = gradients[at]![i]!;
         return p - 0.1 * (0.5 * p + g / (Math.abs(g) + 1e-8));

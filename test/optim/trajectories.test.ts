@@ -163,7 +163,7 @@ describe.each(["cpu", "reference"] as const)("PyTorch's L-BFGS on %s", (backend)
         if (!want) continue;
         expect([step, evaluations]).toEqual([step, want.evaluations]);
         const got = [...valuesOf(first!), ...valuesOf(second!)];
-        // roundings grow as the curvature of the valley does, about 10⁴ times
+        // the curvature of the valley amplifies rounding errors, by about 10⁴
         for (const [at, value] of want.x.entries()) expect(Math.abs(got[at]! - value)).toBeLessThan(1e-9);
       }
     });
@@ -186,7 +186,7 @@ test("L-BFGS on metal finds the minimum that float64 has", () => {
       return valuesOf(parameter);
     });
   const exact = minimum("cpu", "float64");
-  // Where a loss in float32 changes no more, parameters are off by the root of its precision.
+  // Once a float32 loss stops changing, the error of the parameters is about the square root of its precision.
   for (const [at, value] of minimum("metal", "float32").entries())
     expect(Math.abs(value - exact[at]!)).toBeLessThan(Math.sqrt(2 ** -24));
 });

@@ -128,7 +128,7 @@ const ofLayers: Lines = {
   "optim.constant": () => holds(optim.constant()(3) === 1),
   "distributed.DataParallel": () =>
     holds(distributed.dataParallel(new nn.Linear(2, 2)) instanceof distributed.DataParallel),
-  // In a world of one there is no other rank.
+  // A world of size 1 has no other rank.
   ...Object.fromEntries(
     ["send", "sendAsync"].map((name) => [`distributed.${name}`, () => toNobody(name, ones([2]), { dst: 1 })]),
   ),

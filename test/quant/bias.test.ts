@@ -89,7 +89,7 @@ test.each(places)("on %s gradients are those of the product and of the sum", (ba
     const gradients = (product: () => Tensor) =>
       on(backend, () => {
         const y = product();
-        // Twice: the second derivatives of y² pass the product's own gradients.
+        // Second derivatives of y² go through the gradients of the product.
         const [first] = grad([y.mul(y).mul(gradient)], [x], { gradOutputs: [ones([2, 3, 5])], createGraph: true });
         return grad([sum(first!.mul(first!)), y], [x, bias], { gradOutputs: [ones([]), gradient] }).map(bits);
       });

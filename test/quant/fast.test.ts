@@ -244,7 +244,7 @@ test("levels at their ends saturate nothing", () => {
   configure(native, "isa", initial);
 });
 
-// What sums bytes in the same order, in integers that are exact.
+// Kernels that sum bytes in the same order, in exact integers.
 const kinds = [
   ["avx2", "avx512", "avx512_bf16", "amx"],
   ["neon", "dotprod", "fhm", "bf16"],
@@ -277,7 +277,7 @@ test("products of bytes have the same bits by every instruction for them, on 1, 
   configure(native, "threads", "auto");
 });
 
-// What sums the parts of many rows in their order.
+// Kernels that sum the parts of many rows in order.
 const inOrder = isas.filter((isa) => ["avx512", "avx512_bf16", "amx"].includes(isa));
 
 test.each(withLevels.map((format) => [formatName(format), format] as const))(

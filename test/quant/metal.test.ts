@@ -1,5 +1,5 @@
-// What Metal's kernels of quantised weights do beside being right: the checker, the device's numeric variants, edges of
-// tiles, and the bytes that they move.
+// Properties of Metal's kernels for quantized weights besides correct results: no findings of the checker, the numeric
+// variants of the device, edges of tiles, and the bytes that are moved.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type MetalContext, metalContext } from "../../src/backend/metal/context.ts";
 import type { DispatchCounters } from "../../src/backend/metal/report.ts";

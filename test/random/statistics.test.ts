@@ -1,4 +1,4 @@
-// The generators are seeded, so these figures are always the same: a bound that holds once holds for good.
+// The generators are seeded, so these figures never change, and a bound that holds once always holds.
 import { describe, expect, test } from "bun:test";
 import { full } from "../../src/ops/creation/full.ts";
 import { tensor } from "../../src/ops/creation/tensor.ts";
@@ -99,7 +99,7 @@ describe("multinomial", () => {
       weights.map((second, b) => (a === b ? 0 : (((rows * first) / total) * second) / (total - first))),
     );
     const counts = countsOf(pairs, weights.length ** 2);
-    // Pairs that are expected less than 5 times are too few for χ².
+    // χ² is not valid for pairs that are expected less than 5 times.
     const common = expected.flatMap((often, pair) => (often >= 5 ? [pair] : []));
     expectPlausible(
       chiSquare(

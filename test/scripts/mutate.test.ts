@@ -137,7 +137,7 @@ describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
     const nearest = (seconds: number) => tests.nearest("src/sign/sign.ts", seconds).map(({ file }) => file);
     expect(nearest(100)).toEqual(["test/sign/sign.test.ts", "test/far.test.ts"]);
     expect(nearest(10)).toEqual(["test/sign/sign.test.ts"]);
-    // What lies deeper than any test belongs to those of the folder above.
+    // A source in a deeper folder than any test belongs to the tests of the folder above.
     write("src/sign/deep/part.ts", "export const part = 1;\n");
     write("src/all.ts", 'import "./sign/deep/part.ts";\nexport { isNegative } from "./sign/sign.ts";\n');
     write("test/other.test.ts", 'import "../src/all.ts";\n');

@@ -87,7 +87,7 @@ describe.each(Object.keys(forms) as (keyof typeof forms)[])("calls in %s", (form
       const name = tool?.function?.name ?? tool?.name;
       const isForced = body.tool_choice !== undefined && body.tool_choice !== "auto";
       const calls = isForced || (name !== undefined && at === 0);
-      // A model that is forced would call again and again.
+      // A model that is forced to call a function would never stop calling it.
       model.says(calls ? written(name!, values[name!]!).repeat(isForced ? 3 : 1) : person);
       const found = await answer(path, body);
       expect([found.content, found.reason]).toEqual(calls ? ["", "tool_calls"] : [person, "stop"]);

@@ -167,7 +167,7 @@ describe("tools", () => {
         expect(await count({ tool_choice: named("add"), parallel_tool_calls })).toEqual([[...one]]);
       expect(await count({ tool_choice: "auto" })).toEqual([[...one], [...two]]);
       expect(await count({ tool_choice: "auto", parallel_tool_calls: false })).toEqual([[...one]]);
-      // A strict function's arguments are held to, also in the midst of a text.
+      // The schema of a strict function's arguments is enforced, even in the middle of a text.
       scripted.says(`Yes: ${call("add", "?7")}`);
       const { choices } = await clientOf(tagged).chat.completions.create({ ...ask, tools: exact, temperature: 0 });
       expect(choices[0]!.message.content).toBe("Yes: ");
@@ -199,7 +199,7 @@ describe("tools", () => {
           for (let at = 0; at < text.length; at += 1 + (size % 7))
             before += filter.push(text.slice(at, at + 1 + (size % 7)));
           const { text: rest, calls } = filter.end();
-          // A call is finished with its last brace; its tag may be cut.
+          // A call is complete with its last brace, even if its closing tag is cut off.
           const ends = written.map((_, at) => written.slice(0, at + 1).join("\n").length - "\n</tool_call>".length);
           const finished = said.filter(([own], at) => ends[at]! <= text.length && own !== "other");
           expect(calls.map((call) => [call.function.name, call.function.arguments])).toEqual(
@@ -208,7 +208,7 @@ describe("tools", () => {
           const isAllCalls = finished.length === said.length;
           if (calls.length > 0 && isAllCalls && text.length === whole.length) expect(before + rest).toBe("");
           if (calls.length === 0) expect(before + rest).toBe(text);
-          // What began and is no call is text.
+          // A call that was begun and not completed stays text.
           const begun = said.findIndex((_, at) => ends[at]! > text.length);
           const start = begun > 0 ? written.slice(0, begun).join("\n").length + 1 : 0;
           if (begun >= 0) expect((before + rest).trim()).toEndWith(text.slice(start).trim());

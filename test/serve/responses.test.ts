@@ -84,7 +84,7 @@ test.each([
   }
   const deltas = events.flatMap((own) => (own.type === "response.output_text.delta" ? [own.delta] : []));
   expect(deltas.join("")).toBe(texts.join(""));
-  // The client joins the events to the same response.
+  // The client assembles the same response from the events.
   model.says(said);
   const final = await client.responses.stream({ ...body, stream: true } as never).finalResponse();
   expect(final.output_text).toBe(texts.join(""));

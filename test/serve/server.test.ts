@@ -266,7 +266,7 @@ test("limits of bodies and of waiting requests", async () => {
     expect(await ask("x".repeat(1000))).toMatchObject({ status: 413, code: "body_too_large" });
     const goOn = holdAfter(model, 0);
     const asked = Array.from({ length: 6 }, (_, at) => ask(`${at}`));
-    // Nothing else is answered while the model waits.
+    // The server answers no other request while the model waits.
     expect(await within("a refusal beside a full queue", Promise.race(asked))).toMatchObject({ status: 429 });
     goOn();
     const answers = await Promise.all(asked);

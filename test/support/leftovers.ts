@@ -19,7 +19,7 @@ export function takeFindings(): readonly string[] {
   try {
     context.wait();
   } catch {
-    // Work that a test made fail on purpose has no findings to wait for.
+    // Operations that a test made fail on purpose have no findings to wait for.
   }
   const { findings } = context.report({ clear: true });
   return findings.map(({ kind, kernel }) => `a finding of the checker, ${kind} in ${kernel}`);

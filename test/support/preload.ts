@@ -49,21 +49,23 @@ for (const name of Object.keys(process.env)) {
   if (name.startsWith("ORCHARD_") && !allowed.has(name)) delete process.env[name];
 }
 
-// What nobody wrote must not pass for zeros in a test.
+// A test must not mistake uninitialized memory for zeros.
 process.env["ORCHARD_METAL_POISON"] = "1";
-// Several files run at once, and the software device computes on the same cores: only what hangs shall end by its time.
+// Several files run at once, and the software device computes on the same cores. A timeout must end only work that
+// hangs.
 process.env["ORCHARD_METAL_TIMEOUT_MS"] = "600000";
 process.env["ORCHARD_METAL_COMPILE_TIMEOUT_MS"] = "600000";
-// All kernels of the suite and the precompiled headers of each build, of 17 MB each: evicted, they are compiled again.
+// The limit has room for all kernels of the suite, and for the precompiled headers of each build, of 17 MB each, so
+// that nothing is evicted and compiled again.
 process.env["ORCHARD_METAL_CACHE_LIMIT"] = String(suiteCacheLimit);
 // No test may depend on crossovers that were measured on this machine.
 process.env["ORCHARD_ATTENTION_TABLE"] = "none";
 process.env["ORCHARD_LINALG_TABLE"] = "none";
 
-// The matchers of tensors, for every test. The environment is the suite's by now, and no dylib is loaded yet.
+// Registers the matchers for tensors. The suite's environment is set by now, and no dylib is loaded yet.
 await import("../../src/test.ts");
 
-// Whoever reads a block of JavaScript's after its release shall find other numbers.
+// Code that reads an ArrayBuffer's block after its release finds other numbers.
 const { poisonSpareBlocks } = await import("../../src/tensor/spare_blocks.ts");
 poisonSpareBlocks(0xff);
 

@@ -128,7 +128,7 @@ describe.each(tested)("on %s", (backend) => {
   });
 
   test("views take nothing, however large", () => {
-    // What earlier tests left to the collector counts too.
+    // Garbage of earlier tests that is not collected yet counts as well.
     setMemoryLimit(memory().host.liveBytes + memory().metal.liveBytes + 2 * process.memoryUsage().heapUsed + 64 * MB);
     const view = on(() =>
       expand(ones([1, 1]), [2 ** 26, 2 ** 26])

@@ -13,10 +13,9 @@ describe("memory of training without dispose", () => {
 });
 
 describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("memory of training without dispose on metal", () => {
-  // Where other programs want the processors, the collector's heap has its height after some 2,600 steps.
+  // If other programs use the processors too, the collector's heap stops growing only after some 2,600 steps.
   test("6,000 steps, never waiting", () => checkFlat("metal", "6000", "sync", "32x32x16"));
   test("2,000 steps, awaiting each", () => checkFlat("metal", "2000", "async", "32x32x16"));
-  // Garbage that the collector does not see is bounded later than other garbage: the curve has its height after some
-  // 1,600 steps.
+  // The collector does not see the size of private buffers, so their memory stops growing only after some 1,600 steps.
   test("4,000 steps in private buffers", () => checkFlat("metal", "4000", "sync", "32x32x16", "private"));
 });

@@ -11,7 +11,7 @@ async function checkTraining(mode: "loop" | "run", steps: number): Promise<void>
   const live = points.map(({ liveBytes }) => liveBytes);
   const firstHalf = Math.max(...live.slice(0, 10));
   expect(firstHalf).toBeGreaterThan(0); // what is counted is there
-  // Weights and moments stay; what a step makes is gone before the next has ended.
+  // Weights and moments stay; the tensors of a step are released before the next step ends.
   expect(Math.max(...live.slice(10))).toBeLessThan(1.25 * firstHalf);
 }
 

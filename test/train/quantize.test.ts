@@ -13,7 +13,7 @@ import { trainingCommands } from "./command.ts";
 const { folder, orchard } = trainingCommands();
 const settings = { ...presets.tiny, width: 64, dtype: "bfloat16" as const };
 const run = join(folder, "a-run");
-// Of another seed than the model that the command makes before it loads these weights.
+// The seed differs from that of the model that the command creates before it loads these weights.
 const model = makeModel(settings, 256, new Generator(3));
 beforeAll(async () => {
   await saveCheckpoint(join(run, "checkpoints"), { model, step: 1, extra: { settings, scaler: null } });

@@ -12,7 +12,7 @@ const bag = new nn.EmbeddingBag(10, 3, { dtype: "float16", mode: "sum" });
 const indices = tensor([1, 2], { dtype: "int32" });
 
 export type Layers = [
-  // A layer that says nothing may be converted by to(): it has some float dtype.
+  // The dtype of a layer without an option is any float dtype, since to() may convert it.
   True<Equals<typeof plain, nn.Linear<FloatDType>>>,
   True<Equals<typeof plain.weight, Tensor<FloatDType>>>,
   True<Equals<typeof half, nn.Linear<"float16">>>,

@@ -14,8 +14,8 @@ template <class Function> Function *checked(Function *function, DType dtype) {
   return function;
 }
 
-// gateGradient = gradient·up·silu'(gate) and upGradient = gradient·silu(gate), both dense. The loop is over the first
-// result; the second one has the same layout and offsets.
+// gateGradient = gradient·up·silu'(gate) and upGradient = gradient·silu(gate). Both results are dense. The loop's block
+// describes the first result; the second has the same layout and offsets.
 void swiglu_gradient(const SwigluGradientBlock &block, Operands operands) {
   const DType dtype = block.dtype;
   auto *row = checked(activations().swiglu_gradient[static_cast<int>(dtype)], dtype);

@@ -1,5 +1,5 @@
-// Rows of activations that aren't plain elementwise operations: one has two results, the other depends on its elements'
-// indices.
+// Row kernels of two activations that are not plain elementwise operations: the gradient of SwiGLU has two results, and
+// dropout depends on each element's index.
 #pragma once
 
 #include "../elementwise/loop.h"
@@ -28,12 +28,12 @@ struct Dropout {
   double scale;
 };
 
-// Indexed by dtype; null unless it is a float dtype.
+// Arrays are indexed by dtype; entries for non-float dtypes are null.
 struct Activations {
-  // gate_gradient = g·up·silu'(gate) and up_gradient = g·silu(gate), of adjacent elements
+  // gate_gradient = g·up·silu'(gate) and up_gradient = g·silu(gate), for `count` adjacent elements.
   void (*swiglu_gradient[dtype_count])(const void *g, const void *gate, const void *up, void *gate_gradient,
                                        void *up_gradient, int64_t count);
-  // Elements begin … begin + count − 1; `begin` is a multiple of 4.
+  // Computes elements begin … begin + count − 1; `begin` is a multiple of 4.
   void (*dropout[dtype_count])(const Dropout &dropout, const void *x, void *out, int64_t begin, int64_t count);
 };
 

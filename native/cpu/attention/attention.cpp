@@ -29,22 +29,23 @@ ORCHARD_EXPORT_NAMES(AttentionPass)
   fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected " + expected + ", got " + std::to_string(got));
 }
 
-// Beyond these limits, a call's memory per head would exceed its operands.
-constexpr int64_t most_heads = int64_t(1) << 24; // of all batches or sequences
-constexpr int64_t most_numbers = 1 << 20;        // of a row
+// Upper limits on sizes in a call's block. Beyond them, the memory that a call needs per head would exceed its
+// operands.
+constexpr int64_t most_heads = int64_t(1) << 24; // in all batches or sequences
+constexpr int64_t most_numbers = 1 << 20;        // in one row
 
 void check_size(const char *name, int64_t size, int64_t most) {
   if (size < 0 || size > most) refuse(std::string(name) + " of 0 to " + std::to_string(most), size);
 }
 
-// Checks a part of a packed axis against the end of the parts before it.
+// Checks that a part of a packed axis does not overlap the parts before it and ends within the axis.
 void check_part(int64_t first, int64_t size, int64_t before, int64_t whole) {
   if (first < before || size < 0 || first > whole - size)
     refuse("sequences that follow one another among " + std::to_string(whole) + " rows", first);
 }
 
-// Returns the sequences packed into one batch, in order, each as queryStart, queries, keyStart, keys; if they are not
-// packed, one for each batch.
+// Returns the sequences packed into one batch, in order. The block gives each as queryStart, queries, keyStart, keys.
+// Without packing, each batch is one sequence.
 template <class Block>
 std::vector<AttentionSequence> read_sequences(const Block &block, const AttentionProblem &problem,
                                               const Operands &operands, int packed) {
@@ -73,7 +74,7 @@ template <class Block> AttentionDropout read_dropout(const Block &block) {
   return {{block.key[0], block.key[1]}, block.threshold, block.keep_scale};
 }
 
-// Reads the sizes that every function has.
+// Reads the sizes that all attention functions have in their blocks.
 template <class Block> AttentionProblem read_sizes(const Block &block) {
   AttentionProblem problem{};
   problem.batch = block.batch, problem.heads = block.heads;
@@ -114,7 +115,7 @@ template <class Block> AttentionProblem read_problem(const Block &block, const O
   return problem;
 }
 
-// An operand's sizes, the bytes of an element, and whether it is a result.
+// The expected shape of an operand, the size of an element in bytes, and whether the operand is a result.
 struct OperandShape {
   int64_t batch, heads, rows, columns, bytes;
   bool is_result, is_needed;
@@ -165,8 +166,8 @@ public:
     return operand;
   }
 
-  // The gradient of a bias. Its distinct elements must be adjacent, with any order of axes; an axis along which the
-  // bias is broadcast has stride 0.
+  // Reads the layout of the bias's gradient. Its distinct elements must be adjacent, with the axes in any order; an
+  // axis along which the bias is broadcast has stride 0.
   AttentionOperand read_bias_gradient(int at) const {
     if (!block_.is_present[at]) return {};
     AttentionOperand operand = strides_of(at, bytes_);
@@ -201,7 +202,7 @@ private:
   const int64_t bytes_, statistic_bytes_;
 };
 
-// q to slopes, the first operands of both passes.
+// Reads q to slopes, the operands that come first in both passes.
 template <class Block> void read_inputs(const OperandReader<Block> &reader, AttentionProblem &p) {
   p.q = reader.read(0, reader.of_queries(p.dim));
   p.k = reader.read(1, reader.of_keys(p.dim));
@@ -224,7 +225,7 @@ void attention_forward(const AttentionForwardBlock &block, Operands operands) {
   if (p.heads > 0 && p.queries > 0) attention_forward_kernels().run[static_cast<int>(p.dtype)](p);
 }
 
-// Computes the gradients that are present.
+// Computes those gradients whose operands are present.
 void attention_backward(const AttentionBackwardBlock &block, Operands operands) {
   AttentionProblem p = read_problem(block, operands, attention_backward_operands);
   const OperandReader<AttentionBackwardBlock> reader(block, p, operands);
@@ -247,7 +248,7 @@ void attention_backward(const AttentionBackwardBlock &block, Operands operands) 
   attention_backward_kernels().run[static_cast<int>(p.dtype)](p);
 }
 
-// Computes which probabilities dropout keeps: a row-major bool [batch, heads, queries, keys].
+// Computes which probabilities dropout keeps, as a row-major bool [batch, heads, queries, keys].
 void attention_dropout_mask(const AttentionDropoutMaskBlock &block, Operands operands) {
   AttentionProblem problem = read_sizes(block);
   const Extent row_major = Extent(problem.keys)
@@ -258,8 +259,8 @@ void attention_dropout_mask(const AttentionDropoutMaskBlock &block, Operands ope
   if (!row_major.is_empty()) orchard::attention_dropout_mask().run(problem, mask);
 }
 
-// Reports how many scores a pass has computed since the dylib was loaded, one float64 number. A tile that is not
-// skipped counts whole, including masked pairs and padding rows.
+// Returns the number of scores that a pass has computed since the dylib was loaded, as one float64. A tile that is not
+// skipped counts in full, including masked pairs and padding rows.
 void attention_scores(const AttentionScoresBlock &block, Operands operands) {
   const auto &scores = computed_scores[static_cast<int>(AttentionPass(block.pass))];
   *operands.results<double>(0, 0, Extent()) = double(scores.load(std::memory_order_relaxed));

@@ -1,5 +1,4 @@
-// Attention, its gradients and its dropout mask. src/ops/attention/problem.ts has the formulas; the names are the same
-// here.
+// Attention, its gradients and its dropout mask. Names are those of the formulas in src/ops/attention/problem.ts.
 #pragma once
 
 #include "../block.h"
@@ -12,14 +11,14 @@ namespace orchard {
 
 ORCHARD_NAMES(AttentionPass, forward, backward)
 
-// Sizes, options, and for each operand, in the order of the call, whether it is present and its layout. `left` and
+// Sizes, options, and for each operand in the order of the call: whether it is present, and its layout. `left` and
 // `right` of the band are infinite if unbounded.
 template <int operands> struct AttentionBlock {
   DTypeField dtype; // of q
   Whole batch, heads, queries, keys;
-  Real scale, softcap; // softcap 0: none
+  Real scale, softcap; // a softcap of 0: none
   Flag is_bottom_right;
-  Word key[2]; // of dropout
+  Word key[2]; // of dropout's random numbers
   Word threshold;
   Real keep_scale;
   Whole kv_heads, dim, value_dim;
@@ -35,10 +34,10 @@ constexpr int attention_forward_operands = 10, attention_backward_operands = 17;
 using AttentionForwardBlock = AttentionBlock<attention_forward_operands>;
 using AttentionBackwardBlock = AttentionBlock<attention_backward_operands>;
 
-// For q, k and v: [sequences, tokens, heads, elements], with adjacent elements in a head.
+// A decoding step. q, k and v have shape [sequences, tokens, heads, elements], with adjacent elements in a head.
 struct AttentionStepBlock {
-  DTypeField dtype, room_dtype; // the latter: of rooms, or what blocks are decoded to
-  Flag is_packed;               // rooms are blocks of q8_0, and their strides are in bytes
+  DTypeField dtype, room_dtype; // the latter: of rooms, or of decoded q8_0 blocks
+  Flag is_packed;               // rooms are q8_0 blocks, and their strides are in bytes
   Whole sequences, tokens, heads, kv_heads, dim, value_dim;
   Real scale, softcap, left; // as above
   Flag interleaved;          // of the rotation, as in the function "rope"
@@ -63,19 +62,20 @@ struct AttentionScoresBlock {
   Name<AttentionPass> pass;
 };
 
-// Strides in elements, of batch, head, row and column; `data` is the first element, null if the operand is absent.
+// An operand's address and its strides in elements, of batch, head, row and column. `data` points to the first element;
+// it is null if the operand is absent.
 struct AttentionOperand {
   char *data = nullptr;
   int64_t batch = 0, head = 0, row = 0, column = 0;
-  bool is_packed = false; // blocks of q8_0, with strides in bytes: for own_keys and own_values
+  bool is_packed = false; // q8_0 blocks, with strides in bytes: for own_keys and own_values
 
   int64_t at(int64_t b, int64_t h, int64_t r, int64_t c = 0) const {
     return b * batch + h * head + r * row + c * column;
   }
 };
 
-// `index` is the number that dropout and slopes use; `batch` is where the rows are stored. A sequence of few queries
-// may have keys and values in place of the problem's.
+// One sequence of a batch. Dropout and slopes depend on `index`; `batch` says where the rows are stored. In calls with
+// few queries, a sequence may have keys and values that replace the problem's.
 struct AttentionSequence {
   int64_t index, batch, query_start, queries, key_start, keys;
   const AttentionOperand *own_keys = nullptr, *own_values = nullptr;
@@ -83,11 +83,11 @@ struct AttentionSequence {
 
 struct AttentionDropout {
   uint32_t key[2];
-  uint32_t threshold; // words below it drop; 0: no dropout
+  uint32_t threshold; // words below this threshold drop their element; 0: no dropout
   double keep_scale;
 };
 
-// Keys [first, end) of a sequence, or queries of it.
+// A range [first, end) of a sequence's keys or queries.
 struct AttentionRange {
   int64_t first, end;
 };
@@ -103,7 +103,7 @@ struct AttentionProblem {
   AttentionOperand q, k, v, mask, bias, sinks, slopes, out, log_sum_exp, log_sum_exp_low, grad_out, grad_log_sum_exp;
   AttentionOperand grad_q, grad_k, grad_v, grad_bias, grad_sinks;
 
-  // The most queries of any sequence.
+  // Returns the largest number of queries of any sequence.
   int64_t most_queries() const {
     int64_t most = 0;
     for (const AttentionSequence &sequence : sequences) most = std::max(most, sequence.queries);
@@ -116,30 +116,30 @@ struct AttentionProblem {
     return is_bottom_right ? sequence.keys - sequence.queries : 0;
   }
 
-  // Keys that any of the queries from `i` to `last` attends to within the band.
+  // Returns the keys within the band of at least one query from `i` to `last`.
   AttentionRange keys_of(const AttentionSequence &sequence, int64_t i, int64_t last) const {
     int64_t opposite = shift(sequence), first = std::clamp<int64_t>(i + opposite - left, 0, sequence.keys);
     return {first, std::clamp<int64_t>(last + opposite + right + 1, first, sequence.keys)};
   }
 
-  // Queries that attend to any of the keys from `j` to `last`.
+  // Returns the queries whose band includes at least one key from `j` to `last`.
   AttentionRange queries_of(const AttentionSequence &sequence, int64_t j, int64_t last) const {
     int64_t opposite = shift(sequence), first = std::clamp<int64_t>(j - opposite - right, 0, sequence.queries);
     return {first, std::clamp<int64_t>(last - opposite + left + 1, first, sequence.queries)};
   }
 };
 
-// Up to this many queries of a sequence, keys are not packed.
+// For up to this many queries of a sequence, keys are not packed.
 constexpr int64_t attention_few_queries = 4;
 
 // Keys per tile of scores.
 constexpr int64_t attention_tile_keys = 128;
 
-// Adds to the scores that the function "attentionScores" reports: whole tiles, regardless of masking.
+// Adds to the number of scores that the function "attentionScores" returns: whole tiles, regardless of masking.
 void count_scores(AttentionPass pass, int64_t scores) noexcept;
 
-// Indexed by dtype: float64, float32, float16, bfloat16. They run on all threads, and throw Failure if there is no
-// memory.
+// Arrays are indexed by dtype: float64, float32, float16, bfloat16. The kernels run on all threads, and throw Failure
+// if memory can't be allocated.
 struct AttentionForwardKernels {
   void (*run[4])(const AttentionProblem &);
 };
@@ -147,15 +147,15 @@ struct AttentionBackwardKernels {
   void (*run[4])(const AttentionProblem &);
 };
 
-// Sets a row-major bool [batch, heads, queries, keys].
+// Computes which probabilities dropout keeps, as a row-major bool [batch, heads, queries, keys].
 struct AttentionDropoutMask {
   void (*run)(const AttentionProblem &problem, uint8_t *out);
 };
 
-// Returns how many of `tasks` tasks, with `products` products in all, justify a thread together: small heads are
-// grouped.
+// Returns how many of `tasks` tasks, with `products` products in all, a thread should take at once to outweigh the
+// fork-join cost. Small heads are grouped.
 inline int64_t attention_grain(int64_t tasks, double products) {
-  constexpr int64_t worth = 1 << 20; // some 10 µs
+  constexpr int64_t worth = 1 << 20; // about 10 µs
   return std::clamp<int64_t>(int64_t(double(worth) * double(tasks) / std::max(products, 1.0)), 1, tasks);
 }
 

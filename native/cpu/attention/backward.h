@@ -1,17 +1,17 @@
 // Attention backward: one pass over the tiles, with five products each.
 // Source: Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work Partitioning", 2023, algorithm 2.
 //
-//   for each head of keys and chunk of them, in parallel:
+//   for each head of keys and chunk of its keys, in parallel:
 //     for each head of queries that shares them: Δ = rowsum(dO ∘ out) − dL
 //       for each block of the chunk's keys: pack it
 //         for each panel of queries: pack its q and dO
 //           for each tile of the block's keys:  add to dq, dk, dv, dbias                              gradient_tile.h
-//         dk and dv are written after the last head
-//       dq is written; with several chunks, it is summed in order after the last of them               query_sums.h
+//         after the last head of queries: write dk and dv
+//       write dq; with several chunks, sum it in order after the last chunk                           query_sums.h
 //
-// Heads whose biases share elements come one after the other in the same task. Tasks depend on sizes only, so the sums
-// are the same for any number of threads. A thread has memory for a block of keys with its gradients, and for dq of one
-// head (with several chunks of keys: of a group's heads, for each chunk).
+// Heads whose biases share elements are computed one after the other in the same task. Tasks depend on sizes only, so
+// sums do not depend on the number of threads. Each thread has memory for a block of keys with its gradients, and for
+// dq of one head. With several chunks of keys, it has memory for dq of a group's heads, for each chunk.
 #pragma once
 
 #include "../indexing/scratch_slots.h"
@@ -22,7 +22,7 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// `vectors`: width of a panel of queries.
+// `vectors` is the width of a panel of queries, in vectors.
 template <class S, int vectors> class AttentionBackward {
   using Tile = GradientTile<S, vectors>;
   using T = typename Tile::T;
@@ -30,7 +30,7 @@ template <class S, int vectors> class AttentionBackward {
   using Statistic = std::conditional_t<std::is_same_v<T, double>, double, float>;
   static constexpr int64_t width = Tile::width, tile_keys = attention_tile_keys;
   static constexpr int64_t least_tasks = 16, most_partial_heads = 128, least_chunk = 2 * tile_keys;
-  static constexpr int64_t most_block = 2 * tile_keys, cached_bytes = 640 << 10; // of keys in the L2 cache
+  static constexpr int64_t most_block = 2 * tile_keys, cached_bytes = 640 << 10; // L2 cache for a block of keys
 
 public:
   explicit AttentionBackward(const AttentionProblem &problem)
@@ -51,7 +51,7 @@ public:
   }
 
 private:
-  // One head of keys of a sequence, with the heads of queries that share it.
+  // One head of keys of a sequence, and the heads of queries that share it.
   struct Unit {
     const AttentionSequence *sequence;
     int64_t kv_head;
@@ -59,7 +59,7 @@ private:
 
   // ---------------------------------------------------------------- tasks
 
-  // Units that add to the same elements of the bias's gradient form a group.
+  // Units that add to the same elements of the bias's gradient form a group, which one task computes.
   void plan() {
     std::map<std::pair<int64_t, int64_t>, size_t> group_of;
     int64_t most_keys = 0, units = 0;
@@ -85,7 +85,7 @@ private:
     summed_heads_ = chunks_ == 1 ? 1 : heads;
   }
 
-  // Bytes per key that the products read and write determine the block.
+  // Returns the keys per block, so that the rows that the products read and write stay in the L2 cache.
   int64_t keys_in_cache() const {
     int64_t bytes = int64_t(sizeof(T)) * 2 * (p_.dim + p_.value_dim);
     return std::clamp(rounded_down(cached_bytes / bytes, tile_keys), tile_keys, most_block);
@@ -118,7 +118,7 @@ private:
     });
   }
 
-  // With several chunks the grain is 1: a group's chunks start before the next group's.
+  // With several chunks the grain is 1, so that all chunks of a group start before the next group's.
   int64_t grain(int64_t tasks) const {
     double products = 0;
     for (const AttentionSequence &sequence : p_.sequences)
@@ -127,7 +127,7 @@ private:
     return chunks_ > 1 ? 1 : attention_grain(tasks, products);
   }
 
-  // Divides the memory among the arrays, each aligned to a vector, and returns how many numbers they need.
+  // Divides scratch memory among the arrays, each aligned to a vector. Returns how many numbers they need.
   int64_t divide(T *scratch, Space &space) const {
     int64_t used = 0, queries = rounded_up(most_queries_, width);
     auto take = [&](int64_t count) {
@@ -153,11 +153,11 @@ private:
 
   // ---------------------------------------------------------------- one head of keys
 
-  // Returns how many scores it computed, like all functions here that compute scores.
+  // Returns how many scores it computed; all functions here that compute scores do.
   int64_t run_task(const std::vector<Unit> &group, int64_t chunk, T *scratch, T *sums) const {
     Space space;
     divide(scratch, space);
-    int64_t scores = 0, at = 0; // number of a head in its chunk
+    int64_t scores = 0, at = 0; // index of a head in its chunk
     for (const Unit &unit : group)
       for (int64_t head = unit.kv_head * p_.group; head < (unit.kv_head + 1) * p_.group; head++, at++) {
         space.grad_queries = chunks_ == 1 ? sums : sums_of(sums, chunk, at);
@@ -166,7 +166,7 @@ private:
     return scores;
   }
 
-  // A head of queries with a chunk of its keys.
+  // A head of queries with one chunk of the keys that it attends to.
   struct Part {
     const Unit &unit;
     int64_t head, chunk;
@@ -190,7 +190,7 @@ private:
     return scores;
   }
 
-  // A block of keys stays in the L2 cache while the panels of queries stream past it.
+  // Keeps one block of keys in the L2 cache while the panels of queries stream past it.
   int64_t run_block(const Part &part, int64_t first, int64_t keys, Space &space) const {
     const Unit &unit = part.unit;
     pack_keys(unit, first, keys, space);
@@ -243,7 +243,7 @@ private:
         operand.data)[operand.at(sequence.batch, head, sequence.query_start + i)];
   }
 
-  // L and Δ of each query, 0 for padding in the last panel.
+  // Stores L and Δ of each query, and 0 for the padding lanes of the last panel.
   void pack_statistics(const AttentionSequence &sequence, int64_t head, const Space &space) const {
     for (int64_t i = 0; i < sequence.queries; i += width) pack_delta(sequence, head, i, space);
     for (int64_t i = 0; i < sequence.queries; i++) {
@@ -256,18 +256,18 @@ private:
       std::fill(numbers + sequence.queries, numbers + rounded_up(sequence.queries, width), T(0));
   }
 
-  // rowsum(dO ∘ out) of a panel of queries.
+  // Stores rowsum(dO ∘ out) for a panel of queries.
   void pack_delta(const AttentionSequence &sequence, int64_t head, int64_t query, const Space &space) const {
     int64_t batch = sequence.batch, first = sequence.query_start + query,
             count = std::min(width, sequence.queries - query);
-    T *out = space.grad_out, *grad_out = space.grad_out_rows; // not in use yet
+    T *out = space.grad_out, *grad_out = space.grad_out_rows; // scratch: in use only later
     pack_matrix(rows_of<S>(p_.out, batch, head, first, p_.value_dim), count, width, value_row_, out);
     pack_matrix(rows_of<S>(p_.grad_out, batch, head, first, p_.value_dim), count, width, value_row_, grad_out);
     for (int64_t i = 0; i < width; i += lanes<T>)
       store_vector<T>(row_sums(out + i * value_row_, grad_out + i * value_row_, value_row_), space.delta + query + i);
   }
 
-  // A sink takes its share of each row, like a key with value 0.
+  // Computes the gradient of a sink, which takes part in each row's softmax like a key with value 0.
   double sink_gradient(const AttentionSequence &sequence, int64_t head, const Space &space) const {
     double sink = load(reinterpret_cast<const S *>(p_.sinks.data)[p_.sinks.at(0, head, 0)]), sum = 0;
     for (int64_t i = 0; i < sequence.queries; i++) {
@@ -280,7 +280,7 @@ private:
 
   // ---------------------------------------------------------------- results
 
-  // The same factor for every row.
+  // Returns a function that gives the same factor for every row.
   static auto constant(T factor) {
     return [factor](int64_t) { return factor; };
   }
@@ -293,7 +293,7 @@ private:
                  rows_of<S>(p_.grad_v, batch, unit.kv_head, row, p_.value_dim));
   }
 
-  // The sums of head number `at` of a group.
+  // Returns the sums of dq for head number `at` of a group.
   T *sums_of(T *sums, int64_t chunk, int64_t at) const { return sums + (chunk * summed_heads_ + at) * sums_size_; }
 
   void sum_chunks(const std::vector<Unit> &group, T *sums) const {
@@ -313,18 +313,18 @@ private:
 
   // ---------------------------------------------------------------- bias and sinks
 
-  // Chunks add to separate elements, unless the bias is broadcast along the keys.
+  // Each chunk adds to different elements of the bias's gradient, unless the bias is broadcast along the keys.
   int64_t bias_copies() const { return p_.grad_bias.column == 0 ? chunks_ : 1; }
   bool keeps_bias_apart() const { return p_.grad_bias.data && (!std::is_same_v<S, T> || bias_copies() > 1); }
 
-  // The number of distinct elements, which are row-major.
+  // Returns the number of distinct elements of the bias's gradient, which are row-major.
   int64_t bias_size() const {
     const AttentionOperand &bias = p_.grad_bias;
     if (p_.batch * p_.heads * p_.queries * p_.keys == 0) return empty_bias_size();
     return 1 + bias.at(p_.batch - 1, p_.heads - 1, p_.queries - 1, p_.keys - 1);
   }
 
-  // For a bias with axes of length 0 or without axes.
+  // Handles a bias that has no axes, or an axis of length 0.
   int64_t empty_bias_size() const {
     const AttentionOperand &bias = p_.grad_bias;
     int64_t size = 1;
@@ -358,7 +358,7 @@ private:
   const int64_t dim_row_, value_row_, block_keys_;
   std::vector<std::vector<Unit>> groups_;
   int64_t chunks_ = 1, most_chunk_ = 0, most_queries_ = 0;
-  int64_t sums_size_ = 0, summed_heads_ = 1; // of dq: numbers per head, and heads whose sums a group stores
+  int64_t sums_size_ = 0, summed_heads_ = 1; // of dq: numbers per head, and the number of heads in a group
   T *bias_ = nullptr;
   double *sinks_ = nullptr;
 };

@@ -1,4 +1,4 @@
-// The probabilities that dropout keeps: (8) of src/ops/attention/problem.ts.
+// Computes which probabilities dropout keeps: formula (8) of src/ops/attention/problem.ts.
 #pragma once
 
 #include "../random/philox.h"
@@ -6,8 +6,8 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// factors[row · width + lane] = keep_scale or 0 for keys j + row, row < keys, and queries i + lane; i, j and width are
-// even.
+// Sets factors[row · width + lane] to keep_scale or 0, for keys j + row, row < keys, and queries i + lane; i, j and
+// width are even.
 template <int width, class T>
 inline void dropout_factors(const AttentionDropout &dropout, int64_t index, int64_t head, int64_t i, int64_t j,
                             int64_t keys, T *factors) {

@@ -4,7 +4,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// The keys of one query, in blocks of two by two.
+// Computes a query's row of the mask. Random words are drawn for blocks of two queries by two keys.
 void keep_row(const AttentionDropout &dropout, const AttentionSequence &sequence, int64_t head, int64_t i,
               uint8_t *out) {
   PhiloxStart start{{dropout.key[0], dropout.key[1]}, {0, uint32_t(i / 2), uint32_t(head), uint32_t(sequence.index)}};
@@ -25,7 +25,7 @@ void keep_row(const AttentionDropout &dropout, const AttentionSequence &sequence
 }
 
 void run(const AttentionProblem &p, uint8_t *out) {
-  std::fill_n(out, p.batch * p.heads * p.queries * p.keys, uint8_t(0)); // pairs of different sequences
+  std::fill_n(out, p.batch * p.heads * p.queries * p.keys, uint8_t(0)); // pairs from different sequences stay 0
   for (const AttentionSequence &sequence : p.sequences) {
     int64_t grain = std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(1, sequence.keys));
     parallel_for(p.heads * sequence.queries, grain, [&](int64_t begin, int64_t end) {

@@ -1,9 +1,9 @@
-// eˣ for x ≤ 0, and slightly above, on vectors. Below the smallest normal number's logarithm the result is 0; NaN
-// stays.
+// eˣ on vectors, for x ≤ 0 and slightly above. If x is below the logarithm of the smallest normal number, the result is
+// 0; NaN gives NaN.
 //
-// eˣ = 2ⁿ eʳ with n = round(x / ln 2) and r = x − n ln 2, in two parts; eʳ = 1 + r + r² p(r), with p chosen for the
-// least relative error of eʳ on |r| ≤ ln 2 / 2 (3e-9). Within 1 unit in the last place if multiply_add rounds once,
-// else within 2.
+// eˣ = 2ⁿ eʳ with n = round(x / ln 2) and r = x − n ln 2, where ln 2 is split into two parts. eʳ = 1 + r + r² p(r),
+// with p chosen for the least relative error of eʳ on |r| ≤ ln 2 / 2 (3e-9). The result is within 1 unit in the last
+// place if multiply_add rounds once, else within 2.
 #pragma once
 
 #include "../matmul/simd.h"
@@ -17,8 +17,7 @@ inline Vector<float> exponential(Vector<float> x) {
   constexpr float least = -87.0f;
   const Vector<float> none = {};
   auto constant = [&](float value) { return none + value; };
-  const float rounder =
-      12583039.0f; // 1.5 · 2²³ + 127: adding it rounds to an integer, which the low bits then hold as an exponent
+  const float rounder = 12583039.0f; // 1.5 · 2²³ + 127: adding it rounds and leaves the biased exponent in the low bits
   Vector<float> shifted = multiply_add<float>(x, 1.44269504088896341f, constant(rounder));
   Vector<float> whole = shifted - rounder;
   Vector<float> r = multiply_add<float>(whole, -0.693359375f, x);
@@ -30,7 +29,7 @@ inline Vector<float> exponential(Vector<float> x) {
   p = multiply_add<float>(p, r, constant(1.0f));
   p = multiply_add<float>(p, r, constant(1.0f));
   Vector<float> power = Vector<float>(Integers(shifted) << 23);
-  return x < least ? none : p * power; // below it the result is 0
+  return x < least ? none : p * power; // flushes results below the smallest normal number to 0
 }
 
 inline Vector<double> exponential(Vector<double> x) {

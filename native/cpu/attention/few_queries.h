@@ -1,14 +1,13 @@
-// Attention forward for few queries (decoding): too few to be worth packing keys, and the time goes to reading keys and
-// values, which are read once.
+// Attention forward for few queries (decoding). Packing keys would not pay off: the time is spent reading keys and
+// values, each of which is read once.
 //
-//   for each head of keys and chunk of them, in parallel:
+//   for each head of keys and chunk of its keys, in parallel:
 //     for each tile of keys, each query that shares them:
 //       s = k qᵀ;  p = exp(s − m);  l = sum;  o = o · exp(m' − m) + Σ p v
-//     m, l and o are stored
-//   for each query, in parallel: its chunks are merged in order, and o / l, m + ln l and the rounding error of that are
-//   written
+//     store m, l and o
+//   for each query, in parallel: merge its chunks in order; write o / l, m + ln l and the rounding error of m + ln l
 //
-// Chunks depend on sizes only, so the results are the same for any number of threads.
+// Chunks depend on sizes only, so results do not depend on the number of threads.
 #pragma once
 
 #include "../indexing/scratch_slots.h"
@@ -58,18 +57,18 @@ public:
   }
 
 private:
-  // A chunk of the keys of one head of a sequence.
+  // One chunk of a sequence's keys, for one head of keys.
   struct Task {
     const AttentionSequence &sequence;
     int64_t kv_head, chunk;
   };
 
-  // A query's state after some of its keys.
+  // A query's running softmax state after some of its keys.
   struct Row {
     T *out, *largest, *sum;
   };
 
-  // Rows of numbers, `stride` apart.
+  // A row-major matrix whose rows are `stride` numbers apart.
   struct Matrix {
     const T *data;
     int64_t stride;
@@ -80,7 +79,7 @@ private:
     Matrix keys, values;
   };
 
-  // A task's arrays; queries and their scores are row by row.
+  // A task's scratch arrays. Queries and scores are row-major.
   struct Space {
     T *queries, *keys, *values, *s;
   };
@@ -121,7 +120,7 @@ private:
     return space;
   }
 
-  // Calls use(head, index in the sequence, number) for the queries that share the task's head of keys.
+  // Calls use(head, index in the sequence, number) for each query that shares the task's head of keys.
   template <class Use> void for_each_query(const Task &task, Use use) const {
     int64_t at = 0;
     for (int64_t head = task.kv_head * p_.group; head < (task.kv_head + 1) * p_.group; head++)
@@ -149,7 +148,7 @@ private:
     return {first, count, matrix(k, p_.dim, dim_row_, space.keys), matrix(v, p_.value_dim, value_row_, space.values)};
   }
 
-  // A row is whole blocks, and so whole vectors.
+  // Unpacks q8_0 rows. A row consists of whole blocks, and therefore of whole vectors.
   static Matrix unpacked(const AttentionOperand &x, int64_t batch, int64_t head, int64_t row, int64_t count,
                          int64_t length, T *space) {
     for (int64_t at = 0; at < count; at++)
@@ -157,7 +156,7 @@ private:
     return {space, length};
   }
 
-  // Returns the rows themselves if they have the needed layout, else a copy.
+  // Returns the operand's rows if they have the required layout, else a copy.
   static Matrix matrix_of(Rows<S> rows, int64_t count, int64_t stride, T *space) {
     if (std::is_same_v<S, T> && rows.column == 1 && rows.length == stride)
       return {reinterpret_cast<const T *>(rows.data), rows.row};
@@ -167,8 +166,8 @@ private:
 
   // ---------------------------------------------------------------- a tile of keys
 
-  // Scaled products, 0 beyond the tile's keys. Columns are summed sequentially, as in the backward pass, so that in
-  // exp(s − L) there s and L have the same rounding errors.
+  // Computes scaled products, and 0 beyond the tile's keys. Columns are summed sequentially, as in the backward pass:
+  // then s and L have the same rounding errors in exp(s − L).
   void multiply(const Tile &tile, int64_t queries, const Space &space) const {
     for (int64_t key = 0; key < tile.count; key += lanes<T>)
       for (int64_t c = 0; c < dim_row_; c += lanes<T>) {
@@ -181,7 +180,7 @@ private:
       }
   }
 
-  // Adds the products of a vector's lanes of keys, from column c on.
+  // Adds the products for one vector of keys, from column c on.
   void add_columns(const Vector<T> (&columns)[lanes<T>], int64_t c, const T *query, T *s) const {
     Vector<T> sum = {};
     if (c > 0) sum = load_vector(s);
@@ -203,7 +202,8 @@ private:
     for (; column < value_row_; column += lanes<T>) add_values<1>(tile, column, s, decay, row);
   }
 
-  // s becomes exp(s − m), with m the largest score so far. Returns the factor for results computed with an older m.
+  // Replaces s by exp(s − m), with m the largest score so far. Returns the factor that rescales sums computed with an
+  // earlier m.
   static T exponentiate(T *s, int64_t count, const Row &row) {
     const Vector<T> none = {};
     Vector<T> largest = none + *row.largest, sum = {};
@@ -225,9 +225,9 @@ private:
     return decay;
   }
 
-  // Draws the factors of two queries at once, as dropout does.
+  // Multiplies by dropout's factors, which are drawn for two queries at once.
   void drop(const TilePairs &pairs, T *s) const {
-    int64_t before = pairs.j % 2; // tiles of a window may begin at any key
+    int64_t before = pairs.j % 2; // with a window, a tile may begin at an odd key
     for (int64_t key = -before; key < pairs.keys; key += 2) {
       T factors[4];
       dropout_factors<2>(p_.dropout, pairs.sequence.index, pairs.head, rounded_down(pairs.i, 2), pairs.j + key, 2,
@@ -239,7 +239,7 @@ private:
     }
   }
 
-  // A nonfinite value reaches only queries that attend to it.
+  // Adds p v to the output. A nonfinite value affects only the queries that attend to it.
   template <int vectors>
   static void add_values(const Tile &tile, int64_t column, const T *probabilities, T decay, const Row &row) {
     Vector<T> sums[vectors];
@@ -270,7 +270,7 @@ private:
         rows_of<S>(p_.out, sequence.batch, head, row, p_.value_dim));
   }
 
-  // Merges a query's states after two sets of keys.
+  // Merges a query's states over two disjoint sets of keys.
   void add_row(const Row &other, const Row &row) const {
     T largest = *other.largest > *row.largest ? *other.largest : *row.largest,
       shift = largest == minus_infinity ? T(0) : largest;

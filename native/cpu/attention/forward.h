@@ -3,11 +3,11 @@
 //
 //   for each head of keys and chunk of queries, in parallel:
 //     for each tile of keys: pack its keys and values
-//       for each head that shares them, each panel of its queries:
+//       for each head of queries that shares them, each panel of its queries:
 //         s = k qᵀ;  p = exp(s − m);  l = sum;  o = o · exp(m' − m) + p v
-//     o / l, m + ln l and the rounding error of that are written
+//     write o / l, m + ln l and the rounding error of m + ln l
 //
-// Chunks are the same for any number of threads, and a query's tiles come in the order of their keys.
+// Chunks do not depend on the number of threads, and each query's tiles are added in the order of their keys.
 #pragma once
 
 #include "../indexing/scratch_slots.h"
@@ -21,14 +21,14 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// `vectors`: width of a panel of queries.
+// `vectors` is the width of a panel of queries, in vectors.
 template <class S, int vectors> class AttentionForward {
   using T = Compute<S>;
   using Statistic = std::conditional_t<std::is_same_v<T, double>, double, float>;
   static constexpr int64_t width = vectors * lanes<T>;
   static constexpr int64_t tile_keys = attention_tile_keys;
-  // Queries per chunk. Each chunk packs the keys that it attends to: with chunks of 128 queries, one thread took 5 %
-  // longer for 1024 queries and 25 % longer for 256 than with whole heads.
+  // Queries per chunk. Each chunk packs all keys that it attends to, so small chunks repeat that work. On one thread,
+  // chunks of 128 queries took 5 % longer than whole heads for 1024 queries, and 25 % longer for 256.
   static constexpr int64_t wanted_tasks = 64, least_chunk = 256, most_chunk = 4096;
 
 public:
@@ -53,18 +53,19 @@ public:
   }
 
 private:
-  // Queries of all heads that share one head of keys.
+  // A chunk of the queries of all heads that share one head of keys.
   struct Task {
     const AttentionSequence *sequence;
     int64_t kv_head, first, queries;
   };
 
-  // A task's arrays.
+  // A task's scratch arrays.
   struct Space {
     T *s, *factors, *keys, *values, *panels;
   };
 
-  // A panel of queries of one head, with their state: [columns, width], [width, columns], [width], [width].
+  // A panel of queries of one head. Shapes: q [columns, width], sums [width, columns], maxima and sums of exponentials
+  // [width].
   struct Panel {
     int64_t head, first, queries;
     T *q, *out, *largest, *sum;
@@ -76,8 +77,8 @@ private:
     bool nonfinite[tile_keys];
   };
 
-  // Divides queries into chunks of one size, whole panels each. The longest tasks come first, so that short ones fill
-  // the idle time of threads at the end.
+  // Divides queries into chunks of equal size, made of whole panels. The longest tasks start first, so that short ones
+  // balance the load of the threads at the end.
   void plan() {
     int64_t units = std::max<int64_t>(1, p_.kv_heads * int64_t(p_.sequences.size()));
     for (const AttentionSequence &sequence : p_.sequences) {
@@ -92,7 +93,7 @@ private:
                      [&](const Task &one, const Task &other) { return pairs_of(one) > pairs_of(other); });
   }
 
-  // Queries times the keys that any of them attends to.
+  // Estimates a task's cost: its queries times the keys that at least one of them attends to.
   int64_t pairs_of(const Task &task) const {
     AttentionRange range = p_.keys_of(*task.sequence, task.first, task.first + task.queries - 1);
     return task.queries * (range.end - range.first);
@@ -105,7 +106,7 @@ private:
     return attention_grain(int64_t(tasks_.size()), products);
   }
 
-  // Returns how many scores it computed, like all functions here that compute scores.
+  // Returns how many scores it computed; all functions here that compute scores do.
   int64_t run_task(const Task &task, T *scratch) const {
     Space space = divide(scratch);
     int64_t count = p_.group * divided_up(task.queries, width), scores = 0;
@@ -147,7 +148,7 @@ private:
   void start_panel(const Task &task, const Space &space, const Panel &panel) const {
     const AttentionSequence &sequence = *task.sequence;
     Rows<S> rows = rows_of<S>(p_.q, sequence.batch, panel.head, sequence.query_start + panel.first, p_.dim);
-    pack_matrix(rows, panel.queries, width, dim_row_, space.keys); // not in use yet
+    pack_matrix(rows, panel.queries, width, dim_row_, space.keys); // scratch: in use only later
     turn_rows<width>(space.keys, dim_row_, panel.q);
     std::fill_n(panel.out, width * value_row_, T(0));
     std::fill_n(panel.largest, width, -std::numeric_limits<T>::infinity());
@@ -165,7 +166,7 @@ private:
     tile.has_nonfinite = clear_nonfinite_rows(space.values, tile.count, value_row_, tile.nonfinite);
   }
 
-  // Attention of a panel's queries to a tile's keys.
+  // Adds the attention of a panel's queries to a tile's keys.
   int64_t add_tile(const Task &task, const Tile &tile, const Space &space, const Panel &panel) const {
     AttentionRange range = p_.keys_of(*task.sequence, panel.first, panel.first + panel.queries - 1);
     int64_t first = rounded_down(std::max<int64_t>(range.first - tile.first, 0), panel_rows);
@@ -187,8 +188,8 @@ private:
     return rounded_up(count, panel_rows) * width;
   }
 
-  // s becomes exp(s − m), with m the largest score so far; `decay` gets the factor for results computed with an older
-  // m.
+  // Replaces s by exp(s − m), with m the largest score so far. `decay` is set to the factors that rescale sums computed
+  // with an earlier m.
   static void exponentiate(T *s, int64_t count, const Panel &panel, T *decay) {
     Vector<T> largest[vectors], shift[vectors], sum[vectors];
     for (int v = 0; v < vectors; v++) largest[v] = load_vector(panel.largest + v * lanes<T>);
@@ -232,7 +233,7 @@ private:
       }
   }
 
-  // Adds the sinks' shares, and turns sums into logarithms.
+  // Adds the sinks to the sums, normalizes the output and writes the logarithms of the sums.
   void finish_panel(const Task &task, const Panel &panel) const {
     int64_t batch = task.sequence->batch, first = task.sequence->query_start + panel.first;
     T log_sum_exps[width], lows[width], factors[width];

@@ -4,7 +4,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// With few queries (decoding), a panel does not pay.
+// With few queries (decoding), packing a panel costs more than it saves.
 template <class S> void forward(const AttentionProblem &problem) {
   if (problem.most_queries() <= attention_few_queries) FewQueries<S>(problem).run();
   else

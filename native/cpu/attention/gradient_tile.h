@@ -1,4 +1,5 @@
-// The gradients from a panel of queries and a tile of keys: five products, and the probabilities in between.
+// The gradients from a panel of queries and a tile of keys: five products, with the probabilities computed between
+// them.
 //
 //   s = k qᵀ, p = exp(s − L)      dp = v dOᵀ, ds = p (dp − Δ)      dv += (kept p) dO      dk += du q      dq += du k
 #pragma once
@@ -10,38 +11,39 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// A thread's arrays: for a block of keys, a panel of queries, and L, Δ and dq of all queries of a head.
+// A thread's arrays: for a block of keys, for a panel of queries, and L, Δ and dq of all queries of a head.
 template <class T> struct GradientSpace {
-  T *keys, *values;                 // row-major, like everything not described as a panel
-  T *grad_keys, *grad_values;       // not scaled
-  T *queries, *query_rows;          // a panel [columns, width]; the same row-major
-  T *grad_out, *grad_out_rows;      // the same of dO
+  T *keys, *values;                 // row-major; so are the other arrays that are not panels
+  T *grad_keys, *grad_values;       // without the factor `scale`
+  T *queries, *query_rows;          // a panel [columns, width], and the same numbers row-major
+  T *grad_out, *grad_out_rows;      // dO in the same two layouts
   T *log_sum_exp, *log_sum_exp_low; // L, or 0 if it is −∞, and its rounding error
   T *delta;
-  T *grad_queries;                       // not scaled
-  T *s, *dp, *factors, *cap_derivatives; // of a tile
+  T *grad_queries;                       // without the factor `scale`
+  T *s, *dp, *factors, *cap_derivatives; // for one tile
   bool *nonfinite_keys, *nonfinite_queries, *nonfinite_grad_out;
   bool has_nonfinite_keys, has_nonfinite_queries, has_nonfinite_grad_out;
 };
 
-// Keys from `first` on, relative to the block, which begins at key `block` of the sequence.
+// Keys from `first` on; `first` is relative to a block that begins at key `block` of the sequence.
 struct KeyTile {
   const AttentionSequence &sequence;
   int64_t head, kv_head, block, first, count;
 };
 
-// `vectors`: width of a panel of queries.
+// `vectors` is the width of a panel of queries, in vectors.
 template <class S, int vectors> class GradientTile {
 public:
   using T = Compute<S>;
   static constexpr int64_t width = vectors * lanes<T>;
 
-  // grad_bias: where the gradient of the bias is summed, or null.
+  // The gradient of the bias is summed in `grad_bias`, which may be null.
   GradientTile(const AttentionProblem &problem, const GradientSpace<T> &space, T *grad_bias)
       : p_(problem), space_(space), grad_bias_(grad_bias), scores_(problem),
         dim_row_(rounded_up(problem.dim, lanes<T>)), value_row_(rounded_up(problem.value_dim, lanes<T>)) {}
 
-  // Adds the gradients from the panel of queries at `query` and the tile's keys. Returns how many scores it computed.
+  // Adds the gradients from the panel of queries that begins at `query` and the tile's keys. Returns how many scores it
+  // computed.
   int64_t add(const KeyTile &tile, int64_t query) const {
     int64_t queries = std::min(width, tile.sequence.queries - query), start = tile.block + tile.first;
     AttentionRange range = p_.keys_of(tile.sequence, query, query + queries - 1);
@@ -75,7 +77,7 @@ private:
         multiply_nonfinite(tile, pairs.j + key, space_.s + key * width);
   }
 
-  // The scores of a key whose packed row was cleared as nonfinite.
+  // Computes the scores of a key whose packed row was cleared because it has nonfinite elements.
   void multiply_nonfinite(const KeyTile &tile, int64_t key, T *s) const {
     Rows<S> row = rows_of<S>(p_.k, tile.sequence.batch, tile.kv_head, tile.sequence.key_start + key, p_.dim);
     for (int64_t lane = 0; lane < width; lane++) {
@@ -85,7 +87,7 @@ private:
     }
   }
 
-  // s becomes the probabilities that multiply the values, dp becomes ds. Padding lines up to a whole panel become 0.
+  // Replaces s by the probabilities after dropout, and dp by ds. Padding rows up to a whole panel become 0.
   void differentiate(const TilePairs &pairs) const {
     scores_.apply(pairs, space_.s, p_.softcap != 0 ? space_.cap_derivatives : nullptr);
     if (p_.dropout.threshold) {
@@ -98,7 +100,7 @@ private:
     std::fill_n(space_.dp + end, remainder, T(0));
   }
 
-  // A probability of 0 contributes nothing, whatever dp is.
+  // A probability of 0 contributes nothing, even if dp is NaN or infinite.
   template <bool has_dropout> void differentiate_pairs(const TilePairs &pairs) const {
     const Vector<T> none = {}, nobody = none - std::numeric_limits<T>::infinity();
     Vector<T> log_sum_exp[vectors], low[vectors], delta[vectors];
@@ -132,7 +134,7 @@ private:
         sums[lane * bias.row + key * bias.column] += space_.dp[key * width + lane];
   }
 
-  // Transposes lines into rows, in squares.
+  // Transposes the tile, square by square, and adds it to the rows of the bias's gradient.
   void add_rows_to_bias(const TilePairs &pairs, T *sums) const {
     for (int64_t r = 0; r < pairs.queries; r += lanes<T>)
       for (int64_t c = 0; c < pairs.keys; c += lanes<T>) {
@@ -194,7 +196,7 @@ private:
       sums[column] += factor * rows.at(row, column);
   }
 
-  static constexpr const T *none = nullptr; // sums do not decay
+  static constexpr const T *none = nullptr; // no decay of the sums
 
   const AttentionProblem &p_;
   const GradientSpace<T> &space_;

@@ -1,4 +1,4 @@
-// The function "packQ8": packs rows of float32 into blocks of q8_0, bit for bit like src/quant/ggml/simple.ts.
+// The function "packQ8": packs rows of float32 into q8_0 blocks, bit for bit as src/quant/ggml/simple.ts does.
 //
 //   scale = max|x| / 127, as a float16, followed by 32 bytes of x / scale, rounded, halves away from 0
 #include "pack_q8.h"

@@ -1,11 +1,11 @@
-// Rows packed into blocks of q8_0.
+// Packs rows into q8_0 blocks.
 #pragma once
 
 #include "../block.h"
 
 namespace orchard {
 
-// Rows [sizes[0], sizes[1], sizes[2]] of adjacent elements; the result is dense.
+// Rows of adjacent elements; the shape is [sizes[0], sizes[1], sizes[2]]. The result is dense.
 struct PackQ8Block {
   Whole sizes[3], strides[3];
   Whole columns, offset, out_offset;

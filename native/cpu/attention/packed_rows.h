@@ -1,4 +1,4 @@
-// Rows of keys and values that a cache stores in blocks of q8_0.
+// Unpacks rows of keys and values that a cache stores as q8_0 blocks.
 #pragma once
 
 #include "pack_q8.h"

@@ -1,4 +1,4 @@
-// Packs rows of an operand in the order in which products read them, in the type of the computation.
+// Packs rows of an operand in the order in which the products read them, converted to the compute type.
 #pragma once
 
 #include "../matmul/pack.h"
@@ -29,13 +29,13 @@ template <class S> inline void write_row(const Compute<S> *numbers, S *out, int6
   for (int64_t c = 0; c < count; c++) out[c * stride] = store<S>(numbers[c]);
 }
 
-// Packs rows row-major: each padded with zeros to `stride`, a multiple of a vector's lanes, with rows of zeros up to
-// `end`.
+// Packs rows row-major. Each is padded with zeros to `stride`, a multiple of a vector's lanes; rows from `count` up to
+// `end` are zeros.
 template <class S> inline void pack_matrix(Rows<S> rows, int64_t count, int64_t end, int64_t stride, Compute<S> *out) {
   using T = Compute<S>;
   int64_t whole =
       std::is_same_v<S, T> && rows.column == 1 ? rounded_down(rows.length, lanes<T>) : 0; // copied as vectors
-  for (int64_t c = 0; c < whole; c += lanes<T>) // by columns, a constant stride that hardware prefetches
+  for (int64_t c = 0; c < whole; c += lanes<T>) // column by column: the hardware prefetches constant strides
     for (int64_t r = 0; r < count; r++)
       store_vector(load_vector(reinterpret_cast<const T *>(rows.data + r * rows.row + c)), out + r * stride + c);
   for (int64_t r = 0; whole < stride && r < count; r++) {
@@ -46,7 +46,7 @@ template <class S> inline void pack_matrix(Rows<S> rows, int64_t count, int64_t 
   std::fill_n(out + count * stride, (end - count) * stride, T(0));
 }
 
-// Transposes `width` rows of such a matrix into a panel: out[column][row].
+// Transposes `width` rows packed by pack_matrix into a panel: out[column][row].
 template <int width, class T> inline void turn_rows(const T *rows, int64_t stride, T *out) {
   for (int64_t r = 0; r < width; r += lanes<T>)
     for (int64_t c = 0; c < stride; c += lanes<T>) {
@@ -59,7 +59,7 @@ template <int width, class T> inline void turn_rows(const T *rows, int64_t strid
     }
 }
 
-// Returns the row sums of a ∘ b, for a vector's lanes of rows.
+// Returns the row sums of a ∘ b for one vector of rows.
 template <class T> inline Vector<T> row_sums(const T *a, const T *b, int64_t stride) {
   Vector<T> square[lanes<T>] = {};
 #pragma GCC unroll 16
@@ -72,8 +72,8 @@ template <class T> inline Vector<T> row_sums(const T *a, const T *b, int64_t str
   return square[0];
 }
 
-// Writes the first `count` rows of such a matrix, row r times factor_of(r); 0 if that is 0, whatever the row holds.
-// Rows that need conversion are first scaled in place.
+// Writes the first `count` rows of a packed matrix, row r times factor_of(r). Where that factor is 0, writes 0 even for
+// NaN or infinity. Rows that need conversion are first scaled in place.
 template <class S, class FactorOf>
 inline void write_matrix(Compute<S> *numbers, int64_t count, int64_t stride, FactorOf factor_of, Rows<S> rows) {
   using T = Compute<S>;
@@ -107,9 +107,9 @@ template <class T> inline bool all_finite(const T *numbers, int64_t count) {
   return !is_nonfinite;
 }
 
-// Clears rows that contain NaN or infinity. Products sum over all rows of a tile, including those with a factor of 0,
-// and 0 · NaN is NaN: so such rows are cleared in what pack_matrix packed, and are added separately for the pairs that
-// need them. Returns whether there are any; only then `nonfinite` is written.
+// Clears packed rows that contain NaN or infinity. Products sum over all rows of a tile, including those with a factor
+// of 0, and 0 · NaN is NaN. So the nonfinite rows are cleared here and added separately to the pairs that need them.
+// Returns whether there are any; only then is `nonfinite` written.
 template <class T> inline bool clear_nonfinite_rows(T *packed, int64_t rows, int64_t stride, bool *nonfinite) {
   if (all_finite(packed, rows * stride)) return false;
   for (int64_t r = 0; r < rows; r++) {

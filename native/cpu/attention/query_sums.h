@@ -1,4 +1,5 @@
-// Memory for the sums of dq of each chunk of a group of heads, only for groups in progress.
+// Memory for the partial sums of dq: one array for each chunk of a group of heads, allocated only for groups in
+// progress.
 #pragma once
 
 #include "../memory.h"
@@ -13,13 +14,13 @@ namespace orchard {
 
 template <class T> class QuerySums {
 public:
-  // `numbers` for each group. Throws as Scratch does.
+  // `numbers` is the size of a group's array per chunk. Throws Failure if memory can't be allocated, as Scratch does.
   QuerySums(int64_t groups, int64_t chunks, int64_t numbers)
       : slots_(size_t(std::min<int64_t>(groups, thread_count()))), chunks_(chunks), numbers_(numbers),
         memory_(scratch_product({int64_t(slots_.size()), numbers})) {}
 
-  // Calls use(sums) for a chunk of a group, and then finish(sums) after the group's last chunk. Groups start in order,
-  // each with all of its chunks before the next, so at most as many groups as threads are in progress.
+  // Calls use(sums) for a chunk of a group, and finish(sums) after the group's last chunk. All chunks of a group start
+  // before those of the next group, so at most as many groups as threads are in progress.
   template <class Use, class Finish> void with(int64_t group, Use &&use, Finish &&finish) {
     Slot &slot = enter(group);
     T *sums = memory_.data() + (&slot - slots_.data()) * numbers_;

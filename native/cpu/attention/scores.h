@@ -1,5 +1,5 @@
-// From scaled products to scores: steps (2) to (5) of src/ops/attention/problem.ts on a tile s[key][query], in which
-// each line is one key.
+// Turns scaled products into scores: steps (2) to (5) of src/ops/attention/problem.ts on a tile s[key][query]. Each
+// line of the tile is one key.
 #pragma once
 
 #include "../elementwise/math.h"
@@ -7,34 +7,34 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// Keys `j` to `j + keys` and queries `i` to `i + queries` of a head, relative to the sequence.
+// Keys `j` to `j + keys` and queries `i` to `i + queries` of one head. Indices are relative to the sequence.
 struct TilePairs {
   const AttentionSequence &sequence;
   int64_t head, i, queries, j, keys;
 };
 
-// The tile's keys to which any of `count` queries from `query` on attends within the band.
+// Returns the tile's keys within the band of at least one of `count` queries from `query` on.
 inline AttentionRange keys_of(const AttentionProblem &problem, const TilePairs &pairs, int64_t query, int64_t count) {
   AttentionRange range = problem.keys_of(pairs.sequence, pairs.i + query, pairs.i + query + count - 1);
   return {std::clamp<int64_t>(range.first - pairs.j, 0, pairs.keys),
           std::clamp<int64_t>(range.end - pairs.j, 0, pairs.keys)};
 }
 
-// The tile's queries that attend to any of `count` keys from `key` on.
+// Returns the tile's queries whose band includes at least one of `count` keys from `key` on.
 inline AttentionRange queries_of(const AttentionProblem &problem, const TilePairs &pairs, int64_t key, int64_t count) {
   AttentionRange range = problem.queries_of(pairs.sequence, pairs.j + key, pairs.j + key + count - 1);
   return {std::clamp<int64_t>(range.first - pairs.i, 0, pairs.queries),
           std::clamp<int64_t>(range.end - pairs.i, 0, pairs.queries)};
 }
 
-// A tile of a mask or a bias: rows are queries, columns keys.
+// Returns a tile of a mask or a bias: its rows are queries, its columns are keys.
 template <class E> inline Rows<E> rows_of(const AttentionOperand &operand, const TilePairs &pairs) {
   int64_t offset = operand.at(pairs.sequence.batch, pairs.head, pairs.sequence.query_start + pairs.i,
                               pairs.sequence.key_start + pairs.j);
   return {reinterpret_cast<E *>(operand.data) + offset, operand.row, operand.column, pairs.keys};
 }
 
-// S is the dtype of a bias.
+// S is the dtype of the bias.
 template <class S, int width> class Scores {
   using T = Compute<S>;
   using Statistic = std::conditional_t<std::is_same_v<T, double>, double, float>;
@@ -43,8 +43,8 @@ template <class S, int width> class Scores {
 public:
   explicit Scores(const AttentionProblem &problem) : p_(problem) {}
 
-  // s: scaled products in, scores out, −∞ if a query does not attend. cap_derivatives, unless null, gets the softcap's
-  // derivative at each score.
+  // Replaces the scaled products in `s` by scores: −∞ where a query does not attend. Unless `cap_derivatives` is null,
+  // it is set to the softcap's derivative at each score.
   void apply(const TilePairs &pairs, T *s, T *cap_derivatives) const {
     if (p_.softcap != 0) cap(pairs, s, cap_derivatives);
     if (p_.bias.data) add_bias(pairs, s);
@@ -64,19 +64,19 @@ private:
     }
   }
 
-  // Lines of as many keys as a vector has lanes.
+  // A block has as many keys as a vector has lanes; each line is one key.
   static constexpr int64_t block = lanes<T>;
   struct Lines {
     alignas(64) T numbers[block * width];
   };
 
-  // For a row broadcast to all queries: one number per line.
+  // Fills the lines from one row that is broadcast to all queries: one number per line.
   template <class E, class Number> static void fill_lines(Rows<E> rows, Lines &lines, Number number) {
     for (int64_t key = 0; key < rows.length; key++)
       std::fill_n(lines.numbers + key * width, width, number(rows.data[key * rows.column]));
   }
 
-  // Calls use(lines, s) for each block of keys: lines.numbers[key][query] are number(the tile's element).
+  // Calls use(lines, s) for each block of keys. lines.numbers[key][query] is number(element of the tile).
   template <class E, class Number, class Use>
   static void for_each_block(Rows<E> tile, int64_t queries, T *s, Number number, Use use) {
     Lines lines;
@@ -89,7 +89,7 @@ private:
     }
   }
 
-  // Transposes rows, each read in one go, into lines.
+  // Transposes rows, each read contiguously, into lines.
   template <class E, class Number> static void turn(Rows<E> rows, int64_t queries, Lines &lines, Number number) {
     alignas(64) T numbers[width * block] = {};
     for (int64_t query = 0; query < queries; query++) {
@@ -101,7 +101,7 @@ private:
         for (int64_t key = 0; key < rows.length; key++) to[key] = number(row[key * rows.column]);
     }
     if constexpr (width % block == 0) turn_rows<width>(numbers, block, lines.numbers);
-    else std::copy_n(numbers, block, lines.numbers); // one query
+    else std::copy_n(numbers, block, lines.numbers); // a single query: the row is the result
   }
 
   void add_bias(const TilePairs &pairs, T *s) const {
@@ -125,7 +125,7 @@ private:
         [](T penalty, T score) { return penalty == T(0) ? score : minus_infinity; });
   }
 
-  // −left ≤ j − i − shift ≤ right: in a key's line, lanes [first, end) attend.
+  // Masks scores outside the band −left ≤ j − i − shift ≤ right: in a key's line, lanes [first, end) attend.
   void keep_band(const TilePairs &pairs, T *s) const {
     int64_t distance = pairs.j - pairs.i - p_.shift(pairs.sequence);
     bool holds_all = distance + pairs.keys - 1 <= p_.right && distance - width + 1 >= -p_.left;

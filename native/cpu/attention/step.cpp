@@ -1,11 +1,11 @@
-// The functions "attentionStep" and "attentionStepMany": a few new tokens of each sequence attend to earlier ones,
-// whose keys and values are in rooms, and to one another.
+// The functions "attentionStep" and "attentionStepMany": a few new tokens of each sequence attend to one another and to
+// earlier tokens, whose keys and values are in the cache's rooms.
 //
-//   q and k are rotated by their positions; k and v are written to their rows of the room; out is the attention of q to
-//   the rows up to there
+// q and k are rotated by their positions, k and v are written to their rows of the room, and out is the attention of q
+// to the rows up to its position.
 //
-// The result is bit for bit that of the functions "rope", "copy" and "attentionForward" in sequence; for rooms of q8_0
-// blocks, that of "rope", "packQ8", "dequantize" and "attentionForward".
+// The result has the same bits as the functions "rope", "copy" and "attentionForward" in sequence; for rooms of q8_0
+// blocks, the same as "rope", "packQ8", "dequantize" and "attentionForward".
 #include "attention.h"
 #include "pack_q8.h"
 
@@ -43,7 +43,7 @@ DType float_of(DType dtype) {
   return dtype;
 }
 
-// A sequence as described by TypeScript: `rows` rows of its room, up to its last new token, begin at `first`; `keys`
+// A sequence as the caller describes it. It uses `rows` rows of its room, from `first` up to its last new token. `keys`
 // and `values` are the room's offset, `head` stride and `row` stride.
 struct StepSequence {
   Whole room, position, first, rows;
@@ -51,7 +51,7 @@ struct StepSequence {
 };
 constexpr int64_t sequence_numbers = sizeof(StepSequence) / sizeof(Whole);
 
-// Operands: q, k, v, cycles, sequences, out, and keys and values of each room.
+// The operands are q, k, v, cycles, sequences, out, and the keys and values of each room.
 class Step {
 public:
   Step(const AttentionStepBlock &block, const Operands &operands, int64_t rooms)
@@ -125,7 +125,7 @@ private:
       sequences_[size_t(at)].own_keys = &keys_[size_t(at)], sequences_[size_t(at)].own_values = &values_[size_t(at)];
   }
 
-  // Rows from `first` on.
+  // Returns the rows of a room from `first` on.
   AttentionOperand read_room(const Operands &operands, int index, const Whole (&layout)[3], int64_t first, int64_t rows,
                              int64_t size) const {
     int64_t skipped, offset;
@@ -174,8 +174,8 @@ private:
     });
   }
 
-  // Writes the queries of one token, and its row of keys and of values. `scratch`: its table, two rows for the
-  // rotation, a row, and one for its conversion.
+  // Rotates the queries of one token, and writes its keys and values to the room. `scratch` has room for a table of the
+  // rotation, two rows to rotate, one row, and one for its conversion.
   void write_row(int64_t sequence, int64_t token, double *scratch) {
     const int dtype = static_cast<int>(dtype_);
     double *cosines = scratch, *sines = scratch + rope_.pairs, *rows = sines + rope_.pairs, *rotated = rows + 2 * dim_,
@@ -226,7 +226,7 @@ private:
   AttentionProblem problem_{};
 };
 
-// Sequences of one room, as a batch.
+// Sequences of one room, as one batch.
 void attention_step(const AttentionStepBlock &block, Operands operands) { Step(block, operands, 1).run(); }
 
 // Sequences in several rooms.

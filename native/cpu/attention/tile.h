@@ -1,8 +1,8 @@
-// Products of tiles, kept in registers while their sums run, as in ../matmul/tile.h.
+// Products of tiles whose sums stay in registers, as in ../matmul/tile.h.
 //
-// Scores are stored transposed, s[key][query]: a vector holds one key's scores of adjacent queries. Maxima and sums of
-// a query's scores are then computed lane by lane, without shuffles. The other operand, and the scores when they
-// multiply rows, are read as single numbers.
+// Scores are stored transposed, s[key][query]: a vector holds one key's scores of adjacent queries. A query's maximum
+// and sum over the keys are then computed lane by lane, without shuffles. The other operand is read one number at a
+// time and broadcast; so are the scores when they multiply rows.
 #pragma once
 
 #include "../matmul/simd.h"
@@ -12,24 +12,23 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// Rows of a tile, the most vectors in a row of scores, and the vectors in a row of sums, chosen by the number of
-// registers.
+// The rows of a tile, the largest number of vectors in a row of scores, and the vectors in a row of sums. They are
+// chosen for the number of vector registers.
 #if defined(__AVX512F__) || defined(__aarch64__)
-constexpr int panel_rows = 8, panel_vectors = 3, row_vectors = 2; // of 32
+constexpr int panel_rows = 8, panel_vectors = 3, row_vectors = 2; // of 32 registers
 #else
-constexpr int panel_rows = 4, panel_vectors = 3, row_vectors = 2; // of 16
+constexpr int panel_rows = 4, panel_vectors = 3, row_vectors = 2; // of 16 registers
 #endif
 
-// A wider panel reads keys less often, but has more unused lanes, beyond the last query and beyond the band. `most` is
-// the number of queries, in vectors, up to which panels of `vectors` vectors are fastest, as measured with causal
-// heads.
+// A wider panel reads keys less often, but wastes more lanes beyond the last query and outside the band. Panels of
+// `vectors` vectors are fastest up to `most` vectors of queries, as measured with causal heads.
 struct PanelSize {
   int64_t most;
   int vectors;
 };
 constexpr PanelSize panel_sizes[] = {{1, 1}, {16, 2}, {0, panel_vectors}};
 
-// Calls use(vectors), a constant, for panels of a sequence with `queries` queries.
+// Calls use(vectors) with a compile-time constant: the width of panels for a sequence with `queries` queries.
 template <class T, size_t at = 0, class Use> inline void with_panel_vectors(int64_t queries, Use use) {
   if constexpr (at + 1 < std::size(panel_sizes))
     if (queries > panel_sizes[at].most * lanes<T>) return with_panel_vectors<T, at + 1>(queries, use);
@@ -37,7 +36,7 @@ template <class T, size_t at = 0, class Use> inline void with_panel_vectors(int6
 }
 
 // c[r][l] = factor · Σ a[r][p] · b[p][l] over p < depth, for r < panel_rows and l < vectors · lanes. Rows of a are
-// `stride` apart; rows of b and c have that many lanes.
+// `stride` apart; rows of b and c have vectors · lanes numbers.
 template <int vectors, class T>
 inline void multiply_panel(int64_t depth, const T *a, int64_t stride, const T *b, T factor, T *c) {
   constexpr int width = vectors * lanes<T>;
@@ -57,15 +56,15 @@ inline void multiply_panel(int64_t depth, const T *a, int64_t stride, const T *b
     for (int v = 0; v < vectors; v++) store_vector<T>(sums[r][v] * factor, c + r * width + v * lanes<T>);
 }
 
-// Strides of the factor by which row p is multiplied in sum r: a[p · row + r · sum].
+// The strides of the factors: row p is multiplied by a[p · row + r · sum] in sum r.
 template <int row_step, int sum_step> struct Factors {
   static constexpr int row = row_step, sum = sum_step;
 };
-template <int width> using OfKeys = Factors<width, 1>;    // of s[key][query]: rows are for keys, sums for queries
-template <int width> using OfQueries = Factors<1, width>; // rows are for queries, sums for keys
+template <int width> using OfKeys = Factors<width, 1>;    // of s[key][query]: a row per key, a sum per query
+template <int width> using OfQueries = Factors<1, width>; // a row per query, a sum per key
 
 // sums[r][l] = decay[r] · sums[r][l] + Σ a(p, r) · rows[p][l] over p < depth, for r < count and l < vectors · lanes.
-// Rows and sums are `stride` apart; decay may be null: 1.
+// Rows and sums are `stride` apart. A null `decay` stands for 1.
 template <class Where, int count, int vectors, class T>
 inline void add_rows_tile(int64_t depth, const T *a, const T *rows, const T *decay, T *sums, int64_t stride) {
   if (depth < 1) __builtin_unreachable();
@@ -92,9 +91,9 @@ inline void add_rows_tile(int64_t depth, const T *a, const T *rows, const T *dec
     for (int v = 0; v < vectors; v++) store_vector(tile[r][v], sums + r * stride + v * lanes<T>);
 }
 
-// The same for `count` sums, a multiple of `step`; rows are whole, their length `stride` is a multiple of a vector's,
-// and p is limited to range_of(r), where r is the first of `step` sums. Columns are the outer loop, so that the rows
-// read stay in the L1 cache.
+// Computes add_rows_tile for `count` sums, a multiple of `step`, over whole rows; their length `stride` is a multiple
+// of a vector's. p is limited to range_of(r), where r is the first of `step` sums. Columns are the outer loop, so that
+// the rows being read stay in the L1 cache.
 template <class Where, int step, class T, class RangeOf>
 inline void add_rows(int64_t count, const T *a, const T *rows, const T *decay, T *sums, int64_t stride,
                      RangeOf range_of) {

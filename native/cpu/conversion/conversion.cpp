@@ -10,9 +10,9 @@ namespace {
 
 constexpr int64_t grain = 1 << 16; // about 20 µs
 
-// out[i] = (dtype of out) x[i] for i < count. To a narrower float: rounds to nearest even, NaN stays NaN. Float to
-// integer: truncates; out of range becomes the nearer limit, NaN 0. Integer to integer: wraps around. To bool: whether
-// it is not 0 (true for NaN). Source and result may be the same elements.
+// out[i] = (dtype of out) x[i] for i < count. To a narrower float: rounds to nearest even; NaN stays NaN. Float to
+// integer: truncates; values out of range become the nearer limit, and NaN becomes 0. Integer to integer: wraps around.
+// To bool: whether the value is not 0 (true for NaN). Source and result may be the same elements.
 void convert(const ConvertBlock &block, Operands operands) {
   const DType from = block.from, to = block.to;
   const int64_t count = block.count;

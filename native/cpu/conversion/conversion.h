@@ -13,7 +13,7 @@ struct ConvertBlock {
 // inputs[0] is the source.
 using ConvertRow = void (*)(const void *const *inputs, void *out, int64_t count);
 
-// Indexed by the dtypes of source and result: rows of adjacent elements.
+// Indexed by the dtypes of source and result. A row consists of adjacent elements.
 struct Conversions {
   ConvertRow rows[dtype_count][dtype_count];
 };

@@ -6,7 +6,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Fits the L1 cache, from which widened elements are narrowed again.
+// A tile of widened elements fits in the L1 cache, from which they are narrowed again.
 constexpr int64_t tile = 1024;
 
 template <class From, class To> void convert_tiles(const From *in, To *out, int64_t count) {

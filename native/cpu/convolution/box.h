@@ -1,7 +1,8 @@
-// A band of a source with zeros around it, so that each place reads adjacent elements at a fixed offset.
+// A box: a copy of some lines of the source, padded with zeros, so that each element of the kernel reads adjacent
+// elements at a fixed offset.
 //
-// A box holds the source lines that a line of the result reads, for each plane. If positions step over elements, a line
-// is split into `step` phases: elements that are `step` apart become adjacent.
+// For each plane, a box holds the source lines that a line of the result reads. With a stride, a line is split into
+// `step` phases: elements that are `step` apart become adjacent.
 #pragma once
 
 #include "window_rows.h"
@@ -32,10 +33,10 @@ template <class T> inline const T *end_of(const Windows &windows, const T *sourc
   return source + windows.batch * windows.groups * windows.channels * windows.pixels();
 }
 
-// The box of the source for some lines of one plane of the grid.
+// Fills the box for some lines of one plane of the grid.
 template <class T> class Box {
 public:
-  // For lines of `grid` positions, at least as many as the grid has; the box initially holds one line.
+  // Plans for lines of `grid` positions, at least as many as the grid has. At first the box covers one line.
   Box(const Windows &windows, int64_t grid) : windows_(windows) {
     for (int axis = 0; axis < convolution_axes; axis++) {
       least_[axis] = most_[axis] = windows.places[0].shift[axis];
@@ -51,14 +52,14 @@ public:
     set_band(1);
   }
 
-  // Returns how many lines of the grid fit a box of `numbers` elements: at least `least`, if the grid has as many.
+  // Returns how many lines of the grid fit in a box of `numbers` elements: at least `least`, if the grid has that many.
   int64_t lines_within(int64_t numbers, int64_t least) const {
     const WindowAxis &high = windows_.axes[1];
     return std::clamp((numbers / (planes_ * line_) - span()) / high.step + 1, std::min(least, high.grid), high.grid);
   }
   void set_band(int64_t lines) { band_ = lines, rows_ = (lines - 1) * windows_.axes[1].step + span(); }
 
-  // The number of grid lines that a box covers.
+  // Returns the number of grid lines that the box covers.
   int64_t band() const { return band_; }
   int64_t size() const { return planes_ * rows_ * line_ + lanes<T>; }
   int64_t line_step() const { return windows_.axes[1].step * line_; }
@@ -68,8 +69,8 @@ public:
            across / step;
   }
 
-  // Fills the box for lines [y, y + count) of a plane of the grid, in order of addresses: whole vectors are written, so
-  // each may overwrite what follows.
+  // Fills the box for lines [y, y + count) of a plane of the grid, in order of addresses. Whole vectors are written;
+  // each may overwrite what follows, which is written later.
   void fill(const T *channel, int64_t z, int64_t y, int64_t count, const T *source_end, T *box) const {
     const auto &[deep, high, wide] = windows_.axes;
     const int64_t rows = (count - 1) * high.step + span();
@@ -83,13 +84,13 @@ public:
       }
   }
 
-  // Returns whether all planes have their zeros in the same places, so that the next box can reuse the zeros of a
-  // filled one.
+  // Returns whether all planes have their zeros at the same offsets, so that the next box can reuse the zeros of this
+  // one.
   bool has_same_zeros() const {
     const auto &[deep, high, wide] = windows_.axes;
     return deep.grid == 1 && band_ == high.grid && wide.step == 1;
   }
-  // Copies the elements of another channel or picture into such a box.
+  // Copies the elements of another channel or picture into a box that was filled before, and leaves its zeros.
   void refill(const T *channel, T *box) const {
     const auto &[deep, high, wide] = windows_.axes;
     const auto [begin, end] = elements_of(0);
@@ -103,7 +104,7 @@ public:
 private:
   int64_t span() const { return most_[1] - least_[1] + 1; }
 
-  // Where the elements of a phase's line begin and end; zeros surround them.
+  // The range of a phase's line that holds elements; zeros surround it.
   struct Elements {
     int64_t begin, end;
   };
@@ -114,7 +115,7 @@ private:
     return {begin, std::clamp(before(windows_.axes[2].source), begin, length_)};
   }
 
-  // Values common to all lines, computed once: a division takes as long as a short line.
+  // Values common to all lines, computed once: a division would take as long as copying a short line.
   class Line {
   public:
     Line(const Box &box, const T *source_end)

@@ -8,9 +8,9 @@ using namespace orchard;
 
 namespace {
 
-// With fewer rows, a product would not fill a tile.
+// With fewer rows than this, a product would not fill a tile.
 constexpr int64_t most_depthwise_rows = 4;
-// Limit for the part of all channels that some lines of a result read, zeros included.
+// Limit on the size of a box for all channels, zeros included.
 constexpr int64_t most_box_numbers = 1 << 18;
 
 // Calls use(place, index along each axis) for all elements of the kernel, in order.
@@ -21,7 +21,8 @@ template <class Use> void for_each_place(const Convolution &conv, Use &&use) {
       for (at[2] = 0; at[2] < conv.axes[2].kernel; at[2]++) use(place++, at);
 }
 
-// Returns whether an axis can be merged with the one before: no place moves along it, and no position is skipped.
+// Returns whether an axis can be merged with the one before: the kernel has length 1 along it, and its positions are
+// adjacent.
 bool goes_on(const Windows &windows, int axis) {
   const WindowAxis &along = windows.axes[axis];
   bool is_plain = along.step == 1 && along.grid == along.source && along.grid == along.result;
@@ -29,7 +30,7 @@ bool goes_on(const Windows &windows, int axis) {
   return is_plain;
 }
 
-// Makes lines as long as possible: drops axes of one element, and merges axes along which the kernel is 1.
+// Makes lines as long as possible: drops axes of length 1, and merges axes along which the kernel has length 1.
 void join_axes(Windows &windows, Place *places) {
   constexpr WindowAxis nothing{1, 1, 1, 1, 0, 1};
   const auto shift = [&](int axis, int from) {
@@ -45,7 +46,7 @@ void join_axes(Windows &windows, Place *places) {
   }
 }
 
-// Returns whether a box for `channels` channels and the lines summed at once is small enough.
+// Returns whether a box for `channels` channels and for the lines that are summed at once is small enough.
 bool fits_box(const Windows &windows, int64_t channels) {
   constexpr int64_t lines = 8, lanes = 16;
   int64_t spans[convolution_axes];
@@ -64,8 +65,8 @@ bool fits_box(const Windows &windows, int64_t channels) {
   return double(channels) * double(spans[0]) * rows * line <= double(most_box_numbers);
 }
 
-// Results with several phases are computed elsewhere, all phases together, so that adjacent elements are written at
-// once.
+// Returns whether the direct kernel applies. It does not apply to results with several phases: those are computed
+// together, so that adjacent elements are written at the same time.
 template <class T> bool is_direct(const Windows *phases, int64_t count) {
   return count == 1 && phases[0].rows > most_depthwise_rows && fits_box(phases[0], 1) &&
          direct_kernels().of<T>().takes(phases[0]);
@@ -82,7 +83,7 @@ template <class T> void multiply(const Windows *phases, int64_t count, const T *
   else kernel_for<T>(phases, count).multiply(phases, count, source, weight, result);
 }
 
-// The windows for y from x, and for the weight's gradient.
+// Returns the windows that compute y from x; the weight's gradient uses the same windows.
 Windows windows_of(const Convolution &conv, Place *places) {
   const int64_t depth = conv.depth(), count = conv.places();
   Windows windows{conv.batch, conv.groups, conv.channels,        conv.outputs, {},
@@ -100,7 +101,7 @@ Windows windows_of(const Convolution &conv, Place *places) {
   return windows;
 }
 
-// The remainders, modulo the stride, of x's positions along an axis that some place reaches.
+// Along one axis, the remainders modulo the stride of those positions of x that the kernel reaches.
 struct Remainders {
   Scratch<int64_t> each;
   int64_t count = 0;
@@ -117,8 +118,8 @@ struct Remainders {
   bool are_all(const ConvolutionAxis &axis) const { return count == std::min(axis.stride, axis.input); }
 };
 
-// x from y at the positions first + j · stride along each axis: place k reaches y's element j + (first + before − k ·
-// dilation) / stride from there, if that is an integer.
+// Returns the windows that compute x from y at the positions first + j · stride along each axis. At position j, element
+// k of the kernel reads y's element j + (first + before − k · dilation) / stride, if that is an integer.
 Windows phase_of(const Convolution &conv, const int64_t (&first)[convolution_axes], Place *places) {
   const int64_t depth = conv.depth();
   Windows windows{conv.batch, conv.groups, conv.outputs,         conv.channels, {},
@@ -153,12 +154,12 @@ template <class T> void compute_weight(const Convolution &conv, const T *x, cons
   kernel_for<T>(&windows, 1).weigh(windows, x, y, weight);
 }
 
-// Elements of x that no place reaches are 0.
+// Elements of x that no element of the kernel reaches are 0.
 template <class T> void compute_transposed(const Convolution &conv, const T *y, const T *weight, T *x) {
   Remainders deep(conv.axes[0]), high(conv.axes[1]), wide(conv.axes[2]);
   if (!deep.are_all(conv.axes[0]) || !high.are_all(conv.axes[1]) || !wide.are_all(conv.axes[2]))
     std::fill_n(x, conv.batch * conv.groups * conv.channels * conv.pixels(), T(0));
-  Scratch<Place> places(conv.places()); // each belongs to one phase
+  Scratch<Place> places(conv.places()); // each element of the kernel belongs to one phase
   Scratch<Windows> phases(deep.count * high.count * wide.count);
   int64_t count = 0, used = 0;
   for (int64_t i = 0; i < deep.count; i++)
@@ -199,7 +200,7 @@ Problem read_problem(const ConvolutionBlock &block) {
   return problem;
 }
 
-// Fills the result with zeros if an operand has no elements. Returns whether nothing is left to compute.
+// Fills the result with zeros if an operand is empty. Returns whether the call is complete.
 template <class T> bool is_nothing(const Extent &first, const Extent &second, const Extent &result, T *to) {
   if (!result.is_empty() && (first.is_empty() || second.is_empty())) std::fill_n(to, result.count(), T(0));
   return result.is_empty() || first.is_empty() || second.is_empty();

@@ -1,4 +1,4 @@
-// Convolutions of one to three axes and their adjoints: sums over windows (windows.h).
+// Convolutions of one to three axes and their adjoints, as sums over windows (windows.h).
 #pragma once
 
 #include "../functions.h"
@@ -10,22 +10,22 @@ namespace orchard {
 enum ConvolutionResult : int { convolution_y, convolution_x, convolution_weight, convolution_results };
 
 // The tensors, contiguous: x [batch, groups · channels, …input], w [groups · outputs, channels, …kernel] and y [batch,
-// groups · outputs, …output]; `channels` and `outputs` are per group. Along an axis, place k of the kernel at output p
-// reads x at p · stride + k · dilation − before; x is 0 outside its bounds.
+// groups · outputs, …output]; `channels` and `outputs` are per group. Along an axis, element k of the kernel at output
+// p reads x at p · stride + k · dilation − before; x is 0 out of bounds.
 struct ConvolutionBlock {
   DTypeField dtype;
   Whole batch, groups, channels, outputs;
   Whole input[convolution_axes], output[convolution_axes], kernel[convolution_axes];
   Whole stride[convolution_axes], dilation[convolution_axes], before[convolution_axes];
-  Whole result;     // a ConvolutionResult
-  Whole offsets[3]; // of the operands; the weight is the second one if y or x is computed
+  Whole result;     // a value of ConvolutionResult
+  Whole offsets[3]; // of the operands; the weight is the second operand if y or x is computed
 };
 
 struct ConvolutionAxis {
   int64_t input, output, kernel, stride, dilation, before;
 };
 
-// Fails if a position along an axis could overflow.
+// Throws Failure if a position along an axis could overflow.
 inline void check_axis(const ConvolutionAxis &axis) {
   int64_t across, within, sum;
   bool is_refused = axis.input < 0 || axis.output < 0 || axis.kernel < 0 || axis.stride < 1 || axis.dilation < 0;

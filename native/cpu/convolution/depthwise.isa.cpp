@@ -1,5 +1,5 @@
-// Sums over windows with few rows, for example one channel per group: a band of the source is copied into a box
-// (box.h), and several lines of the result are summed in registers over all places.
+// Sums over windows with few rows, for example one channel per group. A band of the source is copied into a box
+// (box.h), and several lines of the result are summed in registers over all elements of the kernel.
 #include "../parallel.h"
 #include "box.h"
 
@@ -8,10 +8,10 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int most_lines = 8;                // of the result at once, enough to hide the latency of an addition
-constexpr int most_taps = 9;                 // whose sums are in registers at once
-constexpr int64_t box_numbers = 1 << 14;     // of a band of one channel, unless the fewest lines have more
-constexpr int64_t all_box_numbers = 1 << 16; // of a band of all channels
+constexpr int most_lines = 8;                // lines of the result at once, enough to hide the latency of an addition
+constexpr int most_taps = 9;                 // elements of the kernel whose sums are in registers at once
+constexpr int64_t box_numbers = 1 << 14;     // for a band of one channel, unless the fewest lines take more
+constexpr int64_t all_box_numbers = 1 << 16; // for a band of all channels
 constexpr double operations_per_task = 1 << 16;
 constexpr int64_t least_weigh_tasks = 32;
 
@@ -21,13 +21,13 @@ template <class T> inline void store_line(Vector<T> vector, T *to, int64_t count
   else store_part<T>(vector, to, count);
 }
 
-// Offset that a place reads at, relative to the box, and its weight.
+// One element of the kernel: the offset at which it reads the box, and its weight.
 template <class T> struct Tap {
   int64_t offset;
   T weight;
 };
 
-// Lines of a result, `count` numbers each: result[l][x] = Σ weight · box[l · line_step + offset + x].
+// Lines of a result, `count` numbers each: result[l][x] = Σ over taps of weight · box[l · line_step + offset + x].
 template <class T> struct Lines {
   const T *box;
   int64_t line_step;
@@ -40,7 +40,7 @@ template <class T> struct Lines {
 template <class T, int lines> void sum_lines(const Lines<T> &args) {
   for (int64_t at = 0; at < args.count; at += lanes<T>) {
     Vector<T> sums[lines] = {};
-    // The last vector overlaps the previous one so that it is whole.
+    // The last vector overlaps the previous one, so that it is a whole vector.
     const int64_t x = args.count < lanes<T> ? 0 : std::min(at, args.count - lanes<T>);
     for (int64_t i = 0; i < args.tap_count; i++) {
       const T *from = args.box + args.taps[i].offset + x, weight = args.taps[i].weight;
@@ -73,7 +73,7 @@ template <class T> struct Products {
   T *sums;
 };
 
-// Sums in tree order; overwrites `numbers`.
+// Sums the lanes as a binary tree; overwrites `numbers`.
 template <class T> inline T sum_of_lanes(T *numbers) {
   for (int half = lanes<T> / 2; half > 0; half /= 2)
     for (int lane = 0; lane < half; lane++) numbers[lane] += numbers[lane + half];
@@ -120,7 +120,7 @@ template <class T> Box<T> box_of(const Windows &windows) {
   return box;
 }
 
-// windows.channels are summed into each of windows.rows results.
+// Computes windows.rows results, each the sum over windows.channels channels.
 template <class T> class DepthwiseSums {
 public:
   DepthwiseSums(const Windows &windows, const T *source, const T *weight, T *result)
@@ -145,7 +145,8 @@ public:
     parallel_for(workers, 1, [&](int64_t worker, int64_t) {
       const int64_t first = items * worker / workers, end = items * (worker + 1) / workers;
       T *boxes = space.data() + worker * size;
-      // One box is filled while the other is summed: loads that span several recent stores would stall.
+      // Two boxes alternate: one is filled while the other is summed. A load that spans several recent stores would
+      // stall, since store forwarding fails.
       for (int64_t item = first; item <= end; item++) {
         if (item < end) fill(item, item < first + 2, boxes + item % 2 * boxes_size());
         if (item > first)
@@ -156,7 +157,7 @@ public:
   }
 
 private:
-  // A band of a plane of the grid.
+  // A band: some lines of a plane of the grid.
   struct Item {
     int64_t y, z, group, count;
   };
@@ -218,13 +219,13 @@ private:
   const Box<T> box_;
   const T *source_, *weight_;
   T *result_;
-  const int64_t scattered_; // length of a line that is scattered, or 0
-  const int64_t bands_;     // bands of a plane
+  const int64_t scattered_; // length of a line whose results are scattered, or 0
+  const int64_t bands_;     // bands per plane
   Scratch<int64_t> offsets_;
 };
 
-// The adjoint in the weight. If there are few channels, the pictures are divided into parts, by the sizes alone; the
-// parts' sums are added in order.
+// The gradient of the weight. If there are few channels, the pictures are divided into parts, whose number depends on
+// sizes only, and the parts' sums are added in order.
 template <class T> class DepthwiseWeighing {
 public:
   DepthwiseWeighing(const Windows &windows, const T *source, const T *gradient, T *weight)
@@ -260,7 +261,7 @@ public:
   }
 
 private:
-  // Reduces the lanes of one channel and writes them to [group, row, channel of the group, place].
+  // Sums the lanes of one channel and writes the results to [group, row, channel of the group, place].
   void finish(int64_t channel, T *sums, T *to) const {
     for (int64_t row = 0; row < windows_.rows; row++) {
       T *places =
@@ -270,7 +271,7 @@ private:
     }
   }
 
-  // Adds a picture to sums [row, place, lane].
+  // Adds the products of one picture to the sums [row, place, lane].
   void add_picture(int64_t picture, int64_t channel, bool is_first, const int64_t *offsets, T *box, T *sums) const {
     const auto &[deep, high, wide] = windows_.axes;
     const int64_t group = channel / windows_.channels, plane = picture * windows_.groups + group;
@@ -295,7 +296,7 @@ private:
   const Box<T> box_;
   const T *source_, *gradient_;
   T *weight_;
-  const int64_t share_, parts_; // pictures of a part, and number of parts
+  const int64_t share_, parts_; // pictures per part, and the number of parts
 };
 
 template <class T> void multiply(const Windows *phases, int64_t count, const T *source, const T *weight, T *result) {

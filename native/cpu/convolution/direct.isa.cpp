@@ -1,15 +1,16 @@
-// Sums over windows for grids whose lines consist of whole pieces. A tile's columns are rows of the result, and its
-// rows are the positions of one or two pieces, which read a box of the source (box.h) at a fixed offset for each place.
-// So elements are not copied for each place, and small pictures fill tiles as well as large ones.
+// Direct convolution for grids whose lines divide into pieces that fill a tile. A tile's columns are rows of the
+// result. Its rows are the positions of one or two pieces, which read a box of the source (box.h) at a fixed offset for
+// each element of the kernel. Unlike im2col, this does not copy elements once per element of the kernel, and small
+// pictures fill tiles as well as large ones.
 //
-//   pack the weight into panels of rows, all steps of the depth one after the other           [threads share them]
+//   pack the weight into panels of rows, with all steps of the depth adjacent                 [threads share them]
 //   for each task, some bands of lines and some panels, in parallel:
 //     for each block of channels:
 //       copy the source's elements into boxes, one for each band and channel               [in the L2 cache]
 //       for each panel: for each two pieces: sum a tile                                    [their elements: in L1]
 //     transpose the sums into the result
 //
-// The depth is split by its size alone, so each result is the same sum for any number of threads.
+// How the depth is split depends on its size only, so results do not depend on the number of threads.
 #include "../matmul/tile.h"
 #include "../memory.h"
 #include "box.h"
@@ -20,19 +21,19 @@ namespace orchard::ORCHARD_ISA {
 namespace {
 
 constexpr int tile_pieces = 2;
-constexpr int most_length = tile_rows / tile_pieces, least_length = (most_length + 1) / 2; // of a piece
+constexpr int most_length = tile_rows / tile_pieces, least_length = (most_length + 1) / 2; // positions of a piece
 constexpr int64_t most_steps = 256;                                                        // of a block of channels
-constexpr int64_t task_positions = 512;   // of a task at most, unless a line has more
-constexpr int64_t task_numbers = 1 << 17; // of a task's sums, and of its boxes
-constexpr double most_padding = 1.1;      // limit on computed sums (whole tiles) over those of the result
+constexpr int64_t task_positions = 512;   // largest number of positions of a task, unless one line has more
+constexpr int64_t task_numbers = 1 << 17; // limit on a task's sums, and on its boxes
+constexpr double most_padding = 1.1;      // limit on the sums computed in whole tiles, relative to those needed
 
-// Input of a tile: for each piece, the address of its first position in the first channel's box.
+// The input of a tile: for each piece, the address of its first position in the first channel's box.
 template <class T> struct Pieces {
   const T *sources[tile_pieces];
-  const int64_t *offsets; // per step: of its channel's box and its place
-  const T *weight;        // the rows of a step are adjacent
+  const int64_t *offsets; // one for each step: the offset of its channel and kernel element in the boxes
+  const T *weight;        // the rows of one step are adjacent
   int64_t steps;
-  T *sums; // the rows of a position are adjacent
+  T *sums; // the rows of one position are adjacent
   bool is_added;
 };
 
@@ -51,7 +52,7 @@ template <class T, int length, int pieces> void sum_pieces(const Pieces<T> &args
   else store_sums<T, positions, false>(tile, sums);
 }
 
-// Indexed by the number of pieces, and by their length minus `least_length`.
+// Indexed by the number of pieces, then by their length minus `least_length`.
 template <class T> struct PieceKernels {
   void (*sum[tile_pieces][most_length - least_length + 1])(const Pieces<T> &);
 };
@@ -62,8 +63,8 @@ template <class T>
 constexpr PieceKernels<T> piece_kernels =
     piece_kernels_of<T>(std::make_integer_sequence<int, most_length - least_length + 1>());
 
-// Returns the length with the lowest cost, the largest of those. A piece costs its positions, plus half a position for
-// its reads.
+// Returns the length of pieces with the lowest cost; among equals, the largest. A piece costs its positions, plus half
+// a position for its loads.
 int64_t piece_length(int64_t grid) {
   const auto cost = [&](int64_t length) { return divided_up(grid, length) * (2 * length + 1); };
   int64_t best = most_length;
@@ -72,12 +73,12 @@ int64_t piece_length(int64_t grid) {
   return best;
 }
 
-// A task's units, which are bands of planes of pictures, and panels of rows.
+// A task: some units, which are bands of a picture's planes, and some panels of rows.
 struct DirectTask {
   int64_t group, unit, units, panel, panels;
 };
 
-// A thread's memory: boxes, sums, a panel's weights of a block, and the offsets of a task's pieces in the boxes.
+// A thread's scratch memory: boxes, sums, one panel's weights for a block, and the offsets of the pieces in the boxes.
 template <class T> struct DirectSpace {
   T *boxes, *sums, *weights;
   int64_t *pieces;
@@ -95,7 +96,8 @@ public:
     divide();
   }
 
-  // Returns whether a block's boxes of one line fit a task and tiles are nearly full.
+  // Returns whether a task can hold the boxes that one line needs of a block, and few rows and columns of tiles are
+  // padding.
   static bool takes(const Windows &windows) {
     const WindowAxis &wide = windows.axes[2];
     if (!windows.is_whole() || windows.place_count == 1 || windows.place_count > most_steps) return false;
@@ -107,7 +109,7 @@ public:
   void run() {
     const int64_t size = boxes_size() + sums_size() + weights_size(),
                   tasks = windows_.groups * unit_tasks() * panel_tasks(), workers = workers_for(operations(), tasks);
-    // If each weight is used by one task only, that task packs it when needed.
+    // If only one task uses each weight, that task packs its weights itself.
     Scratch<T> packed(unit_tasks() > 1 ? scratch_product({windows_.groups, panels_, panel_size_}) : 0);
     Scratch<T> numbers(scratch_product({workers, size}));
     Scratch<int64_t> pieces(scratch_product({workers, most_pieces()})), offsets(blocks_.block);
@@ -127,7 +129,7 @@ public:
   }
 
 private:
-  // A band of a plane.
+  // A band: some lines of one plane of a picture.
   struct Unit {
     int64_t picture, z, y, lines;
   };
@@ -139,7 +141,7 @@ private:
   int64_t unit_boxes() const { return block_channels_ * box_.size(); }
   int64_t most_pieces() const { return task_units_ * box_.band() * line_pieces_; }
   int64_t boxes_size() const { return rounded_up(task_units_ * unit_boxes() + lanes<T>, 64); }
-  // With room for the reads past the last piece.
+  // With room for the loads past the last piece.
   int64_t sums_size() const { return rounded_up((task_panels_ * most_pieces() * length_ + lanes<T>)*width, 64); }
   int64_t weights_size() const { return rounded_up(blocks_.block * width + lanes<T>, 64); }
   double operations() const {
@@ -152,9 +154,9 @@ private:
     return {plane / planes, plane % planes, y, std::min(box_.band(), windows_.axes[1].grid - y)};
   }
 
-  // Chooses the lines of a band, and a task's bands and panels, so that all threads finish together. The cost is in
-  // units of a position times a row: a line costs some rows for its elements and sums, and a task some positions for
-  // its weights.
+  // Chooses the lines of a band, and the bands and panels of a task, so that all threads finish at the same time. Costs
+  // are in units of one position times one row. Each position costs `bring` rows for filling the boxes; each panel
+  // costs `read` positions for reading its weights.
   void divide() {
     constexpr int64_t bring = 6, read = 12;
     const int64_t threads = thread_count(), lines = windows_.axes[1].grid, line = line_pieces_ * length_,
@@ -206,7 +208,7 @@ private:
     }
   }
 
-  // Returns the weights of a panel for a block.
+  // Returns the packed weights of a panel for one block.
   const T *weights_of(const DirectTask &task, int64_t panel, int64_t step, int64_t end, T *space) const {
     if (packed_) return packed_ + (task.group * panels_ + panel) * panel_size_ + step * width;
     pack_window_panel<T, width>(windows_, weight_, task.group, panel * width, step / windows_.place_count,
@@ -224,7 +226,7 @@ private:
     }
   }
 
-  // Lines without padding positions form one run of a unit.
+  // Without padding positions, the lines of a unit form one contiguous run.
   void finish_panel(const DirectTask &task, int64_t panel, const T *sums) const {
     const auto &[deep, high, wide] = windows_.axes;
     const int64_t line = line_pieces_ * length_, row = panel * width, rows = std::min(width, windows_.rows - row);
@@ -240,7 +242,7 @@ private:
     }
   }
 
-  // Transposes rows of positions into rows of the result. The last square overlaps the previous one so that it is
+  // Transposes rows of positions into rows of the result. The last square overlaps the previous one, so that it is
   // whole.
   void write_run(const T *sums, int64_t count, int64_t rows, T *to) const {
     T part[width * lanes<T>];

@@ -1,4 +1,4 @@
-// Tasks of different lengths on several threads.
+// Shares tasks of different lengths among threads.
 #pragma once
 
 #include "../isa.h"
@@ -9,13 +9,14 @@
 
 namespace orchard::ORCHARD_ISA {
 
-constexpr double small_operations = 1e6; // too few for several threads
+constexpr double small_operations = 1e6; // with fewer operations, the fork-join cost exceeds the gain
 
 inline int64_t workers_for(double operations, int64_t tasks) {
   return std::min<int64_t>(operations < small_operations ? 1 : thread_count(), tasks);
 }
 
-// Runs body(task, worker) for every task. Each worker number belongs to one thread and has separate memory.
+// Calls body(task, worker) for every task. Each worker number belongs to one thread, and so can select its scratch
+// memory.
 template <class Body> void share_tasks(int64_t tasks, int64_t workers, Body &&body) {
   std::atomic<int64_t> next{0};
   parallel_for(workers, 1, [&](int64_t worker, int64_t) {

@@ -1,5 +1,5 @@
-// The source elements under windows, gathered into rows (im2col): for some places and consecutive positions of the
-// grid, a row of a channel's elements for each place.
+// Gathers the source elements under windows into rows (im2col): for some elements of the kernel (places) and
+// consecutive positions of the grid, one row per channel and place.
 #pragma once
 
 #include "../matmul/simd.h"
@@ -13,7 +13,7 @@ namespace orchard::ORCHARD_ISA {
 constexpr int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
 constexpr int64_t rounded_up(int64_t value, int64_t to) { return divided_up(value, to) * to; }
 
-// Positions of one line of the grid, which start at number `at` of the requested positions.
+// Consecutive positions in one line of the grid; `at` is the index of the first among the requested positions.
 struct Run {
   int64_t picture, z, y, x, count, at;
 };
@@ -23,7 +23,7 @@ inline int64_t most_runs(const Windows &windows, int64_t count) {
   return std::min(count, count / windows.axes[2].grid + 2);
 }
 
-// Finds the runs of the positions [first, end) of all pictures. Returns their number.
+// Finds the runs that make up positions [first, end), counted over all pictures. Returns their number.
 inline int64_t find_runs(const Windows &windows, int64_t first, int64_t end, Run *runs) {
   const auto &[deep, high, wide] = windows.axes;
   int64_t line = first / wide.grid, x = first % wide.grid, count = 0;
@@ -35,17 +35,17 @@ inline int64_t find_runs(const Windows &windows, int64_t first, int64_t end, Run
   return count;
 }
 
-// Adjacent elements of a row: `from` is the offset of the first from the first picture's channel, or -1 for zeros.
+// Adjacent elements of a row: `from` is the offset of the first one from the start of the picture's channel, or -1 for
+// zeros.
 struct Segment {
   int64_t from;
   int32_t at, count;
 };
 
-// Each run becomes zeros, elements, and zeros.
+// Each run consists of zeros, elements, and zeros.
 constexpr int64_t segments_of_run = 3;
 
-// Where the rows of some places come from: `begins[i]` is the first segment of place i, and one entry more marks the
-// end.
+// The segments of the rows of some places: those of place i start at `begins[i]`, and one more entry marks the end.
 struct SegmentTable {
   Segment *segments;
   int32_t *begins;
@@ -55,7 +55,7 @@ class SegmentWriter {
 public:
   SegmentWriter(const Windows &windows, SegmentTable table) : windows_(windows), table_(table) {}
 
-  // Writes the segments of places [first, end), in rows of `width` numbers, with zeros after the last run.
+  // Writes the segments of places [first, end), in rows of `width` numbers. Zeros fill a row after the last run.
   void write(const Run *runs, int64_t run_count, int64_t first, int64_t end, int64_t width) {
     count_ = 0;
     for (int64_t place = first; place < end; place++) {
@@ -73,7 +73,7 @@ private:
   void write_place(const Run *runs, int64_t run_count, const Place &place) {
     const auto &[deep, high, wide] = windows_.axes;
     const auto &[z_shift, y_shift, x_shift] = place.shift;
-    // The positions along a line whose elements are in bounds.
+    // The range of positions in the line whose elements are in bounds.
     const int64_t step = wide.step, begin = x_shift >= 0 ? 0 : (-x_shift - 1) / step + 1,
                   end = wide.source > x_shift ? (wide.source - x_shift - 1) / step + 1 : 0;
     for (int64_t i = 0; i < run_count; i++) {
@@ -116,7 +116,7 @@ template <class T, int step> inline Vector<T> load_apart(const T *from) {
     return even_lanes<T>(load_vector(from), load_vector(from + lanes<T>), std::make_integer_sequence<int, lanes<T>>());
 }
 
-// Writes whole vectors: the next segment overwrites what is past the end of this one.
+// Copies whole vectors: what is written past the end of a segment is overwritten by the next one.
 template <class T, int step> inline void copy_segment(const T *from, T *to, int64_t count) {
   for (int64_t i = 0; i < count; i += lanes<T>) store_vector<T>(load_apart<T, step>(from + i * step), to + i);
 }
@@ -127,8 +127,8 @@ template <class T> inline void clear_segment(T *to, int64_t count) {
   for (int64_t i = 0; i < count; i += lanes<T>) store_vector<T>(Vector<T>{}, to + i);
 }
 
-// Writes the rows of `places` places of one channel, `stride` apart, in order of addresses: up to a vector past the
-// last row is overwritten. Nothing is read beyond `end`, the end of the source.
+// Writes the rows of `places` places of one channel, `stride` apart, in order of addresses. Up to one vector past the
+// last row is overwritten. Reads nothing beyond `end`, the end of the source.
 template <class T, int step>
 void copy_rows(const SegmentTable &table, int64_t places, const T *channel, const T *end, T *to, int64_t stride,
                int64_t general_step) {
@@ -146,7 +146,8 @@ void copy_rows(const SegmentTable &table, int64_t places, const T *channel, cons
     }
 }
 
-// How the depth is split into blocks of at most `most` steps: by channels, or a channel by places.
+// How the depth is split into blocks of at most `most` steps: each block is whole channels, or some places of one
+// channel.
 struct DepthBlocks {
   int64_t place_count, channels, block;
 
@@ -158,7 +159,7 @@ struct DepthBlocks {
     block = place_count > most ? evenly(place_count, most)
                                : evenly(channels, std::max<int64_t>(1, most / place_count)) * place_count;
   }
-  // Returns the end of the block that begins at a step.
+  // Returns the end of the block that begins at step `first`.
   int64_t end(int64_t first) const {
     if (block >= place_count) return std::min(first + block, channels * place_count);
     return std::min(first + block, (first / place_count + 1) * place_count);
@@ -166,7 +167,7 @@ struct DepthBlocks {
   int64_t places() const { return std::min(block, place_count); }
 };
 
-// The threads' memory to gather rows of up to `places` places, for panels of up to `most_runs` runs.
+// The threads' scratch memory for rows of up to `places` places, and for panels of up to `most_runs` runs.
 template <class T> class RowSpace {
 public:
   RowSpace(int64_t most_runs, int64_t places, int64_t panels, int64_t workers)
@@ -182,7 +183,7 @@ public:
     SegmentWriter(windows, table_of(worker, panel)).write(runs_of(worker, panel), run_count, first, end, width);
   }
 
-  // Copies their elements of one channel. Up to a vector past the last row is overwritten.
+  // Copies one channel's elements into the rows found by find_rows. Up to one vector past the last row is overwritten.
   void copy(int64_t worker, int64_t panel, int64_t step, int64_t places, const T *channel, const T *end, T *to,
             int64_t stride) {
     const auto copy = step == 1 ? copy_rows<T, 1> : step == 2 ? copy_rows<T, 2> : copy_rows<T, 0>;

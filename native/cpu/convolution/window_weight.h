@@ -1,4 +1,4 @@
-// The weight of windows, packed in the order in which tiles read it.
+// Packs the weight of windows in the order in which tiles read it.
 #pragma once
 
 #include "../matmul/pack.h"
@@ -7,14 +7,14 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// Prefetches lines that the hardware prefetcher can't predict, because each is in a different page.
+// Prefetches cache lines that the hardware prefetcher can't predict, because each is in a different page.
 template <class T> inline void prefetch_numbers(const T *from, int64_t count) {
   for (int64_t i = 0; i < count; i += 64 / int64_t(sizeof(T))) __builtin_prefetch(from + i, 0, 2);
 }
 
-// Packs rows whose steps are adjacent.
+// Packs rows whose steps are adjacent in the weight.
 template <class T, int width> void pack_steps(const T *from, int64_t row_stride, int64_t rows, int64_t steps, T *to) {
-  constexpr int64_t chunk = 64; // a multiple of whole squares
+  constexpr int64_t chunk = 64; // a multiple of the side of a transposed square
   for (int64_t step = 0; step < steps; step += chunk) {
     const int64_t count = std::min(chunk, steps - step), next = std::min(chunk, steps - step - count);
     for (int64_t row = 0; row < rows; row++) prefetch_numbers(from + row * row_stride + step + count, next);
@@ -22,8 +22,8 @@ template <class T, int width> void pack_steps(const T *from, int64_t row_stride,
   }
 }
 
-// Packs rows whose places are adjacent, in any order, as an adjoint reads channels. Up to `lanes` rows become lanes of
-// one vector for each of the weight's places; some numbers past the end are read.
+// Packs rows whose places are adjacent in the weight, in any order: the adjoint reads channels this way. Up to `lanes`
+// rows become the lanes of one vector for each place; some numbers past the end are read.
 template <class T, int width> class PlacePacking {
 public:
   PlacePacking(const Windows &windows, const T *weight)
@@ -64,11 +64,11 @@ private:
 
   const Windows &windows_;
   const T *end_;
-  const bool is_dense_; // most places of the weight are read
+  const bool is_dense_; // whether most places of the weight are read
 };
 
-// Packs weight[group, row, step], for up to `width` rows from `row` on and channels [channel, end), to [step][row],
-// with room for a vector past the end.
+// Packs weight[group, row, step], for up to `width` rows from `row` on and channels [channel, end), to [step][row]. Up
+// to one vector past the end is overwritten.
 template <class T, int width>
 void pack_window_panel(const Windows &windows, const T *weight, int64_t group, int64_t row, int64_t channel,
                        int64_t end, T *to) {
@@ -79,7 +79,7 @@ void pack_window_panel(const Windows &windows, const T *weight, int64_t group, i
   else PlacePacking<T, width>(windows, weight).pack(from, rows, end - channel, to);
 }
 
-// Packs all of it to [group][panel][step][row of the panel], with panels `panel_size` numbers apart.
+// Packs the whole weight to [group][panel][step][row of the panel]; panels are `panel_size` numbers apart.
 template <class T, int width>
 void pack_window_weight(const Windows &windows, const T *weight, T *packed, int64_t panel_size) {
   const int64_t panels = (windows.rows + width - 1) / width, grain = std::max<int64_t>(1, 32768 / panel_size);

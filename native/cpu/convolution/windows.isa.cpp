@@ -1,13 +1,13 @@
-// Sums over windows as matrix products (implicit im2col): one matrix is never stored whole; its blocks are gathered
-// into a cache.
+// Sums over windows as matrix products (implicit im2col): the matrix of source elements is never stored as a whole; its
+// blocks are gathered into a cache.
 //
-//   pack the weight into tiles of rows, all steps of the depth one after the other            [threads share them]
+//   pack the weight into tiles of rows, with all steps of the depth adjacent                  [threads share them]
 //   for each task, some positions and some tiles of rows, in parallel:
 //     for each block of the depth:
 //       gather the source's elements under the positions into panels                       [in the L2 cache]
 //       for each tile of rows: for each panel: sum a tile of the result                    [a tile's weights: in L1]
 //
-// The depth is split by its size alone, so each result is the same sum for any number of threads.
+// How the depth is split depends on its size only, so results do not depend on the number of threads.
 #include "../matmul/tile.h"
 #include "../memory.h"
 #include "share_tasks.h"
@@ -19,16 +19,17 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t most_depth = 384;  // of a block: a tile's weights then fill half of an L1 cache
-constexpr int64_t most_panels = 8;   // of a task: 400 KB of floats
-constexpr int64_t line_numbers = 64; // more than a vector has, and whole cache lines
+constexpr int64_t most_depth = 384;  // steps in a block: a tile's weights then fill half of an L1 cache
+constexpr int64_t most_panels = 8;   // panels of a task: 400 KB of floats
+constexpr int64_t line_numbers = 64; // longer than a vector, and a whole number of cache lines
 
-// How positions and rows are divided into tasks: panels, and tiles of rows.
+// How positions and rows are divided into tasks: the panels and the tiles of rows of each.
 struct Division {
   int64_t panels, tiles;
 };
 
-// A task's positions from a panel on, its tiles of rows, and the thread's memory for blocks of the depth and for sums.
+// A task: the panel where its positions begin, its tiles of rows, and the number that selects the thread's scratch
+// memory.
 template <class T> struct Task {
   int64_t group, first_panel, tile, end_tile, worker;
   T *panels, *sums;
@@ -53,7 +54,7 @@ public:
   double operations() const {
     return 2.0 * double(windows_.groups * positions_) * double(windows_.rows) * double(windows_.depth());
   }
-  // With room for the writes past its end.
+  // With room for the stores past its end.
   static int64_t panel_size(int64_t steps) { return steps * width + line_numbers; }
 
   void pack_weight(T *packed) {
@@ -84,7 +85,8 @@ private:
     int64_t run_counts[most_panels];
   };
 
-  // Gathers a channel's elements for all panels, which are adjacent, then the next channel's.
+  // Gathers the elements of each channel for all panels before those of the next channel, since a channel's are
+  // adjacent.
   void bring_panels(const Part &part, RowSpace<T> &space, int64_t step, int64_t end) const {
     const Task<T> &task = part.task;
     const int64_t first = step % windows_.place_count, places = std::min(windows_.place_count, end - step);
@@ -159,8 +161,8 @@ private:
   const T *packed_ = nullptr;
 };
 
-// Chooses a task's panels and tiles so that all threads finish together. In units of a tile row times a step, a panel
-// costs its rows plus about a tile's for gathering it, and a tile some for reading its weights.
+// Chooses the panels and tiles of a task so that all threads finish at the same time. Costs are in units of one tile
+// row times one step. A panel costs its rows plus `bring` for gathering it; a tile costs `read` for its weights.
 Division divide(int64_t groups, int64_t panels, int64_t tiles, int64_t block) {
   constexpr int64_t bring = 14, read = 6;
   const int64_t threads = thread_count(),
@@ -177,8 +179,8 @@ Division divide(int64_t groups, int64_t panels, int64_t tiles, int64_t block) {
   return best;
 }
 
-// The sums of all phases of a result. A task computes the same part of each phase, so that neighboring elements, which
-// belong to different phases, are written while they are in a cache.
+// Computes all phases of a result. A task computes the same part of each phase: neighboring elements belong to
+// different phases, and are written while their cache line is in the cache.
 template <class T>
 void multiply(const Windows *phases, int64_t phase_count, const T *source, const T *weight, T *result) {
   std::vector<Multiplication<T>> all;
@@ -214,14 +216,15 @@ void multiply(const Windows *phases, int64_t phase_count, const T *source, const
   });
 }
 
-// The adjoint in the weight, as a product: its rows are steps of the depth, its columns the result's rows, and its
-// depth the positions. These are divided into parts, each summed separately, and the parts' sums are added in order.
+// The gradient of the weight, as a matrix product: its rows are steps of the depth, its columns are the result's rows,
+// and its depth is the positions. The positions are divided into parts; each is summed separately, and the parts' sums
+// are added in order.
 //
 //   sums[part][step, row] = Σ over the part's positions p of source under p [step, p] · gradient[row, p]
 template <class T> class Weighing {
   static constexpr int64_t width = tile_columns<T>;
   static constexpr int64_t block_positions = 256,
-                           row_stride = block_positions + 16; // puts rows in different cache sets
+                           row_stride = block_positions + 16; // the padding puts rows in different cache sets
   static constexpr int64_t block_steps = 8 * tile_rows;
   static constexpr int64_t least_positions = 384, most_parts = 16, most_sums = 1 << 20; // of parts
 
@@ -264,7 +267,7 @@ private:
     return 2.0 * double(windows_.groups * positions_) * double(windows_.rows) * double(windows_.depth());
   }
 
-  // By the sizes alone: a power of two, which divides well among threads.
+  // Returns the number of parts, which depends on sizes only: a power of two, which divides well among threads.
   int64_t count_parts() const {
     const int64_t most = std::min(
         {most_parts, positions_ / least_positions, most_sums / std::max<int64_t>(1, windows_.groups * sums_size_)});
@@ -273,8 +276,8 @@ private:
     return parts;
   }
 
-  // Chooses a task's steps, whole channels, so that all threads finish together. Each task packs the gradient's columns
-  // again.
+  // Chooses the steps of a task, whole channels, so that all threads finish at the same time. Each task packs the
+  // gradient's columns again.
   void divide() {
     const int64_t threads = thread_count(), unit = std::max(windows_.place_count, int64_t(tile_rows)),
                   most = std::max<int64_t>(1, std::min(windows_.depth() / unit, 4 * threads)),
@@ -305,7 +308,7 @@ private:
     }
   }
 
-  // The gradient's rows are the columns of the product, so they are transposed, picture by picture.
+  // Packs the gradient. Its rows are the columns of the product, so they are transposed, picture by picture.
   void bring_gradient(const Task &task, int64_t first, int64_t count) const {
     const int64_t grid = windows_.positions();
     for (int64_t row = 0; row < windows_.rows; row += width)

@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t task_bytes = 1 << 17;
 constexpr int64_t shortest_streamed_row = 1 << 10;
 
-// Orders the axes by the result's strides, largest first, drops those of one element, and merges adjacent ones.
+// Sorts the axes by the result's strides, largest first, drops axes of length 1, and merges adjacent axes.
 int order_axes(const Nest<2> &nest, int64_t size, CopyAxis (&axes)[max_rank]) {
   int rank = 0;
   for (int axis = 0; axis < nest.rank; axis++)
@@ -36,8 +36,8 @@ int order_axes(const Nest<2> &nest, int64_t size, CopyAxis (&axes)[max_rank]) {
 // The distance between elements along an axis; a broadcast axis counts as the farthest.
 int64_t distance_of(int64_t stride) { return stride == 0 ? INT64_MAX : std::abs(stride); }
 
-// Returns whether there is a plan. There is none if no axis has adjacent elements in the result, or if the operand's
-// closest elements are along the same axis but are not adjacent.
+// Returns whether a plan exists. It does not if no axis has adjacent elements in the result, or if the closest elements
+// of both layouts are along the same axis but are not adjacent in the source.
 bool find_plan(const Nest<2> &nest, int64_t size, CopyPlan &plan) {
   plan.rank = order_axes(nest, size, plan.axes);
   CopyAxis *last = plan.axes + plan.rank - 1;
@@ -77,14 +77,14 @@ int64_t count_parts(const CopyPlan &plan, int rank) {
 }
 
 template <class Part> inline void copy_ends(const Addresses &at, int64_t bytes) {
-  Part first, last; // they overlap
+  Part first, last; // the first and last 16 bytes of the row; they overlap
   std::memcpy(&first, at.from, sizeof(Part));
   std::memcpy(&last, at.from + bytes - sizeof(Part), sizeof(Part));
   std::memcpy(at.to, &first, sizeof(Part));
   std::memcpy(at.to + bytes - sizeof(Part), &last, sizeof(Part));
 }
 
-// A call of memcpy costs more than a row of a few bytes.
+// Short rows are copied inline: a call of memcpy would cost more than copying a few bytes.
 inline void copy_row(const Addresses &at, int64_t bytes) {
   struct Part16 {
     char bytes[16];
@@ -123,7 +123,7 @@ void run_rows(Addresses first, const CopyPlan &plan, int64_t size) {
 
 int index_of_size(int64_t size) { return size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3; }
 
-// Returns the elements of a block along an axis.
+// Returns the length of a block along an axis.
 int64_t block_side(const CopyAxis &axis, const CopyAxis &other, int64_t side, bool has_few) {
   if (!has_few) return side;
   return axis.size <= few && axis.size <= other.size ? axis.size : side * side / few;
@@ -163,7 +163,7 @@ void run_transposed(Addresses first, const CopyPlan &plan, int64_t size) {
   });
 }
 
-// Copies elements without conversion. Returns false, with nothing done, if there is no plan.
+// Copies elements without conversion. Returns false, and copies nothing, if no plan exists.
 bool copy_elements(const CopyBlock &block, int64_t size, const Operands &operands) {
   const Nest<2> nest(block.loop.nest);
   if (nest.count() == 0) return false;
@@ -177,7 +177,7 @@ bool copy_elements(const CopyBlock &block, int64_t size, const Operands &operand
   return true;
 }
 
-// out[i] = (dtype of out) source[i], as the function "convert" does.
+// out[i] = (dtype of out) source[i], converted as by the function "convert".
 void copy(const CopyBlock &block, Operands operands) {
   const DType from = block.from, to = block.to;
   const int64_t sizes[] = {dtype_sizes[static_cast<int>(from)], dtype_sizes[static_cast<int>(to)]};

@@ -15,9 +15,9 @@ struct CopyAxis {
   int64_t size, from, to;
 };
 
-// A copy ordered by both layouts. Axes are sorted by the result's strides, smallest last, and merged if both operands
-// allow it. `is_rows`: both have adjacent elements along the last axis. Otherwise the last two axes are transposed: the
-// result's elements are adjacent along the last one, and the operand's are closest along the other.
+// A plan for a copy. Axes are sorted by the result's strides, smallest last, and merged where both layouts allow it.
+// With `is_rows`, both operands have adjacent elements along the last axis. Otherwise the last two axes are transposed:
+// elements are adjacent along the last one in the result, and along the other one they are closest in the source.
 struct CopyPlan {
   int rank;
   CopyAxis axes[max_rank];
@@ -32,11 +32,11 @@ struct TransposeBlock {
   bool is_streamed; // the result's rows are whole cache lines, written with nontemporal stores
 };
 
-// Up to this many elements along an axis have specialized kernels.
+// Axes of 2 to this many elements have specialized kernels.
 constexpr int64_t few = 4;
 
-// Kernels for elements of 1, 2, 4 and 8 bytes: blocks of up to `side` by `side`, and of any size with 2 to `few`
-// elements along one of the axes.
+// Kernels for elements of 1, 2, 4 and 8 bytes: for blocks of up to `side` by `side` elements, and for blocks of any
+// size with 2 to `few` elements along one axis.
 struct Transposes {
   int64_t side[4];
   void (*block[4])(const TransposeBlock &);

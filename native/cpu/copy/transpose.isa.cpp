@@ -1,6 +1,6 @@
 // Blocks of a transposed copy. A block is read into one buffer, row by row, transposed square by square into another,
-// and written from there: both buffers are in the L1 cache, whatever the operands' strides are. Without them, lines
-// whose addresses differ by a power of two would evict each other.
+// and written from there. Both buffers stay in the L1 cache, whatever the operands' strides are. Without them, cache
+// lines whose addresses differ by a power of two would evict each other.
 #include "copy.h"
 
 #include "../elementwise/stream.h"
@@ -12,10 +12,10 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Elements per side: adjacent elements fill two cache lines or more, and both buffers fit the cache.
+// Elements per side: a row is at least two cache lines, and both buffers fit in the L1 cache.
 template <class T> constexpr int64_t side = sizeof(T) == 1 ? 128 : sizeof(T) == 8 ? 32 : 64;
 
-// to[c * side + r] = from[r * side + c] for as many rows and columns as a vector has lanes.
+// to[c * side + r] = from[r * side + c], for a square of as many rows as a vector has lanes.
 template <class T> inline void transpose_lanes(const T *from, T *to) {
   constexpr int part = 16 / int(sizeof(T));
   for (int first = 0; first < lanes<T>; first += part) {
@@ -28,7 +28,7 @@ template <class T> inline void transpose_lanes(const T *from, T *to) {
   }
 }
 
-// Copies `count` lines of `bytes` bytes; both are at most a side.
+// Copies `count` lines of `bytes` bytes; neither exceeds a side of the block.
 template <class T>
 inline void copy_lines(const char *from, int64_t from_stride, char *to, int64_t to_stride, int64_t count,
                        int64_t bytes) {
@@ -39,7 +39,7 @@ inline void copy_lines(const char *from, int64_t from_stride, char *to, int64_t 
     for (int64_t line = 0; line < count; line++) std::memcpy(to + line * to_stride, from + line * from_stride, bytes);
 }
 
-// Copies the block into rows of the buffer, which are adjacent in the operand.
+// Copies the block into the buffer. The rows of the buffer are adjacent elements of the source.
 template <class T> inline void read_block(const TransposeBlock &block, char *buffer) {
   const int64_t pitch = side<T> * sizeof(T), step = block.columns.from;
   if (step == sizeof(T))

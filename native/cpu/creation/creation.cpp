@@ -20,7 +20,7 @@ FillRow fill_row_of(int64_t bytes) {
   return creations().fill[size];
 }
 
-// Fills every element of the axes from `axis` on.
+// Fills all elements along the axes from `axis` on.
 void fill_axes(FillRow row, const Nest<1> &nest, int axis, char *at, int64_t bytes, uint64_t bits) {
   if (axis >= nest.rank - 1) return row(at, bits, nest.run_length(), nest.rank == 0 ? 1 : nest.run_stride(0));
   for (int64_t index = 0; index < nest.shape[axis]; index++)
@@ -40,7 +40,7 @@ void fill(const FillBlock &block, Operands operands) {
                [&](int64_t begin, int64_t end) { row(first + begin * stride * bytes, bits, end - begin, stride); });
 }
 
-// Writes the range to the first operand, which is dense.
+// Writes a range to the first operand, which is dense.
 template <class Row, class Range>
 void write_range(Row *row, const Range &range, DType dtype, int64_t count, int64_t offset, const Operands &operands) {
   if (!row)
@@ -56,7 +56,7 @@ void range(const RangeBlock &block, Operands operands) {
   write_range(creations().range[static_cast<int>(dtype)], range, dtype, block.count, block.offset, operands);
 }
 
-// Checks that the range's sums fit 64 bits, and that the divisor is positive.
+// Checks that the range's numbers and sums fit in 64 bits, and that the divisor is positive.
 void check_range(const WholeRange &range, int64_t count) {
   int64_t largest;
   if (range.divisor < 1 || __builtin_mul_overflow(count, range.remainder, &largest))

@@ -5,7 +5,7 @@
 
 namespace orchard {
 
-// The nest is over the output, whose elements become `bits`.
+// The nest describes the output, each of whose elements is set to `bits`.
 struct FillBlock {
   Whole bytes; // of an element
   Whole offset;
@@ -28,7 +28,7 @@ struct WholeRangeBlock {
   Whole count;
 };
 
-// Fills with elements given as bits; indexed by the binary logarithm of their bytes.
+// Fill kernels, indexed by the binary logarithm of the element's size in bytes. Elements are given as bits.
 using FillRow = void (*)(void *out, uint64_t bits, int64_t count, int64_t stride);
 
 // start + i · step for i < forward, then end − (count − 1 − i) · step
@@ -44,8 +44,8 @@ struct WholeRange {
 
 struct Creations {
   FillRow fill[4];
-  // Writes elements [begin, end) of the range to `out`. `range` is null unless the dtype is a float, `whole_range` if
-  // it is.
+  // Write elements [begin, end) of the range to `out`. Entries of `range` are null unless the dtype is a float; those
+  // of `whole_range` are null if it is.
   void (*range[dtype_count])(const FloatRange &range, int64_t begin, int64_t end, void *out);
   void (*whole_range[dtype_count])(const WholeRange &range, int64_t begin, int64_t end, void *out);
 };

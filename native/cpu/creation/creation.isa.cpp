@@ -14,9 +14,9 @@ template <class Bits> void fill_row(void *out, uint64_t bits, int64_t count, int
     for (int64_t i = 0; i < count; i++) row[i * stride] = value;
 }
 
-// Rounds a float64 once to the dtype. The float32 on the way to float16 or bfloat16 is rounded to odd (of the two
-// nearest numbers the one with an odd last bit), so that two roundings never differ from one (Boldo and Melquiond,
-// 2008).
+// Rounds a float64 to the dtype as if once. For float16 and bfloat16 the intermediate float32 is rounded to odd: of the
+// two nearest numbers, the one whose last bit is odd. Then two roundings give the same result as one (Boldo and
+// Melquiond, 2008).
 template <class T> inline T rounded(double value) {
   if constexpr (std::is_same_v<T, double>) return value;
   else if constexpr (std::is_same_v<T, float>) return float(value);
@@ -25,7 +25,7 @@ template <class T> inline T rounded(double value) {
     uint32_t bits = bits_of(nearest);
     bool is_exact = double(nearest) == value || value != value;
     bool is_beyond = (double(nearest) > value) == (value > 0);
-    uint32_t inward = is_beyond ? bits - 1 : bits; // the nearest towards zero
+    uint32_t inward = is_beyond ? bits - 1 : bits; // the nearest float32 towards zero
     return store<T>(float_of(is_exact ? bits : inward | 1));
   }
 }
@@ -39,7 +39,7 @@ template <class T> void range_row(const FloatRange &range, int64_t begin, int64_
   }
 }
 
-// Truncates: the floor, plus one if the value is negative and not an integer.
+// Truncates: computes the floor, then adds one if the value is negative and not an integer.
 inline int64_t whole_step(const WholeRange &range, int64_t i) {
   int64_t value = int64_t(uint64_t(range.start) + uint64_t(i) * uint64_t(range.step));
   if (range.divisor == 1) return value;

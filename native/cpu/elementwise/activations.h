@@ -1,4 +1,4 @@
-// Activations with longer formulas, branch-free.
+// Activations with longer formulas, without branches.
 #pragma once
 
 #include "softplus.h"
@@ -20,8 +20,8 @@ template <class T> inline T log_sigmoid(T x) {
   return fused(lifted_log_of_one_and_exp(T(std::fabs(x))), -half_lowered<T>, std::min(x, T(0)));
 }
 
-// x - tanh x. Up to 2 by Lambert's continued fraction, tanh x = x/(1 + k) with k = x²/(3 + x²/(5 + …)), in which
-// nothing cancels: x·k/(1 + k). Source: NIST Digital Library of Mathematical Functions, 4.39.1.
+// x - tanh x. For |x| ≤ 2 by Lambert's continued fraction, tanh x = x/(1 + k) with k = x²/(3 + x²/(5 + …)); the result
+// is x·k/(1 + k), without cancellation. Source: NIST Digital Library of Mathematical Functions, 4.39.1.
 template <class T> inline T tanhshrink(T x) {
   constexpr int last = std::is_same_v<T, float> ? 13 : 25;
   T s = x * x, k = T(0);

@@ -11,8 +11,8 @@ namespace {
 
 template <class T> constexpr bool is_integer = std::is_integral_v<T>;
 
-// Integers wrap around: arithmetic that may overflow is done unsigned. bools are computed as 0 and 1; the result is
-// whether it is not 0.
+// Integers wrap around: arithmetic that may overflow is done on unsigned types. bools are computed as 0 and 1, and the
+// result is whether the number is not 0.
 template <class T, class Formula> inline T wrapping(T a, T b, Formula formula) {
   if constexpr (std::is_same_v<T, bool>) return formula(int(a), int(b)) != 0;
   else if constexpr (is_integer<T>) {
@@ -51,19 +51,19 @@ struct Div {
   template <class T> static T of(T a, T b) { return a / b; }
 };
 
-// ---------------------------------------------------------------- divisions that round; callers ensure that no integer
-// is divided by 0
+// ---------------------------------------------------------------- division and its remainders; callers check that no
+// integer divisor is 0
 
-// The processor traps on the smallest integer divided by -1.
+// x86 traps when the smallest integer is divided by -1.
 template <class T> inline bool is_minus_one(T b) { return std::is_signed_v<T> && b == T(-1); }
 template <class T> inline T integer_quotient(T a, T b) {
   return is_minus_one(b) ? Sub::of(T(0), a) : b == T(0) ? T(0) : T(a / b);
 }
 template <class T> inline T integer_remainder(T a, T b) { return is_minus_one(b) || b == T(0) ? T(0) : T(a % b); }
 
-// a = whole·b + rest for quotients below 2^24. The division may round up to the next integer, which leaves a rest of
-// the wrong sign. A rest between -|b| and |b| ends at the last bit of a or b, so it is exact: in float32 if products
-// are fused, else in float64, which has room for the product.
+// Division with a remainder, a = whole·b + rest, for quotients below 2^24. a/b may round up to the next integer; then
+// the rest has the wrong sign. A rest between -|b| and |b| is a multiple of the lower last place of a and b, and
+// therefore exact: in float32 if multiply-add is fused, else in float64, which represents the product exactly.
 #if defined(__FMA__) || defined(__aarch64__)
 using Quotient = float;
 #else
@@ -111,7 +111,7 @@ struct Fmod {
   }
 };
 
-// Like fmod, with the sign of the divisor.
+// Like fmod, but the result has the sign of the divisor.
 struct Remainder {
   static constexpr const char *name = "remainder";
   static constexpr bool divides = true;
@@ -133,7 +133,7 @@ struct TruncDivide {
   }
 };
 
-// (a - remainder)/b, an integer up to a rounding error; a/b alone may round up to the next one.
+// (a - remainder)/b, which is an integer except for rounding error; a/b could round up to the next integer.
 struct FloorDivide {
   static constexpr const char *name = "floorDivide";
   static constexpr bool divides = true;
@@ -173,7 +173,7 @@ struct Pow {
     static void row(float *out, int64_t count, const float *a, const float *b) { plain_powers(a, b, out, count); }
   };
 
-  // Modulo 2^bits. A negative exponent gives 0, except for bases ±1.
+  // The power modulo 2^bits. A negative exponent gives 0, except for the bases 1 and -1.
   template <class T> static T integer_power(T base, T exponent) {
     if (exponent < T(0)) return base == T(1) ? T(1) : is_minus_one(base) ? T(exponent & 1 ? -1 : 1) : T(0);
     uint64_t result = 1, factor = uint64_t(base);
@@ -185,7 +185,7 @@ struct Pow {
   }
 };
 
-// NaN if either is.
+// NaN if an operand is NaN.
 struct Maximum {
   static constexpr const char *name = "maximum";
   static constexpr Kinds kinds = everything;
@@ -211,7 +211,7 @@ struct Swiglu {
   template <class T> static T of(T gate, T up) { return gated<LogisticShare>(gate) * up; }
 };
 
-// The gradient at an activation's input x, from the gradient g of its result.
+// Computes the gradient with respect to an activation's input x from the gradient g of its result.
 template <class Share> struct GatedGradient {
   static constexpr Kinds kinds = floats;
   template <class T> static T of(T g, T x) { return g * gated_derivative<Share>(x); }
@@ -226,7 +226,7 @@ struct SiluGradient : GatedGradient<LogisticShare> {
   static constexpr const char *name = "siluGradient";
 };
 
-// The derivative is 0 up to -3, 1 from 3 on.
+// The derivative is 0 for x ≤ -3 and 1 for x ≥ 3.
 struct HardswishGradient {
   static constexpr const char *name = "hardswishGradient";
   static constexpr Kinds kinds = floats;
@@ -243,7 +243,8 @@ struct Leaky {
   template <class T> static T of(T x, T slope) { return x > T(0) ? x : x * slope; }
 };
 
-// The next number in the dtype itself, also for float16 and bfloat16, which other operations compute in float32.
+// Computes the next number in the dtype itself. Unlike other operations, it does not convert float16 and bfloat16 to
+// float32.
 struct Nextafter {
   static constexpr const char *name = "nextafter";
   static constexpr Kinds kinds = floats;

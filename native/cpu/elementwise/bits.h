@@ -1,4 +1,4 @@
-// Functions of numbers by their bits: the next number of a float dtype, divisors of integers, and shifts.
+// Operations on bit patterns: the next number of a float dtype, greatest common divisors, and shifts.
 #pragma once
 
 #include "../dtypes.h"
@@ -8,8 +8,8 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// For formats with a sign, an exponent and a fraction, in which infinity has the bits `infinite`: ordering magnitudes
-// by their bits orders them by value.
+// Works for formats with a sign, an exponent and a fraction: magnitudes are ordered as their bits are. `infinite` is
+// the bit pattern of infinity.
 template <class Bits> inline Bits next_bits(Bits a, Bits b, Bits infinite) {
   constexpr Bits sign = Bits(Bits(1) << (8 * sizeof(Bits) - 1));
   Bits from = a & Bits(~sign), to = b & Bits(~sign);
@@ -30,19 +30,19 @@ template <class Bits, class T> inline T next_after_by(T a, T b, Bits infinite) {
   return result;
 }
 
-// The number next to a in the direction of b; b if they are equal, NaN if either is.
+// Returns the number next to a in the direction of b; b if they are equal, NaN if either is.
 inline Float16 next_after(Float16 a, Float16 b) { return next_after_by<uint16_t>(a, b, 0x7c00); }
 inline BFloat16 next_after(BFloat16 a, BFloat16 b) { return next_after_by<uint16_t>(a, b, 0x7f80); }
 inline float next_after(float a, float b) { return next_after_by<uint32_t>(a, b, 0x7f800000); }
 inline double next_after(double a, double b) { return next_after_by<uint64_t>(a, b, uint64_t(0x7ff) << 52); }
 
-// x|, which T can't represent for the smallest x.
+// x| as an unsigned integer: T can't represent the magnitude of its smallest value.
 template <class T> inline std::make_unsigned_t<T> unsigned_magnitude(T x) {
   using Unsigned = std::make_unsigned_t<T>;
   return x < T(0) ? Unsigned(Unsigned(0) - Unsigned(x)) : Unsigned(x);
 }
 
-// Euclid's algorithm. 0 if both are 0; a result that exceeds T wraps around.
+// Euclid's algorithm. Returns 0 if both are 0; a result that exceeds T wraps around.
 template <class T> inline T greatest_common_divisor(T a, T b) {
   auto x = unsigned_magnitude(a), y = unsigned_magnitude(b);
   while (y != 0) {
@@ -53,7 +53,7 @@ template <class T> inline T greatest_common_divisor(T a, T b) {
   return T(x);
 }
 
-// 0 if either is.
+// Returns 0 if either is 0.
 template <class T> inline T least_common_multiple(T a, T b) {
   using Unsigned = std::make_unsigned_t<T>;
   Unsigned x = unsigned_magnitude(a), y = unsigned_magnitude(b), divisor = Unsigned(greatest_common_divisor(a, b));
@@ -67,7 +67,7 @@ template <class T> inline T shifted_left(T a, T b) {
   return is_inside ? T(std::make_unsigned_t<T>(a) << (is_inside ? int(b) : 0)) : T(0);
 }
 
-// a/2^b rounded down; if b is negative or too large, 0 or -1 by the sign.
+// a/2^b rounded down; if b is negative or too large, 0 for a ≥ 0 and -1 for a < 0.
 template <class T> inline T shifted_right(T a, T b) {
   constexpr int bits = 8 * sizeof(T);
   bool is_inside = !(b < T(0)) && uint64_t(b) < uint64_t(bits);

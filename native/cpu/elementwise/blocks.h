@@ -1,11 +1,11 @@
-// The blocks of the elementwise functions.
+// The blocks of the functions "unary", "binary" and "ternary".
 #pragma once
 
 #include "loop.h"
 
 namespace orchard {
 
-// The tables of operations, as lists of names: an operation's ordinal is its index in its table.
+// Enumerations of the operations: the value of an operation is its index in the table.
 enum class Unary : int;
 enum class Binary : int;
 enum class Ternary : int;

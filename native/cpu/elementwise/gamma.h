@@ -1,11 +1,11 @@
-// The logarithm of the gamma function and its derivatives. For float32, lgamma and digamma are branch-free, like
+// The logarithm of the gamma function and its derivatives. For float32, lgamma and digamma have no branches, like
 // math.h.
 //
-// From 1 to 3 both are a factor with their zeros times a smooth quotient, which is interpolated at Chebyshev points.
-// From 3 to `far` the recurrence steps down to that range, below 1 it steps up, and from `far` on there are asymptotic
-// series. Below 0 there are reflections. Sources: NIST Digital Library of Mathematical Functions, 5.5 (recurrences and
-// reflections), 5.11 (asymptotic series) and 25.11 (Hurwitz's zeta). Errors stay within 4 units in the last place of
-// the largest term.
+// On 1 … 3 both are computed as the product of a factor that has their zeros and a smooth quotient, which is
+// interpolated at Chebyshev points. Arguments from 3 to `far` are reduced to this range by the recurrence, and
+// arguments below 1 are raised to it. From `far` on asymptotic series are used, and for negative arguments the
+// reflection formulas. Sources: NIST Digital Library of Mathematical Functions, 5.5 (recurrences and reflections), 5.11
+// (asymptotic series) and 25.11 (Hurwitz's zeta). Errors are within 4 units in the last place of the largest term.
 #pragma once
 
 #include "special.h"
@@ -14,8 +14,8 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// x reduced to 1 … 3 by subtracting ones; exact. `product` is the product of the numbers passed, and `sum` the sum of
-// their reciprocals times that product.
+// x reduced to 1 … 3 by subtracting ones, which is exact. `product` is the product of the values in between, and `sum`
+// is the sum of their reciprocals times that product.
 template <class Number> struct Reduced {
   Number x, product, sum;
 };
@@ -34,14 +34,14 @@ template <class Number, int steps> inline Reduced<Number> reduced_to_three(Numbe
 
 // ---------------------------------------------------------------- lgamma
 
-// ln Γ(x)/((x - 1)(x - 2)) from 1 to 3, of t = x - 2
+// ln Γ(x)/((x - 1)(x - 2)) for 1 ≤ x ≤ 3, as a function of t = x - 2.
 inline float log_gamma_quotient(float t) {
   return polynomial(t, 1.8091514e-05f, -3.85804742e-05f, 2.38816065e-05f, -5.28397359e-05f, 0.000191739688f,
                     -0.00042515414f, 0.000912594493f, -0.00210224232f, 0.00499899592f, -0.0123849437f, 0.0329649895f,
                     -0.100317277f, 0.422784328f);
 }
 
-// For x ≥ 0. Below 1 it is ln Γ(x + 1) - ln x.
+// For x ≥ 0. Below 1 it is computed as ln Γ(x + 1) - ln x.
 inline float log_gamma_of_positive(float x) {
   constexpr float far = 8.0f;
   Reduced<float> y = reduced_to_three<float, 5>(x);
@@ -55,7 +55,7 @@ inline float log_gamma_of_positive(float x) {
   return is_far ? large : is_small ? near - logarithm : near + logarithm;
 }
 
-// Below 0, with a = -x: -ln(|sin πa|/π) - ln Γ(1 + a). It is infinite at integers and at -∞.
+// For x < 0, with a = -x: -ln(|sin πa|/π) - ln Γ(1 + a). It is infinite at integers and at -∞.
 inline float lgamma(float x) {
   float a = absolute(x), r = turns(a).remainder;
   bool is_negative = x < 0.0f;
@@ -65,7 +65,7 @@ inline float lgamma(float x) {
   return is_negative ? special : other;
 }
 
-// lgamma_r doesn't write the sign to a global variable.
+// lgamma_r is thread-safe: it does not write the sign to a global variable.
 inline double lgamma(double x) {
   int sign;
   return ::lgamma_r(x, &sign);
@@ -73,7 +73,7 @@ inline double lgamma(double x) {
 
 // ---------------------------------------------------------------- digamma
 
-// ψ(x)/(x - root) from 1 to 3, of t = x - 2. The root is the sum of two numbers.
+// ψ(x)/(x - root) for 1 ≤ x ≤ 3, as a function of t = x - 2. The root is stored as the sum of two numbers.
 inline float digamma_quotient(float t) {
   return polynomial(t, -0.000110363042f, 0.000220856396f, -5.58361135e-05f, 0.000112410227f, -0.000758196984f,
                     0.00152395468f, -0.00270920573f, 0.00549150351f, -0.0113436282f, 0.0234577022f, -0.0495507047f,
@@ -94,13 +94,13 @@ template <class Number> constexpr Number digamma_root_remainder = 9.549995429965
 template <> inline constexpr float digamma_root<float> = 1.46163213f;
 template <> inline constexpr float digamma_root_remainder<float> = 1.24381499e-08f;
 
-// 1/12 - 1/(120·x²) + 1/(252·x⁴) - …, of z = 1/x²
+// 1/12 - 1/(120·x²) + 1/(252·x⁴) - …, as a function of z = 1/x².
 inline float digamma_series(float z) { return polynomial(z, 0.00396825397f, -0.00833333333f, 0.0833333333f); }
 inline double digamma_series(double z) {
   return polynomial(z, 1.0 / 12, -691.0 / 32760, 1.0 / 132, -1.0 / 240, 1.0 / 252, -1.0 / 120, 1.0 / 12);
 }
 
-// For x ≥ 0. Below 1 it is ψ(x + 1) - 1/x.
+// For x ≥ 0. Below 1 it is computed as ψ(x + 1) - 1/x.
 template <class Number> inline Number digamma_of_positive(Number x) {
   constexpr bool is_float = std::is_same_v<Number, float>;
   constexpr Number far = is_float ? 8 : 16;
@@ -126,7 +126,7 @@ inline double pi_cotangent(double r) {
   return pi * std::cos(pi * r) / std::sin(pi * r);
 }
 
-// Below 0, with a = -x: ψ(1 + a) + π·cot(πa). NaN at integers and at -∞.
+// For x < 0, with a = -x: ψ(1 + a) + π·cot(πa). NaN at integers and at -∞.
 template <class Number> inline Number digamma(Number x) {
   Number a = std::fabs(x), r = turns(a).remainder;
   bool is_negative = x < Number(0);
@@ -145,11 +145,11 @@ inline double factorial_power(int n, double z) {
   return product;
 }
 
-// n!·ζ(n + 1, x), the sum of n!/(x + k)^(n+1) over k ≥ 0, for n ≥ 1 and x ≥ 0. The terms up to y = x + 12 are added;
-// the rest is an integral, half a term, and the Euler–Maclaurin series.
+// n!·ζ(n + 1, x), the sum of n!/(x + k)^(n+1) over k ≥ 0, for n ≥ 1 and x ≥ 0. The first 12 terms are added one by one;
+// the remaining sum is the Euler–Maclaurin formula at y = x + 12: an integral, half a term, and a series.
 inline double scaled_zeta(int n, double x) {
   constexpr int terms = 12;
-  // B_2k/(2k)!
+  // B_2k/(2k)! for k = 1, 2, …
   constexpr double series[] = {1.0 / 12,
                                -1.0 / 720,
                                1.0 / 30240,
@@ -168,8 +168,9 @@ inline double scaled_zeta(int n, double x) {
   return sum;
 }
 
-// The derivative of order n ≥ 1 of ψ: (-1)^s·n!·ζ(s, x) with s = n + 1. Below 0, the sum of 1/(x + k)^s over all
-// integers k is that for r, the remainder of x; the surplus terms are again a ζ(s, 1 - x), subtracted.
+// The derivative of ψ of order n ≥ 1: (-1)^s·n!·ζ(s, x) with s = n + 1. For x < 0: the sum of 1/(x + k)^s over all
+// integers k depends only on the remainder r of x; the terms with x + k < 0 are again a zeta function, ζ(s, 1 - x), and
+// are subtracted.
 inline double polygamma(double order, double x) {
   int n = order >= 1.0 && order < 1e6 ? int(order) : 1;
   double sign = n % 2 == 0 ? -1.0 : 1.0;

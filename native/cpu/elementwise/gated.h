@@ -1,7 +1,7 @@
-// Activations x·S(x), where the share S rises from 0 to 1 and S(-x) = 1 - S(x), and their derivatives.
+// Activations x·S(x) and their derivatives, where the gate S rises from 0 to 1 and S(-x) = 1 - S(x).
 //
-// With a = |x|, both are computed from the side of -a: x·S(x) is -a·S(-a) or a·(1 - S(-a)), and the derivative at x is
-// w or 1 - w, with w the derivative at -a: w = S(-a) - a·S'(a). So nothing cancels far from 0, where S(-a) is an
+// With a = |x|, both are computed from values at -a. x·S(x) is -a·S(-a) or a·(1 - S(-a)). The derivative at x is w or 1
+// - w, where w = S(-a) - a·S'(a) is the derivative at -a. This avoids cancellation far from 0, where S(-a) is an
 // exponential. That exponential is fully accurate, although its exponent needs more digits than float32 has.
 #pragma once
 
@@ -9,16 +9,16 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// S(-a), and the derivative of x·S(x) at -a; both lifted (lifted.h).
+// S(-a), and the derivative of x·S(x) at -a; both scaled by 2^64 (lifted.h).
 template <class Number> struct Tail {
   Number share, slope;
 };
 
-// S = Φ, the normal distribution function. Φ(-a) = e^(-a²/2)·G(a), where G is smooth and falls slowly: a rational
-// function that interpolates G where 1/(1 + 0.3 a) is a Chebyshev point, from 0 to 15.
+// S = Φ, the normal distribution function. Φ(-a) = e^(-a²/2)·G(a), where G is smooth and falls slowly. G is
+// approximated by a rational function that interpolates it for 0 ≤ a ≤ 15, where 1/(1 + 0.3 a) is a Chebyshev point.
 struct NormalShare {
   template <class Number>
-  static constexpr Number end = std::is_same_v<Number, float> ? 15 : 40; // from there on S(-a) is 0
+  static constexpr Number end = std::is_same_v<Number, float> ? 15 : 40; // from here on S(-a) rounds to 0
   static constexpr double density = 0.398942280401432677940;             // φ(0) = 1/√(2π)
 
   // G(a)
@@ -37,7 +37,7 @@ struct NormalShare {
   }
 
 private:
-  // e^(-a²/2). The square needs more digits than float32 has: it is fused, or computed in float64.
+  // e^(-a²/2). The square needs more digits than float32 has, so it is computed with fused multiply-add or in float64.
   static float exponential(float a) {
     float shifted = fused(a * a, -0.5f * log2_e, lifting_rounder), n = shifted - lifting_rounder;
 #if defined(__FMA__) || defined(__aarch64__)
@@ -49,7 +49,7 @@ private:
   }
 };
 
-// S(a) = 1/(1 + e^(-v)) for a v that is odd in a: S(-a) = e^(-v)/(1 + e^(-v)), and S'(a) is S(-a)·S(a)·v'.
+// S(a) = 1/(1 + e^(-v)), where v is an odd function of a. Then S(-a) = e^(-v)/(1 + e^(-v)), and S'(a) = S(-a)·S(a)·v'.
 template <class Number> inline Tail<Number> logistic_tail(Number a, Number e, Number derivative) {
   Number share = e / fused(e, lowered<Number>, Number(1)), other = fused(-share, lowered<Number>, Number(1));
   return {share, share * fused(-a * derivative, other, Number(1))};
@@ -76,15 +76,15 @@ struct TanhShare {
   }
 
 private:
-  // v = `cubic`·y with y = a·(a² + 1/0.044715). In units of y, ln 2 is `step`, in two parts: the product of the first
-  // with n is exact.
+  // v = `cubic`·y with y = a·(a² + 1/0.044715). `step` is ln 2 in units of y, split into two parts: the product of n
+  // and the first part is exact.
   static constexpr double offset = 1.0 / 0.044715, step = 9.71409102802369609562;
   static constexpr float step_high = 9.7138671875f, step_low = float(step - step_high);
 
   // e^(-v); v needs more digits than float32 has.
   static float exponential(float a) {
 #if defined(__FMA__) || defined(__aarch64__)
-    // The sum's part down to 2^-15, which remains after adding 256, is exact; `rest` is the remainder.
+    // Adding 256 rounds the sum to a multiple of 2^-15, so the subtraction is exact; `rest` is the rounded-off part.
     constexpr float offset_high = 22.36376953125f, offset_low = float(offset - offset_high);
     float sum = fused(a, a, 256.0f + offset_high) - 256.0f, rest = fused(a, a, offset_high - sum) + offset_low;
     float shifted = fused(a * sum, float(-1.0 / step), lifting_rounder), n = shifted - lifting_rounder;
@@ -100,10 +100,10 @@ private:
 
 template <class Number> inline Number magnitude_up_to(Number x, Number most) {
   Number a = std::fabs(x);
-  return most < a ? most : a; // NaN stays
+  return most < a ? most : a; // written so that NaN stays NaN
 }
 
-// max(x, 0) - a·S(-a), which is right for both signs.
+// max(x, 0) - a·S(-a), which holds for both signs of x.
 template <class Share, class Number> inline Number gated(Number x) {
   Number a = magnitude_up_to(x, Share::template end<Number>);
   return fused(a * Share::tail(a).share, -lowered<Number>, x < Number(0) ? Number(0) : x);

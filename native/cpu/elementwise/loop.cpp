@@ -10,12 +10,12 @@
 namespace orchard {
 namespace {
 
-// Elements that are not in a dense run are copied together in pieces that fit the L1 cache.
+// Elements that are not dense are copied in pieces that fit in the L1 cache.
 constexpr int64_t tile = 512;
 constexpr int64_t widest = 8;      // bytes of an element
 constexpr int64_t grain = 1 << 15; // elements; a multiple of the tile
 
-// A result of at least this many bytes is streamed past the caches, which would not hold it until it is read.
+// A result of at least this many bytes is written with nontemporal stores: the caches would evict it before it is read.
 constexpr int64_t streamed = 16 << 20;
 
 template <class T> void copy_strided(const char *source, int64_t stride, char *dense, int64_t count) {
@@ -30,7 +30,7 @@ template <class T> void copy_to_strided(const char *dense, char *target, int64_t
   for (int64_t i = 0; i < count; i++) out[i * stride] = in[i];
 }
 
-// Calls use(T) for an unsigned integer of `size` bytes.
+// Calls use(T{}) for an unsigned integer type T of `size` bytes.
 template <class Use> void with_size(int64_t size, Use &&use) {
   switch (size) {
   case 1: return use(uint8_t{});
@@ -42,7 +42,7 @@ template <class Use> void with_size(int64_t size, Use &&use) {
 
 } // namespace
 
-// An operand during a call.
+// An operand's layout and addresses during a call.
 struct Loop::View {
   Layout layout;
   const LoopOperand *operand;
@@ -130,8 +130,8 @@ bool Loop::any(int operand, Test test) const {
   return found;
 }
 
-// Calls move(first byte, stride, index in the dense stretch, count) for each run along the innermost axis, for the
-// elements from number `start` on, in row-major order.
+// For the elements from number `start` on, in row-major order: calls move(first byte, stride, index in the dense
+// buffer, count) for each run along the innermost axis.
 template <class Move> void Loop::move(const View &view, int64_t start, int64_t length, Move move) const {
   const int64_t *strides = view.operand->strides;
   if (rank_ == 0) return move(view.first(), int64_t(0), int64_t(0), length);

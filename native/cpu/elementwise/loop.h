@@ -1,4 +1,4 @@
-// A loop nest over operands of any strides, split into dense rows for kernels without strides.
+// A loop nest over operands of any strides, split into dense rows, so that kernels need not handle strides.
 #pragma once
 
 #include "../functions.h"
@@ -12,26 +12,26 @@ namespace orchard {
 
 constexpr int max_operands = 4;
 
-// A loop as stored in a block: the result's shape, and for each operand, the result last, its strides and its offset.
-// Stride 0 repeats elements.
+// A loop nest as stored in a block: the result's shape, and the strides and offset of each operand, the result last.
+// Stride 0 broadcasts elements.
 template <int operands> struct LoopBlock {
   NestBlock<operands> nest;
   Whole offsets[operands];
 };
 
-// The same for rows that need the number of their first element.
+// Like ElementwiseRow, but also receives the row-major number of its first element.
 using PlacedRow = std::function<void(const void *const *inputs, void *out, int64_t start, int64_t count)>;
 
 struct LoopOperand {
   char *first; // element (0, …, 0)
   int64_t strides[max_rank];
-  int64_t size; // of an element, in bytes
+  int64_t size; // of an element in bytes
 };
 
 class Loop {
 public:
-  // `sizes` are the bytes of an element of each operand, the result's last. Axes of one element are dropped, and
-  // adjacent axes that form one run in every operand are merged, so that contiguous operands have one axis.
+  // `sizes` has the element size of each operand in bytes, the result's last. Axes of length 1 are dropped. Adjacent
+  // axes are merged if they form one run in every operand, so contiguous operands have a single axis.
   template <int operands>
   Loop(const LoopBlock<operands> &block, const int64_t *sizes, const Operands &buffers) : operands_(operands) {
     static_assert(operands <= max_operands);
@@ -53,12 +53,12 @@ public:
 
   int64_t count() const { return count_; }
 
-  // Calls `row` for stretches that cover the result, on several threads.
+  // Calls `row` for pieces that together cover the result, on several threads.
   void run(ElementwiseRow row) const;
-  // As above, with elements numbered row-major. Stretches begin at multiples of 4.
+  // Does the same, and passes the row-major number of each piece's first element, which is a multiple of 4.
   void run_placed(const PlacedRow &row) const;
 
-  // Returns whether `test(elements, count)` is true for some stretch of an operand.
+  // Returns whether `test(elements, count)` is true for a piece of an operand.
   using Test = bool (*)(const void *elements, int64_t count);
   bool any(int operand, Test test) const;
 
@@ -68,7 +68,7 @@ private:
     in_place,
     streamed,
     scattered
-  }; // where a row writes: directly to the result, or to a buffer first
+  }; // whether rows write to the result directly, or to a buffer first
   struct View;
 
   void add_axis(int64_t size, const int64_t *strides);

@@ -1,7 +1,7 @@
-// Elementary functions of float32, branch-free, so that compilers vectorize them.
+// Elementary functions of float32 without branches, so that compilers vectorize them.
 //
-// Each reduces its argument to a short interval, on which a polynomial suffices: the Chebyshev interpolant of the
-// function there, with coefficients rounded to float32. Errors stay within 2 units in the last place (tan, atan2, tanh,
+// Each function reduces its argument to a short interval, on which it evaluates a polynomial: the Chebyshev interpolant
+// of the function, with coefficients rounded to float32. Errors are within 2 units in the last place (tan, atan2, tanh,
 // sigmoid: 4).
 #pragma once
 
@@ -13,10 +13,10 @@ namespace orchard::ORCHARD_ISA {
 
 constexpr float infinity = __builtin_inff(), not_a_number = __builtin_nanf("");
 constexpr float ln2 = 0.693147181f, log2_e = 1.44269504f, pi = 3.14159265f;
-// ln 2 in two parts: the product of the first with an integer below 2^12 is exact.
+// ln 2, split into two parts: the product of the first part and an integer below 2^12 is exact.
 constexpr float ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f;
 
-// a·b + c, rounded once if the instruction set allows.
+// a·b + c, rounded once if the instruction set has fused multiply-add.
 #if defined(__FMA__) || defined(__aarch64__)
 inline float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 inline double fused(double a, double b, double c) { return __builtin_fma(a, b, c); }
@@ -25,7 +25,7 @@ inline float fused(float a, float b, float c) { return a * b + c; }
 inline double fused(double a, double b, double c) { return a * b + c; }
 #endif
 
-// The polynomial with these coefficients, highest first.
+// Evaluates the polynomial with these coefficients, highest power first.
 template <class Number, class... Rest> inline Number polynomial(Number x, Number highest, Rest... rest) {
   Number sum = highest;
   ((sum = fused(sum, x, rest)), ...);
@@ -36,7 +36,7 @@ template <class Number, class... Rest> inline Number polynomial(Number x, Number
 inline float to_whole(float x) { return (x + 12582912.0f) - 12582912.0f; }
 inline double to_whole(double x) { return (x + 6755399441055744.0) - 6755399441055744.0; }
 
-// n, an integral float, as an integer; an arbitrary integer for NaN.
+// Converts n, an integral float, to an integer; NaN gives an unspecified integer.
 inline int32_t integer_of(float n) { return int32_t(n == n ? n : 0.0f); }
 
 // 2^n for an integer n from -126 to 127
@@ -53,10 +53,10 @@ inline float absolute(float x) { return float_of(bits_of(x) & 0x7fffffff); }
 inline float with_sign(float magnitude, float sign) {
   return float_of((bits_of(magnitude) & 0x7fffffff) | (bits_of(sign) & 0x80000000));
 }
-// NaN stays.
+// NaN stays NaN.
 inline float at_least(float x, float least) { return x < least ? least : x; }
 inline float at_most(float x, float most) { return x > most ? most : x; }
-// Two separate selections: GCC makes branches of a three-way one.
+// Two separate selections: GCC compiles a three-way selection to branches.
 inline float bounded(float x, float least, float most) { return at_most(at_least(x, least), most); }
 
 // ---------------------------------------------------------------- exponentials: x = n·ln 2 + r, e^x = 2^n·e^r
@@ -80,7 +80,7 @@ inline float exp2(float x) {
   return scaled(expm1_reduced((limited - n) * ln2) + 1.0f, integer_of(n));
 }
 
-// 2^n·(e^r - 1) + (2^n - 1), halved, since 2^128 is out of range
+// 2^n·(e^r - 1) + (2^n - 1), computed as half of it, since 2^128 is out of range.
 inline float expm1(float x) {
   float limited = bounded(x, -18.0f, 89.0f);
   float n = to_whole(limited * log2_e);
@@ -89,7 +89,7 @@ inline float expm1(float x) {
   return absolute(x) < 1e-8f ? x : result;
 }
 
-// e/(1 + e) with the exponential that can't overflow
+// e/(1 + e) with e = e^-|x|, which can't overflow.
 inline float sigmoid(float x) {
   float e = exp(-absolute(x));
   return (x < 0.0f ? e : 1.0f) / (1.0f + e);
@@ -118,7 +118,7 @@ inline Logarithm logarithm(float x) {
   return {float(e - (is_subnormal ? 23 : 0)), f + fused(p * f, square, -0.5f * square)};
 }
 
-// The result for an x that is not a positive finite number.
+// Replaces the result if x is not a positive finite number.
 inline float or_special(float result, float x) {
   float special = x == 0.0f ? -infinity : x == infinity ? infinity : not_a_number;
   return x > 0.0f && x < infinity ? result : special;
@@ -135,13 +135,13 @@ inline float log2(float x) {
 }
 
 inline float log10(float x) {
-  constexpr float high = 0.301025391f, low = 4.60503901e-6f, log10_e = 0.434294482f; // log10 2 in two parts
+  constexpr float high = 0.301025391f, low = 4.60503901e-6f, log10_e = 0.434294482f; // log10 2, split into two parts
   Logarithm l = logarithm(x);
   return or_special(fused(l.e, high, fused(l.e, low, l.of_f * log10_e)), x);
 }
 
-// With u = 1 + x as rounded, ln u · x/(u - 1): the quotient compensates the rounding. Source: W. Kahan, as in Goldberg,
-// "What every computer scientist should know about floating-point arithmetic", theorem 4.
+// ln u · x/(u - 1), where u is 1 + x rounded: the quotient compensates the rounding error. Source: W. Kahan, as in
+// Goldberg, "What every computer scientist should know about floating-point arithmetic", theorem 4.
 inline float log1p(float x) {
   float u = 1.0f + x;
   float corrected = log(u) * (x / (u - 1.0f));
@@ -150,7 +150,7 @@ inline float log1p(float x) {
 
 // ---------------------------------------------------------------- erf
 
-// x + x·P(x²) up to 1; beyond, 1 - e^(-x²)·Q(|x| - 2), which rounds to 1 from 3.93 on.
+// x + x·P(x²) for |x| ≤ 1, else 1 - e^(-x²)·Q(|x| - 2), which rounds to 1 from 3.93 on.
 inline float erf(float x) {
   constexpr float rounder = 12582912.0f;
   float a = absolute(x), t = at_most(a, 4.0f), s = a * a, v = t - 2.0f;
@@ -166,8 +166,8 @@ inline float erf(float x) {
 
 // ---------------------------------------------------------------- circular functions: x = q·π/2 + r
 
-// The largest argument that this reduction is exact enough for: q has 20 bits, so its product with a π/2 of 33 bits is
-// exact.
+// The largest argument for which this reduction is accurate: q has 20 bits, so its product with the first 33 bits of
+// π/2 is exact.
 constexpr float largest_angle = 1.0e6f;
 
 struct Angle {
@@ -175,7 +175,7 @@ struct Angle {
   int32_t quadrant;
 };
 
-// For r from -π/4 to π/4.
+// For -π/4 ≤ r ≤ π/4.
 inline Angle angle_in(int32_t quadrant, float r) {
   float s = r * r;
   float sine = fused(polynomial(s, -0.000195878907f, 0.00833274797f, -0.166666642f) * s, r, r);
@@ -184,7 +184,7 @@ inline Angle angle_in(int32_t quadrant, float r) {
 }
 
 inline Angle angle(float x) {
-  constexpr double high = 1.57079632673412561417, low = 6.07710050650619224932e-11; // π/2 in two parts
+  constexpr double high = 1.57079632673412561417, low = 6.07710050650619224932e-11; // π/2, split into two parts
   double wide = absolute(x) <= largest_angle ? x : 0.0f;
   double q = to_whole(wide * 0.63661977236758134308);
   return angle_in(int32_t(q), float((wide - q * high) - q * low));
@@ -204,7 +204,8 @@ inline float tan(float x) {
   return negated_if(odd, (odd ? a.cosine : a.sine) / (odd ? a.sine : a.cosine));
 }
 
-// The smaller of |y| and |x| over the larger has an arctangent from 0 to π/4; the octant gives the rest.
+// The quotient of the smaller of |x| and |y| by the larger has an arctangent from 0 to π/4; the octant determines the
+// rest.
 inline float atan2(float y, float x) {
   float a = absolute(x), b = absolute(y);
   bool is_steep = b > a;

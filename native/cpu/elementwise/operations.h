@@ -1,4 +1,4 @@
-// The elementwise operations of each instruction set: their names and row functions.
+// Tables of the elementwise operations of each instruction set: their names and row functions.
 #pragma once
 
 #include "../dtypes.h"
@@ -6,8 +6,8 @@
 
 namespace orchard {
 
-// Rows by dtype of the operands (of the second and third if the first is a condition); null if the operation is not
-// defined for the dtype.
+// Row functions, indexed by the dtype of the operands, or of the second and third operand if the first is a condition.
+// Null if the operation does not support the dtype.
 struct ElementwiseOperation {
   const char *name;
   bool is_predicate;  // the result is bool

@@ -1,5 +1,6 @@
-// Powers of float32: |x|^y = 2^(y·log2 |x|). The logarithm needs 33 bits, so that its product with y, up to 150, has a
-// float32's accuracy. It is two float32 if products are fused, else a float64. Within 3 units in the last place.
+// Powers of float32: |x|^y = 2^(y·log2 |x|). The product with the logarithm can be as large as 150, so the logarithm
+// needs 33 bits for the result to have float32's accuracy. It is stored as two float32 if multiply-add is fused, else
+// as a float64. Results are within 3 units in the last place.
 #pragma once
 
 #include "math.h"
@@ -12,14 +13,15 @@ constexpr float smallest_normal = 1.17549435e-38f, largest_finite = 3.40282347e3
 
 #if defined(__FMA__) || defined(__aarch64__)
 
-// The sum of two float32, the second below the last place of the first.
+// The sum of two float32; the second is smaller than the last place of the first.
 struct WideLog2 {
   float high, low;
 };
 
-// log2 of 2^-lift times a positive normal number; for 0 a value so low that its product with an exponent that is not
-// tiny acts like -∞. x = 2^e·m with m from √½ to √2; with s = (m - 1)/(m + 1), log2 m is 2 log2(e)·(s + s³/3 + s⁵/5 +
-// …). The rounding errors of s and of the sum of its first term and e are kept; the further terms are below 2^-6 of s.
+// log2 of 2^-lift times a positive normal number. For 0 it is so low that its product with any exponent that is not
+// tiny acts like -∞. x = 2^e·m with m from √½ to √2; with s = (m - 1)/(m + 1), log2 m = 2 log2(e)·(s + s³/3 + s⁵/5 +
+// …). The rounding errors of s, and of the sum of e and the first term, are kept; the remaining terms are less than
+// 2^-6 of s.
 inline WideLog2 wide_log2(float x, float lift) {
   constexpr float first = 2.88539004f, first_rest = 3.85192598e-08f, of_zero = -1e35f; // 2 log2(e) in two parts
   uint32_t bits = bits_of(x);
@@ -34,8 +36,8 @@ inline WideLog2 wide_log2(float x, float lift) {
   return {high, rest - (high - sum)};
 }
 
-// 2^(y·l) = 2^n·2^r; in two steps, since 2^n may be out of range. Adding 1.5·2^23 leaves n in the low bits, where it is
-// clamped to values that make the result 0 or infinite whatever r is. If n was clamped, the rest r is meaningless.
+// 2^(y·l) = 2^n·2^r, multiplied in two steps, since 2^n may be out of range. Adding 1.5·2^23 leaves n in the low bits.
+// n is clamped to values for which the result is 0 or infinite for every r, since r is meaningless then.
 inline float exp2_of_product(float y, WideLog2 l) {
   constexpr float rounder = 12582912.0f;
   constexpr int32_t of_zero = 0x4b400000, least = of_zero - 152, most = of_zero + 130;
@@ -48,8 +50,8 @@ inline float exp2_of_product(float y, WideLog2 l) {
   return float_of(bits_of(power) + (half << 23)) * float_of((uint32_t(n) - half + 127) << 23);
 }
 
-// x^y for elements with `has_plain_power`. Two loops: shorter dependency chains allow more instruction-level
-// parallelism.
+// x^y for elements that has_plain_power accepts. Two loops have shorter dependency chains than one, which allows more
+// instruction-level parallelism.
 inline void plain_powers(const float *__restrict x, const float *__restrict y, float *__restrict out, int64_t count) {
   constexpr int64_t tile = 512;
   float high[tile], low[tile];
@@ -64,7 +66,8 @@ inline void plain_powers(const float *__restrict x, const float *__restrict y, f
   }
 }
 
-// a^y for a ≥ 0: the same value if both are plain. Arbitrary for NaN, and for 0 and infinity to the power of 0.
+// a^y for a ≥ 0, with the same bits as plain_powers where that applies. The result is unspecified for NaN, and for 0
+// and infinity to the power of 0.
 inline float power_of_magnitude(float a, float y) {
   bool is_subnormal = a < smallest_normal;
   WideLog2 l = wide_log2(is_subnormal ? a * 16777216.0f : a, is_subnormal ? 24.0f : 0.0f);
@@ -76,7 +79,7 @@ inline float power_of_magnitude(float a, float y) {
 
 #else
 
-// log2 of a positive float, including subnormal ones, which are normal as doubles; ±infinity for 0 and infinity.
+// log2 of a positive float, also a subnormal one, which is a normal number in float64; ±infinity for 0 and infinity.
 inline double wide_log2(float x) {
   double wide = x;
   uint64_t bits;
@@ -109,7 +112,7 @@ inline void plain_powers(const float *__restrict x, const float *__restrict y, f
 
 #endif
 
-// Positive normal bases and 0, with finite exponents that are not tiny.
+// Returns whether x is 0 or a positive normal number, and y is finite and not tiny.
 inline bool has_plain_power(float x, float y) {
   constexpr uint32_t normal = 0x00800000, infinite = 0x7f800000, tiny = 0x0da24260; // 1e-30
   bool is_plain_base = (bits_of(x) == 0) | (bits_of(x) - normal < infinite - normal);
@@ -119,7 +122,7 @@ inline bool has_plain_power(float x, float y) {
 // Like C's pow.
 inline float pow(float x, float y) {
   float a = absolute(x), magnitude = power_of_magnitude(a, y), half = 0.5f * y;
-  bool is_whole = std::nearbyint(y) == y; // all of the large ones are, and even
+  bool is_whole = std::nearbyint(y) == y; // large numbers are all even integers
   bool is_odd = is_whole && std::nearbyint(half) != half;
   bool is_negative = bits_of(x) >> 31;
   float result = is_odd && is_negative ? -magnitude : magnitude;

@@ -5,7 +5,7 @@
 
 namespace orchard {
 
-// Computes `count` adjacent elements of the result from as many of each input.
+// Computes `count` adjacent elements of the result from `count` elements of each input.
 using ElementwiseRow = void (*)(const void *const *inputs, void *out, int64_t count);
 
 } // namespace orchard

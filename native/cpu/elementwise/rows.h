@@ -1,12 +1,16 @@
-// Builds the rows of elementwise operations from their formulas, for one instruction set.
+// Generates the row functions of elementwise operations from their formulas, for one instruction set.
 //
-// An operation is a struct with `static constexpr const char *name`, its name in TypeScript; `static constexpr Kinds
-// kinds`, the dtypes that it supports; and a template `of` that computes one element of the result, a bool for a
-// predicate. The order of the list at the end of a file has no meaning. float16 and bfloat16 are computed in float32.
-// Optional members: a function `correct(in..., out, count)`, called for float32 after all elements are computed, to
-// recompute those that the branch-free code got wrong; a constant `computes_halves`, true if `of` accepts float16 and
-// bfloat16 as stored; and for float32 a type `Plain`, whose `row(out, count, in...)` gives the same bits faster for the
-// elements for which `takes(in...)` is true.
+// An operation is a struct with these members: `static constexpr const char *name`, its name in TypeScript; `static
+// constexpr Kinds kinds`, the dtypes that it supports; and a template `of` that computes one element of the result, a
+// bool for a predicate. The order of the list at the end of a file has no meaning. float16 and bfloat16 are computed in
+// float32.
+//
+// Optional members:
+// - `correct(in..., out, count)`, for float32: called after all elements were computed, to recompute those for which
+//   the branch-free code is wrong.
+// - `computes_halves`, a constant: true if `of` accepts float16 and bfloat16 as stored.
+// - `Plain`, a type, for float32: `row(out, count, in...)` gives the same bits faster for the elements for which
+//   `takes(in...)` is true.
 #pragma once
 
 #include "operations.h"
@@ -31,10 +35,10 @@ template <class T> constexpr bool takes(Kinds kinds) {
 
 template <class T> constexpr bool is_half = std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>;
 
-// The storage type of an operation's result for operands stored as T.
+// The storage type of an operation's result, for operands stored as T.
 template <class T, class Number> using ResultOf = std::conditional_t<std::is_same_v<Number, bool>, Bool, T>;
 
-// Fits the L1 cache, from which widened elements are narrowed again.
+// A tile of widened elements fits in the L1 cache, from which they are narrowed again.
 constexpr int64_t tile = 1024;
 
 template <class Operation, class = void> constexpr bool has_correction = false;
@@ -48,22 +52,22 @@ constexpr bool computes_halves<Operation, std::void_t<decltype(Operation::comput
 template <class Operation, class = void> constexpr bool has_plain = false;
 template <class Operation> constexpr bool has_plain<Operation, std::void_t<typename Operation::Plain>> = true;
 
-// Operands never overlap the result; __restrict lets the loop be vectorized without an aliasing check. `flatten`: a
-// call that is not inlined keeps the loop scalar, ten times slower, and compilers don't inline a function that many
-// operations use.
+// Operands never overlap the result; __restrict lets the loop be vectorized without an aliasing check. `flatten`
+// inlines all calls: compilers don't inline a function that many operations use, and a call would keep the loop scalar,
+// ten times slower.
 template <class Operation, class Result, class... In>
 [[gnu::flatten]] inline void compute_row(Result *__restrict out, int64_t count, const In *__restrict... in) {
   for (int64_t i = 0; i < count; i++) out[i] = store<Result>(Operation::of(load(in[i])...));
 }
 
-// Returns the number of elements in a row that the operation's `Plain` does not take.
+// Returns the number of elements in a row for which `Plain::takes` is false.
 template <class Operation, class... In> inline int32_t count_others(int64_t count, const In *...in) {
   int32_t others = 0;
   for (int64_t i = 0; i < count; i++) others += Operation::Plain::takes(in[i]...) ? 0 : 1;
   return others;
 }
 
-// If the others are rare, they are recomputed one by one.
+// If at most one in `rare` elements is not plain, `Plain` computes the row and the others are recomputed one by one.
 constexpr int64_t rare = 32, stretch = 64;
 
 template <class Operation, class... In> void compute_others(float *out, int64_t count, const In *...in) {

@@ -6,8 +6,8 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// The factor that scales the logarithm back: half of the exponential's lift (lifted.h), which leaves room to divide by
-// a small number.
+// The factor that removes the logarithm's scale, which is the square root of the exponential's scale (lifted.h): this
+// leaves room to divide by a small number.
 template <class Number> constexpr Number half_lowered = 1;
 template <> inline constexpr float half_lowered<float> = 0x1p-32f;
 

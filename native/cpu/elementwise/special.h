@@ -1,5 +1,5 @@
-// sinc, and the complement and inverse of the error function: for float32 branch-free, like math.h, and for float64.
-// Errors stay within 4 units in the last place (erfc: 6).
+// sinc, and the complement and inverse of the error function, for float32 without branches, like math.h, and for
+// float64. Errors are within 4 units in the last place (erfc: 6).
 #pragma once
 
 #include "gated.h"
@@ -8,13 +8,14 @@ namespace orchard::ORCHARD_ISA {
 
 // ---------------------------------------------------------------- sin πx
 
-// A number a ≥ 0 as an integer n and a remainder r from -½ to ½, which is exact; NaN for infinity.
+// A number a ≥ 0 as the sum of an integer n and a remainder r from -½ to ½, which is exact. NaN for infinity.
 template <class Number> struct Turns {
   Number remainder;
-  bool is_odd; // n
+  bool is_odd; // whether n is odd
 };
 
-// Adding 2^23 leaves no bits for a fraction, and puts n's lowest bit in the lowest place. Larger numbers are integers.
+// Adding 2^23 leaves no bits for a fraction, and makes n's lowest bit the lowest bit of the sum. Larger numbers are
+// integers.
 inline Turns<float> turns(float a) {
   constexpr float rounder = 8388608.0f;
   float shifted = a + rounder, whole = a < rounder ? shifted - rounder : a;
@@ -25,7 +26,7 @@ inline Turns<double> turns(double a) {
   return {a - whole, std::fmod(whole, 2.0) != 0.0};
 }
 
-// sin(πr)/(πr) for |r| ≤ ½: interpolated in r² at Chebyshev points.
+// sin(πr)/(πr) for |r| ≤ ½, interpolated in r² at Chebyshev points.
 inline float sine_quotient(float r) {
   return polynomial(r * r, -0.00223717862f, 0.0261174385f, -0.190747902f, 0.811742187f, -1.64493406f, 1.0f);
 }
@@ -45,7 +46,8 @@ template <class Number> inline Number sinc(Number x) {
 
 // ---------------------------------------------------------------- erfc
 
-// e^(-a²), lifted (lifted.h). The square needs more digits than float32 has: it is fused, or computed in float64.
+// e^(-a²), scaled by 2^64 (lifted.h). The square needs more digits than float32 has, so it is computed with fused
+// multiply-add or in float64.
 inline float lifted_exp_of_square(float a) {
   float shifted = fused(a * a, -log2_e, lifting_rounder), n = shifted - lifting_rounder;
 #if defined(__FMA__) || defined(__aarch64__)
@@ -66,7 +68,7 @@ inline double erfc(double x) { return std::erfc(x); }
 
 // ---------------------------------------------------------------- erfinv
 
-// x·P(w) with w = -ln(1 - x²): up to 5 a polynomial in w, beyond that one in √w. ±infinity at ±1, NaN beyond. Source:
+// x·P(w) with w = -ln(1 - x²): a polynomial in w for w ≤ 5, and in √w beyond. ±infinity at ±1, NaN for |x| > 1. Source:
 // M. Giles, "Approximating the erfinv function", GPU Computing Gems, 2012. The polynomials here have one degree more.
 inline float erfinv(float x) {
   float w = -log((1.0f - x) * (1.0f + x)), s = w - 2.5f, t = std::sqrt(w) - 3.0f;
@@ -77,8 +79,8 @@ inline float erfinv(float x) {
   return absolute(x) == 1.0f ? x * infinity : x * (w < 5.0f ? center : tail);
 }
 
-// Halley's method from a start within 0.3 %. Above ½ the steps use the complement, which does not cancel. Source of the
-// start: S. Winitzki, "A handy approximation for the error function and its inverse", 2008.
+// Halley's method from an initial value within 0.3 %. Above ½ the steps use erfc, which avoids cancellation. Source of
+// the initial value: S. Winitzki, "A handy approximation for the error function and its inverse", 2008.
 inline double erfinv(double x) {
   double a = std::fabs(x);
   if (!(a < 1.0)) return a == 1.0 ? x * __builtin_inf() : __builtin_nan("");
@@ -94,16 +96,16 @@ inline double erfinv(double x) {
   return std::copysign(y, x);
 }
 
-// ---------------------------------------------------------------- pairs
+// ---------------------------------------------------------------- functions of two arguments
 
-// ln(e^a + e^b), with an exponential that can't overflow.
+// ln(e^a + e^b), computed so that no exponential overflows.
 template <class Number> inline Number logaddexp(Number a, Number b) {
   Number larger = a > b || a != a ? a : b;
-  Number distance = a == b ? Number(0) : std::fabs(a - b); // for infinities the difference would be NaN
+  Number distance = a == b ? Number(0) : std::fabs(a - b); // infinity minus infinity would be NaN
   return larger + log1p(exp(-distance));
 }
 
-// The same to base 2.
+// log2(2^a + 2^b), computed likewise.
 template <class Number> inline Number logaddexp2(Number a, Number b) {
   constexpr Number log2_of_e = Number(1.44269504088896340736);
   Number larger = a > b || a != a ? a : b;

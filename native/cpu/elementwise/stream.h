@@ -1,5 +1,5 @@
-// Stores that bypass the caches, for results that exceed any cache. A normal store first reads its line, which doubles
-// the memory traffic of a result.
+// Nontemporal stores, which bypass the caches, for results larger than any cache. A normal store first reads the cache
+// line, which doubles a result's memory traffic.
 #pragma once
 
 #include "../isa.h"
@@ -8,9 +8,9 @@
 
 namespace orchard {
 
-// Null if the instruction set has none.
+// The functions are null if the instruction set has no such stores.
 struct Streams {
-  void (*copy)(const void *source, void *target, int64_t bytes); // to an address that is a multiple of `stream_line`
+  void (*copy)(const void *source, void *target, int64_t bytes); // `target` is a multiple of `stream_line`
   void (*finish)(); // orders the copied data before this thread's later stores
 };
 

@@ -4,7 +4,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Moves bits: out[i] = condition[i] ? a[i] : b[i]. Any 16-bit type serves for float16 and bfloat16.
+// out[i] = condition[i] ? a[i] : b[i], which only moves bits. Any 16-bit type works for float16 and bfloat16.
 struct Where {
   template <class T> static void row(const void *const *inputs, void *result, int64_t count) {
     const Bool *condition = static_cast<const Bool *>(inputs[0]);
@@ -17,18 +17,18 @@ struct Where {
   }
 };
 
-// min(max(x, least), most): `most` if the bounds cross, NaN if any operand is.
+// min(max(x, least), most): `most` if least > most, NaN if any operand is NaN.
 struct Clamp {
   static constexpr const char *name = "clamp";
   static constexpr Kinds kinds = numbers;
   template <class T> static T of(T x, T least, T most) {
-    T lifted = x < least ? least : x; // NaN stays
+    T lifted = x < least ? least : x; // written so that NaN stays NaN
     T result = lifted > most ? most : lifted;
     return (least == least) & (most == most) ? result : T(not_a_number);
   }
 };
 
-// Computed from the nearer end, so that both ends are exact.
+// Interpolates from the nearer end, so that both ends are exact.
 struct Lerp {
   static constexpr const char *name = "lerp";
   static constexpr Kinds kinds = floats;
@@ -38,7 +38,8 @@ struct Lerp {
   }
 };
 
-// ln(1 + e^(beta x))/beta; beyond the threshold x itself. Below it, with s = beta x: (max(s, 0) + ln(1 + e^-|s|))/beta.
+// ln(1 + e^(beta x))/beta; above the threshold x itself. With s = beta x it is computed as (max(s, 0) + ln(1 +
+// e^-|s|))/beta.
 struct Softplus {
   static constexpr const char *name = "softplus";
   static constexpr Kinds kinds = floats;

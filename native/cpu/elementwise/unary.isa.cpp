@@ -29,7 +29,7 @@ struct Abs {
   }
 };
 
-// 0 for NaN.
+// The sign of NaN is 0.
 struct Sign {
   static constexpr const char *name = "sign";
   static constexpr Kinds kinds = everything;
@@ -104,7 +104,7 @@ ORCHARD_FLOAT_FUNCTION(Mish, "mish", mish(x))
 ORCHARD_FLOAT_FUNCTION(LogSigmoid, "logSigmoid", log_sigmoid(x))
 ORCHARD_FLOAT_FUNCTION(Tanhshrink, "tanhshrink", tanhshrink(x))
 
-// inverse.h, special.h, gamma.h, bessel.h
+// Functions from inverse.h, special.h, gamma.h and bessel.h.
 ORCHARD_FLOAT_FUNCTION(Asin, "asin", asin(x))
 ORCHARD_FLOAT_FUNCTION(Acos, "acos", acos(x))
 ORCHARD_FLOAT_FUNCTION(Atan, "atan", atan(x))
@@ -121,7 +121,7 @@ ORCHARD_FLOAT_FUNCTION(Sinc, "sinc", sinc(x))
 ORCHARD_FLOAT_FUNCTION(I0, "i0", bessel<0>(x))
 ORCHARD_FLOAT_FUNCTION(I1, "i1", bessel<1>(x))
 
-// Circular functions leave large angles, infinities and NaN to the C library, after all other elements.
+// Circular functions of large angles, infinities and NaN are recomputed by the C library after all other elements.
 #define ORCHARD_CIRCULAR_FUNCTION(Name, own_name, function)                                                            \
   struct Name {                                                                                                        \
     static constexpr const char *name = own_name;                                                                      \
@@ -153,7 +153,7 @@ struct LogicalNot {
   template <class T> static bool of(T x) { return x == T(0); }
 };
 
-// Integers are finite numbers.
+// Integers are always finite.
 #define ORCHARD_PREDICATE(Name, own_name, of_integer, expression)                                                      \
   struct Name {                                                                                                        \
     static constexpr const char *name = own_name;                                                                      \

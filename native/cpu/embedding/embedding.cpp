@@ -20,7 +20,7 @@ constexpr int64_t task_elements = 1 << 14;
 int64_t blocks_of(int64_t width) { return (width + bag_columns - 1) / bag_columns; }
 int64_t grain_of(int64_t elements) { return std::max<int64_t>(1, task_elements / std::max<int64_t>(1, elements)); }
 
-// Sizes and dtypes common to all calls.
+// The sizes and dtypes that all calls have.
 struct Shapes {
   DType dtype, index_dtype, offset_dtype;
   BagMode mode;
@@ -48,10 +48,11 @@ struct Shapes {
   bool streams_rows(int64_t rows) const { return is_streamed(bytes(rows * width)); }
 };
 
-// The indices, with -1 for padding, and where each bag begins and the last one ends.
+// The indices, with -1 for padding, and the offsets where each bag begins and the last one ends.
 class Bags {
 public:
-  // The indices and offsets are the call's first two operands. They are copied, and the copy is checked.
+  // The indices and offsets are the first two operands. They are copied and the copy is checked, since another thread
+  // may change the operands.
   Bags(const Shapes &shapes, const Operands &operands, int64_t indices_offset, int64_t offsets_offset)
       : shapes_(shapes), indices_(shapes.total), starts_(shapes.bags + 1) {
     with_indices(operands, 0, shapes.index_dtype, indices_offset, Extent(shapes.total), [&](auto *given) {
@@ -70,7 +71,7 @@ public:
   int64_t begin(int64_t bag) { return starts_.data()[bag]; }
   int64_t end(int64_t bag) { return starts_.data()[bag + 1]; }
 
-  // Writes the bag of each index; -1 for indices in no bag and padding.
+  // Writes the bag of each index, or -1 if the index is padding or in no bag.
   void number(int64_t *bags) {
     std::fill_n(bags, shapes_.total, -1);
     for (int64_t bag = 0; bag < shapes_.bags; bag++)
@@ -96,7 +97,7 @@ private:
   Scratch<int64_t> indices_, starts_;
 };
 
-// The positions of the indices, grouped by row, in ascending order within a row: a counting sort.
+// A counting sort: the positions of the indices, grouped by table row, in ascending order within a row.
 class NumbersByRow {
 public:
   NumbersByRow(const Shapes &shapes, const int64_t *indices, const int64_t *bags)
@@ -106,7 +107,7 @@ public:
       if (bags[i] >= 0) starts_.data()[indices[i] + 1]++;
     for (int64_t row = 0; row < shapes.rows; row++) starts_.data()[row + 1] += starts_.data()[row];
     for (int64_t i = 0; i < shapes.total; i++)
-      if (bags[i] >= 0) numbers_.data()[starts_.data()[indices[i]]++] = i; // leaves each row's end where its start was
+      if (bags[i] >= 0) numbers_.data()[starts_.data()[indices[i]]++] = i; // starts_ becomes the end of each row
   }
 
   const int64_t *of(int64_t row) { return numbers_.data() + begin(row); }
@@ -130,7 +131,7 @@ BagMatrix matrix_of(const Shapes &shapes, const Operands &operands, const Matrix
   return {operands.input(matrix.operand, shapes.dtype, matrix.offset, extent), row, column};
 }
 
-// Returns a factor for each index; null if all are 1.
+// Returns the factors of the indices; null if all are 1.
 const char *factors_of(const Shapes &shapes, const Operands &operands, int64_t offset) {
   return shapes.has_factors ? operands.input(2, shapes.dtype, offset, Extent(shapes.total)) : nullptr;
 }
@@ -143,8 +144,8 @@ BagMatrix from(BagMatrix matrix, const Shapes &shapes, int64_t row, int64_t colu
 }
 
 // out [bags, width] = the sum, mean or maximum of each bag's rows; counts [bags] = the number of those rows (float64
-// for float64, else float32); best [bags, width] = the position of the index whose row is the largest, -1 in an empty
-// bag (only for max).
+// for float64, else float32); best [bags, width] = the position of the index whose row has the maximum, or -1 in an
+// empty bag (only for max).
 void embedding_bag(const EmbeddingBagBlock &block, Operands operands) {
   const Shapes shapes(block);
   const BagMatrix rows = matrix_of(shapes, operands, {3, shapes.rows, block.starts[3]}, block.table_strides);
@@ -177,8 +178,8 @@ void embedding_bag(const EmbeddingBagBlock &block, Operands operands) {
   }
 }
 
-// out [rows, width] = for each row the sum of the gradients [bags, width] of the bags that contain it, in the order of
-// the indices.
+// out [rows, width] = for each row of the table, the sum of the gradients [bags, width] of the bags that contain it, in
+// the order of the indices.
 void embedding_bag_gradient(const EmbeddingBagGradientBlock &block, Operands operands) {
   const Shapes shapes(block);
   const BagMatrix incoming = matrix_of(shapes, operands, {3, shapes.bags, block.starts[3]}, block.gradient_strides);
@@ -222,7 +223,7 @@ void embedding_bag_factors(const EmbeddingBagFactorsBlock &block, Operands opera
   parallel_for(shapes.total, grain_of(shapes.width), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) {
       bool counts = numbers.data()[i] >= 0;
-      int64_t width = counts ? shapes.width : 0; // an empty product is 0
+      int64_t width = counts ? shapes.width : 0; // empty rows: each dot product is 0
       shapes.kernel().factor(from(rows, shapes, counts ? bags.indices()[i] : 0, 0),
                              from(incoming, shapes, counts ? numbers.data()[i] : 0, 0), width, out + shapes.bytes(i));
     }

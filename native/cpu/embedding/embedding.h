@@ -1,7 +1,7 @@
-// Bags of rows of a table: their sums, means or largest rows, and the gradients of the table and of factors.
+// Bags of rows of a table: their sums, means or maxima, and the gradients of the table and of the factors.
 //
-// Sums are in float64, over the indices in order, and rounded once: the result is the same for any number of threads. A
-// task has `bag_columns` adjacent columns of one bag or table row.
+// Sums are accumulated in float64, over the indices in order, and rounded once, so results do not depend on the number
+// of threads. A task computes `bag_columns` adjacent columns of one bag or table row.
 #pragma once
 
 #include "../block.h"
@@ -10,19 +10,19 @@ namespace orchard {
 
 ORCHARD_NAMES(BagMode, sum, mean, max)
 
-// The start of every block. Indices, offsets and factors are dense.
+// The fields that all blocks begin with. Indices, offsets and factors are dense.
 struct BagHead {
-  DTypeField dtype; // of the table, a float
+  DTypeField dtype; // of the table; a float dtype
   DTypeField index_dtype, offset_dtype;
   Name<BagMode> mode;
   Whole bags, total; // total: number of indices
-  Whole length;      // indices per bag, or -1: the offsets are the start of each bag and the end of the last
+  Whole length;      // indices per bag; or -1: offsets give the start of each bag and the end of the last
   Whole rows, width; // of the table
-  Whole padding;     // a row that is ignored, or -1
+  Whole padding;     // an index that is ignored, or -1
   Flag has_factors;
 };
 
-// `starts` has the offsets of the operands in order, except results, which are dense.
+// `starts` has the offsets of the operands in order, except those of results, which are dense.
 struct EmbeddingBagBlock : BagHead {
   Whole starts[4];
   Whole table_strides[2];
@@ -38,36 +38,36 @@ struct EmbeddingBagFactorsBlock : BagHead {
 
 constexpr int64_t bag_columns = 1024;
 
-// A matrix [bags or rows, width], starting at one of its columns; strides are in elements.
+// A matrix [bags or table rows, width] from one of its columns on; strides are in elements.
 struct BagMatrix {
   const char *first;
   int64_t row, column;
 };
 
-// Some columns of one bag.
+// A task: some columns of one bag.
 struct BagColumns {
   BagMode mode;
   BagMatrix table;
   const int64_t *indices; // of the bag; -1 for padding
-  int64_t count, known;   // of the bag; of this bag and the following ones
-  const char *factors;    // of these indices; null if all are 1
+  int64_t count, known;   // indices in this bag; indices in this bag and all following ones
+  const char *factors;    // one for each of these indices; null if all are 1
   int64_t columns;
-  int64_t position; // of the first index among all
+  int64_t position; // of the first of these indices among all indices
   char *out;
-  bool is_streamed; // results exceed the caches; the caller calls Streams::finish
+  bool is_streamed; // results exceed the caches; the caller must call Streams::finish
   int64_t *best;    // for max only
 };
 
-// Some columns of the gradient of one row of the table.
+// A task: some columns of the gradient of one row of the table.
 struct RowColumns {
   BagMode mode;
   BagMatrix gradients;
-  const int64_t *numbers; // of the indices that name the row
+  const int64_t *numbers; // positions of the indices that select the row
   int64_t count;
-  const int64_t *bags;  // of all indices
-  const char *factors;  // of all indices; null if all are 1
-  const double *shares; // of all bags: 1 / count, for the mean
-  const int64_t *best;  // of all bags, starting at one of their columns, `width` apart
+  const int64_t *bags;  // the bag of each index
+  const char *factors;  // one for each index; null if all are 1
+  const double *shares; // for each bag: 1 / count, for the mean
+  const int64_t *best;  // of all bags, from one of their columns on, `width` apart
   int64_t width, columns;
   char *out;
   bool is_streamed;
@@ -76,7 +76,7 @@ struct RowColumns {
 struct EmbeddingKernel {
   void (*bag)(const BagColumns &);
   void (*row)(const RowColumns &);
-  void (*factor)(const BagMatrix &table, const BagMatrix &gradients, int64_t width, char *out); // of one row each
+  void (*factor)(const BagMatrix &table, const BagMatrix &gradients, int64_t width, char *out); // dot of two rows
 };
 
 struct Embeddings {

@@ -33,7 +33,7 @@ template <class T> void write(const double *sums, double share, char *out, int64
 
 // ---------------------------------------------------------------- bags
 
-// Adds the rows of a block, each times its factor, in order.
+// Adds the rows of a block, each multiplied by its factor, in order.
 template <int rows, class C>
 void add_block(const RowBlock<C> &block, const double *factors, double *sums, int64_t columns) {
   for (int64_t c = 0; c < columns; c += lanes<double>) {
@@ -44,7 +44,7 @@ void add_block(const RowBlock<C> &block, const double *factors, double *sums, in
   }
 }
 
-// Adds the rows of up to `most_rows` indices from number `start` on. Returns how many are not padding.
+// Adds the rows of up to `most_rows` indices, from index `start` on. Returns how many are not padding.
 constexpr int64_t most_rows = 64;
 
 template <class T> int64_t add_rows(const BagColumns &bag, int64_t start, double *sums) {
@@ -87,7 +87,7 @@ template <class T> void add_bag(const BagColumns &bag) {
            bag.is_streamed);
 }
 
-// Finds the first of equal maxima; NaN if there is one.
+// Finds the first of equal maxima. NaN counts as the largest.
 template <class T> void find_largest(const BagColumns &bag) {
   T *out = reinterpret_cast<T *>(bag.out);
   std::fill_n(bag.best, bag.columns, -1);

@@ -1,4 +1,4 @@
-// The function "gather". Elements are moved without being read, so only their size matters.
+// The function "gather". Elements are moved as bits, so only their size matters.
 #include "../functions.h"
 #include "../parallel.h"
 #include "../streamed.h"
@@ -13,9 +13,10 @@ namespace {
 constexpr int64_t grain = 1 << 15;
 enum Operand { from_x, from_index, to_out };
 
-// A row of at least this many bytes is worth streaming. While a row is copied, this many bytes of the next one are
-// prefetched: the hardware prefetcher can't predict a table's next row, only its lines, once some of them were read.
-constexpr int64_t least_streamed_row = 512, fetched_bytes = 1024, least_fetched = 64; // elements
+// Rows of at least this many bytes are written with nontemporal stores. While a row is copied, this many bytes of the
+// next row are prefetched: the hardware prefetcher can't predict the next row of a table, only the following cache
+// lines of a row that is being read.
+constexpr int64_t least_streamed_row = 512, fetched_bytes = 1024, least_fetched = 64; // the last: in elements
 
 template <class T>
 void copy_run(const T *from, int64_t from_stride, T *to, int64_t to_stride, int64_t length, bool is_streamed) {
@@ -33,7 +34,7 @@ void fetch_row(const void *row, int64_t bytes) {
     __builtin_prefetch(static_cast<const char *>(row) + at);
 }
 
-// The indexed axis: its size and stride.
+// The size and stride of the indexed axis.
 struct Axis {
   int64_t size, stride;
 };
@@ -43,7 +44,7 @@ void gather_elements(const Nest<3> &nest, const Axis &axis, const T *x, const In
                      int64_t end, bool is_streamed, BadIndex &bad) {
   int64_t x_stride = nest.run_stride(from_x), index_stride = nest.run_stride(from_index),
           out_stride = nest.run_stride(to_out);
-  // Prefetches the row of an index, the only one of the run that begins at `element`.
+  // Prefetches the row selected by the index of the run that begins at `element`.
   auto fetch_row_of = [&](int64_t element, int64_t length) {
     int64_t offsets[3];
     nest.find_offsets(element, offsets);

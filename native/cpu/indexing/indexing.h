@@ -5,8 +5,8 @@
 
 namespace orchard {
 
-// The nest is over x, with stride 0 along the indexed axis, the index and the output; `size` is the axis's length,
-// `stride` the stride of x along it.
+// The nest is over x, with stride 0 along the indexed axis, the index and the output. `size` is the length of the
+// indexed axis, and `stride` is x's stride along it.
 struct GatherBlock {
   DTypeField dtype, index_dtype;
   Whole offsets[3];
@@ -14,17 +14,17 @@ struct GatherBlock {
   NestBlock<3> nest;
 };
 
-// `rows` is over all axes of x but the last, whose size is `columns`. The output is dense.
+// `rows` describes all axes of x but the last, whose length is `columns`. The output is dense.
 struct TriangleBlock {
   DTypeField dtype;
   Whole offsets[2];
   Flag lower;
   Whole diagonal, columns;
-  Whole stride; // of x from one column to the next
+  Whole stride; // x's stride from one column to the next
   NestBlock<1> rows;
 };
 
-// The nest is over the index. The output, of int64, is dense.
+// The nest is over the index. The output is int64 and dense.
 struct OneHotBlock {
   DTypeField dtype;
   Whole offsets[2];
@@ -35,16 +35,17 @@ struct OneHotBlock {
 struct FindOutOfRangeBlock {
   DTypeField dtype;
   Whole offset, size;
-  Whole except; // an index that counts as in range
+  Whole except; // an index that is accepted although out of range
   NestBlock<1> nest;
 };
 
-// Lists of indices, broadcast to one shape, and the flat indices they give; the last operand of the nest is dense.
+// Lists of indices, broadcast to one shape, and the flat indices computed from them. The last operand of the nest is
+// dense.
 constexpr int most_lists = 8;
 struct IndexPlacesBlock {
   DTypeField dtype; // int64 or int32
   Whole lists;
-  Whole sizes[most_lists]; // of the axis that each list indexes
+  Whole sizes[most_lists]; // for each list: the length of the axis that it indexes
   Whole offsets[most_lists];
   Whole offset; // of the flat indices
   NestBlock<most_lists + 1> nest;

@@ -35,7 +35,7 @@ void find_in_run(const Nest<1> &nest, const Index *index, int64_t size, int64_t 
   });
 }
 
-// found[0] = the number (row-major) of the first index that is negative or at least `size`, and is not `except`; -1 if
+// found[0] = the row-major number of the first index that is negative or at least `size`, and is not `except`; -1 if
 // there is none.
 void find_out_of_range(const FindOutOfRangeBlock &block, Operands operands) {
   const Nest<1> nest = block.nest;
@@ -49,8 +49,8 @@ void find_out_of_range(const FindOutOfRangeBlock &block, Operands operands) {
   *found = least == INT64_MAX ? -1.0 : static_cast<double>(least.load());
 }
 
-// found[0] = the number of the first offset that is less than the one before it, or more than `size`, or of the first
-// offset if it is not 0; -1 if there is none.
+// found[0] = the number of the first invalid offset, or -1 if all are valid. An offset is invalid if it is less than
+// the one before it or more than `size`; the first offset must be 0.
 void find_descent(const FindDescentBlock &block, Operands operands) {
   const int64_t count = block.count, size = block.size;
   double &found = *operands.results<double>(1, 0, Extent());

@@ -1,4 +1,4 @@
-// Indices of int64 or int32.
+// Operands with indices of type int64 or int32.
 #pragma once
 
 #include "../functions.h"
@@ -9,7 +9,7 @@ namespace orchard {
 
 [[noreturn]] void refuse_index(int64_t index, int64_t size);
 
-// Calls use(pointer to the first index), with its type, for an operand whose indices are in the extent around it.
+// Calls use(pointer to the first index) with its type, after checking that the extent is in bounds.
 template <class Use>
 void with_indices(const Operands &operands, int operand, DType dtype, int64_t offset, const Extent &extent, Use &&use) {
   if (dtype == DType::int64) use(operands.inputs<int64_t>(operand, offset, extent));
@@ -19,13 +19,14 @@ void with_indices(const Operands &operands, int operand, DType dtype, int64_t of
          std::string("expected indices of int64 or int32, got ") + dtype_names[static_cast<int>(dtype)]);
 }
 
-// Returns whether 0 ≤ index < size. Memory may change during a call, so each index is read once, into a variable, and
-// the checked value is used.
+// Returns whether 0 ≤ index < size. Another thread may change the memory during a call, so each index is read once into
+// a variable, and the checked value is used.
 inline bool is_in_range(int64_t index, int64_t size) {
   return static_cast<uint64_t>(index) < static_cast<uint64_t>(size);
 }
 
-// An index out of range found by the threads of a call. They must not throw: `check` does, after them.
+// Keeps an index out of range that the threads of a call found. Threads must not throw, so `check` throws after they
+// have finished.
 class BadIndex {
 public:
   void set(int64_t index) {

@@ -11,14 +11,14 @@ using namespace orchard;
 namespace {
 
 constexpr int64_t grain = 1 << 14;
-constexpr int64_t piece = 512; // flat indices that all lists are added to while they are in the L1 cache
+constexpr int64_t piece = 512; // flat indices that stay in the L1 cache while all lists are added
 
 template <class Index> struct List {
   const Index *first;
   int64_t size;
 };
 
-// The number of the first element with an index out of range, whichever thread finds it.
+// The number of the first element with an index out of range, no matter which thread finds it.
 class FirstBad {
 public:
   void set(int64_t element) {
@@ -33,7 +33,7 @@ private:
 };
 
 // places[i] = places[i] · size + index i, where a negative index counts from the end. Returns the number of the first
-// index out of range; -1 if there is none. An index is read once.
+// index out of range, or -1. Each index is read once.
 template <class Index>
 int64_t add_list(const Index *index, int64_t stride, int64_t size, int64_t count, uint64_t *places) {
   bool is_bad = false;
@@ -49,7 +49,7 @@ int64_t add_list(const Index *index, int64_t stride, int64_t size, int64_t count
     const int64_t given = static_cast<int64_t>(index[i * stride]);
     if (static_cast<uint64_t>(given) + (given < 0 ? range : 0) >= range) return i;
   }
-  return 0; // the memory has changed meanwhile
+  return 0; // another thread has changed the index since
 }
 
 template <class Index>
@@ -82,8 +82,8 @@ void find_places(const IndexPlacesBlock &block, const Operands &operands, const 
   *found = bad.number();
 }
 
-// places = flat (row-major) indices in axes of the given sizes, from one list of indices per axis; found[0] = the
-// number of the first element with an index out of range, or -1; if there is one, places are undefined.
+// places = flat (row-major) indices into axes of the given sizes, from one list of indices per axis. found[0] = the
+// number of the first element with an index out of range, or -1; places are undefined unless it is -1.
 void index_places(const IndexPlacesBlock &block, Operands operands) {
   const Nest<most_lists + 1> nest = block.nest;
   if (block.dtype == DType::int64) find_places<int64_t>(block, operands, nest);

@@ -1,8 +1,8 @@
 // The functions "scatter" and "scatterOthers".
 //
-// The contributions to one element are combined in the order of the indices; sums and products of floats in float64,
-// rounded once: the result is the same for any number of threads. Integers wrap around, bools are or-ed. Slices are
-// processed in tiles of adjacent ones, so that rows of an embedding are read as rows.
+// The contributions to an element are combined in the order of the indices. Sums and products of floats are accumulated
+// in float64 and rounded once, so results do not depend on the number of threads. Integers wrap around, and bools are
+// combined by or. Slices are processed in tiles of adjacent slices, so that an embedding is read row by row.
 #include "scatter.h"
 
 #include "../functions.h"
@@ -14,8 +14,8 @@ using namespace orchard;
 
 namespace {
 
-// The operands of a call, and the parameters of its kernels. A slice of the result has as many elements as one of x, or
-// of the source.
+// The operands of a call and the parameters of its kernels. A slice of the result has the length of a slice of x, or of
+// the source.
 class ScatterProblem {
 public:
   Scatter scatter;
@@ -41,8 +41,8 @@ public:
   DType dtype() const { return dtype_; }
   int index_ordinal() const { return index_dtype_ == DType::int32; }
 
-  // Runs a kernel on each tile: slices are processed together if their results are adjacent in memory, and their
-  // contributions are adjacent too, or the same. `sums` and `flags` are the numbers of these per slice.
+  // Runs a kernel on each tile. Slices share a tile if their results are adjacent in memory, and their contributions
+  // are adjacent too or are the same elements. `sums` and `flags` are the numbers of sums and flags per slice.
   void run(ScatterSlices kernel, int64_t sums, int64_t flags) const {
     if (scatter.slices.count() == 0) return;
     const int64_t flags_begin = scratch_product({sums, tile_});
@@ -90,7 +90,7 @@ private:
   int64_t run_, tile_, tiles_of_run_, tiles_;
 };
 
-// out = x, combined with each element of the source at its index along an axis.
+// out = x, with each element of the source combined into the element that its index selects along an axis.
 void scatter(const ScatterBlock &block, Operands operands) {
   const Scattering way = block.way;
   const ScatterProblem problem(block, operands, scatter_x);
@@ -101,7 +101,7 @@ void scatter(const ScatterBlock &block, Operands operands) {
   problem.run(kernel, is_widened(way, problem.dtype()) ? size : 0, problem.scatter.includes_self ? 0 : size);
 }
 
-// out = for each element of the source, the product of all others with the same index.
+// out = for each element of the source, the product of all other elements with the same index.
 void scatter_others(const ScatterOthersBlock &block, Operands operands) {
   const ScatterProblem problem(block, operands, scatter_source);
   if (problem.dtype() != DType::float32 && problem.dtype() != DType::float64)

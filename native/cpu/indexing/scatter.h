@@ -1,12 +1,12 @@
-// Elements of a few slices, combined by indices. A slice is the elements along the indexed axis, for one index of all
-// other axes.
+// Combines the elements of a few slices by indices. A slice is the elements along the indexed axis, for one index of
+// every other axis.
 #pragma once
 
 #include "../nest.h"
 
 namespace orchard {
 
-// How an indexed element is combined with its contributions: their sum, product, maximum or minimum, or the last one.
+// How an element is combined with its contributions: sum, product, maximum, minimum, or the last contribution.
 ORCHARD_NAMES(Scattering, sum, prod, amax, amin, last)
 
 enum ScatterOperand { scatter_x, scatter_index, scatter_source, scatter_out };
@@ -28,20 +28,20 @@ struct ScatterOthersBlock {
   Flag includes_self;
 };
 
-// The most slices processed together.
+// The largest number of slices that are processed together.
 inline constexpr int64_t scatter_tile = 16;
 
 struct Scatter {
   int64_t length;     // of a slice of the source
   int64_t size;       // of a slice of x
-  int64_t strides[4]; // along the slice, of each operand
+  int64_t strides[4]; // of each operand, along the slice
   Nest<4> slices;     // over all other axes
-  bool includes_self; // otherwise an element of x stays only if no index names it
+  bool includes_self; // if false, an element of x is kept only if no index selects it
 };
 
-// For `count` slices, the addresses in the first one. `sums` has room for a double for each element of x, and
-// `is_named` for a flag; they are null if not needed. Calls `refuse(bad, index)` for an index out of range, and leaves
-// the result undefined.
+// The addresses of the first of `count` slices. `sums` has room for a double per element of x, and `is_named` for a
+// flag; they are null if not needed. For an index out of range, the kernel calls `refuse(bad, index)` and leaves the
+// result undefined.
 struct ScatterPart {
   int64_t count;
   const void *x, *index, *source;
@@ -53,15 +53,16 @@ struct ScatterPart {
 };
 using ScatterSlices = void (*)(const Scatter &scatter, const ScatterPart &part);
 
-// Indexed by way and dtype; then 0 for indices of int64, 1 for int32. Bools can only be summed or replaced.
+// Indexed by Scattering and dtype, then 0 for indices of int64 and 1 for int32. Bools can only be summed or replaced.
 struct Scatterings {
   ScatterSlices slices[static_cast<int>(Scattering::count)][dtype_count][2];
 };
 
-// For each element of the source, the product of all others with the same index, optionally with x's element, in
-// `part.out`, which has the source's shape. `part.sums` has room for a double for each element of x and of the source.
+// For each element of the source, the product of all other elements with the same index, and optionally of x's element.
+// It is written to `part.out`, which has the source's shape. `part.sums` has room for a double per element of x and of
+// the source.
 struct ScatterOthersKernels {
-  ScatterSlices slices[2][2]; // float32, float64; then by index dtype as above
+  ScatterSlices slices[2][2]; // indexed by float32, float64; then by index dtype as above
 };
 
 // Returns whether sums and products of a dtype are accumulated in a wider type than its elements.

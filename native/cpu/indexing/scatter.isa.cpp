@@ -5,7 +5,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Integers wrap around.
+// Unsigned, so that integers wrap around.
 template <class T> using Wrapping = std::make_unsigned_t<T>;
 
 // The accumulator of an element of x: float64 for sums and products of floats.
@@ -19,7 +19,7 @@ template <class S, class T> S state_of(T value) {
   else return static_cast<S>(load(value));
 }
 
-// NaN counts as both larger and smaller than any number.
+// Returns whether `value` replaces `best`. NaN counts as both larger and smaller than any number.
 template <class T, bool is_largest> bool is_taken(T value, T best) {
   const Compute<T> number = load(value), other = load(best);
   return (is_largest ? number > other : number < other) || !(number == number);
@@ -42,7 +42,7 @@ template <class T, Scattering way> void put(State<T, way> &to, T value) {
   }
 }
 
-// Neighboring slices whose results, or the sums that become them, are adjacent.
+// Adjacent slices: their results, or the sums that become the results, are adjacent in memory.
 template <class T, class Index, Scattering way> class Slices {
   using S = State<T, way>;
   static constexpr bool is_wide = !std::is_same_v<S, T>;

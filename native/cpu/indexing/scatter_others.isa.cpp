@@ -3,7 +3,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// The product of the elements before each one, in order, times the product of those after it.
+// For each element, multiplies the product of the elements before it, in order, by the product of those after it.
 template <class T, class Index> void find_others(const Scatter &scatter, const ScatterPart &part) {
   const Index *index = static_cast<const Index *>(part.index);
   const T *source = static_cast<const T *>(part.source), *x = static_cast<const T *>(part.x);

@@ -1,5 +1,5 @@
-// Scratch memory for the bodies of a parallel_for, which must not allocate: one slot per thread, each used by one body
-// at a time.
+// Scratch memory for the bodies of a parallel_for, which must not allocate. There is one slot per thread; each is used
+// by one body at a time.
 #pragma once
 
 #include "../memory.h"
@@ -13,7 +13,7 @@ namespace orchard {
 
 template <class T> class ScratchSlots {
 public:
-  // `bodies`: the number of bodies. Throws as Scratch does.
+  // `bodies` is the number of bodies. Throws Failure if memory can't be allocated, as Scratch does.
   ScratchSlots(int64_t bodies, int64_t elements)
       : count_(std::max<int64_t>(1, std::min<int64_t>(bodies, thread_count()))),
         memory_(scratch_product({count_, elements})) {

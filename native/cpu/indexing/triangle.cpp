@@ -8,7 +8,7 @@
 using namespace orchard;
 
 namespace {
-// Writes a row of which columns [first, last) are kept.
+// Writes a row: columns [first, last) are copied, the others are 0.
 template <class T> void write_row(const T *x, int64_t x_stride, T *out, int64_t columns, int64_t first, int64_t last) {
   std::memset(static_cast<void *>(out), 0, first * sizeof(T));
   for (int64_t column = first; column < last; column++) out[column] = x[column * x_stride];

@@ -1,8 +1,8 @@
-// The function "readAhead": a separate thread reads the pages of an operand and enters them into the process's page
-// table, while the caller continues. Without it, each thread that first touches a page waits for both.
+// The function "readAhead": a separate thread reads the pages of an operand from disk and enters them into the
+// process's page table, while the caller continues. Without it, the first thread that touches a page waits for both.
 //
-// A mapping may be gone before its turn comes. The system then refuses, or finds another mapping in its place and reads
-// the pages of that one: nothing is read or written here.
+// A range may be unmapped before the thread reads it. Then the system call fails, or another mapping is at the same
+// address and its pages are read instead. Both are harmless, since the thread itself accesses no memory.
 #include "read_ahead.h"
 
 #include "../functions.h"
@@ -19,7 +19,8 @@ using namespace orchard;
 
 namespace {
 
-// While a part is populated, nothing can be mapped, and the caller maps its next tensor at the same time.
+// Ranges are populated in parts of this size: the kernel holds the lock on the address space while it populates a part,
+// and the caller maps its next tensor at the same time.
 constexpr size_t part_bytes = size_t(1) << 20;
 
 struct Range {
@@ -30,10 +31,10 @@ struct Range {
 struct Queue {
   std::mutex mutex;
   std::deque<Range> ranges;
-  bool is_read = false; // a thread is reading
+  bool is_read = false; // whether a thread is reading
 };
 
-// Never destroyed: the thread may outlive destructors at the end of the process.
+// Never destroyed: the thread may still run while static destructors run at exit.
 Queue &queue() {
   static Queue *const instance = new Queue;
   return *instance;
@@ -78,7 +79,7 @@ void read_ahead(const ReadAheadBlock &block, Operands operands) {
     std::thread(read_all).detach();
     pending.is_read = true;
   } catch (const std::system_error &) {
-    pending.ranges.clear(); // pages are read when they are used
+    pending.ranges.clear(); // without a thread, pages are read when they are used
   }
 }
 

@@ -1,4 +1,4 @@
-// Brings pages of mapped files into memory before they are used.
+// Reads pages of mapped files into memory before they are used.
 #pragma once
 
 #include "../block.h"

@@ -11,7 +11,7 @@
 
 namespace orchard {
 
-// Scratch memory for threads that compute at the same time. Each `Part` borrows one share for its lifetime.
+// Scratch memory for threads that compute at the same time. Each `Part` borrows a share for its lifetime.
 template <class T> class ScratchParts {
 public:
   ScratchParts(int64_t parts, int64_t elements)
@@ -54,8 +54,8 @@ private:
   std::vector<int64_t> free_; // never grows beyond its initial size, so give_back does not allocate
 };
 
-// Calls body(matrix, scratch) for each matrix of a batch, on all threads. One matrix costs about `operations`. The
-// scratch has `elements` uninitialised elements, which no other call uses meanwhile. The body must not throw.
+// Calls body(matrix, scratch) for each matrix of a batch, on all threads. A matrix takes about `operations` operations.
+// `scratch` has `elements` uninitialized elements, which no concurrent call uses. The body must not throw.
 template <class T, class Body> void for_each_matrix(int64_t batch, int64_t operations, int64_t elements, Body &&body) {
   const int64_t grain = matrices_of_task(operations);
   const int64_t blocks = grain > 0 ? (batch + grain - 1) / grain : 0;
@@ -67,7 +67,7 @@ template <class T, class Body> void for_each_matrix(int64_t batch, int64_t opera
 }
 
 // Calls body(first, count, scratch) for groups of `lanes` matrices of a batch, as the kernels of lanes.h compute them.
-// The last group may be smaller. The scratch has `vectors` vectors of `lanes` elements. Otherwise as `for_each_matrix`.
+// The last group may be smaller. `scratch` has `vectors` vectors of `lanes` elements. Otherwise like `for_each_matrix`.
 template <class T, class Body>
 void for_each_group(int64_t batch, int64_t lanes, int64_t operations, int64_t vectors, Body &&body) {
   for_each_matrix<T>(
@@ -75,7 +75,7 @@ void for_each_group(int64_t batch, int64_t lanes, int64_t operations, int64_t ve
       [&](int64_t group, T *scratch) { body(group * lanes, std::min(lanes, batch - group * lanes), scratch); });
 }
 
-// Elements that one task copies or checks. Fewer take less time than waking a thread.
+// The number of elements that one task copies or checks. Fewer would take less time than waking a thread.
 constexpr int64_t elements_of_pass = 1 << 17;
 
 // Calls body(begin, end) for ranges of rows. The body makes one pass over the `length` elements of each row.
@@ -88,7 +88,7 @@ template <class T> void copy_elements(const T *from, T *to, int64_t count) {
                [&](int64_t begin, int64_t end) { std::copy(from + begin, from + end, to + begin); });
 }
 
-// Copies likewise. Returns whether all elements are finite.
+// Copies elements in the same way. Returns whether all are finite.
 template <class T> bool copy_finite(const T *from, T *to, int64_t count) {
   std::atomic<bool> is_finite{true};
   parallel_for(count, elements_of_pass, [&](int64_t begin, int64_t end) {

@@ -1,4 +1,4 @@
-// Factorises one matrix at a time by blocks of reflections.
+// Factors one matrix at a time by blocks of Householder reflections.
 #pragma once
 
 #include "batches.h"
@@ -8,8 +8,8 @@ namespace orchard {
 
 inline int64_t block_width(int64_t reflections) { return reflections <= 64 ? narrow_block : wide_block; }
 
-// Computes with blocks of reflections of up to `rows` rows, in memory from the caller: on the calling thread, or on all
-// threads if `tiles` has a part for each.
+// Computes with blocks of reflections of up to `rows` rows, in scratch memory from the caller. Uses all threads if
+// `tiles` has a part for each, else only the calling thread.
 template <class T> class BlockedQr {
 public:
   static int64_t elements(int64_t rows, int64_t reflections) {
@@ -20,7 +20,7 @@ public:
       : width_(block_width(reflections)), memory_(memory), work_(memory + Block<T>::elements(rows, width_)),
         tiles_(tiles) {}
 
-  // Replaces A by R and the vectors of the reflections.
+  // Factors A = Q R: replaces A by R and the vectors of the reflections.
   void factor(const Part<T> &a, T *tau) {
     const int64_t count = std::min(a.rows, a.columns);
     for (int64_t first = 0; first < count; first += width_) {
@@ -30,7 +30,7 @@ public:
     }
   }
 
-  // Writes the first columns of Q, where `a` has `count` reflections. `a` and `q` may be the same matrix.
+  // Writes the first columns of Q from `count` reflections stored in `a`. `a` and `q` may be the same matrix.
   void form(const Part<T> &a, const T *tau, int64_t count, const Part<T> &q) {
     for (int64_t row = 0; row < q.rows; row++)
       for (int64_t column = std::min(count, q.columns); column < q.columns; column++)
@@ -82,8 +82,8 @@ private:
   ScratchParts<T> *tiles_;
 };
 
-// Calls body(matrix, qr, scratch) for each matrix of a batch, with up to `rows` rows and `reflections` reflections. The
-// scratch has `elements` elements. If there are fewer matrices than threads and each is large, all threads share each
+// Calls body(matrix, qr, scratch) for each matrix of a batch, with up to `rows` rows and `reflections` reflections.
+// `scratch` has `elements` elements. If there are fewer matrices than threads and each is large, all threads share each
 // matrix.
 template <class T, class Body>
 void for_each_qr(int64_t batch, int64_t rows, int64_t reflections, int64_t operations, int64_t elements, Body &&body) {

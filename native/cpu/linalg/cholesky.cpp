@@ -7,25 +7,26 @@ using namespace orchard;
 
 namespace {
 
-// The smallest matrix that LAPACK computes, if `is_for_lapack`.
+// The smallest matrix for which LAPACK is used, if `is_for_lapack` returns true.
 constexpr int64_t lapack_size = 32;
-// Up to this size one thread of OpenBLAS is as fast as two: 19 and 23 µs for 128 rows, 91 and 81 µs for 256 rows.
+// Up to this size one thread of OpenBLAS is as fast as two: one and two threads took 19 and 23 µs for 128 rows, and 91
+// and 81 µs for 256 rows.
 constexpr int64_t one_thread_size = 192;
-// Matrices up to this size are computed one per vector lane, if the batch fills this part of the lanes:
-// 1 / least_part_of_lanes.
+// Matrices up to this size are computed one per vector lane, if the batch fills at least 1 / least_part_of_lanes of the
+// lanes.
 constexpr int64_t lanes_size = 32;
 constexpr int64_t least_part_of_lanes = 2;
 
-// Rows of a panel. Matrices up to `shallow_size` use half as many.
+// The number of rows of a panel. Matrices up to `shallow_size` use half as many.
 constexpr int64_t most_depth = 128, shallow_size = 768;
-// From this size on, the threads share each matrix of a batch that has fewer matrices than threads.
+// From this size on, all threads share each matrix if the batch has fewer matrices than threads.
 constexpr int64_t shared_size = 256;
-// The least work of a task of a panel: about 2 to 4 µs.
+// The minimum work of a task of a panel: about 2 to 4 µs.
 constexpr int64_t operations_of_task = 1 << 18;
 
-// LAPACK computes if the BLAS computes products: if it was selected explicitly, and on macOS, where Accelerate uses a
-// matrix unit that our code cannot reach. On one thread of an EPYC with AVX-512, float32 matrices of 256, 512 and
-// 1024 rows took 88, 575 and 6900 µs with OpenBLAS, and 45, 208 and 1180 µs with our code.
+// LAPACK is used if the BLAS computes products: if it was selected explicitly, and on macOS, where Accelerate uses a
+// matrix unit that other code cannot reach. On one thread of an EPYC with AVX-512, float32 matrices of 256, 512 and
+// 1024 rows took 88, 575 and 6900 µs with OpenBLAS, and 45, 208 and 1180 µs with this code.
 bool is_for_lapack() {
 #if defined(__APPLE__)
   return products_by() != ProductsBy::own;
@@ -45,8 +46,8 @@ template <class T> struct Problem {
   int64_t operations() const { return n * n * n / 3; }
 };
 
-// Zeros everything outside the factor: the other triangle, and the rows and columns from the first leading minor on
-// that is not positive.
+// Zeros everything outside the factor: the other triangle, and all rows and columns from the first leading minor that
+// is not positive.
 template <class T> void keep_factor(T *factor, const Problem<T> &problem, int64_t failed) {
   const int64_t n = problem.n, known = failed == 0 ? n : failed - 1;
   for (int64_t row = 0; row < n; row++) {
@@ -61,7 +62,7 @@ template <class T> void keep_factor(T *factor, const Problem<T> &problem, int64_
 }
 
 // Copies the triangle that is read, and zeros the other one. Groups of 16 rows have the same copy lengths, so that the
-// CPU predicts the branches of copies and fills.
+// processor predicts the branches of copies and fills.
 template <class T> void copy_triangle(const T *from, T *to, int64_t n, bool upper) {
   constexpr int64_t tile = 16;
   pass_over_rows((n + tile - 1) / tile, n * tile, [&](int64_t begin, int64_t end) {
@@ -78,7 +79,7 @@ template <class T> void copy_triangle(const T *from, T *to, int64_t n, bool uppe
   });
 }
 
-// LAPACK reads the matrix as its transpose, so its upper factor is our lower one. Some of its versions continue after
+// LAPACK sees the matrix as its transpose, so its upper factor is the lower factor here. Some versions continue after
 // NaN, so the diagonal is checked.
 template <class T> int64_t factorise(const Lapack<T> &library, T *a, const Problem<T> &problem) {
   const int64_t n = problem.n;
@@ -96,7 +97,7 @@ template <class T> int64_t factorise(const Lapack<T> &library, T *a, const Probl
 
 template <class T> void by_lanes(const Problem<T> &problem, const CholeskyKernel<T> &kernel) {
   const int64_t n = problem.n, square = n * n;
-  // a group of 16 float32 matrices takes about as long as four single ones
+  // A group of 16 float32 matrices takes about as long as four single ones.
   for_each_group<T>(problem.batch, kernel.lanes, 4 * problem.operations(), square,
                     [&](int64_t first, int64_t count, T *scratch) {
                       kernel.factorise_group({problem.from + first * square, square, count},
@@ -105,13 +106,13 @@ template <class T> void by_lanes(const Problem<T> &problem, const CholeskyKernel
                     });
 }
 
-// Returns the rows of a panel. A deeper panel is read and written less often, but one thread alone factorises its
-// diagonal block.
+// Returns the number of rows of a panel. With a deeper panel the rest of the matrix is read and written less often, but
+// only one thread factors its diagonal block.
 int64_t depth_of(int64_t n) { return n <= shallow_size ? most_depth / 2 : most_depth; }
 
 int64_t strips_of(int64_t columns) { return (columns + strip_columns - 1) / strip_columns; }
 
-// Returns the elements of the largest panel, which is the first one.
+// Returns the number of elements of the largest panel, which is the first one.
 int64_t panel_elements(int64_t n) {
   const int64_t columns = strips_of(n) * strip_columns;
   return scratch_product({columns, std::min(depth_of(n), columns)});
@@ -162,7 +163,7 @@ template <class T> void run(const Problem<T> &problem) {
   if (n <= lanes_size && problem.batch * least_part_of_lanes >= kernel.lanes) return by_lanes(problem, kernel);
   const Lapack<T> *library = n >= lapack_size && is_for_lapack() ? lapack<T>() : nullptr;
   if (library) {
-    lapack_int(n); // checked here, where it may throw
+    lapack_int(n); // checked here, where throwing is allowed
     return with_lapack<T>(
         *library, {problem.batch, problem.operations(), 0, n <= one_thread_size},
         [&](int64_t matrix, T *) {

@@ -14,8 +14,8 @@ template <class T> void solve(const CholeskyPanel<T> &panel, int64_t begin, int6
   for (int64_t strip = begin; strip < end; strip++) PackedPanel<T>(panel).solve_strip(strip);
 }
 
-// Numbers the squares of a lower triangle row by row: square (i, j) is number i (i + 1) / 2 + j. Squares of an upper
-// triangle are counted from the end, so that squares of the same rows are consecutive there too.
+// Squares of a lower triangle are numbered row by row: square (i, j) has number i (i + 1) / 2 + j. Squares of an upper
+// triangle are numbered from the end, so that squares of the same rows have consecutive numbers there too.
 template <class T> void subtract(const CholeskyPanel<T> &panel, int64_t begin, int64_t end) {
   const int64_t first = panel.depth / strip_columns;
   const int64_t last = (panel.n - panel.first + strip_columns - 1) / strip_columns - 1;
@@ -27,8 +27,8 @@ template <class T> void subtract(const CholeskyPanel<T> &panel, int64_t begin, i
   }
 }
 
-// Factorises a group of matrices tile by tile, in columns of tiles. Each tile is reduced by the products of the tiles
-// to its left; then the diagonal tile is factorised, and the tiles below are divided by it.
+// Factors a group of matrices tile by tile, one column of tiles after the other. The products of the tiles to its left
+// are subtracted from each tile; then the diagonal tile is factored, and the tiles below are divided by it.
 template <class T> class LaneFactor {
 public:
   LaneFactor(LaneMatrix<T> l, int64_t n) : l_(l), n_(n) {}
@@ -44,7 +44,7 @@ public:
 
 private:
   template <int columns> void factorise_columns(int64_t first) {
-    Vector<T> inverse[columns]; // of the diagonal
+    Vector<T> inverse[columns]; // reciprocals of the diagonal
     factorise_tile<columns>(first, inverse);
     for (int64_t row = first + columns; row < n_; row += lane_tile)
       with_tile_size(std::min<int64_t>(lane_tile, n_ - row),
@@ -84,7 +84,7 @@ private:
       }
   }
 
-  // Zeros the other triangle, and the rows from the first leading minor on that is not positive.
+  // Zeros the other triangle, and all rows from the first leading minor that is not positive.
   void clear() {
     for (int64_t i = 0; i < n_; i++)
       for (int64_t j = i + 1; j < n_; j++) l_(i, j) = Vector<T>{};

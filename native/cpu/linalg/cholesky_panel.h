@@ -1,6 +1,6 @@
-// A panel of a large matrix's Cholesky factor: rows of U of A = Uᵀ U, from the diagonal on. It is packed in strips of
-// columns, so that reads are contiguous: element (k, c) of a strip is strip[k * strip_columns + c]. Panels of a lower
-// factor are transposed on load and store.
+// A panel of a large matrix's Cholesky factor: some rows of U of A = Uᵀ U, from the diagonal on. It is packed in strips
+// of columns, so that reads are contiguous: element (k, c) of a strip is strip[k * strip_columns + c]. Panels of a
+// lower factor are transposed on load and store.
 #pragma once
 
 #include "../matmul/transpose.h"
@@ -11,8 +11,8 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// Rows that are solved at once, with one vector of columns of each in a register; and rows of a tile of the rest of the
-// matrix.
+// `solved_rows` rows are solved at once, one vector of columns of each in a register. `updated_rows` is the height of a
+// tile when the rest of the matrix is updated.
 #if defined(__AVX512F__) || defined(__aarch64__)
 constexpr int solved_rows = 16;
 template <class T> constexpr int updated_rows = 8;
@@ -25,8 +25,8 @@ template <class T> class PackedPanel {
 public:
   explicit PackedPanel(const CholeskyPanel<T> &panel) : panel_(panel), depth_(panel.padded_depth()) {}
 
-  // Factorises the first columns, as many as there are rows. Returns the order of the first leading minor that is not
-  // positive, or 0.
+  // Factors the diagonal block: the first columns, as many as the panel has rows. Returns the order of the first
+  // leading minor that is not positive, or 0.
   int64_t factorise() const {
     if (depth_ == panel_.depth)
       for (int64_t s = 0; s < strips(); s++) load_strip(s);
@@ -42,7 +42,7 @@ public:
     return failed;
   }
 
-  // Solves a strip right of those columns, and zeros its mirror image.
+  // Solves a strip to the right of the diagonal block, and zeros its mirror image.
   void solve_strip(int64_t s) const {
     load_strip(s);
     for (int64_t row = 0; row < depth_; row += solved_rows)
@@ -50,7 +50,8 @@ public:
     store_strip(s);
   }
 
-  // Updates a square of the rest of the matrix, at the rows of one strip and the columns of another.
+  // Subtracts the panel's products from a square of the rest of the matrix, at the rows of one strip and the columns of
+  // another.
   void subtract_square(int64_t rows, int64_t columns) const {
     const int64_t row = panel_.first + rows * strip_columns, column = panel_.first + columns * strip_columns;
     const int64_t height = std::min(strip_columns, panel_.n - row), width = std::min(strip_columns, panel_.n - column);
@@ -72,7 +73,7 @@ private:
   }
   static Vector<T> minus_product(Vector<T> y, T factor, Vector<T> x) { return multiply_add<T>(x, -factor, y); }
 
-  // Returns the index of element (k, c) of the panel in the row-major matrix, in its lower or its upper triangle.
+  // Returns the index of the panel's element (k, c) in the row-major matrix, in its lower or its upper triangle.
   int64_t place(int64_t k, int64_t c) const {
     const int64_t row = panel_.first + k, column = panel_.first + c;
     return panel_.upper ? row * panel_.n + column : column * panel_.n + row;
@@ -96,14 +97,14 @@ private:
       }
   }
 
-  // Loads the last panel of the matrix, padded with rows of the identity.
+  // Loads the last panel of the matrix and pads it with rows of the identity matrix.
   void load_padded() const {
     for (int64_t k = 0; k < depth_; k++)
       for (int64_t c = k; c < depth_; c++) *element(k, c) = c < panel_.depth ? panel_.from[place(k, c)] : T(k == c);
   }
 
-  // Solves rows of a vector of columns: subtracts the products of the rows above, and divides by the square on the
-  // diagonal.
+  // Solves some rows for one vector of columns: subtracts the products of the rows above, and with `divides` divides by
+  // the square on the diagonal.
   template <bool divides> void solve(int64_t row, T *columns) const {
     const T *factors = element(0, row);
     Vector<T> x[solved_rows];
@@ -126,7 +127,7 @@ private:
     }
   }
 
-  // Factorises the square on the diagonal from a row on; the products of the rows above are already subtracted.
+  // Factors the square on the diagonal that begins at `row`; the products of the rows above are already subtracted.
   int64_t factorise_square(int64_t row) const {
     T *square = element(row, row);
     for (int i = 0; i < solved_rows; i++) {
@@ -146,7 +147,7 @@ private:
     return 0;
   }
 
-  // Stores the matrix row by row. Rows of a lower factor come from transposed squares of the panel, except those on the
+  // Stores the matrix row by row. Rows of a lower factor are transposed squares of the panel, except those on the
   // diagonal.
   void store_diagonal() const {
     for (int64_t row = 0; row < panel_.depth; row += lanes<T>) {
@@ -194,7 +195,7 @@ private:
     const T *rows, *columns;
   };
 
-  // Prefetches the minuend, so that it arrives while the products are summed.
+  // Prefetches `from`, so that it is in the cache when the products are summed.
   template <int vectors> void subtract_tile(const Square &square, int64_t row, int64_t column) const {
     constexpr int height = updated_rows<T>;
     const T *from = square.from + row * square.from_stride + column;

@@ -9,24 +9,24 @@ using namespace orchard;
 
 namespace {
 
-// Sweeps, and rotations in multiples of n, that are buffered before they are applied to the eigenvectors. Rows and
-// rotations stay in a cache meanwhile.
+// How many sweeps, and rotations in multiples of n, are buffered before they are applied to the eigenvectors. Rows and
+// rotations stay in a cache while they are applied.
 constexpr int64_t kept_sweeps = 512, kept_rotations = 64;
-// Elements of a matrix that one task of a reduction step processes.
+// The number of matrix elements that one task of a reduction step processes.
 constexpr int64_t task_elements = 1 << 15;
-// The size from which LAPACK's syevd is faster, if there is one; with eigenvectors, and without. Measured against
-// OpenBLAS 0.3.21 on two threads of a CPU with AVX-512.
+// The size from which LAPACK's syevd is faster, if a LAPACK was found: with eigenvectors, and without. Measured against
+// OpenBLAS 0.3.21 on two threads of a processor with AVX-512.
 template <class T> constexpr int64_t lapack_size = sizeof(T) == 8 ? 256 : 192;
 template <class T> constexpr int64_t lapack_size_of_values = 256;
 // LAPACK's workspace length, 2 n², must fit an int.
 constexpr int64_t largest_for_lapack = 30000;
 
-// From this count on, a group of lanes costs no more than its matrices one by one. Measured with AVX-512.
+// Computing at least this many matrices in the lanes of vectors takes no longer than one by one. Measured with AVX-512.
 constexpr int64_t least_lanes(int64_t n) { return n <= 32 ? 4 : 8; }
-// The smallest matrix that several threads share.
+// The smallest matrix whose computation several threads share.
 constexpr int64_t smallest_shared = 96;
 
-// Lays out the memory in which one matrix is computed.
+// Divides the scratch memory for one matrix among its arrays.
 template <class T> class Workspace {
 public:
   Workspace(int64_t n, bool vectors)
@@ -64,7 +64,7 @@ template <class T> void reduce(const Tridiagonal<T> &t) {
   }
 }
 
-// Diagonalises the tridiagonal matrix, and applies the rotations to the rows of Q.
+// Diagonalizes the tridiagonal matrix, and applies the rotations to the rows of Q.
 template <class T> bool diagonalise(const Tridiagonal<T> &t, const Workspace<T> &space, T *memory) {
   const auto &kernel = eigh_kernels().of<T>();
   QlPosition position;
@@ -83,7 +83,7 @@ template <class T> bool diagonalise(const Tridiagonal<T> &t, const Workspace<T> 
   }
 }
 
-// Returns −1 if the first of an eigenvector's elements of the largest magnitude is negative, else 1.
+// Returns −1 if the largest element of an eigenvector by magnitude, the first of equal ones, is negative; else 1.
 template <class T> T sign_of(const Workspace<T> &space, T *memory, int64_t n, int64_t column) {
   T largest = 0;
   for (int64_t row = 0; row < n; row++) {
@@ -93,7 +93,7 @@ template <class T> T sign_of(const Workspace<T> &space, T *memory, int64_t n, in
   return largest < 0 ? T(-1) : T(1);
 }
 
-// Stores the eigenvectors in columns, in the order of their eigenvalues.
+// Stores the eigenvectors as columns, in the order of their eigenvalues.
 template <class T>
 void store_vectors(const EighBatch<T> &matrix, const Workspace<T> &space, T *memory, const int64_t *order) {
   const int64_t n = matrix.n, rows = space.rows(), columns_of_task = std::max<int64_t>(1, task_elements / (n + 1));
@@ -122,7 +122,7 @@ template <class T> void decompose(const EighBatch<T> &matrix, const Workspace<T>
   if (matrix.vectors) store_vectors(matrix, space, memory, order);
 }
 
-// Divides the matrices among the threads, or shares each among all threads, one after the other.
+// Divides the matrices among the threads, or lets all threads share each matrix, one after the other.
 template <class T> void decompose_all(const EighBatch<T> &batch, int64_t count) {
   const int64_t n = batch.n;
   const Workspace<T> space(n, batch.vectors != nullptr);

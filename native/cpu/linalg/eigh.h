@@ -1,5 +1,5 @@
-// Eigenvalues and eigenvectors of symmetric matrices: Householder's reduction to a tridiagonal matrix, and the implicit
-// QL algorithm. A matrix is first scaled by a power of two, so that no square of its elements overflows.
+// Eigenvalues and eigenvectors of symmetric matrices: Householder's reduction to a tridiagonal matrix, followed by the
+// implicit QL algorithm. A matrix is first scaled by a power of two, so that no square of its elements overflows.
 //
 // Source: G. Golub and C. Van Loan, "Matrix Computations", 2013, sections 8.3.1 and 8.3.3.
 #pragma once
@@ -18,12 +18,12 @@ struct EighBlock {
   Flag vectors;
 };
 
-// Symmetric n × n matrices, one after the other, of which one triangle is read; and pointers to their results.
+// Contiguous symmetric n × n matrices, of which one triangle is read, and pointers to their results.
 template <class T> struct EighBatch {
   const T *a;
   T *values;
   int32_t *info;
-  T *vectors; // null if not computed
+  T *vectors; // null if eigenvectors are not computed
   int64_t n;
   bool upper;
 
@@ -33,7 +33,7 @@ template <class T> struct EighBatch {
   }
 };
 
-// A matrix that is reduced to tridiagonal form: Qᵀ A Q, with Q = H₀ H₁ …, Hₖ = 1 − τₖ vₖ vₖᵀ.
+// A matrix that is reduced to tridiagonal form: Qᵀ A Q, with Q = H₀ H₁ … and Hₖ = 1 − τₖ vₖ vₖᵀ.
 template <class T> struct Tridiagonal {
   int64_t n;
   T *a;                // n × n, both triangles; vₖ replaces row k from element k + 1 on
@@ -43,11 +43,11 @@ template <class T> struct Tridiagonal {
   T *update;           // n: wₖ of A − vₖ wₖᵀ − wₖ vₖᵀ
 };
 
-// Rotations of adjacent columns in the order of application. A sweep goes from the columns m − 1 and m down to l and
-// l + 1.
+// Rotations of adjacent columns, in the order in which they are applied. A sweep goes from columns m − 1 and m down to
+// columns l and l + 1.
 template <class T> struct Rotations {
-  T *pairs;  // the cosine and the sine of each
-  T *sweeps; // l and m of each sweep, whole numbers
+  T *pairs;  // the cosine and the sine of each rotation
+  T *sweeps; // l and m of each sweep, stored as T
   int64_t capacity, sweep_capacity;
   int64_t count = 0, sweep_count = 0;
 };
@@ -58,36 +58,37 @@ struct QlPosition {
   int64_t l = 0, iterations = 0;
 };
 
-// The kernels for one matrix. Eigenvectors are computed in blocks of rows, one row per lane: block b is
-// n × rows_of_block numbers, with the elements of a column contiguous.
+// Kernels for one matrix. Eigenvectors are computed in blocks of rows, one row per lane: block b has n × rows_of_block
+// numbers, and the elements of a column are contiguous.
 template <class T> struct EighKernel {
   int64_t rows_of_block;
-  // Returns the lowest row with an element that is not finite, counted from 1. If there is none, loads the matrix
-  // divided by `scale` and returns 0. `load` fills both triangles from the one that is read; `load_triangle` fills only
+  // Return the first row with an element that is not finite, counted from 1. If there is none, they load the matrix
+  // divided by `scale` and return 0. `load` fills both triangles from the one that is read; `load_triangle` fills only
   // that one.
   int64_t (*load)(const EighBatch<T> &matrix, T *a, T &scale);
   int64_t (*load_triangle)(const EighBatch<T> &matrix, T *a, T &scale);
-  // A step of the reduction: `reflect`, then `update` of the rows below k in any partition, then `finish`.
+  // A step of the reduction: `reflect`, then `update` for the rows below k, divided into any ranges, then `finish`.
   void (*reflect)(const Tridiagonal<T> &t, int64_t k);
   void (*update)(const Tridiagonal<T> &t, int64_t k, int64_t begin, int64_t end);
   void (*finish)(const Tridiagonal<T> &t, int64_t k);
-  // Iterates until the tridiagonal matrix is diagonal, or the rotations, which may be null, are full.
+  // Iterates until the tridiagonal matrix is diagonal or `rotations` is full. `rotations` may be null.
   Progress (*iterate)(const Tridiagonal<T> &t, QlPosition &position, Rotations<T> *rotations);
-  // Computes a block of rows of Q, the first of them `row`; and multiplies such a block by rotations.
+  // `accumulate` computes a block of rows of Q, of which `row` is the first; `rotate` applies rotations to such a
+  // block.
   void (*accumulate)(const Tridiagonal<T> &t, int64_t row, T *block);
   void (*rotate)(const Rotations<T> &rotations, T *block);
 };
 
 using EighKernels = OfReals<EighKernel>;
 
-// The kernels for matrices of at most `small_size` rows, one matrix per vector lane.
+// Kernels for matrices of at most `small_size` rows, one matrix per vector lane.
 constexpr int64_t small_size = 96;
 
 template <class T> struct EighLanesKernel {
   int64_t lanes;
-  // Returns the elements of working memory.
+  // Returns the size of the scratch memory in elements.
   int64_t (*elements)(int64_t n);
-  // Decomposes `count` matrices, at most as many as there are lanes.
+  // Decomposes `count` matrices, at most as many as a vector has lanes.
   void (*decompose)(const EighBatch<T> &first, int64_t count, T *memory);
 };
 

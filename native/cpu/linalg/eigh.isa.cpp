@@ -7,13 +7,13 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// x[j] -= v wⱼ + w vⱼ.
+// x[j] -= v wⱼ + w vⱼ
 template <class T>
 void subtract(T *__restrict x, T v, T w, const T *__restrict vs, const T *__restrict ws, int64_t count) {
   for (int64_t j = 0; j < count; j++) x[j] -= v * ws[j] + w * vs[j];
 }
 
-// Subtracts likewise, and returns the product of the new x with y.
+// Subtracts likewise, and returns the dot product of the new x and y.
 template <class T>
 T subtract_dot(T *__restrict x, T v, T w, const T *__restrict vs, const T *__restrict ws, const T *__restrict y,
                int64_t count) {
@@ -35,8 +35,8 @@ T subtract_dot(T *__restrict x, T v, T w, const T *__restrict vs, const T *__res
   return sums[0];
 }
 
-// Updates row k and replaces it by vₖ, whose first element is 1, or by zeros if there is nothing to reflect:
-// (A[k, k + 1], …) Hₖ = (below[k], 0, …).
+// Updates row k and replaces it by vₖ, whose first element is 1, so that (A[k, k + 1], …) Hₖ = (below[k], 0, …). If the
+// row already has this form, vₖ is 0.
 template <class T> void reflect(const Tridiagonal<T> &t, int64_t k) {
   const int64_t n = t.n, count = n - k - 1;
   T *row = t.a + k * n, *x = row + k + 1;
@@ -65,7 +65,7 @@ template <class T> void reflect(const Tridiagonal<T> &t, int64_t k) {
   for (int64_t j = 1; j < count; j++) x[j] /= divisor;
 }
 
-// Updates rows k + 1 + [begin, end), and multiplies them by vₖ.
+// Updates rows k + 1 + [begin, end), and computes their products with vₖ.
 template <class T> void update(const Tridiagonal<T> &t, int64_t k, int64_t begin, int64_t end) {
   const int64_t n = t.n, first = k + 1, count = n - first;
   const T *v = t.a + k * n + first, *before = k > 0 ? v - n : v;
@@ -118,8 +118,8 @@ template <class T> Progress iterate(const Tridiagonal<T> &t, QlPosition &positio
   const int64_t n = t.n, most_iterations = 30 * n + 30;
   T *d = t.diagonal, *e = t.below;
   if (n > 0) e[n - 1] = 0;
-  // Relative to the norm, not to the neighbours: beyond the rank of a matrix all elements are rounding errors of the
-  // reduction, and each sweep that passes a large element makes new ones.
+  // Negligible means small relative to the norm of the matrix, not to adjacent elements. Beyond the rank of a matrix
+  // all elements are rounding errors of the reduction, and each sweep that passes a large element creates new ones.
   T norm = 0;
   for (int64_t i = 0; i < n; i++) norm = std::max(norm, std::abs(d[i]) + std::abs(e[i]));
   const T negligible = std::numeric_limits<T>::epsilon() * norm;

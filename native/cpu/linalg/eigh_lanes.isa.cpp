@@ -1,12 +1,13 @@
-// The algorithm of eigh.isa.cpp for as many matrices as a vector has lanes. Their numbers are interleaved; what differs
-// between lanes, such as where a sweep begins, is a mask. The result of a lane depends on its matrix alone.
+// The algorithm of eigh.isa.cpp for as many matrices as a vector has lanes. The matrices are interleaved. Where control
+// flow differs between lanes, such as where a sweep begins, a mask is used. The result of a lane depends on its matrix
+// only.
 #include "../matmul/simd.h"
 #include "eigh_scale.h"
 
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Sweeps for one eigenvalue after which the iteration fails. Two or three are usual.
+// The number of sweeps for one eigenvalue after which the iteration fails. Two or three are usual.
 constexpr int most_sweeps = 60;
 
 template <class T> Vector<T> root(Vector<T> x) {
@@ -36,12 +37,12 @@ template <class T> struct Lanes {
   using V = Vector<T>;
   using Mask = decltype(V{} < V{});
 
-  int64_t n, pitch;   // pitch: vectors between rows
-  V *a;               // n rows; of the lower triangle, column k becomes vₖ
-  V *z;               // n rows: an eigenvector in each; null if not computed
+  int64_t n, pitch;   // pitch: the distance between rows in vectors
+  V *a;               // n rows; column k of the lower triangle is replaced by vₖ
+  V *z;               // n rows, each an eigenvector; null if not computed
   V *d, *e;           // n each: the diagonal and the subdiagonal
   V *tau, *w, *c, *s; // n each
-  V failed;           // 1 if the iteration does not converge
+  V failed;           // 1 if the iteration did not converge
 
   // Replaces (A[k + 1, k], …) by vₖ of the reflection that maps it to (e[k], 0, …).
   void reflect(int64_t k) {
@@ -116,7 +117,7 @@ template <class T> struct Lanes {
     return m;
   }
 
-  // Runs a sweep from `m` of each lane to l. Returns the largest m; nothing changes from there on.
+  // Runs a sweep from each lane's `m` to l. Returns the largest m; nothing changes beyond it.
   int64_t sweep(int64_t l, V m) {
     const Mask is_open = m > T(l);
     int64_t first = l;
@@ -152,7 +153,7 @@ template <class T> struct Lanes {
     return first;
   }
 
-  // Multiplies rows i and i + 1 of Z, from m to l, by the rotations of a sweep, `width` columns at once.
+  // Applies the rotations of a sweep to rows i and i + 1 of Z, for i from m down to l, `width` columns at once.
   template <int width> void rotate_columns(int64_t l, int64_t m, int64_t column) {
     V carried[width];
     V *at = z + m * pitch + column;
@@ -192,7 +193,7 @@ template <class T> struct Lanes {
       }
   }
 
-  // Makes the first of each eigenvector's elements of the largest magnitude positive.
+  // Makes the largest element by magnitude of each eigenvector positive; of equal ones, the first.
   void fix_signs() {
     for (int64_t i = 0; i < n; i++) {
       V largest = {};
@@ -221,7 +222,7 @@ template <class T> struct Lanes {
   }
 };
 
-// An odd number of vectors, so that the elements of a column do not compete for a few cache sets.
+// Returns an odd number of vectors per row, so that the elements of a column do not compete for a few cache sets.
 inline int64_t pitch_of(int64_t n) { return n | 1; }
 template <class T> int64_t elements(int64_t n) { return (2 * n * pitch_of(n) + 6 * n) * lanes<T>; }
 

@@ -1,5 +1,6 @@
-// Eigenvalues by LAPACK's tridiagonal reduction and its divide and conquer, as its syevd combines them. Our blocked
-// code applies the reflections, on all threads: OpenBLAS's ormtr took more than a quarter of the total time.
+// Eigenvalues by LAPACK's tridiagonal reduction and its divide and conquer, as its syevd combines them. The blocked
+// code of reflections.h applies the reflections on all threads: OpenBLAS's ormtr took more than a quarter of the total
+// time.
 #include "eigh_lapack.h"
 
 #include "blocked_qr.h"
@@ -10,7 +11,8 @@
 namespace orchard {
 namespace {
 
-// Up to this size one thread of OpenBLAS is faster than two, which wait for each other: 2.8 and 4.1 ms for 256 rows.
+// Up to this size one thread of OpenBLAS is faster than two, which wait for each other: 2.8 against 4.1 ms for 256
+// rows.
 constexpr int64_t one_thread_size = 320;
 constexpr int64_t rows_of_task = 64;
 
@@ -20,7 +22,7 @@ template <class T> void turn(const T *from, int64_t n, T *to) {
                [&](int64_t begin, int64_t end) { transpose_part(from + begin * n, n, end - begin, n, to + begin, n); });
 }
 
-// Lays out the memory in which a matrix is computed.
+// Divides the scratch memory for one matrix among its arrays.
 template <class T> class EighMemory {
 public:
   EighMemory(int64_t n, bool vectors) : n_(n), vectors_(vectors) {}
@@ -56,7 +58,7 @@ public:
 
   int64_t elements() const { return space_.elements(); }
 
-  // Loads the upper triangle, which is the lower one of LAPACK's transpose.
+  // Loads the upper triangle, which is the lower one of the transpose that LAPACK sees.
   bool load(int64_t index, T *memory) const {
     const EighBatch<T> matrix = batch_.at(index);
     T *a = space_.matrix(memory), *other = space_.vectors(memory);
@@ -90,8 +92,8 @@ public:
   }
 
 private:
-  // Transposes the vectors of the tridiagonal matrix and those of the reflections, since both are in rows. Reflection k
-  // does not change the first k + 1 elements.
+  // Transposes the vectors of the tridiagonal matrix and those of the reflections, since LAPACK stores both as columns.
+  // Reflection k does not change the first k + 1 elements.
   void store_vectors(const EighBatch<T> &matrix, T *memory) {
     T *reflections = space_.vectors(memory);
     turn(space_.vectors(memory), n_, matrix.vectors);

@@ -1,4 +1,4 @@
-// Scales a symmetric matrix before its eigenvalues are computed, and says what is negligible after that.
+// Scales a symmetric matrix before its eigenvalues are computed, and defines which elements are negligible afterwards.
 #pragma once
 
 #include "eigh.h"
@@ -8,20 +8,19 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// Thresholds for a matrix whose largest element is about 1: below `vanishing`, squares lose digits to underflow; below
+// Thresholds for a matrix whose largest element is about 1. Below `vanishing`, squares lose digits to underflow; below
 // `smallest`, quotients do.
 template <class T> constexpr T vanishing = sizeof(T) == 8 ? T(0x1p-480) : T(0x1p-50f);
 template <class T> constexpr T smallest = sizeof(T) == 8 ? T(0x1p-960) : T(0x1p-100f);
 
-// `refused`: the lowest row with an element that is not finite, counted from 1, or 0. `scale`: a power of two near the
-// largest element. `factor`: what the matrix is multiplied by.
+// `refused` is the first row with an element that is not finite, counted from 1, or 0. `scale` is a power of two near
+// the largest element. The matrix is multiplied by `factor`.
 template <class T> struct Scaling {
   int64_t refused;
   T scale, factor;
 };
 
-// The largest absolute values of numbers, one per lane so that loops are vectorised; and whether any number was not
-// finite.
+// The largest absolute values, one per lane so that loops are vectorized, and whether any number was not finite.
 template <class T> struct Sizes {
   static constexpr int lanes = 32;
   T largest[lanes] = {};
@@ -42,7 +41,7 @@ private:
   }
 };
 
-// An element of the lower triangle.
+// Returns an element of the lower triangle.
 template <class T> inline T element(const EighBatch<T> &matrix, int64_t i, int64_t j) {
   return matrix.upper ? matrix.a[j * matrix.n + i] : matrix.a[i * matrix.n + j];
 }

@@ -1,11 +1,12 @@
-// Small matrices, one per vector lane: as many at once as a vector has lanes. For batches of matrices of n ≤ 32.
+// Small matrices, one per vector lane, so that as many are computed at once as a vector has lanes. For batches of
+// matrices with n ≤ 32.
 //
-// A group of matrices is stored interleaved: element (i, j) of all of them is one vector, `m[i * columns + j]`. Code
-// for a group is code for one matrix with each number replaced by a vector, in the same order of operations. The bits
-// of a lane do not depend on the other lanes. Where a number would decide (a pivot, a sign, convergence), a comparison
-// gives a mask: `select(mask, a, b)` combines both outcomes, and `any(mask)` ends a loop.
+// A group of matrices is interleaved: element (i, j) of all of them is the vector `m[i * columns + j]`. The code for a
+// group is the code for one matrix with each number replaced by a vector, in the same order of operations, so the bits
+// of a lane do not depend on other lanes. Where a number would decide a branch (a pivot, a sign, convergence), a
+// comparison gives a mask: `select(mask, a, b)` chooses per lane between both outcomes, and `any(mask)` ends a loop.
 //
-// In a `.isa.cpp`, with `lanes<T>` matrices a group, a number that the table of kernels has too:
+// A kernel in a `.isa.cpp` computes groups of `lanes<T>` matrices; the table of kernels also contains that number:
 //
 //   template <class T> void factorise(const LaneGroup<T> &from, …, T *scratch) {
 //     Vector<T> *m = lanes_in<T>(scratch);
@@ -15,14 +16,14 @@
 //   }
 //   extern const Kernels kernels = {{…, factorise<double>, lanes<double>}, …};
 //
-// In the `.cpp`, on all threads, with memory for each: `for_each_group` of batches.h:
+// The `.cpp` calls it on all threads, each with scratch memory, by `for_each_group` of batches.h:
 //
 //   for_each_group<T>(batch, kernel.lanes, operations, n * n, [&](int64_t first, int64_t count, T *scratch) {
 //     kernel.factorise({from + first * n * n, n * n, count}, …, scratch);
 //   });
 //
-// The last group may have fewer matrices. Its other lanes hold copies of the last matrix, and are not stored, so loops
-// end and no lane computes with uninitialised memory. See cholesky.isa.cpp and triangular.isa.cpp.
+// The last group may have fewer matrices. Its other lanes hold copies of the last matrix, which are not stored, so
+// loops end and no lane computes with uninitialized memory. See cholesky.isa.cpp and triangular.isa.cpp.
 #pragma once
 
 #include "../matmul/transpose.h"
@@ -34,11 +35,11 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// The type of comparisons of vectors: all bits of a lane are set, or none.
+// The type of a vector comparison: in each lane, all bits are set or none.
 template <class T> using LaneMask = decltype(Vector<T>() > Vector<T>());
 template <class T> using LaneInteger = std::conditional_t<sizeof(T) == 8, int64_t, int32_t>;
 
-// Returns scratch memory as vectors. It is aligned to a vector's size.
+// Returns scratch memory as vectors. It is aligned to the size of a vector.
 template <class T> inline Vector<T> *lanes_in(T *scratch) { return reinterpret_cast<Vector<T> *>(scratch); }
 
 template <class T> inline Vector<T> broadcast(T value) { return Vector<T>{} + value; }
@@ -62,7 +63,7 @@ template <class V> inline V square_root(V x) {
   return x;
 }
 
-// Calls block(first) for runs of as many elements as a vector has lanes, the last of which may overlap another. If
+// Calls block(first) for runs of as many elements as a vector has lanes; the last run may overlap the previous one. If
 // there are too few elements for a run, calls one(element) for each.
 template <class T, class Block, class One> inline void for_each_stretch(int64_t elements, Block &&block, One &&one) {
   constexpr int64_t width = lanes<T>;
@@ -91,7 +92,7 @@ template <class T> inline void load_lanes(const LaneGroup<const T> &group, int64
   });
 }
 
-// The reverse. Writes nothing for unused lanes.
+// Stores the matrices of a group: the inverse of load_lanes. Writes nothing for unused lanes.
 template <class T> inline void store_lanes(const Vector<T> *from, int64_t elements, const LaneGroup<T> &group) {
   constexpr int width = lanes<T>;
   const auto [to, stride, count] = group;
@@ -106,8 +107,8 @@ template <class T> inline void store_lanes(const Vector<T> *from, int64_t elemen
   });
 }
 
-// A view of interleaved matrices, row-major or column-major, forwards or backwards: element (i, j) is
-// m[i * row + j * column].
+// A view of interleaved matrices: element (i, j) is m[i * row + j * column]. Strides make it row-major or column-major;
+// negative strides reverse rows or columns.
 template <class T> struct LaneMatrix {
   Vector<T> *m;
   int64_t row, column;
@@ -117,14 +118,14 @@ template <class T> struct LaneMatrix {
   LaneMatrix transposed() const { return {m, column, row}; }
 };
 
-// Rows and columns of a tile whose sums fit into registers, together with their factors.
+// The number of rows and columns of a tile whose sums, and their factors, fit in the vector registers.
 #if defined(__AVX512F__) || defined(__aarch64__)
 constexpr int lane_tile = 4;
 #else
 constexpr int lane_tile = 3;
 #endif
 
-// c[r][s] -= Σ a(r, k) b(k, s) over k < count, for a tile of sums in registers.
+// c[r][s] -= Σ a(r, k) b(k, s) over k < count, with the sums of the tile in registers.
 template <class T, int rows, int columns>
 inline void subtract_products(Vector<T> (&c)[rows][columns], const LaneMatrix<T> &a, const LaneMatrix<T> &b,
                               int64_t count) {
@@ -137,7 +138,7 @@ inline void subtract_products(Vector<T> (&c)[rows][columns], const LaneMatrix<T>
 
 template <int size> using TileSize = std::integral_constant<int, size>;
 
-// Calls use(TileSize<size>()) for a size known only at run time: at most lane_tile.
+// Calls use(TileSize<size>()) for a size known only at run time, at most lane_tile.
 template <class Use> inline void with_tile_size(int64_t size, Use &&use) {
   if (size == 1) use(TileSize<1>());
   else if (size == 2) use(TileSize<2>());

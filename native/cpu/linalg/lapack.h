@@ -1,4 +1,4 @@
-// LAPACK for the matrices of a batch.
+// Runs LAPACK on the matrices of a batch.
 //
 //   if (const Lapack<T> *library = lapack<T>()) {
 //     const int size = lapack_int(n);
@@ -15,8 +15,9 @@
 
 namespace orchard {
 
-// Elements between a matrix and the memory that a routine works in. If arrays are whole pages apart, loads from one
-// wait for stores to the other: eigh of 256 rows took 3.03 ms without this gap, and takes 2.75 ms.
+// The gap, in elements, between a matrix and a routine's workspace. If two arrays are a multiple of the page size
+// apart, loads from one wait for stores to the other: eigh of 256 rows takes 2.75 ms with the gap and took 3.03 ms
+// without.
 constexpr int64_t between_arrays = 272;
 
 // Matrices for LAPACK: their count, the approximate operations and the scratch elements of each, and whether the
@@ -27,10 +28,11 @@ struct LapackBatch {
 };
 
 // Calls prepare, compute and finish, each with (matrix, scratch), for every matrix of a batch. Only `compute` may call
-// LAPACK. If `prepare` returns false, `compute` and `finish` are skipped. The scratch serves one matrix at a time, and
-// is uninitialised. If there are as many matrices as threads, or several for one thread, each matrix is computed on one
-// thread. Otherwise they are computed one after the other: `compute` with all threads of the library while ours sleep,
-// or with one of its threads; the other two with our threads. The callbacks must not throw. See `for_each_matrix`.
+// LAPACK. If `prepare` returns false, `compute` and `finish` are skipped. The scratch is uninitialized and serves one
+// matrix at a time. If there are as many matrices as threads, or several and the library is best with one thread, each
+// matrix is computed on one thread. Otherwise the matrices are computed one after the other: `compute` uses all threads
+// of the library while the dylib's pool sleeps, or one of the library's threads; `prepare` and `finish` use the pool.
+// The callbacks must not throw. See `for_each_matrix`.
 template <class T, class Prepare, class Compute, class Finish>
 void with_lapack(const Lapack<T> &lapack, const LapackBatch &batch, Prepare &&prepare, Compute &&compute,
                  Finish &&finish) {
@@ -53,7 +55,7 @@ void with_lapack(const Lapack<T> &lapack, const LapackBatch &batch, Prepare &&pr
   }
 }
 
-// Likewise, without `finish`.
+// The same, without `finish`.
 template <class T, class Prepare, class Compute>
 void with_lapack(const Lapack<T> &lapack, const LapackBatch &batch, Prepare &&prepare, Compute &&compute) {
   with_lapack<T>(lapack, batch, prepare, compute, [](int64_t, T *) {});

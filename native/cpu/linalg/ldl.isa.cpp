@@ -8,7 +8,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Finds the largest absolute value among `count` elements, and its first index.
+// The largest absolute value among `count` elements, and its first index.
 template <class T> struct Largest {
   T size = 0;
   int64_t at = 0;
@@ -19,14 +19,14 @@ template <class T> struct Largest {
   }
 };
 
-// A pivot: rows and columns `from` and `with` are swapped, and its block is `width` x `width`.
+// A pivot: rows and columns `from` and `with` are swapped, and the block has size `width` x `width`.
 struct Pivot {
   int64_t from, with, width;
 };
 
-// J. R. Bunch, L. Kaufman, "Some stable methods for calculating inertia and solving symmetric linear systems", 1977,
-// algorithm A: a 1 x 1 block if its element is not much smaller than those of its column, or of the row of the largest
-// of these.
+// Algorithm A of J. R. Bunch, L. Kaufman, "Some stable methods for calculating inertia and solving symmetric linear
+// systems", 1977. A block is 1 x 1 if its element is not much smaller than the largest one of its column, or than the
+// largest one of the row where that element is.
 template <class T> Pivot find_pivot(const T *a, int64_t n, int64_t k) {
   const T alpha = (1 + std::sqrt(T(17))) / 8, diagonal = std::abs(a[k * n + k]);
   const Largest<T> column(a + (k + 1) * n + k, n - k - 1, n, k + 1);
@@ -59,7 +59,7 @@ template <class T> void eliminate_one(T *a, int64_t n, int64_t k, T *column) {
   }
 }
 
-// Likewise for a 2 x 2 block, scaled by its off-diagonal element, which is the largest.
+// The same for a 2 x 2 block, scaled by its off-diagonal element, which is the largest.
 template <class T> void eliminate_two(T *a, int64_t n, int64_t k, T *first, T *second) {
   const T off = a[(k + 1) * n + k], lower = a[(k + 1) * (n + 1)] / off, upper = a[k * (n + 1)] / off;
   const T scale = 1 / (lower * upper - 1) / off;
@@ -86,7 +86,7 @@ template <class T> int64_t factorise(T *a, int64_t n, int32_t *pivots, T *work) 
       eliminate_two(a, n, k, work, work + n);
       pivots[k] = pivots[k + 1] = -with;
     } else {
-      // If its whole column is zero, a zero block stays as it is.
+      // If the whole column is zero, the block stays zero.
       if (a[k * (n + 1)] != 0) eliminate_one(a, n, k, work);
       else if (info == 0) info = k + 1;
       pivots[k] = with;

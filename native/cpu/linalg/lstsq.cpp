@@ -6,7 +6,7 @@ using namespace orchard;
 
 namespace {
 
-// One system, with scratch memory for copies of A and B.
+// One system, and scratch memory for copies of A and B.
 template <class T> struct Problem {
   int64_t rows, columns, width;
   bool is_pivoted;
@@ -18,7 +18,7 @@ template <class T> struct Problem {
            lstsq_work(count(), columns, width);
   }
 
-  // Solves a system. One of more rows than columns is first reduced to R and Qᵀ B, by blocks of reflections.
+  // Solves a system. If it has more rows than columns, it is first reduced to R and Qᵀ B by blocks of reflections.
   Rank solve(BlockedQr<T> &qr, const T *a, const T *b, T *x, T *scratch) const {
     T *a_copy = scratch, *b_copy = a_copy + rows * columns, *tau = b_copy + rows * width;
     std::copy_n(a, rows * columns, a_copy);
@@ -33,7 +33,7 @@ template <class T> struct Problem {
     return solve_square(a_copy, b_copy, x, is_tall, tau + count());
   }
 
-  // Solves likewise, with a QR factorisation in blocks of rows.
+  // Solves a system by a QR factorization in blocks of rows.
   Rank solve_tall(const T *a, const T *b, T *x) const {
     Scratch<T> scratch(this->scratch());
     T *a_copy = scratch.data(), *b_copy = a_copy + rows * columns;

@@ -4,8 +4,8 @@
 
 namespace orchard {
 
-// If `is_pivoted`, columns are pivoted and the rank is determined, as by LAPACK's gelsy. Otherwise full rank is
-// assumed, as by gels.
+// If `is_pivoted`, columns are pivoted and the rank is determined, as LAPACK's gelsy does. Otherwise full rank is
+// assumed, as in gels.
 struct LstsqBlock {
   DTypeField dtype;
   Whole batch;
@@ -16,24 +16,24 @@ struct LstsqBlock {
   Real rcond;
 };
 
-// A X = B for an A of `rows` x `columns` with no more rows than columns. A and B are row-major and contiguous, and are
-// overwritten. X has `columns` rows of `width`.
+// A X = B, where A is `rows` x `columns` and has no more rows than columns. A and B are row-major and contiguous, and
+// are overwritten. X has `columns` rows of `width` elements.
 template <class T> struct LeastSquaresSystem {
   T *a, *b, *x;
   int64_t rows, columns, width;
-  // is_upper: `a` holds only an upper triangle.
+  // is_upper: `a` holds only an upper triangle
   bool is_upper, is_pivoted;
   double rcond;
 };
 
 struct Rank {
   int64_t rank;
-  // The first diagonal element that is 0, counted from 1, of a matrix that is assumed to have full rank; else 0.
+  // The first diagonal element that is 0, counted from 1, if full rank is assumed; 0 if there is none.
   int64_t zero;
 };
 
 template <class T> struct LstsqKernel {
-  // Computes the solution of least norm. Work: `lstsq_work`.
+  // Computes the minimum-norm solution. The size of `work` is `lstsq_work`.
   Rank (*solve)(const LeastSquaresSystem<T> &system, T *work);
 };
 

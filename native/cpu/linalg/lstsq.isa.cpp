@@ -14,7 +14,7 @@ template <class T> struct RowMajor {
   T *row(int64_t at) const { return data + at * columns; }
 };
 
-// C = (I - tau v vᵀ) C in rows `row`, … and columns `column`, …; `sums` has room for a row.
+// C = (I - tau v vᵀ) C for the rows from `row` and the columns from `column` on; `sums` has room for a row.
 template <class T> void reflect_rows(const RowMajor<T> &c, int64_t row, int64_t column, const T *v, T tau, T *sums) {
   const int64_t width = c.columns - column;
   std::fill_n(sums, width, T(0));
@@ -22,8 +22,8 @@ template <class T> void reflect_rows(const RowMajor<T> &c, int64_t row, int64_t 
   for (int64_t i = row; i < c.rows; i++) subtract_multiple(c.row(i) + column, sums, tau * v[i - row], width);
 }
 
-// Maps column `column` to a multiple of a unit vector in row `row`, and applies the reflection to the columns after it;
-// v and tau are the reflection. Elements below the diagonal keep their values.
+// Computes the reflection (v and tau) that maps column `column` to a multiple of a unit vector in row `row`, and
+// applies it to the columns after it. Elements below the diagonal keep their values.
 template <class T> void eliminate(const RowMajor<T> &a, int64_t row, int64_t column, T *v, T *tau, T *sums) {
   for (int64_t i = row; i < a.rows; i++) v[i - row] = a(i, column);
   const T beta = reflect(v, a.rows - row, tau);
@@ -31,7 +31,7 @@ template <class T> void eliminate(const RowMajor<T> &a, int64_t row, int64_t col
   a(row, column) = beta;
 }
 
-// Returns the norm of a column from a row on, without overflow.
+// Returns the norm of a column from `row` on, computed without overflow.
 template <class T> T length_of(const RowMajor<T> &a, int64_t row, int64_t column) {
   T largest = 0, square = 0;
   for (int64_t i = row; i < a.rows; i++) largest = std::max(largest, std::abs(a(i, column)));
@@ -40,8 +40,9 @@ template <class T> T length_of(const RowMajor<T> &a, int64_t row, int64_t column
   return largest * std::sqrt(square);
 }
 
-// The norms of the remaining parts of columns, which shrink as rows are eliminated. A norm that has lost its digits is
-// computed anew. Source: Z. Drmač and Z. Bujanović, "On the failure of rank-revealing QR factorization software", 2008.
+// The norms of the remaining parts of columns, which shrink as rows are eliminated. A norm that has lost its digits to
+// cancellation is recomputed. Source: Z. Drmač and Z. Bujanović, "On the failure of rank-revealing QR factorization
+// software", 2008.
 template <class T> class ColumnLengths {
 public:
   ColumnLengths(const RowMajor<T> &a, T *memory) : a_(a), now_(memory), sure_(memory + a.columns) {
@@ -51,7 +52,7 @@ public:
   int64_t longest(int64_t first) const { return std::max_element(now_ + first, now_ + a_.columns) - now_; }
   void move(int64_t from, int64_t to) { now_[to] = now_[from], sure_[to] = sure_[from]; }
 
-  // Updates the norms of the columns from `column` on, after row `row` is done.
+  // Updates the norms of the columns from `column` on after the elimination of row `row`.
   void take_away(int64_t row, int64_t column) {
     const T enough = std::sqrt(std::numeric_limits<T>::epsilon());
     for (int64_t j = column; j < a_.columns; j++) {
@@ -68,7 +69,7 @@ private:
   T *now_, *sure_;
 };
 
-// Computes A P = Q R and Qᵀ B, column by column, the longest column first.
+// Computes A P = Q R and Qᵀ B, column by column; the column with the largest norm comes first.
 template <class T>
 void factor_pivoted(const RowMajor<T> &a, const RowMajor<T> &b, int32_t *order, T *v, T *sums, T *lengths) {
   ColumnLengths<T> left(a, lengths);
@@ -87,16 +88,16 @@ void factor_pivoted(const RowMajor<T> &a, const RowMajor<T> &b, int32_t *order, 
   }
 }
 
-// Estimates an extreme singular value of a triangle as it grows by a column: of [σ 0; α γ], where σ is the previous
-// value with x its left vector, and α = xᵀ v for the new column [v; γ]. Source: C. Bischof, "Incremental condition
-// estimation", 1990; the rotation is Jacobi's.
+// Estimates the largest or smallest singular value of a triangular matrix as columns are added: that of [σ 0; α γ],
+// where σ is the previous value with left vector x, and α = xᵀ v for the new column [v; γ]. Source: C. Bischof,
+// "Incremental condition estimation", 1990; the rotation is Jacobi's.
 template <class T> class SingularValue {
 public:
   SingularValue(T *x, T first, bool is_largest) : value(std::abs(first)), x_(x), is_largest_(is_largest) { x[0] = 1; }
 
   T value;
 
-  // Returns the value with a further column, which `accept` makes permanent.
+  // Returns the value with another column, which `accept` makes permanent.
   T with(const RowMajor<T> &a, int64_t column) {
     T alpha = 0, gamma = a(column, column);
     for (int64_t i = 0; i < column; i++) alpha += x_[i] * a(i, column);
@@ -107,7 +108,7 @@ public:
     }
     const T sigma = value / scale;
     alpha /= scale, gamma /= scale;
-    // the direction of the larger vector, then the orthogonal one
+    // The direction of the larger vector; the other one is orthogonal to it.
     const T angle = std::atan2(2 * alpha * gamma, sigma * sigma + alpha * alpha - gamma * gamma) / 2;
     const T sine = std::cos(angle), cosine = std::sin(angle);
     const T largest = std::hypot(sigma * sine, alpha * sine + gamma * cosine);
@@ -141,7 +142,7 @@ template <class T> int64_t rank_of(const RowMajor<T> &r, double rcond, T *work) 
   return count;
 }
 
-// Returns the first zero on the diagonal, counted from 1, or 0.
+// Returns the first diagonal element that is zero, counted from 1, or 0.
 template <class T> int64_t zero_of(const RowMajor<T> &r, int64_t count) {
   for (int64_t i = 0; i < count; i++)
     if (r(i, i) == 0) return i + 1;
@@ -156,7 +157,7 @@ template <class T> void solve_upper(const RowMajor<T> &r, int64_t size, const Ro
   }
 }
 
-// Likewise for Rᵀ X = B.
+// The same for Rᵀ X = B.
 template <class T> void solve_transposed(const RowMajor<T> &r, int64_t size, const RowMajor<T> &b) {
   for (int64_t i = 0; i < size; i++) {
     for (int64_t k = 0; k < i; k++) subtract_multiple(b.row(i), b.row(k), r(k, i), b.columns);
@@ -185,7 +186,7 @@ public:
   }
 
 private:
-  // Solves at full rank: R is given, or the rows are independent.
+  // Solves a system of full rank: R is given, or the rows are linearly independent.
   Rank solve_full() {
     if (!system_.is_upper) return {a_.rows, solve_by_rows(a_.rows, false)};
     const int64_t zero = zero_of(a_, a_.rows);
@@ -196,8 +197,8 @@ private:
 
   void copy_solution(int64_t rows) { std::copy_n(b_.data, rows * b_.columns, x_.data); }
 
-  // Computes the solution of least norm with the first rows of A, whose columns begin at the diagonal if A is upper
-  // triangular: with Aᵀ = Z S it is Z [S⁻ᵀ B; 0].
+  // Computes the minimum-norm solution from the first rows of A; if A is upper triangular, row i begins at column i.
+  // With Aᵀ = Z S it is Z [S⁻ᵀ B; 0].
   int64_t solve_by_rows(int64_t rows, bool is_upper) {
     if (rows == 0) return 0;
     const RowMajor<T> wide{wide_, a_.columns, rows};

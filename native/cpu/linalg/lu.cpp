@@ -10,14 +10,15 @@ using namespace orchard;
 
 namespace {
 
-// Up to this size a matrix is eliminated as a whole, together with the right sides of its system.
+// Up to this size, a matrix is eliminated as a whole, together with the right-hand sides of its system.
 constexpr int64_t small_size = 64;
-// Matrices up to this size are computed one per vector lane, if the batch has at least `lanes_batch`.
+// Matrices up to this size are computed one per vector lane, if there are at least `lanes_batch`.
 constexpr int64_t lanes_size = 32, lanes_batch = 3;
-// From this size on, the threads share each matrix of a batch that has fewer matrices than threads.
+// From this size on, all threads share each matrix if the batch has fewer matrices than threads.
 constexpr int64_t shared_size = 256;
 
-// Matrices to factorise, and systems to solve. If `b` is null, B is the identity; results that are null are not kept.
+// Matrices to factor and systems to solve. If `b` is null, B is the identity matrix. Results whose pointers are null
+// are not stored.
 template <class T> struct LuProblem {
   int64_t batch, rows, columns, right;
   bool pivot;
@@ -27,7 +28,7 @@ template <class T> struct LuProblem {
 
   int64_t steps() const { return std::min(rows, columns); }
   int64_t operations() const { return steps() * rows * (columns + 2 * right); }
-  // Returns the same problem from one matrix on.
+  // Returns the problem without the matrices before `first`.
   LuProblem from(int64_t first) const {
     LuProblem rest = *this;
     rest.batch = batch - first;
@@ -41,8 +42,8 @@ template <class T> struct LuProblem {
   }
 };
 
-// Calls body(begin, end, scratch) for ranges of a batch, on all threads. If any failed, throws a failure once all are
-// done.
+// Calls body(begin, end, scratch) for ranges of a batch, on all threads. If a call failed, throws Failure after all
+// have finished.
 template <class T, class Body> void for_parts(int64_t batch, int64_t grain, int64_t elements, Body &&body) {
   const int64_t blocks = (batch + grain - 1) / grain;
   std::optional<ScratchParts<T>> scratch;
@@ -93,13 +94,14 @@ template <class T> void copy_right(const LuProblem<T> &problem, T *to, int64_t s
   }
 }
 
-// Whether a matrix is eliminated in the memory of its factors: its rows are whole vectors, and it has no right sides.
+// Returns whether a matrix can be eliminated in the memory of its factors: its rows are whole vectors, and it has no
+// right-hand sides.
 template <class T> bool is_in_place(const LuProblem<T> &problem) {
   return problem.lu && problem.right == 0 && problem.rows == padded(problem.rows) &&
          problem.columns == padded(problem.columns);
 }
 
-// Otherwise: elements of the matrix and its right sides, in rows of whole vectors.
+// Returns the scratch size if not: the elements of the matrix and its right-hand sides, in rows of whole vectors.
 template <class T> int64_t small_elements(const LuProblem<T> &problem) {
   return is_in_place(problem) ? 0 : padded(problem.rows) * (padded(problem.columns) + padded(problem.right));
 }
@@ -115,7 +117,7 @@ template <class T> Elimination<T> small_elimination(const LuProblem<T> &problem,
   return {work, width, work, problem.rows, problem.columns, width, pivots, problem.info, problem.pivot, nullptr};
 }
 
-// Runs `count` matrices, from the first of `all` on.
+// Eliminates `count` matrices, starting with the first of `all`.
 template <class T> void run_small(const LuProblem<T> &all, int64_t count, T *work) {
   int32_t pivots[lu_together][small_size];
   Elimination<T> eliminations[lu_together];
@@ -136,7 +138,7 @@ template <class T> void run_small(const LuProblem<T> &all, int64_t count, T *wor
   }
 }
 
-// Runs matrices in pairs, unless that leaves threads idle.
+// Eliminates matrices in pairs, unless that would leave threads idle.
 template <class T> void run_small(const LuProblem<T> &all, int64_t grain) {
   const int64_t together = all.batch > thread_count() ? lu_together : 1;
   const int64_t elements = small_elements(all) * together, groups = (all.batch + together - 1) / together;
@@ -203,7 +205,8 @@ void lu_factor(const LuFactorBlock &block, Operands operands) {
   });
 }
 
-// Operands: a, b (not read for an inverse), x, info, lu and pivots (not written unless they are kept).
+// Operands: a, b (not read if the inverse is computed), x, info, lu and pivots (both written only if they are needed
+// later).
 void solve(const SolveBlock &block, Operands operands) {
   const int64_t batch = block.batch, n = block.size, right = block.columns;
   const bool inverse = block.inverse, keeps_factor = block.keeps_factor;
@@ -220,7 +223,7 @@ void solve(const SolveBlock &block, Operands operands) {
   });
 }
 
-// Swaps rows as the factorisation did, or in reverse. Pivots outside the matrix are skipped.
+// Swaps rows as the factorization did, or in reverse order. Pivots outside the matrix are skipped.
 template <class T>
 void apply_pivots(T *x, int64_t rows, int64_t columns, const int32_t *pivots, int64_t count, bool back) {
   for (int64_t step = 0; step < count; step++) {
@@ -230,7 +233,7 @@ void apply_pivots(T *x, int64_t rows, int64_t columns, const int32_t *pivots, in
   }
 }
 
-// Solves A X = B, or Aᵀ X = B if it is adjoint, with A = P L U.
+// Solves A X = B, or Aᵀ X = B if `adjoint`, with A = P L U.
 void lu_solve(const LuSolveBlock &block, Operands operands) {
   const int64_t batch = block.batch, n = block.size, columns = block.columns;
   const bool adjoint = block.adjoint;
@@ -264,7 +267,7 @@ void lu_solve(const LuSolveBlock &block, Operands operands) {
   });
 }
 
-// Row i of Pᵀ A is row permutation[i] of A; if `inverse`, row i of P A is.
+// Row i of Pᵀ A is row permutation[i] of A; with `inverse`, row i of P A is.
 void lu_permutation(const LuPermutationBlock &block, Operands operands) {
   const int64_t batch = block.batch, rows = block.rows, count = block.pivots;
   const bool inverse = block.inverse;

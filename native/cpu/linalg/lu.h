@@ -1,4 +1,4 @@
-// LU factors with partial pivoting, and solutions of their systems.
+// LU factorization with partial pivoting, and solution of systems.
 #pragma once
 
 #include "matrices.h"
@@ -37,41 +37,41 @@ struct LuPermutationBlock {
   Flag inverse;
 };
 
-// Rows and columns of an elimination are padded in memory to multiples of this.
+// Rows and columns of an elimination are padded in memory to multiples of this number.
 constexpr int64_t lu_unit = 16;
 constexpr int64_t padded(int64_t count) { return (count + lu_unit - 1) / lu_unit * lu_unit; }
 
-// Rows whose first `columns` columns are eliminated, and whose other columns are updated: right sides, if the matrix is
-// square. There are padded(rows) rows of `width` elements, a multiple of lu_unit; the padding is 0. Up to 64 rows may
-// be read from another place.
+// A matrix whose first `columns` columns are eliminated, while its other columns are updated: for a square matrix, they
+// are right-hand sides. It has padded(rows) rows of `width` elements, a multiple of lu_unit; the padding is 0. If there
+// are at most 64 rows, they may be read from other memory.
 template <class T> struct Elimination {
   const T *from;
   int64_t from_width;
   T *a;
   int64_t rows, columns, width;
-  int32_t *pivots; // min(rows, columns): the row that each is swapped with, from 0
+  int32_t *pivots; // min(rows, columns) pivots: the row that each row is swapped with, counted from 0
   int32_t *info;   // the first pivot that is 0, counted from 1; or 0
   bool pivot;
-  T *scratch; // padded(rows) * lu_unit, for more than 64 rows
+  T *scratch; // padded(rows) * lu_unit elements, needed for more than 64 rows
 };
 
-// The most matrices that are eliminated at a time.
+// The largest number of matrices that are eliminated at once.
 constexpr int64_t lu_together = 2;
 
-// T X = B for a triangular T of n x n; X replaces B.
+// T X = B for a triangular n x n matrix T; X replaces B.
 template <class T> struct Substitution {
   const T *a;
   int64_t row_stride, column_stride;
   T *b;
-  int64_t n, columns, stride; // stride: between rows of B
+  int64_t n, columns, stride; // stride: the distance between rows of B
   bool upper, unit_diagonal;
 };
 
-// As many small matrices as a vector has lanes, or fewer. Null pointers are absent arrays; if `b` of a system is null,
-// it is the identity.
+// Small matrices, at most as many as a vector has lanes. Null pointers stand for absent arrays; if `b` of a system is
+// null, B is the identity matrix.
 template <class T> struct LuLanes {
   int64_t count;
-  int64_t rows, columns, right; // right: columns of B and X, 0 if there are none
+  int64_t rows, columns, right; // right: the number of columns of B and X, or 0
   bool pivot;
   const T *a, *b;
   T *lu, *x;

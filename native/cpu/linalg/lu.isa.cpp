@@ -25,14 +25,14 @@ template <class T> void substitute_columns(const Substitution<T> &system, T *b, 
   }
 }
 
-// Rows that are solved at once, with two vectors of columns of each in registers.
+// `solved_rows` rows are solved at once, two vectors of columns of each in registers.
 #if defined(__AVX512F__) || defined(__aarch64__)
 constexpr int solved_rows = 8;
 #else
 constexpr int solved_rows = 4;
 #endif
 
-// Solves rows of X from `row` on: subtracts the products of the rows before, and of each other.
+// Solves rows of X from `row` on: subtracts the products of the previous rows, then those of the rows among themselves.
 template <class T, int rows, int vectors> inline void solve_rows(const Substitution<T> &system, T *b, int64_t row) {
   const T *a = system.a + row * system.row_stride;
   T *to = b + row * system.stride;
@@ -95,8 +95,8 @@ template <class T> void substitute_rows(const Substitution<T> &system) {
   if (column < system.columns) substitute_columns(system, system.b + column, system.columns - column);
 }
 
-// Substitutes one column with contiguous elements: sums along the rows of T if they are contiguous, otherwise subtracts
-// each known element from the unknown ones.
+// Substitutes a single column with contiguous elements. If the rows of T are contiguous, sums along them; otherwise
+// subtracts each known element's multiples from the unknown ones.
 template <class T> void substitute_vector(const Substitution<T> &system) {
   const auto [a, row_stride, column_stride, b, n, columns, stride, upper, unit_diagonal] = system;
   for (int64_t step = 0; step < n; step++) {
@@ -114,7 +114,7 @@ template <class T> void substitute(const Substitution<T> &system) {
   return is_vector ? substitute_vector(system) : substitute_rows(system);
 }
 
-// Writes element e of the l-th matrix to to[e * lanes + l]. Lanes without a matrix repeat the last one.
+// Writes element e of matrix l to to[e * lanes + l]. Unused lanes repeat the last matrix.
 template <class T> void interleave(const T *from, int64_t elements, int64_t count, T *to) {
   int64_t e = 0;
   if (count == lanes<T>)
@@ -132,7 +132,7 @@ template <class T> void separate(const T *from, int64_t elements, int64_t count,
     for (int64_t lane = 0; lane < count; lane++) to[lane * elements + e] = from[e * lanes<T> + lane];
 }
 
-// Small matrices, one per lane.
+// Small matrices, one per vector lane.
 template <class T> class Lanes {
 public:
   explicit Lanes(const LuLanes<T> &group)
@@ -164,7 +164,7 @@ private:
 
   static Vector<T> absolute(Vector<T> v) { return v < 0 ? -v : v; }
 
-  // Row numbers are stored as T, which is exact for them.
+  // Row numbers are stored as T, which represents them exactly.
   Vector<T> find_pivots(int64_t k) const {
     Vector<T> best = absolute(load_vector(a(k, k))), at = Vector<T>{} + T(k);
     if (!group_.pivot) return at;

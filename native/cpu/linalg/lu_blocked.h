@@ -1,5 +1,5 @@
-// LU of one matrix of any size, by halves of its columns: S. Toledo, "Locality of reference in LU decomposition with
-// partial pivoting", 1997. All work outside the panels is matrix products.
+// LU factorization of a matrix of any size by recursive halving of its columns: S. Toledo, "Locality of reference in LU
+// decomposition with partial pivoting", 1997. Everything outside the panels is a matrix product.
 #pragma once
 
 #include "../matmul/product.h"
@@ -9,21 +9,22 @@
 
 namespace orchard {
 
-// Columns that are eliminated as one panel.
+// The number of columns that are eliminated as one panel.
 constexpr int64_t lu_panel_columns = 64;
 
-// Elements of a copy of such a panel, and of the scratch of its elimination.
+// The size of a copy of such a panel and of the scratch memory for its elimination, in elements.
 constexpr int64_t lu_panel_elements(int64_t rows) { return padded(rows) * (lu_panel_columns + lu_unit); }
 
-// How products are computed: on all threads, or on the calling one.
+// A function that computes products, on all threads or on the calling thread.
 using MultiplyMatrices = void (*)(const MatrixProduct &);
 
 template <class T> class BlockedLu {
 public:
-  // The panel has lu_panel_elements(rows) elements for the largest number of rows.
+  // `panel` has lu_panel_elements(rows) elements, for the largest number of rows.
   BlockedLu(MultiplyMatrices multiply, T *panel) : multiply_(multiply), panel_(panel) {}
 
-  // Replaces A by its factors. Pivots count from 0. Returns the first pivot that is 0, counted from 1; or 0.
+  // Replaces A by its factors. Pivots are counted from 0. Returns the first pivot that is 0, counted from 1, or 0 if
+  // there is none.
   int64_t factorise(T *a, int64_t rows, int64_t columns, int64_t stride, int32_t *pivots, bool pivot) const {
     const int64_t steps = std::min(rows, columns);
     if (steps == 0) return 0;
@@ -73,7 +74,7 @@ public:
   }
 
 private:
-  // Each task solves whole vectors of columns, whatever the number of threads.
+  // Each task solves whole vectors of columns, so the result does not depend on the number of threads.
   static void substitute_leaf(const Substitution<T> &system) {
     constexpr int64_t operations_of_task = 1 << 18, unit = 64;
     const int64_t columns = operations_of_task / std::max<int64_t>(1, system.n * system.n) / unit * unit;
@@ -107,7 +108,7 @@ private:
     return info;
   }
 
-  // C -= A B, where C is m x n and B has k rows.
+  // C -= A B, where A is m x k and B is k x n.
   void subtract_product(const T *a, int64_t a_row, int64_t a_column, const T *b, int64_t b_row, T *c, int64_t c_row,
                         int64_t m, int64_t n, int64_t k) const {
     auto matrix = [](const T *data, int64_t row, int64_t column) -> Matrix {

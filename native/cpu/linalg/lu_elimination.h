@@ -1,5 +1,6 @@
-// Gaussian elimination with partial pivoting of a matrix in whole vectors. Each panel of columns is stored column by
-// column while it is eliminated; then a product updates the columns to its right, below its rows.
+// Gaussian elimination with partial pivoting for a matrix in whole vectors. Each panel of columns is stored
+// column-major while it is eliminated. Then a matrix product updates the columns to its right, in the rows below the
+// panel's pivots.
 #pragma once
 
 #include "lu_panel.h"
@@ -10,7 +11,7 @@ namespace orchard::ORCHARD_ISA {
 
 template <class T> inline T smallest_lane(Vector<T> v) { return -largest_lane<T>(-v); }
 
-// The columns of a panel, `stride` elements apart: `rows` rows of the matrix, then zeros.
+// The columns of a panel, `stride` elements apart: each has `rows` elements of the matrix, then zeros.
 template <class T> class Panel {
 public:
   Panel() = default;
@@ -18,7 +19,7 @@ public:
 
   T *column(int64_t j) const { return a_ + j * stride_; }
 
-  // Loads the rows from `a` on in squares; they are padded to whole squares too.
+  // Loads the rows from `a` on by transposing squares; the rows are padded to whole squares too.
   void load(const T *a, int64_t width) const {
     for (int64_t i = 0; i < stride_; i += lanes<T>)
       for (int64_t j = 0; j < panel_columns; j += lanes<T>)
@@ -43,7 +44,7 @@ public:
   }
 
 private:
-  // Returns which lanes of the vector that holds row k come after it.
+  // Returns a mask of the lanes after row k, in the vector that holds row k.
   static MaskOf<T> after(int64_t k) { return lane_numbers() > Vector<T>{} + T(k % lanes<T>); }
   static Vector<T> lane_numbers() {
     static constexpr T numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -51,8 +52,8 @@ private:
   }
   static int64_t vector_of(int64_t k) { return k / lanes<T> * lanes<T>; }
 
-  // Returns the first row of the largest magnitude, from row k on. NaN is skipped unless it is in row k, as by LAPACK's
-  // idamax. There are no branches on the numbers, since the CPU would mispredict them too often.
+  // Returns the first row with the largest magnitude, from row k on. NaN is skipped unless it is in row k, as in
+  // LAPACK's idamax. The code does not branch on the numbers, since such branches would often be mispredicted.
   int64_t largest_of(int64_t k) const {
     const T *values = column(k);
     const int64_t first = vector_of(k);
@@ -87,7 +88,7 @@ private:
       store_vector<T>(quotient(load_vector(values + i)), values + i);
   }
 
-  // Subtracts column k, times the element of row k, from `count` columns from j on.
+  // Subtracts column k times the element of row k from each of `count` columns, starting with column j.
   template <int count> void subtract(int64_t k, int64_t j) const {
     const T *values = column(k);
     const int64_t first = vector_of(k);
@@ -110,15 +111,15 @@ private:
   bool pivot_ = true;
 };
 
-// Rows of a tile of sums in registers, and the most vectors of each row.
+// The rows of a tile of sums in registers, and the largest number of vectors in each row.
 #if defined(__AVX512F__) || defined(__aarch64__)
 constexpr int tile_rows = 8, tile_vectors = 3;
 #else
 constexpr int tile_rows = 4, tile_vectors = 2;
 #endif
 
-// C = B - L U for `rows` rows of B, C and L and `vectors` vectors of B, C and U. Row i of B begins at from(i); rows of
-// the others are `width` elements apart.
+// C = B - L U for `rows` rows of B, C and L, and `vectors` vectors of B, C and U. Row i of B begins at from(i); rows of
+// the other matrices are `width` elements apart.
 template <class T, int rows, int vectors, class Rows>
 inline void subtract_tile(const Rows &from, T *c, const T *l, const T *u, int64_t depth, int64_t width) {
   Vector<T> sums[rows][vectors];
@@ -171,8 +172,8 @@ inline void subtract_product(const Rows &from, T *c, const T *l, const T *u, int
   }
 }
 
-// Solves L X = B for lu_unit rows, with a diagonal of 1 in L, one vector of all rows at a time. Row i of B begins at
-// from(i). move(j) is called for vector j after it is read, and before X is written.
+// Solves L X = B for lu_unit rows, where L has a diagonal of 1, one vector of all rows at a time. Row i of B begins at
+// from(i). move(j) is called after vector j is read and before X is written.
 template <class T, class Rows, class Move>
 inline void substitute_top(const Rows &from, T *x, const T *l, int64_t columns, int64_t width, Move &&move) {
   for (int64_t j = 0; j < columns; j += lanes<T>) {
@@ -189,7 +190,8 @@ inline void substitute_top(const Rows &from, T *x, const T *l, int64_t columns, 
   }
 }
 
-// Repeats the row swaps of a panel's columns from `first` on in rows of `columns` elements, which are whole vectors.
+// Repeats the row swaps of the panel that begins at column `first`, in rows of `columns` elements, which are whole
+// vectors.
 template <class T>
 inline void swap_rows(const Elimination<T> &elimination, int64_t first, int64_t steps, int64_t columns) {
   for (int64_t k = first; k < first + steps; k++) {
@@ -203,7 +205,7 @@ inline void swap_rows(const Elimination<T> &elimination, int64_t first, int64_t 
   }
 }
 
-// Updates the columns to the right of an eliminated panel: swaps their rows, then subtracts products.
+// Updates the columns to the right of an eliminated panel: swaps their rows, then subtracts the products.
 template <class T>
 inline void follow(const Elimination<T> &elimination, const Panel<T> &panel, int64_t first, int64_t steps) {
   const int64_t width = elimination.width, right = width - first - panel_columns;
@@ -216,8 +218,8 @@ inline void follow(const Elimination<T> &elimination, const Panel<T> &panel, int
                       elimination.rows - first - steps, right, steps, width);
 }
 
-// Likewise for few rows. Rows of the right side are swapped as they are read: for the first panel from the input, if it
-// is stored elsewhere, otherwise in place. A row that a pivot displaces moves to the pivot's old place.
+// The same for few rows. Rows to the right are swapped as they are read: for the first panel from the input, if it is
+// stored elsewhere, otherwise in place. A row that a pivot displaces moves to the pivot's previous position.
 template <class T, int rows>
 inline void follow(const Elimination<T> &elimination, FewRows<T, rows> &panel, int64_t first, int64_t steps) {
   const int64_t width = elimination.width, right = width - first - panel_columns;
@@ -267,8 +269,8 @@ template <class T> void eliminate_panel(const Elimination<T> &elimination, int64
   follow(elimination, panel, first, steps_of(elimination, first));
 }
 
-// Eliminates matrices in turn, column by column: the steps of a column depend on each other, those of two matrices do
-// not.
+// Interleaves the elimination of several matrices, column by column: the steps of one column depend on each other, but
+// those of two matrices do not.
 template <class T, int rows> void eliminate_few(const Elimination<T> *all, int64_t count, int64_t first) {
   FewRows<T, rows> panels[lu_together];
   const int64_t steps = steps_of(*all, first);

@@ -1,4 +1,5 @@
-// Columns of a matrix of few rows, eliminated with partial pivoting in place: rows are numbered, not swapped.
+// Eliminates some columns of a matrix of few rows in place, with partial pivoting. Rows are renumbered instead of
+// swapped.
 #pragma once
 
 #include "../matmul/transpose.h"
@@ -9,16 +10,16 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// Columns of a panel: whole vectors of both types on every instruction set.
+// The number of columns of a panel: whole vectors of both types on every instruction set.
 constexpr int64_t panel_columns = lu_unit;
-// As many rows as a uint64_t has bits.
+// The largest number of rows of FewRows, which has a bit of a uint64_t for each.
 constexpr int64_t few_rows = 64;
 
 template <class T> using MaskOf = decltype(Vector<T>{} > Vector<T>{});
 
 template <class T> inline Vector<T> magnitude(Vector<T> v) { return v < 0 ? -v : v; }
 
-// Returns the largest lane of a vector without NaN.
+// Returns the largest lane of a vector that contains no NaN.
 template <class T> inline T largest_lane(Vector<T> v) {
 #if defined(__AVX512F__)
   if constexpr (sizeof(T) == 4) return _mm512_reduce_max_ps((__m512)v);
@@ -48,7 +49,7 @@ template <class T> inline uint64_t equal_lanes(Vector<T> a, Vector<T> b) {
 #endif
 }
 
-// The reverse: returns a mask of the lanes that have a bit.
+// The inverse: returns a mask of the lanes whose bits are set.
 template <class T> inline MaskOf<T> lanes_with(uint64_t bits) {
 #if defined(__AVX512F__)
   if constexpr (sizeof(T) == 4) return (MaskOf<T>)_mm512_movm_epi32(__mmask16(bits));
@@ -67,20 +68,20 @@ template <class T> inline Vector<T> minus_product(Vector<T> y, T factor, Vector<
   return multiply_add<T>(x, -factor, y);
 }
 
-// Whether division by a number may be replaced by a product with its reciprocal, as in LAPACK's getf2: neither
-// overflows, nor loses digits.
+// Returns whether division by a number may be replaced by multiplication with its reciprocal, as in LAPACK's getf2:
+// neither overflows nor loses digits to underflow.
 template <class T> inline bool has_reciprocal(T size) {
   constexpr T least = std::numeric_limits<T>::min();
   return size >= least && size <= 1 / least;
 }
 
-// Up to few_rows rows, a multiple of lu_unit, stored by columns. A row stays in place and has a position, where it
-// would be if rows were swapped. Rows that have been pivots no longer change.
+// Up to few_rows rows, a multiple of lu_unit, stored by columns. A row stays where it is and has a position: the place
+// that it would have if rows were swapped. Rows that have been pivots no longer change.
 template <class T, int rows> class FewRows {
 public:
   static constexpr int vectors = rows / lanes<T>;
 
-  // Loads the first columns of rows that are `width` elements apart, from `from` on.
+  // Loads the first columns of the rows from `from` on, which are `width` elements apart.
   void load(const T *from, int64_t width, bool pivot) {
     pivot_ = pivot, live_ = ~uint64_t(0);
     for (int64_t i = 0; i < rows; i += lanes<T>)
@@ -114,7 +115,7 @@ public:
     for (int64_t i = 0; i < rows; i += lanes<T>)
       for (int64_t j = 0; j < panel_columns; j += lanes<T>)
 #pragma GCC unroll 4
-        for (int first = 0; first < lanes<T>; first += part) { // as transpose_square
+        for (int first = 0; first < lanes<T>; first += part) { // like transpose_square
           Vector<T> parts[part];
 #pragma GCC unroll 4
           for (int r = 0; r < part; r++) parts[r] = load_parts(column(j + r) + i + first, part * rows);
@@ -131,7 +132,7 @@ private:
   static Vector<T> floor() { return Vector<T>{} - 1; } // less than any magnitude
   static Vector<T> larger(Vector<T> a, Vector<T> b) { return a > b ? a : b; }
 
-  // Finds the rows in which a column has its largest magnitude, given the largest of each lane.
+  // Finds the rows in which a column has its largest magnitude, given the largest magnitude of each lane.
   void find(int64_t k, Vector<T> best) {
     largest_ = largest_lane<T>(best);
     found_ = 0;
@@ -141,7 +142,7 @@ private:
     found_ &= live_;
   }
 
-  // Chooses the first row of the largest magnitude. NaN is skipped unless it is at position k, as by LAPACK's idamax.
+  // Chooses the first row of the largest magnitude. NaN is skipped unless it is at position k, as in LAPACK's idamax.
   int choose(int64_t k) {
     const int first = row_at_[k];
     const T top = column(k)[first];
@@ -175,14 +176,14 @@ private:
     }
   }
 
-  // Subtracts column k, times the pivot's element, from vector i of column j.
+  // Subtracts column k times the pivot row's element from vector i of column j.
   Vector<T> subtract(int64_t j, int i, T top, Vector<T> factors, MaskOf<T> mask) {
     const Vector<T> y = vector(j, i), less = mask ? minus_product<T>(y, top, factors) : y;
     store_vector<T>(less, column(j) + i * lanes<T>);
     return less;
   }
 
-  // Updates the next column before the others, and looks for its pivot at once, since the next step waits for it.
+  // Updates the next column before the others and finds its pivot at once, since the next step waits for it.
   void subtract_next(int64_t k, int row) {
     const T top = column(k + 1)[row];
     Vector<T> best[2] = {floor(), floor()};
@@ -207,7 +208,7 @@ private:
 
   alignas(64) T memory_[panel_columns * rows];
   uint8_t row_at_[rows], position_[rows];
-  uint64_t live_ = 0, found_ = 0; // a bit per row: not yet a pivot; of the largest magnitude
+  uint64_t live_ = 0, found_ = 0; // one bit per row: not yet a pivot; has the largest magnitude
   T largest_ = 0;
   bool pivot_ = true;
 };

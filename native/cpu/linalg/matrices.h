@@ -1,5 +1,5 @@
-// Shared parts of linear algebra. Matrices are row-major, contiguous, float32 or float64; batches are divided among
-// threads.
+// Shared parts of linear algebra. Matrices are row-major and contiguous, of float32 or float64. Batches are divided
+// among threads.
 #pragma once
 
 #include "../copy/copy.h"
@@ -12,7 +12,7 @@
 
 namespace orchard {
 
-// The kernels for each type in which linear algebra is computed.
+// The kernels for each compute type of linear algebra.
 template <template <class> class Kernel> struct OfReals {
   Kernel<double> float64;
   Kernel<float> float32;
@@ -22,14 +22,14 @@ template <template <class> class Kernel> struct OfReals {
   }
 };
 
-// Matrices that are computed at once, one per vector lane (lanes.h): `count` of them, up to the lanes of a vector,
-// `stride` elements apart.
+// Matrices that are computed at once, one per vector lane (lanes.h). There are `count` of them, at most as many as a
+// vector has lanes, `stride` elements apart.
 template <class T> struct LaneGroup {
   T *data;
   int64_t stride, count;
 };
 
-// Calls use(T{}) for the type in which a dtype is computed.
+// Calls use(T{}) for the compute type of a dtype.
 template <class Use> void with_real(DType dtype, Use &&use) {
   if (dtype == DType::float64) return use(double{});
   if (dtype == DType::float32) return use(float{});
@@ -39,21 +39,23 @@ template <class Use> void with_real(DType dtype, Use &&use) {
 
 // Returns whether all elements are finite.
 template <class T> bool are_finite(const T *x, int64_t count) {
-  int others = 0; // no early exit, which would prevent vectorisation
+  int others = 0; // no early exit, since that would prevent vectorization
   for (int64_t i = 0; i < count; i++) others |= !(std::abs(x[i]) <= std::numeric_limits<T>::max());
   return others == 0;
 }
 
-// Returns the matrices of one task, if each costs about `operations`: a task should be worth 10 µs.
+// Returns the number of matrices per task, if a matrix takes about `operations` operations: a task should take about 10
+// µs.
 inline int64_t matrices_of_task(int64_t operations) { return std::max<int64_t>(1, (1 << 16) / (operations + 1)); }
 
-// Returns the extent of `batch` matrices, one after the other.
+// Returns the extent of `batch` contiguous matrices.
 inline Extent matrices(int64_t batch, int64_t rows, int64_t columns) {
   Extent matrix = Extent(columns).along(rows, columns);
   return matrix.along(batch, matrix.count());
 }
 
-// Calls use(i, j) for 0 ≤ i < rows, 0 ≤ j < columns, one square block at a time, which stays in the cache.
+// Calls use(i, j) for 0 ≤ i < rows, 0 ≤ j < columns, one square block after the other, so that blocks stay in the
+// cache.
 template <class Use> void for_each_element_blocked(int64_t rows, int64_t columns, Use &&use) {
   constexpr int64_t block = 16;
   for (int64_t top = 0; top < rows; top += block)

@@ -6,14 +6,14 @@ using namespace orchard;
 
 namespace {
 
-// Returns the multiplications and additions of a factorisation.
+// Returns the number of multiplications and additions in a factorization.
 int64_t factor_operations(int64_t rows, int64_t columns) { return 2 * rows * columns * std::min(rows, columns); }
 
 template <class T> void negate(T *x, int64_t count) {
   for (int64_t i = 0; i < count; i++) x[i] = 0 - x[i];
 }
 
-// Negates the rows of R with a negative diagonal, and the corresponding columns of Q.
+// Negates the rows of R whose diagonal element is negative, and the corresponding columns of Q.
 template <class T> void make_diagonal_positive(const Part<T> &q, const Part<T> &r, T *signs) {
   const int64_t count = std::min(r.rows, r.columns);
   bool is_changed = false;
@@ -39,16 +39,16 @@ template <class T> void copy(const Part<const T> &from, const Part<T> &to) {
     std::copy_n(from.data + row * from.stride, to.columns, to.data + row * to.stride);
 }
 
-// Whether matrices are computed one per vector lane: small ones, if there are enough for a part of a vector. With
-// AVX-512, the milliseconds on one thread, in lanes and by blocks, are in float32 0.12 and 2.6 for 500 x 16 x 16, 0.57
-// and 2.3 for 100 x 48 x 48, 3.0 and 2.4 for 64 x 64 x 64; in float64 0.25 and 1.6 for 500 x 16 x 16, 1.7 and 1.2 for
+// Returns whether matrices are computed one per vector lane: small ones, if there are enough to fill part of a vector.
+// Measured on one thread with AVX-512, in lanes and by blocks. float32: 0.12 and 2.6 ms for 500 x 16 x 16, 0.57 and 2.3
+// ms for 100 x 48 x 48, 3.0 and 2.4 ms for 64 x 64 x 64. float64: 0.25 and 1.6 ms for 500 x 16 x 16, 1.7 and 1.2 ms for
 // 100 x 32 x 64.
 template <class T> bool is_for_lanes(int64_t batch, int64_t rows, int64_t columns) {
   constexpr int64_t most_elements = sizeof(T) == 8 ? 32 * 32 : 48 * 48, least_part_of_lanes = 2;
   return rows * columns <= most_elements && batch * least_part_of_lanes >= qr_lanes_kernels().of<T>().lanes;
 }
 
-// Factorises A in R or in Q, if it fits there, otherwise in scratch.
+// Factors A in the memory of R or Q, if it fits there, else in scratch memory.
 template <class T>
 void factorise(BlockedQr<T> &qr, const Part<const T> &a, const Part<T> &q, const Part<T> &r, T *scratch) {
   const int64_t count = std::min(a.rows, a.columns);
@@ -63,7 +63,7 @@ void factorise(BlockedQr<T> &qr, const Part<const T> &a, const Part<T> &q, const
   make_diagonal_positive(q, r, signs);
 }
 
-// Factorises an A with many more rows than columns. Q has as many columns as A, or none.
+// Factors a matrix A with many more rows than columns. Q has as many columns as A, or none.
 template <class T> void factorise_tall(const T *a, int64_t rows, int64_t columns, T *q, T *r) {
   TallQr<T> qr(rows, columns);
   Scratch<T> vectors(q ? 0 : rows * columns), signs(columns), diagonal(columns * columns);
@@ -151,7 +151,7 @@ void geqrf(const GeqrfBlock &block, Operands operands) {
   });
 }
 
-// The vectors and tau of reflections, from two operands.
+// The vectors and tau of reflections, read from two operands.
 template <class T> struct Reflections {
   int64_t rows, columns, count;
   const T *a, *tau;
@@ -166,7 +166,7 @@ template <class T> struct Reflections {
     tau = operands.inputs<T>(1, 0, Extent(count).along(batch, count));
   }
 
-  // The vectors are only read.
+  // Returns a mutable Part, but the vectors are only read.
   Part<T> vectors_of(int64_t matrix) const {
     return {const_cast<T *>(a) + matrix * rows * columns, rows, columns, columns};
   }

@@ -11,7 +11,7 @@ struct GeqrfBlock {
   Whole columns;
 };
 
-// `width`: the columns of Q, 0 if only R is computed.
+// `width` is the number of columns of Q, or 0 if only R is computed.
 struct QrBlock {
   DTypeField dtype;
   Whole batch;
@@ -20,7 +20,7 @@ struct QrBlock {
   Whole width;
 };
 
-// `width`: the columns of the result.
+// `width` is the number of columns of the result.
 struct HouseholderProductBlock {
   DTypeField dtype;
   Whole batch;
@@ -40,7 +40,7 @@ struct OrmqrBlock {
   Flag transpose;
 };
 
-// As many matrices as a vector has lanes. Q has no more columns than A.
+// Decomposes as many matrices at once as a vector has lanes. Q has no more columns than A.
 template <class T> struct QrGroup {
   LaneGroup<const T> a;
   LaneGroup<T> q, r;
@@ -57,13 +57,13 @@ template <class T> struct GeqrfGroup {
 };
 
 template <class T> struct QrLanesKernel {
-  // Work: `qr_lanes_work` vectors.
+  // The size of `work` is `qr_lanes_work` vectors.
   void (*qr)(const QrGroup<T> &group, T *work);
   void (*geqrf)(const GeqrfGroup<T> &group, T *work);
   int lanes;
 };
 
-// Returns a number of vectors.
+// Returns the size of the work memory in vectors.
 inline int64_t qr_lanes_work(int64_t rows, int64_t columns, int64_t width, int64_t inner) {
   return rows * columns + 2 * std::min(rows, columns) + std::max(inner * columns, rows * width);
 }

@@ -1,4 +1,4 @@
-// QR factorisations of small matrices, one per vector lane.
+// QR factorization of small matrices, one per vector lane.
 #include "qr.h"
 
 #include "lanes.h"
@@ -9,7 +9,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// A matrix with rows of `columns` vectors.
+// An interleaved matrix with rows of `columns` vectors.
 template <class T> struct LaneRows {
   Vector<T> *m;
   int64_t rows, columns;
@@ -20,7 +20,7 @@ template <class T> struct LaneReflection {
   Vector<T> tau, beta;
 };
 
-// Handles the lanes whose sums of squares lost digits to overflow or underflow: their columns are scaled first.
+// Handles the lanes whose sums of squares lost digits to overflow or underflow: scales their columns first.
 template <class T>
 LaneReflection<T> reflect_scaled(const LaneRows<T> &a, int64_t j, LaneMask<T> is_safe, Vector<T> square) {
   Vector<T> largest{}, scaled_square{};
@@ -43,7 +43,7 @@ LaneReflection<T> reflect_scaled(const LaneRows<T> &a, int64_t j, LaneMask<T> is
   return {select(is_zero, Vector<T>{}, one - first / beta), select(is_zero, alpha, beta * scale)};
 }
 
-// Replaces the elements below the diagonal in a column by v. As `reflect` of reflection.h, lane by lane.
+// Replaces the elements below the diagonal in a column by v, as `reflect` of reflection.h does, in every lane.
 template <class T> LaneReflection<T> reflect_lanes(const LaneRows<T> &a, int64_t j) {
   Vector<T> square{};
   for (int64_t i = j + 1; i < a.rows; i++) square = multiply_add<T>(a(i, j), a(i, j), square);
@@ -56,7 +56,7 @@ template <class T> LaneReflection<T> reflect_lanes(const LaneRows<T> &a, int64_t
   return {one - alpha / beta, beta};
 }
 
-// Subtracts tau v (vᵀ C) from columns `first`, … of C, where v is below row j in column j of A.
+// Subtracts tau v (vᵀ C) from the columns of C from `first` on, where v is below row j in column j of A.
 template <class T, int count>
 inline void reflect_columns(const LaneRows<T> &a, int64_t j, const LaneRows<T> &c, int64_t first, Vector<T> tau) {
   Vector<T> sums[count];
@@ -91,7 +91,7 @@ template <class T> void factor(const LaneRows<T> &a, int64_t count, Vector<T> *t
   }
 }
 
-// Writes the first `width` columns of Q in place of the vectors.
+// Replaces the vectors by the first `width` columns of Q.
 template <class T> void form(const LaneRows<T> &a, int64_t count, int64_t width, const Vector<T> *tau) {
   for (int64_t j = count; j < width; j++)
     for (int64_t i = 0; i < a.rows; i++) a(i, j) = broadcast(T(i == j));

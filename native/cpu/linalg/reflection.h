@@ -1,4 +1,4 @@
-// One reflection: H = I - tau v vᵀ that maps a column to a multiple of the first unit vector.
+// A Householder reflection H = I - tau v vᵀ that maps a column to a multiple of the first unit vector.
 #pragma once
 
 #include "vectors.h"
@@ -8,11 +8,11 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// Sums of squares between these have neither overflowed nor lost digits to underflow.
+// A sum of squares between these limits has neither overflowed nor lost digits to underflow.
 template <class T> constexpr T least_square = sizeof(T) == 8 ? T(1e-270) : T(1e-20);
 template <class T> constexpr T most_square = sizeof(T) == 8 ? T(1e300) : T(1e37);
 
-// Returns the largest absolute value, or NaN if there is one.
+// Returns the largest absolute value, or NaN if an element is NaN.
 template <class T> inline T largest_of(const T *x, int64_t count) {
   T largest = 0;
   for (int64_t i = 0; i < count; i++) {
@@ -23,8 +23,9 @@ template <class T> inline T largest_of(const T *x, int64_t count) {
 }
 
 // Replaces a column by v, whose first element is 1. Returns beta: the reflection maps the column to beta times the unit
-// vector. The sign of beta is opposite to that of the column's first element, so that v is at most 1 elsewhere. If the
-// column already is such a multiple, the reflection is the identity: tau is 0, v the unit vector.
+// vector. The sign of beta is opposite to that of the column's first element, so that no other element of v exceeds 1.
+// If the column already is a multiple of the unit vector, the reflection is the identity: tau is 0, and v is the unit
+// vector.
 template <class T> inline T reflect(T *x, int64_t count, T *tau) {
   const T alpha = x[0];
   T *rest = x + 1;

@@ -1,17 +1,18 @@
-// Reflections H = I - tau v vᵀ that map a column to a multiple of a unit vector, in blocks. The product of a block's
-// reflections is I - V T Vᵀ with T upper triangular, the compact WY form. Source: R. Schreiber and C. Van Loan, "A
-// storage-efficient WY representation for products of Householder transformations", 1989.
+// Blocks of reflections H = I - tau v vᵀ, each of which maps a column to a multiple of a unit vector. The product of a
+// block's reflections is I - V T Vᵀ with T upper triangular, the compact WY form. Source: R. Schreiber and C. Van Loan,
+// "A storage-efficient WY representation for products of Householder transformations", 1989.
 #pragma once
 
 #include "matrices.h"
 
 namespace orchard {
 
-// Columns of a block: few if the matrix has few, since the factorisation within a block is not blocked.
+// The number of columns in a block. It is small if the matrix has few columns, since the factorization within a block
+// is not blocked.
 constexpr int64_t narrow_block = 8, wide_block = 32;
-// Columns that are multiplied by a block at once.
+// The number of columns that are multiplied by a block at once.
 constexpr int64_t tile_columns = 64;
-// Elements of two of the widest vectors.
+// As many elements as two of the widest vectors have.
 constexpr int64_t copied_columns = 32;
 
 // Part of a row-major matrix.
@@ -25,23 +26,24 @@ template <class T> struct Part {
   Part with_columns(int64_t count) const { return {data, rows, count, stride}; }
 };
 
-// V and T of a block. V has as many rows as the part that it was made from, and `width` columns; unused columns are
-// zeros.
+// V and T of a block. V has as many rows as the matrix part that it was computed from, and `width` columns; unused
+// columns are zeros.
 template <class T> struct Block {
   T *v, *t;
   int64_t rows, width;
 
   static int64_t elements(int64_t rows, int64_t width) { return (rows + width) * width; }
-  // The memory has elements(rows, width) elements.
+  // `memory` has elements(rows, width) elements.
   Block(T *memory, int64_t rows, int64_t width) : v(memory), t(memory + rows * width), rows(rows), width(width) {}
 };
 
 template <class T> struct ReflectionKernel {
-  // Replaces a part of at most `width` columns by R and, below its diagonal, the vectors. Work: `factor_work`.
+  // Factors a part of at most `width` columns: replaces it by R and, below the diagonal, the vectors. The size of
+  // `work` is `factor_work`.
   void (*factor)(const Part<T> &a, T *tau, T *work);
-  // Computes V and T of such a part. Work: `pack_work`.
+  // Computes V and T of a factored part. The size of `work` is `pack_work`.
   void (*pack)(const Part<const T> &a, const T *tau, const Block<T> &block, T *work);
-  // Replaces C by (I - V T Vᵀ) C, or by (I - V T Vᵀ)ᵀ C. Work: `apply_work`.
+  // Replaces C by (I - V T Vᵀ) C, or by (I - V T Vᵀ)ᵀ C. The size of `work` is `apply_work`.
   void (*apply)(const Block<T> &block, const Part<T> &c, bool transpose, T *work);
 };
 

@@ -6,7 +6,8 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Columns of a block that are summed at once, and vectors of each: the sums stay in registers.
+// The number of columns of a block that are summed at once, and the vectors of each, so that the sums stay in
+// registers.
 constexpr int sum_columns = 8;
 constexpr int sum_vectors = vector_bytes == 32 ? 1 : 2;
 
@@ -52,7 +53,7 @@ template <class T, int vectors> void expand(const Block<T> &block, const T *w, i
     add_rows<T, 1, vectors>(block.v + row * width, width, w, w_stride, c + row * stride, stride);
 }
 
-// out = -T W or -Tᵀ W, both of `columns` columns.
+// out = -T W or -Tᵀ W; both have `columns` columns.
 template <class T>
 void scale(const Block<T> &block, bool transpose, const T *w, T *out, int64_t stride, int64_t columns) {
   const int64_t width = block.width;
@@ -67,7 +68,7 @@ void scale(const Block<T> &block, bool transpose, const T *w, T *out, int64_t st
   }
 }
 
-// Copies columns of C to and from a contiguous copy with rows of `width` elements, padded with zeros.
+// Copy columns of C to and from a contiguous copy with rows of `width` elements, padded with zeros.
 template <class T, int vectors> void copy_in(const Part<T> &c, T *copy) {
   constexpr int64_t width = vectors * lanes<T>;
   if (c.columns == width) {
@@ -92,8 +93,8 @@ template <class T, int vectors> void copy_out(const T *copy, const Part<T> &c) {
     for (int64_t column = 0; column < c.columns; column++) c.data[row * c.stride + column] = copy[row * width + column];
 }
 
-// Applies a block to a few columns of C, in a copy. They are read once for every few columns of V, and rows that are a
-// power of two apart would share few cache sets.
+// Applies a block to a few columns of C. They are copied, because they are read again for every few columns of V, and
+// rows that are a power of two apart would share few cache sets.
 template <class T, int vectors> void apply_few(const Block<T> &block, const Part<T> &c, bool transpose, T *work) {
   constexpr int64_t width = vectors * lanes<T>;
   T *w = work, *scaled = w + wide_block * width, *copy = scaled + wide_block * width;
@@ -113,7 +114,7 @@ template <class T> void apply(const Block<T> &block, const Part<T> &c, bool tran
   }
 }
 
-// Computes T of V, of whose columns `count` are in use: T[j, j] = tau[j], and above it -tau[j] T Vᵀ V[:, j].
+// Computes T of V, of which `count` columns are in use: T[j, j] = tau[j], and above it -tau[j] T Vᵀ V[:, j].
 template <class T> void triangle(const T *gram, const T *tau, int64_t count, const Block<T> &block) {
   const int64_t width = block.width;
   std::fill_n(block.t, width * width, T(0));
@@ -127,7 +128,7 @@ template <class T> void triangle(const T *gram, const T *tau, int64_t count, con
   }
 }
 
-// Computes V and Vᵀ V. Only the products above the diagonal are needed.
+// Computes V and the elements of Vᵀ V above the diagonal.
 template <class T> void pack(const Part<const T> &a, const T *tau, const Block<T> &block, T *work) {
   const int64_t width = block.width;
   for (int64_t row = 0; row < a.rows; row++) {
@@ -157,7 +158,7 @@ template <class T> void pack(const Part<const T> &a, const T *tau, const Block<T
   triangle(gram, tau, a.columns, block);
 }
 
-// Factorises a few columns, one reflection after the other, in a column-major copy.
+// Factors a few columns, one reflection after the other, in a column-major copy.
 template <class T> void factor_narrow(const Part<T> &a, T *tau, T *work) {
   for (int64_t row = 0; row < a.rows; row++)
     for (int64_t j = 0; j < a.columns; j++) work[j * a.rows + row] = a.data[row * a.stride + j];

@@ -1,4 +1,4 @@
-// The signs of singular vectors: a rule that gives the same signs on every path.
+// A rule for the signs of singular vectors, so that all implementations give the same signs.
 #pragma once
 
 #include "../parallel.h"
@@ -6,8 +6,8 @@
 
 namespace orchard {
 
-// Returns -1 if the first of the elements of the largest absolute value is negative, else 1. The largest values are
-// kept per lane, so that the loop is vectorised.
+// Returns -1 if the element with the largest absolute value, the first of equal ones, is negative; else 1. The largest
+// values are kept per lane, so that the loop is vectorized.
 template <class T> T sign_of_largest(const T *x, int64_t count) {
   constexpr int lanes = 16;
   T sizes[lanes] = {};
@@ -25,8 +25,8 @@ template <class T> void negate_vector(T *x, int64_t count) {
   for (int64_t i = 0; i < count; i++) x[i] = -x[i];
 }
 
-// Multiplies each of the columns [first, last) of a row-major matrix by -1 if the first of its elements of the largest
-// absolute value is negative. `signs`, with an element per column, gets the factors.
+// Multiplies each of the columns [first, last) of a row-major matrix by sign_of_largest of the column. `signs`, with
+// one element per column, receives the factors.
 template <class T>
 void orient_columns(T *columns, int64_t rows, int64_t stride, int64_t first, int64_t last, T *signs) {
   std::fill(signs + first, signs + last, T(0));
@@ -40,20 +40,21 @@ void orient_columns(T *columns, int64_t rows, int64_t stride, int64_t first, int
     for (int64_t k = first; k < last; k++) columns[i * stride + k] *= signs[k];
 }
 
-// Columns per task: whole cache lines.
+// Returns the number of columns per task: whole cache lines.
 inline int64_t oriented_columns(int64_t rows) {
   constexpr int64_t whole_lines = 64, elements_of_task = 1 << 16;
   return std::max(elements_of_task / std::max<int64_t>(1, rows) / whole_lines * whole_lines, whole_lines);
 }
 
-// Likewise for all columns, on all threads.
+// The same for all columns, on all threads.
 template <class T> void orient_columns(T *columns, int64_t rows, int64_t count, T *signs) {
   parallel_for(count, oriented_columns(rows),
                [&](int64_t first, int64_t last) { orient_columns(columns, rows, count, first, last, signs); });
 }
 
-// Negates each left vector whose element of the largest absolute value, the first of equal ones, is negative, and its
-// right vector. Right vectors without a left one are oriented by themselves. The scratch has room for a row of U.
+// Negates each left vector whose element with the largest absolute value, the first of equal ones, is negative, and the
+// corresponding right vector. The signs of right vectors without a left vector follow from their elements. The scratch
+// has room for a row of U.
 template <class T> void orient_vectors(const SvdBatch<T> &batch, const SvdProblem<T> &problem, T *signs) {
   const int64_t left = batch.left(), right = batch.right(), small = batch.small();
   orient_columns(problem.u, problem.rows, left, signs);

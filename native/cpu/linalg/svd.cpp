@@ -5,7 +5,7 @@ using namespace orchard;
 
 namespace {
 
-// Returns the approximate operations for a matrix: six sweeps over pairs of rows, and of rotations.
+// Returns the approximate number of operations for a matrix, assuming six sweeps over pairs of rows.
 template <class T> int64_t operations_of(const SvdBatch<T> &batch) {
   const int64_t small = batch.small();
   return 4 * small * small * batch.large() + 40 * small * small * small;
@@ -18,8 +18,8 @@ template <class T> void factorise_all(const SvdBatch<T> &batch) {
   });
 }
 
-// Matrices up to this size are computed one per vector lane, if the batch fills this part of the lanes:
-// 1 / least_part_of_lanes.
+// Matrices up to this size are computed one per vector lane, if the batch fills at least 1 / least_part_of_lanes of the
+// lanes.
 constexpr int64_t lanes_size = 32;
 constexpr int64_t least_part_of_lanes = 2;
 
@@ -41,7 +41,7 @@ template <class T> void factorise_lanes(const SvdBatch<T> &batch) {
                     });
 }
 
-// If one side of a matrix is this many times as long as the other, a QR decomposition first is faster.
+// If one side of a matrix is at least this many times as long as the other, a QR factorization first is faster.
 constexpr int64_t tall_ratio = 2;
 
 template <class T> void factorise(const SvdBatch<T> &batch) {

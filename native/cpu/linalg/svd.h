@@ -15,7 +15,8 @@ struct SvdBlock {
   Flag full;
 };
 
-// The outcome for a matrix. The kernel for one matrix computes those that the lanes left.
+// The outcome for a matrix. With `svd_left`, the kernel for lanes did not compute it, and the kernel for one matrix
+// does.
 enum SvdInfo : int32_t { svd_left = -1, svd_done = 0, svd_not_finite = 1, svd_not_converged = 2 };
 
 // U, Σ and Vᵀ of a matrix of rows x columns. U and Vᵀ are null if only singular values are computed, and square if
@@ -33,7 +34,7 @@ template <class T> struct SvdProblem {
   int64_t large() const { return std::max(rows, columns); }
 };
 
-// Matrices and their results, one after the other. U and Vᵀ are null if only singular values are computed.
+// Contiguous matrices and their results. U and Vᵀ are null if only singular values are computed.
 template <class T> struct SvdBatch {
   const T *a;
   T *u, *s, *vh;
@@ -57,7 +58,7 @@ template <class T> struct SvdBatch {
             scratch};
   }
 
-  // Stores the outcome. Results of a failed matrix are NaN.
+  // Stores the outcome. If the matrix failed, its results are set to NaN.
   void finish(int64_t at, SvdInfo found) const {
     info[at] = found;
     if (found == svd_done) return;
@@ -70,7 +71,7 @@ template <class T> struct SvdBatch {
   }
 };
 
-// Returns the scratch elements of a factorisation.
+// Returns the size of the scratch memory of a factorization in elements.
 inline int64_t svd_scratch(int64_t rows, int64_t columns) {
   const int64_t small = std::min(rows, columns), large = std::max(rows, columns);
   return small * large + 3 * small * small + 6 * small + large;
@@ -83,15 +84,15 @@ template <class T> struct SvdKernel {
 using SvdKernels = OfReals<SvdKernel>;
 
 template <class T> struct SvdLanesKernel {
-  // Factorises `count` square matrices of the batch from `first` on. Leaves those that are not finite, or have rows
-  // that are too short for the digits of T.
+  // Factors `count` square matrices of the batch from `first` on. Leaves out matrices that are not finite, or whose
+  // rows have norms too small for the precision of T.
   void (*factorise)(const SvdBatch<T> &batch, int64_t first, int64_t count, T *scratch);
   int64_t lanes;
 };
 
 using SvdLanesKernels = OfReals<SvdLanesKernel>;
 
-// Returns the scratch vectors of such a group.
+// Returns the size of the scratch memory of such a group in vectors.
 inline int64_t svd_lanes_scratch(int64_t n) { return 4 * n * n + 2 * n; }
 
 } // namespace orchard

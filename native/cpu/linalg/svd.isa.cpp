@@ -1,10 +1,10 @@
 // Singular values and vectors by one-sided Jacobi rotations after a QR decomposition with column pivoting, all in
-// float64. Source: Z. Drmač, K. Veselić, "New fast and accurate Jacobi SVD algorithm I", 2008 (LAPACK Working Note
+// float64. Sources: Z. Drmač, K. Veselić, "New fast and accurate Jacobi SVD algorithm I", 2008 (LAPACK Working Note
 // 169); P. P. M. de Rijk, "A one-sided Jacobi algorithm for computing the singular value decomposition", 1989.
 //
-// The matrix is W of k rows and l ≥ k columns: A if it is wide, else Aᵀ.
-//   Wᵀ P = Q R         reflections; the columns of Wᵀ are the rows of W, adjacent
-//   G R = Σ Z          G: rotations of the rows of R until they are orthogonal, Z: those rows of length 1
+// The matrix is W with k rows and l ≥ k columns: A if it is wide, else Aᵀ.
+//   Wᵀ P = Q R         reflections; the columns of Wᵀ are the rows of W, whose elements are adjacent
+//   G R = Σ Z          G: rotations of the rows of R until they are orthogonal; Z: those rows, normalized
 //   W = (P Zᵀ) Σ (G Qᵀ)
 #include "svd.h"
 
@@ -17,13 +17,14 @@ namespace orchard::ORCHARD_ISA {
 namespace {
 
 constexpr int sweep_limit = 60;
-// The largest element of the scaled matrix is about 1. A row whose squared norm is below this has no significant
-// digits.
+// The matrix is scaled so that its largest element is about 1. A row whose squared norm is below this limit has no
+// significant digits.
 constexpr double negligible_square = 1e-280;
 
 void swap_rows(double *x, double *y, int64_t count) { std::swap_ranges(x, x + count, y); }
 
-// Replaces x by a reflection I - tau v vᵀ, v[0] = 1, that maps it to (β, 0, 0, …): β in x[0], the rest of v after it.
+// Computes the reflection I - tau v vᵀ with v[0] = 1 that maps x to (β, 0, 0, …). x[0] becomes β, and the rest of x the
+// rest of v. Returns tau.
 double reflect(double *x, int64_t count) {
   double squares = count > 1 ? dot(x + 1, x + 1, count - 1) : 0;
   if (!(squares > 0)) return 0;
@@ -42,16 +43,16 @@ void apply_reflection(const double *v, double tau, double *y, int64_t count) {
   subtract_multiple(y + 1, v + 1, factor, count - 1);
 }
 
-// y = H(0) H(1) … H(count - 1) y of reflections whose vectors are in the rows of `rows`, each from the diagonal on.
+// y = H(0) H(1) … H(count - 1) y. The vectors of the reflections are in the rows of `rows`, each from the diagonal on.
 void apply_reflections(const double *rows, const double *taus, int64_t count, int64_t length, double *y) {
   for (int64_t t = count - 1; t >= 0; t--) apply_reflection(rows + t * length + t, taus[t], y + t, length - t);
 }
 
-// The rows of a matrix and the memory of its decomposition.
+// The rows of a matrix and the scratch memory for its decomposition.
 struct Workspace {
   int64_t small, large;
   double *w, *r, *g, *completion, *taus, *norms, *first_norms, *completion_taus, *x, *y;
-  double *order, *pivots; // whole numbers
+  double *order, *pivots; // integers, stored as double
 
   Workspace(double *scratch, int64_t rows, int64_t columns)
       : small(std::min(rows, columns)), large(std::max(rows, columns)) {
@@ -68,7 +69,8 @@ struct Workspace {
   }
 };
 
-// Computes Q and R of Wᵀ P: row j of W gets column j of R up to the diagonal, and after it the vector of reflection j.
+// Computes Q and R of Wᵀ P: row j of W is replaced by column j of R up to the diagonal, followed by the vector of
+// reflection j.
 void pivoted_qr(const Workspace &space) {
   const auto [small, large] = std::pair(space.small, space.large);
   for (int64_t j = 0; j < small; j++) {
@@ -87,7 +89,7 @@ void pivoted_qr(const Workspace &space) {
     for (int64_t j = t + 1; j < small; j++) {
       double *other = space.w + j * large;
       apply_reflection(row + t, space.taus[t], other + t, large - t);
-      // The remaining norm is a difference: once it has lost its digits, it is computed anew.
+      // The remaining norm is computed by subtraction. Once cancellation has cost its digits, it is recomputed.
       space.norms[j] -= other[t] * other[t];
       if (space.norms[j] > 1e-6 * space.first_norms[j]) continue;
       space.norms[j] = space.first_norms[j] = dot(other + t + 1, other + t + 1, large - t - 1);
@@ -95,8 +97,8 @@ void pivoted_qr(const Workspace &space) {
   }
 }
 
-// x, y = c x - s y, s x + c y for the sine and cosine of an angle. With c = 1 - s tan(angle / 2), small angles preserve
-// lengths: a rounded c would lengthen all rows, sweep by sweep.
+// Rotates by an angle: x, y = c x - s y, s x + c y. c is computed as 1 - s tan(angle / 2), which preserves lengths for
+// small angles: a rounded c would lengthen all rows, sweep by sweep.
 void rotate(double *__restrict x, double *__restrict y, double sine, double half_tangent, int64_t count) {
   for (int64_t i = 0; i < count; i++) {
     double first = x[i], other = y[i];
@@ -105,7 +107,7 @@ void rotate(double *__restrict x, double *__restrict y, double sine, double half
   }
 }
 
-// Makes two rows orthogonal. Returns whether they were not orthogonal before.
+// Makes two rows orthogonal. Returns whether a rotation was needed.
 bool rotate_pair(const Workspace &space, int64_t i, int64_t j, double tolerance, bool has_vectors) {
   const int64_t n = space.small;
   double *x = space.r + i * n, *y = space.r + j * n, &a = space.norms[i], &b = space.norms[j];
@@ -125,7 +127,7 @@ bool rotate_pair(const Workspace &space, int64_t i, int64_t j, double tolerance,
   return true;
 }
 
-// Rotates the rows of R until every two are orthogonal; G gets the rotations. Returns whether this converged.
+// Rotates the rows of R until all pairs are orthogonal, and applies the rotations to G. Returns whether this converged.
 bool orthogonalise(const Workspace &space, double tolerance, bool has_vectors) {
   const int64_t n = space.small;
   for (int sweep = 0; sweep < sweep_limit; sweep++) {
@@ -145,7 +147,7 @@ bool orthogonalise(const Workspace &space, double tolerance, bool has_vectors) {
   return false;
 }
 
-// Normalises the rows of R, in the order of descending norms, and replaces rows of zeros by an orthonormal completion.
+// Normalizes the rows of R in descending order of their norms, and replaces rows of zeros by an orthonormal completion.
 void normalise(const Workspace &space) {
   const int64_t n = space.small;
   double *z = space.completion;
@@ -172,8 +174,8 @@ void normalise(const Workspace &space) {
   }
 }
 
-// Computes the exponent of the power of two that the largest element is divided by to be in [1, 2). Returns whether all
-// elements are finite.
+// Computes the exponent of the power of two by which the largest element must be divided to be in [1, 2). Returns
+// whether all elements are finite.
 template <class T> bool exponent_of(const T *a, int64_t count, int &exponent) {
   T largest = 0, sum = 0;
   for (int64_t i = 0; i < count; i++) {
@@ -186,7 +188,7 @@ template <class T> bool exponent_of(const T *a, int64_t count, int &exponent) {
 }
 
 template <class T> void load(const SvdProblem<T> &problem, const Workspace &space, int exponent) {
-  // Scales by two factors, since a single one may overflow.
+  // Scales by two factors, since a single factor may overflow.
   const double first = std::ldexp(1.0, -exponent / 2), second = std::ldexp(1.0, -(exponent - exponent / 2));
   const int64_t small = space.small, large = space.large;
   if (problem.is_tall()) {
@@ -197,7 +199,7 @@ template <class T> void load(const SvdProblem<T> &problem, const Workspace &spac
   }
 }
 
-// Returns -1 if the element of the largest absolute value, the first of equal ones, is negative, else 1.
+// Returns -1 if the element with the largest absolute value, the first of equal ones, is negative; else 1.
 template <class T> double sign_of(const double *x, int64_t count) {
   T largest = 0;
   double sign = 1;
@@ -212,7 +214,7 @@ template <class T> void store_column(const double *x, double sign, T *to, int64_
   for (int64_t i = 0; i < count; i++) to[i * stride] = T(sign * x[i]) + T(0); // no -0
 }
 
-// Stores the vectors of both sides, one pair after the other: x on the side of W's rows, y on that of its columns.
+// Stores the singular vectors pair by pair: x is the vector of W's rows, y that of its columns.
 template <class T> void store_vectors(const SvdProblem<T> &problem, const Workspace &space) {
   const int64_t small = space.small, large = space.large, count = problem.full ? large : small;
   for (int64_t at = 0; at < count; at++) {
@@ -234,7 +236,7 @@ template <class T> void store_vectors(const SvdProblem<T> &problem, const Worksp
   }
 }
 
-// Sorts the norms in descending order; equal ones keep their order.
+// Sorts the norms in descending order; equal norms keep their order.
 void sort_norms(const Workspace &space) {
   for (int64_t i = 0; i < space.small; i++) {
     const double *row = space.r + i * space.small;
@@ -257,7 +259,7 @@ template <class T> SvdInfo factorise(const SvdProblem<T> &problem) {
       space.r[i * small + j] = j >= i ? space.w[j * space.large + i] : 0;
       space.g[i * small + j] = i == j;
     }
-  // Float32 results need no more digits than they hold.
+  // For float32 results, a larger tolerance suffices.
   const double tolerance = sizeof(T) == 8 ? DBL_EPSILON * std::max(4.0, std::sqrt(double(small))) : 0x1p-36;
   if (!orthogonalise(space, tolerance, problem.has_vectors())) return svd_not_converged;
   sort_norms(space);

@@ -1,5 +1,6 @@
-// One-sided Jacobi rotations of square matrices, one per vector lane. The rows of W = Aᵀ are rotated until every two
-// are orthogonal, and those of G alike: G W = Σ Z. Then A = Zᵀ Σ G. The result of a lane depends on its matrix alone.
+// One-sided Jacobi rotations of square matrices, one per vector lane. The rows of W = Aᵀ are rotated until all pairs
+// are orthogonal, and the same rotations are applied to G: G W = Σ Z. Then A = Zᵀ Σ G. The result of a lane depends on
+// its matrix only.
 #include "lanes.h"
 #include "svd.h"
 
@@ -8,9 +9,10 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Sweeps after which matrices are left to the kernel for one matrix. Six to ten are usual.
+// The number of sweeps after which a matrix is left to the kernel for one matrix. Six to ten are usual.
 constexpr int lanes_sweep_limit = 30;
-// The largest element is scaled to about 1. Squared norms of rows up to this one have too few digits.
+// Matrices are scaled so that their largest element is about 1. A row whose squared norm is at most this has too few
+// digits.
 template <class T> constexpr T least_square = sizeof(T) == 8 ? T(1e-240) : T(0x1p-80);
 
 template <class T> class LaneSvd {
@@ -39,7 +41,7 @@ public:
 private:
   bool has_vectors() const { return batch_.u != nullptr; }
 
-  // Scales matrices to elements of about 1; those that are not finite become 0.
+  // Scales matrices so that their elements are about 1; matrices that are not finite become 0.
   void scale() {
     V largest = {}, sum = {};
     for (int64_t at = 0; at < n_ * n_; at++) {
@@ -48,7 +50,7 @@ private:
       sum += w_[at] - w_[at];
     }
     is_left_ = ~(sum == 0) | ~(largest > 0);
-    V first = {}, second = {}; // two factors, since a single one may overflow
+    V first = {}, second = {}; // two factors, since a single factor may overflow
     for (int lane = 0; lane < lanes<T>; lane++) {
       const int exponent = exponents_[lane] = is_left_[lane] ? 0 : std::ilogb(largest[lane]);
       first[lane] = std::ldexp(T(1), -exponent / 2);
@@ -66,7 +68,7 @@ private:
     return (sums[0] + sums[1]) + (sums[2] + sums[3]);
   }
 
-  // Rotates the rows. Returns the lanes whose rows are orthogonal in the end.
+  // Rotates the rows. Returns a mask of the lanes whose rows are orthogonal at the end.
   Mask orthogonalise() {
     for (int sweep = 0; sweep < lanes_sweep_limit; sweep++) {
       Mask is_rotated = {};
@@ -82,7 +84,8 @@ private:
     return is_converged_;
   }
 
-  // Makes two rows orthogonal, the longer one the first. Returns in which lanes they were not orthogonal before.
+  // Makes two rows orthogonal, and puts the one with the larger norm first. Returns a mask of the lanes in which a
+  // rotation was needed.
   Mask rotate_pair(int64_t i, int64_t j) {
     const T tolerance = std::numeric_limits<T>::epsilon() * std::max(T(4), std::sqrt(T(n_)));
     V *x = w_ + i * n_, *y = w_ + j * n_;
@@ -90,7 +93,7 @@ private:
     const Mask is_needed = (size > tolerance * norms_[i] * norms_[j]) & (a > least_square<T>)&(b > least_square<T>);
     if (!any(is_needed)) return is_needed;
     const V one = broadcast(T(1)), longer = select(a >= b, a, b), unit = select(is_needed, longer, one);
-    // tan 2θ = 2 across / (a - b), both divided by the longer square.
+    // tan 2θ = 2 across / (a - b). Both terms are divided by the larger squared norm.
     const V along = absolute(a - b) / unit, twice = T(2) * size / unit;
     V tangent = twice / (along + square_root(along * along + twice * twice));
     tangent = select(is_needed, tangent, V{});
@@ -102,7 +105,7 @@ private:
     squares_[i] = select(is_needed, longer + tangent * size, a);
     const V before = select(is_swapped, a, b);
     squares_[j] = before - tangent * size;
-    // The remaining square is a difference: once it has lost its digits, it is computed anew.
+    // The remaining square is computed by subtraction. Once cancellation has cost its digits, it is recomputed.
     const Mask is_lost = is_needed & ~(squares_[j] > T(0.1) * before);
     if (any(is_lost)) squares_[j] = select(is_lost, product(y, y), squares_[j]);
     norms_[i] = square_root(squares_[i]);
@@ -110,7 +113,8 @@ private:
     return is_needed;
   }
 
-  // Rotates the longer row and the shorter one, by the sine of an angle and the tangent of its half: see svd.isa.cpp.
+  // Rotates the row with the larger norm and the other one, by the sine of an angle and the tangent of its half; see
+  // svd.isa.cpp.
   void rotate(V *__restrict x, V *__restrict y, V sine, V half_tangent, Mask is_swapped) const {
     if (!any(is_swapped)) return rotate_rows(x, y, sine, half_tangent, [](V, V second) { return second; });
     rotate_rows(x, y, sine, half_tangent,
@@ -125,7 +129,7 @@ private:
     }
   }
 
-  // Normalises the rows of W, which are the left vectors, and derives the signs from them.
+  // Normalizes the rows of W, which are the left vectors, and determines the signs from them.
   void normalise() {
     const V one = broadcast(T(1));
     for (int64_t i = 0; i < n_; i++) {
@@ -154,7 +158,7 @@ private:
     T norms[lanes_size];
     int64_t order[lanes_size];
     for (int64_t i = 0; i < n_; i++) norms[i] = std::sqrt(squares_[i][lane]);
-    for (int64_t i = 0; i < n_; i++) { // after those that are not shorter
+    for (int64_t i = 0; i < n_; i++) { // insertion sort; equal norms keep their order
       int64_t to = i;
       for (; to > 0 && norms[order[to - 1]] < norms[i]; to--) order[to] = order[to - 1];
       order[to] = i;

@@ -6,13 +6,15 @@ namespace orchard {
 
 namespace {
 
-// LAPACK is used from least_size on. It is faster from about 16 on, but its bidiagonal reduction does not give singular
-// values with all their digits, as rotations do for smaller matrices. Up to most_size, workspace lengths fit an int.
+// LAPACK is used from least_size on. It is faster from about 16 rows on, but its bidiagonal reduction loses digits of
+// small singular values, which rotations keep; these are used for smaller matrices. Up to most_size, workspace lengths
+// fit an int.
 constexpr int64_t least_size = 33, most_size = 20000;
-// Up to this size one thread of OpenBLAS is faster than two, which wait for each other: 5.5 and 7.8 ms for 256 x 256.
+// Up to this size one thread of OpenBLAS is faster than two, which wait for each other: 5.5 against 7.8 ms for 256 x
+// 256.
 constexpr int64_t one_thread_size = 256;
 
-// LAPACK reads a row-major matrix as its transpose, Aᵀ = V Σ Uᵀ: its U is our Vᵀ, and its Vᵀ our U.
+// LAPACK sees a row-major matrix as its transpose, Aᵀ = V Σ Uᵀ: its U is Vᵀ here, and its Vᵀ is U.
 template <class T> class Gesdd {
 public:
   Gesdd(const Lapack<T> &library, const SvdBatch<T> &batch)
@@ -24,17 +26,17 @@ public:
                      lapack_workspace<T>([&](T *answer, int length) { gesvd({}, nullptr, answer, length); }));
   }
 
-  // Returns the elements of the matrix, of the workspace, and of its integers.
+  // Returns the total size of the matrix, the workspace and its integers, in elements.
   int64_t elements() const {
     const int64_t integers = 8 * int64_t(std::min(rows_, columns_));
     return scratch_product({rows_, columns_}) + between_arrays + work_ +
            (integers * int64_t(sizeof(int)) / int64_t(sizeof(T))) + 1;
   }
 
-  // Copies the matrix to the scratch. Returns false if an element is not finite.
+  // Copies the matrix to the scratch memory. Returns false if an element is not finite.
   bool load(const SvdProblem<T> &problem, T *scratch) const { return copy_finite(problem.a, scratch, count()); }
 
-  // Factorises the matrix in the scratch.
+  // Factors the matrix in the scratch memory.
   SvdInfo factorise(const SvdProblem<T> &problem, T *scratch) const {
     T *work = scratch + count() + between_arrays;
     int *integers = reinterpret_cast<int *>(work + work_);

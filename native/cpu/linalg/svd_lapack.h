@@ -6,7 +6,7 @@
 
 namespace orchard {
 
-// Whether LAPACK, if there is one, is faster than rotations.
+// Returns whether LAPACK, if it is available, is faster than rotations.
 template <class T> bool is_for_lapack(const SvdBatch<T> &batch);
 
 template <class T> void factorise_all(const Lapack<T> &library, const SvdBatch<T> &batch);

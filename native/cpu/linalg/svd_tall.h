@@ -1,5 +1,5 @@
-// Singular value decompositions of matrices of many rows and few columns, or the reverse, from that of the R of their
-// QR decomposition: with B = Q R and R = U Σ Vᵀ, B = (Q U) Σ Vᵀ.
+// Singular value decomposition of matrices with many rows and few columns, or the reverse, by that of R of their QR
+// factorization: with B = Q R and R = U Σ Vᵀ, B = (Q U) Σ Vᵀ.
 #pragma once
 
 #include "signs.h"
@@ -33,7 +33,7 @@ private:
   T *u() { return r() + batch_.count * square(); }
   T *vh() { return u() + batch_.count * square(); }
   T *tau(int64_t at) { return vh() + batch_.count * square() + at * small_; }
-  // B, which the vectors of the reflections replace.
+  // Returns B, which the vectors of the reflections replace.
   Part<T> part(int64_t at) { return {vectors_.data() + at * large_ * small_, large_, small_, small_}; }
 
   SvdBatch<T> inner() {
@@ -43,7 +43,7 @@ private:
     return batch;
   }
 
-  // In blocks of rows, unless U has further columns.
+  // Returns whether the QR factorization uses blocks of rows (tall_qr.h): it does unless U has additional columns.
   bool is_in_blocks() const { return !batch_.full && TallQr<T>::is_for(large_, small_); }
 
   void decompose() {
@@ -100,7 +100,7 @@ private:
                    });
   }
 
-  // Writes the other vectors, from those of B in `to`, and fixes the signs.
+  // Writes the vectors of the other side, computed from those of B in `to`, and fixes the signs.
   void finish(int64_t at, int64_t width, const T *to, T *scratch) {
     const SvdProblem<T> problem = batch_.problem(at, nullptr);
     const T *others = vh() + at * square();
@@ -113,7 +113,7 @@ private:
     orient_vectors(batch_, problem, scratch);
   }
 
-  // Fills `to` with U of R, zeros below it, and further columns of the identity.
+  // Fills `to` with U of R, zeros below it, and additional columns of the identity matrix.
   void begin_with(T *to, int64_t width, const T *upper) const {
     std::fill_n(to, large_ * width, T(0));
     for (int64_t i = 0; i < small_; i++) std::copy_n(upper + i * small_, small_, to + i * width);

@@ -1,7 +1,7 @@
-// The QR factorisation of a matrix of many more rows than columns. Each block of rows is factorised on one thread;
-// their factors R, one below the other, are then factorised once more. Source: J. Demmel, L. Grigori, M. Hoemmen and J.
-// Langou, "Communication-optimal parallel and sequential QR and LU factorizations", 2012. Blocks depend on the shape
-// alone, so that the result does not depend on the number of threads.
+// QR factorization of a matrix with many more rows than columns. Each block of rows is factored on one thread; then
+// their factors R, stacked, are factored again. Source: J. Demmel, L. Grigori, M. Hoemmen and J. Langou,
+// "Communication-optimal parallel and sequential QR and LU factorizations", 2012. Blocks depend on the shape only, so
+// the result does not depend on the number of threads.
 #pragma once
 
 #include "blocked_qr.h"
@@ -21,7 +21,7 @@ public:
         work_(std::min<int64_t>(thread_count(), blocks_),
               BlockedQr<T>::elements(most_rows(), columns) + most_rows() * columns) {}
 
-  // Writes the vectors of A's blocks, in contiguous rows, in place of A or elsewhere.
+  // Factors the blocks of A. The vectors are written to `a`, in contiguous rows; `a` may be `from`.
   void factor(const T *from, T *a) {
     for_blocks([&](int64_t at, BlockedQr<T> &qr, T *) {
       const Part<T> part = block(a, columns_, at);
@@ -32,11 +32,11 @@ public:
     stack_qr().factor(stack(), stack_tau_.data());
   }
 
-  // Copies R: `columns` rows, row-major and contiguous.
+  // Copies R, which has `columns` rows and is row-major and contiguous.
   void copy_r(T *r) { copy_triangle(stack(), r); }
 
   // Multiplies the first columns of Q by a matrix of `columns` rows and `width` columns. The product may replace the
-  // vectors if it has as many columns.
+  // vectors if it has as many columns as they have.
   void expand(T *a, const T *top, int64_t width, T *out) {
     Scratch<T> tops(blocks_ * columns_ * width);
     std::copy_n(top, columns_ * width, tops.data());
@@ -68,7 +68,7 @@ private:
   static constexpr int64_t most_columns = 256, least_block_rows = 512;
   static int64_t block_rows(int64_t columns) { return std::max(least_block_rows, 8 * columns); }
 
-  // The last block also has the remaining rows.
+  // The last block includes the remaining rows.
   int64_t most_rows() const { return rows_ - (blocks_ - 1) * block_rows(columns_); }
   Part<T> stack() { return {stack_.data(), blocks_ * columns_, columns_, columns_}; }
   T *tau_of(int64_t at) { return tau_.data() + at * columns_; }
@@ -79,7 +79,7 @@ private:
     return {x + first * width, rows, width, width};
   }
 
-  // Calls body(block, qr, scratch), with a scratch of most_rows() * columns elements.
+  // Calls body(block, qr, scratch) for each block. `scratch` has most_rows() * columns elements.
   template <class Body> void for_blocks(Body &&body) {
     const int64_t scratch_elements = most_rows() * columns_;
     parallel_for(blocks_, 1, [&](int64_t begin, int64_t end) {

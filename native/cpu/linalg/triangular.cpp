@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t columns_of_task = 64;
 
-// Below this many operations, solving takes less time than a call to a BLAS.
+// With fewer operations, solving takes less time than a call of a BLAS.
 constexpr int64_t lapack_operations = 1 << 10;
 // Up to these sizes, systems are solved one per vector lane, if the batch fills half a vector.
 constexpr int64_t lanes_size = 32, lanes_columns = 64;
@@ -35,13 +35,13 @@ template <class T> void by_lanes(const Problem<T> &problem, const TriangularKern
                     });
 }
 
-// A BLAS reads a row-major matrix as its transpose: A X = B is Xᵀ Aᵀ = Bᵀ.
+// A BLAS sees a row-major matrix as its transpose: A X = B is Xᵀ Aᵀ = Bᵀ.
 template <class T> void by_lapack(const Problem<T> &problem, const Lapack<T> &library) {
   const TriangularShape &shape = problem.shape;
   const bool is_right = !shape.transposed_b;
   const int n = lapack_int(shape.n), columns = lapack_int(shape.columns);
   const int rows = is_right ? columns : n, others = is_right ? n : columns;
-  // column by column, the memory holds A if it is transposed, and else Aᵀ
+  // Read in column-major order, the memory holds A if it is transposed, else Aᵀ.
   const char uplo = shape.upper == shape.transposed_a ? 'U' : 'L';
   const char trans = is_right == shape.transposed_a ? 'T' : 'N';
   const char diagonal = shape.unit_diagonal ? 'U' : 'N';
@@ -58,7 +58,8 @@ template <class T> void by_lapack(const Problem<T> &problem, const Lapack<T> &li
       });
 }
 
-// Each task solves some columns of one system. If B is transposed, they are transposed to the scratch and back.
+// Each task solves some columns of one system. If B is stored transposed, they are transposed into the scratch memory
+// and back.
 template <class T> void by_rows(const Problem<T> &problem, const TriangularKernel<T> &kernel) {
   const TriangularShape &shape = problem.shape;
   const int64_t n = shape.n, parts = (shape.columns + columns_of_task - 1) / columns_of_task;

@@ -4,8 +4,8 @@
 
 namespace orchard {
 
-// Triangles A of rows x rows and sides B of rows x columns, each row-major and contiguous, or the transpose of such a
-// matrix. X has the layout of B.
+// Triangular matrices A of rows x rows and right-hand sides B of rows x columns. Each is stored row-major and
+// contiguous, or as the transpose of such a matrix. X has the layout of B.
 struct SolveTriangularBlock {
   DTypeField dtype;
   Whole batch;
@@ -17,8 +17,8 @@ struct SolveTriangularBlock {
   Flag transposed_b;
 };
 
-// A X = B for a triangular A of n x n; X replaces B. Element (i, j) of A is a[i * a_row + j * a_column]; the `columns`
-// elements of a row of B are contiguous, and rows are `stride` apart.
+// A X = B for a triangular n x n matrix A; X replaces B. Element (i, j) of A is a[i * a_row + j * a_column]. The
+// `columns` elements of a row of B are contiguous, and rows are `stride` apart.
 template <class T> struct TriangularSystem {
   const T *a;
   int64_t a_row, a_column;
@@ -27,7 +27,7 @@ template <class T> struct TriangularSystem {
   bool upper, unit_diagonal;
 };
 
-// The systems of a batch, as the block describes each.
+// The shape of each system of a batch, as given in the block.
 struct TriangularShape {
   int64_t n, columns;
   bool upper, unit_diagonal, transposed_a, transposed_b;

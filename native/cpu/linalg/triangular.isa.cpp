@@ -24,8 +24,8 @@ template <class T> void solve(const TriangularSystem<T> &system) {
   }
 }
 
-// Solves the lower triangles of a group, tile by tile. An upper triangle is a lower one whose rows and columns are
-// counted from the end.
+// Solves the lower triangular systems of a group, tile by tile. An upper triangle becomes a lower one when its rows and
+// columns are counted from the end.
 template <class T> class LaneSystem {
 public:
   LaneSystem(LaneMatrix<T> a, LaneMatrix<T> x, const TriangularShape &shape) : a_(a), x_(x), shape_(shape) {}
@@ -37,7 +37,7 @@ public:
 
 private:
   template <int rows> void solve_rows(int64_t row) {
-    Vector<T> inverse[rows]; // of the diagonal
+    Vector<T> inverse[rows]; // reciprocals of the diagonal
     bool is_inverted = true;
     for (int r = 0; r < rows; r++) {
       inverse[r] = T(1) / a_(row + r, row + r);
@@ -58,7 +58,7 @@ private:
         for (int t = 0; t < r; t++) c[r][s] = multiply_add<T>(-a_(row + r, row + t), c[t][s], c[r][s]);
         if (shape_.unit_diagonal) continue;
         if (inverse) c[r][s] *= inverse[r];
-        else c[r][s] /= a_(row + r, row + r); // 0 over a denormal number is 0
+        else c[r][s] /= a_(row + r, row + r); // 0 / subnormal is 0; the reciprocal would be infinite
       }
     for (int r = 0; r < rows; r++)
       for (int s = 0; s < columns; s++) x_(row + r, column + s) = c[r][s];

@@ -1,4 +1,4 @@
-// Products of contiguous vectors.
+// Operations on contiguous vectors.
 #pragma once
 
 #include "../isa.h"
@@ -7,8 +7,8 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// Returns Σ x[i] y[i]. Sums are kept per lane, so that the loop is vectorised, and are merged as a binary tree: the
-// result is the same on every instruction set.
+// Returns Σ x[i] y[i]. Sums are kept per lane, so that the loop is vectorized, and are merged as a binary tree, so that
+// the result is the same on every instruction set.
 template <class T> inline T dot(const T *x, const T *y, int64_t count) {
   constexpr int lanes = 32;
   T sums[lanes] = {};

@@ -11,16 +11,16 @@ using namespace orchard;
 namespace {
 
 constexpr int64_t task_elements = 1 << 14;
-enum Operand { of_logits, of_targets, of_slices, of_scale, of_gradient }; // of_slices: one number for each slice
+enum Operand { of_logits, of_targets, of_slices, of_scale, of_gradient }; // of_slices: one number per slice
 
-// The arguments that both passes share.
+// The arguments that both passes have.
 struct Call {
   DType dtype, index_dtype;
   int64_t ignored;
   ClassBatch whole{}; // the fields that all batches share
   const char *logits;
 
-  // The logits, targets and factors are the first three operands.
+  // The logits, targets and class weights are the first three operands.
   template <int slice_operands>
   Call(const ClassesBlock &block, const Slices<slice_operands> &slices, const Operands &operands)
       : dtype(block.dtype), index_dtype(block.index_dtype), ignored(block.ignore_index) {
@@ -36,7 +36,7 @@ struct Call {
 };
 
 // Calls use(batch, offsets of its first slice) for groups of slices, on several threads. If a target is out of range,
-// fails after the other slices.
+// throws Failure after the other slices are computed.
 template <int operands, class Use>
 void for_each_batch(const Call &call, const Slices<operands> &slices, const Operands &buffers, Use &&use) {
   const Nest<operands> &nest = slices.nest;
@@ -71,14 +71,15 @@ void for_each_batch(const Call &call, const Slices<operands> &slices, const Oper
   bad.check(slices.length);
 }
 
-// Calls use with the type in which the numbers of a slice are stored.
+// Calls use(T{}) for the compute type of a dtype.
 template <class Use> void with_compute_type(DType dtype, Use &&use) {
   if (dtype == DType::float64) use(double{});
   else use(float{});
 }
 
-// Writes, in the compute type, one number for each slice: the losses, and the factors of the targets' classes (0 if a
-// target is ignored). Then writes log Σ exp(logits) as two planes: the largest logits, and the remaining logarithms.
+// Writes two arrays in the compute type, with one number per slice: the losses, and the weights of the targets' classes
+// (0 for an ignored target). Also writes log Σ exp(logits) as two planes: the largest logits, and the remaining
+// logarithms.
 void cross_entropy(const CrossEntropyBlock &block, Operands operands) {
   const Slices<3> slices = block.slices;
   const Call call(block, slices, operands);
@@ -104,7 +105,8 @@ void cross_entropy(const CrossEntropyBlock &block, Operands operands) {
   });
 }
 
-// Computes the gradient of the logits, in their dtype, from log Σ exp(logits) as above and the gradient of each loss.
+// Computes the gradient of the logits, in their dtype, from the two planes of log Σ exp(logits) and the gradient of
+// each loss.
 void cross_entropy_gradient(const CrossEntropyGradientBlock &block, Operands operands) {
   const Slices<5> slices = block.slices;
   Call call(block, slices, operands);

@@ -6,7 +6,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// The logits of adjacent classes of a few slices, in the compute type, one slice after the other.
+// The logits of adjacent classes of a few slices, in the compute type; slices are contiguous.
 template <class T> class Tile {
 public:
   using C = Compute<T>;
@@ -29,14 +29,14 @@ public:
         loaded(slice)[k] = load_(x[k * batch_.along_x + slice * batch_.across_x]);
   }
 
-  // Returns a slice's logits as they were loaded, or in place if they need no conversion.
+  // Returns the logits of a slice: the loaded copy, or the original if they need no conversion.
   const C *slice(int64_t slice, int64_t start) {
     if constexpr (std::is_same_v<T, C>)
       if (batch_.along_x == 1) return reinterpret_cast<const T *>(batch_.x) + slice * batch_.across_x + start;
     return loaded(slice);
   }
 
-  // Returns where a slice's results are written before they are stored: the result itself if possible.
+  // Returns where to write the gradient of a slice before it is stored: the result itself if it needs no conversion.
   C *result(int64_t slice, int64_t start) {
     if constexpr (std::is_same_v<T, C>)
       if (is_in_place()) return reinterpret_cast<T *>(batch_.out) + slice * batch_.across_out + start;
@@ -66,13 +66,13 @@ private:
   const ClassBatch &batch_;
   int64_t width_;
   alignas(64) C loaded_[batch_slices * class_tile];
-  alignas(64) C made_[batch_slices * class_tile]; // separate, so that loops between the two are vectorised
+  alignas(64) C made_[batch_slices * class_tile]; // a separate array, so that loops over both are vectorized
 };
 
 // ---------------------------------------------------------------- losses
 
-// The state of a slice so far: the largest logit and Σ exp(x - largest), Σ w x (for a smoothed loss), and the target's
-// logit.
+// The running state of a slice: the largest logit and Σ exp(x - largest), Σ w x (with label smoothing), and the
+// target's logit.
 struct SliceState {
   ExponentialSum exponentials;
   double weighted = 0, target = 0;
@@ -110,7 +110,7 @@ template <class T> void losses(const ClassBatch &batch, ClassLoss *results) {
     int64_t count = std::min(tile.width(), batch.classes - start);
     tile.load(start, count);
     bool has_next = batch.along_x == 1 && start + count < batch.classes;
-    Fetch<T> next{has_next ? reinterpret_cast<const T *>(batch.x) + start + count : nullptr}; // of a single slice
+    Fetch<T> next{has_next ? reinterpret_cast<const T *>(batch.x) + start + count : nullptr}; // only for a single slice
     for (int64_t slice = 0; slice < batch.slices; slice++) {
       int64_t target = batch.targets[slice] - start;
       if (batch.targets[slice] < 0) continue;

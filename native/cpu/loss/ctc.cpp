@@ -1,4 +1,4 @@
-// The functions "ctc" and "ctcGradient": elements of a batch are divided among threads.
+// The functions "ctc" and "ctcGradient". The elements of a batch are divided among the threads.
 #include "ctc.h"
 
 #include "../memory.h"
@@ -24,8 +24,8 @@ Extent dense(int64_t first, int64_t second, int64_t third = 1) {
   return extent.along(first, extent.count());
 }
 
-// The elements of a batch, for both functions. States and lengths are copied and checked, since memory may change while
-// a call reads it.
+// The elements of a batch. States and lengths are copied and the copy is checked, since another thread may change the
+// operands during a call.
 template <class T> class Batch {
 public:
   const Sizes sizes;
@@ -57,7 +57,7 @@ public:
             sizes.times};
   }
 
-  // Calls use(worker, element) for all elements, on several threads; each worker has a number.
+  // Calls use(worker, element) for all elements, on several threads; each thread has a worker number.
   template <class Use> void run(Use &&use) const {
     const int64_t workers = workers_count();
     parallel_for(workers, 1, [&](int64_t worker, int64_t) {

@@ -1,15 +1,15 @@
-// CTC, the loss of labels without alignment: forward and backward variables over states, which are labels with blanks
-// around them (A. Graves et al., 2006).
+// CTC, the loss of label sequences without alignment: forward and backward variables over states, which are the labels
+// with blanks between and around them (A. Graves et al., 2006).
 #pragma once
 
 #include "../linalg/matrices.h"
 
 namespace orchard {
 
-// logProbs [times, batch, classes], strided. states [batch, width]: the class of each. lengths [2, batch]: the times of
-// each element, and its labels. alphas [batch, times, width], and totals [batch, times + 1] of float64, are the results
-// of the forward pass that the gradient needs. Each row of alphas is stored less its total, so that it is near 0. The
-// last total of an element is its loss.
+// The operands are logProbs [times, batch, classes], strided; states [batch, width], the class of each state; and
+// lengths [2, batch], the number of times and of labels of each element. The results are alphas [batch, times, width]
+// and totals [batch, times + 1] in float64, from which the gradient is computed. The total of each row of alphas is
+// subtracted from it, so that its numbers are near 0. The last total of an element is its loss.
 struct CtcBlock {
   DTypeField dtype;
   Whole times, batch, classes, width;
@@ -17,7 +17,7 @@ struct CtcBlock {
   Whole strides[3]; // of logProbs
 };
 
-// The gradient of logProbs, which is contiguous, from that of the losses [batch].
+// Computes the gradient of logProbs, which is contiguous, from the gradient of the losses [batch].
 struct CtcGradientBlock {
   DTypeField dtype;
   Whole times, batch, classes, width;
@@ -28,20 +28,20 @@ struct CtcGradientBlock {
 template <class T> struct CtcElement {
   int64_t times, states;  // of this element
   const int64_t *classes; // of the states
-  const T *log_probs;     // [time, class] by strides
+  const T *log_probs;     // [time, class], strided
   int64_t time_stride, class_stride;
   T *alphas; // [time, width]
   int64_t width;
-  double *totals; // [time], and the loss at `loss_at`
+  double *totals; // one per time, and the loss at index `loss_at`
   int64_t loss_at;
 };
 
 template <class T> struct CtcKernel {
-  // `space` has room for 4 (width + 2) numbers.
+  // `space` has 4 (width + 2) numbers.
   double (*forward)(const CtcElement<T> &element, T *space);
-  // Writes the gradient [time, class], `step` apart from time to time and zeros at first: minus `factor` times the
-  // probability of each class at each time. `space` has room for 6 (width + 2) numbers, and `sums` for one per class,
-  // zeros before and after.
+  // Writes the gradient [time, class]: minus `factor` times the probability of each class at each time. Times are
+  // `step` apart, and the gradient is zero before the call. `space` has 6 (width + 2) numbers. `sums` has one number
+  // per class, which are zero before and after.
   void (*backward)(const CtcElement<T> &element, T factor, T *space, double *sums, T *gradient, int64_t step);
 };
 using CtcKernels = OfReals<CtcKernel>;

@@ -7,7 +7,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Stands for the logarithm of 0: sums of it stay finite.
+// Represents the logarithm of 0, but sums of it stay finite.
 template <class T> constexpr T never = T(-1e30);
 
 template <class T> inline T larger_of(T a, T b) { return a > b ? a : b; }
@@ -24,13 +24,14 @@ template <class T> void read_logs(const CtcElement<T> &element, int64_t time, T 
   }
 }
 
-// Writes 0 where a blank may be skipped: before a label that differs from the previous label.
+// Writes 0 for each state before which a blank may be skipped: a label that differs from the previous label. Writes
+// `never` for the others.
 template <class T> void find_skips(const CtcElement<T> &element, T *skips) {
   for (int64_t s = 0; s < element.states; s++)
     skips[s] = s % 2 == 1 && s > 2 && element.classes[s] != element.classes[s - 2] ? T(0) : never<T>;
 }
 
-// Subtracts the largest element of a row from the row, and returns it.
+// Subtracts the largest element of a row from all elements, and returns it.
 template <class T> double lower(T *row, int64_t count) {
   const T top = largest(row, count);
   for (int64_t s = 0; s < count; s++) row[s] -= top;
@@ -41,7 +42,7 @@ template <class T> double forward(const CtcElement<T> &element, T *space) {
   const int64_t states = element.states, size = element.width + 2;
   T *before = space, *logs = space + size, *skips = logs + size;
   std::fill_n(before, states + 2, never<T>); // two padding entries come first
-  before[2] = 0;                             // before the first time, the first blank is certain
+  before[2] = 0;                             // before the first time, the state is the first blank
   find_skips(element, skips);
   double total = 0;
   for (int64_t time = 0; time < element.times; time++) {

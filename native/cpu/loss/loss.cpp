@@ -12,7 +12,7 @@ namespace {
 
 ORCHARD_EXPORT_NAMES(Loss)
 
-constexpr int64_t grain = 1 << 15; // elements: chunks depend on sizes only, and so do the sums over them
+constexpr int64_t grain = 1 << 15; // elements: chunks depend on sizes only, so the sums do too
 
 DType checked(DType dtype) {
   if (dtype > DType::bfloat16)
@@ -23,8 +23,8 @@ DType checked(DType dtype) {
 
 DType accumulation_dtype(DType dtype) { return dtype == DType::float64 ? DType::float64 : DType::float32; }
 
-// The operands of a call, in the order of the block's nest, with the first element of each. Operands that are not
-// needed are null.
+// The operands of a call in the order of the block's nest, as addresses of their first elements. Operands that are not
+// used are null.
 template <int operands> struct Call {
   LossOperand names[operands];
   DType dtypes[operands];
@@ -43,7 +43,7 @@ template <int operands> struct Call {
     nest.set_strides_of(at, 0);
   }
 
-  // Finds x, the target, and the weights of a weighted loss.
+  // Finds the addresses of x, the target, and the weights of a weighted loss.
   void find_inputs(const Operands &bases, Loss loss, const Whole (&offsets)[operands]) {
     for (int at = 0; at < 4; at++)
       if (at < 2 || loss == Loss::weightedBinaryCrossEntropy) find_input(bases, at, offsets[at]);
@@ -70,7 +70,7 @@ void store_sum(char *out, DType dtype, double value) {
   else *reinterpret_cast<float *>(out) = static_cast<float>(value);
 }
 
-// Computes the loss of each element, or their sum times the factor.
+// Computes the loss of each element, or the sum of the losses times the factor.
 void loss(const LossBlock &block, Operands operands) {
   const Loss kind = block.loss;
   const DType dtype = checked(block.dtype), result = block.is_summed ? accumulation_dtype(dtype) : dtype;
@@ -101,7 +101,8 @@ void loss(const LossBlock &block, Operands operands) {
   store_sum(sum_of_all, result, total * call.factor);
 }
 
-// Computes the gradients of x and of the target, if needed, times the factor and the gradient of each loss.
+// Computes the requested gradients of x and of the target: the derivative times the factor and the gradient of each
+// loss.
 void loss_gradient(const LossGradientBlock &block, Operands operands) {
   const Loss kind = block.loss;
   const DType dtype = checked(block.dtype);

@@ -11,24 +11,25 @@ namespace orchard {
 
 ORCHARD_NAMES(Loss, squaredError, binaryCrossEntropy, weightedBinaryCrossEntropy)
 
-// The nest goes over x's shape. Operands have the dtype of x; a loss without weights gets x in their place.
+// The nest iterates over x's shape. All operands have the dtype of x; for a loss without weights, x is passed in their
+// place.
 struct LossBlock {
-  static constexpr int operands = 5; // x, target, weight, that of positive targets, the result
+  static constexpr int operands = 5; // x, target, weight, weight of positive targets, and the result
 
   Name<Loss> loss;
   DTypeField dtype; // a float
-  Flag is_summed;   // the result is one number, the sum times the factor, in the compute type
+  Flag is_summed;   // the result is one number in the compute type: the sum times the factor
   Real factor;
   Whole offsets[operands];
   NestBlock<operands> nest;
 };
 
 struct LossGradientBlock {
-  static constexpr int operands = 7; // as above, with the gradient of each loss, then those of x and of the target
+  static constexpr int operands = 7; // as above, then the gradients of each loss, of x and of the target
 
   Name<Loss> loss;
   DTypeField dtype;
-  Flag needs[2]; // the gradient of x, and that of the target
+  Flag needs[2]; // whether to compute the gradients of x and of the target
   Real factor;
   Whole offsets[operands];
   NestBlock<operands> nest;
@@ -45,7 +46,7 @@ enum LossOperand {
   loss_operands
 };
 
-// A run of elements of a loss, with a stride for each operand; operands that are not needed are null.
+// A run of elements, with a stride for each operand; operands that are not used are null.
 struct LossRun {
   char *operands[loss_operands];
   int64_t strides[loss_operands];
@@ -57,7 +58,7 @@ struct LossRun {
 struct LossKernel {
   void (*values)(Loss, const LossRun &);
   double (*sum)(Loss, const LossRun &);
-  void (*gradients)(Loss, const LossRun &); // times the factor and `scale`, which is of the compute type
+  void (*gradients)(Loss, const LossRun &); // multiplied by the factor and by `scale`, which has the compute type
 };
 
 struct Losses {

@@ -1,6 +1,6 @@
 #include "loss.h"
 
-#include "../elementwise/math.h" // exp, which is vectorised in loops
+#include "../elementwise/math.h" // exp, which is vectorized in loops
 #include "../elementwise/softplus.h"
 #include "../lanes.h"
 #include "../streamed.h"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t tile = 1024;
 
-// Returns elements in the compute type: in place, or gathered in `buffer`.
+// Returns elements in the compute type: the original ones, or a copy in `buffer`.
 template <class T>
 const Compute<T> *loaded(const char *first, int64_t stride, int64_t start, int64_t count, Compute<T> *buffer) {
   using C = Compute<T>;
@@ -41,7 +41,7 @@ void stored(const Compute<T> *values, const LossRun &run, int operand, int64_t s
 }
 
 template <class C> struct Elements {
-  const C *x, *t, *w, *v; // w and v: null if they are 1
+  const C *x, *t, *w, *v; // w and v are null if they are 1
 };
 
 // Calls use(elements, start, count) for tiles of a run.
@@ -61,12 +61,12 @@ template <class T, class Use> void for_each_tile(Loss loss, const LossRun &run, 
 // ---------------------------------------------------------------- formulas
 
 template <class C> inline C magnitude(C x) { return x < 0 ? -x : x; }
-// NaN is not preserved here: the terms that this is added to preserve it.
+// NaN is not preserved here; it is preserved by the terms to which the result is added.
 template <class C> inline C softplus_of_negative(C x) {
   return fused(lifted_log_of_one_and_exp(magnitude(x)), half_lowered<C>, x < 0 ? -x : C(0));
 }
 
-// Operands never overlap a result. __restrict says so, which lets the compiler vectorise the loops.
+// Operands never overlap a result; __restrict lets loops be vectorized without an aliasing check.
 template <class C> void squared_errors(const C *__restrict x, const C *__restrict t, C *__restrict out, int64_t count) {
   for (int64_t i = 0; i < count; i++) out[i] = (x[i] - t[i]) * (x[i] - t[i]);
 }
@@ -92,7 +92,7 @@ template <class C> void values_of(Loss loss, Elements<C> e, C *out, int64_t coun
   }
 }
 
-// (1 - t) σ(x) - v t σ(-x), with both from one exponential.
+// (1 - t) σ(x) - v t σ(-x), where one exponential gives both sigmoids.
 template <class C> inline C logit_derivative(C x, C t, C v) {
   C e = exp(-magnitude(x)), larger_one = 1 / (1 + e), smaller_one = e * larger_one;
   return (1 - t) * (x < 0 ? smaller_one : larger_one) - v * t * (x < 0 ? larger_one : smaller_one);

@@ -13,16 +13,16 @@
 namespace orchard {
 namespace {
 
-// An operand as a BLAS describes it: its address, whether its columns are adjacent (else its rows are), and the stride
-// of the other axis.
+// An operand in the form that a BLAS takes: its address, whether its columns are adjacent (else its rows are), and the
+// stride of the other axis.
 struct BlasMatrix {
   const char *data;
   int trans;
   int leading;
 };
 
-// The sizes from which a BLAS computes unless set otherwise: the least operations of a single product, and of each
-// product in a batch. Smaller products of a batch are divided among our threads, which a BLAS does not do.
+// The sizes from which the BLAS is used by default: the minimum operations of a single product, and of each product in
+// a batch. Smaller products of a batch are divided among the dylib's threads, which a BLAS does not do.
 struct BlasRange {
   DType dtype;
   double least_operations, least_operations_in_batch;
@@ -44,7 +44,8 @@ bool is_in_table(const BatchedProduct &batch) {
 
 bool fits_int(int64_t value) { return value <= INT_MAX; }
 
-// A stride between rows must span a row; it is passed even if there is only one row.
+// Returns whether a stride is valid: rows must not overlap, even where the stride is unused because there is only one
+// row.
 bool spans(int64_t stride, int64_t count, int64_t length) {
   return count <= 1 || (stride >= std::max<int64_t>(length, 1) && fits_int(stride));
 }
@@ -57,7 +58,7 @@ bool has_adjacent_columns(const Matrix &matrix, int64_t rows, int64_t columns) {
   return (matrix.column_stride == 1 || columns <= 1) && spans(matrix.row_stride, rows, columns);
 }
 
-// The dtype must be float64 or float32, sizes must fit an int, and k must not be 0.
+// Returns whether a BLAS can compute the product: the dtype is float64 or float32, sizes fit an int, and k is not 0.
 bool is_for_blas(const MatrixProduct &product) {
   bool has_dtype = product.dtype == DType::float64 || product.dtype == DType::float32;
   return has_dtype && product.k > 0 && fits_int(product.m) && fits_int(product.n) && fits_int(product.k);
@@ -76,8 +77,8 @@ template <class T> void copy_matrix(const Matrix &from, const Matrix &to, int64_
   });
 }
 
-// An operand for a batch of products: described in place, or copied to a buffer. A copy is reused while the next
-// product has the same operand.
+// An operand for a batch of products: used in place, or copied to a buffer. The copy is reused if the next product has
+// the same operand.
 template <class T> class Operand {
 public:
   BlasMatrix describe(const Matrix &matrix, int64_t rows, int64_t columns) {

@@ -1,11 +1,12 @@
-// Products of a few rows with columns, both adjacent along k, as in `linear` for a few tokens: dot products.
+// Products of a few rows with columns by dot products, as in `linear` for a few tokens. Both operands are adjacent
+// along k.
 //
 //   for each group of b's columns, in parallel: for each block of k: for a's rows, some at a time:
 //     sums[row][column] += the dot product of the row's and the column's numbers in the block
 //
-// Each number of b is read once and in order: packing it for tiles would take longer than the product. A dot product is
-// summed in as many parts as a vector has lanes, and blocks of k are fixed, so each result is the same sum in the same
-// order for any number of threads. 16-bit numbers are widened first: a's once, b's per block of columns.
+// Each number of b is read once and in order; packing b for tiles would take longer than the product. A dot product has
+// as many partial sums as a vector has lanes, and the blocks of k are fixed, so results do not depend on the number of
+// threads. 16-bit numbers are widened first: those of a once, those of b for each block of columns.
 #pragma once
 
 #include "../memory.h"
@@ -19,15 +20,15 @@
 namespace orchard::ORCHARD_ISA {
 
 #if defined(__AVX512F__) || defined(__aarch64__)
-constexpr int dot_rows = 4; // of 32 registers: 16 sums, the columns' vectors, and one for a row
+constexpr int dot_rows = 4; // of 32 registers: 16 sums, the vectors of the columns, and one vector of a row
 #else
 constexpr int dot_rows = 2; // of 16 registers
 #endif
 constexpr int dot_columns = 4;
-constexpr int64_t dot_depth = 512;              // of rows and columns, in the L1 cache
-constexpr double dot_operations_per_task = 2e5; // 10 µs if b comes from memory
+constexpr int64_t dot_depth = 512;              // numbers of a row or column in a block, in the L1 cache
+constexpr double dot_operations_per_task = 2e5; // 10 µs if b is read from memory
 
-// Sums the lanes in tree order.
+// Sums the lanes as a binary tree.
 template <class T> inline T sum_of_lanes(Vector<T> vector) {
   T numbers[lanes<T>];
   store_vector<T>(vector, numbers);
@@ -74,18 +75,18 @@ void add_dots_of_rows(const T *a, int64_t a_stride, int64_t rows, const T *b, in
     add_dots<T, 1, columns>(a + row * a_stride, a_stride, b, b_stride, depth, sums + row * dot_columns);
 }
 
-// The rows of a, widened.
+// The rows of a, converted to the accumulator's type.
 template <class T> struct WideRows {
   const T *numbers;
   int64_t stride;
 };
 
-// Computes the columns from `column` on: a group's, or as many as are left.
+// Computes the columns of a group, from `column` on; the last group may have fewer.
 template <class S> void multiply_group(const MatrixProduct &p, const WideRows<Accumulator<S>> &rows, int64_t column) {
   using T = Accumulator<S>;
   const int64_t columns = std::min<int64_t>(dot_columns, p.n - column);
   T sums[tile_rows * dot_columns] = {};
-  alignas(line_bytes) T space[std::is_same_v<S, T> ? 1 : dot_columns * dot_depth]; // no vector spans two lines
+  alignas(line_bytes) T space[std::is_same_v<S, T> ? 1 : dot_columns * dot_depth]; // no vector spans two cache lines
   for (int64_t depth = 0; depth < p.k; depth += dot_depth) {
     const int64_t length = std::min(dot_depth, p.k - depth);
     const T *a = rows.numbers + depth, *b = space;

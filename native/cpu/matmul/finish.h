@@ -1,4 +1,4 @@
-// The last step of a matrix product: sums become elements of the result.
+// Converts the sums of a matrix product to elements of the result.
 #pragma once
 
 #include "pack.h"
@@ -6,7 +6,7 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// Converts a factor to the accumulator's type. For integer dtypes, factors are integers and may be negative.
+// Converts alpha or beta to the accumulator's type. For integer dtypes they are integers and may be negative.
 template <class T> inline T factor(double value) {
   if constexpr (std::is_floating_point_v<T>) return static_cast<T>(value);
   else return static_cast<T>(static_cast<int64_t>(value));
@@ -16,7 +16,7 @@ template <class S> inline const S *element_of(const Matrix &matrix, int64_t row,
   return reinterpret_cast<const S *>(matrix.data) + row * matrix.row_stride + column * matrix.column_stride;
 }
 
-// Rounds once, to the dtype; integers wrap around.
+// Rounds each sum once to the dtype; integers wrap around.
 template <class S> inline void store_row(const Accumulator<S> *sums, S *out, int64_t count) {
   if constexpr (std::is_same_v<Accumulator<S>, Compute<S>>) narrow(sums, out, count);
   else
@@ -36,8 +36,8 @@ inline void add_input(const MatrixProduct &p, int64_t row, int64_t column, int64
   }
 }
 
-// Returns whether out = sums (+ input), with a dtype that is also the accumulator type, and adjacent elements. Most
-// products are.
+// Returns whether the epilogue is trivial: out = sums (+ input), the dtype is the accumulator's type, and elements are
+// adjacent. This holds for most products.
 template <class S> inline bool is_plain(const MatrixProduct &p) {
   bool has_plain_input = !p.has_input() || (p.beta == 1 && p.input.column_stride == 1);
   return std::is_same_v<S, Accumulator<S>> && p.k > 0 && p.alpha == 1 && p.out.column_stride == 1 && has_plain_input;

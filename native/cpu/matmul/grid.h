@@ -1,4 +1,4 @@
-// Divides a result into tasks of equal size, so that threads finish together and read little.
+// Divides a result into tasks of equal size, so that threads finish at the same time and read little memory.
 #pragma once
 
 #include <algorithm>
@@ -7,27 +7,28 @@
 
 namespace orchard {
 
-// Returns the number of threads that a product is worth. With w µs of work on one thread and 0.15 µs per thread (a
-// fork-join takes 2.5 µs on 16), w / n + 0.15 n is least at n = √(w / 0.15): at 100 GFLOP/s, √(operations / 15000).
+// Returns the number of threads that minimizes the time of a product. With w µs of work on one thread and 0.15 µs of
+// fork-join cost per thread (2.5 µs for 16 threads), w / n + 0.15 n is least at n = √(w / 0.15); at 100 GFLOP/s that is
+// √(operations / 15000).
 inline int64_t threads_worth(double operations, int64_t threads) {
   constexpr double least_operations = 1e6, square = 15000;
   if (operations < least_operations) return 1;
   return std::clamp<int64_t>(int64_t(std::sqrt(operations / square)), 1, threads);
 }
 
-// A result in units of the kernel: tile heights of rows, and panels of columns.
+// The size of a result in units of the kernel: tile heights, and panels of columns.
 struct GridShape {
   int64_t rows, panels;
-  int64_t most_rows; // of a task
+  int64_t most_rows; // limit on the rows of a task
 };
 
 struct GridTask {
   int64_t rows, panels;
 };
 
-// Returns the task size for which `threads` threads, which claim tasks one by one, take the least time. A task's
-// overhead, in units of one tile's time: a fraction to claim it, two for each height of rows, which is packed, and two
-// for each panel of columns, which comes from another cache.
+// Returns the task size with which `threads` threads, which claim tasks one by one, finish first. The overhead of a
+// task, in units of the time for one tile: 0.2 to claim the task; 2 for each tile height, whose rows are packed; and 2
+// for each panel of columns, which is read from another core's cache.
 inline GridTask best_task(const GridShape &shape, int64_t threads) {
   constexpr double task_cost = 0.2, row_cost = 2, panel_cost = 2;
   constexpr int64_t most_rounds = 4, most_rows = 32; // limits of the search

@@ -1,16 +1,17 @@
-// The dylib's matrix product, for every dtype except bool and any strides.
+// The dylib's matrix products, for every dtype except bool and any strides.
 #pragma once
 
 #include "product.h"
 
 namespace orchard {
 
-// Indexed by dtype, null for bool. They run on all threads, and throw Failure if there is no memory.
+// Indexed by dtype, null for bool. The kernels run on all threads, and throw Failure if memory can't be allocated.
 struct MatmulKernels {
   void (*multiply[dtype_count])(const MatrixProduct &product);
 };
 
-// A matrix times a column (n = 1), with adjacent rows or adjacent columns: every element is read once, in order.
+// Kernels for a matrix times a vector (n = 1), with adjacent rows or adjacent columns: every element is read once, in
+// order.
 struct MatrixVectorKernels {
   void (*multiply[dtype_count])(const MatrixProduct &product);
 };
@@ -20,7 +21,7 @@ inline bool is_matrix_times_vector(const MatrixProduct &product) {
 }
 
 // Returns whether to compute a product with few rows as dot products: both operands must be adjacent along k. For small
-// k, summing a vector's lanes takes as long as the products.
+// k, summing the lanes of vectors would take as long as the products.
 inline bool is_for_dots(const MatrixProduct &product) {
   return product.a.column_stride == 1 && product.b.row_stride == 1 && product.k >= 128 &&
          product.k * product.n >= 1 << 15;

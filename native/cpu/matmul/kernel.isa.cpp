@@ -1,16 +1,15 @@
 // A blocked matrix product after Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008).
 //
-//   for each block of columns (of b and the result), as many as fit a cache:
-//     pack b's columns, unless they are read in place, for all of k               [threads share the panels]
+//   for each block of columns (of b and the result), as many as fit in a cache:
+//     pack b's columns for all of k, unless they are read in place                [threads share the panels]
 //     for each task of rows and columns of the result:
 //       for each block of k, for each tile's rows:
 //         pack a's numbers, or read them in place; sum tiles of the result
 //
-// Tiles of a plain product are summed into the result itself. Others are summed into a buffer of the thread and
-// finished after the last block of k: alpha * sum + beta * input, rounded once to the dtype.
+// The tiles of a plain product are summed directly in the result. Others are summed in a buffer per thread, and the
+// epilogue runs after the last block of k: alpha * sum + beta * input, rounded once to the dtype.
 //
-// The blocks of k depend only on k, and the remainder is split at tiles, so each result is the same sum in the same
-// order for any number of threads.
+// The blocks of k depend on k only, and partial blocks end at tiles, so results do not depend on the number of threads.
 #include "kernel.h"
 
 #include "../memory.h"
@@ -27,33 +26,33 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t most_depth = 384;                        // of a block of k
-constexpr int64_t row_block = 120 / tile_rows * tile_rows; // at most; half as many if they are not packed
-constexpr int64_t column_bytes = 4096;                     // of a row of the block of the result
-constexpr int64_t packed_bytes = int64_t(64) << 20;        // of b's panels, if k allows
+constexpr int64_t most_depth = 384;                        // depth of a block of k
+constexpr int64_t row_block = 120 / tile_rows * tile_rows; // at most; half as many if rows are not packed
+constexpr int64_t column_bytes = 4096;                     // in a row of a block of the result
+constexpr int64_t packed_bytes = int64_t(64) << 20;        // limit on b's packed panels, if k allows
 
-// When packing pays: for a, if its numbers are read often (once for each panel of columns). For b, if steps are far
-// apart (then each is on a different page) and many tiles read them. On two cores of a Xeon with AVX-512 (family 6,
-// model 207), 512 x 128 x 768 with a transposed took 485 µs with copies and 315 µs without.
+// When operands are packed. a is packed if its numbers are read often (once for each panel of columns). b is packed if
+// its steps are far apart, so that each is on a different page, and many tiles read them. On two cores of a Xeon with
+// AVX-512 (family 6, model 207), 512 x 128 x 768 with a transposed took 485 µs with packing and 315 µs without.
 constexpr int64_t most_panels_in_place = 16;
 constexpr int64_t most_bytes_between_steps = 2048;
 
-// Panels packed by another thread come from its cache line by line, which takes longer than packing them again: 768 x
-// 128 x 128 took 101 µs with shared panels and 81 µs with per-thread ones on the two cores.
-constexpr int64_t most_own_panels = 1 << 18;   // numbers
-constexpr int64_t rows_worth_own_panels = 256; // for each thread
+// Panels that another thread packed are fetched from its cache line by line, which takes longer than packing them
+// again: 768 x 128 x 128 took 101 µs with shared panels and 81 µs with per-thread panels on the same two cores.
+constexpr int64_t most_own_panels = 1 << 18;   // numbers in all panels
+constexpr int64_t rows_worth_own_panels = 256; // rows per thread
 
-// With rows in the outer loop, a's rows stay in the L1 cache and b's panels stream past them; with columns outside it
-// is the reverse. Rows outside, packed, are up to 12 % faster with 64-byte vectors, and up to 7 % slower with shorter
-// ones.
+// With the loop over rows outside, a's rows stay in the L1 cache while b's panels stream past; with the loop over
+// columns outside, the reverse. With packed rows outside, products are up to 12 % faster for 64-byte vectors, and up to
+// 7 % slower for shorter ones.
 constexpr bool keeps_packed_rows = vector_bytes == 64;
 
-// A product with one tile of rows reads each number of b once. If b's rows are adjacent and far apart, it reads a few
-// steps of all columns at a time in place, so that it seldom changes pages.
-constexpr int64_t least_numbers_of_few_rows = 1 << 15; // of b
+// A product with one tile of rows reads each number of b once. If b's rows have adjacent elements and are far apart, b
+// is read in place, a few steps of all columns at a time, which causes few TLB misses.
+constexpr int64_t least_numbers_of_few_rows = 1 << 15; // numbers of b
 constexpr int64_t depth_of_few_rows = 32;
-constexpr int64_t tasks_of_thread = 2, least_panels = 2;                      // of a task, if columns are divided
-constexpr int64_t least_panels_of_few_rows = 4, most_panels_of_few_rows = 16; // of a task: columns read in one go
+constexpr int64_t tasks_of_thread = 2, least_panels = 2;                      // fewest panels of a task
+constexpr int64_t least_panels_of_few_rows = 4, most_panels_of_few_rows = 16; // panels of a task
 
 constexpr int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
 constexpr int64_t rounded_up(int64_t value, int64_t to) { return divided_up(value, to) * to; }
@@ -107,7 +106,8 @@ private:
     return has_few_rows_ || (!packs_a_ && p_.b.column_stride == 1 && !steps_are_far_apart());
   }
 
-  // Packs panels of `width` columns, each for all of k. Uses all threads, unless called inside a parallel_for.
+  // Packs b's columns into panels of `width` columns, each for all of k. Uses all threads, unless called inside a
+  // parallel_for.
   void pack_columns(int64_t start, int64_t end, T *packed) const {
     int64_t panels = divided_up(end - start, width);
     int64_t grain = std::max<int64_t>(1, 32768 / std::max<int64_t>(p_.k * width, 1));
@@ -118,13 +118,14 @@ private:
     });
   }
 
-  // A task's size: rows of the result, and columns of the block.
+  // The size of a task: rows of the result, and columns of the block.
   struct Task {
     int64_t rows, columns;
   };
 
-  // Packed rows come in whole tiles; the heights of others are evened out later. Rows are divided into a multiple of
-  // the thread count, so that threads finish together; if there are too few rows, columns are divided too.
+  // Packed rows come in whole tiles; unpacked rows are later divided into tiles of even heights. The number of row
+  // tasks is a multiple of the thread count, so that threads finish at the same time. If there are too few rows for
+  // that, columns are divided too.
   Task task_of(int64_t columns) const {
     const int64_t tiles = divided_up(p_.m, tile_rows), panels = divided_up(columns, width),
                   most = std::max<int64_t>(1, (packs_a_ ? row_block : row_block / 2) / tile_rows);
@@ -138,7 +139,7 @@ private:
     return {rows, std::min(std::max(divided_up(panels, shares), least_panels), panels) * width};
   }
 
-  // Packed panels of b's columns from `first` on; null if each thread packs panels for itself.
+  // Packed panels of b's columns from `first` on; null if each thread packs its panels itself.
   struct PackedColumns {
     T *panels;
     int64_t first;
@@ -170,18 +171,19 @@ private:
   struct Block {
     int64_t row, end_row, column, end_column;
   };
-  // A thread's memory for a block: packed rows of a, and the sums that are not computed in the result.
+  // A thread's memory for a block: packed rows of a, and sums that are not computed in the result.
   struct Space {
     T *packed_rows, *sums;
     int64_t sums_stride;
   };
-  // How rows are divided into tiles: the first `taller` ones have one row more; the last may have fewer.
+  // The heights of the tiles into which rows are divided: the first `taller` tiles have one row more; the last may have
+  // fewer.
   struct Heights {
     int64_t rows, height, taller;
 
     int64_t start(int64_t tile) const { return std::min(tile * height + std::min(tile, taller), rows); }
   };
-  // A block of the result, and a block of k.
+  // A block of the result together with a block of k.
   struct Part {
     const Block &block;
     const PackedColumns &packed;
@@ -190,16 +192,17 @@ private:
     int64_t depth, length;
   };
 
-  // With one block of k, a tile's sums are finished when it is done, and the next tile reuses their place.
+  // With a single block of k, each tile's epilogue runs as soon as the tile is summed, and the next tile reuses the
+  // memory.
   bool is_one_block() const { return depth_block_ == p_.k; }
 
-  // Even heights if possible: a last tile of a few rows would load b's vectors for few products.
+  // Returns even heights if possible: a last tile of a few rows would load b's vectors for few products.
   Heights heights_of(int64_t rows) const {
     int64_t tiles = divided_up(rows, tile_rows);
     return packs_a_ ? Heights{rows, tile_rows, 0} : Heights{rows, rows / tiles, rows % tiles};
   }
 
-  // Runs at least once, so that a product with k = 0 is finished too.
+  // Runs at least once, so that the epilogue also runs if k is 0.
   void multiply_block(const Block &block, const PackedColumns &packed, const Space &space) {
     Heights heights = heights_of(block.end_row - block.row);
     int64_t depth = 0;
@@ -243,7 +246,8 @@ private:
 
   static int64_t panels_of(const Block &block) { return divided_up(block.end_column - block.column, width); }
 
-  // Prefetches the steps of the next block of k. With so few numbers per page, the hardware prefetcher can't.
+  // Prefetches the steps of the next block of k. The hardware prefetcher can't, since it reads only a few numbers per
+  // page.
   void prefetch_next_steps(const Part &part, int64_t column) const {
     const int64_t first = part.depth + part.length, end = std::min(first + depth_block_, p_.k);
     for (int64_t step = first; step < end; step++)

@@ -14,12 +14,13 @@ using namespace orchard;
 
 namespace {
 
-// A smaller product is not worth several threads: a batch's products are divided among all threads. So are larger ones,
-// if each thread gets about the same number: otherwise each would cost a fork-join and idle threads at its end. The
-// largest are not, as every thread would pack its operands separately.
+// Smaller products are not worth several threads each: the products of a batch are divided among the threads instead.
+// Medium products are too, if each thread gets about the same number of them: computing them one by one would cost a
+// fork-join and some idle time each. Larger products use all threads together, since otherwise every thread would pack
+// its operands separately.
 constexpr double small_operations = 2.0 * 96 * 96 * 96;
 constexpr double medium_operations = 2.0 * 768 * 768 * 768;
-constexpr double least_share_of_threads = 0.8; // average fraction of threads that compute, until the last one is done
+constexpr double least_share_of_threads = 0.8; // fraction of threads that must be busy on average
 constexpr double operations_per_task = 1e6;
 
 using Multiply = void (*)(const MatrixProduct &);
@@ -36,7 +37,7 @@ bool is_batch_for_threads(const BatchedProduct &batch) {
          (operations < medium_operations && divides_well(batch.count(), threads_at_hand()));
 }
 
-// Bodies must not throw: the first failure is stored and thrown when all are done.
+// Bodies must not throw: the first failure is stored, and thrown after all have finished.
 void multiply_in_parallel(Multiply multiply, const BatchedProduct &batch) {
   std::mutex mutex;
   std::optional<Failure> failure;
@@ -64,7 +65,8 @@ void check_factors(const MatrixProduct &product) {
     fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected whole numbers as alpha and beta of an integer product");
 }
 
-// Turns a row times a matrix into a matrix times a column. Returns whether the matrix-vector kernels can compute it.
+// Rewrites a row times a matrix as a matrix times a column. Returns whether the matrix-vector kernels can compute the
+// product.
 bool is_vector_product(BatchedProduct &batch) {
   if (batch.first.m == 1 && batch.first.n != 1) {
     batch.first = batch.first.transposed();
@@ -90,8 +92,8 @@ void multiply_batch(BatchedProduct &batch) {
 }
 
 // Without an input, or with beta 0, `input` is not read. float16 and bfloat16 are summed in float32 and rounded once.
-// Integers wrap around; their alpha and beta are integers. bool is not supported. With k = 0, the result is beta *
-// input, or zeros.
+// Integers wrap around, and their alpha and beta are integers. bool is not supported. With k = 0, the result is beta *
+// input, or zeros without an input.
 void matmul(const MatmulBlock &block, Operands operands) {
   BatchedProduct batch = read_product(block, operands);
   multiply_batch(batch);

@@ -1,8 +1,9 @@
-// Products of bfloat16 and float16 by Arm's instructions BFMMLA (FEAT_BF16) and FMLAL (FEAT_FHM). Only the functions
-// that are called on a processor with them are compiled for them.
+// Products of bfloat16 and float16 by Arm's instructions BFMMLA (FEAT_BF16) and FMLAL (FEAT_FHM). Only functions that
+// are called on processors with these instructions are compiled for them.
 //
-// A tile's 32 rows of a, and a panel's 32 columns of b, are four groups of eight lanes, each for all of k: for BFMMLA
-// four consecutive numbers of each lane are adjacent, for FMLAL one.
+// The 32 rows of a in a tile, and the 32 columns of b in a panel, are called lanes. They are packed in four groups of
+// eight, each for all of k. For BFMMLA, four consecutive numbers of a lane are adjacent; for FMLAL, the numbers of the
+// eight lanes alternate.
 #pragma once
 
 #include "tiled_product.h"
@@ -16,11 +17,11 @@ namespace {
 
 constexpr int64_t group_lanes = 8, quad = 4;
 
-// The numbers of lanes, which are rows of a or columns of b.
+// The numbers of some lanes: rows of a or columns of b.
 struct LaneNumbers {
   const uint16_t *data;
-  int64_t lane_stride, stride; // from lane to lane, and along k
-  int64_t count, k;            // the actual sizes; the rest is zeros
+  int64_t lane_stride, stride; // strides from lane to lane, and along k
+  int64_t count, k;            // sizes without padding; the padding is zeros
 
   LaneNumbers(const Matrix &matrix, int64_t first, int64_t lanes, int64_t length)
       : data(reinterpret_cast<const uint16_t *>(matrix.data) + first * matrix.row_stride),
@@ -42,7 +43,7 @@ void pack_groups(const Matrix &matrix, int64_t first, int64_t lanes, int64_t k, 
 
 // ---------------------------------------------------------------- four numbers at a time: BFMMLA
 
-// out[q][lane][i] is the number 4 q + i of a lane.
+// out[q][lane][i] is number 4 q + i of a lane.
 void pack_quads(const LaneNumbers &numbers, int64_t length, uint16_t *out) {
   for (int64_t step = 0; step < length; step += quad, out += group_lanes * quad) {
     const bool is_whole = numbers.has_whole_lanes() && step + quad <= numbers.k;
@@ -59,7 +60,7 @@ void pack_quads(const LaneNumbers &numbers, int64_t length, uint16_t *out) {
   }
 }
 
-// Squares of 8 x 8 sums. Each register holds 2 x 2 sums: rows 2 r and 2 r + 1 of columns 2 c and 2 c + 1.
+// Computes squares of 8 x 8 sums. Each register has 2 x 2 sums: rows 2 r and 2 r + 1, columns 2 c and 2 c + 1.
 __attribute__((target("arch=armv8.2-a+bf16"))) void multiply_quads(const TileRows &rows, const uint16_t *b,
                                                                    int64_t steps, float *sums) {
   const int64_t length = steps * side, group = length * group_lanes;
@@ -98,7 +99,7 @@ __attribute__((target("arch=armv8.2-a+bf16"))) void multiply_quads(const TileRow
 
 // ---------------------------------------------------------------- one number at a time: FMLAL
 
-// out[k][lane]
+// out[k][lane] is number k of a lane.
 void pack_singles(const LaneNumbers &numbers, int64_t length, uint16_t *out) {
   int64_t step = 0;
   if (numbers.has_whole_lanes() && numbers.lane_stride == 1)
@@ -110,7 +111,7 @@ void pack_singles(const LaneNumbers &numbers, int64_t length, uint16_t *out) {
     for (int64_t lane = 0; lane < group_lanes; lane++) out[step * group_lanes + lane] = numbers.number(lane, step);
 }
 
-// Squares of 8 x 8 sums: a row's first four columns are in one register, the others in another.
+// Computes squares of 8 x 8 sums. One register has the first four columns of a row, another has the others.
 __attribute__((target("arch=armv8.2-a+fp16fml"))) void multiply_singles(const TileRows &rows, const uint16_t *b,
                                                                         int64_t steps, float *sums) {
   const int64_t length = steps * side, group = length * group_lanes;
@@ -124,7 +125,7 @@ __attribute__((target("arch=armv8.2-a+fp16fml"))) void multiply_singles(const Ti
       for (int64_t at = 0; at < group; at += group_lanes) {
         const float16x8_t left = vreinterpretq_f16_u16(vld1q_u16(a + at)),
                           right = vreinterpretq_f16_u16(vld1q_u16(columns + at));
-        // The lane number must be a constant in the instruction.
+        // A macro, since the lane number must be a constant in the instruction.
 #define ORCHARD_ADD_ROW(r)                                                                                             \
   sum[r][0] = vfmlalq_laneq_low_f16(sum[r][0], right, left, r);                                                        \
   sum[r][1] = vfmlalq_laneq_high_f16(sum[r][1], right, left, r)

@@ -1,4 +1,4 @@
-// Packs operands in the order in which tiles read them, in the type of the accumulator.
+// Packs operands in the order in which tiles read them, converted to the accumulator's type.
 #pragma once
 
 #include "../dtypes.h"
@@ -8,7 +8,8 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// Integers are summed modulo 2^32 or 2^64, which is exact modulo any smaller power of two.
+// The type in which products are summed. Integers are summed modulo 2^32 or 2^64, which is exact modulo any smaller
+// power of two.
 template <class S>
 using Accumulator =
     std::conditional_t<std::is_integral_v<S>, std::conditional_t<sizeof(S) == 8, uint64_t, uint32_t>, Compute<S>>;
@@ -26,7 +27,7 @@ template <class T, class S> inline void load_row(const S *in, int64_t stride, T 
   for (int64_t i = 0; i < count; i++) load_row<T>(in + i * stride, out + i, 1);
 }
 
-// Returns adjacent elements in the accumulator's type: `in` itself if it has that type, else `space`, filled.
+// Returns adjacent elements in the accumulator's type: `in` itself if it has that type, else a copy in `space`.
 template <class T, class S> inline const T *numbers_of(const S *in, T *space, int64_t count) {
   if constexpr (std::is_same_v<T, S>) return in;
   else return load_row<T>(in, space, count), space;
@@ -45,8 +46,9 @@ template <class T, int width, class S> inline void pack_lane(const S *in, int64_
   }
 }
 
-// Packs lanes whose numbers are adjacent along the depth, a square at a time. Returns the depth it reached. If the last
-// square is wider than the remaining lanes, it extends into the next step's lanes, so it is written before them.
+// Packs lanes whose numbers are adjacent along the depth, square by square. Returns the depth up to which whole squares
+// exist. The last square may be wider than the remaining lanes and then extends into the lanes of the next step, so
+// squares are written in order.
 template <class T, int width>
 inline int64_t pack_squares(const T *in, int64_t lane_stride, int64_t count, int64_t depth, T *out) {
   constexpr int side = lanes<T>;
@@ -61,9 +63,9 @@ inline int64_t pack_squares(const T *in, int64_t lane_stride, int64_t count, int
   return p;
 }
 
-// out[p * width + l] = in[l * lane_stride + p * depth_stride] for l < count, 0 for the lanes up to `width`. If `width`
-// is not a multiple of a vector, up to a vector past the panel is overwritten: panels are packed in order, with room
-// after the last.
+// out[p * width + l] = in[l * lane_stride + p * depth_stride] for l < count, and 0 for the lanes up to `width`. If
+// `width` is not a multiple of a vector, up to one vector past the panel is overwritten: panels must be packed in
+// order, with room after the last.
 template <class T, int width, class S>
 inline void pack_panel(const S *in, int64_t lane_stride, int64_t depth_stride, int64_t count, int64_t depth, T *out) {
   int64_t packed = 0;
@@ -86,7 +88,8 @@ inline void pack_panel(const S *in, int64_t lane_stride, int64_t depth_stride, i
     for (int64_t p = 0; p < depth; p++) out[p * width + l] = T(0);
 }
 
-// Packs all panels of `count` lanes. Adjacent lanes are read step by step, so that each cache line is read once.
+// Packs all panels of `count` lanes. If lanes are adjacent, they are read step by step, so that each cache line is read
+// once.
 template <class T, int width, class S>
 inline void pack_panels(const S *in, int64_t lane_stride, int64_t depth_stride, int64_t count, int64_t depth, T *out) {
   int64_t whole = lane_stride == 1 ? count / width * width : 0;

@@ -1,21 +1,21 @@
-// Products of two-byte floats by instructions that read them without conversion and accumulate in float32. Most are for
-// bfloat16: they multiply and add pairs of numbers, with one more rounding per pair, and treat denormal numbers as
+// Products of 16-bit floats by instructions that read them without conversion and accumulate in float32. Most are for
+// bfloat16: they multiply and add pairs of numbers, with one more rounding per pair, and treat subnormal numbers as
 // zeros:
 //
 //   sum[r][c] += a[r][2p] b[2p][c] + a[r][2p + 1] b[2p + 1][c]
 //
-// Arm's BFMMLA rounds both additions to odd: an inexact sum gets an odd last bit, an error below 2^-23 of the value.
-// Over k products that is at most (k + 2) 2^-24 Σ |terms|; k roundings to nearest have k 2^-24 Σ |terms|. (Arm
-// Architecture Reference Manual for A-profile, shared/functions/float/bfloat: BFDotAdd, BFRound.)
+// Arm's BFMMLA rounds both additions to odd: an inexact sum gets an odd last bit, so the error is below 2^-23 of the
+// value. Over k products the error is at most (k + 2) 2^-24 Σ |terms|; with k roundings to nearest it is k 2^-24 Σ
+// |terms|. (Arm Architecture Reference Manual for A-profile, shared/functions/float/bfloat: BFDotAdd, BFRound.)
 //
-// Arm's FMLAL is for float16: each product is added with one rounding, like a fused multiply-add of widened numbers.
+// Arm's FMLAL is for float16: it adds each product with one rounding, like a fused multiply-add of widened numbers.
 #pragma once
 
 #include "kernel.h"
 
 namespace orchard {
 
-// The functions by instruction set; null if the file's target has no such instructions.
+// The functions for each instruction set; null if the build's target lacks the instructions.
 struct PairProducts {
   void (*avx512_bf16)(const MatrixProduct &product);
   void (*amx)(const MatrixProduct &product);
@@ -23,9 +23,9 @@ struct PairProducts {
   void (*fmlal)(const MatrixProduct &product);
 };
 
-// Up to this many rows of floats, multiplying in place takes no longer than packing b.
+// Up to this many rows of float32, multiplying in place takes no longer than packing b.
 constexpr int64_t most_rows_of_dots = 8;
-// A smaller product is done before its operands could be packed for the instructions.
+// For smaller products, packing the operands would take longer than computing the product in float32.
 constexpr double least_pair_operations = 2.0 * 32 * 32 * 32;
 
 } // namespace orchard

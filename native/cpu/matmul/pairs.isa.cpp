@@ -13,7 +13,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t pairs = side / 2; // of a step
+constexpr int64_t pairs = side / 2; // pairs per step
 
 using Pair = uint32_t; // two adjacent numbers
 
@@ -21,8 +21,8 @@ inline uint16_t bits_at(const Matrix &matrix, int64_t row, int64_t column) {
   return element_of<BFloat16>(matrix, row, column)->bits;
 }
 
-// Writes the pairs of two rows of `count` columns, and zeros up to 32; a null row stands for zeros. A constant count
-// lets the compiler vectorize.
+// Interleaves two rows of `count` columns into pairs, and writes zeros up to 32 columns; a null row stands for zeros. A
+// constant count lets the compiler vectorize the loop.
 inline void interleave(const uint16_t *first, const uint16_t *second, int64_t count, Pair *out) {
   if (count == side && second) {
     for (int64_t c = 0; c < side; c++) out[c] = first[c] | Pair(second[c]) << 16;
@@ -48,7 +48,7 @@ void pack_panel_of_pairs(const MatrixProduct &p, int64_t column, int64_t steps, 
   }
 }
 
-// For columns with adjacent numbers: pairs are read whole, in squares that are transposed.
+// The same for columns with adjacent numbers: whole pairs are read, in squares that are transposed.
 void pack_panel_of_columns(const MatrixProduct &p, int64_t column, int64_t steps, Pair *out) {
   const int64_t even = p.k / 2, count = std::min(side, p.n - column);
   pack_panel<float, side>(reinterpret_cast<const float *>(element_of<BFloat16>(p.b, 0, column)), p.b.column_stride / 2,
@@ -58,7 +58,7 @@ void pack_panel_of_columns(const MatrixProduct &p, int64_t column, int64_t steps
     for (int64_t c = 0; c < count; c++) out[even * side + c] = bits_at(p.b, p.k - 1, column + c);
 }
 
-// Packs 32 rows of a from `row` on, for all of k, in steps: out[step][r] is a row's 32 numbers.
+// Packs 32 rows of a from `row` on, for all of k, step by step: out[step][r] has 32 numbers of a row.
 void pack_rows(const MatrixProduct &p, int64_t row, int64_t steps, uint16_t *out) {
   const int64_t count = std::min(side, p.m - row);
   for (int64_t step = 0; step < steps; step++, out += side * side) {
@@ -78,7 +78,7 @@ void pack_rows(const MatrixProduct &p, int64_t row, int64_t steps, uint16_t *out
   }
 }
 
-// The same if the numbers of a column are adjacent: pairs of two columns, in squares that are transposed.
+// The same if the numbers of a column are adjacent: squares of pairs, from two columns each, are transposed.
 void pack_rows_of_columns(const MatrixProduct &p, int64_t row, int64_t steps, uint16_t *out) {
   const int64_t count = std::min(side, p.m - row);
   Pair square[pairs * side];
@@ -105,7 +105,7 @@ void pack_a(const MatrixProduct &p, int64_t row, int64_t steps, uint16_t *out) {
   (p.a.column_stride != 1 && p.a.row_stride == 1 ? pack_rows_of_columns : pack_rows)(p, row, steps, out);
 }
 
-// Computes eight rows of sums at a time, of two vectors each.
+// Computes eight rows of sums at a time, with two vectors each.
 __attribute__((target("avx512bf16"))) void multiply_by_vectors(const TileRows &a, const uint16_t *b, int64_t steps,
                                                                float *sums) {
   constexpr int rows = 8;
@@ -136,8 +136,8 @@ __attribute__((target("avx512bf16"))) void multiply_by_vectors(const TileRows &a
   }
 }
 
-// The tile registers are configured once for all tiles of a thread, and released before it does other work, which would
-// have to save them.
+// The tile registers are configured once for all tiles of a thread, and released afterwards: while they are in use,
+// each context switch saves and restores them.
 __attribute__((target("amx-tile"))) void set_tiles_up() {
   static constexpr TileConfiguration configuration;
   _tile_loadconfig(&configuration);
@@ -171,7 +171,7 @@ __attribute__((target("amx-tile,amx-bf16"))) void multiply_by_tiles(const TileRo
   _tile_stored(3, sums + half * side + half, sum_bytes);
 }
 
-// Treats denormal numbers as zeros; sums of these products never are denormal.
+// Treats subnormal numbers as zeros; sums of these products are never subnormal.
 __attribute__((target("avx512bf16"))) void round_tile(const float *sums, uint16_t *out, int64_t row_stride) {
   for (int64_t row = 0; row < side; row++, sums += side, out += row_stride) {
     const __m512bh numbers = _mm512_cvtne2ps_pbh(_mm512_loadu_ps(sums + side / 2), _mm512_loadu_ps(sums));

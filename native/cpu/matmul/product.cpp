@@ -24,7 +24,7 @@ BatchedProduct read_product(const MatmulBlock &block, Operands operands) {
   first.alpha = block.alpha;
   first.beta = block.has_input ? double(block.beta) : 0;
   product.batch = block.batch;
-  // An operand without elements, or that is not read, has strides of 0: other strides would be meaningless.
+  // If an operand is not read or has no elements, its strides are set to 0: the block may contain any numbers.
   auto matrix = [&](MatmulOperand operand, int64_t rows, int64_t columns) -> Matrix {
     const int64_t row = block.row_strides[operand], column = block.column_strides[operand],
                   offset = block.offsets[operand];

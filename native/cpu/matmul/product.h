@@ -1,4 +1,4 @@
-// A matrix product as described by a call, and one matrix of its batch.
+// A matrix product, or a batch of them, as described by a call.
 #pragma once
 
 #include "../functions.h"
@@ -6,12 +6,12 @@
 
 namespace orchard {
 
-// Indices of the operands in a product's arrays.
+// Indices of the operands in the arrays of a product.
 enum MatmulOperand : int { matmul_a, matmul_b, matmul_input, matmul_out, matmul_operands };
 
 // out = alpha a b + beta input for each matrix of a batch: a is m x k, b is k x n, out and input are m x n. Strides and
-// offsets are in elements. Stride 0 repeats an operand. out must not overlap itself, a or b; it may be the same memory
-// as input.
+// offsets are in elements; stride 0 broadcasts an operand. out must not overlap itself, a or b; it may be the same
+// memory as input.
 struct MatmulBlock {
   DTypeField dtype;
   Whole m, n, k;
@@ -38,29 +38,30 @@ struct MatrixProduct {
 
   bool has_input() const { return beta != 0; }
   double operations() const { return 2.0 * double(m) * double(n) * double(k); }
-  // Returns the same product as outᵀ = bᵀ aᵀ.
+  // Returns the same product, written as outᵀ = bᵀ aᵀ.
   MatrixProduct transposed() const {
     return {dtype, n, m, k, alpha, beta, b.transposed(), a.transposed(), out.transposed(), input.transposed()};
   }
 };
 
-// The same for every index of a batch: each operand moves by its batch strides.
+// A product for every index of a batch; the operands advance by their batch strides.
 struct BatchedProduct {
   MatrixProduct first;
   Nest<matmul_operands> batch;
 
   int64_t count() const { return batch.count(); }
-  // The product at a row-major index of the batch.
+  // Returns the product at a row-major index of the batch.
   MatrixProduct at(int64_t index) const;
-  // Drops axes of length 1, and turns an axis into rows if b is the same along it and the rows of the others continue
-  // along it.
+  // Drops batch axes of length 1, and merges a batch axis into the rows if b does not vary along it and the rows of the
+  // other operands continue along it.
   void simplify();
 };
 
 BatchedProduct read_product(const MatmulBlock &block, Operands operands);
 
-// One floating-point product, for other families. `multiply` uses the fastest method, on all threads; `multiply_here`,
-// inside a parallel_for's body, uses the calling thread and never a BLAS. Both throw Failure if there is no memory.
+// A single floating-point product, for use by other operations. `multiply` uses the fastest method, on all threads.
+// `multiply_here` is for the body of a parallel_for: it uses the calling thread and never a BLAS. Both throw Failure if
+// memory can't be allocated.
 void multiply(const MatrixProduct &product);
 void multiply_here(const MatrixProduct &product);
 

@@ -26,7 +26,7 @@ template <class T> struct VectorOf {
 template <class T> using Vector = typename VectorOf<T>::type;
 template <class T> constexpr int lanes = vector_bytes / int(sizeof(T));
 
-// Loads from any address of a T.
+// Loads a vector from an address that is aligned for T.
 template <class T> inline Vector<T> load_vector(const T *from) {
   Vector<T> vector;
   __builtin_memcpy(&vector, from, sizeof vector);
@@ -34,8 +34,8 @@ template <class T> inline Vector<T> load_vector(const T *from) {
 }
 template <class T> inline void store_vector(Vector<T> vector, T *to) { __builtin_memcpy(to, &vector, sizeof vector); }
 
-// sum + vector * factor, with a number or a vector as factor. Floats round once if the instruction set allows, integers
-// are modulo 2^bits.
+// sum + vector * factor, where the factor is a number or a vector. Floats are rounded once if the instruction set has
+// fused multiply-add; integers wrap around.
 template <class T> inline Vector<T> multiply_add(Vector<T> vector, T factor, Vector<T> sum) {
   return sum + vector * factor;
 }

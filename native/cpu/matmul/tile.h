@@ -1,10 +1,10 @@
-// The innermost part of a matrix product: a small tile of the result, kept in registers while the sum runs over k.
+// The micro-kernel of matrix products: a small tile of the result, which stays in registers while it is summed over k.
 //
 //   for p < depth: for r < rows: for c < columns: tile[r][c] += a[r][p] * b[p][c]
 //
-// One step loads `columns` numbers of b as whole vectors and multiplies each by all of a's `rows` numbers. The tile is
-// as large as registers allow: rows * vectors sums, the vectors of b, and one for the factor. Lower heights have code
-// of their size, so that remaining rows cost no more than necessary.
+// A step loads `columns` numbers of b as whole vectors, and multiplies each by all `rows` numbers of a. The tile is as
+// large as registers allow: rows * vectors sums, the vectors of b, and one for the factor. There is code for each
+// smaller height, so that the last rows take no longer than necessary.
 #pragma once
 
 #include "simd.h"
@@ -23,28 +23,28 @@ constexpr int tile_rows = 6, tile_vectors = 2; // of 16 registers
 
 template <class T> constexpr int tile_columns = tile_vectors * vector_bytes / int(sizeof(T));
 
-// What is adjacent in a: the numbers of a row, or those of a step (a column).
+// Which numbers of a are adjacent: those of a row, or those of a step (a column).
 enum class Adjacent { row, step };
 
 template <class T> struct Tile {
   int64_t depth;
   const T *a;
-  int64_t a_stride; // from row to row, or from step to step
-  const T *b;       // a step's numbers are adjacent
-  int64_t b_stride; // from step to step
-  T *c;             // gets the sums
+  int64_t a_stride; // between rows, or between steps
+  const T *b;       // the numbers of a step are adjacent
+  int64_t b_stride; // between steps
+  T *c;             // receives the sums
   int64_t c_stride;
-  const T *input; // what the sums are added to, or null; it may be c
+  const T *input; // the sums are added to it; null, or possibly c
   int64_t input_stride;
 };
 
 constexpr int line_bytes = 64;
 template <class T> constexpr int line = line_bytes / int(sizeof(T));
-// In steps: about 220 cycles at two vector products a cycle, the latency of the L3 cache.
+// How many steps ahead to prefetch: about 220 cycles, the latency of the L3 cache, at two vector products per cycle.
 constexpr int64_t steps_ahead = 448 / (tile_rows * tile_vectors);
 
-// Prefetches the lines of one step of b, or of one row of c. Inlined by force: GCC considers a function that only
-// prefetches free of effects, and drops calls of it.
+// Prefetches the cache lines of one step of b, or of one row of c. Always inlined: GCC assumes that a function that
+// only prefetches has no effects, and drops its calls.
 template <class T> [[gnu::always_inline]] inline void prefetch_row(const T *row) {
 #pragma GCC unroll 4
   for (int c = 0; c < tile_columns<T>; c += line<T>) __builtin_prefetch(row + c);
@@ -67,8 +67,8 @@ private:
 
 template <class T, int rows> using Sums = Vector<T>[rows][tile_vectors];
 
-// factor(r): a's number in row r. Inlined by force, like the parts of a kernel below: in a separate function the sums
-// would be in memory.
+// factor(r) returns a's number in row r. Always inlined, like the parts of a kernel below: in a separate function, the
+// sums would be in memory.
 template <class T, int rows, class Factor>
 [[gnu::always_inline]] inline void add_step(const T *b, Sums<T, rows> &sums, Factor factor) {
   Vector<T> columns[tile_vectors];
@@ -92,11 +92,11 @@ template <class T, int rows, bool has_input>
       store_vector<T>(has_input ? sums[r][v] + load_vector(input + v * lanes<T>) : sums[r][v], c + v * lanes<T>);
 }
 
-// Adjacent rows: each is a separate stream. During as many steps as a line has numbers, two lines of a row are
-// prefetched at each: first the result's, then the next tile's rows. (One address for both keeps every register of the
-// loop in its place.)
+// For a with adjacent rows: each row is a separate stream. During as many steps as a cache line has numbers, each step
+// prefetches two lines of a row: first those of the result, then those of the next tile's rows. (One address serves for
+// both, so that every variable of the loop stays in its register.)
 template <class T, int rows> [[gnu::always_inline]] inline void sum_rows(const Tile<T> &tile, Sums<T, rows> &sums) {
-  constexpr int group = 3; // an address and a stride reach three rows
+  constexpr int group = 3; // one address and a stride address three rows
   const T *a[(rows + group - 1) / group], *b = tile.b;
   const int64_t stride = tile.a_stride, b_stride = tile.b_stride;
 #pragma GCC unroll 8
@@ -113,11 +113,12 @@ template <class T, int rows> [[gnu::always_inline]] inline void sum_rows(const T
   }
 }
 
-// A line of a step holds the numbers of several tiles, so narrow tiles would read each line several times.
+// Whether a's steps are read in place. A cache line of a step has the numbers of several tiles, so narrow tiles would
+// read each line several times.
 template <class T> constexpr bool reads_steps_in_place = 2 * tile_rows > line<T>;
 
-// Adjacent steps: lines far apart, which the hardware prefetcher can't predict. Those of the next tile are prefetched
-// into the L2 cache.
+// For a with adjacent steps: its cache lines are far apart, so the hardware prefetcher can't predict them. Those of the
+// next tile are prefetched into the L2 cache.
 template <class T, int rows> [[gnu::always_inline]] inline void sum_steps(const Tile<T> &tile, Sums<T, rows> &sums) {
   const T *a = tile.a, *b = tile.b;
   const int64_t stride = tile.a_stride, b_stride = tile.b_stride;

@@ -1,14 +1,14 @@
-// Products of two-byte floats whose operands are packed in the order that an instruction needs.
+// Products of 16-bit floats whose operands are packed in the order that an instruction requires.
 //
-// Each tile of the result is 32 x 32 and summed over all of k at once, so each result is the same sum in the same order
-// for any number of threads.
+// Each tile of the result is 32 x 32 and summed over all of k at once, so results do not depend on the number of
+// threads.
 //
-//   for each block of columns whose panels fit `panel_bytes`, in one fork:
+//   for each block of columns whose panels fit in `panel_bytes`, in one fork-join:
 //     pack b into panels of 32 columns                                    [threads share the panels]
 //     for each task of rows and panels:
-//       pack a's rows into tiles of 32; multiply each tile with each panel; round the sums
+//       pack a's rows into tiles of 32; multiply each tile by each panel; round the sums
 //
-// k is padded with zeros to whole steps of 32, rows and columns to whole tiles.
+// k is padded with zeros to whole steps of 32, and rows and columns to whole tiles.
 #pragma once
 
 #include "../memory.h"
@@ -23,18 +23,18 @@
 
 namespace orchard::ORCHARD_ISA {
 
-constexpr int64_t side = 32; // of a tile, and of a step along k
+constexpr int64_t side = 32; // rows and columns of a tile, and numbers of a step along k
 
-// Packs 32 rows of a or 32 columns of b from `first` on, for all of k: 32 numbers for each of them and each step.
+// Packs 32 rows of a or 32 columns of b from `first` on, for all of k: each step has 32 numbers of each row or column.
 using PackLanes = void (*)(const MatrixProduct &product, int64_t first, int64_t steps, uint16_t *out);
 
-// 32 rows of a, packed or in place (adjacent along k). Strides are from row to row, and from step to step.
+// 32 rows of a, packed or in place (adjacent along k). Strides are from row to row and from step to step.
 struct TileRows {
   const uint16_t *numbers;
   int64_t row_stride = side, step_stride = side * side;
 };
 
-// Computes the sums of a tile, row by row.
+// Computes the sums of a tile, stored row-major.
 using MultiplyTile = void (*)(const TileRows &a, const uint16_t *b, int64_t steps, float *sums);
 
 // Rounds a tile's sums to elements of the result.
@@ -43,9 +43,9 @@ using RoundTile = void (*)(const float *sums, uint16_t *out, int64_t row_stride)
 struct TileMethod {
   PackLanes pack_rows, pack_columns;
   MultiplyTile multiply;
-  bool reads_rows_in_place = false; // if they are adjacent along k
+  bool reads_rows_in_place = false; // supported if they are adjacent along k
   RoundTile round = nullptr;        // optional
-  // Called before and after the tiles that a thread multiplies one after the other; or null.
+  // Called before and after the tiles that a thread computes in sequence; may be null.
   void (*begin)() = nullptr, (*end)() = nullptr;
 };
 
@@ -66,11 +66,11 @@ public:
   }
 
 private:
-  static constexpr int64_t panel_bytes = int64_t(64) << 20;      // of b's panels, unless one panel is larger
-  static constexpr int64_t row_block_bytes = int64_t(512) << 10; // of a's packed rows, in the L2 cache
-  static constexpr double speed = 4;                             // relative to multiply-adds of float32
-  // Packing a's rows pays if many panels read them, and if they are so far apart that few of them fit the L1 cache:
-  // with AMX, 512 x 2048 x 512 took 1.2 ms with copies and 1.6 ms without.
+  static constexpr int64_t panel_bytes = int64_t(64) << 20;      // limit on b's panels, unless one panel is larger
+  static constexpr int64_t row_block_bytes = int64_t(512) << 10; // limit on a's packed rows, which stay in the L2 cache
+  static constexpr double speed = 4;                             // relative to float32 multiply-adds
+  // Packing a's rows pays off if many panels read them, or if they are so far apart that few of them fit in the L1
+  // cache. With AMX, 512 x 2048 x 512 took 1.2 ms with packing and 1.6 ms without.
   static constexpr int64_t most_panels_in_place = 16, most_row_in_place = 768;
 
   static constexpr int64_t divided_up(int64_t value, int64_t by) { return (value + by - 1) / by; }
@@ -112,14 +112,14 @@ private:
       }
   }
 
-  // Tiles whose rows all exist are read in place, if the method allows.
+  // Tiles without padding rows are read in place, if the method supports it.
   bool is_in_place(int64_t tile) const { return reads_in_place_ && (tile + 1) * side <= p_.m; }
   TileRows rows_of(int64_t tile, const uint16_t *packed) const {
     if (!is_in_place(tile)) return {packed};
     return {reinterpret_cast<const uint16_t *>(element_of<S>(p_.a, tile * side, 0)), p_.a.row_stride, side};
   }
 
-  // Rounds whole rows of a plain result here, without the checks that other rows need.
+  // Rounds whole tiles of a plain result directly, without the checks that other tiles need.
   void finish_tile(int64_t row, int64_t column, float *sums) const {
     const int64_t rows = std::min(side, p_.m - row), columns = std::min(side, p_.n - column);
     const bool is_whole = columns == side && is_plain_;
@@ -133,7 +133,7 @@ private:
 
   const MatrixProduct &p_;
   const TileMethod &method_;
-  const int64_t steps_, tile_; // numbers of a tile of a, and of a panel of b
+  const int64_t steps_, tile_; // sizes of a tile of a and of a panel of b, in numbers
   const bool reads_in_place_, is_plain_;
 };
 

@@ -1,4 +1,5 @@
-// Work that the threads of one parallel_for finish together before any of them continues: one fork-join instead of two.
+// Work that the threads of one parallel_for complete together before any of them continues: one fork-join instead of
+// two.
 #pragma once
 
 #include "../pause.h"
@@ -9,13 +10,14 @@
 
 namespace orchard {
 
-// Parts of a work, each done once by the first thread that claims it. A thread waits only for parts that another thread
-// is working on, so bodies that run sequentially do not wait at all.
+// Some parts of work, each done once by the first thread that claims it. A thread waits only for parts that another
+// thread is working on, so bodies that run sequentially never wait.
 class Together {
 public:
   explicit Together(int64_t parts) : parts_(parts) {}
 
-  // Does parts until none is left; returns when all are done and the other threads' writes are visible.
+  // Claims and does parts until none is left. Returns when all parts are done and the other threads' writes are
+  // visible.
   template <class Do> void run(Do &&part) {
     int64_t completed = 0;
     for (int64_t next; (next = next_.fetch_add(1, std::memory_order_relaxed)) < parts_; completed++) part(next);

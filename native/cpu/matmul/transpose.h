@@ -7,15 +7,15 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// Interleaves the first halves of a and b, or the second ones; if a vector is several parts of `part` lanes, each part
-// separately.
+// Interleaves the first halves of a and b, or the second halves with `second`. If a vector has several parts of `part`
+// lanes, interleaves each part separately.
 template <class T, int part, bool second, int... lane>
 inline Vector<T> interleaved(Vector<T> a, Vector<T> b, std::integer_sequence<int, lane...>) {
   constexpr int half = second ? part / 2 : 0;
   return __builtin_shufflevector(a, b, (lane / part * part + lane % part / 2 + half + lane % 2 * lanes<T>)...);
 }
 
-// Perfect shuffles of the rows, log2(count) times. Each part of `count` lanes is a separate square.
+// Transposes by perfect shuffles of the rows, log2(count) times. Each part of `count` lanes is a separate square.
 template <class T, int count> inline void transpose_parts(Vector<T> (&rows)[count]) {
   using Lanes = std::make_integer_sequence<int, lanes<T>>;
 #pragma GCC unroll 4
@@ -51,9 +51,9 @@ template <class T> inline Vector<T> load_parts(const T *from, int64_t distance) 
   return load_parts<T>([&](int i) { return from + i * distance; });
 }
 
-// out[c * out_stride + r] = row(r)[c] for a square, of which the first `columns` are written. Rows are loaded in parts
-// and transposed within them, which takes half the shuffles of whole rows and none that crosses parts: about 115 cycles
-// instead of 300 for 16 x 16.
+// out[c * out_stride + r] = row(r)[c] for a square, of which the first `columns` columns are written. Rows are loaded
+// in 16-byte parts and transposed within the parts. Compared to whole rows, this takes half the shuffles, and none of
+// them crosses parts: about 115 cycles instead of 300 for 16 x 16.
 template <class T, class Row> inline void transpose_rows(Row &&row, T *out, int64_t out_stride, int64_t columns) {
   constexpr int part = 16 / int(sizeof(T));
 #pragma GCC unroll 4
@@ -74,7 +74,7 @@ template <class T> inline void transpose_square(const T *in, int64_t in_stride, 
   transpose_rows<T>([&](int r) { return in + r * in_stride; }, out, out_stride, lanes<T>);
 }
 
-// The same for the first `rows` rows of `in`, any number; the others are 0.
+// The same for the first `rows` rows of `in`; the other rows are 0.
 template <class T>
 inline void transpose_part_of_square(const T *in, int64_t in_stride, int64_t rows, T *out, int64_t out_stride) {
   Vector<T> square[lanes<T>] = {};

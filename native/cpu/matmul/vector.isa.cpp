@@ -1,8 +1,8 @@
-// A matrix times a column: y = alpha a x + beta input. It is limited by memory bandwidth, so a is read once, in memory
+// A matrix times a vector: y = alpha a x + beta input. It is limited by memory bandwidth, so a is read once, in memory
 // order.
 //
-// Rows and k are split into blocks of fixed size. Each block's sums are stored separately and added in order at the
-// end, so the result does not depend on the number of threads, and long sums are more accurate.
+// Rows and k are split into blocks of fixed size. The sums of each block are stored separately and added in order at
+// the end, so the result does not depend on the number of threads, and long sums are more accurate.
 #include "kernel.h"
 
 #include "../memory.h"
@@ -106,7 +106,7 @@ private:
       for (int64_t r = 0; r < rows; r++) sums[r] += columns[p][r] * factors[p];
   }
 
-  // The result is a column, finished as a row.
+  // The epilogue treats the result, a column, as a row.
   void finish(T *partial) const {
     for (int64_t block = 1; block < depths_; block++)
       for (int64_t r = 0; r < p_.m; r++) partial[r] += partial[block * p_.m + r];
@@ -114,7 +114,7 @@ private:
   }
 
   const MatrixProduct &p_;
-  const bool has_rows_; // columns are adjacent within a row, rather than the reverse
+  const bool has_rows_; // whether the numbers of a row are adjacent, rather than those of a column
   const int64_t depth_block_, row_block_, depths_;
 };
 

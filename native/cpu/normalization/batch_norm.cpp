@@ -1,4 +1,4 @@
-// The functions "batchNorm" and "batchNormGradient": channels are divided among threads.
+// The functions "batchNorm" and "batchNormGradient". Channels are divided among threads.
 #include "batch_norm.h"
 
 #include "../parallel.h"
@@ -43,7 +43,7 @@ struct Problem {
   }
 };
 
-// As `element`, for operands that may be null.
+// Like `element`, for operands that may be null.
 char *at(void *first, DType dtype, int64_t offset) { return first ? element(first, dtype, offset) : nullptr; }
 const char *at(const void *first, DType dtype, int64_t offset) {
   return first ? element(first, dtype, offset) : nullptr;
@@ -57,7 +57,7 @@ void batch_norm(const BatchNormBlock &block, Operands operands) {
   const bool is_given = block.is_given;
   const char *x = operands.input(0, problem.dtype, block.offsets[0], problem.x);
   const char *weight = block.has_weight ? vector(1) : nullptr, *bias = block.has_bias ? vector(2) : nullptr;
-  // given statistics are only read
+  // Given statistics are only read, although the pointers are mutable.
   char *mean = is_given ? const_cast<char *>(vector(3)) : result(3);
   char *variance = is_given ? const_cast<char *>(vector(4)) : result(4);
   char *out = operands.result(5, problem.dtype, block.offsets[5], problem.x);

@@ -1,11 +1,11 @@
-// Batch normalization of channels, and its gradients: src/ops/normalization/batch_norm_primitive.ts has the formulas.
+// Batch normalization and its gradients; src/ops/normalization/batch_norm_primitive.ts has the formulas.
 #pragma once
 
 #include "../functions.h"
 
 namespace orchard {
 
-// x [batch, channels, inner], contiguous.
+// The shape of x is [batch, channels, inner]; it is contiguous.
 struct BatchSizesBlock {
   DTypeField dtype;
   Whole batch, channels, inner;
@@ -14,7 +14,7 @@ struct BatchSizesBlock {
 
 struct BatchNormBlock : BatchSizesBlock {
   Flag has_weight, has_bias;
-  Flag is_given; // means and variances are operands, not results
+  Flag is_given; // whether means and variances are operands instead of results
   Whole offsets[6];
 };
 
@@ -23,18 +23,18 @@ struct BatchNormGradientBlock : BatchSizesBlock {
   Whole offsets[8];
 };
 
-// Some adjacent channels of x. Each element of the batch has a run of channels · inner elements, and the next run is
-// `step` elements further.
+// Some adjacent channels of x. Each element of the batch has channels · inner adjacent elements of them; those of the
+// next element are `step` elements further.
 struct ChannelSlab {
   int64_t batch, channels, inner, step;
   double eps;
 };
 
-// T is the type of x, C the compute type. Absent operands are null.
+// T is the dtype of x, and C its compute type. Absent operands are null.
 struct NormalizeChannels {
   ChannelSlab slab;
   bool is_given;
-  bool is_streamed;          // results bypass the caches
+  bool is_streamed;          // results are stored with nontemporal stores
   const void *x;             // T
   const void *weight, *bias; // C
   void *mean, *variance;     // C
@@ -49,7 +49,7 @@ struct ChannelGradients {
   void *grad_weight, *grad_bias;        // C
 };
 
-// Channels with fewer elements per element of the batch are computed side by side, up to this many columns.
+// If `inner` is smaller than least_inner, adjacent channels are computed together, up to this many columns.
 constexpr int64_t least_inner = 32, slab_columns = 64;
 
 struct BatchNormKernel {

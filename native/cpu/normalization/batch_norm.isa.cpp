@@ -6,10 +6,10 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t piece = 1024; // elements that are processed together: they stay in the L1 cache
+constexpr int64_t piece = 1024; // elements that are processed together, which stay in the L1 cache
 
-// A mean in two parts: far from zero, the rounding error of one would exceed small deviations. Deviations are
-// multiplied by `factor`.
+// The normalization of a channel: (x − mean) · factor + bias. The mean is stored in two parts, since far from zero its
+// rounding error would exceed small deviations.
 template <class C> struct Affine {
   C mean, lost, factor, bias;
 };
@@ -25,7 +25,7 @@ template <class C> C vector_at(const void *vector, int64_t at, C otherwise) {
 
 template <class C> double scale_of(C variance, double eps) { return 1 / std::sqrt(double(variance) + eps); }
 
-// Returns elements in the compute type: x itself, or widened.
+// Returns elements in the compute type: x itself, or a widened copy.
 template <class T> const Compute<T> *widened(const T *x, int64_t count, Compute<T> *scratch) {
   if constexpr (std::is_same_v<T, Compute<T>>) return x;
   else {
@@ -90,7 +90,7 @@ template <class C> void write_sums(const ChannelGradients &call, int64_t channel
   if (call.grad_bias) static_cast<C *>(call.grad_bias)[channel] = C(sums.bias);
 }
 
-// scale · weight · (g − average − n · projection), with n = (x − mean) · scale.
+// The gradient of a channel's elements: scale · weight · (g − average − n · projection), with n = (x − mean) · scale.
 template <class C> struct ChannelLine {
   C mean, scale, factor, average, projection;
 
@@ -215,7 +215,7 @@ template <class T> void column_gradients(const ChannelGradients &call) {
   });
 }
 
-// ---------------------------------------------------------------- both
+// ---------------------------------------------------------------- dispatch between the two
 
 template <class T> void normalize(const NormalizeChannels &call) {
   if (call.slab.inner < least_inner) return normalize_columns<T>(call);

@@ -9,15 +9,15 @@ using namespace orchard;
 
 namespace {
 
-constexpr int64_t task_elements = 1 << 13; // about 5 µs: a small batch of rows is still shared evenly
-// Chunks of rows, each with separate sums for weight and bias: more than a machine has threads.
+constexpr int64_t task_elements = 1 << 13; // about 5 µs, so that even a small batch of rows is divided evenly
+// The maximum number of chunks of rows, each with separate sums for weight and bias: more than a machine has threads.
 constexpr int64_t most_chunks = 256;
-// Rows whose float32 sums are added up before they go to the float64 sums of the chunk.
+// The number of rows whose gradients are summed in float32 before they are added to the chunk's float64 sums.
 constexpr int64_t float_rows = 64;
 
 int64_t rounded_up(int64_t count, int64_t unit) { return (count + unit - 1) / unit * unit; }
 
-// Memory of a thread, handed out in whole cache lines.
+// Divides a thread's scratch memory into whole cache lines.
 class Pieces {
 public:
   explicit Pieces(char *memory) : next_(memory) {}
@@ -31,14 +31,14 @@ private:
   char *next_;
 };
 
-// The number of a vector's operand, whether the call has it, and its layout.
+// The operand index of a vector, whether it is present, and its layout.
 struct VectorOperand {
   int operand;
   bool is_present;
   int64_t offset, stride;
 };
 
-// Weight or bias in the compute type.
+// A weight or bias in the compute type.
 class Vector {
 public:
   Vector(const NormalizationCall &call, const Operands &operands, const VectorOperand &vector)
@@ -68,7 +68,7 @@ double read_statistic(const NormalizationCall &call, const void *statistics, int
   return static_cast<const float *>(statistics)[row];
 }
 
-// Calls use(number, index) for the rows [begin, end), where `index` is the row's index in `reader`.
+// Calls use(number, index) for the rows [begin, end); `index` is the row's index among those that `reader` read last.
 template <class Use> void for_each_row(RowReader &reader, int64_t begin, int64_t end, Use &&use) {
   for (int64_t first = begin; first < end; first += rows_together) {
     int64_t count = std::min(rows_together, end - first);
@@ -177,7 +177,8 @@ struct Gradient {
   }
 };
 
-// Computes out and scale, and sum and mean if present, from x and residual. Results and statistics are row-major.
+// Computes out and scale from x and residual, and sum and mean if their operands are present. Results and statistics
+// are row-major.
 void normalize(const NormalizeBlock &block, Operands operands) {
   const NormalizationCall call(block, operands, {0, 1, -1}, 1);
   Vector weight(call, operands, {2, block.has_weight, block.weight_offset, block.weight_stride});
@@ -192,7 +193,8 @@ void normalize(const NormalizeBlock &block, Operands operands) {
   Normalize{call, weight.values(), bias.values(), out, sum, mean, scale}.run();
 }
 
-// Computes the gradients that are present from x, gradOut and gradSum, row-major. The mean is read if rows are centred.
+// Computes the gradients whose operands are present from x, gradOut and gradSum, row-major. The mean is read if rows
+// are centered.
 void normalize_gradient(const NormalizeGradientBlock &block, Operands operands) {
   const NormalizationCall call(block, operands, {0, 1, 2}, 2);
   Vector weight(call, operands, {3, block.has_weight, block.weight_offset, block.weight_stride});

@@ -1,12 +1,12 @@
-// Normalized rows and their gradients: src/ops/normalization/problem.ts has the formulas.
+// Layer and RMS normalization of rows, and their gradients; src/ops/normalization/problem.ts has the formulas.
 #pragma once
 
 #include "../slices.h"
 
 namespace orchard {
 
-// The head of both blocks: the rows of up to three operands of the shape of x. The forward pass has x and residual, the
-// backward pass x, gradOut and gradSum.
+// The fields that both blocks begin with. They describe the rows of up to three operands with the shape of x: x and
+// residual in the forward pass; x, gradOut and gradSum in the backward pass.
 struct RowsBlock {
   static constexpr int operands = 3;
 
@@ -40,7 +40,7 @@ struct NormalizeRow {
   const void *x, *residual;  // T
   const void *weight, *bias; // C
   void *out, *sum;           // T
-  void *scratch;             // C, normalize_scratch rows
+  void *scratch;             // of C, with normalize_scratch rows
 };
 
 struct RowStatistics {
@@ -54,8 +54,8 @@ struct GradientRow {
   const void *x, *grad_out, *grad_sum; // T
   const void *weight;                  // C
   void *grad_x;                        // T
-  void *weight_sums, *bias_sums;       // C: the row's terms are added
-  void *scratch;                       // C, gradient_scratch rows
+  void *weight_sums, *bias_sums;       // of C: the gradients of this row are added
+  void *scratch;                       // of C, with gradient_scratch rows
 };
 
 constexpr int64_t normalize_scratch = 2, gradient_scratch = 4;
@@ -63,11 +63,11 @@ constexpr int64_t normalize_scratch = 2, gradient_scratch = 4;
 struct NormalizationKernel {
   RowStatistics (*normalize)(const NormalizeRow &);
   void (*gradient)(const GradientRow &);
-  // Converts T of any stride to C.
+  // Converts elements of T with any stride to C.
   void (*widen)(const void *from, int64_t stride, int64_t count, void *to);
-  // totals += sums, sums = 0, of C.
+  // Adds sums of C to totals, then sets the sums to 0.
   void (*collect)(void *sums, int64_t count, double *totals);
-  // Writes Σ of `count` parts, in order, as T.
+  // Writes the sum of `count` parts, added in order, as T.
   void (*total)(const double *parts, int64_t step, int64_t count, int64_t length, void *out);
 };
 

@@ -5,7 +5,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Returns a row in the compute type: the row itself, or its elements widened into `scratch`.
+// Returns a row in the compute type: the row itself, or a widened copy in `scratch`.
 template <class T> const Compute<T> *widened(const void *row, int64_t count, Compute<T> *scratch) {
   const T *elements = static_cast<const T *>(row);
   if constexpr (std::is_same_v<T, Compute<T>>) return elements;
@@ -15,7 +15,8 @@ template <class T> const Compute<T> *widened(const void *row, int64_t count, Com
   }
 }
 
-// Returns where results of the compute type are written until `finish` stores them in T.
+// Returns where results are written in the compute type: the row itself, or `scratch`, from which `finish` converts
+// them.
 template <class T> Compute<T> *unfinished(void *row, Compute<T> *scratch) {
   if constexpr (std::is_same_v<T, Compute<T>>) return static_cast<T *>(row);
   else return scratch;
@@ -35,14 +36,14 @@ template <class T> const Compute<T> *summed_rows(const NormalizeRow &row, Comput
   return widened<T>(sum, row.length, scratch);
 }
 
-// Computes in float64, from deviations from the unrounded mean.
+// Computes in float64, from the deviations from the unrounded mean.
 template <class C> RowStatistics statistics_of(const C *s, const NormalizeRow &row) {
   Moments moments =
       row.is_centred ? moments_of(s, row.length) : Moments{double(row.length), 0, squares_around(0, s, row.length)};
   return {moments.mean, 1 / std::sqrt(moments.squares / moments.count + row.eps)};
 }
 
-// The mean in two parts: far from zero, the rounding error of one would exceed small deviations.
+// The mean is used in two parts, since far from zero its rounding error would exceed small deviations.
 template <class C>
 void write_out(const C *__restrict s, const NormalizeRow &row, RowStatistics statistics, C *__restrict out) {
   C mean = C(statistics.mean), lost = C(statistics.mean - double(mean)), scale = C(statistics.scale);
@@ -69,7 +70,7 @@ template <class T> RowStatistics normalize(const NormalizeRow &row) {
 
 // ---------------------------------------------------------------- gradients
 
-// Computes n, v = gradient · weight, and the means of v (of centred rows) and of v n.
+// Computes n and v = gradient · weight, and the means of v (if rows are centered) and of v n.
 template <class C> struct RowMeans {
   double average, projection;
 };

@@ -3,7 +3,7 @@
 namespace orchard {
 namespace {
 
-// Results of at least this many bytes are streamed.
+// Results of at least this many bytes are written with nontemporal stores.
 constexpr int64_t streamed = 16 << 20;
 
 DType checked(DType dtype) {
@@ -13,7 +13,8 @@ DType checked(DType dtype) {
   return dtype;
 }
 
-// Gathers the rows element by element: the elements of adjacent rows are adjacent if those of a row are not.
+// Gathers rows element by element across rows: if the elements of a row are not adjacent, those of adjacent rows often
+// are.
 template <class T>
 void gather_rows(const char *first, const int64_t *offsets, int64_t stride, int64_t count, int64_t length, char *to) {
   const T *from = reinterpret_cast<const T *>(first);

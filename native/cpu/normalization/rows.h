@@ -1,4 +1,4 @@
-// Rows of up to three operands of one shape, read as dense rows.
+// Rows of up to three operands with the same shape, read as dense rows.
 #pragma once
 
 #include "../elementwise/stream.h"
@@ -9,11 +9,11 @@
 
 namespace orchard {
 
-// The part that both passes share.
+// The parameters that both passes have.
 struct NormalizationCall {
   static constexpr int operands = RowsBlock::operands;
 
-  // `row_operands`: the call's operands that hold the rows, −1 for none. The first `needed` must be present.
+  // `row_operands` are the indices of the operands with rows, or −1. The first `needed` of them must be present.
   NormalizationCall(const RowsBlock &block, const Operands &buffers, const int (&row_operands)[operands], int needed);
 
   DType dtype, vector_dtype; // of rows; of weight and bias
@@ -23,7 +23,7 @@ struct NormalizationCall {
   int64_t length, rows;
   const char *first[operands]; // the first row; null if the operand is absent
 
-  // The extent of results, whose rows are adjacent, and the dtype of statistics, which have one number per row.
+  // The extent of results, whose rows are contiguous, and the dtype of statistics, which have one number per row.
   Extent extent() const { return Extent(length).along(rows, length); }
   DType statistic_dtype() const { return dtype == DType::float64 ? DType::float64 : DType::float32; }
 
@@ -34,10 +34,11 @@ struct NormalizationCall {
   const NormalizationKernel &vector_kernel() const { return normalizations().kernels[static_cast<int>(vector_dtype)]; }
 };
 
-// Rows that are gathered at once: if the elements of a row are not adjacent, those of adjacent rows often are.
+// The number of rows that are gathered at once: if the elements of a row are not adjacent, those of adjacent rows often
+// are.
 constexpr int64_t rows_together = 16;
 
-// Returns the bytes that RowReader needs.
+// Returns the size of RowReader's memory in bytes.
 inline int64_t reader_bytes(const NormalizationCall &call) {
   int64_t gathered = 0;
   for (int operand = 0; operand < NormalizationCall::operands; operand++)
@@ -50,7 +51,7 @@ class RowReader {
 public:
   RowReader(const NormalizationCall &call, char *memory);
   void read(int64_t first, int64_t count);
-  // Returns a row of the last ones read; null if the operand is absent.
+  // Returns one of the rows read last; null if the operand is absent.
   const char *row(int operand, int64_t index) const { return rows_[operand][index]; }
 
 private:
@@ -61,12 +62,12 @@ private:
   const char *rows_[NormalizationCall::operands][rows_together] = {};
 };
 
-// Writes rows of a result: in place, or past the caches if the result is too large for them.
+// Writes the rows of a result: in place, or with nontemporal stores if the result is larger than the caches.
 class RowWriter {
 public:
-  // `buffer`: memory of a row.
+  // `buffer` has room for one row.
   RowWriter(const NormalizationCall &call, void *result, char *buffer);
-  // Returns where to write a row; null if there is no such result.
+  // Returns the address where a row is to be written; null if the result is absent.
   char *row(int64_t number) const { return !result_ ? nullptr : is_streamed_ ? buffer_ : result_ + number * bytes_; }
   void finish_row(int64_t number) const {
     if (is_streamed_) streams().copy(buffer_, result_ + number * bytes_, bytes_);

@@ -23,7 +23,7 @@ struct Call {
   Gradient each[max_gradients];
 };
 
-// `first_gradient`: the index of the first gradient among the operands.
+// `first_gradient` is the index of the first gradient among the operands.
 template <class Block> Call read_call(const Block &block, const Operands &operands, int first_gradient) {
   Call call;
   call.dtype = block.dtype;
@@ -45,7 +45,7 @@ template <class Block> Call read_call(const Block &block, const Operands &operan
   return call;
 }
 
-// Calls work(gradient, first element, elements, number of the chunk) for every chunk of every gradient.
+// Calls work(gradient, first element, number of elements, number of the chunk) for every chunk of every gradient.
 template <class Work> void for_each_chunk(const Call &call, Work work) {
   parallel_for(call.chunks, 1, [&](int64_t begin, int64_t end) {
     for (int64_t at = begin, gradient = 0; at < end; at++) {
@@ -56,8 +56,8 @@ template <class Work> void for_each_chunk(const Call &call, Work work) {
   });
 }
 
-// norms[i] = √ Σ g² of chunk i: the chunks of the first gradient, then of the second, and so on. The result is float32,
-// or float64 for float64 gradients.
+// norms[i] = √ Σ g² over chunk i: first the chunks of the first gradient, then those of the second, and so on. The
+// result is float64 for float64 gradients, else float32.
 void gradient_norms(const GradientNormsBlock &block, Operands operands) {
   const Call call = read_call(block, operands, 0);
   const DType dtype = call.dtype == DType::float64 ? DType::float64 : DType::float32;
@@ -70,7 +70,7 @@ void gradient_norms(const GradientNormsBlock &block, Operands operands) {
   });
 }
 
-// result = gradient · factor, rounded once. The factor is one float32 number, or float64 for float64 gradients.
+// result = gradient · factor, rounded once. The factor is a single float64 for float64 gradients, else a float32.
 void gradient_scale(const GradientScaleBlock &block, Operands operands) {
   constexpr int first_gradient = 1, first_result = first_gradient + max_gradients;
   const Call call = read_call(block, operands, first_gradient);

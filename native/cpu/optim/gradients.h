@@ -1,4 +1,4 @@
-// Processes many gradients at once, in chunks: sums of squares, and products with a factor.
+// Processes many gradients in one call, in chunks: sums of squares, and products with a factor.
 #pragma once
 
 #include "../block.h"
@@ -7,11 +7,11 @@ namespace orchard {
 
 constexpr int max_gradients = 14;
 
-// Dense gradients of a float dtype, each with its size and its offset. Operands beyond `gradients` are not read.
+// Dense gradients of a float dtype, each with its size and offset. Only the first `gradients` operands are read.
 struct GradientNormsBlock {
   DTypeField dtype;
   Whole gradients; // number of gradients
-  Whole chunk;     // elements of a gradient per sum of squares
+  Whole chunk;     // elements of a gradient in one sum of squares
   Whole sizes[max_gradients], offsets[max_gradients];
   Whole norms_offset;
 };
@@ -25,7 +25,7 @@ struct GradientScaleBlock {
 };
 
 struct GradientKernels {
-  // Σ g², in float64.
+  // Returns Σ g² in float64.
   double (*squares)(DType dtype, const char *gradient, int64_t count);
   // after = factor · before, rounded once.
   void (*scale)(DType dtype, double factor, const char *before, char *after, int64_t count);

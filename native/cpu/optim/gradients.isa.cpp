@@ -9,14 +9,14 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Elements that are converted at once.
+// The number of elements that are converted at once.
 constexpr int64_t tile = 512;
 
-// For sums of at least this, squares that underflow in float32 are negligible.
+// If a sum is at least this large, squares that underflow in float32 are negligible.
 constexpr double least_sum = 0x1p-80;
 
-// Returns Σ g² of at most a tile: sum_lanes partial sums in the compute type, 16 squares in each, and then float64. If
-// squares leave the range of float32, it is recomputed in float64.
+// Returns Σ g² of at most one tile. Up to 16 squares are added in the compute type in each of sum_lanes partial sums,
+// which are then added in float64. If squares overflow or underflow in float32, recomputes the sum in float64.
 template <class C> double tile_squares(const C *g, int64_t count) {
   C partials[sum_lanes] = {};
   int64_t i = 0;
@@ -32,7 +32,7 @@ template <class C> double tile_squares(const C *g, int64_t count) {
   return sum;
 }
 
-// Returns the tile's elements in the compute type: `elements` itself, or a copy converted into `scratch`.
+// Returns elements in the compute type: `elements` itself, or a converted copy in `scratch`.
 template <class T> const Compute<T> *computed(const T *elements, int64_t count, Compute<T> *scratch) {
   if constexpr (std::is_same_v<T, Compute<T>>) return elements;
   else {

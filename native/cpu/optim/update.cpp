@@ -13,7 +13,8 @@ namespace {
 
 ORCHARD_EXPORT_NAMES(UpdateRule)
 
-// Elements of a task, possibly of several parameters, and the alignment of each parameter's start among all elements.
+// `piece` is the number of elements per task, which may belong to several parameters. Each parameter starts at a
+// multiple of `alignment` among all elements.
 constexpr int64_t piece = 1 << 14, alignment = 64;
 
 enum Operand : int { state_before, state_after, before, gradient, after, operand_count };
@@ -79,7 +80,7 @@ void update_part(const UpdateElements &whole, int64_t from, int64_t to) {
   (whole.dtype == DType::float64 ? table.wide : table.narrow)(part(whole, from, to));
 }
 
-// Parameters are laid out one after the other, and threads process pieces of the whole.
+// Numbers the elements of all parameters consecutively, and divides them into pieces for the threads.
 void run(const std::vector<UpdateElements> &each) {
   std::vector<int64_t> starts{0};
   for (const UpdateElements &parameter : each)
@@ -94,8 +95,8 @@ void run(const std::vector<UpdateElements> &each) {
   });
 }
 
-// One step for dense parameters. The state, float32 (float64 for float64 parameters), is a row-major [planes,
-// elements]: the rule's state, then the master weights, if any. Inputs and outputs may be the same memory.
+// One step for dense parameters. The state is a row-major [planes, elements] in float32 (float64 for float64
+// parameters): the rule's planes, then the master weights, if any. Inputs and outputs may be the same memory.
 void update(const Rows<UpdateBlock> &rows) {
   std::vector<UpdateElements> each;
   each.reserve(static_cast<size_t>(rows.count()));

@@ -1,4 +1,4 @@
-// One optimizer step over the elements of a parameter: the rules of src/optim/rules.ts.
+// One optimizer step for the elements of a parameter, by the rules of src/optim/rules.ts.
 #pragma once
 
 #include "../block.h"
@@ -8,7 +8,7 @@ namespace orchard {
 ORCHARD_NAMES(UpdateRule, sgd, sgdMomentum, sgdNesterov, adam, adamAmsgrad, lion, rmsprop, rmspropMomentum,
               rmspropCentered, rmspropCenteredMomentum, adagrad, adadelta, adamax, nadam, radam)
 
-// Returns the number of state planes of a rule; the master weights follow them.
+// Returns the number of state planes of a rule. The master weights, if any, follow them.
 constexpr int update_planes(UpdateRule rule) {
   switch (rule) {
   case UpdateRule::sgd: return 0;
@@ -35,10 +35,10 @@ constexpr int update_planes(UpdateRule rule) {
 struct UpdateBlock {
   Name<UpdateRule> rule;
   Flag has_master;
-  DTypeField dtype, gradient_dtype; // a gradient is float64 exactly if its parameter is
-  Whole plane;                      // elements from one plane of the state to the next
+  DTypeField dtype, gradient_dtype; // the gradient is float64 if and only if its parameter is
+  Whole plane;                      // distance between planes of the state, in elements
   Whole size;
-  Whole start; // in a plane
+  Whole start; // first element, in each plane
   Real sign, l2, decoupled_decay, step_size, momentum, one_minus_beta1, one_minus_beta2, bias_correction, eps;
   Whole state_before_offset, state_after_offset, before_offset, gradient_offset, after_offset;
 };
@@ -53,9 +53,9 @@ struct UpdateElements {
   bool has_master;
   DType dtype, gradient_dtype;
   UpdateCoefficients coefficients;
-  const char *state_before; // of the first element, in the first plane
+  const char *state_before; // state of the first element in the first plane
   char *state_after;
-  int64_t plane; // elements from one plane to the next
+  int64_t plane; // distance between planes, in elements
   const char *before, *gradient;
   char *after;
   int64_t count;

@@ -9,7 +9,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Elements that are converted at once: a tile fits the L1 cache.
+// The number of elements that are converted at once: a tile fits in the L1 cache.
 constexpr int64_t tile = 512;
 
 template <class C> struct Rounded {
@@ -20,18 +20,19 @@ template <class C> struct Rounded {
         bias_correction(C(k.bias_correction)), eps(C(k.eps)) {}
 };
 
-// A moving average, with weight 1 - β for the new value.
+// Returns a moving average in which the new value has weight 1 - β.
 template <class C> inline C averaged(C x, C one_minus_beta, C g) { return x + one_minus_beta * (g - x); }
 
-template <class C> inline C sign_of(C x) { return C(x > C(0)) - C(x < C(0)) + (x - x); } // NaN stays
+template <class C> inline C sign_of(C x) { return C(x > C(0)) - C(x < C(0)) + (x - x); } // NaN stays NaN
 
-// g divided by the root of the average of its squares, or of its variance, with momentum if `momentum` is given.
+// Returns g divided by the root of the moving average of its squares, or of its variance if `centered`; with momentum
+// unless `momentum` is null.
 template <bool centered, class C> inline C root_mean_square(C g, C &v, C &m, C *momentum, const Rounded<C> &k) {
   v = averaged(v, k.one_minus_beta2, C(g * g));
   C square = v;
   if constexpr (centered) {
     m = averaged(m, k.one_minus_beta2, g);
-    square = larger(C(v - m * m), C(0)); // rounding may make it negative
+    square = larger(C(v - m * m), C(0)); // rounding may make the difference negative
   }
   const C d = g / (std::sqrt(square) + k.eps);
   return momentum ? (*momentum = k.momentum * *momentum + d) : d;
@@ -93,7 +94,7 @@ template <class C> struct Wide {
   C *next[3];
 };
 
-// One pass: memory loads overlap with divisions and square roots.
+// One loop computes everything, so that loads overlap with divisions and square roots.
 template <UpdateRule rule, class C> void step(const Wide<C> wide, const Rounded<C> k, int64_t count) {
   constexpr int planes = update_planes(rule);
   const C *p = wide.p, *g = wide.g;
@@ -131,7 +132,7 @@ template <class C> Step<C> step_by(UpdateRule rule) {
   return nullptr;
 }
 
-// Calls use(Type<storage>{}) for a dtype that is computed in C.
+// Calls use(Type<storage>{}) for a dtype whose compute type is C.
 template <class C, class Use> void with_float(DType dtype, Use use) {
   if constexpr (std::is_same_v<C, double>) use(Type<double>{});
   else if (dtype == DType::float32) use(Type<float>{});
@@ -158,7 +159,8 @@ template <class C> void write(DType dtype, const C *in, char *elements, int64_t 
   });
 }
 
-// Updates adjacent elements from `start` on; at most a tile, if some are stored in another type and need conversion.
+// Updates adjacent elements from `start` on. If some are stored in another type and need conversion, `count` is at most
+// a tile.
 template <class C> void update_some(const UpdateElements &u, Step<C> step, int64_t start, int64_t count) {
   C p[tile], g[tile];
   const bool is_converted = !is_computed<C>(u.dtype);

@@ -37,7 +37,7 @@ struct Problem {
     }
     x = without_gaps(pooling.axes[0].input, pooling.axes[1].input, pooling.axes[2].input);
     results = without_gaps(pooling.axes[0].output, pooling.axes[1].output, pooling.axes[2].output);
-    if (x.is_empty()) // no window has an element, and no product of sizes overflows
+    if (x.is_empty()) // every window is empty, and no product of sizes overflows
       for (ConvolutionAxis &axis : pooling.axes) axis.input = 0;
     if (results.is_empty())
       for (ConvolutionAxis &axis : pooling.axes) axis.output = 0;
@@ -45,7 +45,7 @@ struct Problem {
       fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected places of planes that int32 holds");
   }
 
-  // Returns about how many elements of x a line of results reads.
+  // Returns approximately how many elements of x a line of results reads.
   int64_t steps() const {
     int64_t product = pooling.axes[2].output;
     for (const ConvolutionAxis &axis : pooling.axes) product *= std::clamp<int64_t>(axis.kernel, 1, 64);

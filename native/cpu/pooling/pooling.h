@@ -1,4 +1,4 @@
-// Max pooling over windows of planes, and its adjoint. src/ops/pooling/primitive.ts says where windows are.
+// Max pooling over windows of planes, and its gradient. src/ops/pooling/primitive.ts defines the windows.
 #pragma once
 
 #include "../convolution/convolution.h"
@@ -26,15 +26,15 @@ struct Pooling {
 
   int64_t pixels() const { return axes[0].input * axes[1].input * axes[2].input; }
   int64_t results() const { return axes[0].output * axes[1].output * axes[2].output; }
-  // Returns the lines of results: a line varies along the last axis only.
+  // Returns the number of lines of results. A line extends along the last axis.
   int64_t lines() const { return axes[0].output * axes[1].output; }
 };
 
 struct MaxPoolKernel {
-  // Computes a line of the results of a plane. Places in the plane go to `indices`, which may be null; a window without
-  // an element has -1.
+  // Computes a line of results of a plane. `indices`, which may be null, receives the position of each maximum in the
+  // plane, or -1 for an empty window.
   void (*line)(const Pooling &pooling, const void *plane, int64_t line, void *values, void *indices);
-  // Adds gradients to the elements of a plane that indices name. `sums`, in the compute type, is as large as a plane;
+  // Adds gradients to the elements of a plane that indices select. `sums` has the size of a plane and the compute type;
   // it is the plane itself if that has the compute type.
   void (*scatter)(const Pooling &pooling, const void *gradient, const void *indices, void *sums, void *plane);
 };

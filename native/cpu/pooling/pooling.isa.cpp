@@ -7,12 +7,12 @@ namespace {
 
 constexpr int64_t chunk = 256; // results of a line that are computed together
 
-// Indices from begin to end; empty if end is not beyond begin.
+// A range of indices; empty if `end` is not greater than `begin`.
 struct Range {
   int64_t begin, end;
 };
 
-// Returns the places of a window that are inside the input, for the window at a position along an axis.
+// Returns the elements of a window that are inside the input, for a window at a position along an axis.
 Range places_inside(const ConvolutionAxis &axis, int64_t window) {
   const int64_t first = window * axis.stride - axis.before;
   const int64_t begin = first < 0 ? (-first + axis.dilation - 1) / axis.dilation : 0;
@@ -20,7 +20,7 @@ Range places_inside(const ConvolutionAxis &axis, int64_t window) {
   return {begin, std::min(end, axis.kernel)};
 }
 
-// Returns those of `windows` that have a place inside the input.
+// Returns the windows among `windows` whose element `place` is inside the input.
 Range windows_inside(const ConvolutionAxis &axis, int64_t place, Range windows) {
   const int64_t shift = place * axis.dilation - axis.before;
   const int64_t begin = shift < 0 ? (-shift + axis.stride - 1) / axis.stride : 0;
@@ -28,14 +28,14 @@ Range windows_inside(const ConvolutionAxis &axis, int64_t place, Range windows) 
   return {std::max(begin, windows.begin), std::min(end, windows.end)};
 }
 
-// The best elements of adjacent windows so far, and their places in the plane if requested.
+// The maxima of adjacent windows so far, and their positions in the plane if requested.
 template <class C, class I> struct Best {
   C *values;
   I *places;
 };
 
-// Includes x[i · step], whose place is at + i · step, for each window i. The loop is vectorised if the step is a
-// constant.
+// Includes x[i · step], at position at + i · step of the plane, in the maximum of each window i. The loop is vectorized
+// if the step is a compile-time constant.
 template <int known_step, bool is_indexed, class T, class I>
 void include(const T *__restrict x, int64_t given_step, int64_t count, I at, Best<Compute<T>, I> best) {
   using C = Compute<T>;
@@ -56,7 +56,7 @@ void include(const T *__restrict x, int64_t given_step, int64_t count, I at, Bes
   }
 }
 
-// Includes the places of each window one by one.
+// Includes the elements of each window one by one.
 template <bool is_indexed, class T, class I>
 void include_row_slowly(const ConvolutionAxis &wide, const T *row, I row_place, Range windows,
                         Best<Compute<T>, I> best) {
@@ -73,7 +73,7 @@ void include_row_slowly(const ConvolutionAxis &wide, const T *row, I row_place, 
 
 template <bool is_indexed, class T, class I>
 void include_row(const ConvolutionAxis &wide, const T *row, I row_place, Range windows, Best<Compute<T>, I> best) {
-  // most places are outside the input for every window
+  // Most elements of the kernel are outside the input for every window.
   if (wide.kernel > wide.input) return include_row_slowly<is_indexed>(wide, row, row_place, windows, best);
   for (int64_t place = 0; place < wide.kernel; place++) {
     const Range inside = windows_inside(wide, place, windows);
@@ -128,7 +128,7 @@ void scatter(const Pooling &pooling, const void *gradient, const void *indices, 
   C *totals = static_cast<C *>(sums);
   std::fill_n(totals, pixels, C(0));
   for (int64_t i = 0; i < results; i++) {
-    const uint64_t place = uint64_t(int64_t(places[i])); // −1 and other invalid places are beyond all pixels
+    const uint64_t place = uint64_t(int64_t(places[i])); // −1 and other invalid positions are beyond all pixels
     if (place < uint64_t(pixels)) totals[place] += load(from[i]);
   }
   if constexpr (!std::is_same_v<T, C>) narrow(totals, static_cast<T *>(plane), pixels);

@@ -19,7 +19,7 @@ int64_t integer_at(const char *first, DType dtype, int64_t offset) {
                                : reinterpret_cast<const int64_t *>(first)[offset];
 }
 
-// A call: rows by position, and for each position the rows that share it.
+// The parameters of a call: which positions there are, and which rows have each position.
 struct RopeCall {
   DType dtype;
   Rope rope;
@@ -32,7 +32,7 @@ struct RopeCall {
   char *out;
   Scratch<uint64_t> phases;
 
-  // x, positions, frequencies, out
+  // Operands: x, positions, frequencies, out.
   RopeCall(const RopeBlock &block, const Operands &operands)
       : dtype(block.dtype), rope(row_of(block)), position_offset(block.offset), has_positions(block.has_positions),
         position_dtype(block.position_dtype), distinct(block.distinct), repeated(block.repeated), phases(rope.pairs) {
@@ -51,7 +51,7 @@ struct RopeCall {
            std::string("expected rows of floats, got ") + dtype_names[static_cast<int>(dtype)]);
   }
 
-  // The extent of all rows of x or of out, by the operand's index in both nests.
+  // Returns the extent of all rows of x or of out; the arguments are the operand's indices in the two nests.
   Extent extent(int in_distinct, int in_repeated, int64_t stride) const {
     Extent visited = distinct.extent(in_distinct).along(rope.size, stride);
     for (int axis = 0; axis < repeated.rank; axis++)
@@ -66,7 +66,7 @@ struct RopeCall {
     return operands.input(1, position_dtype, offset, distinct.extent(1));
   }
 
-  // Angles are modulo 2^64, and so are positions.
+  // Angles are modulo 2^64, so positions may be too.
   int64_t position_at(int64_t offset) const {
     const int64_t given = has_positions ? integer_at(positions, position_dtype, offset) : offset;
     return static_cast<int64_t>(static_cast<uint64_t>(position_offset) + static_cast<uint64_t>(given));
@@ -78,7 +78,7 @@ struct RopeCall {
     return rope;
   }
 
-  // Rotates rows [begin, end) of those that share a position, for the positions [first, last).
+  // Rotates rows [begin, end) among those with the same position, for each of the positions [first, last).
   void rotate(int64_t first, int64_t last, int64_t begin, int64_t end, double *scratch) const {
     const int64_t width = 2 * rope.pairs;
     double *tables = scratch + 2 * rope.size;
@@ -111,7 +111,7 @@ void rope(const RopeBlock &block, Operands operands) {
   const int64_t count = call.distinct.count(), shared = call.repeated.count(),
                 size = std::max<int64_t>(1, call.rope.size);
   if (count == 0 || shared == 0) return;
-  const int64_t rows = std::max<int64_t>(32, grain / (rope_positions * size)); // a table should serve many rows
+  const int64_t rows = std::max<int64_t>(32, grain / (rope_positions * size)); // enough rows to amortize the table
   const int64_t strips = parts(shared, rows), tasks = parts(count, rope_positions) * strips;
   const int64_t at_once = std::max<int64_t>(1, grain / (rope_positions * std::min(rows, shared) * size));
   ScratchSlots<double> slots(parts(tasks, at_once), 2 * size + 2 * rope_positions * call.rope.pairs);

@@ -1,7 +1,7 @@
-// Rotary position embedding: rows whose pairs of elements are rotated by their position times the pair's frequency.
+// Rotary position embedding: rotates each pair of elements of a row by the row's position times the pair's frequency.
 //
-// An angle is a 64-bit phase: the pair's phase per position, an integer multiple of 2^-64 cycles, times the position,
-// modulo 2^64. Whole cycles vanish exactly, so large positions have as accurate an angle as small ones.
+// An angle is a 64-bit phase in units of 2^-64 cycles: the pair's phase per position, times the position, modulo 2^64.
+// Whole cycles vanish exactly, so angles are as accurate for large positions as for small ones.
 #pragma once
 
 #include "../nest.h"
@@ -12,7 +12,7 @@
 
 namespace orchard {
 
-// A further operand has the frequency of each pair, in cycles per position.
+// Another operand has the frequency of each pair, in cycles per position.
 struct RopeBlock {
   DTypeField dtype;
   Flag interleaved;
@@ -24,21 +24,20 @@ struct RopeBlock {
   DTypeField position_dtype;
   Whole offsets[3]; // of x, positions, out
   NestBlock<3>
-      distinct; // axes along which positions differ: x, positions (without them, the offset is the position), out
-  NestBlock<2> repeated; // the other axes: x, out
+      distinct; // axes along which positions differ: of x, positions (if absent, the offset is the position), and out
+  NestBlock<2> repeated; // the other axes: of x and out
 };
 
 struct Rope {
   bool interleaved;           // pairs are (2i, 2i + 1), else (i, i + pairs)
-  int64_t pairs, size;        // of a row: pairs that rotate, and elements; the rest is copied
-  double magnitude;           // of results
-  const uint64_t *phases;     // per pair and position, in 2^-64 cycles
+  int64_t pairs, size;        // of a row: rotated pairs, and elements; elements beyond the pairs are copied
+  double magnitude;           // factor of the results
+  const uint64_t *phases;     // of each pair per position, in units of 2^-64 cycles
   int64_t stride, out_stride; // along rows of x and of out
   bool is_streamed;           // results exceed the caches; the caller calls Streams::finish
 };
 
-// Returns the parameters that both rotating functions share. Throws Failure if a row has too few elements for the
-// pairs.
+// Returns the parameters that both rotating functions have. Throws Failure if a row has too few elements for the pairs.
 inline Rope checked_rope(bool interleaved, int64_t pairs, int64_t size, double magnitude) {
   if (pairs < 0 || 2 * pairs > size)
     fail(ORCHARD_CPU_INVALID_ARGUMENT,
@@ -50,10 +49,11 @@ inline Rope checked_rope(bool interleaved, int64_t pairs, int64_t size, double m
   return rope;
 }
 
-// Number of positions with a shared table of cosines and sines; with the rows of one head it fits the L1 cache.
+// The number of positions whose table of cosines and sines is computed at once; with the rows of one head it fits in
+// the L1 cache.
 constexpr int64_t rope_positions = 16;
 
-// Returns the fraction of a cycle in units of 2^-64; whole cycles vanish. Throws Failure if it is not finite.
+// Returns the fractional part of `cycles` in units of 2^-64. Throws Failure if it is not finite.
 inline uint64_t phase_of(double cycles) {
   double magnitude = std::fabs(cycles);
   if (!std::isfinite(magnitude)) refuse_number(cycles, "a finite frequency");
@@ -62,10 +62,10 @@ inline uint64_t phase_of(double cycles) {
 }
 
 struct Ropes {
-  // cosines[i] and sines[i] of a position's pairs, times the magnitude; float64 for that dtype, else float32. Null
-  // unless it is a float dtype.
+  // Computes cosines[i] and sines[i] of each pair for a position, times the magnitude. They are float64 for float64,
+  // else float32. Null for non-float dtypes.
   void (*table[dtype_count])(const Rope &rope, int64_t position, void *cosines, void *sines);
-  // Rotates one row with its position's table; `scratch` has room for two rows of float64.
+  // Rotates one row with the table of its position; `scratch` has room for two rows of float64.
   void (*rotate[dtype_count])(const Rope &rope, const void *cosines, const void *sines, const void *x, void *out,
                               void *scratch);
 };

@@ -54,7 +54,7 @@ void rotate_dense(const Rope &rope, const Number *cosines, const Number *sines, 
   for (int64_t i = 2 * pairs; i < rope.size; i++) out[i] = x[i];
 }
 
-// Returns the row itself, or a converted copy in `row`.
+// Returns the row itself, or a dense converted copy in `row`.
 template <class T> const Compute<T> *dense_row(const T *in, const Rope &rope, Compute<T> *row) {
   if constexpr (std::is_same_v<T, Compute<T>>)
     if (rope.stride == 1) return in;

@@ -1,5 +1,5 @@
-// Dot products of bytes on NEON, by the instructions that the CPU has: plain products of Armv8.0, SDOT (FEAT_DotProd)
-// or SMMLA (FEAT_I8MM). All are exact in integers, so the results are the same.
+// Dot products of bytes on NEON, with the best instructions of the processor: products of Armv8.0, SDOT (FEAT_DotProd),
+// or SMMLA (FEAT_I8MM). All compute exactly in integers, so the results are the same.
 #pragma once
 
 #include "fast.h"
@@ -10,12 +10,12 @@
 
 namespace orchard::ORCHARD_ISA {
 
-constexpr int chunk_rows = 4, chunk_parts = 8; // rows of weights, and parts of each row, in a chunk
+constexpr int chunk_rows = 4, chunk_parts = 8; // rows of weights in a chunk, and parts of each row
 
-// Unpacked levels of rows of weights: 32 bytes per part, which stay in the L1 cache.
+// The unpacked levels of some rows of weights: 32 bytes per part, which stay in the L1 cache.
 using ChunkLevels = int8_t[chunk_rows][chunk_parts][32];
 
-// Two halves of 16 levels of a part of x.
+// The levels of a part of x, in two halves of 16.
 struct XPart {
   const int8_t *first;
 
@@ -23,8 +23,8 @@ struct XPart {
   const int8_t *second() const { return first + 32; }
 };
 
-// The sums of some rows of x with all rows of a chunk, for parts from `first` on: one per part, or one per half of a
-// part.
+// Computes the dot products of some rows of x with all rows of a chunk, for the parts from `first` on: one for each
+// part, or one for each half of a part.
 //
 //   dots[at][part][row] = Σ x level         or         dots[at][2 part + half][row]
 struct DotsOfChunk {
@@ -42,7 +42,7 @@ inline int32x4_t sums_of(int32x4_t a, int32x4_t b, int32x4_t c, int32x4_t d) {
   return vpaddq_s32(vpaddq_s32(a, b), vpaddq_s32(c, d));
 }
 
-// Adds sixteen products: pairs are summed in 16 bits, which hold 2 · 127 · 128, then in 32.
+// Adds sixteen products: pairs are summed in 16 bits, which suffice for 2 · 127 · 128, and then in 32 bits.
 inline int32x4_t add_plain(int32x4_t sum, int8x16_t a, int8x16_t b) {
   const int16x8_t low = vmull_s8(vget_low_s8(a), vget_low_s8(b));
   return vpadalq_s16(sum, vmlal_s8(low, vget_high_s8(a), vget_high_s8(b)));
@@ -92,7 +92,7 @@ __attribute__((target("arch=armv8.2-a+dotprod"))) inline void dots_by_sdot(const
     }
 }
 
-// Multiplies two rows of x with two of weights: eight bytes of each row side by side, 2 x 2 sums in a register. An odd
+// Multiplies two rows of x with two rows of weights: each register has eight bytes of both rows, or 2 x 2 sums. An odd
 // last row of x is multiplied by SDOT.
 __attribute__((target("arch=armv8.2-a+dotprod+i8mm"))) inline void dots_by_smmla(const DotsOfChunk &chunk) {
   int at = 0;
@@ -102,7 +102,7 @@ __attribute__((target("arch=armv8.2-a+dotprod+i8mm"))) inline void dots_by_smmla
       const int64x2_t x[2][2] = {
           {vreinterpretq_s64_s8(vld1q_s8(one.first)), vreinterpretq_s64_s8(vld1q_s8(other.first))},
           {vreinterpretq_s64_s8(vld1q_s8(one.second())), vreinterpretq_s64_s8(vld1q_s8(other.second()))}};
-      int32x4_t sums[2][2]; // of a half, and of rows 2 r and 2 r + 1
+      int32x4_t sums[2][2]; // for each half, and each pair of rows
 #pragma GCC unroll 2
       for (int r = 0; r < 2; r++)
 #pragma GCC unroll 2

@@ -8,7 +8,7 @@ using namespace orchard;
 
 namespace {
 
-// Columns that are unpacked at once: a multiple of every block size.
+// The number of columns that are unpacked at once: a multiple of every block size.
 constexpr int64_t stretch = 1024;
 
 // out [rows, columns] = the unpacked values, in float32, float16 or bfloat16.

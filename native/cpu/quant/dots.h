@@ -1,4 +1,4 @@
-// Sums of four products of bytes each. The left bytes are unsigned, and at most 128 unless `takes_wide`.
+// Instructions that sum four products of bytes. The left bytes are unsigned, and at most 128 unless `takes_wide`.
 #pragma once
 
 #if defined(__AVX2__)
@@ -7,8 +7,8 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// Sums pairs in 16 bits, which hold at most 2 · 128 · 127. Wider bytes would saturate, so they are centred at 0, and
-// their signs moved to the other side.
+// Sums pairs of products in 16 bits, which suffice for 2 · 128 · 127. Larger bytes would saturate: they are centered at
+// 0, made positive, and their signs are moved to the right bytes.
 struct PlainDots {
   static constexpr bool takes_wide = false;
   static __m256i add(__m256i sums, __m256i bytes, __m256i signs) {
@@ -18,7 +18,7 @@ struct PlainDots {
 };
 
 #if defined(__AVX512F__)
-// AVX512_VNNI, which this file's instruction set does not include: callers check that the CPU has it.
+// AVX512_VNNI, which this file's instruction set does not include: callers check that the processor has it.
 struct VnniDots {
   static constexpr bool takes_wide = true;
   static __m256i add(__m256i sums, __m256i bytes, __m256i signs) {

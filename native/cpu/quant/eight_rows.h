@@ -1,10 +1,10 @@
-// Products of eight rows of bytes, one per lane, with some rows of weights at once, one piece at a time: a part of 32
-// values, or each half of one if halves have separate scales.
+// Products of eight rows of bytes, one per lane, with several rows of weights at once, piece by piece. A piece is a
+// part of 32 values, or half of one if halves have separate scales.
 //
 //   sum = fma(low_W, scale_x · Σ x, sum), if weights have lows; then sum = fma(Σ x · level, scale_W · scale_x, sum)
 //
-// Eight parts of each row of weights are unpacked to unsigned bytes. Four at a time are multiplied with four of every
-// row of x.
+// Eight parts of each row of weights are unpacked to unsigned bytes. Four bytes at a time are multiplied with four of
+// every row of x.
 #pragma once
 
 #include "eight.h"
@@ -16,7 +16,7 @@ namespace orchard::ORCHARD_ISA {
 
 constexpr int64_t step_parts = 8;
 
-// Arranges half `half` of a part of a row of x, or zeros.
+// Copies half `half` of a part of a row of x to its lane, or writes zeros if the row does not exist.
 inline void arrange_half(const ByteRows &row, bool is_there, int64_t part, int64_t half, int64_t lane,
                          const ByteLanes &out) {
   static constexpr int8_t zeros[16] = {};
@@ -41,10 +41,10 @@ inline void arrange_lanes(const ByteRows &x, int64_t count, const ByteLanes &out
   }
 }
 
-// Eight parts of some rows of weights.
+// Eight unpacked parts of each of some rows of weights.
 template <int rows> struct StepBytes {
   alignas(32) uint8_t raw[rows][step_parts * 32];
-  float scales[rows][step_parts * 2], lows[rows][step_parts * 2]; // per piece
+  float scales[rows][step_parts * 2], lows[rows][step_parts * 2]; // for each piece
 };
 
 template <class Row, int rows> void unpack_step(const Row &row, int64_t step, int parts, int at, StepBytes<rows> &out) {

@@ -1,9 +1,9 @@
-// Products of rows of bytes with rows of weights, two parts of 32 values at a time. The levels of some rows of weights
-// are unpacked to bytes once for up to four rows of x.
+// Products of rows of bytes with rows of weights, two parts of 32 values at a time. The levels of several rows of
+// weights are unpacked to bytes once for up to four rows of x.
 //
 //   sum of a lane = Σ x · (raw − offset) = (Σ x · raw) − offset · Σ x, in integers; times scale_W · scale_x
 //
-// Lanes 0 to 3 belong to the first part, 4 to 7 to the second. They are merged as a tree at the end.
+// Lanes 0 to 3 belong to the first part, and 4 to 7 to the second. They are merged as a binary tree at the end.
 #pragma once
 
 #include "dots.h"
@@ -14,12 +14,13 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// Aligned like a float, since compilers may keep arrays of it on the stack.
+// Aligned like a float, since compilers may keep arrays of this type on the stack.
 typedef float Eight __attribute__((vector_size(32), aligned(4)));
 
 // ---------------------------------------------------------------- two parts of weights
 
-// Eight parts with a head: a block of 256, or blocks of 32, or groups. At the end of a row there may be fewer.
+// Eight parts together with their scales: a block of 256, several blocks of 32, or groups. At the end of a row there
+// may be fewer.
 template <class Row> struct HeadStep {
   const Row &row;
   const int64_t step;
@@ -33,7 +34,7 @@ template <class Row> struct HeadStep {
     const int right = 2 * pair + 1 < parts ? 2 * pair + 1 : 2 * pair;
     return row.pair(step, 2 * pair, right);
   }
-  // Returns the numbers of each part, or of one half of each.
+  // Returns the numbers of each part, or of one half of each part.
   static __m256 numbers(const float *all, int half) {
     if constexpr (!Row::has_halves) return _mm256_loadu_ps(all);
     const __m256 low = _mm256_loadu_ps(all), high = _mm256_loadu_ps(all + 8);
@@ -56,7 +57,7 @@ template <class Dots, class Row> struct ByteProduct {
     return Dots::add(sums, _mm256_abs_epi8(centred), _mm256_sign_epi8(x, centred));
   }
 
-  // Two parts of a row of x, and −offset · Σ x: of the first and of the second halves, or of both together.
+  // Two parts of a row of x, and −offset · Σ x: separately for the first and the second halves, or for both together.
   struct Bytes {
     __m256i first, second, start[2];
 
@@ -87,7 +88,7 @@ inline __m256 numbers_of_step(const float *numbers, int64_t step, int parts) {
   return _mm256_maskload_ps(numbers + step * 8, there);
 }
 
-// Adds a step of some rows of weights to the sums with each row of x.
+// Adds a step of several rows of weights to the sums with each row of x.
 template <class Dots, class Row, int rows, int count>
 [[gnu::always_inline]] inline void add_step(const HeadStep<Row> (&steps)[rows], const ByteRows (&xs)[count],
                                             int64_t step, int parts, Eight (&sums)[rows][count]) {
@@ -137,8 +138,8 @@ inline float merged(Eight vector) {
   return numbers[0];
 }
 
-// As `multiply_rows` of few_rows.h. Flattened, because the compiler's inlining depends on the rest of the file, and a
-// call for each part takes twice the time.
+// Like `multiply_rows` of few_rows.h. Flattened, since otherwise the compiler's inlining depends on the rest of the
+// file, and a call for each part takes twice the time.
 template <class Dots, class Row, int count, size_t... r>
 [[gnu::flatten]] void multiply_byte_rows(std::index_sequence<r...>, const Weights &weights, int64_t first,
                                          const ByteRows &x, float *out, int64_t stride) {
@@ -161,8 +162,8 @@ template <class Dots, class Row, int count, size_t... r>
     for (int at = 0; at < count; at++) out[at * stride + row] = merged(sums[row][at]);
 }
 
-// Rows of weights that are multiplied at once with one row of x. Rows of four bits are bound by instructions, which
-// several rows share. Wider rows are bound by memory, which CPUs read faster if fewer rows are read at once.
+// The number of rows of weights that are multiplied at once with one row of x. 4-bit rows are limited by instructions,
+// which several rows share. Wider rows are limited by memory, which is faster if fewer rows are read at once.
 template <class Row> constexpr int rows_together = Row::block_bytes < 160 ? 4 : Row::block_bytes < 256 ? 2 : 1;
 
 template <class Dots, class Row, int count>

@@ -1,6 +1,6 @@
 // Products of rows of bytes with rows of weights on NEON. The levels of four rows of weights are unpacked to bytes once
-// for all rows of x, eight parts of 32 values at a time. The sum of a part is an integer, so every instruction gives
-// the same; sums over the parts are in float32, in order.
+// for all rows of x, eight parts of 32 values at a time. The sum of a part is an integer, so it is the same with all
+// instructions; parts are added in float32, in order.
 #pragma once
 
 #include "byte_dots.h"
@@ -12,7 +12,7 @@ namespace orchard::ORCHARD_ISA {
 
 constexpr int most_byte_rows = 16; // rows of x at once
 
-// Eight parts of four rows of weights, with scales and lows per part, or per half of one.
+// Eight parts of four rows of weights, with scales and lows for each part, or for each half.
 struct WeightChunk {
   ChunkLevels levels;
   float scales[2 * chunk_parts][chunk_rows], lows[2 * chunk_parts][chunk_rows];
@@ -26,7 +26,7 @@ template <class Row> void unpack_chunk(const Row &row, int64_t first, int parts,
     const auto head = row.head(block);
     for (int block_part = 0; block_part < Row::block_parts && part < parts; block_part++, part++) {
       const PartLevels levels = row.levels(block, block_part);
-      const int8x16_t turn = vdupq_n_s8(Row::is_wide ? -128 : 0); // 0 to 255 become −128 to 127
+      const int8x16_t turn = vdupq_n_s8(Row::is_wide ? -128 : 0); // 0 … 255 become −128 … 127
       vst1q_s8(out.levels[at][part], veorq_s8(levels.first, turn));
       vst1q_s8(out.levels[at][part] + 16, veorq_s8(levels.second, turn));
       for (int half = 0; half < halves; half++) {
@@ -41,7 +41,7 @@ inline int32_t sum_of_levels(const XPart &x) {
   return vaddlvq_s8(vld1q_s8(x.first)) + vaddlvq_s8(vld1q_s8(x.second()));
 }
 
-// Adds the products of parts from `first` on to the sums with a row of x, of four rows of weights.
+// Adds the products of the parts from `first` on, of one row of x with four rows of weights, to the sums.
 template <class Row>
 void add_chunk(const WeightChunk &chunk, const ByteRows &x, int64_t first, int parts,
                const int32_t (&dots)[2 * chunk_parts][chunk_rows], float (&sums)[chunk_rows]) {

@@ -1,6 +1,6 @@
-// Products of up to four rows of x at a time with rows of weights, on AVX2 and NEON. Parts of some rows of weights at
-// once are unpacked in registers. A value is scale · level + low in float32, as `dequantize` computes it. Sums are in
-// float32, in one vector of lanes for each element of the result, and are merged as a tree.
+// Products of up to four rows of x at a time with rows of weights, on AVX2 and NEON. Some parts of several rows of
+// weights are unpacked in registers. A value is scale · level + low in float32, as `dequantize` computes it. Sums are
+// in float32, one vector for each element of the result, whose lanes are merged as a binary tree.
 #pragma once
 
 #include "nibble_tables.h"
@@ -22,7 +22,7 @@ template <class Row> constexpr bool has_tables = Nibbles<Row>::are_there;
 template <class Row> constexpr bool has_tables = false;
 #endif
 
-// Permutes sixteen values of x to the lane order of tables, and lanes back to the order of values.
+// Permutes sixteen values of x to the lane order of table lookups. The inverse permutes lanes to the order of values.
 template <class Row> Floats in_lanes(Floats x) {
 #if defined(__AVX512F__)
   if constexpr (has_tables<Row>) return Nibbles<Row>::in_lanes(x);
@@ -75,12 +75,12 @@ void unpack_levels_of(const Weights &weights, int64_t at, int64_t first, int64_t
   }
 }
 
-// Rows of weights that are multiplied at once are adjacent. Meanwhile, as many rows after them are prefetched: CPUs
-// prefetch within a page only, and a row may be shorter than that.
+// Prefetches the rows after those that are being multiplied, which are adjacent. Processors prefetch within a page
+// only, and a row may be shorter than a page.
 template <class Row, int rows> struct NextRows {
   const uint8_t *levels;
-  const uint8_t *scales, *biases; // of groups, which are stored in separate rows
-  int64_t number_bytes;           // of a block, for all rows
+  const uint8_t *scales, *biases; // of groups, which are stored separately from the levels
+  int64_t number_bytes;           // bytes of scales of a block, for all rows
 
   NextRows(const Weights &weights, int64_t first) : levels(weights.packed + (first + rows) * weights.row_bytes) {
     if constexpr (!Row::has_groups) return;
@@ -103,7 +103,7 @@ template <class Row, int rows> struct NextRows {
 };
 
 // Adds the products of some parts of rows of weights with the same parts of `count` rows of x, `pitch` apart. With
-// tables, all rows process one part of x at a time; otherwise each row processes all of the parts.
+// table lookups, all rows process one part of x at a time; otherwise each row processes all of the parts.
 template <class Row, int rows, int count> struct BlockProduct {
   const Row (&all)[rows];
   const typename Row::Head (&heads)[rows];
@@ -169,8 +169,8 @@ void multiply_rows(std::index_sequence<r...>, const Weights &weights, int64_t fi
     for (int at = 0; at < count; at++) out[at * stride + row] = sum_of(out_of_lanes<Row>(sums[row][at]));
 }
 
-// Multiplies rows `begin` to `end` of weights: four at a time for one row of x, two for more; twice as many with
-// tables.
+// Multiplies rows `begin` to `end` of weights: four at a time for one row of x, two for several; twice as many with
+// table lookups.
 template <class Row, int count>
 void multiply_few(const Weights &weights, const float *x, int64_t begin, int64_t end, float *out) {
   constexpr int together = (count == 1 ? 4 : 2) * (has_tables<Row> ? 2 : 1);
@@ -205,7 +205,8 @@ template <bool is_symmetric, class Use> void with_level_bits(int64_t bits, Use &
   }
 }
 
-// Calls use(Type<Row>{}) with the reader of the rows of these weights. Returns false if they have no levels.
+// Calls use(Type<Row>{}) with the row reader for the format of these weights. Returns false if the format has no
+// levels.
 template <class Use> bool with_level_rows(const Weights &weights, Use &&use) {
   switch (weights.packing) {
   case Packing::q4_0: use(Type<LevelRow<Q4_0>>{}); return true;

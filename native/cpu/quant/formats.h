@@ -1,7 +1,7 @@
-// How 32 adjacent values of each format are unpacked: the reference for every reader of weights.
+// Unpacks 32 adjacent values of each format: the reference for all other readers of weights.
 //
-// A format has blocks of `values` values in `bytes` bytes. `unpack` writes the values 32 · part to 32 · part + 31 of a
-// block. Everything is computed in float32, with each operation rounded, as in src/quant/ggml.
+// A format has blocks of `values` values in `bytes` bytes. `unpack` writes values 32 · part to 32 · part + 31 of a
+// block. Everything is computed in float32 and every operation is rounded, as in src/quant/ggml.
 #pragma once
 
 #include "../dtypes.h"
@@ -13,12 +13,12 @@ namespace orchard::ORCHARD_ISA {
 
 inline float half_at(const uint8_t *bytes) { return load(Float16{uint16_t(bytes[0] | bytes[1] << 8)}); }
 
-// 2^(exponent - 128): half of a power, since the values of mxfp4 are doubled.
+// 2^(exponent - 128): half of the scale, since the table of mxfp4 has doubled values.
 inline float half_power(uint8_t exponent) {
   return float_of(exponent < 2 ? 0x00200000u << exponent : uint32_t(exponent - 1) << 23);
 }
 
-// Loads 32 bits, one per value.
+// Loads 32 bits, one for each value.
 inline uint32_t word_at(const uint8_t *bytes) {
   uint32_t word;
   std::memcpy(&word, bytes, sizeof word);
@@ -80,7 +80,7 @@ struct Q8_0 : Blocks<34> {
   }
 };
 
-// Looks up nibbles in a table of 16 values.
+// Looks up each 4-bit level in a table of 16 values.
 template <class Value> inline void look_up(const uint8_t *nibbles, float scale, const Value *table, float *out) {
   for (int i = 0; i < 16; i++) out[i] = scale * float(table[nibbles[i] & 15]);
   for (int i = 0; i < 16; i++) out[16 + i] = scale * float(table[nibbles[i] >> 4]);
@@ -98,7 +98,7 @@ struct Mxfp4 : Blocks<17> {
 
 // ---------------------------------------------------------------- blocks of 256
 
-// The pairs of bits for each part of a block: 32 bytes hold 128 values, four layers of 32.
+// The 2-bit levels of a part of a block: 32 bytes contain 128 values, in four layers of 32.
 inline const uint8_t *pairs_of(const uint8_t *pairs, int part) { return pairs + (part >> 2) * 32; }
 inline int pair_shift(int part) { return (part & 3) * 2; }
 
@@ -127,7 +127,7 @@ struct Q3K : SuperBlocks<110> {
     }
   }
 
-  // The lower 4 bits are in 8 bytes, the upper 2 in the 4 bytes after them.
+  // The lower 4 bits of the scales are in 8 bytes, the upper 2 in the 4 bytes after them.
   static int six_bits(const uint8_t *scales, int sub) {
     const int low = scales[sub & 7] >> (sub >> 3) * 4 & 15, high = scales[8 + (sub & 3)] >> (sub >> 2) * 2 & 3;
     return (low | high << 4) - 32;

@@ -1,4 +1,4 @@
-// The step after the two products of a gated layer: activation(gate) · up.
+// The epilogue of the two products of a gated layer: activation(gate) · up.
 #pragma once
 
 #include "../block.h"
@@ -9,7 +9,7 @@ namespace orchard {
 ORCHARD_NAMES(GateActivation, silu, gelu, geluTanh)
 
 struct GateKernels {
-  // Rounds a product to the dtype, and again after adding its bias, unless that is null.
+  // Rounds a product to the dtype, and again after adding its bias; `bias` may be null.
   void (*settle)(float *product, DType dtype, const void *bias, int64_t count);
   // out = activation(gate) · up, rounded once.
   void (*apply)(GateActivation activation, const float *gate, const float *up, DType dtype, void *out, int64_t count);

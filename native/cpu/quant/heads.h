@@ -1,5 +1,5 @@
-// The numbers of a block of weights: value = scale · level + low, with one scale and low for each part of 32 values or
-// for each half of one.
+// The scales of a block of weights: value = scale · level + low, with one scale and low for each part of 32 values, or
+// for each half of a part.
 #pragma once
 
 #include "formats.h"
@@ -26,7 +26,7 @@ inline float converted_half(const uint8_t *bytes) {
 #endif
 }
 
-// One scale for a block of 32.
+// A block of 32 with one scale.
 struct PlainHead {
   float factor;
   explicit PlainHead(const uint8_t *block) : factor(converted_half(block)) {}
@@ -45,14 +45,14 @@ struct PowerHead : PlainHead {
   explicit PowerHead(const uint8_t *block) : PlainHead(block) { factor = half_power(block[0]); }
 };
 
-// Numbers for each part, or half of a part, of a block of 256.
+// The scales and lows of each part, or half of a part, of a block of 256.
 template <int count> struct ManyHead {
   float scales[count], lows[count];
   float scale(int part, int half) const { return scales[count == 8 ? part : part * 2 + half]; }
   float low(int part, int half) const { return lows[count == 8 ? part : part * 2 + half]; }
 };
 
-// Stores eight bytes, the lowest one first, times a factor.
+// Stores eight bytes, lowest first, each times a factor.
 template <bool is_signed> inline void store_scaled(uint64_t bytes, float factor, float *out) {
 #if defined(__AVX2__)
   const __m128i packed = _mm_cvtsi64_si128(int64_t(bytes));
@@ -91,7 +91,7 @@ struct Q3KHead : ManyHead<16> {
   }
 };
 
-// The scales and minima of q4_K and q5_K, as in ScaleAndMinimum, four at a time.
+// The scales and minima of q4_K and q5_K, unpacked as in ScaleAndMinimum, four at a time.
 struct SixBitHead : ManyHead<8> {
   explicit SixBitHead(const uint8_t *block) {
     const uint32_t first = word_at(block + 4), second = word_at(block + 8), rest = word_at(block + 12);

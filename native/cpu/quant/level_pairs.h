@@ -1,4 +1,4 @@
-// The levels of two parts of weights, in the order of those of x in `ByteRows`.
+// The levels of two parts of weights, in the same order as those of x in `ByteRows`.
 #pragma once
 
 #include "levels.h"
@@ -7,7 +7,7 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// Values [0, 16) of both parts, and [16, 32) of both.
+// Values [0, 16) of both parts, and values [16, 32) of both parts.
 struct BytePair {
   __m256i first, second;
 };
@@ -16,7 +16,7 @@ inline BytePair pair_of(__m256i left, __m256i right) {
   return {_mm256_permute2x128_si256(left, right, 0x20), _mm256_permute2x128_si256(left, right, 0x31)};
 }
 
-// Nibbles of two blocks are in the order of pairs once the blocks are side by side.
+// With two blocks side by side, their 4-bit levels are already in the order of BytePair.
 inline BytePair nibble_pair(const uint8_t *left, const uint8_t *right) {
   const __m256i both = _mm256_set_m128i(bytes16(right), bytes16(left)), mask = _mm256_set1_epi8(15);
   return {_mm256_and_si256(both, mask), _mm256_and_si256(_mm256_srli_epi16(both, 4), mask)};
@@ -38,7 +38,7 @@ template <class Format> BytePair pair_of_blocks(const uint8_t *left, const uint8
   return pair_of(LevelsOf<Format>::raw(left, 0), LevelsOf<Format>::raw(right, 0));
 }
 
-// Likewise for groups.
+// The levels of two groups.
 template <int bits> BytePair pair_of_groups(const uint8_t *left, const uint8_t *right) {
   if constexpr (bits == 8) return byte_pair(left, right);
   if constexpr (bits == 4) { // a byte has two adjacent values

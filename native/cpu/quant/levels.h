@@ -1,7 +1,7 @@
-// The levels of 32 adjacent values as bytes, and their scales, for instruction sets with AVX2: the formats of
-// formats.h, many values at a time.
+// The levels of 32 adjacent values as bytes, and their scales, for instruction sets with AVX2. The formats are those of
+// formats.h; many values are unpacked at a time.
 //
-// `Head` of heads.h has the numbers of a block. `raw` returns a part's unsigned bytes; a level is raw − `offset`.
+// `Head` of heads.h has the scales of a block. `raw` returns the unsigned bytes of a part; a level is raw − `offset`.
 #pragma once
 
 #include "heads.h"
@@ -13,13 +13,13 @@ namespace orchard::ORCHARD_ISA {
 inline __m128i bytes16(const uint8_t *from) { return _mm_loadu_si128(reinterpret_cast<const __m128i *>(from)); }
 inline __m256i bytes32(const uint8_t *from) { return _mm256_loadu_si256(reinterpret_cast<const __m256i *>(from)); }
 
-// Unpacks 16 bytes: the lower four bits of all, then the upper ones.
+// Unpacks 16 bytes: the lower four bits of each, then the upper four bits of each.
 inline __m256i nibbles16(const uint8_t *from) {
   const __m128i bytes = bytes16(from);
   return _mm256_and_si256(_mm256_set_m128i(_mm_srli_epi16(bytes, 4), bytes), _mm256_set1_epi8(15));
 }
 
-// Four bits of each of 32 bytes, from bit `shift` on.
+// Returns four bits of each of 32 bytes, from bit `shift` on.
 inline __m256i nibbles32(const uint8_t *from, int shift) {
   return _mm256_and_si256(_mm256_srli_epi16(bytes32(from), shift), _mm256_set1_epi8(15));
 }
@@ -29,7 +29,7 @@ inline __m256i pairs32(const uint8_t *pairs, int part) {
   return _mm256_and_si256(_mm256_srli_epi16(bytes, pair_shift(part)), _mm256_set1_epi8(3));
 }
 
-// Returns `value` in each byte whose bit in a word is set.
+// Returns `value` in each byte whose bit in `word` is set, else 0.
 inline __m256i where_set(uint32_t word, int8_t value) {
   const __m256i spread = _mm256_shuffle_epi8(
       _mm256_set1_epi32(int(word)), _mm256_setr_epi64x(0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303));
@@ -37,7 +37,7 @@ inline __m256i where_set(uint32_t word, int8_t value) {
   return _mm256_and_si256(_mm256_cmpeq_epi8(_mm256_and_si256(spread, bits), bits), _mm256_set1_epi8(value));
 }
 
-// Returns `value` in each of 32 bytes whose bit `bit` is set.
+// Returns `value` in each of 32 bytes whose bit `bit` is set, else 0.
 inline __m256i where_set(const uint8_t *bytes, int bit, int8_t value) {
   const __m256i mask = _mm256_set1_epi8(int8_t(1 << bit));
   return _mm256_and_si256(_mm256_cmpeq_epi8(_mm256_and_si256(bytes32(bytes), mask), mask), _mm256_set1_epi8(value));
@@ -59,7 +59,7 @@ template <class Format> inline __m256i signed_levels(const uint8_t *block, int p
   return Source::offset == 128 ? _mm256_xor_si256(raw, offset) : _mm256_sub_epi8(raw, offset);
 }
 
-// Looks up nibbles in the table of a format, raised by its offset.
+// Looks up 4-bit levels in the table of a format, and adds the format's offset.
 template <int offset> inline __m256i looked_up(const int8_t (&table)[16], __m256i nibbles) {
   const __m128i raised = _mm_add_epi8(bytes16(reinterpret_cast<const uint8_t *>(table)), _mm_set1_epi8(int8_t(offset)));
   return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(raised), nibbles);

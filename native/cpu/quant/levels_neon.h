@@ -1,5 +1,5 @@
-// The levels of 32 adjacent values as signed bytes, on NEON: the formats of formats.h, many values at a time. Levels of
-// groups of 8 bits are unsigned, 0 to 255.
+// The levels of 32 adjacent values as signed bytes, on NEON. The formats are those of formats.h; many values are
+// unpacked at a time. The levels of 8-bit groups are unsigned, 0 to 255.
 #pragma once
 
 #include "heads.h"
@@ -8,7 +8,7 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// The levels of 16 values and of the next 16.
+// The levels of the first 16 and of the next 16 values.
 struct PartLevels {
   int8x16_t first, second;
 };
@@ -21,7 +21,7 @@ inline PartLevels lowered(PartLevels levels, int8_t by) {
   return {vsubq_s8(levels.first, vdupq_n_s8(by)), vsubq_s8(levels.second, vdupq_n_s8(by))};
 }
 
-// Unpacks 16 bytes: the lower four bits of all, then the upper ones.
+// Unpacks 16 bytes: the lower four bits of each, then the upper four bits of each.
 inline PartLevels nibbles16(const uint8_t *from) {
   const uint8x16_t bytes = vld1q_u8(from);
   return levels_from(vandq_u8(bytes, vdupq_n_u8(15)), vshrq_n_u8(bytes, 4));
@@ -37,13 +37,13 @@ inline PartLevels bits32(const uint8_t *from, int shift, uint8_t mask) {
 
 inline PartLevels pairs32(const uint8_t *pairs, int part) { return bits32(pairs_of(pairs, part), pair_shift(part), 3); }
 
-// Returns `value` in each of 16 bytes whose bit in two bytes is set.
+// Returns `value` in each of 16 bytes whose bit in the two bytes is set, else 0.
 inline uint8x16_t where_set(const uint8_t *two, uint8_t value) {
   const uint8x16_t bits = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201));
   const uint8x16_t spread = vcombine_u8(vdup_n_u8(two[0]), vdup_n_u8(two[1]));
   return vandq_u8(vtstq_u8(spread, bits), vdupq_n_u8(value));
 }
-// Likewise, by one bit of each of the 16 bytes.
+// The same with bit `bit` of each of the 16 bytes.
 inline uint8x16_t where_set(const uint8_t *bytes, int bit, uint8_t value) {
   return vandq_u8(vtstq_u8(vld1q_u8(bytes), vdupq_n_u8(uint8_t(1 << bit))), vdupq_n_u8(value));
 }

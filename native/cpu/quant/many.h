@@ -1,5 +1,5 @@
-// Products of many rows of x in 8 bits (fast.h) with rows of weights, by byte instructions: AMX's tiles, or
-// AVX512_VNNI. Both give the same bits: sums of a part are exact, and sums over the parts are in their order.
+// Products of many 8-bit rows of x (fast.h) with rows of weights by AMX's tiles or AVX512_VNNI. Both give the same
+// bits: the sum of a part is exact, and parts are added in order.
 #pragma once
 
 #include "weights.h"
@@ -13,8 +13,8 @@ struct ByteBlocks {
   int64_t parts;      // parts per row
   int8_t *levels;     // [block][part][row][32]
   float *scales;      // [block][part][row]
-  int32_t *sums;      // [block][part][2][row]: Σ level, of the first 16 levels and of the others
-  float *scaled_sums; // likewise: scale · Σ level
+  int32_t *sums;      // [block][part][2][row]: Σ level of the first 16 levels, and of the others
+  float *scaled_sums; // in the same layout: scale · Σ level
 
   ByteBlocks block(int64_t at) const {
     const int64_t first = at * parts * rows_of_block;
@@ -26,7 +26,7 @@ struct ByteBlocks {
 using ManyRowsProduct = void (*)(const Weights &, const ByteBlocks &x, int64_t count, int64_t begin, int64_t end,
                                  float *out);
 
-// The kernels of an instruction set; null if it has none of these instructions.
+// The kernels of an instruction set; null if it has neither AMX nor AVX512_VNNI.
 struct ManyRowsKernels {
   // Packs up to 16 rows into the block `out`.
   void (*pack)(const float *x, int64_t rows, int64_t columns, const ByteBlocks &out);

@@ -1,9 +1,9 @@
-// Products of 16 rows of bytes with 16 rows of weights, one piece at a time: a part of 32 values, or each half of one
+// Products of 16 rows of bytes with 16 rows of weights, piece by piece. A piece is a part of 32 values, or half of one
 // if halves have separate scales.
 //
 //   sum = fma(low_W, scale_x · Σ x, sum), if weights have lows; then sum = fma(Σ x · level, scale_W · scale_x, sum)
 //
-// A `Unit` sums the bytes of pieces. It gets signed levels, or unsigned `raw` ones: level + offset.
+// A `Unit` sums the products of bytes. It takes signed levels, or unsigned `raw` bytes: level + offset.
 #pragma once
 
 #include "../matmul/transpose.h"
@@ -18,11 +18,11 @@ namespace orchard::ORCHARD_ISA {
 constexpr int64_t chunk_parts = 16; // parts of weights that are unpacked at once
 constexpr int64_t pieces_at_once = 4;
 
-using PieceSums = int32_t[rows_of_block][rows_of_block]; // of a row of x and a row of weights
+using PieceSums = int32_t[rows_of_block][rows_of_block]; // sums for each row of x and each row of weights
 
 // ---------------------------------------------------------------- x
 
-// As `pack` of fast.isa.cpp: the conversion instruction rounds as it does.
+// Rounds as `pack` of fast.isa.cpp does, by a conversion instruction.
 inline void pack_part(const float *x, int64_t row, const ByteBlocks &out, int64_t part) {
   const __m512 halves[2] = {_mm512_loadu_ps(x), _mm512_loadu_ps(x + 16)};
   const __m512i mask = _mm512_set1_epi32(int(magnitude_bits));
@@ -50,13 +50,13 @@ inline void pack_block(const float *x, int64_t rows, int64_t columns, const Byte
 
 // ---------------------------------------------------------------- weights
 
-// Some parts of 16 rows of weights, in the layout of tiles: groups of four levels of the 16 rows, one after the other.
+// Some parts of 16 rows of weights in the layout of tiles: groups of four levels, alternating between the 16 rows.
 struct Panel {
   alignas(64) int8_t levels[chunk_parts][8][rows_of_block][4];
-  alignas(64) float scales[chunk_parts * 2][rows_of_block], lows[chunk_parts * 2][rows_of_block]; // per piece
+  alignas(64) float scales[chunk_parts * 2][rows_of_block], lows[chunk_parts * 2][rows_of_block]; // for each piece
 };
 
-// Unpacks eight parts of a row: its numbers, and its levels raised by `raise`.
+// Unpacks eight parts of a row: scales and lows, and the levels plus `raise`.
 template <class Row>
 void unpack_step(const Row &row, int64_t step, int parts, int raise, int64_t at, Panel &panel, int8_t *levels) {
   constexpr int halves = Row::has_halves ? 2 : 1;
@@ -72,7 +72,7 @@ void unpack_step(const Row &row, int64_t step, int parts, int raise, int64_t at,
   }
 }
 
-// Packs the parts from step `step` on of `rows` rows of weights from row `first` on; missing ones are 0.
+// Packs the parts from step `step` on of `rows` rows of weights, from row `first` on; missing rows are 0.
 template <class Row>
 void pack_panel(const Weights &weights, int64_t first, int64_t rows, int64_t step, int64_t parts, int raise,
                 Panel &panel) {
@@ -104,7 +104,7 @@ template <bool has_halves> Pieces pieces_of(const ByteBlocks &x, int64_t part, c
   return {x.levels + x_part * rows_of_block * 32, weights, x.sums + x_part * rows_of_block * 2};
 }
 
-// AVX512_VNNI.
+// Sums by AVX512_VNNI.
 struct VectorUnit {
   static constexpr bool takes_raw = true;
 
@@ -137,11 +137,11 @@ struct VectorUnit {
   }
 };
 
-// AMX, with the instructions of `Tiles`: four products in flight at a time, each in a separate register.
+// Sums by AMX, with the instructions of `Tiles`: four products at a time, each in a separate register.
 template <class Tiles> struct TileUnit {
   static constexpr bool takes_raw = false;
 
-  // Holds the tile registers of a thread during its lifetime.
+  // Configures the tile registers of a thread, and releases them in the destructor.
   template <bool has_halves> struct Use {
     Use() {
       static constexpr TileConfiguration layout = configuration();
@@ -167,7 +167,7 @@ template <class Tiles> struct TileUnit {
     Tiles::template add_product<at, left, right, is_signed>();
   }
 
-  // Not inlined: compilers do not know that tiles read memory that was stored before.
+  // Not inlined: the compiler does not know that tile loads read memory that was stored before.
   template <bool has_halves, bool is_signed>
   [[gnu::noinline]] static void sum(const Pieces &all, int64_t count, int, PieceSums *out) {
     multiply<0, has_halves, is_signed>(all);
@@ -183,7 +183,7 @@ template <class Tiles> struct TileUnit {
 
 // ---------------------------------------------------------------- sums of floats
 
-// Adds pieces of weights from piece `at` of a panel on, with x from part `part` on.
+// Adds the pieces of weights from piece `at` of a panel on, multiplied with the parts of x from part `part` on.
 template <bool has_halves, bool has_low>
 [[gnu::noinline]] inline void add_pieces(const PieceSums *pieces, int64_t count, const ByteBlocks &x, int64_t part,
                                          const Panel &panel, int64_t at, float (&out)[rows_of_block][rows_of_block]) {
@@ -214,7 +214,7 @@ template <bool has_halves, bool has_low>
   for (int64_t row = 0; row < rows_of_block; row++) _mm512_store_ps(out[row], sums[row]);
 }
 
-// The part of the result for 16 rows of x and 16 rows of weights, of which `rows` and `columns` exist.
+// The elements of the result for 16 rows of x and 16 rows of weights; `rows` and `columns` say how many of them exist.
 struct Corner {
   float *out;
   int64_t pitch, rows, columns;

@@ -12,24 +12,24 @@ using namespace orchard;
 
 namespace {
 
-// Products that make a task worth its cost.
+// The number of multiplications that makes a task worth its overhead.
 constexpr int64_t task_products = 1 << 17;
 
-// From this many rows of x on, weights are unpacked to memory, some rows at a time, for the product of float32.
+// From this many rows of x on, weights are unpacked to memory, some rows at a time, for a float32 matrix product.
 constexpr int64_t many_rows = 16;
 constexpr int64_t unpacked_floats = 1 << 21;
 
-// Returns the rows of weights that are unpacked at a time.
+// Returns the number of rows of weights that are unpacked at a time.
 int64_t unpacked_rows(int64_t rows, int64_t columns) {
   return std::min(rows, std::max<int64_t>(64, unpacked_floats / std::max<int64_t>(columns, 1) / 16 * 16));
 }
 
-// Returns the rows of weights of a task, in whole tiles, if each row costs `products` products.
+// Returns the rows of weights per task, in whole tiles, if each row takes `products` multiplications.
 int64_t weight_rows(int64_t products) {
   return std::max<int64_t>(8, task_products / std::max<int64_t>(products, 1) / 8 * 8);
 }
 
-// Returns the product of bytes for `count` rows of x, or null.
+// Returns the kernel for byte products with `count` rows of x, or null if there is none.
 ManyRowsProduct product_of_bytes(int64_t count, const Weights &weights) {
   return count >= many_rows && weights.columns > 0 && has_levels(weights) ? many_rows_product() : nullptr;
 }
@@ -40,7 +40,7 @@ struct Product {
   int64_t count;
   float *out;
 
-  // Computes x Wᵀ, or x W, one block of rows of weights at a time. For x W, the blocks are added up.
+  // Computes x Wᵀ, or x W, one block of rows of weights at a time. For x W, the blocks' products are added.
   void unpacked(bool is_transposed) const {
     const int64_t columns = weights.columns, rows = weights.rows;
     const int64_t block = unpacked_rows(rows, columns);
@@ -79,7 +79,7 @@ struct Product {
     for_rows([&](int64_t begin, int64_t end) { quant_kernels().multiply(weights, x.values, count, begin, end, out); });
   }
 
-  // Multiplies x in 8 bits: as bytes, or as the floats that they stand for.
+  // Multiplies x quantized to 8 bits: as bytes, or as the floats that the levels represent.
   void fast() const {
     const FastKernels &kernels = fast_kernels();
     const int64_t columns = weights.columns;
@@ -96,7 +96,7 @@ struct Product {
     for_rows([&](int64_t begin, int64_t end) { packed.multiply(weights, begin, end, out); });
   }
 
-  // In tasks of two blocks of rows of weights, or more.
+  // Each task has at least two blocks of rows of weights.
   void blocks(ManyRowsProduct multiply, const ByteBlocks &packed) const {
     const int64_t both = 2 * rows_of_block, tasks = weight_rows(count * weights.columns) / both;
     parallel_for(weights.rows, std::max<int64_t>(1, tasks) * both,
@@ -126,7 +126,7 @@ struct Product {
   }
 };
 
-// The rows of x of a call: in place, or copied to dense float32.
+// The rows of x in a call: used in place, or copied to dense float32.
 class GivenRows {
 public:
   // Each row has `width` values. If `needs_dense`, strided rows are copied.
@@ -155,7 +155,7 @@ private:
       return (strides[2] == 1 || width <= 1) && (strides[1] == width || batches * batch_rows <= 1);
     }
     void widen(int64_t width, float *out) const {
-      const int64_t stretch = strides[2] == 1 ? width : 1; // contiguous elements
+      const int64_t stretch = strides[2] == 1 ? width : 1; // number of contiguous elements
       for (int64_t batch = 0; batch < batches; batch++)
         for (int64_t row = 0; row < batch_rows; row++)
           for (int64_t column = 0; column < width; column += stretch, out += stretch) {
@@ -226,8 +226,8 @@ private:
   Scratch<float> wide_;
 };
 
-// out [count, rows] = x Wᵀ for x [count, columns], or [count, columns] = x W for x [count, rows]. Sums are in float32,
-// in an order that depends on the sizes only, and are rounded to the dtype of x before and after a bias is added.
+// out [count, rows] = x Wᵀ for x [count, columns], or out [count, columns] = x W for x [count, rows]. Sums are in
+// float32, in an order that depends on sizes only. They are rounded to the dtype of x, and again after a bias is added.
 void quantized_matmul(const QuantizedMatmulBlock &block, Operands operands) {
   const Weights weights = weights_of(block, operands, 0);
   const DType dtype = block.dtype;
@@ -246,13 +246,13 @@ void quantized_matmul(const QuantizedMatmulBlock &block, Operands operands) {
   result.settle();
 }
 
-// Products of the same rows of x, which are packed to bytes once. If there are few rows, all products share one set of
-// tasks. Each product has the same bits as if it were computed alone.
+// Several products with the same rows of x, which are packed to bytes once. If there are few rows, all products share
+// one set of tasks. Each product has the same bits as if it were computed alone.
 struct Projections {
   const Product (&all)[3];
   int64_t columns, count;
 
-  // `multiply(product, begin, end)` for rows of the weights, one product after the other.
+  // Calls multiply(product, begin, end) for rows of the weights, one product after the other.
   template <class Multiply> void for_rows(Multiply multiply) const {
     int64_t starts[4] = {};
     for (int which = 0; which < 3; which++) starts[which + 1] = starts[which] + all[which].weights.rows;
@@ -288,7 +288,7 @@ struct Projections {
   }
 };
 
-// Three results [count, rows] = x Wᵀ + bias, each as in `quantized_matmul`.
+// Three results [count, rows] = x Wᵀ + bias, each computed as in `quantized_matmul`.
 void quantized_projections(const QuantizedProjectionsBlock &block, Operands operands) {
   const Weights weights[3] = {weights_of(block.first, operands, 0), weights_of(block.second, operands, 3),
                               weights_of(block.third, operands, 6)};
@@ -312,7 +312,7 @@ void quantized_projections(const QuantizedProjectionsBlock &block, Operands oper
   for (Result *result : {&first, &second, &third}) result->settle();
 }
 
-// activation(x gateᵀ + bias) · (x upᵀ + bias): some rows of both weights at a time, so that only a tile of their
+// activation(x gateᵀ + bias) · (x upᵀ + bias), for some rows of both weights at a time, so that only a tile of the
 // products is stored.
 struct GatedProduct {
   const Weights &gate, &up;
@@ -323,15 +323,15 @@ struct GatedProduct {
   const char *biases[2]; // null if absent
   char *out;
 
-  static constexpr int64_t tile_values = 64 * (many_rows - 1); // of a product, if x has few rows
+  static constexpr int64_t tile_values = 64 * (many_rows - 1); // size of a tile of a product, if x has few rows
 
-  // Four tasks for each thread, or fewer if a task would be too small. Memory delivers long runs of rows of one matrix
-  // faster than short runs of both matrices in turn. Sums of a row are the same in any task.
+  // Four tasks per thread, or fewer if a task would be too small. Reading long runs of rows of one matrix is faster
+  // than alternating between short runs of two. The sums of a row do not depend on the task.
   int64_t rows_of_task() const {
     return std::max(weight_rows(2 * count * gate.columns), gate.rows / (4 * thread_count()) / 8 * 8);
   }
 
-  // `multiply(weights, out)` on the calling thread.
+  // Calls multiply(weights, out) on the calling thread.
   template <class Multiply> void few(Multiply multiply) const {
     const int64_t tile_rows = tile_values / count / 8 * 8;
     parallel_for(gate.rows, rows_of_task(), [&](int64_t begin, int64_t end) {
@@ -368,7 +368,7 @@ struct GatedProduct {
     }
   }
 
-  // Finishes row `at` of the result, columns `first` to `first + width - 1`.
+  // Runs the epilogue for row `at` of the result, columns `first` to `first + width - 1`.
   void finish(int64_t at, int64_t first, int64_t width, float *of_gate, float *of_up) const {
     const GateKernels &kernels = gate_kernels();
     kernels.settle(of_gate, dtype, bias_from(0, first), width);
@@ -391,8 +391,8 @@ struct GatedProduct {
   }
 };
 
-// out [count, rows] = activation(x gateᵀ + bias) · (x upᵀ + bias) for x [count, columns], with the same bits as two
-// products and the steps after them, each rounded to the dtype of x.
+// out [count, rows] = activation(x gateᵀ + bias) · (x upᵀ + bias) for x [count, columns]. The bits are those of two
+// products and the operations after them, each rounded to the dtype of x.
 void quantized_swiglu(const QuantizedSwigluBlock &block, Operands operands) {
   const Weights gate = weights_of(block, operands, 0);
   WeightHead up_head = block;

@@ -10,19 +10,19 @@ struct RowsHead {
   DTypeField dtype; // of x and the result
   Whole count, batch_rows;
   Whole x_offset;
-  Whole x_strides[3]; // from batch to batch, from row to row, from column to column
-  Flag is_fast;       // x in 8 bits, if weights have levels
+  Whole x_strides[3]; // between batches, rows and columns
+  Flag is_fast;       // x is quantized to 8 bits, if weights have levels
 };
 
 struct ProductHead : WeightHead, RowsHead {};
 
 struct QuantizedMatmulBlock : ProductHead {
-  Flag is_transposed; // x W, and not x Wᵀ
+  Flag is_transposed; // x W instead of x Wᵀ
   Flag has_bias;      // one value for each column of the result
   Whole bias_offset;
 };
 
-// The head has the weights of the gate; those of `up` have the same format and sizes.
+// The fields of the head describe the gate's weights; those of `up` have the same format and sizes.
 struct QuantizedSwigluBlock : ProductHead {
   Name<GateActivation> activation;
   Whole up_offsets[3];
@@ -30,7 +30,7 @@ struct QuantizedSwigluBlock : ProductHead {
   Whole bias_offsets[2];
 };
 
-// Products of the same x with three weights of equally many columns.
+// Products of the same x with three weights that have the same number of columns.
 struct QuantizedProjectionsBlock : RowsHead {
   WeightHead first, second, third;
   Flag has_bias[3];

@@ -1,5 +1,5 @@
-// The values of levels of four bits on AVX-512. All sixteen numbers level · scale + low are in one vector, and each
-// nibble is an index into it. They are computed once per part instead of once per value, with the same rounding.
+// The values of 4-bit levels on AVX-512. The sixteen possible values level · scale + low are in one vector, and each
+// 4-bit level is an index into it. They are computed once per part instead of once per value, with the same rounding.
 #pragma once
 
 #include "rows_avx.h"
@@ -11,7 +11,7 @@ namespace orchard::ORCHARD_ISA {
 inline constexpr int8_t nibbles_from_0[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
 inline constexpr int8_t nibbles_around_0[16] = {-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
 
-// The lowest four bits of a lane are an index; the others are ignored.
+// The lowest four bits of each lane are the index; the other bits are ignored.
 inline Floats looked_up(Floats table, __m512i nibbles) {
   return _mm512_maskz_permutexvar_ps(all_lanes, nibbles, table);
 }
@@ -22,8 +22,8 @@ template <class Row> struct Nibbles {
   static constexpr bool are_there = false;
 };
 
-// A block of 32: values 0 to 15 in the lower halves of sixteen bytes, the others in the upper ones. A lane has a byte,
-// whose lower half is an index without a shift.
+// A block of 32: values 0 to 15 are in the lower halves of sixteen bytes, values 16 to 31 in the upper halves. Each
+// lane contains a byte, so the lower half needs no shift.
 template <class Format, int first, const int8_t (&all)[16]> struct BlockNibbles {
   static constexpr bool are_there = true;
   static constexpr const int8_t (&levels)[16] = all;
@@ -40,8 +40,8 @@ template <> struct Nibbles<LevelRow<Q4_1>> : BlockNibbles<Q4_1, 4, nibbles_from_
 template <> struct Nibbles<LevelRow<Iq4Nl>> : BlockNibbles<Iq4Nl, 2, Iq4Nl::table> {};
 template <> struct Nibbles<LevelRow<Mxfp4>> : BlockNibbles<Mxfp4, 1, Mxfp4::table> {};
 
-// 32 bytes hold a part in their lower halves and the next one in the upper ones. Lane 4 i + j has byte 4 j + i: words
-// of four bytes are loaded four times over, and each lane shifts its copy.
+// The lower halves of 32 bytes are a part, and the upper halves the next part. Lane 4 i + j gets byte 4 j + i: each
+// four-byte word is broadcast to four lanes, and each lane shifts its copy.
 template <> struct Nibbles<LevelRow<Q4K>> {
   static constexpr bool are_there = true;
   static constexpr const int8_t (&levels)[16] = nibbles_from_0;
@@ -61,8 +61,8 @@ private:
   static __m512i words(const uint8_t *from) { return _mm512_maskz_broadcast_i32x4(all_lanes, bytes16(from)); }
 };
 
-// Adjacent values are in the halves of a byte: eight of them in each of two words, which are loaded eight times over.
-// Lane 2 i + j has value 8 j + i.
+// The two halves of a byte are adjacent values. Each of two words has eight values and is broadcast to eight lanes;
+// lane 2 i + j gets value 8 j + i.
 template <bool is_symmetric> struct Nibbles<GroupLevelRow<4, is_symmetric>> {
   static constexpr bool are_there = true;
   static constexpr const int8_t (&levels)[16] = is_symmetric ? nibbles_around_0 : nibbles_from_0;

@@ -1,4 +1,4 @@
-// Rows of x in the forms that products with quantised weights read: in float32, or in 8 bits.
+// Rows of x in the forms in which products with quantized weights read them: in float32, or quantized to 8 bits.
 #pragma once
 
 #include "../matmul/product.h"
@@ -11,12 +11,12 @@
 
 namespace orchard {
 
-// Returns the rows of a task that makes one pass over them.
+// Returns the number of rows per task, for tasks that make one pass over the rows.
 inline int64_t value_rows(int64_t columns) { return std::max<int64_t>(1, (1 << 15) / std::max<int64_t>(columns, 1)); }
 
 inline char *address(const float *values) { return reinterpret_cast<char *>(const_cast<float *>(values)); }
 
-// Rows of x in float32. They are dense if they are few, and if they are rounded.
+// Rows of x in float32. They are dense if there are few of them, or if they are rounded.
 struct WideRows {
   const float *values;
   int64_t row_stride, column_stride;
@@ -27,7 +27,8 @@ struct WideRows {
   }
 };
 
-// Few rows of x in 8 bits: groups of eight, one row per lane, and the remaining rows, each with a vector of sums.
+// Few rows of x, quantized to 8 bits. Groups of eight rows have one row per vector lane; for each remaining row, sums
+// fill a vector.
 class PackedRows {
 public:
   PackedRows(const WideRows &x, int64_t count, int64_t columns)
@@ -50,7 +51,7 @@ public:
     }
   }
 
-  // As `FastKernels::multiply`, with all rows of x.
+  // Like `FastKernels::multiply`, with all rows of x.
   void multiply(const Weights &weights, int64_t begin, int64_t end, float *out) const {
     for (int64_t group = 0; group < groups_; group++) {
       const int64_t at = group * lanes_of_rows, rows = std::min(lanes_of_rows, count_ - at);
@@ -61,7 +62,7 @@ public:
   }
 
 private:
-  // Fewer rows are faster with a vector of sums for each.
+  // If fewer rows than this remain, one vector of sums for each is faster than another group.
   static constexpr int64_t least_lanes = 6;
   static int64_t groups_of_lanes(int64_t count) {
     if (!eight_rows_kernels().multiply) return 0;
@@ -84,7 +85,7 @@ private:
   ByteLanes lanes_;
 };
 
-// Many rows of x in 8 bits.
+// Many rows of x, quantized to 8 bits.
 class PackedBlocks {
 public:
   PackedBlocks(const WideRows &x, int64_t count, int64_t columns)

@@ -12,7 +12,7 @@ constexpr int64_t part_values = 32;
 
 // ---------------------------------------------------------------- parts of rows
 
-// Reads parts of 32 values of a row: part(i, out).
+// Unpacks parts of 32 values of a row: part(i, out).
 template <class Format> struct BlockRow {
   const uint8_t *row;
 
@@ -23,7 +23,7 @@ template <class Format> struct BlockRow {
   }
 };
 
-// Floats of two bytes. The last part of a row may have fewer values.
+// A row of 16-bit floats. The last part may have fewer values.
 template <class T> struct FloatRow {
   const uint8_t *row;
 
@@ -32,7 +32,7 @@ template <class T> struct FloatRow {
     const uint8_t *from = row + part * part_values * int64_t(sizeof(T));
     for (int64_t i = 0; i < count; i++) {
       T value;
-      std::memcpy(&value, from + i * int64_t(sizeof(T)), sizeof value); // unaligned
+      std::memcpy(&value, from + i * int64_t(sizeof(T)), sizeof value); // may be unaligned
       out[i] = load(value);
     }
     std::fill(out + count, out + part_values, 0.0f);
@@ -77,7 +77,7 @@ template <bool is_symmetric, class Use> void with_bits(int64_t bits, Use &&use) 
   }
 }
 
-// Calls use(Type<Row>{}) with the reader of the rows of these weights.
+// Calls use(Type<Row>{}) with the row reader for the format of these weights.
 template <class Use> void with_rows(const Weights &weights, Use &&use) {
   switch (weights.packing) {
   case Packing::q4_0: return use(Type<BlockRow<Q4_0>>{});
@@ -129,7 +129,7 @@ inline float merged(float (&sums)[part_values]) {
   return sums[0];
 }
 
-// Multiplies `rows` rows of x, `pitch` apart, with one row of weights. Each of its parts is unpacked once, in
+// Multiplies `rows` rows of x, `pitch` apart, by one row of weights. Each part of the weights is unpacked once, in
 // registers.
 template <int rows, class Row>
 void dot_rows(const Row &row, const float *x, int64_t pitch, int64_t columns, float *out, int64_t stride) {
@@ -149,7 +149,7 @@ void dot_rows(const Row &row, const float *x, int64_t pitch, int64_t columns, fl
   for (int at = 0; at < rows; at++) out[at * stride] += merged(sums[at]);
 }
 
-// Rows of x that are multiplied at once.
+// The number of rows of x that are multiplied at once.
 constexpr int64_t few_rows = 4;
 
 template <class Row>
@@ -163,7 +163,7 @@ void dot_some(const Row &row, const float *x, int64_t count, int64_t pitch, int6
   }
 }
 
-// Values in memory, as a row of parts.
+// Unpacked values in memory, with the interface of a row reader.
 struct Unpacked {
   const float *values;
   void operator()(int64_t part, int64_t count, float *out) const {
@@ -171,7 +171,7 @@ struct Unpacked {
   }
 };
 
-// For many rows of x, weights are unpacked to memory once, some columns of some rows at a time.
+// For many rows of x, weights are unpacked to memory once, in tiles of this size.
 constexpr int64_t tile_rows = 8, tile_columns = 1024;
 
 template <class Row>
@@ -191,7 +191,7 @@ void multiply_many(const Weights &weights, const float *x, int64_t count, int64_
   }
 }
 
-// Returns false if there are no vectors for it.
+// Returns false if the instruction set lacks the vectors for it.
 bool multiply_levels(const Weights &weights, const float *x, int64_t count, int64_t begin, int64_t end, float *out) {
 #if defined(__AVX2__) || defined(__aarch64__)
   return with_level_rows(

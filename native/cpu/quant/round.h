@@ -1,4 +1,4 @@
-// 32 adjacent values of x in 8 bits: their scale and their levels.
+// Quantizes 32 adjacent values of x to 8 bits: computes their scale and levels.
 #pragma once
 
 #include "../dtypes.h"
@@ -14,7 +14,7 @@ struct PartScale {
   float scale, inverse;
 };
 
-// Returns the scale for the bits of the largest magnitude.
+// Returns the scale, given the bits of the largest magnitude.
 inline PartScale scale_of(uint32_t most) {
   if (most >= infinity_bits) return {std::numeric_limits<float>::quiet_NaN(), 0};
   const float scale = float_of(most) / 127.0f;
@@ -22,7 +22,7 @@ inline PartScale scale_of(uint32_t most) {
   return {scale, 1.0f / scale};
 }
 
-// Bits of magnitudes compare like the magnitudes.
+// Magnitudes are ordered as their bits are.
 constexpr uint32_t magnitude_bits = 0x7fffffff;
 
 inline PartScale scale_of(const float *x, int64_t count) {
@@ -31,13 +31,13 @@ inline PartScale scale_of(const float *x, int64_t count) {
   return scale_of(most);
 }
 
-// Rounds to the nearest whole number, ties to even: the sum with `shift` has no bits below 1.
+// Rounds to the nearest integer, ties to even: adding `shift` leaves no bits for a fraction.
 inline float rounded(float value) {
   constexpr float shift = 12582912.0f; // 1.5 · 2^23
   return (value + shift) - shift;
 }
 
-// Returns −127 to 127, or 0 if the inverse is 0, as for values that are not finite.
+// Returns −127 to 127; 0 if `inverse` is 0, as it is for values that are not finite.
 inline int8_t level_of(float value, float inverse) {
   return inverse == 0 ? int8_t(0) : int8_t(int32_t(rounded(value * inverse)));
 }

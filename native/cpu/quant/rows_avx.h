@@ -1,4 +1,4 @@
-// Rows of levels for instruction sets with AVX2, and the vectors of floats that they become.
+// Row readers for instruction sets with AVX2, which return levels as vectors of floats.
 #pragma once
 
 #include "level_pairs.h"
@@ -15,7 +15,7 @@ constexpr int float_lanes = 16;
 #else
 constexpr int float_lanes = 8;
 #endif
-// Aligned like a float, since compilers may keep arrays of it on the stack.
+// Aligned like a float, since compilers may keep arrays of this type on the stack.
 typedef float Floats __attribute__((vector_size(float_lanes * 4), aligned(4)));
 
 inline Floats floats_at(const float *from) {
@@ -27,7 +27,8 @@ inline Floats floats_at(const float *from) {
 #if defined(__AVX512F__)
 inline Floats fused(Floats a, Floats b, Floats sum) { return _mm512_fmadd_ps(a, b, sum); }
 inline Floats all_of(float value) { return _mm512_set1_ps(value); }
-// Masks of all lanes, which cost nothing: without them GCC 12 warns of undefined operands in its headers (bug 105593).
+// Intrinsics with a mask of all lanes, which costs nothing: without a mask, GCC 12 warns of undefined operands in its
+// headers (bug 105593).
 constexpr __mmask16 all_lanes = 0xffff;
 inline __m512i lanes_of(__m128i bytes) { return _mm512_maskz_cvtepu8_epi32(all_lanes, bytes); }
 inline __m512i signed_lanes_of(__m128i bytes) { return _mm512_maskz_cvtepi8_epi32(all_lanes, bytes); }
@@ -58,7 +59,7 @@ inline float sum_of(Floats vector) {
 // Converts eight float16 numbers, `pitch` bytes apart.
 template <int pitch> [[gnu::always_inline]] inline __m256 eight_halves(const uint8_t *from) {
 #if defined(__AVX512F__)
-  if constexpr (pitch <= 20) { // 64 bytes hold four of them
+  if constexpr (pitch <= 20) { // 64 bytes contain four of them
     constexpr int16_t word = pitch / 2;
     const __m512i first = _mm512_loadu_si512(from), second = _mm512_loadu_si512(from + 4 * pitch);
     const __m512i at = _mm512_castsi128_si512(
@@ -81,7 +82,7 @@ template <int pitch> [[gnu::always_inline]] inline __m256 eight_halves(const uin
   return _mm256_cvtph_ps(_mm_insert_epi16(all, bits(7), 7));
 }
 
-// Returns the numbers of eight blocks of 32, or of fewer at the end of a row.
+// Returns the scales and lows of eight blocks of 32, or of fewer at the end of a row.
 template <class Format> ManyHead<8> head_of_blocks(const uint8_t *from, int count) {
   using Head = typename LevelsOf<Format>::Head;
   ManyHead<8> head;
@@ -99,11 +100,11 @@ template <class Format> ManyHead<8> head_of_blocks(const uint8_t *from, int coun
   return head;
 }
 
-// Rows of a format's blocks: a head and the levels of eight parts at a time. At the end of a row of blocks of 32 there
-// may be fewer.
+// Reads rows of blocks: the scales and the levels of eight parts at a time. With blocks of 32, there may be fewer at
+// the end of a row.
 template <class Format> struct LevelRow : LevelsOf<Format> {
   static constexpr bool has_groups = false;                      // whether scales are stored apart from levels
-  static constexpr bool is_wide = LevelsOf<Format>::offset > 64; // whether raw bytes are more than 128
+  static constexpr bool is_wide = LevelsOf<Format>::offset > 64; // whether raw bytes can exceed 128
   static constexpr bool is_whole = Format::values == 256;        // whether eight parts are one block
   static constexpr int block_parts = 8, block_bytes = (is_whole ? 1 : 8) * Format::bytes;
   using Head = std::conditional_t<is_whole, typename LevelsOf<Format>::Head, ManyHead<8>>;
@@ -116,7 +117,7 @@ template <class Format> struct LevelRow : LevelsOf<Format> {
     if constexpr (is_whole) return Head(row + block * block_bytes);
     else return head_of_blocks<Format>(row + block * block_bytes, int(std::min<int64_t>(8, parts - block * 8)));
   }
-  // Returns the block that has the levels of a part.
+  // Returns the block that contains the levels of a part.
   const uint8_t *block_of(int64_t block, int part) const {
     return row + block * block_bytes + (is_whole ? 0 : part * Format::bytes);
   }
@@ -135,7 +136,7 @@ inline float group_number(const void *numbers, DType dtype, int64_t at) {
   return static_cast<const float *>(numbers)[at];
 }
 
-// Loads as many numbers as eight parts need: 8, 4 or 2.
+// Loads as many scales as eight parts need: 8, 4 or 2.
 inline __m256 wide_numbers(const void *numbers, DType dtype, int64_t at, int shift) {
   if (dtype == DType::float32) {
     const auto *from = static_cast<const float *>(numbers) + at;
@@ -151,7 +152,7 @@ inline __m256 wide_numbers(const void *numbers, DType dtype, int64_t at, int shi
   return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
 }
 
-// Returns the numbers of up to eight parts' groups, one for each part; 2^shift parts are a group.
+// Returns the scales of up to eight parts, one for each; a group has 2^shift parts.
 inline __m256 numbers_of_parts(const void *numbers, DType dtype, int64_t first_group, int shift, int parts) {
   const __m256i at = _mm256_srlv_epi32(_mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7), _mm256_set1_epi32(shift));
   if (parts == 8) return _mm256_permutevar8x32_ps(wide_numbers(numbers, dtype, first_group, shift), at);
@@ -160,7 +161,7 @@ inline __m256 numbers_of_parts(const void *numbers, DType dtype, int64_t first_g
   return _mm256_loadu_ps(expanded);
 }
 
-// Rows of groups, eight parts at a time, fewer at the end. Levels of symmetric ones are centred at 0.
+// Reads rows of groups, eight parts at a time, fewer at the end. The levels of symmetric groups are centered at 0.
 template <int bits, bool is_symmetric> struct GroupLevelRow {
   static constexpr bool has_groups = true;
   static constexpr bool has_low = !is_symmetric, has_halves = false, is_wide = bits == 8;
@@ -171,7 +172,7 @@ template <int bits, bool is_symmetric> struct GroupLevelRow {
   DType dtype;
   const uint8_t *row;
   int64_t first_group, parts;
-  int shift; // 2^shift parts are a group
+  int shift; // a group has 2^shift parts
 
   GroupLevelRow(const Weights &weights, int64_t at)
       : scales(weights.scales), biases(weights.biases), dtype(weights.scale_dtype),

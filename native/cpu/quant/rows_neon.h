@@ -1,4 +1,4 @@
-// Rows of levels on NEON, and the vectors of floats that they become.
+// Row readers for NEON, which return levels as vectors of floats.
 #pragma once
 
 #include "levels_neon.h"
@@ -35,7 +35,7 @@ inline float sum_of(Floats vector) {
   return (numbers[0] + numbers[2]) + (numbers[1] + numbers[3]);
 }
 
-// Rows of a format's blocks: the head and the levels of a block.
+// Reads rows of blocks: the scales and the levels of a block.
 template <class Format> struct LevelRow : LevelsOf<Format> {
   static constexpr bool has_groups = false; // whether scales are stored apart from levels
   using typename LevelsOf<Format>::Head;
@@ -49,7 +49,7 @@ template <class Format> struct LevelRow : LevelsOf<Format> {
   static Floats floats(PartLevels levels, int at) { return floats_of<false>(levels, at); }
 };
 
-// Rows of groups, eight parts at a time, fewer at the end. Levels of symmetric ones are centred at 0.
+// Reads rows of groups, eight parts at a time, fewer at the end. The levels of symmetric groups are centered at 0.
 template <int bits, bool is_symmetric> struct GroupLevelRow {
   static constexpr bool has_groups = true;
   static constexpr bool has_low = !is_symmetric, has_halves = false, is_wide = bits == 8 && !is_symmetric;
@@ -59,7 +59,7 @@ template <int bits, bool is_symmetric> struct GroupLevelRow {
   DType dtype;
   const uint8_t *row;
   int64_t first_group, parts;
-  int shift; // 2^shift parts are a group
+  int shift; // a group has 2^shift parts
 
   GroupLevelRow(const Weights &weights, int64_t at)
       : scales(weights.scales), biases(weights.biases), dtype(weights.scale_dtype),
@@ -80,7 +80,7 @@ template <int bits, bool is_symmetric> struct GroupLevelRow {
   static Floats floats(PartLevels levels, int at) { return floats_of<is_wide>(levels, at); }
 
 private:
-  // Writes the numbers of a block's groups, one for each part.
+  // Writes the scales of a block's groups, one for each part.
   void numbers(const void *all, int64_t block, float *out) const {
     const int64_t group = first_group + (block * 8 >> shift), count = std::min<int64_t>(8, parts - block * 8);
     const int64_t groups = (count + (int64_t(1) << shift) - 1) >> shift;

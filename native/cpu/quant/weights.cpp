@@ -11,7 +11,7 @@ struct BlockSize {
   int64_t values, bytes;
 };
 
-// In the order of `Packing`; 0 for groups.
+// In the order of `Packing`; 0 for packings with groups.
 constexpr BlockSize block_sizes[] = {{32, 18},   {32, 20},   {32, 22},   {32, 24},   {32, 34}, {256, 84},
                                      {256, 110}, {256, 144}, {256, 176}, {256, 210}, {32, 18}, {32, 17},
                                      {1, 2},     {1, 2},     {0, 0},     {0, 0}};

@@ -1,5 +1,5 @@
-// Quantised weights as passed to functions: a matrix [rows, columns], of which some adjacent values at a time are
-// unpacked.
+// Quantized weights as passed to functions: a matrix [rows, columns], of which some adjacent values are unpacked at a
+// time.
 #pragma once
 
 #include "../block.h"
@@ -10,8 +10,8 @@ namespace orchard {
 ORCHARD_NAMES(Packing, q4_0, q4_1, q5_0, q5_1, q8_0, q2_K, q3_K, q4_K, q5_K, q6_K, iq4_nl, mxfp4, f16, bf16, affine,
               symmetric)
 
-// The beginning of every block. `bits` and `group` apply to affine and symmetric weights; `offsets` are those of packed
-// values, scales and biases.
+// The fields that every block begins with. `bits` and `group` apply to affine and symmetric weights; `offsets` are
+// those of packed values, scales and biases.
 struct WeightHead {
   Name<Packing> packing;
   DTypeField scale_dtype;
@@ -27,25 +27,25 @@ struct Weights {
   // For affine and symmetric weights.
   int64_t bits, group;
   DType scale_dtype;
-  const void *scales, *biases; // no biases if symmetric
+  const void *scales, *biases; // biases are null for symmetric weights
 
   // Returns rows `first` to `first + count - 1`.
   Weights part(int64_t first, int64_t count) const;
 };
 
-// Reads weights from the operands `first` to `first + 2` of a call.
+// Reads weights from operands `first` to `first + 2` of a call.
 Weights weights_of(const WeightHead &head, const Operands &operands, int first);
 
-// Columns of a result that a task of `multiply_transposed` computes: a multiple of every block.
+// The number of columns of a result that a task of `multiply_transposed` computes: a multiple of every block size.
 constexpr int64_t transposed_columns = 256;
 
 struct QuantKernels {
   // Unpacks the values of a row from column `first` on. `first` and `count` are multiples of 32, except at the end of a
   // row of f16 or bf16.
   void (*unpack)(const Weights &, int64_t row, int64_t first, int64_t count, float *out);
-  // out[i, n] = Σ x[i, k] W[n, k] for rows n from `begin` to `end` of the weights; x [count, columns].
+  // out[i, n] = Σ x[i, k] W[n, k] for rows n of the weights from `begin` to `end`; x is [count, columns].
   void (*multiply)(const Weights &, const float *x, int64_t count, int64_t begin, int64_t end, float *out);
-  // out[i, k] = Σ g[i, n] W[n, k] for columns k from `begin` to `end`, at most `transposed_columns` of them, with g
+  // out[i, k] = Σ g[i, n] W[n, k] for columns k from `begin` to `end`, at most `transposed_columns` of them; g is
   // [count, rows].
   void (*multiply_transposed)(const Weights &, const float *g, int64_t count, int64_t begin, int64_t end, float *out);
   // Convert from a dtype to float32, and back.
@@ -53,7 +53,7 @@ struct QuantKernels {
   void (*narrow)(const float *in, DType dtype, void *out, int64_t count);
 };
 
-// Fails for anything but float32, float16 and bfloat16.
+// Throws Failure for dtypes other than float32, float16 and bfloat16.
 void check_narrow_float(DType dtype);
 
 } // namespace orchard

@@ -1,5 +1,6 @@
-// The normal and exponential distributions from random words: the same operations in the same order as
-// src/random/normal.ts, which explains them, and kernels/random/normal.h. Branch-free, so that loops are vectorized.
+// The normal and exponential distributions from random words: the same operations in the same order as in
+// src/random/normal.ts, which explains them, and in kernels/random/normal.h. Without branches, so that loops are
+// vectorized.
 #pragma once
 
 #include "../dtypes.h"
@@ -9,7 +10,7 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// The compiler must fuse only what is written as fused.
+// Only operations that are written as fused may be fused.
 static_assert(sizeof(float) == 4 && sizeof(double) == 8);
 
 inline uint64_t bits_of(double value) {
@@ -24,8 +25,9 @@ inline double double_of(uint64_t bits) {
   return value;
 }
 
-// a · b + c, rounded once. Without the instruction: the product is exact in double, and the sum is rounded to odd (if
-// inexact, to the adjacent number with an odd last bit), which makes the second rounding harmless.
+// a · b + c, rounded once. Without the instruction, the product is exact in double, and the sum is rounded to odd: if
+// it is inexact, to the adjacent number with an odd last bit. Then rounding it to float gives the same result as
+// rounding once.
 inline float fused(float a, float b, float c) {
 #if defined(__FMA__) || defined(__aarch64__)
   return __builtin_fmaf(a, b, c);
@@ -87,7 +89,7 @@ template <class Number> struct Point {
   Number x, y;
 };
 
-// Turns a point on the circle by quarters.
+// Rotates a point on the circle by quarter turns.
 template <class Number> inline Point<Number> turned(uint32_t quarter, Number cosine, Number sine) {
   bool is_odd = (quarter & 1) != 0;
   Number x = is_odd ? sine : cosine;

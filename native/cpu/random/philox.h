@@ -1,5 +1,5 @@
-// Philox4x32-10 for runs of blocks. src/random/philox.ts explains the numbers; kernels/common/philox.h has the same
-// constants, and a test compares the three.
+// Philox4x32-10 for runs of blocks. src/random/philox.ts explains the algorithm. kernels/common/philox.h has the same
+// constants, and a test compares the three files.
 #pragma once
 
 #include "../isa.h"
@@ -38,15 +38,15 @@ inline PhiloxBlock philox(uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3, ui
   return {{c0, c1, c2, c3}};
 }
 
-// Blocks that are computed together: their words fit the L1 cache.
+// The number of blocks that are computed together: their words fit in the L1 cache.
 constexpr int64_t tile_blocks = 256;
 
-// By lane of the block, so that loops over blocks are vectorized.
+// Indexed by the word within a block, then by block, so that loops over blocks are vectorized.
 struct Words {
   uint32_t lane[4][tile_blocks];
 };
 
-// Computes the blocks from `first` on, at most tile_blocks; `stream` is added to the third word of the counter.
+// Computes `count` blocks from `first` on, at most tile_blocks. `stream` is added to the third word of the counter.
 inline void philox_tile(const PhiloxStart &start, uint32_t stream, int64_t first, int64_t count, Words &words) {
   uint64_t base = (uint64_t(start.counter[1]) << 32 | start.counter[0]) + uint64_t(first);
   uint32_t c2 = start.counter[2] + stream, c3 = start.counter[3], k0 = start.key[0], k1 = start.key[1];

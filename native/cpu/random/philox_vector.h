@@ -1,7 +1,8 @@
-// Philox4x32-10 (philox.h) of several blocks at once, with its words in the order of the elements they belong to.
+// Philox4x32-10 (philox.h) for several blocks at once, with the words in the order of the elements that they belong to.
 //
-// Each block's word is in the lower half of 64 bits. The upper halves are ignored: products use the lower halves, and a
-// product's upper half is the input of the next round. So a round is two products, two moves and two exclusive ors.
+// Each word is in the lower half of a 64-bit lane. The upper half is ignored, since multiplication uses the lower
+// halves; the upper half of a product is the input of the next round. So a round is two products, two moves and two
+// exclusive ors.
 #pragma once
 
 #include "philox.h"
@@ -14,8 +15,8 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// One word of as many blocks as a vector has 64-bit lanes. `exclusive` is the exclusive or of three; `paired` moves the
-// words of its second argument above those of the first.
+// One word of as many blocks as a vector has 64-bit lanes. `exclusive` returns the exclusive or of three vectors.
+// `paired` moves the words of its second argument to the upper halves, next to those of the first.
 #if defined(__AVX512F__)
 using Wide = __m512i;
 inline Wide wide_of(uint64_t word) { return _mm512_set1_epi64(int64_t(word)); }
@@ -89,8 +90,8 @@ inline WideBlock philox(Wide c0, Wide c1, Wide c2, Wide c3, uint32_t k0, uint32_
   return {{c0, c1, c2, c3}};
 }
 
-// Even lanes hold the first half of the blocks and odd lanes the second, so that the output has adjacent blocks in
-// order.
+// Even lanes contain the first half of the blocks and odd lanes the second half, which gives adjacent blocks in order
+// in the output.
 struct LaneBlocks {
   uint64_t block[wide_blocks];
 };
@@ -105,7 +106,7 @@ struct OrderedWords {
   alignas(64) uint32_t word[4 * tile_blocks];
 };
 
-// Computes the blocks from `first` on, at most tile_blocks, rounded up to whole vectors.
+// Computes `count` blocks from `first` on, at most tile_blocks, rounded up to whole vectors.
 inline void philox_tile(const PhiloxStart &start, int64_t first, int64_t count, OrderedWords &words) {
   static constexpr LaneBlocks lanes = ordered_lanes();
   const uint64_t base = (uint64_t(start.counter[1]) << 32 | start.counter[0]) + uint64_t(first);

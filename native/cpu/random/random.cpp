@@ -32,7 +32,7 @@ template <class Function> Function *checked(Function *function, const char *what
   return function;
 }
 
-// Calls body(begin, count) for tiles of the elements.
+// Calls body(begin, count) for each tile of the elements.
 template <class Body> void for_tiles(int64_t count, Body &&body) {
   int64_t tiles = (count + tile_elements - 1) / tile_elements;
   parallel_for(tiles, grain, [&](int64_t first, int64_t last) {
@@ -45,7 +45,7 @@ template <class Body> void for_tiles(int64_t count, Body &&body) {
 
 bool is_dense(const Nest<1> &nest) { return nest.rank == 1 && nest.strides[0][0] == 1; }
 
-// Copies elements of `bytes` bytes out of strided memory.
+// Copies elements of `bytes` bytes from strided to adjacent memory.
 void gather(const Nest<1> &nest, const char *from, int64_t begin, int64_t count, int64_t bytes, char *to) {
   int64_t stride = nest.run_stride(0);
   for_each_run(nest, begin, begin + count, [&](const int64_t (&offsets)[1], int64_t first, int64_t length) {
@@ -55,7 +55,7 @@ void gather(const Nest<1> &nest, const char *from, int64_t begin, int64_t count,
   });
 }
 
-// Returns the winner of a race: the smallest key, the first of equal ones; −1 if there are no keys but NaN.
+// Returns the index of the smallest key, the first of equal ones; −1 if all keys are NaN.
 int64_t winner(const double *keys, int64_t count) {
   int64_t best = -1;
   for (int64_t c = 0; c < count; c++)
@@ -63,7 +63,7 @@ int64_t winner(const double *keys, int64_t count) {
   return best;
 }
 
-// Writes the first winners, in order; −1 if there are no more.
+// Writes the indices of the smallest keys in ascending order of the keys, and −1 once there are no more.
 void winners(const double *keys, int64_t count, int64_t *order, int64_t samples, int64_t *out) {
   int64_t *end = order;
   for (int64_t c = 0; c < count; c++)
@@ -116,8 +116,9 @@ void bernoulli(const BernoulliBlock &block, Operands operands) {
   });
 }
 
-// out[row, i] = the category that wins race i of a row, or comes i-th in the row's only race. Fails if a weight is
-// negative or not finite, or a row has too few weights above 0; the result is then partly written.
+// out[row, i] = the category with the smallest key in draw i of a row, or without replacement the one with the i-th
+// smallest key of a single draw. Throws Failure if a weight is negative or not finite, or if a row has too few weights
+// above 0; then the result may be partly written.
 void multinomial(const MultinomialBlock &block, Operands operands) {
   const DType dtype = block.dtype;
   const PhiloxStart start = start_of(block.key, block.counter);
@@ -129,7 +130,7 @@ void multinomial(const MultinomialBlock &block, Operands operands) {
   int64_t *out = operands.results<int64_t>(1, block.offset, Extent(samples).along(rows, samples));
   auto *race = checked(randoms().race[static_cast<int>(dtype)], "multinomial", dtype);
   if (rows == 0 || samples == 0) return;
-  const int64_t draws = replacement ? samples : 1; // races per row
+  const int64_t draws = replacement ? samples : 1; // draws per row
   const int64_t chunk = std::max<int64_t>(1, 4096 / std::max<int64_t>(1, categories));
   std::atomic<bool> is_valid{true}, has_enough{true}, has_memory{true};
   parallel_for(rows * draws, chunk, [&](int64_t begin, int64_t end) {
@@ -156,8 +157,8 @@ void multinomial(const MultinomialBlock &block, Operands operands) {
     fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected as many weights above 0 in a row as samples, got fewer");
 }
 
-// The network permutes a range of numbers, so walking on from any number of the permutation comes back to it. The range
-// has at most four times as many numbers as the permutation, so the walk is short.
+// The network permutes a range of numbers. Applying it repeatedly to a number of [0, count) leads back into [0, count).
+// The range has at most four times as many numbers, so few steps are needed.
 void check_network(const Permutation &permutation) {
   constexpr uint64_t fewest = 64;
   const int bits = permutation.left_bits + permutation.right_bits;

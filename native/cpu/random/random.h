@@ -8,7 +8,7 @@ namespace orchard {
 
 ORCHARD_NAMES(Distribution, bits, uniform, normal, integers)
 
-// The results of all functions are dense. Each distribution has its parameters; the others are 0.
+// The results of all functions are dense. Each distribution uses some of the parameters; the others are 0.
 struct RandomBlock {
   Name<Distribution> distribution;
   DTypeField dtype;
@@ -17,10 +17,10 @@ struct RandomBlock {
   Whole count;
   Real low, scale, high;   // of uniform numbers; scale = high − low
   Real mean, deviation;    // of normal numbers
-  WideWord least, choices; // of integers: the least, and how many there are
+  WideWord least, choices; // of integers: the smallest one, and their number
 };
 
-// The nest is over p, in the shape of the result.
+// The nest is over p, which has the shape of the result.
 struct BernoulliBlock {
   DTypeField p_dtype, dtype;
   Whole p_offset, offset;
@@ -28,7 +28,7 @@ struct BernoulliBlock {
   NestBlock<1> nest;
 };
 
-// Only the last word of the counter is used.
+// Of the counter, only the last word is used.
 struct MultinomialBlock {
   DTypeField dtype; // of the weights
   Whole weights_offset, offset, rows;
@@ -38,7 +38,7 @@ struct MultinomialBlock {
   Whole row_stride, stride; // of the weights
 };
 
-// Rounds of a Feistel network: see src/random/permutation.ts.
+// The number of rounds of a Feistel network; see src/random/permutation.ts.
 constexpr int feistel_rounds = 24;
 
 struct PermutationBlock {
@@ -49,7 +49,7 @@ struct PermutationBlock {
   Word keys[feistel_rounds];
 };
 
-// The parameters of a draw, as in the block.
+// The parameters of a draw from a distribution, as in the block.
 struct Draw {
   PhiloxStart start;
   double low, scale, high;
@@ -57,7 +57,7 @@ struct Draw {
   uint64_t least, choices;
 };
 
-// One row of multinomial.
+// The parameters for one row of multinomial.
 struct Race {
   PhiloxStart start;
   const void *weights;
@@ -70,24 +70,24 @@ struct Race {
 struct Permutation {
   uint32_t keys[feistel_rounds];
   int left_bits, right_bits;
-  uint64_t swaps; // 1: elements 0 and 1 are swapped first
+  uint64_t swaps; // 1 if elements 0 and 1 are swapped first
   uint64_t count;
 };
 
-// Number of elements that are computed together.
+// The number of elements that are computed together.
 constexpr int64_t tile_elements = 1024;
 
 struct Randoms {
-  // Writes elements [begin, begin + count) of the result to `out`; `begin` is a multiple of 4, count at most
-  // tile_elements. Null if the distribution is not defined for the dtype.
+  // Writes elements [begin, begin + count) of the result to `out`. `begin` is a multiple of 4, and `count` is at most
+  // tile_elements. Null if the distribution does not support the dtype.
   void (*draw[static_cast<int>(Distribution::count)][dtype_count])(const Draw &draw, int64_t begin, int64_t count,
                                                                    void *out);
-  // mask[i] = (uniform number of element begin + i) < p[i]. Indexed by the dtype of p; null unless it is a float dtype.
+  // mask[i] = (uniform number of element begin + i) < p[i]. Indexed by the dtype of p; null for non-float dtypes.
   void (*bernoulli[dtype_count])(const PhiloxStart &start, const void *p, int64_t begin, int64_t count, Bool *mask);
-  // keys[c] = the category's exponential number divided by its weight; NaN if the weight is 0. Returns false if a
-  // weight is negative or not finite. Indexed by the dtype of the weights; null unless it is a float dtype.
+  // keys[c] = the category's exponential random number divided by its weight; NaN if the weight is 0. Returns false if
+  // a weight is negative or not finite. Indexed by the dtype of the weights; null for non-float dtypes.
   bool (*race[dtype_count])(const Race &race, uint32_t sample, double *keys);
-  // out[i] = the image of begin + i; count is at most tile_elements.
+  // out[i] = the number to which the permutation maps begin + i; `count` is at most tile_elements.
   void (*permute)(const Permutation &permutation, int64_t begin, int64_t count, int64_t *out);
 };
 

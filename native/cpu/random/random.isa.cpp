@@ -11,7 +11,7 @@ namespace {
 
 static_assert(tile_elements == 4 * tile_blocks);
 
-// The words of a tile, and a second set if numbers need 64 bits.
+// The random words of a tile, and a second set if numbers need 64 bits.
 struct Tile {
   Words words, low;
   int64_t blocks;
@@ -22,7 +22,7 @@ struct Tile {
   }
 };
 
-// Numbers by lane of the block.
+// Indexed by the word within a block, then by block.
 template <class Number> struct Numbers {
   Number lane[4][tile_blocks];
 
@@ -34,7 +34,7 @@ template <class Number> struct Numbers {
 
 // ---------------------------------------------------------------- uniform
 
-// Truncates a float32 to the dtype's precision, so that rounding never gives 1.
+// Truncates a float32 to the dtype's precision, so that u is never rounded up to 1.
 template <class T> inline float cut(float u) {
   if constexpr (std::is_same_v<T, Float16>) return float_of(bits_of(u) & 0xffffe000);
   else if constexpr (std::is_same_v<T, BFloat16>) return float_of(bits_of(u) & 0xffff0000);
@@ -52,7 +52,7 @@ template <class T> void uniform_numbers(const Tile &tile, Numbers<Compute<T>> &n
 inline float affine(float x, float scale, float shift) { return fused(x, scale, shift); }
 inline double affine(double x, double scale, double shift) { return x * scale + shift; }
 
-// low + u · (high − low); if that rounds to high, it becomes low.
+// low + u · (high − low); if this rounds to high, the result is low.
 template <class T> void draw_uniform(const Draw &draw, int64_t begin, int64_t count, void *out) {
   using Number = Compute<T>;
   Tile tile(draw.start, begin, count, std::is_same_v<T, double>);
@@ -120,7 +120,7 @@ template <class T> void draw_integers(const Draw &draw, int64_t begin, int64_t c
   narrow(row, static_cast<T *>(out), count);
 }
 
-// ---------------------------------------------------------------- choices
+// ---------------------------------------------------------------- bernoulli and multinomial
 
 template <class T>
 void bernoulli_tile(const PhiloxStart &start, const void *p, int64_t begin, int64_t count, Bool *mask) {
@@ -153,7 +153,7 @@ template <class T> bool race_row(const Race &race, uint32_t sample, double *keys
 
 // ---------------------------------------------------------------- permutations
 
-// The finaliser of MurmurHash3 (Appleby).
+// The finalizer of MurmurHash3 (Appleby).
 inline uint32_t mixed(uint32_t x) {
   x = (x ^ x >> 16) * 0x85ebca6b;
   x = (x ^ x >> 13) * 0xc2b2ae35;
@@ -172,7 +172,8 @@ inline uint64_t feistel(const Permutation &permutation, uint64_t index) {
   return uint64_t(left) << permutation.right_bits | right;
 }
 
-// Walks on from each element until it is in [0, count): all elements of a tile in step, so that steps are vectorized.
+// Applies the network to each element until the result is in [0, count). All elements of a tile are computed in step,
+// so that the steps are vectorized.
 void permute_tile(const Permutation &permutation, int64_t begin, int64_t count, int64_t *out) {
   uint64_t indices[tile_elements];
   int32_t targets[tile_elements];
@@ -201,7 +202,7 @@ template <class T> constexpr bool is_float = std::is_floating_point_v<Compute<T>
 
 using DrawTile = void (*)(const Draw &draw, int64_t begin, int64_t count, void *out);
 
-// Null if the distribution is not defined for the dtype.
+// Returns null if the distribution does not support the dtype.
 template <class T> constexpr DrawTile draw_of(Distribution distribution) {
   switch (distribution) {
   case Distribution::integers: return draw_integers<T>;

@@ -34,7 +34,7 @@ void reduction_derivative(const ReductionDerivativeBlock &block, Operands operan
   });
 }
 
-// out = x where an element's index along an axis is the (int64) index there, else 0.
+// out = x where an element's index along an axis equals the index (int64) given for its slice, else 0.
 void select_at(const SelectAtBlock &block, Operands operands) {
   const DType dtype = block.dtype;
   const int64_t size = block.size, inner = block.inner;

@@ -1,6 +1,7 @@
-// Operations whose state is one number: adding an element to a state, merging two states, and the result.
+// Reductions whose state is a single number: how an element is added to a state, two states are merged, and the result
+// is computed.
 //
-// Floats are summed in float64, integers in int64, which wraps around. `step` and `merge` are branch-free, so that
+// Floats are summed in float64, integers in int64, which wraps around. `step` and `merge` have no branches, so that
 // loops over them are vectorized.
 #pragma once
 

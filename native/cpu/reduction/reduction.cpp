@@ -14,8 +14,8 @@ namespace {
 
 ORCHARD_EXPORT_NAMES(Reduction)
 
-constexpr int64_t row_chunk = 1 << 16;     // elements of one result that a thread reduces at once
-constexpr int64_t column_rows = 512;       // rows of a block of columns that a thread reduces at once
+constexpr int64_t row_chunk = 1 << 16;     // elements of one result that a task reduces
+constexpr int64_t column_rows = 512;       // rows that a task reduces, for a block of columns
 constexpr int64_t task_elements = 1 << 16; // about 10 µs
 
 struct Call {
@@ -34,7 +34,7 @@ struct Call {
 
 int64_t divided_up(int64_t count, int64_t by) { return (count + by - 1) / by; }
 
-// Every result is merged from `chunks` states, one for each chunk of its elements. Chunks depend on sizes only.
+// Each result is merged from `chunks` states, one for each chunk of its elements. The chunks depend on sizes only.
 void reduce_rows(const Call &call) {
   int64_t results = call.kept.count(), chunks = std::max<int64_t>(1, divided_up(call.facts.count, row_chunk));
   int64_t grain = std::max<int64_t>(1, task_elements / std::max<int64_t>(1, std::min(call.facts.count, row_chunk)));
@@ -69,7 +69,7 @@ void reduce_rows(const Call &call) {
   }
 }
 
-// For an adjacent innermost kept axis: neighboring results are computed together.
+// For an adjacent innermost kept axis: results that are adjacent are computed together.
 void reduce_columns(const Call &call) {
   Nest<2> outer = call.kept;
   outer.rank--;
@@ -81,7 +81,7 @@ void reduce_columns(const Call &call) {
       std::max<int64_t>(1, task_elements / std::max<int64_t>(1, width * std::min(call.facts.count, column_rows)));
   size_t bytes = call.kernel.state_bytes;
   Scratch<char> states(scratch_product({tiles, width, chunks, int64_t(bytes)}));
-  // The states of one column are adjacent: [tile][column][chunk].
+  // The states of a column are adjacent: [tile][column][chunk].
   parallel_for(tiles * chunks, grain, [&](int64_t begin, int64_t end) {
     for (int64_t task = begin; task < end; task++) {
       int64_t tile = task / chunks, chunk = task % chunks, first = tile % blocks * width;
@@ -110,7 +110,7 @@ Extent input_extent(const Nest<2> &kept, const Nest<1> &reduced) {
   return extent;
 }
 
-// A kernel computes results of one kind, floats or integers, and stores them as such.
+// A kernel computes either floats or integers, and stores its results as such.
 void check_result(Reduction operation, DType from, DType to) {
   bool is_float = from <= DType::bfloat16 && operation != Reduction::all && operation != Reduction::any;
   if (is_float != (to <= DType::bfloat16))
@@ -118,7 +118,7 @@ void check_result(Reduction operation, DType from, DType to) {
                                            ", got " + dtype_names[static_cast<int>(to)]);
 }
 
-// Reduces axes of a tensor. max and min also write the element's index within the reduced axes to `indices`, in int64
+// Reduces axes of a tensor. max and min also write the element's index within the reduced axes to `indices`, as int64
 // and with the strides of `out`; other operations ignore `indices`.
 void reduce(const ReduceBlock &block, Operands operands) {
   const Reduction operation = block.operation;

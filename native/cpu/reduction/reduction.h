@@ -1,4 +1,5 @@
-// Reductions: for one operation and dtype, how elements become a state, states are merged, and become results.
+// Reductions: for each operation and dtype, how elements are reduced to a state, states are merged, and results are
+// computed from them.
 #pragma once
 
 #include "../nest.h"
@@ -11,31 +12,32 @@ inline constexpr int reduction_count = static_cast<int>(Reduction::count);
 
 struct ReduceBlock {
   Name<Reduction> operation;
-  DTypeField from, to; // of the input; of the results
+  DTypeField from, to; // dtypes of the input and of the results
   Whole input_offset, output_offset, indices_offset;
   Real parameter;       // p of a norm, correction of a variance
-  NestBlock<2> kept;    // of the input and the results
-  NestBlock<1> reduced; // of the input
+  NestBlock<2> kept;    // axes of the input and of the results
+  NestBlock<1> reduced; // axes of the input
 };
 
-// The inputs of an operation apart from its elements.
+// What an operation depends on besides its elements.
 struct ReductionFacts {
-  int64_t count;    // elements that become one result
+  int64_t count;    // number of elements per result
   double parameter; // p of a norm, correction of a variance
   DType out;        // of the results
 };
 
-// The functions of one operation on one dtype. A state is `state_bytes` bytes.
+// The functions of one operation for one dtype. The size of a state is `state_bytes`.
 struct ReductionKernel {
   size_t state_bytes;
-  // Reduces the elements [begin, end) of a nest.
+  // Reduces elements [begin, end) of a nest.
   void (*row)(const void *in, const Nest<1> &reduced, int64_t begin, int64_t end, const ReductionFacts &, void *state);
   // The same for each of `width` adjacent columns; the state of column j is `step` states after that of column j - 1.
   void (*columns)(const void *in, int64_t width, const Nest<1> &reduced, int64_t begin, int64_t end,
                   const ReductionFacts &, void *states, int64_t step);
-  // Merges adjacent states in the order of their elements into the first, as a binary tree of fixed shape.
+  // Merges adjacent states in order into the first one, as a binary tree whose shape depends only on `count`.
   void (*merge)(void *states, int64_t count, const ReductionFacts &);
-  // Writes the results of states `step` apart to elements `out_stride` apart. `indices` is null except for max and min.
+  // Writes the results of states that are `step` apart to elements that are `out_stride` apart. `indices` is null
+  // except for max and min.
   void (*finish)(const void *states, int64_t step, int64_t count, const ReductionFacts &, char *out, int64_t *indices,
                  int64_t out_stride);
 };
@@ -44,7 +46,7 @@ struct Reductions {
   ReductionKernel kernels[reduction_count][dtype_count];
 };
 
-// The most columns reduced at once, so that their states fit the L1 cache.
+// The largest number of columns that are reduced at once, so that their states fit in the L1 cache.
 inline constexpr int64_t reduction_columns = 1024;
 
 } // namespace orchard

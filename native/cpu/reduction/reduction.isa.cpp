@@ -4,15 +4,15 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t tile = 4096;        // elements that are processed together: they fit the L1 cache
+constexpr int64_t tile = 4096;        // elements that are processed together, which fit in the L1 cache
 constexpr int64_t direct_length = 64; // shorter runs are gathered first
 
-// Bandwidth per thread depends on the memory requests in flight. Lines a page ahead are prefetched: the hardware
-// prefetcher stays within a page.
+// The bandwidth of a thread depends on its memory requests in flight. The hardware prefetcher stays within a page, so
+// cache lines one page ahead are prefetched.
 constexpr int64_t line_bytes = 64;
 template <class C> constexpr int64_t ahead = 4096 / int64_t(sizeof(C));
 
-// An operation whose state is one number, over adjacent elements and over columns.
+// Applies an operation whose state is one number to adjacent elements, or to columns.
 template <class F> struct Fold : F {
   using F::F;
   using State = typename F::State;
@@ -45,9 +45,9 @@ template <class F> struct Fold : F {
   void merge(State &a, const State &b) const { a = F::merge(State(a), b); }
 };
 
-// Calls use(offset, stride, number of elements) for each run along the innermost axis that covers [begin, end) of a
-// nest, in order. It divides once at the start, whereas `for_each_run` of nest.h divides for each run and axis: here
-// runs may be short.
+// Calls use(offset, stride, number of elements) for the runs along the innermost axis that make up elements [begin,
+// end) of a nest, in order. Runs may be short here: this function divides only once at the start, whereas
+// `for_each_run` of nest.h divides for each run and axis.
 template <class Use>
 inline __attribute__((always_inline)) void for_each_input_run(const Nest<1> &nest, int64_t begin, int64_t end,
                                                               Use &&use) {
@@ -61,7 +61,7 @@ inline __attribute__((always_inline)) void for_each_input_run(const Nest<1> &nes
   }
 }
 
-// Calls `use` with elements [begin, end) of a nest as tiles of adjacent values in their compute type.
+// Calls `use` for tiles of elements [begin, end) of a nest, with adjacent values in the compute type.
 template <class T, class Use>
 void for_each_tile(const T *in, const Nest<1> &nest, int64_t begin, int64_t end, Use &&use) {
   using C = Compute<T>;
@@ -126,7 +126,7 @@ template <class T> struct ColumnRows {
     }
   }
 
-  // Calls use(number of rows, block) for blocks of rows.
+  // Calls use(number of rows, block) for each block of rows.
   template <class Use> void each_block(Use &&use) const {
     for_each_row_block<T, reduction_columns>(
         count, width, [&](int64_t row) { return address(row); },
@@ -200,7 +200,7 @@ template <class Op, class T> constexpr ReductionKernel float_kernel() {
   else return {};
 }
 
-// Returns the kernel of a reduction of elements of type T; an empty one if it is not defined for integers.
+// Returns the kernel of a reduction for elements of type T; empty if it does not support integers.
 template <class T> constexpr ReductionKernel kernel_of(Reduction operation) {
   using C = Compute<T>;
   switch (operation) {

@@ -1,4 +1,4 @@
-// Operations that read adjacent elements twice while these are in the L1 cache, so that memory is read once: variance,
+// Reductions that read adjacent elements twice while they are in the L1 cache, so that memory is read once: variance,
 // log-sum-exp, and the largest and smallest element with its index.
 //
 // Each has `add(state, x, count, index)` for adjacent elements of one result, and `add_columns` for rows of elements of
@@ -11,8 +11,8 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// Calls use(x, size, fetch) for pieces. The second pass over a piece prefetches the next one; the elements after the
-// last piece are prefetched too, because they are usually needed next.
+// Calls use(x, size, fetch) for each piece. The second pass over a piece prefetches the next one; after the last piece,
+// the following elements are prefetched too, since they are usually needed next.
 template <class C, class Use> inline void for_each_piece(const C *x, int64_t count, Use &&use) {
   constexpr int64_t piece = 1024;
   for (int64_t start = 0; start < count; start += piece) {
@@ -84,11 +84,12 @@ template <class C> struct LogSumExp : FoldFacts {
 private:
   static bool not_equal_itself(C x) { return x != x; }
   static bool is_infinite(double largest) { return largest == std::numeric_limits<double>::infinity(); }
-  // With +∞ present, the other exponentials are irrelevant, except for NaN.
+  // If +∞ is present, the other exponentials are irrelevant, except for NaN.
   static double sum_beside_infinity(bool is_nan) { return is_nan ? std::numeric_limits<double>::quiet_NaN() : 1; }
 };
 
-// The largest (or smallest) element and its index: the first of equal ones; NaN comes before all numbers.
+// The largest (or smallest) element and its index, the first of equal ones. NaN counts as larger (or smaller) than all
+// numbers.
 template <class C, bool is_largest> struct Extremum : FoldFacts {
   using FoldFacts::FoldFacts;
   struct State {
@@ -117,7 +118,7 @@ template <class C, bool is_largest> struct Extremum : FoldFacts {
     state = {x[at], index + at};
   }
 
-  // Returns the index of the first element that equals the best one, or is NaN.
+  // Returns the index of the first element that equals the best one, or that is NaN.
   static int64_t index_of_best(C best, const C *x, int64_t count) {
     constexpr int block = 64;
     int64_t at = 0;

@@ -26,7 +26,7 @@ size_t to_bytes(double value, const char *what) {
   return static_cast<size_t>(value);
 }
 
-// The context of an ArrayBuffer over a block.
+// The context of a block that an ArrayBuffer uses.
 struct BlockContext {
   void *memory;
   size_t bytes;

@@ -22,9 +22,9 @@ template <class Function> Function symbol(void *library, const char *name) {
   return reinterpret_cast<Function>(dlsym(library, name));
 }
 
-// OpenBLAS chooses kernels by processor model. A model newer than the library gets an old processor's (SSE for an
-// unknown Intel model: a quarter of the speed), and AMD's with AVX-512 get those for AVX2. While OpenBLAS loads, this
-// tells it what the instruction set allows, unless the user sets it.
+// OpenBLAS chooses kernels by processor model. For a model newer than the library it uses those of an old one: SSE for
+// an unknown Intel model, at a quarter of the speed, and AVX2 for AMD models with AVX-512. While OpenBLAS loads, this
+// class sets OPENBLAS_CORETYPE to a model with the processor's instruction set, unless the user has set it.
 class CoreTypeScope {
 public:
   CoreTypeScope() : sets_(core_type() && !std::getenv(name)) {
@@ -46,8 +46,8 @@ private:
   bool sets_;
 };
 
-// Debian's OpenBLAS needs a Fortran library, which setup puts in the same folder: a library that is already loaded is
-// not searched for.
+// Debian's OpenBLAS needs a Fortran library, which setup puts in the same folder. Loading it first means that the
+// system need not search for it.
 void load_neighbours(const std::string &path) {
   size_t slash = path.rfind('/');
   if (slash == std::string::npos) return;
@@ -90,7 +90,7 @@ private:
       rest = end == std::string_view::npos ? "" : rest.substr(end + 1);
       if (!candidate.empty()) try_candidate(candidate);
     }
-    if (found_ && found_->set_threads) found_->set_threads(1); // until a BlasScope gives it all
+    if (found_ && found_->set_threads) found_->set_threads(1); // until a BlasScope gives it all threads
   }
 
   void try_candidate(const std::string &candidate) {
@@ -153,8 +153,8 @@ const Blas *blas() { return loader().get(); }
 std::vector<std::string> blas_problems() { return loader().problems(); }
 void set_blas_candidates(std::string_view candidates) { loader().set_candidates(candidates); }
 
-// Accelerate's current LAPACK has suffixed names, "sgetrf$NEWLAPACK"; "sgetrf_" is its version 3.2 of 2008, with f2c's
-// interface.
+// Accelerate's current LAPACK has names with a suffix, "sgetrf$NEWLAPACK"; plain "sgetrf_" is version 3.2 of 2008, with
+// f2c's calling convention.
 void *Blas::fortran(const std::string &routine) const {
   if (!library) return nullptr;
   return dlsym(library, (routine + (name == "Accelerate" ? "$NEWLAPACK" : "_")).c_str());

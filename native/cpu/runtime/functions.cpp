@@ -1,4 +1,4 @@
-// The functions and names that the dylib exports, and calls of them through orchard_cpu.h.
+// The functions and enumerations that the dylib exports, and their calls through orchard_cpu.h.
 #include "../functions.h"
 #include "text.h"
 
@@ -57,7 +57,7 @@ const ExportedFunction &function_of(int32_t ordinal) {
   return functions()[static_cast<size_t>(ordinal)];
 }
 
-// Checks that there are `count` blocks, each followed by its operands' sizes.
+// Checks that there are `count` blocks, each followed by the sizes of its operands.
 void check_blocks(const ExportedFunction &function, const void *blocks, int32_t bytes, int64_t count) {
   const int64_t expected = count * int64_t(function.block_bytes + function.operands * sizeof(Whole));
   if (bytes != expected)
@@ -80,7 +80,7 @@ int32_t run(int32_t function, const void *block, int32_t block_bytes, void *cons
   });
 }
 
-// Converts addresses stored as doubles: integers below 2^53.
+// Converts addresses stored as doubles, which are integers below 2^53.
 std::vector<void *> addresses_of(const double *numbers, int64_t count) {
   std::vector<void *> addresses(static_cast<size_t>(count));
   for (int64_t at = 0; at < count; at++)

@@ -19,10 +19,10 @@ namespace orchard {
 namespace {
 
 #if defined(__x86_64__)
-// Uses CPUID directly: __builtin_cpu_supports needs a table of the compiler's runtime library, which Zig's lacks. Intel
-// 64 and IA-32 Architectures Software Developer's Manual, volume 2, CPUID; and volume 1, 13.3 and 14.3.
+// Uses CPUID directly: __builtin_cpu_supports needs a table of the compiler's runtime library, which Zig's lacks.
+// Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, CPUID, and volume 1, 13.3 and 14.3.
 struct Features {
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0; // all 0 if the processor has no such leaf
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0; // all 0 if the processor lacks this leaf
 };
 
 Features features_of(unsigned leaf, unsigned subleaf = 0) {
@@ -32,7 +32,7 @@ Features features_of(unsigned leaf, unsigned subleaf = 0) {
 
 bool has_all(unsigned bits, unsigned wanted) { return (bits & wanted) == wanted; }
 
-// Returns whether the system saves these parts of the processor's state (XCR0), without which their instructions fault.
+// Returns whether the system saves these parts of the processor's state (XCR0); without that, their instructions fault.
 bool system_saves(unsigned parts) {
   if (!has_all(features_of(1).ecx, bit_OSXSAVE)) return false;
   unsigned low, high;
@@ -40,7 +40,7 @@ bool system_saves(unsigned parts) {
   return has_all(low, parts);
 }
 
-constexpr unsigned ymm_state = 0x06, zmm_state = 0xe6; // SSE and AVX; and mask registers, both halves of ZMM
+constexpr unsigned ymm_state = 0x06, zmm_state = 0xe6; // SSE, AVX; and mask registers, both upper parts of ZMM
 
 bool has_v3() {
   return system_saves(ymm_state) && has_all(features_of(1).ecx, bit_AVX | bit_FMA | bit_F16C | bit_MOVBE) &&
@@ -60,8 +60,8 @@ bool is_intel() {
 }
 
 #if defined(__linux__)
-// The tile registers are 8 KB, which the kernel saves only for processes that request it. The request fails if a
-// thread's signal stack has no room for them. Linux, Documentation/arch/x86/xstate.rst.
+// The tile registers take 8 KB, which the kernel saves only for processes that request it. The request fails if a
+// thread's signal stack has no room for them. Source: Linux, Documentation/arch/x86/xstate.rst.
 bool may_use_tiles() {
   constexpr int request_permission = 0x1023, tile_data = 18; // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILE_DATA
   return syscall(SYS_arch_prctl, request_permission, tile_data) == 0;
@@ -78,8 +78,8 @@ bool has_amx() {
 
 #if defined(__aarch64__)
 #if defined(__linux__)
-// Linux, Documentation/arch/arm64/elf_hwcaps.rst; the numbers are from arch/arm64/include/uapi/asm/hwcap.h, since old C
-// libraries' headers lack the later ones.
+// Source: Linux, Documentation/arch/arm64/elf_hwcaps.rst. The numbers are from arch/arm64/include/uapi/asm/hwcap.h,
+// since headers of old C libraries lack the later ones.
 bool has_hwcap(int bit) { return (getauxval(AT_HWCAP) >> bit & 1) != 0; }
 bool has_hwcap2(int bit) { return (getauxval(AT_HWCAP2) >> bit & 1) != 0; }
 
@@ -87,7 +87,8 @@ bool has_dotprod() { return has_hwcap(20); }                 // ASIMDDP
 bool has_fhm() { return has_hwcap(23); }                     // ASIMDFHM
 bool has_bf16() { return has_hwcap2(13) && has_hwcap2(14); } // I8MM and BF16
 #else
-// Apple, "Determining instruction set characteristics". A name unknown to the system means that the feature is absent.
+// Source: Apple, "Determining instruction set characteristics". A name unknown to the system means that the feature is
+// absent.
 bool has_feature(const char *name) {
   int value = 0;
   size_t size = sizeof value;
@@ -110,7 +111,7 @@ std::atomic<Isa> &current() {
 #if defined(__aarch64__)
 bool is_built(Isa) { return has_neon; }
 
-// Each set includes the ones before it.
+// Each set includes the sets before it.
 bool supports(Isa isa) {
   if (!is_built(isa)) return false;
   switch (isa) {
@@ -148,7 +149,8 @@ bool supports(Isa isa) {
 }
 #endif
 
-// On a Xeon with both (family 6, model 207), the instruction for pairs of bfloat16 has half the speed of float32's.
+// On a Xeon with both (family 6, model 207), the instruction for pairs of bfloat16 has half the throughput of float32
+// multiply-add.
 static bool is_worth_it(Isa isa) {
 #if defined(__x86_64__)
   if (isa == Isa::avx512_bf16) return !is_intel();

@@ -10,7 +10,7 @@
 namespace orchard {
 namespace {
 
-// Finds the routines of one precision by their names.
+// Looks up the routines of one precision by name.
 template <class T> class RoutineFinder {
 public:
   explicit RoutineFinder(const Blas &library) : library_(library) {}
@@ -30,7 +30,7 @@ public:
     return routines;
   }
 
-  // The first missing routine, or "".
+  // The name of the first missing routine, or "".
   std::string missing;
 
 private:
@@ -43,7 +43,7 @@ private:
   const Blas &library_;
 };
 
-// What was found in a BLAS. It is never freed, like the BLAS.
+// The routines found in a BLAS. Like the BLAS, it is never freed.
 struct Found {
   const Blas *library;
   std::unique_ptr<Lapack<double>> float64;
@@ -51,13 +51,13 @@ struct Found {
   LapackReport report;
 };
 
-// Returns "3.9.0"; "" if the library's integers have 64 bits or it does not report a version.
+// Returns a version such as "3.9.0"; "" if the library has 64-bit integers or reports no version.
 std::string version_of(const Blas &library) {
   auto ilaver = reinterpret_cast<void (*)(int *, int *, int *)>(library.fortran("ilaver"));
   if (!ilaver) return "";
   int numbers[3][2] = {{-1, -1}, {-1, -1}, {-1, -1}};
   ilaver(numbers[0], numbers[1], numbers[2]);
-  if (numbers[0][1] != -1) return ""; // it wrote 64 bits
+  if (numbers[0][1] != -1) return ""; // the routine wrote 64-bit integers
   return std::to_string(numbers[0][0]) + "." + std::to_string(numbers[1][0]) + "." + std::to_string(numbers[2][0]);
 }
 
@@ -79,7 +79,7 @@ Found search(const Blas *library) {
   return found;
 }
 
-// The search's result for the BLAS in use.
+// Returns the routines found in the current BLAS.
 const Found &found_now() {
   static std::mutex &mutex = *new std::mutex;
   static auto &all = *new std::vector<std::unique_ptr<Found>>;

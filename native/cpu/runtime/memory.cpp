@@ -19,12 +19,12 @@ struct FreeBlock {
 };
 
 void unmap(void *memory, size_t bytes) noexcept {
-  allow(memory, bytes); // for whatever is mapped there next
+  allow(memory, bytes); // for the next mapping at this address
   unmap_pages(memory, bytes);
 }
 
-// Free blocks by size class and by age. Within a class the youngest is reused (its pages are the likeliest to be in a
-// cache); blocks over the limit are dropped, oldest first.
+// Free blocks, by size class and by age. A request reuses the youngest block of its class, whose pages are most likely
+// in a cache. Blocks over the limit are unmapped, oldest first.
 class FreeBlocks {
 public:
   void *take(size_t bytes) {
@@ -89,7 +89,7 @@ public:
     figures_.live_bytes -= bytes;
     try {
       free_.add(memory, bytes);
-    } catch (const std::bad_alloc &) { // no memory for the entry: the block is unmapped instead
+    } catch (const std::bad_alloc &) { // no memory for the list entry: the block is unmapped instead
       unmap(memory, bytes);
     }
     free_.shrink_to(figures_.cache_limit);
@@ -144,7 +144,7 @@ private:
 
   size_t room() const { return figures_.memory_limit - std::min(figures_.memory_limit, figures_.live_bytes); }
 
-  // Live and free blocks together stay within the memory limit.
+  // Frees cached blocks so that live and free blocks together stay within the memory limit.
   void *map_or_make_room(size_t requested, size_t bytes) {
     free_.shrink_to(room() - bytes);
     void *memory = map_pages(bytes);

@@ -20,7 +20,7 @@ void *map(size_t bytes) noexcept {
 }
 
 #if defined(MADV_HUGEPAGE)
-// Maps one huge page too many and unmaps the parts around the aligned range.
+// Maps one huge page more than needed, and unmaps the parts outside the aligned range.
 void *map_huge(size_t bytes) noexcept {
   char *pages = static_cast<char *>(map(bytes + huge_page));
   if (!pages) return nullptr;

@@ -5,7 +5,7 @@
 
 namespace orchard {
 
-// Returns null if the system has none. Large blocks are on huge pages if the system supports them.
+// Returns null if the system has no memory. Large blocks use huge pages if the system supports them.
 void *map_pages(size_t bytes) noexcept;
 void unmap_pages(void *pages, size_t bytes) noexcept;
 size_t machine_memory() noexcept;

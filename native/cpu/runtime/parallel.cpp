@@ -23,19 +23,19 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 using std::chrono::milliseconds;
-// Operations come in sequences: a helper that spins this long gets the next one without being woken. In a training step
-// most come within a millisecond.
+// Operations come in quick succession: a helper that spins this long gets the next one without having to be woken. In a
+// training step most operations follow within a millisecond.
 constexpr auto spinning_time = milliseconds(1);
-// If other processes compete for the processors, spinning uses up a thread's time slice.
+// Used if other processes compete for the processors: spinning would use up the thread's time slice.
 constexpr auto crowded_spinning_time = microseconds(20);
 constexpr auto crowded_time = milliseconds(300);
 constexpr auto largest_lost_time = microseconds(500);
-// An idle processor starts a thread within tens of microseconds, but the thread may be woken on its caller's processor.
+// Waking takes tens of microseconds on an idle processor, but Linux may wake the thread on its caller's processor.
 constexpr auto longest_waking_time = milliseconds(2);
 constexpr int polls_between_clocks = 64;
 
 std::atomic<int> others_computing{0};
-// Until when the machine counts as crowded, in clock ticks.
+// The time until which the machine counts as crowded, in clock ticks.
 std::atomic<int64_t> crowded_until{0};
 
 int64_t ticks(Clock::time_point time) { return time.time_since_epoch().count(); }
@@ -48,13 +48,13 @@ void call_it_crowded(Clock::time_point now) {
 // Detects whether the calling thread lost its processor to other threads while it had work.
 class LostTime {
 public:
-  // Call this after the thread slept voluntarily: the time before does not count.
+  // Starts the measurement again; to be called after the thread slept voluntarily.
   void start_anew() {
     wall_ = Clock::now();
     processor_ = processor_time();
   }
 
-  // Checks the time since the last call.
+  // Checks the time since the last call of `check` or `start_anew`.
   void check() {
     auto wall = wall_, processor = processor_;
     start_anew();
@@ -74,8 +74,8 @@ private:
   Clock::time_point wall_, processor_;
 };
 
-// Polls until `done`, until the spinning time is over, or until the machine is crowded. Returns whether it is done.
-// After a short wait, calls `looks` to check whether the machine is crowded.
+// Polls until `done` returns true, the spinning time is over, or the machine is crowded. Returns whether `done` was
+// true. After a short wait, calls `looks` to check whether the machine is crowded.
 template <class Done, class Looks> bool spin_until(Done done, Looks looks) {
   auto start = Clock::now(), last = start;
   bool has_looked = false;
@@ -86,7 +86,7 @@ template <class Done, class Looks> bool spin_until(Done done, Looks looks) {
     }
     if (others_computing.load(std::memory_order_relaxed) > 0) break;
     auto now = Clock::now();
-    if (now - last > largest_lost_time) call_it_crowded(now); // something else ran here between two polls
+    if (now - last > largest_lost_time) call_it_crowded(now); // another thread ran on this processor between two polls
     last = now;
     if (now - start < crowded_spinning_time) continue;
     if (!has_looked) looks();
@@ -96,7 +96,7 @@ template <class Done, class Looks> bool spin_until(Done done, Looks looks) {
   return done();
 }
 
-// One parallel_for.
+// One call of parallel_for.
 struct Work {
   int64_t count, grain, blocks;
   ParallelBody body;
@@ -110,32 +110,34 @@ struct Work {
 
 thread_local bool is_inside_work = false;
 
-// Data written at different times is on separate cache lines; processors prefetch lines in pairs.
+// Data written at different times is on separate cache lines, to avoid false sharing; processors prefetch lines in
+// pairs.
 constexpr size_t line_bytes = 128;
 
-// A helper's place: only the helper and the caller use it, so it never bounces to other helpers' caches.
+// The state of one helper, which only this helper and the caller use, so that its cache line is not shared with other
+// helpers.
 struct alignas(line_bytes) Place {
-  std::atomic<uint64_t> begun{0};    // the last work whose block for this helper was claimed
-  std::atomic<uint64_t> finished{0}; // the last work whose block this helper ran and finished
+  std::atomic<uint64_t> begun{0};    // number of the last work whose block for this helper was claimed
+  std::atomic<uint64_t> finished{0}; // number of the last work whose block this helper has finished
 
-  // Claims the block for the calling thread; returns false if it was claimed already. Work numbers only grow, and a
-  // work ends only after every block of it was claimed: a late thread finds its number, or a greater one.
+  // Claims the block for the calling thread; returns false if it was already claimed. Work numbers only increase, and a
+  // work ends only after all its blocks were claimed, so a late thread finds this number or a greater one.
   bool begin(uint64_t work) {
     uint64_t last = begun.load(std::memory_order_relaxed);
     return last < work && begun.compare_exchange_strong(last, work, std::memory_order_acq_rel);
   }
 };
 
-// A work is published in one cache line, which waiting helpers read. The first blocks belong to the caller and the
-// helpers, one each; the other blocks are claimed by tickets from a shared counter. So a work of at most as many blocks
-// as threads costs each helper two lines, and no two helpers contend for one.
+// A call is published in one cache line, which waiting helpers read. The first blocks are assigned to the caller and
+// the helpers, one each; the others are claimed by tickets from a shared counter. So if there are no more blocks than
+// threads, each helper touches two cache lines, and no two helpers contend for one.
 //
-// The caller runs the block of a helper that has not arrived: it never waits for a helper that comes late or not at
-// all, and there is no lock. A thread that claimed a block or a positive ticket has a block of the work, which stays
-// valid until that block is done; other threads touch none of it.
+// The caller also runs the blocks of helpers that have not started: it never waits for a helper that is late, and there
+// is no lock. A thread that has claimed a block, or drawn a positive ticket, may use the work, which stays valid until
+// that block is done. No other thread touches it.
 class ThreadPool {
 public:
-  // Returns false if another thread's work is using the helpers.
+  // Returns false if another thread is using the helpers.
   bool run(const Work &work, int helpers) {
     if (!owner_.try_lock()) return false;
     std::lock_guard owner(owner_, std::adopt_lock);
@@ -152,13 +154,13 @@ public:
   }
 
 private:
-  // A work's number and its helpers, packed into one word so that they always belong together.
+  // The number of a work and of its helpers, packed into one word so that they are read together.
   static constexpr int helper_bits = 12;
   static constexpr int most_helpers = (1 << helper_bits) - 1;
   static uint64_t number_of(uint64_t call) { return call >> helper_bits; }
   static int helpers_of(uint64_t call) { return static_cast<int>(call & most_helpers); }
 
-  // Starts helpers up to the wanted number; returns how many there are.
+  // Starts helpers until there are `wanted`; returns how many there are.
   int start_helpers(int wanted) {
     wanted = std::min(wanted, most_helpers);
     while (helpers_ < wanted && make_place() && start_helper(helpers_)) helpers_++;
@@ -191,7 +193,7 @@ private:
     sleepers_.wake(calls_);
   }
 
-  // Claims and runs unclaimed blocks in order until there are none; returns how many it ran.
+  // Claims and runs unclaimed blocks in order until none is left; returns how many it ran.
   int64_t run_tickets() {
     int64_t ran = 0;
     while (tickets_.load(std::memory_order_relaxed) > 0) {
@@ -203,7 +205,7 @@ private:
     return ran;
   }
 
-  // Waits until the helpers have done the blocks that the caller has not.
+  // Waits until the helpers have finished the blocks that they claimed.
   void finish(int helpers, int64_t ran) {
     const int64_t drawn = std::max<int64_t>(work_.blocks - 1 - helpers, 0);
     if (drawn > 0) done_.fetch_add(ran, std::memory_order_acq_rel);
@@ -219,12 +221,12 @@ private:
     is_waiting_.store(false, std::memory_order_relaxed);
   }
 
-  // A helper's last access to a work: the caller may have returned.
+  // The last access of a helper to a work: afterwards, the caller may have returned.
   void wake_caller() {
     if (!is_waiting_.load(std::memory_order_seq_cst)) return;
     {
       std::lock_guard lock(mutex_);
-    } // the caller either has not checked yet, and will see it, or is waiting
+    } // the caller either has not checked yet, and will see the change, or is waiting
     finished_.notify_one();
   }
 
@@ -234,7 +236,8 @@ private:
     int number;
   };
 
-  // Detached, with signals blocked: the program's threads handle them. Returns false if the system refuses.
+  // The thread is detached and has signals blocked, so that the program's threads handle them. Returns false if the
+  // system can't start it.
   bool start_helper(int number) {
     sigset_t all, before;
     sigfillset(&all);
@@ -265,7 +268,7 @@ private:
     }
   }
 
-  // Runs the helper's block and then unclaimed ones. It reports completion last.
+  // Runs the helper's block, then unclaimed ones. Reports completion last.
   void join(Place &place, int number, uint64_t work) {
     const bool has_block = place.begin(work);
     if (has_block) work_.run(1 + number);
@@ -280,34 +283,34 @@ private:
     lost_time.start_anew();
     const auto now = Clock::now();
     if (now - time_of(called_at_.load(std::memory_order_relaxed)) > longest_waking_time) call_it_crowded(now);
-    // Linux may wake a thread on its waker's processor and separate them only milliseconds later.
+    // Linux may wake a thread on its waker's processor, and move it away only milliseconds later.
     const int caller = processor_.load(std::memory_order_relaxed);
     if (current_processor() == caller) leave_processor(caller);
   }
 
-  std::mutex owner_;    // held by the one work in progress
+  std::mutex owner_;    // held during the work in progress
   uint64_t number_ = 0; // of the last work
   int helpers_ = 0;
   std::deque<Place> places_;
-  // What helpers read when they are called, in one cache line.
+  // What helpers read when work is published, in one cache line.
   alignas(line_bytes) std::atomic<uint32_t> calls_{0};
-  std::atomic<uint64_t> call_{0}; // the last work's number and helpers
+  std::atomic<uint64_t> call_{0}; // the last work's number and its helpers
   Work work_{};
   // Fields that change rarely.
   alignas(line_bytes) std::atomic<int> processor_{-1};  // of the caller that last woke sleeping helpers
   std::atomic<int64_t> called_at_{0};                   // when sleeping helpers were last woken, in ticks
-  std::atomic<bool> is_waiting_{false};                 // the caller, for `finished_`
+  std::atomic<bool> is_waiting_{false};                 // whether the caller waits for `finished_`
   alignas(line_bytes) std::atomic<int64_t> tickets_{0}; // number of unclaimed blocks
-  alignas(line_bytes) std::atomic<int64_t> done_{0};    // finished blocks among those
+  alignas(line_bytes) std::atomic<int64_t> done_{0};    // how many of those are finished
   alignas(line_bytes) Sleepers sleepers_;
   std::mutex mutex_;
   std::condition_variable finished_;
 };
 
-// Never destroyed: helpers outlive all destructors when the process exits.
+// Never destroyed: helpers may still run when destructors run at exit.
 std::atomic<ThreadPool *> &pool() {
   static std::atomic<ThreadPool *> instance{[] {
-    // A forked child has no helpers: it starts new ones.
+    // A forked child has no helpers, so it starts new ones.
     pthread_atfork(nullptr, nullptr, [] { pool().store(new ThreadPool); });
     return new ThreadPool;
   }()};

@@ -1,11 +1,11 @@
-// Which processor a thread runs on.
+// The processor on which a thread runs.
 #pragma once
 
 namespace orchard {
 
-// -1 if the system does not report it.
+// Returns -1 if the system does not report it.
 int current_processor() noexcept;
-// Moves the calling thread to another processor, if it may run there; later it may be moved anywhere again.
+// Moves the calling thread to another processor, if its affinity mask allows one. Afterwards the mask is restored.
 void leave_processor(int processor) noexcept;
 
 } // namespace orchard

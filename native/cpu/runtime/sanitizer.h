@@ -1,5 +1,5 @@
-// Support for sanitizers: AddressSanitizer must be told about memory that does not come from malloc, and
-// ThreadSanitizer sees a race only if two threads did work. No effect in other builds.
+// Support for sanitizers. AddressSanitizer must be told about memory that does not come from malloc, and
+// ThreadSanitizer sees a race only if two threads have worked. No effect in other builds.
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ extern "C" void __asan_unpoison_memory_region(const volatile void *address, size
 namespace orchard {
 
 #if defined(ORCHARD_ADDRESS_SANITIZER)
-// Poisoned bytes at the end of every block, which an overrun hits first.
+// The number of poisoned bytes at the end of every block, which an overrun hits first.
 constexpr size_t red_zone = 64;
 inline void forbid(void *memory, size_t bytes) noexcept { __asan_poison_memory_region(memory, bytes); }
 inline void allow(void *memory, size_t bytes) noexcept { __asan_unpoison_memory_region(memory, bytes); }
@@ -41,7 +41,7 @@ inline void allow(void *, size_t) noexcept {}
 #endif
 
 #if defined(ORCHARD_THREAD_SANITIZER)
-// Called after a block of work, so that other threads get the next ones, however small the work is.
+// Called after a block of work, so that other threads get the next blocks even if the work is small.
 inline void let_others_work() { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
 #else
 inline void let_others_work() {}

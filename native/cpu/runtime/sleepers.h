@@ -1,4 +1,4 @@
-// Threads that sleep until a counter changes, and are all woken at once.
+// Threads that sleep until a counter changes, and are then all woken at once.
 #pragma once
 
 #include <atomic>
@@ -17,17 +17,17 @@ namespace orchard {
 
 #if defined(__linux__)
 
-// Without a lock: if a mutex guarded the counter, threads that wake together would acquire it one after the other.
+// Lock-free: if a mutex guarded the counter, threads that wake together would acquire it one after the other.
 class Sleepers {
 public:
-  // Returns once the counter differs from `seen`; possibly earlier.
+  // Returns when the counter differs from `seen`, or spuriously.
   void sleep(std::atomic<uint32_t> &counter, uint32_t seen) {
     count_.fetch_add(1, std::memory_order_seq_cst);
     static_assert(sizeof counter == sizeof(uint32_t));
     syscall(SYS_futex, &counter, FUTEX_WAIT_PRIVATE, seen, nullptr, nullptr, 0);
     count_.fetch_sub(1, std::memory_order_relaxed);
   }
-  // Call this after changing the counter with sequential consistency: a thread that missed the change is asleep and
+  // Call this after changing the counter with sequential consistency: then a thread that missed the change is already
   // counted.
   bool are_there() const { return count_.load(std::memory_order_seq_cst) > 0; }
   void wake(std::atomic<uint32_t> &counter) {
@@ -54,7 +54,7 @@ public:
   void wake(std::atomic<uint32_t> &) {
     {
       std::lock_guard lock(mutex_);
-    } // a sleeper either has seen the change or is waiting
+    } // a sleeper has either seen the change or is waiting
     changed_.notify_all();
   }
 

@@ -1,4 +1,4 @@
-// Numbers and JSON as text, without the C library's functions whose names changed with glibc 2.38.
+// Converts numbers and JSON to text, without the functions of the C library whose symbols changed with glibc 2.38.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace orchard {
 
-// Parses a text of digits; returns -1 if it is not a number.
+// Parses decimal digits; returns -1 if the text is not a number.
 inline int whole_number(std::string_view text) {
   int value = -1;
   auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -24,7 +24,7 @@ inline std::string decimal(double value) {
   return text;
 }
 
-// Returns a JSON string.
+// Returns the text as a JSON string.
 inline std::string quoted(std::string_view text) {
   std::string result = "\"";
   for (char c : text) {
@@ -37,7 +37,7 @@ inline std::string quoted(std::string_view text) {
   return result + "\"";
 }
 
-// Writes as much as fits and returns the full length.
+// Writes as much as fits, and returns the length of the whole text.
 inline int32_t copy_text(std::string_view text, char *buffer, int32_t capacity) noexcept {
   size_t length = std::min(text.size(), static_cast<size_t>(std::max(capacity, 0)));
   if (length > 0) std::memcpy(buffer, text.data(), length);

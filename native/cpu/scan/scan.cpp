@@ -17,7 +17,7 @@ namespace {
 ORCHARD_EXPORT_NAMES(Scan)
 
 constexpr int64_t task_elements = 1 << 14;
-constexpr int64_t long_slice = 1 << 16; // slices of at least this length, if few, are divided among threads
+constexpr int64_t long_slice = 1 << 16; // a few slices of at least this length are divided among threads
 constexpr int64_t few_slices = 4;
 constexpr int64_t part_elements = 1 << 14; // stays in the L2 cache for its second pass
 
@@ -41,7 +41,7 @@ void run_slices(const Call &call) {
   });
 }
 
-// The carried values before each part of a slice, available once the parts before it are done.
+// The carried values before each part of a slice, which become available once the previous parts are done.
 class Prefixes {
 public:
   Prefixes(int64_t parts) : numbers_(parts), known_(new std::atomic<bool>[static_cast<size_t>(parts)]()) {}
@@ -50,7 +50,7 @@ public:
     numbers_.data()[part] = number;
     known_[static_cast<size_t>(part)].store(true, std::memory_order_release);
   }
-  // Waits for the thread with the previous part, which has started earlier.
+  // Waits for the previous part, which another thread has already started.
   ScanNumber wait_for(int64_t part) {
     while (!known_[static_cast<size_t>(part)].load(std::memory_order_acquire)) std::this_thread::yield();
     return numbers_.data()[part];
@@ -61,9 +61,9 @@ private:
   std::unique_ptr<std::atomic<bool>[]> known_;
 };
 
-// A slice of adjacent elements, read from memory once: a thread sums its part, waits for the prefix, passes the total
-// on to the next part, and scans its part while that is in its cache (Merrill and Garland, "Single-pass Parallel Prefix
-// Scan with Decoupled Look-back", 2016). The parts, and so the results, depend on the length only.
+// Scans a slice of adjacent elements, reading memory once. A thread sums its part, waits for the prefix, passes the
+// total on to the next part, and scans its part while that is still in its cache (Merrill and Garland, "Single-pass
+// Parallel Prefix Scan with Decoupled Look-back", 2016). The parts depend on the length only, so the results do too.
 void run_long_slice(const Call &call, const SliceBatch &slice) {
   int64_t step = slice.along[0], parts = (slice.length - 1) / part_elements + 1;
   Prefixes prefixes(parts);
@@ -74,15 +74,14 @@ void run_long_slice(const Call &call, const SliceBatch &slice) {
     ScanNumber total = call.kernel.total(x, step, count);
     ScanNumber before = part > 0 ? prefixes.wait_for(part) : call.kernel.total(x, step, 0);
     if (part + 1 < parts) prefixes.set(part + 1, call.kernel.joined(before, total));
-    int64_t later = begin + thread_count() * part_elements; // where this thread most likely continues
+    int64_t later = begin + thread_count() * part_elements; // the part that this thread will most likely claim next
     const char *next =
         later + part_elements <= slice.length ? element(slice.x, call.slices.dtypes[0], later * step) : nullptr;
     call.kernel.part({x, out, step, count, before, slice.is_streamed, next});
   });
 }
 
-// Scans along an axis. Operations without coefficients do not read `a`. out has the dtype of x, or int64 if x is not a
-// float.
+// Scans along an axis. Only recurrences read `a`. out has the dtype of x, or int64 if x is not a float.
 void scan(const ScanBlock &block, Operands operands) {
   const Scan operation = block.operation;
   const DType from = block.from, to = from <= DType::bfloat16 ? from : DType::int64;

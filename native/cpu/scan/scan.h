@@ -1,15 +1,15 @@
-// Scans: out[k] along an axis from out[k - 1], for every slice along that axis.
+// Scans along an axis: out[k] is computed from out[k - 1], in each slice along that axis.
 #pragma once
 
 #include "../slice_batches.h"
 
 namespace orchard {
 
-// h is the carried value, a is a second operand:
+// h is the carried value, and `a` a second operand:
 //   cumsum             h = h + x[k]
 //   cumprod            h = h · x[k]
 //   exclusiveCumprod   the product of the elements before k
-//   shift              the element before k, 0 at first
+//   shift              the element before k; 0 for k = 0
 //   recurrence         h = a[k] · h + x[k]
 //   shiftedRecurrence  h = a[k - 1] · h + x[k]
 ORCHARD_NAMES(Scan, cumsum, cumprod, exclusiveCumprod, shift, recurrence, shiftedRecurrence)
@@ -17,14 +17,14 @@ inline constexpr int scan_count = static_cast<int>(Scan::count);
 
 struct ScanBlock {
   Name<Scan> operation;
-  DTypeField from, to; // of x and a; of out
+  DTypeField from, to; // dtypes of x and a, and of out
   SlicesBlock<3> slices;
 };
 
-// The most adjacent slices that are scanned together.
+// The largest number of adjacent slices that are scanned together.
 constexpr int64_t max_adjacent_slices = 256;
-// Number of other slices that are scanned together, so that their dependency chains overlap: more would evict each
-// other from the cache.
+// The number of slices that are scanned together if they are not adjacent, so that their dependency chains overlap;
+// more would evict each other from the cache.
 constexpr int64_t slices_together = 4;
 
 // The value carried along a slice: float64 or int64.
@@ -33,8 +33,8 @@ union ScanNumber {
   int64_t whole;
 };
 
-// A part of a slice, with `step` 1 or -1, and the value before it. `next` is the address of as many elements that are
-// needed later, or null.
+// A part of a slice (`step` is 1 or -1) and the value carried into it. `next` is the address of as many elements to
+// prefetch, or null.
 struct ScanPart {
   const char *x;
   char *out;
@@ -44,8 +44,8 @@ struct ScanPart {
   const char *next;
 };
 
-// Whole slices (`second` is a). For cumsum of adjacent elements also parts of a slice: a part's total, the sum of two
-// totals, and a part's results.
+// `slices` scans whole slices; `second` of the batch is `a`. For cumsum of adjacent elements there are also functions
+// for parts of a slice: the total of a part, the sum of two totals, and the results of a part.
 struct ScanKernel {
   void (*slices)(const SliceBatch &);
   ScanNumber (*total)(const char *x, int64_t step, int64_t count);

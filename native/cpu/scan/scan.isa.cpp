@@ -6,7 +6,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// The carried value is float64 for floats; int64 for integers, which wraps around.
+// The carried value is float64 for floats, and int64 for integers, which wraps around.
 template <class C> using Carried = std::conditional_t<std::is_floating_point_v<C>, double, int64_t>;
 template <class T> using Result = std::conditional_t<std::is_floating_point_v<Compute<T>>, T, int64_t>;
 
@@ -15,7 +15,7 @@ inline double added(double a, double b) { return a + b; }
 inline int64_t multiplied(int64_t a, int64_t b) { return int64_t(uint64_t(a) * uint64_t(b)); }
 inline int64_t added(int64_t a, int64_t b) { return int64_t(uint64_t(a) + uint64_t(b)); }
 
-// Returns the value carried past an element.
+// Returns the value that is carried to the next element.
 template <Scan code, class Number> Number next_of(Number before, Number element, Number coefficient, bool is_first) {
   if constexpr (code == Scan::cumsum) return added(before, element);
   else if constexpr (code == Scan::cumprod || code == Scan::exclusiveCumprod) return multiplied(before, element);
@@ -32,7 +32,7 @@ template <class T> Result<T> stored(Carried<Compute<T>> value) {
   return store<Result<T>>(converted<Compute<Result<T>>>(value));
 }
 
-// Scans neighboring slices. If `count` is given, it is their number, and the carried values stay in registers.
+// Scans adjacent slices. If the number of slices is given as `count`, the carried values stay in registers.
 template <Scan code, class T, bool is_adjacent, int64_t count = 0> void walk(const SliceBatch &batch) {
   using Number = Carried<Compute<T>>;
   constexpr bool is_exclusive = code == Scan::exclusiveCumprod || code == Scan::shift;
@@ -75,7 +75,7 @@ template <class Number> ScanNumber joined(ScanNumber before, ScanNumber next) {
   return result;
 }
 
-// Returns the sum of the elements, in independent chains, which are vectorized.
+// Returns the sum of the elements, added in independent chains, so that the loop is vectorized.
 template <class T, int64_t step> Carried<Compute<T>> total_of(const T *x, int64_t count) {
   using Number = Carried<Compute<T>>;
   constexpr int chains = 32;
@@ -97,9 +97,9 @@ template <class T> ScanNumber total(const char *x, int64_t step, int64_t count) 
   return result;
 }
 
-// Running sums of eight numbers: of each half separately, then the first half's last sum is added to the second half
-// (Sklansky, "Conditional-sum addition logic", 1960). The halves of a vector are combined this way, and then vectors:
-// the same sums for any vector length.
+// Prefix sums of eight numbers: those of each half, then the last sum of the first half is added to the second half
+// (Sklansky, "Conditional-sum addition logic", 1960). First the halves of a vector are combined this way, then vectors,
+// so the sums do not depend on the vector length.
 constexpr int eight = 8;
 
 #define ORCHARD_WITH_EARLIER(vector, ...) (vector + __builtin_shufflevector(vector, none, __VA_ARGS__))
@@ -121,7 +121,7 @@ template <class Number> inline Vector<Number> running_sums(Vector<Number> sums) 
 
 #undef ORCHARD_WITH_EARLIER
 
-// Computes running sums of `count` numbers, a multiple of eight, in place. Returns the carried value.
+// Replaces `count` numbers, a multiple of eight, by their prefix sums. Returns the carried value.
 template <class Number> Number run_on(Number *numbers, int64_t count, Number carried) {
   constexpr int step = lanes<Number>;
   for (int64_t k = 0; k < count; k += eight) {
@@ -166,8 +166,8 @@ template <class T> void part(const ScanPart &slice_part) {
   else part_of<T, -1>(slice_part);
 }
 
-// cumprod has no parts: a product of parts may be infinite although the slice's is 0. Integers have only cumsum and
-// cumprod.
+// cumprod has no functions for parts: the product of a part may be infinite although that of the slice is 0. Integers
+// support only cumsum and cumprod.
 template <Scan code, class T> constexpr ScanKernel kernel_of() {
   constexpr bool is_float = std::is_floating_point_v<Compute<T>>;
   if constexpr (code == Scan::cumsum) return {scan<code, T>, total<T>, joined<Carried<Compute<T>>>, part<T>};

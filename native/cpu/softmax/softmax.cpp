@@ -15,7 +15,8 @@ namespace {
 ORCHARD_EXPORT_NAMES(Softmax)
 
 constexpr int64_t task_elements = 1 << 14;
-// For adjacent slices, whose rows should still be long enough for efficient memory access.
+// Limits for batches of adjacent slices: a batch must stay in a cache, but its rows should be long enough for efficient
+// memory access.
 constexpr int64_t batch_elements = 1 << 20;
 constexpr int64_t fewest_slices = 64;
 constexpr int64_t long_slice = 1 << 17; // slices of at least this length are divided among threads
@@ -32,8 +33,8 @@ struct Call {
   }
 };
 
-// Returns the scratch bytes of a batch: two slices in the compute type, if the batch is one slice that can't be
-// computed in place.
+// Returns the scratch bytes of a batch: two slices in the compute type if the batch is one slice that can't be computed
+// in place, else 0.
 int64_t scratch_bytes(const Call &call, int64_t width) {
   const SliceBatch &slice = call.slices.whole;
   bool in_place = call.dtype() <= DType::float32 && slice.has_adjacent_elements() && !slice.is_streamed;
@@ -41,7 +42,7 @@ int64_t scratch_bytes(const Call &call, int64_t width) {
                                : 2 * slice.length * (call.dtype() == DType::float64 ? sizeof(double) : sizeof(float));
 }
 
-// Computes whole slices per thread, adjacent ones together.
+// Each thread computes whole slices, adjacent ones together.
 void run_slices(const Call &call) {
   int64_t length = std::max<int64_t>(call.slices.whole.length, 1);
   int64_t adjacent = std::clamp(batch_elements / length, fewest_slices, max_softmax_slices);
@@ -55,7 +56,8 @@ void run_slices(const Call &call) {
   });
 }
 
-// Computes a slice whose parts are read twice, by any thread. The parts depend only on the slice's length.
+// Computes a long slice in parts, each of which is read twice, possibly by different threads. The parts depend on the
+// slice's length only.
 void run_long_slice(const Call &call, const SliceBatch &slice) {
   int64_t parts = (slice.length - 1) / part_elements + 1;
   Scratch<SoftmaxState> states(parts);
@@ -76,7 +78,7 @@ void run_long_slice(const Call &call, const SliceBatch &slice) {
   });
 }
 
-// Softmax along an axis and its gradients, for float dtypes. Only gradients read y.
+// Computes softmax along an axis or its gradients, for float dtypes. Only gradients read y.
 void softmax(const SoftmaxBlock &block, Operands operands) {
   const DType dtype = block.dtype;
   if (dtype > DType::bfloat16)

@@ -5,7 +5,8 @@
 
 namespace orchard {
 
-// The second operand of the gradients is the forward result y: y (g - Σ g y) and g - eʸ Σ g.
+// The second operand of the gradients is the result y of the forward pass. They are y (g - Σ g y), and g - eʸ Σ g for
+// log-softmax.
 ORCHARD_NAMES(Softmax, softmax, logSoftmax, softmaxGradient, logSoftmaxGradient)
 
 constexpr bool is_gradient(Softmax operation) { return operation >= Softmax::softmaxGradient; }
@@ -16,21 +17,22 @@ struct SoftmaxBlock {
   SlicesBlock<3> slices;
 };
 
-// The most slices computed together, if they are adjacent in memory.
+// The largest number of slices that are computed together if they are adjacent in memory.
 constexpr int64_t max_softmax_slices = 256;
 
-// Slices of x (or g), y and out; `scratch` has room for two slices of the compute type if a batch is one slice.
+// Slices of x (or g), y and out. If a batch is one slice, `scratch` has room for two slices of the compute type.
 struct SoftmaxBatch : SliceBatch {
   char *scratch;
 };
 
-// The inputs of a slice's results apart from its elements: the largest element (not for gradients), and the sum of
+// What the results of a slice depend on besides its elements: the largest element (not for gradients), and the sum of
 // exp(x - largest), g y, or g.
 struct SoftmaxState {
   double largest, sum;
 };
 
-// Whole slices; or, for adjacent elements, states, which are merged, and then results.
+// `slices` computes whole slices. For adjacent elements there are also functions that compute the states of parts,
+// merge them, and compute results from the merged state.
 struct SoftmaxKernel {
   void (*slices)(Softmax, const SoftmaxBatch &);
   SoftmaxState (*state)(Softmax, const char *x, const char *y, int64_t count);

@@ -6,11 +6,11 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t tile = 2048; // adjacent elements that are processed together: they fit the L1 cache
+constexpr int64_t tile = 2048; // adjacent elements that are processed together, which fit in the L1 cache
 
 constexpr SoftmaxState nothing{-std::numeric_limits<double>::infinity(), 0};
 
-// Includes elements, and prefetches as many after them, which are usually next.
+// Adds elements to a state, and prefetches as many after them, which are usually needed next.
 template <class C> void include(Softmax operation, SoftmaxState &state, const C *x, const C *y, int64_t count) {
   Fetch<C> next{x + count};
   if (operation == Softmax::softmaxGradient)
@@ -30,7 +30,7 @@ SoftmaxState merged_states(Softmax operation, SoftmaxState a, SoftmaxState b) {
   return {both.largest, both.sum};
 }
 
-// NaN if the largest element is infinite: then the results are NaN.
+// Returns NaN if the largest element is infinite, so that the results are NaN.
 template <class C> C top_of(double largest) {
   return std::isinf(largest) ? std::numeric_limits<C>::quiet_NaN() : C(largest);
 }
@@ -53,7 +53,7 @@ void results_of(Softmax operation, const C *x, const C *y, C *out, int64_t count
 
 // ---------------------------------------------------------------- adjacent elements of a slice
 
-// Elements in the compute type, in place or in a buffer.
+// Elements in the compute type: the original ones, or a copy in a buffer.
 template <class T> class WideRow {
 public:
   using C = Compute<T>;
@@ -101,7 +101,7 @@ void part_results(Softmax operation, const char *x, const char *y, char *out, in
 
 // ---------------------------------------------------------------- whole slices
 
-// A slice that fits the cache: its exponentials are stored.
+// For a slice that fits in the cache: its exponentials are stored.
 template <class C> void softmax(const C *x, C *out, int64_t count) {
   C share = C(1 / exponentials<true>(x, largest(x, count), out, count));
   for (int64_t i = 0; i < count; i++) out[i] *= share;
@@ -120,7 +120,7 @@ template <class T> void gather(const T *from, int64_t along, int64_t length, Com
   for (int64_t k = 0; k < length; k++) to[k] = load(from[k * along]);
 }
 
-// The first half of the scratch memory, where x was, is no longer needed.
+// The first half of the scratch memory, which held x, is no longer needed.
 template <class T> void write(const Compute<T> *results, const SoftmaxBatch &batch) {
   T *out = reinterpret_cast<T *>(batch.out);
   if (batch.along[2] == 1)
@@ -147,7 +147,7 @@ template <class T> void run_slice(Softmax operation, const SoftmaxBatch &batch) 
 
 // ---------------------------------------------------------------- slices side by side
 
-// A row holds an element of each slice. Rows are read twice: for the state of each slice, and for the results.
+// A row has an element of each slice. Rows are read twice: for the states of the slices, and for the results.
 template <class T> class Columns {
 public:
   using C = Compute<T>;
@@ -223,7 +223,7 @@ private:
   Softmax operation_;
   const SoftmaxBatch &batch_;
   C tops_[max_softmax_slices],
-      totals_[max_softmax_slices]; // the largest element; the sum of its exponentials, or of the gradients
+      totals_[max_softmax_slices]; // the largest elements; the sums of exponentials, or of gradients
   WideRow<T> wide_x_, wide_y_;
 };
 

@@ -1,5 +1,5 @@
-// The functions "histogram" and "bincount". Elements are divided into parts, depending only on the number of elements
-// and bins, and the parts' sums are added in order: the result is the same for any number of threads.
+// The functions "histogram" and "bincount". Elements are divided into parts by the number of elements and bins only,
+// and the parts' sums are added in order, so results do not depend on the number of threads.
 #include "histogram.h"
 
 #include "../indexing/indices.h"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t most_parts = 32, least_of_part = 1 << 15;
 
-// Returns the number of parts. Their sums together have at most as many numbers as there are elements.
+// Returns the number of parts. The sums of all parts together have at most as many numbers as there are elements.
 int64_t parts_of(int64_t count, int64_t bins) {
   return std::clamp<int64_t>(std::min(count / least_of_part, count / bins), 1, most_parts);
 }
@@ -57,7 +57,7 @@ template <class Sum> void add_parts(AddToHistogram add, HistogramPart whole, DTy
   finish(sums.data(), parts, whole.bins, dtype, out, stride);
 }
 
-// Adds all elements in parts.
+// Adds all elements, in parts.
 void add_all(DType dtype, DType out_dtype, const HistogramPart &whole, char *out, int64_t stride) {
   const AddToHistogram add = histograms().add[static_cast<int>(dtype)][static_cast<int>(out_dtype)];
   if (!add)

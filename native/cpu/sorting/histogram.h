@@ -8,8 +8,9 @@ namespace orchard {
 
 enum HistogramOperand { histogram_x, histogram_edges, histogram_weights, histogram_out };
 
-// Bin b counts elements of at least edge b and less than edge b + 1; the last bin includes its upper edge. `is_even`:
-// the edges are about evenly spaced. Without weights the result is int64; otherwise it has the dtype of the weights.
+// Bin b counts elements that are at least edge b and less than edge b + 1; the last bin includes its upper edge. With
+// `is_even`, the edges are approximately evenly spaced. Without weights the result is int64; with weights it has their
+// dtype.
 struct HistogramBlock {
   DTypeField dtype, out_dtype;
   Whole count, bins;
@@ -25,9 +26,9 @@ struct BincountBlock {
   Flag has_weights;
 };
 
-// Elements [begin, end) of x, of which each adds 1 or its weight to one of `sums`: int64 for counts and int64 weights,
-// which wraps around, and double for float weights. Elements in no bin are skipped; `add` returns an integer in no bin,
-// or else 0.
+// Adds elements [begin, end) of x to `sums`: each adds 1, or its weight, to one bin. Sums are int64 for counts and
+// int64 weights, which wrap around, and double for float weights. Elements outside all bins are skipped. `add` returns
+// an integer outside all bins if there is one, else 0.
 struct HistogramPart {
   const void *x, *edges, *weights; // edges and weights may be null
   int64_t x_stride, edge_stride, weight_stride, begin, end, bins;
@@ -36,9 +37,9 @@ struct HistogramPart {
 };
 using AddToHistogram = int64_t (*)(const HistogramPart &part);
 
-// Indexed by the dtype of x, a float or an integer of 32 or 64 bits, and the dtype of the weights. Without weights the
-// latter is int64, and edges have the dtype of x. Float weights have the dtype of x, or float32 for float16 and
-// bfloat16.
+// Indexed by the dtype of x, which is a float or a 32-bit or 64-bit integer, then by the dtype of the weights. Without
+// weights, the latter is int64, and edges have the dtype of x. Float weights have the dtype of x, or float32 for
+// float16 and bfloat16.
 struct Histograms {
   AddToHistogram add[dtype_count][dtype_count];
 };

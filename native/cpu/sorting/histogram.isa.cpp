@@ -5,7 +5,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-// Finds the last edge that is not above x, for x from the first edge to the last.
+// Finds the last edge that is not greater than x, for x from the first edge to the last.
 template <class T> class Bins {
   using C = Compute<T>;
 
@@ -16,7 +16,7 @@ public:
         scale_(last_ > first_ && last_ - first_ <= std::numeric_limits<C>::max() ? C(part.bins) / (last_ - first_)
                                                                                  : C(0)) {}
 
-  // Returns -1 if x is in no bin.
+  // Returns -1 if x is outside all bins.
   int64_t find(T value) const {
     const C x = load(value);
     if (!(x >= first_ && x <= last_)) return -1;
@@ -27,7 +27,7 @@ public:
 private:
   C edge(int64_t at) const { return load(edges_[at * stride_]); }
 
-  // Estimates the bin from the distance to the first edge; rounding may be off by a bin.
+  // Computes the bin from the distance to the first edge, then corrects it: rounding may be off by one bin.
   int64_t find_near(C x) const {
     const C distance = (x - first_) * scale_;
     int64_t bin = distance < C(bins_) ? static_cast<int64_t>(distance) : bins_ - 1;
@@ -36,7 +36,7 @@ private:
     return bin;
   }
   int64_t find_by_halves(C x) const {
-    int64_t begin = 0, count = bins_; // the last edge not above x is one of these
+    int64_t begin = 0, count = bins_; // the last edge not greater than x is among these
     while (count > 1) {
       const int64_t half = count / 2;
       begin += edge(begin + half) <= x ? half : 0;

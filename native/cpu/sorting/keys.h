@@ -1,12 +1,12 @@
-// Numbers as unsigned keys: a < b exactly if key(a) < key(b). Every NaN, whatever its sign and payload, has the same
-// key, above infinity; both zeros have the same key.
+// Numbers as unsigned keys: a < b if and only if key(a) < key(b). Every NaN, whatever its sign and payload, has the
+// same key, greater than infinity's; both zeros have the same key.
 #pragma once
 
 #include "../dtypes.h"
 
 namespace orchard::ORCHARD_ISA {
 
-// The order of IEEE 754 bits, in which negative numbers are reversed.
+// Keys follow the order of IEEE 754 bits, which is reversed for negative numbers.
 template <class Bits, class Real> inline Bits float_key(Real value) {
   constexpr Bits sign = Bits(1) << (8 * sizeof(Bits) - 1);
   if (value != value) return ~Bits(0);

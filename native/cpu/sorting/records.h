@@ -1,5 +1,5 @@
-// The records that are sorted: an element's key and its index. No two records are equal, so any method gives the stable
-// order.
+// The records that are sorted: an element's key and its index. No two records are equal, so any sorting algorithm gives
+// the stable order.
 #pragma once
 
 #include "keys.h"
@@ -11,7 +11,7 @@ namespace orchard::ORCHARD_ISA {
 
 template <class T> using KeyOf = decltype(sort_key(T{}));
 
-// A 32-bit key above its index in one word; or a 64-bit key next to it.
+// A 32-bit key, stored above its index in one word; or a 64-bit key, stored next to its index.
 struct Narrow {
   uint64_t word;
   Narrow() = default;
@@ -31,7 +31,7 @@ struct Wide {
 };
 template <class T> using Record = std::conditional_t<sizeof(KeyOf<T>) == 8, Wide, Narrow>;
 
-// The key in the order in which elements are taken: smallest first.
+// Returns the key by which elements are sorted, smallest first.
 template <class T> inline KeyOf<T> key_of(T element, bool descending) {
   using Key = KeyOf<T>;
   return Key(sort_key(element) ^ (descending ? ~Key(0) : Key(0)));
@@ -40,8 +40,7 @@ template <class T> inline KeyOf<T> key_of(T element, bool descending) {
 constexpr int digit_bits = 8;
 constexpr int64_t radix_from = 1024; // fewer records are sorted by comparison
 
-// Does one stable pass over one digit of the key. Returns false, without moving anything, if all records have the same
-// digit.
+// Does one stable pass over one digit of the key. Returns false, and moves nothing, if all records have the same digit.
 template <class R> bool radix_pass(const R *in, R *out, int64_t count, int shift) {
   std::array<int64_t, 1 << digit_bits> starts{};
   constexpr unsigned mask = (1 << digit_bits) - 1;
@@ -57,15 +56,15 @@ template <class R> bool radix_pass(const R *in, R *out, int64_t count, int shift
   return true;
 }
 
-// Sorts by the least significant digit first. Returns where the sorted records are.
+// Radix sort from the least significant digit. Returns the array with the sorted records.
 template <class R> R *radix_sort(R *records, R *other, int64_t count) {
   for (int shift = 0; shift < int(8 * sizeof records->key()); shift += digit_bits)
     if (radix_pass(records, other, count, shift)) std::swap(records, other);
   return records;
 }
 
-// Puts the first k in order. `records` has room for `count`, and for twice k. Radix passes are stable by index only if
-// records are in index order: after nth_element, they are sorted by comparison.
+// Sorts the first k records. `records` has room for `count` records, and for 2 k. A radix sort is stable only for
+// records in the order of their indices, so after nth_element they are sorted by comparison.
 template <class R> R *sort_records(R *records, int64_t count, int64_t k) {
   if (k < count / 8) {
     std::nth_element(records, records + k, records + count);

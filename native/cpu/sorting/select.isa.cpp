@@ -9,8 +9,8 @@ namespace {
 
 constexpr int64_t block = 128; // elements that are compared at once
 
-// Returns whether a key of a block is within the limit. Hits are counted in the key's width, so that vectors of both
-// have the same number of lanes.
+// Returns whether at least one key of a block is within the limit. Hits are counted in integers as wide as the key, so
+// that the vectors of both have the same number of lanes.
 template <class T> inline bool has_key_within(const T *x, bool descending, KeyOf<T> limit) {
   using Key = KeyOf<T>;
   const Key flip = descending ? ~Key(0) : Key(0);

@@ -1,4 +1,4 @@
-// The function "sort": whole slices, and the first elements of each.
+// The function "sort": sorts whole slices, or selects the first elements of each.
 #include "sort.h"
 
 #include "../functions.h"
@@ -19,7 +19,7 @@ enum Operand { from_x, to_values, to_indices };
 struct Sort {
   Slices<3> slices;
   DType dtype;
-  int64_t count; // elements to return of each sorted slice
+  int64_t count; // elements of each sorted slice to return
   bool descending;
 };
 
@@ -65,16 +65,16 @@ template <class T> void sort_slices(const Sort &sort, const Slice<T> &first) {
 
 // ---------------------------------------------------------------- the first elements of long slices
 //
-// A slice is divided into parts, whose number depends only on its length. For each part a buffer holds records that may
-// be among its first k: when it is full, the first k stay, and from then on only elements before the last of these are
-// candidates. A later element with an equal key comes later in order, too. Parts share the smallest key that k records
-// reach: no record beyond it is among the slice's first k, so the result does not depend on timing. The first k of all
-// parts' records are the slice's.
+// A slice is divided into parts, whose number depends on its length only. A buffer per part keeps candidates for the
+// first k records. When it is full, the first k stay; from then on, only elements that come before the last of these
+// are candidates. (A later element with an equal key comes after it.) Parts share the smallest key that the k-th record
+// of any part has reached: no record with a greater key is among the slice's first k, so the result does not depend on
+// timing. Finally, the first k among the records of all parts are the result.
 
 constexpr int64_t least_length = 1 << 9, least_part = 1 << 15, task_elements = 1 << 14;
 
 struct Parts {
-  int64_t length, count; // of a part, of parts
+  int64_t length, count; // of a part; of parts
   int64_t room;          // for candidates
 
   explicit Parts(const Sort &sort)
@@ -91,7 +91,7 @@ template <class T> struct Candidates {
   uint32_t *found;
 };
 
-// Where a slot's indices are: after its records.
+// Returns where the indices of a slot are: after its records.
 template <class T> Candidates<T> candidates_in(Record<T> *slot, const Parts &parts) {
   return {slot, reinterpret_cast<uint32_t *>(slot + parts.room)};
 }
@@ -100,7 +100,7 @@ template <class R> void keep_first(R *records, int64_t count, int64_t k) {
   if (count > k) std::nth_element(records, records + k - 1, records + count);
 }
 
-// The smallest key reached by the first k records of some part.
+// The smallest key that the k-th record of some part has reached.
 class Reached {
 public:
   static constexpr uint64_t none = ~uint64_t(0);
@@ -116,8 +116,8 @@ private:
   std::atomic<uint64_t> inverse_{0};
 };
 
-// Writes the first k records of elements [begin, end), in any order; if fewer can be among the slice's first k, it pads
-// with records that sort last.
+// Writes the first k records among elements [begin, end), in any order. If fewer of them can be among the slice's first
+// k, pads with records that sort last.
 template <class T>
 void select_part(const Sort &sort, const T *x, int64_t begin, int64_t end, const Parts &parts, Reached &reached,
                  Candidates<T> candidates, Record<T> *selected) {
@@ -130,7 +130,7 @@ void select_part(const Sort &sort, const T *x, int64_t begin, int64_t end, const
   for (;;) {
     keep_first(candidates.records, count, k);
     count = std::min(count, k);
-    uint64_t limit = reached.key(); // an element with this key may come before that record
+    uint64_t limit = reached.key(); // an element with an equal key may still come before that record
     if (count == k) {
       const uint64_t last = candidates.records[k - 1].key();
       reached.include(last);
@@ -151,7 +151,7 @@ template <class T> void select_slices(const Sort &sort, const Slice<T> &first) {
   using R = Record<T>;
   const Parts parts(sort);
   const int64_t slices = sort.slices.count(), length = sort.slices.length, k = sort.count;
-  const int64_t room = scratch_product({k, std::max<int64_t>(2, parts.count)}); // sorting needs room for twice k
+  const int64_t room = scratch_product({k, std::max<int64_t>(2, parts.count)}); // sorting needs room for 2 k records
   Scratch<R> selected(scratch_product({slices, room}));
   const int64_t grain = std::max<int64_t>(1, task_elements / length);
   std::vector<Reached> reached(slices);
@@ -176,7 +176,7 @@ template <class T> void select_slices(const Sort &sort, const Slice<T> &first) {
   });
 }
 
-// Writes the first `count` elements of each sorted slice, and their indices (int64). NaN is larger than all numbers; 0
+// Writes the first `count` elements of each sorted slice, and their indices (int64). NaN is greater than all numbers; 0
 // and -0 are equal.
 void sort(const SortBlock &block, Operands operands) {
   const Sort call{block.slices, block.dtype, block.count, block.descending};

@@ -8,7 +8,7 @@ namespace orchard {
 struct SortBlock {
   DTypeField dtype;
   SlicesBlock<3> slices; // x, values, indices
-  Whole count;           // elements to return of each sorted slice
+  Whole count;           // elements of each sorted slice to return
   Flag descending;
 };
 

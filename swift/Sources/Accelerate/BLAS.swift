@@ -1,4 +1,4 @@
-// The calls of BLAS by which compute programs check their results: plain loops.
+// The BLAS functions with which compute programs check their results, as plain loops.
 import Foundation
 
 public struct CBLAS_ORDER: RawRepresentable, Equatable, Sendable {
@@ -16,7 +16,7 @@ public let CblasNoTrans = CBLAS_TRANSPOSE(rawValue: 111)
 public let CblasTrans = CBLAS_TRANSPOSE(rawValue: 112)
 public let CblasConjTrans = CBLAS_TRANSPOSE(rawValue: 113)
 
-/// A matrix as a call describes it: element (row, column) of what it means, after its transposition.
+/// A matrix as described by a call: element (row, column) after the requested transposition.
 struct Operand<T> {
     let start: UnsafePointer<T>
     let rowStride: Int
@@ -31,12 +31,12 @@ struct Operand<T> {
     subscript(row: Int, column: Int) -> T { start[row * rowStride + column * columnStride] }
 }
 
-/// The first element of a vector: with a negative stride it is the last in memory.
+/// Returns the offset of a vector's element. With a negative stride, the first element is the last in memory.
 func offset(_ index: Int, _ count: Int32, _ stride: Int32) -> Int {
     stride >= 0 ? index * Int(stride) : (index - Int(count) + 1) * Int(stride)
 }
 
-/// beta · c; what c held does not count where beta is 0.
+/// beta · c; where beta is 0, c is not read.
 @inline(__always)
 func scaled<T: FloatingPoint>(_ beta: T, _ c: T) -> T { beta == 0 ? 0 : beta * c }
 
@@ -71,7 +71,7 @@ private func multiply<T: FloatingPoint>() -> MatrixMultiply<T> {
     }
 }
 
-/// y = alpha · a · x + beta · y, for a matrix of m × n before its transposition
+/// y = alpha · a · x + beta · y, where a is m × n before its transposition
 private func multiplyVector<T: FloatingPoint>() -> MatrixTimesVector<T> {
     { order, transpose, m, n, alpha, a, lda, x, incx, beta, y, incy in
         let matrix = Operand(a, lda, order, transpose)

@@ -1,4 +1,4 @@
-// vForce: functions of each element of a dense vector, of double, and of float where the name ends in f.
+// vForce: functions of each element of a dense vector, for double, and for float where the name ends in f.
 import Foundation
 
 public typealias VectorFunction<T> = @Sendable (UnsafeMutablePointer<T>, UnsafePointer<T>, UnsafePointer<Int32>) -> Void
@@ -37,7 +37,7 @@ public let vvceil: VectorFunction<Double> = mapped { ceil($0) }
 public let vvrecf: VectorFunction<Float> = mapped { 1 / $0 }
 public let vvrec: VectorFunction<Double> = mapped { 1 / $0 }
 
-/// z = x to the power of y: the exponents come first.
+/// z = x to the power of y; the exponents come first in the argument list.
 public let vvpowf: VectorPower<Float> = { z, y, x, count in
     for i in 0..<Int(count.pointee) { z[i] = pow(x[i], y[i]) }
 }

@@ -1,4 +1,4 @@
-// vDSP's operations on row-major matrices: of float, and of double where the name ends in D.
+// vDSP's operations on row-major matrices, for float, and for double where the name ends in D.
 
 public typealias MatrixProduct<T> =
     @Sendable (
@@ -49,6 +49,7 @@ public let vDSP_mmulD: MatrixProduct<Double> = product()
 /// c[m × n] is the transpose of a[n × m].
 public let vDSP_mtrans: MatrixTranspose<Float> = transpose()
 public let vDSP_mtransD: MatrixTranspose<Double> = transpose()
-/// Copies columns × rows elements between matrices whose rows are so many elements apart: first of a, then of c.
+/// Copies columns × rows elements between matrices. The last two arguments are the distances between rows of a and of
+/// c.
 public let vDSP_mmov: MatrixMove<Float> = move()
 public let vDSP_mmovD: MatrixMove<Double> = move()

@@ -1,4 +1,5 @@
-// vDSP's reductions of strided vectors, in the order of the elements: of float, and of double where the name ends in D.
+// vDSP's reductions of strided vectors, in the order of the elements, for float, and for double where the name ends in
+// D.
 
 public typealias VectorReduction<T> =
     @Sendable (UnsafePointer<T>, vDSP_Stride, UnsafeMutablePointer<T>, vDSP_Length) -> Void
@@ -25,7 +26,7 @@ private func pairReduction<T: FloatingPoint>(_ term: @escaping @Sendable (T, T) 
     }
 }
 
-/// The index counts the stride, and is that of the first of equal elements.
+/// The index includes the stride. Of equal elements, the first is found.
 private func search<T: FloatingPoint>(
     _ initial: T, _ isBetter: @escaping @Sendable (T, T) -> Bool
 ) -> VectorSearch<T> where T: Sendable {
@@ -46,16 +47,16 @@ public let vDSP_svesqD: VectorReduction<Double> = reduction(0) { $0 + $1 * $1 }
 /// Σ |a|
 public let vDSP_svemg: VectorReduction<Float> = reduction(0) { $0 + abs($1) }
 public let vDSP_svemgD: VectorReduction<Double> = reduction(0) { $0 + abs($1) }
-/// The largest element; −∞ of none.
+/// The largest element; −∞ for an empty vector.
 public let vDSP_maxv: VectorReduction<Float> = reduction(-.infinity) { max($0, $1) }
 public let vDSP_maxvD: VectorReduction<Double> = reduction(-.infinity) { max($0, $1) }
-/// The smallest element; ∞ of none.
+/// The smallest element; ∞ for an empty vector.
 public let vDSP_minv: VectorReduction<Float> = reduction(.infinity) { min($0, $1) }
 public let vDSP_minvD: VectorReduction<Double> = reduction(.infinity) { min($0, $1) }
-/// The largest magnitude; 0 of none.
+/// The largest magnitude; 0 for an empty vector.
 public let vDSP_maxmgv: VectorReduction<Float> = reduction(0) { max($0, abs($1)) }
 public let vDSP_maxmgvD: VectorReduction<Double> = reduction(0) { max($0, abs($1)) }
-/// The smallest magnitude; ∞ of none.
+/// The smallest magnitude; ∞ for an empty vector.
 public let vDSP_minmgv: VectorReduction<Float> = reduction(.infinity) { min($0, abs($1)) }
 public let vDSP_minmgvD: VectorReduction<Double> = reduction(.infinity) { min($0, abs($1)) }
 /// The mean.
@@ -64,7 +65,7 @@ public let vDSP_meanvD: VectorReduction<Double> = reduction(0, { $0 + $1 }, last
 /// The mean of the squares.
 public let vDSP_measqv: VectorReduction<Float> = reduction(0, { $0 + $1 * $1 }, last: { $0 / $1 })
 public let vDSP_measqvD: VectorReduction<Double> = reduction(0, { $0 + $1 * $1 }, last: { $0 / $1 })
-/// The root of the mean of the squares.
+/// The root mean square.
 public let vDSP_rmsqv: VectorReduction<Float> =
     reduction(0, { $0 + $1 * $1 }, last: { ($0 / $1).squareRoot() })
 public let vDSP_rmsqvD: VectorReduction<Double> =

@@ -1,5 +1,5 @@
-// What compute programs check their results by: vDSP's arithmetic, functions of vForce and products of BLAS, each a
-// loop. Anything else of Accelerate is not here, and does not compile.
+// The part of Accelerate with which compute programs check their results: vDSP's arithmetic, vForce's functions and
+// BLAS's products, each as a loop. Programs that use other parts of Accelerate do not compile.
 @_exported import Foundation
 @_exported import simd
 

@@ -1,4 +1,5 @@
-// vDSP's arithmetic on strided vectors: of float, and of double where the name ends in D. A stride follows its operand.
+// vDSP's arithmetic on strided vectors, for float, and for double where the name ends in D. Each operand is followed by
+// its stride.
 
 public typealias VectorToVector<From, To> =
     @Sendable (UnsafePointer<From>, vDSP_Stride, UnsafeMutablePointer<To>, vDSP_Stride, vDSP_Length) -> Void
@@ -74,10 +75,10 @@ public let vDSP_vsubD: BinaryVector<Double> = binary { $1 - $0 }
 /// c = second / first
 public let vDSP_vdiv: BinaryVector<Float> = binary { $1 / $0 }
 public let vDSP_vdivD: BinaryVector<Double> = binary { $1 / $0 }
-/// The greater of each pair.
+/// The maximum of each pair.
 public let vDSP_vmax: BinaryVector<Float> = binary { max($0, $1) }
 public let vDSP_vmaxD: BinaryVector<Double> = binary { max($0, $1) }
-/// The lesser of each pair.
+/// The minimum of each pair.
 public let vDSP_vmin: BinaryVector<Float> = binary { min($0, $1) }
 public let vDSP_vminD: BinaryVector<Double> = binary { min($0, $1) }
 /// c = a + scalar
@@ -151,6 +152,6 @@ public let vDSP_vfillD: VectorFill<Double> = fill()
 /// c[i] = start + i · step
 public let vDSP_vramp: VectorRamp<Float> = ramp()
 public let vDSP_vrampD: VectorRamp<Double> = ramp()
-/// Sorts in place: upwards where the order is 1, downwards where it is −1.
+/// Sorts in place: ascending if the order is 1, descending if it is −1.
 public let vDSP_vsort: VectorSort<Float> = sorted()
 public let vDSP_vsortD: VectorSort<Double> = sorted()

@@ -1,6 +1,6 @@
 // Swift's static libraries are built against glibc 2.38 or newer. An older glibc (Debian 12 has 2.36) lacks the names
-// below. strtol and friends are called by their C23 names; here the plain functions do: the only difference is that
-// the C23 forms also read the "0b" prefix. strlcpy and strlcat are as POSIX 2024 defines them.
+// below. strtol and similar functions are called by their C23 names; here these call the plain functions. The only
+// difference is that the C23 functions also accept the prefix "0b". strlcpy and strlcat are as POSIX 2024 defines them.
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

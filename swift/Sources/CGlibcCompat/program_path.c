@@ -1,8 +1,8 @@
-// Where CoreFoundation looks for the main bundle. `orchard swift` links its programs with --wrap=_CFProcessPath: their
-// executables lie in a cache, and their main bundle is the folder of their source.
+// Where CoreFoundation looks for the main bundle. `orchard swift` links programs with --wrap=_CFProcessPath: their
+// executables are in a cache, but their main bundle is the folder of their source.
 #include <stdlib.h>
 
-// Weak: it is there where the linker wraps.
+// Weak: it exists only in programs that are linked with --wrap.
 __attribute__((weak)) const char *__real__CFProcessPath(void);
 const char *__wrap__CFProcessPath(void);
 

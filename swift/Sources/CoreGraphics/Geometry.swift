@@ -1,4 +1,5 @@
-// Of CoreGraphics there is geometry: CGFloat, CGPoint, CGSize and CGRect are of Foundation. Images are not here.
+// CoreGraphics has only geometry here: CGFloat, CGPoint, CGSize and CGRect come from Foundation. Images are not
+// supported.
 @_exported import Foundation
 
 public struct CGVector: Equatable, Hashable, Codable, Sendable {
@@ -11,7 +12,7 @@ public struct CGVector: Equatable, Hashable, Codable, Sendable {
     public init(dx: Int, dy: Int) { self.init(dx: CGFloat(dx), dy: CGFloat(dy)) }
 }
 
-/// (x, y) goes to (a x + c y + tx, b x + d y + ty).
+/// Maps (x, y) to (a x + c y + tx, b x + d y + ty).
 public struct CGAffineTransform: Equatable, Hashable, Codable, Sendable {
     public var a: CGFloat
     public var b: CGFloat
@@ -37,14 +38,14 @@ public struct CGAffineTransform: Equatable, Hashable, Codable, Sendable {
         self.init(cosine, sine, -sine, cosine, 0, 0)
     }
 
-    /// This one first, then the other.
+    /// Returns the transform that applies this one first, then `other`.
     public func concatenating(_ other: CGAffineTransform) -> CGAffineTransform {
         CGAffineTransform(
             a * other.a + b * other.c, a * other.b + b * other.d, c * other.a + d * other.c, c * other.b + d * other.d,
             tx * other.a + ty * other.c + other.tx, tx * other.b + ty * other.d + other.ty)
     }
 
-    /// What is applied before this one.
+    /// Returns the transform that translates first, then applies this one.
     public func translatedBy(x: CGFloat, y: CGFloat) -> CGAffineTransform {
         CGAffineTransform(translationX: x, y: y).concatenating(self)
     }
@@ -55,7 +56,7 @@ public struct CGAffineTransform: Equatable, Hashable, Codable, Sendable {
         CGAffineTransform(rotationAngle: angle).concatenating(self)
     }
 
-    /// Itself where it has no inverse.
+    /// Returns the inverse, or the transform itself if it has none.
     public func inverted() -> CGAffineTransform {
         let determinant = a * d - b * c
         if determinant == 0 { return self }

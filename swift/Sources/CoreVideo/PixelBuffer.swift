@@ -1,4 +1,4 @@
-// Of CoreVideo there are pixel buffers of one plane, in memory of the process: what compute programs fill and read.
+// CoreVideo has only pixel buffers with one plane here, in the process's memory, for compute programs to fill and read.
 @_exported import CoreGraphics
 
 public typealias CVReturn = Int32
@@ -8,7 +8,7 @@ public typealias CFDictionary = [AnyHashable: Any]
 public typealias CVOptionFlags = UInt64
 
 public final class CFAllocator: Sendable {}
-/// Memory is always the process's own.
+/// The only allocator: pixel buffers are in the process's memory.
 public let kCFAllocatorDefault: CFAllocator? = nil
 
 public let kCVReturnSuccess: CVReturn = 0
@@ -24,7 +24,7 @@ public let kCVPixelBufferHeightKey: CFString = "Height"
 public let kCVPixelBufferMetalCompatibilityKey: CFString = "MetalCompatibility"
 public let kCVPixelBufferIOSurfacePropertiesKey: CFString = "IOSurfaceProperties"
 
-/// The number of a format's four letters.
+/// Returns the numeric value of a four-character code.
 private func format(_ letters: StaticString) -> OSType {
     letters.withUTF8Buffer { $0.reduce(0) { $0 << 8 | OSType($1) } }
 }
@@ -55,7 +55,7 @@ public struct CVPixelBufferLockFlags: OptionSet, Sendable {
     public static let readOnly = CVPixelBufferLockFlags(rawValue: 1)
 }
 
-/// A buffer of pixels, whose rows begin at multiples of 64 bytes.
+/// A pixel buffer, whose rows begin at multiples of 64 bytes.
 public final class CVBuffer {
     fileprivate let width: Int
     fileprivate let height: Int
@@ -77,7 +77,7 @@ public final class CVBuffer {
 public typealias CVImageBuffer = CVBuffer
 public typealias CVPixelBuffer = CVImageBuffer
 
-/// Formats of several planes are refused, as is a size that is none.
+/// Formats with several planes and invalid sizes are rejected.
 public func CVPixelBufferCreate(
     _ allocator: CFAllocator?, _ width: Int, _ height: Int, _ pixelFormatType: OSType,
     _ pixelBufferAttributes: CFDictionary?, _ pixelBufferOut: UnsafeMutablePointer<CVPixelBuffer?>
@@ -101,7 +101,7 @@ public func CVPixelBufferUnlockBaseAddress(_ buffer: CVPixelBuffer, _ flags: CVP
     return kCVReturnSuccess
 }
 
-/// Nil unless the buffer is locked.
+/// Returns nil unless the buffer is locked.
 public func CVPixelBufferGetBaseAddress(_ buffer: CVPixelBuffer) -> UnsafeMutableRawPointer? {
     buffer.locks > 0 ? buffer.memory : nil
 }

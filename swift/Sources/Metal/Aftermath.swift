@@ -1,21 +1,22 @@
 import MetalRuntime
 
-/// What the next command buffers of a queue meet after one that failed. A GPU that was restarted may have dropped them
-/// half way, and a driver may take no more from a queue that it blames: the setting `after_fault` chooses.
+/// What happens to the next command buffers of a queue after one has failed. A GPU that was reset may have dropped them
+/// half way, and a driver may accept no more work from the queue that caused the failure. The setting `after_fault`
+/// selects the behavior.
 ///
-/// Used on the queue's thread alone.
+/// Used only on the queue's thread.
 struct Aftermath {
     enum Verdict {
         case runs
-        /// None of its commands runs, nor does anything that the queue gets later.
+        /// None of its commands run, and neither does later work of the queue.
         case ignored
-        /// The first half of its commands runs, the odd one included: of a single command, all of it.
+        /// The first half of its commands runs, rounded up: a single command runs completely.
         case discarded
     }
 
     private var next = Verdict.runs
 
-    /// Of the command buffer that begins now.
+    /// Returns the verdict on the command buffer that begins now.
     mutating func verdict() -> Verdict {
         defer { if next == .discarded { next = .runs } }
         return next

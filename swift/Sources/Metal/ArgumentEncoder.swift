@@ -1,5 +1,5 @@
-// Argument encoders, which this device has not: a kernel's argument buffers are structs that the program fills with
-// `gpuAddress`, as Metal 3 has it.
+// Argument encoders, which this device does not support: programs fill a kernel's argument buffers as structs with
+// `gpuAddress`, as in Metal 3.
 
 public class MTLArgumentDescriptor: NSObject, NSCopying {
     public var dataType = MTLDataType.none

@@ -41,7 +41,7 @@ public class MTLCaptureManager: NSObject {
         SoftwareCaptureScope(queue: commandQueue)
     }
 
-    /// Captures are made by Apple's GPU tools, which Linux lacks.
+    /// Captures require Apple's GPU tools, which Linux lacks.
     public func supportsDestination(_ destination: MTLCaptureDestination) -> Bool { false }
 
     public func startCapture(with descriptor: MTLCaptureDescriptor) throws {

@@ -90,7 +90,7 @@ public protocol MTLCommandBuffer: NSObjectProtocol {
 }
 
 extension MTLCommandBuffer {
-    /// The `async` form of `waitUntilCompleted`: before `commit()` or after it.
+    /// The `async` form of `waitUntilCompleted`; it may be called before or after `commit()`.
     public func completed() async {
         await withCheckedContinuation { continuation in
             (self as? SoftwareCommandBuffer)?.whenReached(.completed) { continuation.resume() }

@@ -8,7 +8,7 @@ public enum MTLCommandEncoderErrorState: Int, Sendable {
     case faulted = 4
 }
 
-/// What the error of a command buffer reports of each of its encoders, where `errorOptions` requests it.
+/// What a command buffer's error reports about each of its encoders, if `errorOptions` requests it.
 public protocol MTLCommandBufferEncoderInfo: NSObjectProtocol, Sendable {
     var label: String { get }
     var debugSignposts: [String] { get }
@@ -24,11 +24,11 @@ final class EncoderRecord: NSObject, MTLCommandBufferEncoderInfo, @unchecked Sen
     var errorState: MTLCommandEncoderErrorState { state }
 }
 
-/// Why a command buffer stopped.
+/// Why a command buffer failed.
 struct CommandFailure {
     let code: MTLCommandBufferError.Code
     let message: String
-    /// In Apple's wording, where the code alone does not tell.
+    /// The cause in Apple's wording, where the code alone does not say it.
     private var description: String?
     var encoder: EncoderRecord?
 
@@ -52,7 +52,7 @@ struct CommandFailure {
         return failure
     }
 
-    /// The error in Apple's wording, followed by what this device knows of the cause.
+    /// Returns the error in Apple's wording, followed by what this device knows about the cause.
     func error(_ encoders: [EncoderRecord]?) -> MTLCommandBufferError {
         let words =
             description ?? Self.descriptions[code]

@@ -1,12 +1,12 @@
 import MetalRuntime
 
-/// One thing that a queue does, as it was encoded.
+/// A command as it was encoded, to be run by a queue.
 protocol Command {
-    /// The encoder that it came from, for the report of a failure.
+    /// The encoder that recorded it, for the report of a failure.
     var encoder: EncoderRecord? { get }
-    /// The buffers that it uses, as far as they still live.
+    /// The buffers that it uses, as far as they still exist.
     var buffers: [SoftwareBuffer] { get }
-    /// Runs to the end; nil when all went well.
+    /// Runs the command; returns nil on success.
     func run() -> CommandFailure?
 }
 
@@ -15,8 +15,7 @@ extension Command {
     var buffers: [SoftwareBuffer] { [] }
 }
 
-/// A buffer of a command. A command buffer with unretained references leaves it to the program to keep the buffer
-/// alive.
+/// A buffer of a command. In a command buffer with unretained references, the program must keep the buffer alive.
 struct BufferReference {
     private let retained: SoftwareBuffer?
     private weak var unretained: SoftwareBuffer?
@@ -28,7 +27,7 @@ struct BufferReference {
 
     var buffer: SoftwareBuffer? { retained ?? unretained }
 
-    /// For execution: a buffer that was freed in between is misuse.
+    /// Returns the buffer for execution. If it was freed in the meantime, reports a misuse.
     func resolve() -> SoftwareBuffer? {
         if let buffer { return buffer }
         misuse(
@@ -63,7 +62,7 @@ struct SignalCommand: Command {
     }
 }
 
-/// Stands for a dispatch that was misuse. What else was encoded runs; the command buffer ends with an error.
+/// Replaces a dispatch that was misuse. Other commands still run, and the command buffer ends with an error.
 struct RefusedCommand: Command {
     let encoder: EncoderRecord?
     let selector: String

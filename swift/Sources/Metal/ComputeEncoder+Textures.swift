@@ -49,7 +49,7 @@ extension SoftwareComputeEncoder {
             || refuse(debugName, selector, "index(\(index)) must be < \(limit), the number of \(kind) arguments.")
     }
 
-    /// Each texture that the kernel names is there, of its type, and of components that it can read.
+    /// Returns whether each texture that the kernel uses is bound, and has the right type and components.
     func hasTextures(_ argument: SoftwareBinding, _ pipeline: SoftwarePipeline, _ selector: String) -> Bool {
         let function = "Compute Function(\(pipeline.function.name))"
         return (argument.index..<argument.index + argument.arrayLength).allSatisfy { index in
@@ -90,7 +90,7 @@ extension SoftwareComputeEncoder {
         return true
     }
 
-    /// A kernel whose sampler is missing samples by nobody's rules.
+    /// Returns whether each sampler that the kernel uses is bound; sampling without one would be undefined.
     func hasSamplers(_ argument: SoftwareBinding, _ pipeline: SoftwarePipeline, _ selector: String) -> Bool {
         (argument.index..<argument.index + argument.arrayLength).allSatisfy { index in
             samplers[index] != nil

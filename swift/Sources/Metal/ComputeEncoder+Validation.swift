@@ -1,4 +1,4 @@
-/// The rules that Apple's validation layer holds compute encoders to, with its messages where they are known.
+/// The checks of Apple's validation layer for compute encoders, with its messages where they are known.
 extension SoftwareComputeEncoder {
     func isBufferIndex(_ index: Int, _ selector: String) -> Bool {
         (0..<SoftwareDevice.maxBuffers).contains(index)
@@ -50,7 +50,8 @@ extension SoftwareComputeEncoder {
             && (length <= limit || refuse(debugName, selector, "length(\(length)) must be <= \(limit)."))
     }
 
-    /// At least one thread in each dimension, and no more than a `uint` counts: kernels get their position in 32 bits.
+    /// Returns whether there is at least one thread in each dimension, and no more than a `uint` can count: kernels get
+    /// their position in 32 bits.
     func isGrid(_ size: MTLSize, of parts: MTLSize, named name: String, _ selector: String) -> Bool {
         guard encodes(selector), isPositive(size, named: name, selector) else { return false }
         let threads = size * parts, limit = Int(UInt32.max)
@@ -62,7 +63,7 @@ extension SoftwareComputeEncoder {
                 """)
     }
 
-    /// The pipeline, where everything that it needs is bound and the threadgroup is one that it can run.
+    /// Returns the pipeline if everything that it needs is bound and it can run the threadgroup.
     func canDispatch(_ threads: MTLSize, _ selector: String) -> SoftwarePipeline? {
         guard encodes(selector) else { return nil }
         guard let pipeline else {
@@ -124,7 +125,7 @@ extension SoftwareComputeEncoder {
                 debugName, selector,
                 "\(function): missing Buffer binding at index \(argument.index) for \(argument.name)[0].")
         case .bytes where argument.access != .readOnly:
-            // Without validation a Mac runs the kernel: it writes to a copy that nobody reads.
+            // Without validation, a Mac runs the kernel, which writes to a copy that is discarded.
             misuse(
                 debugName, selector,
                 """
@@ -152,7 +153,7 @@ extension SoftwareComputeEncoder {
                 """)
     }
 
-    /// A reference reads a whole element; how far a pointer is followed, only the kernel knows.
+    /// A reference reads a whole element. For a pointer, only the kernel knows how much it reads.
     private func isLongEnough(_ argument: SoftwareBinding, _ function: String, _ selector: String) -> Bool {
         guard argument.isReference else { return true }
         let length = bindings[argument.index].length
@@ -171,7 +172,7 @@ extension SoftwareComputeEncoder {
         return 0
     }
 
-    /// Lengths stay set until they are set again, and count whether the pipeline has such an argument or not.
+    /// Lengths remain set until they are changed, and count even if the pipeline has no such argument.
     private func fitsThreadgroupMemory(_ pipeline: SoftwarePipeline, _ selector: String) -> Bool {
         let dynamic = threadgroupLengths.reduce(0, +)
         let total = pipeline.staticThreadgroupMemoryLength + dynamic

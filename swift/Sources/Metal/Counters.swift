@@ -1,4 +1,4 @@
-// Hardware counters, which this device has none of: it lists no set, and samples at no point.
+// Hardware counters, which this device does not support: it lists no counter sets and no sampling points.
 
 public struct MTLCommonCounter: RawRepresentable, Hashable, Sendable {
     public let rawValue: String

@@ -1,4 +1,4 @@
-/// The type of a function constant, an argument, or an element of one.
+/// The type of a function constant, of an argument, or of an argument's element.
 public enum MTLDataType: UInt, Sendable {
     case none = 0
     case `struct` = 1

@@ -18,7 +18,7 @@ public enum MTLGPUFamily: Int, Sendable {
     case metal3 = 5001
 }
 
-/// What `MTLGPUFamily` replaced; older programs still query it.
+/// The predecessor of `MTLGPUFamily`, which older programs still query.
 public enum MTLFeatureSet: UInt, Sendable {
     case macOS_GPUFamily1_v1 = 10000
     case macOS_GPUFamily1_v2 = 10001
@@ -189,8 +189,8 @@ public protocol MTLDevice: NSObjectProtocol, Sendable {
 
 public typealias MTLTimestamp = UInt64
 
-// A protocol cannot state the default arguments that Apple's declarations have, nor can one method be imported twice
-// (with a handler and as `async`): these are those forms, and those that return the reflection.
+// Forms of the methods that a protocol cannot declare: those with the default arguments of Apple's declarations, those
+// that Swift imports twice (with a handler and as `async`), and those that return reflection.
 extension MTLDevice {
     public func makeBuffer(length: Int) -> (any MTLBuffer)? { makeBuffer(length: length, options: []) }
 
@@ -266,7 +266,7 @@ extension MTLDevice {
     }
 }
 
-/// What a completion handler was given, as a result.
+/// Converts the arguments of a completion handler to a result.
 func outcome<Value>(_ value: Value?, _ error: (any Error)?) -> Result<Value, any Error> {
     value.map { .success($0) } ?? .failure(error ?? MTLLibraryError(.internal))
 }

@@ -1,6 +1,6 @@
 import MetalRuntime
 
-/// One dispatch of a kernel, with all that was bound when it was encoded.
+/// A dispatch of a kernel, with everything that was bound when it was encoded.
 struct DispatchCommand: Command {
     enum Grid {
         case threads(MTLSize)
@@ -44,7 +44,7 @@ struct DispatchCommand: Command {
     let order: HazardScope.Order
     let used: [UnsafeRawPointer]
     let usedHolders: [AnyObject]
-    /// By index, where the kernel has any.
+    /// By index, if the kernel has any.
     let textures: [SoftwareTexture?]
     let samplers: [SoftwareSampler?]
 
@@ -57,7 +57,7 @@ struct DispatchCommand: Command {
 
     func run() -> CommandFailure? {
         guard let threads = resolveGrid() else { return .deallocated }
-        // Counts that another kernel wrote may well be zero: then there is nothing to do.
+        // Counts written by another kernel may be zero: then there is nothing to do.
         guard threads.width > 0 && threads.height > 0 && threads.depth > 0 else { return nil }
         var dispatch = mrt_dispatch()
         dispatch.function = pipeline.handle
@@ -139,7 +139,7 @@ struct DispatchCommand: Command {
     }
 }
 
-/// What kernels read of textures or samplers, by index: null where there is none.
+/// The states of textures or samplers that kernels read, by index; null where none is bound.
 private func states<State>(_ list: [UnsafeMutablePointer<State>?], _ count: Int)
     -> UnsafeMutablePointer<UnsafePointer<State>?>
 {

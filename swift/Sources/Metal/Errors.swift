@@ -1,4 +1,4 @@
-// Each is a domain, its codes, and the structure that Swift makes of an Apple error enumeration.
+// For each error: its domain, its codes, and the structure that Swift imports from Apple's enumeration.
 
 public let MTLLibraryErrorDomain = "MTLLibraryErrorDomain"
 public let MTLCommandBufferErrorDomain = "MTLCommandBufferErrorDomain"
@@ -136,7 +136,7 @@ public struct MTLDynamicLibraryError: _BridgedStoredNSError, Sendable {
     public static var unsupported: Code { .unsupported }
 }
 
-/// The one code of these that Apple does not turn into an error structure.
+/// The only error enumeration here that Apple does not import as an error structure.
 public enum MTLLogStateError: UInt, Sendable {
     case invalidSize = 1
     case invalid = 2

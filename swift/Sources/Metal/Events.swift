@@ -14,7 +14,7 @@ public protocol MTLSharedEvent: MTLEvent {
     func wait(untilSignaledValue value: UInt64, timeoutMS milliseconds: UInt64) -> Bool
 }
 
-/// The queue that blocks given to `notify` run on.
+/// The queue on which blocks passed to `notify` run.
 public class MTLSharedEventListener: NSObject, @unchecked Sendable {
     public let dispatchQueue: DispatchQueue
 
@@ -23,7 +23,7 @@ public class MTLSharedEventListener: NSObject, @unchecked Sendable {
     public init(dispatchQueue: DispatchQueue) { self.dispatchQueue = dispatchQueue }
 }
 
-/// A shared event that can be handed to another device object of this process.
+/// Passes a shared event to another device object of this process.
 public class MTLSharedEventHandle: NSObject {
     let event: SoftwareSharedEvent
 

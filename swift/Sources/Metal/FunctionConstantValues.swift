@@ -1,4 +1,4 @@
-/// The values that specialise a function, by index or by name; the last one set for a key counts.
+/// The values that specialize a function, by index or by name; the last value set for a key applies.
 public class MTLFunctionConstantValues: NSObject, NSCopying {
     enum Key: Hashable {
         case index(Int)
@@ -10,7 +10,7 @@ public class MTLFunctionConstantValues: NSObject, NSCopying {
         let bytes: [UInt8]
     }
 
-    /// Metal Feature Set Tables: function constants of a library.
+    /// The maximum number of function constants in a library, from the Metal Feature Set Tables.
     private static let maxCount = 65536
 
     private(set) var values: [Key: Value] = [:]
@@ -53,8 +53,8 @@ public class MTLFunctionConstantValues: NSObject, NSCopying {
 }
 
 extension MTLDataType {
-    /// The bytes of a scalar or vector of this type, nil for what no function constant can be. A vector of 3 has the
-    /// size of one of 4.
+    /// The size of a scalar or vector of this type, or nil if a function constant can't have the type. A vector of 3
+    /// has the size of a vector of 4.
     var constantSize: Int? {
         let scalars: [(first: MTLDataType, size: Int)] = [
             (.float, 4), (.half, 2), (.int, 4), (.uint, 4), (.short, 2), (.ushort, 2), (.char, 1), (.uchar, 1),

@@ -1,7 +1,7 @@
 import MetalRuntime
 
-/// Which dispatches of an encoder the device may run at the same time: those with one epoch, but for the memory that
-/// they list as ordered.
+/// Determines which dispatches of an encoder the device may run concurrently: those of one epoch, except for memory
+/// that they list as ordered.
 struct HazardScope {
     struct Order {
         let epoch: UInt64
@@ -12,7 +12,7 @@ struct HazardScope {
     private var ordered: Set<UnsafeRawPointer> = []
     private var touched: Set<UnsafeRawPointer> = []
 
-    /// The order of the next dispatch. Those of a serial encoder follow each other.
+    /// Returns the order of the next dispatch. In a serial encoder, each dispatch follows the previous one.
     mutating func next(touching memory: [UnsafeRawPointer], isConcurrent: Bool) -> Order {
         if !isConcurrent { orderAll() }
         touched.formUnion(memory)
@@ -25,7 +25,7 @@ struct HazardScope {
         touched = []
     }
 
-    /// A barrier over some memory. Over all that was touched it is as good as a full one.
+    /// Records a barrier over some memory. If it covers all memory that was touched, it equals a full barrier.
     mutating func order(_ memory: [UnsafeRawPointer]) {
         ordered.formUnion(memory)
         if touched.isSubset(of: ordered) { orderAll() }

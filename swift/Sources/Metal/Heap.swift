@@ -8,7 +8,7 @@ public class MTLHeapDescriptor: NSObject, NSCopying {
     public var size = 0
     public var storageMode = MTLStorageMode.private
     public var cpuCacheMode = MTLCPUCacheMode.defaultCache
-    /// Heaps are untracked unless their descriptor says otherwise; resources outside of heaps are tracked.
+    /// Heaps are untracked unless their descriptor says otherwise; resources outside heaps are tracked.
     public var hazardTrackingMode = MTLHazardTrackingMode.default
     public var type = MTLHeapType.automatic
 
@@ -50,7 +50,7 @@ public protocol MTLHeap: MTLAllocation {
     func setPurgeableState(_ state: MTLPurgeableState) -> MTLPurgeableState
 }
 
-// A protocol cannot state the default arguments that Apple's declarations have.
+// A protocol cannot declare the default arguments that Apple's declarations have.
 extension MTLHeap {
     public func makeBuffer(length: Int) -> (any MTLBuffer)? { makeBuffer(length: length, options: []) }
 

@@ -1,4 +1,4 @@
-// Indirect command buffers, which this device has not: it makes none.
+// Indirect command buffers, which this device does not support.
 
 public struct MTLIndirectCommandType: OptionSet, Sendable {
     public let rawValue: UInt

@@ -55,7 +55,7 @@ public class MTLCompileOptions: NSObject, NSCopying {
     public var mathMode = MTLMathMode.fast
     public var mathFloatingPointFunctions = MTLMathFloatingPointFunctions.fast
 
-    /// The older switch over both: fast mathematics with fast functions, or safe with precise ones.
+    /// The older setting for both: fast math with fast functions, or safe math with precise functions.
     public var fastMathEnabled: Bool {
         get { mathMode == .fast }
         set {

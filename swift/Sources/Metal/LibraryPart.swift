@@ -1,11 +1,11 @@
 import MetalRuntime
 
-/// One source text, compiled: the whole of a library made of a source, or one file of a default library.
+/// A compiled source text: a library made from a source, or one file of a default library.
 final class LibraryPart: @unchecked Sendable {
     let handle: OpaquePointer
-    /// What was compiled, with what options: the key of its functions in a binary archive.
+    /// Identifies the source and the options: the key of its functions in a binary archive.
     let fingerprint: Fingerprint
-    /// The compiler's warnings, which only the completion handler of `makeLibrary` is given.
+    /// The compiler's warnings, which only the completion handler of `makeLibrary` receives.
     let warnings: String?
     let functionNames: [String]
 
@@ -40,7 +40,7 @@ final class LibraryPart: @unchecked Sendable {
 }
 
 extension MTLCompileOptions {
-    /// Macros as text in the order of their names, so that equal options have equal fingerprints.
+    /// Macros as text, sorted by name, so that equal options have equal fingerprints.
     fileprivate var macroTexts: [(name: String, value: String)] {
         (preprocessorMacros ?? [:]).sorted { $0.key < $1.key }.map { name, value in
             (name, (value as? NSNumber)?.stringValue ?? value.description)

@@ -1,6 +1,6 @@
 import MetalRuntime
 
-/// A stretch of device memory, freed with its last owner: a buffer, a heap, or the bytes of one `setBytes`.
+/// A range of device memory, which is freed with its last reference: a buffer, a heap, or the bytes of one `setBytes`.
 final class DeviceMemory: @unchecked Sendable {
     let address: UnsafeMutableRawPointer
     let length: Int
@@ -14,7 +14,7 @@ final class DeviceMemory: @unchecked Sendable {
         release = { mrt_memory_free(address) }
     }
 
-    /// Memory of the program's own, handed back through `deallocator`.
+    /// Wraps the program's memory; `deallocator` is called when it is no longer used.
     init(
         wrapping pointer: UnsafeMutableRawPointer, length: Int, label: String?,
         deallocator: ((UnsafeMutableRawPointer, Int) -> Void)?
@@ -27,7 +27,7 @@ final class DeviceMemory: @unchecked Sendable {
         }
     }
 
-    /// A part of a heap; `release` gives it back.
+    /// A part of a heap; `release` returns it to the heap.
     init(inside heap: DeviceMemory, offset: Int, length: Int, release: @escaping () -> Void) {
         address = heap.address + offset
         self.length = length
@@ -36,7 +36,7 @@ final class DeviceMemory: @unchecked Sendable {
 
     deinit { giveBack() }
 
-    /// Releases it before its last owner does: what `makeAliasable` does with a part of a heap.
+    /// Releases the memory before its last reference is gone: `makeAliasable` does this with a part of a heap.
     func giveBack() {
         guard !isGivenBack else { return }
         isGivenBack = true

@@ -1,11 +1,11 @@
-/// A .metal file as it is compiled here: with the text of the files beside it that it includes, as Apple's compiler
-/// finds them when a program is built. `makeLibrary(source:)` has no include path, here as there.
+/// A .metal file as it is compiled here: together with the text of the adjacent files that it includes, as Apple's
+/// compiler finds them when a program is built. `makeLibrary(source:)` has no include path, as on a Mac.
 struct MetalFile {
     private var text = ""
     private var stack: [URL] = []
     private var known: [String: Int] = [:]
 
-    /// The whole text of a file. `#line` makes messages name each file and line.
+    /// Returns the whole text of a file. `#line` makes messages name the original file and line.
     static func text(of file: URL) throws -> String {
         var reader = MetalFile()
         try reader.append(file)
@@ -29,7 +29,8 @@ struct MetalFile {
         }
     }
 
-    /// False where the line stays as it is: a header of Metal's own, or one that is not there, which the compiler says.
+    /// Returns false if the line must stay: it includes a header of Metal, or a file that does not exist, which the
+    /// compiler reports.
     private mutating func insert(_ directive: Directive) throws -> Bool {
         switch directive {
         case .once: return true
@@ -41,8 +42,8 @@ struct MetalFile {
         }
     }
 
-    /// A file that counts once stands at each include, inside a guard: which include counts may depend on conditions
-    /// that only the preprocessor knows.
+    /// A file with `#pragma once` is inserted at each include, inside an include guard: only the preprocessor knows
+    /// which include comes first.
     private mutating func insert(_ file: URL, once: Bool) throws {
         guard once else { return try append(file) }
         let number = known[file.path] ?? known.count
@@ -52,7 +53,7 @@ struct MetalFile {
         text += "#endif\n"
     }
 
-    /// Beside the file that includes it, or beside the first.
+    /// Looks for the file next to the one that includes it, then next to the first file.
     private func find(_ name: String) -> URL? {
         guard !name.hasPrefix("/") else { return nil }
         return [stack[stack.count - 1], stack[0]].map {
@@ -68,7 +69,7 @@ struct MetalFile {
         try String(contentsOf: file, encoding: .utf8).split(separator: "\n").contains { Directive($0) == .once }
     }
 
-    /// Follows `/* … */` over lines.
+    /// Returns whether the line ends within a `/* … */` comment.
     private static func endsInComment(_ line: Substring, from isInside: Bool) -> Bool {
         var isInside = isInside, previous: Character = " "
         for character in line {

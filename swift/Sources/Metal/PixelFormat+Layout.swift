@@ -1,6 +1,6 @@
 import MetalRuntime
 
-/// How this device stores a pixel: components of one size, one after the other.
+/// How this device stores a pixel: adjacent components of the same size.
 struct PixelLayout {
     let kind: UInt32
     let componentBytes: Int
@@ -13,7 +13,7 @@ struct PixelLayout {
 }
 
 extension MTLPixelFormat {
-    /// Nil for formats that this device has not: packed, compressed and those of stencils.
+    /// Nil for unsupported formats: packed, compressed and stencil formats.
     var layout: PixelLayout? {
         switch self {
         case .a8Unorm: return PixelLayout(MRT_UNORM, 1, 1, MRT_FORMAT_ALPHA)

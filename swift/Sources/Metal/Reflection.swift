@@ -11,7 +11,7 @@ public enum MTLBindingAccess: UInt, Sendable {
     case writeOnly = 2
 }
 
-/// The older names of the same, of `MTLArgument`.
+/// The older names of these types, used by `MTLArgument`.
 public enum MTLArgumentType: UInt, Sendable {
     case buffer = 0
     case threadgroupMemory = 1

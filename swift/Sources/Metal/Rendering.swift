@@ -1,4 +1,5 @@
-// Rendering, which this device has not: descriptors exist, pipelines are refused, and there is no encoder.
+// Rendering, which this device does not support: descriptors exist, but pipelines are rejected, and there is no
+// encoder.
 
 public enum MTLLoadAction: UInt, Sendable {
     case dontCare = 0

@@ -1,7 +1,7 @@
 import MetalRuntime
 
-/// A file of the functions that pipelines were compiled for. Compiled code itself is kept in the runtime's cache, by
-/// content; the archive says which functions are in it, and guards that list with a digest.
+/// A file that lists the functions for which pipelines were compiled. The compiled code is in the runtime's cache,
+/// keyed by content. A digest protects the list.
 final class SoftwareBinaryArchive: NSObject, MTLBinaryArchive, @unchecked Sendable {
     private static let magic = "Metal software archive 1"
     private let lock = NSLock()
@@ -9,7 +9,7 @@ final class SoftwareBinaryArchive: NSObject, MTLBinaryArchive, @unchecked Sendab
     var label: String?
     var device: any MTLDevice { SoftwareDevice.shared }
 
-    /// Empty, or as read from `url`.
+    /// Creates an empty archive, or reads it from `url`.
     init(url: URL?) throws {
         super.init()
         if let url { entries = try Self.read(url) }

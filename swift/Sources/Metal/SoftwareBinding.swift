@@ -1,6 +1,6 @@
 import MetalRuntime
 
-/// One argument of a kernel, as reflection shows it: a buffer, threadgroup memory, a texture or a sampler.
+/// An argument of a kernel as reported by reflection: a buffer, threadgroup memory, a texture or a sampler.
 final class SoftwareBinding: NSObject, MTLBufferBinding, MTLThreadgroupBinding, MTLTextureBinding, @unchecked Sendable {
     let name: String
     let type: MTLBindingType
@@ -8,7 +8,7 @@ final class SoftwareBinding: NSObject, MTLBufferBinding, MTLThreadgroupBinding, 
     let index: Int
     let isUsed: Bool
     let isArgument = true
-    /// A reference reads a whole element; a pointer need not be followed.
+    /// A reference reads a whole element; a pointer need not be dereferenced.
     let isReference: Bool
     private let space: mrt_argument_space
     let elementSize: Int
@@ -49,8 +49,8 @@ final class SoftwareBinding: NSObject, MTLBufferBinding, MTLThreadgroupBinding, 
         MRT_ARGUMENT_TEXTURE.rawValue: .texture, MRT_ARGUMENT_SAMPLER.rawValue: .sampler,
     ]
 
-    /// What a buffer's offset must be a multiple of: 32 bytes in constant memory on a Mac (Metal Feature Set Tables),
-    /// elsewhere the element's alignment.
+    /// A buffer's offset must be a multiple of this: 32 bytes for constant memory on a Mac (Metal Feature Set Tables),
+    /// otherwise the element's alignment.
     var offsetAlignment: Int { space == MRT_SPACE_CONSTANT ? 32 : max(elementAlignment, 1) }
 
     var bufferAlignment: Int { type == .buffer ? elementAlignment : 0 }

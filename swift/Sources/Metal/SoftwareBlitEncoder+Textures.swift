@@ -1,6 +1,6 @@
 import MetalRuntime
 
-/// Copies between buffers and textures: of regions, slices, levels and whole textures.
+/// Copies between buffers and textures: regions, slices, levels and whole textures.
 extension SoftwareBlitEncoder {
     func copy(
         from sourceTexture: any MTLTexture, sourceSlice: Int, sourceLevel: Int, sourceOrigin: MTLOrigin,
@@ -185,7 +185,7 @@ struct TextureCopyCommand: Command {
             return nil
         }
 
-        /// The addresses of the rows of a region of this size, in order.
+        /// Returns the addresses of the rows of a region of this size, in order.
         func rows(_ size: MTLSize) -> [UnsafeMutableRawPointer] {
             switch self {
             case .buffer(let part):

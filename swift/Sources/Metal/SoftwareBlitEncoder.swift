@@ -1,5 +1,5 @@
 final class SoftwareBlitEncoder: SoftwareEncoder, MTLBlitCommandEncoder, @unchecked Sendable {
-    /// On macOS the offsets and sizes of copies and fills are multiples of this.
+    /// On macOS, the offsets and sizes of copies and fills must be multiples of this.
     private static let granularity = 4
 
     init(buffer: SoftwareCommandBuffer) { super.init(buffer: buffer, debugName: "MTLDebugBlitCommandEncoder") }

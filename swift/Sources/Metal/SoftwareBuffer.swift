@@ -11,7 +11,7 @@ final class SoftwareBuffer: NSObject, MTLBuffer, @unchecked Sendable {
     private(set) var purgeableState = MTLPurgeableState.nonVolatile
 
     var label: String? {
-        // A part of a heap shares the heap's allocation, whose label stays.
+        // A part of a heap shares the heap's allocation, which keeps its label.
         didSet { if softwareHeap == nil { mrt_memory_set_label(memory.address, label) } }
     }
 
@@ -51,7 +51,7 @@ final class SoftwareBuffer: NSObject, MTLBuffer, @unchecked Sendable {
         return memory.address
     }
 
-    /// What `contents()` answers for private memory once a handler let the misuse pass: any access faults.
+    /// The result of `contents()` for private memory if a misuse handler lets the call continue: any access faults.
     private static let unmapped = UnsafeMutableRawPointer(bitPattern: 16)!
 
     func didModifyRange(_ range: Range<Int>) {
@@ -107,7 +107,7 @@ final class SoftwareBuffer: NSObject, MTLBuffer, @unchecked Sendable {
 
     func isAliasable() -> Bool { aliasable }
 
-    /// The state that counts at commit: a part of a heap goes with its heap.
+    /// The purgeable state at commit; a part of a heap has that of its heap.
     var isPurged: Bool {
         let state = softwareHeap?.purgeableState ?? purgeableState
         return state == .volatile || state == .empty

@@ -17,7 +17,7 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
     private var debugGroups: [String] = []
     private var commands: [any Command] = []
     private var encoders: [EncoderRecord] = []
-    /// The encoder that has not ended; not owned, so that one that is released too early is noticed.
+    /// The open encoder. The reference is weak, so that an encoder that is released too early is detected.
     private weak var openEncoder: SoftwareEncoder?
 
     private struct Times {
@@ -103,7 +103,7 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
         if openEncoder === encoder { openEncoder = nil }
     }
 
-    /// Debug groups that are open, outermost first.
+    /// The open debug groups, outermost first.
     var openGroups: [String] { debugGroups }
 
     static let debugName = "MTLDebugCommandBuffer"
@@ -190,7 +190,7 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
         completedHandlers.append(block)
     }
 
-    /// For `await`: unlike a handler, allowed after `commit()`.
+    /// For `await`: unlike a handler, it may be added after `commit()`.
     func whenReached(_ target: MTLCommandBufferStatus, _ body: @escaping @Sendable () -> Void) {
         let isReached = condition.withLock {
             let isScheduling = target == .scheduled
@@ -209,7 +209,7 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
         wait("waitUntilScheduled") { state.rawValue >= MTLCommandBufferStatus.scheduled.rawValue }
     }
 
-    /// Returns once the completed handlers have run, too.
+    /// Returns after the completion handlers have run.
     func waitUntilCompleted() { wait("waitUntilCompleted") { isDone } }
 
     private func wait(_ selector: String, until reached: () -> Bool) {
@@ -225,7 +225,7 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
     func execute() {
         schedule()
         let outcome = run()
-        // What the commands held is free before anything observes that they are done.
+        // Frees everything that the commands reference before their completion can be observed.
         commands = []
         condition.withLock {
             failure = outcome
@@ -247,7 +247,7 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
         queue.handlers.async { [self] in call(\.scheduledHandlers) {} }
     }
 
-    /// Calls handlers until there are none; with that, and before another can be added, `finish`.
+    /// Calls handlers until none is left; then calls `finish`, before another can be added.
     private func call(
         _ handlers: ReferenceWritableKeyPath<SoftwareCommandBuffer, [MTLCommandBufferHandler]>, finish: () -> Void
     ) {
@@ -264,7 +264,8 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
         }
     }
 
-    /// Runs the commands up to the first that fails. Events are signalled even then, so that their waiters continue.
+    /// Runs the commands up to the first one that fails. Events are signaled in any case, so that waiting queues
+    /// continue.
     private func run() -> (any Error)? {
         var injected: Int32 = 0
         var failure: CommandFailure?

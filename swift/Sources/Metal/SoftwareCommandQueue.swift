@@ -1,10 +1,10 @@
-/// Runs its command buffers one after the other, in the order of their enqueuing, on a thread of its own. Queues do not
-/// wait for each other but through events.
+/// Runs its command buffers one after the other, in the order in which they were enqueued, on a separate thread. Queues
+/// wait for each other only through events.
 final class SoftwareCommandQueue: NSObject, MTLCommandQueue, @unchecked Sendable {
     var label: String?
-    /// Handlers are called here: in order, and never holding up the queue's thread.
+    /// Handlers are called on this queue: in order, and without blocking the command queue's thread.
     let handlers = DispatchQueue(label: "MTLCommandQueue.handlers")
-    /// Used on the queue's thread alone.
+    /// Used only on the queue's thread.
     var aftermath = Aftermath()
     private let pending = PendingBuffers()
     private let slots: Slots
@@ -32,14 +32,14 @@ final class SoftwareCommandQueue: NSObject, MTLCommandQueue, @unchecked Sendable
         return makeCommandBuffer(descriptor: descriptor)
     }
 
-    /// Blocks while `maxCommandBufferCount` command buffers exist that have not completed.
+    /// Blocks while `maxCommandBufferCount` command buffers have not completed.
     func makeCommandBuffer(descriptor: MTLCommandBufferDescriptor) -> (any MTLCommandBuffer)? {
         SoftwareCommandBuffer(queue: self, descriptor: descriptor, slot: slots.take())
     }
 
     func enqueue(_ buffer: SoftwareCommandBuffer) { pending.append(buffer) }
 
-    /// A command buffer was committed: the scheduler may continue.
+    /// Notifies the scheduler that a command buffer was committed.
     func wake() { pending.wake() }
 
     func addResidencySet(_ residencySet: any MTLResidencySet) { residency.add(residencySet) }
@@ -49,8 +49,8 @@ final class SoftwareCommandQueue: NSObject, MTLCommandQueue, @unchecked Sendable
     func insertDebugCaptureBoundary() {}
 }
 
-/// The command buffers that wait to be scheduled. The thread holds these and not the queue, so that a queue that
-/// nobody needs any more ends its thread.
+/// The command buffers that wait to be scheduled. The thread references this object instead of the queue, so that it
+/// ends when the queue is released.
 private final class PendingBuffers: @unchecked Sendable {
     private let condition = NSCondition()
     private var waiting: [SoftwareCommandBuffer] = []
@@ -82,7 +82,7 @@ private final class PendingBuffers: @unchecked Sendable {
         return true
     }
 
-    /// The first one, once it is committed; nil when the queue is gone.
+    /// Returns the first one once it is committed; nil when the queue was released.
     private func next() -> SoftwareCommandBuffer? {
         condition.withLock {
             while true {
@@ -94,9 +94,10 @@ private final class PendingBuffers: @unchecked Sendable {
     }
 }
 
-/// The sets of a queue. Memory is always resident here; they are counted, as a queue takes only so many.
+/// The residency sets of a queue. Memory is always resident here; the sets are only counted, since a queue accepts a
+/// limited number.
 private final class ResidencySets: @unchecked Sendable {
-    /// Metal Feature Set Tables: residency sets of a command queue.
+    /// The maximum number of residency sets per command queue, from the Metal Feature Set Tables.
     private static let maxCount = 32
 
     private let lock = NSLock()
@@ -129,7 +130,7 @@ final class Slots: @unchecked Sendable {
         return Slot(free)
     }
 
-    /// Released once: by a call, or with its last owner.
+    /// Released once: by a call, or with the last reference.
     final class Slot: @unchecked Sendable {
         private var free: DispatchSemaphore?
 

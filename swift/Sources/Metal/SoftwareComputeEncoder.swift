@@ -1,6 +1,6 @@
 import MetalRuntime
 
-/// Encodes dispatches: it holds what is bound, and records a copy of it with each dispatch.
+/// Encodes dispatches: it keeps the current bindings, and records a copy of them with each dispatch.
 final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @unchecked Sendable {
     let dispatchType: MTLDispatchType
     private(set) var pipeline: SoftwarePipeline?
@@ -181,7 +181,7 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
         dispatch(.indirect(reference, offset: indirectBufferOffset), threadsPerThreadgroup, selector)
     }
 
-    /// Misuse need not end the process: then the command buffer fails, for what it was to compute is not there.
+    /// If misuse does not end the process, the command buffer fails, because its results are missing.
     private func refuseDispatch(_ selector: String) {
         guard isOpen else { return }
         buffer.record(RefusedCommand(encoder: record, selector: selector))
@@ -207,13 +207,13 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
     }
 }
 
-/// What is bound at an index.
+/// The binding at an index.
 enum Binding {
     case none
     case buffer(SoftwareBuffer, offset: Int)
     case bytes(DeviceMemory)
 
-    /// Bytes from the first that the kernel sees to the end.
+    /// The number of bytes from the first that the kernel can access to the end.
     var length: Int {
         switch self {
         case .none: return 0
@@ -223,7 +223,7 @@ enum Binding {
     }
 }
 
-/// Clamped where it does not fit; the rule for grids refuses what large numbers come of it.
+/// Saturates on overflow; the grid check then rejects the size.
 func * (counts: MTLSize, sizes: MTLSize) -> MTLSize {
     func product(_ count: Int, _ size: Int) -> Int {
         let (value, overflows) = count.multipliedReportingOverflow(by: size)

@@ -17,7 +17,7 @@ extension SoftwareDevice {
         }
     }
 
-    /// Where the program's own folder has no .metal file, those of the resources of its package's targets count: Xcode
+    /// If the program's folder has no .metal file, those in the resources of its package's targets are used: Xcode
     /// compiles them into the program.
     func makeDefaultLibrary() -> (any MTLLibrary)? {
         if let library = try? makeDefaultLibrary(bundle: .main) { return library }
@@ -28,8 +28,8 @@ extension SoftwareDevice {
         return files.isEmpty ? nil : try? makeLibrary(files: files)
     }
 
-    /// Linux has no compiler that makes a `default.metallib` of a program's .metal files; the package manager puts the
-    /// files themselves into the bundle, and they are compiled here, each by itself.
+    /// Linux has no compiler that builds a `default.metallib` from a program's .metal files. The package manager puts
+    /// the files themselves into the bundle, and each is compiled here separately.
     func makeDefaultLibrary(bundle: Bundle) throws -> any MTLLibrary {
         let files = metalFiles(in: bundle.resourceURL ?? bundle.bundleURL)
         guard !files.isEmpty else {
@@ -40,7 +40,8 @@ extension SoftwareDevice {
 
     func makeLibrary(URL url: URL) throws -> any MTLLibrary { try makeLibrary(filepath: url.path) }
 
-    /// A .metallib is made of .metal files: the one of its name beside it, or all beside a `default.metallib`.
+    /// A .metallib is built from .metal files: from the one with its name next to it, or for `default.metallib` from
+    /// all files next to it.
     func makeLibrary(filepath: String) throws -> any MTLLibrary {
         let url = URL(fileURLWithPath: filepath), folder = url.deletingLastPathComponent()
         let sameName = url.deletingPathExtension().appendingPathExtension("metal")

@@ -22,7 +22,7 @@ extension SoftwareDevice {
 
     var readWriteTextureSupport: MTLReadWriteTextureTier { .tier2 }
 
-    /// How the pixels lie; nil, and a misuse, where this device has no such texture.
+    /// Returns the pixel layout of a texture; reports a misuse and returns nil if this device does not support it.
     func accepted(_ descriptor: MTLTextureDescriptor, _ selector: String) -> PixelLayout? {
         guard let layout = descriptor.pixelFormat.layout else {
             misuse(

@@ -4,7 +4,7 @@ public func MTLCreateSystemDefaultDevice() -> (any MTLDevice)? { SoftwareDevice.
 
 public func MTLCopyAllDevices() -> [any MTLDevice] { [SoftwareDevice.shared] }
 
-/// The one device: it has the limits and families of an M1, and says in its name that it is software.
+/// The only device. It has the limits and families of an M1, and its name says that it is software.
 final class SoftwareDevice: NSObject, MTLDevice, @unchecked Sendable {
     static let shared = SoftwareDevice()
     static let pageSize: Int = 16384
@@ -33,7 +33,7 @@ final class SoftwareDevice: NSObject, MTLDevice, @unchecked Sendable {
     let maximumConcurrentCompilationTaskCount = 2
     var shouldMaximizeConcurrentCompilation = false
 
-    // This device has no textures, no rendering and no ray tracing.
+    // This device does not support rendering and ray tracing.
     let areRasterOrderGroupsSupported = false
     let areProgrammableSamplePositionsSupported = false
     let areBarycentricCoordsSupported = false
@@ -122,5 +122,5 @@ final class SoftwareDevice: NSObject, MTLDevice, @unchecked Sendable {
     }
 }
 
-/// Seconds of the monotonic clock, the unit of GPU times.
+/// Returns the monotonic clock in seconds, as used for GPU times.
 func hostTime() -> CFTimeInterval { Double(DispatchTime.now().uptimeNanoseconds) * 1e-9 }

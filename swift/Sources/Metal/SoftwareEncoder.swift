@@ -1,4 +1,4 @@
-/// What compute and blit encoders have in common: open or ended, debug groups, fences.
+/// Common parts of compute and blit encoders: whether they have ended, debug groups, and fences.
 class SoftwareEncoder: NSObject, @unchecked Sendable {
     let buffer: SoftwareCommandBuffer
     let record = EncoderRecord()
@@ -55,18 +55,18 @@ class SoftwareEncoder: NSObject, @unchecked Sendable {
 
     func waitForFence(_ fence: any MTLFence) { _ = encodes("waitForFence:") }
 
-    /// False, and a misuse, once the encoder has ended.
+    /// Returns whether the encoder is open; reports a misuse if it has ended.
     func encodes(_ selector: String) -> Bool {
         isOpen || refuse(debugName, selector, "encoding after endEncoding: this encoder has ended; make a new one.")
     }
 
-    /// Where a command is, for findings: command buffer, encoder and debug groups, outermost first.
+    /// The position of a command, for findings: command buffer, encoder and debug groups, outermost first.
     var path: String? {
         let parts = [buffer.label].compactMap { $0 } + buffer.openGroups + [label].compactMap { $0 } + debugGroups
         return parts.isEmpty ? nil : parts.joined(separator: "/")
     }
 
-    /// The buffer, where it is one of this device's.
+    /// Returns the resource as a buffer if it belongs to this device.
     func known(_ resource: any MTLResource, _ selector: String) -> SoftwareBuffer? {
         if let buffer = resource as? SoftwareBuffer { return buffer }
         misuse(debugName, selector, "the resource is not one of this device (\(SoftwareDevice.shared.name)).")

@@ -16,7 +16,7 @@ class SoftwareEvent: NSObject, MTLEvent, @unchecked Sendable {
 
     func wait(for target: UInt64) { condition.withLock { while value < target { condition.wait() } } }
 
-    /// False where `deadline` passed first.
+    /// Returns false if `deadline` passed first.
     func wait(for target: UInt64, until deadline: Date) -> Bool {
         condition.withLock {
             while value < target {
@@ -55,7 +55,7 @@ final class SoftwareSharedEvent: SoftwareEvent, MTLSharedEvent, @unchecked Senda
     }
 
     func wait(untilSignaledValue value: UInt64, timeoutMS milliseconds: UInt64) -> Bool {
-        let longest = 1e8  // seconds, three years: a date far beyond does not fit the system's clock
+        let longest = 1e8  // seconds, three years: a date far beyond overflows the system's clock
         return wait(for: value, until: Date(timeIntervalSinceNow: min(Double(milliseconds) / 1000, longest)))
     }
 

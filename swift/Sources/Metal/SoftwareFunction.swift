@@ -6,7 +6,7 @@ final class SoftwareFunction: NSObject, MTLFunction, @unchecked Sendable {
     let functionConstantsDictionary: [String: MTLFunctionConstant]
     let fingerprint: Fingerprint
     private let lock = NSLock()
-    /// Nil until a pipeline wants the function: what it is called and which constants it has takes no compile.
+    /// Nil until a pipeline needs the function: its name and constants are known without compiling it.
     private var handle: OpaquePointer?
     let functionType = MTLFunctionType.kernel
     let patchType = MTLPatchType.none
@@ -14,7 +14,7 @@ final class SoftwareFunction: NSObject, MTLFunction, @unchecked Sendable {
     let options: MTLFunctionOptions = []
     var label: String?
 
-    /// As the library has it, without constants.
+    /// The function as it is in the library, without constants.
     init(unspecialized name: String, library: LibraryPart) {
         self.library = library
         self.name = name
@@ -38,7 +38,7 @@ final class SoftwareFunction: NSObject, MTLFunction, @unchecked Sendable {
     var device: any MTLDevice { SoftwareDevice.shared }
     override var description: String { "<SoftwareFunction> name = \(name), type = MTLFunctionTypeKernel" }
 
-    /// The runtime's function, compiled; throws where it needs constants and was made without.
+    /// Returns the compiled function of the runtime; throws if it needs constants and was made without them.
     func compiled() throws -> OpaquePointer {
         try lock.withLock {
             if let handle { return handle }

@@ -1,8 +1,8 @@
 import MetalRuntime
 
-/// One stretch of memory that buffers are placed in: by the program's offsets (placement) or first fit (automatic).
+/// A range of memory in which buffers are placed: at the program's offsets (placement) or first fit (automatic).
 final class SoftwareHeap: NSObject, MTLHeap, @unchecked Sendable {
-    /// What a buffer's offset and size in a heap are rounded to.
+    /// Offsets and sizes of buffers in a heap are rounded to multiples of this.
     static let alignment = 256
 
     let memory: DeviceMemory
@@ -12,8 +12,8 @@ final class SoftwareHeap: NSObject, MTLHeap, @unchecked Sendable {
     let hazardTrackingMode: MTLHazardTrackingMode
     private(set) var purgeableState = MTLPurgeableState.nonVolatile
     private let lock = NSLock()
-    /// Taken stretches of an automatic heap by offset, in ascending order. Those of a placement heap may overlap, so
-    /// that it keeps none.
+    /// Allocated ranges of an automatic heap, in ascending order of offset. A placement heap keeps no list, since its
+    /// ranges may overlap.
     private var taken: [(offset: Int, length: Int)] = []
 
     var label: String? {
@@ -144,7 +144,7 @@ final class SoftwareHeap: NSObject, MTLHeap, @unchecked Sendable {
         return old
     }
 
-    /// A stretch of an automatic heap is free again: its buffer is gone, or was made aliasable.
+    /// Frees a range of an automatic heap: its buffer was released, or was made aliasable.
     private func release(offset: Int) {
         lock.withLock {
             guard let position = taken.firstIndex(where: { $0.offset == offset }) else { return }

@@ -11,7 +11,7 @@ final class SoftwareLibrary: NSObject, MTLLibrary, @unchecked Sendable {
         try self.init(sources: [source], options: options)
     }
 
-    /// Each source is compiled by itself, as each file of a default library is.
+    /// Compiles each source separately, as for the files of a default library.
     init(sources: [String], options: MTLCompileOptions) throws {
         guard !takeFault("library") else {
             throw MTLLibraryError(.internal, "Injected failure: the library was not made.")
@@ -31,7 +31,7 @@ final class SoftwareLibrary: NSObject, MTLLibrary, @unchecked Sendable {
         }
     }
 
-    /// The compiler's warnings, which only the completion handler of `makeLibrary` is given.
+    /// The compiler's warnings, which only the completion handler of `makeLibrary` receives.
     var warnings: String? {
         let texts = parts.compactMap(\.warnings)
         return texts.isEmpty ? nil : texts.joined(separator: "\n")
@@ -98,5 +98,5 @@ final class SoftwareLibrary: NSObject, MTLLibrary, @unchecked Sendable {
     }
 }
 
-/// Where the forms with a completion handler do their work, away from the caller's thread.
+/// The queue on which methods with a completion handler compile.
 let compilations = DispatchQueue(label: "MTLCompiler", attributes: .concurrent)

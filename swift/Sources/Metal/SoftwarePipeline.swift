@@ -62,7 +62,7 @@ final class SoftwarePipeline: NSObject, MTLComputePipelineState, @unchecked Send
     var gpuResourceID: MTLResourceID { MTLResourceID(implementation: UInt64(UInt(bitPattern: handle))) }
     override var description: String { "<SoftwarePipeline> label = \(label ?? "<none>"), function = \(function.name)" }
 
-    /// This device has no function pointers, as its `supportsFunctionPointers` says.
+    /// This device does not support function pointers; `supportsFunctionPointers` is false.
     func functionHandle(function: any MTLFunction) -> (any MTLFunctionHandle)? { nil }
 
     func makeComputePipelineStateWithAdditionalBinaryFunctions(functions: [any MTLFunction]) throws

@@ -1,4 +1,4 @@
-/// Memory is always resident here; the set keeps Apple's rule that additions and removals count from `commit()` on.
+/// Memory is always resident here. The set follows Apple's rule that additions and removals take effect at `commit()`.
 final class SoftwareResidencySet: NSObject, MTLResidencySet, @unchecked Sendable {
     let label: String?
     private let lock = NSLock()

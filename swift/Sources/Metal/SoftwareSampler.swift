@@ -2,7 +2,7 @@ import MetalRuntime
 
 final class SoftwareSampler: NSObject, MTLSamplerState, @unchecked Sendable {
     let label: String?
-    /// What a kernel reads of it; it lies still, for dispatches point to it.
+    /// The state that kernels read. Its address never changes, since dispatches point to it.
     let state: UnsafeMutablePointer<MrtSampler>
 
     init(_ descriptor: MTLSamplerDescriptor) {
@@ -25,7 +25,7 @@ final class SoftwareSampler: NSObject, MTLSamplerState, @unchecked Sendable {
 }
 
 extension MTLCompareFunction {
-    /// As MSL's `compare_func` numbers it.
+    /// The number of this function in MSL's `compare_func`.
     fileprivate var comparison: UInt32 {
         switch self {
         case .never: return 0

@@ -1,6 +1,7 @@
 import MetalRuntime
 
-/// A texture: its pixels lie row by row, level after level, slice after slice, in memory of its own or of a buffer.
+/// A texture. Its pixels are stored row by row, level by level, slice by slice, in separate memory or in that of a
+/// buffer.
 final class SoftwareTexture: NSObject, MTLTexture, @unchecked Sendable {
     let memory: DeviceMemory
     let layout: PixelLayout
@@ -17,7 +18,7 @@ final class SoftwareTexture: NSObject, MTLTexture, @unchecked Sendable {
     let bufferOffset: Int
     let softwareHeap: SoftwareHeap?
     let heapOffset: Int
-    /// What a kernel reads of it; it lies still, for dispatches point to it.
+    /// The state that kernels read. Its address never changes, since dispatches point to it.
     let state: UnsafeMutablePointer<MrtTexture>
     private var labelText: UnsafeMutablePointer<CChar>?
 
@@ -30,7 +31,7 @@ final class SoftwareTexture: NSObject, MTLTexture, @unchecked Sendable {
         }
     }
 
-    /// A texture of its own, or in a part of a heap.
+    /// Creates a texture in new memory, or in a part of a heap.
     init(
         _ descriptor: MTLTextureDescriptor, layout: PixelLayout, memory: DeviceMemory, heap: SoftwareHeap? = nil,
         heapOffset: Int = 0
@@ -49,7 +50,7 @@ final class SoftwareTexture: NSObject, MTLTexture, @unchecked Sendable {
         state = TextureShape(descriptor, layout).state(at: memory.address)
     }
 
-    /// The pixels of a buffer.
+    /// Creates a texture over the pixels in a buffer.
     init(_ descriptor: MTLTextureDescriptor, layout: PixelLayout, of buffer: SoftwareBuffer, offset: Int, rowBytes: Int)
     {
         memory = buffer.memory
@@ -66,7 +67,7 @@ final class SoftwareTexture: NSObject, MTLTexture, @unchecked Sendable {
         state = TextureShape(descriptor, layout, rowBytes: rowBytes).state(at: memory.address + offset)
     }
 
-    /// A view of some levels and slices of another texture, in a format of the same size.
+    /// Creates a view of some levels and slices of another texture, in a format whose pixels have the same size.
     init(
         viewOf original: SoftwareTexture, layout: PixelLayout, format: MTLPixelFormat, type: MTLTextureType,
         levels: Range<Int>, slices: Range<Int>
@@ -111,7 +112,7 @@ final class SoftwareTexture: NSObject, MTLTexture, @unchecked Sendable {
     var depth: Int { Int(level(0).depth) }
     var mipmapLevelCount: Int { Int(state.pointee.level_count) }
     var arrayLength: Int { sliceCount / textureType.faces }
-    /// Of a cube each face is a slice.
+    /// Each face of a cube is a slice.
     var sliceCount: Int { Int(state.pointee.array_length) }
     var sampleCount: Int { 1 }
     var bufferBytesPerRow: Int { buffer == nil ? 0 : Int(level(0).row_bytes) }
@@ -177,7 +178,7 @@ final class SoftwareTexture: NSObject, MTLTexture, @unchecked Sendable {
             bytesPerImage: bytesPerRow * region.size.height)
     }
 
-    /// The address of the first pixel of each row of a region, with the row's position in the region.
+    /// Calls `body` with the address of the first pixel of each row of a region, and the row's position in the region.
     func forEachRow(
         _ region: MTLRegion, _ level: Int, _ slice: Int, _ body: (UnsafeMutableRawPointer, Int, Int) -> Void
     ) {
@@ -258,7 +259,7 @@ final class SoftwareTexture: NSObject, MTLTexture, @unchecked Sendable {
     }
 }
 
-/// The sizes of a texture and the places of its levels.
+/// The sizes of a texture and the offsets of its levels.
 struct TextureShape {
     private let descriptor: MTLTextureDescriptor
     private let layout: PixelLayout
@@ -284,7 +285,7 @@ struct TextureShape {
         return (list, offset)
     }
 
-    /// Bytes of all slices.
+    /// The size of all slices in bytes.
     var size: Int { levels().bytes * sliceCount }
 
     private var sliceCount: Int { descriptor.arrayLength * descriptor.textureType.faces }
@@ -309,7 +310,7 @@ struct TextureShape {
 }
 
 extension MTLTextureType {
-    /// Slices of each element: six of a cube.
+    /// The slices per array element: six for a cube.
     var faces: Int { self == .typeCube || self == .typeCubeArray ? 6 : 1 }
 }
 

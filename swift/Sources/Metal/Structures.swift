@@ -1,4 +1,4 @@
-/// A size of a grid or a threadgroup.
+/// The size of a grid or a threadgroup.
 public struct MTLSize: Sendable {
     public var width: Int
     public var height: Int
@@ -55,7 +55,7 @@ public func MTLRegionMake3D(_ x: Int, _ y: Int, _ z: Int, _ width: Int, _ height
     MTLRegion(origin: MTLOriginMake(x, y, z), size: MTLSizeMake(width, height, depth))
 }
 
-/// What a resource of a heap needs: its size and the alignment of its offset.
+/// The size of a resource in a heap, and the alignment of its offset.
 public struct MTLSizeAndAlign: Sendable {
     public var size: Int
     public var align: Int
@@ -76,7 +76,7 @@ public struct MTLResourceID: Sendable {
     init(implementation: UInt64) { self.implementation = implementation }
 }
 
-/// What `dispatchThreadgroups(indirectBuffer:…)` reads: three 32-bit counts.
+/// The three 32-bit counts that `dispatchThreadgroups(indirectBuffer:…)` reads.
 public struct MTLDispatchThreadgroupsIndirectArguments: Sendable {
     public var threadgroupsPerGrid: (UInt32, UInt32, UInt32)
 

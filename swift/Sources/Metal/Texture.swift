@@ -132,7 +132,7 @@ public class MTLTextureDescriptor: NSObject, NSCopying {
     }
 }
 
-/// Levels of a texture down to one pixel: each is half as large as the one before.
+/// Returns the number of levels of a texture down to one pixel; each is half as large as the previous one.
 func levelCount(of size: Int) -> Int { size <= 1 ? 1 : Int.bitWidth - size.leadingZeroBitCount }
 
 public protocol MTLTexture: MTLResource, Sendable {

@@ -1,8 +1,8 @@
-// Of MetalKit there are the names of the texture loader: Linux has none of the image formats that it reads.
+// MetalKit has only the names of the texture loader here: Linux has none of the image decoders that it uses.
 @_exported import Metal
 @_exported import simd
 
-/// Refuses each texture with one sentence: decode the image and use `replace(region:…)`.
+/// Rejects every texture with an error that says to decode the image and use `replace(region:…)`.
 public class MTKTextureLoader {
     public let device: any MTLDevice
 

@@ -143,7 +143,7 @@ public func abiWriteBack(
     }
 }
 
-/// The handle of a view's buffer, for counting errors; 0 if the block can't be read.
+/// Returns the handle of a view's buffer, for counting errors; 0 if the block can't be read.
 private func viewHandle(_ view: UnsafeRawPointer?, _ length: UInt64) -> UInt64 {
     (try? Block<orchard_view>(view, length, "view"))?.header.buffer ?? 0
 }

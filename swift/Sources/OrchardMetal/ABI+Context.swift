@@ -67,8 +67,8 @@ public func abiRelease(_ handle: UInt64) -> Int32 {
     }
 }
 
-/// A garbage collector may run at any time, so this does not count as a call of the context: a stale handle leaves no
-/// error message.
+/// A garbage collector may call this at any time, so it does not count as a call of the context: a stale handle leaves
+/// no error message.
 @_cdecl("orchard_collected")
 public func abiCollected(_ bytes: UnsafeMutableRawPointer?, _ handle: UnsafeMutableRawPointer?) -> Int32 {
     let value = UInt64(UInt(bitPattern: handle))

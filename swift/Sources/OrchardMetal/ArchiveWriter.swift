@@ -1,7 +1,8 @@
 import Foundation
 
-/// Writes the pipeline archives of a context when no pipeline was made for a while, when it closes, and when the
-/// process ends. A program makes many pipelines in a row, and an archive file can only be written as a whole.
+/// Writes a context's pipeline archives when no pipeline has been made for a while, when the context closes, and when
+/// the process exits. A program often makes many pipelines in a row, and an archive file can only be written as a
+/// whole.
 final class ArchiveWriter: @unchecked Sendable {
     /// Seconds without a new pipeline before archives are written.
     var pause: TimeInterval = 2
@@ -12,7 +13,7 @@ final class ArchiveWriter: @unchecked Sendable {
     private var additions = 0
     private var isPausing = false
 
-    /// Schedules writing the archive of this library, to which a pipeline was added.
+    /// Schedules a write of the archive of this library, to which a pipeline was added.
     func schedule(_ library: Library) {
         condition.withLock {
             if !waiting.contains(where: { $0 === library }) { waiting.append(library) }
@@ -23,7 +24,7 @@ final class ArchiveWriter: @unchecked Sendable {
         }
     }
 
-    /// Writes now. With a deadline, it waits until then for an archive that another thread compiles into.
+    /// Writes immediately. With a deadline, waits until then for an archive into which another thread is compiling.
     func flush(until deadline: Date? = nil) {
         let due = condition.withLock {
             defer { waiting = [] }
@@ -38,7 +39,7 @@ final class ArchiveWriter: @unchecked Sendable {
             repeat {
                 seen = additions
                 let end = Date(timeIntervalSinceNow: pause)
-                while condition.wait(until: end) {}  // nobody signals
+                while condition.wait(until: end) {}  // never signaled: waits until the end of the pause
             } while additions != seen
             isPausing = false
         }

@@ -41,13 +41,13 @@ private func commonBytes(_ pointer: UnsafeRawPointer?, _ length: UInt64, known: 
     return min(Int(size), known)
 }
 
-/// A caller's descriptor: the struct at its start, and the bytes that its spans point to. Valid during the call only.
+/// A caller's descriptor: the struct at its start, and the bytes to which its spans point. Valid only during the call.
 struct Block<Header: VersionedStruct> {
     let header: Header
     private let bytes: UnsafeRawBufferPointer
     private let name: String
 
-    /// A shorter struct, from a caller that knows fewer fields, is padded with zeros, which mean the defaults.
+    /// If a caller knows fewer fields, the struct is padded with zeros, which mean the defaults.
     init(_ pointer: UnsafeRawPointer?, _ length: UInt64, _ name: String) throws {
         let common = try commonBytes(pointer, length, known: MemoryLayout<Header>.size, name)
         var header = Header()
@@ -91,7 +91,7 @@ struct Block<Header: VersionedStruct> {
     }
 }
 
-/// Fills in the fields of a caller's struct that the caller knows.
+/// Sets those fields of a caller's struct that the caller knows.
 func fill<Result: VersionedStruct>(
     _ pointer: UnsafeMutableRawPointer?, _ length: UInt64, _ name: String, _ make: () throws -> Result
 ) throws {
@@ -102,7 +102,7 @@ func fill<Result: VersionedStruct>(
     withUnsafeBytes(of: &result) { pointer!.copyMemory(from: $0.baseAddress!, byteCount: common) }
 }
 
-/// Text given by pointer and length.
+/// Returns text given by pointer and length.
 func text(_ pointer: UnsafePointer<CChar>?, _ length: UInt64, _ name: String) throws -> String {
     guard length <= Int32.max else {
         throw OrchardError.invalid("\(name): expected less than 2^31 bytes, got \(length).")
@@ -116,7 +116,7 @@ private func utf8(_ bytes: UnsafeRawBufferPointer, _ name: String) throws -> Str
     return text
 }
 
-/// Returns text to the caller; `committed` runs once it is known to fit.
+/// Writes text for the caller. `committed` runs once the text is known to fit.
 func give(
     _ text: String, _ buffer: UnsafeMutablePointer<CChar>?, _ capacity: UInt64, _ length: UnsafeMutablePointer<UInt64>?,
     truncating: Bool = false, committed: () -> Void = {}

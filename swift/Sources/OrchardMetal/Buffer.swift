@@ -19,10 +19,10 @@ final class Buffer: HandleObject, @unchecked Sendable {
         self.allocation = allocation
     }
 
-    /// Address of the bytes for the CPU, nil if the storage is private.
+    /// The address of the bytes for the CPU; nil if the storage is private.
     var contents: UnsafeMutableRawPointer? { allocation.storage == .shared ? allocation.buffer.contents() : nil }
 
-    /// Returns a range of bytes, or throws if it is not inside the buffer.
+    /// Returns a range of bytes, or throws if it is not within the buffer.
     func range(_ offset: UInt64, _ length: UInt64, _ what: @autoclosure () -> String) throws -> Range<Int> {
         let (end, overflow) = offset.addingReportingOverflow(length)
         guard !overflow, end <= self.length else {
@@ -48,7 +48,7 @@ extension Context {
         }
         guard zeroed else { return buffer }
         do {
-            // The bytes behind the buffer in its size class are unused, and a blit needs multiples of 4.
+            // The bytes after the buffer in its size class are unused, and a blit requires multiples of 4.
             let bytes = min(Transfer.roundedUp(Int(length)), buffer.allocation.bytes)
             _ = try fill(buffer, 0..<bytes, byte: 0)
             return buffer
@@ -58,6 +58,6 @@ extension Context {
         }
     }
 
-    /// Called when the last handle is gone. On a closed context the pool is gone too, and its memory with it.
+    /// Called when the last handle is released. A closed context has no pool any more, and its memory is already freed.
     func discard(_ buffer: Buffer) { try? locked { pool.release(buffer.allocation) } }
 }

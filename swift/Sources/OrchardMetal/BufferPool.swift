@@ -30,8 +30,8 @@ enum SizeClass {
     static let page = 16384
     static let smallest = 256
 
-    /// Sizes are powers of two up to a page. Above, they are whole pages, in steps of an eighth of the next lower power
-    /// of two: at most an eighth is wasted, and each doubling has eight classes.
+    /// Sizes are powers of two up to a page. Above that, they are whole pages, in steps of an eighth of the next lower
+    /// power of two, so at most an eighth is wasted, and each doubling has eight size classes.
     static func bytes(for length: Int) -> Int {
         if length <= smallest { return smallest }
         let power = 1 << (Int.bitWidth - 1 - (length - 1).leadingZeroBitCount)
@@ -41,7 +41,7 @@ enum SizeClass {
     }
 }
 
-/// Buffers of the device, kept for reuse. Guarded by the context's lock.
+/// Buffers of the device that are kept for reuse. Guarded by the context's lock.
 ///
 /// A released buffer is free once the last command buffer that uses it is complete. Until then it is in `waiting`, and
 /// counts as live.
@@ -89,7 +89,7 @@ final class BufferPool {
             let message =
                 "Expected the length of a buffer to be at most \(device.maxBufferLength) bytes (the device's limit), "
                 + "got \(length)."
-            throw OrchardError(ORCHARD_OUT_OF_MEMORY, message)  // memory may be free on another backend
+            throw OrchardError(ORCHARD_OUT_OF_MEMORY, message)  // another backend may have free memory
         }
         collect()
         let bytes = exact ? Int(length) : min(SizeClass.bytes(for: Int(length)), device.maxBufferLength)
@@ -110,7 +110,7 @@ final class BufferPool {
         collect()
     }
 
-    /// Takes back the buffers that the device no longer uses.
+    /// Moves buffers that the device no longer uses to the cache.
     func collect() {
         let completed = tickets.completed
         guard waiting.contains(where: { $0.lastUse <= completed }) else { return }
@@ -120,7 +120,7 @@ final class BufferPool {
         trim(to: cacheLimit)
     }
 
-    /// Frees the buffers that were unused for longest.
+    /// Frees the buffers that have been unused for the longest time.
     func trim(to limit: UInt64) {
         guard statistics.values.cached_bytes > limit else { return }
         let oldestFirst = cache.flatMap { key, list in list.map { (key: key, allocation: $0) } }

@@ -1,7 +1,7 @@
 import COrchard
 import Foundation
 
-/// Capabilities of the device, found by compiling and running a kernel. A virtual machine's device reports families
+/// Capabilities of the device, determined by compiling and running kernels: a virtual machine's device reports families
 /// that it lacks, and does not report others that it has.
 final class Capabilities: @unchecked Sendable {
     /// Each kernel, launched as one SIMD-group, writes 1 into `result` if the capability works.

@@ -2,7 +2,7 @@ import COrchard
 import Foundation
 import Metal
 
-/// A capture of everything that the device does, for Xcode: a .gputrace file.
+/// A capture of all work of the device, as a .gputrace file for Xcode.
 final class Capture {
     private let device: any MTLDevice
     private var isCapturing = false

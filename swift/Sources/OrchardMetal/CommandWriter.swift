@@ -1,7 +1,7 @@
 import COrchard
 import Metal
 
-/// One operation of the device: its memory accesses, and how it is encoded. Kept until its command buffer is complete,
+/// An operation of the device: its memory accesses, and how it is encoded. Kept until its command buffer is complete,
 /// so that it can be encoded again.
 struct Operation {
     enum Encode {
@@ -11,7 +11,7 @@ struct Operation {
 
     let uses: [Use]
     let encode: Encode
-    /// Estimated: see `Work`.
+    /// An estimate; see `Work`.
     let work: UInt64
     /// The labels that were pushed at the time of the call, outermost first.
     let groups: [String]
@@ -19,7 +19,7 @@ struct Operation {
 
 /// Encodes operations for one queue, into at most one open command buffer with one open encoder.
 ///
-/// Compute operations share a concurrent encoder for as long as possible; barriers are set only between operations
+/// Compute operations share a concurrent encoder for as long as possible; barriers are inserted only between operations
 /// whose operands overlap. A blit ends the compute encoder, and a compute operation ends the blit encoder. The device
 /// orders encoders itself.
 final class CommandWriter {
@@ -42,8 +42,8 @@ final class CommandWriter {
     private var hazards = Hazards()
     private var groups: [String] = []
 
-    /// Metal's default limit of command buffers in flight would make a new one wait, so this limit is far above the
-    /// length of any batch.
+    /// With Metal's default limit on command buffers in flight, creating one could block, so this limit is far above
+    /// the length of any batch.
     private static let commandBuffersInFlight = 1024
 
     init(device: any MTLDevice, label: String, statistics: Statistics) throws {
@@ -68,7 +68,7 @@ final class CommandWriter {
         }
     }
 
-    /// Like ``encode(_:)``, but under the labels that the operation had.
+    /// Like ``encode(_:)``, but under the labels that the operation had originally.
     func encodeAgain(_ operation: Operation) throws {
         for group in operation.groups { pushGroup(group) }
         defer { for _ in operation.groups { popGroup() } }

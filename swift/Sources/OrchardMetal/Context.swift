@@ -2,7 +2,7 @@ import COrchard
 import Foundation
 import Metal
 
-/// The options of orchard_open with every default filled in.
+/// The options of orchard_open, with all defaults filled in.
 struct ContextOptions {
     var storage = Storage.shared
     var exact = false
@@ -17,9 +17,9 @@ struct ContextOptions {
     var label = "orchard"
 }
 
-/// One open device: all objects behind its handles, and the lock that guards them.
+/// An open device: all objects behind its handles, and the lock that guards them.
 ///
-/// A thread that holds `lock` must not wait for the device or compile.
+/// A thread that holds `lock` must neither wait for the device nor compile.
 final class Context: HandleObject, @unchecked Sendable {
     override class var kind: HandleKind { .context }
     override var context: Context { self }
@@ -67,7 +67,7 @@ final class Context: HandleObject, @unchecked Sendable {
             tickets: tickets, faults: faults, statistics: statistics)
         libraries = LibraryCache(device: device, cacheFolder: options.cacheFolder)
         super.init()
-        // On a separate thread: the device's threads must not wait, and threads that encode must not wait for the
+        // On a separate thread: the device's threads must not block, and threads that encode must not wait for the
         // device.
         tickets.onDrop = { [weak self] in
             guard let self else { return }
@@ -109,7 +109,7 @@ final class Context: HandleObject, @unchecked Sendable {
 
     // MARK: Under the lock
 
-    /// Resolves a default to the context's default.
+    /// Replaces the default value by the context's storage.
     func resolve(_ storage: UInt32) throws -> Storage {
         guard storage != ORCHARD_STORAGE_DEFAULT.rawValue else { return self.storage }
         guard let known = Storage(rawValue: storage) else {
@@ -118,8 +118,7 @@ final class Context: HandleObject, @unchecked Sendable {
         return known
     }
 
-    /// If memory is short and released buffers are still used by the open command buffer, this commits it, so that it
-    /// can finish.
+    /// If memory is short and the open command buffer still uses released buffers, commits it so that it can finish.
     func allocate(_ length: UInt64, _ storage: Storage, label: String?) throws -> Allocation {
         stream.forgetDone()
         do {
@@ -130,7 +129,7 @@ final class Context: HandleObject, @unchecked Sendable {
         }
     }
 
-    /// False for the ticket of the open command buffer.
+    /// Returns false for the ticket of the open command buffer.
     func isCommitted(_ ticket: UInt64) throws -> Bool {
         if ticket <= stream.lastCommitted { return true }
         guard ticket == stream.openTicket, stream.hasOpenWork else {
@@ -144,7 +143,7 @@ final class Context: HandleObject, @unchecked Sendable {
 
     var deadline: Date { Date(timeIntervalSinceNow: lock.withLock { timeout }) }
 
-    /// Commits the ticket if it is open, waits, and throws if it failed.
+    /// Commits the ticket if it is open, waits for it, and throws if it failed.
     func wait(for ticket: UInt64, until deadline: Date) throws {
         try locked {
             if try !isCommitted(ticket) { stream.commit() }
@@ -210,7 +209,7 @@ final class Context: HandleObject, @unchecked Sendable {
 
     // MARK: Closing
 
-    /// Returns whether everything completed in time. A second call does nothing.
+    /// Returns whether everything completed in time. A second call has no effect.
     func close() -> Bool {
         let deadline = self.deadline
         lock.withLock {

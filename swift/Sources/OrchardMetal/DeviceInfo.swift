@@ -3,7 +3,7 @@ import Foundation
 import Metal
 
 extension Context {
-    /// Returns facts about the device, as orchard_device_info describes them.
+    /// Returns the device's properties as described for orchard_device_info.
     func deviceInfo(probing: Bool) throws -> String {
         let probed: Any = probing ? try capabilities.all(on: self) : NSNull()
         let threads = device.maxThreadsPerThreadgroup

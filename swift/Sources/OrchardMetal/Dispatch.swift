@@ -1,7 +1,7 @@
 import COrchard
 import Metal
 
-/// One dispatch as the caller gives it, with its handles looked up.
+/// A dispatch as requested by the caller, with its handles resolved.
 struct DispatchRequest {
     struct Binding {
         let buffer: Buffer
@@ -33,7 +33,7 @@ struct DispatchRequest {
 }
 
 extension Context {
-    /// Checks everything, then encodes: a rejected dispatch leaves no trace.
+    /// Checks everything, then encodes; a rejected dispatch has no effect.
     func encode(_ request: DispatchRequest) throws -> UInt64 {
         try DispatchValidation(request: request, device: limits).check()
         return try locked {
@@ -52,8 +52,8 @@ extension DispatchRequest.Binding {
 }
 
 extension DispatchRequest {
-    /// `uses` has the allocations of the bindings at the time of the call: a buffer may have moved since, if this is
-    /// encoded again.
+    /// `uses` has the allocations of the bindings at the time of the call: if the dispatch is encoded again, a buffer
+    /// may have moved since.
     fileprivate func encode(_ uses: [Use], on encoder: any MTLComputeCommandEncoder) {
         if let label { encoder.pushDebugGroup(label) }
         encoder.setComputePipelineState(pipeline.state)
@@ -68,14 +68,14 @@ extension DispatchRequest {
         } else {
             encoder.dispatchThreadgroups(MTLSize(grid), threadsPerThreadgroup: threads)
         }
-        // A length stays set on the encoder, which other pipelines share, and would count for those too.
+        // The length would stay set on the encoder, which other pipelines share, and count for them too.
         for memory in threadgroupMemory { encoder.setThreadgroupMemoryLength(0, index: memory.index) }
         if label != nil { encoder.popDebugGroup() }
     }
 }
 
 extension DispatchRequest {
-    /// Returns the work in operations of a GPU whose cores are all busy.
+    /// Returns the estimated work, in operations of a GPU whose cores are all busy.
     fileprivate func estimatedWork(_ uses: [Use]) -> UInt64 {
         let extents = zip(grid, threadgroup).map { (UInt64($0), UInt64($1)) }
         let groups = Work.product(extents.map { gridIsThreads ? ($0 + $1 - 1) / $1 : $0 })

@@ -16,7 +16,7 @@ struct DeviceLimits {
     }
 }
 
-/// Rejects, with a status and a message, dispatches on which Metal's validation layer would abort.
+/// Rejects dispatches on which Metal's validation layer would abort, with a status and a message.
 struct DispatchValidation {
     let request: DispatchRequest
     let device: DeviceLimits

@@ -2,7 +2,7 @@ import COrchard
 import Foundation
 import Metal
 
-/// A failure of a call: its status, and a message of one or more sentences.
+/// The failure of a call: a status, and a message of one or more sentences.
 struct OrchardError: Error {
     let status: orchard_status
     let message: String
@@ -16,7 +16,7 @@ struct OrchardError: Error {
     static func limit(_ message: String) -> OrchardError { OrchardError(ORCHARD_LIMIT_EXCEEDED, message) }
 }
 
-/// The message of each thread's last failure, stored in the thread's dictionary, so that it ends with the thread.
+/// The message of each thread's last failure. It is stored in the thread's dictionary, so it is freed with the thread.
 enum LastError {
     private static let key = "orchard.last-error"
 
@@ -26,8 +26,8 @@ enum LastError {
     }
 }
 
-/// Runs the body of an entry point. It throws nothing, and frees the objects that Metal autoreleases in it: a host
-/// without a run loop would keep them forever. `handle` names the context whose errors are counted.
+/// Runs the body of an entry point. Errors become a status, and objects that Metal autoreleases are freed: a host
+/// without a run loop would keep them forever. `handle` identifies the context whose errors are counted.
 func entry(_ handle: UInt64 = 0, _ body: () throws -> Void) -> Int32 {
     autoreleasepool {
         do {
@@ -43,7 +43,7 @@ func entry(_ handle: UInt64 = 0, _ body: () throws -> Void) -> Int32 {
 }
 
 extension Error {
-    /// Apple's reason, with the domain and the code, which can be looked up in documentation.
+    /// Apple's reason, with the domain and code, which can be looked up in its documentation.
     var reason: String {
         let error = self as NSError
         return "\(error.localizedDescription) (\(error.domain) \(error.code))"

@@ -16,12 +16,12 @@ class HandleObject: @unchecked Sendable {
     var context: Context { fatalError("a subclass says its context") }
 }
 
-/// Every handle of the process.
+/// All handles of the process.
 ///
-/// A handle is kind (4 bits), generation (24 bits), slot (24 bits), so it stays below 2^53. When a handle ends, the
-/// generation of its slot is incremented, and every copy of the handle becomes stale. A slot whose generations are used
-/// up is retired. Free slots are reused in the order in which they became free, so that the reason why a handle ended
-/// stays known for long.
+/// A handle consists of a kind (4 bits), a generation (24 bits) and a slot (24 bits), so it is below 2^53. When a
+/// handle ends, the generation of its slot is incremented, and every copy of the handle becomes stale. A slot that has
+/// used all generations is retired. Free slots are reused in the order in which they became free, so that the reason
+/// why a handle ended stays known for a long time.
 final class HandleTable: @unchecked Sendable {
     static let shared = HandleTable()
 
@@ -41,7 +41,7 @@ final class HandleTable: @unchecked Sendable {
     private var freeHead = 0
     private let lastGeneration: UInt64
 
-    /// Tests set `lastGeneration` low to see slots retire.
+    /// Tests set `lastGeneration` to a small number to see slots retire.
     init(lastGeneration: UInt64 = HandleTable.fieldMask) {
         self.lastGeneration = min(lastGeneration, HandleTable.fieldMask)
     }
@@ -99,7 +99,7 @@ final class HandleTable: @unchecked Sendable {
         }
     }
 
-    /// Returns the context that a handle belongs to, if the handle is alive.
+    /// Returns the context to which a handle belongs, if the handle is alive.
     func context(of handle: UInt64) -> Context? {
         lock.withLock { (try? find(handle)).flatMap { slots[$0].object?.context } }
     }

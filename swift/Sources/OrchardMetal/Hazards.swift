@@ -5,10 +5,10 @@ struct Use {
     let range: Range<Int>
     let reads: Bool
     let writes: Bool
-    /// The command buffer that last wrote to the allocation before this operation; 0 if none is known.
+    /// The command buffer that last wrote to the allocation before this operation; 0 if unknown.
     let writtenBy: UInt64
 
-    /// An access that does not write reads; `updates`: it reads and writes.
+    /// If `writes` is false, the access reads; if `updates` is true, it reads and writes.
     init(allocation: Allocation, range: Range<Int>, writes: Bool, updates: Bool = false) {
         self.allocation = allocation
         self.range = range
@@ -26,8 +26,8 @@ struct Use {
 
 /// The accesses of one concurrent encoder that no barrier has ordered yet.
 ///
-/// Two accesses must be ordered if their bytes overlap and at least one writes: read after write, write after read,
-/// write after write. A barrier on a resource orders all accesses to it before the barrier, so those are then removed.
+/// Two accesses must be ordered if their bytes overlap and at least one of them writes: read after write, write after
+/// read, write after write. A barrier on a resource orders all earlier accesses to it, which are then removed.
 struct Hazards {
     private var open: [ObjectIdentifier: [Use]] = [:]
 
@@ -47,8 +47,8 @@ struct Hazards {
         for allocation in allocations { open[ObjectIdentifier(allocation)] = nil }
     }
 
-    /// An access covered by an earlier one of the same kind is not added: weights that every dispatch reads are kept
-    /// once.
+    /// An access is not added if an earlier one of the same kind covers it: weights that every dispatch reads are
+    /// recorded once.
     mutating func record(_ uses: [Use]) {
         for use in uses {
             let key = ObjectIdentifier(use.allocation)

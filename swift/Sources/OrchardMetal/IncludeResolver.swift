@@ -1,12 +1,13 @@
 import COrchard
 import Foundation
 
-/// Replaces `#include "name"` by the text of a header that the caller gave: Metal's makeLibrary(source:) has no include
+/// Replaces `#include "name"` by the text of a header from the caller: Metal's makeLibrary(source:) has no include
 /// path.
 ///
-/// A header counts once in a library, as if each had `#pragma once`. Which of several includes counts may depend on
-/// conditions that only the preprocessor knows. So a header's text is inserted at each include, inside an added guard;
-/// after an unconditional include, later ones are dropped. `#line` makes messages name the caller's files and lines.
+/// Each header is included once per library, as if it had `#pragma once`. Which of several includes comes first may
+/// depend on conditions that only the preprocessor knows. So a header's text is inserted at each include, inside an
+/// include guard; after an unconditional include, later ones are removed. `#line` makes messages name the caller's
+/// files and lines.
 struct IncludeResolver {
     private static let largestResult = 16 << 20
     private static let deepest = 200
@@ -72,7 +73,7 @@ struct IncludeResolver {
 
     private mutating func include(_ written: String, _ lineNumber: Int, _ column: Int, _ line: Substring) throws {
         guard let (header, text) = find(written) else {
-            // Only the compiler knows whether the condition holds; if so, it reports the missing file.
+            // Only the compiler knows whether the condition is true; if so, it reports the missing file.
             if conditions > 0 {
                 output += line
                 output += "\n"
@@ -99,7 +100,7 @@ struct IncludeResolver {
         output += "#endif\n"
     }
 
-    /// Returns whether recursion by an include of itself ends, by `#pragma once` or by a macro.
+    /// Returns whether `#pragma once` or a macro ends the recursion of a header that includes itself.
     private static func isGuarded(_ text: String) -> Bool {
         var comments = CommentScanner()
         for bytes in text.utf8.split(separator: UInt8(ascii: "\n")) {
@@ -111,7 +112,7 @@ struct IncludeResolver {
         return false
     }
 
-    /// Looks next to the including file first, then for the name as written.
+    /// Looks next to the including file first, then for the name as it is.
     private func find(_ written: String) -> (String, String)? {
         let folder = stack.last!.split(separator: "/", omittingEmptySubsequences: false).dropLast()
         let beside = Self.normalized(folder + written.split(separator: "/", omittingEmptySubsequences: false))
@@ -140,14 +141,14 @@ struct IncludeResolver {
     }
 }
 
-/// A preprocessor line that matters here.
+/// A preprocessor directive that is relevant here.
 private enum Directive: Equatable {
     case include(String, column: Int)
     case pragmaOnce
     case conditionBegins
     case conditionEnds
 
-    /// Most lines have no `#`, so one byte rules them out.
+    /// Most lines have no `#`, so testing one byte excludes them.
     init?(_ bytes: Substring.UTF8View) {
         guard bytes.first(where: { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t") }) == UInt8(ascii: "#") else {
             return nil
@@ -169,7 +170,7 @@ private enum Directive: Equatable {
     }
 }
 
-/// Follows `/* … */` over lines: a directive inside is not one.
+/// Tracks `/* … */` across lines: a directive inside a comment does not count.
 private struct CommentScanner {
     private(set) var isInside = false
 

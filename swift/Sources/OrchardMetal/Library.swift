@@ -14,7 +14,7 @@ struct LibraryRequest {
     var label: String?
 }
 
-/// A compiled library, shared by all handles that were made from equal sources and options.
+/// A compiled library, shared by all handles with equal sources and options.
 final class Library: HandleObject, @unchecked Sendable {
     override class var kind: HandleKind { .library }
     override var context: Context { owner }
@@ -33,7 +33,7 @@ final class Library: HandleObject, @unchecked Sendable {
     private let constantsLock = NSLock()
     private var knownConstants: [String: [MTLFunctionConstant]] = [:]
 
-    /// The constants of a function, by index, against which specialisation is checked. Nil if there is no such
+    /// The constants of a function, by index, against which specialization is checked. Nil if there is no such
     /// function.
     func constants(of name: String) -> [MTLFunctionConstant]? {
         constantsLock.withLock {
@@ -61,7 +61,7 @@ final class Library: HandleObject, @unchecked Sendable {
     }
 }
 
-/// Libraries by content, for as long as each is in use. One thread compiles at a time.
+/// Libraries by content, while they are in use. Only one thread compiles at a time.
 final class LibraryCache: @unchecked Sendable {
     private struct Weak { weak var library: Library? }
 
@@ -144,8 +144,8 @@ final class LibraryCache: @unchecked Sendable {
     }
 }
 
-/// The language versions that a system's compiler accepts, as `major << 16 | minor`. Apple's enumeration can't tell: it
-/// is open, so any number makes a value.
+/// The language versions that a system's compiler accepts, as `major << 16 | minor`. Apple's enumeration does not tell,
+/// since it accepts any raw value.
 private enum LanguageVersions {
     static let baseline: UInt32 = 3 << 16 | 1
     private static let latestMinor: [UInt32: UInt32] = [1: 2, 2: 4, 3: 2, 4: 1]
@@ -166,7 +166,7 @@ private enum LanguageVersions {
     static func text(_ version: UInt32) -> String { "\(version >> 16).\(version & 0xffff)" }
 }
 
-/// The three math modes. macOS 14 has two of them: relaxed is fast there.
+/// The three math modes. macOS 14 has only two of them; there, relaxed is the same as fast.
 private enum MathMode: UInt32 {
     case safe, relaxed, fast
 
@@ -180,7 +180,7 @@ private enum MathMode: UInt32 {
     }
 }
 
-/// FNV-1a in two lanes. Unlike Swift's hashes, it gives the same text in every process.
+/// FNV-1a in two lanes. Unlike Swift's hashes, it gives the same result in every process.
 struct StableHash {
     private var first: UInt64 = 0xcbf2_9ce4_8422_2325
     private var second: UInt64 = 0x8422_2325_cbf2_9ce4

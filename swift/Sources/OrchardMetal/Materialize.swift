@@ -87,7 +87,7 @@ extension Context {
         statistics.countCopy(\.copies_write_back, bytes: UInt64(source.range.count))
     }
 
-    /// The view's bytes, widened to a blit's alignment as far as the allocation goes.
+    /// The view's bytes, extended to a blit's alignment within the allocation.
     private func blitRange(_ view: View) -> Range<Int> {
         guard !view.range.isEmpty else { return view.range }
         let lower = view.range.lowerBound / Transfer.granularity * Transfer.granularity

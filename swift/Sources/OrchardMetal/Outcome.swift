@@ -5,8 +5,8 @@ import Metal
 enum Outcome {
     case completed
     case failed(String)
-    /// It ended because of another command buffer's failure. If it may have run in part, it may have made some of its
-    /// writes.
+    /// It ended because of another command buffer's failure. If it may have run partially, some of its writes may have
+    /// happened.
     case dropped(mayHaveRun: Bool, String)
 
     init(_ commandBuffer: any MTLCommandBuffer) {
@@ -17,9 +17,9 @@ enum Outcome {
         self = commandBuffer.error.map(Outcome.init(error:)) ?? .failed("no reason is given")
     }
 
-    /// "Ignored (for causing prior/excessive GPU errors)" is the answer of a queue that accepts no more work: nothing
-    /// of it ran. "Discarded (victim of GPU error/recovery)" is the result of work that the GPU had, or was about to
-    /// get, when it was restarted. Its code is that of any internal error, so the name decides.
+    /// "Ignored (for causing prior/excessive GPU errors)" comes from a queue that accepts no more work: nothing of the
+    /// command buffer ran. "Discarded (victim of GPU error/recovery)" means that the GPU was reset while it ran the
+    /// work, or before it. Its code is that of any internal error, so the name is compared.
     init(error: any Error) {
         let code = error as NSError
         if code.domain == MTLCommandBufferErrorDomain,

@@ -2,7 +2,7 @@ import COrchard
 import Foundation
 import Metal
 
-/// A function constant as the caller gives it: by name, or by index if the name is nil.
+/// A function constant from the caller: identified by name, or by index if the name is nil.
 struct ConstantValue: Hashable {
     let name: String?
     let index: UInt32
@@ -89,8 +89,8 @@ struct PipelineRequest {
     var label: String?
 }
 
-/// The pipelines of a library, by kernel, constants and threads, for as long as each is in use. One thread compiles at
-/// a time.
+/// The pipelines of a library, by kernel, constants and threads, while they are in use. Only one thread compiles at a
+/// time.
 final class PipelineCache: @unchecked Sendable {
     private struct Key: Hashable {
         let function: String
@@ -102,10 +102,10 @@ final class PipelineCache: @unchecked Sendable {
     private let lock = NSLock()
     private var known: [Key: Weak] = [:]
 
-    /// A library's information on its functions is read under the same lock under which pipelines are made.
+    /// A library's information about its functions is read under the lock under which pipelines are made.
     func locked<Result>(_ body: () -> Result) -> Result { lock.withLock(body) }
 
-    /// Returns nil if another thread compiles until the deadline.
+    /// Returns nil if another thread is still compiling at the deadline.
     func locked<Result>(until deadline: Date?, _ body: () -> Result) -> Result? {
         guard let deadline else { return locked(body) }
         guard lock.lock(before: deadline) else { return nil }

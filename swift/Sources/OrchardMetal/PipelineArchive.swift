@@ -1,11 +1,11 @@
 import Foundation
 import Metal
 
-/// The compiled pipelines of one library, in one file of the cache folder: MTLBinaryArchive.
+/// The compiled pipelines of one library, in one file of the cache folder: an MTLBinaryArchive.
 ///
-/// One file for each library keeps files small, and a corrupt file costs only its library. New pipelines are written
-/// after a pause (`ArchiveWriter`) to a file with a unique name, which is then renamed: another process sees the old
-/// archive or the new one, never part of one. Guarded by the lock of the library's pipelines.
+/// One file per library keeps files small, and a corrupt file affects only its library. New pipelines are written after
+/// a pause (`ArchiveWriter`) to a file with a unique name, which is then renamed: another process sees the old archive
+/// or the new one, never a part. Guarded by the lock of the library's pipelines.
 final class PipelineArchive {
     struct Report {
         var rebuilds: UInt64 = 0
@@ -14,8 +14,8 @@ final class PipelineArchive {
         var notes: [String] = []
     }
 
-    /// With archives, a virtual machine's device can end the process. Unlike every Apple Silicon device, it has no
-    /// Metal 3 family.
+    /// On a virtual machine's device, archives can crash the process. Such a device, unlike every Apple silicon device,
+    /// does not support the Metal 3 family.
     static func isSupported(on device: any MTLDevice) -> Bool { device.supportsFamily(.metal3) }
 
     let url: URL
@@ -31,15 +31,15 @@ final class PipelineArchive {
             "pipelines-\(identity).metalarchive")
     }
 
-    /// Returns the archive on disk; an empty one if there is none, or if it can't be read. Nil if the device can't make
-    /// archives.
+    /// Returns the archive from disk, or an empty one if there is none or it can't be read; nil if the device does not
+    /// support archives.
     func archive() -> (any MTLBinaryArchive)? {
         if let opened { return opened }
         opened = load() ?? empty()
         return opened
     }
 
-    /// Compiles a pipeline into the archive, from which it is then made. Returns false if that failed.
+    /// Compiles a pipeline into the archive, from which it is then made. Returns false on failure.
     func add(_ descriptor: MTLComputePipelineDescriptor) -> Bool {
         guard let archive = archive() else { return false }
         do {
@@ -52,13 +52,13 @@ final class PipelineArchive {
         }
     }
 
-    /// Notes that a pipeline could not be added to the archive but could be made without it.
+    /// Records that a pipeline could not be added to the archive, but could be made without it.
     func noteRefusal() {
         if let refusal { fail(refusal) }
         refusal = nil
     }
 
-    /// Writes the pipelines that were added since the last time.
+    /// Writes the archive if pipelines were added since the last time.
     func write() {
         guard isDirty, let opened else { return }
         isDirty = false

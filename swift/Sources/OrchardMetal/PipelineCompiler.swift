@@ -2,8 +2,8 @@ import COrchard
 import Foundation
 import Metal
 
-/// Checks a request against the library, specialises the function, and makes the pipeline, from the archive on disk if
-/// it is there.
+/// Checks a request against the library, specializes the function, and makes the pipeline, from the archive on disk if
+/// possible.
 struct PipelineCompiler {
     let library: Library
     let request: PipelineRequest
@@ -51,8 +51,7 @@ struct PipelineCompiler {
         }
     }
 
-    /// A constant may be one that only another function of the library uses, so that one set of constants serves them
-    /// all.
+    /// A constant may be used only by other functions of the library, so that one set of constants serves all of them.
     private func set(_ constant: ConstantValue, in values: MTLFunctionConstantValues, _ declared: [MTLFunctionConstant])
         throws
     {
@@ -105,8 +104,8 @@ struct PipelineCompiler {
         return try? make(descriptor, [.bindingInfo, .bufferTypeInfo, .failOnBinaryArchiveMiss])
     }
 
-    /// Compiles the pipeline into the archive and makes it from there. Returns nil if there is no archive, or if it
-    /// does not accept the kernel.
+    /// Compiles the pipeline into the archive and makes it from there. Returns nil if there is no archive, or if the
+    /// archive rejects the kernel.
     private func throughArchive(_ descriptor: MTLComputePipelineDescriptor) -> Made? {
         guard library.archive?.add(descriptor) == true else { return nil }
         return fromArchive(descriptor)

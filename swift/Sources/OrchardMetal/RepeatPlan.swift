@@ -1,21 +1,21 @@
-/// Decides which batches are run again after a command buffer was dropped: that one, and those behind it.
+/// Decides which batches run again after a command buffer was dropped: that one, and those behind it.
 ///
-/// A batch that is run again must compute what it would have computed the first time. So all that it reads must be
+/// A batch that runs again must compute what it would have computed the first time. So everything that it reads must be
 /// unchanged, and no later operation may have seen memory without its results:
 ///
-/// - A batch that failed is an error, and is not repeated. A batch that reads memory which a failed batch was the last
-///   to write is an error too: those bytes are missing.
-/// - A batch that never ran is always repeated. Batches are repeated in their order, on one queue, so that they see
-///   each other's results as they would have.
-/// - A batch that may have run in part is repeated if no byte that it reads is written by itself, at that operation or
-///   later: then a second run writes the same results from the same operands. `x += 1` can't be repeated, since it is
-///   unknown how many elements are already changed.
-/// - A batch that reads bytes which a later batch wrote can't be repeated if that batch has run or may have.
-/// - A batch that completed behind a dropped one keeps its results. It must not have used the dropped one's bytes. If
-///   it did, the dropped one is an error, and its effect on them is not made up for later.
+/// - A batch that failed is an error, and is not repeated. A batch that reads memory last written by a failed batch is
+///   an error too, since those bytes are missing.
+/// - A batch that never ran is always repeated. Batches are repeated in order, on one queue, so that they see each
+///   other's results as they would have.
+/// - A batch that may have run partially is repeated if it does not write any byte that it reads in the same or a later
+///   operation: then a second run writes the same results from the same operands. `x += 1` can't be repeated, since it
+///   is unknown which elements have already changed.
+/// - A batch that reads bytes that a later batch wrote can't be repeated if the later batch has run, or may have.
+/// - A batch that completed behind a dropped one keeps its results. It must not have used bytes of the dropped batch;
+///   if it did, the dropped batch is an error, and the missing effect on those bytes is not repaired.
 ///
-/// A batch that may have run in part is assumed to have begun with complete operands: a queue that orders its command
-/// buffers by shared bytes starts none before those that it waits for have ended.
+/// A batch that may have run partially is assumed to have begun with complete operands: a queue that orders its command
+/// buffers by shared bytes starts none before those that it depends on have ended.
 struct RepeatPlan {
     struct Entry {
         let batch: Batch
@@ -30,10 +30,10 @@ struct RepeatPlan {
         case lost(String)
     }
 
-    /// After this many repeats, a batch that is dropped again is given up: the device accepts no work from it.
+    /// A batch that is dropped after this many repeats is given up: the device accepts no work from it.
     static let mostRepeats = 2
 
-    /// In the order of the entries. `hasFailed` answers for tickets that are complete.
+    /// In the order of the entries. `hasFailed` must answer for complete tickets.
     static func verdicts(_ entries: [Entry], hasFailed: (UInt64) -> Bool) -> [Verdict] {
         var lost: Set<UInt64> = []
         return entries.enumerated().map { index, entry in

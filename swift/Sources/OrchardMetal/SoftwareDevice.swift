@@ -2,7 +2,7 @@ import COrchard
 import Foundation
 import Metal
 
-/// Features of the software device only: settings, findings and counters. No other file uses its runtime.
+/// Features that only the software device has: settings, findings and counters. No other file uses its runtime.
 #if canImport(MetalRuntime)
 import MetalRuntime
 
@@ -19,8 +19,8 @@ enum SoftwareDevice {
     /// Misuse that the device reports is a bug of this library: it is recorded as a finding, and the process continues.
     static func survive() { mrt_misuse_set_handler({ _, _ in }, nil) }
 
-    /// Tells the checker that a pool's buffer is in use again, for `length` bytes: accesses beyond them are findings,
-    /// and its previous contents count as unwritten.
+    /// Tells the checker that a pool's buffer is used again, for `length` bytes: accesses beyond them are findings, and
+    /// its previous contents count as unwritten.
     static func reuse(_ buffer: any MTLBuffer, length: UInt64) {
         mrt_memory_reuse(UnsafeMutableRawPointer(bitPattern: UInt(buffer.gpuAddress)), Int(length))
     }
@@ -29,7 +29,7 @@ enum SoftwareDevice {
     static func findings(clear: Bool) -> Any { json(mrt_findings_json(clear)) }
     static func dispatches(clear: Bool) -> Any { json(mrt_dispatch_counts_json(clear)) }
 
-    /// Returns names such as `'softmax'`; empty if no kernel runs.
+    /// Returns names such as `'softmax'`; empty if no kernel is running.
     static func runningKernels() -> String { take(mrt_running_kernels()) ?? "" }
 
     private static func json(_ text: UnsafeMutablePointer<CChar>?) -> Any {

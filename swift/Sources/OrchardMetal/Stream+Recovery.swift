@@ -1,14 +1,14 @@
 import COrchard
 
-/// A queue that accepts no more work is replaced: after a GPU failure, a driver may reject all later command buffers of
-/// the queue that it blames. A restart of the GPU also drops the command buffers that it had, even if another process
-/// was to blame.
+/// Replaces a queue that accepts no more work. After a GPU failure, a driver may reject all later command buffers of
+/// the queue that caused it. A reset of the GPU also drops the command buffers that the GPU had, even if another
+/// process caused it.
 ///
-/// The stream is suspended as soon as a command buffer is dropped: operations are accepted and kept, and none is given
-/// to the old queue. Once every command buffer of the old queue has ended, a new queue gets the batches that
-/// `RepeatPlan` selects, then the operations kept meanwhile. Until then no ticket from the dropped one on is complete.
+/// The stream is suspended as soon as a command buffer is dropped: operations are accepted and kept, but none is
+/// submitted to the old queue. Once every command buffer of the old queue has ended, a new queue gets the batches that
+/// `RepeatPlan` selects, then the operations that were kept. Until then, no ticket from the dropped one on is complete.
 /// So the CPU does not read or write memory that a repeated operation will use, and its buffers are not reused. Nothing
-/// else needs an order: the dylib encodes no events, and operations of other queues share no buffers.
+/// else needs to be ordered: the dylib encodes no events, and operations of other queues share no buffers.
 extension Stream {
     struct Recovery {
         var reason = ""
@@ -22,18 +22,18 @@ extension Stream {
         }
     }
 
-    /// Returns the last ticket of the old queue, which must end before `resume`; nil if there is nothing to do.
+    /// Returns the last ticket of the old queue, which must end before `resume`; nil if no recovery is needed.
     func suspend() -> UInt64? {
         guard !isSuspended, tickets.hasDropped else { return nil }
         isSuspended = true
-        _ = writer.take()  // the open batch is encoded again
+        _ = writer.take()  // the open batch will be encoded again
         return lastSubmitted
     }
 
     /// Continues with a new queue. Every command buffer of the old one must have ended.
     func resume() -> Recovery {
         commit()  // the stream is suspended, so nothing is encoded
-        forgetDone()  // the remaining batches have not ended, or are behind a dropped one
+        forgetDone()  // the remaining batches have not ended, or come after a dropped one
         let submitted = lastSubmitted
         let entries = underWay.map { batch in
             RepeatPlan.Entry(

@@ -8,7 +8,7 @@ final class Batch {
     fileprivate(set) var operations: [Operation]
     fileprivate(set) var bytes = 0
     fileprivate(set) var work: UInt64 = 0
-    /// How often it was encoded again.
+    /// How many times it was encoded again.
     var repeats = 0
 
     init(ticket: UInt64, operations: [Operation] = []) {
@@ -17,8 +17,8 @@ final class Batch {
     }
 }
 
-/// The operations of a context in their order, divided into batches: one command buffer each, on one queue. Guarded by
-/// the context's lock.
+/// The operations of a context in order, divided into batches: one command buffer each, on one queue. Guarded by the
+/// context's lock.
 ///
 /// Nothing here waits or allocates: the memory of an operation is allocated before.
 final class Stream {
@@ -28,13 +28,13 @@ final class Stream {
 
     /// Encodes for the current queue.
     var writer: CommandWriter
-    /// The last ticket that a queue was given.
+    /// The last ticket that was submitted to a queue.
     var lastSubmitted: UInt64 = 0
-    /// Set while the queue is replaced: operations are only kept (Stream+Recovery.swift).
+    /// Set while the queue is being replaced: operations are only kept (Stream+Recovery.swift).
     var isSuspended = false
-    /// Committed batches that may not be complete, in their order.
+    /// Committed batches that may not be complete, in order.
     private(set) var underWay: [Batch] = []
-    /// The batch of the next operation.
+    /// The batch to which the next operation belongs.
     private(set) var open = Batch(ticket: 1)
 
     let tickets: Tickets
@@ -104,7 +104,7 @@ final class Stream {
         underWay.removeFirst(underWay.prefix { $0.ticket <= completed }.count)
     }
 
-    /// Releases all operations, complete or not: nothing is run again from now on.
+    /// Releases all operations, complete or not: from now on nothing runs again.
     func forgetAll() { underWay = [] }
 
     // MARK: Labels
@@ -121,7 +121,7 @@ final class Stream {
 
     // MARK: Parts
 
-    /// An operation with more work than the limit of a batch gets a batch to itself.
+    /// An operation with more work than the limit of a batch gets a separate batch.
     private func add(_ operation: Operation) throws -> UInt64 {
         if hasOpenWork, operation.work > batchWork - min(open.work, batchWork) { commit() }
         if !isSuspended { try writer.encode(operation) }

@@ -2,7 +2,7 @@ import COrchard
 import Foundation
 import Metal
 
-/// The struct that the kernels of kernels/runtime/materialize.metal read, field for field their `StridedCopy`.
+/// The struct that the kernels of kernels/runtime/materialize.metal read; its fields are those of their `StridedCopy`.
 struct StridedCopy {
     typealias Eight<Value> = (Value, Value, Value, Value, Value, Value, Value, Value)
 
@@ -15,8 +15,8 @@ struct StridedCopy {
     var rank: UInt32 = 0
     var reserved: UInt32 = 0
 
-    /// Dimensions of one element are dropped, and adjacent dimensions that are contiguous in both operands are merged:
-    /// the kernel divides once for each remaining dimension.
+    /// Drops dimensions of length 1, and merges adjacent dimensions that are contiguous in both operands, since the
+    /// kernel divides once for each remaining dimension.
     init(shape: [UInt64], source: [Int64], destination: [Int64]) {
         var kept: [(size: UInt64, source: Int64, destination: Int64)] = []
         for (size, (from, to)) in zip(shape, zip(source, destination)) where size != 1 {
@@ -45,7 +45,8 @@ extension Array {
 
 /// The copy kernels, compiled when first needed.
 final class CopyKernels: @unchecked Sendable {
-    /// Threads in a row of the grid. An element's number may exceed 32 bits; a coordinate of the grid may not.
+    /// The number of threads in a row of the grid. An element's number may exceed 32 bits, but a coordinate of the grid
+    /// may not.
     static let rowLength: UInt64 = 1 << 24
     static let threadgroupWidth = 256
 

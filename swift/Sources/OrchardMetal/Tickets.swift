@@ -1,23 +1,23 @@
 import COrchard
 import Foundation
 
-/// Completion of the command buffers of a context, numbered 1, 2, 3, … in the order of their commits.
+/// The completion of a context's command buffers, which are numbered 1, 2, 3, … in the order of their commits.
 ///
-/// It has a separate lock, the only one that completion handlers use, so the device's threads never wait for a thread
-/// that encodes.
+/// It has a separate lock, the only one that completion handlers use, so that the device's threads never wait for a
+/// thread that is encoding.
 final class Tickets: @unchecked Sendable {
-    /// Three counters: the highest ticket up to which all are complete, the number of failed ones, and the number of
-    /// queues that replaced one that accepted no more work. Other languages poll this memory, perhaps after the context
-    /// was closed, so it is never freed.
+    /// Three counters: the highest ticket up to which all are complete, the number of failed tickets, and the number of
+    /// queues that were replaced because they accepted no more work. Other languages poll this memory, possibly after
+    /// the context was closed, so it is never freed.
     let counter: UnsafeMutablePointer<UInt64>
 
-    /// Called outside of the lock when a command buffer was dropped. Set once, before the first one is committed.
+    /// Called outside the lock when a command buffer was dropped. Set once, before the first one is committed.
     var onDrop: () -> Void = {}
 
     private static let reasonsKept = 1024
 
     private let condition = NSCondition()
-    /// Outcomes of tickets that ended and are not complete, because earlier ones still run or were dropped.
+    /// Outcomes of tickets that have ended but are not complete, because earlier ones are running or were dropped.
     private var ended: [UInt64: Outcome] = [:]
     private var failures: [UInt64: String] = [:]
     private var failedTickets: [UInt64] = []
@@ -33,7 +33,7 @@ final class Tickets: @unchecked Sendable {
     func isComplete(_ ticket: UInt64) -> Bool { ticket <= completed }
 
     /// Handlers of one queue may run out of order, so the counter advances only without gaps. It stops at a dropped
-    /// ticket until that one is run again or given up, so that neither it nor a later one counts as complete.
+    /// ticket until that is run again or given up, so that neither it nor a later ticket counts as complete.
     func end(_ ticket: UInt64, _ outcome: Outcome) {
         condition.withLock {
             if case .failed(let reason) = outcome { remember(reason, of: ticket) }
@@ -56,12 +56,12 @@ final class Tickets: @unchecked Sendable {
     /// Returns nil if the ticket is complete, or has not ended.
     func outcome(of ticket: UInt64) -> Outcome? { condition.withLock { ended[ticket] } }
 
-    /// Marks a ticket that is run again as not ended.
+    /// Marks a ticket that runs again as not ended.
     func reopen(_ ticket: UInt64) { condition.withLock { ended[ticket] = nil } }
 
     func countReplacedQueue() { orchard_atomic_store(counter + 2, orchard_atomic_load(counter + 2) + 1) }
 
-    /// Waits until every ticket up to this one has ended, in any way.
+    /// Waits until every ticket up to this one has ended in some way.
     func waitUntilEnded(through last: UInt64) {
         condition.withLock {
             while true {

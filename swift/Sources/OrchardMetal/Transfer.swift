@@ -4,7 +4,8 @@ import Metal
 
 /// Fills, copies, reads and writes of buffers.
 ///
-/// Blits need offsets and sizes in multiples of 4 bytes on macOS; other transfers use a kernel on single bytes.
+/// On macOS, blits require offsets and sizes that are multiples of 4 bytes; other transfers use a kernel for single
+/// bytes.
 enum Transfer {
     static let granularity = 4
 
@@ -66,7 +67,7 @@ extension Context {
         destination.copyMemory(from: staging.buffer.contents(), byteCount: range.count)
     }
 
-    /// Waits for the operations that use the bytes of a shared buffer. A private one is written by the device, in
+    /// For a shared buffer, waits for the operations that use the bytes. The device writes to a private buffer, in
     /// order.
     func write(_ buffer: Buffer, _ range: Range<Int>, from source: UnsafeRawPointer) throws {
         if try writeDirectly(buffer, range, from: source) { return }
@@ -129,7 +130,7 @@ extension Context {
         return ticket
     }
 
-    /// The buffers are bound at the beginning of the ranges; `copy` gives the places of the first elements in them.
+    /// The buffers are bound at the start of the ranges; `copy` gives the offsets of the first elements within them.
     func stridedCopy(_ copy: StridedCopy, _ source: Use, _ destination: Use, _ kernel: Pipeline) throws -> UInt64 {
         try stream.compute([source, destination], work: copy.work) { encoder in
             kernel.encodeCopy(copy, to: destination, on: encoder) {
@@ -154,7 +155,7 @@ extension Context {
             do { try wait(for: pending, until: deadline) } catch let error as OrchardError
                 where error.status == ORCHARD_DEVICE_FAILED
             {
-                // The operations that used the bytes failed; the new bytes are written anyway.
+                // Operations that used the bytes have failed; the new bytes are written anyway.
             }
         }
     }

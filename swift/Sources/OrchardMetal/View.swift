@@ -1,6 +1,6 @@
 import COrchard
 
-/// A checked view of a buffer's elements: every element lies inside the buffer.
+/// A checked view of a buffer's elements: every element is within the buffer.
 struct View {
     let buffer: Buffer
     let offset: UInt64
@@ -39,7 +39,7 @@ struct View {
         (count, range) = extent
     }
 
-    /// Returns nil if a number overflows or an element lies before the buffer.
+    /// Returns nil if a number overflows, or if an element is before the start of the buffer.
     private static func extent(_ shape: [UInt64], _ strides: [Int64], _ offset: UInt64, _ size: Int) -> (
         count: UInt64, range: Range<Int>
     )? {
@@ -70,13 +70,13 @@ struct View {
         }.reversed()
     }
 
-    /// Whether the view is contiguous, row-major. The stride of a dimension of one element doesn't matter.
+    /// Whether the view is contiguous, row-major. The stride of a dimension of length 1 is ignored.
     var isRowMajor: Bool {
         count == 0 || zip(shape, zip(strides, Self.rowMajorStrides(shape))).allSatisfy { $0 == 1 || $1.0 == $1.1 }
     }
 
-    /// Whether the strides show that no two elements share bytes: each stride is longer than the extent of the shorter
-    /// ones.
+    /// Whether the strides guarantee that no two elements share bytes: each stride is longer than the extent of the
+    /// dimensions with shorter strides.
     var isInjective: Bool {
         var extent: UInt64 = 0
         for (size, stride) in zip(shape, strides.map(\.magnitude)).sorted(by: { $0.1 < $1.1 })
@@ -87,6 +87,6 @@ struct View {
         return true
     }
 
-    /// The place of the element of index 0, in elements from the beginning of `range`.
+    /// The offset of the element with index 0, in elements from the start of `range`.
     var start: UInt64 { (offset - UInt64(range.lowerBound)) / UInt64(elementSize) }
 }

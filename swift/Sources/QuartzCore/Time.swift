@@ -1,5 +1,5 @@
-// Of QuartzCore compute programs take the clock alone.
+// Compute programs use only the clock of QuartzCore.
 @_exported import Foundation
 
-/// Seconds of the machine's monotonic clock.
+/// Returns the machine's monotonic clock in seconds.
 public func CACurrentMediaTime() -> Double { ProcessInfo.processInfo.systemUptime }

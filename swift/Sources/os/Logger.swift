@@ -1,7 +1,7 @@
-// Of the module `os` there are loggers, which write to the standard error, and the unfair lock.
+// The module `os` has only loggers here, which write to standard error, and the unfair lock.
 @_exported import Foundation
 
-/// How serious a message is. Messages of `debug` and `info` are not kept by default, and not written here.
+/// The severity of a message. Messages of `debug` and `info` are not kept by default, and are not written here.
 public struct OSLogType: Equatable, RawRepresentable, Sendable {
     public let rawValue: UInt8
 
@@ -14,7 +14,7 @@ public struct OSLogType: Equatable, RawRepresentable, Sendable {
     public static let fault = OSLogType(rawValue: 17)
 }
 
-/// A private value is written all the same: these messages stay with the person who runs the program.
+/// Private values are written too, since the messages stay with the person who runs the program.
 public struct OSLogPrivacy: Sendable {
     public static let `public` = OSLogPrivacy()
     public static let `private` = OSLogPrivacy()
@@ -72,7 +72,7 @@ public class OSLog: @unchecked Sendable {
     public static let disabled = OSLog(subsystem: "", category: "")
 }
 
-/// The older form: `%d`, `%{public}@` and the like are filled in by Foundation's format.
+/// The older function: Foundation's format replaces `%d`, `%{public}@` and the like.
 public func os_log(
     _ message: StaticString, log: OSLog = .default, type: OSLogType = .default, _ arguments: any CVarArg...
 ) {

@@ -18,7 +18,7 @@ public func cross<T: FloatingPoint>(_ x: SIMD2<T>, _ y: SIMD2<T>) -> SIMD3<T> { 
 
 public func reflect<V: SIMD>(_ x: V, n: V) -> V where V.Scalar: FloatingPoint { x - n * (2 * dot(x, n)) }
 
-/// 0 where light of this direction is reflected wholly.
+/// Returns 0 for total reflection.
 public func refract<V: SIMD>(_ x: V, n: V, eta: V.Scalar) -> V where V.Scalar: FloatingPoint {
     let cosine = dot(x, n), k = 1 - eta * eta * (1 - cosine * cosine)
     return k < 0 ? V() : x * eta - n * (eta * cosine + k.squareRoot())

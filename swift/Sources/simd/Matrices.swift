@@ -1,4 +1,4 @@
-// Square matrices, column by column, as Apple's module `simd` has them.
+// Square matrices, stored by columns, as in Apple's module `simd`.
 
 public struct simd_float2x2: SquareMatrix {
     public static var size: Int { 2 }
@@ -124,7 +124,7 @@ public typealias double4x4 = simd_double4x4
 public typealias matrix_double4x4 = simd_double4x4
 public let matrix_identity_double4x4 = simd_double4x4(1)
 
-/// A tuple of columns, read and written by position.
+/// Gives access to a tuple of columns by position.
 private func element<Tuple, Column>(_ position: Int, of tuple: Tuple) -> Column {
     precondition((0..<MemoryLayout<Tuple>.stride / MemoryLayout<Column>.stride).contains(position), "no such column")
     return withUnsafeBytes(of: tuple) { $0.bindMemory(to: Column.self)[position] }

@@ -1,4 +1,4 @@
-/// What the matrices have in common: n columns of n elements.
+/// The common part of all matrices: n columns of n elements.
 public protocol SquareMatrix: Equatable, Sendable {
     associatedtype Column: SIMD where Column.Scalar: BinaryFloatingPoint & Sendable
     static var size: Int { get }
@@ -9,7 +9,7 @@ public protocol SquareMatrix: Equatable, Sendable {
 extension SquareMatrix {
     public typealias Scalar = Column.Scalar
 
-    /// The scalar on the diagonal, 0 elsewhere.
+    /// A matrix with the scalar on the diagonal, 0 elsewhere.
     public init(_ scalar: Scalar) { self.init(diagonal: Column(repeating: scalar)) }
 
     public init(diagonal: Column) {
@@ -69,10 +69,10 @@ extension SquareMatrix {
 
     public static func * (left: Self, right: Self) -> Self { right.map { left * right[$0] } }
 
-    /// By Gaussian elimination with pivoting.
+    /// Computed by Gaussian elimination with pivoting.
     public var determinant: Scalar { eliminated().determinant }
 
-    /// Not finite where the determinant is 0.
+    /// Not finite if the determinant is 0.
     public var inverse: Self { eliminated().inverse }
 
     private func eliminated() -> (determinant: Scalar, inverse: Self) {

@@ -1,7 +1,7 @@
 import XCTest
 
-/// Atomic functions under many threadgroups and workers, against sums, sets and folds that do not depend on the order;
-/// and the types that Metal refuses.
+/// Atomic functions with many threadgroups and workers, compared with sums, sets and folds that do not depend on the
+/// order; and the types that Metal rejects.
 final class AtomicTests: XCTestCase {
     private static let threads = 4096
     private static let group = 64
@@ -10,7 +10,7 @@ final class AtomicTests: XCTestCase {
         for workers in ["1", "2", "4"] { try withSetting("workers", workers, body) }
     }
 
-    /// `fetch_…` folds the operands 1…4096 (spread by a multiplier) into one cell, in any order.
+    /// `fetch_…` combines the operands 1…4096 (spread by a multiplier) into one cell, in any order.
     func testEveryUpdateFoldsAllOperands() throws {
         struct Update { let name: String, start: UInt32, fold: (UInt32, UInt32) -> UInt32 }
         let updates = [
@@ -54,8 +54,8 @@ final class AtomicTests: XCTestCase {
         XCTAssertEqual(cells.array(Int32.self), [-2000, -1])
     }
 
-    /// Each thread gets a ticket of its own: the old values are 0..<n, each once. `order` hands a value through from
-    /// thread to thread.
+    /// Each thread gets a different ticket: the old values are 0..<n, each once. In `order`, each thread exchanges its
+    /// value for that of another.
     func testOldValuesAreHandedOutOnce() throws {
         let function = try KernelLibrary(
             """
@@ -73,8 +73,8 @@ final class AtomicTests: XCTestCase {
                 before = TestBuffer([UInt32](repeating: 0, count: Self.threads))
             try function.run([cells, ticket, before], grid: Self.threads, group: Self.group)
             XCTAssertEqual(ticket.array(UInt32.self).sorted(), Array(0..<UInt32(Self.threads)))
-            // The chain: every thread's value but the last one's was seen by exactly one other thread, the start by
-            // one.
+            // The exchanged values form a chain: each value, except that of the last thread, was seen by exactly one
+            // other thread, and so was the initial value.
             let seen = before.array(UInt32.self) + [cells.array(UInt32.self)[1]]
             XCTAssertEqual(seen.sorted(), Array(0..<UInt32(Self.threads)) + [.max])
         }
@@ -103,8 +103,7 @@ final class AtomicTests: XCTestCase {
         }
     }
 
-    /// A weak exchange may fail though it finds what it expects, and then says so; a program that does not try again
-    /// loses it.
+    /// A weak compare-exchange may fail spuriously and reports it; a program that does not retry loses an update.
     func testAWeakCompareExchangeFailsNowAndThen() throws {
         let function = try KernelLibrary(
             """
@@ -206,7 +205,7 @@ final class AtomicTests: XCTestCase {
         }
     }
 
-    /// Atomic accesses do not race with each other; a plain one does.
+    /// Atomic accesses do not race with each other, but with plain accesses.
     func testTheCheckerTellsAtomicFromPlainAccesses() throws {
         let library = try KernelLibrary(
             """

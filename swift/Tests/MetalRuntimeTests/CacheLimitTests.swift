@@ -2,7 +2,8 @@ import Foundation
 import MetalRuntime
 import XCTest
 
-/// The limit of the folder of compiled kernels: which files go, which stay, and several processes at once.
+/// The size limit on the folder of compiled kernels: which files are removed, which are kept, and several processes at
+/// once.
 final class CacheLimitTests: CacheTestCase {
     private func names() throws -> Set<String> { Set(try FileManager.default.contentsOfDirectory(atPath: folder)) }
 
@@ -18,7 +19,7 @@ final class CacheLimitTests: CacheTestCase {
         }
     }
 
-    /// The files that a source adds.
+    /// Returns the files that compiling a source adds.
     @discardableResult
     private func compile(_ number: Int, _ label: String = #function) throws -> Set<String> {
         let before = try names()
@@ -82,8 +83,8 @@ final class CacheLimitTests: CacheTestCase {
             try names().isDisjoint(with: [own, left]), "what is ours, and what a process that was killed left")
     }
 
-    /// Space for the standard library and two kernels of three: each process takes files away from the other all the
-    /// time.
+    /// There is room for the standard library and two of three kernels, so each process keeps removing files of the
+    /// other.
     func testTwoProcessesShareAFolderThatIsTooSmall() throws {
         if let words = Self.argument?.split(separator: " ") {
             return try withSetting("cache", String(words[1])) {
@@ -92,7 +93,7 @@ final class CacheLimitTests: CacheTestCase {
                 }
             }
         }
-        _ = try limited(1) { try compile(0) }  // leaves nothing of the standard library that other builds need
+        _ = try limited(1) { try compile(0) }  // removes everything of the standard library that other builds need
         _ = try limited(0) { try compile(1) }
         let limit = try bytes(names())
         let processes = try (0..<2).map { _ in

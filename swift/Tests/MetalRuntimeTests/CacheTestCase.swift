@@ -2,14 +2,14 @@ import Foundation
 import MetalRuntime
 import XCTest
 
-/// A folder of compiled kernels for each test, with the standard library in it.
+/// A separate folder of compiled kernels for each test, which contains the standard library.
 class CacheTestCase: XCTestCase {
     var folder = ""
 
     override func setUpWithError() throws {
         folder = NSTemporaryDirectory() + "/orchard-cache-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        // Without another compile of the standard library.
+        // Avoids compiling the standard library again.
         let shared = NSTemporaryDirectory() + "/orchard-cache-shared"
         try? FileManager.default.createDirectory(atPath: shared, withIntermediateDirectories: true)
         _ = try withSetting("cache", shared) { try KernelLibrary("kernel void warm_up(device float *y) { y[0] = 1; }") }
@@ -45,10 +45,10 @@ class CacheTestCase: XCTestCase {
         }.map { folder + "/" + $0 }
     }
 
-    /// What the parent gave; nil where this is no child.
+    /// The argument from the parent process; nil if this is not a child.
     static var argument: String? { ProcessInfo.processInfo.environment["ORCHARD_TEST_CHILD"] }
 
-    /// This program once more, with one test of this class selected, in a process of its own.
+    /// Runs this program again in a separate process, with one test of this class selected.
     func child(_ test: String, argument: String, output: Any = FileHandle.nullDevice) throws -> Process {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()

@@ -2,7 +2,7 @@ import XCTest
 
 import MetalRuntime
 
-/// What a finding tells people to do, for mistakes that look alike.
+/// The advice in findings, for mistakes that look alike.
 final class CheckerAdviceTests: CheckerTestCase {
     private struct Mistake {
         let statement: String
@@ -13,7 +13,7 @@ final class CheckerAdviceTests: CheckerTestCase {
     private static let barrier = "put threadgroup_barrier(mem_flags::mem_threadgroup)"
     private static let accumulation = "no barrier mends"
 
-    /// Each in a loop over strides, with `s` in threadgroup memory and `y` in device memory.
+    /// Each statement is in a loop over strides, with `s` in threadgroup memory and `y` in device memory.
     private let mistakes = [
         Mistake(statement: "if (i < n) s[i] += s[i + n];", says: barrier, saysNot: accumulation),
         Mistake(statement: "if (i < n) s[i] = s[i] + s[i + n];", says: barrier, saysNot: accumulation),
@@ -67,7 +67,7 @@ final class CheckerAdviceTests: CheckerTestCase {
         }
     }
 
-    /// The argument is named, not what happens to lie nearer, such as the bytes that an earlier dispatch was given.
+    /// The message names the argument, not whatever is nearer, such as the inline bytes of an earlier dispatch.
     func testAFarAccessNamesAnArgument() throws {
         var random = SplitMix64(3306)
         let source = """
@@ -92,7 +92,7 @@ final class CheckerAdviceTests: CheckerTestCase {
             XCTAssertTrue(found.contains { $0.kind == "out-of-bounds" }, "\(found)")
             for finding in found {
                 XCTAssertFalse(finding.message.contains("setBytes"), finding.message)
-                // A fault may tell of a buffer of an earlier test, too, which has a name of its own.
+                // A fault may also name a buffer of an earlier test, which has a different name.
                 XCTAssertFalse(finding.kind == "out-of-bounds" && finding.message.contains("freed"), finding.message)
                 let names = ["buffer 'x'", "buffer 'y'"]
                 XCTAssertTrue(names.contains { finding.message.contains($0) }, finding.message)

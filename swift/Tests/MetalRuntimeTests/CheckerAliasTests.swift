@@ -1,8 +1,8 @@
 import XCTest
 
-/// Two arguments that share memory, of which one is const: what is read through it after another argument wrote it.
+/// Two arguments that share memory, one of which is const: reads through it after a write through the other.
 final class CheckerAliasTests: CheckerTestCase {
-    /// A kernel with `x` and `y` on one buffer of 64 floats that count up from 0.
+    /// Runs a kernel with `x` and `y` bound to one buffer of 64 floats 0, 1, 2, ….
     private func run(
         _ body: String, x: String = "device const float *x", threads: Int = 8, data: TestBuffer? = nil,
         out: TestBuffer? = nil
@@ -62,7 +62,7 @@ final class CheckerAliasTests: CheckerTestCase {
         }
     }
 
-    /// Where nothing orders the two, it is a race, and that alone.
+    /// If nothing orders the two accesses, only a race is reported.
     func testARaceIsToldAsOne() throws {
         let (source, found) = try run("  y[i] = 2; // WRITE\n  out[i] = x[i ^ 1]; // HERE")
         XCTAssertFalse(found.isEmpty, source)
@@ -73,8 +73,8 @@ final class CheckerAliasTests: CheckerTestCase {
 
     func testTwinsAreSilent() throws {
         for (body, x) in [
-            ("  out[i] = x[i]; y[i] = out[i] + 1;", "device const float *x"),  // in place, each its own
-            ("  y[i] = 2; out[i] = y[i];", "device const float *x"),  // through the one that writes
+            ("  out[i] = x[i]; y[i] = out[i] + 1;", "device const float *x"),  // in place, each thread its element
+            ("  y[i] = 2; out[i] = y[i];", "device const float *x"),  // through the argument that writes
             ("  y[i] = 2; out[i] = x[i + 8];", "device const float *x"),  // other bytes
             ("  y[i] = 2; out[i] = x[i];", "device float *x"),  // not const
             ("  y[i] = 2; out[i] = x[i];", "coherent(device) device const float *x"),
@@ -85,7 +85,7 @@ final class CheckerAliasTests: CheckerTestCase {
         ] { assertSilent(try run(body, x: x).findings) }
     }
 
-    /// What is written in one dispatch may be read through a const argument in the next.
+    /// A dispatch may read what an earlier dispatch wrote through a const argument.
     func testTheNextDispatchMayReadIt() throws {
         let source = """
             kernel void k(device const float *x [[buffer(0)]], device float *y [[buffer(1)]],
@@ -103,8 +103,8 @@ final class CheckerAliasTests: CheckerTestCase {
 
     // MARK: a view is the memory itself
 
-    /// A program in a buffer: each step is one thread's read or write of some bytes, and a barrier follows it. What is
-    /// found, and every value that is read, follows from the steps.
+    /// A random program on a buffer: each step is one thread's read or write of some bytes, followed by a barrier. The
+    /// steps determine the findings and every value that is read.
     func testDrawnProgramsAgainstAModel() throws {
         let source = """
             struct Step { uint owner, action, size, at; };
@@ -172,7 +172,7 @@ final class CheckerAliasTests: CheckerTestCase {
         }
     }
 
-    /// A kernel may cast const away: it writes the memory itself.
+    /// A kernel may cast const away: then it writes to the memory itself.
     func testWritesThroughACast() throws {
         let data = TestBuffer([Float](repeating: 1, count: 64)), out = TestBuffer([Float](repeating: 0, count: 64))
         let (_, found) = try run(

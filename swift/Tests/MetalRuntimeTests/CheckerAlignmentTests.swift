@@ -1,6 +1,6 @@
 import XCTest
 
-/// Vectors through pointers that are aligned for their elements only.
+/// Vectors accessed through pointers that are aligned only for their elements.
 final class CheckerAlignmentTests: CheckerTestCase {
     private static let elements = [
         ("bool", 1), ("char", 1), ("uchar", 1), ("short", 2), ("ushort", 2), ("int", 4), ("uint", 4), ("long", 8),
@@ -52,7 +52,7 @@ final class CheckerAlignmentTests: CheckerTestCase {
         assertSilent(try self.found(source { _, alignment in alignment }))
     }
 
-    /// Each statement on a line of its own.
+    /// Each statement is on a separate line.
     func testEveryWayToUseAVector() throws {
         let before = """
             struct Pair { float4 a; float b; };
@@ -102,7 +102,7 @@ final class CheckerAlignmentTests: CheckerTestCase {
         assertSilent(try found(source(4)))
     }
 
-    /// A union can't hold a class whose copy is a function.
+    /// A union can't contain a class with a nontrivial copy.
     func testUnionsOfVectorsStillWork() throws {
         let source = kernel([
             "  union Both { float4 v; uint u[4]; } both; both.v = float4(1); Both copy = both;",
@@ -113,7 +113,7 @@ final class CheckerAlignmentTests: CheckerTestCase {
     }
 
     #if arch(x86_64)
-    /// The plain build checks nothing, but the processor wants vectors aligned; the error says so.
+    /// The plain build does not check, but the processor requires aligned vectors; the error says so.
     func testThePlainBuildSaysWhatWasWrong() throws {
         let source = kernel(["  device float4 *y = (device float4 *)out;", "  y[0] = *(device float4 *)(bytes + 4);"])
         let function = try KernelLibrary(source).function("k")

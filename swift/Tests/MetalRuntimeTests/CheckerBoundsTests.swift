@@ -2,12 +2,13 @@ import XCTest
 
 import MetalRuntime
 
-/// Accesses outside of objects, through misaligned pointers, past arrays, and to what may not be written.
+/// Accesses outside objects, through misaligned pointers, past the ends of arrays, and to read-only memory.
 final class CheckerBoundsTests: CheckerTestCase {
     private let numbers = TestBuffer((0..<100).map(Float.init), label: "numbers")
     private let out = TestBuffer([Float](repeating: 0, count: 100), label: "out")
 
-    /// The classic: a grid rounded up, and no comparison. 400 bytes end inside a page, so nothing faults.
+    /// The most common mistake: a grid that is rounded up, without a bounds check. 400 bytes end within a page, so
+    /// nothing faults.
     func testReadAndWritePastTheEndAtTheLastThreadsOnly() throws {
         func source(_ guardian: String) -> String {
             """
@@ -56,7 +57,7 @@ final class CheckerBoundsTests: CheckerTestCase {
             }
             """
         let function = try KernelLibrary(source).function("k")
-        // a guard range lies there
+        // The address is in a guard range.
         let found = try checked { XCTAssertThrowsError(try function.run([numbers, out], grid: 4, group: 4)) }
         assertFound(
             found, "out-of-bounds", in: source, thread: [0, 0, 0], buffer: "numbers",
@@ -94,7 +95,7 @@ final class CheckerBoundsTests: CheckerTestCase {
         assertSilent(try checked { try function.run([pointer, out, buffer!], grid: 1, group: 1) })
         XCTAssertEqual(out.array(Float.self)[0], 7)
         buffer = nil
-        // The pages are gone, so the dispatch fails too.
+        // The pages are unmapped, so the dispatch fails too.
         let found = try checked { XCTAssertThrowsError(try function.run([pointer, out, numbers], grid: 1, group: 1)) }
         assertFound(found, "out-of-bounds", in: source, buffer: "stale", says: "has been freed")
     }
@@ -159,7 +160,7 @@ final class CheckerBoundsTests: CheckerTestCase {
         assertSilent(try findings(source(8), [numbers, out], grid: 9, group: 9))
     }
 
-    /// It would overwrite whatever else lies on the stack: the dispatch ends there, each time.
+    /// The write would overwrite other data on the stack, so the dispatch ends there, each time.
     func testAWriteThatLeavesAPrivateArray() throws {
         for index in ["int(i) - 16", "8 + i", "(int)i * 100000 - 50000"] {
             let source = """
@@ -194,7 +195,7 @@ final class CheckerBoundsTests: CheckerTestCase {
             }
             """
         }
-        // It lies inside the variable, in the next row: only its type shows it.
+        // The address is within the variable, in the next row: only the type shows the mistake.
         assertFound(
             try findings(source("i % 8 + (i == 3 ? 7 : 0)"), [numbers, out], grid: 24, group: 24), "out-of-bounds",
             in: source("i % 8 + (i == 3 ? 7 : 0)"), thread: [3, 0, 0], says: "the subscript 10")

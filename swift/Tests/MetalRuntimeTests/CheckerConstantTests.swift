@@ -1,8 +1,8 @@
 import MetalRuntime
 import XCTest
 
-/// Function constants under the checker: how they get into a kernel counts as no traffic, and an argument that one
-/// leaves out may be read, as long as nothing uses the value.
+/// Function constants under the checker: loading them into a kernel does not count as traffic. A kernel may read an
+/// argument that a function constant disables, as long as it does not use the value.
 final class CheckerConstantTests: CheckerTestCase {
     private static let int: UInt32 = 29, bool: UInt32 = 53  // MTLDataType
 
@@ -15,7 +15,7 @@ final class CheckerConstantTests: CheckerTestCase {
         return constant
     }
 
-    /// So many that the compiler makes a function of their loading and does not inline it.
+    /// So many constants that the compiler puts their loading into a function that is not inlined.
     func testManyConstantsAreNoTraffic() throws {
         let count = 64
         let source =

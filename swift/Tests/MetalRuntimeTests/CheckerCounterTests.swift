@@ -2,12 +2,12 @@ import XCTest
 
 import MetalRuntime
 
-/// Traffic: exact bytes and distinct cache lines, with the checker on and with counting alone.
+/// Traffic: exact bytes and distinct cache lines, with the checker on and with counting only.
 final class CheckerCounterTests: CheckerTestCase {
     private let numbers = TestBuffer((0..<1024).map(Float.init), label: "numbers")
     private let out = TestBuffer([Float](repeating: 0, count: 1024), label: "out")
 
-    /// Counts without the checker, and with it; both must agree.
+    /// Counts without and with the checker; the counts must be equal.
     private func counters(_ source: String, grid: Int, group: Int) throws -> mrt_counters {
         let function = try KernelLibrary(source).function("k")
         let counted = try function.run([numbers, out], grid: grid, group: group, count: true)
@@ -27,7 +27,7 @@ final class CheckerCounterTests: CheckerTestCase {
             """, grid: 1000, group: 250)
         XCTAssertEqual(counted.device_bytes_read, 4000)
         XCTAssertEqual(counted.device_bytes_written, 4000)
-        XCTAssertEqual(counted.cache_lines_read, 32)  // 4000 bytes of 128 each, the last one in part
+        XCTAssertEqual(counted.cache_lines_read, 32)  // 4000 bytes in lines of 128; the last one is partial
         XCTAssertEqual(counted.cache_lines_written, 32)
         XCTAssertEqual(counted.threads, 1000)
     }

@@ -49,7 +49,7 @@ final class CheckerDeviceRaceTests: CheckerTestCase {
         """
     }
 
-    /// A barrier orders the threads of one threadgroup, not the threadgroups.
+    /// A barrier orders the threads of one threadgroup, but not threadgroups.
     func testBetweenThreadgroups() throws {
         let source = adjacent("numbers")
         let found = try findings(source, [numbers, out], grid: 256, group: 64)
@@ -125,7 +125,7 @@ final class CheckerDeviceRaceTests: CheckerTestCase {
         }
         """
 
-    /// Two dispatches of one epoch: `k` writes what `next` reads.
+    /// Two dispatches of one epoch: `next` reads what `k` writes.
     private func twoDispatches(epochs: (UInt64, UInt64), ordered: [TestBuffer] = []) throws -> [Finding] {
         let library = try KernelLibrary(fill)
         let first = try library.function("k"), second = try library.function("next")
@@ -154,7 +154,7 @@ final class CheckerDeviceRaceTests: CheckerTestCase {
         assertSilent(try twoDispatches(epochs: (epoch, epoch), ordered: [numbers]))
     }
 
-    /// Dispatches of another queue lie between the two of one epoch.
+    /// Dispatches of another queue come between the two of one epoch.
     func testEpochsThatInterleave() throws {
         let library = try KernelLibrary(fill)
         let first = try library.function("k"), second = try library.function("next")
@@ -170,7 +170,7 @@ final class CheckerDeviceRaceTests: CheckerTestCase {
         XCTAssertEqual(Set(found.compactMap(\.buffer)), ["numbers"])
     }
 
-    /// An encoder stays open while many others come and go.
+    /// An encoder stays open while many others begin and end.
     func testAnEpochThatLasts() throws {
         let library = try KernelLibrary(fill)
         let first = try library.function("k"), second = try library.function("next")
@@ -196,14 +196,14 @@ final class CheckerDeviceRaceTests: CheckerTestCase {
             })
     }
 
-    /// One finding for each pair of lines, however often it happens.
+    /// There is one finding for each pair of lines, however often the race occurs.
     func testFindingsAreCountedAndNotRepeated() throws {
         let found = try findings(exchange(""), [numbers, out], grid: 64, group: 64)
         XCTAssertEqual(found.count, 1)
         XCTAssertEqual(found.first?.count, 64)  // 32 reads before the write, and as many after it
     }
 
-    /// A barrier mends an exchange, and no sum that several threads add to.
+    /// The advice suggests a barrier for an exchange, but not for a sum to which several threads add.
     func testTheAdviceFitsTheRace() throws {
         let x = TestBuffer([Float](repeating: 1, count: 64), label: "x"), y = TestBuffer([Float(0)], label: "y")
         let head =

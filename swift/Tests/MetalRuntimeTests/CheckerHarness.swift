@@ -1,15 +1,14 @@
 import XCTest
 
-/// A kernel that breaks a rule, and the finding that it must produce. Lines are named by markers in the source: `//
-/// HERE`.
+/// Runs a kernel that breaks a rule, and checks the finding. Markers in the source identify lines: `// HERE`.
 class CheckerTestCase: XCTestCase {
     override func setUp() {
         super.setUp()
         _ = takeFindings()
     }
 
-    /// Runs the function `k` of the source under the checker, threads in ascending order, so that findings name the
-    /// same threads each time.
+    /// Runs the function `k` of the source under the checker, with threads in ascending order, so that findings name
+    /// the same threads each time.
     func findings(
         _ source: String, _ buffers: [TestBuffer], grid: Int, group: Int, lengths: [Int] = []
     ) throws -> [Finding] {
@@ -26,7 +25,7 @@ class CheckerTestCase: XCTestCase {
         XCTAssertEqual(findings.map(\.description), [], file: file, line: line)
     }
 
-    /// The findings hold this one. Of a race, `other` is the marker of the earlier access.
+    /// Asserts that the findings contain this one. For a race, `other` is the marker of the earlier access.
     @discardableResult
     func assertFound(
         _ findings: [Finding], _ kind: String, in source: String, at marker: String = "HERE", other: String? = nil,
@@ -62,7 +61,7 @@ class CheckerTestCase: XCTestCase {
     }
 }
 
-/// The line, from 1, of the source on which `// MARKER` stands.
+/// Returns the line, counted from 1, that contains `// MARKER`.
 func sourceLine(_ marker: String, _ source: String) -> Int {
     let lines = source.split(separator: "\n", omittingEmptySubsequences: false)
     return (lines.firstIndex { $0.hasSuffix("// " + marker) } ?? -1) + 1

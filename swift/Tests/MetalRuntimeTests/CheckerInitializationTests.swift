@@ -2,7 +2,7 @@ import XCTest
 
 import MetalRuntime
 
-/// Reads of memory that nothing has written.
+/// Reads of uninitialized memory.
 final class CheckerInitializationTests: CheckerTestCase {
     private let out = TestBuffer([Float](repeating: 0, count: 64), label: "out")
 
@@ -15,7 +15,7 @@ final class CheckerInitializationTests: CheckerTestCase {
 
     func testDeviceMemory() throws {
         let fresh = TestBuffer(length: 256, label: "fresh")
-        fresh.address.storeBytes(of: 1, as: Float.self)  // as the CPU does through contents(), without a notification
+        fresh.address.storeBytes(of: 1, as: Float.self)  // like the CPU through contents(), without a notification
         assertFound(
             try findings(copy, [fresh, out], grid: 64, group: 64), "uninitialized-read", in: copy, thread: [1, 0, 0],
             buffer: "fresh", offset: 4,
@@ -24,7 +24,7 @@ final class CheckerInitializationTests: CheckerTestCase {
         assertSilent(try findings(copy, [fresh, out], grid: 64, group: 64))
     }
 
-    /// Values that a careless choice of poison would mistake for it.
+    /// Values that the checker would mistake for poison if it were chosen carelessly.
     func testValuesOfAllOnesAreValues() throws {
         let source = copy.replacingOccurrences(of: "float", with: "int")
         let fresh = TestBuffer(length: 256, label: "fresh")
@@ -34,7 +34,7 @@ final class CheckerInitializationTests: CheckerTestCase {
 
     func testWhatTheHostWroteByAPICallAndWhatItForgot() throws {
         let fresh = TestBuffer(length: 256, label: "fresh")
-        mrt_memory_mark_written(fresh.address, 128)  // a fill with whatever value, even poison's
+        mrt_memory_mark_written(fresh.address, 128)  // a fill with any value, even the poison pattern
         let found = try findings(copy, [fresh, out], grid: 64, group: 64)
         assertFound(found, "uninitialized-read", in: copy, thread: [32, 0, 0], offset: 128)
         XCTAssertEqual(found.first?.count, 32)
@@ -44,7 +44,7 @@ final class CheckerInitializationTests: CheckerTestCase {
             offset: 0)
     }
 
-    /// A blit copies the state with the bytes.
+    /// A blit copies the initialization state together with the bytes.
     func testCopiesCarryTheState() throws {
         let fresh = TestBuffer(length: 256, label: "source"), target = TestBuffer(length: 256, label: "target")
         mrt_memory_mark_written(fresh.address, 100)
@@ -91,7 +91,7 @@ final class CheckerInitializationTests: CheckerTestCase {
         assertSilent(try findings(source(32), [numbers, out], grid: 32, group: 32))
     }
 
-    /// What one threadgroup wrote is not there for the next.
+    /// Values written by one threadgroup are not available to the next.
     func testThreadgroupMemoryOfAnEarlierThreadgroup() throws {
         let source = """
             kernel void k(device const float *fresh [[buffer(0)]], device float *out [[buffer(1)]], \
@@ -119,7 +119,7 @@ final class CheckerInitializationTests: CheckerTestCase {
         }
         """
 
-    /// The 3 bytes after `b` are padding: a copy of the struct reads them, and that is right.
+    /// The 3 bytes after `b` are padding: a copy of the struct reads them, which is allowed.
     func testPaddingIsNotReportedButAFieldIs() throws {
         let whole = record.replacingOccurrences(of: "FIELD", with: "records[i].c = 3;")
         assertSilent(try findings(whole, [TestBuffer(length: 384, label: "records"), out], grid: 4, group: 4))
@@ -146,7 +146,7 @@ final class CheckerInitializationTests: CheckerTestCase {
                 """, [TestBuffer(length: 768, label: "points"), out], grid: 64, group: 33))
     }
 
-    /// What a value does decides the severity: in these, every result is the same whatever it was, or is the value.
+    /// The effect of a value determines the severity. Here, every result is independent of the value, or is the value.
     private let harmless = [
         "y[i] = x[i];", "as_char(y)[31 - i] = as_char(x)[i];", "as_half(y)[i + 7] = as_half(x)[i];",
         "as_vector(y)[i] = as_vector(x)[i].yxwz;", "float v = x[i]; y[i] = i < 16 ? float(i) : v;",
@@ -155,7 +155,7 @@ final class CheckerInitializationTests: CheckerTestCase {
         "tile[i] = x[i]; threadgroup_barrier(mem_flags::mem_threadgroup); y[i] = tile[31 - i];",
     ]
 
-    /// In these, some result is another.
+    /// Here, some result depends on the value.
     private let harmful = [
         "y[i] = x[i] + 1;", "y[i] = -x[i];", "y[i] = as_type<uint>(x[i]) >> 1;", "if (x[i] > 1.0f) y[i] = 2;",
         "y[as_type<uint>(x[i]) & 31] = 1;", "y[as_type<uint>(x[i])] = 1;", "y[i] = simd_sum(x[i]);",
@@ -194,7 +194,7 @@ final class CheckerInitializationTests: CheckerTestCase {
         }
     }
 
-    /// Threadgroup memory holds anything: its values may be left out, and not moved on.
+    /// Threadgroup memory has arbitrary contents: its values may be ignored, but not copied to a result.
     func testAValueOfThreadgroupMemory() throws {
         for (statement, severity) in [("y[i] = v;", "error"), ("y[i] = i < 32 ? float(i) : v;", "note")] {
             let source = """
@@ -212,7 +212,7 @@ final class CheckerInitializationTests: CheckerTestCase {
         }
     }
 
-    /// Two values that nobody wrote hide each other: 0 * x is 0 and NaN * x is NaN, whatever x is.
+    /// Two uninitialized values hide each other: 0 * x is 0 and NaN * x is NaN for every x.
     func testTwoValuesInOneResult() throws {
         var random = SplitMix64(3301)
         let results = [
@@ -255,7 +255,7 @@ final class CheckerInitializationTests: CheckerTestCase {
         }
     }
 
-    /// Each place is judged by itself, and nothing of what was tried is left in memory.
+    /// Each read is judged separately, and the trials leave nothing behind in memory.
     func testSeveralValuesInOneDispatch() throws {
         let source = """
             kernel void k(device const float *fresh [[buffer(0)]], device float *out [[buffer(1)]], \
@@ -290,7 +290,7 @@ final class CheckerInitializationTests: CheckerTestCase {
         func found(_ source: String) throws -> [Finding] {
             try checked { _ = try KernelLibrary(source).function("k") }
         }
-        for _ in 0..<2 {  // the second from the record of the first
+        for _ in 0..<2 {  // the second time from the record of the first
             let findings = try found(source("T sum;"))
             XCTAssertEqual(findings.map(\.kind), ["uninitialized-read"])
             XCTAssertEqual(findings.first?.line, sourceLine("HERE", source("T sum;")))

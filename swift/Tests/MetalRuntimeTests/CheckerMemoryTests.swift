@@ -3,7 +3,7 @@ import XCTest
 
 import MetalRuntime
 
-/// The checker's own memory stays flat, and its setting is one switch.
+/// The checker's memory does not grow, and one setting turns it on.
 final class CheckerMemoryTests: CheckerTestCase {
     private let source = """
         kernel void k(device float *numbers [[buffer(0)]], uint i [[thread_position_in_grid]], \
@@ -27,7 +27,7 @@ final class CheckerMemoryTests: CheckerTestCase {
         assertSilent(found)
     }
 
-    /// Buffers that come and go take no shadow memory with them, and a new one at an old address has no past.
+    /// Buffers that are freed take no shadow memory with them, and a new buffer at the same address has no history.
     func testBuffersThatComeAndGo() throws {
         let function = try KernelLibrary(source).function("k")
         let found = try checked {

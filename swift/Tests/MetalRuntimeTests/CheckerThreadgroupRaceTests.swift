@@ -1,6 +1,6 @@
 import XCTest
 
-/// Data races in threadgroup memory (MSL 6.9.1): each broken kernel beside its right twin.
+/// Data races in threadgroup memory (MSL 6.9.1): each broken kernel together with a correct one.
 final class CheckerThreadgroupRaceTests: CheckerTestCase {
     private let numbers = TestBuffer((0..<256).map(Float.init), label: "numbers")
     private let out = TestBuffer([Float](repeating: 0, count: 256), label: "out")
@@ -119,7 +119,7 @@ final class CheckerThreadgroupRaceTests: CheckerTestCase {
         XCTAssertEqual(out.array(Float.self)[0], 8128)
     }
 
-    /// The SIMD-group's barrier orders its own lanes only.
+    /// A SIMD-group's barrier orders only its own lanes.
     func testSimdgroupBarrier() throws {
         func source(_ other: String) -> String {
             """
@@ -162,8 +162,8 @@ final class CheckerThreadgroupRaceTests: CheckerTestCase {
             try findings(source("simdgroup_barrier(mem_flags::mem_threadgroup);"), [numbers, out], grid: 32, group: 32))
     }
 
-    /// Threads that write different values to one address, and the same value: MSL promises nothing for either, but
-    /// only the first is an error.
+    /// Threads that write different values to one address, and threads that write the same value: MSL guarantees
+    /// neither, but only the former is an error.
     func testWritesOfSeveralThreadsToOnePlace() throws {
         func source(_ value: String) -> String {
             """
@@ -281,7 +281,7 @@ final class CheckerThreadgroupRaceTests: CheckerTestCase {
             thread: [1, 0, 0], otherThread: [0, 0, 0], says: "atomically")
     }
 
-    /// A thread that has ended no longer counts at barriers, and what it did before them is ordered.
+    /// A thread that has ended no longer counts at barriers, and its earlier accesses are ordered.
     func testEndedThreads() throws {
         assertSilent(
             try findings(
@@ -313,7 +313,7 @@ final class CheckerThreadgroupRaceTests: CheckerTestCase {
                 """, [numbers, out], grid: 32, group: 32))
     }
 
-    /// The variables of one threadgroup are not those of the next, though they lie at one address.
+    /// Each threadgroup has different variables, although they are at the same addresses.
     func testThreadgroupsDoNotShareTheirVariables() throws {
         let source = """
             kernel void k(device const float *numbers [[buffer(0)]], device float *out [[buffer(1)]],

@@ -3,8 +3,8 @@ import XCTest
 
 import MetalRuntime
 
-/// Kernels as programs write them: under the checker they compute the same, without a finding. With ORCHARD_BENCH=1 the
-/// time of the checked build over that of the plain one is printed, one worker each.
+/// Typical kernels of programs: under the checker they compute the same results, without a finding. With
+/// ORCHARD_BENCH=1, prints the time of the checked build relative to the plain build, with one worker each.
 final class CheckerWorkloadTests: CheckerTestCase {
     private func compare(
         _ name: String, _ source: String, _ buffers: [TestBuffer], grid: (Int, Int, Int), group: (Int, Int, Int)
@@ -15,7 +15,7 @@ final class CheckerWorkloadTests: CheckerTestCase {
             let seconds = try bestTime { try function.run(buffers, grid: grid, group: group) }
             return (out.array(UInt32.self), seconds)
         }
-        // In the order of threads that the checked run has: a reduction's rounding depends on it.
+        // Uses the thread order of the checked run, on which the rounding of a reduction depends.
         let plain = try withSetting("workers", "1") { try withSetting("seed", "0") { try run() } }
         var guarded = plain
         assertSilent(try checked { guarded = try run() })
@@ -28,7 +28,7 @@ final class CheckerWorkloadTests: CheckerTestCase {
             String(format: "%.1f", guarded.seconds / plain.seconds))
     }
 
-    /// Of the processor's time, which other programs disturb least.
+    /// Measures processor time, which other programs disturb least.
     private func bestTime(_ body: () throws -> Void) throws -> Double {
         var best = Double.infinity
         for _ in 0..<4 {

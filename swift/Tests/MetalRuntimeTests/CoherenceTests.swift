@@ -1,6 +1,6 @@
 import XCTest
 
-/// `coherent(device)`: where the qualifier may stand, from which version on, and what the checker makes of exchanges
+/// `coherent(device)`: where the qualifier is allowed, from which version on, and how the checker judges exchanges
 /// between threadgroups with and without it.
 final class CoherenceTests: CheckerTestCase {
     private let metal31: UInt32 = 0x30001, metal32: UInt32 = 0x30002
@@ -72,7 +72,7 @@ final class CoherenceTests: CheckerTestCase {
 
     // MARK: exchanges between threadgroups
 
-    /// The last threadgroup to arrive sums up what the others left.
+    /// The last threadgroup to arrive adds the results of the others.
     private func lastOneSums(_ qualifier: String, _ fence: String) -> String {
         """
         kernel void k(\(qualifier) device float *partial [[buffer(0)]], device float *out [[buffer(1)]], \
@@ -114,7 +114,7 @@ final class CoherenceTests: CheckerTestCase {
                     "atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope(3));")))
     }
 
-    /// Fences alone do not make memory coherent: another threadgroup may read what its own cache holds.
+    /// Fences alone do not make memory coherent: another threadgroup may read old values from its cache.
     func testFencesWithoutCoherenceAreARace() throws {
         let source = lastOneSums("", fence())
         assertFound(
@@ -136,8 +136,7 @@ final class CoherenceTests: CheckerTestCase {
         }
     }
 
-    /// Of two readers the first one is ordered by its fence; the second one is not, and must not be forgotten for the
-    /// first.
+    /// Of two readers, the first is ordered by its fence and the second is not; the checker must remember the second.
     func testAReaderWithoutAFenceIsSeenBesideOneWithIt() throws {
         func source(_ fenced: String) -> String {
             """
@@ -159,7 +158,7 @@ final class CoherenceTests: CheckerTestCase {
         assertSilent(try findings(source("< 3")))
     }
 
-    /// One way into the memory that is not coherent is enough for a stale value.
+    /// If one way to access the memory is not coherent, values may be stale.
     func testABufferThatIsAlsoBoundWithoutItIsNotCoherent() throws {
         let source = lastOneSums("coherent(device)", fence()).replacingOccurrences(
             of: "uint i [[", with: "device float *same [[buffer(3)]], uint i [["

@@ -2,7 +2,7 @@ import Foundation
 import MetalRuntime
 import XCTest
 
-/// The cache of compiled kernels: hits, damage, folders that can't be used, several processes.
+/// The cache of compiled kernels: hits, damaged files, unusable folders, several processes.
 final class CompilerCacheTests: CacheTestCase {
     func testTheSecondTimeNothingIsCompiled() throws {
         try withSetting("cache", folder) {
@@ -39,7 +39,7 @@ final class CompilerCacheTests: CacheTestCase {
         }
     }
 
-    /// Root may write where the mode forbids it, but nobody makes a file among a process's descriptors.
+    /// Root may write where the mode forbids it, but nobody can create a file in a process's descriptor folder.
     func testAReadOnlyFolderIsReplacedByATemporaryOne() throws {
         chmod(folder, 0o555)
         let readOnly = getuid() == 0 ? "/proc/self/fd" : folder
@@ -50,7 +50,7 @@ final class CompilerCacheTests: CacheTestCase {
         }
     }
 
-    /// A limit on the size of files stands in for the disk: it is full for one large kernel, and space is freed later.
+    /// A limit on file sizes simulates a full disk: one large kernel does not fit, and later there is space again.
     func testAFullDisk() throws {
         let large =
             "constant float table[100000] = {1, 2};\nkernel void f(device float *y) { y[0] = table[int(y[0])]; }"
@@ -89,7 +89,7 @@ final class CompilerCacheTests: CacheTestCase {
         XCTAssertEqual(try files(".so"), [])
     }
 
-    /// A process that is killed runs no handler; nor does one that ends by `_exit`, as some programs do.
+    /// A killed process runs no handlers, and neither does one that ends by `_exit`, as some programs do.
     func testATemporaryFolderIsRemovedOnceItsProcessHasEnded() throws {
         if let base = Self.argument {
             setenv("TMPDIR", base, 1)

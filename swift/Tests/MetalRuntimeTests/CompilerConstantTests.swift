@@ -2,7 +2,7 @@ import Foundation
 import MetalRuntime
 import XCTest
 
-/// Function constants: one compile, any number of specialised functions.
+/// Function constants: one compilation for any number of specialized functions.
 final class CompilerConstantTests: XCTestCase {
     private static let bool: UInt32 = 53, int: UInt32 = 29, float: UInt32 = 3, float2: UInt32 = 4  // MTLDataType
 
@@ -21,7 +21,7 @@ final class CompilerConstantTests: XCTestCase {
         }
     }
 
-    /// What a library says of a function's constants before any of it is compiled.
+    /// Returns what a library reports about a function's constants before anything is compiled.
     private func declared(_ library: KernelLibrary, _ function: String) -> [String] {
         var count = 0
         let first = mrt_library_function_constants(library.handle, function, &count)
@@ -59,7 +59,7 @@ final class CompilerConstantTests: XCTestCase {
         let without = try library.function("sum", constants: base + [value(0, Self.bool, false)])
         let with = try library.function(
             "sum", constants: base + [value(0, Self.bool, true), value(3, Self.bool, false)])
-        for _ in 0..<3 {  // in turn, on the same threads
+        for _ in 0..<3 {  // alternating, on the same threads
             try without.run([bias, y], grid: 1, group: 1)
             XCTAssertEqual(y.array(Float.self), [0.75 + 3 + 6 + 1000])
             try with.run([bias, y], grid: 1, group: 1)
@@ -95,7 +95,7 @@ final class CompilerConstantTests: XCTestCase {
             info(try library.function("nested", constants: [value(4, Self.float, Float(0))])).map(\.name), ["offset"])
     }
 
-    /// Twenty kernels are five parts, each compiled when one of its kernels is.
+    /// Twenty kernels form five parts, each of which is compiled when one of its kernels is first used.
     private func large(_ label: String) -> String {
         let kernels = (0..<20).map { "kernel void k\($0)(device float *y) { y[0] = (on ? width : 1) + \($0); }" }
         return
@@ -129,7 +129,7 @@ final class CompilerConstantTests: XCTestCase {
         return statistics.compiled + statistics.from_disk + statistics.from_memory
     }
 
-    /// Each way to write an index and a type, against what the compiler makes of it.
+    /// Each way to write an index and a type, compared with the compiler's results.
     func testDeclaredConstantsAreWhatTheCompilerSays() throws {
         let indices = [
             "7", "0x1F", "0b101u", "010", "600 + 1", "(1 << 5) | 3", "7 - 2 * 3", "100 / 7 % 5", "~0 & 9", "-(-12)",
@@ -164,7 +164,7 @@ final class CompilerConstantTests: XCTestCase {
         XCTAssertEqual(compiled.map(\.type), Self.types)
     }
 
-    // What the C++ standard makes of those indices, and MTLDataType of those types.
+    // The values of those indices by the C++ standard, and the MTLDataType of those types.
     private static let indices: [UInt32] = [7, 31, 5, 8, 601, 35, 1, 4, 9, 12, 24, 52, 70, 81]
     private static let types: [UInt32] = [53, 33, 33, 6, 16, 121, 45, 51, 38, 41, 81, 85, 3, 30]
 
@@ -183,7 +183,8 @@ final class CompilerConstantTests: XCTestCase {
         }
     }
 
-    /// A kernel needs the constants of what it calls, and not those of another class's function of the same name.
+    /// A kernel requires the constants of functions that it calls, but not those of another class's function with the
+    /// same name.
     func testConstantsBelongToQualifiedNames() throws {
         let library = try KernelLibrary(
             """
@@ -221,7 +222,8 @@ final class CompilerConstantTests: XCTestCase {
         XCTAssertEqual((0..<count).map { inherited![$0].index }, [1])
     }
 
-    /// What a kernel calls without its name, or by a name that one of its variables has elsewhere, counts as well.
+    /// Functions count too if a kernel calls them without a name, or by a name that one of its variables has in another
+    /// scope.
     func testEveryWayToReachAConstant() throws {
         let library = try KernelLibrary(
             """
@@ -269,7 +271,7 @@ final class CompilerConstantTests: XCTestCase {
         XCTAssertEqual(library.functionNames.count, 21)
     }
 
-    /// Where a kernel's own variable is meant, no value is needed.
+    /// If a name refers to the kernel's own variable, no value is required.
     func testAVariableHidesAConstantInItsScope() throws {
         let library = try KernelLibrary(
             """

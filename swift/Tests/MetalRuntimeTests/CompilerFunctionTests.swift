@@ -1,7 +1,7 @@
 import XCTest
 
 /// Functions as values: lambdas, from Metal 3.2 on, and pointers to functions as PyTorch's kernels pass them; and the
-/// C++ that a version of the language is.
+/// C++ version of each language version.
 final class CompilerFunctionTests: XCTestCase {
     private let metal31: UInt32 = 0x30001, metal32: UInt32 = 0x30002, metal40: UInt32 = 0x40000
 
@@ -63,7 +63,7 @@ final class CompilerFunctionTests: XCTestCase {
                 """), [3, 15, 15, 5, 32, 109, 202, 5])
     }
 
-    /// What is captured by value is constant, as the strictly typed text does not say.
+    /// A variable captured by value is constant, which the strict pass does not check.
     func testACapturedValueIsConstant() {
         let text =
             compile("float a = 2; auto f = [a](float x) { a = x; return a; }; y[i] = f(1);", version: metal32)
@@ -75,8 +75,8 @@ final class CompilerFunctionTests: XCTestCase {
 
     // MARK: pointers to functions
 
-    /// A reduction as a template argument that is handed on to a helper: a compare-and-exchange loop over two halves of
-    /// a word.
+    /// A reduction as a template argument that is passed to a helper: a compare-exchange loop on the two halves of a
+    /// word.
     func testAReductionAsAFunctionPointer() throws {
         let library = try KernelLibrary(
             """

@@ -1,7 +1,7 @@
 import MetalRuntime
 import XCTest
 
-/// What Metal's compiler refuses is refused here, with its message and at its line and column.
+/// Programs that Metal's compiler rejects are rejected here, with its message, line and column.
 final class CompilerRefusalTests: XCTestCase {
     private func messages(_ source: String, file: StaticString = #filePath, line: UInt = #line) -> String {
         do {
@@ -18,7 +18,7 @@ final class CompilerRefusalTests: XCTestCase {
         for part in expected { XCTAssertTrue(text.contains(part), "\(text)\nlacks: \(part)", file: file, line: line) }
     }
 
-    /// The statement stands on line 2, from column 3.
+    /// The statement is on line 2, from column 3 on.
     private func assertStatementRefused(
         _ statement: String, at column: Int, _ message: String, file: StaticString = #filePath, line: UInt = #line
     ) {
@@ -205,7 +205,7 @@ final class CompilerRefusalTests: XCTestCase {
             "'function_constant' index must be between 0 and 65535")
     }
 
-    /// MSL leaves them out. Metal's compiler takes those without members, as traits are.
+    /// MSL excludes derived classes. Metal's compiler accepts those without members, such as traits.
     func testADerivedClassWithMembersIsAWarning() throws {
         let derived = try KernelLibrary(
             "struct A { int a; };\nstruct B : A { int b; };\nkernel void f(device int *y) { B b; b.a = 1; y[0] = b.a; }"

@@ -1,10 +1,9 @@
 import MetalRuntime
 import XCTest
 
-/// Kernels in the styles in which the well-known libraries write theirs: each compiles, runs, and gives the numbers
-/// that it should.
+/// Kernels in the styles of well-known libraries: each compiles, runs, and computes the expected numbers.
 final class CompilerStyleTests: XCTestCase {
-    /// Operators as functors, one kernel template, instances by a macro over `decltype`.
+    /// Operators as functors, one kernel template, and instances by a macro with `decltype`.
     func testElementwiseWithFunctors() throws {
         let library = try KernelLibrary(
             """
@@ -32,7 +31,7 @@ final class CompilerStyleTests: XCTestCase {
         XCTAssertEqual(c.array(Int32.self), [32, 81])
     }
 
-    /// A complex type whose constructors and conversions exist once for every address space.
+    /// A complex type with constructors and conversions for every address space.
     func testAComplexType() throws {
         let library = try KernelLibrary(
             """
@@ -71,8 +70,7 @@ final class CompilerStyleTests: XCTestCase {
         XCTAssertEqual(y.array(Float.self), [0, 0, -7, 24])
     }
 
-    /// Quantised blocks, a dequantiser as a template argument, the type of the kernel as a typedef, parameters in a
-    /// struct.
+    /// Quantized blocks, a dequantizer as a template argument, the kernel's type as a typedef, parameters in a struct.
     func testQuantisedBlocks() throws {
         let library = try KernelLibrary(
             """
@@ -112,7 +110,7 @@ final class CompilerStyleTests: XCTestCase {
         XCTAssertEqual(y.array(Float.self), [7.5, 9, 4.5, 12, 12, 18, 0, 30])
     }
 
-    /// Reductions over SIMD-groups, the threadgroup's memory handed over by the host, several row sizes.
+    /// Reductions over SIMD-groups, threadgroup memory passed by the host, several row sizes.
     func testRowSoftmax() throws {
         let library = try KernelLibrary(
             """

@@ -1,7 +1,7 @@
 import MetalRuntime
 import XCTest
 
-/// What must compile, and that it computes what it says.
+/// Programs that must compile, and compute what they say.
 final class CompilerTests: XCTestCase {
     private func run(
         _ source: String, _ name: String, _ inputs: [[Float]], count: Int, constants: [mrt_constant_value] = []
@@ -54,7 +54,7 @@ final class CompilerTests: XCTestCase {
         XCTAssertEqual(whole.array(Int32.self), [2, 3])
     }
 
-    /// The array gives its element type, not where it lies.
+    /// The array determines the element type, but not the address space.
     func testATemplateDeducesFromAnArrayParameter() throws {
         XCTAssertEqual(
             try run(
@@ -217,7 +217,7 @@ final class CompilerTests: XCTestCase {
     }
 
     func testLiteralsAreFloats() throws {
-        // In double precision the sum would keep the small term.
+        // In double precision, the sum would keep the small term.
         let result = try run(
             "kernel void f(device float *y) { y[0] = 16777216.0 + 1.0 - 16777216.0; y[1] = 1.0h / 3.0h; y[2] = "
                 + "2.5bf; }",

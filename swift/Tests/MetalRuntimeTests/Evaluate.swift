@@ -1,6 +1,6 @@
 import XCTest
 
-/// Evaluates MSL expressions of `x` (and `z`, where a second operand is given) on the device, one thread for each
+/// Evaluates MSL expressions of `x` (and of `z`, if a second operand is given) on the device, with one thread per
 /// operand.
 func evaluate<Operand, Value>(
     _ expression: String, of operands: [Operand], _ second: [Operand]? = nil, from operandType: String,
@@ -24,7 +24,7 @@ func evaluate<Operand, Value>(
     return result.array()
 }
 
-/// The integers that a kernel without operands writes: `statements` see `device int* out`.
+/// Returns the integers that a kernel without operands writes: `statements` may use `device int* out`.
 func integers(_ count: Int, _ statements: String, declarations: String = "") throws -> [Int32] {
     let kernel = try KernelLibrary(
         """
@@ -37,7 +37,7 @@ func integers(_ count: Int, _ statements: String, declarations: String = "") thr
     return out.array()
 }
 
-/// As `integers`, of floats.
+/// The same for floats.
 func floats(_ count: Int, _ statements: String, declarations: String = "") throws -> [Float] {
     let kernel = try KernelLibrary(
         """
@@ -50,7 +50,7 @@ func floats(_ count: Int, _ statements: String, declarations: String = "") throw
     return out.array()
 }
 
-/// Whether a program is refused, and what the compiler said.
+/// Returns the compiler's message if a program is rejected, else nil.
 func refusal(_ source: String) -> String? {
     do {
         _ = try KernelLibrary(source)
@@ -58,7 +58,7 @@ func refusal(_ source: String) -> String? {
     } catch { return "\(error)" }
 }
 
-/// Numbers that repeat: the same for each run of a test (SplitMix64).
+/// Reproducible random numbers (SplitMix64).
 struct SplitMix64: RandomNumberGenerator {
     var state: UInt64
     init(_ seed: UInt64) { state = seed }

@@ -2,7 +2,7 @@ import Foundation
 import MetalRuntime
 import XCTest
 
-/// Grids, orders, barriers, threadgroup memory and floating-point state: how the device runs what it is given.
+/// Grids, orders, barriers, threadgroup memory and floating-point state.
 final class ExecutionTests: XCTestCase {
     override func tearDown() { _ = takeFindings() }
 
@@ -29,7 +29,7 @@ final class ExecutionTests: XCTestCase {
         }
         """
 
-    /// The built-in values that every thread must see, from the sizes alone.
+    /// The built-in values that every thread must see, computed from the sizes.
     private func expectedBuiltins(_ grid: [Int], _ full: [Int], _ position: [Int]) -> [Int] {
         let group: [Int] = zip(position, full).map { $0 / $1 }
         let local: [Int] = zip(position, full).map { $0 % $1 }
@@ -371,7 +371,7 @@ final class ExecutionTests: XCTestCase {
         try run(5_000)  // fills the quarantine of freed addresses
         let threads = threadCount()
         try assertFlat(heap: 100_000, resident: 16 << 20) { try run(10_000) }
-        // Threads of earlier tests may still be ending, and the system's own pool may have grown by a few meanwhile.
+        // Threads of earlier tests may still be ending, and the system's pool may have a few more threads.
         XCTAssertLessThanOrEqual(threadCount(), threads + 4)
     }
 }

@@ -2,8 +2,7 @@ import Foundation
 import MetalRuntime
 import XCTest
 
-/// Kernels that go wrong: each ends with an error that says what happened, and the process and later dispatches
-/// continue.
+/// Kernels that fail: each ends with an error that says what happened, and the process and later dispatches continue.
 final class FaultTests: XCTestCase {
     private static let source = """
         kernel void far(device uint *y [[buffer(0)]], constant long &offset [[buffer(1)]], \
@@ -75,7 +74,7 @@ final class FaultTests: XCTestCase {
 
     override func setUp() { _ = takeFindings() }
 
-    /// After every fault an ordinary dispatch must work as ever.
+    /// After every fault, a normal dispatch must still work.
     override func tearDown() {
         _ = takeFindings()
         let x = TestBuffer((0..<256).map { UInt32($0) }), y = TestBuffer(length: 1024)
@@ -83,7 +82,7 @@ final class FaultTests: XCTestCase {
         XCTAssertEqual(y.array(UInt32.self), x.array(UInt32.self))
     }
 
-    /// Runs what must fail with `result`, and gives back what it says.
+    /// Runs a dispatch that must fail with `result`, and returns its message.
     private func failure(
         _ name: String, _ buffers: [TestBuffer], grid: Int = 64, group: Int = 32, result: mrt_result,
         file: StaticString = #filePath, line: UInt = #line
@@ -154,7 +153,7 @@ final class FaultTests: XCTestCase {
         XCTAssertEqual(y.array(UInt32.self)[1], (1..<100).reduce(0, +))
     }
 
-    /// The one element that is used lies beyond the stack's guard, in the stack of another thread.
+    /// The only element that is used is beyond the stack's guard, in the stack of another thread.
     func testAFrameThatPassesOverTheGuardIsAStackOverflow() throws {
         for check in ["0", "1"] {
             try withSetting("check", check) {
@@ -186,7 +185,8 @@ final class FaultTests: XCTestCase {
 
     func testAnInfiniteLoopEnds() throws { try assertTimesOut("forever") }
     func testAnInfiniteLoopEndsUnderTheChecker() throws { try assertTimesOut("forever", check: true) }
-    /// Loops that clang may take for finite, or for nothing: they run neither on nor away.
+    /// Loops that clang may assume to be finite or to have no effect: they must neither end nor run past their
+    /// function.
     func testALoopThatNeverEndsIsATimeout() throws { try assertTimesOut("endless_sum") }
     func testALoopThatNeverEndsIsATimeoutUnderTheChecker() throws { try assertTimesOut("endless_sum", check: true) }
     func testALoopWithoutAnEffectIsATimeout() throws { try assertTimesOut("endless") }
@@ -223,7 +223,7 @@ final class FaultTests: XCTestCase {
 
     // MARK: Division
 
-    /// By zero the quotient is unspecified (here the dividend), and nothing else may happen.
+    /// The quotient of a division by zero is unspecified (here the dividend), and nothing else may happen.
     func testIntegerDivisionByZeroGoesOn() throws {
         let a: [Int32] = [7, 7, .min, .min, -9], b: [Int32] = [2, 0, -1, 0, 4]
         let q = TestBuffer(length: 20), r = TestBuffer(length: 20)
@@ -255,7 +255,8 @@ final class FaultTests: XCTestCase {
         let memory = residentBytes(), threads = threadCount()
         try run(300)
         XCTAssertLessThan(residentBytes() - memory, 1 << 20)
-        // A thread that each of the 600 faults left behind would show; a busy machine's dispatch queues add a few.
+        // If each of the 600 faults leaked a thread, the count would show it; dispatch queues of a busy machine add a
+        // few.
         XCTAssertLessThan(threadCount(), threads + 100)
     }
 

@@ -1,7 +1,8 @@
 import MetalRuntime
 import XCTest
 
-/// The store of findings: equal ones are counted, strings survive, the limit holds, and misuse calls its handler.
+/// The list of findings: equal ones are counted, strings are copied, the limit is respected, and misuse calls its
+/// handler.
 final class FindingsTests: XCTestCase {
     override func setUp() { _ = takeFindings() }
     override func tearDown() { _ = takeFindings() }

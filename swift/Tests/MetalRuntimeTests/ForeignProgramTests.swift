@@ -2,9 +2,10 @@ import XCTest
 
 import MetalRuntime
 
-/// What programs by others say and Apple's compiler takes: it compiles in both passes, and computes what C++ says.
+/// Constructs in other projects' programs that Apple's compiler accepts: they compile in both passes, and compute what
+/// C++ defines.
 final class ForeignProgramTests: CheckerTestCase {
-    /// What one thread group of four writes to `y`, plain and under the checker, where `x[i]` is i + 1.
+    /// Returns what one threadgroup of four threads writes to `y`, in the plain and the checked build. `x[i]` is i + 1.
     private func results(_ declarations: String, _ statement: String, line: UInt = #line) throws -> [Float] {
         let source = """
             \(declarations)
@@ -36,8 +37,8 @@ final class ForeignProgramTests: CheckerTestCase {
         XCTAssertEqual(y, [1260, 1260, 1260, 1260])
     }
 
-    /// A value without a name, bound to `const thread T &`: of functions, methods and objects that are called, of types
-    /// that are spelled and that are deduced.
+    /// A temporary bound to `const thread T &`: for functions, methods and callable objects, with explicit and deduced
+    /// types.
     func testTemporariesByReference() throws {
         let declarations = """
             float both(const thread float &a, const thread float &b) { return a * 10 + b; }
@@ -68,7 +69,7 @@ final class ForeignProgramTests: CheckerTestCase {
             [29, 40, 51, 62])
     }
 
-    /// What has a name in another space is no temporary.
+    /// A named object in another address space is not a temporary.
     func testOtherSpacesAreNoTemporaries() throws {
         let functions = [
             "float f(const thread float &a, const thread float &b) { return a + b; }",
@@ -131,7 +132,7 @@ final class ForeignProgramTests: CheckerTestCase {
         XCTAssertEqual(y, [14407.5, 14408.5, 14409.5, 14410.5])
     }
 
-    /// A name of a function's own hides an input of the program.
+    /// A function's local name hides an input in program scope.
     func testInputsOfTheProgram() throws {
         let source = """
             uint2 position [[thread_position_in_grid]];
@@ -156,7 +157,8 @@ final class ForeignProgramTests: CheckerTestCase {
         XCTAssertThrowsError(try KernelLibrary("uint2 position;\nkernel void k(device uint *y) { y[0] = position.x; }"))
     }
 
-    /// A method that names no space has its object in `thread` before Metal 4.1, and anywhere from then on.
+    /// A method that names no address space has its object in `thread` before Metal 4.1, and in any address space from
+    /// then on.
     func testTheSpaceOfAnObjectByVersion() throws {
         let calls = [
             ("float get() const { return v; }", ".get()"), ("float twice(float x) { return v * x; }", ".twice(2.0f)"),

@@ -1,10 +1,10 @@
 import MetalRuntime
 import XCTest
 
-/// Programs that the Metal Shading Language refuses are refused here, and their legal twins are not: the device is as
-/// strict as Metal's compiler where the specification, or a report of what that compiler said, tells.
+/// Programs that the Metal Shading Language rejects are rejected here, and similar legal programs are not: the device
+/// is as strict as Metal's compiler wherever the specification, or a report about that compiler, says so.
 final class IllegalProgramTests: XCTestCase {
-    /// The first line is the program's.
+    /// Line numbers count from the program's first line.
     private func errors(_ source: String) -> [Substring] {
         do {
             _ = try KernelLibrary("#include <metal_stdlib>\nusing namespace metal;\n#line 1\n" + source)
@@ -19,7 +19,7 @@ final class IllegalProgramTests: XCTestCase {
     private static let statements =
         languageProbes + vectorProbes + operatorProbes + spaceProbes + functionProbes
 
-    /// One line a statement: those of the errors are the numbers of the probes.
+    /// There is one statement per line, so the lines of the errors are the numbers of the probes.
     func testLegalStatementsCompile() throws {
         let source = Self.statements.enumerated().map { program($1.legal, number: $0) }.joined(separator: "\n")
         for error in errors(source) {
@@ -61,7 +61,7 @@ final class IllegalProgramTests: XCTestCase {
                 + "space of pointer")
     }
 
-    /// They share a name with what they call, in Metal's library or by overloading.
+    /// These functions have the same name as a function that they call, from Metal's library or by overloading.
     func testNoCallIsTakenForRecursion() {
         let helpers = [
             "float max(float a, float b, float c) { return max(a, max(b, c)); }",
@@ -178,8 +178,8 @@ final class IllegalProgramTests: XCTestCase {
         ])
     }
 
-    /// Each position in each type that the table of kernel inputs leaves out (MSL 5.2.3.6). Metal was seen to
-    /// refuse signed and 64-bit ones (shader-slang's issue 4288).
+    /// Each position with each type that the table of kernel inputs excludes (MSL 5.2.3.6). Metal is known to reject
+    /// signed and 64-bit types (shader-slang's issue 4288).
     func testTypesOfPositions() {
         let positions = [
             "thread_position_in_grid", "thread_position_in_threadgroup", "threadgroup_position_in_grid",

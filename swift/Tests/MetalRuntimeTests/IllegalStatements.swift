@@ -1,5 +1,5 @@
-/// Statements that the Metal Shading Language refuses, each with the section that says so (numbered as in version 3.2),
-/// and beside each a similar statement that it accepts, which shows that only the difference is refused.
+/// Statements that the Metal Shading Language rejects, each with the section that says so (of version 3.2) and a
+/// similar statement that it accepts, which shows that only the difference is rejected.
 struct Probe {
     let section: String
     let legal: String
@@ -11,7 +11,7 @@ struct Probe {
     }
 }
 
-/// What the statements may use.
+/// The parameters that the statements may use.
 let probeParameters =
     "device float *y, device int *n, constant float *c, threadgroup float *t, device atomic_int *a, "
     + "device atomic_float *af, uint i [[thread_position_in_grid]]"

@@ -2,8 +2,8 @@ import Foundation
 import MetalRuntime
 import XCTest
 
-/// A kernel is not a program: it calls nothing of the process that runs it, its source reads no files, and compiling it
-/// ends.
+/// A kernel is isolated: it can't call functions of the process that runs it, its source can't read files, and
+/// compiling it ends.
 final class IsolationTests: XCTestCase {
     private let end = "kernel void k(device float *y) { y[0] = 1; }\n"
 

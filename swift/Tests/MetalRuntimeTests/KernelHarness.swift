@@ -3,7 +3,7 @@ import MetalRuntime
 import XCTest
 
 /// Compiles and runs kernels through the runtime's C interface, without the Metal module, so that a test of a language
-/// rule is three lines long: source, operands, expectation.
+/// rule takes three lines: source, operands, expectation.
 struct KernelFailure: Error, CustomStringConvertible {
     let description: String
 }
@@ -48,7 +48,7 @@ final class KernelLibrary {
     let handle: OpaquePointer
     let warnings: String
 
-    /// `version`: a raw value of `MTLLanguageVersion`, such as 0x30001; 0 is the newest.
+    /// `version` is a raw value of `MTLLanguageVersion`, such as 0x30001; 0 is the newest.
     init(
         _ source: String, mathMode: UInt32 = 0, precise: Bool = true, macros: [String: String] = [:],
         version: UInt32 = 0
@@ -97,7 +97,7 @@ final class KernelFunction {
     deinit { mrt_function_release(handle) }
     var info: mrt_function_info { mrt_function_info_get(handle).pointee }
 
-    /// Runs one dispatch with `buffers` at indices 0, 1, …; throws with the runtime's message where it fails.
+    /// Runs one dispatch with `buffers` at indices 0, 1, …; throws the runtime's message on failure.
     @discardableResult
     func run(
         _ buffers: [TestBuffer], grid: Int, group: Int, threadgroupLengths: [Int] = [], count: Bool = false,
@@ -147,14 +147,14 @@ final class KernelFunction {
     }
 }
 
-/// The findings so far, and none left.
+/// Returns the findings so far, and clears the list.
 func takeFindings() -> [Finding] {
     let json = mrt_findings_json(true)!
     defer { mrt_string_free(json) }
     return (try? JSONDecoder().decode([Finding].self, from: Data(String(cString: json).utf8))) ?? []
 }
 
-/// Runs `body` with a setting, and puts the old value back.
+/// Runs `body` with a setting, then restores the old value.
 func withSetting<T>(_ name: String, _ value: String, _ body: () throws -> T) rethrows -> T {
     let old = mrt_setting_get(name)
     defer {

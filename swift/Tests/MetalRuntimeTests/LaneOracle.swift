@@ -1,7 +1,7 @@
-/// What the functions of SIMD- and quad-groups give, written down a second time from the language specification (MSL
-/// 6.9.2 and 6.9.3) as plain Swift: the tests compare every function on every set of active lanes with this table.
+/// The results of SIMD-group and quad-group functions, implemented independently from the language specification (MSL
+/// 6.9.2 and 6.9.3) in plain Swift. The tests compare every function on every set of active lanes with this table.
 
-/// One group of lanes: the operands of the active ones, by position in the group.
+/// One group of lanes: the operands of the active lanes, by position in the group.
 struct LaneGroup {
     let width: Int
     let operands: [Int: Int]
@@ -11,14 +11,14 @@ struct LaneGroup {
     func below(_ position: Int, orAt: Bool) -> [Int] {
         positions.filter { $0 < position || (orAt && $0 == position) }.map { operands[$0]! }
     }
-    /// The operand of another position; nil where that lane is not active: undefined in MSL.
+    /// Returns the operand of another position; nil if that lane is not active, which is undefined in MSL.
     func read(_ position: Int) -> Int? { operands[position] }
     func mask(_ vote: (Int) -> Bool) -> Int { positions.filter { vote(operands[$0]!) }.reduce(0) { $0 | 1 << $1 } }
 }
 
 struct LaneCase {
     let expression: String
-    /// The result of a position; nil: undefined.
+    /// The result for a position; nil if undefined.
     let expected: (LaneGroup, Int) -> Int?
 }
 
@@ -27,14 +27,14 @@ extension LaneCase {
         expression.dropFirst("int(".count).drop { $0 != "_" }.dropFirst().prefix { $0 != "(" }
     }
 
-    /// Votes take a bool, and the products' operand is a condition that `?:` takes as a scalar only.
+    /// Votes take a bool, and the operand of the products is a condition of `?:`, which must be a scalar.
     var takesVectors: Bool {
         name != "all" && name != "any" && expression.contains("(x") && !expression.contains("?")
             && !expression.contains("vote")
     }
-    /// Bits of integers alone.
+    /// For integers only.
     var isOfBits: Bool { ["and", "or", "xor"].contains(name) }
-    /// The same of a vector.
+    /// The same expression for a vector.
     func vectorExpression(of type: String) -> String { type + expression.dropFirst("int".count) }
 }
 
@@ -42,16 +42,15 @@ private extension Array where Element == Int {
     func reduce(_ combine: (Int, Int) -> Int) -> Int { dropFirst().reduce(first!, combine) }
 }
 
-/// How far from the position in a fill's piece the operand comes, and whether it is filling data, which is the operand
-/// plus 100.
+/// Returns the operand that a fill shifts to a position within its segment. Filling data is the operand plus 100.
 private func filled(_ group: LaneGroup, _ position: Int, shift: Int, modulo: Int) -> Int? {
     let inside = position % modulo + shift
     let source = position - position % modulo + (inside + modulo) % modulo
     return group.read(source).map { (0..<modulo).contains(inside) ? $0 : $0 + 100 }
 }
 
-/// Every function with the prefix `group` ("simd" or "quad"). In the expressions `x` is the operand and `position` the
-/// lane's position.
+/// Returns every function with the prefix `group` ("simd" or "quad"). In the expressions, `x` is the operand and
+/// `position` the lane's position.
 func laneCases(_ group: String, width: Int) -> [LaneCase] {
     let table: [(String, (LaneGroup, Int) -> Int?)] = [
         ("sum(x)", { g, _ in g.fold(+) }),

@@ -1,9 +1,9 @@
 import Foundation
 import XCTest
 
-/// simdgroup_matrix against products in float64. The operands are multiples of 1/8 below 8, which every element type
-/// holds exactly, and their products and sums are exact in float32: so a result is the exact one, rounded once to its
-/// type.
+/// simdgroup_matrix compared with products in float64. The operands are multiples of 1/8 below 8, which every element
+/// type represents exactly, and their products and sums are exact in float32. So a result is the exact one, rounded
+/// once to its type.
 final class MatrixTests: XCTestCase {
     enum Element: String, CaseIterable {
         case float, half, bfloat
@@ -84,7 +84,7 @@ final class MatrixTests: XCTestCase {
         }
     }
 
-    /// With numbers that are not exact: the error of nine float32 roundings, not of half's.
+    /// With inexact numbers, the error is that of nine float32 roundings, not of half roundings.
     func testHalfOperandsAccumulateInFloat32() throws {
         let function = try KernelLibrary(
             """
@@ -117,8 +117,8 @@ final class MatrixTests: XCTestCase {
         }
     }
 
-    /// Origin, stride and transposition, from and to device and threadgroup memory: the element (row, column) of a
-    /// transposed matrix with origin (x, y) lies at memory row x + column, memory column y + row.
+    /// Origin, stride and transposition, from and to device and threadgroup memory. Element (row, column) of a
+    /// transposed matrix with origin (x, y) is at memory row x + column, memory column y + row.
     func testOriginStrideAndTransposition() throws {
         let function = try KernelLibrary(
             """
@@ -176,8 +176,8 @@ final class MatrixTests: XCTestCase {
         XCTAssertTrue(values[192...].allSatisfy(\.isNaN), "a matrix that was never set is poison")
     }
 
-    /// Lane l holds (row, column) and (row, column + 1) with row = (q & 4) + (l / 2) % 4, column = (q & 2) * 2 + (l %
-    /// 2) * 2, q = l / 4.
+    /// Lane l has (row, column) and (row, column + 1), with row = (q & 4) + (l / 2) % 4, column = (q & 2) * 2 + (l % 2)
+    /// * 2 and q = l / 4.
     func testTheLaneLayout() throws {
         let function = try KernelLibrary(
             """
@@ -246,7 +246,7 @@ final class MatrixTests: XCTestCase {
         Suspect(kind: kind, body: body, length: length, threads: threads)
     }
 
-    /// Each body in a kernel of its own, four lines long; its findings must be of the one kind, in the body's line.
+    /// Each body is in a separate kernel of four lines; its findings must all be of the given kind, in the body's line.
     private func check(_ suspects: [Suspect], file: StaticString = #filePath, line: UInt = #line) throws {
         let kernels = suspects.enumerated().map { index, suspect in
             """
@@ -306,7 +306,7 @@ final class MatrixTests: XCTestCase {
         }
     }
 
-    /// A fragment that holds its elements itself and names the matrix beside them, here of a mask.
+    /// A program may name a matrix of bool, as in this struct of a mask, but can't create an object of that type.
     func testTheMatrixOfBoolIsOnlyAName() throws {
         XCTAssertEqual(
             try integers(

@@ -3,7 +3,7 @@ import Foundation
 import MetalRuntime
 import XCTest
 
-/// Device memory: poison, separation, limits, and what happens to freed addresses.
+/// Device memory: poison, separation, limits, and the quarantine of freed addresses.
 final class MemoryTests: XCTestCase {
     private static let guardBytes = 64 << 10
 
@@ -45,7 +45,7 @@ final class MemoryTests: XCTestCase {
         let page = Int(getpagesize())
         let buffer = TestBuffer(length: page)
         for offset in [-Self.guardBytes, -1, page, Self.guardBytes] {
-            // The kernel copies from the address for write(2), and says EFAULT where it can't.
+            // The kernel of the operating system copies from the address for write(2), and returns EFAULT if it can't.
             let pipe = Pipe()
             let written = write(pipe.fileHandleForWriting.fileDescriptor, buffer.address + offset, 1)
             XCTAssertEqual(written, -1, "offset \(offset)")
@@ -60,7 +60,7 @@ final class MemoryTests: XCTestCase {
         mrt_memory_free(one)
         XCTAssertEqual(mrt_memory_live_bytes(), before + 24)
         mrt_memory_free(other)
-        mrt_memory_free(other)  // unknown by now: nothing happens
+        mrt_memory_free(other)  // already unknown: has no effect
         mrt_memory_free(nil)
         XCTAssertEqual(mrt_memory_live_bytes(), before)
     }
@@ -93,7 +93,7 @@ final class MemoryTests: XCTestCase {
             for index in 0..<count { mrt_memory_free(mrt_memory_allocate(1 + index % 50_000, "churn")) }
         }
         churn(10_000)  // fills the quarantine
-        assertFlat(heap: 100_000, resident: 16 << 20) { churn(400_000) }  // a page of each would be 1.6 GB
+        assertFlat(heap: 100_000, resident: 16 << 20) { churn(400_000) }  // one page for each would take 1.6 GB
     }
 
     func testWrappedMemoryStaysTheCallers() {
@@ -125,9 +125,9 @@ final class MemoryTests: XCTestCase {
     }
 }
 
-/// Runs the body; afterwards no more than so many bytes are allocated than before, and no more are resident. The first
-/// is exact, but for what the process allocates once; the second also counts mapped pages, and what malloc keeps for
-/// later.
+/// Runs the body and asserts that afterwards at most so many more bytes are allocated and resident. The number of
+/// allocated bytes is exact, except for one-time allocations; resident bytes include mapped pages, and memory that
+/// malloc keeps.
 func assertFlat(heap: Int, resident: Int, file: StaticString = #filePath, line: UInt = #line, _ body: () throws -> Void)
     rethrows
 {
@@ -137,7 +137,7 @@ func assertFlat(heap: Int, resident: Int, file: StaticString = #filePath, line: 
     XCTAssertLessThan(residentBytes() - residentBefore, resident, "resident", file: file, line: line)
 }
 
-/// What the process holds in memory, as the system counts it.
+/// The process's resident memory, as counted by the system.
 func residentBytes() -> Int {
     let fields = try! String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(separator: " ")
     return Int(fields[1])! * Int(getpagesize())

@@ -1,15 +1,15 @@
 import Foundation
 import XCTest
 
-/// Every function of Tables 8.1 (precise) and 8.2 (fast) against 80-bit arithmetic, over thousands of points.
+/// Every function of Tables 8.1 (precise) and 8.2 (fast), compared with 80-bit arithmetic at thousands of points.
 final class NumbersAccuracyTests: XCTestCase {
     private struct Function {
         let name: String
         let range: ClosedRange<Float>
         let logarithmic: Bool
         let preciseBound: Double
-        /// Units in the last place that Table 8.2 allows at x, of the result y; nil where it gives a formula and no
-        /// bound.
+        /// The error bound of Table 8.2 in units in the last place, for argument x and result y; nil if the table gives
+        /// a formula without a bound.
         let fastBound: ((Double, Double) -> Double)?
         let exact: (Float80) -> Float80
 
@@ -23,7 +23,7 @@ final class NumbersAccuracyTests: XCTestCase {
     }
 
     private static let exponential: (Double, Double) -> Double = { x, _ in 3 + abs(2 * x).rounded(.down) }
-    /// An absolute error of 2^-13 in ulps of y.
+    /// An absolute error of 2^-13, in ulps of y.
     private static let angle: (Double, Double) -> Double = { x, y in pow(2, -13) / Double(Float(y).ulp) }
     private static func reduced(_ x: Float80) -> Float80 { Float80.pi * (x - 2 * (x / 2).rounded()) }
 
@@ -68,7 +68,7 @@ final class NumbersAccuracyTests: XCTestCase {
         }
     }
 
-    /// One library of a kernel for each function, in the given form.
+    /// Returns a library with one kernel for each function, in the given form.
     private func library(_ form: String, type: String = "float", _ names: [String]) throws -> KernelLibrary {
         try KernelLibrary(
             names.map {
@@ -95,7 +95,7 @@ final class NumbersAccuracyTests: XCTestCase {
                 let exact = function.exact(Float80(x))
                 return (ulps(y, exact) - bound(function, Double(x), Double(exact)), x, y, exact)
             }.max { $0.excess < $1.excess }!
-            // Half a unit is rounding itself; comparing with an 80-bit value leaves a trace beyond it.
+            // Half a unit is the rounding itself; comparing with an 80-bit value leaves a small excess.
             XCTAssertLessThanOrEqual(
                 worst.excess, 1e-3, "\(form)::\(function.name)(\(worst.x)) = \(worst.y), exactly \(worst.exact)")
         }
@@ -157,7 +157,7 @@ final class NumbersAccuracyTests: XCTestCase {
         return bits >> 15 == 1 ? -magnitude : magnitude
     }
 
-    // MARK: formulas of Table 8.2 that a program may trip over
+    // MARK: formulas of Table 8.2 with surprising results
 
     func testFastTanhOverflowsToNaN() throws {
         let values = try floats(

@@ -1,7 +1,7 @@
 import XCTest
 
-/// Conversions between scalars (MSL 2.1, 2.25): float to integer truncates, takes NaN to 0 and saturates, in every
-/// spelling of the conversion; integer to float rounds to nearest.
+/// Conversions between scalars (MSL 2.1, 2.25): float to integer truncates, converts NaN to 0 and saturates, however
+/// the conversion is written; integer to float rounds to nearest.
 final class NumbersConversionTests: XCTestCase {
     private let edges: [Float] = [
         0, -0.0, 0.99, -0.99, 1.5, -1.5, 126.9, 127.5, 128, -128.5, -129, 255.5, 256, 32767.5, 32768, -32769, 65535.5,
@@ -11,7 +11,7 @@ final class NumbersConversionTests: XCTestCase {
         1.8446743e19, 1.8446744e19, 1e30, -1e30, .infinity, -.infinity, .nan,
     ]
 
-    /// The specification's rule, by exact comparison with the type's bounds.
+    /// The specification's rule, computed by exact comparison with the type's bounds.
     private func saturated<I: FixedWidthInteger>(_ x: Float, _: I.Type) -> I {
         if x.isNaN { return 0 }
         return I(exactly: x.rounded(.towardZero)) ?? (x < 0 ? I.min : I.max)
@@ -127,7 +127,7 @@ final class NumbersConversionTests: XCTestCase {
         }
     }
 
-    /// What a class can't do that converts to float alone: these need the compiler's own scalar.
+    /// Conversions that a class which only converts to float does not support: these need the compiler's scalar type.
     func testBfloatConvertsAsAScalar() throws {
         XCTAssertEqual(
             try floats(
@@ -151,7 +151,7 @@ final class NumbersConversionTests: XCTestCase {
             [0, 2, 3, 2, -2, 1, 1, 2.5, 5, 2.5, 1, 6, 6, 1.25, 4.5, 1, 4.5, 0x3f80])
     }
 
-    /// Each rounds to the nearest, ties to even, in both builds of bfloat.
+    /// Both builds of bfloat round each operation to nearest, ties to even.
     func testTheScalarBfloatRoundsAsTheClass() throws {
         let body = "bfloat b = bfloat(x), c = b * bfloat(1.0703125f) + bfloat(x * 0.3f);"
         let operands = (0..<64).map { Float($0) * 0.337 - 9.1 } + [.infinity, .nan, Float(bitPattern: 0x1234), 3.4e38]

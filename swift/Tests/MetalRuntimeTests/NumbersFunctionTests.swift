@@ -1,6 +1,6 @@
 import XCTest
 
-/// Functions of integers, of parts of a float, and what NaN and the limits of a type do.
+/// Functions of integers and of the parts of a float, and the behavior for NaN and for a type's limits.
 final class NumbersFunctionTests: XCTestCase {
     // MARK: integers (MSL 6.4)
 

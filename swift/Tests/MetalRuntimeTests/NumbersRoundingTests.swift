@@ -1,9 +1,9 @@
 import XCTest
 
-/// half and bfloat round at each operation (MSL 2.1): never a wider intermediate.
+/// half and bfloat round after each operation (MSL 2.1); there is never a wider intermediate value.
 final class NumbersRoundingTests: XCTestCase {
-    /// x rounded to `bits` significant bits (nearest, ties to even), for values in the normal range: independent of any
-    /// conversion.
+    /// Returns x rounded to `bits` significant bits (nearest, ties to even), for values in the normal range, without
+    /// using any conversion.
     private func rounded(_ x: Double, bits: Int) -> Double {
         if x == 0 { return x }
         let unit = Double(sign: .plus, exponent: Int(x.exponent) - (bits - 1), significand: 1)
@@ -66,8 +66,8 @@ final class NumbersRoundingTests: XCTestCase {
     }
 
     func testFmaOfHalfIsNotRoundedToFloatFirst() throws {
-        // (1 - 2^-10)(1 + 2^-10) 2^-11 = 2^-11 - 2^-31: with 1 + 2^-10 just below the midpoint of two halves, and on it
-        // in float.
+        // (1 - 2^-10)(1 + 2^-10) 2^-11 = 2^-11 - 2^-31: plus 1 + 2^-10, it is just below the midpoint of two halves,
+        // and in float exactly on it.
         let got = try integers(
             1, "out[0] = as_type<ushort>(fma(half(1 - 0x1p-10f), half((1 + 0x1p-10f) * 0x1p-11f), half(1 + 0x1p-10f)));"
         )
@@ -83,7 +83,7 @@ final class NumbersRoundingTests: XCTestCase {
         for nan in got[6...] { XCTAssertTrue(bfloat(nan).isNaN) }
     }
 
-    /// Contraction is allowed by default in Metal (MSL 1.6.3): with it x * y + z rounds once, without it twice.
+    /// Metal allows contraction by default (MSL 1.6.3): with it x * y + z rounds once, without it twice.
     func testContractionIsChosenByTheSetting() throws {
         let x: Float = 1 + 0x1p-12,
             kernel = try KernelLibrary(

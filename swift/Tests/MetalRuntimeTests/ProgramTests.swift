@@ -1,10 +1,10 @@
 import Foundation
 import XCTest
 
-/// Whole programs in the style of tensor libraries, each against an oracle in float64 or in plain Swift: in several
-/// orders of threads and threadgroups, and with the checker on, which must find nothing.
+/// Whole programs in the style of tensor libraries, each compared with an oracle in float64 or plain Swift: with
+/// several orders of threads and threadgroups, and with the checker on, which must find nothing.
 final class ProgramTests: XCTestCase {
-    /// Runs `body` in every way; it gives a fresh result each time.
+    /// Runs `body` in every configuration; it computes a new result each time.
     private func everyWay(_ body: () throws -> Void, file: StaticString = #filePath, line: UInt = #line) throws {
         for (seed, workers) in [("0", "1"), ("1", "2"), ("7", "4")] {
             try withSetting("seed", seed) { try withSetting("workers", workers, body) }

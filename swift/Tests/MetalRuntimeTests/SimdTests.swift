@@ -1,9 +1,9 @@
 import Foundation
 import XCTest
 
-/// SIMD- and quad-group functions against LaneOracle.swift: with all lanes, at the end of a threadgroup, in divergent
-/// branches, after threads that returned; and what the checker says about lanes and parameters that the specification
-/// leaves undefined.
+/// SIMD-group and quad-group functions compared with LaneOracle.swift: with all lanes, at the end of a threadgroup, in
+/// divergent branches, and after threads have returned; and what the checker reports for lanes and parameters that the
+/// specification leaves undefined.
 final class SimdTests: XCTestCase {
     private static let threads = 64
     private static let operands = (0..<threads).map { Int32(($0 * 37 + 11) % 101) }
@@ -23,7 +23,7 @@ final class SimdTests: XCTestCase {
             """
     }
 
-    /// Runs every case with the lanes of `active` in each SIMD-group of `count` threads, and compares lane by lane.
+    /// Runs every case with the lanes in `active` of each SIMD-group of `count` threads, and compares lane by lane.
     private func check(
         _ cases: [LaneCase], width: Int, in function: KernelFunction, count: Int, active: UInt32,
         file: StaticString = #filePath, line: UInt = #line
@@ -112,7 +112,7 @@ final class SimdTests: XCTestCase {
         XCTAssertEqual(out.array(Int32.self), expected)
     }
 
-    /// Each element type and vector length that MSL lists, through a reduction, a prefix sum, a permutation and a fill.
+    /// Each element type and vector length that MSL lists, in a reduction, a prefix sum, a permutation and a fill.
     func testEveryElementTypeAndLength() throws {
         let types = ["char", "uchar", "short", "ushort", "int", "uint", "half", "float"]
         var stores: [String] = []
@@ -152,8 +152,8 @@ final class SimdTests: XCTestCase {
         XCTAssertEqual(out.array(Float.self), expected)
     }
 
-    /// Under the checker, which watches each load and store, a vector's components come out as scalars do, and nothing
-    /// is found.
+    /// Under the checker, which instruments each load and store, a vector's components equal the scalar results, and
+    /// nothing is found.
     func testVectorsUnderTheChecker() throws {
         let cases = laneCases("simd", width: 32).filter(\.takesVectors)
         for length in 2...4 {
@@ -165,8 +165,8 @@ final class SimdTests: XCTestCase {
         try checkVectors(of: "int", length: 3, laneCases("quad", width: 4).filter(\.takesVectors), width: 4)
     }
 
-    /// Component c of a lane's vector is its operand plus c. Sums of 32 such operands are whole numbers that half
-    /// holds.
+    /// Component c of a lane's vector is its operand plus c. Sums of 32 such operands are integers that half represents
+    /// exactly.
     private func checkVectors(of type: String, length: Int, _ cases: [LaneCase], width: Int) throws {
         let name = "\(type)\(length)"
         let stores = cases.enumerated().map { index, lanes in
@@ -207,7 +207,7 @@ final class SimdTests: XCTestCase {
         }
     }
 
-    /// What a program does wrong with the vectors that it exchanges is still found.
+    /// Mistakes of a program with the vectors that it exchanges are still found.
     func testMistakesBesideExchangesOfVectorsAreFound() throws {
         func findings(_ statement: String) throws -> [Finding] {
             let function = try KernelLibrary(
@@ -233,7 +233,7 @@ final class SimdTests: XCTestCase {
         XCTAssertEqual(try findings("if (lane < 11) out[lane] = simd_shuffle(x, 20);").map(\.kind), ["inactive-lane"])
     }
 
-    /// Programs that add an element type of their own use the compiler's own names.
+    /// Programs that support an additional element type use the compiler's internal names.
     func testTheCompilersOwnNames() throws {
         let function = try KernelLibrary(
             """
@@ -268,8 +268,8 @@ final class SimdTests: XCTestCase {
         XCTAssertEqual(out.array(UInt32.self), expected)
     }
 
-    /// The order of a reduction is not specified: other seeds take other orders, and float32 shows it; seed 0 goes
-    /// upwards.
+    /// The order of a reduction is unspecified: different seeds give different orders, which float32 shows; seed 0
+    /// gives the ascending order.
     func testTheOrderOfAReductionFollowsTheSeed() throws {
         let function = try KernelLibrary(
             """
@@ -302,7 +302,7 @@ final class SimdTests: XCTestCase {
         Suspect(kind: kind, body: body, threads: threads)
     }
 
-    /// Each body in a kernel of its own, five lines long; its findings must be of the one kind, in the body's line.
+    /// Each body is in a separate kernel of five lines; its findings must all be of the given kind, in the body's line.
     private func check(_ suspects: [Suspect], file: StaticString = #filePath, line: UInt = #line) throws {
         let kernels = suspects.enumerated().map { index, suspect in
             """

@@ -1,9 +1,10 @@
 import MetalRuntime
 import XCTest
 
-/// Methods that only the space of their object tells apart, and operators that are friends, with a body for each.
+/// Methods that differ only in the address space of their object, and friend operators with a body for each address
+/// space.
 final class SpaceObjectTests: CheckerTestCase {
-    /// `y[0]` to `y[3]` after a statement of thread 0, where `x`, `t`, `c` and `l` are pairs (1, 2) in device,
+    /// Returns `y[0]` to `y[3]` after a statement of thread 0, where `x`, `t`, `c` and `l` are pairs (1, 2) in device,
     /// threadgroup, constant and thread memory.
     private func numbers(_ declarations: String, _ statement: String) throws -> [Float] {
         let function = try KernelLibrary(
@@ -48,7 +49,7 @@ final class SpaceObjectTests: CheckerTestCase {
             [33, 1, 2, 5])
     }
 
-    /// As those of a finite field in risc0: what lies in the device's memory is copied, and goes on as a thread's.
+    /// Like the operators of a finite field in risc0: objects in device memory are copied to the thread's memory.
     func testOperatorsThatForward() throws {
         XCTAssertEqual(
             try numbers(
@@ -105,7 +106,7 @@ final class SpaceObjectTests: CheckerTestCase {
             [2, 12, 13, 1])
     }
 
-    /// A pointer's own space stands before that of what it points to; `const` members beside others.
+    /// A pointer's own address space precedes that of its target; `const` members next to others.
     func testTheSpaceOfTheVariableItself() throws {
         XCTAssertEqual(
             try numbers(

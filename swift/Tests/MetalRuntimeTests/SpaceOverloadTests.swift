@@ -1,11 +1,11 @@
 import MetalRuntime
 import XCTest
 
-/// Declarations that only address spaces tell apart stay distinct in the build that runs, and calls choose between them
-/// as MSL's overload resolution does.
+/// Declarations that differ only in address spaces remain distinct in the build that runs, and calls choose between
+/// them as MSL's overload resolution does.
 final class SpaceOverloadTests: CheckerTestCase {
-    /// A kernel of four threads, whose index is `i`: `x` is 0, 1, 2, …, and so is the threadgroup's `t`; `c` is 100,
-    /// 101, … in constant memory. Thread 0 writes four numbers.
+    /// A kernel of four threads with index `i`: `x` is 0, 1, 2, …, and so is the threadgroup's `t`; `c` is 100, 101, …
+    /// in constant memory. Thread 0 writes four numbers.
     private func numbers(_ declarations: String, _ statement: String) throws -> [Float] {
         let function = try KernelLibrary(
             """
@@ -66,7 +66,7 @@ final class SpaceOverloadTests: CheckerTestCase {
             [11, 21, 263, 102])
     }
 
-    /// Only one of them takes the pointer at all, though the other's number fits better.
+    /// Only one of them accepts the pointer, although the other is a better match for the number.
     func testASpaceOutweighsAnotherArgument() throws {
         XCTAssertEqual(
             try numbers(
@@ -89,7 +89,7 @@ final class SpaceOverloadTests: CheckerTestCase {
                 """, "y[0] = kind_of(x); y[1] = kind_of(t); y[2] = kind_of(c); y[3] = kind_of(&l[0]);"), [1, 2, 0, 0])
     }
 
-    /// One specialization, or a comparison, of a type in a space is not one for all spaces.
+    /// A specialization or comparison for a type in one address space does not apply to all address spaces.
     func testALoneSpecialization() throws {
         XCTAssertEqual(
             try numbers(
@@ -108,7 +108,7 @@ final class SpaceOverloadTests: CheckerTestCase {
 
     // MARK: members
 
-    /// As MLX's tiles load themselves.
+    /// Like MLX's tiles, which load themselves.
     func testMethodsThatTakePointers() throws {
         XCTAssertEqual(
             try numbers(
@@ -133,7 +133,7 @@ final class SpaceOverloadTests: CheckerTestCase {
             ), [10, 101, 2, 11])
     }
 
-    /// With one body they are one; their objects lie in every space.
+    /// With identical bodies they are a single method; their objects are in every address space.
     func testMethodsOfObjectsInEachSpace() throws {
         XCTAssertEqual(
             try numbers(
@@ -206,7 +206,7 @@ final class SpaceOverloadTests: CheckerTestCase {
         XCTAssertEqual(totals.array(Float.self)[1...], [1, 4, 6, 1, 4, 6, 4])
     }
 
-    /// The lines and the memory of what the checker finds are those of any other program.
+    /// The lines and the memory in the checker's findings are as in any other program.
     func testTheCheckerSeesBothSpaces() throws {
         let source = """
             void put(device float *p, uint i, float v) { p[i] = v; }

@@ -1,9 +1,10 @@
 import MetalRuntime
 import XCTest
 
-/// What Apple's compiler takes and clang's modes spell otherwise: each compiles in both passes, and computes.
+/// Constructs that Apple's compiler accepts and clang's modes spell differently: each compiles in both passes, and
+/// computes.
 final class SpellingTests: CheckerTestCase {
-    /// What four threads of `f` write, of whom thread i has `x[i]` = i + 1.
+    /// Returns what four threads of `f` write, where thread i has `x[i]` = i + 1.
     private func numbers(_ declarations: String, _ statement: String, checked: Bool = false) throws -> [Float] {
         try withSetting("check", checked ? "1" : "0") {
             let function = try KernelLibrary(
@@ -30,8 +31,8 @@ final class SpellingTests: CheckerTestCase {
 
     // MARK: Names
 
-    /// OpenCL's keywords and types, C++'s later keywords, and what the library is made of: all are free names
-    /// in Metal. Each gets every role that a name can have, in an order that is drawn.
+    /// OpenCL's keywords and types, later keywords of C++, and internal names of the library are all free names in
+    /// Metal. Each is used in every role that a name can have, in a random order.
     func testNamesThatOtherLanguagesReserve() throws {
         let words = [
             "global", "local", "generic", "read_only", "write_only", "read_write", "pipe", "queue_t", "event_t",
@@ -297,7 +298,7 @@ final class SpellingTests: CheckerTestCase {
         }
         """
 
-    /// Row r of the tile is row r of x where that has one; the tile goes to y from its second row on.
+    /// Row r of the tile is row r of x if that exists; the tile is stored to y from its second row on.
     private func copied() -> [Float] {
         var tile = [Float](repeating: 0, count: 64)
         for row in 0..<4 {

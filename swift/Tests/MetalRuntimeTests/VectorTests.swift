@@ -3,7 +3,7 @@ import XCTest
 /// Vectors, packed vectors and matrices (MSL 2.2, 2.3).
 final class VectorTests: XCTestCase {
     func testSizesAndAlignments() throws {
-        // Table 2.3: a vector of 3 has the size of 4. Table 2.5: packed vectors are as aligned as their elements.
+        // Table 2.3: a vector of 3 has the size of 4. Table 2.5: packed vectors have the alignment of their elements.
         let sizes: [(String, Int32)] = [
             ("bool", 1), ("char", 1), ("uchar", 1), ("short", 2), ("ushort", 2), ("int", 4), ("uint", 4), ("long", 8),
             ("ulong", 8),
@@ -24,7 +24,7 @@ final class VectorTests: XCTestCase {
     }
 
     func testMatrixSizes() throws {
-        // Table 2.4, rows of 2, 3 and 4 components in columns of their own alignment.
+        // Table 2.4: columns of 2, 3 and 4 components, with the alignment of such vectors.
         let got = try integers(
             8,
             """
@@ -78,7 +78,7 @@ final class VectorTests: XCTestCase {
     }
 
     func testSwizzlesReadInEveryOrder() throws {
-        // Every pair, every triple and every quadruple of components, by both sets of names.
+        // Every pair, triple and quadruple of components, with both sets of names.
         for names in ["xyzw", "rgba"] {
             let letters = names.map(String.init)
             let pairs = letters.flatMap { a in letters.map { a + $0 } }
@@ -133,7 +133,7 @@ final class VectorTests: XCTestCase {
     }
 
     func testOneComponentIsWrittenWithoutItsNeighbours() throws {
-        // Two threads write two components of one vector: no race, so no write of the whole.
+        // Two threads write two components of one vector: this is not a race, so the whole vector must not be written.
         let kernel = try KernelLibrary(
             """
             kernel void k(device float4* v [[buffer(0)]], uint i [[thread_position_in_grid]]) {

@@ -1,7 +1,7 @@
 import Accelerate
 import XCTest
 
-/// Accelerate's calls on strided operands of drawn values, beside formulas on arrays.
+/// Accelerate's functions on strided operands with random values, compared with formulas on arrays.
 final class AccelerateTests: XCTestCase {
     private let count = 17
     private var seed: UInt32 = 33

@@ -1,9 +1,10 @@
 import Metal
 import XCTest
 
-/// Whatever compiles against this module must be known to Apple, and what a compute program uses must be here.
+/// Everything that compiles with this module must exist in Apple's, and everything that compute programs use must exist
+/// here.
 final class ApiConformanceTests: XCTestCase {
-    /// What the table of Apple's declarations names and this module leaves out, with the reason.
+    /// Declarations in the table of Apple's declarations that this module leaves out, with the reason.
     private static let leftOut: [(declaration: String, reason: String)] = [
         ("dispatch_data_t", "Linux's Dispatch has DispatchData alone, for which the method is here"),
         ("MTLDrawable", "presents to a screen"),
@@ -11,13 +12,13 @@ final class ApiConformanceTests: XCTestCase {
         ("MTLResourceStatePassDescriptor", "maps sparse textures"),
     ]
 
-    /// What every Swift type of its kind has.
+    /// Members that all Swift types of a kind have.
     private static let ofItsKind = [
         "^init\\??\\(rawValue:U?Int\\)$", "^varrawValue:U?Int\\{get\\}$", "^funccopy\\(withzone:NSZone\\?=nil\\)->Any$",
         "^funccopy\\(withzone:NSZone\\?\\)->Any$",
     ]
 
-    /// Declarations of Apple's that are declared otherwise here, and how.
+    /// Apple's declarations that are declared differently here, and how.
     private static let declaredOtherwise = [
         "MTLResource varallocatedSize:Int{get}": "MTLAllocation varallocatedSize:Int{get}",  // inherited
         "- structAutoreleasingUnsafeMutablePointer":
@@ -57,7 +58,7 @@ final class ApiConformanceTests: XCTestCase {
         XCTAssertEqual(missing.sorted(), [])
     }
 
-    /// Every type of Apple's is here, or the list says why it is not.
+    /// Every type of Apple's exists here, or the list gives the reason why not.
     func testEveryTypeIsHereOrHasAReason() throws {
         let mine = Set(try publicSymbols().filter { $0.path.count == 1 }.map { $0.path[0] })
         let rows = try Facts.rows("metal-types.tsv")
@@ -109,8 +110,8 @@ final class ApiConformanceTests: XCTestCase {
         XCTAssertEqual(MTLPipelineOption.bindingInfo, MTLPipelineOption.argumentInfo)
     }
 
-    /// Swift's importer makes two more forms of one Objective-C method: one with defaulted arguments left out, and, for
-    /// one with a completion handler, one that is `async`. Both must come from a declaration of Apple's.
+    /// Swift's importer adds two forms of an Objective-C method: one without the arguments that have defaults and, if
+    /// it has a completion handler, one that is `async`. Both must come from one of Apple's declarations.
     private func isImportedForm(_ symbol: PublicSymbol, of known: Set<String>) -> Bool {
         let declaration = normalized(symbol.declaration)
         guard let open = declaration.firstIndex(of: "(") else { return false }
@@ -122,7 +123,7 @@ final class ApiConformanceTests: XCTestCase {
         }
     }
 
-    /// `options` and `deallocator` are the arguments that Apple's compute declarations give defaults.
+    /// `options` and `deallocator` are the arguments with defaults in Apple's compute declarations.
     private func hasDefault(_ fact: String, _ symbol: PublicSymbol) -> Bool {
         let left = ["options:MTLResourceOptions", "deallocator:"].filter {
             fact.contains($0) && !symbol.declaration.contains($0.prefix(7))

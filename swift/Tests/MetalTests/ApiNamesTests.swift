@@ -1,9 +1,9 @@
 import Metal
 import XCTest
 
-/// Every name of Apple's Metal, as a public binding lists them, is here, or a pattern says why it is not.
+/// Every name of Apple's Metal, as listed by a public binding, exists here, or a pattern gives the reason why not.
 final class ApiNamesTests: XCTestCase {
-    /// A row of metal-names.tsv: of a type, a selector or a case.
+    /// A row of metal-names.tsv: the name of a type, a selector or a case.
     private struct Name: CustomStringConvertible {
         let type, kind, name: String
         var description: String { "\(type) \(kind) \(name)" }
@@ -54,7 +54,7 @@ final class ApiNamesTests: XCTestCase {
         XCTAssertEqual(needless.map { "\($0.type.pattern) \($0.name.pattern)" }, [], "reasons for what is here")
     }
 
-    /// The rule would be worthless if it found names that are not here.
+    /// The test would be worthless if the rule found names that do not exist here.
     func testTheRuleTellsNamesApart() throws {
         let module = Members(try PublicSymbols.metal.get())
         XCTAssertFalse(module.lacksSelector("newBufferWithLength:options:", of: "MTLDevice"))
@@ -69,7 +69,7 @@ final class ApiNamesTests: XCTestCase {
         XCTAssertFalse(module.lacksCase("ASTC_10x10_sRGB", of: "MTLPixelFormat"))
     }
 
-    /// And the numbers of cases that are here are Apple's.
+    /// The raw values of cases that exist here are Apple's.
     func testEveryNumberIsApples() throws {
         var checked = 0
         for row in try Facts.rows("metal-names.tsv") where row[1] == "case" {
@@ -82,7 +82,7 @@ final class ApiNamesTests: XCTestCase {
         XCTAssertGreaterThan(checked, 400)
     }
 
-    /// Cases that have the number of another.
+    /// Cases with the same raw value as another case.
     private static let sameNumbers: [String: Set<String>] = [
         "MTLResourceOptions": [
             "cpucachemodedefaultcache", "storagemodeshared", "hazardtrackingmodedefault", "optioncpucachemodedefault",
@@ -92,7 +92,7 @@ final class ApiNamesTests: XCTestCase {
     ]
 }
 
-/// The members of a module by their types, and how Swift's importer renames Objective-C's.
+/// The members of a module by type, and how Swift's importer renames those of Objective-C.
 private struct Members {
     let types: Set<String>
     private let members: [String: [String]]
@@ -129,7 +129,7 @@ private struct Members {
         }
     }
 
-    /// The words of a name that tell it from others.
+    /// The words of a name that distinguish it from others.
     private func words(_ name: String) -> Set<String> {
         let pattern = "[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+"
         var words: Set<String> = [], rest = name[...]
@@ -144,12 +144,12 @@ private struct Members {
         return words
     }
 
-    /// What the importer drops or adds.
+    /// Words that the importer removes or adds.
     private static let dropped: Set<String> = [
         "new", "make", "with", "at", "from", "in", "for", "of", "to", "by", "count", "and", "is", "the", "set", "init",
         "range", "array", "subscript", "object", "indexed", "error",
     ]
-    /// Types of arguments, which one of the two languages names and the other does not.
+    /// Types of arguments that only one of the two languages names.
     private static let implied: Set<String> = Set(
         """
         buffer texture resource device library function descriptor pixel format url command encoder scope fence heap \

@@ -19,11 +19,11 @@ final class CommandBufferTests: MetalTestCase {
         XCTAssertTrue(commands.commandQueue === queue)
     }
 
-    /// What a queue does after a failure: the setting `after_fault`.
+    /// The behavior of a queue after a failure: the setting `after_fault`.
     func testTheAftermathOfAFault() throws {
         defer { mrt_setting_set("after_fault", "continue", nil) }
         let increment = try pipeline("increment")
-        /// The error of each command buffer behind a failed one, and what its two dispatches left.
+        /// Returns the error of each command buffer after a failed one, and the results of its two dispatches.
         func aftermath(_ setting: String) -> [(error: String, value: Float)] {
             XCTAssertTrue(mrt_setting_set("after_fault", setting, nil))
             let queue = device.makeCommandQueue()!
@@ -214,7 +214,7 @@ final class CommandBufferTests: MetalTestCase {
     }
 }
 
-/// What happened, in order, from any thread.
+/// A log of events in order, from any thread.
 final class Log: @unchecked Sendable {
     private let lock = NSLock()
     private var list: [String] = []

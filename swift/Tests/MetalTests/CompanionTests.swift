@@ -5,7 +5,7 @@ import XCTest
 import os
 import simd
 
-/// The modules beside Metal, against numbers computed by hand.
+/// The modules besides Metal, compared with numbers computed by hand.
 final class CompanionTests: XCTestCase {
     func testVectors() {
         let a = SIMD3<Float>(2, 3, 6), b = simd_float3(1, 0, 0)

@@ -2,7 +2,7 @@ import CoreGraphics
 import CoreVideo
 import XCTest
 
-/// What compute packages name of CoreGraphics and CoreVideo.
+/// The parts of CoreGraphics and CoreVideo that compute packages use.
 final class CoreTests: XCTestCase {
     func testTransforms() {
         let points = (0..<8).map { CGPoint(x: CGFloat($0 * 5 % 7), y: CGFloat($0 * 3 % 5)) }

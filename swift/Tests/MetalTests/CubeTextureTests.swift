@@ -1,7 +1,7 @@
 import Metal
 import XCTest
 
-/// Textures of cubes and of depths, and atomic operations on pixels, against formulas in double precision.
+/// Cube textures, depth textures, and atomic operations on pixels, compared with formulas in double precision.
 final class CubeTextureTests: MetalTestCase {
     private static let kernels = """
         #include <metal_stdlib>
@@ -96,7 +96,7 @@ final class CubeTextureTests: MetalTestCase {
 
     // MARK: Cubes
 
-    /// The faces as MSL draws them: of each the direction of its middle, of its columns and of its rows.
+    /// The faces as defined by MSL: the directions of the center, of columns and of rows.
     private static let axes: [(middle: [Double], right: [Double], down: [Double])] = [
         ([1, 0, 0], [0, 0, -1], [0, -1, 0]), ([-1, 0, 0], [0, 0, 1], [0, -1, 0]),
         ([0, 1, 0], [1, 0, 0], [0, 0, 1]), ([0, -1, 0], [1, 0, 0], [0, 0, -1]),
@@ -136,7 +136,7 @@ final class CubeTextureTests: MetalTestCase {
             for pixel in 0..<size * size {
                 let x = pixel % size, y = pixel / size, unit = 2 / Double(size)
                 let at = direction(face, (Double(x) + 0.3) * unit - 1, (Double(y) + 0.6) * unit - 1)
-                directions.append(at.map { $0 * (0.25 + Double(pixel)) })  // its length makes no difference
+                directions.append(at.map { $0 * (0.25 + Double(pixel)) })  // the length has no effect
                 expected.append(Float(value(face, x, y)))
             }
         }
@@ -161,12 +161,12 @@ final class CubeTextureTests: MetalTestCase {
 
     private func mean(_ values: [Double]) -> Double { values.reduce(0, +) / Double(values.count) }
 
-    /// On the edge of two faces, between two rows of each: the mean of four pixels; in a corner of three.
+    /// On the edge of two faces, the mean of four pixels, two of each face; in a corner, the mean of three.
     func testLinearFiltersGoOnAcrossEdges() throws {
         let last = size - 1
-        // +x meets +z at its column 0; +z has its last column there. Rows run alike.
+        // Column 0 of +x meets the last column of +z. Rows have the same order.
         let edge = mean([value(0, 0, 1), value(0, 0, 2), value(4, last, 1), value(4, last, 2)])
-        // +y meets +x: row by row of +y's last column, from below, stand +x's pixels of row 0.
+        // +y meets +x: from the bottom up, the last column of +y meets row 0 of +x.
         let top = mean([value(2, last, 1), value(2, last, 2), value(0, 1, 0), value(0, 2, 0)])
         let corner = mean([value(0, 0, 0), value(4, last, 0), value(2, last, last)])
         let got = try sampled([[1, 0, 1], [1, 1, 0], [1, 1, 1]], linear: true)
@@ -204,7 +204,7 @@ final class CubeTextureTests: MetalTestCase {
         let second: [Float] = first.map { 1 - $0 }
         let depths = try texture(.depth32Float, .type2D, 4, slices: [first])
         let layers = try texture(.depth32Float, .type2DArray, 4, layers: 2, slices: [first, second])
-        // between the middles of pixels, so that no address mode matters
+        // Between the centers of pixels, so that address modes have no effect.
         let at: [(x: Double, y: Double)] = (0..<16).map { i in
             let x = Double(i * 7 % 16) / 22, y = Double(i * 3 % 16) / 22
             return (0.125 + x, 0.125 + y)

@@ -9,7 +9,7 @@ final class DeviceTests: MetalTestCase {
         XCTAssertEqual(device.architecture.name, "applegpu_g13g")
     }
 
-    /// Metal Feature Set Tables, M1.
+    /// From the Metal Feature Set Tables, for an M1.
     func testLimitsAndFamilies() {
         XCTAssertEqual(device.maxThreadsPerThreadgroup.width, 1024)
         XCTAssertEqual(device.maxThreadgroupMemoryLength, 32768)

@@ -53,7 +53,7 @@ final class DispatchTests: MetalTestCase {
         XCTAssertEqual(try racesOfTwoIncrements(.serial) { _, _ in }, 0, "a serial encoder")
     }
 
-    /// The findings of kind "dispatch-race" that two dispatches on one buffer give.
+    /// Returns the findings of kind "dispatch-race" for two dispatches on one buffer.
     private func racesOfTwoIncrements(
         _ type: MTLDispatchType = .concurrent, between: (any MTLComputeCommandEncoder, any MTLBuffer) -> Void
     ) throws -> Int {

@@ -1,12 +1,13 @@
 import Metal
 
-/// The raw values of Apple's enumerations and option sets, and this module's name for a raw value.
+/// The raw values of Apple's enumerations and option sets, and this module's name for each raw value.
 struct EnumFacts {
     let type: String
     let name: String
     let rawValue: UInt64
 
-    /// From both tables. Members that stand for "nothing" are imported as an empty option set, and have no name.
+    /// Returns the facts of both tables. Members that mean "nothing" are imported as an empty option set, without a
+    /// name.
     static func all() throws -> [EnumFacts] {
         let listed = try Facts.rows("metal-enums.tsv").compactMap { row -> EnumFacts? in
             let type = errorTypes.contains(row[0]) ? row[0] + ".Code" : row[0]
@@ -21,7 +22,7 @@ struct EnumFacts {
         return listed + further
     }
 
-    /// Second names of a value, which a description cannot show. `testSecondNames` holds them.
+    /// Second names of a value, which a description cannot show; `testSecondNames` tests them.
     static let aliases: Set<String> = [
         "MTLCommandBufferError.Code.blacklisted",
         "MTLResourceOptions.optionCPUCacheModeDefault", "MTLResourceOptions.optionCPUCacheModeWriteCombined",
@@ -32,8 +33,8 @@ struct EnumFacts {
         "MTLLibraryError", "MTLCommandBufferError", "MTLBinaryArchiveError", "MTLCaptureError",
     ]
 
-    /// Swift's name of a case: without the type's, in lower case at the start; what Apple's notes for Swift rename is
-    /// in `renamed`.
+    /// Returns Swift's name of a case: without the type's name, starting with a lower-case letter. `renamed` has the
+    /// names that Apple's notes for Swift change.
     private static func swiftName(_ name: String, of type: String) -> String? {
         let prefixes = [String(type.dropFirst(3)), "Resource", ""]
         let prefix = prefixes.first { name.hasPrefix($0) }!
@@ -48,7 +49,7 @@ struct EnumFacts {
         return remainder.prefix(lowercase).lowercased() + remainder.dropFirst(lowercase)
     }
 
-    /// A name cannot start with a digit: there the importer keeps the last word of the type's name.
+    /// A name cannot start with a digit: then the importer keeps the last word of the type's name.
     private static func lastWord(of type: String) -> Substring { type[type.lastIndex { $0.isUppercase }!...] }
 
     private static let optionSets: Set<String> = ["MTLCommandBufferErrorOption", "MTLPipelineOption"]
@@ -64,7 +65,7 @@ struct EnumFacts {
         }
     ) { first, _ in first }
 
-    /// This module's name for the fact's raw value, "" where it knows none; nil where the type is in no table.
+    /// Returns this module's name for the fact's raw value: "" if it has none, nil if the type is in no table.
     static func name(of fact: EnumFacts) -> String? {
         if let members = options[fact.type] { return members.first { $0.value == fact.rawValue }?.key ?? "" }
         return enumerations[fact.type].map { $0(fact.rawValue) }

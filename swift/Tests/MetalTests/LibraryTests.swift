@@ -61,8 +61,8 @@ final class LibraryTests: MetalTestCase {
         return [x.contents().load(as: Int32.self)]
     }
 
-    /// By default mathematics is fast: its tanh is (t - 1) / (t + 1) with t = exp(2x), infinity by
-    /// infinity at 45.
+    /// By default, math is fast: tanh is (t - 1) / (t + 1) with t = exp(2x), which is infinity divided by infinity at
+    /// 45.
     func testFastMathIsTheDefault() throws {
         let source = "#include <metal_stdlib>\nkernel void k(device float *x) { x[0] = metal::tanh(x[0]); }"
         let safe = MTLCompileOptions()
@@ -170,7 +170,8 @@ final class LibraryTests: MetalTestCase {
         XCTAssertTrue(library.functionNames.contains("twice"))
     }
 
-    /// Files with functions of one name, a header that counts once, and a path to what a Mac would have compiled.
+    /// Files with functions of the same name, a header with `#pragma once`, and a path to the file that a Mac would
+    /// have compiled.
     func testFilesOfABundleAreCompiledByThemselves() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID().uuidString).bundle")
         let inner = folder.appendingPathComponent("inner")

@@ -26,7 +26,8 @@ final class MemoryTests: MetalTestCase {
         XCTAssertEqual(floats(device.makeBuffer(length: 64)!), [Float](repeating: 0, count: 16))
     }
 
-    /// Under the checker what nobody wrote is a finding, and zero all the same: for the kernel and for the host.
+    /// Under the checker, reading unwritten memory is a finding, and gives zero nevertheless: for the kernel and for
+    /// the host.
     func testUnwrittenMemoryReadsAsZeroUnderTheChecker() throws {
         mrt_setting_set("poison", "auto", nil)
         mrt_setting_set("check", "1", nil)

@@ -2,8 +2,8 @@ import Metal
 import MetalRuntime
 import XCTest
 
-/// A test with a device, a queue and a few kernels, in which misuse is collected instead of ending the process. What
-/// was not expected fails the test.
+/// A test with a device, a queue and some kernels, in which misuse is collected instead of ending the process.
+/// Unexpected misuse fails the test.
 class MetalTestCase: XCTestCase {
     static let source = """
         #include <metal_stdlib>
@@ -92,7 +92,7 @@ class MetalTestCase: XCTestCase {
         return commands
     }
 
-    /// Runs `body`, which must break one rule: with a sentence that holds `message`, and no other.
+    /// Runs `body`, which must break exactly one rule, with a message that contains `message`.
     func assertMisuse(
         _ message: String, file: StaticString = #filePath, line: UInt = #line, _ body: () throws -> Void
     ) rethrows {
@@ -107,7 +107,7 @@ class MetalTestCase: XCTestCase {
     }
 }
 
-/// The sentences that were handed to the handler.
+/// The messages that were passed to the handler.
 final class Misuses: @unchecked Sendable {
     static let shared = Misuses()
     private let lock = NSLock()

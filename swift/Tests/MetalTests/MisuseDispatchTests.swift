@@ -50,7 +50,7 @@ final class MisuseDispatchTests: MetalTestCase {
             assertMisuse("Bytes are being bound at index 0 to a shader argument (x) with write access enabled") {
                 dispatch(encoder)
             }
-            // what it writes to is a copy; what it reads is there
+            // The kernel reads the bound bytes, but writes to a copy.
             encoder.setComputePipelineState(try pipeline("twice"))
             encoder.setBytes(&values, length: 16, index: 0)
             encoder.setBuffer(x, offset: 0, index: 1)
@@ -158,7 +158,7 @@ final class MisuseDispatchTests: MetalTestCase {
         }
     }
 
-    /// A length that an earlier pipeline needed counts for one that has no such argument.
+    /// A length that an earlier pipeline needed also counts for a pipeline without such an argument.
     func testThreadgroupMemoryStaysSet() throws {
         let x = buffer([1, 2, 3, 4])
         try run { encoder in

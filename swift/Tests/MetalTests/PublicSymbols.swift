@@ -1,7 +1,7 @@
 import Foundation
 import XCTest
 
-/// One public declaration of a module, as the compiler's symbol graph lists it.
+/// A public declaration of a module, as listed in the compiler's symbol graph.
 struct PublicSymbol {
     let kind: String
     let path: [String]
@@ -9,10 +9,11 @@ struct PublicSymbol {
     var owner: String { path.count == 1 ? "-" : path.dropLast().joined(separator: ".") }
 }
 
-/// The Swift package: the tests run in its folder. Where this file lay when it was compiled may be another clone.
+/// The folder of the Swift package, in which the tests run. The path of this file at compile time may be in another
+/// clone.
 let packageFolder = URL(fileURLWithPath: FileManager.default.currentDirectoryPath)
 
-/// Gets the public declarations from the toolchain of the module `Metal` that these tests were built with.
+/// Gets the public declarations of the module `Metal` with the toolchain that built these tests.
 enum PublicSymbols {
     static let metal: Result<[PublicSymbol], any Error> = Result { try extract() }
 
@@ -42,7 +43,7 @@ enum PublicSymbols {
         }
     }
 
-    /// On PATH, where whoever started the tests put the toolchain.
+    /// Looks in PATH, to which the caller of the tests has added the toolchain.
     private static func tool(_ name: String) throws -> URL {
         let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
         let candidates = folders.map { URL(fileURLWithPath: String($0)).appendingPathComponent(name) }
@@ -79,8 +80,8 @@ enum Facts {
     }
 }
 
-/// A declaration without what does not distinguish it: attributes, `any`, spaces, generic arguments (the facts leave
-/// those of pointers and ranges out), defaults, and whether a property is stored.
+/// Returns a declaration without the parts that do not distinguish it: attributes, `any`, spaces, generic arguments
+/// (which the facts leave out for pointers and ranges), defaults, and whether a property is stored.
 func normalized(_ declaration: String) -> String {
     var text = declaration
     for attribute in ["@discardableResult", "@preconcurrency", "@NSCopying", "override ", "any "] {

@@ -2,7 +2,7 @@ import Metal
 import MetalRuntime
 import XCTest
 
-/// Textures of kernels, against formulas in double precision.
+/// Textures in kernels, compared with formulas in double precision.
 final class TextureTests: MetalTestCase {
     private static let kernels = """
         #include <metal_stdlib>
@@ -116,7 +116,7 @@ final class TextureTests: MetalTestCase {
 
     // MARK: Formats
 
-    /// What a format keeps of a value: the rounding of its components, and 0 and 1 for those that it lacks.
+    /// Returns the value that a format stores: its component is rounded; 0 or 1 for missing components.
     private func kept(_ value: Double, _ format: MTLPixelFormat, component: Int) -> Double {
         let (channels, store) = Self.formats[format]!
         if component >= channels { return component == 3 ? 1 : 0 }
@@ -131,7 +131,7 @@ final class TextureTests: MetalTestCase {
         { value, _ in (min(max(value, -1), 1) * steps).rounded(.toNearestOrEven) / steps }
     }
 
-    /// IEC 61966-2-1, of the components but alpha.
+    /// The formula of IEC 61966-2-1, for all components but alpha.
     private static func srgb(_ value: Double, _ component: Int) -> Double {
         guard component < 3 else { return unorm(255)(value, component) }
         let linear = min(max(value, 0), 1)
@@ -149,7 +149,7 @@ final class TextureTests: MetalTestCase {
     ]
 
     private static func half(_ value: Double) -> Double {
-        // eleven bits from the leading one; the values of the test are all normal, or 0
+        // Eleven bits from the leading one; the values of the test are all normal, or 0.
         guard value != 0 else { return 0 }
         let unit = scalbn(1.0, Int(value.exponent) - 10)
         return (value / unit).rounded(.toNearestOrEven) * unit
@@ -183,7 +183,7 @@ final class TextureTests: MetalTestCase {
 
     // MARK: Sampling
 
-    /// The index of a pixel; nil where the border stands.
+    /// Returns the index of a pixel; nil for the border.
     private func index(_ i: Int, _ size: Int, _ mode: MTLSamplerAddressMode) -> Int? {
         switch mode {
         case .repeat: return ((i % size) + size) % size
@@ -231,7 +231,7 @@ final class TextureTests: MetalTestCase {
         let line = try texture(.r32Float, .type1D, 6), plane = try texture(.r32Float, 6, 5)
         line.replace(region: MTLRegionMake1D(0, 6), mipmapLevel: 0, withBytes: row, bytesPerRow: 24)
         plane.replace(region: MTLRegionMake2D(0, 0, 6, 5), mipmapLevel: 0, withBytes: image, bytesPerRow: 24)
-        // binary fractions, none of which lies on the edge of a pixel
+        // Binary fractions, none of which is on the edge of a pixel.
         let places = (0..<48).map { Float($0 * 11 % 48) / 16 - 0.734375 }
         for mode in modes {
             for linear in [false, true] {
@@ -255,7 +255,7 @@ final class TextureTests: MetalTestCase {
         }
     }
 
-    /// Catmull and Rom's cubic through four pixels, which reproduces a line and is no linear filter elsewhere.
+    /// The Catmull-Rom cubic through four pixels reproduces a line, and differs from a linear filter elsewhere.
     func testBicubicSampling() throws {
         let row = (0..<8).map { Float(($0 * 5) % 8) }
         let line = try texture(.r32Float, .type1D, 8)
@@ -362,7 +362,7 @@ final class TextureTests: MetalTestCase {
         XCTAssertEqual([values[1], values[2], values[5], values[6]], [10, 11, 18, 19])
     }
 
-    // MARK: What is wrong
+    // MARK: Errors
 
     func testOutsideOfATextureIsAFindingAndDoesNothing() throws {
         XCTAssertTrue(mrt_setting_set("check", "1", nil))

@@ -31,7 +31,8 @@ final class ArchiveTests: XCTestCase {
         try HandleTable.shared.lookup(client.context, as: Context.self).archives
     }
 
-    /// Opens, makes one pipeline, runs it, writes, closes; gives the statistics and the notes.
+    /// Opens a context, makes one pipeline, runs it, writes the archive, and closes; returns the statistics and the
+    /// notes.
     private func start(_ function: String = "bump", in other: String? = nil) throws -> (
         statistics: orchard_statistics, notes: [String]
     ) {
@@ -78,7 +79,7 @@ final class ArchiveTests: XCTestCase {
         if let before, let compilations { XCTAssertEqual(compilations - before, names.count) }
     }
 
-    /// Of the software device; nobody can tell of Apple's.
+    /// For the software device only: Apple's does not report it.
     private var compilations: Int? {
         #if os(Linux)
         return PipelineCompilations.count
@@ -128,7 +129,7 @@ final class ArchiveTests: XCTestCase {
         }
     }
 
-    /// A file stands where the folder should be: it can't be written to, whoever runs the test.
+    /// There is a file in place of the folder, so it can't be written to, whoever runs the test.
     func testAFolderThatCannotBeWrittenOnlyCostsTheCache() throws {
         try "".write(toFile: folder, atomically: true, encoding: .utf8)
         let outcome = try start()
@@ -136,8 +137,8 @@ final class ArchiveTests: XCTestCase {
         XCTAssertTrue(outcome.notes.contains { $0.contains(folder) && $0.contains("not written") }, "\(outcome.notes)")
     }
 
-    /// Root may write where the mode forbids it, but nobody makes a file among a process's descriptors or on the sealed
-    /// system volume.
+    /// Root may write where the mode forbids it, but nobody can create a file in a process's descriptor folder, or on
+    /// the sealed system volume.
     func testAReadOnlyFolderOnlyCostsTheCache() throws {
         #if os(Linux)
         let readOnly = "/proc/self/fd"
@@ -151,8 +152,8 @@ final class ArchiveTests: XCTestCase {
     }
 
     #if os(Linux)
-    /// A limit on the size of files stands in for the disk, in a process of its own. The kernels come from the software
-    /// device's cache, which the first start has made sure of.
+    /// A limit on file sizes simulates a full disk, in a separate process. The kernels come from the software device's
+    /// cache, which the first start has filled.
     func testAFullDiskOnlyCostsTheCache() throws {
         if let shared = ChildTest.argument {
             _ = try start()

@@ -1,10 +1,10 @@
 import XCTest
 
-/// A test of this very program, run once more in a process of its own.
+/// Runs a test of this program again in a separate process.
 final class ChildTest {
     private static let variable = "ORCHARD_CHILD_TEST"
 
-    /// What the parent gave; nil where this is no child.
+    /// The argument from the parent process; nil if this is not a child.
     static var argument: String? { ProcessInfo.processInfo.environment[variable] }
 
     private let process = Process()
@@ -22,7 +22,7 @@ final class ChildTest {
         try process.run()
     }
 
-    /// False where it had to be ended.
+    /// Returns false if the child had to be killed.
     func ends(within seconds: TimeInterval) -> Bool {
         let deadline = Date(timeIntervalSinceNow: seconds)
         while process.isRunning, Date() < deadline { usleep(10_000) }

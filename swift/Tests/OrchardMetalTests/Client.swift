@@ -4,7 +4,7 @@ import XCTest
 
 @testable import OrchardMetal
 
-/// A block as a caller lays it out: the struct, then what its spans point to.
+/// A block as laid out by a caller: the struct, then the data of its spans.
 struct BlockWriter<Header: VersionedStruct> {
     var header: Header
     private var tail: [UInt8] = []
@@ -33,7 +33,7 @@ struct BlockWriter<Header: VersionedStruct> {
 
     var bytes: [UInt8] { withUnsafeBytes(of: header, Array.init) + tail }
 
-    /// Memory aligned to 8, for the length of one call.
+    /// Provides memory aligned to 8 for one call.
     func with<Result>(_ body: (UnsafePointer<Header>, UInt64) throws -> Result) rethrows -> Result {
         let bytes = self.bytes
         let memory = UnsafeMutableRawPointer.allocate(byteCount: bytes.count, alignment: 8)
@@ -43,7 +43,7 @@ struct BlockWriter<Header: VersionedStruct> {
     }
 }
 
-/// A status that was not ORCHARD_OK, with its message.
+/// A status other than ORCHARD_OK, with its message.
 struct Failure: Error, CustomStringConvertible {
     let status: orchard_status
     let message: String
@@ -63,7 +63,7 @@ func lastError() -> String {
         decoding: buffer.prefix(Int(min(length, UInt64(buffer.count)))).map(UInt8.init(bitPattern:)), as: UTF8.self)
 }
 
-/// Expects a status, and a message that holds each of `fragments`.
+/// Expects a status, and a message that contains each of `fragments`.
 func assertFails(
     _ status: orchard_status, _ fragments: String..., file: StaticString = #filePath, line: UInt = #line,
     _ body: () throws -> Void
@@ -81,7 +81,7 @@ func assertFails(
     }
 }
 
-/// Reads text in the way of the interface: once for the length, once for the text.
+/// Reads text as the interface requires: one call for the length, one for the text.
 func text(_ call: (UnsafeMutablePointer<CChar>?, UInt64, UnsafeMutablePointer<UInt64>) -> Int32) throws -> String {
     var length: UInt64 = 0
     let first = call(nil, 0, &length)
@@ -95,7 +95,7 @@ func json(_ text: String) throws -> Any {
     try JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)
 }
 
-/// The interface as a caller in Swift would wrap it: each method is one call of the C function.
+/// The interface as a caller in Swift would wrap it: each method is one call of a C function.
 final class Client {
     let context: UInt64
     private var isOpen = true

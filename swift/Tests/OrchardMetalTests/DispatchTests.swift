@@ -29,8 +29,8 @@ final class DispatchTests: XCTestCase {
         XCTAssertEqual(try client.read(to, 64, of: UInt32.self), (0..<64).reversed().map { UInt32($0) })
     }
 
-    /// Dispatches share an encoder, and lengths stay set on it. Here a kernel that declares 30 KB follows one that was
-    /// given 16 KB.
+    /// Dispatches share an encoder, on which lengths stay set. Here a kernel that declares 30 KB follows one with 16
+    /// KB.
     func testThreadgroupMemoryIsOneDispatchs() throws {
         let client = try Client()
         let source = """
@@ -69,7 +69,7 @@ final class DispatchTests: XCTestCase {
         }
     }
 
-    /// Each case: two dispatches on ranges of one buffer, and whether an order is needed between them.
+    /// Each case: two dispatches on ranges of one buffer, and whether a barrier is needed between them.
     func testBarriersStandOnlyWhereOperandsOverlap() throws {
         let cases: [(name: String, first: (UInt64, UInt64, Int), second: (UInt64, UInt64, Int), barriers: UInt64)] = [
             ("read after write", (0, 64, write), (0, 64, read), 1),

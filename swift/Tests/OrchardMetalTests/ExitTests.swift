@@ -3,10 +3,9 @@ import XCTest
 
 @testable import OrchardMetal
 
-/// A process that ends while the device still runs: each test starts itself again as a child, and looks at how that
-/// ended.
+/// A process that exits while the device is running: each test starts itself again as a child, and checks how it ended.
 final class ExitTests: XCTestCase {
-    /// Counts to `limit` in memory, so that nothing can be left out.
+    /// Counts to `limit` in memory, so that the compiler can't remove the loop.
     private static let slow = """
         #include <metal_stdlib>
         using namespace metal;

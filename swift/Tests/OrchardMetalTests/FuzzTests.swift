@@ -3,8 +3,8 @@ import XCTest
 
 @testable import OrchardMetal
 
-/// Random calls with random handles, sizes, descriptors and orders, from two threads: each ends with a status, and all
-/// memory comes back.
+/// Random calls with random handles, sizes, descriptors and orders, from two threads: each returns a status, and all
+/// memory is freed.
 final class FuzzTests: XCTestCase {
     private static let calls = 20_000
 
@@ -79,7 +79,7 @@ private struct Fuzzer {
 
     private mutating func small() -> UInt32 { UInt32(truncatingIfNeeded: pick(4) == 0 ? number() : UInt64(pick(4))) }
 
-    /// A block whose bytes are then changed here and there.
+    /// A block in which some bytes are then changed.
     private mutating func damaged<Header: VersionedStruct>(
         _ block: BlockWriter<Header>, _ call: (UnsafePointer<Header>, UInt64) -> Int32
     ) -> Int32 {

@@ -5,7 +5,7 @@ import XCTest
 @testable import OrchardMetal
 
 final class HandleTests: XCTestCase {
-    /// Every function that takes a handle, with all else in order.
+    /// Returns every function that takes a handle, with all other arguments valid.
     private func calls(_ handle: UInt64) -> [(name: String, kind: HandleKind, call: () -> Int32)] {
         let buffer = BlockWriter<orchard_buffer_options>(), library = BlockWriter<orchard_library_options>()
         let pipeline = BlockWriter<orchard_pipeline_options>()
@@ -105,7 +105,7 @@ final class HandleTests: XCTestCase {
         }
     }
 
-    /// A model of the table beside the table: what is live must be found, what ended must not.
+    /// Compares the table with a model: live handles must be found, and those that ended must not.
     func testRandomInsertionsAndReleases() throws {
         let table = HandleTable()
         let context = try Context(ContextOptions())
@@ -150,7 +150,7 @@ final class HandleTests: XCTestCase {
 }
 
 extension Context {
-    /// A handle object that costs nothing.
+    /// A cheap object for handles.
     fileprivate func libraryStub() throws -> Buffer {
         try locked { Buffer(self, length: 1, label: nil, allocation: Self.stub(device)) }
     }

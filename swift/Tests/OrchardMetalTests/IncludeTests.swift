@@ -18,7 +18,7 @@ final class IncludeTests: XCTestCase {
         }
     }
 
-    /// The lines that a compiler would see, as file:line text.
+    /// Returns the lines that a compiler would see, as file:line text.
     private func located(_ resolved: String) -> [String] {
         var (file, line, result) = (IncludeResolver.unnamed, 1, [String]())
         for text in resolved.split(separator: "\n", omittingEmptySubsequences: false) {

@@ -3,7 +3,8 @@ import XCTest
 
 @testable import OrchardMetal
 
-/// The offsets that a caller in another language writes at: a change here breaks every caller, and needs a new version.
+/// The offsets at which a caller in another language writes: a change here breaks every caller, and requires a new
+/// version.
 final class LayoutTests: XCTestCase {
     private struct Row {
         let name: String
@@ -143,7 +144,7 @@ final class LayoutTests: XCTestCase {
             let block = BlockWriter<orchard_buffer_options>()
             try check(block.with { orchard_buffer_create(client.context, $0, $1, nil) })
         }
-        // A caller of before `storage` was added: the missing fields have their defaults.
+        // A caller from before `storage` was added: the missing fields have their defaults.
         try create { $0.header.size = 16 }
     }
 

@@ -55,7 +55,8 @@ final class LibraryTests: XCTestCase {
         XCTAssertEqual(try client.read(result, 1, of: Int32.self), [42])
     }
 
-    /// Metal's own default is fast, in which tanh(45) is infinity by infinity; here it must be requested.
+    /// Metal's default is fast math, in which tanh(45) is infinity divided by infinity; this library computes it only
+    /// on request.
     func testMathematicsIsPreciseUnlessAskedOtherwise() throws {
         let client = try Client()
         let source =

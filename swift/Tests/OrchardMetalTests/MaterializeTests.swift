@@ -80,7 +80,7 @@ final class MaterializeTests: XCTestCase {
         XCTAssertEqual(try client.read(buffer, 12, of: UInt32.self), (0..<12).map { UInt32($0) })
     }
 
-    /// Random views against index arithmetic on the CPU: sizes, negative and zero strides, every element size.
+    /// Random views compared with index arithmetic on the CPU: sizes, negative and zero strides, every element size.
     func testRandomViews() throws {
         let client = try Client()
         var generator = SplitMix(state: 7)
@@ -175,7 +175,7 @@ final class MaterializeTests: XCTestCase {
     }
 }
 
-/// Numbers that are the same in every run.
+/// Reproducible random numbers.
 struct SplitMix: RandomNumberGenerator {
     var state: UInt64
 

@@ -3,13 +3,13 @@ import XCTest
 
 @testable import OrchardMetal
 
-/// A queue that takes no more work after a failure: a new one takes its place.
+/// A queue that accepts no more work after a failure is replaced by a new one.
 final class RecoveryTests: XCTestCase {
     private static let wild = """
         kernel void wild(device const long *at [[buffer(0)]], device uint *values [[buffer(1)]]) { values[at[0]] = 1; }
         """
 
-    /// Every operation in a command buffer of its own.
+    /// Every operation is in a separate command buffer.
     private func open(afterFault: String? = nil, batchOperations: UInt32 = 1) throws -> Client {
         let client = try Client(batchOperations: batchOperations)
         guard let afterFault else { return client }
@@ -23,7 +23,7 @@ final class RecoveryTests: XCTestCase {
         try? Client().configure("after_fault", "continue")
     }
 
-    /// Commits a kernel that stores far outside of `target`; gives its ticket.
+    /// Commits a kernel that stores far outside `target`; returns its ticket.
     private func fault(_ client: Client, into target: UInt64) throws -> UInt64 {
         let wild = try client.pipeline(client.library("#include <metal_stdlib>\n" + Self.wild), "wild")
         let at = try client.buffer([Int64(1) << 40])
@@ -99,7 +99,7 @@ final class RecoveryTests: XCTestCase {
         XCTAssertEqual(try client.statistics.command_buffers_repeated, 1)
     }
 
-    /// How much of `x += 1` was done is unknown.
+    /// It is unknown which elements `x += 1` has changed.
     func testADiscardedChangeInPlaceIsAnError() throws {
         let client = try open(afterFault: "discard", batchOperations: 100)
         let library = try client.library(Kernels.add)
@@ -134,7 +134,7 @@ final class RecoveryTests: XCTestCase {
         XCTAssertEqual(try counts(client), [2, 1])
     }
 
-    /// Where even new queues are refused, that is an error in the end; later work is tried again.
+    /// If even new queues are rejected, this is an error in the end; later work is tried again.
     func testADeviceThatTakesNothingIsAnError() throws {
         let client = try open()
         let buffer = try client.buffer(64, zeroed: true)
@@ -150,7 +150,7 @@ final class RecoveryTests: XCTestCase {
         XCTAssertEqual(try counts(client), [1, 3])
     }
 
-    /// Nobody waits for the device, and the counter moves on all the same. Labels stay pushed over the new queue.
+    /// Nobody waits for the device, but the counter advances. Labels stay pushed on the new queue.
     func testTheCounterMovesOnWithoutAWait() throws {
         let client = try open()
         let buffer = try client.buffer(64, zeroed: true)

@@ -3,13 +3,13 @@ import XCTest
 
 @testable import OrchardMetal
 
-/// The plan against a model of memory: batches of random operations run, some fail, some are dropped, the rest is run
-/// again as the plan says, and memory is compared with a run in which nothing was dropped.
+/// The plan compared with a model of memory: batches of random operations run, some fail, some are dropped, and the
+/// others run again according to the plan. Then memory is compared with a run in which nothing was dropped.
 final class RepeatPlanTests: XCTestCase {
     private static let allocations = 4
     fileprivate static let bytes = 4
 
-    /// An operation of the model writes all of `target`, as a function of `sources` and, in place, of the target.
+    /// An operation of the model writes all of `target`, as a function of `sources` and, if in place, of the target.
     fileprivate struct Step {
         let sources: [Int]
         let target: Int
@@ -26,7 +26,7 @@ final class RepeatPlanTests: XCTestCase {
     fileprivate struct Entry {
         let steps: [Step]
         let outcome: Outcome
-        /// Bytes that were written in the first run, over all of its steps.
+        /// The number of bytes written in the first run, over all of its steps.
         let written: Int
     }
 
@@ -75,7 +75,7 @@ final class RepeatPlanTests: XCTestCase {
         }
     }
 
-    /// The plan of the model's batches, as operations on buffers.
+    /// Returns the plan for the model's batches, as operations on buffers.
     private func plan(_ entries: [Entry]) throws -> [RepeatPlan.Verdict] {
         let device = try XCTUnwrap(MTLCopyAllDevices().first)
         let memory = try (0..<Self.allocations).map { _ in
@@ -101,7 +101,7 @@ final class RepeatPlanTests: XCTestCase {
     private func check(_ entries: [Entry], _ verdicts: [RepeatPlan.Verdict], _ round: String) {
         let fresh = (0..<Self.allocations).map { number in (0..<Self.bytes).map { 100 * number + $0 } }
         var ideal = fresh, real = fresh
-        // What the last writer left there is known to be missing: any content will do.
+        // The last writer's result is known to be missing there: any content is allowed.
         var missing = Set<Int>()
         for (entry, verdict) in zip(entries, verdicts) {
             let isRun = verdict == .again || (verdict == .stands && entry.outcome.isCompleted)
@@ -121,8 +121,8 @@ final class RepeatPlanTests: XCTestCase {
         }
     }
 
-    /// The run in which some were dropped. One that shares bytes with an earlier one that was dropped did not begin
-    /// before that one ended, and was dropped with it.
+    /// Simulates the run in which some batches were dropped. A batch that shares bytes with an earlier dropped one did
+    /// not begin before that one ended, and was dropped with it.
     private func runOnce(_ entries: [Entry], _ memory: inout [[Int]]) {
         var held: [Step] = []
         for entry in entries {

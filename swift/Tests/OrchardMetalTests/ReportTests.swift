@@ -3,9 +3,9 @@ import XCTest
 
 @testable import OrchardMetal
 
-/// What the software device adds: counters and findings, through the interface. Apple's device has none.
+/// Features of the software device, through the interface: counters and findings. Apple's device has none.
 final class ReportTests: XCTestCase {
-    /// False on Apple's device, whose report is shown to have no such thing.
+    /// Returns false on Apple's device, after checking that its report has no findings.
     private func hasChecker(_ client: Client) throws -> Bool {
         if SoftwareDevice.isPresent { return true }
         let report = try client.report()
@@ -63,7 +63,7 @@ final class ReportTests: XCTestCase {
         XCTAssertTrue(findings.isEmpty, "\(findings)")
     }
 
-    /// A barrier that is left out is found: the accesses are declared wrongly on purpose.
+    /// The missing barrier is found: the accesses are declared incorrectly on purpose.
     func testAWrongAccessIsFound() throws {
         let client = try Client()
         guard try hasChecker(client) else { return }

@@ -4,7 +4,7 @@ import XCTest
 @testable import OrchardMetal
 
 final class StressTests: XCTestCase {
-    /// Kilobytes of memory that the process holds.
+    /// The process's resident memory in kilobytes.
     private func residentKilobytes() throws -> Int {
         #if os(Linux)
         let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
@@ -93,8 +93,8 @@ final class StressTests: XCTestCase {
         }
     }
 
-    /// The cost of a dispatch up to the device: every check, the barrier, the encoder; nothing runs meanwhile. Prints
-    /// the figure, and asserts only that nothing was committed: speed is no matter of a test.
+    /// The time of a dispatch up to the device: all checks, the barrier and the encoder, while nothing runs. Prints the
+    /// time, and asserts only that nothing was committed, since tests do not assert speed.
     func testEncodingAlone() throws {
         let client = try Client(batchOperations: 1000, batchBytes: 1 << 40)
         let add = try client.pipeline(client.library(Kernels.add), "add")

@@ -3,7 +3,7 @@ import XCTest
 
 @testable import OrchardMetal
 
-/// Command buffers are cut by the work that their kernels have.
+/// Command buffers are committed according to the work of their kernels.
 final class WorkTests: XCTestCase {
     private func dispatch(_ client: Client, _ pipeline: UInt64, _ works: [UInt64]) throws {
         let buffer = try client.buffer([UInt32](repeating: 0, count: 32))
@@ -14,7 +14,7 @@ final class WorkTests: XCTestCase {
             try client.read(buffer, 32, of: UInt32.self), [UInt32](repeating: UInt32(works.count), count: 32))
     }
 
-    /// A number for each dispatch is counted eightfold: it has one threadgroup, which keeps one core busy.
+    /// The given work counts eightfold: each dispatch has one threadgroup, which occupies a single core.
     func testCommandBuffersHaveAtMostTheLimit() throws {
         let client = try Client()
         let bump = try client.pipeline(client.library(Kernels.add), "bump")
@@ -34,7 +34,7 @@ final class WorkTests: XCTestCase {
         assertFails(ORCHARD_INVALID_ARGUMENT, "batch_work", "at least 1") { try client.configure("batch_work", "0") }
     }
 
-    /// Without a number of the caller's: 40 products of this size by a thread for each element would take a minute.
+    /// Without an estimate by the caller: 40 products of this size, with one thread per element, would take a minute.
     func testWorkIsEstimatedFromThreadsAndBytes() {
         let side: UInt64 = 4096, groups = side * side / 256
         let product = Work.estimate(given: 0, threads: side * side, groups: groups, bytes: 12 * side * side)

@@ -58,7 +58,7 @@ describe("LAPACK of the cpu backend", () => {
     const without = factors(a);
     useDefaults();
     for (const way of [own, without]) expectFactors(way, 1);
-    // both are right, in another order of sums
+    // both are correct, but sum in different orders
     expect(own.some((value, at) => value !== without[at])).toBe(lapack !== null);
   });
 

@@ -202,7 +202,7 @@ function randomCase(
   return { dtype, m, n, k, batchShape, a, b, out };
 }
 
-// Around the tiles (6, 8, 14 rows; 8 to 128 columns), the blocks (120 rows, 384 deep) and 1.
+// Sizes around those of tiles (6, 8, 14 rows; 8 to 128 columns), around those of blocks (120 rows, 384 deep), and 1.
 const sizes = [
   [1, 1, 1],
   [1, 7, 5],
@@ -351,7 +351,7 @@ test.each(["float64", "float32"] as const)(
 );
 
 describe.each(["float64", "float32", "float16", "bfloat16", "int32"] as const)("few rows, %s", (dtype) => {
-  // Of b's columns, whole groups and what is left over; of k, whole vectors and blocks, and what is left over.
+  // Columns of b: whole groups, and a tail. k: whole vectors and blocks, and a tail.
   test.each([
     { size: [4, 258, 131], lies: ["rows", "columns"] },
     { size: [3, 61, 1049], lies: ["rows", "columns"] },
@@ -412,7 +412,7 @@ test.if(blas?.name === "OpenBLAS")("products on Linux are the backend's own, and
     return Bun.hash(storage.buffer);
   };
   for (const dtype of ["float32", "float64"] as const) {
-    // OpenBLAS sums such a k in other blocks, so that the bits tell.
+    // OpenBLAS divides such a k into other blocks, so the bits of the result show which code computed it.
     const given = randomCase(dtype, [100, 100, 1000], ["rows", "rows", "rows"]);
     const own = bitsBy(given, "own");
     expect(bitsBy(given, "blas")).not.toBe(own);
@@ -423,8 +423,7 @@ test.if(blas?.name === "OpenBLAS")("products on Linux are the backend's own, and
   }
 });
 
-// Of each pair of operands, both are read where they lie, one is, or none; rows are enough for panels of a thread's
-// own, or not.
+// Both operands, one, or neither are read in place. There are enough rows for each thread to have a panel, or not.
 test.each([
   { size: [250, 1100, 530], lies: ["rows", "columns"] },
   { size: [550, 200, 800], lies: ["rows", "columns"] },

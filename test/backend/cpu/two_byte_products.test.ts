@@ -71,7 +71,7 @@ describe.each(isas)("with %s", (isa) => {
   test("float16: FMLAL adds all of k to one sum, other code sums blocks of it", () => {
     configure(native, "isa", isa);
     const large = 2 ** 12;
-    // 2^24, to which float32 adds 1 in vain; and at the end as much less.
+    // 2^24, to which adding 1 changes nothing in float32; −2^24 at the end.
     const length = 1600;
     const signed = (step: number) => (step === 0 ? large : step === length - 1 ? -large : 1);
     const values = valuesOf(

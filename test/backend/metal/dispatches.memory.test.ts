@@ -6,7 +6,7 @@ const program = join(import.meta.dir, "..", "..", "support", "dispatches.ts");
 const megabytes = (bytes: number) => Math.round(bytes / 1e5) / 10;
 
 test("20,000 dispatches, each with arrays of its own", () => {
-  // In a process of its own: what other tests left behind is no matter of this one.
+  // Runs in a separate process, so that garbage of other tests does not count.
   const { stdout } = Bun.spawnSync([process.execPath, program]);
   const { resident, liveBuffers, dispatches } = JSON.parse(stdout.toString());
   console.log(`      resident MB over 20,000 dispatches: ${resident.map(megabytes).join(" ")}`);

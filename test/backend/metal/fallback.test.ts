@@ -34,7 +34,7 @@ afterEach(() => {
   setBackend("cpu");
 });
 
-// Work behind a command buffer that failed reads what was never written. The checker says so, and is right.
+// Dispatches after a command buffer that failed read memory that was never written. The checker rightly reports it.
 afterAll(() => void takeFindings());
 
 function closeTo(result: Tensor): void {

@@ -65,7 +65,7 @@ test("a file is one by whichever name it is included, and angles search the fold
   };
   text("lib/common/defines.h", "#pragma once\ninline float three() { return 3; }\n");
   text("lib/common/loop.h", '#pragma once\n#include "loop.h"\n#include "defines.h"\n');
-  // two files of one name, each for those beside it
+  // two files with the same name, each included by the files in its folder
   text("lib/a/part.h", '#pragma once\n#include "../common/defines.h"\ninline float a() { return three(); }\n');
   text("lib/b/part.h", "#pragma once\n#include <lib/common/defines.h>\ninline float b() { return three(); }\n");
   text("lib/b/both.h", '#include "part.h"\n#include <lib/common/loop.h>\n');

@@ -37,7 +37,7 @@ describe("docs/kernels.md", () => {
     const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "-e", program], { cwd: packageRoot, env });
     expect(promised).not.toEqual([]);
     expect(stdout.toString().replace(/\s+/g, " ").trim()).toBe(promised.join(" "));
-    // What the checker finds it prints too, and the process fails.
+    // The checker's findings are printed as well, and the process fails.
     const isChecked = program.includes("findings");
     expect([exitCode, /the Metal checker found \d+ errors?/.test(stderr.toString())]).toEqual([
       isChecked ? 1 : 0,

@@ -129,7 +129,7 @@ describe("the choice of a token", () => {
     ];
     expect(alone({ presencePenalty: 0.5 })).toEqual([1, 2.5, -2, 3, 0, 2]);
     expect(alone({ frequencyPenalty: 0.25 })).toEqual([1, 2.25, -2, 3, 0.25, 2]);
-    // Each alone, with every whole number and half that the OpenAI API allows.
+    // Each penalty alone, with every multiple of 1/2 that the OpenAI API allows.
     for (let penalty = -2; penalty <= 2; penalty += 0.5) {
       const lowered = (of: (count: number) => number) =>
         [...logits].map((logit, token) => logit - (counts.has(token) ? of(counts.get(token)!) : 0));

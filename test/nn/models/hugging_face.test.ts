@@ -71,8 +71,8 @@ describe.each(names)("%s", (kind) => {
     expect(far.map(([name]) => name)).toEqual([]);
   });
 
-  // The plain computation of FlashAttention's rule is that of transformers. Its error in one tensor of a few numbers
-  // may be lucky: results, and gradients, are each held to its largest one, relative to a tensor's largest number.
+  // transformers is the baseline of FlashAttention's rule. Its error in a tensor of a few numbers may be small by luck,
+  // so the limit for all results, and that for all gradients, is its largest error relative to a tensor's maximum.
   test.each(["cpu", "reference"] as const)(
     "in float32 on %s, at most 2 and 3 times as far off as transformers",
     (backend) => {

@@ -243,7 +243,7 @@ describe.each([
     nn.loadQuantized(again, io.loadWeights(path));
     const expected = numbers(noGrad(() => model.forward(tokens)));
     expect(numbers(noGrad(() => again.forward(tokens)))).toEqual(expected);
-    // and a model that is quantised already takes the state in parts and in one piece
+    // a model that is quantized already loads the state in parts and in one piece
     for (const state of [model.stateDict(), model.quantizedState(), io.loadWeights(path)]) {
       const third = make();
       for (const parameter of third.parameters()) noGrad(() => parameter.mul_(2));

@@ -120,7 +120,7 @@ describe.each(tested)("on %s", (backend) => {
     });
   });
 
-  // A projection's halves, side by side or interleaved, are read where they lie; each gradient goes back to its half.
+  // Both halves of a projection, side by side or interleaved, are read in place; each gradient is added to its half.
   test.each([
     ["halves", (x: Tensor) => chunk(x, 2, { dim: -1 })],
     ["pairs", (x: Tensor) => [slice(x, { dim: -1, step: 2 }), slice(x, { dim: -1, start: 1, step: 2 })]],

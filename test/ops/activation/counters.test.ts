@@ -69,7 +69,7 @@ describe.skipIf(!tested.includes("metal"))("on metal", () => {
     }
   });
 
-  // The operands are parts of one projection, read where they lie.
+  // The operands are parts of one projection, and are read in place.
   test.each([
     ["halves", (x: Tensor) => chunk(x, 2, { dim: -1 })],
     ["pairs", (x: Tensor) => [slice(x, { dim: -1, step: 2 }), slice(x, { dim: -1, start: 1, step: 2 })]],

@@ -49,7 +49,7 @@ export const activationRow = (
 export const gradientOf =
   (compute: (...operands: Tensor[]) => Tensor) =>
   (cotangent: Tensor, ...operands: Tensor[]): Tensor[] => {
-    // Also where differences are taken.
+    // Finite differences pass operands that do not require gradients.
     for (const operand of operands) if (operand.edge === null) operand.requiresGrad = true;
     return enableGrad(() => grad([compute(...operands)], operands, { gradOutputs: [cotangent], createGraph: true }));
   };

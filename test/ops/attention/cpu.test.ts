@@ -257,7 +257,7 @@ describe("rows that are not finite", () => {
   });
 
   test("rows that attend to nothing give nothing, whatever they hold", () => {
-    // The first 40 of 60 queries stand before the first key.
+    // The first 40 of 60 queries precede the first key.
     const [few, fewer] = [parameter(1, 1, 20, 8), parameter(1, 1, 20, 8)];
     const loud = Array.from({ length: 40 }, (_, row) => row);
     const of = (from: Tensor, incoming: Tensor) =>

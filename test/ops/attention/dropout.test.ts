@@ -98,7 +98,7 @@ describe.each(ways)("on $name", (way) => {
     return [draw(queries), draw(keys), draw(keys)] as const;
   };
 
-  // Few queries and many have kernels of their own on metal: a row at a time, and tiles.
+  // Metal has separate kernels for few queries, one row at a time, and for many, in tiles.
   test.each([
     [5, 9],
     [21, 40],

@@ -105,7 +105,7 @@ describe.each(ways)("on $name", (way) => {
   test("rows that attend to nothing are 0, and so are their gradients", () => {
     const [q, k, v] = [parameter(1, 2, 6, 8), parameter(1, 2, 3, 8), parameter(1, 2, 3, 4)];
     const bias = parameter(1, 2, 6, 3);
-    // Bottom-right: the first three queries stand before the first key.
+    // Bottom-right alignment: the first three queries precede the first key.
     const [out, gradQ, , , gradBias] = results(way, [q, k, v], { causal: true, bias }, [bias]);
     const isEmpty = (at: number, width: number) => Math.floor(at / width) % 6 < 3;
     const ofEmpty = (values: number[], width: number) => values.filter((_, at) => isEmpty(at, width));
@@ -177,7 +177,7 @@ describe.each(ways)("on $name", (way) => {
     expect(numbers(out)).toEqual([1, 2, 1.5]);
   });
 
-  // The kernels for one query and for many; on Metal those that go through tiles are others.
+  // The kernels for one query and for many; Metal has further kernels, which use tiles.
   test.each([
     { queries: 1, keys: 70_001 },
     { queries: 9, keys: 70_001 },

@@ -74,7 +74,7 @@ test.each(rows)("N = $length on $backend", ({ backend, length }) => {
       const { peak, live } = withoutKernels(backend === "metal", () => measure(backend, length, dropout));
       const tensors = 8 * 32 * length * 64 * 2;
       expect(live).toBe(tensors); // log-sum-exp, its low part and Δ are gone
-      // Native sums of a head's gradient of q too.
+      // The dylib's sums of one head's gradient of q are included.
       if (backend === "cpu") expect(peak - tensors).toBeGreaterThan(4 * length * 64);
       expect(peak).toBeGreaterThan(tensors);
       expect(peak).toBeLessThanOrEqual(limits[length]);

@@ -38,7 +38,7 @@ describe("the table of attention's tiles", () => {
     expect(threadsOf(tile)).toBeLessThanOrEqual(256);
     expect(threadgroupBytes(tile)).toBeLessThanOrEqual(32 * 1024);
     expect(registersOf(tile)).toBeLessThanOrEqual(core.mostRegisters);
-    // One SIMD-group for each of a core's four schedulers at least.
+    // At least one SIMD-group for each of a core's four schedulers.
     expect(occupancyOf(tile)).toBeGreaterThanOrEqual(4);
   });
 

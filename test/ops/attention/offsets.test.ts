@@ -25,7 +25,7 @@ const least: Readonly<Record<BackendName, number>> = { metal: 2 ** 33, cpu: 2 **
 
 describe.each(tested)("on %s", (backend) => {
   test("each axis may be that long: the same bits as side by side, forward and backward", () => {
-    // There they take memory.
+    // On Apple's device such buffers would occupy memory.
     if (backend === "metal" && !metalContext().isSoftware) return expect(process.platform).toBe("darwin");
     const results = farResults(backend);
     expect(results.map(({ queries, axis }) => [queries, axis])).toEqual(

@@ -98,7 +98,7 @@ const rowOf = ({ name, compute, formula, ulps = 0, values, gradient = true, dtyp
   ({
     ...{ name, dtypes, gradient, elementwise: true, accuracy: { ulps } },
     compute: ([a, b]) => compute(a!, b!),
-    // The sign of a NaN is not seen here.
+    // This comparison ignores the sign of a NaN.
     samples: [...binarySamples(...(values ?? [])), special, ...(name === "copysign" ? [] : [withNaN])],
     oracle: (blocks) => {
       const expected = mapped(blocks, formula as (...all: number[]) => number);

@@ -81,7 +81,7 @@ testTable("ternary", [
     name: "lerp",
     compute: ([a, b, weight]) => lerp(a!, b!, weight!),
     dtypes: floats,
-    // Ends of one sign, so that nothing cancels.
+    // Both ends have the same sign, so that nothing cancels.
     samples: triples({ values: { low: 1, high: 2 } }, { low: 1, high: 4 }, { low: 0, high: 1 }),
     oracle: (blocks) => mapped(blocks, blend as (...values: number[]) => number),
     accuracy: { ulps: 4 },

@@ -86,7 +86,7 @@ for (const backend of tested)
       const read = (call: (x: Tensor) => Tensor) => () => withBackend(backend, () => call(whole()).dataSync());
       expect(read((x) => x.at([0, 2]))).toThrow(ShapeError);
       expect(read((x) => x.at([0, -3]))).toThrow(ShapeError);
-      // 1 · 3 + 3 would be another element's place
+      // 1 · 3 + 3 would be the index of another element
       expect(read((x) => x.at([0], [3]))).toThrow(ShapeError);
     });
   });

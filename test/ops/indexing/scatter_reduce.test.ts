@@ -81,7 +81,7 @@ describe.each(tested)("on %s", (backend) => {
     });
   });
 
-  // Element 0 gets no zero, element 1 one, element 2 two, and element 3 nothing.
+  // The values of element 0 contain no zero, those of element 1 one, and those of element 2 two; element 3 has none.
   const index = [0, 1, 2, 1, 0, 2, 2, 1];
   const factors = [1.5, -2, 0, 0, 0.5, 3, 0, 4];
   const own = [2, 3, 0.5, 7];

@@ -353,7 +353,7 @@ describe("gradients of gradients", () => {
       withBackend(backend, () => {
         const inputs = [logits(), share()];
         for (const input of inputs) input.requiresGrad = true;
-        // Finite differences are of what the kernels give, backward of what other operations give.
+        // Finite differences use the kernels' results; backward uses the results of other operations.
         const slopes = (x: Tensor, t: Tensor) => {
           const createGraph = isGradEnabled();
           const output = enableGrad(() => loss(x, t));

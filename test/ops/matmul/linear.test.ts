@@ -151,8 +151,8 @@ describe.skipIf(!tested.includes("metal"))("on metal", () => {
   }
   const tile = "tiled_float_float_32x32x32";
 
-  // One kernel, which adds the bias; leading axes are rows of one matrix, or of a batch where they are no run of
-  // memory.
+  // One kernel, which also adds the bias. Leading axes are the rows of one matrix, or a batch if they are not
+  // contiguous.
   test.each([
     ["of dense axes", () => small([3, 16, 24])],
     ["of a part of an axis", () => slice(small([3, 32, 24]), { dim: 1, step: 1, end: 16 })],

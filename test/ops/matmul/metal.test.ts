@@ -1,5 +1,5 @@
-// What Metal's kernels of matrix products do beside being right: tiles of every size, bytes that they move, and copies
-// that they don't make.
+// Properties of Metal's matrix products besides correct results: tiles of every size, the bytes that are moved, and
+// copies that are avoided.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type MetalContext, metalContext } from "../../../src/backend/metal/context.ts";
 import { pipelineFor } from "../../../src/backend/metal/launch.ts";

@@ -130,7 +130,7 @@ describe("gradients of gradients", () => {
       const second = gradientsOf(gradientsOf(computations[name]!.compute));
       const numbers = (own: BackendName, kind: DType) =>
         on(own, () => {
-          // The exact ones start from the same numbers.
+          // The exact results are computed from the same numbers.
           const leaves = leavesOf(name, own, dtype, [3, 17]).map((leaf) => leaf.detach().to(kind));
           for (const leaf of leaves) leaf.requiresGrad = true;
           return second(...leaves).map((own) => Array.from(own.detach().dataSync() as ArrayLike<number>));

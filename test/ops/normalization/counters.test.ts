@@ -137,13 +137,13 @@ describe.skipIf(!isWatched)("normalizations", () => {
       const wide = passesOf(kind, shape, "float32");
       const narrow = passesOf(kind, shape, "float16");
       const [forward, backward, sums] = wide;
-      // What float32 reads more than float16 is 2 bytes an element: all else has the same dtype in both.
+      // float32 reads 2 bytes more per element than float16; all other data has the same dtype in both.
       const [readForward, readBackward] = wide.map(
         (own, at) => (own.device_bytes_read - narrow[at]!.device_bytes_read) / 2,
       );
       const expected = elementsRead(kind, rows, columns, isLong);
       expect({ forward: readForward!, backward: readBackward! }).toEqual(expected);
-      // Of a longer row the sum is read again, not its summands.
+      // For longer rows, the sum is read again instead of its terms.
       const sumAgain = isLong && writes[0] === 2 ? elements : 0;
       expect(forward.cache_lines_read).toBeLessThanOrEqual(
         linesOf(4 * (reads[0] * elements + sumAgain + vectors * columns)) + SPARE_LINES,

@@ -121,7 +121,7 @@ function row(
     },
     accuracy: { flash: true },
     gradient: true,
-    // y (g − Σ g y), of which the sum may cancel; g is at most 2, the largest gradient some tenth of it.
+    // y (g − Σ g y), in which the sum may cancel. g is at most 2, and the largest gradient is about a tenth of g.
     gradientRoundings: ([x], { dim = -1 }) => 8 * (8 + Math.log2((x!.shape.at(dim) ?? 1) + 1)),
   };
 }

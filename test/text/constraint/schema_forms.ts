@@ -37,7 +37,7 @@ export class SchemaForm implements Disposable {
       while (bytes.length <= most) {
         const mask = await matcher.getNextTokenBitmask();
         const next = Array.from({ length: END + 1 }, (_, token) => token).filter((token) => has(mask, token));
-        // Texts end early, and are of ASCII mostly.
+        // Drawn texts are short, and mostly ASCII.
         const few = next.filter((token) => token < 128 && token > 32);
         const from = random() < 0.8 && few.length > 0 ? few : next;
         const token = has(mask, END) && random() < 0.5 ? END : from[Math.floor(random() * from.length)]!;

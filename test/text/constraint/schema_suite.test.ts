@@ -59,6 +59,6 @@ test("no value is accepted that is not valid, and nearly all that are", async ()
       if (isValid && isAccepted) accepted++;
     }
   }
-  // The others have properties or items that no schema names, or come in another order.
+  // The other instances have properties or items that no schema names, or have them in another order.
   expect(accepted / valid).toBeGreaterThan(0.9);
 });

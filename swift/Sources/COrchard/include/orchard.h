@@ -1,31 +1,36 @@
 // orchard.h: the C interface of the dylib `OrchardMetal`.
 //
 // A small general runtime over Metal: it compiles Metal Shading Language, manages buffers, and encodes dispatches. It
-// knows nothing of tensors or ops. The same functions work on macOS 14+ (Apple's Metal) and on Linux (the software
-// device).
+// knows nothing of tensors or operations. The same functions work on macOS 14+ (Apple's Metal) and on Linux (the
+// software device).
 //
 // Conventions
-//   Status      Every function but orchard_abi_version returns an orchard_status. What went wrong, in one sentence or
-//               more, is read with orchard_last_error on the same thread. On failure no out-parameter is written, but
-//               for the length of a text that did not fit.
-//   Handles     Contexts, buffers, libraries and pipelines are opaque uint64_t handles below 2^53 (a JavaScript number
-//               holds one exactly) and never 0. A handle carries its kind and a generation: one that was released
-//               is ORCHARD_STALE_HANDLE, one of another kind ORCHARD_WRONG_KIND, one whose context was closed
-//               ORCHARD_CLOSED (ORCHARD_STALE_HANDLE once a new one has taken its slot). Never a crash.
-//   Blocks      A descriptor is one block of bytes: a struct, whose first fields are `size` (sizeof the struct that the
-//               caller knows) and `version` (ORCHARD_ABI_VERSION), then whatever its spans point to. A span is an
-//               offset from the start of the block and a length, both in bytes, so that a block holds no pointers; an
+//   Status      Every function but orchard_abi_version returns an orchard_status. orchard_last_error returns the error
+//               message on the same thread. On failure no out-parameter is written, except the length of a text that
+//               did not fit.
+//   Handles     Contexts, buffers, libraries and pipelines are opaque uint64_t handles below 2^53 (exact in a
+//               JavaScript number) and never 0. A handle contains its kind and a generation. A released handle gives
+//               ORCHARD_STALE_HANDLE, and one of another kind ORCHARD_WRONG_KIND. A handle whose context was closed
+//               gives ORCHARD_CLOSED, or ORCHARD_STALE_HANDLE once a new context uses its slot. No handle causes a
+//               crash.
+//   Blocks      A descriptor is one block of bytes: a struct followed by the data of its spans. The struct's first
+//              fields
+//               are `size` (sizeof the struct that the caller knows) and `version` (ORCHARD_ABI_VERSION). A span is an
+//               offset from the start of the block and a length, both in bytes, so a block contains no pointers; an
 //               array in a span is aligned to 8. `block_length` is the number of bytes that may be read. An empty span
 //               (length 0) means "none".
-//   Results     Structs that are filled in: the caller sets `size` and `version`, `block_length` bytes may be written.
+//   Results     Structs that the function fills in: the caller sets `size` and `version`, and `block_length` bytes may
+//              be
+//               written.
 //   Text        UTF-8, with a length, without a terminator. A function that returns text writes at most `capacity`
-//               bytes and sets `*length` to the whole length; where that is more than `capacity`, it returns
-//               ORCHARD_LIMIT_EXCEEDED, has changed nothing, and may be called again. (orchard_last_error truncates.)
+//              bytes
+//               and sets `*length` to the length of the whole text. If that exceeds `capacity`, it returns
+//               ORCHARD_LIMIT_EXCEEDED, has no effect, and may be called again. (orchard_last_error truncates.)
 //   Threads     Any function may be called from any thread. Operations run in the order of the calls.
 //   Waiting     Only orchard_buffer_read, orchard_buffer_write, orchard_ticket_wait, orchard_close, and
 //               orchard_device_info with `probe` 1 wait for the device.
-//   Order       Operations of a context behave as if each ended before the next began. Where they don't touch the same
-//               bytes they run concurrently.
+//   Order       Operations of a context behave as if each ended before the next began. Those that don't touch the same
+//               bytes run concurrently.
 #ifndef ORCHARD_H
 #define ORCHARD_H
 
@@ -45,24 +50,25 @@ typedef enum orchard_status {
   ORCHARD_INVALID_ARGUMENT = 1,   // a null pointer, a span outside its block, a value outside its range
   ORCHARD_STALE_HANDLE = 2,       // released, or never issued
   ORCHARD_WRONG_KIND = 3,         // a handle, or a binding, of another kind than expected
-  ORCHARD_COMPILE_FAILED = 4,     // the message holds every diagnostic, with file and line of the caller's sources
+  ORCHARD_COMPILE_FAILED = 4,     // the message has every diagnostic, with file and line of the caller's sources
   ORCHARD_FUNCTION_NOT_FOUND = 5, // the message lists the functions of the library
   ORCHARD_CONSTANT_MISSING = 6,   // a function constant is missing, unknown, or of another type
-  ORCHARD_BINDING_MISSING = 7,    // the kernel uses an argument that the dispatch does not bind
-  ORCHARD_LIMIT_EXCEEDED = 8,     // of the device, of the pipeline, or of the caller's text buffer
-  ORCHARD_OUT_OF_MEMORY = 9,      // the memory limit or the device's memory; the message names the figures
-  ORCHARD_DEVICE_FAILED = 10,     // a command buffer failed; the message holds the device's reason
+  ORCHARD_BINDING_MISSING = 7,    // the kernel uses an argument that is not bound
+  ORCHARD_LIMIT_EXCEEDED = 8,     // a limit of the device, the pipeline, or the caller's text buffer
+  ORCHARD_OUT_OF_MEMORY = 9,      // the memory limit, or the device's memory; the message has the numbers
+  ORCHARD_DEVICE_FAILED = 10,     // a command buffer failed; the message has the device's reason
   ORCHARD_TIMEOUT = 11,
   ORCHARD_CLOSED = 12,      // the context of this handle was closed
-  ORCHARD_UNSUPPORTED = 13, // this device or system can't; the message says why
-  ORCHARD_IO = 14,          // a file or a folder; the message names it
+  ORCHARD_UNSUPPORTED = 13, // not supported by this device or system; the message says why
+  ORCHARD_IO = 14,          // an error with a file or folder; the message names it
   ORCHARD_INTERNAL = 15
 } orchard_status;
 
-// Returns ORCHARD_ABI_VERSION of the dylib.
+// Returns the ORCHARD_ABI_VERSION that the dylib was compiled with.
 int32_t orchard_abi_version(void);
 
-// The message of the calling thread's last failure, "" where there is none. Truncates: `*length` is the whole length.
+// Writes the message of the calling thread's last failure, "" if there is none. The text may be truncated: `*length` is
+// the length of the whole message.
 int32_t orchard_last_error(char *buffer, uint64_t capacity, uint64_t *length);
 
 // ---------------------------------------------------------------- blocks
@@ -73,15 +79,15 @@ typedef struct orchard_span {
 } orchard_span;
 
 typedef enum orchard_storage {
-  ORCHARD_STORAGE_DEFAULT = 0, // the context's; in a view: either
+  ORCHARD_STORAGE_DEFAULT = 0, // the context's default; for a view: either
   ORCHARD_STORAGE_SHARED = 1,  // the CPU can access it
-  ORCHARD_STORAGE_PRIVATE = 2  // only the GPU can
+  ORCHARD_STORAGE_PRIVATE = 2  // only the GPU can access it
 } orchard_storage;
 
 // ---------------------------------------------------------------- context
 
 enum {
-  ORCHARD_OPEN_EXACT = 1 // allocate exact lengths and never reuse: the software device's checker then sees every bound
+  ORCHARD_OPEN_EXACT = 1 // allocate exact lengths, never reuse: the software device's checker then sees every bound
 };
 
 typedef struct orchard_open_options {
@@ -91,42 +97,42 @@ typedef struct orchard_open_options {
   uint32_t batch_operations; // operations in a command buffer before it is committed; 0: 40
   uint32_t timeout_ms;       // longest wait inside read, write and close; 0: 60,000
   uint64_t batch_bytes;      // bytes bound in a command buffer before it is committed; 0: 40 MB
-  // bytes of free buffers that are kept for reuse; 0: a quarter of the memory limit; 1: nothing
+  // bytes of free buffers that are kept for reuse; 0: a quarter of the memory limit; 1: none
   uint64_t cache_limit;
-  uint64_t memory_limit;           // bytes of live and cached buffers; 0: the recommended working set
-  orchard_span cache_folder;       // of compiled pipelines; none: nothing is kept on disk
+  uint64_t memory_limit;           // bytes of live and cached buffers; 0: the device's recommended working set
+  orchard_span cache_folder;       // for compiled pipelines; none: nothing is stored on disk
   orchard_span materialize_source; // text of kernels/runtime/materialize.metal; none: strided views can't be copied
   orchard_span label;
   uint64_t batch_work; // estimated operations in a command buffer before it is committed; 0: 2^36
 } orchard_open_options;
 
-// Opens the system's default device. `options` may be NULL (then block_length is 0): all defaults.
+// Opens the system's default device. `options` may be NULL for all defaults; then block_length is 0.
 int32_t orchard_open(const orchard_open_options *options, uint64_t block_length, uint64_t *context);
 
-// Commits what is open, waits for what runs (at most timeout_ms), and frees everything. Every handle of the context is
-// closed with it. ORCHARD_TIMEOUT: work still runs; its memory is freed when it ends, and the context is closed all the
-// same.
+// Commits open command buffers, waits at most timeout_ms for running ones, and frees everything, including every handle
+// of the context. With ORCHARD_TIMEOUT, work is still running and its memory is freed when it ends; the context is
+// closed nevertheless.
 int32_t orchard_close(uint64_t context);
 
-// Facts about the device, as JSON:
+// Returns properties of the device as JSON:
 // { name, architecture, isSoftware, system, families: ["apple7", …], unifiedMemory, recommendedWorkingSet,
 //   maxBufferLength, maxThreadgroupMemory, maxThreadsPerThreadgroup: [w, h, d], maxInlineBytes, maxBuffers,
 //   capabilities }
-// `probe` 1 also compiles and runs a probe for each capability (kept for later calls):
+// With `probe` 1, compiles and runs a probe for each capability, and caches the results:
 //   capabilities: { bfloat, simdReduction, simdMatrix, tensorOps: { supported: true|false, reason } }; `probe` 0: null.
 int32_t orchard_device_info(uint64_t context, uint32_t probe, char *buffer, uint64_t capacity, uint64_t *length);
 
 // ---------------------------------------------------------------- handles of buffers, libraries, pipelines
 
-// Counts one more owner. The handle stays the same.
+// Increments the reference count. The handle stays the same.
 int32_t orchard_retain(uint64_t handle);
 
-// Counts one owner less; the last one makes the handle stale. What the device still uses is freed when it is done.
+// Decrements the reference count; at 0 the handle becomes stale. Memory that the device still uses is freed when the
+// device is done.
 int32_t orchard_release(uint64_t handle);
 
-// As orchard_release, in the form of a deallocator that a garbage collector calls: `handle` is the handle itself
-// instead of a pointer, `bytes` is not looked at. A handle that is stale already is no error here: the collector can't
-// know.
+// Like orchard_release, with the signature of a deallocator that a garbage collector calls: `handle` is the handle
+// itself instead of a pointer, and `bytes` is ignored. A stale handle is not an error, since the collector can't know.
 int32_t orchard_collected(void *bytes, void *handle);
 
 // ---------------------------------------------------------------- buffers
@@ -146,43 +152,43 @@ typedef struct orchard_buffer_options {
 typedef struct orchard_buffer_info {
   uint32_t size, version;
   uint64_t length;    // as requested
-  uint64_t allocated; // of its size class
-  // address of the bytes in this process; 0 where private. Valid until the release or a change of storage.
+  uint64_t allocated; // the size class
+  // address of the contents in this process; 0 for private storage. Valid until the release or a change of storage.
   uint64_t contents;
-  // of the last operation that uses the buffer; 0: none. Its contents are settled once that is complete.
+  // the last operation that uses the buffer; 0: none. The contents are final once it is complete.
   uint64_t last_ticket;
   uint32_t storage; // orchard_storage, shared or private
   uint32_t retain_count;
 } orchard_buffer_info;
 
-// A buffer of the context: from the cache of free ones where one fits, else from the device. ORCHARD_OUT_OF_MEMORY over
-// the limit.
+// Creates a buffer: reuses a free one from the cache if one fits, else allocates from the device. Returns
+// ORCHARD_OUT_OF_MEMORY over the limit.
 int32_t orchard_buffer_create(uint64_t context, const orchard_buffer_options *options, uint64_t block_length,
                               uint64_t *buffer);
 
-// What is known of a buffer; waits for nothing.
+// Returns information about a buffer, without waiting.
 int32_t orchard_buffer_info_get(uint64_t buffer, orchard_buffer_info *info, uint64_t block_length);
 
 // Commits and waits for the operations that use the buffer, then copies bytes to or from the caller's memory. A private
-// buffer goes through a staging buffer.
+// buffer is copied through a staging buffer.
 int32_t orchard_buffer_read(uint64_t buffer, uint64_t offset, void *destination, uint64_t length);
 int32_t orchard_buffer_write(uint64_t buffer, uint64_t offset, const void *source, uint64_t length);
 
-// Operations on the device, in order with dispatches. Each sets `*ticket` (may be NULL) to the command buffer that it
-// went into.
+// Operations on the device, in order with dispatches. Each sets `*ticket` (may be NULL) to the command buffer that
+// contains it.
 int32_t orchard_buffer_fill(uint64_t buffer, uint64_t offset, uint64_t length, uint32_t byte, uint64_t *ticket);
 int32_t orchard_buffer_copy(uint64_t source, uint64_t source_offset, uint64_t destination, uint64_t destination_offset,
                             uint64_t length, uint64_t *ticket);
 
-// A hint where the buffer should live from now on. Where that differs, the contents move by one copy on the device,
-// without a wait; the handle stays, the address in orchard_buffer_info changes.
+// Hints in which storage the buffer should be from now on. If the storage changes, one copy on the device moves the
+// contents, without waiting; the handle stays valid, but the address in orchard_buffer_info changes.
 int32_t orchard_buffer_hint(uint64_t buffer, uint32_t storage);
 
-// ---------------------------------------------------------------- views: materialise and write back
+// ---------------------------------------------------------------- views: materialize and write back
 
 enum {
   ORCHARD_MAX_RANK = 8,
-  ORCHARD_VIEW_CONTIGUOUS = 1 // row-major without gaps; else the strides stay as they are
+  ORCHARD_VIEW_CONTIGUOUS = 1 // row-major without gaps; otherwise the strides do not change
 };
 
 typedef struct orchard_view {
@@ -193,26 +199,26 @@ typedef struct orchard_view {
   uint32_t rank;                     // 0 … 8
   uint32_t storage;                  // the requested orchard_storage; default: either
   uint32_t flags;                    // ORCHARD_VIEW_*
-  uint64_t shape[ORCHARD_MAX_RANK];  // in elements; the first `rank` count
-  int64_t strides[ORCHARD_MAX_RANK]; // in elements, 0 and negative ones too
+  uint64_t shape[ORCHARD_MAX_RANK];  // in elements; only the first `rank` are used
+  int64_t strides[ORCHARD_MAX_RANK]; // in elements; may be 0 or negative
   orchard_span label;
 } orchard_view;
 
 typedef struct orchard_materialized {
   uint32_t size, version;
-  uint64_t buffer;   // the view's own where it was right already; always one owner more, to be released
+  uint64_t buffer;   // the view's buffer if it already meets the request; to be released in any case
   uint64_t offset;   // in bytes, of the element at index (0, …, 0)
   uint32_t copies;   // 0 or 1
   uint32_t reserved; // 0
 } orchard_materialized;
 
-// Makes the view's elements available in the requested storage and layout. What is right already costs zero copies;
-// else exactly one on the device: a blit where the layout stays, a kernel where it changes.
+// Makes the view's elements available in the requested storage and layout. Nothing is copied if they already are;
+// otherwise there is exactly one copy on the device: a blit if the layout stays the same, else a kernel.
 int32_t orchard_materialize(const orchard_view *view, uint64_t block_length, orchard_materialized *result,
                             uint64_t result_length);
 
-// The reverse: copies row-major elements at `source` back into the view; `*copies` (may be NULL) is 0 where they are
-// the view's own bytes. A view of which two elements share bytes is ORCHARD_INVALID_ARGUMENT.
+// The inverse: copies row-major elements at `source` back into the view. `*copies` (may be NULL) is 0 if they are the
+// view's bytes already. A view in which two elements share bytes gives ORCHARD_INVALID_ARGUMENT.
 int32_t orchard_write_back(const orchard_view *view, uint64_t block_length, uint64_t source, uint64_t source_offset,
                            uint32_t *copies);
 
@@ -239,9 +245,9 @@ typedef struct orchard_library_options {
   orchard_span label;
 } orchard_library_options;
 
-// Compiles Metal Shading Language. `#include "name"` of a header in the list is replaced by its text, once for each
-// header; the name is looked up beside the file that includes it, then as it stands. `#include <…>` is left to the
-// compiler. Equal sources and options give the existing library.
+// Compiles Metal Shading Language. `#include "name"` of a header in the list is replaced by its text, once per header;
+// the name is first looked up relative to the including file, then as it is. `#include <…>` is left to the compiler.
+// Equal sources and options return the existing library.
 int32_t orchard_library_create(uint64_t context, const orchard_library_options *options, uint64_t block_length,
                                uint64_t *library);
 
@@ -251,7 +257,7 @@ int32_t orchard_library_functions(uint64_t library, char *buffer, uint64_t capac
 // ---------------------------------------------------------------- pipelines
 
 typedef struct orchard_constant {
-  orchard_span name; // none: by index
+  orchard_span name; // none: identified by index
   uint32_t index;
   // MTLDataType's raw value: bool 53, char 45, uchar 49, short 37, ushort 41, int 29, uint 33, long 81, ulong 85,
   // float 3, half 16, bfloat 121; the vectors of 2, 3, 4 follow each.
@@ -263,18 +269,18 @@ typedef struct orchard_pipeline_options {
   uint32_t size, version;
   orchard_span function;  // name of the kernel
   orchard_span constants; // orchard_constant[]
-  uint32_t max_threads;   // most threads in a threadgroup that will be used; 0: the compiler's choice
+  uint32_t max_threads;   // largest number of threads per threadgroup that will be used; 0: the compiler's choice
   uint32_t flags;         // 0
   orchard_span label;
 } orchard_pipeline_options;
 
-// Equal options give the existing pipeline.
+// Equal options return the existing pipeline.
 int32_t orchard_pipeline_create(uint64_t library, const orchard_pipeline_options *options, uint64_t block_length,
                                 uint64_t *pipeline);
 
-// JSON: { function, maxTotalThreads, threadExecutionWidth, staticThreadgroupBytes,
-//         bindings: [{ name, index, kind: "buffer"|"threadgroup", access: "read"|"write"|"readwrite",
-//                      dataSize, alignment, dataType, used }] }
+// Returns JSON: { function, maxTotalThreads, threadExecutionWidth, staticThreadgroupBytes,
+//                 bindings: [{ name, index, kind: "buffer"|"threadgroup", access: "read"|"write"|"readwrite",
+//                              dataSize, alignment, dataType, used }] }
 // `dataType` is MTLDataType's raw value of one element, 0 for threadgroup memory.
 int32_t orchard_pipeline_info(uint64_t pipeline, char *buffer, uint64_t capacity, uint64_t *length);
 
@@ -287,15 +293,15 @@ enum { ORCHARD_MAX_INLINE_BYTES = 4096 };
 typedef struct orchard_binding {
   uint64_t buffer;
   uint64_t offset; // in bytes
-  uint64_t length; // in bytes, what the kernel touches from there; 0: to the end of the buffer
+  uint64_t length; // in bytes, of the part that the kernel accesses; 0: to the end of the buffer
   uint32_t index;  // [[buffer(index)]]
-  uint32_t access; // ORCHARD_ACCESS_*: what the kernel does there; order against other dispatches follows from it
+  uint32_t access; // ORCHARD_ACCESS_*: how the kernel accesses it; determines the order of dispatches
 } orchard_binding;
 
 typedef struct orchard_inline {
   uint32_t index;     // [[buffer(index)]]
   uint32_t reserved;  // 0
-  orchard_span bytes; // at most ORCHARD_MAX_INLINE_BYTES, copied by the call
+  orchard_span bytes; // at most ORCHARD_MAX_INLINE_BYTES; the call copies them
 } orchard_inline;
 
 typedef struct orchard_threadgroup_memory {
@@ -306,42 +312,44 @@ typedef struct orchard_threadgroup_memory {
 typedef struct orchard_dispatch {
   uint32_t size, version;
   uint64_t pipeline;
-  uint32_t grid[3];                // threads (exact: the last threadgroups may be smaller) or threadgroups
+  uint32_t grid[3];                // threads (exact: the last threadgroups may be smaller), or threadgroups
   uint32_t grid_kind;              // ORCHARD_GRID_*
-  uint32_t threadgroup[3];         // threads in a threadgroup
+  uint32_t threadgroup[3];         // threads per threadgroup
   uint32_t flags;                  // 0
   orchard_span bindings;           // orchard_binding[]
   orchard_span inline_bytes;       // orchard_inline[]
   orchard_span threadgroup_memory; // orchard_threadgroup_memory[]
   orchard_span label;
-  uint64_t work; // additions and multiplications of all threads, roughly; 0: estimated from threads and bytes
+  uint64_t work; // approximate additions and multiplications of all threads; 0: estimated from threads and bytes
 } orchard_dispatch;
 
-// Encodes one kernel. All of it is checked first: a dispatch that is refused has no effect. `*ticket` (may be NULL) is
-// the command buffer that it went into.
+// Encodes one kernel. Everything is checked first: a rejected dispatch has no effect. `*ticket` (may be NULL) is set to
+// the command buffer that contains it.
 int32_t orchard_dispatch_encode(const orchard_dispatch *dispatch, uint64_t block_length, uint64_t *ticket);
 
 // ---------------------------------------------------------------- tickets
-// A ticket is the number of a command buffer, 1, 2, 3, …; tickets complete in order. Operations of a command buffer
-// that fails have all failed; later ones continue. A command buffer that the device drops for a failure of another one
-// is run again on a new queue, and so are those behind it, in their order. It fails where that would give other results
-// (it reads what a failed one did not write, or may have changed bytes in place in part), and the report has a note.
+// A ticket is the number of a command buffer, 1, 2, 3, …; tickets complete in order. If a command buffer fails, all its
+// operations have failed; later command buffers continue. If the device drops a command buffer because another one
+// failed, it runs again on a new queue, and so do those behind it, in order. It fails instead if a repetition could
+// give other results, because it reads what a failed one did not write, or may have changed some bytes in place; then
+// the report has a note.
 
 enum { ORCHARD_TICKET_OPEN = 0, ORCHARD_TICKET_COMMITTED = 1, ORCHARD_TICKET_COMPLETE = 2 };
 
-// Commits what is open. `*ticket` is the last command buffer committed so far; 0: none ever was.
+// Commits the open command buffer. `*ticket` is set to the last command buffer that has been committed; 0 if there is
+// none.
 int32_t orchard_commit(uint64_t context, uint64_t *ticket);
 
-// `*state` is an ORCHARD_TICKET_*. ORCHARD_DEVICE_FAILED where the command buffer failed.
+// Sets `*state` to an ORCHARD_TICKET_*. Returns ORCHARD_DEVICE_FAILED if the command buffer failed.
 int32_t orchard_ticket_poll(uint64_t context, uint64_t ticket, uint32_t *state);
 
-// Waits until the ticket is complete (an open one is committed first). ORCHARD_TIMEOUT after `timeout_ms`; it may be
-// waited for again. ORCHARD_DEVICE_FAILED where the command buffer failed.
+// Waits until the ticket is complete; an open command buffer is committed first. Returns ORCHARD_TIMEOUT after
+// `timeout_ms`, and may be called again. Returns ORCHARD_DEVICE_FAILED if the command buffer failed.
 int32_t orchard_ticket_wait(uint64_t context, uint64_t ticket, uint32_t timeout_ms);
 
-// Address of three uint64_t in memory that stays readable until the process ends: the highest ticket that is complete
-// (failed ones too), how many have failed, and how many queues were replaced. Read them as often as you like; they
-// change under you.
+// Returns the address of three uint64_t in memory that stays readable until the process ends: the highest ticket that
+// is complete (failed ones included), the number of failed ones, and the number of replaced queues. Other threads
+// update them at any time.
 int32_t orchard_completion_counter(uint64_t context, uint64_t *address);
 
 // ---------------------------------------------------------------- statistics and limits
@@ -352,14 +360,14 @@ typedef struct orchard_statistics {
   uint64_t cached_bytes, cached_buffers; // free, kept for reuse
   uint64_t peak_bytes;                   // highest live_bytes
   uint64_t memory_limit, cache_limit;
-  uint64_t allocations, pool_hits; // buffers taken from the device; from the cache
+  uint64_t allocations, pool_hits; // buffers allocated from the device; buffers reused from the cache
   uint64_t dispatches, command_buffers, encoders, barriers;
   uint64_t copies_storage;    // private ↔ shared, by a blit
   uint64_t copies_contiguous; // strided → contiguous, by a kernel
   uint64_t copies_write_back;
   uint64_t copies_staging;   // through a staging buffer, for reads and writes of private buffers
   uint64_t copies_requested; // orchard_buffer_copy
-  uint64_t copied_bytes;     // by all of these
+  uint64_t copied_bytes;     // by all of these copies
   uint64_t libraries_compiled, library_hits;
   uint64_t pipelines_compiled, pipeline_hits;
   uint64_t archive_hits;     // pipelines found in the cache folder
@@ -367,13 +375,13 @@ typedef struct orchard_statistics {
   uint64_t archive_failures; // archives that could not be written
   uint64_t errors;           // calls of this context that returned something other than ORCHARD_OK
   uint64_t failed_tickets;
-  uint64_t queues_replaced;          // that took no more work, after a failure of the device
-  uint64_t command_buffers_repeated; // on the new queue: those that were not to blame
-  uint64_t largest_work;             // estimated operations of the command buffer that has the most
+  uint64_t queues_replaced;          // queues replaced because they accepted no more work after a failure of the device
+  uint64_t command_buffers_repeated; // command buffers repeated on a new queue because another one had failed
+  uint64_t largest_work;             // estimated operations of the largest command buffer
   uint64_t archive_writes;           // files of the cache folder that were written
 } orchard_statistics;
 
-// Counts since orchard_open, and what is in use now.
+// Returns counts since orchard_open, and current usage.
 int32_t orchard_statistics_get(uint64_t context, orchard_statistics *statistics, uint64_t block_length);
 
 // Frees cached buffers until at most `keep_bytes` are left.
@@ -381,36 +389,36 @@ int32_t orchard_trim(uint64_t context, uint64_t keep_bytes);
 
 // ---------------------------------------------------------------- labels, capture, settings, report
 
-// Groups that name the operations in between, in messages, captures and reports. Nestable; per context.
+// Labels a group of operations in messages, captures and reports. Groups can be nested, and belong to a context.
 int32_t orchard_label_push(uint64_t context, const char *label, uint64_t length);
 int32_t orchard_label_pop(uint64_t context);
 
-// Writes what happens until orchard_capture_end to a .gputrace at `path`. ORCHARD_UNSUPPORTED on Linux, and on macOS
+// Captures everything until orchard_capture_end to a .gputrace at `path`. ORCHARD_UNSUPPORTED on Linux, and on macOS
 // unless MTL_CAPTURE_ENABLED=1 is set.
 int32_t orchard_capture_begin(uint64_t context, const char *path, uint64_t length);
 int32_t orchard_capture_end(uint64_t context);
 
 // Changes a setting. On every system: "storage" (shared|private), "cache_limit", "memory_limit", "batch_bytes",
-// "batch_operations", "batch_work", "timeout_ms". On the software device also "count" (0|1: counters for each dispatch)
-// and its own: "check", "workers", "seed", "denormals", "contract", "fast", "poison", "max_threads", …
+// "batch_operations", "batch_work", "timeout_ms". On the software device also "count" (0|1: counters for each
+// dispatch), and its settings "check", "workers", "seed", "denormals", "contract", "fast", "poison", "max_threads", …
 // (ORCHARD_UNSUPPORTED on Apple's).
 int32_t orchard_configure(uint64_t context, const char *name, uint64_t name_length, const char *value,
                           uint64_t value_length);
 
-// JSON: { notes: ["…"], settings: {…}, findings: [{ kind, severity, message, kernel, file, line, … }],
-//         dispatches: [{ label, kernel, count, counters: {…} }] }, the last three of the software device (elsewhere
-//         null).
-// Commits and waits for nothing. `clear` 1 forgets notes, findings and dispatches once they are returned.
+// Returns JSON: { notes: ["…"], settings: {…}, findings: [{ kind, severity, message, kernel, file, line, … }],
+//                 dispatches: [{ label, kernel, count, counters: {…} }] }
+// Only the software device has settings, findings and dispatches; they are null elsewhere. Neither commits nor waits.
+// `clear` 1 removes notes, findings and dispatches after they are returned.
 int32_t orchard_report(uint64_t context, uint32_t clear, char *buffer, uint64_t capacity, uint64_t *length);
 
-// Makes occurrences fail, for tests of what happens then. Kinds: "allocate", "library", "pipeline", "command-buffer".
-// After `skip` further ones, `count` of them fail; 0 takes it back. `code` is MTLCommandBufferError's raw value for
-// command buffers (0: internal), else unused.
+// For tests: makes operations fail. Kinds: "allocate", "library", "pipeline", "command-buffer". After the next `skip`
+// occurrences, `count` of them fail; a `count` of 0 cancels this. `code` is MTLCommandBufferError's raw value for
+// command buffers (0: internal), and unused otherwise.
 int32_t orchard_inject_fault(uint64_t context, const char *kind, uint64_t kind_length, uint32_t skip, uint32_t count,
                              int32_t code);
 
 // ---------------------------------------------------------------- layout
-// Natural alignment, 8 bytes at most, no hidden padding: these are the offsets that a DataView writes at.
+// Natural alignment, 8 bytes at most, without hidden padding: a DataView writes at these offsets.
 
 #ifdef __cplusplus
 #define ORCHARD_LAYOUT(condition) static_assert(condition, #condition)

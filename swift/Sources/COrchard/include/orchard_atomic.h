@@ -1,5 +1,5 @@
-// Atomic access to the completion counter, which other languages read while the device's threads write it. Not part of
-// the interface of the dylib: Swift has no atomics of its own on macOS 14.
+// Atomic access to the completion counter, which other languages read while the device's threads write it. It is not
+// part of the dylib's interface; Swift on macOS 14 has no atomics.
 #ifndef ORCHARD_ATOMIC_H
 #define ORCHARD_ATOMIC_H
 

@@ -1,4 +1,4 @@
-// Memory traffic of a dispatch: bytes, and the distinct cache lines of 128 bytes that it accessed.
+// Memory traffic of a dispatch: bytes, and the distinct 128-byte cache lines that it accessed.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ public:
   void mark(uintptr_t address, uint64_t size, bool read, bool written) {
     const uintptr_t first = address - base_, last = first + size - 1;
     const LineMask bits = line_bits(first % 4096, read, written);
-    // Most accesses are to a line that is already counted.
+    // Most accesses touch a line that is already counted.
     if (first / line_bytes != last / line_bytes || (masks_[first / 4096] & bits) != bits)
       mark_lines(first / line_bytes, last / line_bytes, read, written);
   }

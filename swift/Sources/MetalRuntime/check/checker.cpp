@@ -1,4 +1,4 @@
-// The executor's events, and where each of the checker's reports goes.
+// Handles the executor's events, and passes on each of the checker's reports.
 #include "check/checker_state.h"
 
 #include "compile/library.h"
@@ -11,15 +11,15 @@
 namespace mrt::checker {
 namespace {
 
-// Shadow cells take at most this part of the machine's memory.
+// Shadow cells use at most 1 / memory_share of the machine's memory.
 constexpr size_t memory_share = 8;
 
 size_t machine_memory() { return size_t(sysconf(_SC_PHYS_PAGES)) * size_t(sysconf(_SC_PAGESIZE)); }
 
-// Thread-local variables of a kernel (its function constants) lie within this distance of its current-thread pointer.
+// Thread-local variables of a kernel (its function constants) are within this distance of its current-thread pointer.
 constexpr uintptr_t locals_reach = 65536;
 
-// The range of the loaded object that contains this address.
+// Returns the address range of the loaded object that contains this address.
 Extent image_around(const void *inside) {
   struct Search {
     uintptr_t inside;
@@ -106,7 +106,7 @@ void Checker::begin_dispatch(const Dispatch &dispatch) {
     wrapped_.emplace_back(new Tracked);
     wrapped_.back()->shadow.reserve(base, target.end - base);
     wrapped_.back()->lines.reserve(base, target.end - base);
-    wrapped_.back()->shadow.set_written(base, target.end - base, true); // memory of the host, which knows what it wrote
+    wrapped_.back()->shadow.set_written(base, target.end - base, true); // initialized by the host
   }
   pool_.trim(order.dispatch_start());
   if (order.exhausted()) {
@@ -156,7 +156,7 @@ void Checker::begin_group(const MrtGroup *group, const Region *regions, size_t c
   objects_.begin_group(regions, count);
   copy_fences();
   if (!count) return;
-  // With a margin, so that an access slightly past the ends counts as one to threadgroup memory.
+  // A margin makes an access slightly out of bounds count as one to threadgroup memory.
   const uintptr_t begin = uintptr_t(regions[0].address) / page_bytes * page_bytes - page_bytes;
   const size_t size = uintptr_t(regions[count - 1].address) + regions[count - 1].size + page_bytes - begin;
   ShadowRange &shadow = threadgroup_.shadow;

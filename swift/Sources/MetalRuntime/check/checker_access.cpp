@@ -1,5 +1,5 @@
-// Handles each access: a fast path for accesses that change nothing, and a slow path that updates the shadow state and
-// judges.
+// Handles each access: a fast path for accesses that do not change the shadow state, and a slow path that updates it
+// and detects errors.
 #include "check/checker_state.h"
 #include "support/memory.h"
 
@@ -11,13 +11,13 @@
 namespace mrt::checker {
 namespace {
 
-// A fiber's stack is smaller than this: an address this close above the frame is on the thread's stack.
+// The stack of a fiber is smaller than this: an address less than this above the frame is on the thread's stack.
 constexpr size_t stack_reach = size_t(1) << 20;
 
 } // namespace
 
-// A GPU reads `constant` memory through a separate cache, and reads data that all threads share once for all: it is no
-// device traffic.
+// A GPU reads `constant` memory through a separate cache, and loads data that all threads share only once, so it does
+// not count as device traffic.
 MRT_INLINE bool Checker::is_constant(uintptr_t address) const {
   for (const Extent &range : constants_)
     if (range.contains(address)) return true;
@@ -46,8 +46,8 @@ MRT_INLINE bool Checker::is_known(const Tracked &memory, const Cell &cell, const
   return step.write ? cell.writer == step.now && cell.reader < memory.past : settled_read(memory, cell, step.now);
 }
 
-// If the access is the first one in a long time, by any thread, and within an object that it may access, records it and
-// returns true.
+// If this is the first access by any thread in a long time, and is within an object that the kernel may access, records
+// it and returns true.
 MRT_INLINE bool Checker::is_first(const Tracked &memory, Cell &cell, const Step &step) {
   if (cell.writer >= memory.past || cell.reader >= memory.past || cell.other_reader >= memory.past) return false;
   if (memory.space == Space::threadgroup) {
@@ -98,7 +98,7 @@ bool Checker::is_private(uintptr_t address, uintptr_t frame) const {
          runtime_.contains(address);
 }
 
-// Handles memory that is neither the threadgroup's nor in the arena.
+// Handles memory that is neither threadgroup memory nor in the arena.
 Tracked *Checker::find(const Step &step, uintptr_t frame) {
   if (is_private(step.address, frame)) return nullptr;
   for (auto &memory : wrapped_)
@@ -109,7 +109,7 @@ Tracked *Checker::find(const Step &step, uintptr_t frame) {
   return nullptr;
 }
 
-// The bytes are copied to the view after the checks, because these set bytes that nobody wrote to zero.
+// The bytes are copied to the view after the checks, because the checks set bytes that were never written to zero.
 Tracked *Checker::access_view(View &view, const Step &step, uintptr_t frame) {
   resolve_values();
   Step original = step;
@@ -132,7 +132,7 @@ void Checker::copy(uintptr_t destination, uintptr_t source, uint64_t size, Site 
   for (uint64_t i = 0; i < size; i++) {
     if (from->shadow.written(source + i, 1)) continue;
     to->shadow.set_written(destination + i, 1, false);
-    // The fast path assumes that a thread's write gave the bytes a value.
+    // The fast path assumes that a thread's write initialized the bytes.
     if (ShadowPage *page = *to->shadow.slot(destination + i))
       page->cells[(destination + i) % page_bytes >> page->shift].writer = 0;
   }
@@ -164,7 +164,8 @@ void Checker::touch_cells(Tracked &memory, const Step &step) {
   }
 }
 
-// Returns the gap between two moments that access this address; some gaps are closed for some buffers.
+// Returns what is missing between two accesses of this address for the later one to see the earlier one. A barrier over
+// single buffers, or coherent memory, can supply it.
 Gap Checker::gap(const Tracked &memory, Moment then, Moment now, uintptr_t address) const {
   const Gap gap = order.gap(then, now, memory.space);
   const bool closed = (gap == Gap::dispatches && objects_.is_ordered(address)) ||
@@ -179,7 +180,7 @@ Gap Checker::conflict(const Tracked &memory, Moment then, Moment now, uintptr_t 
 void Checker::read_cell(Tracked &memory, Cell &cell, const Step &step, uintptr_t address) {
   const Gap found = conflict(memory, cell.writer, step.now, address);
   if (found != Gap::none) race(memory, step, address, cell.writer, cell.writer_site, true, found);
-  if (cell.reader && cell.reader == (step.now & ~atomic_bit)) return; // a plain read says more than an atomic one
+  if (cell.reader && cell.reader == (step.now & ~atomic_bit)) return; // a plain read has more conflicts than an atomic
   const auto passed = [&](Moment reader) { return !reader || gap(memory, reader, step.now, address) == Gap::none; };
   if (passed(cell.reader)) {
     cell.reader = step.now;
@@ -199,8 +200,8 @@ void Checker::write_cell(Tracked &memory, Cell &cell, const Step &step, uintptr_
     race(memory, step, address, cell.reader, cell.reader_site, false, gap);
   else if ((gap = conflict(memory, cell.other_reader, step.now, address)) != Gap::none)
     race(memory, step, address, cell.other_reader, cell.other_site, false, gap);
-  // Of one thread, a plain access says more than an atomic one: it also races with the atomic operations of other
-  // threads.
+  // Of the accesses by one thread, a plain one is kept rather than an atomic one: it also races with atomic operations
+  // of other threads.
   const Moment plain = step.now & ~atomic_bit;
   if (cell.writer != plain || !is_atomic(step.now)) {
     cell.writer = step.now;
@@ -224,7 +225,7 @@ void access(const void *address, mrt_u64 size, mrt_u32 write, const void *progra
   const MrtThread *thread = running_thread();
   if (!thread) return;
   Checker &checker = the_checker();
-  // Inlined for each kind of access, since most of the work depends on it.
+  // Inlined for each kind of access, since most of the work depends on the kind.
   switch (write) {
   case 0:
     checker.access_here({uintptr_t(address), size, true, false, site(program_counter), now(thread)}, frame());

@@ -1,4 +1,4 @@
-// Turns a conflict into a finding: its threads, place, object and severity.
+// Converts a conflict to a finding: its threads, source position, object and severity.
 #include "check/checker_state.h"
 
 #include "support/memory.h"
@@ -22,9 +22,9 @@ Action action_of(Moment moment, bool write) {
   return write ? Action::write : Action::read;
 }
 
-// A floating-point type. Without the sign, NaNs are the values beyond infinity.
+// A floating-point format. Without the sign bit, NaNs are the bit patterns greater than infinity.
 struct FloatFormat {
-  uint32_t data_type; // of the scalar, as in MTLDataType; vectors have the next three
+  uint32_t data_type; // of the scalar, as in MTLDataType; the vector types are the next three numbers
   size_t size;
   uint32_t magnitude, infinity;
 
@@ -57,7 +57,7 @@ Finding &Checker::found(const char *kind, const void *identity, Site site, Momen
   return finding;
 }
 
-// ---------------------------------------------------------------- bounds, constants, initialisation
+// ---------------------------------------------------------------- bounds, constants, initialization
 
 bool Checker::in_bounds(const Tracked &memory, const Step &step) {
   if (memory.space == Space::threadgroup) {
@@ -92,14 +92,14 @@ void Checker::out_of_bounds(const Step &step, Space space) {
 void Checker::check_initialized(Tracked &memory, const Step &step) {
   if (memory.shadow.written(step.address, step.size)) return;
   if (memory.space == Space::device) find_host_writes(memory, step);
-  // If some of the bytes have been written, the others may be padding of a struct, whose state a copy takes along.
+  // If some of the bytes have been written, the others may be padding of a struct, and a copy takes over their state.
   if (memory.shadow.any_written(step.address, step.size)) return;
   report_uninitialized(memory, step);
 }
 
 void Checker::report_uninitialized(Tracked &memory, const Step &step) {
   const bool device = memory.space == Space::device;
-  // As in clear_unwritten: whole words in which nothing is written.
+  // As in clear_unwritten: whole words in which no byte was written.
   const uintptr_t begin = device ? step.address / 4 * 4 : step.address;
   const size_t size = device ? (step.address + step.size + 3) / 4 * 4 - begin : step.size;
   const Object object = objects_.describe(step.address, memory.space);
@@ -131,8 +131,8 @@ bool Checker::has_nan_result() {
   return false;
 }
 
-// The CPU writes shared memory without a notification: bytes that are no longer poison have been written. Judged in
-// units of 4 bytes, since a single written byte may well equal poison.
+// The CPU writes shared memory without a notification: bytes that no longer have the poison pattern have been written.
+// They are checked in units of 4 bytes, since a single written byte may equal the poison.
 void Checker::find_host_writes(Tracked &memory, const Step &step) {
   constexpr uintptr_t unit = 4;
   const uintptr_t end = step.address + step.size;
@@ -144,7 +144,8 @@ void Checker::find_host_writes(Tracked &memory, const Step &step) {
   }
 }
 
-// The kernel, or the host, is about to read these bytes: a new buffer holds zeros (the setting poison).
+// The kernel or the host is about to read these bytes, so they are set to what a new buffer contains: zeros, or the
+// setting `poison`.
 void Checker::clear_unwritten(ShadowRange &shadow, uintptr_t address, size_t length) {
   constexpr uintptr_t unit = 4;
   for (uintptr_t at = address / unit * unit; at < address + length; at += unit)
@@ -165,8 +166,8 @@ void Checker::race(Tracked &memory, const Step &step, uintptr_t address, Moment 
   Finding &finding =
       found(race_kind(gap, memory.space), object.identity, step.site, step.now, location(other_site, other));
   const Action other_action = action_of(other, other_writes);
-  // Writes of one value by several threads are harmless on all known hardware, though MSL does not guarantee it: a
-  // note.
+  // If several threads write the same value, this is harmless on all known hardware, although MSL does not guarantee
+  // it: it is reported as a note.
   const bool may_be_equal = step.action() == Action::write && other_action == Action::write;
   if (finding.message.empty()) {
     finding.object = object;
@@ -182,7 +183,7 @@ void Checker::race(Tracked &memory, const Step &step, uintptr_t address, Moment 
   pending_.push_back(value);
 }
 
-// The write has happened by now: the checker is called before each access, and this is a later call.
+// By now the write has happened: the checker is called before each access, and this is a later call.
 void Checker::resolve_values() {
   if (is_settled()) return;
   views_.settle();
@@ -196,8 +197,8 @@ void Checker::resolve_values() {
 
 // ---------------------------------------------------------------- arguments that share memory
 
-// Reports a read through a const argument of bytes that this dispatch wrote through another one. Without an order
-// between the two it is a race, and reported as one.
+// Reports a read through a const argument of bytes that this dispatch wrote through another argument. If nothing orders
+// the two accesses, they are reported as a race.
 void Checker::check_alias(const View &view, const Step &step, uintptr_t frame) {
   Tracked *memory = arena_.shadow.contains(step.address) ? &arena_ : find(step, frame);
   if (!memory) return;
@@ -218,7 +219,7 @@ void Checker::check_alias(const View &view, const Step &step, uintptr_t frame) {
   }
 }
 
-// ---------------------------------------------------------------- what the compiler's own checks report
+// ---------------------------------------------------------------- reports of checks that the compiler inserts
 
 void Checker::misaligned(uintptr_t address, mrt_u32 alignment, const char *type, Site site, Moment now) {
   Finding &finding = found("misaligned", nullptr, site, now);

@@ -56,7 +56,7 @@ Site Report::atomic_site(const char *file, uint32_t line) {
 SourcePosition Report::position(Location location) const {
   if (location.atomic) return location.site < atomic_sites_.size() ? atomic_sites_[location.site] : SourcePosition();
   if (!location.site) return {};
-  // A module is smaller than 4 GB, so its base gives the upper half of the program counter.
+  // A module is smaller than 4 GB, so the upper half of the program counter follows from its base address.
   uint64_t program_counter = (location.module_base & ~uint64_t(0xffffffff)) | location.site;
   if (program_counter < location.module_base) program_counter += uint64_t(1) << 32;
   return source_position(reinterpret_cast<const void *>(program_counter));

@@ -1,4 +1,4 @@
-// The checker's findings in a dispatch: one for each mistake, counted each time it happens.
+// The checker's findings in a dispatch: one for each mistake, with the number of times it occurred.
 #pragma once
 
 #include "check/race.h"
@@ -12,21 +12,21 @@
 
 namespace mrt::checker {
 
-// The source location of an access: a program counter, or, for an atomic, an entry of the table of atomic sites.
+// The source location of an access: a program counter, or for an atomic an index into the table of atomic sites.
 struct Location {
   Site site = 0;
   bool atomic = false;
   uint64_t module_base = 0;
 };
 
-// The object of an access.
+// The object that an access touches.
 struct Object {
-  std::string name;   // with its kind, for a sentence: "buffer 'x'"
+  std::string name;   // its kind and name, for a sentence: "buffer 'x'"
   std::string label;  // as in mrt_finding::buffer
   int64_t offset = 0; // bytes from its start, negative before it
   uint64_t length = 0;
   uint32_t element_size = 0;      // 0: unknown
-  const void *identity = nullptr; // findings of one kind on the same object and lines are merged
+  const void *identity = nullptr; // findings of one kind about the same object and lines are merged
 };
 
 struct Finding {
@@ -37,19 +37,19 @@ struct Finding {
   Party party, other;
   Object object;
   uint64_t count = 0;
-  bool values_compared = false; // a race between writes, of severity "note" as long as all stored the same value
+  bool values_compared = false; // a race between writes, of severity "note" as long as all wrote the same value
 };
 
 class Report {
 public:
   void begin_dispatch(const std::string &kernel);
-  void end_dispatch(); // hands everything to the runtime's findings
+  void end_dispatch(); // passes all findings to the runtime
 
-  // Returns the finding of this kind on this object at these locations (in either order), and counts it once more. The
-  // message of a new one is empty.
+  // Returns the finding of this kind about this object at these locations (in either order), and increments its count.
+  // The message of a new finding is empty.
   Finding &find(const char *kind, const void *identity, Location at, Location other);
 
-  // Locations of atomics carry file and line instead of a program counter.
+  // The locations of atomics have a file and line instead of a program counter.
   Site atomic_site(const char *file, uint32_t line);
   SourcePosition position(Location location) const;
 

@@ -1,5 +1,5 @@
-// The checker's state and the parts that work on it: checker.cpp (events of the executor), checker_access.cpp (shadow
-// state of each access), checker_findings.cpp (the findings about a conflict).
+// The checker's state and the code that uses it: checker.cpp (events of the executor), checker_access.cpp (shadow state
+// of each access), checker_findings.cpp (findings about conflicts).
 #pragma once
 
 #include "check/access_counters.h"
@@ -21,13 +21,13 @@ namespace mrt::checker {
 struct Tracked {
   Space space = Space::device;
   ShadowRange shadow;
-  LineCounter lines; // of device memory
+  LineCounter lines; // for device memory
   Traffic traffic;
   // Order's thresholds, copied for the fast path. If this dispatch has no fences, the moments in [settled, settled +
-  // settled_span) are those of its earlier threadgroups: a reader among them conflicts with any later writer, so a
-  // further reader needs no record.
+  // settled_span) are those of its earlier threadgroups: a reader among them conflicts with every later writer, so no
+  // further reader needs to be recorded.
   Moment fence = 0, settled = 0, settled_span = 0;
-  Moment past = 0; // no earlier moment can conflict any more
+  Moment past = 0; // earlier moments cannot conflict any more
 };
 
 // One access.
@@ -44,7 +44,7 @@ struct Step {
   }
 };
 
-// A write that conflicts with an earlier one, kept until the value that it stores can be seen.
+// A write that conflicts with an earlier one, kept until the value that it stores can be read.
 struct PendingValue {
   uintptr_t address;
   size_t size;
@@ -66,11 +66,11 @@ public:
   void end_of_groups();
   void end_dispatch(bool completed);
   void begin_group(const MrtGroup *group, const Region *regions, size_t count);
-  // Called after a change of the order.
+  // Called after the order has changed.
   void copy_fences();
 
-  // `frame`: the frame address of the entry, above which the thread's stack lies. Returns the memory, or null if it is
-  // not tracked.
+  // `frame` is the frame address of the entry function; the thread's stack is above it. Returns the memory that was
+  // accessed, or null if it is not tracked.
   Tracked *access(const Step &step, uintptr_t frame);
   Tracked *access_here(const Step &step, uintptr_t frame); // the same, inlined in checker_access.cpp
   void copy(uintptr_t destination, uintptr_t source, uint64_t size, Site site, Moment now, uintptr_t frame);
@@ -81,11 +81,11 @@ public:
   uintptr_t original(uintptr_t address) { return views_.original(address); }
   void texture_bounds(const MrtTexture &texture, const mrt_u32 *position, Action action, Site site, Moment now);
 
-  // Shadow state of device memory. Any thread may use the initialisation state of an allocation that no other thread
+  // Shadow state of device memory. Any thread may access the initialization state of an allocation that no other thread
   // uses.
   ShadowRange &arena();
   void clear_unwritten(ShadowRange &shadow, uintptr_t address, size_t length);
-  void forget(uintptr_t address, size_t length); // any thread
+  void forget(uintptr_t address, size_t length); // may be called by any thread
 
   Order order;
   Report report;
@@ -129,29 +129,29 @@ private:
 
   Dispatch dispatch_ = {};
   Tracked arena_, threadgroup_;
-  std::vector<std::unique_ptr<Tracked>> wrapped_; // the wrapped buffers of this dispatch
-  // the buffers of this dispatch that are bound to `constant` parameters only
+  std::vector<std::unique_ptr<Tracked>> wrapped_; // the buffers of this dispatch that wrap the program's memory
+  // the buffers of this dispatch that are bound only to `constant` parameters
   std::vector<Extent> constants_;
   PagePool pool_;
   Objects objects_;
   Views views_;
-  // The kernel's code and constants, its thread-local variables, and the runtime's own tables.
+  // The kernel's code and constants, its thread-local variables, and the runtime's tables.
   Extent image_, locals_, runtime_;
   std::vector<PendingValue> pending_;
   std::once_flag arena_once_;
   std::mutex freed_lock_;
-  // Allocations freed since the last checked or counted dispatch, by first byte. Addresses are reused, so without such
-  // a dispatch the number of entries is limited by the addresses in use, not by the number of allocations.
+  // Allocations freed since the last checked or counted dispatch, by first byte. Addresses are reused, so the number of
+  // entries is limited by the addresses in use even without such a dispatch.
   std::unordered_map<uintptr_t, size_t> freed_;
 };
 
 inline Checker &the_checker() { return Checker::get(); }
 
-// Where the kernel's module stores its current thread, on the operating-system thread that runs a checked dispatch;
-// else null.
+// Where the kernel's module stores its current thread; set only on the operating-system thread that runs a checked
+// dispatch, else null.
 extern thread_local MrtThread **running __attribute__((tls_model("initial-exec")));
 
-// Returns null outside of kernels: the checker ignores code of a library that describes them.
+// Returns null outside kernels: the checker ignores code of a library that only describes its functions.
 inline const MrtThread *running_thread() { return running ? *running : nullptr; }
 
 } // namespace mrt::checker

@@ -1,5 +1,5 @@
-// Accesses to pixels outside of a texture. Apple's devices read 0 there and ignore writes; Metal's specification
-// guarantees less.
+// Accesses to pixels outside a texture. On Apple's devices such reads return 0 and such writes are ignored; Metal's
+// specification guarantees less.
 #include "check/checker_state.h"
 
 namespace mrt::checker {

@@ -1,4 +1,5 @@
-// Tables over a huge range of addresses: address space that uses memory only where it is accessed, and reads as zero.
+// Tables over a huge address range: reserved address space that uses memory only where it is accessed, and reads as
+// zero.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,7 @@ namespace mrt::checker {
 template <typename T> T *reserve_lazily(size_t count) {
   void *memory =
       mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) abort(); // no address space: the arena itself could not have been reserved
+  if (memory == MAP_FAILED) abort(); // the address space is exhausted
   return static_cast<T *>(memory);
 }
 

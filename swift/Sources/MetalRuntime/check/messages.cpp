@@ -15,7 +15,7 @@ std::string opening(const Finding &finding) {
 
 const char *space_name(Space space) { return space == Space::device ? "device" : "threadgroup"; }
 
-// `x[0] += y` by several threads: a barrier orders no two of them.
+// `x[0] += y` by several threads: a barrier cannot order them.
 constexpr const char *accumulation =
     "; several threads add to it at once, which no barrier mends: use an atomic, or a reduction (simd_sum, or partial "
     "sums in threadgroup memory)";
@@ -36,7 +36,7 @@ constexpr const char *other_groups =
 bool is_atomic(Action action) { return action == Action::atomic_read || action == Action::atomic_write; }
 bool only_writes(Action action) { return action == Action::write; }
 
-// Two threads of a threadgroup.
+// For two threads of one threadgroup.
 std::string within_group(const std::string &barrier, Action action, Action other, bool is_statement) {
   if (is_atomic(action) != is_atomic(other))
     return half_atomic + (", or put " + barrier) + " between the two where one comes after the other";
@@ -52,8 +52,8 @@ std::string advice(Gap gap, Space space, Action action, Action other, bool is_st
   const bool may_add = is_statement && (reads_one || (action == Action::write && other == Action::read));
   switch (gap) {
   case Gap::group:
-    // In `s[i] += s[i + n]` one thread reads an element that another adds to; it is an accumulation only if both add to
-    // one element.
+    // In `s[i] += s[i + n]`, one thread reads an element to which another adds. It counts as an accumulation only if
+    // both add to the same element.
     if (is_statement && action == Action::read_write && other == Action::write) return accumulation;
     return within_group("threadgroup_barrier(" + flag + ")", action, other, is_statement) +
            (may_add ? may_accumulate : "");
@@ -98,7 +98,8 @@ const char *verb(Action action) {
 
 std::string race_message(const Finding &finding, Gap gap, Space space, Action action, Action other, uint64_t size) {
   const std::string line = finding.other_line ? " at line " + std::to_string(finding.other_line) : "";
-  // One statement that reads and writes: `y[0] += x`, or `y[0] = y[0] + x`; `y[i] = y[i + 1]` looks the same.
+  // A single statement that reads and writes: `y[0] += x`, or `y[0] = y[0] + x`. `y[i] = y[i + 1]` cannot be
+  // distinguished from it.
   const bool is_statement = finding.position.line && finding.position.line == finding.other_line;
   return opening(finding) + " " + verb(action) + " " + bytes_of(finding.object, size) + ", which " +
          thread_name(finding.other) + " " + verb(other) + line + advice(gap, space, action, other, is_statement);

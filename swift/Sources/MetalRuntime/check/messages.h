@@ -1,4 +1,4 @@
-// The checker's messages: what is wrong and how to fix it.
+// The checker's messages: what is wrong, and how to fix it.
 #pragma once
 
 #include "check/checker_report.h"
@@ -15,7 +15,7 @@ std::string race_message(const Finding &finding, Gap gap, Space space, Action ac
 std::string bounds_message(const Finding &finding, Action action, uint64_t size, const std::string &why);
 std::string uninitialized_message(const Finding &finding, Space space, uint64_t size);
 std::string constant_write_message(const Finding &finding, const char *parameter);
-// `writers`: the quoted names of the arguments through one of which the bytes were written.
+// `writers` are the quoted names of the arguments through which the bytes may have been written.
 std::string alias_message(const Finding &finding, const MrtParameter &parameter, const std::string &writers,
                           uint64_t size);
 std::string misaligned_message(const Finding &finding, const char *type, uint32_t alignment);

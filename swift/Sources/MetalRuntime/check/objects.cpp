@@ -52,7 +52,7 @@ void Objects::add(const void *address, size_t length, const char *label, const M
   if (const Allocation *allocation = find_allocation(address)) {
     target.begin = allocation->address;
     const uintptr_t end = allocation->address + allocation->length;
-    // A pool's buffer may be longer than the part in use.
+    // The buffer of a pool may be longer than the part that is in use.
     target.end = allocation->wrapped ? std::max(target.end, end) : end;
     target.label = allocation_label(allocation);
   }
@@ -103,7 +103,7 @@ bool Objects::is_coherent(uintptr_t address) const {
   return target && target->coherent;
 }
 
-// A label that only says "buffer" is ignored if the parameter has a name.
+// Returns whether a label says more than the parameter's name: the label "buffer" does not.
 static bool is_telling(const std::string &label) {
   return !label.empty() && label != "buffer" && !is_label_of_inline_bytes(label);
 }
@@ -114,7 +114,7 @@ Object Objects::object_of(const Target &target, uintptr_t address) const {
   object.name = object.label.empty() ? "a buffer without a label" : "buffer '" + object.label + "'";
   object.offset = int64_t(address - target.begin);
   object.length = target.end - target.begin;
-  // Elements count from the start of the buffer, as its offset does.
+  // Elements are counted from the start of the buffer, as the offset is.
   if (target.parameter && (target.bound - target.begin) % std::max(1u, target.parameter->element_size) == 0)
     object.element_size = target.parameter->element_size;
   object.identity = reinterpret_cast<const void *>(target.begin);
@@ -172,7 +172,7 @@ Object Objects::nearest_buffer(uintptr_t address, uint64_t size, bool write, std
   size_t away = 0;
   const void *pointer = reinterpret_cast<const void *>(address);
   const Allocation *allocation = find_allocation(pointer);
-  // not the allocation of a guard range
+  // the address may be in the guard range of another allocation
   if (!allocation || !allocation->contains(address, 1)) allocation = nearest_allocation(pointer, &away);
   for (const Target &target : buffers_) {
     if (allocation ? target.begin != allocation->address || away > page_bytes
@@ -200,8 +200,8 @@ Object Objects::nearest_buffer(uintptr_t address, uint64_t size, bool write, std
   return {};
 }
 
-// An address reached by a wrong index is within 32 bits of elements of an argument, and the nearest argument is the
-// likely one, whatever lies between. A reference has no index, and nothing is written through a pointer to const.
+// A wrong index leads to an address within 32 bits of elements from an argument. The nearest argument is the most
+// likely one, whatever is in between. A reference has no index, and a pointer to const is not written through.
 const Target *Objects::nearest_target(uintptr_t address, uint64_t size, bool write) const {
   constexpr uint64_t farthest = uint64_t(1) << 36;
   const Target *nearest = nullptr;
@@ -217,7 +217,7 @@ const Target *Objects::nearest_target(uintptr_t address, uint64_t size, bool wri
   return nearest;
 }
 
-// A kernel reaches memory that is not one of its arguments through an address stored in an argument.
+// A kernel can access memory that is not one of its arguments through an address stored in an argument.
 bool Objects::holds_address_in(const Allocation &allocation) const {
   constexpr size_t most_bytes = 1 << 20;
   for (const Target &target : buffers_) {

@@ -10,13 +10,13 @@
 
 namespace mrt::checker {
 
-// A whole buffer that is bound or used in this dispatch: an address before the bound offset is within it.
+// A whole buffer that is bound or used in this dispatch. It includes the addresses before the bound offset.
 struct Target {
   uintptr_t begin = 0, end = 0;
   uintptr_t bound = 0;                     // the address that the kernel received
-  const MrtParameter *parameter = nullptr; // the first one that it is bound to
-  const MrtParameter *constant = nullptr;  // set if it is bound to `constant` parameters only
-  bool coherent = false;                   // bound to coherent(device) parameters only
+  const MrtParameter *parameter = nullptr; // the first parameter that it is bound to
+  const MrtParameter *constant = nullptr;  // set if it is bound only to `constant` parameters
+  bool coherent = false;                   // bound only to coherent(device) parameters
   std::string label;
 
   bool contains(uintptr_t address, uint64_t size) const {
@@ -29,8 +29,8 @@ public:
   void begin_dispatch(const Dispatch &dispatch);
   void begin_group(const Region *regions, size_t count);
 
-  // Returns the buffer or the piece of threadgroup memory that holds all of these bytes; null if there is none. The
-  // last answers for reads and for writes are cached, since most kernels read from one and write to another.
+  // Returns the buffer or piece of threadgroup memory that contains all of these bytes; null if there is none. The last
+  // results for reads and for writes are cached, since most kernels read from one object and write to another.
   const Target *buffer(uintptr_t address, uint64_t size, bool write) {
     const Target *last = last_buffers_[write];
     return last && last->contains(address, size) ? last : last_buffers_[write] = search_buffers(address, size);
@@ -40,13 +40,13 @@ public:
     return last && contains(*last, address, size) ? last : last_regions_[write] = search_regions(address, size);
   }
   const std::vector<Target> &buffers() const { return buffers_; }
-  // Whether a memoryBarrier(resources:) has ordered this buffer inside the epoch.
+  // Returns whether a memoryBarrier(resources:) has ordered this buffer within the epoch.
   bool is_ordered(uintptr_t address) const;
-  // Whether the buffer is coherent across threadgroups.
+  // Returns whether the buffer is coherent across threadgroups.
   bool is_coherent(uintptr_t address) const;
 
   Object describe(uintptr_t address, Space space) const;
-  // For an address outside all objects: returns the nearest one, and describes where the address lies.
+  // Return the nearest object to an address outside all objects, and describe where the address is.
   Object nearest_region(uintptr_t address, uint64_t size, std::string &why) const;
   Object nearest_buffer(uintptr_t address, uint64_t size, bool write, std::string &why) const;
 

@@ -1,9 +1,9 @@
 // Which accesses are ordered (MSL 6.9): the moments of a run, and the happens-before relation between them.
 //
-// A moment is one thread between two barriers. It is numbered (block << 6 | lane << 1), where a block is one SIMD-group
-// between two barriers, numbered upwards through the whole run; bit 0 says that an access was atomic. Threadgroups run
-// one after the other, so "before the last barrier" and "before this dispatch" are plain comparisons of numbers; only
-// two moments of the same interval need a look at the table of blocks.
+// A moment is one thread between two barriers. Its number is (block << 6 | lane << 1), where a block is one SIMD-group
+// between two barriers; blocks are numbered in ascending order during the whole run. Bit 0 says that an access was
+// atomic. Threadgroups run one after the other, so "before the last barrier" and "before this dispatch" are comparisons
+// of numbers; only two moments of the same interval need a lookup in the table of blocks.
 #pragma once
 
 #include "include/metal_runtime.h"
@@ -24,13 +24,13 @@ inline bool is_atomic(Moment moment) { return moment & atomic_bit; }
 
 enum class Space { device, threadgroup };
 
-// Why two accesses of different threads are not ordered.
+// Why two accesses by different threads are not ordered.
 enum class Gap {
   none,      // they are ordered
   group,     // threads of one threadgroup, without a barrier between them
-  flag,      // a barrier is between them, but its mem_flags do not name the space
+  flag,      // there is a barrier between them, but its mem_flags do not include the address space
   groups,    // threadgroups of one dispatch
-  coherence, // the same with fences between them, which order only coherent memory
+  coherence, // the same, with fences between them, which order only coherent memory
   dispatches // dispatches of one epoch
 };
 
@@ -42,9 +42,9 @@ struct DispatchRecord {
 
 // The thread of a moment.
 struct Party {
-  bool known = false; // false: too long ago for the table
+  bool known = false; // false: too old for the table
   mrt_u32 group[3] = {}, thread[3] = {};
-  mrt_u32 dispatch = 0; // for Order::record
+  mrt_u32 dispatch = 0; // index for Order::record
 };
 
 class Order {
@@ -53,13 +53,13 @@ public:
   void begin_group(const mrt_u32 position[3], const mrt_u32 size[3]);
   void threadgroup_barrier(mrt_u32 flags);
   void simdgroup_barrier(mrt_u32 simdgroup, mrt_u32 flags);
-  // atomic_thread_fence over the device (MSL 6.15.3): the actions of this threadgroup before a releasing fence are
-  // ordered before the actions of a later threadgroup after an acquiring fence, in memory that is coherent between
-  // them.
+  // atomic_thread_fence for device memory (MSL 6.15.3): the accesses of this threadgroup before a release fence are
+  // ordered before those of a later threadgroup after an acquire fence, in memory that is coherent between them.
   void device_fence(mrt_u32 simdgroup, bool releases, bool acquires);
 
   Moment moment(mrt_u32 thread) const { return moments_[thread]; }
-  // Returns the gap between `then` and the moment `now` of the running threadgroup. A thread is ordered with itself.
+  // Returns the gap between `then` and the moment `now` of the running threadgroup. A thread's accesses are ordered
+  // among themselves.
   Gap gap(Moment then, Moment now, Space space) const {
     return then < epoch_start_ || (then >= group_start_ && then < fence(space)) ? Gap::none
                                                                                 : find_gap(then, now, space);
@@ -67,16 +67,16 @@ public:
   Party party(Moment moment) const;
   const DispatchRecord *record(const Party &party) const;
 
-  // Returns the moment before which all are ordered before every running thread (in device memory: only those of this
-  // threadgroup).
+  // Returns the moment before which all moments are ordered before every running thread (in device memory: only moments
+  // of this threadgroup).
   Moment fence(Space space) const { return space == Space::device ? device_.fence : threadgroup_.fence; }
   Moment group_start() const { return group_start_; }
   Moment dispatch_start() const { return dispatch_start_; }
   Moment epoch_start() const { return epoch_start_; }
-  // Whether a threadgroup of this dispatch has published its writes: then not every access of an earlier threadgroup
-  // conflicts with a later one.
+  // Returns whether a threadgroup of this dispatch has used a release fence: then an access of an earlier threadgroup
+  // does not always conflict with a later one.
   bool has_fences() const { return has_fences_; }
-  // Whether the numbers are nearly used up: then forget all stored moments and call `restart`.
+  // Returns whether the numbers are nearly used up: then forget all stored moments and call `restart`.
   bool exhausted() const { return next_ > 0xf0000000u; }
   void restart();
 

@@ -20,7 +20,7 @@ ShadowPage *PagePool::create(ShadowPage **slot, uint32_t shift) {
   const size_t size = sizeof(ShadowPage) + (page_bytes >> shift) * sizeof(Cell);
   while (bytes_ + size > limit_ && !pages_.empty()) drop(pages_[oldest_++ % pages_.size()]);
   ShadowPage *page = static_cast<ShadowPage *>(calloc(1, size));
-  if (!page) abort(); // the limit is a fraction of the machine's memory
+  if (!page) abort(); // the limit is only a fraction of the machine's memory
   page->slot = slot;
   page->shift = shift;
   page->index = pages_.size();
@@ -34,7 +34,7 @@ ShadowPage *PagePool::refine(ShadowPage *page, uint32_t shift) {
   ShadowPage **slot = page->slot, *kept = page;
   page->slot = &kept;
   ShadowPage *finer = create(slot, shift);
-  if (!kept) return finer; // the limit took the page itself
+  if (!kept) return finer; // the limit reclaimed the page itself
   finer->touched = page->touched;
   for (size_t i = 0; i < finer->cell_count(); i++) finer->cells[i] = page->cells[i >> (page->shift - shift)];
   drop(page);
@@ -101,7 +101,7 @@ void ShadowRange::set_many(size_t at, size_t size, bool value) {
     memset(bits_ + first, value ? 0xff : 0, last - first);
     return;
   }
-  // A large forgotten range returns its part of the table to the system.
+  // When a large range is forgotten, its part of the table is returned to the system.
   memset(bits_ + first, 0, low - uintptr_t(bits_ + first));
   madvise(reinterpret_cast<void *>(low), high - low, MADV_DONTNEED);
   memset(reinterpret_cast<void *>(high), 0, uintptr_t(bits_ + last) - high);

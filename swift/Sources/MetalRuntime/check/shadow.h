@@ -1,10 +1,9 @@
 // Shadow memory: the checker's state for each piece of memory.
 //
-// Two tables for a range of addresses, both indexed by the distance from its start:
-//  - one bit a byte: something has been written there (kept for the life of the allocation);
-//  - a page of cells: the last reader and writer (used within one epoch only, so pages may be dropped and return
-//    empty).
-// A cell stands for 4 bytes; the first finer access to a page refines its cells to 2 or to 1 byte.
+// There are two tables for a range of addresses, both indexed by the distance from its start:
+//  - one bit per byte: whether it has been written (kept for the life of the allocation);
+//  - pages of cells: the last reader and writer (used only within one epoch, so pages may be dropped and become empty).
+// A cell covers 4 bytes. The first access to a page with a finer granularity refines its cells to 2 or 1 bytes.
 #pragma once
 
 #include "check/race.h"
@@ -15,11 +14,11 @@
 
 namespace mrt::checker {
 
-// A program counter's low 32 bits, or for an atomic moment an index into the checker's table of atomic sites.
+// The low 32 bits of a program counter, or for an atomic moment an index into the checker's table of atomic sites.
 typedef uint32_t Site;
 
 // Two readers are enough: a writer that conflicts with any of three or more readers conflicts with one of the two that
-// are kept (a reader of another SIMD-group replaces the second of two of one SIMD-group).
+// are kept. (If both are of the same SIMD-group, a reader of another SIMD-group replaces the second.)
 struct Cell {
   Moment writer, reader, other_reader;
   Site writer_site, reader_site, other_site;
@@ -28,10 +27,10 @@ struct Cell {
 constexpr size_t page_bytes = 4096;
 
 struct ShadowPage {
-  ShadowPage **slot; // where the table points to it
+  ShadowPage **slot; // the table's entry that points to this page
   size_t index;      // in the pool
-  uint32_t shift;    // a cell stands for 1 << shift bytes
-  Moment touched;    // no moment in it is later
+  uint32_t shift;    // a cell covers 1 << shift bytes
+  Moment touched;    // no moment in the page is later than this
   Cell cells[];
 
   size_t cell_count() const { return page_bytes >> shift; }
@@ -46,7 +45,7 @@ public:
   ShadowPage *refine(ShadowPage *page, uint32_t shift);
   void drop(ShadowPage *page);
   void drop_all();
-  // When much of the limit is used, drops the pages that hold nothing as recent as `floor`.
+  // When much of the limit is used, drops pages that contain no moment as recent as `floor`.
   void trim(Moment floor);
   size_t bytes() const { return bytes_; }
 
@@ -62,7 +61,7 @@ public:
   ShadowRange(const ShadowRange &) = delete;
   ShadowRange &operator=(const ShadowRange &) = delete;
 
-  void reserve(uintptr_t base, size_t size); // base on a page
+  void reserve(uintptr_t base, size_t size); // `base` is the start of a page
   void reset();
 
   uintptr_t base() const { return base_; }
@@ -83,7 +82,7 @@ public:
   void drop_pages(PagePool &pool, uintptr_t address, size_t size);
 
 private:
-  // Up to this many bits, at any position, lie in one unaligned word.
+  // Up to this many bits, at any bit position, fit in one unaligned word.
   static constexpr size_t chunk_bits = 56;
   static uint64_t bit_mask(size_t at, size_t count) { return ((uint64_t(1) << count) - 1) << at % 8; }
   uint64_t load_bits(size_t at) const {

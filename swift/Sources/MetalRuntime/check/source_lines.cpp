@@ -15,7 +15,7 @@ namespace {
 struct Row {
   uint64_t address;
   uint32_t file, line, column;
-  bool end; // first address after a sequence
+  bool end; // first address after the sequence
 };
 
 struct LineTable {
@@ -23,7 +23,7 @@ struct LineTable {
   std::vector<Row> rows; // in order of address
 };
 
-// Reads little-endian fields, never past its end.
+// Reads little-endian fields, never past the end of its bytes.
 class Reader {
 public:
   Reader(const char *begin, const char *end) : at_(begin), end_(end) {}
@@ -77,7 +77,7 @@ private:
   const char *at_, *end_;
 };
 
-// Opcodes of the line-number program.
+// Opcodes of a line-number program.
 enum : uint8_t {
   op_copy = 1,
   op_advance_pc,
@@ -97,10 +97,10 @@ enum : uint8_t { extended_end_sequence = 1, extended_set_address = 2 };
 struct Header {
   uint8_t minimum_length = 1, line_range = 1, opcode_base = 1;
   int8_t line_base = 0;
-  std::vector<uint8_t> operands; // how many LEB128 operands each standard opcode has
+  std::vector<uint8_t> operands; // the number of LEB128 operands of each standard opcode
 };
 
-// One unit's program is a machine with these registers; each copy of them is a row.
+// A state machine with these registers runs the program of one unit; each copy of the registers is a row.
 class Machine {
 public:
   Machine(const Header &header, uint32_t first_file, std::vector<Row> &rows)
@@ -167,13 +167,13 @@ void decode_unit(Reader unit, LineTable &table) {
   Reader fields = unit.part(unit.fixed<uint32_t>());
   Header header;
   header.minimum_length = fields.fixed<uint8_t>();
-  fields.skip(2); // operations an instruction (1 on x86-64 and arm64), whether rows start as statements
+  fields.skip(2); // operations per instruction (1 on x86-64 and arm64), and whether rows start as statements
   header.line_base = fields.fixed<int8_t>();
   header.line_range = std::max<uint8_t>(1, fields.fixed<uint8_t>());
   header.opcode_base = std::max<uint8_t>(1, fields.fixed<uint8_t>());
   for (unsigned i = 1; i < header.opcode_base; i++) header.operands.push_back(fields.fixed<uint8_t>());
   while (!fields.text().empty()) {
-  } // folders: a kernel's file is known by the name that its text carries
+  } // folders are skipped: a kernel's file is identified by the name in its text
   const uint32_t first_file = uint32_t(table.files.size());
   for (std::string name; !(name = fields.text()).empty();) {
     table.files.push_back(name);
@@ -227,7 +227,7 @@ SourcePosition source_position_in(const std::string &object, uint64_t address) {
   const LineTable &table = line_table(object);
   auto after = std::upper_bound(table.rows.begin(), table.rows.end(), address,
                                 [](uint64_t value, const Row &row) { return value < row.address; });
-  // Line 0 marks instructions without a line: the nearest one before has a line.
+  // Line 0 marks instructions without a line; the nearest earlier row has one.
   while (after != table.rows.begin()) {
     const Row &row = *--after;
     if (row.end) break;
@@ -240,7 +240,7 @@ SourcePosition source_position(const void *program_counter) {
   Dl_info info;
   if (!dladdr(program_counter, &info) || !info.dli_fname) return {};
   const uint64_t address = uint64_t(program_counter) - uint64_t(info.dli_fbase);
-  return source_position_in(info.dli_fname, address - 1); // the call lies before its return address
+  return source_position_in(info.dli_fname, address - 1); // the call is before its return address
 }
 
 uint64_t module_base(const void *program_counter) {

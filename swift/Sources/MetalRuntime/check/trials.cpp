@@ -16,15 +16,16 @@
 namespace mrt::checker {
 namespace {
 
-// Each byte of a value that is tried: a large float and a small negative one, as integers positive and negative.
+// The patterns that fill each byte of the value under trial: a large float and a small negative one; as integers, a
+// positive and a negative one.
 constexpr uint8_t patterns[] = {0x7f, 0xa5};
-// For the other values that nobody wrote: unchanged, or each byte this one, a float near 1.
+// The patterns for all other unwritten values: unchanged (0), or each byte set to this one, a float near 1.
 constexpr uint8_t others[] = {0, 0x3f};
 constexpr size_t trials_of_finding = std::size(patterns) * std::size(others);
-// Beyond these limits, findings stay errors.
+// Beyond these limits, findings remain errors.
 constexpr size_t most_findings = 8, most_bytes = size_t(128) << 20;
 constexpr size_t flag_bytes = 64;
-// Processor time, which does not depend on the machine's load: a value may be the bound of a loop.
+// Processor time, which does not depend on the machine's load. It is limited, since a value may be the bound of a loop.
 constexpr rlim_t longest_seconds = 5;
 
 bool is_zero(const char *bytes, size_t size) { return size == 0 || (!bytes[0] && !memcmp(bytes, bytes + 1, size - 1)); }
@@ -38,7 +39,7 @@ bool Trials::begin(Finding &finding, const void *identity, Site site, const std:
     const ArenaBounds arena = arena_bounds();
     pieces_.clear();
     for (const Target &target : buffers) {
-      // Memory of the host may be shared with other processes, which must not see any of this.
+      // Memory of the program may be shared with other processes, which must not see the trials.
       if (target.begin - arena.address >= arena.size) return false;
       if (!target.constant) pieces_.push_back({target.begin, target.end - target.begin});
     }
@@ -81,7 +82,8 @@ bool Trials::start(const Trial &trial, const void *identity, Site site) {
   return true;
 }
 
-// The same words as Checker::clear_unwritten; in threadgroup memory, which holds anything, the bytes of the read.
+// Fills the same words as Checker::clear_unwritten; in threadgroup memory, whose initial contents are arbitrary, the
+// bytes of the read.
 void Trials::fill(ShadowRange &shadow, uintptr_t address, size_t size, uint8_t value) {
   for (uintptr_t at = address; at < address + size; at++)
     if (!shadow.written(at, 1)) *reinterpret_cast<uint8_t *>(at) = value;
@@ -103,7 +105,7 @@ void Trials::finish() const {
 
 void Trials::give_up() { _exit(1); }
 
-// ---------------------------------------------------------------- in the process that asked
+// ---------------------------------------------------------------- in the original process
 
 void Trials::judge(uint64_t timeout_ms, bool has_nan) {
   for (size_t at = 0; at + trials_of_finding <= trials_.size(); at++) {
@@ -121,8 +123,8 @@ void Trials::judge(uint64_t timeout_ms, bool has_nan) {
   cancel();
 }
 
-// The trials that keep the other values end as the dispatch did. Those that change them agree with each other, but may
-// differ from the dispatch if one of the other values makes a difference.
+// The trials that keep all other values must end as the dispatch did. The trials that change them must agree with each
+// other, but may differ from the dispatch if one of the other values makes a difference.
 bool Trials::is_left_out(const Trial *first, uint64_t timeout_ms) const {
   for (size_t i = 0; i < trials_of_finding; i++)
     if (!is_done(first[i], timeout_ms)) return false;
@@ -134,14 +136,14 @@ bool Trials::is_done(const Trial &trial, uint64_t timeout_ms) const {
   bool ended = false;
   while (!__atomic_load_n(trial.shared, __ATOMIC_ACQUIRE)) {
     if (ended || std::chrono::steady_clock::now() > deadline) return false;
-    ended = waitpid(trial.process, nullptr, WNOHANG) == trial.process; // and look once more
+    ended = waitpid(trial.process, nullptr, WNOHANG) == trial.process; // and check once more
     if (!ended) usleep(200);
   }
   return true;
 }
 
-// Returns whether no byte differs; in device memory a byte may differ if it has the tried value, and here the zeros or
-// the poison in its place.
+// Returns whether no byte differs. In device memory, a byte may differ if it has the tried value there, and the zeros
+// or the poison here.
 bool Trials::agrees(const Trial &trial) const {
   const auto moved = [&](uint8_t here, uint8_t there) {
     const bool unwritten = here == 0 || here == uint8_t(poison_word) || here == poison_word >> 8;
@@ -161,7 +163,7 @@ bool Trials::agrees(const Trial &trial) const {
   return true;
 }
 
-// The same for two trials: if they differ, each has the value that it tried.
+// The same for two trials: where they differ, each must have the value that it tried.
 bool Trials::agree(const Trial &one, const Trial &other) const {
   const char *a = one.shared + flag_bytes, *b = other.shared + flag_bytes;
   const size_t size = shared_bytes() - flag_bytes;

@@ -1,8 +1,8 @@
-// Determines whether a value that nobody wrote makes a difference. When a thread reads one, four processes run the
+// Determines whether an uninitialized value makes a difference. When a thread reads one, four processes run the
 // dispatch from there to its end, each with a different value in its place. In two of them it is the only changed
-// value; in two, every other value that nobody wrote is changed too, since 0 * x and NaN * x hide the effect of x. If a
-// result then differs in more than those bytes, it depends on the value. If none does, the value was copied unchanged,
-// or ignored (padding that a mask removes), and the finding is a note.
+// value. In the other two, every other uninitialized value is changed too, since 0 * x and NaN * x hide the effect of
+// x. If the results then differ in more than those bytes, they depend on the value. If they do not, the value was
+// copied unchanged, or ignored (such as padding that a mask removes), and the finding is a note.
 #pragma once
 
 #include "check/checker_report.h"
@@ -15,23 +15,24 @@ namespace mrt::checker {
 
 class Trials {
 public:
-  // Called before the read that a new finding is about. Returns true in the trial processes: there the finding's reads
-  // are filled. `may_move`: unwritten memory holds zeros, so the value itself may be a result.
+  // Called before the read that a new finding is about. Returns true in the trial processes, where the bytes that the
+  // finding reads are filled. `may_move` says that unwritten memory contains zeros, so the value itself may be a
+  // result.
   bool begin(Finding &finding, const void *identity, Site site, const std::vector<Target> &buffers, bool may_move);
 
-  // ---- in a process that tries
+  // ---- in a trial process
   bool is_here() const { return here_.pattern; }
-  // Returns the byte for places where this read finds nothing written; 0: leave the bytes unchanged.
+  // Returns the byte with which to fill unwritten bytes of this read; 0: leave them unchanged.
   uint8_t value_for(const void *identity, Site site) const {
     return here_.identity == identity && here_.site == site ? here_.pattern : here_.others;
   }
   static void fill(ShadowRange &shadow, uintptr_t address, size_t size, uint8_t value);
-  [[noreturn]] void finish() const; // the dispatch is at its end
+  [[noreturn]] void finish() const; // called at the end of the dispatch
   [[noreturn]] static void give_up();
 
-  // ---- in the process that asked
-  // Called at the dispatch's end: waits for the processes. `has_nan`: a result is NaN, which every other value gives
-  // too.
+  // ---- in the original process
+  // Called at the end of the dispatch: waits for the trial processes. `has_nan` says that a result is NaN; then trials
+  // say nothing, since every other value may give NaN too.
   void judge(uint64_t timeout_ms, bool has_nan);
   bool is_empty() const { return trials_.empty(); }
   void cancel();
@@ -41,7 +42,7 @@ private:
     uintptr_t begin;
     size_t size;
   };
-  // A trial's result: a flag, and the bytes of every buffer.
+  // The result of a trial: a flag, and the bytes of every buffer.
   struct Trial {
     Finding *finding = nullptr;
     uint8_t pattern = 0, others = 0;
@@ -50,7 +51,7 @@ private:
     char *shared = nullptr;
   };
   struct Here {
-    uint8_t pattern = 0; // 0: this is no trial process
+    uint8_t pattern = 0; // 0: not a trial process
     uint8_t others = 0;
     const void *identity = nullptr;
     Site site = 0;
@@ -65,7 +66,7 @@ private:
   bool agree(const Trial &one, const Trial &other) const;
 
   std::vector<Piece> pieces_; // of this dispatch
-  std::vector<Trial> trials_; // those of each finding, one after the other
+  std::vector<Trial> trials_; // grouped by finding
   size_t findings_ = 0;
   Here here_;
 };

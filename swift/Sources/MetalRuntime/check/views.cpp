@@ -9,7 +9,7 @@
 namespace mrt::checker {
 namespace {
 
-// Address space without memory on both sides: an access by a wrong index is attributed to its argument.
+// Address space without memory on both sides, so that an access with a wrong index is attributed to its argument.
 constexpr size_t margin = size_t(1) << 36;
 
 bool is_buffer(const MrtParameter &parameter) { return parameter.kind == MRT_PARAMETER_BUFFER; }
@@ -17,13 +17,13 @@ bool is_const(const MrtParameter &parameter) { return parameter.is_const || para
 
 View make_view(const Target &target, const MrtParameter &parameter, std::string writers) {
   View view;
-  const uintptr_t first = target.begin / page_bytes * page_bytes; // alignments are those of the memory itself
+  const uintptr_t first = target.begin / page_bytes * page_bytes; // preserves the alignment of the memory
   const size_t length = target.end - first;
   view.origin = first - margin;
   const size_t size = margin + length + margin;
   char *memory =
       static_cast<char *>(mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
-  // No address space: the arena itself could not have been reserved.
+  // The address space is exhausted. The arena, which is reserved first, would have failed already.
   if (memory == MAP_FAILED || mprotect(memory + margin, length, PROT_READ | PROT_WRITE) != 0) abort();
   view.begin = uintptr_t(memory);
   view.end = view.begin + size;
@@ -43,7 +43,7 @@ void Views::begin_dispatch(const Dispatch &dispatch, Objects &objects) {
     return address ? objects.buffer(uintptr_t(address), 1, false) : nullptr;
   };
   for (const MrtParameter *own = first; own != last; own++) {
-    // Coherent memory may change at any time, since other threadgroups write it.
+    // Coherent memory may change at any time, since other threadgroups write to it.
     if (!is_buffer(*own) || !is_const(*own) || own->is_coherent) continue;
     const Target *target = target_of(*own);
     std::string writers;

@@ -1,7 +1,8 @@
 // Views of arguments that share memory. Metal's compiler assumes that no two arguments of a kernel overlap (MSL 5.2),
-// so it may keep or move a read through a const argument although another argument is written. An address alone does
-// not tell through which argument a kernel reached it. So in a checked dispatch, a const argument whose buffer another
-// argument may write gets separate addresses. The checker, which is called before each access, copies the bytes there.
+// so it may move or reuse a read through a const argument although another argument is written. From an address alone,
+// the checker cannot tell through which argument a kernel reached it. So in a checked dispatch, a const argument whose
+// buffer another argument may write gets separate addresses. The checker, which is called before each access, copies
+// the bytes there.
 #pragma once
 
 #include "check/objects.h"
@@ -12,10 +13,10 @@
 namespace mrt::checker {
 
 struct View {
-  uintptr_t begin = 0, end = 0;            // the addresses that the kernel gets
-  uintptr_t origin = 0;                    // the address that `begin` stands for
-  const MrtParameter *parameter = nullptr; // the const one
-  std::string writers;                     // the others, for a sentence: "'y'"
+  uintptr_t begin = 0, end = 0;            // the addresses that the kernel receives
+  uintptr_t origin = 0;                    // the original address of `begin`
+  const MrtParameter *parameter = nullptr; // the const parameter
+  std::string writers;                     // the other parameters, quoted for a sentence: "'y'"
   bool is_written = false;                 // the kernel has cast const away
 
   bool contains(uintptr_t address) const { return address - begin < end - begin; }
@@ -25,7 +26,7 @@ struct View {
 class Views {
 public:
   ~Views() { end_dispatch(); }
-  // Replaces the addresses of arguments that get a view.
+  // Replaces the addresses of arguments that need a view.
   void begin_dispatch(const Dispatch &dispatch, Objects &objects);
   void end_dispatch();
 
@@ -34,18 +35,18 @@ public:
       if (view.contains(address)) return &view;
     return nullptr;
   }
-  // Translates an address of the kernel to that of the memory itself.
+  // Converts an address in a view to the original address.
   uintptr_t original(uintptr_t address) {
     const View *view = find(address);
     return view ? view->original(address) : address;
   }
 
-  // Called when the kernel is about to read or write these bytes of a view.
+  // Called before the kernel reads or writes these bytes of a view.
   static void fill(const View &view, uintptr_t address, size_t size);
   void will_write(const View &view, uintptr_t address, size_t size) {
     written_.push_back({view.original(address), address, size});
   }
-  // Whether writes have happened by now.
+  // Returns whether all recorded writes have been copied back.
   bool is_settled() const { return written_.empty(); }
   void settle();
 

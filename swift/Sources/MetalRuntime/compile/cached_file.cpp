@@ -15,7 +15,7 @@
 namespace mrt {
 namespace {
 
-// A killed process leaves such a file; a process that compiles needs it for less time than this.
+// A killed process may leave a temporary file. A compiling process needs its file for less time than this.
 constexpr time_t seconds_of_a_new_file = 3600;
 
 struct Candidate {
@@ -26,7 +26,7 @@ struct Candidate {
 
 bool starts_with(std::string_view text, std::string_view prefix) { return text.substr(0, prefix.size()) == prefix; }
 
-// The names that kernel_cache.h and clang.cpp give. A header's checksum is removed with its header.
+// The file names that kernel_cache.h and clang.cpp create. A header's checksum is removed together with its header.
 bool is_ours(std::string_view name) {
   constexpr size_t hash_length = 32;
   size_t dot = name.rfind('.');
@@ -91,10 +91,10 @@ FileLock::~FileLock() {
   if (file >= 0) close(file);
 }
 
-// Between opening and locking the file may have been removed.
+// Another process may remove the file between opening and locking it.
 CachedFile::CachedFile(std::string path) : lock(path, LOCK_SH) {
   if (lock.descriptor() < 0 || !is_same_file(lock.descriptor(), path)) return;
-  futimens(lock.descriptor(), nullptr); // fails in a folder of another user: then its age counts
+  futimens(lock.descriptor(), nullptr); // fails in a folder of another user; then the file's age counts
   path_ = std::move(path);
 }
 

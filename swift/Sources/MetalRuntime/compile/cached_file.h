@@ -1,4 +1,4 @@
-// Files that several processes share, some of which may remove them.
+// Files that several processes share and may remove.
 #pragma once
 
 #include <cstdint>
@@ -6,8 +6,8 @@
 
 namespace mrt {
 
-// An advisory lock (flock) on a file or a folder, against other processes and other threads of this one. It ends with
-// its holder, however that ends. On a file system without such locks, nothing is locked and nothing waits.
+// An advisory lock (flock) on a file or a folder, against other processes and other threads of this one. It is released
+// when the process ends, even if it is killed. On a file system without such locks, it has no effect.
 class FileLock {
 public:
   FileLock() = default;
@@ -24,12 +24,12 @@ private:
   bool locked = false;
 };
 
-// A cache file in use: as long as this lives, no process that evicts files removes it. Its modification time says when
-// it was last used.
+// A cache file in use: while this object exists, no process that evicts files removes it. Its modification time is the
+// time of its last use.
 class CachedFile {
 public:
   CachedFile() = default;
-  explicit CachedFile(std::string path); // empty if the file is missing, or is just being removed
+  explicit CachedFile(std::string path); // empty if the file is missing, or is being removed
 
   bool is_there() const { return !path_.empty(); }
   const std::string &path() const { return path_; } // empty if it is missing
@@ -40,8 +40,8 @@ private:
   FileLock lock;
 };
 
-// Removes the cache's least recently used files until the others use at most `limit` bytes; 0: no limit. Keeps files in
-// use and files that are not the cache's. The caller holds the folder's lock.
+// Removes the least recently used files of the cache until the rest uses at most `limit` bytes; 0: no limit. Keeps
+// files in use, and files that do not belong to the cache. The caller must hold the folder's lock.
 void remove_least_recently_used(const std::string &folder, int64_t limit);
 
 } // namespace mrt

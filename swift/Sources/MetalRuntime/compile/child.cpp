@@ -23,7 +23,8 @@ void limit_resource(int resource, uint64_t most) {
   setrlimit(__rlimit_resource_t(resource), &limit);
 }
 
-// Runs in the child, which shares this process's memory until it runs its program: only system calls are allowed.
+// Runs in the child process, which shares this process's memory until it executes its program: only system calls are
+// allowed.
 [[noreturn]] void become(char *const *arguments, const int *files, uint64_t longest_file, pid_t parent) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);
@@ -38,11 +39,11 @@ void limit_resource(int resource, uint64_t most) {
   _exit(127);
 }
 
-// Returns whether the child ended within the time.
+// Returns whether the child ended within the time limit.
 bool wait_for(pid_t child, int64_t limit) {
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::milliseconds(limit);
-  const int file = int(syscall(SYS_pidfd_open, child, 0)); // before Linux 5.3 there is none: then the child is polled
+  const int file = int(syscall(SYS_pidfd_open, child, 0)); // fails before Linux 5.3; then the child is polled
   bool ended = false;
   for (int64_t left = limit; !ended && left > 0;
        left = std::chrono::duration_cast<std::chrono::milliseconds>(end - Clock::now()).count()) {

@@ -1,4 +1,4 @@
-// A child program with limits, which does not outlive this process.
+// Runs a child program with limits; it ends with this process at the latest.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,9 @@ struct ChildExit {
 
 constexpr int stream_count = 4;
 
-// Runs a program whose first streams are `files`: the standard ones, and one more to read. It may use `compiler_memory`
-// of memory and write files of up to `longest_file` bytes, and is killed after `limit` milliseconds.
+// Runs a program with `files` as its first file descriptors: the standard streams, and one more to read. It may use
+// `compiler_memory` bytes of memory and write files of up to `longest_file` bytes, and is killed after `limit`
+// milliseconds.
 ChildExit run_child(char *const *arguments, const int *files, uint64_t longest_file, int64_t limit);
 
 } // namespace mrt

@@ -25,7 +25,7 @@
 namespace mrt {
 namespace {
 
-// ---------------------------------------------------------------- finding the parts
+// ---------------------------------------------------------------- finding the toolchain
 
 bool is_file(const std::string &path, int mode) {
   struct stat facts;
@@ -81,13 +81,13 @@ std::string own_object() {
 }
 
 // A build of the whole package writes the hash of this library's sources next to the headers, so that all clones with
-// these sources share compiled kernels. Any other build is identified by its file.
+// the same sources share compiled kernels. Other builds are identified by the library file.
 std::string rewriter_identity(const std::string &headers) {
   std::string hash;
   return read_file(headers + "/mrt/sources", hash) ? hash : file_identity(own_object());
 }
 
-// Absolute, without links and dots: otherwise the compiler's view of the files does not contain it.
+// Returns an absolute path without links and dots; otherwise the compiler's virtual file system does not contain it.
 std::string real_path(const std::string &path) {
   char *real = realpath(path.c_str(), nullptr);
   std::string text = real ? real : path;
@@ -101,8 +101,8 @@ std::string parent_folder(const std::string &path) { return path.substr(0, path.
 // names, which must be the same for every copy of the folder.
 const char *const mounted_headers = "/metal";
 
-// Returns the folder that the setting names, else one next to the shared object that contains this code, else the
-// source tree's.
+// Returns the folder given by the setting, else one next to the shared object that contains this code, else that of the
+// source tree.
 std::string find_headers() {
   std::vector<std::string> candidates{setting_text(Setting::headers)};
   if (candidates[0].empty()) {
@@ -163,17 +163,17 @@ std::vector<std::string> flat_flags(const Toolchain &tools, const CompileOptions
                  "-fdeclspec", "-w", "-march=x86-64-v3", "-Xclang", "-ffloat16-excess-precision=none", "-Xclang",
                  "-fbfloat16-excess-precision=none", "-fno-asynchronous-unwind-tables", "-fno-stack-protector",
                  "-fno-math-errno"});
-  // Code without an end or a result must not run into the code behind it: by default clang assumes that an infinite
-  // loop, and the end of a function that lacks its return, never happen.
+  // Execution must not continue past a function without a return or an infinite loop: by default clang assumes that
+  // neither happens, and may omit the code.
   append(flags, {"-fno-finite-loops", "-fno-strict-return"});
-  // A large frame accesses each of its pages, so that it does not skip the guard below the stack.
+  // Makes a large stack frame touch each of its pages, so that it cannot skip the guard pages below the stack.
   append(flags, {"-fstack-clash-protection"});
   // Every conversion of a float to an integer saturates, with NaN to 0 (MSL 2.25); integers wrap.
   append(flags, {"-fno-strict-float-cast-overflow", "-fwrapv"});
   if (build.contract) append(flags, {"-ffp-contract=fast", "-mfma"});
   else append(flags, {"-ffp-contract=off"});
   if (build.fast) append(flags, {"-DMRT_FAST=1"});
-  // metal/mrt/hooks.h says why.
+  // metal/mrt/hooks.h explains these flags.
   if (build.checked)
     append(flags, {"-DMRT_CHECKED=1",
                    "-O2",
@@ -206,7 +206,7 @@ std::string key_of(const Toolchain &tools, const std::vector<std::string> &flags
   return hash.hexadecimal();
 }
 
-// ---------------------------------------------------------------- what a program may read
+// ---------------------------------------------------------------- files that a program may include
 
 std::string in_json(const std::string &text) {
   std::string out = "\"";
@@ -217,7 +217,8 @@ std::string in_json(const std::string &text) {
   return out + '"';
 }
 
-// The compiler sees only Metal's headers and this one file, whatever path a program includes.
+// A virtual file system in which the compiler sees only Metal's headers and this one file, whatever path a program
+// includes.
 std::string overlay(const Toolchain &tools, const std::string &file) {
   const auto entry = [](const std::string &type, const std::string &path, const std::string &contents) {
     return "{\"type\": \"" + type + "\", \"name\": " + in_json(path) + ", \"external-contents\": " + in_json(contents) +
@@ -228,7 +229,7 @@ std::string overlay(const Toolchain &tools, const std::string &file) {
          (file.empty() ? "" : ", " + entry("file", file, file)) + "]}\n";
 }
 
-// A name, with parameters for a macro that has some: other text on the command line could contain directives.
+// Accepts a name, optionally with macro parameters: other text on the command line could contain directives.
 bool is_macro_name(const std::string &text) {
   const auto is_part = [](char letter) { return isalnum((unsigned char)letter) || letter == '_'; };
   size_t end = 0;
@@ -252,18 +253,19 @@ std::string macro_problem(const CompileOptions &options) {
 
 const char *const fourth_stream = "/dev/fd/3";
 
-// Macros can name each other; the expanded text must stay readable.
+// Macros can use each other, so the size of the expanded text is limited.
 constexpr uint64_t longest_expansion = 64 << 20;
 
 // ---------------------------------------------------------------- precompiled headers
 
-// A precompiled header can't contain a checksum, so it is stored next to it. Verified once in a process.
+// A precompiled header can't contain a checksum, so the checksum is in a file next to it. It is verified once per
+// process.
 struct HeaderCache {
   std::mutex mutex;
   std::map<std::string, std::string> paths;
 };
 
-// Parts of a damaged header must not block the next one.
+// Returns a stored header if its checksum matches. Otherwise removes both files, so that a new header can be stored.
 CachedFile verified_header(const std::string &name) {
   CachedFile header(cache_folder() + "/" + name);
   std::string content, checksum;
@@ -353,7 +355,7 @@ std::string take_content(int file) {
   return content;
 }
 
-// Returns why a compiler gave no result; empty if it did, or reports the reason itself.
+// Returns why a compiler produced no result; empty if it did, or if it reported the reason itself.
 std::string reason_of_end(const ChildExit &exit, const ProcessResult &result, int64_t limit) {
   const int signal = exit.started && WIFSIGNALED(exit.status) ? WTERMSIG(exit.status) : 0;
   if (exit.timed_out)
@@ -430,7 +432,7 @@ ProcessResult preprocess(const Toolchain &tools, const CompileOptions &options, 
   if (std::string problem = macro_problem(options); !problem.empty())
     return {true, true, 1, "program_source: error: " + problem + "\n", {}};
   std::vector<std::string> flags = language_flags(tools, options);
-  // -undef: a program must not see what kind of machine this is.
+  // -undef: a program must not depend on the type of this machine.
   append(flags, {"-E", "-undef", "-DMRT_PREPROCESS=1", "-fno-caret-diagnostics", "-include"});
   flags.push_back(std::string(mounted_headers) + "/mrt/macros.h");
   for (const std::string &macro : options.macros) flags.push_back("-D" + macro);
@@ -444,7 +446,8 @@ ProcessResult check_strictly(const Toolchain &tools, const CompileOptions &optio
 
 namespace {
 
-// Returns whether a float or a half would become a bfloat without a cast, which the compiler's bfloat allows.
+// Returns whether the program converts a float or a half to a bfloat implicitly, which the compiler's bfloat would
+// allow.
 bool narrows_to_bfloat(const std::string &output) {
   const std::string from = "from '", to = "to '";
   for (size_t at = 0; (at = output.find(from, at)) != std::string::npos;) {
@@ -462,7 +465,7 @@ bool narrows_to_bfloat(const std::string &output) {
   return false;
 }
 
-// A kernel is linked against nothing. Undefined symbols would be resolved in the process that loads it.
+// A kernel is not linked against libraries: undefined symbols would be resolved in the process that loads it.
 void refuse_symbols(const std::string &object, ProcessResult &result) {
   std::string text;
   for (const std::string &name : undefined_symbols(object)) text += (text.empty() ? "" : ", ") + name;
@@ -478,7 +481,7 @@ ProcessResult compile_flat(const Toolchain &tools, const CompileOptions &options
                            const std::string &text, const std::string &path) {
   std::string object = cache_temporary(".o");
   std::vector<std::string> flags = flat_flags(tools, options, build);
-  // Clang has address spaces that convert like MSL's only in SYCL's C++ (metal/mrt/types.h).
+  // Clang's address spaces convert like MSL's only in SYCL mode (metal/mrt/types.h).
   if (spaced) append(flags, {"-DMRT_SPACED=1", "-Xclang", "-fsycl-is-device"});
   const auto compile = [&](std::initializer_list<const char *> more) {
     std::vector<std::string> all = flags;
@@ -492,8 +495,8 @@ ProcessResult compile_flat(const Toolchain &tools, const CompileOptions &options
     if (again.status == 0) result = again; // else report the first failure
   };
   const auto is_refused = [&] { return result.started && result.status != 0 && !result.ended; };
-  // Vector copies that the checker sees are not trivial, so a union can't hold a vector. Such a program is compiled
-  // without them.
+  // Vectors with instrumented copies are not trivially copyable, so a union can't contain one. A program that has such
+  // a union is compiled without instrumented copies.
   if (build.checked && is_refused()) try_again({"-DMRT_TRIVIAL_COPIES=1"});
   if (is_refused() && text.find("bfloat") != std::string::npos && !narrows_to_bfloat(result.output))
     try_again({"-DMRT_SCALAR_BFLOAT=1", "-DMRT_TRIVIAL_COPIES=1"});

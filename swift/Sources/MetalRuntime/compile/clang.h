@@ -1,4 +1,4 @@
-// Running clang: preprocessing, type-checking, and compiling to a shared object.
+// Runs clang: preprocessing, type checking, and compiling to a shared object.
 #pragma once
 
 #include "compile/library.h"
@@ -14,18 +14,20 @@ struct Toolchain {
   std::string rewriter; // changes when this library changes
 };
 
-// Found once for each pair of settings; `problem` says what is missing and how to install it.
+// The toolchain for the current settings, which is searched for once per pair of settings; `problem` says what is
+// missing and how to install it.
 const Toolchain *toolchain(std::string &problem);
 
 struct ProcessResult {
   bool started = false;
-  bool ended = false; // because of its time or its memory; `output` says which
+  bool ended = false; // it exceeded its time or memory limit; `output` says which
   int status = 0;
-  std::string output; // of both streams, or only of standard error if standard output is separate
+  std::string output; // of both streams; only of standard error if standard output is captured separately
   std::string standard_output;
 };
-// Runs a program with `input` as its standard input and `second` at /dev/fd/3. Its limits are the setting
-// compile_timeout_ms, 4 GiB of memory, and as many bytes in each file that it writes. It ends with this process.
+// Runs a program with `input` as its standard input and `second` at /dev/fd/3. It is limited to the time of the setting
+// compile_timeout_ms, 4 GiB of memory, and `longest_file` bytes in each file that it writes. It ends with this process
+// at the latest.
 ProcessResult run_process(const std::vector<std::string> &arguments, const std::string &input,
                           const std::string &second = {}, uint64_t longest_file = uint64_t(512) << 20);
 

@@ -1,4 +1,5 @@
-// A 128-bit hash of content, for names and checksums of cache files. Not cryptographic: it guards against accidents.
+// A 128-bit hash of content, for names and checksums of cache files. It is not cryptographic: it protects only against
+// accidental damage.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +11,7 @@ namespace mrt {
 
 class ContentHash {
 public:
-  // Parts are separated, so that ("ab", "c") and ("a", "bc") differ.
+  // The length of each part is included, so that ("ab", "c") and ("a", "bc") differ.
   ContentHash &add(std::string_view part) {
     mix(part.size());
     while (part.size() >= 8) {

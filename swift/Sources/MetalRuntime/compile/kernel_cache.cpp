@@ -20,15 +20,15 @@
 namespace mrt {
 namespace {
 
-// Appended to each file, where it disturbs neither the loader nor our readers: a mark and the checksum of the bytes
+// Appended to each file, which neither the loader nor the readers here mind: a mark, and the checksum of the bytes
 // before it.
 constexpr std::string_view mark = "orchard\n";
 constexpr size_t trailer_length = mark.size() + 32;
 
 struct State {
   std::mutex mutex;
-  std::string temporary; // this process's folder, once it is needed
-  std::string refused;   // the setting's value that could not be used
+  std::string temporary; // this process's temporary folder, if it is needed
+  std::string refused;   // the value of the setting that could not be used
   std::set<std::string> usable;
   std::vector<std::string> archives;
 };
@@ -57,7 +57,7 @@ bool write_file(const std::string &path, std::string_view content, int flags) {
   return close(file) == 0;
 }
 
-// The folder must have room for at least a small library.
+// Checks that the folder is writable and has room for a small library.
 bool accepts_files(const std::string &folder) {
   std::string probe = folder + "/probe-" + std::to_string(getpid());
   bool written = write_file(probe, std::string(1 << 16, 'x'), O_CREAT | O_TRUNC);
@@ -158,7 +158,7 @@ CachedFile cache_store(const std::string &name, const std::string &temporary) {
   return {};
 }
 
-// The folder's lock keeps processes that evict files from seeing a name while its file is replaced.
+// While a file is replaced, the folder's lock is held, so that processes that evict files do not see the name.
 CachedFile cache_move(const std::string &name, const std::string &temporary) {
   const std::string folder = temporary.substr(0, temporary.rfind('/')), path = folder + "/" + name;
   FileLock lock(folder, LOCK_EX);

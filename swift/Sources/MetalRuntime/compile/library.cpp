@@ -1,4 +1,4 @@
-// Libraries and functions, as the C interface has them.
+// Libraries and functions of the C interface.
 #include "compile/program.h"
 #include "support/settings.h"
 
@@ -20,7 +20,7 @@ struct mrt_library {
   const bool fast;
   const uint32_t max_threads;
   std::string warnings;
-  std::atomic<bool> told{false}; // its warnings have been added to the findings
+  std::atomic<bool> told{false}; // whether its warnings have been added to the findings
   std::mutex mutex;
   std::map<std::string, std::vector<mrt_function_constant>> constants; // for mrt_library_function_constants
 };
@@ -30,7 +30,8 @@ struct mrt_function {
   mrt_library *library = nullptr;
   size_t entry = 0;
   std::string name;
-  // By position in MrtModule::constants: where the value lies, or null; then a number that no other function has.
+  // By position in MrtModule::constants: the address of the value, or null. The last entry is a number that identifies
+  // the function.
   std::vector<const void *> constants;
   std::vector<mrt_constant_value> values;
   std::vector<mrt_argument> arguments;
@@ -96,7 +97,7 @@ bool bind_constants(mrt_function &function, const MrtModule &module, const MrtEn
 
 // ---------------------------------------------------------------- reflection
 
-// Returns whether a parameter exists: one whose gate is false does not.
+// Returns whether a parameter is present: it is not if its function constant is false.
 bool is_active(const mrt_function &function, const MrtParameter &parameter) {
   if (!parameter.gate_value) return true;
   MrtLaunch launch = {};
@@ -109,7 +110,7 @@ void describe_arguments(mrt_function &function, const MrtEntry &entry) {
     const MrtParameter &parameter = entry.parameters[index];
     if (parameter.kind == MRT_PARAMETER_BUILTIN) continue;
     function.arguments.push_back({parameter.name, parameter.type_name,
-                                  parameter.kind, // numbered alike
+                                  parameter.kind, // the same numbers
                                   parameter.space, parameter.index, parameter.element_size, parameter.element_alignment,
                                   parameter.data_type, parameter.is_const || parameter.space == MRT_SPACE_CONSTANT,
                                   bool(parameter.is_reference), is_active(function, parameter), parameter.count});
@@ -149,7 +150,7 @@ const char *argument_kind(uint32_t kind) {
                                         : "threadgroup";
 }
 
-// Reports two bindings at one index, or one past the end, for indices that were not plain numbers.
+// Checks for two bindings at the same index, and for indices out of range, where indices are not literals.
 bool check_indices(const mrt_function &function, std::string &problem) {
   for (const mrt_argument &argument : function.arguments) {
     const uint32_t limit = argument.kind == MRT_ARGUMENT_TEXTURE   ? MRT_MAX_TEXTURES
@@ -188,8 +189,8 @@ mrt_function *make_function(mrt_library *library, const char *name, const mrt_co
   return check_indices(*function, problem) ? function.release() : nullptr;
 }
 
-// The checker doesn't see variables of a thread, but the compiler does. Adds a finding for each that is read before
-// anything writes to it.
+// The checker doesn't see a thread's variables, but the compiler does: adds a finding for each variable that is read
+// before it is written.
 void find_uninitialized(const std::string &warnings) {
   const std::string sign = " is uninitialized when used here", start = ": warning: ";
   for (size_t at = 0; (at = warnings.find(sign, at)) != std::string::npos; at += sign.size()) {
@@ -212,13 +213,13 @@ void find_uninitialized(const std::string &warnings) {
   }
 }
 
-// Once for each library, if the checker is on.
+// Called once per library, if the checker is on.
 void tell_warnings(mrt_library *library) {
   if (!library->told.exchange(true)) find_uninitialized(library->warnings);
 }
 
-// Returns the function constants as the source declares them. What only the compiler knows (an index that is a name, a
-// type that the program defines) comes from the compiler.
+// Returns the function constants as declared in the source. If an index is a name, or a type is defined by the program,
+// only the compiler knows it, so the function is compiled.
 std::vector<mrt_function_constant> function_constants(mrt_library *library, size_t entry) {
   std::vector<mrt_function_constant> constants;
   const MetalProgram::Entry &declared = library->program.entries()[entry];
@@ -227,7 +228,7 @@ std::vector<mrt_function_constant> function_constants(mrt_library *library, size
     if (constant.is_known()) continue;
     std::string problem;
     std::unique_ptr<mrt_function> function(make_function(library, declared.name.c_str(), nullptr, 0, false, problem));
-    // the names belong to the loaded module, which stays
+    // The names belong to the loaded module, which is never unloaded.
     return function ? function->constant_infos : std::vector<mrt_function_constant>();
   }
   return constants;
@@ -240,7 +241,7 @@ namespace mrt {
 Build current_build(const mrt_function *function, bool checked) { return build_of(function->library, checked); }
 
 const KernelCode *kernel_code(const mrt_function *constant_function, Build build, std::string &problem) {
-  auto *function = const_cast<mrt_function *>(constant_function); // its codes are a cache
+  auto *function = const_cast<mrt_function *>(constant_function); // its compiled code is a cache
   std::lock_guard<std::mutex> lock(function->mutex);
   KernelCode &code = function->codes[build.checked | build.fast << 1 | build.contract << 2];
   if (build.checked) tell_warnings(function->library);
@@ -305,7 +306,7 @@ const mrt_function_info *mrt_function_info_get(const mrt_function *function) { r
 
 const mrt_function_constant *mrt_library_function_constants(const mrt_library *constant_library, const char *name,
                                                             size_t *count) {
-  auto *library = const_cast<mrt_library *>(constant_library); // its knowledge of its functions is a cache
+  auto *library = const_cast<mrt_library *>(constant_library); // its information about functions is a cache
   std::lock_guard<std::mutex> lock(library->mutex);
   size_t entry = 0;
   *count = 0;

@@ -1,4 +1,4 @@
-// The interface of the runtime's compiler half for the half that runs kernels.
+// The interface between the compiling part of the runtime and the part that runs kernels.
 #pragma once
 
 #include "include/metal_runtime.h"
@@ -9,32 +9,32 @@
 
 namespace mrt {
 
-// The builds of one library; each is compiled when it is first needed. The checked build is also the counting one.
+// A build of a library; each is compiled when it is first needed. The checked build is also used for counting.
 struct Build {
   bool checked = false;  // instrumented: MrtRuntime::access is called for every access
   bool fast = false;     // fast formulas
   bool contract = false; // fused multiply-add
 };
 
-// A function in one build, with all that a dispatch needs. Valid as long as the function.
+// A function in one build, with everything that a dispatch needs. Valid as long as the function.
 struct KernelCode {
   const MrtModule *module = nullptr; // loaded and bound to kernel_runtime()
   const MrtEntry *entry = nullptr;
   const void *const *constants = nullptr; // for MrtLaunch::constants
-  // The positions in module->variables of this kernel's variables: MrtGroup::threadgroup_variables needs addresses only
-  // at these. An array of module->variable_count is large enough.
+  // The positions of this kernel's variables in module->variables: MrtGroup::threadgroup_variables needs addresses only
+  // there. An array of module->variable_count entries is large enough.
   std::vector<mrt_u32> variables;
 };
 
-// Returns the build that the settings and the library's math mode select. A kernel reads function constants into
-// thread-local memory when it starts, so an operating-system thread must end a threadgroup of one function before it
+// Returns the build that the settings and the library's math mode select. When a kernel starts, it reads function
+// constants into thread-local memory, so an operating-system thread must finish a threadgroup of one function before it
 // starts one of another.
 Build current_build(const mrt_function *function, bool checked);
 
-// Compiles and loads the function if needed; returns null with the reason if that fails. Any thread may call it.
+// Compiles and loads the function if needed; returns null and the reason if that fails. Any thread may call it.
 const KernelCode *kernel_code(const mrt_function *function, Build build, std::string &problem);
 
-// The executor defines this: the table that every module is bound to.
+// Returns the table of functions for kernels, to which every module is bound. Defined by the executor.
 const MrtRuntime *kernel_runtime();
 
 } // namespace mrt

@@ -34,12 +34,12 @@ const LoadedModule *load_module(const std::string &path, std::string &problem, b
   auto &loaded = (*modules)[handle];
   was_loaded = loaded != nullptr;
   if (was_loaded) {
-    dlclose(handle); // the reference that was just added
+    dlclose(handle); // drops the reference that dlopen added
     return loaded.get();
   }
   loaded = std::make_unique<LoadedModule>();
   loaded->module = module;
-  // before it is bound: no kernel runs yet, and the checker must not see one
+  // Before binding: no kernel runs yet, and the checker must not see one.
   identify_entries(*loaded);
   module->bind(kernel_runtime());
   return loaded.get();

@@ -15,8 +15,8 @@ struct LoadedModule {
   std::map<const MrtEntry *, std::vector<mrt_u32>> variables; // positions in module->variables
 };
 
-// Loads a shared object once in a process, binds it and lets its kernels identify themselves. Modules are never
-// unloaded: threads of the process may have thread-local storage in them.
+// Loads a shared object once per process, binds it and lets its kernels identify themselves. Modules are never
+// unloaded, since threads of the process may have thread-local storage in them.
 const LoadedModule *load_module(const std::string &path, std::string &problem, bool &was_loaded);
 
 } // namespace mrt

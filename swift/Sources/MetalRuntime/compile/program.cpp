@@ -14,7 +14,8 @@
 namespace mrt {
 namespace {
 
-// A library with more kernels is compiled in small parts, each when one of its kernels is first used.
+// A library with more than entries_in_whole kernels is compiled in small parts, each when one of its kernels is first
+// used.
 constexpr size_t entries_in_whole = 16, entries_in_small_part = 4;
 
 std::mutex statistics_mutex;
@@ -30,8 +31,8 @@ struct Stopwatch {
   }
 };
 
-// Returns the line in which clang or a linker says that the folder is full, missing or not writable; empty if there is
-// none.
+// Returns the line of the output in which clang or a linker reports that the folder is full, missing or not writable;
+// empty if there is none.
 std::string unwritable_line(const std::string &output) {
   constexpr const char *signs[] = {"No space left",          "File too large",
                                    "Read-only file system",  "Disk quota",
@@ -46,7 +47,7 @@ std::string unwritable_line(const std::string &output) {
   return {};
 }
 
-// An error on a line that already has one is the same mistake, or its consequence.
+// An error on a line that already has one is the same mistake or its consequence, and is left out.
 void add_new_lines(std::vector<Diagnostic> &diagnostics, const std::vector<Diagnostic> &found) {
   const size_t known = diagnostics.size();
   bool skip = false;
@@ -87,7 +88,7 @@ bool MetalProgram::compile(Build build, std::string &message) {
   if (read_record(message)) return true;
   if (!run_front(message)) return false;
 
-  // The two compilers run in parallel: a small program's first build comes with its check.
+  // The two compilations run in parallel: the first build of a small program together with its check.
   std::string problem;
   std::thread first;
   if (is_whole()) first = std::thread([&] { part_file(0, build, problem); });
@@ -104,7 +105,7 @@ bool MetalProgram::compile(Build build, std::string &message) {
   message = render(diagnostics, lines);
   if (!has_errors(diagnostics) && setting_flag(Setting::whole) && !is_whole()) problem = problem_of_all(build);
   if (!has_errors(diagnostics) && problem.empty()) return write_record(message), true;
-  // Errors of only the executing compilation still have their line.
+  // Errors found only by the executing compilation also have a line.
   if (!has_errors(diagnostics)) message += problem;
   return false;
 }
@@ -132,12 +133,12 @@ bool MetalProgram::run_front(std::string &message) {
   rewritten =
       std::make_unique<Rewritten>(rewrite(tokenize(std::move(expanded.standard_output)), lines, options.version));
   rewritten->diagnostics.insert(rewritten->diagnostics.begin(), diagnostics.begin(), diagnostics.end());
-  if (known_entries.empty()) // entries of a record stay, since others reference them
+  if (known_entries.empty()) // entries of a record are kept, since others reference them
     for (const EntryPoint &entry : rewritten->entries) known_entries.push_back({entry.name, entry.constants});
   return true;
 }
 
-// A record says that the program is correct, and lists its kernels with their function constants, and the warnings.
+// A record states that the program is correct; it lists its kernels with their function constants, and the warnings.
 bool MetalProgram::read_record(std::string &message) {
   std::string record;
   if (!cache_read(record_name(), record)) return false;
@@ -158,7 +159,7 @@ void MetalProgram::write_record(const std::string &message) {
     for (const DeclaredConstant &constant : entry.constants) record << constant;
     record << '\n';
   }
-  // A library that the strict pass has not seen is not known to be correct.
+  // A library is recorded as correct only if the strict pass has checked it.
   if (setting_flag(Setting::strict)) cache_write(record_name(), record.str() + "\n" + message);
 }
 

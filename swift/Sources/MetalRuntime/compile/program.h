@@ -1,4 +1,4 @@
-// One source text and its results: the names of its kernels at once, its builds when they are needed.
+// A source text and its results: the names of its kernels immediately, and its builds when they are needed.
 #pragma once
 
 #include "compile/cached_file.h"
@@ -17,17 +17,17 @@ public:
   MetalProgram(std::string source, CompileOptions options)
       : source(std::move(source)), options(std::move(options)), lines(this->source) {}
 
-  // Checks the whole program, and compiles `build` at once if the program is small. Returns false with all diagnostics
-  // if it is wrong; else `message` holds the warnings.
+  // Checks the whole program; if it is small, also compiles `build`. Returns false and all diagnostics if the program
+  // is wrong; otherwise `message` has the warnings.
   bool compile(Build build, std::string &message);
   struct Entry {
     std::string name;
     std::vector<DeclaredConstant> constants;
   };
   const std::vector<Entry> &entries() const { return known_entries; }
-  // The module that holds an entry.
+  // Returns the module that contains an entry.
   const LoadedModule *module(size_t entry, Build build, std::string &problem);
-  // The paths of the files that were compiled, for an archive.
+  // Returns the paths of the compiled files, for an archive.
   std::vector<std::string> files();
 
 private:
@@ -35,7 +35,7 @@ private:
   bool read_record(std::string &message);
   void write_record(const std::string &message);
   std::string record_name() const;
-  // Returns the executing pass's errors for all kernels of a large program.
+  // Returns the errors of the executing pass for all kernels of a large program.
   std::string problem_of_all(Build build);
   bool ensure_rewritten(std::string &problem);
   CachedFile part_file(size_t part, Build build, std::string &problem);

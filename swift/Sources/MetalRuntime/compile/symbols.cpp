@@ -11,8 +11,8 @@
 namespace mrt {
 namespace {
 
-// Symbols that the compiler itself calls: copies of memory, thread-local variables, and the arithmetic that Metal's
-// library takes from it. The other names are the bounds of the sections that contain a kernel's records.
+// Symbols to which the compiler itself generates references: copies of memory, thread-local variables, and arithmetic
+// that Metal's library uses. The other names are the bounds of the sections that contain a kernel's records.
 constexpr std::string_view given[] = {"memcpy",
                                       "memmove",
                                       "memset",

@@ -6,8 +6,8 @@
 
 namespace mrt {
 
-// Returns the symbols that an object file (ELF, 64 bits) needs and does not define, except those that the compiler
-// itself needs and the loader or the kernel's table provides. A file of another kind has the symbol "?".
+// Returns the undefined symbols of a 64-bit ELF object file, except those to which the compiler itself generates
+// references and which the loader or the kernel's table provides. For a file of another kind, returns "?".
 std::vector<std::string> undefined_symbols(const std::string &path);
 
 } // namespace mrt

@@ -16,9 +16,9 @@ namespace mrt {
 namespace {
 
 constexpr std::string_view prefix = "orchard-kernels-";
-// The file whose lock shows that the folder's process is alive.
+// The file whose lock shows that the folder's process is still running.
 constexpr const char *owner = "/owner";
-// A folder without that file is being created, or its process was killed at that moment.
+// A folder without that file is being created, or its process was killed while creating it.
 constexpr time_t seconds_of_a_new_folder = 3600;
 
 struct Folder {
@@ -26,7 +26,7 @@ struct Folder {
   FileLock lock;
 };
 
-// The folder contains only files.
+// The folder contains only files, no folders.
 void remove_folder(const std::string &path) {
   if (DIR *directory = opendir(path.c_str())) {
     while (dirent *entry = readdir(directory)) unlink((path + "/" + entry->d_name).c_str());
@@ -53,7 +53,7 @@ void remove_left_folders(const std::string &base) {
   if (directory) closedir(directory);
 }
 
-// Another process may consider a folder without a lock abandoned: then this makes another one.
+// Another process may remove a folder that is not locked yet as abandoned; then this function creates another one.
 bool make_folder(const std::string &base, Folder &folder) {
   for (int attempt = 0; attempt < 16; attempt++) {
     folder.path = base + "/" + std::string(prefix) + "XXXXXX";
@@ -73,7 +73,7 @@ std::string make_temporary_folder() {
   const char *named = getenv("TMPDIR");
   const std::string base = named && *named ? named : "/tmp";
   remove_left_folders(base);
-  static Folder *folder = new Folder; // its lock ends with the process
+  static Folder *folder = new Folder; // its lock is held until the process ends
   if (make_folder(base, *folder)) atexit([] { remove_folder(folder->path); });
   return folder->path;
 }

@@ -1,13 +1,13 @@
-// A folder that only one process uses.
+// A temporary folder for one process.
 #pragma once
 
 #include <string>
 
 namespace mrt {
 
-// Makes a folder for this process below TMPDIR, or /tmp, and returns its path. It is removed when the process ends.
-// Some programs end without `atexit`'s handlers, and others are killed: folders that such processes left are removed
-// here. If no folder can be made, the path does not exist.
+// Creates a folder for this process in TMPDIR, or /tmp, and returns its path. It is removed when the process ends.
+// Processes that were killed, or ended without running `atexit` handlers, leave their folders behind; this function
+// removes those. If no folder can be created, the path does not exist.
 std::string make_temporary_folder();
 
 } // namespace mrt

@@ -1,4 +1,4 @@
-// One dispatch from request to result.
+// Runs a dispatch from request to result.
 #include "check/checker.h"
 #include "execute/dispatch_counts.h"
 #include "execute/faults.h"
@@ -15,13 +15,13 @@ namespace mrt {
 
 namespace {
 
-// Checked and counted dispatches run one at a time, since the checker has one view of memory.
+// Checked and counted dispatches run one at a time, since the checker has only one set of shadow memory.
 std::mutex &checked_mutex() {
   static std::mutex &instance = *new std::mutex;
   return instance;
 }
 
-// Returns an empty string if the dispatch can run, else why not.
+// Returns an empty string if the dispatch can run, else the reason why not.
 std::string problem_with(const mrt_dispatch &request, const mrt_function_info &info) {
   auto [width, height, depth] = request.threads_per_threadgroup;
   constexpr uint64_t most = 1024;

@@ -1,4 +1,4 @@
-// The counters of dispatches that ran with the setting `count`: one entry for each label and kernel, in order of first
+// The counters of dispatches that ran with the setting `count`: one entry per label and kernel, in order of first
 // occurrence.
 #include "execute/dispatch_counts.h"
 

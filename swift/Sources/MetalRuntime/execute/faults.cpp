@@ -27,11 +27,11 @@ const void *program_counter(const ucontext_t *context) {
 
 bool was_write(const ucontext_t *context) { return context->uc_mcontext.gregs[REG_ERR] & 2; }
 
-// Of the instructions in kernels, only these moves need an aligned address; the processor reports neither the address
-// nor the reason.
+// In kernels, only these move instructions require an aligned address. The processor reports neither the address nor
+// the reason of the fault.
 bool is_aligned_move(const ucontext_t *context) {
   auto *code = reinterpret_cast<const uint8_t *>(context->uc_mcontext.gregs[REG_RIP]);
-  bool short_prefix = code[0] == 0xc5, long_prefix = code[0] == 0xc4 && (code[1] & 0x1f) == 1; // VEX, of the map 0F
+  bool short_prefix = code[0] == 0xc5, long_prefix = code[0] == 0xc4 && (code[1] & 0x1f) == 1; // VEX prefix of map 0F
   if (!short_prefix && !long_prefix) return false;
   uint8_t kind = code[long_prefix ? 2 : 1] & 3, opcode = code[long_prefix ? 3 : 2];
   bool floats = (opcode == 0x28 || opcode == 0x29) && kind < 2,
@@ -39,9 +39,9 @@ bool is_aligned_move(const ucontext_t *context) {
   return floats || integers; // movaps, movapd; movdqa
 }
 
-// Integer division by zero, and of the least integer by -1, traps on x86. On a GPU the result is unspecified and
-// nothing else happens, so the instruction is skipped: the quotient is the dividend, which is already in its register,
-// and the remainder is 0 (correct for the least integer by -1).
+// Integer division by zero, and of the smallest integer by -1, traps on x86. On a GPU only the result is unspecified,
+// so the instruction is skipped here. The quotient is the dividend, which is already in its register, and the remainder
+// is 0 (correct for the smallest integer divided by -1).
 bool step_over_division(ucontext_t *context) {
   auto &registers = context->uc_mcontext.gregs;
   auto *code = reinterpret_cast<const uint8_t *>(registers[REG_RIP]);
@@ -53,7 +53,7 @@ bool step_over_division(ucontext_t *context) {
   uint8_t form = at[1], mode = form >> 6, base = form & 7;
   if ((form >> 3 & 7) < 6) return false; // neither div nor idiv
   at += 2;
-  if (mode != 3 && base == 4) { // a byte of index and base follows
+  if (mode != 3 && base == 4) { // a byte with index and base follows
     if (mode == 0 && (*at & 7) == 5) at += 4;
     at++;
   } else if (mode == 0 && base == 5) at += 4; // relative to the instruction
@@ -71,7 +71,7 @@ const void *program_counter(const ucontext_t *context) {
   return reinterpret_cast<const void *>(context->uc_mcontext.pc);
 }
 
-// The syndrome is in a record that follows the registers (ESR_MAGIC); bit 6 of a data abort's is "write".
+// The syndrome is in a record after the registers (ESR_MAGIC); for a data abort, bit 6 means "write".
 bool was_write(const ucontext_t *context) {
   auto *record = reinterpret_cast<const _aarch64_ctx *>(context->uc_mcontext.__reserved);
   for (; record->magic;
@@ -80,7 +80,7 @@ bool was_write(const ucontext_t *context) {
   return false;
 }
 
-bool is_aligned_move(const ucontext_t *) { return false; } // kernels' accesses need no alignment
+bool is_aligned_move(const ucontext_t *) { return false; } // accesses of kernels need no alignment
 bool step_over_division(ucontext_t *) { return false; }    // division by zero gives 0 without a trap
 
 #endif
@@ -90,7 +90,7 @@ void pass_on(int signal, siginfo_t *info, void *context) {
   if (old.sa_flags & SA_SIGINFO) return old.sa_sigaction(signal, info, context);
   if (old.sa_handler == SIG_IGN && info->si_code <= 0) return; // sent by another process
   if (old.sa_handler != SIG_DFL && old.sa_handler != SIG_IGN) return old.sa_handler(signal);
-  // The default action, on the same instruction again.
+  // Restores the default action and runs the same instruction again.
   struct sigaction fallback = {};
   fallback.sa_handler = SIG_DFL;
   sigaction(signal, &fallback, nullptr);
@@ -109,7 +109,7 @@ void on_synchronous_signal(int signal, siginfo_t *info, void *raw) {
   fault.result = MRT_RESULT_INVALID;
   if (signal == SIGSEGV || signal == SIGBUS) {
     fault.address = info->si_addr;
-    // The processor does not report an address that is not canonical; the operating system then sets SI_KERNEL.
+    // For an address that is not canonical, the processor reports no address, and the operating system sets SI_KERNEL.
     fault.address_known = info->si_code != SI_KERNEL;
     fault.misaligned = !fault.address_known && is_aligned_move(context);
     fault.write = was_write(context);
@@ -123,7 +123,7 @@ void on_interrupt(int, siginfo_t *, void *raw) {
   GroupRunner *runner = current_runner;
   if (!runner || !runner->in_kernel() || !runner->launch().timed_out) return;
   const void *counter = program_counter(static_cast<ucontext_t *>(raw));
-  // Only between instructions of the kernel itself, since inside the runtime or the C library a lock may be held.
+  // Only between instructions of the kernel itself: inside the runtime or the C library, a lock may be held.
   if (counter < runner->launch().image_begin || counter >= runner->launch().image_end) return;
   Fault fault;
   fault.result = MRT_RESULT_TIMEOUT;
@@ -138,7 +138,7 @@ void install(int signal, void (*handler)(int, siginfo_t *, void *), int flags) {
   sigaction(signal, &action, &previous[signal]);
 }
 
-// A real-time signal that is otherwise unused.
+// Returns an unused real-time signal.
 int free_signal() {
   for (int signal = SIGRTMAX - 1; signal > SIGRTMIN; signal--) {
     struct sigaction action;
@@ -161,7 +161,7 @@ sigset_t kernel_signals() {
 void install_fault_handlers() {
   static std::once_flag once;
   std::call_once(once, [] {
-    // No signal is blocked in the handlers (SA_NODEFER), since they may leave by switching stacks.
+    // The handlers block no signals (SA_NODEFER), since they may be left by switching stacks.
     for (int signal : synchronous_signals) install(signal, on_synchronous_signal, SA_NODEFER);
     interrupt_signal = free_signal();
     install(interrupt_signal, on_interrupt, SA_NODEFER | SA_RESTART);
@@ -187,14 +187,14 @@ void interrupt_kernel(pthread_t thread) { pthread_kill(thread, interrupt_signal)
 void start_background_thread(std::function<void()> body) {
   sigset_t all, old;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &old); // a thread starts with its creator's mask
+  pthread_sigmask(SIG_SETMASK, &all, &old); // a new thread inherits its creator's mask
   std::thread(std::move(body)).detach();
   pthread_sigmask(SIG_SETMASK, &old, nullptr);
 }
 
 namespace {
 
-// Returns the argument that a wild address belongs to: the nearest one that has an index. Null if there is none.
+// Returns the nearest argument that has an index, to which a wild address presumably belongs; null if there is none.
 const Allocation *nearest_argument(const Launch &launch, const Fault &fault) {
   const uintptr_t at = uintptr_t(fault.address);
   const MrtEntry &entry = *launch.code->entry;
@@ -216,7 +216,7 @@ const Allocation *nearest_argument(const Launch &launch, const Fault &fault) {
   return nearest;
 }
 
-// Returns the buffer that is there, or was there: the pointer is stale, or the index is far off.
+// Returns the buffer that is or was at this address: the pointer may be stale, or the index far out of range.
 const Allocation *named_buffer_at(const void *address) {
   size_t away = 0;
   const Allocation *nearest = nearest_allocation(address, &away);
@@ -260,7 +260,7 @@ void report_fault(GroupRunner &runner, const Fault &raised) {
   Fault fault = raised;
   if (launch.checked) fault.address = checker::original_address(fault.address);
   const Thread &thread = *runner.running();
-  // Only the instrumented build has a line table. The table names a call by the address after it.
+  // Only the instrumented build has a line table, which maps a call's return address to its line.
   SourcePosition position;
   if (launch.checked && fault.program_counter)
     position = source_position(static_cast<const char *>(fault.program_counter) + 1);
@@ -281,7 +281,7 @@ void report_fault(GroupRunner &runner, const Fault &raised) {
                 add_report(report, "the dispatch ran longer than " + std::to_string(launch.timeout_ms) +
                                        " ms (setting 'timeout_ms'); it was ended while " + thread_name + " ran"));
   } else if (fault.result == MRT_RESULT_INVALID && launch.checked && fault.signal == SIGILL) {
-    report.kind = "out-of-bounds"; // -fsanitize=local-bounds, mostly after -fsanitize=array-bounds has named the index
+    report.kind = "out-of-bounds"; // -fsanitize=local-bounds; usually after a report by -fsanitize=array-bounds
     if (launch.detect) checker::hand_over();
     launch.fail(fault.result,
                 add_report(report, thread_name + " left the bounds of a variable of its own; the dispatch was ended"));

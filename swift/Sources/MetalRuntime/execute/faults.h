@@ -1,4 +1,4 @@
-// Signals raised by a kernel's instructions, and the signal that ends a kernel that runs too long.
+// Handles signals raised by a kernel's instructions, and the signal that ends a kernel that runs too long.
 #pragma once
 
 #include <csignal>
@@ -13,8 +13,8 @@ struct Fault;
 // Installs the handlers, once. Signals that do not come from a kernel are passed to the previously installed handlers.
 void install_fault_handlers();
 
-// Prepares the calling thread for such signals, and undoes that: a separate signal stack (a kernel may have used up its
-// stack), and no blocked signals.
+// Prepares the calling thread for such signals while it exists: installs a separate signal stack, since a kernel may
+// have used up its stack, and unblocks signals.
 class SignalScope {
 public:
   explicit SignalScope(void *stack);
@@ -28,14 +28,15 @@ private:
 };
 constexpr size_t signal_stack_bytes = 64 << 10; // AVX-512 and AMX registers take 11 KiB of it
 
-// Makes the kernel on that thread give up if one of the kernel's instructions is running; else does nothing.
+// Makes the kernel on that thread give up, if the thread is executing one of the kernel's instructions; otherwise does
+// nothing.
 void interrupt_kernel(pthread_t thread);
 
-// Starts a background thread of the runtime. It receives no signals, which are for the host's threads, except those of
-// a SignalScope.
+// Starts a background thread of the runtime. Except within a SignalScope, it receives no signals, which are for the
+// program's threads.
 void start_background_thread(std::function<void()> body);
 
-// Reports a finding and the launch's failure for an abandoned threadgroup.
+// Reports a finding for an abandoned threadgroup, and sets the failure of the launch.
 void report_fault(GroupRunner &runner, const Fault &fault);
 
 } // namespace mrt

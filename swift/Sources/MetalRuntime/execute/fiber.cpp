@@ -4,8 +4,9 @@
 #include <cstring>
 #include <sys/mman.h>
 
-// A suspended stack contains what mrt_stack_switch pushed, lowest address first. A fresh stack is laid out as if it had
-// been suspended just before mrt_fiber_start, which calls the function in one saved register with another as argument.
+// A suspended stack contains the words that mrt_stack_switch pushed, lowest address first. A new stack is laid out as
+// if it had been suspended just before mrt_fiber_start, which calls the function in one saved register with the
+// argument in another.
 #if defined(__x86_64__)
 
 asm(R"(
@@ -40,8 +41,9 @@ mrt_fiber_start:
   ud2
 .size mrt_fiber_start, .-mrt_fiber_start
 )");
-// It ends with `ret`, not with a jump: threads of a kernel nearly always wait at the same place, so the processor's
-// return-address stack predicts this return and those that follow. Measured: half the time a barrier takes with a jump.
+// The switch ends with `ret` instead of a jump. Threads of a kernel nearly always wait at the same place, so the
+// processor's return-address predictor predicts this return and the following ones correctly. As measured, a barrier
+// takes half the time that it takes with a jump.
 
 namespace {
 constexpr size_t saved_words = 7; // r15 r14 r13 r12 rbx rbp, then the address to resume at
@@ -109,7 +111,7 @@ namespace mrt {
 namespace {
 
 constexpr size_t slab_fibers = 32; // one SIMD-group
-// If all stacks began at the same offset of a page, they would share a few cache sets.
+// Offsets the start of stacks: if all began at the same offset in a page, they would share a few cache sets.
 constexpr size_t colour_bytes = 128;
 
 } // namespace
@@ -138,7 +140,7 @@ void FiberPool::prepare(Fiber &fiber) {
   words[function_word] = uintptr_t(main_);
   words[argument_word] = uintptr_t(&fiber);
   words[resume_word] = uintptr_t(mrt_fiber_start);
-  // A multiple of 16 once the words are popped, as the calling conventions require before a call.
+  // After the words are popped, the stack pointer is a multiple of 16, as calling conventions require before a call.
   char *pointer = fiber.top - (sizeof words + 15) / 16 * 16 - 16;
   pointer += (sizeof words) % 16;
   memcpy(pointer, words, sizeof words);

@@ -1,4 +1,4 @@
-// Fibers: separate stacks on one operating-system thread. A switch between them costs a few nanoseconds.
+// Fibers: separate stacks on one operating-system thread. Switching between them takes a few nanoseconds.
 #pragma once
 
 #include <cstddef>
@@ -7,18 +7,18 @@
 
 namespace mrt {
 
-// The stack pointer at which a suspended stack resumes; its registers are saved there.
+// The stack pointer of a suspended stack, on which its registers are saved.
 using StackPointer = void *;
 
-// Saves the registers that a call preserves on the running stack, stores its stack pointer in `from`, and resumes the
-// stack `to`. Floating-point control words are not saved: all stacks of a worker run under the dispatch's, and kernels
-// can't change them.
+// Saves the callee-saved registers on the running stack, stores its stack pointer in `from`, and resumes the stack
+// `to`. Floating-point control words are not saved: all stacks of a worker use those of the dispatch, and kernels can't
+// change them.
 extern "C" void mrt_stack_switch(StackPointer *from, StackPointer to);
 
 struct Fiber {
   StackPointer pointer = nullptr;
-  char *guard = nullptr; // unmapped, below the stack
-  char *stack = nullptr; // lowest usable byte
+  char *guard = nullptr; // unmapped memory below the stack
+  char *stack = nullptr; // lowest usable byte of the stack
   char *top = nullptr;
   void *argument = nullptr; // set by the code that switches to it
 
@@ -26,11 +26,11 @@ struct Fiber {
 };
 
 constexpr size_t stack_bytes = 256 << 10;
-// Kernels access each page of a large frame (-fstack-clash-protection), but the runtime's functions below them may not.
-// The odd number of pages spreads the stacks over the sets of the processor's TLB.
+// Kernels touch each page of a large frame (-fstack-clash-protection), but the runtime's functions that they call may
+// not. The odd number of pages spreads the stacks over the sets of the processor's TLB.
 constexpr size_t guard_bytes = (64 << 10) + (4 << 10);
 
-// The fibers of one worker, made when first needed and kept. All run the same function, which must not return.
+// The fibers of one worker, created when first needed and reused. All run the same function, which must not return.
 class FiberPool {
 public:
   using Main = void (*)(Fiber *fiber);
@@ -39,9 +39,9 @@ public:
   FiberPool(const FiberPool &) = delete;
   FiberPool &operator=(const FiberPool &) = delete;
 
-  Fiber *take();                                           // null: no memory for another stack
-  void give_back(Fiber *fiber) { idle_.push_back(fiber); } // it is resumed where it was suspended
-  void abandon_all();                                      // forgets the state of every fiber; all start anew
+  Fiber *take();                                           // null if there is no memory for another stack
+  void give_back(Fiber *fiber) { idle_.push_back(fiber); } // it resumes where it was suspended
+  void abandon_all();                                      // discards the state of every fiber; all start again
 
 private:
   void prepare(Fiber &fiber);

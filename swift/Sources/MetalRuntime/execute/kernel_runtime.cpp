@@ -1,4 +1,4 @@
-// The functions that kernels call.
+// The runtime's functions that kernels call.
 #include "check/checker.h"
 #include "execute/math_table.h"
 #include "compile/library.h"
@@ -29,7 +29,7 @@ std::string report_spin_wait(const GroupRunner &runner, const char *file, mrt_u3
           " times it saw the same value. There is no guarantee that other threads make progress meanwhile");
 }
 
-// A thread that repeatedly reads one atomic, and always the same value, waits for another thread.
+// A thread that repeatedly reads one atomic variable and always gets the same value is waiting for another thread.
 void atomic(const void *address, mrt_u32 size, mrt_u32 write, mrt_u64 seen, const char *file, mrt_u32 line) {
   GroupRunner &runner = *current_runner;
   Thread &thread = *runner.running();
@@ -61,8 +61,8 @@ bool is_within(const volatile void *address, const void *start, size_t size) {
   return address >= start && address < static_cast<const char *>(start) + size;
 }
 
-// Only arguments distinguish constant buffers from device ones; an object in a loaded file is a constant of the
-// program.
+// Constant buffers can be distinguished from device buffers only by the arguments; an object in a loaded file is a
+// constant of the program.
 mrt_u32 space_of_memory(const Launch &launch, const volatile void *object) {
   mrt_u32 found = MRT_IN_THREAD;
   for (mrt_u32 i = 0; i < launch.code->entry->parameter_count; i++) {

@@ -1,4 +1,4 @@
-// One dispatch while it runs, shared by the workers that run its threadgroups.
+// A running dispatch, shared by the workers that run its threadgroups.
 #pragma once
 
 #include "include/metal_runtime.h"
@@ -22,28 +22,28 @@ struct Launch : MrtLaunch {
   const KernelCode *code = nullptr;
   std::array<void *, MRT_MAX_BUFFERS> addresses{}; // MrtLaunch::buffers
 
-  bool checked = false; // the instrumented build, for detecting or counting
+  bool checked = false; // uses the instrumented build, to detect errors or to count
   bool detect = false;  // the checker is on
   uint64_t seed = 0;
   uint64_t spin_limit = 0;
   uint64_t timeout_ms = 0;
-  // The kernel's code, once the dispatch has timed out.
+  // The address range of the kernel's code, set once the dispatch has timed out.
   const void *image_begin = nullptr, *image_end = nullptr;
 
   Order group_order;
   std::atomic<uint64_t> next_group{0};
 
-  // Set once the dispatch has failed or run too long: workers stop at the next opportunity.
+  // Set once the dispatch has failed or run too long: workers stop as soon as possible.
   std::atomic<bool> stopped{false};
   std::atomic<bool> timed_out{false};
-  std::mutex mutex; // guards what follows
+  std::mutex mutex; // guards the following fields
   mrt_result result = MRT_RESULT_OK;
   std::string message;
   mrt_counters counters = {};
 
   const char *kernel() const { return code->entry->name; }
 
-  // The first failure is the dispatch's.
+  // Records the first failure, with which the dispatch ends, and stops the other threads.
   void fail(mrt_result why, std::string sentence) {
     std::lock_guard lock(mutex);
     if (result != MRT_RESULT_OK) return;

@@ -1,5 +1,5 @@
-// The mathematics that kernels call through MrtRuntime::math: the host's libm, by MSL's names. Designated initialisers
-// keep the table correct if its fields move.
+// The math functions that kernels call through MrtRuntime::math: those of the host's libm, by MSL's names. Designated
+// initializers keep the table correct if its fields are reordered.
 #include "execute/math_table.h"
 
 #include <cmath>

@@ -3,7 +3,7 @@
 
 #include "metal/kernel_abi.h"
 
-// For MrtRuntime::math.
+// The value of MrtRuntime::math.
 extern "C" const MrtMath mrt_math_table;
 
 #endif

@@ -1,7 +1,7 @@
 // Seeded orders of threadgroups, SIMD-groups and lanes.
 //
-// Each is the sequence (start + i * step) mod count, a permutation if step and count have no common factor. It needs no
-// storage and no shuffling, whatever the count. Seed 0 gives the ascending order.
+// Each is the sequence (start + i * step) mod count, which is a permutation if step and count have no common factor. It
+// needs no storage and no shuffling. Seed 0 gives the ascending order.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace mrt {
 
-// A well-mixed value for each input: the finaliser of splitmix64.
+// Returns a well-mixed value for each input: the finalizer of splitmix64.
 inline uint64_t mix(uint64_t value) {
   value += 0x9e3779b97f4a7c15;
   value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
@@ -17,7 +17,7 @@ inline uint64_t mix(uint64_t value) {
   return value ^ (value >> 31);
 }
 
-// The seeds of parts of a dispatch; seed 0 stays 0.
+// Returns the seed of a part of a dispatch; seed 0 stays 0.
 inline uint64_t derive_seed(uint64_t seed, uint64_t part) { return seed == 0 ? 0 : mix(seed ^ mix(part)) | 1; }
 
 struct Order {

@@ -1,14 +1,14 @@
-// The meeting of a SIMD-group's lanes at a collective operation.
+// Executes collective operations when the lanes of a SIMD-group have arrived.
 //
 // On a GPU the lanes of a SIMD-group run in lockstep, and after a branch that only some of them took they reconverge
-// where its arms join. Here each lane runs independently until it waits, so which lanes are active together is
-// determined once none can run:
+// where its arms join. Here each lane runs independently until it waits. Once no lane can run, these rules determine
+// which lanes are active together:
 //   - lanes that wait at the same operation (same location in the source, same operation) are together;
-//   - if they wait at different ones, those earlier in the program go first, so that they can catch up with the others:
-//     by line and column within one file, by the address of the call between files;
+//   - if lanes wait at different operations, those earlier in the program go first, so that they can catch up with the
+//     others. The order is by line and column within one file, and by the address of the call between files;
 //   - lanes that have ended or wait at a threadgroup barrier are not active.
-// Limits: an operation inside a function that both arms of a branch call counts as one operation; and if diverged lanes
-// wait inside different functions of one file, the order of lines is that of the functions, not of the calls.
+// Limits: an operation in a function that both arms of a branch call counts as one operation. If diverged lanes wait in
+// different functions of one file, the order is that of the functions' lines, not of the calls.
 #include "check/checker.h"
 #include "execute/report.h"
 #include "execute/scheduler.h"
@@ -36,7 +36,7 @@ template <typename Visit> void for_each_lane(mrt_u32 lanes, Visit visit) {
   for (; lanes; lanes &= lanes - 1) visit(mrt_u32(__builtin_ctz(lanes)));
 }
 
-// An exchange, and the location that a finding about it needs.
+// An exchange, and the source location for a finding about it.
 struct Rendezvous : MrtExchange {
   const Launch *launch;
   const Thread *lanes; // the SIMD-group's first thread
@@ -52,7 +52,7 @@ struct Rendezvous : MrtExchange {
 
 void report_inactive_lane(MrtExchange *exchange, mrt_u32 lane, mrt_u32 from) {
   auto &meeting = *static_cast<Rendezvous *>(exchange);
-  if (!meeting.launch->detect) return; // undefined, but harmless if the result is not used: only the checker reports it
+  if (!meeting.launch->detect) return; // undefined, but harmless if the result is unused: only the checker reports it
   const char *why = from < meeting.lane_count ? "is not active there" : "does not exist";
   add_report(meeting.report("inactive-lane", lane), describe_thread(meeting.lanes[lane]) + " reads lane " +
                                                         std::to_string(from) + " in " + meeting.location() +
@@ -138,8 +138,8 @@ void GroupRunner::carry_out_collective(SimdGroup &simdgroup) {
     checker::simd_barrier(&group_, simdgroup.index, meeting.active,
                           meeting.operation->kind == MRT_COLLECTIVE_BARRIER ? meeting.operation->flags
                                                                             : mrt_u32(MRT_MEM_NONE));
-  // A fault in the operation is attributed to the lowest active lane. Its copies between the lanes' stacks do not count
-  // as traffic: the checker, which asks the module for the running thread, finds none.
+  // A fault in the operation is attributed to the lowest active lane. Copies between the lanes' stacks do not count as
+  // traffic: the checker ignores them, because the module's current thread is null.
   enter(&lanes[__builtin_ctz(meeting.active)], fiber_);
   *module_current_ = nullptr;
   if (meeting.operation->resolve) meeting.operation->resolve(&meeting);

@@ -29,7 +29,7 @@ std::string describe_line(const char *file, mrt_u32 line) {
 }
 
 std::string add_report(const Report &report, const std::string &sentence) {
-  if (checker::is_trial()) return {}; // another process reports it
+  if (checker::is_trial()) return {}; // the original process reports it
   std::string message = std::string("kernel '") + report.kernel + "': " + sentence;
   mrt_finding finding = {};
   finding.kind = report.kind;

@@ -1,4 +1,4 @@
-// Findings of the executor, with fields filled in from the thread that they are about.
+// Findings of the executor, with fields filled in for the thread that they are about.
 #pragma once
 
 #include "include/metal_runtime.h"
@@ -18,9 +18,9 @@ struct Report {
   mrt_u32 other_line = 0;
 };
 
-// "thread (3, 0, 0) of threadgroup (1, 0, 0)"
+// Returns text such as "thread (3, 0, 0) of threadgroup (1, 0, 0)".
 std::string describe_thread(const MrtThread &thread);
-// "softmax.metal:12"
+// Returns text such as "softmax.metal:12".
 std::string describe_line(const char *file, mrt_u32 line);
 
 // Adds "kernel 'name': sentence" to the findings, and returns it.

@@ -85,7 +85,7 @@ void GroupRunner::place_group(uint64_t group_index) {
   begin_phase();
 }
 
-// Fills in the fields that depend only on the threadgroup's size.
+// Sets the fields that depend only on the threadgroup's size.
 void GroupRunner::shape_group(const Triple &size) {
   shape_ = size;
   mrt_u32 count = size[0] * size[1] * size[2];
@@ -111,7 +111,7 @@ void GroupRunner::shape_group(const Triple &size) {
   }
 }
 
-// Begins a phase between two barriers, with new orders.
+// Begins a phase, which lasts until the next barrier, with new orders.
 void GroupRunner::begin_phase() {
   first_waiting_ = diverged_ = nullptr;
   simdgroup_order_ = Order(simdgroups_.size(), derive_seed(phase_seed_, simdgroups_.size()));
@@ -175,7 +175,7 @@ Thread *GroupRunner::next_thread() {
 void GroupRunner::block(Thread *self) {
   Fiber *own = fiber_;
   self->fiber = own;
-  Thread *next = next_thread(); // not null: this thread has not ended
+  Thread *next = next_thread(); // not null, since this thread has not ended
   if (next != self) {
     Fiber *fiber = next->fiber;
     if (!fiber) {
@@ -203,12 +203,12 @@ void GroupRunner::wait_at_barrier(mrt_u32 flags, const char *file, mrt_u32 line)
   block(self);
 }
 
-// Called when every thread that has not ended waits at a barrier. Ended threads do not count, as on Apple silicon (MSL
-// 4).
+// Called when every thread that has not ended is waiting at a barrier. Ended threads do not count, as on Apple silicon
+// (MSL 4).
 void GroupRunner::open_barrier() {
   stop_if_asked();
   if (diverged_) {
-    // Undefined on a GPU. Under the checker all threads continue, each from its barrier, so that the code behind it is
+    // Undefined on a GPU. Under the checker all threads continue, each from its barrier, so that the code after it is
     // checked too.
     if (launch_->detect) report_divergence();
     else fail(MRT_RESULT_INVALID, report_divergence());

@@ -1,10 +1,10 @@
 // Runs the threads of a threadgroup as fibers of one operating-system thread.
 //
 // A thread runs until it waits or ends. A thread that cannot continue selects the next one itself, so a wait costs one
-// switch, and a kernel that never waits costs none: its fiber continues with the next thread. A SIMD-group runs as far
-// as it can before the next one. When no lane can run, the first collective operation is executed for the lanes that
-// wait at it. When all its lanes wait at a threadgroup barrier or have ended, the next SIMD-group runs. When that holds
-// for all SIMD-groups, the barrier opens.
+// switch. A kernel that never waits needs no switches: its fiber continues with the next thread. A SIMD-group runs as
+// far as it can before the next one. When no lane can run, the first collective operation is executed for the lanes
+// that wait at it. When all its lanes are waiting at a threadgroup barrier or have ended, the next SIMD-group runs.
+// When that is true of all SIMD-groups, the barrier opens.
 #pragma once
 
 #include "execute/fiber.h"
@@ -17,68 +17,67 @@ namespace mrt {
 
 struct Thread : MrtThread {
   Triple local;                              // position in the threadgroup, as in MrtThread
-  Fiber *fiber = nullptr;                    // its suspended fiber; null before it starts and after it ends
-  const MrtCollective *collective = nullptr; // that it waits at
+  Fiber *fiber = nullptr;                    // its suspended fiber; null before the thread starts and after it ends
+  const MrtCollective *collective = nullptr; // the collective operation at which it waits
   const char *return_address = nullptr;      // of the call into the runtime
   const char *barrier_file = nullptr;
   mrt_u32 barrier_line = 0, barrier_flags = 0;
-  // For spin-waits: the same atomic seen with the same value, how many times in a row.
+  // For detecting spin-waits: how many times in a row the same value of the same atomic variable was read.
   const void *spin_address = nullptr;
   mrt_u64 spin_seen = 0, spin_count = 0;
 };
 
-// Lanes by bit.
+// Bit masks of lanes.
 struct SimdGroup {
   mrt_u32 index = 0;
-  mrt_u32 lanes = 0; // that exist
+  mrt_u32 lanes = 0; // lanes that exist
   mrt_u32 runnable = 0;
   mrt_u32 at_collective = 0;
-  mrt_u32 at_barrier = 0; // of the threadgroup
-  mrt_u32 cursor = 0;     // position in `order` at which the search for the next runnable lane starts
+  mrt_u32 at_barrier = 0; // lanes that wait at the threadgroup barrier
+  mrt_u32 cursor = 0;     // position in `order` from which to search for the next runnable lane
   LaneOrder order;
 };
 
 // Why a threadgroup was abandoned.
 struct Fault {
   mrt_result result = MRT_RESULT_OK;
-  int signal = 0; // 0: none was involved
+  int signal = 0; // 0 if there was no signal
   const void *address = nullptr;
   const void *program_counter = nullptr;
   bool write = false;
   bool address_known = false;
-  bool misaligned = false; // by an instruction that needs an aligned address
+  bool misaligned = false; // raised by an instruction that requires an aligned address
 };
 
-// One worker's state for running threadgroups, kept from dispatch to dispatch. Used by one operating-system thread at a
-// time.
+// A worker's state for running threadgroups, reused for all dispatches. Used by one operating-system thread at a time.
 class GroupRunner {
 public:
   GroupRunner();
 
-  // Between begin and end the runner belongs to a launch. Makes it the calling thread's runner.
+  // Between begin and end, the runner belongs to a launch and is the calling thread's runner.
   bool begin(Launch &launch);
   void end();
-  // Runs the threadgroup with this linear index. Returns false if it was abandoned, and the launch has failed.
+  // Runs the threadgroup with this linear index. Returns false if it was abandoned; then the launch has failed.
   bool run(uint64_t group_index);
 
-  // ---- called by running threads, on their fibers
+  // ---- called by running threads on their fibers
   void wait_at_barrier(mrt_u32 flags, const char *file, mrt_u32 line);
   void wait_at_collective(const MrtCollective *collective, const void *return_address);
   // Abandons the threadgroup; never returns. Also called by signal handlers.
   [[noreturn]] void abandon(const Fault &fault);
-  // Abandons the threadgroup with a message as the reason. Leaves the sentence empty, since nothing on an abandoned
-  // stack is destroyed.
+  // Abandons the threadgroup with a message as the reason. Moves the sentence out, since nothing on an abandoned stack
+  // is destroyed.
   [[noreturn]] void fail(mrt_result result, std::string &&sentence);
-  // A weak exchange may fail spuriously: one in four does, chosen by the seed; none with seed 0.
+  // Returns whether a weak compare-exchange fails spuriously: one in four does, selected by the seed; none with seed 0.
   bool fails_weakly();
-  // Ends the threadgroup here if the dispatch was stopped meanwhile.
+  // Abandons the threadgroup if the dispatch has been stopped.
   void stop_if_asked();
 
   Thread *running() const { return running_; }
   Launch &launch() const { return *launch_; }
   Fiber *fiber() const { return fiber_; }
   const std::vector<checker::Region> &threadgroup_regions() const { return memory_.regions(); }
-  // True while the threadgroup runs: a signal then came from a kernel.
+  // Returns whether the threadgroup is running: then a signal was raised by a kernel.
   bool in_kernel() const { return in_kernel_ != 0; }
   mrt_counters &counters() { return counters_; }
 
@@ -100,25 +99,25 @@ private:
   std::string report_divergence();
 
   Launch *launch_ = nullptr;
-  // The two records of the running thread, the runtime's and the module's. Their addresses are stored here, since a
-  // compiler may keep the address of a thread_local in a frame, and an idle fiber's frames move with the runner to
-  // other threads.
+  // The two variables that point to the running thread, the runtime's and the module's. Their addresses are stored
+  // here: a compiler may keep the address of a thread_local variable in a frame, and an idle fiber's frames move with
+  // the runner to other threads.
   MrtThread **runtime_current_ = nullptr, **module_current_ = nullptr;
   FiberPool fibers_;
   ThreadgroupMemory memory_;
   mrt_counters counters_ = {};
 
   MrtGroup group_ = {};
-  Triple group_origin_ = {}; // its first thread's position in the grid
-  Triple shape_ = {};        // that threads_ and simdgroups_ are filled in for
+  Triple group_origin_ = {}; // position of its first thread in the grid
+  Triple shape_ = {};        // the shape for which threads_ and simdgroups_ are set up
   std::vector<Thread> threads_;
   std::vector<SimdGroup> simdgroups_;
-  Order simdgroup_order_; // of the phase between two barriers
+  Order simdgroup_order_; // in the current phase
   mrt_u32 simdgroup_position_ = 0;
   SimdGroup *simdgroup_ = nullptr;
   uint64_t phase_seed_ = 0;
-  uint64_t weak_exchanges_ = 0; // of this threadgroup
-  // The barrier at which the first thread waits, and whether another waits elsewhere.
+  uint64_t weak_exchanges_ = 0; // number in this threadgroup
+  // The barrier at which the first thread waits, and a thread that waits at a different one.
   const Thread *first_waiting_ = nullptr;
   const Thread *diverged_ = nullptr;
 
@@ -130,7 +129,7 @@ private:
   Fault fault_;
 };
 
-// The runner that the calling thread uses, null outside dispatches.
+// The runner of the calling thread; null outside dispatches.
 extern __thread GroupRunner *current_runner __attribute__((tls_model("initial-exec")));
 
 } // namespace mrt

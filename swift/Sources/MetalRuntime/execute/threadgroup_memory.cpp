@@ -10,7 +10,7 @@ namespace mrt {
 namespace {
 
 constexpr size_t gap_bytes = 256;
-constexpr size_t end_bytes = 64 << 10; // unmapped before and after
+constexpr size_t end_bytes = 64 << 10; // unmapped memory before and after
 constexpr size_t least_alignment = 16;
 
 struct Piece {

@@ -8,7 +8,7 @@
 
 namespace mrt {
 
-// Each worker has one and lays it out anew for each dispatch. Gaps of poison separate the pieces and surround them; the
+// Each worker has one, and lays it out again for each dispatch. Gaps with poison separate and surround the pieces; the
 // pages before and after are unmapped.
 class ThreadgroupMemory {
 public:
@@ -18,7 +18,7 @@ public:
   ThreadgroupMemory &operator=(const ThreadgroupMemory &) = delete;
 
   bool lay_out(const Launch &launch); // false: out of memory
-  void poison();                      // before each threadgroup
+  void poison();                      // called before each threadgroup
 
   void *const *arguments() const { return arguments_.data(); }
   void *const *variables() const { return variables_.data(); }

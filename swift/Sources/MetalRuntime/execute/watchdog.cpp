@@ -21,7 +21,7 @@ struct Watched {
   std::vector<pthread_t> threads;
 };
 
-// Finds the addresses of the loaded file that contains the kernel.
+// Finds the address range of the loaded file that contains the kernel.
 void find_image(Launch &launch) {
   dl_iterate_phdr(
       [](dl_phdr_info *info, size_t, void *context) {
@@ -50,7 +50,7 @@ public:
     std::lock_guard lock(mutex_);
     auto deadline = Clock::now() + std::chrono::milliseconds(std::min(launch.timeout_ms, longest_timeout_ms));
     watched_.push_back({&launch, deadline, {}});
-    if (deadline < wake_) changed_.notify_one(); // else it wakes in time anyway
+    if (deadline < wake_) changed_.notify_one(); // otherwise the thread wakes up in time anyway
   }
 
   void remove(Launch &launch) {
@@ -107,7 +107,7 @@ private:
       launch.timed_out = true;
       launch.stopped = true;
     }
-    // A thread that is inside the runtime ignores it: it checks at its next wait, or is interrupted again.
+    // A thread that is inside the runtime ignores the interrupt: it checks at its next wait, or is interrupted again.
     for (pthread_t thread : entry.threads) interrupt_kernel(thread);
   }
 

@@ -8,8 +8,8 @@
 
 namespace mrt {
 
-// While it lives, the launch is watched: once its time is over, it is marked as timed out, and the threads that run it
-// are interrupted repeatedly until they have left.
+// Watches the launch while it exists: after the time limit, marks the launch as timed out, and interrupts the threads
+// that run it repeatedly until they have left.
 class Watch {
 public:
   explicit Watch(Launch &launch);
@@ -21,7 +21,7 @@ private:
   Launch &launch_;
 };
 
-// While it lives, the calling thread runs threadgroups of the launch.
+// While it exists, the calling thread runs threadgroups of the launch.
 class WatchedThread {
 public:
   explicit WatchedThread(Launch &launch);

@@ -18,10 +18,10 @@ namespace mrt {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-// Helpers are called once the first threadgroup shows that there is enough work: waking one costs a few microseconds.
+// Helpers are called if the first threadgroup has taken at least this long: waking one takes a few microseconds.
 constexpr auto worth_helping = std::chrono::microseconds(20);
 
-// A thread's equipment for running threadgroups, lent for the duration of a launch.
+// The state that a thread needs to run threadgroups, borrowed for the duration of a launch.
 struct Equipment {
   GroupRunner runner;
   std::unique_ptr<char[]> signal_stack{new char[signal_stack_bytes]};
@@ -32,7 +32,7 @@ public:
   std::unique_ptr<Equipment> take() {
     std::lock_guard lock(mutex_);
     if (idle_.empty()) return std::make_unique<Equipment>();
-    auto equipment = std::move(idle_.back()); // the last one used has the warmest caches
+    auto equipment = std::move(idle_.back()); // its caches are the warmest, as it was used last
     idle_.pop_back();
     return equipment;
   }
@@ -51,8 +51,8 @@ EquipmentPool &equipment_pool() {
   return instance;
 }
 
-// Flushes float32 denormals, in operands and results, if the setting says so. Half denormals survive: they are normal
-// numbers in the float32 arithmetic that carries them, and conversions do not flush.
+// Flushes float32 subnormals, in operands and results, if the setting says so. Half subnormals are kept: they are
+// normal numbers in float32 arithmetic, and conversions do not flush.
 class DenormalScope {
 public:
 #if defined(__x86_64__)
@@ -73,7 +73,7 @@ private:
 #endif
 };
 
-// Runs threadgroups of the launch until none is left. `after_first` is called when the first one has run.
+// Runs threadgroups of the launch until none is left. `after_first` is called after the first one.
 template <typename AfterFirst> void run_groups(Launch &launch, AfterFirst after_first) {
   auto equipment = equipment_pool().take();
   GroupRunner &runner = equipment->runner;
@@ -101,10 +101,10 @@ template <typename AfterFirst> void run_groups(Launch &launch, AfterFirst after_
   equipment_pool().give_back(std::move(equipment));
 }
 
-// Helpers wait here for launches that want them.
+// A pool of helpers, which wait for launches.
 class HelperPool {
 public:
-  // Requests `count` helpers until `withdraw`.
+  // Requests `count` helpers for the launch, until `withdraw`.
   void call(Launch &launch, size_t count) {
     std::lock_guard lock(mutex_);
     for (; started_ < count; started_++) start_background_thread([this] { help(); });
@@ -113,7 +113,7 @@ public:
     else called_.notify_one();
   }
 
-  // After this, no helper joins, and all that did have left.
+  // After this call no helper joins the launch, and all that had joined have left it.
   void withdraw(Launch &launch) {
     std::unique_lock lock(mutex_);
     auto mine = [&] {

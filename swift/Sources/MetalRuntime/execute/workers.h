@@ -1,4 +1,4 @@
-// The operating-system threads that run threadgroups: the one that dispatches, and helpers from a pool that is kept.
+// The operating-system threads that run threadgroups: the thread that dispatches, and helpers from a pool.
 #pragma once
 
 #include "execute/launch.h"
@@ -6,7 +6,7 @@
 namespace mrt {
 
 // Runs all threadgroups of the launch on the calling thread and, if `workers` and the amount of work allow it, on
-// helpers. Returns once all have left the launch.
+// helpers. Returns when all have left the launch.
 void run_on_workers(Launch &launch, size_t workers);
 
 } // namespace mrt

@@ -1,10 +1,10 @@
 // The C interface between the Swift module `Metal` (Linux) and the runtime that compiles and runs Metal Shading
-// Language on the CPU. Only the module `Metal` needs it, except for features that Apple's Metal lacks: the checker's
+// Language on the CPU. Only the module `Metal` uses it, except for features that Apple's Metal lacks: the checker's
 // findings, the counters and the settings.
 //
-// Conventions: every object is opaque; every `char **message` receives a malloc'ed UTF-8 string or NULL and is
-// freed with mrt_string_free; functions that can fail return false or NULL and set the message. All functions may be
-// called from any thread.
+// Conventions: every object is opaque. Every `char **message` receives a malloc'ed UTF-8 string or NULL, to be freed
+// with mrt_string_free. Functions that can fail return false or NULL and set the message. All functions may be called
+// from any thread.
 #ifndef METAL_RUNTIME_H
 #define METAL_RUNTIME_H
 
@@ -23,65 +23,64 @@ enum { MRT_MAX_BUFFERS = 31, MRT_MAX_THREADGROUP_ARGUMENTS = 31, MRT_SIMD_WIDTH 
 void mrt_string_free(char *string);
 
 // ---------------------------------------------------------------- settings (support/settings.cpp)
-// One table of settings, by name; each has an environment variable ORCHARD_METAL_<NAME IN CAPITALS> that gives its
-// initial value. They may be changed at any time between dispatches.
-//   check          0|1|report   the checker on (default 0). Where the environment says 1 or report, each finding is
-//                  printed on stderr as it is made, once; where it says 1, a process that would end with status 0 ends
-//                  with 1 if one was an error.
-//   count          0|1   count what every dispatch moves, for mrt_dispatch_counts_json (default 0)
+// Settings are identified by name. Each has an environment variable ORCHARD_METAL_<NAME IN CAPITALS> for its initial
+// value. They may be changed at any time between dispatches.
+//   check          0|1|report   enables the checker (default 0). If the environment variable is 1 or report, each
+//                  finding is printed once to stderr when it is made. If it is 1, a process that would end with status
+//                  0 ends with 1 if there was an error.
+//   count          0|1   count the memory traffic of every dispatch, for mrt_dispatch_counts_json (default 0)
 //   workers        n     threads that run threadgroups (default: those of the affinity mask; the checker uses one)
 //   seed           n     seed of the order of threads, SIMD-groups and threadgroups (default 1; 0: ascending order)
-//   denormals      keep|flush   float32 denormals (default keep; half denormals always survive)
+//   denormals      keep|flush   float32 subnormals (default keep; half subnormals are always kept)
 //   contract       0|1   fuse multiply-add (default 0)
-//   fast           auto|0|1     fast formulas: as the library's math mode says (auto), never, always
-//   poison         auto|0|1  fresh device memory: zeros, as Apple documents (0), or NaN patterns (1). auto, the
-//   default:
-//                  zeros; under the checker NaN patterns by which it knows what nobody wrote, and which read as zeros.
-//                  Threadgroup memory, which no device clears, holds NaN patterns but with 0.
-//   max_threads    n     cap on a pipeline's maxTotalThreadsPerThreadgroup (default 1024)
+//   fast           auto|0|1     fast formulas: according to the library's math mode (auto), never, always
+//   poison         auto|0|1  contents of new device memory: zeros, as Apple documents (0), or NaN patterns (1). The
+//                  default auto: zeros; under the checker NaN patterns, by which it recognizes unwritten bytes, and
+//                  which are read as zeros. Threadgroup memory, which no device clears, has NaN patterns unless it is
+//                  0.
+//   max_threads    n     limit on a pipeline's maxTotalThreadsPerThreadgroup (default 1024)
 //   timeout_ms     n     a dispatch that runs longer fails with a time-out (default 60000)
-//   compile_timeout_ms n the compiler is ended after as long, and the library or function fails (default 60000)
-//   spin_limit     n     atomic operations of one thread in a row, with no change seen, that count as a spin-wait
-//                        (default 1000000)
-//   strict         0|1   the strict typing pass at library creation (default 1)
+//   compile_timeout_ms n a compilation that runs longer is ended, and the library or function fails (default 60000)
+//   spin_limit     n     consecutive atomic operations of a thread that read the same value, from which on it counts as
+//                        a spin-wait (default 1000000)
+//   strict         0|1   the strict type-checking pass at library creation (default 1)
 //   cache          path  folder of compiled kernels (default: $XDG_CACHE_HOME or ~/.cache, then orchard/kernels; "" =
 //                  off)
-//   cache_limit    bytes of that folder, over which the least recently used files are removed (default 536870912; 0: no
+//   cache_limit    bytes in that folder over which the least recently used files are removed (default 536870912; 0: no
 //                  limit)
-//   clang          path  the clang++ to compile kernels with (default: found beside the toolchain, then on PATH)
+//   clang          path  the clang++ that compiles kernels (default: next to the toolchain, then on PATH)
 //   headers        path  the folder of the Metal standard library's headers
-//   max_findings   n     findings kept; further ones are only counted (default 1000)
-//   abort_on_misuse 0|1  print and abort, as Apple's validation does, when no handler is set (default 1)
-//   memory_limit   n     bytes of device memory in all (default 0: three quarters of the machine's)
-//   execute        0|1   0: dispatches are validated, compiled and completed, and run no thread (default 1)
-//   whole          0|1   a library is refused for what the executing pass refuses in any of its kernels, however many
-//                  (default 0: those of more than 16 are compiled when they are first used)
+//   max_findings   n     findings that are kept; others are only counted (default 1000)
+//   abort_on_misuse 0|1  print and abort, as Apple's validation layer does, if no handler is set (default 1)
+//   memory_limit   n     limit on all device memory in bytes (default 0: three quarters of the machine's memory)
+//   execute        0|1   0: dispatches are validated, compiled and completed, but run no threads (default 1)
+//   whole          0|1   a library is rejected if the executing pass rejects any of its kernels, however many there are
+//                  (default 0: kernels of libraries with more than 16 are compiled when they are first used)
 //   after_fault    continue|ignore|discard  what a queue does after a command buffer that failed: runs the next ones
-//                  (default), refuses them all, or ends the next one half way and runs those after it
+//                  (default), rejects them all, or ends the next one half way and runs those after it
 bool mrt_setting_set(const char *name, const char *value, char **message);
-char *mrt_setting_get(const char *name); // NULL: no such setting
+char *mrt_setting_get(const char *name); // NULL if there is no such setting
 char *mrt_settings_json(void);
 
 // ---------------------------------------------------------------- memory (support/memory.cpp)
 // Device memory. Every allocation has a separate range of one reserved region, between unmapped guard ranges, so that
-// an address identifies its allocation, and an access past the end faults or is found. `length` is exact (bytes past
-// it, up to the page, count as out of bounds for the checker).
+// an address identifies its allocation, and an access past the end faults or is found. `length` is exact: for the
+// checker, the bytes after it, up to the end of the page, are out of bounds.
 void *mrt_memory_allocate(size_t length, const char *label);            // NULL: out of memory
-void *mrt_memory_wrap(void *pointer, size_t length, const char *label); // memory of the caller's; returns pointer
+void *mrt_memory_wrap(void *pointer, size_t length, const char *label); // the caller's memory; returns pointer
 void mrt_memory_free(void *pointer);
 void mrt_memory_set_label(void *pointer, const char *label);
-// The host wrote these bytes through an API call (makeBuffer(bytes:), fill, replace): they are initialised.
+// The host wrote these bytes through an API call (makeBuffer(bytes:), fill, replace): they are initialized.
 void mrt_memory_mark_written(void *pointer, size_t length);
-// A blit copied these bytes: their initialisation state is copied with them.
+// A blit copied these bytes: their initialization state is copied with them.
 void mrt_memory_mark_copied(void *destination, const void *source, size_t length);
-// Poisons these bytes again and forgets their state (heap memory that is made aliasable, a purgeable buffer that was
+// Poisons these bytes again and marks them as uninitialized (heap memory made aliasable, or a purgeable buffer that was
 // emptied).
 void mrt_memory_mark_fresh(void *pointer, size_t length);
-// The host may read these bytes now: in bytes that nobody wrote, NaN patterns of `auto` become the zeros that they
-// stand for.
+// The host may read these bytes now: NaN patterns of `auto` in unwritten bytes are replaced by zeros.
 void mrt_memory_settle(void *pointer, size_t length);
-// The allocation is reused for `length` bytes, at most what was allocated; bytes beyond are out of bounds for the
-// checker. With the checker on, nothing of it counts as written.
+// The allocation is reused for `length` bytes, at most its original length; for the checker, bytes beyond are out of
+// bounds. If the checker is on, all bytes become uninitialized.
 void mrt_memory_reuse(void *pointer, size_t length);
 size_t mrt_memory_live_bytes(void);
 
@@ -103,15 +102,16 @@ typedef struct mrt_compile_options {
   uint32_t max_threads; // maxTotalThreadsPerThreadgroup, 0: none
 } mrt_compile_options;
 
-// Compiles. On failure NULL, and `message` holds Metal's form: "program_source:LINE:COLUMN: error: …" with the line and
-// a caret, every diagnostic. On success `message` may hold warnings in the same form.
+// Compiles a library. On failure returns NULL, and `message` has every diagnostic in Metal's form:
+// "program_source:LINE:COLUMN: error: …", with the line and a caret. On success `message` may have warnings in the same
+// form.
 mrt_library *mrt_library_create(const char *source, const mrt_compile_options *options, char **message);
 void mrt_library_retain(mrt_library *library);
 void mrt_library_release(mrt_library *library);
 size_t mrt_library_function_count(const mrt_library *library);
 const char *mrt_library_function_name(const mrt_library *library, size_t index);
 
-// Function constants as they were set: by index or by name. `type` is MTLDataType's raw value.
+// A function constant that was set by index or by name. `type` is MTLDataType's raw value.
 typedef struct mrt_constant_value {
   const char *name; // NULL: by index
   uint32_t index;
@@ -120,7 +120,7 @@ typedef struct mrt_constant_value {
 } mrt_constant_value;
 
 // Returns NULL if the name is unknown, a constant that the function needs is missing, or one has the wrong type; the
-// message says which.
+// message names it.
 mrt_function *mrt_function_create(mrt_library *library, const char *name, const mrt_constant_value *values,
                                   size_t count, char **message);
 void mrt_function_retain(mrt_function *function);
@@ -149,16 +149,17 @@ typedef struct mrt_argument {
   uint32_t data_type; // MTLDataType's raw value if the pointee is a scalar or vector, else 1 (struct) or 0
   bool is_const;      // a pointer or reference to const, or `constant`
   bool is_reference;  // T&: the buffer must hold at least one element
-  bool is_active;     // false: gated by a function constant that is false or undefined
-  uint32_t count; // textures or samplers of an array, else 1; of a texture, element_size is its MTLTextureType's raw
-                  // value and element_alignment its access: 0 sample, 1 read, 2 write, 3 read and write
+  bool is_active;     // false: disabled by a function constant that is false or undefined
+  // The number of textures or samplers in an array, else 1. For a texture, element_size is the raw value of its
+  // MTLTextureType, and element_alignment is its access: 0 sample, 1 read, 2 write, 3 read and write.
+  uint32_t count;
 } mrt_argument;
 
 typedef struct mrt_function_constant {
   const char *name;
   uint32_t index;
   uint32_t type; // MTLDataType's raw value
-  bool required; // used by the function without is_function_constant_defined
+  bool required; // used by the function outside is_function_constant_defined
 } mrt_function_constant;
 
 typedef struct mrt_function_info {
@@ -168,7 +169,7 @@ typedef struct mrt_function_info {
   const mrt_function_constant *constants;
   size_t constant_count;
   uint32_t static_threadgroup_bytes; // variables declared `threadgroup` in the kernel
-  // [[max_total_threads_per_threadgroup(n)]], options and settings together; ≤ 1024
+  // the minimum of [[max_total_threads_per_threadgroup(n)]], the options and the settings; at most 1024
   uint32_t max_total_threads;
   bool uses_simd;   // SIMD-group operations
   bool uses_matrix; // simdgroup_matrix
@@ -176,12 +177,12 @@ typedef struct mrt_function_info {
 
 // Valid as long as the function.
 const mrt_function_info *mrt_function_info_get(const mrt_function *function);
-// Returns the constants that a function of a library uses, for functionConstantsDictionary. Compiles nothing if each
-// constant's index is a number and its type is named by one of Metal's names. Valid as long as the library.
+// Returns the constants that a function of a library uses, for functionConstantsDictionary. Nothing is compiled if each
+// constant's index is a literal and its type is one of Metal's names. Valid as long as the library.
 const mrt_function_constant *mrt_library_function_constants(const mrt_library *library, const char *name,
                                                             size_t *count);
 
-// Statistics of compilation since the start: how many compiles ran, how many were disk cache hits.
+// Statistics of compilations since the start: how many ran, and how many were found in the cache on disk.
 typedef struct mrt_compile_stats {
   uint64_t compiled;
   uint64_t from_disk;
@@ -189,8 +190,8 @@ typedef struct mrt_compile_stats {
   double seconds;
 } mrt_compile_stats;
 mrt_compile_stats mrt_compile_stats_get(void);
-// Writes the compiled form of the function's library to `path` (atomically), and loads it from such a file again, as
-// MTLBinaryArchive does.
+// Writes the compiled form of the function's library atomically to a folder, and loads it from there, for
+// MTLBinaryArchive.
 bool mrt_function_archive(const mrt_function *function, const char *folder, char **message);
 
 // ---------------------------------------------------------------- dispatch (execute/dispatch.cpp)
@@ -199,23 +200,23 @@ typedef struct mrt_size {
 } mrt_size;
 
 typedef struct mrt_bound_buffer {
-  void *address;     // of the first byte that the kernel sees; NULL: not bound
+  void *address;     // of the first byte that the kernel receives; NULL: not bound
   size_t length;     // bytes from there to the end of the buffer
   const char *label; // the buffer's label, may be NULL
 } mrt_bound_buffer;
 
 typedef struct mrt_counters {
-  // counted in every mode in which `count` is set or the checker is on
+  // counted if `count` is set or the checker is on
   uint64_t device_bytes_read, device_bytes_written;
   uint64_t threadgroup_bytes_read, threadgroup_bytes_written;
   // scalar multiply-adds inside simdgroup_matrix operations (8x8x8 = 512 each)
   uint64_t matrix_multiply_accumulates;
-  uint64_t barriers;        // threadgroup barriers, once a threadgroup
-  uint64_t simd_operations; // once a SIMD-group
+  uint64_t barriers;        // threadgroup barriers, counted once per threadgroup
+  uint64_t simd_operations; // counted once per SIMD-group
   uint64_t atomics;
   uint64_t threads, threadgroups;
   uint64_t cache_lines_read, cache_lines_written; // distinct 128-byte lines of device memory
-  // of buffers bound to `constant` parameters, once a thread; none of them is a device byte
+  // from buffers bound to `constant` parameters, counted once per thread; not included in the device bytes
   uint64_t constant_bytes_read;
 } mrt_counters;
 
@@ -226,18 +227,18 @@ typedef struct mrt_dispatch {
   uint32_t threadgroup_lengths[MRT_MAX_THREADGROUP_ARGUMENTS];
   mrt_size grid; // threads (exact: the last threadgroups may be smaller)
   mrt_size threads_per_threadgroup;
-  // Order among dispatches, for the checker: two dispatches whose serials differ are ordered unless they share `epoch`.
-  // The encoder takes a new epoch (mrt_epoch_next) at every barrier(scope: .buffers), encoder boundary, or after each
+  // Order among dispatches, for the checker: two dispatches are ordered unless they have the same `epoch`. The encoder
+  // takes a new epoch (mrt_epoch_next) at every barrier(scope: .buffers), at encoder boundaries, and after each
   // dispatch of a serial encoder.
   uint64_t epoch;
-  // Resources that a memoryBarrier(resources:) ordered inside the epoch: allocations in this list count as ordered.
+  // Resources that a memoryBarrier(resources:) has ordered within the epoch.
   const void *const *ordered_resources;
   size_t ordered_resource_count;
-  // Allocations that are reachable without a binding (useResource, gpuAddress).
+  // Allocations that can be reached without a binding (useResource, gpuAddress).
   const void *const *used_resources;
   size_t used_resource_count;
-  bool count; // fill in the counters (runs the counting build)
-  // By index, null if nothing is bound: MRT_MAX_TEXTURES and MRT_MAX_SAMPLERS of them. The memory of a texture must be
+  bool count; // set the counters, which requires the counting build
+  // By index, null if nothing is bound; MRT_MAX_TEXTURES and MRT_MAX_SAMPLERS entries. The memory of a texture must be
   // among used_resources.
   const MrtTexture *const *textures;
   const MrtSampler *const *samplers;
@@ -253,15 +254,15 @@ typedef enum mrt_result {
 } mrt_result;
 
 uint64_t mrt_epoch_next(void);
-// Runs the dispatch to its end, on the calling thread and the workers. Many threads may dispatch at once.
+// Runs the dispatch to its end, on the calling thread and the workers. Several threads may dispatch at once.
 mrt_result mrt_dispatch_run(const mrt_dispatch *dispatch, mrt_counters *counters, char **message);
 
-// The counters of the dispatches that ran while the setting `count` was on, added up by label and kernel, in order of
+// Returns the counters of dispatches that ran while the setting `count` was on, summed by label and kernel, in order of
 // first occurrence: [{label, kernel, count, counters: {…}}].
 char *mrt_dispatch_counts_json(bool clear);
 
 // ---------------------------------------------------------------- findings (support/findings.cpp)
-// All findings of the checker, the encoders and the command buffers. Kinds, by name:
+// All findings of the checker, the encoders and the command buffers. The kinds are:
 //   threadgroup-race device-race dispatch-race barrier-missing-flag barrier-divergence out-of-bounds uninitialized-read
 //   inactive-lane constant-write misaligned nonuniform-matrix nonuniform-argument spin-wait page-fault timeout
 //   stack-overflow layout-dependence absent-argument const-alias misuse
@@ -272,32 +273,32 @@ typedef struct mrt_finding {
   const char *kernel;                             // or NULL
   const char *file;                               // or NULL
   uint32_t line, column;                          // 0: unknown
-  uint32_t threadgroup[3], thread[3];             // in threads of the threadgroup
+  uint32_t threadgroup[3], thread[3];             // position in the grid, and in the threadgroup
   uint32_t other_threadgroup[3], other_thread[3]; // of a race; else zero
   uint32_t other_line;
   const char *buffer; // label or "threadgroup variable 'name'" or NULL
   uint64_t offset;    // bytes into the buffer
-  uint64_t count;     // occurrences (same kind, severity, kernel, lines and buffer are one finding)
+  uint64_t count;     // occurrences: findings with the same kind, severity, kernel, lines and buffer are merged
 } mrt_finding;
 
 // Returns the names of the running kernels, as "'a', 'b'"; empty if there is none.
 char *mrt_running_kernels(void);
 
 void mrt_finding_add(const mrt_finding *finding);
-size_t mrt_findings_count(void);     // of severity "error", occurrences of equal ones counted once
+size_t mrt_findings_count(void);     // of severity "error"; merged findings count once
 char *mrt_findings_json(bool clear); // [{kind, severity, message, …}], in order of first occurrence
 
-// Misuse of the host interface. Adds a finding; then calls the handler. If there is none, it prints "-[Class
-// method]:line: failed assertion `…'" as Apple's validation layer does, and aborts. A handler may return: then the
-// misused call has no effect.
+// Reports misuse of the host interface: adds a finding, then calls the handler. Without a handler, prints "-[Class
+// method]:line: failed assertion `…'" as Apple's validation layer does, and aborts. If the handler returns, the misused
+// call has no effect.
 typedef void (*mrt_misuse_handler)(const char *sentence, void *context);
 void mrt_misuse(const char *sentence);
 void mrt_misuse_set_handler(mrt_misuse_handler handler, void *context);
 
 // ---------------------------------------------------------------- faults (support/settings.cpp)
-// Injected failures, counted down by the module `Metal`: kinds "allocate", "library", "pipeline", "queue",
-// "command-buffer". After `skip` further occurrences, `count` of them fail. `code` is the MTLCommandBufferError's raw
-// value for command buffers.
+// Injected failures, for tests. The kinds "allocate", "library", "pipeline", "queue" and "command-buffer" are counted
+// by the module `Metal`. After the next `skip` occurrences, `count` of them fail. For command buffers, `code` is
+// MTLCommandBufferError's raw value.
 void mrt_fault_inject(const char *kind, uint32_t skip, uint32_t count, int32_t code);
 // Returns true if this occurrence must fail; `code` receives the injected code.
 bool mrt_fault_take(const char *kind, int32_t *code);

@@ -1,4 +1,4 @@
-// From the SDK: conditions that kernels test about the target system.
+// Apple's SDK header with conditions on the target system, which kernels may test.
 #ifndef MRT_TARGET_CONDITIONALS
 #define MRT_TARGET_CONDITIONALS
 

@@ -1,17 +1,17 @@
-// `&object.x`: only types tell whether the object is a vector, whose elements have no address (MSL 2.2.1). So the
-// strict text tests it: `(mrt::address_of_member(object), &object.x)`, which vec.h declares for everything except
-// vectors.
+// `&object.x` is not allowed if the object is a vector, whose elements have no address (MSL 2.2.1), but only types tell
+// whether it is. So the strict text tests it: `(mrt::address_of_member(object), &object.x)`, which vec.h declares for
+// everything except vectors.
 #include "rewrite/internal.h"
 
 namespace mrt {
 namespace {
 
 constexpr std::string_view elements[] = {"x", "y", "z", "w", "r", "g", "b", "a"};
-// Tokens that precede an operand; after any other token `&` is a binary operator, or part of a type.
+// Tokens that precede an operand. After any other token, `&` is a binary operator or part of a type.
 constexpr std::string_view openings[] = {"(",      ",", "=", "{", ";",  "}",  "?", ":",
                                          "return", "[", "+", "-", "&&", "||", "!"};
 
-// Returns the last token of a postfix expression that begins at `first`, or none.
+// Returns the last token of a postfix expression that begins at `first`, or `none`.
 uint32_t last_of_operand(const TokenList &tokens, uint32_t first) {
   uint32_t last = first;
   if (tokens.is(first, "(")) last = tokens[first].partner;
@@ -25,8 +25,8 @@ uint32_t last_of_operand(const TokenList &tokens, uint32_t first) {
   return last;
 }
 
-// Returns whether a copy of these tokens means the same in the strict text, in which other passes write spaces,
-// literals and lambdas differently.
+// Returns whether a copy of these tokens has the same meaning in the strict text, where other passes rewrite address
+// spaces, literals and lambdas.
 bool is_plain(const TokenList &tokens, uint32_t first, uint32_t last) {
   for (uint32_t index = first; index < last; index++) {
     const Token &token = tokens[index];

@@ -1,7 +1,7 @@
-// Reports calls that are not allowed: MSL has no recursion (1.5.1), and no function calls a kernel (5.1.3). Calls are
-// recognised by name, so only functions whose name no other function has, in the program or in Metal's library, are
-// checked: overloads and templates may call others of their name, as `float max(float a, float b, float c) { return
-// max(a, max(b, c)); }` does.
+// Reports calls that are not allowed: MSL has no recursion (1.5.1), and functions can't call kernels (5.1.3). Calls are
+// recognized by name. So only functions with a unique name, in the program and Metal's library, are checked: overloads
+// and templates may call others of the same name, such as `float max(float a, float b, float c) { return max(a, max(b,
+// c)); }`.
 #include "rewrite/internal.h"
 
 namespace mrt {
@@ -157,7 +157,7 @@ private:
     const Declaration *definition = nullptr;
     unsigned definitions = 0;
     bool is_template = false, is_kernel = false;
-    std::map<std::string_view, uint32_t> callees; // with each one's first token
+    std::map<std::string_view, uint32_t> callees; // and the first token of each
   };
 
   void collect(Known &known) {

@@ -1,6 +1,6 @@
-// `coherent(device)` of a pointer or reference to device memory (MSL 4.8, from version 3.2). Neither compilation has
+// `coherent(device)` on a pointer or reference to device memory (MSL 4.8, from version 3.2). Neither compilation has
 // such a qualifier, so it is removed from the tokens before all other passes. The token after it records it, and the
-// checker looks up which buffers a kernel declares so.
+// checker looks up which buffers of a kernel are declared coherent.
 #include "rewrite/internal.h"
 
 namespace mrt {
@@ -27,8 +27,8 @@ public:
   }
 
 private:
-  // `coherent(device)`, `coherent(system)` or `coherent` alone, next to other qualifiers of a type: a program may use
-  // the word as a name.
+  // `coherent(device)`, `coherent(system)` or `coherent` alone, next to other qualifiers of a type, since a program may
+  // also use the word as a name.
   Range qualifier_at(uint32_t index) const {
     if (!tokens.is(index, "coherent") || (index > 0 && one_of(tokens[index - 1].text, {".", "->", "::"}))) return {};
     const bool scoped =

@@ -1,5 +1,5 @@
 // Function constants become thread-local variables that are loaded from the launch when a thread starts, so that other
-// values need no new compilation. Constants that are computed from them are computed at the same time.
+// values need no compilation. Constants that are computed from them are computed at the same time.
 #include "rewrite/internal.h"
 
 namespace mrt {
@@ -83,7 +83,7 @@ void rewrite_derived(Rewriter &rewriter, const Declaration &declaration, uint32_
   rewriter.constants.push_back(constant);
 }
 
-// is_function_constant_defined(ns::x) becomes a flag next to the constant. The strict pass only looks the name up.
+// is_function_constant_defined(ns::x) becomes a flag next to the constant. The strict pass only checks the name.
 void rewrite_queries(Rewriter &rewriter) {
   const TokenList &tokens = rewriter.tokens;
   for (uint32_t index = 0; index + 2 < tokens.size(); index++) {
@@ -142,7 +142,8 @@ void rewrite_constants(Rewriter &rewriter) {
 
 namespace {
 
-// If several constants have one name, a mention means the one with its qualifier, or the one that is declared nearest.
+// If several constants have the same name, a mention refers to the one with the given qualifier, or to the one in the
+// nearest scope.
 bool mentions_constant(const Rewriter &rewriter, const FunctionMentions &function, const std::set<Mention> &names,
                        const FunctionConstant &constant) {
   std::vector<const FunctionConstant *> namesakes;
@@ -170,8 +171,8 @@ bool is_mentioned(const Rewriter &rewriter, const Reach &reached, std::set<Menti
 
 } // namespace
 
-// A constant is required if its value is needed; optional if the program tests for it first, or only a parameter
-// depends on it.
+// A constant is required if its value is needed. It is optional if the program first tests whether it is defined, or if
+// only a parameter depends on it.
 std::vector<ConstantUse> constants_used(const Rewriter &rewriter, const Declaration &function,
                                         const std::vector<KernelParameter> &parameters) {
   const Reach reached = reach(rewriter, function);

@@ -17,7 +17,7 @@ struct Operator {
   Value (*apply)(int64_t, int64_t);
 };
 
-// Operations that are undefined in C++ have no value here, or wrap: the compiler reports them.
+// Operations that are undefined in C++ give no value here, or wrap around; the compiler reports them.
 constexpr Operator operators[] = {
     {"<<", 4,
      [](int64_t a, int64_t b) -> Value { return b >= 0 && b < 63 ? Value(int64_t(uint64_t(a) << b)) : Value(); }},
@@ -32,7 +32,7 @@ constexpr Operator operators[] = {
     {"|", 1, [](int64_t a, int64_t b) -> Value { return a | b; }},
 };
 
-// Precedence climbing over the rest of the text.
+// An expression parser with precedence climbing.
 class Expression {
 public:
   explicit Expression(std::string_view text) : remaining(text) {}
@@ -100,7 +100,7 @@ private:
 
 struct NamedType {
   std::string_view name;
-  uint32_t data_type; // a vector of n has n - 1 more
+  uint32_t data_type; // of a scalar; a vector of n has n - 1 more
 };
 
 constexpr NamedType types[] = {
@@ -111,7 +111,7 @@ constexpr NamedType types[] = {
     {"size_t", 85},   {"unsigned long", 85},
 };
 
-// `float3`; vectors of `int8_t` or `unsigned int` have no such name.
+// Recognizes names such as `float3`; vectors of `int8_t` or `unsigned int` have no such name.
 bool is_vector_name(std::string_view name, std::string_view scalar) {
   return name.size() == scalar.size() + 1 && name.substr(0, scalar.size()) == scalar && name.back() >= '2' &&
          name.back() <= '4' && scalar.find_first_of(" _") == std::string_view::npos;

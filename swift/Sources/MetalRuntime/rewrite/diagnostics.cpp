@@ -16,7 +16,7 @@ bool is_word(char letter) { return isalnum((unsigned char)letter) || letter == '
 struct Wording {
   std::string_view clang, metal;
 };
-// Clang's messages for C++ for OpenCL, in the terms of Metal. Whole messages first, then names.
+// Translations of clang's messages for C++ for OpenCL to Metal's terms. Whole messages come first, then names.
 constexpr Wording messages[] = {
     {"non-kernel function variable cannot be declared in local address space",
      "variable in 'threadgroup' address space can only be declared in a kernel function"},
@@ -39,7 +39,7 @@ void replace_all(std::string &text, std::string_view from, std::string_view to, 
   }
 }
 
-// Shortens a failed assertion of the headers to its message: the requirement uses internal names.
+// Shortens a failed static assertion of the headers to its message, since the requirement contains internal names.
 void leave_out_requirement(std::string &message) {
   constexpr std::string_view start = "static assertion failed due to requirement '";
   if (message.compare(0, start.size(), start) != 0) return;
@@ -66,7 +66,7 @@ struct Printout {
   Diagnostic::Severity severity = Diagnostic::error;
 };
 
-// "file:line:column: severity: message"; false for any other line.
+// Parses "file:line:column: severity: message"; returns false for any other line.
 bool parse_line(const std::string &line, Printout &out) {
   constexpr std::array<std::pair<std::string_view, Diagnostic::Severity>, 4> severities = {
       {{": error: ", Diagnostic::error},
@@ -99,7 +99,7 @@ std::vector<Printout> parse_lines(const std::string &output) {
   return printouts;
 }
 
-// Removes "[-Wunused-variable]" and the like: Metal's compiler prints no flags that users can't set.
+// Removes "[-Wunused-variable]" and the like: Metal's compiler does not print flags, as users can't set them.
 std::string without_flag(std::string message) {
   size_t at = message.rfind(" [-W");
   if (at != std::string::npos && message.back() == ']') message.resize(at);
@@ -126,9 +126,9 @@ std::vector<std::string> quoted_parts(const std::string &message) {
   return parts;
 }
 
-// Terms in an error, or in a note that explains it, that show a difference between C++ for OpenCL and Metal. An object
-// behind `this`, and a temporary, are in the generic space there and in the thread's space in Metal. Functions as
-// template arguments do not match.
+// Terms in an error, or in a note that explains it, that indicate a difference between C++ for OpenCL and Metal. In C++
+// for OpenCL, the object of `this` and temporaries are in the generic address space, while in Metal they are in the
+// thread's. Functions as template arguments do not match.
 constexpr const char *opencl_terms[] = {"__generic",
                                         "address space unqualified",
                                         "temporary object because of address space mismatch",
@@ -149,49 +149,53 @@ bool is_integer_type(const std::string &type) {
 bool is_false_alarm(const std::string &message) {
   auto starts = [&](std::string_view prefix) { return message.compare(0, prefix.size(), prefix) == 0; };
   std::vector<std::string> quoted = quoted_parts(message);
-  // A conditional whose branches are a class object in some space and a temporary of the same class.
-  if (starts("incompatible operand types")) // each type may be followed by (aka 'its other name')
+  // A conditional operator whose branches are an object in some address space and a temporary of the same class.
+  if (starts("incompatible operand types")) // each type may be followed by (aka 'another name')
     for (size_t first = 0; first < quoted.size(); first++)
       for (size_t second = first + 1; second < quoted.size(); second++)
         if (without_qualifiers(quoted[first]) == without_qualifiers(quoted[second])) return true;
-  // The arms of `?:`, of one class: the type of a template's `auto` variable includes its space, the type of the other
-  // arm does not.
+  // The branches of `?:`, of the same class: the type of an `auto` variable in a template includes its address space,
+  // and the type of the other branch does not.
   if (starts("incompatible operand types ('") && quoted.size() == 2)
     return quoted[0].find('*') == std::string::npos &&
            without_qualifiers(quoted[0] + " ") == without_qualifiers(quoted[1] + " ");
-  // A class object in the constant space: clang wants a constructor that is qualified with the space.
+  // An object in the constant address space: clang requires a constructor that is qualified with the address space.
   if (starts("no matching constructor for initialization of 'const constant ")) return true;
-  // A function as a template argument: its type is a pointer in no space, which clang does not match. The flat pass
-  // does.
+  // A function as a template argument: its type is a pointer without an address space, which clang does not match. The
+  // flat pass checks it.
   if (starts("reference to overloaded function could not be resolved")) return true;
   if (starts("explicit instantiation of '") &&
       message.find("does not refer to a function template") != std::string::npos)
     return true;
-  // The flat pass decides whether a value is a constant expression; here classes in the constant space never are.
+  // The flat pass decides whether a value is a constant expression; in the strict pass, objects in the constant address
+  // space never are.
   if (starts("constexpr variable '") &&
       message.find("must be initialized by a constant expression") != std::string::npos)
     return true;
-  // A temporary is in no space here, as the right side of assignments that differ in spaces, and as an object.
+  // In the strict pass, a temporary has no address space. So clang can't choose between assignment operators for
+  // different address spaces, whether the temporary is the right side or the object that is assigned to.
   if (starts("use of overloaded operator '=' is ambiguous") && quoted.size() >= 3)
     return quoted.back() == without_qualifiers(quoted.back());
   if (starts("cannot initialize object parameter of type 'const thread ") && quoted.size() >= 2)
     return quoted[1] == without_qualifiers(quoted[1]);
-  // A constant member of a class that is defined outside of it.
+  // A constant member of a class, defined outside the class.
   if (starts("variable in constant address space must be initialized")) return true;
   // `pointer += object`, where the object converts to a number.
   if (starts("invalid operands to binary expression ('") && quoted.size() == 2)
     return quoted[0].find('*') != std::string::npos && quoted[1].find('*') == std::string::npos;
-  // Metal's bfloat converts to integers implicitly; the strict pass's class would be ambiguous in arithmetic if it did.
+  // Metal's bfloat converts to integers implicitly. In the strict pass, where it is a class, this conversion would make
+  // arithmetic ambiguous.
   if (starts("assigning to '") && quoted.size() >= 2)
     return quoted[0].find('*') == std::string::npos && without_qualifiers(quoted.back()) == "bfloat";
-  if (starts("no viable conversion from '") && quoted.size() >= 2) // the flat pass names no space here
+  if (starts("no viable conversion from '") && quoted.size() >= 2) // the flat pass uses no address spaces here
     return without_qualifiers(quoted[0]) == "bfloat" && is_integer_type(without_qualifiers(quoted[1])) &&
            quoted[1] != without_qualifiers(quoted[1]);
   return false;
 }
 
-// Returns the address space that a type points or refers to: `__global` for `__global float *__private`. It is empty if
-// the type names none: for objects behind `this`, temporaries, and types that a template deduces.
+// Returns the address space to which a pointer or reference type refers, such as `__global` for `__global float
+// *__private`. It is empty if the type gives none: for objects of `this`, temporaries, and types that a template
+// deduces.
 std::string_view referred_space(std::string_view type) {
   const size_t star = type.rfind('*');
   if (star != std::string_view::npos) type = type.substr(0, star);
@@ -203,9 +207,9 @@ std::string_view referred_space(std::string_view type) {
   return {};
 }
 
-// `assigning 'A' to 'B' changes address space of pointer` or `binding reference of type 'A' to value of type 'B'
-// changes address space`, if both types name a space. Each may be followed by (aka 'its other name'), which then
-// counts.
+// Returns whether a message is `assigning 'A' to 'B' changes address space of pointer` or `binding reference of type
+// 'A' to value of type 'B' changes address space`, and both types give an address space. If a type is followed by (aka
+// 'another name'), the latter is used.
 bool crosses_spaces(const std::string &message) {
   if (message.find("changes address space") == std::string::npos) return false;
   const size_t middle = message.find(" to ");
@@ -240,15 +244,15 @@ SourceLines::SourceLines(const std::string &source) {
 }
 
 const std::string *SourceLines::line(const std::string &file, uint32_t number) const {
-  // The last one: text before `#line 1` is a header that the host has put before the program.
+  // Searched from the end: text before `#line 1` is a header that the host has put before the program.
   for (auto run = runs.rbegin(); run != runs.rend(); ++run)
     if (run->file == file && number >= run->first && number - run->first < run->lines.size())
       return &run->lines[number - run->first];
   return nullptr;
 }
 
-// Walks the user's line and the tokens of that line side by side. A token that is not on the line came from a macro:
-// its position is the current one, that of the macro's name.
+// Compares the user's line with the tokens of that line from left to right. A token that is not in the line came from a
+// macro: its position is the current one, that of the macro's name.
 uint32_t source_column(const TokenList &tokens, uint32_t token, const SourceLines &lines) {
   const Token &target = tokens[token];
   const std::string *line = lines.line(tokens.files[target.file], target.source_line);
@@ -294,7 +298,7 @@ std::vector<Group> group_notes(const std::string &output) {
   return groups;
 }
 
-// `f(x + 1)` for a method or an object f with a parameter `const thread T &`: a temporary is in no space.
+// `f(x + 1)` for a method or an object f with a parameter `const thread T &`: a temporary has no address space.
 bool passes_temporary(const Group &group) {
   const auto starts = [&](std::string_view prefix) {
     return group.head.message.compare(0, prefix.size(), prefix) == 0;
@@ -312,8 +316,8 @@ bool is_false_alarm(const Group &group) {
   if (crosses_spaces(group.head.message)) return false;
   if (is_false_alarm(metal_wording(group.head.message)) || passes_temporary(group)) return true;
   auto speaks_of = [&](const Printout &printout) {
-    // Without a reason: the function was found wrong before, which may have been a false alarm; if it was not, that
-    // error has been reported.
+    // A failure without a reason: the function was found invalid before. That may have been a false alarm; otherwise,
+    // that error has been reported.
     bool without_reason =
         printout.message.find("substitution failure [") != std::string::npos && printout.message.back() == ']';
     return without_reason || std::any_of(std::begin(opencl_terms), std::end(opencl_terms), [&](const char *word) {
@@ -323,8 +327,8 @@ bool is_false_alarm(const Group &group) {
   return speaks_of(group.head) || std::any_of(group.notes.begin(), group.notes.end(), speaks_of);
 }
 
-// Clang ignores a function whose body it found wrong, and so chooses another one for the calls that follow. After a
-// false alarm, only the flat pass reports errors that have nothing to do with address spaces.
+// If clang finds an error in a function's body, it ignores the function, and so chooses a different one for later
+// calls. After a false alarm, errors that have nothing to do with address spaces are reported only by the flat pass.
 bool is_about_spaces(const Group &group) {
   const auto speaks_of = [](const Printout &printout) {
     return printout.message.find("address space") != std::string::npos;
@@ -347,7 +351,7 @@ std::vector<Diagnostic> parse_clang(const std::string &output, const TokenList &
   };
   for (const Group &group : groups) {
     if (has_false_alarms && group.head.severity == Diagnostic::error && !is_about_spaces(group)) continue;
-    // Later diagnostics on the line of a false alarm are its consequences.
+    // Later diagnostics on the line of a false alarm are consequences of it.
     bool in_program = group.head.file == "<stdin>";
     if (is_false_alarm(group) || (in_program && group.head.line == dismissed_line)) {
       if (in_program) dismissed_line = group.head.line;
@@ -385,7 +389,7 @@ bool has_errors(const std::vector<Diagnostic> &diagnostics) {
 }
 
 std::string render(std::vector<Diagnostic> diagnostics, const SourceLines &lines) {
-  // A note stays behind the diagnostic that it explains.
+  // A note stays after the diagnostic that it explains.
   std::vector<std::vector<Diagnostic>> groups;
   for (Diagnostic &diagnostic : diagnostics) {
     if (diagnostic.severity != Diagnostic::note || groups.empty()) groups.emplace_back();

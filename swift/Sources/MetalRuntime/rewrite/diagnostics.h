@@ -1,4 +1,5 @@
-// Diagnostics in the form of Metal's compiler: "program_source:LINE:COLUMN: error: …", the line, and a caret.
+// Diagnostics in the form of Metal's compiler: "program_source:LINE:COLUMN: error: …", followed by the line and a
+// caret.
 #pragma once
 
 #include "rewrite/edits.h"
@@ -16,7 +17,7 @@ struct Diagnostic {
   std::string message;
 };
 
-// The user's text by the lines that diagnostics name; `#line` directives change names and numbers.
+// The lines of the user's text, as diagnostics refer to them; `#line` directives change file names and numbers.
 class SourceLines {
 public:
   explicit SourceLines(const std::string &source);
@@ -24,7 +25,7 @@ public:
   const std::string *line(const std::string &file, uint32_t number) const;
 
 private:
-  struct Run { // lines under one directive
+  struct Run { // the lines that follow one directive
     std::string file;
     uint32_t first;
     std::vector<std::string> lines;
@@ -32,20 +33,20 @@ private:
   std::vector<Run> runs;
 };
 
-// Returns the position of a token in the user's line: preprocessing collapses white space and expands macros.
+// Returns the position of a token in the user's line, since preprocessing collapses white space and expands macros.
 uint32_t source_column(const TokenList &tokens, uint32_t token, const SourceLines &lines);
 Diagnostic diagnostic_at(const TokenList &tokens, uint32_t token, const SourceLines &lines,
                          Diagnostic::Severity severity, std::string message);
 
-// Parses what clang printed about `printed`, in the user's positions and in Metal's terms. For a location in our
-// headers, the location of the first note in the program is used.
+// Parses clang's output for `printed`, with the user's positions and in Metal's terms. If the location is in a header
+// of the library, uses that of the first note within the program.
 std::vector<Diagnostic> parse_clang(const std::string &output, const TokenList &tokens, const Printed &printed,
                                     const SourceLines &lines, bool strict = false);
-// Parses what the preprocessor printed; its positions are already the user's.
+// Parses the preprocessor's output; its positions are already the user's.
 std::vector<Diagnostic> parse_preprocessor(const std::string &output);
 
 bool has_errors(const std::vector<Diagnostic> &diagnostics);
-// Prints diagnostics in the order of the lines, each once.
+// Prints diagnostics in the order of their lines, each once.
 std::string render(std::vector<Diagnostic> diagnostics, const SourceLines &lines);
 
 } // namespace mrt

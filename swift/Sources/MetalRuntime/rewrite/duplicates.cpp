@@ -1,8 +1,9 @@
-// Overloads and specializations that differ in address spaces only. If they are otherwise written alike, they are the
-// same in a flat text without spaces, and the first one stays. If not, the flat text keeps its spaces, and clang
-// chooses between them. Methods that differ only in the space of their object are told apart at run time (objects.cpp).
-// In the strict text, constructors that differ in the space of the object remain one: there a constructor without a
-// space makes objects in all spaces, temporaries included.
+// Overloads and specializations that differ only in address spaces. If they are otherwise identical, they are
+// duplicates in a flat text without address spaces, and only the first is kept. If not, the flat text keeps its address
+// spaces, and clang chooses between them. Methods that differ only in the address space of their object are
+// distinguished at run time (objects.cpp). In the strict text, only one of the constructors that differ in the address
+// space of the object is kept: a constructor without an address space constructs objects in all address spaces,
+// including temporaries.
 #include "rewrite/internal.h"
 
 namespace mrt {
@@ -17,7 +18,7 @@ bool is_constructor(const Rewriter &rewriter, const Declaration &declaration) {
 
 class Signature {
 public:
-  // `keep_spaces`: those of parameters and template arguments; never the object's of a method.
+  // `keep_spaces` applies to parameters and template arguments, never to the object of a method.
   Signature(const Rewriter &rewriter, const Declaration &declaration, bool keep_spaces)
       : rewriter(rewriter), tokens(rewriter.tokens), declaration(declaration), keep_spaces(keep_spaces) {}
 
@@ -25,7 +26,7 @@ public:
     const Scope &scope = rewriter.program.scopes[declaration.scope];
     out = scope.is_class ? std::to_string(declaration.scope) : scope.path;
     for (Range header : declaration.templates) add_template(header);
-    // With the class of a member that is defined outside of it.
+    // Includes the class of a member that is defined outside it.
     uint32_t first = declaration.name;
     while (first > declaration.start && (tokens.is(first - 1, "::") || tokens.is(first, "::")))
       first = before_name(first);
@@ -40,7 +41,7 @@ public:
   }
 
 private:
-  // A template's parameters are known by their position: their names may differ.
+  // The parameters of a template are identified by position, since their names may differ.
   void add_template(Range header) {
     out += "<";
     for (Range part : split_commas(tokens, {header.first + 2, header.last - 1})) {
@@ -55,7 +56,7 @@ private:
     out += ">";
   }
 
-  // The token before, or the first of `a<b>`.
+  // Returns the token before `index`, or the first token of `a<b>`.
   uint32_t before_name(uint32_t index) {
     index--;
     for (int depth = 0; index > declaration.start; index--) {
@@ -121,8 +122,8 @@ bool may_collide(const Rewriter &rewriter, const Declaration &declaration) {
   }
 }
 
-// A conversion of objects of a thread must accept temporaries too, which are in no space that the strict text could
-// name.
+// A conversion of objects in the thread's address space must also accept temporaries, which have no address space that
+// the strict text could give.
 void strip_space(Rewriter &rewriter, const Declaration &method, bool constructs) {
   bool converts = rewriter.tokens.is(method.name, "operator") && rewriter.tokens.is_identifier(method.name + 1);
   for (uint32_t index = method.parameters.last + 1;
@@ -131,14 +132,14 @@ void strip_space(Rewriter &rewriter, const Declaration &method, bool constructs)
       rewriter.erase(index, index + 1);
 }
 
-// Not a friend, which has no object, and not a destructor: only objects of a thread are destroyed.
+// Excludes friends, which have no object, and destructors, since only objects of a thread are destroyed.
 bool is_method(const Rewriter &rewriter, const Declaration &declaration) {
   return declaration.kind == DeclarationKind::function && rewriter.program.scopes[declaration.scope].is_class &&
          !rewriter.tokens.is(declaration.start - 1, "friend") && !rewriter.tokens.is(declaration.name - 1, "~") &&
          !is_constructor(rewriter, declaration);
 }
 
-// Without an address space in its header, a second definition is a mistake of the program, which clang reports.
+// If there is no address space in its header, a second definition is a mistake of the program, which clang reports.
 bool has_space(const Rewriter &rewriter, const Declaration &declaration) {
   uint32_t end = declaration.body.exists() ? declaration.body.first : declaration.tokens.last;
   for (uint32_t index = declaration.tokens.first; index < end; index++)
@@ -146,7 +147,7 @@ bool has_space(const Rewriter &rewriter, const Declaration &declaration) {
   return false;
 }
 
-// Objects in other spaces are not constructed when a kernel runs.
+// While a kernel runs, only objects of the thread are constructed.
 bool constructs_in_thread(const Rewriter &rewriter, const Declaration &declaration) {
   if (!may_collide(rewriter, declaration) || !is_constructor(rewriter, declaration)) return false;
   for (uint32_t index = declaration.parameters.last + 1;
@@ -155,9 +156,9 @@ bool constructs_in_thread(const Rewriter &rewriter, const Declaration &declarati
   return true;
 }
 
-// ---------------------------------------------------------------- overloads that differ in spaces
+// ---------------------------------------------------------------- overloads that differ in address spaces
 
-// The tokens of a range without address spaces.
+// Returns the tokens of a range without address spaces.
 std::string tokens_without_spaces(const TokenList &tokens, Range range) {
   std::string out;
   bool is_const = false;
@@ -172,7 +173,7 @@ std::string tokens_without_spaces(const TokenList &tokens, Range range) {
 
 } // namespace
 
-// Returns a declaration without its spaces and the qualifiers of its object.
+// Returns a declaration without its address spaces and the qualifiers of its object.
 std::string shape(const TokenList &tokens, const Declaration &declaration) {
   if (declaration.kind != DeclarationKind::function) return tokens_without_spaces(tokens, declaration.tokens);
   const uint32_t close = declaration.parameters.last;
@@ -190,8 +191,8 @@ std::string_view space_in(const TokenList &tokens, Range range) {
   return {};
 }
 
-// Whether a call could mean either of two functions that differ in an address space: their parameters at one place
-// point to the same type, or to one that a template deduces, in different spaces.
+// Determines whether a call could refer to either of two functions that differ in an address space: their parameters at
+// one position point to the same type, or to a type that a template deduces, in different address spaces.
 class Rivals {
 public:
   Rivals(const Rewriter &rewriter, const Declaration &a, const Declaration &b)
@@ -214,7 +215,7 @@ private:
       return type_of(part).last == part.last && !tokens.is(part.last - 1, "...");
     }));
   }
-  Range type_of(Range part) const { // up to the default argument
+  Range type_of(Range part) const { // without the default argument
     uint32_t end = part.first;
     while (end < part.last && !tokens.is(end, "=")) end = uint32_t(tokens.after_group(end));
     return {part.first, end};
@@ -244,7 +245,7 @@ private:
   const std::vector<Range> first, second;
 };
 
-// `is_same<T, device float *>`
+// Recognizes comparisons of types such as `is_same<T, device float *>`.
 bool compares_spaces(const TokenList &tokens) {
   for (uint32_t index = 0; index + 1 < tokens.size(); index++)
     if (one_of(tokens[index].text, {"is_same", "is_same_v"}) && tokens.is(index + 1, "<") &&
@@ -276,18 +277,18 @@ public:
   }
 
 private:
-  // Of declarations that are the same without their spaces.
+  // For declarations that are the same without their address spaces.
   bool group_differs(const std::vector<const Declaration *> &group) {
     const Declaration &first = *group[0];
-    // A single specialization for a space would apply to all of them.
+    // A single specialization for an address space would apply to all address spaces.
     if (group.size() == 1)
       return first.template_arguments.exists() && first.kind != DeclarationKind::function &&
              !space_in(tokens, first.template_arguments).empty();
     bool differs = false;
     for (const Declaration *other : group) {
       if (other == &first || shape(tokens, *other) == shape(tokens, first)) continue;
-      if (!has_space(rewriter, *other) && !has_space(rewriter, first)) continue; // clang reports the second
-      if (is_constructor(rewriter, first)) continue;                             // only those of a thread's objects run
+      if (!has_space(rewriter, *other) && !has_space(rewriter, first)) continue; // clang reports the second one
+      if (is_constructor(rewriter, first)) continue; // only constructors of a thread's objects run
       differs |= Signature(rewriter, *other, true).text() != Signature(rewriter, first, true).text();
     }
     return differs;

@@ -1,4 +1,4 @@
-// Changes to a token list, and the resulting text, which maps every position back to its token.
+// Edits of a token list, and the resulting text, in which every position can be mapped back to its token.
 #pragma once
 
 #include "rewrite/lexer.h"
@@ -9,7 +9,7 @@
 
 namespace mrt {
 
-// Inserted text must not contain a line break: it belongs to the line of its token.
+// Inserted text must not contain a line break, since it belongs to the line of its token.
 class Edits {
 public:
   void erase(uint32_t first, uint32_t last) {
@@ -33,11 +33,11 @@ struct Printed {
   std::string text;
   std::vector<Mapping> mappings; // in the order of the text
 
-  // The token at or before a position of `text`; UINT32_MAX before the first.
+  // Returns the token at or before a position of `text`; UINT32_MAX before the first token.
   uint32_t token_at(uint32_t line, uint32_t column) const;
 };
 
-// `prologue` comes first, on separate lines. Line markers keep every token on its source line.
+// `prologue` is printed first, on separate lines. Line markers keep every token on its source line.
 Printed print(const TokenList &tokens, const Edits &edits, const std::string &prologue, const std::string &epilogue);
 
 } // namespace mrt

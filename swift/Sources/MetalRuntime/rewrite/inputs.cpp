@@ -1,5 +1,5 @@
-// Inputs of kernels that are declared in the program's scope, `uint2 position [[thread_position_in_grid]];`: each use
-// of the name becomes the running thread's value.
+// Kernel inputs declared in program scope, such as `uint2 position [[thread_position_in_grid]];`: each use of the name
+// is replaced by the value for the running thread.
 #include "rewrite/internal.h"
 
 namespace mrt {

@@ -1,4 +1,4 @@
-// Definitions that the parts of the rewriter share.
+// Definitions shared by the parts of the rewriter.
 #pragma once
 
 #include "rewrite/rewriter.h"
@@ -12,22 +12,22 @@
 namespace mrt {
 
 struct FunctionConstant {
-  std::string name, path; // path: "a::b::"
-  std::string index;      // an expression; empty: derived from others
-  std::string type;       // of one with an index, as it is spelled
+  std::string name, path; // path: such as "a::b::"
+  std::string index;      // an expression; empty if the constant is derived from others
+  std::string type;       // for a constant with an index: its type as spelled
   uint32_t declaration;
-  std::set<std::string> required, optional; // the constants that a derived one is computed from
+  std::set<std::string> required, optional; // the constants from which a derived constant is computed
 };
 
 struct KernelParameter {
   Range tokens; // without attributes
   uint32_t name = none;
-  std::string spelled_type, flat_type, pointee; // flat_type: as the flat text has it
+  std::string spelled_type, flat_type, pointee; // flat_type: as it is in the flat text
   std::string source;                           // mrt::ArgumentSource
   std::string space;                            // "device", "constant", "threadgroup" or empty
   std::string index;                            // an expression, or empty
   bool coherent = false;                        // declared coherent(device)
-  uint32_t gate = none;                         // the token that names a function constant
+  uint32_t gate = none;                         // token that names the function constant of the attribute
 };
 
 // How a kernel uses a function constant, as in MrtEntry::constants_used.
@@ -37,11 +37,11 @@ struct Kernel {
   uint32_t declaration;
   std::string name;
   std::vector<KernelParameter> parameters;
-  std::vector<ConstantUse> constants_used; // by position among the constants that have an index
+  std::vector<ConstantUse> constants_used; // by position among the constants with an index
   std::string max_threads = "0";
 };
 
-// A name in a function's body: `name`, `qualifier::name`, or a member's.
+// A name mentioned in a function's body: `name`, `qualifier::name`, or a member's.
 struct Mention {
   std::string_view name, qualifier;
   bool is_member;
@@ -50,19 +50,19 @@ struct Mention {
   }
 };
 
-// Of a class: in the initializers of its members, and its bases.
+// What a function mentions; for a class, what its bases and the initializers of its members mention.
 struct FunctionMentions {
-  uint32_t name;                   // the token
-  std::string path;                // "a::b::", with the class of a member
+  uint32_t name;                   // token of the name
+  std::string path;                // such as "a::b::"; for a member, it includes the class
   std::string_view owner;          // that class, or empty
-  std::set<Mention> names, guards; // guards: inside of is_function_constant_defined( )
+  std::set<Mention> names, guards; // guards: inside is_function_constant_defined( )
 };
 
-// The names of a function that mean its local variables (locals.cpp).
+// The names in a function that refer to its local variables (locals.cpp).
 class Locals {
 public:
   Locals(const TokenList &tokens, const Declaration &function);
-  // Returns whether the token declares a variable, or means one. Called for tokens in their order.
+  // Returns whether the token declares or refers to a local variable. Must be called for tokens in order.
   bool hide(uint32_t index);
 
 private:
@@ -70,8 +70,8 @@ private:
 
   const TokenList &tokens;
   const uint32_t end;
-  std::vector<uint32_t> closing;              // the brackets that are open
-  std::map<std::string_view, uint32_t> until; // where a variable's scope ends
+  std::vector<uint32_t> closing;              // the open brackets
+  std::map<std::string_view, uint32_t> until; // the end of each variable's scope
 };
 
 // What each function and class of the program mentions (mentions.cpp).
@@ -79,7 +79,8 @@ struct Mentions {
   std::vector<FunctionMentions> functions;
   std::map<std::string_view, std::vector<size_t>> by_name;
   std::set<std::string_view> scopes; // names of classes and namespaces
-  // Names outside of functions, such as those of members and aliases: objects of these types may have any name.
+  // Names mentioned outside functions, such as the types of members and aliases: objects of these types may have any
+  // name.
   std::set<std::string_view> outside;
   std::map<std::string_view, std::set<Mention>> instantiations; // in explicit instantiations, by the function's name
 };
@@ -93,7 +94,7 @@ struct Rewriter {
   std::vector<FunctionConstant> constants;
   std::vector<Kernel> kernels;
   Mentions mentions;
-  std::set<uint32_t> renamed; // methods that the flat text has under another name (objects.cpp), by their first token
+  std::set<uint32_t> renamed; // first tokens of the methods that have a different name in the flat text (objects.cpp)
 
   Edits &flat() { return result.flat; }
   Edits &strict() { return result.strict; }
@@ -116,9 +117,9 @@ template <size_t count> bool one_of(std::string_view text, const std::string_vie
 }
 inline bool is_space(std::string_view text) { return one_of(text, {"device", "threadgroup", "constant", "thread"}); }
 std::string quote(std::string_view text);                      // a C string literal
-std::string flat_space(std::string_view space, bool is_const); // as spelled in a flat text that keeps its spaces
+std::string flat_space(std::string_view space, bool is_const); // as spelled in a spaced flat text
 
-// The passes, in the order in which they run; each has a file named after it.
+// The passes, in the order in which they run; each is in a file named after it, unless noted.
 void leave_out_stages(TokenList &tokens, const SourceLines &lines, std::vector<Diagnostic> &diagnostics);
 void take_coherence(TokenList &tokens, const SourceLines &lines, uint32_t version,
                     std::vector<Diagnostic> &diagnostics);
@@ -126,16 +127,16 @@ void check_language(Rewriter &rewriter); // rules.cpp
 void check_calls(Rewriter &rewriter);
 void check_addresses(Rewriter &rewriter);
 void place_objects(Rewriter &rewriter); // methods.cpp
-// Returns whether it is a method that names no space and whose object lies in `thread`.
+// Returns whether a declaration is a method that names no address space and whose object is in `thread`.
 bool has_object_in_thread(const Rewriter &rewriter, const Declaration &declaration);
 void rewrite_inputs(Rewriter &rewriter);
-// Returns the attribute that makes a variable of the program's scope an input of kernels; else null.
+// Returns the attribute that makes a program-scope variable a kernel input; null if there is none.
 const Attribute *program_input(const Rewriter &rewriter, const Declaration &declaration);
 bool is_kernel_input(std::string_view attribute); // kernels.cpp
 void rewrite_lambdas(Rewriter &rewriter);
 void rewrite_spellings(Rewriter &rewriter);
 void rewrite_scalars(Rewriter &rewriter);
-bool names_builtin(const TokenList &tokens, uint32_t index); // the `__asm` of a declaration, with Apple's own name
+bool names_builtin(const TokenList &tokens, uint32_t index); // the `__asm` with Apple's internal name
 void rewrite_constants(Rewriter &rewriter);
 void rewrite_kernels(Rewriter &rewriter);
 void check_positions(Rewriter &rewriter, const Declaration &kernel,
@@ -144,17 +145,17 @@ void hoist_threadgroup_variables(Rewriter &rewriter, const Declaration &kernel);
 void rewrite_spaces(Rewriter &rewriter);
 void find_overloads(Rewriter &rewriter);                                                      // duplicates.cpp
 void tell_objects_apart(Rewriter &rewriter, const std::vector<const Declaration *> &methods); // objects.cpp
-std::string shape(const TokenList &tokens, const Declaration &declaration);                   // without spaces
+std::string shape(const TokenList &tokens, const Declaration &declaration);                   // without address spaces
 void drop_duplicates(Rewriter &rewriter);
 
 void collect_mentions(Rewriter &rewriter); // mentions.cpp
-// The functions that a function can call, including itself, and all names in them.
+// The functions that a function can call, including itself, and all names that they mention.
 struct Reach {
   std::vector<const FunctionMentions *> functions;
   std::set<std::string_view> names;
 };
 Reach reach(const Rewriter &rewriter, const Declaration &function);
-// Returns whether a name in a function means the one that is declared as `path` + `name`.
+// Returns whether a name in a function refers to the entity declared as `path` + `name`.
 bool means(const Mentions &mentions, const FunctionMentions &place, const Mention &mention, const std::string &path);
 std::vector<ConstantUse> constants_used(const Rewriter &rewriter, const Declaration &function,
                                         const std::vector<KernelParameter> &parameters);

@@ -1,5 +1,5 @@
-// Kernels become plain functions, each with a struct that describes its parameters (mrt/entry.h). Each name by which
-// the host finds a kernel becomes a record.
+// Rewrites kernels as plain functions, each with a struct that describes its parameters (mrt/entry.h). Each name under
+// which the host can find a kernel becomes a record.
 #include "rewrite/internal.h"
 
 #include "include/metal_runtime.h"
@@ -80,7 +80,7 @@ std::string flat_type(const TokenList &tokens, const std::vector<uint32_t> &kept
   return type;
 }
 
-// `packed_float3` of `constant packed_float3 *`
+// For `constant packed_float3 *`, returns `packed_float3`.
 std::string pointee_name(const TokenList &tokens, const std::vector<uint32_t> &kept) {
   std::vector<uint32_t> type;
   for (uint32_t token : kept)
@@ -108,7 +108,7 @@ void set_source(Rewriter &rewriter, KernelParameter &parameter, const std::vecto
   }
 }
 
-// For a parameter without an attribute, by the name of its type: `metal::texture2d < float >`
+// For a parameter without an attribute: determined by the name of its type, such as `metal::texture2d < float >`.
 std::string resource_source(std::string_view type) {
   if (type.substr(0, 5) == "metal") type.remove_prefix(5);
   while (!type.empty() && (type[0] == ':' || type[0] == ' ')) type.remove_prefix(1);
@@ -164,7 +164,7 @@ KernelParameter parse_parameter(Rewriter &rewriter, Range range) {
     parameter.name = kept.back();
     kept.pop_back();
   }
-  // `device float *const x`: the constness of the parameter itself means nothing to the caller.
+  // `device float *const x`: the constness of the parameter itself is irrelevant to the caller.
   while (kept.size() > 2 && one_of(tokens[kept.back()].text, {"const", "volatile"}) &&
          one_of(tokens[kept[kept.size() - 2]].text, {"*", "const", "volatile"}))
     kept.pop_back();
@@ -183,7 +183,7 @@ std::vector<KernelParameter> parse_parameters(Rewriter &rewriter, const Declarat
   return parameters;
 }
 
-// Checks indices that are plain numbers, with the line; others are checked when the library is loaded.
+// Checks indices that are literals, reporting the line; others are checked when the library is loaded.
 void check_indices(Rewriter &rewriter, const std::vector<KernelParameter> &parameters) {
   std::set<std::string> taken;
   for (const KernelParameter &parameter : parameters) {
@@ -205,7 +205,7 @@ void check_indices(Rewriter &rewriter, const std::vector<KernelParameter> &param
   }
 }
 
-// ---------------------------------------------------------------- what is written
+// ---------------------------------------------------------------- generated text
 
 uint32_t uses(const std::set<std::string_view> &names) {
   uint32_t bits = 0;
@@ -234,7 +234,8 @@ std::string numbers(const std::vector<ConstantUse> &uses) {
   return out;
 }
 
-// Writes the struct of mrt/entry.h, and before it a function for each parameter that exists only if a constant is true.
+// Returns the struct described in mrt/entry.h, preceded by a function for each parameter that exists only if a constant
+// is true.
 std::string spec(Rewriter &rewriter, const Kernel &kernel, const Declaration &declaration) {
   std::string number = std::to_string(kernel.declaration), gates, parameters;
   for (size_t index = 0; index < kernel.parameters.size(); index++) {
@@ -295,7 +296,7 @@ std::string host_name(Rewriter &rewriter, const Declaration &declaration, const 
   const Attribute *attribute = attribute_named(rewriter, declaration.attributes, "host_name");
   if (!attribute) return otherwise;
   std::string name;
-  for (uint32_t token = attribute->arguments.first; token < attribute->arguments.last; token++) { // "a" "b" are joined
+  for (uint32_t token = attribute->arguments.first; token < attribute->arguments.last; token++) { // joins "a" "b"
     std::string_view text = rewriter.tokens[token].text;
     if (rewriter.tokens[token].kind == TokenKind::string) name += text.substr(1, text.size() - 2);
   }
@@ -343,7 +344,8 @@ void rewrite_function(Rewriter &rewriter, uint32_t position) {
   rewriter.kernels.push_back(std::move(kernel));
 }
 
-// Returns the kernel that an explicit instantiation means. If several have its name, the number of parameters decides.
+// Returns the kernel to which an explicit instantiation refers. If several have its name, the number of parameters
+// decides.
 const Kernel *find_kernel(const Rewriter &rewriter, const Declaration &instantiation, size_t parameter_count) {
   const Kernel *found = nullptr;
   for (const Kernel &kernel : rewriter.kernels) {
@@ -353,7 +355,7 @@ const Kernel *find_kernel(const Rewriter &rewriter, const Declaration &instantia
   return found;
 }
 
-// Returns the first token of `a::b::name`, or of `::a::b::name`; the kernel's return type precedes it.
+// Returns the first token of `a::b::name` or `::a::b::name`, which follows the kernel's return type.
 uint32_t start_of_path(const TokenList &tokens, uint32_t name) {
   while (name >= 2 && tokens.is(name - 1, "::")) {
     if (tokens.is(name - 2, "void")) return name - 1;
@@ -368,7 +370,7 @@ void rewrite_instantiation(Rewriter &rewriter, const Declaration &declaration) {
   std::vector<KernelParameter> parameters;
   if (declaration.parameters.exists()) parameters = parse_parameters(rewriter, declaration);
   const Kernel *kernel = find_kernel(rewriter, declaration, parameters.size());
-  // The strict pass reports an instantiation of something that does not exist.
+  // The strict pass reports an instantiation of a kernel that does not exist.
   if (!kernel)
     return rewriter.error(declaration.name, "explicit instantiation of undefined function template '" +
                                                 rewriter.text(declaration.name) + "'");

@@ -1,12 +1,12 @@
-// Lambda expressions (MSL 1.5.1: from version 3.2). In the strict text they capture by reference: there clang can't
-// copy a closure that holds values, since they are in an address space. The flat compilation checks that captured
-// values are not changed.
+// Lambda expressions (MSL 1.5.1: from version 3.2). In the strict text they capture by reference, since clang can't
+// copy a closure that contains values, which are in an address space. The flat compilation checks that captured values
+// are not changed.
 #include "rewrite/internal.h"
 
 namespace mrt {
 namespace {
 
-// `[…](`, `[…] {`: brackets at a place that allows no subscript, attribute or structured binding.
+// Recognizes `[…](` and `[…] {`: brackets where neither a subscript, an attribute nor a structured binding can be.
 bool is_lambda(const TokenList &tokens, uint32_t index) {
   if (!tokens.is(index, "[") || opens_attribute(tokens, index) || index == 0) return false;
   const Token &before = tokens[index - 1];
@@ -25,7 +25,7 @@ void capture_by_reference(Rewriter &rewriter, Range captures) {
   for (Range capture : split_commas(tokens, captures)) {
     const bool simple = capture.size() <= 2 && tokens.is_identifier(capture.last - 1);
     if (!simple || tokens.is(capture.first, "*")) continue;
-    // Next to `&` nothing else may be captured by reference.
+    // With the default `&`, no other variable may be captured by reference.
     if (has_default) rewriter.strict().erase(capture.first - 1, capture.last);
     else if (capture.size() == 1 && !tokens.is(capture.first, "this"))
       rewriter.strict().insert_before(capture.first, "&");

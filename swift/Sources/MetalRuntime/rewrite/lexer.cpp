@@ -13,7 +13,7 @@ bool starts_identifier(char letter) {
 }
 bool continues_identifier(char letter) { return starts_identifier(letter) || isdigit((unsigned char)letter); }
 
-// Longest first, without `>>` and `>>=` (see the header).
+// Longest first, except `>>` and `>>=` (see the header).
 constexpr std::string_view punctuators[] = {"<<=", "...", "->*", "::", "->", "++", "--", "<<", "<=", ">=", "==", "!=",
                                             "&&",  "||",  "+=",  "-=", "*=", "/=", "%=", "&=", "|=", "^=", ".*", "##"};
 
@@ -64,7 +64,7 @@ private:
     position = end;
   }
 
-  // Pragmas that only guide how a loop is compiled. Preprocessing leaves macros in them, and removes the macros'
+  // Pragmas that only affect how a loop is compiled. Preprocessing does not expand macros in them, but removes the
   // definitions.
   static bool guides_loops(const std::string &directive) {
     const std::string pragma = "#pragma ";
@@ -89,7 +89,7 @@ private:
     } else if (starts_identifier(letter)) {
       size_t length = 1;
       while (length < remaining.size() && continues_identifier(remaining[length])) length++;
-      // A promise to the compiler; nothing here depends on it.
+      // Only an optimization hint; nothing here depends on it.
       const std::string_view word = remaining.substr(0, length);
       if (word == "__restrict" || word == "__restrict__") position += length, spaced = true;
       else add(length, TokenKind::identifier);
@@ -107,8 +107,8 @@ private:
     }
   }
 
-  // Returns the position of the opening quote of a literal that starts here, with its encoding prefix; else past the
-  // end.
+  // Returns the position of the opening quote of a literal that starts here with an optional encoding prefix; otherwise
+  // a position past the end.
   static size_t quote_after_prefix(std::string_view remaining) {
     for (std::string_view prefix : {"", "u8", "u", "U", "L"})
       if (remaining.substr(0, prefix.size()) == prefix && remaining.size() > prefix.size() &&

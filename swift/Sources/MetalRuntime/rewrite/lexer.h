@@ -1,5 +1,5 @@
-// Tokens of preprocessed source, with their positions: in the preprocessed text, and in the user's file by line
-// markers.
+// Tokens of a preprocessed source with their positions: in the preprocessed text and, according to line markers, in the
+// user's file.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +15,17 @@ enum class TokenKind : uint8_t { identifier, number, string, character, punctuat
 struct Token {
   std::string_view text;
   TokenKind kind;
-  bool spaced;           // white space before it
+  bool spaced;           // preceded by white space
   bool first;            // first of its line
   uint32_t line, column; // in the preprocessed text, from 1
   uint32_t file;         // index into TokenList::files
   uint32_t source_line;  // in that file
-  uint32_t partner;      // of a bracket: the token that closes or opens it; else the token's index
-  bool coherent = false; // a `coherent(device)` preceded it
+  uint32_t partner;      // for a bracket: the matching one; else the token's index
+  bool coherent = false; // preceded by `coherent(device)`
 };
 
 struct TokenList {
-  std::shared_ptr<const std::string> text; // what the tokens view
+  std::shared_ptr<const std::string> text; // the text to which the tokens refer
   std::vector<std::string> files;
   std::vector<Token> tokens;
 
@@ -35,16 +35,16 @@ struct TokenList {
   bool is_identifier(size_t index) const {
     return index < tokens.size() && tokens[index].kind == TokenKind::identifier;
   }
-  // The token after `open … close`, or after the token itself.
+  // Returns the token after `open … close`, or after the token itself if it is not a bracket.
   size_t after_group(size_t index) const {
     return tokens[index].partner >= index ? tokens[index].partner + 1 : index + 1;
   }
-  // The text of [first, last) with its spaces.
+  // Returns the text of [first, last) with its spaces.
   std::string join(size_t first, size_t last) const;
 };
 
 // Comments must have been removed, as preprocessing does. `>` is always a separate token, so that template argument
-// lists can be matched; if written without a space between, `>>` is printed as one.
+// lists can be matched; two of them without a space between are printed as `>>`.
 TokenList tokenize(std::string text);
 
 } // namespace mrt

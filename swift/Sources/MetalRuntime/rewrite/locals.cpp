@@ -1,11 +1,11 @@
-// Finds which names of a function mean its local variables, and up to where: there they hide the program's declarations
-// of that name.
+// Finds which names in a function refer to its local variables, and where their scope ends: there they hide the
+// program's declarations of the same name.
 #include "rewrite/internal.h"
 
 namespace mrt {
 namespace {
 
-// Words before a name that is used, or that names a type: they do not declare it.
+// Words after which a name is used, or names a type, but is not declared.
 constexpr std::string_view no_types[] = {
     "return",   "else",   "do",        "case",   "goto",     "sizeof", "typename",   "template",
     "not",      "and",    "or",        "new",    "delete",   "throw",  "operator",   "using",
@@ -16,8 +16,8 @@ bool is_type_name(const TokenList &tokens, uint32_t index) {
   return tokens.is_identifier(index) && !one_of(tokens[index].text, no_types);
 }
 
-// `T name` before a token that follows the name of a variable, and `T *name =`, which is no product. A name that could
-// be either is not hidden.
+// Recognizes `T name` before a token that can follow the name of a variable, and `T *name =`, which can't be a product.
+// An ambiguous name is not hidden.
 bool declares(const TokenList &tokens, uint32_t index) {
   if (!tokens.is_identifier(index) || index < 2) return false;
   const std::string_view after = tokens[index + 1].text;
@@ -34,7 +34,8 @@ uint32_t end_of_statement(const TokenList &tokens, uint32_t index, uint32_t end)
   return index;
 }
 
-// Returns the end of the block, or of the statement that the parentheses belong to, as in `for (int i = 0; …)`.
+// Returns the end of the enclosing block, or of the statement to which the parentheses belong, as in `for (int i = 0;
+// …)`.
 uint32_t end_of_scope(const TokenList &tokens, const std::vector<uint32_t> &closing, uint32_t end) {
   if (closing.empty()) return end;
   const uint32_t close = closing.back();
@@ -43,7 +44,7 @@ uint32_t end_of_scope(const TokenList &tokens, const std::vector<uint32_t> &clos
 
 } // namespace
 
-// Parameters hide names in the whole function. A default value is no declaration.
+// Parameters hide names in the whole function. Names in a default value are not declarations.
 void Locals::take_parameters(Range range, std::initializer_list<std::string_view> ends) {
   if (!range.exists()) return;
   bool in_default = false;
@@ -71,7 +72,7 @@ bool Locals::hide(uint32_t index) {
     last = std::max(last, end_of_scope(tokens, closing, end));
     return true;
   }
-  // `object.name` and `space::name` are not variables of the function.
+  // `object.name` and `space::name` do not refer to variables of the function.
   if (index > 0 && one_of(tokens[index - 1].text, {".", "->", "::", "template"})) return false;
   const auto hidden = until.find(tokens[index].text);
   return hidden != until.end() && index < hidden->second;

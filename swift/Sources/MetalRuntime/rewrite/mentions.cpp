@@ -1,11 +1,12 @@
-// Collects the names that each function of the program mentions, and the functions that a kernel can reach by them.
-// Names are qualified, so that `A::run` is not confused with `B::run`. A name that could be either counts as both.
+// Collects the names that each function of the program mentions, and the functions that a kernel can reach through
+// them. Names are qualified, so that `A::run` is not confused with `B::run`. An ambiguous name counts as all that it
+// could be.
 #include "rewrite/internal.h"
 
 namespace mrt {
 namespace {
 
-// "b" of "a::b::"
+// Returns "b" for "a::b::".
 std::string_view last_of(std::string_view path) {
   path.remove_suffix(2);
   const size_t start = path.rfind("::");
@@ -14,7 +15,7 @@ std::string_view last_of(std::string_view path) {
 
 bool is_last_of(const std::string &path, std::string_view name) { return !path.empty() && last_of(path) == name; }
 
-// Returns the name before `::`, also of `a<b>::`; empty if there is none.
+// Returns the name before `::`, also for `a<b>::`; empty if there is none.
 std::string_view qualifier_of(const TokenList &tokens, uint32_t index) {
   if (index < 2 || !tokens.is(index - 1, "::")) return {};
   uint32_t before = index - 2;
@@ -31,7 +32,7 @@ Mention mention_at(const TokenList &tokens, uint32_t index) {
 }
 
 bool is_guarded(const TokenList &tokens, uint32_t index) {
-  uint32_t first = index; // of `a::b::name`
+  uint32_t first = index; // first token of `a::b::name`
   while (first >= 2 && tokens.is(first - 1, "::")) first -= 2;
   return first >= 2 && tokens.is(first - 2, "is_function_constant_defined");
 }
@@ -62,8 +63,8 @@ void collect_function(Rewriter &rewriter, const Declaration &declaration) {
   add_function(rewriter, std::move(function));
 }
 
-// Collects what a class, or another name of one, mentions outside of its methods: code that names it has such objects.
-// Its path is that of a constructor.
+// Collects what a class or an alias of a class mentions outside methods, for code that names the class and so may have
+// objects of it. Its path is that of a constructor.
 void collect_type(Rewriter &rewriter, const Declaration &type, const std::vector<bool> &inside) {
   FunctionMentions named{type.name, rewriter.path(type) + rewriter.text(type.name) + "::", {}, {}, {}};
   Locals members(rewriter.tokens, type);
@@ -72,7 +73,7 @@ void collect_type(Rewriter &rewriter, const Declaration &type, const std::vector
   add_function(rewriter, std::move(named));
 }
 
-// `using name = type;` and `typedef type name;` outside of functions
+// Handles `using name = type;` and `typedef type name;` outside functions.
 void collect_alias(Rewriter &rewriter, uint32_t index, const std::vector<bool> &inside) {
   const TokenList &tokens = rewriter.tokens;
   uint32_t last = index;
@@ -98,7 +99,7 @@ public:
     for (size_t index = 0; index < mentions.functions.size(); index++)
       if (mentions.functions[index].name == start.name) {
         add(index);
-        follow(mentions.functions[index], {"operator", {}, true}); // they are called without a name
+        follow(mentions.functions[index], {"operator", {}, true}); // operators are called without a name
       }
     while (!open.empty()) {
       const FunctionMentions &function = mentions.functions[open.back()];
@@ -131,10 +132,10 @@ private:
     for (size_t index : found->second)
       if (means(mentions, place, mention, mentions.functions[index].path)) any = true, reach(index, mention);
     if (any) return;
-    for (size_t index : found->second) reach(index, mention); // inherited, or by another name of its class
+    for (size_t index : found->second) reach(index, mention); // inherited, or named through an alias of its class
   }
 
-  // A member belongs to an object, or to a template's argument, whose class is named somewhere.
+  // A member belongs to an object, or to a template argument, whose class is named somewhere.
   void reach(size_t index, const Mention &mention) {
     const std::string_view owner = mentions.functions[index].owner;
     const bool of_any = mention.is_member || (!mention.qualifier.empty() && !mentions.scopes.count(mention.qualifier));
@@ -146,7 +147,7 @@ private:
   const Mentions &mentions;
   std::set<size_t> seen;
   std::vector<size_t> open;
-  std::map<std::string_view, std::vector<size_t>> waiting_for; // members whose class has not been named
+  std::map<std::string_view, std::vector<size_t>> waiting_for; // members whose class has not been named yet
 };
 
 } // namespace
@@ -155,7 +156,7 @@ bool means(const Mentions &mentions, const FunctionMentions &place, const Mentio
   if (mention.is_member) return true;
   if (!mention.qualifier.empty())
     return !mentions.scopes.count(mention.qualifier) || is_last_of(path, mention.qualifier);
-  return place.path.compare(0, path.size(), path) == 0; // declared around the place where it is named
+  return place.path.compare(0, path.size(), path) == 0; // declared in a scope that encloses the place
 }
 
 void collect_mentions(Rewriter &rewriter) {

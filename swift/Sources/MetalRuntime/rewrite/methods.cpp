@@ -1,5 +1,5 @@
-// The space of a method's object. Before Metal 4.1, a method that names no space has its object in `thread`; from then
-// on the object may be in any space, as in clang. The strict text names the space.
+// The address space of a method's object. Before Metal 4.1, a method that names no address space has its object in
+// `thread`; from then on the object may be in any address space, as in clang. The strict text names the address space.
 #include "rewrite/internal.h"
 
 namespace mrt {
@@ -9,7 +9,7 @@ constexpr uint32_t first_version_with_generic_objects = 410;
 
 struct Signature {
   bool is_static = false, names_space = false;
-  uint32_t end = none; // the last token of the parameters and of what qualifies them
+  uint32_t end = none; // the last token of the parameters and the qualifiers after them
 };
 
 Signature signature_of(const TokenList &tokens, const Declaration &declaration) {
@@ -25,7 +25,7 @@ Signature signature_of(const TokenList &tokens, const Declaration &declaration) 
   return signature;
 }
 
-// Constructors have the name of their class, and no type before it.
+// Constructors have the name of their class, without a type before it.
 bool is_constructor(const Rewriter &rewriter, const Declaration &declaration) {
   const TokenList &tokens = rewriter.tokens;
   const std::string_view name = tokens[declaration.name].text;

@@ -1,8 +1,8 @@
-// Methods that differ only in the address space of their object. Only clang's C++ for OpenCL has spaces of objects. So
-// in the flat text one of the methods keeps the name, and first tests where its object lies:
-//   float get() const thread { return v; }       float get() const { if (it lies in device) return other(); return v; }
+// Methods that differ only in the address space of their object. Only clang's C++ for OpenCL has address spaces of
+// objects. So in the flat text one of the methods keeps the name, and first tests where its object is:
+//   float get() const thread { return v; }       float get() const { if (it is in device) return other(); return v; }
 //   float get() const device { return v + 1; }   float other() const { return v + 1; }
-// Constant expressions mean the method of the thread.
+// In constant expressions, the method for the thread's address space is used.
 #include "rewrite/internal.h"
 
 namespace mrt {
@@ -22,7 +22,7 @@ public:
 
   bool can_be_told() const { return declaration.body.exists(); }
 
-  // Renames `f` of `float f()`; of an operator, the tokens up to its parameters. A conversion is named after its type.
+  // Renames `f` in `float f()`; for an operator, the tokens up to its parameters. A conversion is named after its type.
   void rename(Edits &edits, const std::string &name) const {
     const uint32_t first = declaration.name, open = declaration.parameters.first - 1;
     for (uint32_t index = declaration.start; index < first; index++)
@@ -33,7 +33,7 @@ public:
     edits.insert_before(open, " " + name);
   }
 
-  // Returns `name<T, n>(a, b)`, with a name for each parameter that has none; empty if one cannot be passed on.
+  // Returns `name<T, n>(a, b)`, after naming each parameter that has no name; empty if a parameter cannot be passed on.
   std::string call(Edits &edits, const std::string &name) const {
     std::string text = declaration.templates.empty() ? name : "template " + name + "<" + template_arguments() + ">";
     text += "(";
@@ -61,7 +61,7 @@ private:
     return text;
   }
 
-  uint32_t end_of(Range part) const { // before a default
+  uint32_t end_of(Range part) const { // without a default argument
     uint32_t end = part.first;
     while (end < part.last && !tokens.is(end, "="))
       end = tokens.is(end, "<") ? after_angles(tokens, end, part.last) : uint32_t(tokens.after_group(end));
@@ -74,7 +74,8 @@ private:
     return false;
   }
 
-  // The name inside of `T (&v)[4]` and `T (*f)(int)`, before `[4]`, or last.
+  // Returns the name of a parameter, adding one if needed: inside `T (&v)[4]` and `T (*f)(int)`, before `[4]`, or at
+  // the end.
   std::string argument(Edits &edits, Range part, const std::string &name) const {
     uint32_t end = end_of(part);
     const std::string dots = has(part, "...") ? "..." : "";
@@ -90,7 +91,7 @@ private:
     return name + dots;
   }
 
-  // `const device`, before a type that has no name after it
+  // Returns whether the tokens are only qualifiers such as `const device`, before a type without a name.
   bool only_qualifies(Range part) const {
     for (uint32_t index = part.first; index < part.last; index++)
       if (!is_space(tokens[index].text) && !one_of(tokens[index].text, {"const", "volatile"})) return false;

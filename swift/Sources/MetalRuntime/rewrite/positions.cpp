@@ -1,11 +1,12 @@
-// Checks the types of inputs that give a thread its position: those of the table of kernel inputs (MSL 5.2.3.6), and
-// vectors of one size if there are several.
+// Checks the types of inputs with a thread's position: they must be in the table of kernel inputs (MSL 5.2.3.6), and if
+// there are several, vectors of the same size.
 #include "rewrite/internal.h"
 
 namespace mrt {
 namespace {
 
-// Positions and sizes of the whole grid or the threadgroup, in up to three dimensions; all other inputs are one number.
+// Positions and sizes in the whole grid or the threadgroup, with up to three dimensions; all other inputs are one
+// number.
 constexpr std::string_view positions[] = {"thread_position_in_grid",
                                           "thread_position_in_threadgroup",
                                           "threadgroup_position_in_grid",
@@ -31,7 +32,7 @@ constexpr std::string_view elements[] = {"uint", "ushort", "ulong", "uchar", "in
                                          "long", "char",   "bool",  "float", "half", "bfloat"};
 
 struct PositionType {
-  std::string_view element; // empty if the text does not give it: an alias, or a template's parameter
+  std::string_view element; // empty if the text does not tell: an alias, or a template's parameter
   int components = 1;
 };
 
@@ -39,7 +40,7 @@ void remove_prefix(std::string_view &text, std::string_view prefix) {
   if (text.substr(0, prefix.size()) == prefix) text.remove_prefix(prefix.size());
 }
 
-// Of a type as it is spelled with a space between its tokens: `const metal :: uint3`, `vec < uint , 3 >`
+// Returns the properties of a type, spelled with a space between tokens: `const metal :: uint3`, `vec < uint , 3 >`.
 PositionType type_of(std::string_view text) {
   PositionType type;
   remove_prefix(text, "const ");
@@ -58,7 +59,7 @@ PositionType type_of(std::string_view text) {
   return type;
 }
 
-// If the text does not tell, because the name of a type is an alias, the strict pass decides.
+// If the text does not tell, because the name is an alias, the strict pass decides.
 void check_alias(Rewriter &rewriter, const Declaration &kernel, const KernelParameter &parameter, bool is_position) {
   if (!kernel.templates.empty() || parameter.spelled_type.empty()) return;
   rewriter.strict().insert_after(kernel.tokens.last - 1,

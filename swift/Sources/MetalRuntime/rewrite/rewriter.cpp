@@ -17,7 +17,7 @@ Printed Rewritten::flat_text(size_t first, size_t last) const {
 }
 
 Printed Rewritten::strict_text() const {
-  // A precompiled header does not pass these on.
+  // A precompiled header does not contain these pragmas.
   constexpr const char prologue[] = "#pragma OPENCL EXTENSION __cl_clang_function_pointers : enable\n"
                                     "#pragma OPENCL EXTENSION __cl_clang_bitfields : enable";
   return print(tokens, strict, prologue, "");

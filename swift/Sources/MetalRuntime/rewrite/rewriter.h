@@ -1,5 +1,5 @@
-// Rewrites preprocessed Metal source to the two texts that clang compiles: the flat one, which runs, and the strict
-// one, in which address spaces are types.
+// Rewrites preprocessed Metal source to the two texts that clang compiles: the flat text, which runs, and the strict
+// text, in which address spaces are part of types.
 #pragma once
 
 #include "rewrite/declared_constant.h"
@@ -15,10 +15,10 @@ namespace mrt {
 
 struct EntryPoint {
   std::string name;                        // host name
-  uint32_t position;                       // the token that its record follows
-  uint32_t location;                       // the token that diagnostics about it name
+  uint32_t position;                       // the token after which its record is inserted
+  uint32_t location;                       // the token to which diagnostics about it refer
   std::string record;                      // the text of the record
-  std::vector<DeclaredConstant> constants; // that it uses, in the order of their declarations
+  std::vector<DeclaredConstant> constants; // the constants that it uses, in the order of their declarations
 };
 
 struct Rewritten {
@@ -27,14 +27,14 @@ struct Rewritten {
   std::vector<Diagnostic> diagnostics;
   Edits flat, strict;
   std::string flat_epilogue;
-  bool spaced = false; // the flat text keeps its address spaces (MRT_SPACED)
+  bool spaced = false; // whether the flat text keeps its address spaces (MRT_SPACED)
 
-  // Returns the flat text with only the entries [first, last): a large library is compiled in parts.
+  // Returns the flat text with only the entries [first, last), since a large library is compiled in parts.
   Printed flat_text(size_t first, size_t last) const;
   Printed strict_text() const;
 };
 
-// `version`: __METAL_VERSION__, such as 310.
+// `version` is __METAL_VERSION__, such as 310.
 Rewritten rewrite(TokenList tokens, const SourceLines &lines, uint32_t version);
 
 } // namespace mrt

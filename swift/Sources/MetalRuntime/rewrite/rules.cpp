@@ -1,5 +1,5 @@
-// Reports what Metal rejects and clang's C++ would accept: C++ keywords that MSL leaves out (MSL 1.5.1), and pointers
-// and references that do not name their address space (MSL 4).
+// Reports errors that Metal reports but clang's C++ would not: C++ keywords that MSL excludes (MSL 1.5.1), and pointers
+// and references without an address space (MSL 4).
 #include "rewrite/internal.h"
 
 #include <sstream>
@@ -26,7 +26,7 @@ constexpr Refusal refusals[] = {
     {"__asm__", "'asm' is not supported in Metal"},
 };
 
-// Templates and namespaces of Metal that kernels can't use here, and why.
+// Metal's templates and namespaces that this device does not support, and why.
 constexpr Refusal absent[] = {
     {"texture2d_ms", "only a render pass writes textures of several samples a pixel, and this device has none"},
     {"texture2d_ms_array", "only a render pass writes textures of several samples a pixel, and this device has none"},
@@ -38,7 +38,7 @@ constexpr Refusal absent[] = {
     {"raytracing", "this device traces no rays"},
 };
 
-// Attributes that would make code run, or be placed, where no kernel's code is.
+// Attributes that would make code run, or be placed, outside a kernel's code.
 constexpr std::string_view refused_attributes[] = {"constructor", "destructor", "init_priority", "ifunc",
                                                    "alias",       "weakref",    "section",       "cleanup"};
 constexpr std::string_view refused_pragmas[] = {"clang attribute", "clang section", "weak", "redefine_extname",
@@ -78,7 +78,7 @@ private:
       for (const Refusal &refusal : absent)
         if (text == refusal.keyword)
           return rewriter.error(index, "'" + std::string(text) + "' is not available: " + std::string(refusal.message));
-    // Parsed like static_cast: it is not a namespace's member, and needs the type.
+    // Parsed like static_cast: it is not a member of a namespace, and requires the type.
     if (text == "as_type" && is_member) return rewriter.error(index, "expected unqualified-id");
     if (text == "as_type" && !tokens.is(index + 1, "<")) return rewriter.error(index, "expected '<' after 'as_type'");
     if (is_member) return;
@@ -102,7 +102,7 @@ private:
     }
   }
 
-  // Preprocessing leaves pragmas and line markers; a `#` from a macro forms no other directive.
+  // Preprocessing keeps pragmas and line markers; a `#` that comes from a macro cannot start another directive.
   void check_directive(uint32_t index) {
     std::istringstream words{std::string(tokens[index].text.substr(tokens[index].text.find('#') + 1))};
     std::string word, second;
@@ -115,7 +115,7 @@ private:
                                 "' is not supported in Metal");
   }
 
-  // The program's classes, so that `Point *p` can be told from a product.
+  // Collects the program's classes, to distinguish `Point *p` from a product.
   void collect_types() {
     for (const Declaration &declaration : rewriter.program.declarations)
       if (declaration.kind == DeclarationKind::type && declaration.name != none) {
@@ -126,7 +126,7 @@ private:
 
   bool is_type(uint32_t index) const {
     std::string_view text = tokens[index].text;
-    // float4
+    // Removes the digit of a vector such as float4.
     while (!text.empty() && isdigit((unsigned char)text.back()) && !one_of(text, scalar_types)) text.remove_suffix(1);
     return tokens.is_identifier(index) && (one_of(text, scalar_types) || types.count(tokens[index].text));
   }
@@ -139,14 +139,14 @@ private:
     if (declaration.kind == DeclarationKind::variable) check_variable(declaration);
   }
 
-  // Metal is C++14 up to version 3.2, and C++17 from 4 on. Extensions that clang accepts, Metal's compiler accepts too.
+  // Metal is C++14 up to version 3.2, and C++17 from 4 on. Metal's compiler accepts the same extensions as clang.
   void check_templates(const Declaration &declaration) {
     for (Range header : declaration.templates)
       for (uint32_t index = header.first; index < header.last && rewriter.version < 400; index++)
         if (tokens.is(index, "auto")) rewriter.error(index, "'auto' not allowed in template parameter before Metal 4");
   }
 
-  // MSL leaves out derived classes. Still, traits derive from constants, in programs and in Metal's library.
+  // MSL excludes derived classes. Nevertheless, traits derive from constants, in programs and in Metal's library.
   void check_type(const Declaration &declaration) {
     if (!declaration.body.exists() || tokens.is(declaration.start, "enum")) return;
     bool derives = false;
@@ -204,8 +204,8 @@ private:
         if (one_of(tokens[index].text, {"typename", "class"})) parameters.insert(tokens[index + 1].text);
   }
 
-  // One declaration's type: each `*` and `&` needs a space before it. Those of a function's type and of template
-  // arguments, which belong to another type, are not checked.
+  // Checks the type in one declaration: an address space must precede each `*` and `&`. Those of function types and
+  // template arguments, which belong to another type, are not checked.
   void check_pointers(Range range) {
     bool named = false, free = false;
     for (uint32_t index = range.first; index < range.last; index = uint32_t(tokens.after_group(index))) {
@@ -222,7 +222,7 @@ private:
     }
   }
 
-  // `typedef float *P;`, `using P = float *;`
+  // Checks `typedef float *P;` and `using P = float *;`.
   void check_alias(uint32_t first) {
     bool spaced = false;
     for (uint32_t index = first; index < tokens.size() && !tokens.is(index, ";");
@@ -232,7 +232,7 @@ private:
     }
   }
 
-  // A static variable of a function would be one of the whole program.
+  // A static variable in a function would be shared by the whole program.
   void check_static(uint32_t first) {
     for (uint32_t index = first; index < tokens.size() && !one_of(tokens[index].text, {"=", ";", "{", "["}); index++)
       if (one_of(tokens[index].text, {"constant", "("})) return;
@@ -244,8 +244,8 @@ private:
                               " type must have explicit address space qualifier");
   }
 
-  // `float *p =`, `(float *p)` of a lambda, `(float *)p`, `static_cast<float *>(p)`; only if the name before is
-  // certainly a type.
+  // Checks `float *p =`, a lambda's `(float *p)`, `(float *)p` and `static_cast<float *>(p)`, only if the preceding
+  // name is certainly a type.
   void check_body(Range body) {
     for (uint32_t index = body.first; index + 1 < body.last; index++) {
       if (tokens.is(index, "static")) check_static(index);

@@ -1,4 +1,4 @@
-// Operations that the compiler's bfloat lacks in the flat text, in programs that name it: casts from and to half, and
+// Operations that the compiler's bfloat lacks in the flat text, in programs that use it: casts from and to half, and
 // increments. The macros are those of metal/mrt/bfloat.h; without MRT_SCALAR_BFLOAT they expand to the original text.
 #include "rewrite/internal.h"
 
@@ -16,8 +16,7 @@ public:
   }
 
 private:
-  // Collects half, bfloat, the parameters of templates and the names of aliases. Returns false if the program has no
-  // bfloat.
+  // Collects half, bfloat, template parameters and names of aliases. Returns false if the program does not use bfloat.
   bool collect_types() {
     bool found = false;
     types = {"half", "bfloat"};
@@ -40,14 +39,14 @@ private:
     }
   }
 
-  // Returns whether the token may precede an operand: no name, no type, no end of another operand.
+  // Returns whether the token may precede an operand: it is neither a name, a type nor the end of another operand.
   bool opens_operand(uint32_t index) const {
     if (one_of(tokens[index].text, {"return", "case"})) return true;
     return tokens[index].kind == TokenKind::punctuator &&
            !one_of(tokens[index].text, {")", "]", "}", ";", "::", ".", "->", "{", "~", "<", ">"});
   }
 
-  // `T(x)` and `(T)x`
+  // Rewrites `T(x)` and `(T)x`.
   void check_cast(uint32_t index) {
     if (tokens.is(index + 1, "(")) return rewriter.flat().replace(index, "MRT_CALL_CAST(" + rewriter.text(index) + ")");
     const bool is_cast = tokens.is(index - 1, "(") && tokens.is(index + 1, ")") && index >= 2 &&
@@ -60,7 +59,7 @@ private:
     last_cast = index + 1;
   }
 
-  // Not after a unary operator, which binds as tightly as a cast.
+  // Excludes casts after a unary operator, which has the same precedence.
   bool takes_cast(uint32_t index) const {
     if (index == last_cast || one_of(tokens[index].text, {";", "{"})) return true;
     const bool has_left = tokens.is_identifier(index - 1) || tokens[index - 1].kind == TokenKind::number ||
@@ -73,7 +72,7 @@ private:
            one_of(tokens[index].text, {".", "->", "::"});
   }
 
-  // Statements `x[i]++;` and `++x[i];`, and those of a loop.
+  // Rewrites statements `x[i]++;` and `++x[i];`, also those of a loop.
   void check_step(uint32_t index, Range body) {
     const std::string kind = tokens.is(index, "++") ? "UP" : "DOWN";
     uint32_t first = index, last = index + 1;
@@ -95,7 +94,7 @@ private:
   Rewriter &rewriter;
   const TokenList &tokens;
   std::set<std::string_view> types;
-  uint32_t last_cast = none; // the `)` of the one before
+  uint32_t last_cast = none; // the `)` of the previous cast
 };
 
 } // namespace

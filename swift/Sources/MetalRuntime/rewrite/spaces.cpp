@@ -1,13 +1,13 @@
-// Address spaces, attributes and literals: in clang's spelling, and in the flat text without spaces.
+// Address spaces, attributes and literals: rewritten to clang's spelling, and for the flat text without address spaces.
 #include "rewrite/internal.h"
 
 namespace mrt {
 namespace {
 
-// Attributes that clang understands in the same way.
+// Attributes that have the same meaning in clang.
 constexpr std::string_view kept_attributes[] = {"maybe_unused", "nodiscard",     "fallthrough", "likely",  "unlikely",
                                                 "deprecated",   "always_inline", "noinline",    "noreturn"};
-// Attributes of MSL that have no meaning in the compiled texts: those of kernels are read elsewhere.
+// MSL's attributes that have no meaning in the compiled texts; those of kernels are processed elsewhere.
 constexpr std::string_view dropped_attributes[] = {"kernel",
                                                    "host_name",
                                                    "max_total_threads_per_threadgroup",
@@ -61,7 +61,7 @@ constexpr std::string_view dropped_attributes[] = {"kernel",
                                                    "vertex_id",
                                                    "instance_id"};
 
-// In a group of several, an attribute that must be removed removes the others too, unless those would change the
+// If one of several attributes in a group must be removed, the others are removed too, unless that would change the
 // meaning.
 void rewrite_attribute(Rewriter &rewriter, uint32_t index) {
   const TokenList &tokens = rewriter.tokens;
@@ -91,8 +91,8 @@ bool is_const_beside(const Rewriter &rewriter, uint32_t index) {
   return (before > 0 && tokens.is(before - 1, "const")) || tokens.is(after, "const");
 }
 
-// Marks the spaces of the objects of methods, and of what those return: the flat text has methods that accept objects
-// in all spaces, and `this` is in none.
+// Marks the address spaces of methods' objects and of their results: methods in the flat text accept objects in all
+// address spaces, and `this` has none.
 std::vector<bool> spaces_of_objects(const Rewriter &rewriter) {
   const TokenList &tokens = rewriter.tokens;
   std::vector<bool> found(tokens.size());
@@ -102,7 +102,7 @@ std::vector<bool> spaces_of_objects(const Rewriter &rewriter) {
          index < declaration.tokens.last && !one_of(tokens[index].text, {"{", ";", ":", "=", "->"});
          index = uint32_t(tokens.after_group(index)))
       found[index] = is_space(tokens[index].text);
-    // such a method returns `*this` by reference
+    // Such a method returns `*this` by reference.
     const bool in_space = std::any_of(found.begin() + declaration.parameters.last,
                                       found.begin() + declaration.tokens.last, [](bool each) { return each; });
     for (uint32_t index = declaration.start; in_space && index < declaration.name; index++)
@@ -111,7 +111,7 @@ std::vector<bool> spaces_of_objects(const Rewriter &rewriter) {
   return found;
 }
 
-// `thread const device T *p`: the variable's space, which it has anyway, comes before that of the target.
+// `thread const device T *p`: the variable's address space, which is redundant, precedes that of the target.
 bool is_of_variable(const TokenList &tokens, uint32_t index) {
   if (!tokens.is(index, "thread")) return false;
   bool other = false;
@@ -141,7 +141,7 @@ void rewrite_space(Rewriter &rewriter, uint32_t index, bool of_object) {
   else rewriter.flat().erase(index, index + 1);
 }
 
-// A literal without a suffix is a float in Metal; the suffixes `h` and `bf` are Metal's (MSL 2.1).
+// A literal without a suffix is a float in Metal, and the suffixes `h` and `bf` are Metal's (MSL 2.1).
 void rewrite_literal(Rewriter &rewriter, uint32_t index) {
   if (rewriter.strict().is_erased(index)) return; // an initializer that has no effect
   std::string text = rewriter.text(index);
@@ -157,7 +157,7 @@ void rewrite_literal(Rewriter &rewriter, uint32_t index) {
   if (isdigit((unsigned char)text.back()) || text.back() == '.') rewriter.replace(index, text + "f");
 }
 
-// Static members that are defined again outside of their class, as C++14 requires: they are inline in C++17.
+// Static members that are defined again outside their class, as C++14 requires; in C++17 they are inline.
 void drop_definitions(Rewriter &rewriter) {
   for (const Declaration &declaration : rewriter.program.declarations) {
     bool qualified = declaration.kind == DeclarationKind::variable && declaration.name > declaration.start &&
@@ -167,7 +167,7 @@ void drop_definitions(Rewriter &rewriter) {
   }
 }
 
-// Returns the name of an array that is a parameter, `T values[4]`; else none.
+// Returns the name of an array parameter such as `T values[4]`; else `none`.
 uint32_t array_parameter(const TokenList &tokens, Range parameter) {
   for (uint32_t index = parameter.first; index < parameter.last; index = uint32_t(tokens.after_group(index))) {
     if (!tokens.is(index, "[") || opens_attribute(tokens, index) || index < parameter.first + 2 ||
@@ -178,8 +178,9 @@ uint32_t array_parameter(const TokenList &tokens, Range parameter) {
   return none;
 }
 
-// It points to the thread's memory if it names no other space. Clang adds that to a known type; a deduced one would
-// take the space from the argument. Clang makes no pointer of an array in another space in the flat text.
+// An array parameter points to the thread's memory unless it names another address space. Clang assumes this for a
+// known type, but would deduce the address space of a deduced type from the argument. In the flat text, clang does not
+// convert an array in another address space to a pointer.
 void place_array_parameter(Rewriter &rewriter, Range parameter) {
   const TokenList &tokens = rewriter.tokens;
   const uint32_t name = array_parameter(tokens, parameter);
@@ -197,7 +198,7 @@ void place_array_parameter(Rewriter &rewriter, Range parameter) {
 
 } // namespace
 
-// The thread's space is written as none: an object without a space can't be in another one.
+// The thread's address space is written as none: an object without an address space can't be in another one.
 std::string flat_space(std::string_view space, bool is_const) {
   if (space == "device") return "__attribute__((opencl_global_device))";
   if (space == "threadgroup") return "__attribute__((opencl_local))";

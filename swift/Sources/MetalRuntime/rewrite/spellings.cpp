@@ -1,6 +1,6 @@
-// Spellings in which MSL differs from clang's two modes: pointers to pointers whose spaces stand together, numbers of
-// elements that are unsigned, functions and temporaries that are passed by reference, and the asynchronous copies,
-// which are declared by the names that Apple's compiler gives them.
+// Constructs in which MSL differs from clang's two modes: pointers to pointers with adjacent address spaces, unsigned
+// numbers of elements, functions and temporaries passed by reference, and asynchronous copies, which are declared by
+// the names of Apple's compiler.
 #include "rewrite/internal.h"
 
 namespace mrt {
@@ -8,7 +8,7 @@ namespace {
 
 bool is_qualifier(std::string_view text) { return one_of(text, {"const", "volatile"}); }
 
-// `thread device T *const *p` is `device T *const thread *p`.
+// Rewrites `thread device T *const *p` as `device T *const thread *p`.
 void move_outer_space(Rewriter &rewriter, uint32_t first) {
   const TokenList &tokens = rewriter.tokens;
   uint32_t second = first + 1;
@@ -31,8 +31,8 @@ void move_outer_space(Rewriter &rewriter, uint32_t first) {
   rewriter.erase(outer, outer + 1);
 }
 
-// `typedef enum n : t n; enum n : t { … }`, as NS_ENUM expands in Xcode's template: clang accepts an underlying type
-// only together with the enumerators. The name means the enumeration anyway.
+// Removes the declaration from `typedef enum n : t n; enum n : t { … }`, to which NS_ENUM expands in Xcode's template:
+// clang accepts an underlying type only together with the enumerators. The name refers to the enumeration anyway.
 void declare_enumeration(Rewriter &rewriter, uint32_t first) {
   const TokenList &tokens = rewriter.tokens;
   if (!tokens.is(first + 1, "enum") || !tokens.is_identifier(first + 2) || !tokens.is(first + 3, ":")) return;
@@ -60,7 +60,7 @@ std::vector<TemplateParameter> template_parameters(const TokenList &tokens, Rang
   return found;
 }
 
-// `vec<T, N>` accepts any integer as N when it is deduced; here N is an int.
+// `vec<T, N>` accepts any integer type for N when it is deduced; here N must be an int.
 bool counts_elements(const TokenList &tokens, Range parameters, std::string_view name) {
   for (uint32_t index = parameters.first; index + 1 < parameters.last; index++) {
     if (!one_of(tokens[index].text, {"vec", "packed_vec", "matrix"}) || !tokens.is(index + 1, "<")) continue;
@@ -88,7 +88,7 @@ void count_in_int(Rewriter &rewriter, Range header, Range parameters) {
   }
 }
 
-// The name of a type alone between the first token and the `&` or `&&`, and the place of its `thread`; else none.
+// If the only tokens before `&` or `&&` are a type's name and `thread`, their positions; else `none`.
 struct Referred {
   uint32_t type = none, space = none;
 };
@@ -111,9 +111,9 @@ bool is_called(const TokenList &tokens, Range body, std::string_view name) {
   return false;
 }
 
-// `template <typename T> void take(thread T &&x)`: T is a reference to the argument, in whichever space it lies.
-// `template <typename F> void call(const thread F &f)`, with `f(…)` in its body: the argument may be a function, or a
-// temporary. In the strict text neither has a space.
+// `template <typename T> void take(thread T &&x)`: T is a reference to the argument, in whatever address space it is.
+// `template <typename F> void call(const thread F &f)`, with `f(…)` in its body: the argument may be a function or a
+// temporary. In the strict text neither has an address space.
 void free_reference(Rewriter &rewriter, const Declaration &declaration) {
   const TokenList &tokens = rewriter.tokens;
   for (Range part : split_commas(tokens, declaration.parameters)) {
@@ -133,7 +133,7 @@ void free_reference(Rewriter &rewriter, const Declaration &declaration) {
   }
 }
 
-// ---------------------------------------------------------------- objects without a name
+// ---------------------------------------------------------------- temporaries
 
 std::string_view strict_space(std::string_view text) {
   return text == "device"        ? "__global"
@@ -142,7 +142,7 @@ std::string_view strict_space(std::string_view text) {
                                  : "__constant";
 }
 
-// Returns the strict text without what says how a function is linked.
+// Returns the strict text of a range, without specifiers of linkage.
 std::string strict_text(const Rewriter &rewriter, Range range) {
   const TokenList &tokens = rewriter.tokens;
   std::string text;
@@ -158,10 +158,10 @@ std::string strict_text(const Rewriter &rewriter, Range range) {
 struct Argument {
   Range tokens;
   uint32_t name;
-  std::string type; // of `const thread T &name`, with a type that is deduced in a template; else empty
+  std::string type; // for `const thread T &name`, whose type a template deduces; else empty
 };
 
-// Returns its parameters if all have names and none has a default, a pack or brackets; else none.
+// Returns the function's parameters if all have names and none has a default, a pack or brackets; else none.
 std::vector<Argument> arguments_of(const Rewriter &rewriter, const Declaration &declaration,
                                    const std::vector<TemplateParameter> &deduced) {
   const TokenList &tokens = rewriter.tokens;
@@ -185,7 +185,7 @@ std::vector<Argument> arguments_of(const Rewriter &rewriter, const Declaration &
   return found;
 }
 
-// Returns the parameters of its templates if each has a name and no default; else none.
+// Returns the parameters of its templates if each has a name and none has a default; else none.
 std::vector<TemplateParameter> deduced_parameters(const TokenList &tokens, Range header) {
   for (uint32_t index = header.first; index < header.last; index++)
     if (one_of(tokens[index].text, {"=", "..."})) return {};
@@ -193,8 +193,9 @@ std::vector<TemplateParameter> deduced_parameters(const TokenList &tokens, Range
   return found.size() == split_commas(tokens, {header.first + 2, header.last - 1}).size() ? found : decltype(found)();
 }
 
-// Clang binds no `const thread float &x` to a temporary, which is in no space, and deduces no T of `const thread T &x`
-// from one. In the strict text another function accepts temporaries and gives them a space.
+// Clang does not bind `const thread float &x` to a temporary, which has no address space, and does not deduce T of
+// `const thread T &x` from one. In the strict text, an additional function accepts temporaries and copies them to an
+// address space.
 void take_temporaries(Rewriter &rewriter, const Declaration &declaration) {
   constexpr size_t most = 3;
   const TokenList &tokens = rewriter.tokens;
@@ -207,8 +208,8 @@ void take_temporaries(Rewriter &rewriter, const Declaration &declaration) {
   if (declaration.templates.size() > 1 || declaration.template_arguments.exists() || !returns ||
       !tokens.is_identifier(declaration.name) || tokens.is(declaration.name, "operator"))
     return;
-  // clang's complaints about methods are left out (diagnostics.cpp), as are those about templates that are only
-  // declared
+  // Clang's errors about methods are filtered (diagnostics.cpp), and so are those about templates that are only
+  // declared.
   if (is_template ? !is_defined : rewriter.program.scopes[declaration.scope].is_class) return;
   for (uint32_t index = before.first; index < before.last; index++)
     if (one_of(tokens[index].text, {"auto", "friend", "operator", "kernel"})) return;
@@ -255,7 +256,7 @@ void take_temporaries(Rewriter &rewriter, const Declaration &declaration) {
 
 // ---------------------------------------------------------------- asynchronous copies
 
-// What Apple's compiler calls them, and what runs them (mrt/async_copy.h).
+// The names that Apple's compiler gives them, and the functions that implement them (mrt/async_copy.h).
 struct Builtin {
   std::string_view prefix, function;
 };
@@ -269,7 +270,7 @@ const Builtin *builtin_named(std::string_view name) {
   return nullptr;
 }
 
-// Gives each parameter a new name in the flat text. Returns the names, as arguments.
+// Renames the parameters in the flat text. Returns the new names, as arguments.
 std::string name_parameters(Rewriter &rewriter, const Declaration &declaration) {
   const TokenList &tokens = rewriter.tokens;
   std::string arguments;
@@ -287,8 +288,9 @@ std::string name_parameters(Rewriter &rewriter, const Declaration &declaration) 
   return arguments;
 }
 
-// The declaration becomes a function that calls ours; the strict text keeps it without its name. Without spaces in the
-// flat text, the functions for the two directions would be the same: `defined` holds those that exist.
+// Replaces the declaration by a function that calls the implementation; the strict text keeps the declaration without
+// Apple's name. Without address spaces in the flat text, the functions for the two directions would be the same, so
+// `defined` contains those that exist.
 void define_builtin(Rewriter &rewriter, const Declaration &declaration, uint32_t label,
                     std::set<std::string> &defined) {
   const TokenList &tokens = rewriter.tokens;
@@ -315,7 +317,7 @@ void define_builtin(Rewriter &rewriter, const Declaration &declaration, uint32_t
 
 } // namespace
 
-// `type name(…) __asm("air.…");`
+// Recognizes `type name(…) __asm("air.…");`.
 bool names_builtin(const TokenList &tokens, uint32_t index) {
   return index > 0 && tokens.is(index - 1, ")") && tokens.is(index + 1, "(") &&
          tokens[index + 2].kind == TokenKind::string && tokens.is(index + 3, ")") &&

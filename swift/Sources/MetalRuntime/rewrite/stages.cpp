@@ -1,13 +1,13 @@
-// Files may have render functions next to their kernels. These are removed before all other passes: they may use what
-// this device lacks.
+// Files may contain render functions next to their kernels. These are removed before all other passes, since they may
+// use features that this device does not support.
 #include "rewrite/internal.h"
 
 namespace mrt {
 namespace {
 
-constexpr std::string_view stages[] = {"vertex", "fragment", "mesh", "object"}; // the last two are attributes only
+constexpr std::string_view stages[] = {"vertex", "fragment", "mesh", "object"}; // the last two are only attributes
 
-// `fragment float4 f(…)`, `[[vertex]] …`
+// Recognizes `fragment float4 f(…)` and `[[vertex]] …`.
 std::string_view stage_of(const TokenList &tokens, const Declaration &declaration) {
   if (declaration.kind != DeclarationKind::function && declaration.kind != DeclarationKind::instantiation) return {};
   for (const Attribute &attribute : declaration.attributes)
@@ -18,7 +18,7 @@ std::string_view stage_of(const TokenList &tokens, const Declaration &declaratio
   return {};
 }
 
-// Removes the marked tokens, which include whole groups.
+// Removes the marked tokens; both brackets of a pair must be marked.
 void remove(TokenList &tokens, const std::vector<bool> &marked) {
   std::vector<uint32_t> position(tokens.size());
   uint32_t count = 0;

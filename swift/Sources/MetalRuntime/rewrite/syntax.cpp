@@ -68,19 +68,19 @@ private:
       index++;
     }
     declaration.start = index;
-    // An alias template, or a friend class, declares nothing that is rewritten.
+    // An alias template or a friend class declares nothing that is rewritten.
     if (tokens.is(index, "typedef") && defines_type(index + 1, end)) index++;
     else if (tokens.is(index, "friend") && !names_class(index + 1)) index++, declaration.start = index;
     else if (one_of(tokens[index].text, {"using", "friend", "typedef"})) return after_semicolon(index, end);
     uint32_t position = uint32_t(program.declarations.size());
-    program.declarations.push_back(declaration); // before the members of a class
+    program.declarations.push_back(declaration); // comes before the members of a class
     index = scan(declaration, index, end);
     declaration.tokens.last = std::min(index, end);
     program.declarations[position] = declaration;
     return index;
   }
 
-  // Walks one declaration up to its end and notes what it meets.
+  // Scans one declaration up to its end and records its parts.
   uint32_t scan(Declaration &declaration, uint32_t index, uint32_t end) {
     bool is_type = false;
     while (index < end) {
@@ -134,17 +134,17 @@ private:
     return index;
   }
 
-  // `struct X { … } X;` after a `typedef`
+  // Recognizes `struct X { … } X;` after a `typedef`.
   bool defines_type(uint32_t index, uint32_t end) {
     return one_of(tokens[index].text, {"struct", "class", "union"}) && opens_type(index + 1, end);
   }
 
-  // `friend struct X;`, `friend X;`
+  // Recognizes `friend struct X;` and `friend X;`.
   bool names_class(uint32_t index) {
     return one_of(tokens[index].text, {"struct", "class", "union"}) || tokens.is(index + 1, ";");
   }
 
-  // Returns whether, after `struct`, `{` comes before anything that a variable or function of that type would have.
+  // Returns whether, after `struct`, `{` comes before anything that would follow the type of a variable or function.
   bool opens_type(uint32_t index, uint32_t end) {
     for (; index < end; index = next(index)) {
       std::string_view text = tokens[index].text;
@@ -202,7 +202,7 @@ private:
     return end;
   }
 
-  // `a(1), b<T>{2} {`: the position of the body's brace.
+  // Skips `a(1), b<T>{2} {`: returns the position of the body's brace.
   uint32_t skip_initializers(uint32_t index, uint32_t end) {
     while (index < end) {
       while (index < end && !one_of(tokens[index].text, {"(", "{"}))

@@ -1,5 +1,5 @@
-// Threadgroup variables of a kernel become references to the threadgroup's memory: `threadgroup T a[N], b;` is written
-// as `typedef T mrt_type_a[N]; mrt_type_a &a = …; typedef T mrt_type_b; mrt_type_b &b = …;`, in both texts.
+// Replaces threadgroup variables of a kernel by references to the threadgroup's memory. In both texts, `threadgroup T
+// a[N], b;` becomes `typedef T mrt_type_a[N]; mrt_type_a &a = …; typedef T mrt_type_b; mrt_type_b &b = …;`.
 #include "rewrite/internal.h"
 
 namespace mrt {
@@ -33,8 +33,8 @@ private:
     return is_space(text) || one_of(text, {"const", "volatile", "static", "typename", "struct"});
   }
 
-  // Returns the first token of the declarators, or none if this declares no variable in threadgroup memory (a pointer,
-  // a cast, …).
+  // Returns the first token of the declarators, or `none` if this does not declare a variable in threadgroup memory
+  // (but a pointer, a cast, …).
   uint32_t after_type() {
     bool have_type = false;
     for (uint32_t index = first; index < body.last;) {
@@ -52,7 +52,7 @@ private:
     return none;
   }
 
-  // After `a::b<c>::d`
+  // Returns the token after a name such as `a::b<c>::d`.
   uint32_t after_name(uint32_t index) {
     for (index++; index < body.last;) {
       if (tokens.is(index, "<")) index = after_angles(tokens, index, body.last);
@@ -116,7 +116,7 @@ void hoist_threadgroup_variables(Rewriter &rewriter, const Declaration &kernel) 
   const TokenList &tokens = rewriter.tokens;
   uint32_t parentheses_end = 0;
   for (uint32_t index = kernel.body.first; index < kernel.body.last; index++) {
-    // Inside parentheses there are casts and parameters, never variables.
+    // Parentheses contain casts and parameters, but never variables.
     if (tokens.is(index, "(")) parentheses_end = std::max(parentheses_end, tokens[index].partner);
     bool in_attribute = index > 0 && tokens.is(index - 1, "[");
     if (tokens.is(index, "threadgroup") && index > parentheses_end && !in_attribute)

@@ -26,17 +26,18 @@ bool sum_up(bool fails) {
   return fails;
 }
 
-// Any other status than 0 comes from the program, and says more.
+// A status other than 0 was set by the program, and is more informative.
 void at_end(int status, void *fails) {
   if (sum_up(fails && !status)) _exit(1);
 }
 
-// Bun ends this way. The status is not known here.
+// Bun exits this way. The status is not known here.
 template <bool fails> void at_quick_end() {
   if (sum_up(fails)) _exit(1);
 }
 
-// Asked once, when this code is loaded: what is registered first runs last at exit, when all other work is done.
+// Returns the setting. Called once, when this code is loaded, since the handlers that are registered first are the last
+// to run at exit.
 Announce wish() {
   const char *value = getenv("ORCHARD_METAL_CHECK");
   const bool fails = value && !strcmp(value, "1");
@@ -50,7 +51,7 @@ const Announce wished = wish();
 
 } // namespace
 
-// One write a line: several processes may append to one file.
+// Each line is written by one call, since several processes may append to the file.
 void record(const std::string &line) {
   static const int file = [] {
     const char *path = getenv("ORCHARD_FINDINGS");
@@ -61,7 +62,7 @@ void record(const std::string &line) {
     fprintf(stderr, "orchard: ORCHARD_FINDINGS cannot be written\n");
 }
 
-// In the format of compilers, so that editors and continuous integration find the line.
+// In the format of compiler messages, so that editors and continuous integration find the line.
 bool announce(const mrt_finding &finding) {
   if (wished == Announce::nothing) return false;
   const bool is_error = !finding.severity || !strcmp(finding.severity, "error");

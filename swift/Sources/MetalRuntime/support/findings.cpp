@@ -1,5 +1,5 @@
-// The findings: an ordered list in which equal ones (same kind, severity, kernel, lines and buffer) are counted, and
-// misuse of the host interface, which is a finding that also stops the caller.
+// The findings, in an ordered list that counts equal ones (same kind, severity, kernel, lines and buffer); and misuse
+// of the host interface, which is a finding that also ends the call.
 #include "include/metal_runtime.h"
 #include "support/announce.h"
 #include "support/json.h"
@@ -58,7 +58,7 @@ std::string to_json(const Kept &kept) {
 
 class Findings {
 public:
-  // Returns true if it was printed, now or before.
+  // Returns whether the finding has been printed, now or before.
   bool add(const mrt_finding &finding) {
     std::lock_guard lock(mutex_);
     // A finding without a source location, such as a misuse, is identified by its message.
@@ -73,9 +73,9 @@ public:
     auto [known, fresh] = index_.emplace(std::move(key), kept_.size());
     if (!fresh) {
       if (known->second < kept_.size()) kept_[known->second].finding.count += finding.count ? finding.count : 1;
-      return announced_.count(known->first); // beyond the limit it is already counted
+      return announced_.count(known->first); // beyond the limit, it is already counted
     }
-    // Once, however often the list is cleared.
+    // Recorded once, even if the list is cleared.
     if (recorded_.size() < size_t(setting_number(Setting::max_findings)) && recorded_.insert(known->first).second)
       record(to_json(Kept(finding)));
     if (announced_.size() < size_t(setting_number(Setting::max_findings)) && !announced_.count(known->first) &&

@@ -2,9 +2,9 @@
 //
 //   | guard | allocation A, mapped pages … | unmapped to the slot's end | guard | allocation B …
 //
-// A slot is 64 KiB. A table with one entry a slot gives the allocation of every address, guard slots included. Freed
-// ranges return their pages at once, but their addresses stay in quarantine, so an access by a stale pointer faults and
-// its allocation is known.
+// A slot is 64 KiB. A table with one entry per slot gives the allocation of every address, guard slots included. Freed
+// ranges return their pages immediately, but their addresses stay in quarantine, so that an access through a stale
+// pointer faults and its allocation is known.
 #include "support/memory.h"
 
 #include "check/checker.h"
@@ -28,8 +28,8 @@ namespace {
 constexpr size_t slot_bytes = size_t(64) << 10;
 constexpr size_t largest_arena = size_t(1) << 40;
 constexpr size_t smallest_arena = size_t(1) << 30;
-// The number of frees before an address is reused. Bounded, since a used address costs page tables and a table entry
-// permanently.
+// How many frees happen before an address is reused. It is limited, since a used address permanently takes page tables
+// and a table entry.
 constexpr size_t quarantine_limit = 4096;
 
 void *reserve(size_t bytes, int protection) {
@@ -59,10 +59,10 @@ public:
       size_ = 0;
       return;
     }
-    size_ *= 2; // the loop halved once more after its success
+    size_ *= 2; // the loop halved it once more after the successful attempt
     size_t slots = size_ / slot_bytes;
     table_ = static_cast<std::atomic<Allocation *> *>(reserve(slots * sizeof *table_, PROT_READ | PROT_WRITE));
-    if (table_) free_[1] = slots - 1; // slot 0 stays the guard before the first allocation
+    if (table_) free_[1] = slots - 1; // slot 0 remains the guard before the first allocation
   }
 
   ArenaBounds bounds() const { return {base_, size_}; }
@@ -72,7 +72,7 @@ public:
     if (length == 0 || length > size_) return nullptr;
     std::unique_lock lock(mutex_);
     if (length > memory_limit() || live_bytes() > memory_limit() - length) return nullptr;
-    size_t slots = round_up(length, slot_bytes) / slot_bytes + 1; // and a guard
+    size_t slots = round_up(length, slot_bytes) / slot_bytes + 1; // plus a guard slot
     size_t first = take_slots(slots);
     if (first == 0) return nullptr;
     void *address = reinterpret_cast<void *>(base_ + first * slot_bytes);
@@ -99,7 +99,7 @@ public:
   }
 
   void free(void *pointer) {
-    // without the lock: it may look addresses up
+    // Called without the lock, since the checker may look up addresses.
     if (size_t capacity = capacity_at(pointer)) checker::memory_freed(pointer, capacity);
     std::unique_lock lock(mutex_);
     Allocation *allocation = record_at(pointer);
@@ -107,7 +107,7 @@ public:
     if (allocation->wrapped) return drop_record(allocation);
     live_ -= allocation->capacity;
     allocation->freed = true;
-    // A new mapping over the old one drops the pages and the access in one step.
+    // A new mapping over the old one removes the pages and makes the range inaccessible in one step.
     mmap(pointer, round_up(allocation->capacity, page_bytes()), PROT_NONE,
          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     quarantine_.push_back(allocation);
@@ -166,8 +166,7 @@ public:
   }
 
 private:
-  // Takes the lowest free range that is large enough; if there is none, quarantined addresses are given up, oldest
-  // first.
+  // Takes the lowest free range that is large enough; if there is none, addresses leave the quarantine, oldest first.
   size_t take_slots(size_t count) {
     for (;;) {
       for (auto it = free_.begin(); it != free_.end(); ++it) {
@@ -238,18 +237,18 @@ private:
 
   uintptr_t base_ = 0;
   size_t size_ = 0;
-  std::atomic<Allocation *> *table_ = nullptr; // by slot
+  std::atomic<Allocation *> *table_ = nullptr; // indexed by slot
   std::atomic<size_t> live_{0};
-  std::shared_mutex mutex_;             // guards what follows
+  std::shared_mutex mutex_;             // guards the following fields
   std::map<size_t, size_t> free_;       // first slot → number of slots
   std::deque<Allocation *> quarantine_; // freed, oldest first
   std::multimap<uintptr_t, Allocation *> records_;
-  std::deque<Allocation> storage_; // never shrinks: a reader without the lock may hold a record
+  std::deque<Allocation> storage_; // never shrinks, since a reader without the lock may use a record
   std::vector<Allocation *> spare_;
   uint64_t serial_ = 0;
 };
 
-// Never destroyed: kernels may run while the process ends.
+// Never destroyed: kernels may still run while the process exits.
 Memory &memory() {
   static Memory &instance = *new Memory;
   return instance;

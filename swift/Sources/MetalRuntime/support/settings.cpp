@@ -1,4 +1,4 @@
-// Settings and injected faults: two tables by name.
+// Settings and injected faults: two tables indexed by name.
 #include "support/settings.h"
 
 #include "include/metal_runtime.h"
@@ -24,8 +24,8 @@ struct Row {
   Setting setting;
   const char *name;
   Kind kind;
-  int64_t minimum, maximum;            // of a number
-  std::array<const char *, 3> choices; // of a choice
+  int64_t minimum, maximum;            // for a number
+  std::array<const char *, 3> choices; // for a choice
   int64_t (*default_number)();
   std::string (*default_text)();
 };
@@ -60,7 +60,7 @@ constexpr Row choice(Setting setting, const char *name, std::array<const char *,
   return {setting, name, Kind::choice, 0, 0, choices, constant<0>, nullptr};
 }
 
-// In the order of the enumeration; include/metal_runtime.h says what each means.
+// In the order of the enumeration; include/metal_runtime.h explains each setting.
 constexpr Row rows[] = {
     choice(Setting::check, "check", {"0", "1", "report"}),
     flag<0>(Setting::count, "count"),
@@ -165,7 +165,7 @@ private:
   std::array<std::string, row_count> texts;
 };
 
-// Never destroyed: a worker may still read a setting while the process ends.
+// Never destroyed: a worker may still read a setting while the process exits.
 Settings &settings() {
   static Settings *instance = new Settings;
   return *instance;

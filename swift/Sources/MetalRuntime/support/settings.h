@@ -1,4 +1,4 @@
-// The settings, for the runtime's code: cheap to read, from any thread.
+// The settings as used by the runtime: cheap to read, from any thread.
 #pragma once
 
 #include <cstdint>
@@ -32,16 +32,16 @@ enum class Setting {
   after_fault
 };
 
-// The position of each value that a choice may have.
+// The index of each value of a choice.
 enum Denormals : int64_t { denormals_keep = 0, denormals_flush = 1 };
 enum Poison : int64_t { poison_auto = 0, poison_never = 1, poison_always = 2 };
 enum Fast : int64_t { fast_auto = 0, fast_never = 1, fast_always = 2 };
 
-// The value of a flag, a number, or the position of a choice. An atomic load: fit for hot paths.
+// Returns the value of a flag or a number, or the index of a choice. An atomic load, suitable for hot paths.
 int64_t setting_number(Setting setting);
 inline bool setting_flag(Setting setting) { return setting_number(setting) != 0; }
 
-// The contents of fresh memory: see include/metal_runtime.h.
+// Returns whether new memory has the poison pattern but is read as zeros; see include/metal_runtime.h.
 inline bool poison_reads_as_zero() {
   return setting_number(Setting::poison) == poison_auto && setting_flag(Setting::check);
 }
@@ -50,10 +50,10 @@ inline bool poisons_device_memory() {
 }
 inline bool poisons_threadgroup_memory() { return setting_number(Setting::poison) != poison_never; }
 
-// The value of a path.
+// Returns the value of a path.
 std::string setting_text(Setting setting);
 
-// Returns a malloc'ed copy, as the C interface returns strings.
+// Returns a malloc'ed copy, for strings that the C interface returns.
 char *copy_string(const std::string &text);
 
 } // namespace mrt

@@ -39,7 +39,7 @@ const measured = new Map<string, number>();
 describe.each(files)("$name", (file) => {
   const { name, prompt, format, write, tokens } = file;
   const { tokens: following, logProbabilities } = answers[name]!;
-  // weights of merged files are no numbers of float16
+  // weights of merged files are not representable in float16
   const isExact = format === "float32" || (format === "float16" && !name.startsWith("merged"));
 
   test("as llama.cpp", async () => {
@@ -51,8 +51,8 @@ describe.each(files)("$name", (file) => {
     const input = tensor([promptOf(prompt)], { dtype: "int32" });
     const got = numbers(noGrad(() => logSoftmax(model.forward(input, { lastOnly: true }), { dim: -1 })));
     expect(got).toHaveLength(logProbabilities.length);
-    // Weights are the same. What is multiplied with them llama.cpp rounds to their format, and here it is not rounded:
-    // that is one of the two errors of a format, which may cancel each other there.
+    // The weights are equal. llama.cpp also rounds the operand that they multiply to their format; Orchard does not. So
+    // Orchard has one of two errors, which may cancel each other in llama.cpp.
     const error = apart(logProbabilities, exactOf(file));
     const exact = rounded[prompt] ?? 1e-4;
     measured.set(name, apart(got, logProbabilities));
@@ -102,7 +102,7 @@ describe("the table of docs/models.md", () => {
       for (const [at, format] of (["float32", "float16", "q8_0", "q4_0"] as const).entries()) {
         const own = measured.get(`${name === "gemma3_text" ? "gemma3" : name} ${format}`)!;
         const stated = Number(cells[at]);
-        // rounded up, and not far up; sums in float32 differ between processors
+        // limits are rounded up a little; sums in float32 differ between processors
         expect([name, format, own, own <= stated]).toEqual([name, format, own, true]);
         if (format !== "float32") expect(stated).toBeLessThan(1.5 * own);
       }

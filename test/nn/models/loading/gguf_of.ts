@@ -40,7 +40,7 @@ const files = {
   qwen2: { architecture: "qwen2" },
   qwen3: { architecture: "qwen3" },
   gemma2: { architecture: "gemma2" },
-  // llama.cpp's sixth layer is the first that does not slide
+  // in llama.cpp, the sixth layer is the first without a sliding window
   gemma3: { architecture: "gemma3", layers: [0, 1, 2, 0, 1, 2] },
   phi3: { architecture: "phi3" },
   olmo2: { architecture: "olmo2" },

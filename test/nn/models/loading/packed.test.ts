@@ -50,7 +50,7 @@ async function write(parts: nn.StateDict, values: Tensor, config: object, more: 
     ...{ num_hidden_layers: 1, num_attention_heads: 1, head_dim: outputs, max_position_embeddings: 32 },
   };
   const layer = "model.layers.0.";
-  // small, so that attention is not so sharp that it magnifies the rounding of sums in another order
+  // small, since sharp attention would amplify rounding errors of sums in another order
   const generator = new Generator(seed);
   const drawn = (...shape: number[]) => randn(shape, { generator }).mul(0.2);
   const others = {
@@ -255,7 +255,7 @@ test.each(["mixtral", "qwen3_moe"])("experts of %s in stacks, as mlx-lm has them
   for (const [stacked, keys] of stacks) {
     for (const key of keys) delete packed[key];
     const whole = stack(keys.map((key) => weights[key]!));
-    // rows of 48 and 24 are no whole groups
+    // rows of 48 and 24 are not whole groups
     if (whole.shape.at(-1)! % 32 !== 0) packed[`${stacked}.weight`] = whole;
     else {
       const own = quantize(whole.to("float32"), { bits: 8, groupSize: 32 });

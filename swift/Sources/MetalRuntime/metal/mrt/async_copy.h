@@ -1,6 +1,6 @@
-// The asynchronous copies of a SIMD-group between device and threadgroup memory, which programs declare by the names of
+// Asynchronous copies of a SIMD-group between device and threadgroup memory, which programs declare by the names of
 // Apple's compiler (rewrite/spellings.cpp): `__asm("air.simdgroup_async_copy_2d.p3i8.p1i8")`. The active lanes divide
-// the elements among them. Waiting is a barrier of the SIMD-group, so a copy that nothing waits for is a race.
+// the elements. Waiting is a barrier of the SIMD-group, so a copy without a wait is a race.
 #ifndef MRT_ASYNC_COPY_H
 #define MRT_ASYNC_COPY_H
 
@@ -10,7 +10,7 @@
 #ifndef MRT_STRICT
 namespace mrt {
 
-// In words of the elements' alignment.
+// Copies in the largest words that the elements' alignment allows.
 template <typename D, typename S>
 MRT_FUNC void copy_element(D *destination, const S *source, ulong size, ulong alignment) {
   for (ulong at = 0; at < size;) {
@@ -21,7 +21,7 @@ MRT_FUNC void copy_element(D *destination, const S *source, ulong size, ulong al
   }
 }
 
-// This lane's number among the active ones, and how many there are.
+// This lane's number among the active lanes, and their count.
 struct LaneShare {
   uint first, step;
 };
@@ -39,7 +39,7 @@ MRT_FUNC void *async_copy_1d(ulong size, ulong alignment, D *destination, const 
   return nullptr;
 }
 
-// Copies a tile of the destination; elements beyond the source's tile are zero (clamp 0) or the nearest element (clamp
+// Copies a tile; elements of the destination beyond the source tile are zero (clamp 0) or the nearest element (clamp
 // 1).
 template <typename D, typename S, typename V, typename W, typename O>
 MRT_FUNC void *async_copy_2d(ulong size, ulong alignment, D *destination, ulong destination_row, ulong,

@@ -1,11 +1,11 @@
 // Atomic functions (MSL 6.15): relaxed, on device and threadgroup memory.
 //
-//   type            device                              threadgroup          needs
-//   atomic_int      every function                      every function       every family
-//   atomic_uint     every function                      every function       every family
+//   type            device                              threadgroup          requires
+//   atomic_int      all functions                       all functions        any family
+//   atomic_uint     all functions                       all functions        any family
 //   atomic_bool     load, store, exchange, compare      the same             Metal 2.4
-//   atomic_float    the same, fetch_add, fetch_sub      nothing              Apple7, Mac2; Metal 3
-//   atomic_ulong    atomic_min, atomic_max              nothing              Apple8 with Mac2, Apple9
+//   atomic_float    the same, fetch_add, fetch_sub      none                 Apple7, Mac2; Metal 3
+//   atomic_ulong    atomic_min, atomic_max              none                 Apple8 with Mac2, Apple9
 #ifndef MRT_ATOMIC_H
 #define MRT_ATOMIC_H
 
@@ -34,7 +34,7 @@ template <typename T> using atomic_storage = typename AtomicType<T>::storage;
 
 template <typename T, int what> constexpr MRT_CONSTANT bool atomic_can = (AtomicType<T>::can & (what)) == (what);
 template <typename T, int what> using if_atomic_can = metal::enable_if_t<atomic_can<T, what>, int>;
-// The operand may be of any type that converts to the atomic's.
+// The operand may have any type that converts to that of the atomic.
 template <typename T, typename U, int what>
 using if_atomic_takes = metal::enable_if_t<(atomic_can<T, what>) && __is_convertible_to(U, T), int>;
 
@@ -42,7 +42,7 @@ using if_atomic_takes = metal::enable_if_t<(atomic_can<T, what>) && __is_convert
 
 namespace metal {
 
-// Accessed through the functions below only, never copied as a whole.
+// Accessed only through the functions below, never copied as a whole.
 template <typename T, typename = void> struct atomic {
   atomic() = default;
   atomic(const atomic &) = delete;
@@ -80,8 +80,8 @@ template <typename T> MRT_FUNC T from_bits(atomic_storage<T> bits) {
 
 enum AtomicAccess { atomic_reads = 0, atomic_writes = 1, atomic_updates = 2 };
 
-// Notifies the runtime of the next operation, with the value that the thread sees: a thread that sees no change for
-// long is spinning. Returns that value.
+// Notifies the runtime of the next operation and of the value that the thread reads: a thread that reads the same value
+// many times is spinning. Returns that value.
 template <typename T>
 MRT_UNINSTRUMENTED atomic_storage<T> announce(const volatile metal::atomic<T> *object, AtomicAccess access, Site site) {
   const atomic_storage<T> seen = __atomic_load_n(&object->bits, __ATOMIC_RELAXED);
@@ -123,11 +123,11 @@ MRT_FUNC bool atomic_compare(volatile metal::atomic<T> *object, T *expected, T d
 } // namespace mrt
 #endif
 
-// The order is part of the type check, as in Metal's compiler.
+// The memory order is checked at compile time, as in Metal's compiler.
 #define MRT_RELAXED(order)                                                                                             \
   __attribute__((enable_if(order == memory_order_relaxed, "an atomic operation takes memory_order_relaxed")))
 
-// Each function in each address space, with its requirements on the type there.
+// Each function in each address space, with its requirements on the type.
 #define MRT_ATOMIC_LOAD(space, required)                                                                               \
   template <typename T, mrt::if_atomic_can<T, mrt::atomic_exchanges | required> = 0>                                   \
   MRT_CALL T atomic_load_explicit(const volatile space atomic<T> *object, memory_order order MRT_SITE)                 \
@@ -176,7 +176,7 @@ MRT_ATOMIC_FUNCTIONS(MRT_DEVICE, 0)
 #if defined(MRT_STRICT) || defined(MRT_SPACED)
 MRT_ATOMIC_FUNCTIONS(MRT_THREADGROUP, mrt::atomic_in_threadgroup)
 #endif
-#ifdef MRT_SPACED // for members of a method's object, whose space is not known
+#ifdef MRT_SPACED // for members of a method's object, whose address space is unknown
 MRT_ATOMIC_FUNCTIONS(, 0)
 #endif
 MRT_ATOMIC_EXTREME(MRT_DEVICE, min, Minimum)

@@ -1,11 +1,9 @@
 // bfloat (MSL 2.1): the upper half of a float. An integer converts to it implicitly, and it converts to a float; a
-// float or a half becomes a bfloat only by a cast. It is a class, since clang's __bf16 converts in every direction,
-// except to and from half, even by a cast. Each operation computes in float and rounds.
+// float or a half becomes a bfloat only by a cast. It is a class, since clang's __bf16 converts implicitly in every
+// direction, and not to or from half even by a cast. Each operation computes in float and rounds.
 //
-// Some uses need __bf16, a scalar of the compiler (`uint u = b`, an object that converts to bool as a bfloat). So a
-// program that the flat compilation rejects is tried once more with MRT_SCALAR_BFLOAT.
-// What only a scalar of the compiler's does (`uint u = b`, an object that converts to bool as a bfloat) needs __bf16
-// all the same: a program that the flat compile refuses is tried once more with MRT_SCALAR_BFLOAT.
+// Some uses need __bf16, which is a scalar type of the compiler (`uint u = b`, an object that converts to bool by way
+// of a bfloat). So a program that the flat compilation rejects is tried once more with MRT_SCALAR_BFLOAT.
 #ifndef MRT_BFLOAT_H
 #define MRT_BFLOAT_H
 
@@ -17,7 +15,7 @@ template <> struct if_true<true> {
 };
 #define MRT_IF(...) typename mrt::if_true<(__VA_ARGS__)>::type = 0
 
-// The bits of a float as a bfloat: round to nearest, ties to even; a NaN stays one.
+// The bits of a float rounded to a bfloat: to nearest, ties to even; NaN stays NaN.
 constexpr MRT_FUNC ushort bfloat_bits(float value) {
   const uint bits = __builtin_bit_cast(uint, value);
   const bool is_nan = (bits & 0x7fffffffu) > 0x7f800000u;
@@ -31,13 +29,13 @@ constexpr MRT_FUNC float bfloat_value(ushort bits) { return __builtin_bit_cast(f
 
 typedef __bf16 bfloat;
 
-// The compiler's rounding of a float, which it expects in a library.
+// The function that the compiler calls to round a float to a bfloat.
 extern "C" __attribute__((__visibility__("hidden"), __used__, __noinline__, __nodebug__)) inline bfloat
 __truncsfbf2(float value) {
   return __builtin_bit_cast(bfloat, mrt::bfloat_bits(value));
 }
 
-// Between half and bfloat by way of float, in the library and in the program's static_cast.
+// Conversions between half and bfloat by way of float, for the library and for the program's static_cast.
 namespace mrt {
 template <typename A, typename B>
 constexpr bool is_narrow_pair =
@@ -46,12 +44,13 @@ template <typename To, typename From> constexpr MRT_FUNC To cast(From &&value) {
   if constexpr (is_narrow_pair<__remove_cv(To), __remove_cv(__remove_reference_t(From))>) return To(float(value));
   else return (To)(static_cast<From &&>(value));
 }
-// `T()` and `T(a, b)`, which a parameter of a template may mean as well.
+// `T()` and `T(a, b)`, which in a template may also denote a bfloat.
 template <typename To> constexpr MRT_FUNC To cast() { return To(); }
 template <typename To, typename A, typename B, typename... C> constexpr MRT_FUNC To cast(A &&a, B &&b, C &&...c) {
   return To(static_cast<A &&>(a), static_cast<B &&>(b), static_cast<C &&>(c)...);
 }
-// `(T)x` is CastTo<T>()->*x, and `(T)(U)x` CastTo<T>()->*CastTo<U>()->*x: what binds tighter than a cast does so here.
+// `(T)x` is CastTo<T>()->*x, and `(T)(U)x` is CastTo<T>()->*CastTo<U>()->*x: operator->* has the precedence that a cast
+// needs.
 template <typename To, typename... First> struct CastTo {
   template <typename From> constexpr MRT_METHOD To operator->*(From &&value) const {
     if constexpr (sizeof...(First)) return cast<To>(CastTo<First...>()->*static_cast<From &&>(value));
@@ -82,7 +81,7 @@ template <typename To, typename... First> struct CastTo {
   constexpr MRT_METHOD explicit operator A() const SPACE {                                                             \
     return A(mrt::bfloat_value(mrt_bits));                                                                             \
   }
-// From the constant space; templates, so that the class stays trivial.
+// From the constant address space. These are templates, so that the class stays trivial.
 #ifdef MRT_STRICT
 #define MRT_BFLOAT_COPY(SPACE)                                                                                         \
   template <typename B, MRT_IF(__is_same(B, bfloat))>                                                                  \
@@ -104,7 +103,7 @@ struct bfloat {
 #endif
 };
 
-// clang-format off: it takes `##=` apart
+// clang-format off: it would split `##=`
 #define MRT_BFLOAT_ARITHMETIC(OP)                                                                                      \
   constexpr MRT_FUNC bfloat operator OP(bfloat a, bfloat b) { return bfloat(float(a) OP float(b)); }                   \
   template <typename I, MRT_IF(__is_integral(I))> constexpr MRT_FUNC bfloat operator OP(bfloat a, I b) {               \

@@ -1,6 +1,6 @@
-// The mathematics functions of Apple's compiler, on which Apple's headers are built and which some programs call by
-// name (MLX's bfloat functions do): __metal_exp(x, mode), where the mode is one of __METAL_FAST_MATH__,
-// __METAL_PRECISE_MATH__, __METAL_MAYBE_FAST_MATH__ (mrt/macros.h).
+// The math functions of Apple's compiler, on which Apple's headers are based and which some programs call directly
+// (such as MLX's bfloat functions): __metal_exp(x, mode), where the mode is __METAL_FAST_MATH__, __METAL_PRECISE_MATH__
+// or __METAL_MAYBE_FAST_MATH__ (mrt/macros.h).
 #ifndef MRT_BUILTINS_H
 #define MRT_BUILTINS_H
 

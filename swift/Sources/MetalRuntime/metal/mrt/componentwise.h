@@ -1,7 +1,7 @@
-// Extends functions of scalars to vectors, component by component. If a function has several arguments, a scalar may be
-// used with a vector (MSL 2.2: a scalar converts to a vector), and a packed vector as a vector.
+// Extends functions of scalars to vectors, component by component. In functions with several arguments, a scalar may be
+// used together with a vector (MSL 2.2: a scalar converts to a vector), and a packed vector as a vector.
 //
-// Overloads of a program for vec<T, N> are more specialised than these templates, so they win.
+// A program's overloads for vec<T, N> are more specialized than these templates, so they are preferred.
 #ifndef MRT_COMPONENTWISE_H
 #define MRT_COMPONENTWISE_H
 
@@ -11,7 +11,7 @@ namespace mrt {
 
 using metal::enable_if_t, metal::packed_vec, metal::vec;
 
-// The first vector among the types A.
+// The first vector type among the types A.
 template <typename... A> struct first_vector {};
 template <typename T, int N, typename... A> struct first_vector<vec<T, N>, A...> {
   typedef vec<T, N> type;
@@ -29,8 +29,8 @@ template <typename T, int N> constexpr MRT_CONSTANT bool fits<packed_vec<T, N>, 
 template <typename T> constexpr MRT_CONSTANT bool is_half_or_float = __is_same(T, half) || __is_same(T, float);
 template <typename T> constexpr MRT_CONSTANT bool is_integer = __is_integral(T) && !__is_same(T, bool);
 
-// The common vector type V of arguments of types A; no type if they have none, or if V's elements are not of the kind
-// that the function accepts.
+// The common vector type V of arguments with types A; no type if there is none, or if the function does not accept V's
+// elements.
 template <bool Ok, typename V> struct vector_if {};
 template <typename V> struct vector_if<true, V> {
   typedef V type;
@@ -53,14 +53,14 @@ template <typename T, int N> struct shape<vec<T, N>> {
 template <typename V> using booleans = typename shape<V>::booleans;
 template <typename V> using integers = typename shape<V>::integers;
 template <typename V> using same = V;
-// Two templates of one name that differ only in KIND (min of integers, min of floats) need distinct heads.
+// Two templates with one name that differ only in KIND (min of integers, min of floats) need distinct signatures.
 enum any_kind {};
 enum float_kind {};
 enum integer_kind {};
 
 } // namespace mrt
 
-// The component i of NAME of up to three vectors.
+// NAME applied to component i of up to three vectors.
 #define MRT_CALL1(NAME, i) NAME(a.i)
 #define MRT_CALL2(NAME, i) NAME(a.i, b.i)
 #define MRT_CALL3(NAME, i) NAME(a.i, b.i, c.i)
@@ -70,8 +70,8 @@ enum integer_kind {};
   else if constexpr (mrt::shape<V>::count == 3) return R(CALL(NAME, x), CALL(NAME, y), CALL(NAME, z));                 \
   else return R(CALL(NAME, x), CALL(NAME, y), CALL(NAME, z), CALL(NAME, w));
 
-// NAME of one, two or three vectors, from NAME of scalars. KIND of the elements: float, integer or any; RESULT:
-// mrt::same, mrt::booleans, mrt::integers.
+// Defines NAME for one, two or three vectors, based on NAME for scalars. KIND of the elements: float, integer or any.
+// RESULT: mrt::same, mrt::booleans, mrt::integers.
 #define MRT_VECTOR1(NAME, KIND, RESULT)                                                                                \
   template <typename A, typename V = mrt::KIND##_vector<A>, mrt::KIND##_kind = mrt::KIND##_kind()>                     \
   MRT_FUNC RESULT<V> NAME(A first) {                                                                                   \

@@ -6,7 +6,7 @@
 
 namespace mrt {
 
-// A vector's copy may not be a copy of bits (vec.h).
+// Copying a vector may not copy its bits (vec.h).
 template <typename T> struct bits_of {
   typedef T type;
   static constexpr MRT_FUNC T from(T value) { return value; }

@@ -1,17 +1,19 @@
-// The running thread, the runtime's table, and the rendezvous: the base of all other headers of the cooperative part.
+// The running thread, the runtime's table, and the rendezvous: the base of all other headers for operations that
+// involve several threads.
 //
-// `static`, not `inline`: each kernel library is one translation unit with a separate copy, and two libraries in one
-// process must never share these. The scheduler writes the thread-local pointer at each switch of fibers.
+// These are `static`, not `inline`: each kernel library is one translation unit and needs a separate copy, since two
+// libraries in one process must not share them. The scheduler updates the thread-local pointer at each switch of
+// fibers.
 #ifndef MRT_CURRENT_H
 #define MRT_CURRENT_H
 
 #include "types.h"
 
-// MRT_CALL: a function that calls the runtime. MRT_COOPERATIVE: one in which threads meet, so that the compiler may not
+// MRT_CALL: a function that calls the runtime. MRT_COOPERATIVE: a function in which threads meet; the compiler must not
 // make its execution depend on more conditions than the source does.
 #define MRT_COOPERATIVE MRT_CALL __attribute__((convergent))
 
-#ifdef MRT_STRICT // types only: no call has a body or a location to report
+#ifdef MRT_STRICT // types only: no call has a body or reports a location
 
 #define MRT_CALL
 #define MRT_SITE_ONLY
@@ -27,7 +29,8 @@
 #define MRT_SITE , MRT_SITE_ONLY
 #define MRT_BODY(...) {__VA_ARGS__}
 
-// The library's bookkeeping (operands of a collective on the lane's stack) is not the user's memory traffic.
+// The library's internal accesses (operands of a collective operation on the lane's stack) do not count as the user's
+// memory traffic.
 #ifdef MRT_CHECKED
 #define MRT_UNINSTRUMENTED __attribute__((disable_sanitizer_instrumentation, noinline))
 #else
@@ -39,7 +42,7 @@ namespace mrt {
 
 static thread_local MrtThread *current_thread;
 #ifdef MRT_CHECKED
-// Accesses of a library's initialisers while it is loaded, before it is bound, do not count as traffic.
+// Accesses by initializers of a library while it is loaded, before it is bound, do not count as traffic.
 MRT_UNINSTRUMENTED static void ignore_access(const void *, mrt_u64, mrt_u32, const void *) {}
 MRT_UNINSTRUMENTED static void ignore_copy(const void *, const void *, mrt_u64, const void *) {}
 MRT_UNINSTRUMENTED static void ignore_misaligned(const void *, mrt_u32, const char *, const void *) {}
@@ -57,15 +60,16 @@ static const MrtRuntime *runtime;
 [[maybe_unused]] MRT_UNINSTRUMENTED static MrtThread **current() { return &current_thread; }
 [[maybe_unused]] MRT_UNINSTRUMENTED static void bind(const MrtRuntime *table) { runtime = table; }
 
-// Returns whether the object of a method lies in `space`, for methods that differ only in it (rewrite/objects.cpp).
+// Returns whether the object of a method is in the address space `space`, for methods that differ only in it
+// (rewrite/objects.cpp).
 [[maybe_unused]] MRT_UNINSTRUMENTED static bool lies_in(const volatile void *object, MrtSpace space) {
   return runtime && runtime->space_of(object) == mrt_u32(space);
 }
 
 [[maybe_unused]] MRT_UNINSTRUMENTED static mrt_u32 lane_index() { return current_thread->thread_index_in_simdgroup; }
 
-// The place at which the user's code calls a function of the library. As a default argument it takes the caller's line,
-// as std::source_location::current() does, so that a finding names the line in the .metal file.
+// The place where the user's code calls a function of the library. As a default argument it captures the caller's line,
+// like std::source_location::current(), so that a finding gives the line in the .metal file.
 struct Site {
   const char *file;
   int line, column;
@@ -75,7 +79,7 @@ struct Site {
   }
 };
 
-// One rendezvous: which lanes meet, under which name, called from where.
+// Describes a rendezvous: which lanes meet, the name of the operation, and the place of the call.
 struct Meeting {
   MrtCollectiveKind kind;
   const char *operation;
@@ -100,8 +104,8 @@ MRT_MEETING static void wait_at_barrier(mrt_u32 flags, Site site) {
   runtime->threadgroup_barrier(flags, site.file, mrt_u32(site.line));
 }
 
-// A rendezvous in which each lane gives an Operand and gets a Result, both on the lane's stack; `resolve` computes all
-// lanes' results.
+// A rendezvous in which each lane passes an Operand and receives a Result, both on the lane's stack. `resolve` computes
+// the results of all lanes.
 template <typename Result, MrtResolve resolve, typename Operand>
 MRT_MEETING Result exchange(Operand operand, Meeting meeting) {
   Result result;

@@ -1,5 +1,5 @@
-// Turns a kernel function into an entry of the module. The types of its parameters are deduced from the function
-// itself; the rewriter passes names and attributes in a struct `Spec`:
+// Makes a kernel function an entry of the module. The types of its parameters are deduced from the function itself; the
+// rewriter passes names and attributes in a struct `Spec`:
 //
 //   struct Spec {
 //     static constexpr const char *source_name, *file;
@@ -17,7 +17,7 @@
 
 namespace mrt {
 
-// Where a kernel's parameter gets its value.
+// What provides the value of a kernel's parameter.
 enum class ArgumentSource : mrt_u32 {
   buffer,
   threadgroup,
@@ -54,7 +54,7 @@ struct ParameterSpec {
   bool (*gate_value)(const MrtLaunch *launch);
 };
 
-// ---------------------------------------------------------------- types, as MTLDataType numbers them
+// ---------------------------------------------------------------- types, with MTLDataType's numbers
 template <typename T> constexpr mrt_u32 scalar_data_type = 0;
 template <> constexpr mrt_u32 scalar_data_type<float> = 3;
 template <> constexpr mrt_u32 scalar_data_type<half> = 16;
@@ -93,7 +93,7 @@ template <typename T> struct TypeFacts<const volatile T> : TypeFacts<T> {
   static constexpr bool is_const = true;
 };
 
-// ---------------------------------------------------------------- values that come from the position in the grid
+// ---------------------------------------------------------------- values computed from the position in the grid
 template <ArgumentSource source> MRT_UNINSTRUMENTED inline mrt_u32 builtin(const MrtThread *thread, unsigned axis) {
   const MrtGroup *group = thread->group;
   const MrtLaunch *launch = group->launch;
@@ -128,13 +128,13 @@ template <ArgumentSource source> MRT_UNINSTRUMENTED inline mrt_u32 builtin(const
   }
 }
 
-// ---------------------------------------------------------------- one parameter, by its type
+// ---------------------------------------------------------------- how a parameter gets its value, by its type
 inline MRT_UNINSTRUMENTED void *binding(const MrtThread *thread, ArgumentSource source, mrt_u32 index) {
   return source == ArgumentSource::buffer ? thread->group->launch->buffers[index]
                                           : thread->group->threadgroup_arguments[index];
 }
 
-template <typename P> struct Argument { // a value
+template <typename P> struct Argument { // passed by value
   typedef P Pointee;
   static constexpr bool is_binding = false, is_reference = false;
   template <ArgumentSource source> static MRT_UNINSTRUMENTED P get(const MrtThread *thread, mrt_u32) {
@@ -165,14 +165,14 @@ template <typename T> struct Argument<T &> {
   template <ArgumentSource source> static MRT_UNINSTRUMENTED T &get(const MrtThread *thread, mrt_u32 index) {
     return *(T *)binding(thread, source, index);
   }
-  // The optimizer may read through a reference before the kernel does, so it must point to mapped memory.
+  // The optimizer may read through a reference before the kernel does, so it must refer to mapped memory.
   static T &nothing() {
     alignas(T) static unsigned char memory[sizeof(T)];
     return *(T *)memory;
   }
 };
 
-// Textures and samplers, and arrays of them: `bound` returns what the host bound for the element at index i.
+// Textures and samplers, and arrays of them. `bound` returns the object that the host bound for element i.
 template <typename P> struct ResourceArgument {
   typedef P Pointee;
   static constexpr bool is_binding = true, is_reference = false;
@@ -234,15 +234,15 @@ template <typename T, size_t N> struct Argument<metal::array<T, N>> : ResourceAr
   };
 };
 
-// ---------------------------------------------------------------- facts that only the kernel's own scope knows
-// Attributes may name template parameters and constants of the kernel's scope. So they are evaluated there: once,
-// before the kernel runs, it is called to identify itself, and returns at its first statement.
+// ---------------------------------------------------------------- properties that only the kernel's scope knows
+// Attributes may contain template parameters and constants of the kernel's scope, so they are evaluated there. The
+// kernel is called once before it runs to identify itself; it returns at its first statement.
 struct Identification {
   const char *name;
   mrt_u32 max_total_threads;
   const mrt_u32 *indices;
 };
-constexpr mrt_u32 automatic = ~0u; // an index that the source does not give
+constexpr mrt_u32 automatic = ~0u; // an index that the source does not specify
 static Identification *identifying;
 
 template <typename... Indices>
@@ -259,11 +259,11 @@ MRT_UNINSTRUMENTED __attribute__((noinline)) void identify(const char *name, mrt
 
 // ---------------------------------------------------------------- function constants
 // Written by the rewriter at the end of the program: copies the launch's values into the thread-local variables that
-// stand for the constants, and evaluates the constants that are derived from them.
+// represent the constants, and computes the constants that are derived from them.
 static void load_constants(const void *const *values);
 
-// The runtime stores a number for the set of values behind its table, so that a freed table and another one at the same
-// address are distinguished.
+// After the values in its table, the runtime stores a number for the set of values, which distinguishes a freed table
+// from another one at the same address.
 extern const mrt_u32 constant_count;
 static thread_local const void *constants_loaded;
 MRT_UNINSTRUMENTED inline void enter(const MrtLaunch *launch) {
@@ -280,7 +280,7 @@ template <typename T> MRT_UNINSTRUMENTED void load_constant(T &constant, bool &d
   else __builtin_memset((void *)&constant, 0, sizeof(T));
 }
 
-// A parameter's properties: those of its type, or those given for it.
+// The properties of a parameter: those of its type, or those specified for it.
 template <typename> using void_of = void;
 template <typename A, typename = void> struct HasFacts {
   static constexpr bool value = false;
@@ -337,14 +337,14 @@ template <typename... P, void (*kernel)(P...), typename Spec, MrtEntry *entry> s
     call(thread, All());
   }
 
-  // Evaluates the indices, and gives each binding without one the lowest free index (MSL 5.2.1).
+  // Evaluates the indices, and assigns the lowest free index to each binding without one (MSL 5.2.1).
   static const char *identity() {
     Identification result = {};
     identifying = &result;
     kernel(Argument<P>::nothing()...);
     identifying = nullptr;
     entry->max_total_threads = result.max_total_threads;
-    mrt_u64 taken[5] = {}; // by kind
+    mrt_u64 taken[5] = {}; // one bit mask for each kind
     for (mrt_u32 i = 0; i < count; i++) {
       MrtParameter &parameter = parameters()[i];
       parameter.index = result.indices[i];
@@ -369,7 +369,7 @@ template <typename... P, void (*kernel)(P...), typename Spec, MrtEntry *entry> s
 };
 
 // ---------------------------------------------------------------- threadgroup variables
-// Each declaration has a separate record; its position among the records is known once the module is linked.
+// Each declaration has a separate record, whose position among the records is known once the module is linked.
 extern "C" __attribute__((__weak__, __visibility__("hidden"))) MrtVariable *__start_mrt_variables[];
 extern "C" __attribute__((__weak__, __visibility__("hidden"))) MrtVariable *__stop_mrt_variables[];
 extern "C" __attribute__((__weak__, __visibility__("hidden"))) MrtEntry __start_mrt_entries[];

@@ -1,5 +1,5 @@
-// The fast forms of the mathematics (MSL 8.1, Table 8.2), of one float: the formulas that the table names, computed in
-// float, with their overflows and cancellations. A program that works with these does not depend on more than MSL
+// The fast math functions (MSL 8.1, Table 8.2) for one float: the formulas given in the table, computed in float,
+// including their overflow and cancellation. A program that works with these functions does not depend on more than MSL
 // guarantees.
 #ifndef MRT_FAST_H
 #define MRT_FAST_H
@@ -24,10 +24,10 @@ MRT_FUNC float log10(float x) { return log2(x) * 0.301029995663981195214f; }
 MRT_FUNC float pow(float x, float y) { return exp2(y * log2(x)); }
 MRT_FUNC float powr(float x, float y) { return exp2(y * log2(x)); }
 
-// x * rsqrt(x), which would be NaN if x is 0 or infinite.
+// x * rsqrt(x), which would be NaN for 0 and infinity.
 MRT_FUNC float sqrt(float x) { return x == 0 || x == __builtin_inff() ? x : x * rsqrt(x); }
 
-// The angle becomes a fraction of a turn in float: the absolute error grows with the angle.
+// Converts an angle to a fraction of a turn in float, so the absolute error grows with the angle.
 MRT_FUNC float turn(float x) {
   const float turns = x * 0.159154943091895335769f;
   return turns - __builtin_rintf(turns);
@@ -56,7 +56,7 @@ MRT_FUNC float atan2(float y, float x) {
   return x < 0 ? a + __builtin_copysignf(3.14159265358979323846f, y) : a;
 }
 
-// The result is undefined if an operand is a NaN: here it is the first operand, unlike in the precise form.
+// The result is undefined if an operand is NaN: here it is the first operand, unlike in the precise functions.
 MRT_FUNC float fmin(float x, float y) { return y < x ? y : x; }
 MRT_FUNC float fmax(float x, float y) { return x < y ? y : x; }
 

@@ -1,4 +1,4 @@
-// Geometric functions (MSL 6.9 of vectors of float and half). Sums run from the first component to the last.
+// Geometric functions (MSL 6.9) for vectors of float and half. Sums are added from the first component to the last.
 #ifndef MRT_GEOMETRIC_H
 #define MRT_GEOMETRIC_H
 

@@ -1,25 +1,25 @@
-// The callbacks that the checked build of a kernel calls, forwarded to the runtime. Included once, by the prelude, if
-// MRT_CHECKED is defined.
+// The callbacks that the checked build of a kernel calls, forwarded to the runtime. The prelude includes this header
+// once, if MRT_CHECKED is defined.
 //
-// The checked build is compiled with these flags (in addition to those of every build), and linked without any
+// The checked build is compiled with these flags in addition to those of every build, and linked without any
 // -fsanitize:
 //   -O2 -fno-vectorize -fno-slp-vectorize -fno-unroll-loops    every access is at most 16 bytes, so none is skipped
-//   -gline-tables-only -gdwarf-4                                program counter -> line
+//   -gline-tables-only -gdwarf-4                                maps program counters to lines
 //   -fsanitize=thread                                           __tsan_read4(address) … before each load and store
-//     -mllvm -tsan-instrument-atomics=0                         atomics come through MrtRuntime::atomic, with their
+//     -mllvm -tsan-instrument-atomics=0                         atomics are reported by MrtRuntime::atomic, with their
 //                                                               line
-//     -mllvm -tsan-instrument-func-entry-exit=0                 no call stack is kept
-//     -mllvm -tsan-compound-read-before-write=1                 `a[i] += x` is one __tsan_read_write4, not a lone write
+//     -mllvm -tsan-instrument-func-entry-exit=0                 no call stack is recorded
+//     -mllvm -tsan-compound-read-before-write=1                 `a[i] += x` is one __tsan_read_write4, not just a write
 //   -fsanitize=alignment,array-bounds -fsanitize-recover=alignment,array-bounds
-//                                      (array-bounds, not bounds: the other half of `bounds` traps)
+//                                      (array-bounds instead of bounds, since the rest of `bounds` traps)
 //   -fsanitize=local-bounds -fsanitize-trap=local-bounds
-//                                      then such an access to a thread's own array ends the dispatch: it would hit what
-//                                      else lies on the stack
+//                                      afterwards ends the dispatch if the array is a thread's: the access would
+//                                      corrupt the rest of the stack
 //     -mllvm -force-attribute=__ubsan_handle_type_mismatch_v1:memory
-//                                      it touches no memory of the kernel: loads on both sides of a check can still be
-//                                      one
-// Accesses to variables of a thread that do not leave it are not instrumented; those to other private memory are
-// filtered by the runtime. A copy of a struct is one __tsan_memcpy.
+//                                      the handler does not access memory of the kernel, so loads on both sides of a
+//                                      check can still be merged
+// Accesses to variables of a thread whose address does not escape are not instrumented; the runtime filters those to
+// other private memory. A copy of a struct is one __tsan_memcpy.
 #ifndef MRT_HOOKS_H
 #define MRT_HOOKS_H
 
@@ -29,11 +29,12 @@
   extern "C" __attribute__((__visibility__("hidden"), __used__, __noinline__, __nodebug__,                             \
                             __disable_sanitizer_instrumentation__, __no_sanitize__("alignment", "bounds")))
 #define MRT_HOOK_CALLER __builtin_return_address(0)
-// Initialisers of program-scope variables run while the library is loaded, before it has its table: nothing to check.
+// Initializers of program-scope variables run while the library is loaded, before it is bound to the table: they are
+// not checked.
 #define MRT_REPORT(...)                                                                                                \
   if (__builtin_expect(mrt::runtime != nullptr, 1)) mrt::runtime->__VA_ARGS__
 
-// MrtRuntime::access's `write`
+// Values of MrtRuntime::access's `write`.
 enum { MRT_ACCESS_READ = 0, MRT_ACCESS_WRITE = 1, MRT_ACCESS_READ_WRITE = 2 };
 
 #define MRT_ACCESS_HOOK(name, size, write)                                                                             \
@@ -67,10 +68,10 @@ MRT_HOOK void *__tsan_memset(void *destination, int value, __SIZE_TYPE__ size) {
   return __builtin_memset(destination, value, size);
 }
 
-// Called by the module's constructor, which the pass adds; there are no virtual functions in MSL.
+// Called by the module's constructor, which the sanitizer pass adds; MSL has no virtual functions.
 MRT_HOOK void __tsan_init() {}
 
-// ---- what clang passes to the handlers of -fsanitize=alignment and array-bounds
+// ---- the structs that clang passes to the handlers of -fsanitize=alignment and array-bounds
 struct MrtSourceLocation {
   const char *file;
   mrt_u32 line, column;
@@ -92,14 +93,15 @@ struct MrtOutOfBounds {
   const MrtTypeDescriptor *array_type, *index_type;
 };
 
-// If it were optimised, the compiler would see that it returns and so, by the flag above, has no effect.
+// Not optimized: otherwise the compiler would see that it returns and, because of the flag above, that it has no
+// effect.
 MRT_HOOK __attribute__((__optnone__)) void __ubsan_handle_type_mismatch_v1(const MrtTypeMismatch *data,
                                                                            __UINTPTR_TYPE__ address) {
   MRT_REPORT(misaligned((const void *)address, 1u << data->log_alignment, data->type->name, MRT_HOOK_CALLER));
 }
 
-// The handler ignores indices wider than a register: MSL has none. A narrower one comes with zeros above; its type says
-// whether it has a sign (bit 0), and how many bits (the others, as a power of two).
+// Indices wider than a register are ignored, since MSL has none. A narrower index is zero-extended; its type says
+// whether it is signed (bit 0), and how many bits it has (the other bits, as a power of two).
 MRT_HOOK void __ubsan_handle_out_of_bounds(const MrtOutOfBounds *data, __UINTPTR_TYPE__ index) {
   const unsigned info = data->index_type->info, unused = 64 - (1u << (info >> 1));
   if (info & 1) index = (__UINTPTR_TYPE__)(long(index << unused) >> unused);

@@ -1,5 +1,5 @@
-// The structures of Metal's API that kernels fill for later draws and dispatches, and read as tessellation factors;
-// they are the same on both sides (MTLRenderCommandEncoder.h, MTLComputeCommandEncoder.h).
+// The structs of Metal's API that kernels fill for later draws and dispatches, or read as tessellation factors. They
+// are the same for the host (MTLRenderCommandEncoder.h, MTLComputeCommandEncoder.h).
 #ifndef MRT_INDIRECT_ARGUMENTS_H
 #define MRT_INDIRECT_ARGUMENTS_H
 

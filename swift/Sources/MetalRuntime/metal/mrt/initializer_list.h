@@ -1,5 +1,5 @@
-// std::initializer_list, which the language itself needs for a list in braces. MSL's vectors take one with fewer
-// elements than components; the others are zero.
+// std::initializer_list, which the language itself requires for a list in braces. MSL's vectors accept one with fewer
+// elements than components; the other components are zero.
 #ifndef MRT_INITIALIZER_LIST_H
 #define MRT_INITIALIZER_LIST_H
 

@@ -1,5 +1,5 @@
-// Integer functions (MSL 6.4, Table 6.4), of every integer type and its vectors. They are overloads for each type, not
-// templates, so that a mixture of types is as ambiguous as in Metal.
+// Integer functions (MSL 6.4, Table 6.4) for every integer type and its vectors. They are overloads for each type
+// instead of templates, so that mixed types are as ambiguous as in Metal.
 #ifndef MRT_INTEGER_H
 #define MRT_INTEGER_H
 
@@ -13,7 +13,7 @@ template <typename T> using Unsigned = metal::make_unsigned_t<T>;
 template <typename T> constexpr uint width = 8 * sizeof(T);
 template <typename T> constexpr T largest = metal::numeric_limits<T>::max();
 template <typename T> constexpr T smallest = metal::numeric_limits<T>::min();
-// A type wide enough for sums and products of two T.
+// A type that is wide enough for sums and products of two T.
 template <typename T>
 using Wide =
     metal::conditional_t<sizeof(T) == 8, metal::conditional_t<metal::is_signed_v<T>, __int128, unsigned __int128>,
@@ -32,7 +32,7 @@ template <typename T> MRT_FUNC T clamp(T x, T low, T high) { return min(max(x, l
 template <typename T> MRT_FUNC Unsigned<T> absdiff(T x, T y) {
   return Unsigned<T>(x > y ? Unsigned<T>(x) - Unsigned<T>(y) : Unsigned<T>(y) - Unsigned<T>(x));
 }
-// Unsigned differences are negative in the signed type of the same width plus one bit: compare instead.
+// For unsigned types, compares instead of subtracting: a negative difference would wrap around.
 template <typename T> MRT_FUNC T subsat(T x, T y) {
   if constexpr (!metal::is_signed_v<T>) return x < y ? T(0) : T(x - y);
   else return saturated<T>(Wide<T>(x) - Wide<T>(y));
@@ -133,8 +133,8 @@ template <typename T, int N> MRT_FUNC vec<T, N> insert_bits(vec<T, N> base, vec<
 }
 
 #ifdef MRT_SCALAR_BFLOAT
-// A bfloat converts to integers as well as to float, and float is meant. These are templates, so that functions of
-// these names for bfloat in programs are preferred.
+// A bfloat converts to integers as well as to float, and these functions convert it to float. They are templates, so
+// that a program's functions of these names for bfloat are preferred.
 #define MRT_OF_BFLOAT template <typename B, MRT_IF(__is_same(B, bfloat))>
 MRT_OF_BFLOAT MRT_FUNC float abs(B x) { return abs(float(x)); }
 #define MRT_BFLOAT2(NAME)                                                                                              \

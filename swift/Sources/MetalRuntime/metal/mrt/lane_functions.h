@@ -1,6 +1,6 @@
-// One table for the functions that SIMD-groups and quad-groups share (MSL 6.9.2 and 6.9.3).
+// The functions that SIMD-groups and quad-groups share (MSL 6.9.2 and 6.9.3), in one table.
 //
-// MRT_LANE_FUNCTIONS(P, G) declares them all with the prefix P, for the group G (simd or quad).
+// MRT_LANE_FUNCTIONS(P, G) declares all of them with the prefix P, for the group G (simd or quad).
 #ifndef MRT_LANE_FUNCTIONS_H
 #define MRT_LANE_FUNCTIONS_H
 
@@ -72,7 +72,7 @@ constexpr MrtCollectiveKind simd_kind = MRT_COLLECTIVE_SIMD, quad_kind = MRT_COL
   MRT_LANE_FIRST(P, G)
 // clang-format on
 
-// The votes of the group G; `members` has a bit for each of its lanes.
+// The votes of the group G; `members` has one bit for each of its lanes.
 #define MRT_LANE_VOTES(G, members)                                                                                     \
   class G##_vote {                                                                                                     \
   public:                                                                                                              \

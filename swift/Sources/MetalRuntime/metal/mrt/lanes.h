@@ -1,8 +1,8 @@
 // How the lanes of a SIMD-group or a quad-group exchange values: the operations and index rules that simd.h and quad.h
 // use.
 //
-// Each `resolve_…` runs once for all active lanes. `width` is 32 for a SIMD-group and 4 for a quad-group; lanes of
-// different quads never see each other.
+// Each `resolve_…` function runs once for all active lanes. `width` is 32 for a SIMD-group and 4 for a quad-group;
+// lanes of different quads never exchange values.
 #ifndef MRT_LANES_H
 #define MRT_LANES_H
 
@@ -11,8 +11,8 @@
 
 namespace mrt {
 
-// ---------------------------------------------------------------- types: scalars of at most 32 bits, except bool and
-// bfloat, and vectors of them (MSL 6.9.2; Apple's compiler refuses 64-bit integers and bfloat here).
+// ---------------------------------------------------------------- types: scalars of at most 32 bits except bool and
+// bfloat, and vectors of them (MSL 6.9.2; Apple's compiler rejects 64-bit integers and bfloat here).
 template <typename T> struct LaneType {
   typedef T element;
 };
@@ -21,7 +21,7 @@ template <typename T, int N> struct LaneType<metal::vec<T, N>> {
 };
 template <typename T> using lane_element = typename LaneType<T>::element;
 
-// 0 refused, 1 floating, 2 integer
+// 0 not supported, 1 floating-point, 2 integer.
 template <typename E> struct LaneElement {
   static constexpr MRT_CONSTANT int kind = 0;
 };
@@ -48,7 +48,7 @@ template <typename T> using if_lane_integer = metal::enable_if_t<is_lane_integer
 } // namespace mrt
 
 namespace metal {
-// Apple's internal name for the types above, by which some programs choose between a SIMD-group function and a loop.
+// Apple's internal name for these types, which some programs use to choose between a SIMD-group function and a loop.
 template <typename T, typename = void> struct __is_valid_simdgroup_type : bool_constant<mrt::is_lane_number<T>> {};
 } // namespace metal
 
@@ -57,7 +57,8 @@ template <typename T, typename = void> struct __is_valid_simdgroup_type : bool_c
 namespace mrt {
 
 // ---------------------------------------------------------------- reductions
-// Integers wrap; a half is rounded at each step. min and max ignore a NaN if there is a number, like MSL's min and max.
+// Integers wrap around; a half is rounded at each step. min and max ignore NaN if there is a number, like MSL's min and
+// max.
 struct Sum {
   template <typename E> static E of(E a, E b) { return E(a + b); }
   static constexpr int identity = 0;
@@ -90,7 +91,7 @@ template <typename T> T &result(MrtExchange *exchange, mrt_u32 lane) {
 }
 inline bool is_active(const MrtExchange *exchange, mrt_u32 lane) { return lane < 32 && (exchange->active >> lane & 1); }
 
-// total = total OP value, component by component. The padding of a vector of three is combined too; nobody reads it.
+// total = total OP value, component by component. The padding of a vector of three is combined too, but never read.
 template <typename Operation, typename T> MRT_UNINSTRUMENTED void combine(T &total, const T &value) {
   typedef lane_element<T> E;
   E *into = reinterpret_cast<E *>(&total);
@@ -98,7 +99,7 @@ template <typename Operation, typename T> MRT_UNINSTRUMENTED void combine(T &tot
   for (unsigned i = 0; i < sizeof(T) / sizeof(E); ++i) into[i] = Operation::template of<E>(into[i], from[i]);
 }
 
-// The operands of one group, in the exchange's (seeded) order: the order of a reduction is not specified.
+// Combines the operands of each group in the exchange's (seeded) order: the order of a reduction is unspecified.
 template <typename Operation, mrt_u32 width, typename T>
 MRT_UNINSTRUMENTED void resolve_reduction(MrtExchange *exchange) {
   for (mrt_u32 first = 0; first < 32; first += width) {
@@ -116,7 +117,7 @@ MRT_UNINSTRUMENTED void resolve_reduction(MrtExchange *exchange) {
   }
 }
 
-// Lane i gets x0 OP … OP xi (inclusive) or identity OP x0 OP … OP x(i-1) (exclusive) over the active lanes below it.
+// Lane i gets x0 OP … OP xi (inclusive), or identity OP x0 OP … OP x(i-1) (exclusive), over the active lanes up to it.
 template <typename Operation, bool inclusive, mrt_u32 width, typename T>
 MRT_UNINSTRUMENTED void resolve_prefix(MrtExchange *exchange) {
   for (mrt_u32 first = 0; first < 32; first += width) {
@@ -134,16 +135,16 @@ MRT_UNINSTRUMENTED void resolve_prefix(MrtExchange *exchange) {
 template <typename T> struct Permuted {
   T data, filling;
   ushort parameter; // lane, delta or mask
-  ushort modulo;    // of the fills: the length of the pieces that are shifted separately
+  ushort modulo;    // for fills: the length of the segments that are shifted separately
 };
 
-// The lane of its group that a lane reads from; `filling`: it reads that lane's filling data.
+// The lane, within its group, from which a lane reads. `filling` says that it reads that lane's filling data.
 struct LaneSource {
   mrt_u32 lane;
   bool filling;
 };
 
-// `is_uniform` names the parameter that all lanes of a group must agree on.
+// `is_uniform` names the parameter that must be the same in all lanes of a group.
 struct ByLane {
   static constexpr const char *is_uniform = nullptr;
   static LaneSource of(mrt_u32, mrt_u32 lane, mrt_u32, mrt_u32) { return {lane, false}; }
@@ -156,7 +157,7 @@ struct ByMask {
   static constexpr const char *is_uniform = "mask";
   static LaneSource of(mrt_u32 i, mrt_u32 mask, mrt_u32, mrt_u32) { return {i ^ mask, false}; }
 };
-// Nothing wraps: the lanes at the end keep their data.
+// Nothing wraps around: the lanes at the end keep their data.
 struct Up {
   static constexpr const char *is_uniform = "delta";
   static LaneSource of(mrt_u32 i, mrt_u32 delta, mrt_u32, mrt_u32) { return {i < delta ? i : i - delta, false}; }
@@ -175,8 +176,8 @@ struct RotateDown {
   static constexpr const char *is_uniform = "delta";
   static LaneSource of(mrt_u32 i, mrt_u32 delta, mrt_u32 width, mrt_u32) { return {(i + delta) & (width - 1), false}; }
 };
-// Values shifted out of a piece at one end are lost; at the other end it gets the filling data of the lanes that would
-// have wrapped.
+// Values that are shifted out of a segment at one end are lost. At the other end, the lanes get the filling data of the
+// lanes from which they would read if the shift wrapped around.
 struct FillUp {
   static constexpr const char *is_uniform = "delta";
   static LaneSource of(mrt_u32 i, mrt_u32 delta, mrt_u32, mrt_u32 modulo) {
@@ -192,7 +193,7 @@ struct FillDown {
   }
 };
 
-// Reports, once a group, a parameter on which the active lanes of the group differ.
+// Reports, once per group, a parameter that differs between the active lanes of the group.
 template <typename T>
 MRT_UNINSTRUMENTED void require_uniform(MrtExchange *exchange, mrt_u32 width, const char *parameter) {
   for (mrt_u32 first = 0; first < 32; first += width) {
@@ -209,7 +210,7 @@ MRT_UNINSTRUMENTED void require_uniform(MrtExchange *exchange, mrt_u32 width, co
   }
 }
 
-// Reading a lane that is not active gives all bits set: a NaN, or a conspicuous number.
+// Reading from a lane that is not active gives all bits set: a NaN, or a conspicuous integer.
 template <typename Rule, mrt_u32 width, typename T> MRT_UNINSTRUMENTED void resolve_permutation(MrtExchange *exchange) {
   if (Rule::is_uniform) require_uniform<T>(exchange, width, Rule::is_uniform);
   for (mrt_u32 lane = 0; lane < 32; ++lane) {
@@ -240,8 +241,8 @@ template <mrt_u32 width, typename T> MRT_UNINSTRUMENTED void resolve_first(MrtEx
 }
 
 // ---------------------------------------------------------------- votes
-// The result of a vote for a lane's group: which lanes are active, and which of them voted true. Bit i is the group's
-// lane i.
+// The result of a vote for a lane's group: which lanes are active, and which of them voted true. Bit i is lane i of the
+// group.
 struct Vote {
   mrt_u32 active, yes, index;
 };

@@ -16,7 +16,7 @@ enum float_round_style {
 };
 enum float_denorm_style { denorm_indeterminate = -1, denorm_absent = 0, denorm_present = 1 };
 
-// Programs specialise this one for their types, as they do with Apple's headers.
+// Programs specialize this template for their types, as they do with Apple's headers.
 template <typename T> struct _numeric_limits_impl {
   static constexpr MRT_CONSTANT bool is_specialized = false;
 };
@@ -75,7 +75,7 @@ MRT_INTEGER_LIMITS(uint, false, 32, 0, UINT_MAX)
 MRT_INTEGER_LIMITS(long, true, 63, LONG_MIN, LONG_MAX)
 MRT_INTEGER_LIMITS(ulong, false, 64, 0, ULONG_MAX)
 
-// digits, digits10, max_digits10, exponents as in C's <float.h>; then the values.
+// Parameters: digits, digits10, max_digits10 and exponents as in C's <float.h>, then the values.
 #define MRT_FLOAT_LIMITS(T, DIGITS, DIGITS10, MAX_DIGITS10, MIN_EXP, MIN_EXP10, MAX_EXP, MAX_EXP10, MIN, MAX, EPSILON, \
                          TRUE_MIN)                                                                                     \
   template <> struct _numeric_limits_impl<T> {                                                                         \
@@ -109,7 +109,7 @@ MRT_FLOAT_LIMITS(float, 24, 6, 9, -125, -37, 128, 38, 0x1p-126f, 0x1.fffffep127f
 MRT_FLOAT_LIMITS(half, 11, 3, 5, -13, -4, 16, 4, 0x1p-14f, 0x1.ffcp15f, 0x1p-10f, 0x1p-24f)
 MRT_FLOAT_LIMITS(bfloat, 8, 2, 4, -125, -37, 128, 38, 0x1p-126f, 0x1.fep127f, 0x1p-7f, 0x1p-133f)
 
-// For a vector: the limit of its elements in each component.
+// For a vector: each component is the limit of the element type.
 #define MRT_VECTOR_LIMIT(name)                                                                                         \
   static constexpr MRT_METHOD vec<T, N> name() { return vec<T, N>(numeric_limits<T>::name()); }
 template <typename T, int N> struct _numeric_limits_impl<vec<T, N>> {

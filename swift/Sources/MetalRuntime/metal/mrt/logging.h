@@ -1,4 +1,4 @@
-// os_log (MSL 6.19 <metal_logging>): its calls are type-checked and print nothing, as on a device without a log state.
+// os_log (MSL 6.19 <metal_logging>): calls are type-checked but print nothing, as on a device without a log state.
 #ifndef MRT_LOGGING_H
 #define MRT_LOGGING_H
 

@@ -1,5 +1,5 @@
-// Macros that a program sees after including any header of the Metal standard library. All of them, and nothing
-// else, exist in MRT_PREPROCESS mode, in which the program's text is expanded before it is rewritten.
+// The macros that a program sees after including any header of the Metal standard library. With MRT_PREPROCESS, which
+// is used to expand the program's text before it is rewritten, the library consists of these macros only.
 #ifndef MRT_MACROS_H
 #define MRT_MACROS_H
 
@@ -25,7 +25,7 @@
 #define METAL_CONST_ARG(x)
 #define METAL_ENABLE_IF(...)
 
-// The last argument of the compiler's mathematics functions, which some programs call by name (mrt/builtins.h).
+// Values for the last argument of the compiler's math functions, which some programs call directly (mrt/builtins.h).
 #define __METAL_FAST_MATH__ 1
 #define __METAL_PRECISE_MATH__ 0
 #define __METAL_MAYBE_FAST_MATH__ 2

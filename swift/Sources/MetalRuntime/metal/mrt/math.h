@@ -1,8 +1,8 @@
-// Mathematics (MSL 6.5) of float, half and their vectors, each function in three namespaces: metal::precise,
-// metal::fast, and metal, which has the fast ones if MRT_FAST is set. A half is computed in float and rounded, which
-// keeps it within 1 ulp.
+// Math functions (MSL 6.5) for float, half and their vectors, each in three namespaces: metal::precise, metal::fast,
+// and metal, whose functions are the fast ones if MRT_FAST is set. Functions of a half are computed in float and
+// rounded, which keeps them within 1 ulp.
 //
-// bfloat has no separate forms: it converts to float, and the result is a float.
+// There are no separate functions for bfloat: it converts to float, and the result is a float.
 #ifndef MRT_MATH_H
 #define MRT_MATH_H
 
@@ -20,7 +20,7 @@
 
 namespace mrt {
 
-// The next value after x toward y, by its bits: T's are counted by U's.
+// The next value after x toward y, computed on bits: U is the integer type of T's size.
 template <typename U, typename T> MRT_FUNC T next_after(T x, T y) {
   if (x != x || y != y) return T(x + y);
   if (x == y) return y;
@@ -34,7 +34,7 @@ template <typename U, typename T> MRT_FUNC T next_after(T x, T y) {
 
 namespace metal {
 
-// One form of NAME in the namespace FORM, and both with the default one.
+// Defines NAME in the namespace FORM; the second macro defines both, and the default.
 #define MRT_MATH1_IN(FORM, NAME)                                                                                       \
   namespace FORM {                                                                                                     \
   MRT_DEFINE(float NAME(float x), return mrt::FORM::NAME(x);)                                                          \
@@ -50,7 +50,7 @@ namespace metal {
 #define MRT_MATH1(NAME) MRT_MATH1_IN(precise, NAME) MRT_MATH1_IN(fast, NAME) using MRT_DEFAULT::NAME;
 #define MRT_MATH2(NAME) MRT_MATH2_IN(precise, NAME) MRT_MATH2_IN(fast, NAME) using MRT_DEFAULT::NAME;
 
-// A half's transcendental functions are precise in both forms.
+// Transcendental functions of a half are precise in all namespaces.
 // clang-format off
 #define MRT_FOR_MATH1(M)                                                                                               \
   M(acos) M(acosh) M(asin) M(asinh) M(atan) M(atanh) M(ceil) M(cos) M(cosh) M(cospi) M(exp) M(exp10) M(exp2) M(fabs)   \
@@ -61,7 +61,7 @@ namespace metal {
 MRT_FOR_MATH1(MRT_MATH1)
 MRT_FOR_MATH2(MRT_MATH2)
 
-// ---------------------------------------------------------------- functions whose forms do not differ in kind
+// ---------------------------------------------------------------- functions that are the same in all namespaces
 #define MRT_MATH_FORM(FORM)                                                                                            \
   namespace FORM {                                                                                                     \
   MRT_FUNC float abs(float x) { return fabs(x); }                                                                      \
@@ -93,7 +93,7 @@ MRT_FOR_MATH2(MRT_MATH2)
   MRT_FUNC float NAME(float x, float y, float z) { return __VA_ARGS__; }                                               \
   MRT_FUNC half NAME(half x, half y, half z) { return __VA_ARGS__; }                                                   \
   MRT_VECTOR3(NAME, float, mrt::same)
-// x - floor(x), kept below 1 if that rounds to 1.
+// x - floor(x), limited to values below 1 where rounding would give 1.
 #define MRT_FRACT(T, LARGEST)                                                                                          \
   MRT_FUNC T fract(T x) {                                                                                              \
     const T part = x - floor(x);                                                                                       \
@@ -105,7 +105,7 @@ using MRT_DEFAULT::abs, MRT_DEFAULT::min, MRT_DEFAULT::max, MRT_DEFAULT::min3, M
 using MRT_DEFAULT::fmin3, MRT_DEFAULT::fmax3, MRT_DEFAULT::fmedian3, MRT_DEFAULT::fma, MRT_DEFAULT::nextafter,
     MRT_DEFAULT::fract;
 
-// ---------------------------------------------------------------- functions of an exponent or with a second result
+// ---------------------------------------------------------------- functions with an exponent or a second result
 #define MRT_VECTOR_OUT(NAME, U)                                                                                        \
   template <typename T, int N> MRT_FUNC vec<T, N> NAME(vec<T, N> x, MRT_THREAD vec<U, N> &out) {                       \
     for (int i = 0; i < N; ++i) {                                                                                      \

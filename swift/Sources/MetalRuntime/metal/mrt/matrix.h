@@ -1,4 +1,5 @@
-// Matrices (MSL 2.3, 6.8): columns, each a vector; sizes and alignments follow from those of the columns (Table 2.4).
+// Matrices (MSL 2.3, 6.8), stored as columns, each of which is a vector. Sizes and alignments follow from those of the
+// columns (Table 2.4).
 #ifndef MRT_MATRIX_H
 #define MRT_MATRIX_H
 
@@ -6,8 +7,8 @@
 
 namespace metal {
 
-// From the diagonal, with zeros elsewhere; a vector for each column (a scalar must not pass for one); a scalar for each
-// element, column by column; another element type.
+// Constructors from the diagonal, with zeros elsewhere; from one vector per column (not from scalars); from one scalar
+// per element, column by column; and from another element type.
 #define MRT_MATRIX_CONSTRUCTORS(SPACE)                                                                                 \
   constexpr MRT_METHOD explicit matrix(T diagonal) SPACE : columns{} {                                                 \
     for (int c = 0; c < Columns && c < Rows; ++c) (&columns[c].x)[c] = diagonal;                                       \
@@ -63,7 +64,7 @@ template <typename T, int Columns, int Rows> struct matrix {
 };
 
 // ---------------------------------------------------------------- operators (MSL 3.2)
-// clang-format off: it takes `##=` apart
+// clang-format off: it would split `##=`
 #define MRT_MATRIX_ELEMENTWISE(OP)                                                                                     \
   template <typename T, int C, int R> MRT_FUNC matrix<T, C, R> operator OP(matrix<T, C, R> a, matrix<T, C, R> b) {     \
     for (int c = 0; c < C; ++c) a.columns[c] = a.columns[c] OP b.columns[c];                                           \
@@ -95,7 +96,8 @@ MRT_FUNC matrix<T, C, R> &operator*=(matrix<T, C, R> &a, S s) {
   return a = a * s;
 }
 
-// Matrix times column vector, row vector times matrix, matrix times matrix; sums run from the first term to the last.
+// Matrix times column vector, row vector times matrix, matrix times matrix. Sums are added from the first term to the
+// last.
 template <typename T, int C, int R> MRT_FUNC vec<T, R> operator*(matrix<T, C, R> a, vec<T, C> v) {
   vec<T, R> sum = a.columns[0] * v[0];
   for (int c = 1; c < C; ++c) sum += a.columns[c] * v[c];
@@ -135,7 +137,7 @@ template <typename T, int C, int R> MRT_FUNC matrix<T, R, C> transpose(matrix<T,
 
 template <typename T> MRT_FUNC T determinant(matrix<T, 2, 2> a) { return a[0].x * a[1].y - a[1].x * a[0].y; }
 template <typename T> MRT_FUNC T determinant(matrix<T, 3, 3> a) { return dot(a[0], cross(a[1], a[2])); }
-// Expanded along the first row: the minors are triple products of the columns without it.
+// Expanded along the first row: the minors are triple products of the other rows' columns.
 template <typename T> MRT_FUNC T determinant(matrix<T, 4, 4> a) {
   const vec<T, 3> p = a[0].yzw, q = a[1].yzw, r = a[2].yzw, s = a[3].yzw;
   return a[0].x * dot(q, cross(r, s)) - a[1].x * dot(p, cross(r, s)) + a[2].x * dot(p, cross(q, s)) -

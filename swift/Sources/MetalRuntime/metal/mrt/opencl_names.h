@@ -1,5 +1,5 @@
-// Keywords of C++ for OpenCL that MSL leaves to programs: in the strict mode they become ordinary names. The prefix is
-// removed from the compiler's messages.
+// Keywords of C++ for OpenCL that MSL programs may use as names: in strict mode they are renamed with a prefix, which
+// is removed from the compiler's messages.
 #ifndef MRT_OPENCL_NAMES_H
 #define MRT_OPENCL_NAMES_H
 

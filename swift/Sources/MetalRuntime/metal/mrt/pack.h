@@ -1,4 +1,4 @@
-// Packing and unpacking of normalised components (MSL 6.13). The first component lies in the lowest bits.
+// Packing and unpacking of normalized components (MSL 6.13). The first component is in the lowest bits.
 #ifndef MRT_PACK_H
 #define MRT_PACK_H
 
@@ -6,7 +6,8 @@
 
 namespace mrt {
 
-// The fields of a packed integer: a component's position and width, and how a value in [0, 1] or [-1, 1] maps to it.
+// Fields of a packed integer: the position and width of a component, and how a value in [0, 1] or [-1, 1] is mapped to
+// it.
 MRT_FUNC uint pack_unorm(float x, uint offset, uint bits) {
   const float top = float((1u << bits) - 1u);
   return uint(metal::rint(metal::precise::saturate(x) * top)) << offset;
@@ -37,7 +38,7 @@ MRT_FUNC float from_srgb(float x) {
 
 namespace metal {
 
-// SUFFIX: the layout; UINT: the packed type; KIND: unorm or snorm; then the width of each component.
+// SUFFIX: the layout; UINT: the packed type; KIND: unorm or snorm; the rest: the width of each component.
 #define MRT_PACK2(SUFFIX, UINT, KIND, B)                                                                               \
   MRT_FUNC UINT pack_float_to_##SUFFIX(float2 v) {                                                                     \
     return UINT(mrt::pack_##KIND(v.x, 0, B) | mrt::pack_##KIND(v.y, B, B));                                            \
@@ -65,7 +66,7 @@ MRT_PACK4(snorm4x8, snorm, 8, 8)
 MRT_PACK4(unorm4x8, unorm, 8, 8)
 MRT_PACK4(unorm10a2, unorm, 10, 2)
 
-// Red in the highest bits.
+// Red is in the highest bits.
 MRT_FUNC ushort pack_float_to_unorm565(float3 v) {
   return ushort(mrt::pack_unorm(v.x, 11, 5) | mrt::pack_unorm(v.y, 5, 6) | mrt::pack_unorm(v.z, 0, 5));
 }
@@ -75,7 +76,7 @@ MRT_FUNC float3 unpack_unorm565_to_float(ushort x) {
 }
 MRT_FUNC half3 unpack_unorm565_to_half(ushort x) { return half3(unpack_unorm565_to_float(x)); }
 
-// The first three components in sRGB, the fourth (alpha) linear.
+// The first three components are in sRGB, and the fourth (alpha) is linear.
 MRT_FUNC uint pack_float_to_srgb_unorm4x8(float4 v) {
   return pack_float_to_unorm4x8(float4(mrt::to_srgb(v.x), mrt::to_srgb(v.y), mrt::to_srgb(v.z), v.w));
 }

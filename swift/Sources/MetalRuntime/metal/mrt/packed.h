@@ -1,5 +1,5 @@
-// Packed vectors (MSL 2.2.3): the components without padding, aligned like one of them. In expressions they convert to
-// vectors.
+// Packed vectors (MSL 2.2.3): the components without padding, with the alignment of a component. In expressions they
+// convert to vectors.
 #ifndef MRT_PACKED_H
 #define MRT_PACKED_H
 
@@ -33,7 +33,7 @@ namespace metal {
   MRT_PACKED_OF_CONSTANT(N, __VA_ARGS__)                                                                               \
   MRT_RGBA_OF_##N MRT_SWIZZLES_OF_##N MRT_PUTS_OF_##N
 
-// Everything from which a vector can be constructed.
+// Conversions from everything from which a vector can be constructed.
 #define MRT_PACKED_CONVERSIONS(N, SPACE)                                                                               \
   MRT_PACKED_COPY(N, SPACE)                                                                                            \
   constexpr MRT_METHOD packed_vec(T v) SPACE : packed_vec(vec<T, N>(v)) {}                                             \
@@ -69,8 +69,8 @@ template <typename T> struct packed_vec<T, 4> {
   MRT_PACKED_MEMBERS(4, x, y, z, w)
 };
 
-// ---------------------------------------------------------------- operators: those of vec, with at least one side
-// packed
+// ---------------------------------------------------------------- the operators of vec, for at least one packed
+// operand
 template <typename T, int N> constexpr MRT_FUNC vec<T, N> mrt_unpacked(packed_vec<T, N> v) { return v; }
 
 #define MRT_PACKED_BINARY(OP)                                                                                          \
@@ -94,7 +94,7 @@ template <typename T, int N> constexpr MRT_FUNC vec<T, N> mrt_unpacked(packed_ve
 MRT_FOR_VEC_BINARY(MRT_PACKED_BINARY)
 MRT_FOR_VEC_COMPARISON(MRT_PACKED_BINARY)
 
-// clang-format off: it takes `##=` apart
+// clang-format off: it would split `##=`
 #define MRT_PACKED_ASSIGN(OP)                                                                                          \
   template <typename T, int N, typename B>                                                                             \
   constexpr MRT_FUNC packed_vec<T, N> &operator OP##=(packed_vec<T, N> &a, B b) {                                      \

@@ -1,5 +1,5 @@
-// The text before every program: the whole standard library, and in the flat mode the code that turns kernels into
-// entries. Compiled once for each build into a precompiled header.
+// The text that precedes every program: the whole standard library and, in flat mode, the code that makes kernels
+// entries of the module. It is compiled once per build into a precompiled header.
 #ifndef MRT_PRELUDE_H
 #define MRT_PRELUDE_H
 
@@ -14,7 +14,7 @@
 #endif
 #endif
 
-#ifdef MRT_SCALAR_BFLOAT // the program's casts (bfloat.h), and those that the rewriter marks (rewrite/scalars.cpp)
+#ifdef MRT_SCALAR_BFLOAT // for the program's casts (bfloat.h), and those that the rewriter marks (rewrite/scalars.cpp)
 #define static_cast mrt::cast
 #define MRT_CALL_CAST(T) mrt::cast<T>
 #define MRT_C_CAST(T) mrt::CastTo<T>()->*

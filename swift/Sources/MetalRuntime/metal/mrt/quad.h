@@ -1,8 +1,8 @@
-// Quad-group functions (MSL 6.9.3): four neighbouring lanes of a SIMD-group. Only the active lanes take part.
+// Quad-group functions (MSL 6.9.3), for four adjacent lanes of a SIMD-group. Only the active lanes take part.
 //
-// A program must test whether the device has them (families of the Metal Feature Set Tables):
+// A program must test whether the device supports them (families of the Metal Feature Set Tables):
 //
-//   functions                                                        needs
+//   functions                                                        required families
 //   quad_broadcast, quad_shuffle, _up, _down, _xor                   Apple4, Mac2 ("quad-scoped permute")
 //   quad_shuffle_rotate_…, quad_ballot, _all, _any, _is_first, …      Apple6, Mac2
 //   quad_sum, _product, _min, _max, _and, _or, _xor, _prefix_…       Apple7, Mac2

@@ -1,4 +1,4 @@
-// Relational functions (MSL 6.6). They stay exact in the fast forms.
+// Relational functions (MSL 6.6). They are exact in fast math too.
 #ifndef MRT_RELATIONAL_H
 #define MRT_RELATIONAL_H
 
@@ -18,7 +18,7 @@ MRT_RELATIONAL1(isinf, __builtin_fabsf(x) == __builtin_inff())
 MRT_RELATIONAL1(isnan, x != x)
 MRT_RELATIONAL1(signbit, __builtin_bit_cast(int, x) < 0)
 
-// Not zero, denormal, infinite or NaN; the least normal value depends on the type.
+// Neither zero, subnormal, infinite nor NaN; the smallest normal value depends on the type.
 #define MRT_IS_NORMAL(T, LEAST)                                                                                        \
   MRT_FUNC bool isnormal(T x) { return __builtin_fabsf(float(x)) >= LEAST && isfinite(x); }
 MRT_IS_NORMAL(float, 0x1p-126f)

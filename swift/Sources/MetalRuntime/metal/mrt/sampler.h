@@ -1,4 +1,4 @@
-// Samplers (MSL 2.10): settings, given in any order, packed into one word.
+// Samplers (MSL 2.10): settings in any order, packed into one word.
 #ifndef MRT_SAMPLER_H
 #define MRT_SAMPLER_H
 
@@ -56,7 +56,7 @@ struct lod_clamp {
   constexpr MRT_METHOD lod_clamp(float low, float high) : low(low), high(high) {}
 };
 
-// A reference to a kernel's parameter cannot be changed; a copy can.
+// A sampler that is a kernel's parameter cannot be changed; a copy can.
 struct sampler {
   uint settings = 0;
   float lod_min = 0, lod_max = 1000;
@@ -79,7 +79,7 @@ private:
   constexpr MRT_METHOD void set(t_address value) { set(4, 3, uint(value)); }
   constexpr MRT_METHOD void set(r_address value) { set(7, 3, uint(value)); }
   constexpr MRT_METHOD void set(filter value) { set(mag_filter(value)), set(min_filter(value)); }
-  // A separate bit says that it is bicubic; if that does not apply, it is linear.
+  // A separate bit says that the filter is bicubic; where this is not supported, it is linear.
   constexpr MRT_METHOD void set(mag_filter value) {
     set(10, 1, value != mag_filter::nearest), set(20, 1, value == mag_filter::bicubic);
   }

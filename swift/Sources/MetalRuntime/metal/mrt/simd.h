@@ -1,8 +1,8 @@
 // SIMD-group functions (MSL 6.9.2). A SIMD-group has 32 lanes; only the active lanes take part.
 //
-// A program must test whether the device has them (families of the Metal Feature Set Tables):
+// A program must test whether the device supports them (families of the Metal Feature Set Tables):
 //
-//   functions                                              needs
+//   functions                                              required families
 //   simd_broadcast, simd_shuffle, _up, _down, _xor         Apple6, Mac2 ("SIMD-scoped permute")
 //   simd_shuffle_rotate_up, _rotate_down, _broadcast_first Apple6, Mac2
 //   simd_ballot, _all, _any, _is_first, _active_threads_mask Apple6, Mac2
@@ -18,9 +18,10 @@ MRT_LANE_FUNCTIONS(simd, simd)
 MRT_LANE_VOTES(simd, 0xffffffffu)
 } // namespace metal
 
-// The compiler's internal names, which some programs use to add an element type (bfloat by its bits, for example).
+// The compiler's internal names, which some programs use to support another element type (such as bfloat by its bits).
 MRT_LANE_FUNCTIONS(__metal_simd, simd)
-// A program that wraps all of them for another element type names these for float, and never calls them: only declared.
+// A program that wraps all functions for another element type refers to these for float, but never calls them: they are
+// only declared.
 float __metal_simd_and(float data), __metal_simd_or(float data), __metal_simd_xor(float data);
 
 template <typename T>

@@ -1,4 +1,4 @@
-// The names that <simd/simd.h> has for Metal's types, for headers that host code and kernels share: simd::float4,
+// The names of <simd/simd.h> for Metal's types, for headers that host code and kernels share: simd::float4,
 // simd_float4, vector_float4, simd_float4x4, matrix_float4x4.
 #ifndef MRT_SIMD_NAMES_H
 #define MRT_SIMD_NAMES_H

@@ -1,12 +1,12 @@
-// simdgroup_matrix: an 8 x 8 matrix that lies in the registers of a SIMD-group's 32 lanes (MSL 2.4 and 6.7).
+// simdgroup_matrix: an 8 x 8 matrix in the registers of a SIMD-group's 32 lanes (MSL 2.4 and 6.7).
 //
-// Needs Apple7 ("SIMD-scoped matrix multiply"); simdgroup_bfloat8x8 Metal 3.1. Every lane of the SIMD-group must take
-// part.
+// Requires Apple7 ("SIMD-scoped matrix multiply"); simdgroup_bfloat8x8 requires Metal 3.1. Every lane of the SIMD-group
+// must take part.
 //
-// The layout is not specified. The one below is that of Apple's GPUs, on which MLX, metal-flash-attention and tinygrad
-// depend. With q = l / 4, lane l holds the elements (row, column) and (row, column + 1) of
+// The layout is unspecified. The one below is that of Apple's GPUs, on which MLX, metal-flash-attention and tinygrad
+// depend. With q = l / 4, lane l has the elements (row, column) and (row, column + 1), where
 //   row = (q & 4) + (l / 2) % 4        column = (q & 2) * 2 + (l % 2) * 2
-// A program that calls thread_elements() depends on it, and the checker notes that.
+// A program that calls thread_elements() depends on the layout, which the checker reports as a note.
 #ifndef MRT_SIMDGROUP_MATRIX_H
 #define MRT_SIMDGROUP_MATRIX_H
 
@@ -17,7 +17,7 @@ namespace mrt {
 
 template <typename T>
 constexpr MRT_CONSTANT bool is_matrix_element =
-    // of bool: only the type name, see below
+    // bool: only the type name, see below
     __is_same(T, float) || __is_same(T, half) || __is_same(T, bfloat) || __is_same(T, bool);
 template <typename T, int Columns, int Rows>
 using if_matrix = metal::enable_if_t<is_matrix_element<T> && Columns == 8 && Rows == 8>;
@@ -32,8 +32,8 @@ MRT_FUNC MatrixPosition matrix_position(mrt_u32 lane) {
   return {(quad & 4) + lane / 2 % 4, (quad & 2) * 2 + lane % 2 * 2};
 }
 
-// The place of the lane's first element in memory, in elements, and the distance to the second. The origin is (column,
-// row) of the requested matrix: for a transposed one x goes down the rows of memory.
+// The offset of the lane's first element in memory, in elements, and the distance to its second element. The origin is
+// (column, row) of the requested matrix: for a transposed matrix, x counts rows of the memory.
 struct MatrixAddress {
   ulong first, step;
 };
@@ -48,7 +48,7 @@ MRT_FUNC MatrixAddress matrix_address(ulong elements_per_row, metal::vec<ulong, 
 
 #if defined(MRT_CHECKED) && !defined(MRT_STRICT)
 #define MRT_NOTE_LAYOUT mrt::note_layout(site);
-// Each lane moves only its elements, so only the checker needs to see that all lanes arrived.
+// Each lane accesses only its elements, so only the checker needs to know that all lanes arrived.
 #define MRT_ALL_LANES(operation)                                                                                       \
   mrt::meet({MRT_COLLECTIVE_MATRIX, operation, site}, mrt::resolve_nothing, nullptr, nullptr, 0);
 namespace mrt {
@@ -64,8 +64,8 @@ namespace mrt {
 
 namespace metal {
 
-// The result of thread_elements(): for Metal's compiler the 64 elements of the matrix, of which a lane may access only
-// the two that it holds.
+// The result of thread_elements(): for Metal's compiler, the 64 elements of the matrix, of which a lane may access only
+// its two.
 template <typename T> struct alignas(2 * sizeof(T)) vec<T, 64> {
   T own[2];
   MRT_METHOD T &operator[](int i) { return own[i]; }
@@ -83,7 +83,7 @@ template <typename A, typename B, typename C> struct Factors {
   metal::vec<C, 64> c;
 };
 
-// The lanes' elements as one matrix in float32; NaN where a lane is missing.
+// The elements of all lanes as one matrix in float32; NaN where a lane is missing.
 struct GatheredMatrix {
   float at[8][8];
   template <typename T> MRT_UNINSTRUMENTED void set(MatrixPosition position, const metal::vec<T, 64> &elements) {
@@ -131,14 +131,14 @@ template <typename T, int Columns, int Rows = Columns, typename = mrt::if_matrix
 struct simdgroup_matrix {
   typedef vec<T, 64> storage_type;
 
-  // No value yet: poison.
+  // Uninitialized: poison.
   MRT_METHOD simdgroup_matrix() : elements{{T(__builtin_nanf("")), T(__builtin_nanf(""))}} {}
   // `value` on the diagonal, zero elsewhere.
   explicit MRT_METHOD simdgroup_matrix(T value)
       MRT_BODY(const mrt::MatrixPosition position = mrt::matrix_position(mrt::lane_index());
                for (mrt_u32 i = 0; i < 2; ++i) elements.own[i] = position.row == position.column + i ? value : T(0);)
 
-#ifdef MRT_STRICT // in a method of the program's class the object's space is not known
+#ifdef MRT_STRICT // in a method of a class of the program, the object's address space is unknown
           MRT_THREAD storage_type &thread_elements();
   const MRT_THREAD storage_type &thread_elements() const;
 #else
@@ -151,7 +151,7 @@ struct simdgroup_matrix {
 #ifdef MRT_STRICT
   friend simdgroup_matrix operator*(simdgroup_matrix a, simdgroup_matrix b);
 #else
-  // An operator has no default arguments: the conversion of its left operand takes the caller's line.
+  // An operator has no default arguments, so the conversion of its left operand captures the caller's line.
   struct LeftFactor {
     storage_type elements;
     mrt::Site site;
@@ -168,7 +168,8 @@ struct simdgroup_matrix {
   storage_type elements;
 };
 
-// Metal has no matrix of bool. Still, programs name its type, as a member of a mask's fragment, and make none.
+// Metal has no matrix of bool. Programs nevertheless name the type, as a member of a fragment for masks, without
+// creating one.
 template <int Columns, int Rows> struct simdgroup_matrix<bool, Columns, Rows, void> {
   simdgroup_matrix() = delete;
   simdgroup_matrix(bool) = delete;
@@ -207,7 +208,7 @@ MRT_MATRIX_MEMORY(MRT_DEVICE)
 #if defined(MRT_STRICT) || defined(MRT_SPACED)
 MRT_MATRIX_MEMORY(MRT_THREADGROUP)
 #endif
-#ifdef MRT_SPACED // for members of a method's object, whose space is not known
+#ifdef MRT_SPACED // for members of a method's object, whose address space is unknown
 MRT_MATRIX_MEMORY()
 #endif
 
@@ -216,7 +217,7 @@ MRT_MATRIX_MEMORY()
 // ---------------------------------------------------------------- d = a b + c
 namespace metal {
 
-// The four element types are independent, as in Metal's compiler (the specification's table shows one type).
+// The four element types are independent, as in Metal's compiler (the specification's table has only one type).
 template <typename D, typename A, typename B, typename C, int K, int Rows, int Columns>
 MRT_COOPERATIVE void simdgroup_multiply_accumulate(simdgroup_matrix<D, Columns, Rows> &d,
                                                    simdgroup_matrix<A, K, Rows> a, simdgroup_matrix<B, Columns, K> b,
@@ -232,7 +233,7 @@ MRT_COOPERATIVE void simdgroup_multiply_accumulate(simdgroup_matrix<D, Columns, 
 
 } // namespace metal
 
-// The compiler's internal name, which metal-flash-attention calls; the last argument only gives the result's type.
+// The compiler's internal name, which metal-flash-attention calls; the last argument only determines the result's type.
 template <typename D, typename A, typename B, typename C>
 MRT_COOPERATIVE metal::vec<D, 64>
 __metal_simdgroup_matrix_8x8_multiply_accumulate(metal::vec<A, 64> a, metal::vec<B, 64> b, metal::vec<C, 64> c,

@@ -1,12 +1,11 @@
-// Swizzles (MSL 2.2): a.xy, a.bgra, a.wwww; all can be read, and those without a repeated component can be written.
-// Each is a property without storage, whose get function is mrt_xy and whose put function is mrt_set_xy; `rgba` names
-// share the functions of `xyzw` names. A put function exists only if no component repeats, so that writing a.xx is an
-// error.
+// Swizzles (MSL 2.2): a.xy, a.bgra, a.wwww. All can be read, and those without a repeated component can be written.
+// Each is a property without storage, with the functions mrt_xy and mrt_set_xy; `rgba` names use the functions of the
+// `xyzw` names. The setter exists only if no component is repeated, so that writing a.xx is an error.
 #ifndef MRT_SWIZZLE_H
 #define MRT_SWIZZLE_H
 
 #ifdef MRT_STRICT
-// A method whose object is in the constant address space is a separate overload.
+// A method for objects in the constant address space is a separate overload.
 #define MRT_SWIZZLE_READ(type, name, ...)                                                                              \
   constexpr MRT_METHOD type name() const { return type(__VA_ARGS__); }                                                 \
   constexpr MRT_METHOD type name() const MRT_CONSTANT { return type(__VA_ARGS__); }
@@ -30,9 +29,9 @@
   MRT_SWIZZLE_PROPERTY(MRT_VEC4, a##b##c##d, a##b##c##d)                                                               \
   MRT_SWIZZLE_PROPERTY(MRT_VEC4, r##g##h##i, a##b##c##d)
 
-// clang-format off: a list of macros is one statement to it
+// clang-format off: it would treat a list of macros as one statement
 
-// One level of a loop nest over the components of a vector of 2, 3 or 4.
+// One level of nested loops over the components of a vector of 2, 3 or 4.
 #define MRT_LEVEL1_2(M, ...) M(__VA_ARGS__, x, r) M(__VA_ARGS__, y, g)
 #define MRT_LEVEL1_3(M, ...) MRT_LEVEL1_2(M, __VA_ARGS__) M(__VA_ARGS__, z, b)
 #define MRT_LEVEL1_4(M, ...) MRT_LEVEL1_3(M, __VA_ARGS__) M(__VA_ARGS__, w, a)
@@ -62,7 +61,7 @@
   MRT_FIRST4(MRT_LEVEL3_4, MRT_LEVEL2_4, MRT_LEVEL1_4) MRT_LEVEL3_4(MRT_LEVEL2_4, MRT_LEVEL1_4, MRT_SWIZZLE4, z, b)    \
   MRT_LEVEL3_4(MRT_LEVEL2_4, MRT_LEVEL1_4, MRT_SWIZZLE4, w, a)
 
-// ---------------------------------------------------------------- writing: the permutations
+// ---------------------------------------------------------------- setters: the permutations
 #define MRT_PUT2(a, b)                                                                                                 \
   constexpr MRT_METHOD void mrt_set_##a##b(MRT_VEC2 v) { a = v.x, b = v.y; }
 #define MRT_PUT3(a, b, c)                                                                                              \
@@ -86,7 +85,7 @@
   MRT_PUT3_ALL(x, y, w) MRT_PUT3_ALL(x, z, w) MRT_PUT3_ALL(y, z, w)                                                    \
   MRT_PUT4_FROM(x, y, z, w) MRT_PUT4_FROM(y, x, z, w) MRT_PUT4_FROM(z, x, y, w) MRT_PUT4_FROM(w, x, y, z)
 
-// ---------------------------------------------------------------- r, g, b, a on their own
+// ---------------------------------------------------------------- single components r, g, b, a
 #define MRT_RGBA_READ(name, a)                                                                                         \
   MRT_SWIZZLE_READ(T, mrt_##a, a)                                                                                      \
   constexpr MRT_METHOD void mrt_set_##a(T v) { a = v; }                                                                \

@@ -1,8 +1,8 @@
 // Barriers and fences (MSL 6.9.1, 6.15.3).
 //
-//   function               needs
-//   threadgroup_barrier    every family
-//   simdgroup_barrier      every family
+//   function               requires
+//   threadgroup_barrier    any family
+//   simdgroup_barrier      any family
 //   atomic_thread_fence    Metal 3.2
 #ifndef MRT_SYNCHRONIZATION_H
 #define MRT_SYNCHRONIZATION_H
@@ -33,7 +33,7 @@ constexpr MRT_FUNC mem_flags operator&(mem_flags a, mem_flags b) { return mem_fl
 constexpr MRT_FUNC mem_flags operator^(mem_flags a, mem_flags b) { return mem_flags(int(a) ^ int(b)); }
 constexpr MRT_FUNC mem_flags operator~(mem_flags a) { return mem_flags(~int(a)); }
 
-// Atomic operations accept memory_order_relaxed; the others order fences.
+// Atomic operations accept only memory_order_relaxed; the other orders are for fences.
 enum memory_order {
   memory_order_relaxed = 0,
 #if __METAL_VERSION__ >= 320
@@ -44,7 +44,7 @@ enum memory_order {
 #endif
 };
 
-// Numbered like AIR's scopes. 3 is the scope of the whole system, which MSL does not name but some programs define.
+// The numbers are those of AIR's scopes. Scope 3 is the whole system, which MSL does not name but some programs define.
 enum thread_scope {
   thread_scope_thread = 0,
   thread_scope_threadgroup = 1,

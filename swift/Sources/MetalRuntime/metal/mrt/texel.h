@@ -1,5 +1,5 @@
-// One pixel of a texture in memory: read, sampled, written. None of these functions is inlined, and each reports the
-// bytes that it accesses to the checker, with the caller's line.
+// A single pixel of a texture in memory: reading, sampling, writing. These functions are not inlined, and each reports
+// the bytes that it accesses to the checker, with the caller's line.
 #ifndef MRT_TEXEL_H
 #define MRT_TEXEL_H
 
@@ -30,7 +30,7 @@ MRT_TEXEL_PART void touch([[maybe_unused]] const void *pixel, [[maybe_unused]] u
 #endif
 }
 
-// Returns the address of a pixel; null outside of the texture, where a read gives 0 and a write does nothing.
+// Returns the address of a pixel; null outside the texture, where a read gives 0 and a write has no effect.
 MRT_TEXEL_PART uchar *pixel_at(const MrtTexture *texture, TexelPosition at) {
   if (!texture || at.level >= texture->level_count || at.slice >= texture->array_length) return nullptr;
   const MrtLevel &level = texture->levels[at.level];
@@ -45,7 +45,7 @@ template <typename I> MRT_TEXEL_PART I raw(const uchar *memory) {
   return value;
 }
 
-// MSL 8.7: an unsigned normalised value is divided by its largest, a signed one is at least -1.
+// MSL 8.7: an unsigned normalized value is divided by its maximum; a signed one is clamped to at least -1.
 MRT_TEXEL_PART void load_component(const MrtTexture *texture, const uchar *memory, Texel &texel, uint to) {
   const uint bytes = texture->component_bytes;
   const uint bits = bytes == 1 ? *memory : bytes == 2 ? raw<ushort>(memory) : raw<uint>(memory);
@@ -89,7 +89,7 @@ MRT_TEXEL_PART void store_component(const MrtTexture *texture, uchar *memory, co
   __builtin_memcpy(memory, &bits, bytes); // little-endian
 }
 
-// Returns the component of a pixel that is at a position in memory.
+// Returns which component of a pixel is stored at a position in memory.
 MRT_TEXEL_PART uint component_at(const MrtTexture *texture, uint position) {
   if (texture->flags & MRT_FORMAT_ALPHA) return 3;
   return texture->flags & MRT_FORMAT_BGRA && position < 3 ? 2 - position : position;
@@ -135,7 +135,7 @@ MRT_TEXEL void write_texel(const MrtTexture *texture, TexelPosition at, Texel te
 
 // ---------------------------------------------------------------- sampling (MSL 2.10)
 
-// Returns the index of a pixel along an axis; -1 if it is the border.
+// Returns the index of a pixel along an axis; -1 for the border.
 MRT_TEXEL_PART int addressed(int i, int size, uint mode) {
   const int period = 2 * size;
   switch (mode) {
@@ -158,7 +158,7 @@ MRT_TEXEL_PART Texel border(const MrtTexture *texture, uint settings) {
 }
 
 struct SamplePosition {
-  float at[3]; // as the program gives them
+  float at[3]; // as passed by the program
   int offset[3];
   uint dimensions, slice;
   float lod;
@@ -166,7 +166,7 @@ struct SamplePosition {
   float reference = 0;
 };
 
-// Returns a pixel of a depth texture as 1 or 0: the result of the sampler's comparison with the reference.
+// Replaces a pixel of a depth texture by 1 or 0: the result of the sampler's comparison with the reference.
 MRT_TEXEL_PART Texel compared(Texel texel, uint settings, const SamplePosition &position) {
   if (!position.compares) return texel;
   const float a = position.reference, b = texel.f[0];
@@ -185,7 +185,7 @@ MRT_TEXEL_PART Texel compared(Texel texel, uint settings, const SamplePosition &
   return texel;
 }
 
-// Along an axis: two neighbouring pixels, and the weight of the second.
+// Two adjacent pixels along an axis, and the weight of the second.
 struct Neighbours {
   int first, second;
   float weight;
@@ -194,12 +194,12 @@ struct Neighbours {
 MRT_TEXEL_PART Neighbours neighbours(float at, int offset, int size, uint mode, bool pixels, bool linear) {
   const float u = pixels ? at : at * float(size);
   const float low = __builtin_floorf(linear ? u - 0.5f : u);
-  // Values that are not finite or far away are clamped to the range of an int.
+  // Values that are not finite, or very large, are clamped to the range of an int.
   const int i = low > 1e9f ? 1000000000 : low > -1e9f ? int(low) : -1000000000;
   return {addressed(i + offset, size, mode), addressed(i + 1 + offset, size, mode), linear ? u - 0.5f - low : 0};
 }
 
-// The pixels along an axis that a filter mixes, and their weights.
+// The pixels along an axis that a filter combines, and their weights.
 struct Taps {
   int at[4];
   float weight[4];
@@ -208,7 +208,7 @@ struct Taps {
 
 enum class Filter : uint { nearest, linear, cubic };
 
-// The magnification filter if the level of detail is at most 0, else the minification filter.
+// Returns the magnification filter if the level of detail is at most 0, else the minification filter.
 MRT_TEXEL_PART Filter filter_of(uint settings, const SamplePosition &position) {
   const uint shift = position.lod <= 0 ? 0 : 1;
   return settings >> (20 + shift) & 1 ? Filter::cubic : settings >> (10 + shift) & 1 ? Filter::linear : Filter::nearest;
@@ -221,7 +221,7 @@ MRT_TEXEL_PART Taps taps(float at, int offset, int size, uint mode, bool pixels,
   if (filter == Filter::linear) return {{middle.first, middle.second}, {1 - t, t}, 2};
   const Neighbours before = neighbours(at, offset - 1, size, mode, pixels, true),
                    after = neighbours(at, offset + 1, size, mode, pixels, true);
-  // Catmull and Rom's cubic through the four.
+  // The Catmull-Rom cubic through four pixels.
   return {{before.first, middle.first, middle.second, after.second},
           {((1 - 0.5f * t) * t - 0.5f) * t, (1.5f * t - 2.5f) * t * t + 1, ((2 - 1.5f * t) * t + 0.5f) * t,
            (0.5f * t - 0.5f) * t * t},
@@ -288,7 +288,8 @@ MRT_TEXEL Texel sample_texel(const MrtTexture *texture, metal::sampler sampler, 
   return texel;
 }
 
-// One component of the four pixels that linear filtering would mix, counter-clockwise from the lower left one.
+// Returns one component of the four pixels that linear filtering would combine, counterclockwise from the lower left
+// one.
 MRT_TEXEL Texel gather_texels(const MrtTexture *texture, metal::sampler sampler, SamplePosition position,
                               uint component) {
   Texel result = {};
@@ -317,8 +318,8 @@ MRT_TEXEL Texel gather_texels(const MrtTexture *texture, metal::sampler sampler,
   return result;
 }
 
-// An atomic operation on the first component of a pixel, of 32 bits (MSL 6.12, from Metal 3.1 on). Returns the old
-// value; outside of the texture 0.
+// Does an atomic operation on the first component of a pixel, which has 32 bits (MSL 6.12, from Metal 3.1 on). Returns
+// the old value; 0 outside the texture.
 template <typename Update>
 MRT_TEXEL_PART uint update_texel(const MrtTexture *texture, TexelPosition at, mrt_u32 write, Site site, Update update) {
   uint *pixel = (uint *)pixel_at(texture, at);

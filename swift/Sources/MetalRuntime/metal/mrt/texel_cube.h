@@ -1,14 +1,14 @@
-// Sampling of cubes (MSL 2.9 and 2.10), included by texel.h in the middle. The slices of a cube are six faces, +x, -x,
-// +y, -y, +z, -z. Filters continue across the edges.
-static constexpr uint cube_dimensions = 6; // in place of a number of axes
+// Sampling of cube textures (MSL 2.9 and 2.10), included in the middle of texel.h. The slices of a cube are its six
+// faces, +x, -x, +y, -y, +z, -z. Filters continue across the edges.
+static constexpr uint cube_dimensions = 6; // stands for cubes, in place of a number of axes
 
-// A face, and a place on it from -1 to 1.
+// A face, and a position on it from -1 to 1.
 struct FacePosition {
   uint face;
   float s, t;
 };
 
-// Returns the face that a direction meets: that of its longest axis, z before y before x if they are equal.
+// Returns the face that a direction intersects: that of its longest axis; of equal ones, z before y before x.
 MRT_TEXEL_PART FacePosition face_of(float x, float y, float z) {
   const float ax = __builtin_fabsf(x), ay = __builtin_fabsf(y), az = __builtin_fabsf(z);
   if (az >= ax && az >= ay) return {z < 0 ? 5u : 4u, (z < 0 ? -x : x) / az, -y / az};
@@ -16,7 +16,7 @@ MRT_TEXEL_PART FacePosition face_of(float x, float y, float z) {
   return {x < 0 ? 1u : 0u, (x < 0 ? z : -z) / ax, -y / ax};
 }
 
-// The inverse: the direction of a place in the plane of a face, also outside of the face.
+// The inverse: the direction of a position in the plane of a face, which may be outside the face.
 MRT_TEXEL_PART void direction_of(FacePosition place, float *direction) {
   const float s = place.s, t = place.t;
   const float directions[6][3] = {{1, -t, -s}, {-1, -t, s}, {s, 1, t}, {s, -1, -t}, {s, -t, 1}, {-s, -t, -1}};
@@ -28,7 +28,7 @@ MRT_TEXEL_PART int clamped_index(float at, int size) {
   return !(i > 0) ? 0 : i < float(size) ? int(i) : size - 1;
 }
 
-// Returns a pixel of a face; beyond an edge, one of the neighbouring face.
+// Returns a pixel of a face; beyond an edge, a pixel of the adjacent face.
 MRT_TEXEL_PART Texel load_cube(const MrtTexture *texture, uint face, int x, int y, uint slice, uint level,
                                const void *caller) {
   const int size = int(texture->levels[level].width);
@@ -43,18 +43,18 @@ MRT_TEXEL_PART Texel load_cube(const MrtTexture *texture, uint face, int x, int 
   return load(texture, pixel_at(texture, {uint(x), uint(y), 0, 6 * slice + face, level}), caller);
 }
 
-// The four pixels around a place: (x, y), (x + 1, y), (x, y + 1), (x + 1, y + 1). At a corner of the cube only three
-// meet; their mean replaces the fourth.
+// The four pixels around a position: (x, y), (x + 1, y), (x, y + 1), (x + 1, y + 1). At a corner of the cube only three
+// pixels meet; their mean replaces the fourth.
 struct Quad {
   Texel pixels[4];
-  float x, y; // weights of the second ones
+  float x, y; // weights of the second pixel along each axis
 };
 
 MRT_TEXEL_PART Quad quad_of(const MrtTexture *texture, const SamplePosition &position, uint settings, uint level,
                             const void *caller) {
   const FacePosition place = face_of(position.at[0], position.at[1], position.at[2]);
   const int size = int(texture->levels[level].width);
-  // NaN becomes the middle of a face.
+  // NaN is treated as the center of a face.
   const float s = place.s == place.s ? place.s : 0, t = place.t == place.t ? place.t : 0;
   const float u = (s + 1) * 0.5f * float(size) - 0.5f, v = (t + 1) * 0.5f * float(size) - 0.5f;
   const int x = int(__builtin_floorf(u)), y = int(__builtin_floorf(v));
@@ -76,7 +76,7 @@ MRT_TEXEL_PART Quad quad_of(const MrtTexture *texture, const SamplePosition &pos
 
 MRT_TEXEL_PART Texel sample_cube(const MrtTexture *texture, uint settings, const SamplePosition &position, uint level,
                                  const void *caller) {
-  if (filter_of(settings, position) == Filter::nearest) { // all other filters mix linearly here
+  if (filter_of(settings, position) == Filter::nearest) { // all other filters are linear here
     const FacePosition place = face_of(position.at[0], position.at[1], position.at[2]);
     const int size = int(texture->levels[level].width);
     return compared(load_cube(texture, place.face, clamped_index(place.s, size), clamped_index(place.t, size),
@@ -92,7 +92,7 @@ MRT_TEXEL_PART Texel sample_cube(const MrtTexture *texture, uint settings, const
   return sum;
 }
 
-// Counter-clockwise from the lower left one.
+// Returns the pixels counterclockwise from the lower left one.
 MRT_TEXEL_PART void gather_cube(const MrtTexture *texture, const SamplePosition &position, const void *caller,
                                 Texel *pixels) {
   SamplePosition plain = position;

@@ -1,5 +1,5 @@
-// Textures of compute kernels (MSL 2.9 and 6.12): 1D, 2D, 3D, cubes, arrays of all but 3D, and texture buffers; those
-// of depth are in texture_depth.h.
+// Textures of compute kernels (MSL 2.9 and 6.12): 1D, 2D, 3D, cubes, arrays of all but 3D, and texture buffers. Depth
+// textures are in texture_depth.h.
 #ifndef MRT_TEXTURE_H
 #define MRT_TEXTURE_H
 
@@ -14,7 +14,7 @@ enum class component { x = 0, y = 1, z = 2, w = 3 };
 
 enum memory_coherence { memory_coherence_threadgroup = 0, memory_coherence_device = 1 };
 
-// The level of a texture that is sampled. A compute kernel has no derivatives: without these arguments it is the first
+// The level of a texture to sample. A compute kernel has no derivatives, so without these arguments it is the first
 // level.
 struct level {
   float lod;
@@ -47,9 +47,9 @@ namespace mrt {
 
 using metal::access;
 
-template <typename V> V no_value(); // for the strict mode, which needs only types
+template <typename V> V no_value(); // for strict mode, which needs only types
 
-// The level at which the longer of two steps, in pixels of level 0, is as long as a pixel (MSL 2.10).
+// The level at which the longer of two steps, given in pixels of level 0, is as long as a pixel (MSL 2.10).
 template <int N> MRT_FUNC float level_of(metal::vec<float, N> dx, metal::vec<float, N> dy, metal::vec<float, N> size) {
   float x = 0, y = 0;
   for (int i = 0; i < N; i++) {
@@ -59,7 +59,7 @@ template <int N> MRT_FUNC float level_of(metal::vec<float, N> dx, metal::vec<flo
   return 0.5f * metal::log2(x > y ? x : y);
 }
 
-// The base of every texture: a pointer to the description of the bound one.
+// The base of all textures: a pointer to the description of the bound texture.
 struct TextureBase {
 #ifdef MRT_STRICT
   MRT_METHOD uint width(uint) const { return 0; }
@@ -151,7 +151,7 @@ template <typename T, access a> struct TextureOf : TextureBase {
 #define MRT_SITE_GIVEN , site
 #endif
 
-// read() and write() at a coordinate of type C, whose numbers are X, Y, Z; AT and SLICE: the array's index, if any.
+// read() and write() at a coordinate of type C with components X, Y, Z. AT and SLICE are the array's index, if any.
 #define MRT_TEXTURE_ACCESS(C, X, Y, Z, AT, SLICE)                                                                      \
   MRT_METHOD Color read(C at MRT_UNPACK AT, uint lod = 0 MRT_SITE) const {                                             \
     return this->load(X, Y, Z, SLICE, lod MRT_SITE_GIVEN);                                                             \
@@ -312,7 +312,7 @@ struct texture3d : mrt::TextureOf<T, a> {
   MRT_METHOD uint get_depth(uint lod = 0) const { return this->depth(lod); }
 };
 
-// sample() in a direction; the array's index as above.
+// sample() in a direction. AT and SLICE are as above.
 #define MRT_CUBE_SAMPLE(AT, SLICE)                                                                                     \
   MRT_METHOD Color sample(sampler s, vec<float, 3> at MRT_UNPACK AT) const {                                           \
     return this->take(s, 6, at.x, at.y, at.z, 0, 0, 0, SLICE, 0);                                                      \

@@ -1,4 +1,4 @@
-// Depth textures (MSL 2.9), included by texture.h at its end: one float a pixel, which a sampler can compare with a
+// Depth textures (MSL 2.9), included at the end of texture.h: one float per pixel, which a sampler can compare with a
 // reference.
 #ifndef MRT_TEXTURE_DEPTH_H
 #define MRT_TEXTURE_DEPTH_H
@@ -41,7 +41,7 @@ template <typename T, access a> struct DepthOf : TextureOf<T, a> {
 
 } // namespace mrt
 
-// A function with each way to give the level: like those of colour textures, but for one value.
+// Each way to specify the level, for a function: as for color textures, but with a single value.
 #define MRT_DEPTH_LEVELS(M)                                                                                            \
   M((), 0)                                                                                                             \
   M((, level lod), lod.lod)                                                                                            \

@@ -35,7 +35,7 @@ template <typename T, int N> struct vec;
 template <typename T, int N> struct packed_vec;
 template <typename T, int Columns, int Rows> struct matrix;
 
-// A predicate NAME<T>, its value NAME_v<T>.
+// Defines a predicate NAME<T> and its value NAME_v<T>.
 #define MRT_PREDICATE(NAME, ...)                                                                                       \
   template <typename T> struct NAME : bool_constant<(__VA_ARGS__)> {};                                                 \
   template <typename T> constexpr MRT_CONSTANT bool NAME##_v = (__VA_ARGS__);
@@ -46,7 +46,7 @@ template <typename T, int Columns, int Rows> struct matrix;
 #define MRT_IS_BFLOAT(T) __is_same(__remove_cv(T), bfloat)
 
 MRT_PREDICATE(is_void, __is_void(T))
-// A vector has its elements' kind, and is no scalar.
+// A vector has the kind of its elements, and is not a scalar.
 template <typename T> struct mrt_element {
   typedef T type;
 };
@@ -96,7 +96,7 @@ MRT_PREDICATE2(is_assignable, __is_assignable(T, U))
 template <typename T, typename... A> struct is_constructible : bool_constant<__is_constructible(T, A...)> {};
 template <typename T, typename... A> constexpr MRT_CONSTANT bool is_constructible_v = __is_constructible(T, A...);
 
-// Internal names of Apple's headers, which programs use nevertheless.
+// Internal names of Apple's headers that programs nevertheless use.
 template <typename... T> struct _disjunction : bool_constant<(bool(T::value) || ...)> {};
 template <typename... T> struct _conjunction : bool_constant<(bool(T::value) && ...)> {};
 template <typename T> struct _negation : bool_constant<!bool(T::value)> {};
@@ -130,7 +130,7 @@ MRT_TRANSFORM(underlying_type, __underlying_type(T))
 template <typename T, int N> struct make_signed<vec<T, N>> {
   typedef vec<typename make_signed<T>::type, N> type;
 };
-// The type of a vector's elements, and a vector of elements of a type.
+// The element type of a vector, and the vector type for an element type.
 template <typename T> struct make_scalar {
   typedef mrt_element_t<T> type;
 };
@@ -143,7 +143,7 @@ template <typename T, int N> struct make_unsigned<vec<T, N>> {
   typedef vec<typename make_unsigned<T>::type, N> type;
 };
 
-// The type without its address space. In the strict mode even a reference without a space has one (__generic).
+// The type without its address space. In strict mode, even a reference without an address space has one (__generic).
 template <typename T> struct remove_addrspace {
   typedef T type;
 };

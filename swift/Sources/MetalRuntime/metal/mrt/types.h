@@ -1,30 +1,32 @@
 // Scalar types with MSL's sizes (MSL 2.1), the address spaces of the two modes, and the attributes of the library's
 // functions.
 //
-// MRT_STRICT: the text is type-checked in clang's C++ for OpenCL, where address spaces are types. Else ("flat") it is
-// C++17 and address spaces are erased.
+// With MRT_STRICT, the text is type-checked as clang's C++ for OpenCL, in which address spaces are part of types.
+// Otherwise ("flat") it is C++17, and address spaces are erased.
 #ifndef MRT_TYPES_H
 #define MRT_TYPES_H
 
 #ifdef MRT_STRICT
 #include "opencl_names.h"
 #pragma OPENCL EXTENSION cl_khr_fp16 : enable
-// Features that C++ for OpenCL forbids and MSL has: pointers to any class as kernel parameters, pointers to functions.
+// Features that MSL has and C++ for OpenCL forbids: pointers to any class as kernel parameters, and pointers to
+// functions.
 #pragma OPENCL EXTENSION __cl_clang_non_portable_kernel_param_types : enable
 #pragma OPENCL EXTENSION __cl_clang_function_pointers : enable
 #define MRT_DEVICE __global
 #define MRT_THREADGROUP __local
 #define MRT_CONSTANT __constant
 #define MRT_THREAD __private
-// An input of kernels that is declared in the program's scope (rewrite/inputs.cpp).
+// A kernel input that is declared in program scope (rewrite/inputs.cpp).
 namespace mrt {
 template <typename T> T input();
 }
 #else
-// With MRT_SPACED the flat text keeps its address spaces. They are those of SYCL, all at the machine's address space 0.
-// A pointer or reference without a space converts to none of them, but each of them converts to one without. So the
-// library's functions and every class's methods accept objects in all spaces, and those of the program stay distinct.
-// The rewriter requests it if a program's overloads differ in spaces (rewrite/duplicates.cpp).
+// With MRT_SPACED, the flat text keeps its address spaces. They are those of SYCL, all of which are the machine's
+// address space 0. A pointer or reference without an address space converts to none of them, but each of them converts
+// to one without. So the library's functions and all methods accept objects in all address spaces, while the program's
+// overloads remain distinct. The rewriter requests this mode if overloads of a program differ in address spaces
+// (rewrite/duplicates.cpp).
 #ifdef MRT_SPACED
 #define MRT_DEVICE __attribute__((opencl_global_device))
 #define MRT_THREADGROUP __attribute__((opencl_local))
@@ -37,12 +39,12 @@ template <typename T> T input();
 typedef _Float16 half;
 #endif
 
-// Inlined, with the caller's line: an access in the library is attributed to the line that called it.
+// Inlined without debug information, so that an access in the library is attributed to the line that called it.
 #define MRT_FUNC inline __attribute__((__always_inline__, __nodebug__))
 #define MRT_METHOD __attribute__((__always_inline__, __nodebug__))
 
-// A function of which the strict mode needs only the type. In the strict mode, members of objects in the constant space
-// are separate ones.
+// A function of which strict mode needs only the type. In strict mode, members for objects in the constant address
+// space are separate.
 #ifdef MRT_STRICT
 #define MRT_IN_EACH_SPACE(MEMBERS) MEMBERS() MEMBERS(MRT_CONSTANT)
 #define MRT_DEFINE(DECLARATION, ...) DECLARATION;
@@ -75,7 +77,7 @@ typedef unsigned long uint64_t;
 static_assert(sizeof(long) == 8 && sizeof(half) == 2 && sizeof(bfloat) == 2, "MSL's sizes");
 
 #ifndef MRT_STRICT
-// The literal 1.5h, rounded once. (In the strict mode the compiler knows it.)
+// The literal 1.5h, rounded once. (In strict mode the compiler supports it.)
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wuser-defined-literals"
 constexpr half operator""h(long double value) { return half(value); }

@@ -1,4 +1,4 @@
-// uniform<T> (MSL 2.18): a value that the program promises to be the same in all threads.
+// uniform<T> (MSL 2.18): a value that the program guarantees to be the same in all threads.
 #ifndef MRT_UNIFORM_H
 #define MRT_UNIFORM_H
 

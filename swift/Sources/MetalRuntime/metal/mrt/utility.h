@@ -1,4 +1,4 @@
-// array, pair and the small functions of <metal_utility> and <metal_array> (MSL 2.14).
+// array, pair and the other functions of <metal_utility> and <metal_array> (MSL 2.14).
 #ifndef MRT_UTILITY_H
 #define MRT_UTILITY_H
 
@@ -53,7 +53,7 @@ template <typename T> constexpr MRT_FUNC __remove_reference_t(T) &&move(T &&valu
 template <typename T> T declval();
 typedef decltype(nullptr) nullptr_t;
 
-// Lists of numbers that a template takes apart.
+// Lists of numbers as template parameters.
 template <typename T, T... I> struct integer_sequence {
   typedef T value_type;
   static constexpr MRT_METHOD size_t size() { return sizeof...(I); }

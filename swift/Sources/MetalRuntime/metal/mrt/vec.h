@@ -9,20 +9,21 @@
 
 namespace mrt {
 
-// A scalar S may be used as a vector of T in an operator or a function, but not a floating one with integers.
+// A scalar of type S may be combined with a vector of T in an operator or a function, except a floating-point scalar
+// with integers.
 template <typename S, typename T>
 constexpr MRT_CONSTANT bool is_scalar_beside =
     __is_integral(S) || __is_enum(S) || ((__is_arithmetic(S) || MRT_IS_BFLOAT(S)) && !__is_integral(T));
 template <typename S, typename T> using if_scalar_beside = metal::enable_if_t<is_scalar_beside<S, T>, int>;
 
-// -fsanitize=alignment checks references and members, but not the copy of a trivial class: `v = p[i]` would not be
-// checked. A base whose copy is not trivial makes the copy of a vector, and of classes that contain one, a function
-// that takes a reference; the copied bytes and the calling convention stay the same. A union can't hold such a class:
-// MRT_TRIVIAL_COPIES is for the programs that this breaks.
+// -fsanitize=alignment checks references and members, but not the copy of a trivial class, so `v = p[i]` would not be
+// checked. A base class whose copy is not trivial makes the copy of a vector, and of classes that contain one, a
+// function that takes a reference; the copied bytes and the calling convention stay the same. A union can't contain
+// such a class: MRT_TRIVIAL_COPIES is for programs that have such unions.
 #if defined(MRT_CHECKED) && !defined(MRT_TRIVIAL_COPIES)
 #define MRT_COPIED_BY_REFERENCE __attribute__((__trivial_abi__))
 #define MRT_VEC_BASE : mrt::CopiedByReference
-// Here its line would be the class's: a finding must name the program's line.
+// Defaulted here, its line would be that of the class, but a finding must give the program's line.
 #define MRT_VEC_COPIES                                                                                                 \
   constexpr MRT_METHOD vec(const vec &) = default;                                                                     \
   constexpr MRT_METHOD vec &operator=(const vec &) = default;
@@ -45,9 +46,9 @@ namespace metal {
 #define MRT_VEC3 vec<T, 3>
 #define MRT_VEC4 vec<T, 4>
 
-// A constructor for each space that an object can be in. Conversions between vectors of different element types are
-// explicit. In the strict mode an object in the constant space is made, copied and indexed by separate members; the
-// copying ones are templates, so that the class stays trivial (usable in unions and threadgroup memory).
+// A constructor for each address space that an object can be in. Conversions between vectors of different element types
+// are explicit. In strict mode, an object in the constant address space is constructed, copied and indexed by separate
+// members; those that copy are templates, so that the class stays trivial (usable in unions and threadgroup memory).
 #ifdef MRT_STRICT
 #define MRT_VEC_OF_CONSTANT(N)                                                                                         \
   template <typename U, enable_if_t<__is_same(U, T), int> = 0>                                                         \
@@ -63,11 +64,11 @@ namespace metal {
 #define MRT_VEC_COPY(N, SPACE, ...)
 #endif
 
-// V is a vector of N elements of T, packed or not; a scalar must not pass for one.
+// V is a vector of N elements of T, packed or not, but not a scalar.
 template <typename V, typename T, int N>
 using if_vector = enable_if_t<__is_same(V, vec<T, N>) || __is_same(V, packed_vec<T, N>), int>;
 
-// To and from volatile memory; templates, for the same reason.
+// Copies from and to volatile memory. These are templates, so that the class stays trivial.
 #define MRT_VEC_OF_VOLATILE(N, ...)                                                                                    \
   template <typename U, enable_if_t<__is_same(U, T), int> = 0>                                                         \
   MRT_METHOD vec(const volatile vec<U, N> &v) : vec(__VA_ARGS__) {}                                                    \
@@ -90,8 +91,8 @@ using if_vector = enable_if_t<__is_same(V, vec<T, N>) || __is_same(V, packed_vec
   MRT_VEC_OF_CONSTANT(N)                                                                                               \
   MRT_RGBA_OF_##N MRT_SWIZZLES_OF_##N MRT_PUTS_OF_##N
 
-// From a list in braces, whose missing elements are zero. In the strict mode lists are no constant expressions, so it
-// has constructors of fewer scalars instead; outside of braces the flat mode rejects them.
+// From a list in braces, whose missing elements are zero. In strict mode, lists are not constant expressions, so there
+// are constructors with fewer scalars instead; flat mode rejects these outside braces.
 #ifdef MRT_STRICT
 #define MRT_VEC_LIST2(SPACE)
 #define MRT_VEC_LIST3(SPACE)                                                                                           \
@@ -169,7 +170,7 @@ template <typename T> struct alignas(4 * sizeof(T)) MRT_COPIED_BY_REFERENCE vec<
 
 namespace mrt {
 
-// Types that a kernel may use for positions and sizes of the grid, and for indices and counts (MSL 5.2.3.6).
+// Types that a kernel may use for positions and sizes in the grid, and for indices and counts (MSL 5.2.3.6).
 template <typename T> constexpr MRT_CONSTANT bool is_index = __is_same(T, uint) || __is_same(T, ushort);
 template <typename T> constexpr MRT_CONSTANT bool is_position = is_index<T>;
 template <typename T> constexpr MRT_CONSTANT bool is_position<metal::vec<T, 2>> = is_index<T>;
@@ -177,7 +178,7 @@ template <typename T> constexpr MRT_CONSTANT bool is_position<metal::vec<T, 3>> 
 template <typename T> constexpr MRT_CONSTANT bool is_index<const T> = is_index<T>;
 template <typename T> constexpr MRT_CONSTANT bool is_position<const T> = is_position<T>;
 
-// Called by the strict text next to `&object.x`: an element of a vector has no address (MSL 2.2.1).
+// Called by the strict text before `&object.x`, because an element of a vector has no address (MSL 2.2.1).
 #ifdef MRT_STRICT
 template <typename> constexpr MRT_CONSTANT bool has_elements = false;
 template <typename T, int N> constexpr MRT_CONSTANT bool has_elements<metal::vec<T, N>> = true;
@@ -222,7 +223,7 @@ namespace metal {
 #define MRT_AND(c) T(a.c & b.c)
 #define MRT_OR(c) T(a.c | b.c)
 #define MRT_XOR(c) T(a.c ^ b.c)
-// A shift takes the low bits of its amount (MSL 3.1).
+// A shift uses the low bits of its amount (MSL 3.1).
 #define MRT_LEFT(c) T(a.c << (b.c & T(8 * sizeof(T) - 1)))
 #define MRT_RIGHT(c) T(a.c >> (b.c & T(8 * sizeof(T) - 1)))
 #define MRT_LESS(c) (a.c < b.c)
@@ -244,7 +245,7 @@ MRT_VEC_BINARY(|, T, MRT_OR)
 MRT_VEC_BINARY(^, T, MRT_XOR)
 MRT_VEC_BINARY(<<, T, MRT_LEFT)
 MRT_VEC_BINARY(>>, T, MRT_RIGHT)
-// The amount may be of another integer type (`int4 << uint4`).
+// The amount may have another integer type (`int4 << uint4`).
 #define MRT_LEFT_OF(c) T(a.c << (b.c & U(8 * sizeof(T) - 1)))
 #define MRT_RIGHT_OF(c) T(a.c >> (b.c & U(8 * sizeof(T) - 1)))
 #define MRT_VEC_SHIFT(OP, E)                                                                                           \
@@ -268,7 +269,7 @@ MRT_VEC_BINARY(||, bool, MRT_EITHER)
 #define MRT_FOR_VEC_BINARY(M) M(+) M(-) M(*) M(/) M(%) M(&) M(|) M(^) M(<<) M(>>)
 #define MRT_FOR_VEC_COMPARISON(M) M(<) M(>) M(<=) M(>=) M(==) M(!=) M(&&) M(||)
 
-// clang-format off: it takes `##=` apart
+// clang-format off: it would split `##=`
 #define MRT_VEC_ASSIGN(OP)                                                                                             \
   template <typename T, int N> constexpr MRT_FUNC vec<T, N> &operator OP##=(vec<T, N> &a, vec<T, N> b) {               \
     return a = a OP b;                                                                                                 \

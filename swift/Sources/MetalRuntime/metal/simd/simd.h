@@ -1,2 +1,2 @@
-// <simd/simd.h>, which headers shared with host code include: its names for Metal's types are in mrt/simd_names.h.
+// <simd/simd.h>, which headers shared with host code include. mrt/simd_names.h has its names for Metal's types.
 #include "../metal_stdlib"
