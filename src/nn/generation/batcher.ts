@@ -207,7 +207,7 @@ export class Batcher implements Disposable {
     return this.model.forward(tensor(rows, { dtype: "int32" }), { cache, lastOnly: true });
   }
 
-  /** Fails all sequences and queued requests with a {@link DisposedError}, and frees the caches. */
+  /** Fails all sequences and queued requests with a `DisposedError`, and frees the caches. */
   dispose(): void {
     this.closed = true;
     const error = new DisposedError("Batcher", "disposed", "the batcher was disposed during generation");

@@ -136,7 +136,7 @@ export class GPT extends Decoder {
   }
 
   /**
-   * Creates a model from the contents of the files that {@link fromPretrained} reads.
+   * Creates a model from the contents of the files that `fromPretrained` reads.
    *
    * @param config the contents of `config.json`
    * @param tensors by Hugging Face's names, with or without the prefix `transformer.`

@@ -124,7 +124,7 @@ export class Llama extends Decoder {
   }
 
   /**
-   * Creates a model from the contents of the files that {@link fromPretrained} reads.
+   * Creates a model from the contents of the files that `fromPretrained` reads.
    *
    * @param config the contents of `config.json`
    * @param tensors by Hugging Face's names
