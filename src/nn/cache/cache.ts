@@ -281,7 +281,7 @@ export class KeyValueCache implements Disposable {
   }
 
   /**
-   * Removes all tokens but the first `length`, so that a text with the same prefix does not compute it again.
+   * Removes all tokens but the first `length`, so that a text that starts with them does not compute them again.
    *
    * @throws {ArgumentError} for more tokens than there are, and if a layer dropped tokens that would be attended to.
    * Then no layer is changed.

@@ -40,7 +40,7 @@ export interface Architecture {
   readonly windows?: "all" | "upper" | { readonly every: number };
   /** Whether layers with a window have another rotation base, without scaling. */
   readonly localBase?: boolean;
-  /** Mixture of experts: probabilities are divided by their sum, always or as `norm_topk_prob` says. */
+  /** Whether a mixture of experts divides probabilities by their sum: always, or as `norm_topk_prob` says. */
   readonly experts?: "normalized" | "asConfigured";
   /**
    * Whether only part of each head may rotate. LongRoPE is then the only scaling; older files call it `su` or `yarn`.
