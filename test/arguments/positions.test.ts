@@ -488,6 +488,6 @@ describe("what is required by position, the others by position or by name", () =
     let deep: o.nn.Module = new o.nn.Identity();
     for (let depth = 0; depth < 20_000; depth++) deep = new o.nn.ModuleList([deep]);
     for (const run of [() => deep.stateDict(), () => deep.eval(), () => deep.modules(), () => String(deep)])
-      expect(run).toThrow("at most 1000 modules, each in the one before");
+      expect(run).toThrow("expected modules nested at most 1000 deep");
   });
 });

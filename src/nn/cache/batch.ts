@@ -9,7 +9,7 @@ import { type Attend, AttentionCache, KeyValueCache, type Positions } from "./ca
 import { type AttendStep, steppedTogether } from "./step.ts";
 import type { KeysAndValues } from "./store.ts";
 
-/** The caches of one layer, one per sequence. What is computed token by token stays one product for all of them. */
+/** The caches of one layer, one per sequence. Only attention runs per sequence; products run for the whole batch. */
 class AttentionCacheBatch extends AttentionCache {
   constructor(private readonly members: readonly AttentionCache[]) {
     super(Math.max(...members.map(({ limit }) => limit)));
@@ -51,7 +51,7 @@ class AttentionCacheBatch extends AttentionCache {
   }
 
   override append(): never {
-    throw new ArgumentError("KeyValueCacheBatch", "noBuffer", "expected attend(), since each sequence has its buffers");
+    throw new ArgumentError("KeyValueCacheBatch", "noBuffer", "append is not supported for a batch; call attend()");
   }
 
   override canTruncate(length: number): boolean {
@@ -83,15 +83,16 @@ const aliveCaches: Kind<readonly KeyValueCache[]> = {
     return caches.every(({ layers }) => layers.length === caches[0]!.layers.length) ? caches : undefined;
   },
 };
-/** Far more than are computed together. */
+/** Far more than any batch has. */
 const MOST_SEQUENCES = 65_536;
 
 const readCaches = parameters("KeyValueCacheBatch", { caches: operand(aliveCaches) });
 
 /**
- * Caches of several sequences of different lengths as the cache of one batch: row n of the batch continues the text of
- * cache n, at its own position. Nothing is copied or padded, and a sequence can join or leave between any two tokens.
- * What it appends stays in the caches, which it does not own.
+ * Combines caches of several sequences of different lengths into the cache of one batch: row n of the batch continues
+ * the sequence of cache n, at that sequence's position. Nothing is copied or padded, and a sequence can join or leave
+ * between any two tokens. Keys and values are appended to the given caches. Disposing of the batch disposes of them
+ * too.
  *
  * @example
  * const batch = new KeyValueCacheBatch([first, second]); // 7 and 100 tokens long
@@ -101,10 +102,10 @@ const readCaches = parameters("KeyValueCacheBatch", { caches: operand(aliveCache
  */
 export class KeyValueCacheBatch extends KeyValueCache {
   override readonly layers: readonly AttentionCache[];
-  /** @internal Those of the rows. */
+  /** @internal The cache of each row. */
   readonly caches: readonly KeyValueCache[];
 
-  /** @param caches one per sequence, each at its own position */
+  /** @param caches one per sequence; their positions may differ */
   constructor(caches: readonly KeyValueCache[]);
   constructor(...values: unknown[]) {
     const { caches } = readCaches(values);

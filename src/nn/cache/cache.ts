@@ -7,34 +7,34 @@ import { layerCount, position, size, windowList } from "../layers/kinds.ts";
 import { type AttendStep, type StepPlace, steppedTogether } from "./step.ts";
 import { type CacheFormat, cacheFormats, type KeysAndValues, type Like, TokenStore } from "./store.ts";
 
-/** The initial capacity in tokens. It doubles whenever it is exceeded, up to the limit. */
+/** Initial capacity in tokens. It doubles whenever it is exceeded, up to the limit. */
 const INITIAL_CAPACITY = 64;
 /** The axis of tokens. */
 const TOKENS = 2;
-/** How many of the last tokens can be taken back, whatever was dropped. */
+/** Number of recent tokens that `truncate` can always remove, even after older ones were dropped. */
 const SPARE = 64;
-/** How many tokens come at least until some are dropped again. */
+/** Minimum number of tokens that are appended between two drops. */
 const LEAST_ROOM = 64;
 
-/** @internal Attention of queries to keys and values, the last of which are their own, as a layer computes it. */
+/** @internal Attention of queries to cached keys and values, whose last rows belong to the queries' tokens. */
 export type Attend = (queries: Tensor, held: KeysAndValues) => Tensor;
 
-/** @internal Where new tokens stand: the position of the first, or the position of each, int32 [batch, tokens]. */
+/** @internal Positions of new tokens: that of the first, or that of each as int32 [batch, tokens]. */
 export type Positions = number | Tensor<"int32">;
 
 /** Options of {@link AttentionCache}. */
 export interface AttentionCacheOptions {
-  /** How keys and values are kept: see {@link CacheFormat}. Default: as they are computed. */
+  /** Storage format of keys and values: see {@link CacheFormat}. Default: the dtype that they are computed in. */
   readonly format?: CacheFormat | undefined;
-  /** How many tokens a token attends to, itself included. Default: all. */
+  /** Number of tokens that a token attends to, including itself. Default: all. */
   readonly window?: number | undefined;
 }
 
 /** Options of {@link KeyValueCache}. */
 export interface KeyValueCacheOptions {
-  /** How keys and values are kept: see {@link CacheFormat}. Default: as they are computed. */
+  /** Storage format of keys and values: see {@link CacheFormat}. Default: the dtype that they are computed in. */
   readonly format?: CacheFormat | undefined;
-  /** How many tokens a token attends to, for each layer; Infinity for all. Default: all in every layer. */
+  /** Number of tokens that a token attends to, for each layer; Infinity for all. Default: all in every layer. */
   readonly windows?: readonly number[] | undefined;
 }
 
@@ -48,26 +48,27 @@ const keyValueCacheParameters = parameters("KeyValueCache", {
 });
 
 /**
- * The keys and values of the tokens that one attention layer has seen, so that the next token computes only its own.
- * Tokens beyond the limit, or beyond the window, are dropped a few at a time: then the memory is that of the window, 64
- * tokens that can be taken back, and an eighth of the window or 64 more.
+ * The keys and values of the tokens that one attention layer has processed, so that only new tokens are computed.
+ *
+ * Tokens beyond the limit or the window are dropped in groups. The memory is then that of the window, plus 64 tokens
+ * that `truncate` can remove, plus the larger of 64 tokens and an eighth of the window.
  *
  * It records no autograd history: use it in `noGrad`.
  */
 export class AttentionCache implements Disposable {
-  /** How many tokens it can hold. */
+  /** Maximum number of tokens that it holds. */
   readonly limit: number;
   readonly format: CacheFormat | undefined;
-  /** How many tokens a token attends to, itself included. */
+  /** Number of tokens that a token attends to, including itself. */
   readonly window: number;
-  /** Whether there may be more tokens than the window. */
+  /** Whether the window is smaller than the limit. */
   private readonly slides: boolean;
   private seen = 0;
   /** The position of the first token in the store. */
   private base = 0;
   private store: TokenStore | null = null;
 
-  /** @throws {ArgumentError} for a limit or a window below 1, and another format. */
+  /** @throws {ArgumentError} for a limit or a window below 1, and an unknown format. */
   constructor(limit: number, options?: AttentionCacheOptions);
   constructor(...values: unknown[]) {
     const { limit, format, window = Infinity } = attentionCacheParameters(values);
@@ -77,19 +78,19 @@ export class AttentionCache implements Disposable {
     this.window = Math.min(window, limit);
   }
 
-  /** The position of the next token: how many tokens were appended, including dropped ones. */
+  /** The position of the next token: the number of appended tokens, including dropped ones. */
   get position(): number {
     return this.seen;
   }
 
-  /** How many tokens it holds of those that later ones may attend to. */
+  /** Number of cached tokens that a later token may attend to. */
   get length(): number {
     return Math.min(this.seen, this.window);
   }
 
   /**
-   * Appends the keys and values of new tokens, and returns those that they attend to, the new ones last: views, or
-   * what they are unpacked to.
+   * Appends the keys and values of new tokens. Returns all keys and values that these tokens attend to, the new ones
+   * last, as views or as unpacked copies.
    *
    * @throws {ShapeError} for several tokens that exceed the limit: they would drop keys that the others attend to.
    */
@@ -103,12 +104,12 @@ export class AttentionCache implements Disposable {
     return store.read(this.seen - this.base - held, held);
   }
 
-  /** @internal Where the next tokens stand. */
+  /** @internal Returns the positions of the next tokens. */
   positionsOf(_tokens: number): Positions {
     return this.seen;
   }
 
-  /** @internal Appends keys and values, and attends to all that the new tokens may attend to. */
+  /** @internal Appends keys and values, and attends to everything that the new tokens may attend to. */
   attend(queries: Tensor, appended: KeysAndValues, attend: Attend): Tensor {
     const held = this.append(appended);
     const attended = attend(toDType(queries, held.keys.dtype), held);
@@ -116,12 +117,12 @@ export class AttentionCache implements Disposable {
     return toDType(attended, queries.dtype);
   }
 
-  /** @internal What {@link attend} gives, rotations included, as one operation; null where there is none for it. */
+  /** @internal Computes rotations and {@link attend} as one fused operation; null if none supports the operands. */
   step(step: AttendStep): Tensor | null {
     return steppedTogether([this], step);
   }
 
-  /** @internal Where a few further tokens are to be written, once there is room for them. */
+  /** @internal Reserves memory for further tokens, and returns where they are to be written. */
   placeOf(count: number, like: Record<keyof KeysAndValues, Like>): StepPlace {
     this.checkFit(count);
     const { room } = this.reserve(count, like);
@@ -130,28 +131,31 @@ export class AttentionCache implements Disposable {
     return { room, position: this.seen, first: end - rows, rows };
   }
 
-  /** @internal Counts tokens that were written to their place. */
+  /** @internal Advances the position after tokens were written to the place that {@link placeOf} returned. */
   advance(count: number): void {
     this.seen += count;
     this.trim();
   }
 
-  /** @internal Whether a text can go on differently after so many tokens: what it then attends to is still here. */
+  /**
+   * @internal Whether it can be truncated to `length` tokens: everything that the next token attends to is still
+   * cached.
+   */
   canTruncate(length: number): boolean {
     return length <= this.seen && (length === this.seen || this.base <= Math.max(0, length - this.window + 1));
   }
 
   /**
-   * Forgets all tokens but the first `length`, for a text that goes on differently. The memory is kept.
+   * Removes all tokens but the first `length`, so that another continuation can follow. The memory is kept.
    *
-   * @throws {ArgumentError} for more tokens than there were, and where it dropped tokens that are attended to.
+   * @throws {ArgumentError} for more tokens than there are, and if tokens that would be attended to were dropped.
    */
   truncate(length: number): void;
   truncate(...values: unknown[]): void {
     const { length } = truncateParameters(values);
     if (!this.canTruncate(length)) {
       const expected = length > this.seen ? `at most ${this.seen}` : `at least ${this.base + this.window - 1}`;
-      const reason = length > this.seen ? "" : ": tokens before are dropped";
+      const reason = length > this.seen ? "" : "; earlier tokens were dropped";
       throw new ArgumentError(
         "KeyValueCache.truncate",
         length > this.seen ? "tooLong" : "dropped",
@@ -171,12 +175,12 @@ export class AttentionCache implements Disposable {
     );
   }
 
-  /** The capacity for tokens that are dropped from time to time. */
+  /** Capacity of a cache that drops tokens from time to time. */
   private get slidingCapacity(): number {
     return this.window + SPARE + Math.max(LEAST_ROOM, Math.ceil(this.window / 8));
   }
 
-  /** A store with room for so many further tokens. */
+  /** Returns a store with capacity for `count` more tokens. */
   private reserve(count: number, like: Record<keyof KeysAndValues, Like>): TokenStore {
     const held = this.seen - this.base;
     const capacity = this.store?.capacity ?? 0;
@@ -195,7 +199,7 @@ export class AttentionCache implements Disposable {
     return this.store;
   }
 
-  /** After many tokens at once there is more than the window. */
+  /** After many tokens were appended at once, shrinks the store to its usual capacity. */
   private trim(): void {
     if (!this.store || !this.slides || this.store.capacity <= this.slidingCapacity) return;
     const held = this.seen - this.base;
@@ -235,9 +239,9 @@ export class KeyValueCache implements Disposable {
   readonly layers: readonly AttentionCache[];
 
   /**
-   * @param limit how many tokens each layer can hold
+   * @param limit maximum number of tokens in each layer
    *
-   * @throws {ArgumentError} for a number below 1, another format, and windows that are not one for each layer.
+   * @throws {ArgumentError} for a number below 1, an unknown format, and windows that are not one per layer.
    */
   constructor(layers: number, limit: number, options?: KeyValueCacheOptions);
   constructor(...values: unknown[]) {
@@ -256,19 +260,19 @@ export class KeyValueCache implements Disposable {
     return this.layers[0]!.position;
   }
 
-  /** @internal Where the next tokens stand. */
+  /** @internal Returns the positions of the next tokens. */
   positionsOf(tokens: number): Positions {
     return this.layers[0]!.positionsOf(tokens);
   }
 
-  /** How many tokens it holds of those that later ones may attend to, in the layer with the most. */
+  /** Number of cached tokens that a later token may attend to; the maximum over the layers. */
   get length(): number {
     return this.layers.reduce((most, { length }) => Math.max(most, length), 0);
   }
 
   /**
-   * Whether `truncate(length)` is possible. Layers whose windows slid, and a full cache, have dropped tokens: then only
-   * the last ones can be taken back, 64 at least.
+   * Whether `truncate(length)` is possible. A full cache and layers with sliding windows drop tokens. Then only recent
+   * tokens can be removed, at least 64.
    */
   canTruncate(length: number): boolean;
   canTruncate(...values: unknown[]): boolean {
@@ -277,10 +281,10 @@ export class KeyValueCache implements Disposable {
   }
 
   /**
-   * Forgets all tokens but the first `length`, so that a text which begins alike needs no computation of these.
+   * Removes all tokens but the first `length`, so that a text that starts with them does not compute them again.
    *
-   * @throws {ArgumentError} for more tokens than there were, and where a layer dropped tokens that would be attended
-   * to; then nothing is forgotten.
+   * @throws {ArgumentError} for more tokens than there are, and if a layer dropped tokens that would be attended to.
+   * Then no layer is changed.
    */
   truncate(length: number): void;
   truncate(...values: unknown[]): void {
@@ -289,7 +293,7 @@ export class KeyValueCache implements Disposable {
     for (const layer of reluctant ? [reluctant] : this.layers) layer.truncate(length);
   }
 
-  /** How many tokens it can hold. */
+  /** Maximum number of tokens that it holds. */
   get limit(): number {
     return this.layers[0]!.limit;
   }

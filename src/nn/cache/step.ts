@@ -1,4 +1,4 @@
-/** Steps of decoding with caches: attention of a few new tokens of several sequences, as one operation. */
+/** Decoding steps with caches: attention of a few new tokens of several sequences, as one operation. */
 import { noGrad } from "../../autograd/modes.ts";
 import { attentionStep, hasStep, MOST_ROOMS, type StepFormula, type StepRoom } from "../../ops/attention/step.ts";
 import { cat } from "../../ops/join/cat.ts";
@@ -6,9 +6,9 @@ import { narrow } from "../../ops/view/slice.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { KeysAndValues, Like } from "./store.ts";
 
-/** @internal New tokens of a layer, before queries and keys are rotated. */
+/** @internal The projections of new tokens in one layer, before rotation. */
 export interface AttendStep {
-  /** q [batch, tokens, heads · dim], k and v [batch, tokens, kvHeads · dim]; heads may be an axis of their own. */
+  /** q [batch, tokens, heads · dim], k and v [batch, tokens, kvHeads · dim]; heads may also be a separate axis. */
   readonly operands: readonly [q: Tensor, k: Tensor, v: Tensor];
   readonly formula: StepFormula;
   readonly heads: number;
@@ -16,7 +16,7 @@ export interface AttendStep {
   readonly headWidth: number;
 }
 
-/** @internal Where new tokens of a cache are written, and which rows they attend to. */
+/** @internal Where new tokens are written in a cache, and which rows they attend to. */
 export interface StepPlace {
   readonly room: StepRoom;
   readonly position: number;
@@ -24,15 +24,15 @@ export interface StepPlace {
   readonly rows: number;
 }
 
-/** @internal What a step needs of a cache. */
+/** @internal The methods of a cache that a step calls. */
 export interface StepCache {
   placeOf(count: number, like: Record<keyof KeysAndValues, Like>): StepPlace;
   advance(count: number): void;
 }
 
 /**
- * @internal The attention of new tokens: all rows of the batch with one cache, or a row with each. Null where there is
- * no such operation; then nothing was changed.
+ * @internal Computes attention of new tokens: all rows of the batch with one cache, or each row with its cache. Returns
+ * null, with all positions unchanged, if no fused operation supports these operands.
  */
 export function steppedTogether(caches: readonly StepCache[], step: AttendStep): Tensor | null {
   const { operands, formula, heads, kvHeads, headWidth } = step;

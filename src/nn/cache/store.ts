@@ -1,4 +1,4 @@
-/** Where a layer's keys and values are kept, and in how many bits. */
+/** Storage of a layer's keys and values, in the computed dtype, in float16 or quantized. */
 import { noGrad } from "../../autograd/modes.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { toDType } from "../../ops/copy/cast.ts";
@@ -17,37 +17,39 @@ import { keep, tidy } from "../../tensor/tidy.ts";
 
 /** Keys and values of one attention layer: [batch, heads, tokens, dim]. */
 export interface KeysAndValues {
+  /** The keys. */
   readonly keys: Tensor;
+  /** The values. */
   readonly values: Tensor;
 }
 
-/** @internal The formats of keys and values beside the dtype that they are computed in. */
+/** @internal Storage formats other than the computed dtype. */
 export const cacheFormats = ["float16", "q8_0"] as const;
 
 /**
- * How a cache keeps keys and values. `"float16"`: each rounded to 11 significant bits. `"q8_0"`: 32 values share a
- * scale, and each is off by at most 1/254 of the largest of them.
+ * Storage format of cached keys and values. `"float16"` rounds each value to 11 significant bits. `"q8_0"` gives every
+ * 32 values a common scale; the error of each value is at most 1/254 of the largest of the 32.
  */
 export type CacheFormat = (typeof cacheFormats)[number];
 
-/** @internal What a room is for: shapes but for the number of tokens, and dtypes. */
+/** @internal Shape and dtype of the tensors to store; the number of tokens is ignored. */
 export type Like = Pick<Tensor, "shape" | "dtype">;
 
-/** How one tensor is kept. */
+/** How keys or values are stored. */
 interface Coding {
-  /** The axis of tokens of what is kept. */
+  /** The axis of tokens in the storage. */
   readonly axis: number;
-  /** Room for so many tokens. */
+  /** Allocates storage for a number of tokens. */
   readonly room: (like: Like, tokens: number) => Tensor;
-  /** Writes x [batch, heads, tokens, dim] to a part of the room. */
+  /** Writes x [batch, heads, tokens, dim] to a slice of the storage. */
   readonly write: (part: Tensor, x: Tensor) => void;
-  /** What a part of the room holds, [batch, heads, tokens, dim]. */
+  /** Reads a slice of the storage as [batch, heads, tokens, dim]. */
   readonly read: (part: Tensor, like: Like) => Tensor;
-  /** The room as a step of decoding has it: [batch, heads, tokens, …]. */
+  /** A view of the storage for the fused decoding step: [batch, heads, tokens, …]. */
   readonly rows: (room: Tensor) => Tensor;
 }
 
-/** The axis of tokens where keys and values are attended to. */
+/** The axis of tokens in keys and values. */
 const TOKENS = 2;
 
 const inDType = (dtypeOf: (like: Like) => DType): Coding => ({
@@ -60,7 +62,7 @@ const inDType = (dtypeOf: (like: Like) => DType): Coding => ({
 
 const { values: BLOCK_VALUES, bytes: BLOCK_BYTES } = blockFormat("q8_0");
 
-/** Tokens come first: those that are read are one piece of memory. */
+/** Tokens are the first axis, so that a range of tokens is contiguous. */
 const quantized: Coding = {
   axis: 0,
   room({ shape }, tokens) {
@@ -69,7 +71,7 @@ const quantized: Coding = {
       throw new ShapeError(
         "AttentionCache",
         "wrongHeadWidth",
-        `expected heads of a multiple of ${BLOCK_VALUES} values for a cache in q8_0, got ${dim}; float16 has any`,
+        `expected a head width that is a multiple of ${BLOCK_VALUES} for a q8_0 cache, got ${dim}; use "float16"`,
       );
     return keep(empty([tokens, batch, heads, (dim / BLOCK_VALUES) * BLOCK_BYTES], { dtype: "uint8" }));
   },
@@ -99,7 +101,7 @@ export class TokenStore implements Disposable, KeysAndValues {
   readonly keys: Tensor;
   /** @internal */
   readonly values: Tensor;
-  /** @internal The memory itself, as a step of decoding has it. */
+  /** @internal Views of the storage for the fused decoding step. */
   readonly room: KeysAndValues;
   private readonly like: Readonly<Record<keyof KeysAndValues, Like>>;
 
@@ -116,7 +118,7 @@ export class TokenStore implements Disposable, KeysAndValues {
     this.room = { keys: this.coding.rows(this.keys), values: this.coding.rows(this.values) };
   }
 
-  /** Writes tokens, the first of them at `start`. */
+  /** Writes tokens at the positions from `start` on. */
   write(start: number, { keys, values }: KeysAndValues): void {
     const count = keys.shape[TOKENS]!;
     const { axis, write } = this.coding;
@@ -128,7 +130,7 @@ export class TokenStore implements Disposable, KeysAndValues {
     );
   }
 
-  /** So many tokens from `start` on: views, or copies where they are unpacked. */
+  /** Reads `count` tokens from `start` on: views, or unpacked copies. */
   read(start: number, count: number): KeysAndValues {
     const { axis, read } = this.coding;
     return noGrad(() => ({
@@ -137,7 +139,10 @@ export class TokenStore implements Disposable, KeysAndValues {
     }));
   }
 
-  /** A store of another capacity, which begins with so many tokens of this one. This one is disposed of. */
+  /**
+   * Returns a store of another capacity that begins with `count` tokens of this one from `start` on. Disposes of this
+   * one.
+   */
   resized(capacity: number, start: number, count: number): TokenStore {
     const next = new TokenStore(this.format, capacity, this.like);
     const { axis } = this.coding;

@@ -19,13 +19,21 @@ import { TokenStream } from "./token_stream.ts";
 
 /** Options of {@link Batcher}. */
 export interface BatcherOptions {
-  /** How many texts are generated at once; each has a cache of up to the model's context. Default 8. */
+  /**
+   * Number of sequences generated at once. Each has a key/value cache that grows up to the model's context. Default 8.
+   */
   readonly slots?: number | undefined;
-  /** How many more may wait. Default 64. */
+  /** Maximum number of requests that may wait for a slot. Default 64. */
   readonly queue?: number | undefined;
-  /** How many tokens of a prompt are computed before texts that wait for one token each have theirs. Default 256. */
+  /**
+   * Number of prompt tokens computed per step. Between steps, sequences that are already generating get one token each.
+   * Default 256.
+   */
   readonly promptChunk?: number | undefined;
-  /** How caches keep keys and values: see {@link CacheFormat}. Default: as they are computed. */
+  /**
+   * Storage format of the key/value caches: see {@link CacheFormat}. Default: the dtype that keys and values are
+   * computed in.
+   */
   readonly cache?: CacheFormat | undefined;
 }
 
@@ -39,14 +47,14 @@ const readOptions = parameters("Batcher", {
 const readSubmit = parameters("Batcher.submit", { tokens: operand(prompt), ...batchParameters });
 
 /**
- * Generates several texts at once (continuous batching): one pass through the weights computes the next token of all of
- * them, and a text joins or leaves between any two tokens. A prompt that begins as an earlier text did is not computed
- * again up to where they differ.
+ * Generates several sequences at once (continuous batching). One pass through the weights computes the next token of
+ * every active sequence, and a sequence can join or leave between any two tokens. If a prompt shares a prefix with a
+ * sequence that is still in a slot's cache, the prefix is not computed again.
  *
- * Each text depends on its own prompt and options alone. The result may differ in the last bits from that of
- * {@link generate}, since products of several rows add up in another order.
+ * Each result depends only on its prompt and options. Its last bits may differ from those of {@link generate}, because
+ * a product of several rows sums its terms in another order.
  *
- * @param model a language model, which runs in evaluation mode without gradients
+ * @param model a language model; it runs in evaluation mode without gradients
  * @param options see {@link BatcherOptions}
  *
  * @example
@@ -76,27 +84,28 @@ export class Batcher implements Disposable {
     this.slots = Array.from({ length: slots }, () => new Slot(model.newCache({ format: cache })));
   }
 
-  /** How many texts are being generated. */
+  /** Number of sequences that are being generated. */
   get active(): number {
     return this.slots.filter(({ isBusy }) => isBusy).length;
   }
 
-  /** How many texts wait for a slot. */
+  /** Number of requests that wait for a slot. */
   get waiting(): number {
     return this.queue.length;
   }
 
-  /** Whether another text would be refused. */
+  /** Whether `submit` would reject another request because the queue is full. */
   get isFull(): boolean {
     this.dropDone();
     return this.queue.length >= this.queueLimit;
   }
 
   /**
-   * Starts a text, or lets it wait for a slot.
+   * Starts generating a sequence, or queues it until a slot is free.
    *
    * @param tokens the prompt: at least one token, and fewer than the model's context
    * @param options those of `generate`, and `logProbabilities`
+   * @returns the generated tokens, as they are computed
    *
    * @throws {ArgumentError} for an option out of range, a prompt that is empty or too long, a token that is not in the
    * vocabulary, and `queueFull`. @throws {DisposedError} after `dispose()`.
@@ -105,7 +114,7 @@ export class Batcher implements Disposable {
   submit(...values: unknown[]): TokenStream {
     const { tokens, ...options } = readSubmit(values);
     if (this.closed)
-      throw new DisposedError("Batcher.submit", "disposed", "expected a batcher that is not disposed of");
+      throw new DisposedError("Batcher.submit", "disposed", "the batcher was used after dispose(); create a new one");
     const { signal, ...settings } = settingsOf("Batcher.submit", options);
     const own = checkTokens("Batcher.submit", tokens, this.model.vocabularySize);
     this.checkLength(own.length);
@@ -132,7 +141,7 @@ export class Batcher implements Disposable {
     });
   }
 
-  /** Until there is nothing left to do. */
+  /** Runs steps until no sequence is active and no request waits. */
   private async run(): Promise<void> {
     for (;;) {
       await yieldToEventLoop();
@@ -148,13 +157,16 @@ export class Batcher implements Disposable {
     }
   }
 
-  /** Whom nobody reads any more, or whose signal came, leaves. */
+  /** Removes requests and sequences that are finished, canceled by their reader, or aborted by their signal. */
   private dropDone(): void {
     for (let at = this.queue.length; at-- > 0; ) if (isOver(this.queue[at]!)) this.queue.splice(at, 1);
     for (const slot of this.slots) if (slot.job && isOver(slot.job)) slot.release();
   }
 
-  /** Who waited longest comes first, into the slot whose last text begins alike. */
+  /**
+   * Moves requests from the queue to free slots, oldest first. Each gets the slot whose cache has the longest common
+   * prefix.
+   */
   private admit(): void {
     for (;;) {
       const free = this.slots.filter(({ isBusy }) => !isBusy);
@@ -165,7 +177,9 @@ export class Batcher implements Disposable {
     }
   }
 
-  /** Computes so many tokens of each, and chooses the next one of those that have no more tokens of a prompt. */
+  /**
+   * Feeds the next `tokens` pending tokens of each slot, and samples the next token of slots whose prompt is complete.
+   */
   private async advance(slots: readonly Slot[], tokens: number): Promise<void> {
     try {
       using logits = tidy(() => noGrad(() => inEvaluation(this.model, () => this.compute(slots, tokens))));
@@ -178,7 +192,9 @@ export class Batcher implements Disposable {
     }
   }
 
-  /** Forms of texts may take long to say which tokens may follow. They don't keep the others waiting. */
+  /**
+   * Computing the tokens that a constraint allows may take long. The other sequences wait at most `PATIENCE` for it.
+   */
   private async allDecided(slots: readonly Slot[]): Promise<void> {
     if (!slots.some(({ job }) => job?.sequence.isHeld)) return;
     await Promise.race([Promise.all(slots.map(({ deciding }) => deciding)), patience()]);
@@ -191,10 +207,10 @@ export class Batcher implements Disposable {
     return this.model.forward(tensor(rows, { dtype: "int32" }), { cache, lastOnly: true });
   }
 
-  /** Ends all texts with an error, and frees the caches. */
+  /** Fails all sequences and queued requests with a `DisposedError`, and frees the caches. */
   dispose(): void {
     this.closed = true;
-    const error = new DisposedError("Batcher", "disposed", "the batcher was disposed of while the text was generated");
+    const error = new DisposedError("Batcher", "disposed", "the batcher was disposed during generation");
     for (const { stream } of this.queue.splice(0)) stream.fail(error);
     for (const slot of this.slots) slot.fail(error);
   }
@@ -204,7 +220,10 @@ export class Batcher implements Disposable {
   }
 }
 
-/** Milliseconds that texts wait for those whose next token is not decided. Together they are computed faster. */
+/**
+ * Milliseconds to wait for sequences whose next token is not sampled yet: one pass over all of them is faster than
+ * several.
+ */
 const PATIENCE = 20;
 const patience = () => sleep(PATIENCE, undefined, { ref: false });
 
@@ -218,4 +237,4 @@ function isOver({ stream, signal }: Job): boolean {
 }
 
 const queueFull = (limit: number): ArgumentError =>
-  new ArgumentError("Batcher.submit", "queueFull", `expected fewer than ${limit} waiting texts; try again later`);
+  new ArgumentError("Batcher.submit", "queueFull", `the queue is full (${limit} requests wait); try again later`);

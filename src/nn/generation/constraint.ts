@@ -1,17 +1,23 @@
-/** What a text may be, as a rule of which token may follow. `text.compileConstraint` makes them. */
+/**
+ * Interfaces of constrained decoding: which tokens may follow the text so far. `text.compileConstraint` implements
+ * them.
+ */
 
-/** A form that texts are held to. It serves any number of texts. */
+/**
+ * A compiled constraint on generated text, such as a grammar or a JSON schema. It can be used for any number of
+ * sequences.
+ */
 export interface TokenConstraint {
-  /** @internal Begins a text. @param stopTokens of which one may follow where the text is complete */
+  /** @internal Starts a sequence. @param stopTokens one of these is allowed where the text is complete */
   start(stopTokens: ReadonlySet<number>): Promise<TokenMatcher>;
 }
 
-/** @internal Follows one text. */
+/** @internal The state of a constraint in one sequence. */
 export interface TokenMatcher extends Disposable {
-  /** Sets the scores of all tokens that must not follow to −∞. */
+  /** Sets the scores of all tokens that are not allowed to −∞. */
   forbid(scores: Float64Array): void;
-  /** Takes the token that follows, and finds those that may follow it. */
+  /** Advances by a generated token, and computes which tokens are allowed next. */
   accept(token: number): Promise<void>;
-  /** Whether the text is complete, and nothing may follow. */
+  /** Whether the text is complete and no token is allowed. */
   readonly isDone: boolean;
 }

@@ -16,14 +16,14 @@ import { aModel, checkTokens, prompt, type Tokens } from "./prompt.ts";
 
 /** Options of {@link embed}. */
 export interface EmbedOptions {
-  /** Which states a text is: the mean of those of its tokens, or that of the last one. Default `"mean"`. */
+  /** How the hidden states of a text become one vector: their mean, or the last token's state. Default `"mean"`. */
   readonly pooling?: "mean" | "last" | undefined;
-  /** Whether each result has length 1, so that products are cosines. Default true. */
+  /** Whether each result is scaled to length 1, so that products of results are cosine similarities. Default true. */
   readonly normalize?: boolean | undefined;
 }
 
 const texts: Kind<readonly (ArrayLike<unknown> | Tensor)[]> = {
-  expected: "a list of texts, of which each is a list of tokens",
+  expected: "a list of texts, each a list of tokens",
   parse(value, operation, name) {
     if (!Array.isArray(value) || value.length === 0 || value.length > MOST_TEXTS) return undefined;
     const own: (ArrayLike<unknown> | Tensor)[] = [];
@@ -45,18 +45,19 @@ const readCall = parameters("embed", {
 });
 
 /**
- * Texts as vectors: similar texts are near each other, as far as the model was trained for it. The model runs in
- * evaluation mode without gradients, a text at a time; the event loop has a turn between two.
+ * Computes an embedding vector for each text: similar texts get similar vectors, as far as the model was trained for
+ * this. The model runs in evaluation mode without gradients, one text at a time, and yields to the event loop between
+ * texts.
  *
- * @param texts the tokens of each, at least one and at most the model's context
+ * @param texts the tokens of each text: at least one, and at most the model's context
  * @returns float32 [texts, width]
  *
  * @example
- * const vectors = await embed(model, ["a cat", "a dog"].map((own) => tokenizer.encode(own)));
+ * const vectors = await embed(model, ["a cat", "a dog"].map((text) => tokenizer.encode(text)));
  * matmul(vectors, vectors.T); // cosines, float32[2, 2]
  *
- * @throws {ArgumentError} for no text, an empty one, and a token that is not in the vocabulary. @throws {ShapeError}
- * for more tokens than the context.
+ * @throws {ArgumentError} for an empty list, an empty text, and a token that is not in the vocabulary.
+ * @throws {ShapeError} for a text longer than the context.
  */
 export function embed(
   model: LanguageModel,
@@ -76,7 +77,7 @@ export async function embed(...values: unknown[]): Promise<Tensor> {
   return result;
 }
 
-/** [1, width] */
+/** Returns the vector of one text, [1, width]. */
 function rowOf(model: LanguageModel, tokens: number[], pooling: "mean" | "last", isUnit: boolean): Tensor {
   const states = model.hiddenStates(tensor([tokens], { dtype: "int32" }), { lastOnly: pooling === "last" });
   const wide = toDType(states, "float32");

@@ -14,13 +14,13 @@ import { Sequence } from "./sequence.ts";
 import { generateDrafted } from "./speculative.ts";
 
 /**
- * Generates the tokens that follow a prompt, and yields each as it is computed. The model runs in evaluation mode
- * without gradients. Each token yields to the event loop. Weights may change between tokens if `useCache` is false.
+ * Generates the tokens that follow a prompt, and yields each one as it is computed. The model runs in evaluation mode
+ * without gradients. The event loop runs between tokens. With `useCache: false`, weights may change between tokens.
  *
- * Keys and values of earlier tokens are cached, so that each token costs the computation of one token. When the context
- * is full, {@link Llama} drops the oldest token from the cache and goes on at the same cost. {@link GPT} has learned
- * positions, all of which move by one: each further token costs the computation of the last `contextLength` tokens. Of
- * a longer prompt the last `contextLength` tokens are used.
+ * Keys and values of earlier tokens are cached, so each token costs one token's computation. When the context is full,
+ * {@link Llama} drops the oldest token from the cache and continues at the same cost. {@link GPT} has learned
+ * positions, which all shift by one: each further token recomputes the last `contextLength` tokens. A prompt longer
+ * than the context is cut to its last `contextLength` tokens.
  *
  * @param tokens the prompt, at least one token
  * @param options how tokens are sampled, and when generation stops: see {@link GenerateOptions}
@@ -30,7 +30,7 @@ import { generateDrafted } from "./speculative.ts";
  * for await (const token of generate(model, [1, 2, 3], options)) console.log(token);
  *
  * @throws {ArgumentError} at once for an option out of range, an empty prompt, and a token that is not in the
- * vocabulary. While it runs: {@link ArgumentError} for logits of NaN, and the signal's reason.
+ * vocabulary. During generation: {@link ArgumentError} for logits of NaN, and the signal's reason.
  */
 export function generate(
   model: LanguageModel,
@@ -54,8 +54,8 @@ function checkDraft(
 ): void {
   const fail = (message: string) => new ArgumentError("generate", "unfitDraft", message);
   if (draft.vocabularySize !== vocabularySize)
-    throw fail(`expected a draft of ${vocabularySize} tokens, the model's vocabulary, got ${draft.vocabularySize}`);
-  if (constraint || !useCache) throw fail("expected no constraint, and useCache, beside a draft");
+    throw fail(`expected a draft with the model's vocabulary of ${vocabularySize} tokens, got ${draft.vocabularySize}`);
+  if (constraint || !useCache) throw fail("draft requires useCache: true and no constraint; remove one of the options");
   const most = Math.min(contextLength, draft.contextLength);
   if (length > most) throw fail(`expected a prompt of at most ${most} tokens, the smaller context, got ${length}`);
 }
@@ -90,7 +90,7 @@ class Decoder implements Disposable {
     private cache: KeyValueCache | null,
   ) {}
 
-  /** Feeds further tokens, and returns the logits of the next one. */
+  /** Feeds tokens to the model, and returns the logits of the next one. */
   async logitsAfter(tokens: readonly number[]): Promise<ArrayLike<number>> {
     const { model } = this;
     this.tokens = [...this.tokens, ...tokens].slice(-model.contextLength);
@@ -102,7 +102,7 @@ class Decoder implements Disposable {
     const { model, cache } = this;
     if (cache && (model.hasRelativePositions || cache.position + added.length <= model.contextLength))
       return model.forward(rowOf(added.slice(-model.contextLength)), { cache, lastOnly: true });
-    this[Symbol.dispose](); // every position has moved: the cache is stale
+    this[Symbol.dispose](); // every position has shifted, so the cached keys are stale
     return model.forward(rowOf(this.tokens), { lastOnly: true });
   }
 

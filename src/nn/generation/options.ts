@@ -1,4 +1,4 @@
-/** The options of `generate` and their checks. */
+/** The options of `generate` and `Batcher.submit`, and their checks. */
 import { ArgumentError } from "../../core/errors.ts";
 import { aNumber, choice, flag, instanceOf, isListed } from "../../core/kinds.ts";
 import { finite, type NumberRule } from "../../core/options.ts";
@@ -11,50 +11,54 @@ import type { LanguageModel } from "../models/language_model.ts";
 import type { TokenConstraint } from "./constraint.ts";
 import { aModel } from "./prompt.ts";
 
-/** How the next token is sampled from logits. */
+/** Options for sampling the next token from logits. */
 export interface SamplingOptions {
-  /** Divides the logits: below 1 likely tokens become likelier; 0 always takes the most likely one. Default 1. */
+  /** Divides the logits: values below 1 make likely tokens likelier; 0 selects greedy decoding. Default 1. */
   readonly temperature?: number | undefined;
-  /** Samples from this many most likely tokens. Default: all. */
+  /** Samples only from this many most likely tokens. Default: all. */
   readonly topK?: number | undefined;
   /** Samples from the fewest most likely tokens whose probabilities sum to at least this; in (0, 1]. Default 1. */
   readonly topP?: number | undefined;
-  /** Samples from the tokens that are at least this many times as likely as the likeliest; in [0, 1]. Default 0. */
+  /** Keeps only tokens with at least this fraction of the top token's probability; in [0, 1]. Default 0. */
   readonly minP?: number | undefined;
-  /** Positive logits of previous tokens are divided by it, negative ones multiplied; above 0. Default 1. */
+  /** Divides positive logits of previous tokens by this factor and multiplies negative ones; above 0. Default 1. */
   readonly repetitionPenalty?: number | undefined;
-  /** Subtracted from the logit of each token that was generated before, not of the prompt's. Default 0. */
+  /** Subtracted from the logits of generated tokens; tokens of the prompt do not count. Default 0. */
   readonly presencePenalty?: number | undefined;
-  /** Subtracted from the logit of each token as often as it was generated before. Default 0. */
+  /** Subtracted from the logit of a token once for each time it was generated. Default 0. */
   readonly frequencyPenalty?: number | undefined;
-  /** Added to the logits of these tokens, by token: −Infinity forbids one. Default: none. */
+  /** Added to the logits of the given tokens; −Infinity excludes a token. Default: none. */
   readonly logitBias?: Readonly<Record<number, number>> | ReadonlyMap<number, number> | undefined;
 }
 
 /** Options of {@link generate}. */
 export interface GenerateOptions extends SamplingOptions {
-  /** The maximum number of tokens. Default 256. */
+  /** The maximum number of tokens to generate. Default 256. */
   readonly maxTokens?: number | undefined;
-  /** Tokens that end the text. They are not yielded. Default: none. */
+  /** Tokens that end generation. They are not yielded. Default: none. */
   readonly stopTokens?: Iterable<number> | undefined;
-  /** The seed of the random numbers: the same seed gives the same tokens. Default: from the system's entropy. */
+  /** Seed of the random numbers: the same seed gives the same tokens. Default: from the system's entropy. */
   readonly seed?: number | bigint | undefined;
   /** A generator of random numbers, instead of a seed. */
   readonly generator?: Generator | undefined;
-  /** The form that the text is held to, of `text.compileConstraint`. Default: any. */
+  /** A constraint on the generated text, compiled by `text.compileConstraint`. Default: none. */
   readonly constraint?: TokenConstraint | undefined;
   /** Aborts the generation between two tokens, with the signal's reason as the error. */
   readonly signal?: AbortSignal | undefined;
   /** Whether keys and values of earlier tokens are cached. Default true. */
   readonly useCache?: boolean | undefined;
-  /** How the cache keeps keys and values: see {@link CacheFormat}. Default: as they are computed. */
+  /**
+   * Storage format of the key/value cache: see {@link CacheFormat}. Default: the dtype that keys and values are
+   * computed in.
+   */
   readonly cache?: CacheFormat | undefined;
   /**
-   * A smaller model of the same vocabulary, which drafts tokens that the model checks several at a time (speculative
-   * decoding). The tokens have the same distribution as without it, and end with the context. Default: none.
+   * A smaller draft model with the same vocabulary. It proposes tokens that the model verifies several at a time
+   * (speculative decoding). The tokens have the same distribution as without a draft. Generation ends when the context
+   * is full. Default: none.
    */
   readonly draft?: LanguageModel | undefined;
-  /** How many tokens are drafted at a time. Default 4. */
+  /** Number of draft tokens per verification. Default 4. */
   readonly draftTokens?: number | undefined;
 }
 
@@ -65,7 +69,7 @@ export interface Sampling extends Required<{ [Name in Exclude<keyof SamplingOpti
 
 /** Options of {@link Batcher.submit}. */
 export interface BatchOptions extends Omit<GenerateOptions, "useCache" | "cache" | "draft" | "draftTokens"> {
-  /** Also give the logarithms of probabilities: of each token, and of this many likeliest ones. Default: neither. */
+  /** Also return log probabilities: of each generated token, and of this many most likely tokens. Default: neither. */
   readonly logProbabilities?: number | undefined;
 }
 
@@ -103,7 +107,7 @@ const ranges = {
   maxTokens: countOrNone,
 } as const satisfies Readonly<Record<string, NumberRule>>;
 
-/** Iterables of token ids: a list, a set. */
+/** A list or set of token ids. */
 const tokens: Kind<ReadonlySet<number>> = {
   expected: "a list or a set of tokens",
   parse(value) {
@@ -113,7 +117,7 @@ const tokens: Kind<ReadonlySet<number>> = {
   },
 };
 
-/** Numbers by token. */
+/** Numbers by token id. */
 const bias: Kind<ReadonlyMap<number, number>> = {
   expected: "an object or a Map from tokens to numbers below Infinity",
   parse(value) {
@@ -125,7 +129,7 @@ const bias: Kind<ReadonlyMap<number, number>> = {
 };
 
 const aConstraint: Kind<TokenConstraint> = {
-  expected: "a constraint of compileConstraint()",
+  expected: "a constraint that compileConstraint() returned",
   parse: (value) =>
     typeof (value as Partial<TokenConstraint> | null | undefined)?.start === "function"
       ? (value as TokenConstraint)
@@ -146,7 +150,7 @@ const samplingParameters = {
 /** @internal */
 export const aCacheFormat: Kind<CacheFormat> = choice(...cacheFormats);
 
-/** @internal What `Batcher.submit` takes by name. */
+/** @internal The named options of `Batcher.submit`. */
 export const batchParameters = {
   ...samplingParameters,
   maxTokens: named(aNumber(ranges.maxTokens), 256),
@@ -160,7 +164,7 @@ export const batchParameters = {
 
 const { logProbabilities: _, ...ownParameters } = batchParameters;
 
-/** @internal What `generate` and `generateText` take by name. */
+/** @internal The named options of `generate` and `generateText`. */
 export const generateParameters = {
   ...ownParameters,
   useCache: named(flag, true),
@@ -172,7 +176,7 @@ export const generateParameters = {
 type Others = Sampling &
   Partial<Pick<GenerateSettings, "useCache" | "cache" | "logProbabilities" | "draft" | "draftTokens">>;
 
-/** @internal @throws {ArgumentError} for a seed beside a generator, and a format of a cache that there is not. */
+/** @internal @throws {ArgumentError} for both a seed and a generator, and for a cache format without a cache. */
 export function settingsOf(
   operation: string,
   options: Parsed<typeof generateParameters> | Parsed<typeof batchParameters>,
@@ -189,7 +193,7 @@ export function settingsOf(
   if (seed !== undefined && generator !== undefined)
     throw new ArgumentError(operation, "twoSources", "expected a seed or a generator, got both; pass one of them");
   if (cache !== undefined && !useCache)
-    throw new ArgumentError(operation, "noCache", `expected useCache beside cache: "${cache}", got useCache: false`);
+    throw new ArgumentError(operation, "noCache", `cache: "${cache}" requires useCache: true, got useCache: false`);
   return {
     ...{ sampling, maxTokens, signal, useCache, cache, logProbabilities, constraint, draft, draftTokens },
     stopTokens: stopTokens ?? new Set(),

@@ -1,4 +1,4 @@
-/** What a text is generated from: a model, and the tokens of a prompt. */
+/** Checks the arguments that generation starts from: a model, and the tokens of a prompt. */
 import { ArgumentError } from "../../core/errors.ts";
 import { listOf } from "../../core/kinds.ts";
 import type { Kind } from "../../core/parameters.ts";
@@ -25,7 +25,10 @@ export const prompt: Kind<ArrayLike<unknown> | Tensor> = {
   },
 };
 
-/** @internal The tokens of a prompt. @throws {ArgumentError} for none, and for what is not in the vocabulary. */
+/**
+ * @internal Returns the tokens of a prompt. @throws {ArgumentError} for an empty prompt, and tokens outside the
+ * vocabulary.
+ */
 export function checkTokens(operation: string, tokens: ArrayLike<unknown> | Tensor, vocabularySize: number): number[] {
   const list = Array.from<unknown, number>(tokens instanceof Tensor ? numbersOf(operation, tokens) : tokens, toToken);
   if (list.length === 0)

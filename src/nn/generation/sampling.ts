@@ -5,8 +5,8 @@
  *     l[t] = l[t] − presence − frequency · count[t]         for each token t that was generated count[t] times
  *     l[t] = l[t] + bias[t]
  *     l[t] = −∞                                             for each token that a constraint forbids
- *     l = l / temperature                                   at 0 the argmax is taken; of ties the first
- *     keep the topK largest                                 of ties the lowest token ids
+ *     l = l / temperature                                   at 0, take the argmax instead (the first of ties)
+ *     keep the topK largest                                 among ties, the lowest token ids
  *     keep the fewest largest with Σ p ≥ topP               p = softmax of the logits kept by topK
  *     keep those with p ≥ minP · max p
  *     sample t with probability softmax(l)[t]               of the logits kept
@@ -20,24 +20,24 @@ import type { Generator } from "../../random/generator.ts";
 import { philox } from "../../random/philox.ts";
 import type { Sampling } from "./options.ts";
 
-/** @internal The tokens to sample from, and their unnormalized probabilities. */
+/** @internal The tokens to sample from, with unnormalized probabilities. */
 export interface Candidates {
   readonly tokens: ArrayLike<number>;
   readonly weights: ArrayLike<number>;
 }
 
-/** @internal What was said: what penalties are for. */
+/** @internal Previous tokens, for the penalties. */
 export interface History {
-  /** The tokens of the prompt and those that were generated. */
+  /** The tokens of the prompt and the generated tokens. */
   readonly seen: Iterable<number>;
   /** How often each token was generated. */
   readonly counts?: ReadonlyMap<number, number>;
 }
 
 /**
- * @internal The next token.
+ * @internal Samples the next token.
  *
- * @param forbid sets the logits of the tokens that must not follow to −∞
+ * @param forbid sets the logits of excluded tokens to −∞
  *
  * @throws {ArgumentError} for logits without a finite maximum.
  */
@@ -54,7 +54,7 @@ export function chooseToken(
   return drawFrom(candidatesOf(scores, sampling), uniformOf(generator));
 }
 
-/** @internal The logits in float64, with penalties and biases. */
+/** @internal Returns the logits in float64, with penalties and biases applied. */
 export function scoresOf(logits: ArrayLike<number>, { seen, counts }: History, sampling: Sampling): Float64Array {
   const scores = penalizeRepetition(logits, seen, sampling.repetitionPenalty);
   const { presencePenalty, frequencyPenalty, logitBias } = sampling;
@@ -64,14 +64,14 @@ export function scoresOf(logits: ArrayLike<number>, { seen, counts }: History, s
   return scores;
 }
 
-/** @internal The logits in float64, with the repetition penalty on previous tokens. */
+/** @internal Returns the logits in float64, with the repetition penalty applied to previous tokens. */
 export function penalizeRepetition(logits: ArrayLike<number>, seen: Iterable<number>, penalty: number): Float64Array {
   const scores = Float64Array.from(logits);
   if (penalty !== 1) for (const token of new Set(seen)) scores[token]! *= scores[token]! > 0 ? 1 / penalty : penalty;
   return scores;
 }
 
-/** @internal The tokens that remain after temperature, topK, topP and minP, in descending order if any was removed. */
+/** @internal Returns the tokens that temperature, topK, topP and minP keep; in descending order if any was removed. */
 export function candidatesOf(scores: Float64Array, { temperature, topK, topP, minP }: Sampling): Candidates {
   const weights = weightsOf(scores, temperature);
   if (topK >= weights.length && topP === 1 && minP === 0) return { tokens: indicesOf(weights.length), weights };
@@ -84,7 +84,7 @@ export function candidatesOf(scores: Float64Array, { temperature, topK, topP, mi
   return { tokens: tokens.slice(0, count), weights: kept.slice(0, count) };
 }
 
-/** Of the largest score 1. */
+/** Returns exp((score − max) / temperature): the top token has weight 1. */
 function weightsOf(scores: Float64Array, temperature: number): Float64Array {
   const max = scores[largestOf(scores)]!;
   const weights = new Float64Array(scores.length);
@@ -93,12 +93,13 @@ function weightsOf(scores: Float64Array, temperature: number): Float64Array {
 }
 
 /**
- * The tokens that topP and minP can keep, in descending order. All n tokens below (1 − topP) · Σ w / n are together
- * less than what topP leaves out, so that nobody has to sort a vocabulary for the few that are likely.
+ * Returns the tokens that topP and minP can keep, in descending order. Tokens with a weight below (1 − topP) · Σ w / n
+ * are dropped first: even all n of them together would be less than topP leaves out. This avoids sorting the whole
+ * vocabulary.
  */
 function likelyFirst(weights: Float64Array, topP: number, minP: number): number[] {
   const spared = ((1 - topP) * sumOf(weights)) / weights.length;
-  const least = Math.min(1, Math.max(spared, minP)) * (1 - 2 ** -30); // sums round
+  const least = Math.min(1, Math.max(spared, minP)) * (1 - 2 ** -30); // a margin for the rounding of sums
   const tokens: number[] = [];
   for (let token = 0; token < weights.length; token++) if (weights[token]! >= least) tokens.push(token);
   return tokens.sort((a, b) => weights[b]! - weights[a]! || a - b);
@@ -111,7 +112,7 @@ export function drawFrom({ tokens, weights }: Candidates, u: number): number {
     remaining -= weights[index]!;
     if (remaining < 0) return tokens[index]!;
   }
-  return tokens[weights.length - 1]!; // rounding may leave a remainder of 0
+  return tokens[weights.length - 1]!; // rounding can make the cumulative sum fall short of u
 }
 
 /** @internal A uniform float64 in [0, 1) of 53 random bits, from one call of the generator. */
@@ -126,7 +127,7 @@ function sumOf(weights: ArrayLike<number>): number {
   return sum;
 }
 
-/** @internal The index of the largest score, the first of ties. */
+/** @internal Returns the index of the largest score; the first of ties. */
 export function largestOf(scores: Float64Array): number {
   let best = 0;
   let hasNaN = false;
@@ -142,10 +143,10 @@ export function largestOf(scores: Float64Array): number {
   );
 }
 
-/** @internal The indices of the `count` largest values in descending order, of ties the first. */
+/** @internal Returns the indices of the `count` largest values in descending order; the first of ties. */
 export function largestFirst(values: Float64Array, count: number): number[] {
   const isAfter = (a: number, b: number) => values[a]! < values[b]! || (values[a] === values[b] && a > b);
-  const heap = indicesOf(count); // the last of those that were found comes first
+  const heap = indicesOf(count); // a min-heap: the smallest kept value is at the root
   const siftDown = (root: number) => {
     const item = heap[root]!;
     let parent = root;
@@ -166,7 +167,7 @@ export function largestFirst(values: Float64Array, count: number): number[] {
   return Array.from(heap).sort((a, b) => values[b]! - values[a]! || a - b);
 }
 
-/** 0, 1, 2 … */
+/** Returns 0, 1, …, count − 1. */
 function indicesOf(count: number): Uint32Array {
   const indices = new Uint32Array(count);
   for (let at = 0; at < count; at++) indices[at] = at;

@@ -1,24 +1,26 @@
-/** One text that is being generated: what was said so far, and how the next token is chosen. */
+/** The state of one sequence during generation: previous tokens, and how the next one is sampled. */
 import type { TokenMatcher } from "./constraint.ts";
 import type { GenerateSettings } from "./options.ts";
 import { chooseToken, largestFirst } from "./sampling.ts";
 
-/** Why a text ended: at a token or text that ends it, or because it may not be longer. */
+/** Why generation ended: at a stop token or stop text, or at the length limit. */
 export type FinishReason = "stop" | "length";
 
-/** How likely the model held a token, before penalties, biases, temperature and limits. */
+/** The model's probability of a token, before penalties, biases, temperature and truncation. */
 export interface TokenChance {
+  /** The token id. */
   readonly token: number;
   /** ln of the softmax of the model's logits. */
   readonly logProbability: number;
 }
 
-/** A token that was generated. */
+/** A generated token. */
 export interface GeneratedToken {
+  /** The token id. */
   readonly token: number;
-  /** ln of its probability, if `logProbabilities` asks for it. */
+  /** ln of its probability; present if the option `logProbabilities` is set. */
   readonly logProbability?: number;
-  /** The likeliest tokens, the likeliest first, as many as `logProbabilities` asks for. */
+  /** The most likely tokens in descending order, as many as `logProbabilities` says. */
   readonly likeliest?: readonly TokenChance[];
 }
 
@@ -44,17 +46,20 @@ export class Sequence implements Disposable {
     this.settings = settings;
   }
 
-  /** Whether a constraint limits the text. */
+  /** Whether the sequence has a constraint. */
   get isHeld(): boolean {
     return this.settings.constraint !== undefined;
   }
 
-  /** Whether no further token may come. */
+  /** Whether the sequence has reached `maxTokens`. */
   get isFull(): boolean {
     return this.count >= this.settings.maxTokens;
   }
 
-  /** The next token; undefined if the text ends. @throws {ArgumentError} for logits without a finite maximum. */
+  /**
+   * Samples the next token; undefined if the sequence ends. @throws {ArgumentError} for logits without a finite
+   * maximum.
+   */
   async next(logits: ArrayLike<number>): Promise<GeneratedToken | undefined> {
     const { sampling, generator, stopTokens, logProbabilities, constraint } = this.settings;
     if (constraint) this.matcher ??= await this.started(constraint.start(stopTokens));
@@ -68,7 +73,7 @@ export class Sequence implements Disposable {
     return logProbabilities === undefined ? { token } : { token, ...chancesOf(logits, token, logProbabilities) };
   }
 
-  /** The text may have ended meanwhile. */
+  /** Waits for a matcher. If the sequence was disposed meanwhile, the matcher is disposed too. */
   private async started(matcher: Promise<TokenMatcher>): Promise<TokenMatcher> {
     const own = await matcher;
     if (this.isDisposed) own[Symbol.dispose]();
@@ -82,7 +87,7 @@ export class Sequence implements Disposable {
   }
 }
 
-/** @internal How likely a token is by its logits, and which others are. */
+/** @internal Returns the log probability of a token, and of the `count` most likely tokens. */
 export function chancesOf(logits: ArrayLike<number>, token: number, count: number): Omit<GeneratedToken, "token"> {
   let max = -Infinity;
   for (let at = 0; at < logits.length; at++) max = Math.max(max, logits[at]!);

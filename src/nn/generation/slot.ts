@@ -1,9 +1,9 @@
-/** A place in a batch: a cache, and the text that is in it. */
+/** A slot of a batch: a key/value cache, and the sequence that uses it. */
 import type { KeyValueCache } from "../cache/cache.ts";
 import type { Sequence } from "./sequence.ts";
 import type { TokenStream } from "./token_stream.ts";
 
-/** @internal A text that was asked for. */
+/** @internal A submitted request. */
 export interface Job {
   readonly sequence: Sequence;
   readonly stream: TokenStream;
@@ -12,12 +12,14 @@ export interface Job {
 
 /** @internal */
 export class Slot {
-  /** The tokens whose keys and values are in the cache: also after the text ended, for one that begins alike. */
+  /**
+   * Tokens whose keys and values are in the cache. They stay after a sequence ends, for a prompt with the same prefix.
+   */
   private tokens: number[] = [];
-  /** The tokens of the text that are not computed yet: of its prompt, or the last one. */
+  /** Tokens that are not computed yet: the rest of the prompt, or the token that was generated last. */
   pending: readonly number[] = [];
   job: Job | undefined;
-  /** Settles when the next token is chosen; undefined where it is. */
+  /** Settles when the next token is sampled; undefined if none is being sampled. */
   deciding: Promise<void> | undefined;
   private lastUse = 0;
 
@@ -27,13 +29,16 @@ export class Slot {
     return this.job !== undefined;
   }
 
-  /** Whether it holds more of the beginning of a prompt than another; if as much, whether it was left earlier. */
+  /**
+   * Whether its cache shares a longer prefix with a prompt than another slot's; in a tie, whether it was used less
+   * recently.
+   */
   isBetterFor(prompt: readonly number[], other: Slot): boolean {
     const more = this.sharedWith(prompt) - other.sharedWith(prompt);
     return more > 0 || (more === 0 && this.lastUse < other.lastUse);
   }
 
-  /** Starts a text. The last token of its prompt is always computed: its logits are wanted. */
+  /** Starts a sequence. The last token of the prompt is always computed, because its logits are needed. */
   take(job: Job): void {
     const { prompt } = job.sequence;
     const shared = this.sharedWith(prompt);
@@ -45,7 +50,9 @@ export class Slot {
     job.stream.reusedTokens = shared;
   }
 
-  /** How much of the beginning of a prompt need not be computed: none where windows have dropped what it needs. */
+  /**
+   * Length of the prefix that the cache already has; 0 if a sliding window dropped keys that the rest would attend to.
+   */
   private sharedWith(prompt: readonly number[]): number {
     const most = Math.min(this.tokens.length, prompt.length - 1);
     let shared = 0;
@@ -53,7 +60,7 @@ export class Slot {
     return this.cache.canTruncate(shared) ? shared : 0;
   }
 
-  /** Takes the logits after so many of the pending tokens. The next one may be decided later. */
+  /** Takes the logits after the next `tokens` pending tokens. Sampling may finish later. */
   accept(logits: ArrayLike<number>, tokens: number): void {
     this.tokens.push(...this.pending.slice(0, tokens));
     this.pending = this.pending.slice(tokens);
@@ -68,7 +75,7 @@ export class Slot {
   private async decide(job: Job, logits: ArrayLike<number>): Promise<void> {
     try {
       const chosen = await job.sequence.next(logits);
-      if (this.job !== job) return; // it ended meanwhile
+      if (this.job !== job) return; // the sequence was released while its token was sampled
       if (chosen) {
         job.stream.push(chosen);
         this.pending = [chosen.token];
@@ -84,7 +91,7 @@ export class Slot {
     this.release();
   }
 
-  /** Ends the text with an error. What is in the cache is forgotten: nobody knows what it is. */
+  /** Ends the sequence with an error. The cache is cleared, because a failed step may have written part of its keys. */
   fail(error: unknown): void {
     this.job?.stream.fail(error);
     this.release();
@@ -92,7 +99,7 @@ export class Slot {
     this.tokens = [];
   }
 
-  /** Makes room for another text. */
+  /** Frees the slot for another sequence. */
   release(): void {
     this.job?.sequence[Symbol.dispose]();
     this.job = undefined;

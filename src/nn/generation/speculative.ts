@@ -1,11 +1,12 @@
 /**
- * Speculative decoding: a small model drafts tokens x₁ … x_γ, of which the large one computes the logits in one pass.
+ * Speculative decoding: a small model drafts tokens x₁ … x_γ, and the large model computes the logits of all of them in
+ * one pass.
  *
  *     accept xᵢ with probability min(1, p(xᵢ) / q(xᵢ))        p: the large model's distribution, q: the small one's
- *     at the first that is not accepted: sample from max(0, p − q) / Σ max(0, p − q)
- *     after γ accepted ones: sample one more from p
+ *     at the first rejection: sample from max(0, p − q) / Σ max(0, p − q)
+ *     after γ accepted tokens: sample one more from p
  *
- * The tokens have the large model's distribution, whatever the small one says.
+ * The tokens have the large model's distribution, whatever the small model's is.
  *
  * Source: Y. Leviathan, M. Kalman and Y. Matias, "Fast inference from transformers via speculative decoding", 2023.
  */
@@ -23,7 +24,7 @@ import { candidatesOf, drawFrom, type History, largestOf, scoresOf, uniformOf } 
 /** Probabilities by token. */
 type Distribution = Float64Array;
 
-/** @internal The tokens after a prompt, at most as many as both models' contexts hold. */
+/** @internal Generates the tokens after a prompt, until either model's context is full. */
 export async function* generateDrafted(
   model: LanguageModel,
   draft: LanguageModel,
@@ -51,7 +52,10 @@ export async function* generateDrafted(
   }
 }
 
-/** One pass has logits of texts on one side of the original context alone. */
+/**
+ * Number of tokens that still fit LongRoPE's original context. One pass must not cross its end, because longer texts
+ * are rotated by other factors.
+ */
 const roomIn = ({ originalContextLength: original }: LanguageModel, length: number): number =>
   length > original ? Infinity : original - length;
 
@@ -72,7 +76,7 @@ async function proposals(reader: Reader, tokens: readonly number[], count: numbe
   return found;
 }
 
-/** The drafted tokens that are accepted, and one of the large model. */
+/** The accepted draft tokens, and one token that is sampled from the large model. */
 function verified(drafted: readonly Proposal[], wanted: readonly Distribution[], generator: Generator): number[] {
   const accepted: number[] = [];
   for (const [at, { token, chances }] of drafted.entries()) {
@@ -89,7 +93,7 @@ function verified(drafted: readonly Proposal[], wanted: readonly Distribution[],
 const draw = (weights: Distribution, generator: Generator): number =>
   drawFrom({ tokens: Uint32Array.from(weights.keys()), weights }, uniformOf(generator));
 
-/** A model, and the text that is in its cache. */
+/** A model with its cache of the text so far. */
 class Reader implements Disposable {
   constructor(
     private readonly model: LanguageModel,
@@ -98,7 +102,7 @@ class Reader implements Disposable {
     private readonly sampling: Sampling,
   ) {}
 
-  /** Those of the tokens that follow the last `count` beginnings of a text. */
+  /** Computes the distributions of the next token after each of the last `count` prefixes of a text. */
   async distributions(text: readonly number[], count: number): Promise<Distribution[]> {
     const start = this.cache.position;
     const added = [text.slice(start)];
@@ -127,7 +131,7 @@ class Reader implements Disposable {
     return chances;
   }
 
-  /** Forgets what comes after the first tokens. */
+  /** Truncates the cache to the first `length` tokens. */
   keep(length: number): void {
     this.cache.truncate(Math.min(length, this.cache.position));
   }

@@ -1,17 +1,17 @@
-/** Texts that end a text. */
+/** Finds stop texts in generated text. */
 
 /**
- * @internal Looks for the first of some texts in pieces that come one after the other. What may be the beginning of one
- * is held back.
+ * @internal Searches a stream of text pieces for the first of several stop texts. The end of a piece is held back while
+ * it may be the beginning of a stop text.
  */
 export class StopFinder {
   private held = "";
-  /** The text from the one that was found on. */
+  /** The text from the stop text on. */
   rest = "";
 
   constructor(private readonly stops: readonly string[]) {}
 
-  /** Adds a piece. Returns what certainly stands before any stop, and whether one was found. */
+  /** Adds a piece. Returns the text that is certain to precede any stop text, and whether a stop text was found. */
   push(piece: string): { readonly text: string; readonly found: boolean } {
     const text = this.held + piece;
     const starts = this.stops.map((stop) => text.indexOf(stop)).filter((at) => at >= 0);
@@ -26,7 +26,7 @@ export class StopFinder {
     return { text: text.slice(0, text.length - keep), found: false };
   }
 
-  /** What was held back: no stop came of it. */
+  /** Returns the text that was held back, when no more pieces follow. */
   end(): string {
     const { held } = this;
     this.held = "";
@@ -34,7 +34,7 @@ export class StopFinder {
   }
 }
 
-/** The length of the longest beginning of `stop` that ends `text`. */
+/** Returns the length of the longest prefix of `stop` that is a suffix of `text`. */
 function overlap(text: string, stop: string): number {
   for (let length = Math.min(text.length, stop.length - 1); length > 0; length--)
     if (text.endsWith(stop.slice(0, length))) return length;

@@ -6,27 +6,27 @@ import { type GenerateOptions, generateParameters } from "./options.ts";
 import { aModel, prompt, type Tokens } from "./prompt.ts";
 import { StopFinder } from "./stop.ts";
 
-/** What {@link generateText} needs of a tokenizer. The tokenizers of `data` implement it. */
+/** The part of a tokenizer that {@link generateText} requires. The tokenizers of `data` implement it. */
 export interface TextCodec {
-  /** The token that ends a text, if there is one. */
+  /** The end-of-text token, if there is one. */
   readonly endOfText?: number | null;
-  /** The tokens of a text. */
+  /** Encodes a text. */
   encode(text: string): ArrayLike<number>;
-  /** Decodes tokens one by one. Incomplete characters are held back until they are complete. */
+  /** Returns a streaming decoder. It holds back incomplete characters until they are complete. */
   decoder(): { push(token: number): string; end(): string };
 }
 
 /** Options of {@link generateText}. */
 export interface GenerateTextOptions extends GenerateOptions {
-  /** Texts that end the text: it is yielded up to the first of them. Default: none. */
+  /** Texts that end generation. The result ends before the first of them. Default: none. */
   readonly stop?: string | readonly string[] | undefined;
 }
 
 /**
- * Generates the text that follows a prompt, and yields it in pieces. A character whose bytes are spread over several
- * tokens is yielded when it is complete.
+ * Generates the text that follows a prompt, and yields it in pieces. A character whose bytes span several tokens is
+ * yielded once it is complete.
  *
- * @param prompt a text, or its tokens; at least one token long. It is not part of what is yielded
+ * @param prompt a text, or its tokens; at least one token. It is not part of the yielded text
  * @param options those of {@link generate}, and `stop`; the default of `stopTokens` is the tokenizer's `endOfText`
  *
  * @example
@@ -56,9 +56,9 @@ const codec: Kind<TextCodec> = {
   },
 };
 
-/** A text or several, none of them empty. */
+/** One or several nonempty texts. */
 const stops: Kind<readonly string[]> = {
-  expected: "a text that is not empty, or a list of such",
+  expected: "a nonempty text, or a list of nonempty texts",
   parse(value, operation, name) {
     const own = typeof value === "string" ? [value] : listOf(text, "a list of texts").parse(value, operation, name);
     return own?.every((stop) => stop !== "") ? own : undefined;

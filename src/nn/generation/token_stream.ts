@@ -1,8 +1,8 @@
 import type { FinishReason, GeneratedToken } from "./sequence.ts";
 
 /**
- * The tokens of one text of a {@link Batcher}, as they come. Who stops reading, by `break` or `cancel()`, ends
- * the computation of further ones.
+ * The tokens of one sequence of a {@link Batcher}, as they are generated. Leaving the loop by `break`, or calling
+ * `cancel()`, stops generation.
  *
  * @example
  * const stream = batcher.submit(prompt, { maxTokens: 20 });
@@ -15,15 +15,15 @@ export class TokenStream implements AsyncIterableIterator<GeneratedToken> {
   private reason: FinishReason | undefined;
   private failure: { readonly error: unknown } | undefined;
   private cancelled = false;
-  /** How many tokens of the prompt were not computed, because the text before began alike. */
+  /** Number of prompt tokens that were not computed, because the cache already had this prefix. */
   reusedTokens = 0;
 
-  /** Why the text ended; undefined while it goes on, after an error, and for a reader who left before. */
+  /** Why generation ended; undefined during generation, after an error, and after `cancel()`. */
   get finishReason(): FinishReason | undefined {
     return this.pending.length > 0 ? undefined : this.reason;
   }
 
-  /** Whether no further token will be added. */
+  /** Whether no more tokens will be added. */
   get isDone(): boolean {
     return this.cancelled || this.reason !== undefined || this.failure !== undefined;
   }
@@ -47,13 +47,14 @@ export class TokenStream implements AsyncIterableIterator<GeneratedToken> {
     this.wake?.();
   }
 
-  /** Ends the text: no further token is computed. */
+  /** Stops generation, and discards tokens that were not read. */
   cancel(): void {
     this.cancelled = true;
     this.pending.length = 0;
     this.wake?.();
   }
 
+  /** Returns the next token, waiting until it is generated. */
   async next(): Promise<IteratorResult<GeneratedToken, undefined>> {
     while (this.pending.length === 0 && !this.isDone)
       await new Promise<void>((resolve) => {
@@ -65,6 +66,7 @@ export class TokenStream implements AsyncIterableIterator<GeneratedToken> {
     return { done: true, value: undefined };
   }
 
+  /** Stops generation: called when a loop is left early. */
   async return(): Promise<IteratorResult<GeneratedToken, undefined>> {
     this.cancel();
     return { done: true, value: undefined };

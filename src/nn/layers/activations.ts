@@ -1,4 +1,4 @@
-/** Activations as modules, with PyTorch's names: each applies the operation of its name. */
+/** Activations as modules, under PyTorch's names. Each applies the operation of the same name. */
 import { ShapeError } from "../../core/errors.ts";
 import { aNumber, axis, choice, someNumber } from "../../core/kinds.ts";
 import { finite } from "../../core/options.ts";
@@ -39,69 +39,159 @@ export type { HardtanhOptions } from "../../ops/activation/hardtanh.ts";
 export type { LeakyReluOptions as LeakyReLUOptions } from "../../ops/activation/leaky_relu.ts";
 export type { SoftplusOptions } from "../../ops/activation/softplus.ts";
 
-/** max(x, 0) for each element. See `relu`. */
+/**
+ * Applies `relu` to each element: max(x, 0).
+ *
+ * @example
+ * new ReLU().forward(tensor([-1, 2])); // [0, 2]
+ */
 export class ReLU extends propertiesOf("ReLU", { relu }) {}
 
-/** min(max(x, 0), 6) for each element. See `relu6`. */
+/**
+ * Applies `relu6` to each element: min(max(x, 0), 6).
+ *
+ * @example
+ * new ReLU6().forward(tensor([-1, 8])); // [0, 6]
+ */
 export class ReLU6 extends propertiesOf("ReLU6", { relu6 }) {}
 
-/** x σ(x) for each element. See `silu`. */
+/**
+ * Applies `silu` to each element: x σ(x).
+ *
+ * @example
+ * new SiLU().forward(tensor([0, 1])); // [0, 0.7311]
+ */
 export class SiLU extends propertiesOf("SiLU", { silu }) {}
 
-/** 1 / (1 + exp(−x)) for each element. See `sigmoid`. */
+/**
+ * Applies `sigmoid` to each element: 1 / (1 + exp(−x)).
+ *
+ * @example
+ * new Sigmoid().forward(tensor([0, 1])); // [0.5, 0.7311]
+ */
 export class Sigmoid extends propertiesOf("Sigmoid", { sigmoid }) {}
 
-/** log σ(x) for each element. See `logSigmoid`. */
+/**
+ * Applies `logSigmoid` to each element: log σ(x).
+ *
+ * @example
+ * new LogSigmoid().forward(tensor([0, 1])); // [-0.6931, -0.3133]
+ */
 export class LogSigmoid extends propertiesOf("LogSigmoid", { logSigmoid }) {}
 
-/** min(max(x + 3, 0), 6) / 6 for each element. See `hardsigmoid`. */
+/**
+ * Applies `hardsigmoid` to each element: min(max(x + 3, 0), 6) / 6.
+ *
+ * @example
+ * new Hardsigmoid().forward(tensor([-3, 0, 3])); // [0, 0.5, 1]
+ */
 export class Hardsigmoid extends propertiesOf("Hardsigmoid", { hardsigmoid }) {}
 
-/** x · min(max(x + 3, 0), 6) / 6 for each element. See `hardswish`. */
+/**
+ * Applies `hardswish` to each element: x · min(max(x + 3, 0), 6) / 6.
+ *
+ * @example
+ * new Hardswish().forward(tensor([-3, 0, 3])); // [0, 0, 3]
+ */
 export class Hardswish extends propertiesOf("Hardswish", { hardswish }) {}
 
-/** x tanh(log(1 + exp(x))) for each element. See `mish`. */
+/**
+ * Applies `mish` to each element: x tanh(log(1 + exp(x))).
+ *
+ * @example
+ * new Mish().forward(tensor([0, 1])); // [0, 0.8651]
+ */
 export class Mish extends propertiesOf("Mish", { mish }) {}
 
-/** The scaled exponential linear unit: `selu`. */
+/**
+ * Applies `selu`, the scaled exponential linear unit, to each element.
+ *
+ * @example
+ * new SELU().forward(tensor([0, 1])); // [0, 1.0507]
+ */
 export class SELU extends propertiesOf("SELU", { selu }) {}
 
-/** x / (1 + |x|) for each element. See `softsign`. */
+/**
+ * Applies `softsign` to each element: x / (1 + |x|).
+ *
+ * @example
+ * new Softsign().forward(tensor([-1, 3])); // [-0.5, 0.75]
+ */
 export class Softsign extends propertiesOf("Softsign", { softsign }) {}
 
-/** x − tanh(x) for each element. See `tanhshrink`. */
+/**
+ * Applies `tanhshrink` to each element: x − tanh(x).
+ *
+ * @example
+ * new Tanhshrink().forward(tensor([0, 1])); // [0, 0.2384]
+ */
 export class Tanhshrink extends propertiesOf("Tanhshrink", { tanhshrink }) {}
 
-/** The hyperbolic tangent of each element. See `tanh`. */
+/**
+ * Applies `tanh`, the hyperbolic tangent, to each element.
+ *
+ * @example
+ * new Tanh().forward(tensor([0, 1])); // [0, 0.7616]
+ */
 export class Tanh extends propertiesOf("Tanh", { tanh }) {}
 
-/** max(x, 0) + negativeSlope · min(x, 0) for each element. See `leakyRelu`. */
+/**
+ * Applies `leakyRelu` to each element: max(x, 0) + negativeSlope · min(x, 0).
+ *
+ * @example
+ * new LeakyReLU(0.1).forward(tensor([-1, 2])); // [-0.1, 2]
+ */
 export class LeakyReLU extends propertiesOf("LeakyReLU", { leakyRelu }) {}
 
-/** max(x, 0) + α min(exp(x) − 1, 0) for each element. See `elu`. */
+/**
+ * Applies `elu` to each element: max(x, 0) + α min(exp(x) − 1, 0).
+ *
+ * @example
+ * new ELU(0.5).forward(tensor([-1, 2])); // [-0.3161, 2]
+ */
 export class ELU extends propertiesOf("ELU", { elu }) {}
 
 const exceptZero = aNumber({ holds: (value) => value !== 0, expected: "a number other than 0" });
 
-/** max(x, 0) + α min(exp(x / α) − 1, 0) for each element. See `celu`. */
+/**
+ * Applies `celu` to each element: max(x, 0) + α min(exp(x / α) − 1, 0).
+ *
+ * @example
+ * new CELU(2).forward(tensor([-1, 2])); // [-0.7869, 2]
+ */
 export class CELU extends propertiesOf("CELU", { celu }, taking<EluArguments>({ alpha: optional(exceptZero, 1) })) {}
 
 const approximation = taking<Given<GeluOptions, ["approximate"]>>({
   approximate: optional(choice("none", "tanh"), "none"),
 });
 
-/** x Φ(x) for each element, with Φ the normal distribution's, or its approximation by tanh. See `gelu`. */
+/**
+ * Applies `gelu` to each element: x Φ(x), with the normal distribution function Φ or its tanh approximation.
+ *
+ * @example
+ * new GELU({ approximate: "tanh" }).forward(tensor([-1, 2])); // [-0.1588, 1.9546]
+ */
 export class GELU extends propertiesOf("GELU", { gelu }, approximation) {}
 
-/** min(max(x, minVal), maxVal) for each element. See `hardtanh`. */
+/**
+ * Applies `hardtanh` to each element: min(max(x, minVal), maxVal).
+ *
+ * @example
+ * new Hardtanh(-2, 2).forward(tensor([-3, 1])); // [-2, 1]
+ */
 export class Hardtanh extends propertiesOf("Hardtanh", { hardtanh }) {}
 
-/** log(1 + exp(β x)) / β for each element, and x where β x is above the threshold. See `softplus`. */
+/**
+ * Applies `softplus` to each element: log(1 + exp(β x)) / β, or x where β x is above the threshold.
+ *
+ * @example
+ * new Softplus().forward(tensor([0, 1])); // [0.6931, 1.3133]
+ */
 export class Softplus extends propertiesOf("Softplus", { softplus }) {}
 
 /** Options of {@link Softmax}. */
 export interface SoftmaxOptions {
-  /** The axis, a negative one counted from the end. Default −1. */
+  /** The axis; negative counts from the end. Default −1. */
   dim?: number | undefined;
 }
 
@@ -110,19 +200,35 @@ export type LogSoftmaxOptions = SoftmaxOptions;
 
 const anAxis = taking<Given<SoftmaxOptions, ["dim"]>, { readonly dim: number }>({ dim: optional(axis, -1) });
 
-/** exp(x) / Σ exp(x) along an axis. See `softmax`. */
+/**
+ * Applies `softmax` along an axis: exp(x) / Σ exp(x).
+ *
+ * @example
+ * new Softmax().forward(tensor([0, 0])); // [0.5, 0.5]
+ */
 export class Softmax extends propertiesOf("Softmax", { softmax }, anAxis) {}
 
-/** x − log Σ exp(x) along an axis. See `logSoftmax`. */
+/**
+ * Applies `logSoftmax` along an axis: x − log Σ exp(x).
+ *
+ * @example
+ * new LogSoftmax().forward(tensor([0, 0])); // [-0.6931, -0.6931]
+ */
 export class LogSoftmax extends propertiesOf("LogSoftmax", { logSoftmax }, anAxis) {}
 
-/** exp(−x) / Σ exp(−x) along an axis, by default the last. See `softmin`. */
+/**
+ * Applies `softmin` along an axis, by default the last: exp(−x) / Σ exp(−x).
+ *
+ * @example
+ * new Softmin().forward(tensor([0, 0])); // [0.5, 0.5]
+ */
 export class Softmin extends moduleOf("Softmin", { softmin }, anAxis) {}
 
 /**
- * The softmax over the channels of each place of [batch, channels, height, width], or without a batch.
+ * Applies `softmax` over the channels at each position of x [batch, channels, height, width] or [channels, height,
+ * width].
  *
- * @throws {ShapeError} in `forward`, for other axes.
+ * @throws {ShapeError} in `forward`, for another number of axes.
  */
 export class Softmax2d extends Module<[x: Tensor], Tensor> {
   constructor();
@@ -131,6 +237,7 @@ export class Softmax2d extends Module<[x: Tensor], Tensor> {
     unlisted("Softmax2d", {})(values);
   }
 
+  /** @param x [batch, channels, height, width] or [channels, height, width] @returns the same shape */
   override forward(x: Tensor): Tensor {
     expectTensor("Softmax2d", "x", x);
     if (x.rank !== 3 && x.rank !== 4)
@@ -139,20 +246,35 @@ export class Softmax2d extends Module<[x: Tensor], Tensor> {
   }
 }
 
-/** The first half of an axis times the sigmoid of the second. See `glu`. */
+/**
+ * Applies `glu`: the first half of an axis times the sigmoid of the second half.
+ *
+ * @example
+ * new GLU().forward(tensor([1, 2, 0, 0])); // [0.5, 1]
+ */
 export class GLU extends moduleOf("GLU", { glu }) {}
 
-/** x where |x| is above λ, and 0 elsewhere. See `hardshrink`. */
+/**
+ * Applies `hardshrink` to each element: x where |x| > λ, else 0.
+ *
+ * @example
+ * new Hardshrink(1).forward(tensor([-0.5, 2])); // [0, 2]
+ */
 export class Hardshrink extends moduleOf("Hardshrink", { hardshrink }) {}
 
-/** x nearer to 0 by λ. See `softshrink`. */
+/**
+ * Applies `softshrink` to each element: moves x toward 0 by λ.
+ *
+ * @example
+ * new Softshrink(1).forward(tensor([-0.5, 3])); // [0, 2]
+ */
 export class Softshrink extends moduleOf("Softshrink", { softshrink }) {}
 
 /** Options of {@link Threshold}. */
 export interface ThresholdOptions {
-  /** Above where x stays. */
+  /** Elements above it are kept. */
   threshold: number;
-  /** What takes the place of the others. */
+  /** Replaces all other elements. */
   value: number;
 }
 
@@ -161,12 +283,17 @@ const levels = taking<[threshold: number, value: number] | [options: ThresholdOp
   value: required(someNumber),
 });
 
-/** x where it is above a threshold, and a value elsewhere. See `threshold`. */
+/**
+ * Applies `threshold` to each element: x where it is above the threshold, else a constant.
+ *
+ * @example
+ * new Threshold(1, 0).forward(tensor([0.5, 2])); // [0, 2]
+ */
 export class Threshold extends moduleOf("Threshold", { threshold }, levels) {}
 
 /** Options of {@link RReLU}. */
 export interface SlopeOptions {
-  /** The least slope. Default 1/8. */
+  /** The smallest slope. Default 1/8. */
   lower?: number | undefined;
   /** The largest slope. Default 1/3. */
   upper?: number | undefined;
@@ -177,8 +304,14 @@ const slopes = taking<Given<SlopeOptions, ["lower", "upper"]>>({
   upper: optional(aNumber(finite), 1 / 3),
 });
 
-/** x where it is above 0, and x times a slope elsewhere, drawn for each element in training. See `rrelu`. */
+/**
+ * Applies `rrelu`: keeps positive elements, and multiplies others by a slope that training draws for each element.
+ *
+ * @example
+ * new RReLU().eval().forward(tensor([-1, 2])); // [-0.2292, 2]
+ */
 export class RReLU extends moduleOf("RReLU", { rrelu }, slopes) {
+  /** @param x any shape @returns the same shape */
   override forward(x: Tensor): Tensor {
     return rrelu(x, { ...this.options, training: this.training });
   }
@@ -186,14 +319,14 @@ export class RReLU extends moduleOf("RReLU", { rrelu }, slopes) {
 
 /** Options of {@link PReLU}. */
 export interface PReLUOptions extends LayerOptions {
-  /** 1, or a slope for each element of axis 1. Default 1. */
+  /** The number of slopes: 1, or one for each element of axis 1. Default 1. */
   numParameters?: number | undefined;
-  /** What slopes start with. Default 0.25. */
+  /** Initial value of the slopes. Default 0.25. */
   init?: number | undefined;
 }
 
 /**
- * max(x, 0) + weight · min(x, 0) for each element, with slopes that are trained.
+ * Applies `prelu` to each element, with trained slopes: max(x, 0) + weight · min(x, 0).
  *
  * | parameter | shape |
  * |---|---|
@@ -212,6 +345,7 @@ export class PReLU extends Module<[x: Tensor], Tensor> {
     this.weight = parameter([numParameters], (shape, { dtype = "float32" }) => full(shape, init, { dtype }), options);
   }
 
+  /** @param x any shape; axis 1 has numParameters elements, unless that is 1 @returns the same shape */
   override forward(x: Tensor): Tensor {
     return prelu(x, this.weight);
   }

@@ -1,4 +1,4 @@
-/** Norms over batches, groups of channels, and single channels, as layers. */
+/** Batch, group and instance normalization as layers. */
 import { noGrad } from "../../autograd/modes.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { either, flag, nothing, someNumber } from "../../core/kinds.ts";
@@ -14,18 +14,18 @@ import { epsilon, layerParameters, size } from "./kinds.ts";
 import { Module } from "./module.ts";
 import { called } from "./module_of.ts";
 
-/** Options of {@link BatchNorm1d} and its like. */
+/** Options of {@link BatchNorm1d}, {@link BatchNorm2d} and {@link BatchNorm3d}. */
 export interface BatchNormLayerOptions extends LayerOptions {
   /** Added to variances. Default 1e-5. */
   eps?: number | undefined;
   /**
-   * How much of a running mean is replaced by that of a batch; with null the running ones are the means of those of
+   * Fraction of the running statistics that each batch replaces. With null, the running statistics are averages over
    * all batches. Default 0.1.
    */
   momentum?: number | null | undefined;
-  /** Whether there are a weight and a bias. Default true. */
+  /** Whether the layer has a weight and a bias. Default true. */
   affine?: boolean | undefined;
-  /** Whether means and variances run along, for evaluation. Default true. */
+  /** Whether the layer keeps running means and variances, for evaluation. Default true. */
   trackRunningStats?: boolean | undefined;
 }
 
@@ -37,7 +37,7 @@ interface RunningCall<Momentum> extends LayerOptions {
   readonly trackRunningStats: boolean;
 }
 
-/** @internal What norms with running means and variances have in common. */
+/** @internal Base class of norms with running means and variances. */
 export abstract class RunningNorm<Momentum extends number | null> extends Module<[x: Tensor], Tensor> {
   readonly numFeatures: number;
   readonly eps: number;
@@ -59,12 +59,12 @@ export abstract class RunningNorm<Momentum extends number | null> extends Module
     this.bias = affine ? zeroParameter([numFeatures], options) : null;
     this.running_mean = trackRunningStats ? zeros([numFeatures], { dtype }) : null;
     this.running_var = trackRunningStats ? ones([numFeatures], { dtype }) : null;
-    // of InstanceNorm it stays 0, as in PyTorch
+    // InstanceNorm leaves it at 0, as PyTorch does
     this.num_batches_tracked = trackRunningStats ? zeros([], { dtype: "int64" }) : null;
   }
 }
 
-/** @internal The norm over a batch. */
+/** @internal Batch normalization. */
 export interface BatchNorm extends RunningNorm<number | null> {
   forward(x: Tensor): Tensor;
 }
@@ -75,16 +75,16 @@ type BatchNormClass = new (
 ) => BatchNorm;
 
 /**
- * The norm over a batch. In training mode it takes means and variances of the batch and lets running ones follow; in
- * evaluation mode it takes the running ones.
+ * Makes a class of batch normalization. In training mode, it normalizes by the mean and variance of the batch and
+ * updates the running statistics. In evaluation mode, it normalizes by the running statistics.
  *
  * | tensor | shape |
  * |---|---|
  * | `weight`, `bias` | [numFeatures]; null without `affine` |
  * | `running_mean`, `running_var` | [numFeatures], buffers; null without `trackRunningStats` |
- * | `num_batches_tracked` | int64 [], a buffer: how many batches ran along; null without `trackRunningStats` |
+ * | `num_batches_tracked` | int64 [], a buffer: number of batches so far; null without `trackRunningStats` |
  *
- * @param ranks how many axes x may have
+ * @param ranks the supported numbers of axes of x
  */
 function batchNormOf(name: string, ranks: readonly number[]): BatchNormClass {
   const read = parameters(name, {
@@ -114,7 +114,7 @@ function batchNormOf(name: string, ranks: readonly number[]): BatchNormClass {
         );
       const training = this.training || this.running_mean === null;
       const { num_batches_tracked: count } = this;
-      // without a momentum, the share that this batch has in the mean of all
+      // without a momentum: the weight of this batch in the average over all batches
       const momentum = this.momentum ?? (count && this.training ? 1 / (Number(count.item()) + 1) : 0);
       const result = batchNorm(x, {
         ...{ training, momentum, eps: this.eps },
@@ -134,7 +134,7 @@ function batchNormOf(name: string, ranks: readonly number[]): BatchNormClass {
 }
 
 /**
- * The norm over a batch [batch, numFeatures] or [batch, numFeatures, length]: `batchNorm`.
+ * Applies `batchNorm` to x [batch, numFeatures] or [batch, numFeatures, length].
  *
  * @example
  * new BatchNorm1d(3).forward(randn([4, 3, 5]));
@@ -142,7 +142,7 @@ function batchNormOf(name: string, ranks: readonly number[]): BatchNormClass {
 export class BatchNorm1d extends batchNormOf("BatchNorm1d", [2, 3]) {}
 
 /**
- * The norm over a batch [batch, numFeatures, height, width]: `batchNorm`.
+ * Applies `batchNorm` to x [batch, numFeatures, height, width].
  *
  * @example
  * new BatchNorm2d(3).forward(randn([4, 3, 5, 5]));
@@ -150,23 +150,23 @@ export class BatchNorm1d extends batchNormOf("BatchNorm1d", [2, 3]) {}
 export class BatchNorm2d extends batchNormOf("BatchNorm2d", [4]) {}
 
 /**
- * The norm over a batch [batch, numFeatures, depth, height, width]: `batchNorm`.
+ * Applies `batchNorm` to x [batch, numFeatures, depth, height, width].
  *
  * @example
  * new BatchNorm3d(3).forward(randn([4, 3, 5, 5, 5]));
  */
 export class BatchNorm3d extends batchNormOf("BatchNorm3d", [5]) {}
 
-/** Options of {@link GroupNorm} and {@link InstanceNorm1d} and its like. */
+/** Options of {@link GroupNorm} and of the instance norms. */
 export interface ChannelNormLayerOptions extends LayerOptions {
   /** Added to variances. Default 1e-5. */
   eps?: number | undefined;
-  /** Whether there are a weight and a bias. Default true; of `InstanceNorm1d` and its like false. */
+  /** Whether the layer has a weight and a bias. Default true for {@link GroupNorm}, false for instance norms. */
   affine?: boolean | undefined;
 }
 
 /**
- * The norm over groups of channels: `groupNorm`.
+ * Applies `groupNorm`: normalizes groups of channels.
  *
  * | parameter | shape |
  * |---|---|
@@ -175,7 +175,7 @@ export interface ChannelNormLayerOptions extends LayerOptions {
  * @example
  * new GroupNorm(2, 4).forward(randn([3, 4, 5]));
  *
- * @throws {ArgumentError} for sizes below 1, and where groups do not divide channels.
+ * @throws {ArgumentError} for sizes below 1, and if `numGroups` does not divide `numChannels`.
  */
 export class GroupNorm extends Module<[x: Tensor], Tensor> {
   readonly numGroups: number;
@@ -219,15 +219,15 @@ const groupNormParameters = parameters("GroupNorm", {
   ...layerParameters,
 });
 
-/** Options of {@link InstanceNorm1d} and its like. */
+/** Options of {@link InstanceNorm1d}, {@link InstanceNorm2d} and {@link InstanceNorm3d}. */
 export interface InstanceNormLayerOptions extends ChannelNormLayerOptions {
-  /** How much of a running mean is replaced by that of x. Default 0.1. */
+  /** Fraction of the running statistics that each call replaces. Default 0.1. */
   momentum?: number | undefined;
-  /** Whether means and variances run along, for evaluation. Default false. */
+  /** Whether the layer keeps running means and variances, for evaluation. Default false. */
   trackRunningStats?: boolean | undefined;
 }
 
-/** @internal The norm of each channel of each element of a batch. */
+/** @internal Instance normalization. */
 export interface InstanceNorm extends RunningNorm<number> {
   forward(x: Tensor): Tensor;
 }
@@ -237,7 +237,7 @@ type InstanceNormClass = new (
   ...options: Given<InstanceNormLayerOptions, ["eps", "momentum", "affine", "trackRunningStats"]>
 ) => InstanceNorm;
 
-/** The class of an instance norm of operands of so many axes. */
+/** Makes a class of instance normalization for inputs with `rank` axes. */
 function instanceNormOf(name: string, rank: number): InstanceNormClass {
   const read = parameters(name, {
     numFeatures: operand(size),
@@ -262,7 +262,7 @@ function instanceNormOf(name: string, rank: number): InstanceNormClass {
         throw new ShapeError(
           this.constructor.name,
           "shapesDiffer",
-          `expected x to have ${rank} axes, the second of ${this.numFeatures} elements, got ${x.describe()}`,
+          `expected x to have ${rank} axes, the second of size ${this.numFeatures}, got ${x.describe()}`,
         );
       return instanceNorm(x, {
         ...{ useInputStats: this.training || this.running_mean === null, momentum: this.momentum, eps: this.eps },
@@ -280,7 +280,7 @@ function instanceNormOf(name: string, rank: number): InstanceNormClass {
 }
 
 /**
- * The norm of each channel of each element of [batch, numFeatures, length]: `instanceNorm`.
+ * Applies `instanceNorm` to x [batch, numFeatures, length]: normalizes each channel of each sample.
  *
  * @example
  * new InstanceNorm1d(3).forward(randn([4, 3, 5]));
@@ -288,7 +288,7 @@ function instanceNormOf(name: string, rank: number): InstanceNormClass {
 export class InstanceNorm1d extends instanceNormOf("InstanceNorm1d", 3) {}
 
 /**
- * The norm of each channel of each element of [batch, numFeatures, height, width]: `instanceNorm`.
+ * Applies `instanceNorm` to x [batch, numFeatures, height, width]: normalizes each channel of each sample.
  *
  * @example
  * new InstanceNorm2d(3).forward(randn([4, 3, 5, 5]));
@@ -296,7 +296,7 @@ export class InstanceNorm1d extends instanceNormOf("InstanceNorm1d", 3) {}
 export class InstanceNorm2d extends instanceNormOf("InstanceNorm2d", 4) {}
 
 /**
- * The norm of each channel of each element of [batch, numFeatures, depth, height, width]: `instanceNorm`.
+ * Applies `instanceNorm` to x [batch, numFeatures, depth, height, width]: normalizes each channel of each sample.
  *
  * @example
  * new InstanceNorm3d(3).forward(randn([4, 3, 5, 5, 5]));

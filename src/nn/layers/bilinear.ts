@@ -10,17 +10,17 @@ import { Module } from "./module.ts";
 
 /** Options of {@link Bilinear}. */
 export interface BilinearOptions extends LayerOptions {
-  /** Whether there is a bias. Default true. */
+  /** Whether the layer has a bias. Default true. */
   bias?: boolean | undefined;
 }
 
 /**
- * yₒ = x₁ᵀ weightₒ x₂ + biasₒ over the last axes.
+ * Applies `bilinear` to the last axes: yₒ = x₁ᵀ weightₒ x₂ + biasₒ.
  *
  * | parameter | shape |
  * |---|---|
  * | `weight` | [outputs, inputs1, inputs2] |
- * | `bias` | [outputs]; null without |
+ * | `bias` | [outputs]; null without a bias |
  *
  * @example
  * new Bilinear(4, 6, 3).forward(randn([2, 4]), randn([2, 6])); // [2, 3]
@@ -47,7 +47,7 @@ export class Bilinear extends Module<[x1: Tensor, x2: Tensor], Tensor> {
     this.bias = bias ? parameter([outputs], own?.bias(inputs1) ?? fallback, options) : null;
   }
 
-  /** @param x1 [..., inputs1] @param x2 [..., inputs2], the same axes before @returns [..., outputs] */
+  /** @param x1 [..., inputs1] @param x2 [..., inputs2], with the same leading axes @returns [..., outputs] */
   override forward(...values: [x1: Tensor, x2: Tensor]): Tensor {
     const { x1, x2 } = forwardParameters(values);
     return named("Bilinear", () => bilinear(x1, x2, this.weight, this.bias ?? undefined));

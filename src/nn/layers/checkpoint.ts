@@ -13,25 +13,26 @@ import { aTensor } from "../../tensor/kinds.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 
-/** What is computed again: from tensors to a tensor. */
+/** A function that the backward pass computes again: from tensors to one tensor. */
 export type CheckpointBody<Inputs extends readonly Tensor[]> = (...inputs: Inputs) => Tensor;
 
 const bodyParameters = parameters("checkpoint", { body: operand(aFunction<CheckpointBody<Tensor[]>>()) });
 
 /**
- * Gradient checkpointing: `body(...inputs)`, of which nothing is kept for the backward pass but its inputs. The
- * backward pass computes it again, with the same random numbers, and so a model of n blocks keeps n inputs in place of
- * everything in them: about a third more time for far less memory.
+ * Gradient checkpointing, PyTorch's `torch.utils.checkpoint`: computes `body(...inputs)`, but keeps only the inputs for
+ * the backward pass. The backward pass computes the body again, with the same random numbers. A model of n blocks then
+ * keeps n inputs instead of all intermediate results: about a third more time for much less memory.
  *
- * Gradients reach the inputs and every parameter that the body uses. Other tensors with a history must be inputs. There
- * are no gradients of gradients.
+ * Gradients reach the inputs and every parameter that the body uses. Other tensors with an autograd history must be
+ * inputs. Gradients of gradients are not supported.
  *
- * @param body computes one tensor from tensors; it has no other effects, such as running statistics
+ * @param body computes one tensor from tensors, without side effects such as running statistics
  *
  * @example
  * const y = nn.checkpoint((x) => block.forward(x), x);
  *
- * @throws {ArgumentError} for a body that returns no tensor, or uses a tensor with a history that is no input.
+ * @throws {ArgumentError} for a body that does not return a tensor, or uses a tensor with a history that is not an
+ * input.
  *
  * Source: T. Chen et al., "Training deep nets with sublinear memory cost", 2016.
  */
@@ -46,7 +47,7 @@ export function checkpoint(...values: unknown[]): Tensor {
   const all = [...inputs, ...leaves];
   record("checkpoint", all, [output], inputs, ([gradient], saved, needs) => {
     if (isGradEnabled())
-      throw new AutogradError("checkpoint", "noSecondOrder", "expected no gradients of gradients of a checkpoint");
+      throw new AutogradError("checkpoint", "noSecondOrder", "gradients of gradients are not supported");
     return withBackend(backend, () => again(body, { saved, leaves, needs, state }, gradient!));
   });
   return output;
@@ -71,7 +72,7 @@ function checkedResult(result: unknown): Tensor {
   );
 }
 
-/** Leaves in place of the inputs, which ask for a gradient where these need one. */
+/** Returns detached copies of the inputs, which require a gradient where `needs` says so. */
 const detached = (inputs: readonly Tensor[], needs: (at: number) => boolean): Tensor[] =>
   inputs.map((input, at) => {
     const own = noGrad(() => detach(input));
@@ -79,7 +80,7 @@ const detached = (inputs: readonly Tensor[], needs: (at: number) => boolean): Te
     return own;
   });
 
-/** The result without its history, and the leaves that this reached: the parameters that the body uses. */
+/** Returns the result without its history, and the parameters that the body uses. */
 function forward(body: CheckpointBody<Tensor[]>, inputs: readonly Tensor[]): { output: Tensor; leaves: Tensor[] } {
   const own = detached(inputs, (at) => needsGradient(inputs[at]!));
   const leaves = new Set<Tensor>();
@@ -97,10 +98,10 @@ function forward(body: CheckpointBody<Tensor[]>, inputs: readonly Tensor[]): { o
   return { output, leaves: [...leaves] };
 }
 
-/** The number of the next recorded operation. */
+/** Returns the id of the next recorded operation. */
 const nextNode = (): number => new GraphNode("checkpoint", [], [], [], () => []).id;
 
-/** The recorded operations behind a result. */
+/** Returns the recorded operations that a result depends on. */
 function nodesOf(result: Tensor): ReadonlySet<GraphNode> {
   const found = new Set<GraphNode>();
   const first = edgeOf(result);
@@ -114,8 +115,8 @@ const foreign = ({ operation }: GraphNode): ArgumentError =>
   new ArgumentError(
     "checkpoint",
     "notAnInput",
-    `expected body to use tensors with a history as inputs alone, got the result of an earlier ${operation}; pass it ` +
-      "to checkpoint, behind the body",
+    `expected body to use tensors with a history only as inputs, got the result of an earlier ${operation}; ` +
+      "pass it to checkpoint after body",
   );
 
 interface Again {
@@ -125,7 +126,7 @@ interface Again {
   readonly state: GeneratorState;
 }
 
-/** Gradients of the inputs and the leaves, of a second run with the random numbers of the first. */
+/** Runs the body again with the random numbers of the first run, and returns the gradients of inputs and leaves. */
 function again(
   body: CheckpointBody<Tensor[]>,
   { saved, leaves, needs, state }: Again,

@@ -1,4 +1,4 @@
-/** Modules that hold others, or only rearrange. */
+/** Modules that hold other modules, and modules that reshape their input. */
 
 import { describeValue } from "../../core/describe.ts";
 import { ArgumentError } from "../../core/errors.ts";
@@ -26,17 +26,22 @@ export function checkModule(operation: string, module: unknown, where: string): 
   throw new ArgumentError(operation, "notAModule", `expected modules, got ${describeValue(module)} ${where}`);
 }
 
-/** @internal @throws {ArgumentError} `badName` for what can't be the name of a part of a module. */
+/** @internal @throws {ArgumentError} `badName` for a name that is invalid or taken by a property of the module. */
 export function checkName(operation: string, name: unknown, isTaken: (name: string) => boolean): void {
   if (typeof name === "string" && name !== "" && !name.includes(".") && !isTaken(name)) return;
   throw new ArgumentError(
     operation,
     "badName",
-    `expected a name that is not empty, has no dot and is none of a module's own, got ${describeValue(name)}`,
+    `expected a nonempty name without dots that is not a property of the module, got ${describeValue(name)}`,
   );
 }
 
-/** Returns its input: in the place of a layer that is not wanted. */
+/**
+ * Returns its input. It takes the place of a layer that is left out.
+ *
+ * @example
+ * new Identity().forward(x); // x
+ */
 export class Identity extends Module<[x: Tensor], Tensor> {
   constructor();
   constructor(...values: unknown[]) {
@@ -44,6 +49,7 @@ export class Identity extends Module<[x: Tensor], Tensor> {
     unlisted("Identity", {})(values);
   }
 
+  /** @param x any shape @returns x */
   override forward(x: Tensor): Tensor {
     return x;
   }
@@ -51,7 +57,7 @@ export class Identity extends Module<[x: Tensor], Tensor> {
 
 /** Options of {@link Flatten}. */
 export interface FlattenOptions {
-  /** The first axis. Default 1: that of batches stays. */
+  /** The first axis. Default 1, which keeps the batch axis. */
   startDim?: number | undefined;
   /** The last axis. Default −1. */
   endDim?: number | undefined;
@@ -63,7 +69,7 @@ const axesToFlatten = taking<Given<FlattenOptions, ["startDim", "endDim"]>>({
 });
 
 /**
- * Makes several axes one.
+ * Applies `flatten`: merges several axes into one.
  *
  * @example
  * new Flatten().forward(zeros([32, 3, 4])); // [32, 12]
@@ -71,10 +77,10 @@ const axesToFlatten = taking<Given<FlattenOptions, ["startDim", "endDim"]>>({
 export class Flatten extends propertiesOf("Flatten", { flatten }, axesToFlatten) {}
 
 /**
- * Makes one axis several.
+ * Applies `unflatten`: splits one axis into several.
  *
  * @param dim the axis
- * @param sizes what becomes of it; one of them may be −1
+ * @param sizes the sizes of the new axes; one of them may be −1
  *
  * @example
  * new Unflatten(1, [3, 4]).forward(zeros([32, 12])); // [32, 3, 4]
@@ -91,6 +97,7 @@ export class Unflatten extends Module<[x: Tensor], Tensor> {
     this.sizes = Object.freeze([...sizes]);
   }
 
+  /** @param x any shape; the product of `sizes` is the size of the axis `dim` @returns a view if possible */
   override forward(x: Tensor): Tensor {
     return unflatten(x, this.dim, this.sizes);
   }
@@ -103,15 +110,15 @@ export class Unflatten extends Module<[x: Tensor], Tensor> {
 const unflattenParameters = parameters("Unflatten", { dim: operand(someNumber), sizes: operand(shapeList) });
 
 /**
- * Modules in a list, named by index: `0.weight`. What is done with them, the module that has the list says. A property
- * that is a plain array of modules does the same.
+ * A list of modules, named by index: `0.weight`. It has no `forward`: the module that holds the list calls its members.
+ * A property that is a plain array of modules works in the same way.
  *
  * @example
  * const layers = new ModuleList([new Linear(4, 4), new Linear(4, 4)]);
  * layers.items.reduce((x, layer) => layer.forward(x), randn([2, 4]));
  */
 export class ModuleList<M extends Module = Module<[x: Tensor], Tensor>> extends Module<never[], never> {
-  /** The modules: a copy of the list. */
+  /** A copy of the list of modules. */
   get items(): M[] {
     return Object.values(this).filter((value) => value instanceof Module) as Module[] as M[];
   }
@@ -123,17 +130,17 @@ export class ModuleList<M extends Module = Module<[x: Tensor], Tensor>> extends 
     for (const module of modules ?? []) this.append(module as M);
   }
 
-  /** How many there are. */
+  /** The number of modules. */
   get length(): number {
     return this.items.length;
   }
 
-  /** The module at an index, a negative one counted from the end; undefined where there is none. */
+  /** Returns the module at an index; negative counts from the end. Undefined if the index is out of range. */
   at(index: number): M | undefined {
     return this.items.at(readIndex("ModuleList.at", index));
   }
 
-  /** Adds a module at the end. Returns the list. */
+  /** Appends a module. Returns the list. */
   append(module: M): this {
     checkModule("ModuleList.append", module, "to append");
     Reflect.set(this, this.length, module);
@@ -144,9 +151,9 @@ export class ModuleList<M extends Module = Module<[x: Tensor], Tensor>> extends 
     return this.items.values();
   }
 
-  /** @throws {ArgumentError} always: a list computes nothing. */
+  /** @throws {ArgumentError} always: a list has no forward. */
   override forward(): never {
-    throw new ArgumentError("ModuleList", "noForward", "expected a call of one of its modules, got one of the list");
+    throw new ArgumentError("ModuleList", "noForward", "ModuleList has no forward; call its members");
   }
 }
 const moduleListParameters = parameters("ModuleList", {
@@ -161,7 +168,8 @@ const moduleListParameters = parameters("ModuleList", {
 });
 
 /**
- * Modules by name: `encoder.weight`. What is done with them, the module that has them says.
+ * A dictionary of modules: `encoder.weight`. It has no `forward`: the module that holds the dictionary calls its
+ * members.
  *
  * @example
  * const heads = new ModuleDict({ price: new Linear(8, 1), kind: new Linear(8, 3) });
@@ -175,17 +183,17 @@ export class ModuleDict<M extends Module = Module<[x: Tensor], Tensor>> extends 
     for (const [name, module] of Object.entries(modules ?? {})) this.set(name, module as M);
   }
 
-  /** The names, in the order in which they were set. */
+  /** The names, in the order in which they were first set. */
   keys(): string[] {
     return Object.entries(this).flatMap(([name, value]) => (value instanceof Module ? [name] : []));
   }
 
-  /** Whether there is a module of this name. */
+  /** Whether there is a module with this name. */
   has(name: string): boolean {
     return this.keys().includes(name);
   }
 
-  /** @throws {ArgumentError} `noSuchModule`, with the names that there are. */
+  /** Returns the module with a name. @throws {ArgumentError} `noSuchModule`, listing the names. */
   get(name: string): M {
     if (this.has(name)) return Reflect.get(this, name) as M;
     throw new ArgumentError(
@@ -195,7 +203,7 @@ export class ModuleDict<M extends Module = Module<[x: Tensor], Tensor>> extends 
     );
   }
 
-  /** Adds a module, or replaces the one of this name. Returns the dictionary. */
+  /** Sets the module with a name. Returns the dictionary. */
   set(name: string, module: M): this {
     checkModule("ModuleDict.set", module, `as ${describeValue(name)}`);
     checkName("ModuleDict.set", name, (own) => own in this && !this.has(own));
@@ -203,9 +211,9 @@ export class ModuleDict<M extends Module = Module<[x: Tensor], Tensor>> extends 
     return this;
   }
 
-  /** @throws {ArgumentError} always: a dictionary computes nothing. */
+  /** @throws {ArgumentError} always: a dictionary has no forward. */
   override forward(): never {
-    throw new ArgumentError("ModuleDict", "noForward", "expected a call of one of its modules, got one of them all");
+    throw new ArgumentError("ModuleDict", "noForward", "ModuleDict has no forward; call a member");
   }
 }
 const moduleDictParameters = parameters("ModuleDict", {

@@ -1,4 +1,4 @@
-/** Convolutions as layers. */
+/** Convolutions and transposed convolutions as layers. */
 import { flag } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
 import { type ConvolutionOptions, conv1d, conv2d, conv3d } from "../../ops/convolution/convolution.ts";
@@ -15,23 +15,23 @@ import { layerParameters, size } from "./kinds.ts";
 import { Module } from "./module.ts";
 import { called } from "./module_of.ts";
 
-/** Options of {@link Conv1d} and its like. */
+/** Options of {@link Conv1d}, {@link Conv2d} and {@link Conv3d}. */
 export interface ConvOptions
   extends LayerOptions,
     Pick<ConvolutionOptions, "stride" | "padding" | "dilation" | "groups"> {
-  /** Whether there is a bias. Default true. */
+  /** Whether the layer has a bias. Default true. */
   bias?: boolean | undefined;
 }
 
-/** Options of {@link ConvTranspose1d} and its like. */
+/** Options of {@link ConvTranspose1d}, {@link ConvTranspose2d} and {@link ConvTranspose3d}. */
 export interface ConvTransposeOptions extends Omit<ConvOptions, "padding"> {
-  /** How many elements are left out before and after. Default 0. */
+  /** Number of elements removed at each end of the result. Default 0. */
   padding?: PerAxis | undefined;
-  /** How many elements the result has more at its end. Default 0. */
+  /** Number of elements added at the end of the result. Default 0. */
   outputPadding?: PerAxis | undefined;
 }
 
-/** The arguments of a constructor, checked, among them the options of the operation. */
+/** Checked arguments of a constructor; further properties are the options of the operation. */
 interface Call extends LayerOptions {
   readonly inChannels: number;
   readonly outChannels: number;
@@ -40,12 +40,12 @@ interface Call extends LayerOptions {
   readonly bias: boolean;
 }
 
-/** @internal What all of them have in common: their sizes, a weight and a bias. */
+/** @internal Base class of convolutions: sizes, a weight and a bias. */
 export abstract class Convolution<Options extends object> extends Module<[x: Tensor], Tensor> {
   readonly inChannels: number;
   readonly outChannels: number;
   readonly kernelSize: readonly number[];
-  /** What the operation is called with. */
+  /** The options that the operation is called with. */
   readonly options: Readonly<Options>;
   readonly weight: Tensor;
   readonly bias: Tensor | null;
@@ -61,7 +61,7 @@ export abstract class Convolution<Options extends object> extends Module<[x: Ten
     this.kernelSize = Object.freeze([...kernelSize]);
     this.options = Object.freeze(options) as object as Readonly<Options>;
     const leading = isTransposed ? [inChannels, outChannels / call.groups] : [outChannels, inChannels / call.groups];
-    // as PyTorch: uniform in ±1 / √(the elements of the weight that make up one sum)
+    // as in PyTorch: uniform in ±1 / √(number of terms in each sum)
     const terms = leading[1]! * kernelSize.reduce((product, own) => product * own, 1);
     const initialize = initialization?.weight ?? pytorchInitialization.bias(terms);
     this.weight = parameter([...leading, ...kernelSize], initialize, layer);
@@ -85,9 +85,9 @@ const DEFAULTS: Readonly<Record<string, string>> = {
   outputPadding: "0",
 };
 
-/** @internal A convolution. */
+/** @internal A convolution layer. */
 export interface Conv extends Convolution<ConvolutionOptions> {
-  /** @param x [batch, inChannels, …], or without a batch: at the end as many axes as the class says */
+  /** @param x [batch, inChannels, …] or [inChannels, …], with one axis at the end for each axis of the kernel */
   forward(x: Tensor): Tensor;
 }
 
@@ -98,7 +98,7 @@ type ConvClass = new (
   ...options: Given<ConvOptions, ["stride", "padding", "dilation", "groups", "bias"]>
 ) => Conv;
 
-/** The class of a convolution along so many axes. */
+/** Makes a class of convolutions with a kernel of `axes` axes. */
 function convOf(name: string, axes: number, operation: typeof conv1d): ConvClass {
   const read = parameters(name, {
     inChannels: operand(size),
@@ -122,7 +122,7 @@ function convOf(name: string, axes: number, operation: typeof conv1d): ConvClass
       super(name, axes, false, read(values));
     }
 
-    /** @param x [batch, inChannels, …], or without a batch: at the end as many axes as the class says */
+    /** @param x [batch, inChannels, …] or [inChannels, …], with one axis at the end for each axis of the kernel */
     override forward(x: Tensor): Tensor {
       return operation(x, this.weight, { ...this.options, bias: this.bias ?? undefined });
     }
@@ -131,53 +131,53 @@ function convOf(name: string, axes: number, operation: typeof conv1d): ConvClass
 }
 
 /**
- * A convolution with a weight that is trained: `conv1d`.
+ * Applies `conv1d` with a trained weight and bias.
  *
  * | parameter | shape |
  * |---|---|
  * | `weight` | [outChannels, inChannels / groups, ...kernelSize] |
- * | `bias` | [outChannels]; null without |
+ * | `bias` | [outChannels]; null without a bias |
  *
  * @example
  * new Conv1d(3, 8, 3, { padding: 1 }).forward(randn([2, 3, 5])); // [2, 8, 5]
  *
- * @throws {ArgumentError} for sizes below 1. @throws {ShapeError} (forward) where x does not fit.
+ * @throws {ArgumentError} for sizes below 1. @throws {ShapeError} in `forward`, for an unsuitable shape of x.
  */
 export class Conv1d extends convOf("Conv1d", 1, conv1d) {}
 
 /**
- * A convolution with a weight that is trained: `conv2d`.
+ * Applies `conv2d` with a trained weight and bias.
  *
  * | parameter | shape |
  * |---|---|
  * | `weight` | [outChannels, inChannels / groups, ...kernelSize] |
- * | `bias` | [outChannels]; null without |
+ * | `bias` | [outChannels]; null without a bias |
  *
  * @example
  * new Conv2d(3, 8, 3, { padding: 1 }).forward(randn([2, 3, 5, 5])); // [2, 8, 5, 5]
  *
- * @throws {ArgumentError} for sizes below 1. @throws {ShapeError} (forward) where x does not fit.
+ * @throws {ArgumentError} for sizes below 1. @throws {ShapeError} in `forward`, for an unsuitable shape of x.
  */
 export class Conv2d extends convOf("Conv2d", 2, conv2d) {}
 
 /**
- * A convolution with a weight that is trained: `conv3d`.
+ * Applies `conv3d` with a trained weight and bias.
  *
  * | parameter | shape |
  * |---|---|
  * | `weight` | [outChannels, inChannels / groups, ...kernelSize] |
- * | `bias` | [outChannels]; null without |
+ * | `bias` | [outChannels]; null without a bias |
  *
  * @example
  * new Conv3d(3, 8, 3, { padding: 1 }).forward(randn([2, 3, 5, 5, 5])); // [2, 8, 5, 5, 5]
  *
- * @throws {ArgumentError} for sizes below 1. @throws {ShapeError} (forward) where x does not fit.
+ * @throws {ArgumentError} for sizes below 1. @throws {ShapeError} in `forward`, for an unsuitable shape of x.
  */
 export class Conv3d extends convOf("Conv3d", 3, conv3d) {}
 
-/** @internal A transposed convolution. */
+/** @internal A transposed convolution layer. */
 export interface ConvTranspose extends Convolution<TransposedConvolutionOptions> {
-  /** @param x [batch, inChannels, …], or without a batch: at the end as many axes as the class says */
+  /** @param x [batch, inChannels, …] or [inChannels, …], with one axis at the end for each axis of the kernel */
   forward(x: Tensor): Tensor;
 }
 
@@ -188,7 +188,7 @@ type ConvTransposeClass = new (
   ...options: Given<ConvTransposeOptions, ["stride", "padding", "outputPadding", "groups", "bias", "dilation"]>
 ) => ConvTranspose;
 
-/** The class of a transposed convolution along so many axes. */
+/** Makes a class of transposed convolutions with a kernel of `axes` axes. */
 function convTransposeOf(name: string, axes: number, operation: typeof convTranspose1d): ConvTransposeClass {
   const read = parameters(name, {
     inChannels: operand(size),
@@ -213,7 +213,7 @@ function convTransposeOf(name: string, axes: number, operation: typeof convTrans
       super(name, axes, true, read(values));
     }
 
-    /** @param x [batch, inChannels, …], or without a batch: at the end as many axes as the class says */
+    /** @param x [batch, inChannels, …] or [inChannels, …], with one axis at the end for each axis of the kernel */
     override forward(x: Tensor): Tensor {
       return operation(x, this.weight, { ...this.options, bias: this.bias ?? undefined });
     }
@@ -222,46 +222,46 @@ function convTransposeOf(name: string, axes: number, operation: typeof convTrans
 }
 
 /**
- * A transposed convolution with a weight that is trained: `convTranspose1d`.
+ * Applies `convTranspose1d` with a trained weight and bias.
  *
  * | parameter | shape |
  * |---|---|
  * | `weight` | [inChannels, outChannels / groups, ...kernelSize] |
- * | `bias` | [outChannels]; null without |
+ * | `bias` | [outChannels]; null without a bias |
  *
  * @example
  * new ConvTranspose1d(8, 3, 2, { stride: 2 }).forward(randn([2, 8, 4])); // [2, 3, 8]
  *
- * @throws {ArgumentError} for sizes below 1. @throws {ShapeError} (forward) where x does not fit.
+ * @throws {ArgumentError} for sizes below 1. @throws {ShapeError} in `forward`, for an unsuitable shape of x.
  */
 export class ConvTranspose1d extends convTransposeOf("ConvTranspose1d", 1, convTranspose1d) {}
 
 /**
- * A transposed convolution with a weight that is trained: `convTranspose2d`.
+ * Applies `convTranspose2d` with a trained weight and bias.
  *
  * | parameter | shape |
  * |---|---|
  * | `weight` | [inChannels, outChannels / groups, ...kernelSize] |
- * | `bias` | [outChannels]; null without |
+ * | `bias` | [outChannels]; null without a bias |
  *
  * @example
  * new ConvTranspose2d(8, 3, 2, { stride: 2 }).forward(randn([2, 8, 4, 4])); // [2, 3, 8, 8]
  *
- * @throws {ArgumentError} for sizes below 1. @throws {ShapeError} (forward) where x does not fit.
+ * @throws {ArgumentError} for sizes below 1. @throws {ShapeError} in `forward`, for an unsuitable shape of x.
  */
 export class ConvTranspose2d extends convTransposeOf("ConvTranspose2d", 2, convTranspose2d) {}
 
 /**
- * A transposed convolution with a weight that is trained: `convTranspose3d`.
+ * Applies `convTranspose3d` with a trained weight and bias.
  *
  * | parameter | shape |
  * |---|---|
  * | `weight` | [inChannels, outChannels / groups, ...kernelSize] |
- * | `bias` | [outChannels]; null without |
+ * | `bias` | [outChannels]; null without a bias |
  *
  * @example
  * new ConvTranspose3d(8, 3, 2, { stride: 2 }).forward(randn([2, 8, 4, 4, 4])); // [2, 3, 8, 8, 8]
  *
- * @throws {ArgumentError} for sizes below 1. @throws {ShapeError} (forward) where x does not fit.
+ * @throws {ArgumentError} for sizes below 1. @throws {ShapeError} in `forward`, for an unsuitable shape of x.
  */
 export class ConvTranspose3d extends convTransposeOf("ConvTranspose3d", 3, convTranspose3d) {}

@@ -6,15 +6,15 @@ import { Module } from "./module.ts";
 
 /** Options of {@link Dropout}. */
 export interface DropoutOptions {
-  /** The probability with which an element becomes 0. Default 0.5. */
+  /** The probability that an element becomes 0. Default 0.5. */
   p?: number | undefined;
 }
 
 const dropoutParameters = parameters("Dropout", { p: optional(probability, 0.5) });
 
 /**
- * In training mode, zeroes each element with probability p and scales the others by 1 / (1 − p). After `eval()` it
- * returns its input.
+ * Applies `dropout` in training mode: zeroes each element with probability p, and scales the others by 1 / (1 − p). In
+ * evaluation mode it returns its input.
  *
  * @param p in [0, 1)
  *
@@ -32,6 +32,7 @@ export class Dropout extends Module<[x: Tensor], Tensor> {
     this.p = dropoutParameters(values).p;
   }
 
+  /** @param x any shape @returns the same shape */
   override forward(x: Tensor): Tensor {
     return this.p === 0 || !this.training ? x : dropout(x, { p: this.p });
   }

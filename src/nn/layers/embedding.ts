@@ -17,8 +17,8 @@ import { Module } from "./module.ts";
 /** Options of {@link Embedding}. */
 export interface EmbeddingOptions<D extends FloatDType = FloatDType> extends LayerOptions<D> {
   /**
-   * The row for padding, which starts as zeros and gets no gradient. A negative index counts from the end. Default:
-   * none.
+   * The row for padding, PyTorch's `padding_idx`. It starts as zeros and gets no gradient. Negative counts from the
+   * end. Default: none.
    */
   paddingIndex?: number | undefined;
 }
@@ -31,7 +31,7 @@ const embeddingParameters = parameters("Embedding", {
 });
 
 /**
- * Looks up rows of a table by index.
+ * Looks up rows of a trained table by index. PyTorch calls the sizes `num_embeddings` and `embedding_dim`.
  *
  * | parameter | shape |
  * |---|---|
@@ -63,12 +63,15 @@ export class Embedding<out D extends FloatDType = FloatDType> extends Module<[in
     return embedding(indices, this.weight, { paddingIndex: this.paddingIndex });
   }
 
-  /** @internal Adjacent rows, [count, width]. No view for all rows: its gradient would be copied into zeros. */
+  /**
+   * @internal Returns adjacent rows, [count, width]. For all rows, it returns the weight itself, because the gradient
+   * of a view would be copied.
+   */
   rowsFrom(first: number, count: number): Tensor<D> {
     return count === this.rows ? this.weight : narrow(this.weight, 0, first, count);
   }
 
-  /** The product with the table: a head with tied weights. @param x [..., width] @returns [..., rows] */
+  /** Multiplies by the table, as an output head with tied weights. @param x [..., width] @returns [..., rows] */
   asLinear(x: Tensor): Tensor<D> {
     return linear(x as Tensor<D>, this.weight);
   }
@@ -83,15 +86,15 @@ export class Embedding<out D extends FloatDType = FloatDType> extends Module<[in
 export interface EmbeddingBagOptions<D extends FloatDType = FloatDType> extends EmbeddingOptions<D> {
   /** How the rows of a bag are reduced. Default `"mean"`. */
   mode?: BagMode | undefined;
-  /** Whether the last offset is the number of indices, not the start of a bag. Default false. */
+  /** Whether the last element of `offsets` is the number of indices instead of the start of a bag. Default false. */
   includeLastOffset?: boolean | undefined;
 }
 
-/** What {@link EmbeddingBag} takes besides indices. */
+/** Optional inputs of {@link EmbeddingBag}. */
 export interface EmbeddingBagInputs {
-  /** Where each bag starts, if `indices` has rank 1. */
+  /** Where each bag starts; required if `indices` has one axis. */
   readonly offsets?: Tensor | undefined;
-  /** One weight for each index; with `mode: "sum"`. */
+  /** A factor for each index; requires `mode: "sum"`. */
   readonly perSampleWeights?: Tensor | undefined;
 }
 
@@ -105,7 +108,8 @@ const embeddingBagParameters = parameters("EmbeddingBag", {
 });
 
 /**
- * The sum, mean or maximum of the rows of each bag of indices.
+ * Computes the sum, mean or maximum of the rows of each bag of indices. PyTorch calls the sizes `num_embeddings` and
+ * `embedding_dim`.
  *
  * | parameter | shape |
  * |---|---|

@@ -1,6 +1,6 @@
 /**
- * Functions that are called around a module's `forward`, and when gradients pass it. They stand in an own property
- * `forward` of the module, so that every call of it meets them, and a module without hooks costs nothing.
+ * Hooks around a module's `forward` and its gradients. The first hook defines a property `forward` on the module, which
+ * calls the hooks and the original method. Modules without hooks therefore cost nothing.
  */
 import { describeValue } from "../../core/describe.ts";
 import { ArgumentError } from "../../core/errors.ts";
@@ -11,25 +11,25 @@ import { Tensor } from "../../tensor/tensor.ts";
 import { keep } from "../../tensor/tidy.ts";
 import type { Module } from "./module.ts";
 
-/** Gradients of tensors in their order, null for one that has none. */
+/** Gradients of several tensors, in order; null for a tensor without a gradient. */
 export type Gradients = readonly (Tensor | null)[];
 
-/** Called with the arguments of `forward` before it; an array that it returns replaces them. */
+/** Called with the arguments of `forward` before each call. A returned array replaces the arguments. */
 export type ForwardPreHook<M = Module> = (module: M, inputs: readonly unknown[]) => readonly unknown[] | undefined;
 
-/** Called with the arguments of `forward` and its result; what it returns, if anything, replaces the result. */
+/** Called with the arguments and the result of `forward` after each call. A returned value replaces the result. */
 export type ForwardHook<M = Module, Result = unknown> = (
   module: M,
   inputs: readonly unknown[],
   output: Result,
 ) => Result | undefined;
 
-/** Called with the gradients of the results before those of the module are computed; an array replaces them. */
+/** Called with the gradients of the results before the module's backward pass. A returned array replaces them. */
 export type BackwardPreHook<M = Module> = (module: M, gradOutputs: Gradients) => Gradients | undefined;
 
 /**
- * Called with the gradients of the tensors among the arguments of `forward`, and those of its results; an array that it
- * returns replaces the former.
+ * Called with the gradients of the arguments and of the results of `forward`. A returned array replaces the gradients
+ * of the arguments.
  */
 export type BackwardHook<M = Module> = (
   module: M,
@@ -44,18 +44,21 @@ interface Kinds {
   readonly backward: BackwardHook;
 }
 
-/** The hooks of a module, in the order in which they were registered. An object each: a function may be there twice. */
+/**
+ * The hooks of a module, in order of registration. Each is wrapped in an object, because a function may be registered
+ * twice.
+ */
 type Hooks = { readonly [Kind in keyof Kinds]: { readonly hook: Kinds[Kind] }[] } & {
-  /** The module's own property `forward` before there were hooks, if it had one. */
+  /** The descriptor of the module's property `forward` before the first hook, if it had one. */
   readonly before: PropertyDescriptor | undefined;
 };
 
 const hooks = new WeakMap<object, Hooks>();
 
-/** Whether calls of `forward` meet hooks: then nothing may compute what it computes without calling it. */
+/** Whether `forward` has hooks. Fused operations must then call `forward` instead. */
 export const hasHooks = (module: object): boolean => hooks.has(module);
 
-/** Adds a hook at the end of its list. @returns what removes it @throws {ArgumentError} `invalidOperand` */
+/** Appends a hook to its list. @returns a function that removes it @throws {ArgumentError} `invalidOperand` */
 export function register<Kind extends keyof Kinds>(
   operation: string,
   module: Module,
@@ -79,7 +82,7 @@ export function register<Kind extends keyof Kinds>(
   };
 }
 
-/** Puts the calls of hooks before a module's `forward`. */
+/** Defines a property `forward` that calls the hooks and the original method. */
 function install(module: Module): Hooks {
   const own: Hooks = {
     ...{ forwardPre: [], forward: [], backwardPre: [], backward: [] },
@@ -122,9 +125,9 @@ function argumentsOf(operation: string, given: readonly unknown[] | undefined): 
   );
 }
 
-/** One call of `forward`, whose gradients hooks see. */
+/** One call of `forward`, with the state that backward hooks need. */
 class Pass {
-  /** Which of the tensors among the arguments have a gradient. */
+  /** Whether each tensor among the arguments requires a gradient. */
   private inputs: readonly boolean[] = [];
   private gradOutputs: Gradients = [];
 
@@ -133,7 +136,9 @@ class Pass {
     private readonly module: Module,
   ) {}
 
-  /** The arguments, with those that have a gradient behind one node of the graph. */
+  /**
+   * Returns the arguments. Those that require gradients pass through one graph node, which calls the backward hooks.
+   */
   watchInputs(values: readonly unknown[]): readonly unknown[] {
     const tensors = values.filter((value) => Tensor.isTensor(value));
     this.inputs = tensors.map((tensor) => tensor.requiresGrad);
@@ -144,7 +149,9 @@ class Pass {
     return values.map((value) => next.get(value as Tensor) ?? value);
   }
 
-  /** The result, with its tensors that have a gradient behind one node of the graph. */
+  /**
+   * Returns the result. Tensors that require gradients pass through one graph node, which calls the backward pre-hooks.
+   */
   watchOutputs(output: unknown): unknown {
     const tensors = tensorsIn(output).filter((tensor) => tensor.requiresGrad);
     if (tensors.length === 0) return output;
@@ -182,7 +189,7 @@ function gradientsOf(module: Module, kind: string, given: Gradients | undefined,
   );
 }
 
-/** The identity, before a module. */
+/** The identity on a module's inputs. */
 class PassInputs extends Differentiable {
   static forward(context: FunctionContext, pass: Pass, ...inputs: readonly Tensor[]): readonly Tensor[] {
     context["pass"] = pass;
@@ -194,7 +201,7 @@ class PassInputs extends Differentiable {
   }
 }
 
-/** The identity, behind a module. */
+/** The identity on a module's outputs. */
 class PassOutputs extends Differentiable {
   static forward(context: FunctionContext, pass: Pass, ...outputs: readonly Tensor[]): readonly Tensor[] {
     context["pass"] = pass;
@@ -209,7 +216,7 @@ class PassOutputs extends Differentiable {
 const isPlain = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 
-/** The tensors of a result: itself, or those in its arrays and plain objects, each once. */
+/** Returns the tensors in a result: the result itself, or those in its arrays and plain objects, each once. */
 function tensorsIn(value: unknown): Tensor[] {
   if (Tensor.isTensor(value)) return [value];
   const parts = isArray(value) ? value : isPlain(value) ? Object.values(value) : [];

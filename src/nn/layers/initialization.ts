@@ -10,11 +10,11 @@ import type { FloatDType } from "../../tensor/dtype.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
-/** Options that every layer takes. */
+/** Options common to all layers. */
 export interface LayerOptions<D extends FloatDType = FloatDType> {
   /** The dtype of the parameters. Default float32. */
   dtype?: D | undefined;
-  /** The random number generator of the weights. Default: the global one, which `manualSeed` seeds. */
+  /** The random number generator for the initial weights. Default: the global one, which `manualSeed` seeds. */
   generator?: Generator | undefined;
   /** How the weights are initialized. Default {@link pytorchInitialization}. */
   initialization?: Initialization | undefined;
@@ -34,13 +34,19 @@ export interface Initialization {
   readonly weight: Initializer;
   /** Weights of linear layers whose output is added to the residual stream. */
   readonly residual: Initializer;
-  /** Biases of linear layers with so many inputs. */
+  /** Biases of linear layers with `inputs` inputs. */
   readonly bias: (inputs: number) => Initializer;
   /** Weights [rows, width] of embeddings. */
   readonly embedding: Initializer;
 }
 
-/** A normal distribution with mean 0 and this standard deviation. */
+/**
+ * Returns an initializer: normal with mean 0 and this standard deviation.
+ *
+ * @example
+ * const initialization = { ...pytorchInitialization, embedding: normalOf(0.02) };
+ * new Embedding(10, 4, { initialization });
+ */
 export function normalOf(deviation: number): Initializer;
 export function normalOf(...values: unknown[]): Initializer {
   return normalWith(normalParameters(values).deviation);
@@ -71,22 +77,25 @@ const uniformByInputs: Initializer = (shape, options) => uniformWithin(1 / Math.
 export const xavierUniform: Initializer = (shape, options) =>
   uniformWithin(Math.sqrt(6 / (shape.at(-1)! + shape.at(-2)!)))(shape, options);
 
-/** @internal The same deviation, normal. Axes before the last two count as the kernel of a convolution does. */
+/**
+ * @internal Normal, with the variance of {@link xavierUniform}. Axes after the first two are the kernel of a
+ * convolution.
+ */
 export const xavierNormal: Initializer = (shape, options) => {
   const [outputs, inputs, ...kernel] = shape as [number, number, ...number[]];
   const field = kernel.reduce((product, own) => product * own, 1);
   return normalWith(Math.sqrt(2 / ((outputs + inputs) * field)))(shape, options);
 };
 
-/** @internal */
+/** @internal Initializes with zeros. */
 export const zero: Initializer = (shape, { dtype = "float32" }) => zeros(shape, { dtype });
 
-/** @internal */
+/** @internal Initializes with ones. */
 export const one: Initializer = (shape, { dtype = "float32" }) => ones(shape, { dtype });
 
 /**
- * PyTorch's defaults: weights and biases of linear layers uniform in ±1 / √inputs, embeddings normal with a standard
- * deviation of 1.
+ * PyTorch's defaults: weights and biases of linear layers are uniform in ±1 / √inputs, embeddings are normal with a
+ * standard deviation of 1.
  *
  * Source: `torch.nn.Linear.reset_parameters`, whose `kaiming_uniform_(a=√5)` equals that bound.
  */
@@ -98,10 +107,13 @@ export const pytorchInitialization: Initialization = {
 };
 
 /**
- * GPT-2's: normal, with projections into the residual stream scaled by 1 / √(2 · layers), because each layer adds to it
- * twice. Biases are 0.
+ * Returns GPT-2's initialization: normal, with projections into the residual stream scaled by 1 / √(2 · layers),
+ * because each layer adds to the stream twice. Biases are 0.
  *
  * @param deviation the standard deviation of weights and embeddings; 0.02 in GPT-2
+ *
+ * @example
+ * new TransformerBlock({ width: 64, heads: 4, initialization: gpt2Initialization(12) });
  *
  * Source: Radford et al., "Language Models are Unsupervised Multitask Learners", 2019, section 2.3.
  */
@@ -116,7 +128,12 @@ export function gpt2Initialization(...values: unknown[]): Initialization {
   };
 }
 
-/** Llama's: normal with one standard deviation. Biases are 0. */
+/**
+ * Returns Llama's initialization: normal with one standard deviation, by default 0.02. Biases are 0.
+ *
+ * @example
+ * new Linear(8, 8, { initialization: llamaInitialization(0.01) });
+ */
 export function llamaInitialization(deviation?: number): Initialization;
 export function llamaInitialization(...values: unknown[]): Initialization {
   const { deviation = 0.02 } = llamaParameters(values);
@@ -126,7 +143,7 @@ export function llamaInitialization(...values: unknown[]): Initialization {
 
 const uninitialized: Initializer = (shape, { dtype = "float32" }) => empty(shape, { dtype });
 
-/** Leaves weights uninitialized, for a model whose weights are all loaded next. */
+/** Leaves weights uninitialized, for a model whose weights are all loaded afterwards. */
 export const noInitialization: Initialization = {
   weight: uninitialized,
   residual: uninitialized,
@@ -134,7 +151,7 @@ export const noInitialization: Initialization = {
   embedding: uninitialized,
 };
 
-/** @internal A parameter with an initializer's values. */
+/** @internal Makes a parameter with an initializer's values. */
 export function parameter<D extends FloatDType>(
   shape: Shape,
   initialize: Initializer,
@@ -145,9 +162,9 @@ export function parameter<D extends FloatDType>(
   return values as Tensor<D>;
 }
 
-/** @internal A parameter of zeros. */
+/** @internal Makes a parameter of zeros. */
 export const zeroParameter = <D extends FloatDType>(shape: Shape, options: LayerOptions<D>): Tensor<D> =>
   parameter(shape, zero, options);
-/** @internal A parameter of ones. */
+/** @internal Makes a parameter of ones. */
 export const oneParameter = <D extends FloatDType>(shape: Shape, options: LayerOptions<D>): Tensor<D> =>
   parameter(shape, one, options);

@@ -1,4 +1,4 @@
-/** Kinds of parameters of layers: sizes, probabilities, and how weights come to be. */
+/** Kinds of parameters of layers: sizes, probabilities and initializations. */
 import { ArgumentError, DTypeError } from "../../core/errors.ts";
 import { aNumber, instanceOf, listOf } from "../../core/kinds.ts";
 import { count, notNegative } from "../../core/options.ts";
@@ -14,16 +14,16 @@ export const size: Kind<number> = {
   error: [ArgumentError, "invalidSize"],
 };
 
-/** How many tokens stand before one. */
+/** A position in a sequence, or a number of tokens. */
 export const position: Kind<number> = aNumber({
   holds: (value) => Number.isSafeInteger(value) && value >= 0,
   expected: "a whole number of at least 0",
 });
 
-/** Far more than any model has; a mistake beyond it would make modules until memory ends. */
+/** Far more than any model has. It keeps a mistaken number from exhausting memory. */
 const MOST_LAYERS = 65_536;
 
-/** How many layers a model has. */
+/** A number of layers. */
 export const layerCount: Kind<number> = {
   ...aNumber({
     holds: (value) => count.holds(value) && value <= MOST_LAYERS,
@@ -32,19 +32,19 @@ export const layerCount: Kind<number> = {
   error: [ArgumentError, "invalidSize"],
 };
 
-/** How many tokens are attended to, by layer. */
+/** The attention window of each layer, in tokens. */
 export const windowList: Kind<number[]> = listOf(
   aNumber({ holds: (value) => value === Infinity || count.holds(value), expected: "a window" }),
   "a list of whole numbers of at least 1, or Infinity",
 );
 
-/** A probability that is not certain. */
+/** A probability below 1. */
 export const probability: Kind<number> = {
   ...aNumber({ holds: (value) => value >= 0 && value < 1, expected: "a probability in [0, 1)" }),
   error: [ArgumentError, "invalidProbability"],
 };
 
-/** What is added below a root. */
+/** A number added under a square root. */
 export const epsilon: Kind<number> = aNumber(notNegative);
 
 /** A dtype of parameters. */
@@ -58,7 +58,7 @@ export const aGenerator: Kind<Generator> = instanceOf(Generator, "a Generator");
 
 const initializers = ["weight", "residual", "bias", "embedding"] as const satisfies (keyof Initialization)[];
 
-/** Initializers of every kind of parameter. */
+/** An object with an initializer for each kind of parameter. */
 export const anInitialization: Kind<Initialization> = {
   expected: `an object with the functions ${initializers.join(", ")}`,
   parse(value) {
@@ -68,20 +68,20 @@ export const anInitialization: Kind<Initialization> = {
   },
 };
 
-/** The options that every layer takes. */
+/** Options common to all layers. */
 export const layerParameters = {
   dtype: named(floatDType),
   generator: named(aGenerator),
   initialization: named(anInitialization),
 } as const;
 
-/** How rotary position embeddings are scaled; `rope` says what the numbers have to be. */
+/** The scaling of rotary position embeddings; `rope` checks its numbers. */
 export const ropeScaling: Kind<RopeScaling> = {
   expected: "an object with a type",
   parse: (value) => (typeof value === "object" && value !== null ? { ...(value as RopeScaling) } : undefined),
 };
 
-/** An object of options by name, copied; its values are checked where they are used. */
+/** An object of options. It is copied; its values are checked where they are used. */
 export const optionsNamed = <O extends object>(...names: readonly (keyof O & string)[]): Kind<O> => ({
   expected: `an object of options (${names.join(", ")})`,
   parse(value, operation, name) {

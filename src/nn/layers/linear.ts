@@ -9,9 +9,9 @@ import { Module } from "./module.ts";
 
 /** Options of {@link Linear}. */
 export interface LinearOptions<D extends FloatDType = FloatDType> extends LayerOptions<D> {
-  /** Whether there is a bias. Default true. */
+  /** Whether the layer has a bias. Default true. */
   bias?: boolean | undefined;
-  /** Whether its output is added to the residual stream: selects the initializer. Default false. */
+  /** Whether the output is added to a residual stream, which selects another initializer. Default false. */
   residual?: boolean | undefined;
 }
 
@@ -24,12 +24,12 @@ const linearParameters = parameters("Linear", {
 });
 
 /**
- * y = x weightᵀ + bias.
+ * Computes y = x weightᵀ + bias. PyTorch calls the sizes `in_features` and `out_features`.
  *
  * | parameter | shape |
  * |---|---|
  * | `weight` | [outputs, inputs] |
- * | `bias` | [outputs]; null without |
+ * | `bias` | [outputs]; null without a bias |
  *
  * @example
  * new Linear(784, 10).forward(randn([32, 784])); // [32, 10]

@@ -8,18 +8,18 @@ import { size } from "./kinds.ts";
 import { Module } from "./module.ts";
 
 /**
- * x / (k + alpha · mean(x²))^beta, with the mean over `size` channels around each one, zeros beyond the first and last.
+ * Applies `localResponseNorm`: x / (k + alpha · mean(x²))^beta. The mean is over a window of `size` channels around
+ * each channel; channels outside of x count as zeros.
  *
- * Source: A. Krizhevsky and others, "ImageNet Classification with Deep Convolutional Neural Networks", 2012, with the
- * mean in the place of the sum as in PyTorch.
+ * Source: A. Krizhevsky et al., "ImageNet Classification with Deep Convolutional Neural Networks", 2012. As in PyTorch,
+ * the mean replaces the paper's sum.
  *
- * @param size how many channels
+ * @param size the number of channels in a window
  *
  * @example
  * new LocalResponseNorm(5).forward(randn([2, 8, 4, 4]));
  *
- * @throws {ArgumentError} for a size below 1. @throws {ShapeError} in `forward`, for x without an axis of channels and
- * one behind it.
+ * @throws {ArgumentError} for a size below 1. @throws {ShapeError} in `forward`, for x with fewer than three axes.
  */
 export class LocalResponseNorm extends Module<[x: Tensor], Tensor> {
   readonly size: number;

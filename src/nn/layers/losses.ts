@@ -1,4 +1,4 @@
-/** Losses as modules, with PyTorch's names: each calls the operation of its name with the options that it was given. */
+/** Losses as modules, under PyTorch's names. Each calls the operation of the same name with its options. */
 import { aNumber, flag, someNumber } from "../../core/kinds.ts";
 import { type Given, type Kind, named, optional } from "../../core/parameters.ts";
 import { cosineSimilarity } from "../../ops/distance/cosine_similarity.ts";
@@ -50,54 +50,122 @@ export type {
   ProbabilityLossOptions as MultiLabelSoftMarginLossOptions,
 } from "../../ops/loss/probability_losses.ts";
 
-/** The mean absolute error. See `l1Loss`. */
+/**
+ * Computes the mean absolute error, mean |x − target|. See `l1Loss`.
+ *
+ * @example
+ * new L1Loss().forward(tensor([1, 2]), tensor([2, 4])); // 1.5
+ */
 export class L1Loss extends moduleOf("L1Loss", { l1Loss }) {}
 
-/** The mean squared error. See `mseLoss`. */
+/**
+ * Computes the mean squared error, mean (x − target)². See `mseLoss`.
+ *
+ * @example
+ * new MSELoss().forward(tensor([1, 2]), tensor([2, 4])); // 2.5
+ */
 export class MSELoss extends moduleOf("MSELoss", { mseLoss }) {}
 
-/** Squared near 0, absolute beyond β. See `smoothL1Loss`. */
+/**
+ * Computes e² / (2 β) where |e| < β, and |e| − β / 2 elsewhere, with e = x − target. See `smoothL1Loss`.
+ *
+ * @example
+ * new SmoothL1Loss().forward(tensor([1, 2]), tensor([2, 4])); // 1
+ */
 export class SmoothL1Loss extends moduleOf("SmoothL1Loss", { smoothL1Loss }) {}
 
-/** Squared near 0, linear beyond δ. See `huberLoss`. */
+/**
+ * Computes e² / 2 where |e| < δ, and δ (|e| − δ / 2) elsewhere, with e = x − target. See `huberLoss`.
+ *
+ * @example
+ * new HuberLoss().forward(tensor([1, 2]), tensor([2, 4])); // 1
+ */
 export class HuberLoss extends moduleOf("HuberLoss", { huberLoss }) {}
 
-/** The negative log-likelihood of counts under Poisson distributions. See `poissonNllLoss`. */
+/**
+ * Computes the negative log-likelihood of counts under Poisson distributions: exp(x) − target · x. See
+ * `poissonNllLoss`.
+ *
+ * @example
+ * new PoissonNLLLoss().forward(tensor([0, 0]), tensor([1, 2])); // 1
+ */
 export class PoissonNLLLoss extends moduleOf("PoissonNLLLoss", { poissonNllLoss }) {}
 
-/** The negative log-likelihood of targets under normal distributions. See `gaussianNllLoss`. */
+/**
+ * Computes the negative log-likelihood of targets under normal distributions with given means and variances. See
+ * `gaussianNllLoss`.
+ *
+ * @example
+ * new GaussianNLLLoss().forward(tensor([1]), tensor([2]), tensor([1])); // 0.5
+ */
 export class GaussianNLLLoss extends moduleOf("GaussianNLLLoss", { gaussianNllLoss }) {}
 
 /** Options of {@link HingeEmbeddingLoss}. */
 export type HingeEmbeddingLossOptions = MarginLossOptions;
 
-/** x where the target is 1, max(margin − x, 0) where it is −1; the margin is 1 by default. See `hingeEmbeddingLoss`. */
+/**
+ * Computes x where the target is 1, and max(margin − x, 0) where it is −1. Default margin 1. See `hingeEmbeddingLoss`.
+ *
+ * @example
+ * new HingeEmbeddingLoss().forward(tensor([0.5, 0.5]), tensor([1, -1])); // 0.5
+ */
 export class HingeEmbeddingLoss extends moduleOf("HingeEmbeddingLoss", { hingeEmbeddingLoss }) {}
 
 /** Options of {@link MarginRankingLoss}. */
 export type MarginRankingLossOptions = MarginLossOptions;
 
-/** max(margin − target (x1 − x2), 0); the margin is 0 by default. See `marginRankingLoss`. */
+/**
+ * Computes max(margin − target (x1 − x2), 0). Default margin 0. See `marginRankingLoss`.
+ *
+ * @example
+ * new MarginRankingLoss().forward(tensor([1]), tensor([3]), tensor([1])); // 2
+ */
 export class MarginRankingLoss extends moduleOf("MarginRankingLoss", { marginRankingLoss }) {}
 
-/** log(1 + exp(−target x)). See `softMarginLoss`. */
+/**
+ * Computes log(1 + exp(−target x)). See `softMarginLoss`.
+ *
+ * @example
+ * new SoftMarginLoss().forward(tensor([0, 0]), tensor([1, -1])); // 0.6931
+ */
 export class SoftMarginLoss extends moduleOf("SoftMarginLoss", { softMarginLoss }) {}
 
-/** A margin of 1 between targets and the other classes. See `multilabelMarginLoss`. */
+/**
+ * Computes a multi-label hinge loss with a margin of 1 between target classes and others. See `multilabelMarginLoss`.
+ *
+ * @example
+ * new MultiLabelMarginLoss().forward(tensor([[0.5, 1, 0.25, 0]]), tensor([[3n, 0n, -1n, 1n]])); // 1.375
+ */
 export class MultiLabelMarginLoss extends moduleOf("MultiLabelMarginLoss", { multilabelMarginLoss }) {}
 
 /** Options of {@link CosineEmbeddingLoss}. */
 export type CosineEmbeddingLossOptions = MarginLossOptions;
 
-/** Vectors that have to point the same way, or not; the margin is 0 by default. See `cosineEmbeddingLoss`. */
+/**
+ * Computes 1 − cos(x1, x2) where the target is 1, and max(cos(x1, x2) − margin, 0) where it is −1. Default margin 0.
+ * See `cosineEmbeddingLoss`.
+ *
+ * @example
+ * new CosineEmbeddingLoss().forward(tensor([[1, 0]]), tensor([[0, 2]]), tensor([1])); // 1
+ */
 export class CosineEmbeddingLoss extends moduleOf("CosineEmbeddingLoss", { cosineEmbeddingLoss }) {}
 
-/** An anchor that has to be nearer to a positive than to a negative, by default by 1. See `tripletMarginLoss`. */
+/**
+ * Computes max(d(anchor, positive) − d(anchor, negative) + margin, 0) with distances d. Default margin 1. See
+ * `tripletMarginLoss`.
+ *
+ * @example
+ * new TripletMarginLoss().forward(tensor([[0, 0]]), tensor([[3, 4]]), tensor([[0, 2]])); // 4
+ */
 export class TripletMarginLoss extends moduleOf("TripletMarginLoss", { tripletMarginLoss }) {}
 
 /**
- * An anchor that has to be nearer to a positive, by distances of the caller's; the margin is 1 by default. See
- * `tripletMarginWithDistanceLoss`.
+ * Computes {@link TripletMarginLoss} with a custom distance function. See `tripletMarginWithDistanceLoss`.
+ *
+ * @example
+ * const distanceFunction = (a: Tensor, b: Tensor) => sum(abs(sub(a, b)), -1);
+ * const loss = new TripletMarginWithDistanceLoss({ distanceFunction });
+ * loss.forward(tensor([[0, 0]]), tensor([[3, 4]]), tensor([[0, 2]])); // 6
  */
 export class TripletMarginWithDistanceLoss extends moduleOf("TripletMarginWithDistanceLoss", {
   tripletMarginWithDistanceLoss,
@@ -110,25 +178,46 @@ const ctcOptions = taking<Given<CtcLossOptions, ["blank"]>, CtcLossOptions, CtcO
   zeroInfinity: named(flag, false),
 });
 
-/** The loss of labels without times. See `ctcLoss`. */
+/**
+ * Computes the connectionist temporal classification loss, for labels without alignment. See `ctcLoss`.
+ *
+ * @example
+ * const x = log(tensor([[[0.5, 0.5]], [[0.5, 0.5]]])); // 2 steps, 1 sequence, 2 classes
+ * new CTCLoss().forward(x, tensor([[1n]]), [2], [1]); // 0.2877
+ */
 export class CTCLoss extends moduleOf("CTCLoss", { ctcLoss }, ctcOptions) {}
 
-/** The Kullback–Leibler divergence of x from the target. See `klDiv`. */
+/**
+ * Computes the Kullback–Leibler divergence of x from the target. See `klDiv`.
+ *
+ * @example
+ * new KLDivLoss({ reduction: "batchmean" }).forward(tensor([[-1, -2]]), tensor([[0.25, 0.75]])); // 1.1877
+ */
 export class KLDivLoss extends moduleOf("KLDivLoss", { klDiv }) {}
 
-/** The cosine of the angle between vectors. See `cosineSimilarity`. */
+/**
+ * Computes the cosine of the angle between vectors. See `cosineSimilarity`.
+ *
+ * @example
+ * new CosineSimilarity({ dim: 1 }).forward(tensor([[1, 0]]), tensor([[1, 1]])); // [0.7071]
+ */
 export class CosineSimilarity extends moduleOf("CosineSimilarity", { cosineSimilarity }) {}
 
-/** The distance of each vector from the other operand's. See `pairwiseDistance`. */
+/**
+ * Computes the distance between corresponding vectors of two tensors. See `pairwiseDistance`.
+ *
+ * @example
+ * new PairwiseDistance().forward(tensor([[0, 0]]), tensor([[3, 4]])); // [5]
+ */
 export class PairwiseDistance extends moduleOf("PairwiseDistance", { pairwiseDistance }) {}
 
 /** Options of {@link CrossEntropyLoss}. */
 export interface CrossEntropyLossOptions extends LossOptions {
-  /** A factor for each class. */
+  /** A weight for each class. Default: 1 for all. */
   weight?: Tensor | undefined;
-  /** A target that counts for nothing. Default −100. */
+  /** Targets with this class are ignored. Default −100. */
   ignoreIndex?: number | undefined;
-  /** The share of a target that is spread over all classes. Default 0. */
+  /** The share of each target that is spread evenly over all classes. Default 0. */
   labelSmoothing?: number | undefined;
 }
 
@@ -139,16 +228,36 @@ const crossEntropyOptions = taking<Given<CrossEntropyLossOptions, ["weight"]>>({
   reduction: reductionParameter,
 });
 
-/** The cross entropy of target classes, or of class probabilities, with softmax(logits). See `crossEntropy`. */
+/**
+ * Computes the cross entropy of target classes, or of class probabilities, with softmax(logits). See `crossEntropy`.
+ *
+ * @example
+ * new CrossEntropyLoss().forward(tensor([[0, 0]]), tensor([1n])); // 0.6931
+ */
 export class CrossEntropyLoss extends moduleOf("CrossEntropyLoss", { crossEntropy }, crossEntropyOptions) {}
 
-/** The negative log-likelihood of target classes, from logarithms of probabilities. See `nllLoss`. */
+/**
+ * Computes the negative log-likelihood of target classes, from log probabilities. See `nllLoss`.
+ *
+ * @example
+ * new NLLLoss().forward(tensor([[-1, -2]]), tensor([1n])); // 2
+ */
 export class NLLLoss extends moduleOf("NLLLoss", { nllLoss }) {}
 
-/** The cross entropy of targets with probabilities. See `binaryCrossEntropy`. */
+/**
+ * Computes the binary cross entropy of targets with probabilities. See `binaryCrossEntropy`.
+ *
+ * @example
+ * new BCELoss().forward(tensor([0.5, 0.5]), tensor([0, 1])); // 0.6931
+ */
 export class BCELoss extends moduleOf("BCELoss", { binaryCrossEntropy }) {}
 
-/** The cross entropy of targets with σ(x). See `binaryCrossEntropyWithLogits`. */
+/**
+ * Computes the binary cross entropy of targets with σ(x). See `binaryCrossEntropyWithLogits`.
+ *
+ * @example
+ * new BCEWithLogitsLoss().forward(tensor([0, 0]), tensor([0, 1])); // 0.6931
+ */
 export class BCEWithLogitsLoss extends moduleOf("BCEWithLogitsLoss", { binaryCrossEntropyWithLogits }) {}
 
 const oneOrTwo: Kind<1 | 2> = {
@@ -162,8 +271,18 @@ const multiMarginOptions = taking<Given<MultiMarginLossOptions, ["weight"]>>({
   reduction: reductionParameter,
 });
 
-/** A margin between the target and the other classes, by default 1. See `multiMarginLoss`. */
+/**
+ * Computes the hinge loss between the target class and the others. Default margin 1. See `multiMarginLoss`.
+ *
+ * @example
+ * new MultiMarginLoss().forward(tensor([[1, 2]]), tensor([0n])); // 1
+ */
 export class MultiMarginLoss extends moduleOf("MultiMarginLoss", { multiMarginLoss }, multiMarginOptions) {}
 
-/** The cross entropies of targets with σ(x), averaged over the classes. See `multilabelSoftMarginLoss`. */
+/**
+ * Computes the binary cross entropies of targets with σ(x), averaged over classes. See `multilabelSoftMarginLoss`.
+ *
+ * @example
+ * new MultiLabelSoftMarginLoss().forward(tensor([[0, 0]]), tensor([[0, 1]])); // 0.6931
+ */
 export class MultiLabelSoftMarginLoss extends moduleOf("MultiLabelSoftMarginLoss", { multilabelSoftMarginLoss }) {}

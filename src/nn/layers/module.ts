@@ -16,14 +16,16 @@ import { type LoadOptions, type LoadReport, loadInto, readLoadOptions, type Stat
 import { formatSummary, formatTree, type SummaryLayer, type SummaryTree } from "./summary.ts";
 
 /**
- * The base class of layers and models. A module's own properties are its state: tensors that require gradients are
- * parameters, other tensors are buffers, modules are submodules, and arrays and maps of these are traversed. Names are
- * PyTorch's: `blocks.0.attention.output.weight`. A `#private` field is not part of the state.
+ * The base class of layers and models. A module's own properties are its state:
  *
- * A tensor in several properties (tied weights) is one parameter, under the first of its names. A parameter whose
- * `requiresGrad` is set to false is frozen: it becomes a buffer, which is saved and loaded but not trained. A tensor
- * that an operation returned is not part of the state. Of a quantised tensor `weight` the parts are buffers, under
- * MLX's names: `weight`, `scales`, `biases`.
+ * - Tensors that require gradients are parameters; other tensors are buffers.
+ * - Modules are submodules. Arrays and maps are traversed.
+ * - Names are PyTorch's: `blocks.0.attention.output.weight`.
+ * - `#private` fields and tensors that an operation returned are not part of the state.
+ *
+ * A tensor in several properties (tied weights) is one parameter, under the first of its names. Setting `requiresGrad`
+ * of a parameter to false freezes it: it becomes a buffer, which is saved and loaded but not trained. A quantized
+ * tensor `weight` has its parts as buffers, under MLX's names: `weight`, `scales`, `biases`.
  *
  * @example
  * class Perceptron extends Module<[x: Tensor], Tensor> {
@@ -36,35 +38,37 @@ import { formatSummary, formatTree, type SummaryLayer, type SummaryTree } from "
  */
 export abstract class Module<Arguments extends readonly unknown[] = never[], Result = unknown> {
   /**
-   * Whether the module is in training mode. In evaluation mode dropout does nothing. Set by {@link train} and {@link
-   * eval}.
+   * Whether the module is in training mode. In evaluation mode, dropout does nothing and batch norms use running
+   * statistics. Set it with {@link train} and {@link eval}.
    */
   training = true;
 
   /** Computes the module's result. */
   abstract forward(...values: Arguments): Result;
 
-  /** The tensors that require gradients, each once, in the order of declaration: what an optimizer takes. */
+  /** Returns the tensors that require gradients, each once, in the order of declaration. Pass them to an optimizer. */
   parameters(): Tensor[] {
     return [...this.namedParameters().values()];
   }
 
-  /** The {@link parameters} by name. */
+  /** Returns the {@link parameters} by name. */
   namedParameters(): Map<string, Tensor> {
     return new Map([...namedState(this)].filter(([, tensor]) => tensor.requiresGrad));
   }
 
-  /** The tensors that do not require gradients, each once, by name: part of the state, but not trained. */
+  /**
+   * Returns the tensors that do not require gradients by name, each once. They are saved and loaded, but not trained.
+   */
   namedBuffers(): Map<string, Tensor> {
     return new Map([...namedState(this)].filter(([, tensor]) => !tensor.requiresGrad));
   }
 
-  /** This module and all its submodules, each once. */
+  /** Returns this module and all its submodules, each once. */
   modules(): Module[] {
     return [...modulesIn(this, new Set())];
   }
 
-  /** The {@link modules} by the first of their names. The name of this module is empty. */
+  /** Returns the {@link modules} by the first of their names. This module's name is empty. */
   namedModules(): Map<string, Module> {
     const named = new Map<string, Module>();
     const seen = new Set<Module>();
@@ -80,12 +84,12 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
     return named;
   }
 
-  /** Parameters and buffers by name, as views of the same memory without autograd history. */
+  /** Returns parameters and buffers by name, as views of the same memory without autograd history. */
   stateDict(): StateDict {
     return Object.fromEntries([...namedState(this)].map(([name, tensor]) => [name, detach(tensor)]));
   }
 
-  /** As {@link stateDict}, but that quantised tensors are in one piece: what `saveSafetensors` and `saveGguf` take. */
+  /** Returns {@link stateDict} with each quantized tensor as one value, for `saveSafetensors` and `saveGguf`. */
   quantizedState(): Record<string, Tensor | QuantizedTensor> {
     const seen = new Set<unknown>();
     const found: [string, Tensor | QuantizedTensor][] = [];
@@ -97,14 +101,14 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
   }
 
   /**
-   * Copies values into parameters and buffers: all of them, or none if anything does not match.
+   * Copies values into parameters and buffers. If anything does not match, nothing is copied.
    *
-   * @param state tensors by name, as of {@link stateDict} or {@link quantizedState}. A tied tensor may be under any
-   * of its names
-   * @param options `strict: false` ignores missing and unexpected names; shapes and dtypes must match nevertheless
+   * @param state tensors by name, as from {@link stateDict} or {@link quantizedState}. A tied tensor may have any of
+   * its names
+   * @param options `strict: false` ignores missing and unexpected names; shapes and dtypes must still match
    * @returns the missing and the unexpected names: none unless `strict` is false
    *
-   * @throws {StateDictError} listing what is missing, what is unexpected, and what has another shape or dtype.
+   * @throws {StateDictError} listing missing names, unexpected names, and names whose shape or dtype differs.
    */
   loadStateDict(state: Readonly<Record<string, Tensor | QuantizedTensor>>, options?: LoadOptions): LoadReport {
     const given = readLoadOptions(options);
@@ -124,14 +128,14 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
     return this;
   }
 
-  /** Switches to evaluation mode, in which dropout does nothing: `train(false)`. */
+  /** Switches to evaluation mode: `train(false)`. Returns the module. */
   eval(): this {
     return this.train(false);
   }
 
   /**
    * Converts all floating-point parameters and buffers to a dtype. They become new tensors without gradients, so create
-   * the optimizer afterwards. Quantised tensors stay as they are. Returns the module.
+   * the optimizer afterwards. Quantized tensors are unchanged. Returns the module.
    *
    * @example
    * model.to("bfloat16");
@@ -150,58 +154,58 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
     for (const parameter of namedState(this).values()) parameter.grad = null;
   }
 
-  /** A table of the layers that have tensors of their own: names, shapes, element counts and bytes. */
+  /** Returns a table of the layers that directly hold tensors: names, shapes, element counts and bytes. */
   summary(): string {
     return formatSummary(summaryLayers(this));
   }
 
   /**
-   * Adds a function that is called with the module and the arguments of `forward` before each call of it. An array that
-   * it returns replaces the arguments. Hooks are called in the order in which they were added.
+   * Adds a function that is called with the module and the arguments of `forward` before each call. A returned array
+   * replaces the arguments. Hooks are called in the order in which they were added.
    *
-   * @returns a function that removes it
+   * @returns a function that removes the hook
    *
-   * @throws {ArgumentError} `invalidOperand` for what is no function.
+   * @throws {ArgumentError} `invalidOperand` if `hook` is not a function.
    */
   registerForwardPreHook(hook: ForwardPreHook<this>): () => void {
     return register("registerForwardPreHook", this, "forwardPre", hook as ForwardPreHook);
   }
 
   /**
-   * Adds a function that is called with the module, the arguments of `forward` and its result after each call of it.
-   * What it returns, if anything, replaces the result.
+   * Adds a function that is called with the module, the arguments of `forward` and its result after each call. A
+   * returned value replaces the result.
    *
    * @example
    * const remove = model.hidden.registerForwardHook((_, _inputs, output) => void console.log(output.shape));
    *
-   * @returns a function that removes it
+   * @returns a function that removes the hook
    *
-   * @throws {ArgumentError} `invalidOperand` for what is no function.
+   * @throws {ArgumentError} `invalidOperand` if `hook` is not a function.
    */
   registerForwardHook(hook: ForwardHook<this, Result>): () => void {
     return register("registerForwardHook", this, "forward", hook as ForwardHook);
   }
 
   /**
-   * Adds a function that is called with the gradients of the results of `forward` when a backward pass has them. An
-   * array that it returns replaces them.
+   * Adds a function that the backward pass calls with the gradients of the results of `forward`, before the module's
+   * backward pass. A returned array replaces these gradients.
    *
-   * @returns a function that removes it; calls of `forward` before that keep it
+   * @returns a function that removes the hook; earlier calls of `forward` keep it
    *
-   * @throws {ArgumentError} `invalidOperand` for what is no function.
+   * @throws {ArgumentError} `invalidOperand` if `hook` is not a function.
    */
   registerFullBackwardPreHook(hook: BackwardPreHook<this>): () => void {
     return register("registerFullBackwardPreHook", this, "backwardPre", hook as BackwardPreHook);
   }
 
   /**
-   * Adds a function that is called with the gradients of the tensors among the arguments of `forward`, and those of its
-   * results, when a backward pass has both. An array that it returns replaces the former. Where no argument has a
-   * gradient, it is called as soon as the results have theirs.
+   * Adds a function that the backward pass calls with the gradients of the arguments of `forward` and of its results,
+   * once it has both. A returned array replaces the gradients of the arguments. If no argument requires a gradient, it
+   * is called when the gradients of the results are known.
    *
-   * @returns a function that removes it; calls of `forward` before that keep it
+   * @returns a function that removes the hook; earlier calls of `forward` keep it
    *
-   * @throws {ArgumentError} `invalidOperand` for what is no function.
+   * @throws {ArgumentError} `invalidOperand` if `hook` is not a function.
    */
   registerFullBackwardHook(hook: BackwardHook<this>): () => void {
     return register("registerFullBackwardHook", this, "backward", hook as BackwardHook);
@@ -212,12 +216,12 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
     return "";
   }
 
-  /** The tree of modules. */
+  /** Returns the tree of modules as text. */
   toString(): string {
     return textOf(this);
   }
 
-  /** The tree of modules with the shapes of their tensors, and how many parameters and bytes they are. */
+  /** Returns the tree of modules with shapes of tensors, and the numbers of parameters and bytes. */
   [Symbol.for("nodejs.util.inspect.custom")](): string {
     return formatTree(treeOf(this));
   }
@@ -235,7 +239,7 @@ function namedState(module: Module): Map<string, Tensor> {
   return named;
 }
 
-/** @internal A module and all its submodules, each with its own tensors. */
+/** @internal Returns a module and all its submodules, each with the tensors that it directly holds. */
 export function summaryLayers(model: Module): SummaryLayer[] {
   return [...model.namedModules()].map(([name, module]) => ({
     name,
@@ -275,7 +279,7 @@ type State = Tensor | QuantizedTensor;
 const isStateSlot = (slot: Slot): slot is Slot<State> =>
   slot.value instanceof QuantizedTensor || (slot.value instanceof Tensor && slot.value.isLeaf);
 
-/** Every slot of a tensor in a module and its submodules. A tensor in several slots is yielded once for each. */
+/** Yields every slot of a tensor in a module and its submodules. A tensor in several slots is yielded once per slot. */
 function* stateSlotsIn(module: Module, prefix = "", ancestors: readonly Module[] = []): Generator<Slot<State>> {
   if (ancestors.includes(module)) return;
   checkDepth(ancestors.length);
@@ -286,7 +290,7 @@ function* stateSlotsIn(module: Module, prefix = "", ancestors: readonly Module[]
   }
 }
 
-/** Adds a module and those in its properties, as {@link slotsOf} finds them: without names, which cost more. */
+/** Adds a module and its submodules to `found`. It skips building names as {@link slotsOf} does, which takes longer. */
 function modulesIn(value: unknown, found: Set<Module>, depth = 0): Set<Module> {
   if (value instanceof Module) {
     if (found.has(value)) return found;
@@ -299,7 +303,7 @@ function modulesIn(value: unknown, found: Set<Module>, depth = 0): Set<Module> {
   return found;
 }
 
-/** The tensors that a slot stands for: itself, or its parts. */
+/** Returns the tensors of a slot: the tensor itself, or the parts of a quantized tensor. */
 const tensorsOf = (name: string, value: State): readonly (readonly [name: string, tensor: Tensor])[] =>
   value instanceof QuantizedTensor ? namedParts(name, value) : [[name, value]];
 

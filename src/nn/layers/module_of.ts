@@ -1,7 +1,7 @@
 /**
- * Modules that are derived from operations. A module such as `MSELoss` is its operation, `mseLoss`, called with options
- * that the constructor has read. {@link moduleOf} takes all that it needs from the operation: the operands of `forward`
- * and the options from its declared parameters, and the static types of both from its signature.
+ * Modules that are derived from operations. A module such as `MSELoss` calls its operation `mseLoss` with the options
+ * that its constructor read. {@link moduleOf} takes the operands of `forward` and the options from the operation's
+ * declared parameters, and their static types from its signature.
  *
  * @example
  * class MSELoss extends moduleOf("MSELoss", { mseLoss }) {}
@@ -15,7 +15,7 @@ import { Module } from "./module.ts";
 
 type Operation = (...values: never) => unknown;
 
-/** The operation under its name, as in `{ mseLoss }`: a minifier may rename functions, but no properties. */
+/** The operation under its name, as in `{ mseLoss }`: a minifier may rename functions, but not properties. */
 type Named<F extends Operation> = Readonly<Record<string, F>>;
 
 type ArgumentsOf<F> = F extends (...values: infer Values) => unknown ? Values : never;
@@ -28,44 +28,49 @@ type LeadingTensors<Values extends readonly unknown[]> = Values extends readonly
     : never;
 type OperandsOf<F> = LeadingTensors<Required<ArgumentsOf<F>>>;
 
-/** The arguments after these tensors: the options, in all the ways in which the operation takes them. */
+/** The arguments after the leading tensors: the options, in every way in which the operation accepts them. */
 type WithoutTensors<Values> = Values extends readonly [Tensor, ...infer Others] ? WithoutTensors<Others> : Values;
 type GivenTo<F> = Extract<WithoutTensors<ArgumentsOf<F>>, readonly unknown[]>;
 
-/** The options by name; none where an operation has no options. */
+/** The options object; never if an operation has no options. */
 type OptionsIn<Given> = Given extends readonly [options?: infer O] ? Exclude<O, undefined | number> : never;
 
-/** The options that are tensors, such as factors of classes. */
+/** The options that are tensors, such as class weights. */
 type Buffers<O> = { readonly [Name in keyof O as NonNullable<O[Name]> extends Tensor ? Name : never]-?: Tensor | null };
 type WithoutBuffers<O> = [keyof Buffers<O>] extends [never] ? Readonly<O> : Readonly<Omit<O, keyof Buffers<O>>>;
 type Properties<O> = { readonly [Name in keyof O]-?: Exclude<O[Name], undefined> };
 
-/** Modules whose `forward` is there. Documentation prints that of x with its parameter, the others' with a tuple. */
+/**
+ * Types of derived modules. Two interfaces, because the documentation prints a named parameter for x, but a tuple for
+ * others.
+ */
 export interface DerivedOfX extends Module<[x: Tensor], Tensor> {
   forward(x: Tensor): Tensor;
 }
+/** A derived module whose `forward` takes these operands. */
 export interface DerivedOf<Operands extends readonly unknown[]> extends Module<Operands, Tensor> {
   forward(...values: Operands): Tensor;
 }
 type Derived<Operands extends readonly unknown[]> = Operands extends readonly [Tensor]
   ? DerivedOfX
   : DerivedOf<Operands>;
+/** The options of a derived module. */
 export interface HasOptions<O> {
   /** The options with which the operation is called. */
   readonly options: WithoutBuffers<O>;
 }
 
-/** Other arguments of a constructor than the options of the operation. See {@link taking}. */
+/** Constructor arguments that differ from the options of the operation. See {@link taking}. */
 interface Taking<Given extends readonly unknown[], Options, Operands> {
   readonly declared: Parameters;
-  /** Only types. */
+  /** Carries types only. */
   readonly types?: readonly [Given, Options, Operands];
 }
 
 /**
- * Declares the arguments of a constructor that differ from the options of the operation: fewer options, stricter kinds,
- * or others by position. The type parameters are the ways to pass them; the options by name, if they are not the first
- * of these ways; and the operands of `forward`, if some are not tensors.
+ * Declares constructor arguments that differ from the options of the operation: fewer options, stricter kinds, or
+ * another order by position. `Given` lists the ways to pass them. `Options` is the options object, if it is not the
+ * first way. `Operands` are the arguments of `forward`, if some are not tensors.
  *
  * @example
  * const anAxis = taking<Given<{ dim?: number }, ["dim"]>>({ dim: optional(axis, -1) });
@@ -75,7 +80,7 @@ export const taking = <Given extends readonly unknown[], Options = OptionsIn<Giv
   declared: Parameters,
 ): Taking<Given, Options, Operands> => ({ declared });
 
-/** Derives a class. `Kept` are the properties in which it keeps its options. */
+/** The type of {@link moduleOf} and {@link propertiesOf}. `Kept` is where the module keeps its options. */
 type Derive<Kept extends "options" | "properties"> = <
   F extends Operation,
   Given extends readonly unknown[] = GivenTo<F>,
@@ -97,12 +102,12 @@ type ClassOf<Given extends readonly unknown[], Made> = [Given] extends [readonly
     ) => Made;
 
 /**
- * Derives the class of a module without trained parameters from an operation. Its `options` are the ones that the
- * operation is called with. Options that are tensors are buffers instead: properties, null where none is given.
+ * Derives the class of a module without trained parameters from an operation. Its property `options` has the options
+ * that the operation is called with. Options that are tensors are buffers instead: properties, null if not given.
  *
  * @param name the name of the class, for errors and the table of parameters
  * @param operation the operation under its name: `{ mseLoss }`
- * @param taken the arguments of the constructor, if they are not the options of the operation
+ * @param taken the constructor arguments, if they differ from the options of the operation
  */
 export const moduleOf: Derive<"options"> = (name, operation, taken) => derived("options", name, operation, taken);
 
@@ -155,12 +160,12 @@ function derived(
   return called(name, OfOperation) as never;
 }
 
-/** @internal Names a class that a function makes, for errors. */
+/** @internal Sets the name of a class that a function makes, for errors. */
 export function called<Class extends abstract new (...values: never) => object>(name: string, made: Class): Class {
   return Object.defineProperty(made, "name", { value: name });
 }
 
-/** @internal The options that are given, but for functions and objects: what is printed of a module. */
+/** @internal Formats the given options except functions and objects, for printing a module. */
 export const listed = (options: object): string =>
   Object.entries(options)
     .filter(([, value]) => value !== undefined && (typeof value !== "object" || Array.isArray(value)))

@@ -14,11 +14,11 @@ import { Module } from "./module.ts";
 
 /** The interface of {@link LayerNorm} and {@link RMSNorm}. */
 export interface Normalization extends Module<[x: Tensor], Tensor> {
-  /** A residual connection and its norm in one pass: `sum` is x + residual, `out` the norm of `sum`. */
+  /** Adds a residual and normalizes the sum in one pass: `sum` is x + residual, `out` its norm. */
   addForward(x: Tensor, residual: Tensor): SumAndNorm;
 }
 
-/** A sum and its norm in two passes, so that the hooks of the norm are called. */
+/** Adds and normalizes in two passes, so that the hooks of the norm are called. */
 function sumAndForward(norm: Normalization, x: Tensor, residual: Tensor): SumAndNorm {
   const sum = add(x, residual) as Tensor;
   return { sum, out: norm.forward(sum) };
@@ -28,9 +28,9 @@ function sumAndForward(norm: Normalization, x: Tensor, residual: Tensor): SumAnd
 export interface LayerNormOptions<D extends FloatDType = FloatDType> extends LayerOptions<D> {
   /** Added to the variance. Default 1e-5. */
   eps?: number | undefined;
-  /** Whether there are a weight and a bias. Default true. */
+  /** Whether the layer has a weight and a bias. Default true. */
   elementwiseAffine?: boolean | undefined;
-  /** Whether there is a bias, where there is a weight. Default true. */
+  /** Whether the layer has a bias; ignored without `elementwiseAffine`. Default true. */
   bias?: boolean | undefined;
 }
 
@@ -46,12 +46,12 @@ const layerNormParameters = parameters("LayerNorm", {
 });
 
 /**
- * (x − mean) / √(variance + eps) · weight + bias, over the last axes.
+ * Applies `layerNorm` over the last axes: (x − mean) / √(variance + eps) · weight + bias.
  *
  * | parameter | shape |
  * |---|---|
- * | `weight` | `normalizedShape`; starts with ones; null without |
- * | `bias` | `normalizedShape`; starts with zeros; null without |
+ * | `weight` | `normalizedShape`; starts with ones; null without `elementwiseAffine` |
+ * | `bias` | `normalizedShape`; starts with zeros; null without `elementwiseAffine` or `bias` |
  *
  * @param normalizedShape the sizes of the last axes; a number is the size of the last axis
  *
@@ -88,6 +88,7 @@ export class LayerNorm<out D extends FloatDType = FloatDType>
     return layerNorm(x as Tensor<D>, this.options());
   }
 
+  /** Adds a residual and normalizes the sum. @param x [..., ...normalizedShape] @param residual the same shape */
   addForward(x: Tensor, residual: Tensor): SumAndNorm {
     if (hasHooks(this)) return sumAndForward(this, x, residual);
     return addLayerNorm(x, residual, this.options());
@@ -107,9 +108,9 @@ export class LayerNorm<out D extends FloatDType = FloatDType>
 
 /** Options of {@link RMSNorm}. */
 export interface RMSNormOptions<D extends FloatDType = FloatDType> extends LayerOptions<D> {
-  /** Added to the mean of the squares. Default 1e-6. */
+  /** Added to the mean square. Default 1e-6. */
   eps?: number | undefined;
-  /** Whether there is a weight. Default true. */
+  /** Whether the layer has a weight. Default true. */
   elementwiseAffine?: boolean | undefined;
 }
 
@@ -121,11 +122,11 @@ const rmsNormParameters = parameters("RMSNorm", {
 });
 
 /**
- * x / √(mean(x²) + eps) · weight, over the last axes.
+ * Applies `rmsNorm` over the last axes: x / √(mean(x²) + eps) · weight.
  *
  * | parameter | shape |
  * |---|---|
- * | `weight` | `normalizedShape`; starts with ones; null without |
+ * | `weight` | `normalizedShape`; starts with ones; null without `elementwiseAffine` |
  *
  * @param normalizedShape the sizes of the last axes; a number is the size of the last axis
  *
@@ -157,6 +158,7 @@ export class RMSNorm<out D extends FloatDType = FloatDType>
     return rmsNorm(x as Tensor<D>, this.options());
   }
 
+  /** Adds a residual and normalizes the sum. @param x [..., ...normalizedShape] @param residual the same shape */
   addForward(x: Tensor, residual: Tensor): SumAndNorm {
     if (hasHooks(this)) return sumAndForward(this, x, residual);
     return addRmsNorm(x, residual, this.options());

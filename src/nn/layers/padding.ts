@@ -9,12 +9,12 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { Module } from "./module.ts";
 import { called, listed } from "./module_of.ts";
 
-/** Modes by module: a private field would not pass through the types of derived classes. */
+/** The mode of each module. Types of classes that a function returns cannot have private fields. */
 const modes = new WeakMap<Module, PadMode>();
 
-/** @internal A layer that adds elements at both ends of the last axes; negative numbers crop. */
+/** @internal A layer that pads the last axes at both ends; negative numbers crop. */
 export abstract class Padding extends Module<[x: Tensor], Tensor> {
-  /** How many before and after the last axis, then the one before it, and so on. */
+  /** Numbers of elements before and after the last axis, then the one before it, and so on. */
   readonly padding: readonly number[];
 
   constructor(axes: number, padding: PerAxis, mode: PadMode) {
@@ -50,7 +50,7 @@ export abstract class Padding extends Module<[x: Tensor], Tensor> {
   }
 }
 
-/** The class of a padding of the last axes by a mode. */
+/** Makes a class that pads the last `axes` axes in a mode. */
 function paddingOf(name: string, axes: number, mode: PadMode): new (padding: PerAxis) => Padding {
   const read = parameters(name, { padding: operand(perAxis) });
   class OfMode extends Padding {
@@ -62,7 +62,7 @@ function paddingOf(name: string, axes: number, mode: PadMode): new (padding: Per
   return called(name, OfMode);
 }
 
-/** @internal A padding with one value. */
+/** @internal A layer that pads with a constant. */
 export interface ConstantPadding extends Padding {
   readonly value: Scalar;
 }
@@ -72,7 +72,7 @@ type ConstantPaddingClass = new (
   ...value: [value: Scalar] | [options: { value: Scalar }]
 ) => ConstantPadding;
 
-/** The class of a padding of the last axes with one value. */
+/** Makes a class that pads the last `axes` axes with a constant. */
 function constantPaddingOf(name: string, axes: number): ConstantPaddingClass {
   const read = parameters(name, { padding: operand(perAxis), value: required(aScalar) });
   class OfValue extends Padding {
@@ -97,47 +97,122 @@ function constantPaddingOf(name: string, axes: number): ConstantPaddingClass {
   return called(name, OfValue);
 }
 
-/** Zeros at both ends of the last axis. See `pad`. */
+/**
+ * Pads the last axis with zeros at both ends. See `pad`.
+ *
+ * @example
+ * new ZeroPad1d(1).forward(tensor([[1, 2, 3]])); // [[0, 1, 2, 3, 0]]
+ */
 export class ZeroPad1d extends paddingOf("ZeroPad1d", 1, "constant") {}
 
-/** A value at both ends of the last axis. See `pad`. */
+/**
+ * Pads the last axis with a constant at both ends. See `pad`.
+ *
+ * @example
+ * new ConstantPad1d(1, 9).forward(tensor([[1, 2, 3]])); // [[9, 1, 2, 3, 9]]
+ */
 export class ConstantPad1d extends constantPaddingOf("ConstantPad1d", 1) {}
 
-/** At both ends of the last axis what is behind the border. See `pad`. */
+/**
+ * Pads the last axis with its reflection at both ends. See `pad`.
+ *
+ * @example
+ * new ReflectionPad1d(1).forward(tensor([[1, 2, 3]])); // [[2, 1, 2, 3, 2]]
+ */
 export class ReflectionPad1d extends paddingOf("ReflectionPad1d", 1, "reflect") {}
 
-/** At both ends of the last axis the border itself. See `pad`. */
+/**
+ * Pads the last axis by repeating its first and last element. See `pad`.
+ *
+ * @example
+ * new ReplicationPad1d(1).forward(tensor([[1, 2, 3]])); // [[1, 1, 2, 3, 3]]
+ */
 export class ReplicationPad1d extends paddingOf("ReplicationPad1d", 1, "replicate") {}
 
-/** At both ends of the last axis the other end. See `pad`. */
+/**
+ * Pads the last axis circularly, with elements from its other end. See `pad`.
+ *
+ * @example
+ * new CircularPad1d(1).forward(tensor([[1, 2, 3]])); // [[3, 1, 2, 3, 1]]
+ */
 export class CircularPad1d extends paddingOf("CircularPad1d", 1, "circular") {}
 
-/** Zeros at both ends of the last two axes. See `pad`. */
+/**
+ * Pads the last two axes with zeros at both ends. See `pad`.
+ *
+ * @example
+ * new ZeroPad2d(1).forward(randn([2, 3, 4, 5])); // [2, 3, 6, 7]
+ */
 export class ZeroPad2d extends paddingOf("ZeroPad2d", 2, "constant") {}
 
-/** A value at both ends of the last two axes. See `pad`. */
+/**
+ * Pads the last two axes with a constant at both ends. See `pad`.
+ *
+ * @example
+ * new ConstantPad2d(1, 9).forward(randn([2, 3, 4, 5])); // [2, 3, 6, 7]
+ */
 export class ConstantPad2d extends constantPaddingOf("ConstantPad2d", 2) {}
 
-/** At both ends of the last two axes what is behind the border. See `pad`. */
+/**
+ * Pads the last two axes with their reflection at both ends. See `pad`.
+ *
+ * @example
+ * new ReflectionPad2d(1).forward(randn([2, 3, 4, 5])); // [2, 3, 6, 7]
+ */
 export class ReflectionPad2d extends paddingOf("ReflectionPad2d", 2, "reflect") {}
 
-/** At both ends of the last two axes the border itself. See `pad`. */
+/**
+ * Pads the last two axes by repeating their first and last elements. See `pad`.
+ *
+ * @example
+ * new ReplicationPad2d(1).forward(randn([2, 3, 4, 5])); // [2, 3, 6, 7]
+ */
 export class ReplicationPad2d extends paddingOf("ReplicationPad2d", 2, "replicate") {}
 
-/** At both ends of the last two axes the other end. See `pad`. */
+/**
+ * Pads the last two axes circularly, with elements from their other ends. See `pad`.
+ *
+ * @example
+ * new CircularPad2d(1).forward(randn([2, 3, 4, 5])); // [2, 3, 6, 7]
+ */
 export class CircularPad2d extends paddingOf("CircularPad2d", 2, "circular") {}
 
-/** Zeros at both ends of the last three axes. See `pad`. */
+/**
+ * Pads the last three axes with zeros at both ends. See `pad`.
+ *
+ * @example
+ * new ZeroPad3d(1).forward(randn([2, 3, 4, 5, 6])); // [2, 3, 6, 7, 8]
+ */
 export class ZeroPad3d extends paddingOf("ZeroPad3d", 3, "constant") {}
 
-/** A value at both ends of the last three axes. See `pad`. */
+/**
+ * Pads the last three axes with a constant at both ends. See `pad`.
+ *
+ * @example
+ * new ConstantPad3d(1, 9).forward(randn([2, 3, 4, 5, 6])); // [2, 3, 6, 7, 8]
+ */
 export class ConstantPad3d extends constantPaddingOf("ConstantPad3d", 3) {}
 
-/** At both ends of the last three axes what is behind the border. See `pad`. */
+/**
+ * Pads the last three axes with their reflection at both ends. See `pad`.
+ *
+ * @example
+ * new ReflectionPad3d(1).forward(randn([2, 3, 4, 5, 6])); // [2, 3, 6, 7, 8]
+ */
 export class ReflectionPad3d extends paddingOf("ReflectionPad3d", 3, "reflect") {}
 
-/** At both ends of the last three axes the border itself. See `pad`. */
+/**
+ * Pads the last three axes by repeating their first and last elements. See `pad`.
+ *
+ * @example
+ * new ReplicationPad3d(1).forward(randn([2, 3, 4, 5, 6])); // [2, 3, 6, 7, 8]
+ */
 export class ReplicationPad3d extends paddingOf("ReplicationPad3d", 3, "replicate") {}
 
-/** At both ends of the last three axes the other end. See `pad`. */
+/**
+ * Pads the last three axes circularly, with elements from their other ends. See `pad`.
+ *
+ * @example
+ * new CircularPad3d(1).forward(randn([2, 3, 4, 5, 6])); // [2, 3, 6, 7, 8]
+ */
 export class CircularPad3d extends paddingOf("CircularPad3d", 3, "circular") {}

@@ -13,7 +13,7 @@ import { checkName } from "./containers.ts";
 import { Module } from "./module.ts";
 import { readIndex } from "./slots.ts";
 
-/** A parameter: a leaf that requires gradients as it is, and of any other tensor a new one of the same memory. */
+/** Returns a leaf that requires gradients as it is, and for any other tensor a new parameter that shares its memory. */
 function parameterOf(operation: string, value: unknown): Tensor {
   const { x } = unlisted(operation, { x: operand(aTensor) })([value]);
   if (!isFloat(x.dtype))
@@ -27,17 +27,18 @@ function parameterOf(operation: string, value: unknown): Tensor {
 const isParameter = (value: unknown): value is Tensor => value instanceof Tensor;
 
 /**
- * Parameters in a list, named by index: `0`, `1`. Tensors become parameters that share their memory. What is done with
- * them, the module that has the list says. A property that is a plain array of parameters does the same.
+ * A list of parameters, named by index: `0`, `1`. Tensors become parameters that share their memory. It has no
+ * `forward`: the module that holds the list uses its members. A property that is a plain array of parameters works in
+ * the same way.
  *
  * @example
  * const scales = new ParameterList([ones([4]), ones([4])]);
  * scales.items.reduce((x, scale) => mul(x, scale), randn([2, 4]));
  *
- * @throws {ArgumentError} for anything but tensors. @throws {DTypeError} for tensors of anything but floats.
+ * @throws {ArgumentError} for anything but tensors. @throws {DTypeError} for tensors that are not floating-point.
  */
 export class ParameterList extends Module<never[], never> {
-  /** The parameters: a copy of the list. */
+  /** A copy of the list of parameters. */
   get items(): Tensor[] {
     return Object.values(this).filter(isParameter);
   }
@@ -48,17 +49,17 @@ export class ParameterList extends Module<never[], never> {
     for (const tensor of parameterListParameters(values).tensors ?? []) this.append(tensor as Tensor);
   }
 
-  /** How many there are. */
+  /** The number of parameters. */
   get length(): number {
     return this.items.length;
   }
 
-  /** The parameter at an index, a negative one counted from the end; undefined where there is none. */
+  /** Returns the parameter at an index; negative counts from the end. Undefined if the index is out of range. */
   at(index: number): Tensor | undefined {
     return this.items.at(readIndex("ParameterList.at", index));
   }
 
-  /** Adds a parameter at the end. Returns the list. */
+  /** Appends a parameter. Returns the list. */
   append(tensor: Tensor): this {
     Reflect.set(this, this.length, parameterOf("ParameterList", tensor));
     return this;
@@ -68,9 +69,9 @@ export class ParameterList extends Module<never[], never> {
     return this.items.values();
   }
 
-  /** @throws {ArgumentError} always: a list computes nothing. */
+  /** @throws {ArgumentError} always: a list has no forward. */
   override forward(): never {
-    throw new ArgumentError("ParameterList", "noForward", "expected no call: a list of parameters computes nothing");
+    throw new ArgumentError("ParameterList", "noForward", "ParameterList has no forward; use its members");
   }
 }
 const parameterListParameters = parameters("ParameterList", {
@@ -81,15 +82,15 @@ const parameterListParameters = parameters("ParameterList", {
 });
 
 /**
- * Parameters by name. Tensors become parameters that share their memory. What is done with them, the module that has
- * them says.
+ * A dictionary of parameters. Tensors become parameters that share their memory. It has no `forward`: the module that
+ * holds the dictionary uses its members.
  *
  * @example
- * const own = new ParameterDict({ scale: ones([4]), shift: zeros([4]) });
- * add(mul(randn([2, 4]), own.get("scale")), own.get("shift"));
+ * const affine = new ParameterDict({ scale: ones([4]), shift: zeros([4]) });
+ * add(mul(randn([2, 4]), affine.get("scale")), affine.get("shift"));
  *
- * @throws {ArgumentError} for anything but tensors, and names that are empty, have a dot or are a module's own. @throws
- * {DTypeError} for tensors of anything but floats.
+ * @throws {ArgumentError} for anything but tensors, and for names that are empty, contain a dot or are properties of a
+ * module. @throws {DTypeError} for tensors that are not floating-point.
  */
 export class ParameterDict extends Module<never[], never> {
   constructor(tensors?: Readonly<Record<string, Tensor>>);
@@ -99,17 +100,17 @@ export class ParameterDict extends Module<never[], never> {
     for (const [name, tensor] of Object.entries(tensors ?? {})) this.set(name, tensor as Tensor);
   }
 
-  /** The names, in the order in which they were set. */
+  /** The names, in the order in which they were first set. */
   keys(): string[] {
     return Object.entries(this).flatMap(([name, value]) => (isParameter(value) ? [name] : []));
   }
 
-  /** Whether there is a parameter of this name. */
+  /** Whether there is a parameter with this name. */
   has(name: string): boolean {
     return this.keys().includes(name);
   }
 
-  /** @throws {ArgumentError} `noSuchParameter`, with the names that there are. */
+  /** Returns the parameter with a name. @throws {ArgumentError} `noSuchParameter`, listing the names. */
   get(name: string): Tensor {
     if (this.has(name)) return Reflect.get(this, name) as Tensor;
     throw new ArgumentError(
@@ -119,7 +120,7 @@ export class ParameterDict extends Module<never[], never> {
     );
   }
 
-  /** Adds a parameter, or replaces the one of this name. Returns the dictionary. */
+  /** Sets the parameter with a name. Returns the dictionary. */
   set(name: string, tensor: Tensor): this {
     const own = parameterOf("ParameterDict", tensor);
     checkName("ParameterDict.set", name, (taken) => taken in this && !this.has(taken));
@@ -127,9 +128,9 @@ export class ParameterDict extends Module<never[], never> {
     return this;
   }
 
-  /** @throws {ArgumentError} always: a dictionary computes nothing. */
+  /** @throws {ArgumentError} always: a dictionary has no forward. */
   override forward(): never {
-    throw new ArgumentError("ParameterDict", "noForward", "expected no call: parameters compute nothing");
+    throw new ArgumentError("ParameterDict", "noForward", "ParameterDict has no forward; use its members");
   }
 }
 const parameterDictParameters = parameters("ParameterDict", {

@@ -1,4 +1,4 @@
-/** Parameters that are computed of others: PyTorch's `torch.nn.utils.parametrize`. */
+/** Parameters that are computed from other tensors, as in PyTorch's `torch.nn.utils.parametrize`. */
 import { noGrad } from "../../autograd/modes.ts";
 import { describeValue } from "../../core/describe.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
@@ -12,15 +12,19 @@ import { ModuleDict } from "./containers.ts";
 import { Module } from "./module.ts";
 
 /**
- * How a parameter is computed: `forward` of what is trained, one tensor or several. `rightInverse` gives what is
- * trained of a parameter, so that `forward` gives it back; without it what is trained is the parameter.
+ * Computes a parameter from one or several trained tensors by `forward`. `rightInverse` computes the trained tensors
+ * from a value of the parameter, so that `forward` returns this value. Without it, the trained tensor starts as the
+ * parameter itself.
  */
 export interface Parametrization extends Module<never[], Tensor> {
-  /** Of a value of the parameter: what `forward` takes. */
+  /** Returns the arguments of `forward` for a value of the parameter. */
   rightInverse?(value: Tensor): Tensor | readonly Tensor[];
 }
 
-/** The tensors that are trained, `original` or `original0`, `original1` …, and what is computed of them, `0`, `1` … */
+/**
+ * The trained tensors (`original`, or `original0`, `original1` …) and the parametrizations (`0`, `1` …) of one
+ * parameter.
+ */
 class ParametrizationList extends Module<[], Tensor> {
   /** @param isTrained whether the parameter required a gradient */
   constructor(first: Parametrization, value: Tensor, isTrained: boolean) {
@@ -48,7 +52,7 @@ class ParametrizationList extends Module<[], Tensor> {
     return tidy(() => others.reduce((value, step) => step.forward(value), first!.forward(...this.originals)));
   }
 
-  /** Sets what is trained, such that this value is computed. */
+  /** Sets the trained tensors so that the parameter has this value. */
   assign(operation: string, value: Tensor): void {
     noGrad(() =>
       tidy(() => {
@@ -74,12 +78,13 @@ function checkShape(operation: string, value: Tensor, { shape }: Tensor): void {
 }
 
 /**
- * Has a parameter of a module computed of another one. `module.<name>` is `parametrization.forward(original)`, new at
- * each reading, and the state has `parametrizations.<name>.original` in its place, as in PyTorch. Several stand behind
- * each other. Make the optimizer afterwards: what is trained are other tensors.
+ * Replaces a parameter of a module by a computed value, as in PyTorch. Each read of `module.<name>` computes
+ * `parametrization.forward(original)`. The state has `parametrizations.<name>.original` instead of `<name>`. Several
+ * parametrizations of one parameter are applied one after the other. Create the optimizer afterwards, because the
+ * trained tensors are new.
  *
  * @param module changed in place, and returned
- * @param name of a parameter or buffer of the module itself
+ * @param name a parameter or buffer of the module itself, not of a submodule
  *
  * @example
  * class Symmetric extends Module<[x: Tensor], Tensor> {
@@ -89,8 +94,8 @@ function checkShape(operation: string, value: Tensor, { shape }: Tensor): void {
  * }
  * registerParametrization(new Linear(3, 3), "weight", new Symmetric()).weight; // a symmetric matrix
  *
- * @throws {ArgumentError} `noSuchTensor` where the module has no such tensor; `severalOriginals` for a second
- * parametrization that trains several. @throws {ShapeError} where a parametrization gives another shape.
+ * @throws {ArgumentError} `noSuchTensor` if the module has no such tensor; `severalOriginals` if a second
+ * parametrization has several trained tensors. @throws {ShapeError} if a parametrization changes the shape.
  */
 export function registerParametrization<M extends Module>(module: M, name: string, parametrization: Parametrization): M;
 export function registerParametrization(...values: unknown[]): Module {
@@ -104,7 +109,7 @@ const registerParameters = parameters("registerParametrization", {
   parametrization: operand(aModule),
 });
 
-/** @internal {@link registerParametrization}, for errors under another name. */
+/** @internal As {@link registerParametrization}, with the operation's name for errors. */
 export function parametrize<M extends Module>(operation: string, module: M, name: string, step: Parametrization): M {
   const before = listOf(module, name);
   if (before) {
@@ -113,7 +118,7 @@ export function parametrize<M extends Module>(operation: string, module: M, name
       throw new ArgumentError(
         operation,
         "severalOriginals",
-        `expected the first parametrization of ${name} to be the one of several tensors, got one behind another`,
+        `only the first parametrization of ${name} may have several trained tensors; register this one first`,
       );
     checkShape(
       operation,
@@ -142,7 +147,7 @@ export function parametrize<M extends Module>(operation: string, module: M, name
   return module;
 }
 
-/** @internal A tensor of the module itself. @throws {ArgumentError} `noSuchTensor` */
+/** @internal Returns a tensor that is a property of the module itself. @throws {ArgumentError} `noSuchTensor` */
 export function tensorOf(operation: string, module: Module, name: string): Tensor {
   const value = Object.hasOwn(module, name) ? (Reflect.get(module, name) as unknown) : undefined;
   if (value instanceof Tensor) return value;
@@ -167,17 +172,21 @@ function listOf(module: Module, name: string): ParametrizationList | undefined {
 
 /** Options of {@link removeParametrizations}. */
 export interface RemoveParametrizationsOptions {
-  /** Whether the parameter has the value that was computed, and not the one that was trained. Default true. */
+  /** Whether the parameter keeps its computed value; false restores the trained tensor. Default true. */
   leaveParametrized?: boolean | undefined;
 }
 
 /**
- * Makes a parameter one of its own again, after {@link registerParametrization}, `weightNorm` or `spectralNorm`.
+ * Turns a computed parameter back into a plain one, after {@link registerParametrization}, `weightNorm` or
+ * `spectralNorm`.
  *
  * @returns the module, changed in place
  *
- * @throws {ArgumentError} `noParametrization`; `severalOriginals` without `leaveParametrized`, where several tensors
- * are trained.
+ * @example
+ * removeParametrizations(weightNorm(new Linear(20, 40)), "weight").stateDict(); // bias, weight
+ *
+ * @throws {ArgumentError} `noParametrization` if the parameter has none; `severalOriginals` for
+ * `leaveParametrized: false` with several trained tensors.
  */
 export function removeParametrizations<M extends Module>(
   module: M,
@@ -198,7 +207,7 @@ export function removeParametrizations(...values: unknown[]): Module {
     throw new ArgumentError(
       "removeParametrizations",
       "severalOriginals",
-      `expected leaveParametrized for ${name}, which is computed of ${originals.length} tensors`,
+      `${name} has ${originals.length} trained tensors, which requires leaveParametrized: true, got false`,
     );
   const value = leaveParametrized ? keep(noGrad(() => clone(list.forward()))) : originals[0]!;
   value.requiresGrad = originals.some((own) => own.requiresGrad);
@@ -214,5 +223,5 @@ const removeParameters = parameters("removeParametrizations", {
   leaveParametrized: optional(flag, true),
 });
 
-/** @internal */
+/** @internal The operands of functions that parametrize a weight. */
 export const parametrizedOperands = { module: operand(aModule), name: optional(text, "weight") } as const;

@@ -37,7 +37,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { Module } from "./module.ts";
 import { called, listed } from "./module_of.ts";
 
-/** @internal A layer without weights, with a size. */
+/** @internal Base class of pooling layers. */
 export abstract class Pooling<
   Options extends object,
   Result = Tensor,
@@ -61,16 +61,16 @@ export abstract class Pooling<
   }
 }
 
-/** What a largest element of each window comes with: its place too, where `returnIndices` is true. */
+/** The result of max pooling: with `returnIndices: true`, also the indices of the largest elements. */
 export type Pooled<Indices extends boolean> = Indices extends true ? PooledWithIndices<DType> : Tensor;
 
-/** Options of {@link MaxPool1d} and its like. */
+/** Options of {@link MaxPool1d}, {@link MaxPool2d} and {@link MaxPool3d}. */
 export interface MaxPoolLayerOptions<Indices extends boolean = boolean> extends MaxPoolOptions {
-  /** Whether `forward` gives the places of the largest elements too, as `MaxUnpool` takes. Default false. */
+  /** Whether `forward` also returns the indices of the largest elements, for `MaxUnpool`. Default false. */
   returnIndices?: Indices | undefined;
 }
 
-/** @internal A max pooling. */
+/** @internal A max pooling layer. */
 export interface MaxPool<Indices extends boolean> extends Pooling<MaxPoolLayerOptions, Pooled<Indices>> {
   forward(x: Tensor): Pooled<Indices>;
 }
@@ -86,7 +86,7 @@ interface MaxPoolClass {
   ): MaxPool<Indices>;
 }
 
-/** The class of a max pooling along as many axes as its operation. */
+/** Makes a class that applies a max pooling operation. */
 function maxPoolOf(name: string, operation: typeof maxPool1d): MaxPoolClass {
   const read = parameters(name, {
     kernelSize: operand(perAxis),
@@ -111,16 +111,31 @@ function maxPoolOf(name: string, operation: typeof maxPool1d): MaxPoolClass {
   return called(name, OfAxes);
 }
 
-/** The largest element of each window: `maxPool1d`. */
+/**
+ * Applies `maxPool1d`: takes the largest element of each window.
+ *
+ * @example
+ * new MaxPool1d(2).forward(randn([2, 3, 8])); // [2, 3, 4]
+ */
 export class MaxPool1d<Indices extends boolean = false> extends maxPoolOf("MaxPool1d", maxPool1d)<Indices> {}
 
-/** The largest element of each window: `maxPool2d`. */
+/**
+ * Applies `maxPool2d`: takes the largest element of each window.
+ *
+ * @example
+ * new MaxPool2d(2).forward(randn([2, 3, 8, 8])); // [2, 3, 4, 4]
+ */
 export class MaxPool2d<Indices extends boolean = false> extends maxPoolOf("MaxPool2d", maxPool2d)<Indices> {}
 
-/** The largest element of each window: `maxPool3d`. */
+/**
+ * Applies `maxPool3d`: takes the largest element of each window.
+ *
+ * @example
+ * new MaxPool3d(2).forward(randn([2, 3, 8, 8, 8])); // [2, 3, 4, 4, 4]
+ */
 export class MaxPool3d<Indices extends boolean = false> extends maxPoolOf("MaxPool3d", maxPool3d)<Indices> {}
 
-/** @internal An average pooling. */
+/** @internal An average pooling layer. */
 export interface AvgPool extends Pooling<AvgPoolOptions> {
   forward(x: Tensor): Tensor;
 }
@@ -130,7 +145,7 @@ type AvgPoolClass = new (
   ...options: Given<AvgPoolOptions, ["stride", "padding", "ceilMode", "countIncludePad"]>
 ) => AvgPool;
 
-/** The class of an average pooling. */
+/** Makes a class that applies an average pooling operation. */
 function avgPoolOf(name: string, operation: typeof avgPool1d): AvgPoolClass {
   const read = parameters(name, {
     kernelSize: operand(perAxis),
@@ -157,21 +172,36 @@ function avgPoolOf(name: string, operation: typeof avgPool1d): AvgPoolClass {
   return called(name, OfAxes);
 }
 
-/** The mean of each window: `avgPool1d`. */
+/**
+ * Applies `avgPool1d`: averages each window.
+ *
+ * @example
+ * new AvgPool1d(2).forward(randn([2, 3, 8])); // [2, 3, 4]
+ */
 export class AvgPool1d extends avgPoolOf("AvgPool1d", avgPool1d) {}
 
-/** The mean of each window: `avgPool2d`. */
+/**
+ * Applies `avgPool2d`: averages each window.
+ *
+ * @example
+ * new AvgPool2d(2).forward(randn([2, 3, 8, 8])); // [2, 3, 4, 4]
+ */
 export class AvgPool2d extends avgPoolOf("AvgPool2d", avgPool2d) {}
 
-/** The mean of each window: `avgPool3d`. */
+/**
+ * Applies `avgPool3d`: averages each window.
+ *
+ * @example
+ * new AvgPool3d(2).forward(randn([2, 3, 8, 8, 8])); // [2, 3, 4, 4, 4]
+ */
 export class AvgPool3d extends avgPoolOf("AvgPool3d", avgPool3d) {}
 
-/** @internal An average pooling by the size of the result. */
+/** @internal An adaptive average pooling layer. */
 export interface AdaptiveAvgPool extends Pooling<object> {
   forward(x: Tensor): Tensor;
 }
 
-/** The class of an average pooling by the size of the result. */
+/** Makes a class that applies an adaptive average pooling operation. */
 function adaptiveAvgPoolOf(
   name: string,
   operation: typeof adaptiveAvgPool1d,
@@ -192,22 +222,37 @@ function adaptiveAvgPoolOf(
   return called(name, OfAxes);
 }
 
-/** Means of windows that are chosen so that a given number of results comes out: `adaptiveAvgPool1d`. */
+/**
+ * Applies `adaptiveAvgPool1d`: averages windows that are chosen for a given output size.
+ *
+ * @example
+ * new AdaptiveAvgPool1d(5).forward(randn([2, 3, 8])); // [2, 3, 5]
+ */
 export class AdaptiveAvgPool1d extends adaptiveAvgPoolOf("AdaptiveAvgPool1d", adaptiveAvgPool1d) {}
 
-/** Means of windows that are chosen so that a given number of results comes out: `adaptiveAvgPool2d`. */
+/**
+ * Applies `adaptiveAvgPool2d`: averages windows that are chosen for a given output size.
+ *
+ * @example
+ * new AdaptiveAvgPool2d(5).forward(randn([2, 3, 8, 8])); // [2, 3, 5, 5]
+ */
 export class AdaptiveAvgPool2d extends adaptiveAvgPoolOf("AdaptiveAvgPool2d", adaptiveAvgPool2d) {}
 
-/** Means of windows that are chosen so that a given number of results comes out: `adaptiveAvgPool3d`. */
+/**
+ * Applies `adaptiveAvgPool3d`: averages windows that are chosen for a given output size.
+ *
+ * @example
+ * new AdaptiveAvgPool3d(5).forward(randn([2, 3, 8, 8, 8])); // [2, 3, 5, 5, 5]
+ */
 export class AdaptiveAvgPool3d extends adaptiveAvgPoolOf("AdaptiveAvgPool3d", adaptiveAvgPool3d) {}
 
-/** Options of {@link AdaptiveMaxPool1d} and its like. */
+/** Options of {@link AdaptiveMaxPool1d}, {@link AdaptiveMaxPool2d} and {@link AdaptiveMaxPool3d}. */
 export interface AdaptiveMaxPoolLayerOptions<Indices extends boolean = boolean> {
-  /** Whether `forward` gives the places of the largest elements too. Default false. */
+  /** Whether `forward` also returns the indices of the largest elements. Default false. */
   returnIndices?: Indices | undefined;
 }
 
-/** @internal A max pooling by the size of the result. */
+/** @internal An adaptive max pooling layer. */
 export interface AdaptiveMaxPool<Indices extends boolean>
   extends Pooling<AdaptiveMaxPoolLayerOptions, Pooled<Indices>> {
   forward(x: Tensor): Pooled<Indices>;
@@ -218,7 +263,7 @@ type AdaptiveMaxPoolClass = new <Indices extends boolean = false>(
   ...options: Given<AdaptiveMaxPoolLayerOptions<Indices>, ["returnIndices"]>
 ) => AdaptiveMaxPool<Indices>;
 
-/** The class of a max pooling by the size of the result. */
+/** Makes a class that applies an adaptive max pooling operation. */
 function adaptiveMaxPoolOf(name: string, operation: typeof adaptiveMaxPool1d): AdaptiveMaxPoolClass {
   const read = parameters(name, { outputSize: operand(perAxis), returnIndices: optional(flag, false) });
   class OfAxes<Indices extends boolean = false> extends Pooling<AdaptiveMaxPoolLayerOptions, Pooled<Indices>> {
@@ -235,33 +280,48 @@ function adaptiveMaxPoolOf(name: string, operation: typeof adaptiveMaxPool1d): A
   return called(name, OfAxes);
 }
 
-/** The largest elements of windows of which a given number comes out: `adaptiveMaxPool1d`. */
+/**
+ * Applies `adaptiveMaxPool1d`: takes the largest element of windows that are chosen for a given output size.
+ *
+ * @example
+ * new AdaptiveMaxPool1d(5).forward(randn([2, 3, 8])); // [2, 3, 5]
+ */
 export class AdaptiveMaxPool1d<Indices extends boolean = false> extends adaptiveMaxPoolOf(
   "AdaptiveMaxPool1d",
   adaptiveMaxPool1d,
 )<Indices> {}
 
-/** The largest elements of windows of which a given number comes out: `adaptiveMaxPool2d`. */
+/**
+ * Applies `adaptiveMaxPool2d`: takes the largest element of windows that are chosen for a given output size.
+ *
+ * @example
+ * new AdaptiveMaxPool2d(5).forward(randn([2, 3, 8, 8])); // [2, 3, 5, 5]
+ */
 export class AdaptiveMaxPool2d<Indices extends boolean = false> extends adaptiveMaxPoolOf(
   "AdaptiveMaxPool2d",
   adaptiveMaxPool2d,
 )<Indices> {}
 
-/** The largest elements of windows of which a given number comes out: `adaptiveMaxPool3d`. */
+/**
+ * Applies `adaptiveMaxPool3d`: takes the largest element of windows that are chosen for a given output size.
+ *
+ * @example
+ * new AdaptiveMaxPool3d(5).forward(randn([2, 3, 8, 8, 8])); // [2, 3, 5, 5, 5]
+ */
 export class AdaptiveMaxPool3d<Indices extends boolean = false> extends adaptiveMaxPoolOf(
   "AdaptiveMaxPool3d",
   adaptiveMaxPool3d,
 )<Indices> {}
 
-/** Options of {@link FractionalMaxPool2d}: either `outputSize` or `outputRatio` says how much comes out. */
+/** Options of {@link FractionalMaxPool2d}: `outputSize` or `outputRatio` sets the size of the result. */
 export interface FractionalMaxPoolLayerOptions<Indices extends boolean = boolean>
   extends Omit<FractionalMaxPoolOptions, "returnIndices" | "randomSamples"> {
-  /** Whether `forward` gives the places of the largest elements too. Default false. */
+  /** Whether `forward` also returns the indices of the largest elements. Default false. */
   returnIndices?: Indices | undefined;
 }
 
 /**
- * The largest elements of windows that move by steps of changing size, drawn in each call: `fractionalMaxPool2d`.
+ * Applies `fractionalMaxPool2d`: takes the largest element of windows whose steps vary at random, drawn in each call.
  *
  * @example
  * new FractionalMaxPool2d(3, { outputRatio: 0.5 }).forward(randn([1, 2, 9, 9])); // [1, 2, 4, 4]
@@ -291,12 +351,12 @@ const fractionalParameters = parameters("FractionalMaxPool2d", {
   generator: named(aGenerator),
 });
 
-/** Options of {@link MaxUnpool1d} and its like. */
+/** Options of {@link MaxUnpool1d}, {@link MaxUnpool2d} and {@link MaxUnpool3d}. */
 export type MaxUnpoolLayerOptions = Pick<MaxUnpoolOptions, "stride" | "padding">;
 
 type UnpoolArguments = [x: Tensor, indices: Tensor<IndexDType>, outputSize?: readonly number[]];
 
-/** @internal The inverse of a max pooling. */
+/** @internal A max unpooling layer. */
 export interface MaxUnpool extends Pooling<MaxUnpoolLayerOptions, Tensor, UnpoolArguments> {
   forward(x: Tensor, indices: Tensor<IndexDType>, outputSize?: readonly number[]): Tensor;
 }
@@ -306,7 +366,7 @@ type MaxUnpoolClass = new (
   ...options: Given<MaxUnpoolLayerOptions, ["stride", "padding"]>
 ) => MaxUnpool;
 
-/** The class of what puts the elements of a max pooling back. */
+/** Makes a class that applies a max unpooling operation. */
 function maxUnpoolOf(name: string, operation: typeof maxUnpool1d): MaxUnpoolClass {
   const read = parameters(name, {
     kernelSize: operand(perAxis),
@@ -327,16 +387,34 @@ function maxUnpoolOf(name: string, operation: typeof maxUnpool1d): MaxUnpoolClas
   return called(name, OfAxes);
 }
 
-/** The elements of a max pooling where they came from, and zeros elsewhere: `maxUnpool1d`. */
+/**
+ * Applies `maxUnpool1d`: puts max pooling's results back at their indices, with zeros elsewhere.
+ *
+ * @example
+ * const { values, indices } = new MaxPool1d(2, { returnIndices: true }).forward(randn([2, 3, 8]));
+ * new MaxUnpool1d(2).forward(values, indices); // [2, 3, 8]
+ */
 export class MaxUnpool1d extends maxUnpoolOf("MaxUnpool1d", maxUnpool1d) {}
 
-/** The elements of a max pooling where they came from, and zeros elsewhere: `maxUnpool2d`. */
+/**
+ * Applies `maxUnpool2d`: puts max pooling's results back at their indices, with zeros elsewhere.
+ *
+ * @example
+ * const { values, indices } = new MaxPool2d(2, { returnIndices: true }).forward(randn([2, 3, 8, 8]));
+ * new MaxUnpool2d(2).forward(values, indices); // [2, 3, 8, 8]
+ */
 export class MaxUnpool2d extends maxUnpoolOf("MaxUnpool2d", maxUnpool2d) {}
 
-/** The elements of a max pooling where they came from, and zeros elsewhere: `maxUnpool3d`. */
+/**
+ * Applies `maxUnpool3d`: puts max pooling's results back at their indices, with zeros elsewhere.
+ *
+ * @example
+ * const { values, indices } = new MaxPool3d(2, { returnIndices: true }).forward(randn([2, 3, 8, 8, 8]));
+ * new MaxUnpool3d(2).forward(values, indices); // [2, 3, 8, 8, 8]
+ */
 export class MaxUnpool3d extends maxUnpoolOf("MaxUnpool3d", maxUnpool3d) {}
 
-/** @internal A pooling by the norm of an order. */
+/** @internal A power-average pooling layer. */
 export interface LPPool extends Pooling<LpPoolOptions> {
   readonly normType: number;
   forward(x: Tensor): Tensor;
@@ -348,7 +426,7 @@ type LPPoolClass = new (
   ...options: Given<LpPoolOptions, ["stride", "ceilMode"]>
 ) => LPPool;
 
-/** The class of a pooling by the norm of an order. */
+/** Makes a class that applies a power-average pooling operation. */
 function lpPoolOf(name: string, operation: typeof lpPool1d): LPPoolClass {
   const read = parameters(name, {
     normType: operand(someNumber),
@@ -378,11 +456,26 @@ function lpPoolOf(name: string, operation: typeof lpPool1d): LPPoolClass {
   return called(name, OfAxes);
 }
 
-/** The norm of each window, of order `normType`: `lpPool1d`. */
+/**
+ * Applies `lpPool1d`: computes the norm of order `normType` of each window.
+ *
+ * @example
+ * new LPPool1d(2, 2).forward(randn([2, 3, 8])); // [2, 3, 4]
+ */
 export class LPPool1d extends lpPoolOf("LPPool1d", lpPool1d) {}
 
-/** The norm of each window, of order `normType`: `lpPool2d`. */
+/**
+ * Applies `lpPool2d`: computes the norm of order `normType` of each window.
+ *
+ * @example
+ * new LPPool2d(2, 2).forward(randn([2, 3, 8, 8])); // [2, 3, 4, 4]
+ */
 export class LPPool2d extends lpPoolOf("LPPool2d", lpPool2d) {}
 
-/** The norm of each window, of order `normType`: `lpPool3d`. */
+/**
+ * Applies `lpPool3d`: computes the norm of order `normType` of each window.
+ *
+ * @example
+ * new LPPool3d(2, 2).forward(randn([2, 3, 8, 8, 8])); // [2, 3, 4, 4, 4]
+ */
 export class LPPool3d extends lpPoolOf("LPPool3d", lpPool3d) {}

@@ -1,4 +1,4 @@
-/** What only rearranges pictures and their windows, as layers. */
+/** Layers that only rearrange elements of images: pixel shuffles, channel shuffles and windows. */
 import { aNumber } from "../../core/kinds.ts";
 import { count } from "../../core/options.ts";
 import { type Given, operand, optional, required } from "../../core/parameters.ts";
@@ -14,13 +14,28 @@ const coarser = taking<[downscaleFactor: number] | [options: { downscaleFactor: 
 });
 const grouped = taking<[groups: number] | [options: { groups: number }]>({ groups: aFactor });
 
-/** Channels as elements of a finer picture. See `pixelShuffle`. */
+/**
+ * Applies `pixelShuffle`: rearranges channels into an image of higher resolution.
+ *
+ * @example
+ * new PixelShuffle(2).forward(randn([1, 8, 3, 3])); // [1, 2, 6, 6]
+ */
 export class PixelShuffle extends moduleOf("PixelShuffle", { pixelShuffle }, finer) {}
 
-/** Elements of a picture as channels of a coarser one. See `pixelUnshuffle`. */
+/**
+ * Applies `pixelUnshuffle`: rearranges an image into more channels of lower resolution.
+ *
+ * @example
+ * new PixelUnshuffle(2).forward(randn([1, 2, 6, 6])); // [1, 8, 3, 3]
+ */
 export class PixelUnshuffle extends moduleOf("PixelUnshuffle", { pixelUnshuffle }, coarser) {}
 
-/** The channels of groups in turn. See `channelShuffle`. */
+/**
+ * Applies `channelShuffle`: interleaves the channels of groups.
+ *
+ * @example
+ * new ChannelShuffle(2).forward(randn([1, 4, 3, 3])); // [1, 4, 3, 3]
+ */
 export class ChannelShuffle extends moduleOf("ChannelShuffle", { channelShuffle }, grouped) {}
 
 type Windows = Given<UnfoldOptions, ["dilation", "padding", "stride"]>;
@@ -39,8 +54,18 @@ const folding = taking<
   UnfoldOptions & { outputSize: PerAxis; kernelSize: PerAxis }
 >({ outputSize: operand(perAxis), kernelSize: operand(perAxis), ...windowOptions });
 
-/** The windows of a picture as columns. See `unfold`. */
+/**
+ * Applies `unfold`: extracts the windows of an image as columns.
+ *
+ * @example
+ * new Unfold(2).forward(randn([1, 3, 4, 4])); // [1, 12, 9]
+ */
 export class Unfold extends moduleOf("Unfold", { unfold }, unfolding) {}
 
-/** Pictures from the columns of their windows: what overlaps is added up. See `fold`. */
+/**
+ * Applies `fold`: assembles images from columns of windows, adding up where windows overlap.
+ *
+ * @example
+ * new Fold([4, 4], 2).forward(randn([1, 12, 9])); // [1, 3, 4, 4]
+ */
 export class Fold extends moduleOf("Fold", { fold }, folding) {}

@@ -18,13 +18,13 @@ import { called } from "./module_of.ts";
 
 type Drop = (x: Tensor, ...options: DropoutArguments) => Tensor;
 
-/** @internal A dropout with a probability. */
+/** @internal A dropout layer. */
 export interface ChannelDropout extends Module<[x: Tensor], Tensor> {
   readonly p: number;
   forward(x: Tensor): Tensor;
 }
 
-/** The class that runs a function of `ops` while training, under the module's name. */
+/** Makes a class that applies a dropout function in training mode. */
 function dropoutOf(name: string, drop: Drop): new (...options: Given<DropoutOptions, ["p"]>) => ChannelDropout {
   const read = parameters(name, { p: optional(probability, 0.5) });
   class DropoutOf extends Module<[x: Tensor], Tensor> {
@@ -51,8 +51,8 @@ function dropoutOf(name: string, drop: Drop): new (...options: Given<DropoutOpti
 }
 
 /**
- * In training mode, zeroes each channel of [batch, channels, length] or [channels, length] with probability p as a
- * whole, and scales the others by 1 / (1 − p).
+ * Applies `dropout1d` in training mode: zeroes whole channels of x [batch, channels, length] or [channels, length] with
+ * probability p, and scales the others by 1 / (1 − p).
  *
  * @example
  * new Dropout1d(0.2).forward(randn([4, 8, 10]));
@@ -62,7 +62,8 @@ function dropoutOf(name: string, drop: Drop): new (...options: Given<DropoutOpti
 export class Dropout1d extends dropoutOf("Dropout1d", dropout1d) {}
 
 /**
- * As {@link Dropout1d}, of [batch, channels, height, width] or [channels, height, width].
+ * Applies `dropout2d` in training mode, to x [batch, channels, height, width] or [channels, height, width]. See
+ * {@link Dropout1d}.
  *
  * @example
  * new Dropout2d(0.2).forward(randn([4, 8, 10, 10]));
@@ -72,7 +73,8 @@ export class Dropout1d extends dropoutOf("Dropout1d", dropout1d) {}
 export class Dropout2d extends dropoutOf("Dropout2d", dropout2d) {}
 
 /**
- * As {@link Dropout1d}, of [batch, channels, depth, height, width] or [channels, depth, height, width].
+ * Applies `dropout3d` in training mode, to x [batch, channels, depth, height, width] or [channels, depth, height,
+ * width]. See {@link Dropout1d}.
  *
  * @example
  * new Dropout3d(0.2).forward(randn([4, 8, 5, 10, 10]));
@@ -82,8 +84,9 @@ export class Dropout2d extends dropoutOf("Dropout2d", dropout2d) {}
 export class Dropout3d extends dropoutOf("Dropout3d", dropout3d) {}
 
 /**
- * Dropout for networks with SELU (Klambauer et al., "Self-Normalizing Neural Networks", 2017), which keeps mean 0 and
- * variance 1: see `alphaDropout`.
+ * Applies `alphaDropout` in training mode, for networks with SELU: keeps mean 0 and variance 1.
+ *
+ * Source: G. Klambauer et al., "Self-Normalizing Neural Networks", 2017.
  *
  * @example
  * new AlphaDropout(0.1).forward(randn([4, 8]));
@@ -93,7 +96,7 @@ export class Dropout3d extends dropoutOf("Dropout3d", dropout3d) {}
 export class AlphaDropout extends dropoutOf("AlphaDropout", alphaDropout) {}
 
 /**
- * {@link AlphaDropout} of whole channels of [batch, channels, …].
+ * Applies `featureAlphaDropout` in training mode: {@link AlphaDropout} of whole channels of x [batch, channels, …].
  *
  * @example
  * new FeatureAlphaDropout(0.1).forward(randn([4, 8, 10]));

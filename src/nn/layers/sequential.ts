@@ -3,13 +3,13 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { checkModule } from "./containers.ts";
 import { Module } from "./module.ts";
 
-/** What {@link Sequential} takes: a module, or a function of a tensor. */
+/** A step of {@link Sequential}: a module, or a function of a tensor. */
 export type Step = Module<[x: Tensor], Tensor> | ((x: Tensor) => Tensor);
 
 /**
- * A chain of modules and functions: each gets the output of the one before. Modules are named by index: `0.weight`.
+ * Chains modules and functions: each gets the output of the one before. Modules are named by index: `0.weight`.
  *
- * A list of modules that is not a chain needs no class: a property can be an array of modules.
+ * Modules that are not a chain need no class: a property can be an array of modules.
  *
  * @example
  * new Sequential(new Linear(784, 128), relu, new Dropout(0.1), new Linear(128, 10)).forward(x);
@@ -25,9 +25,10 @@ export class Sequential extends Module<[x: Tensor], Tensor> {
     Object.assign(this, modules);
   }
 
+  /** Applies the steps one after the other. */
   override forward(x: Tensor): Tensor {
     let result = x;
-    // read by name: a module may have been replaced, as by quantizeModel
+    // read by index in each call, because quantizeModel and others replace modules
     for (let at = 0; at < this.#count; at++) {
       const step = Reflect.get(this, at) as Step;
       result = isFunction(step) ? step(result) : step.forward(result);

@@ -2,18 +2,18 @@ import { ArgumentError } from "../../core/errors.ts";
 import { someNumber } from "../../core/kinds.ts";
 import { operand, unlisted } from "../../core/parameters.ts";
 
-/** @internal A property of an object, or an element of an array or map in one. */
+/** @internal A property of an object, or an element of an array or map in such a property. */
 export interface Slot<Value = unknown> {
-  /** The path from the object, with a dot for each step: `blocks.0`. */
+  /** The path from the object, separated by dots: `blocks.0`. */
   readonly name: string;
   readonly value: Value;
-  /** Sets another value in this slot. */
+  /** Sets the value of this slot. */
   replace(value: Value): void;
 }
 
 /**
- * @internal The values of an object's own properties, in the order of declaration. Arrays and maps are traversed at any
- * depth; their elements are slots, they are not.
+ * @internal Yields the values of an object's own properties, in the order of declaration. Arrays and maps are traversed
+ * at any depth: their elements are slots, but they themselves are not.
  */
 export function* slotsOf(owner: object): Generator<Slot> {
   for (const [name, value] of Object.entries(owner))
@@ -30,18 +30,18 @@ function* slotsIn(name: string, value: unknown, replace: (next: unknown) => void
   } else yield { name, value, replace };
 }
 
-/** Deeper than any model: beyond it, what goes through modules would end in a stack that is too deep. */
+/** Deeper than any model. It keeps recursion over cyclic or mistaken nesting from overflowing the stack. */
 const MOST_DEPTH = 1000;
 
-/** @internal @throws {ArgumentError} `tooDeep` for modules in modules in modules, and so on. */
+/** @internal @throws {ArgumentError} `tooDeep` for modules nested too deeply. */
 export function checkDepth(depth: number): void {
   if (depth > MOST_DEPTH)
-    throw new ArgumentError("Module", "tooDeep", `expected at most ${MOST_DEPTH} modules, each in the one before`);
+    throw new ArgumentError("Module", "tooDeep", `expected modules nested at most ${MOST_DEPTH} deep`);
 }
 
-/** @internal A place in a list of modules or parameters. @throws {ArgumentError} `invalidOperand` */
+/** @internal Reads an index in a list of modules or parameters. @throws {ArgumentError} `invalidOperand` */
 export const readIndex = (operation: string, index: unknown): number =>
   unlisted(operation, { index: operand(someNumber) })([index]).index;
 
-/** @internal The path of a slot below a prefix. */
+/** @internal Joins the path of a slot to a prefix. */
 export const joinPath = (prefix: string, name: string): string => (prefix ? `${prefix}.${name}` : name);

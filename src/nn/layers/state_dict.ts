@@ -20,7 +20,7 @@ export interface LoadOptions {
   strict?: boolean;
 }
 
-/** The names that were missing or unexpected. */
+/** Names that were missing or unexpected. */
 export interface LoadReport {
   /** Names in the module that are not in the state. */
   readonly missing: readonly string[];
@@ -28,14 +28,14 @@ export interface LoadReport {
   readonly unexpected: readonly string[];
 }
 
-/** A state that does not match a module. Nothing was loaded. */
+/** Thrown for a state that does not match a module. Nothing was loaded. */
 export class StateDictError extends OrchardError {
   override readonly name = "StateDictError";
   /** Names in the module that are not in the state. */
   readonly missing: readonly string[];
   /** Names in the state that are not in the module. */
   readonly unexpected: readonly string[];
-  /** Names whose shape or dtype differs. */
+  /** Names with a different shape or dtype. */
   readonly different: readonly string[];
 
   constructor(operation: string, module: string, differences: Differences) {
@@ -50,7 +50,7 @@ export class StateDictError extends OrchardError {
   }
 }
 
-/** @internal */
+/** @internal The differences between a module and a state. */
 export interface Differences extends LoadReport {
   readonly different: readonly Different[];
 }
@@ -61,7 +61,7 @@ interface Different {
   readonly expected: Described;
 }
 
-/** What says its own dtype and shape. */
+/** Describes its dtype and shape. */
 interface Described {
   describe(): string;
 }
@@ -86,26 +86,29 @@ function formatDifferences({ missing, unexpected, different }: Differences): str
     .join("");
 }
 
-/** @internal Further options for weights from files. */
+/** @internal Options for weights from files. */
 export interface ConvertOptions extends LoadOptions {
   /** Whether floating-point tensors are converted to the expected dtype. */
   readonly convert?: boolean;
-  /** Whether the state's tensors are disposed of after the copy. */
+  /** Whether the state's tensors are disposed of after copying. */
   readonly consume?: boolean;
-  /** The module's quantised tensors, by name. */
+  /** The module's quantized tensors, by name. */
   readonly quantized?: ReadonlyMap<string, QuantizedTensor>;
 }
 
 type State = Readonly<Record<string, Tensor | QuantizedTensor>>;
 
-/** @internal The tensors to write, each with the names that its value may have in a state. */
+/** @internal The tensors to write, each with the names that it may have in a state. */
 export type Targets = ReadonlyMap<Tensor, readonly string[]>;
 
-/** @internal The options of `loadStateDict` as they were given. @throws {ArgumentError} */
+/** @internal Checks the options of `loadStateDict`. @throws {ArgumentError} */
 export const readLoadOptions = (options: LoadOptions | undefined): Required<LoadOptions> => readOptions([options]);
 const readOptions = parameters("loadStateDict", { strict: named(flag, true) });
 
-/** @internal Copies a state's values into tensors: all of them, or none. @throws {StateDictError} */
+/**
+ * @internal Copies a state's values into tensors. If anything does not match, nothing is copied.
+ * @throws {StateDictError}
+ */
 export function loadInto(
   module: string,
   targets: Targets,
@@ -127,7 +130,7 @@ export function loadInto(
   return { missing, unexpected };
 }
 
-/** The state with the parts of quantised tensors where the module has one of their format and shape. */
+/** Splits quantized tensors into their parts where the module has one of the same format and shape. */
 function inParts(state: State, quantized: ReadonlyMap<string, QuantizedTensor>): State {
   if (!Object.values(state).some(QuantizedTensor.isQuantized)) return state;
   return Object.fromEntries(

@@ -7,10 +7,10 @@ import type { Tensor } from "../../tensor/tensor.ts";
 
 type State = Tensor | QuantizedTensor;
 
-/** The columns that are aligned to the right. */
+/** Columns that are aligned to the right. */
 const rightAligned = ["numbers", "bytes"];
 
-/** @internal A module in the table, with its own tensors by name, without those of its submodules. */
+/** @internal A module in the table, with the tensors that it directly holds. */
 export interface SummaryLayer {
   /** Empty for the model itself. */
   readonly name: string;
@@ -19,7 +19,7 @@ export interface SummaryLayer {
   readonly tensors: readonly (readonly [name: string, tensor: State])[];
 }
 
-/** @internal A module as it prints: its own tensors, and the modules in it. */
+/** @internal A module as it prints: the tensors that it directly holds, and its submodules. */
 export interface SummaryTree {
   readonly kind: string;
   readonly details: string;
@@ -28,8 +28,8 @@ export interface SummaryTree {
 }
 
 /**
- * @internal The tree of modules with the shapes of their tensors, and the totals. Equal parts after each other are one
- * line: `(blocks.0 to blocks.11): 12 × Block(…)`.
+ * @internal Formats the tree of modules with shapes of tensors, and the totals. Equal consecutive parts share a line:
+ * `(blocks.0 to blocks.11): 12 × Block(…)`.
  */
 export function formatTree(tree: SummaryTree): string {
   const counted = new Set<State>();
@@ -59,7 +59,7 @@ interface Printed {
   readonly text: string;
 }
 
-/** Runs of equal texts as one. */
+/** Merges runs of equal consecutive texts. */
 function joined(parts: readonly Printed[]): Printed[] {
   const runs: Printed[] = [];
   for (const part of parts) {
@@ -71,8 +71,8 @@ function joined(parts: readonly Printed[]): Printed[] {
 }
 
 /**
- * @internal The table of `Module.summary()`: one row for each module that has tensors of its own, and the totals. With
- * the results' shapes by name, these are a column, and modules that returned one have a row too.
+ * @internal Formats the table of `Module.summary()`: one row for each module that directly holds tensors, and the
+ * totals. `results` adds a column with the shapes of results, and rows for modules that returned one.
  */
 export function formatSummary(layers: readonly SummaryLayer[], results?: ReadonlyMap<string, string>): string {
   const counted = new Set<State>();
@@ -114,13 +114,13 @@ function totals(tensors: readonly State[]): string {
   return [of("parameters", parameters), ...(buffers.length > 0 ? [of("in buffers", buffers)] : [])].join("; ");
 }
 
-/** The columns of a terminal that the table has. */
+/** Width of the table, in columns of a terminal. */
 const TERMINAL = 80;
 const GAP = "  ";
-/** No column of texts gets narrower. */
+/** Minimum width of a text column. */
 const NARROWEST = 9;
 
-/** Pads every column, and draws a rule below the header. Cells that do not fit a terminal go on in the next line. */
+/** Pads every column, and draws a rule below the header. Cells that do not fit are wrapped. */
 function aligned(header: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const widths = widthsOf(header, rows);
   const lines = [header, ...rows].map((row) => linesOf(row, header, widths));
@@ -128,7 +128,7 @@ function aligned(header: readonly string[], rows: readonly (readonly string[])[]
   return [...lines[0]!, rule, ...lines.slice(1).flat(), rule];
 }
 
-/** Those of the widest cells; the widest columns of texts give way until the table fits. */
+/** Returns the widths of the widest cells. The widest text columns are narrowed until the table fits. */
 function widthsOf(header: readonly string[], rows: readonly (readonly string[])[]): number[] {
   const widths = header.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]!.length)));
   const room = TERMINAL - GAP.length * (widths.length - 1);
@@ -155,7 +155,7 @@ function linesOf(row: readonly string[], header: readonly string[], widths: read
   );
 }
 
-/** Lines of at most `width` characters, which end after a space, a comma or a dot where there is one. */
+/** Splits text into lines of at most `width` characters, after a space or a dot where there is one. */
 function wrapped(text: string, width: number): string[] {
   const lines = [""];
   const parts = text.split(/(?<=[ .])/).flatMap((part) => part.match(new RegExp(`.{1,${width}}`, "gs")) ?? []);

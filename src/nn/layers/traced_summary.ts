@@ -11,12 +11,12 @@ import { formatSummary } from "./summary.ts";
 const summaryParameters = parameters("summary", { model: operand(instanceOf(Module, "a module")) });
 
 /**
- * A table of a model's layers: names, classes, shapes of their tensors, element counts and bytes. With inputs, the
- * model's `forward` is called with them once, and the table has the shape of each module's result too. That call is in
- * evaluation mode and without gradients, and the modes are as before after it.
+ * Returns a table of a model's layers: names, classes, shapes of their tensors, element counts and bytes. With inputs,
+ * it calls the model's `forward` once, in evaluation mode without gradients, and adds the shape of each module's
+ * result. Training modes are restored afterwards.
  *
  * @param model any module
- * @param inputs the arguments of its `forward`. Without any the table is that of `model.summary()`
+ * @param inputs the arguments of its `forward`. Without inputs, the table is that of `model.summary()`
  *
  * @example
  * console.log(nn.summary(new nn.MLP({ width: 2, hidden: 8 }), zeros([32, 2])));
@@ -26,7 +26,7 @@ const summaryParameters = parameters("summary", { model: operand(instanceOf(Modu
  * // up        Linear  [32, 8]  weight [8, 2], bias [8]     24   96 B
  * // …
  *
- * @throws {ArgumentError} for a model that is no module, and whatever its `forward` throws for these inputs.
+ * @throws {ArgumentError} if `model` is not a module, and whatever its `forward` throws for these inputs.
  */
 export function summary<Arguments extends readonly unknown[]>(
   model: Module<Arguments>,
@@ -38,7 +38,7 @@ export function summary(...values: unknown[]): string {
   return inputs.length === 0 ? model.summary() : formatSummary(summaryLayers(model), shapesOf(model, inputs));
 }
 
-/** The shapes of what each module returned in one call, by the module's name. */
+/** Returns the shapes of each module's results in one call, by the module's name. */
 function shapesOf(model: Module, inputs: readonly unknown[]): Map<string, string> {
   const named = [...model.namedModules()];
   const shapes = new Map<string, string[]>();
@@ -59,7 +59,7 @@ function shapesOf(model: Module, inputs: readonly unknown[]): Map<string, string
   return new Map([...shapes].map(([name, own]) => [name, timesEach(own)]));
 }
 
-/** The shape of a result: of each tensor in it where it is an array or an object, and "" where there is none. */
+/** Formats the shape of a result, or the shapes of the tensors in an array or object; "" if there are none. */
 function shapeOf(result: unknown): string {
   if (Tensor.isTensor(result)) return formatShape(result.shape);
   const held: unknown[] = typeof result === "object" && result !== null ? Object.values(result) : [];
@@ -69,7 +69,7 @@ function shapeOf(result: unknown): string {
     .join(", ");
 }
 
-/** The shapes of a module's calls, equal ones after each other as one. */
+/** Joins the shapes of a module's calls, merging equal consecutive ones. */
 function timesEach(shapes: readonly string[]): string {
   const runs: [shape: string, times: number][] = [];
   for (const shape of shapes) {

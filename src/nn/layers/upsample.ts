@@ -5,16 +5,16 @@ import { type InterpolateOptions, interpolate } from "../../ops/picture/interpol
 import type { Tensor } from "../../tensor/tensor.ts";
 import { Module } from "./module.ts";
 
-/** Options of {@link Upsample}, in PyTorch's order: those of `interpolate`. */
+/** Options of {@link Upsample}, in PyTorch's order. See `interpolate`. */
 export type UpsampleOptions = Omit<InterpolateOptions, "antialias">;
 
 /**
- * A signal, picture or volume in another size: `interpolate`.
+ * Applies `interpolate`: resizes a signal, image or volume.
  *
  * @example
  * new Upsample({ scaleFactor: 2, mode: "bilinear" }).forward(randn([1, 3, 8, 8])); // [1, 3, 16, 16]
  *
- * @throws {ArgumentError} for another mode; in `forward` as `interpolate` does.
+ * @throws {ArgumentError} for an unknown mode; in `forward` as `interpolate`.
  */
 export class Upsample extends Module<[x: Tensor], Tensor> {
   readonly size: PerAxis | undefined;
@@ -36,6 +36,7 @@ export class Upsample extends Module<[x: Tensor], Tensor> {
     this.recomputeScaleFactor = recomputeScaleFactor;
   }
 
+  /** @param x [batch, channels, …] with one to three axes at the end @returns the resized tensor */
   override forward(x: Tensor): Tensor {
     const { size, scaleFactor, mode, alignCorners, recomputeScaleFactor } = this;
     return interpolate(x, { size, scaleFactor, mode, alignCorners, recomputeScaleFactor });
@@ -60,7 +61,12 @@ export type UpsamplingOptions = Pick<UpsampleOptions, "size" | "scaleFactor">;
 const upsamplingParameters = (operation: string) =>
   parameters(operation, { size: optional(perAxis), scaleFactor: optional(perAxis) });
 
-/** A picture in another size, by the nearest element: {@link Upsample}. */
+/**
+ * Resizes an image by nearest-neighbor interpolation. See {@link Upsample}.
+ *
+ * @example
+ * new UpsamplingNearest2d({ scaleFactor: 2 }).forward(randn([1, 3, 4, 4])); // [1, 3, 8, 8]
+ */
 export class UpsamplingNearest2d extends Upsample {
   constructor(...options: Given<UpsamplingOptions, ["size", "scaleFactor"]>);
   constructor(...values: unknown[]) {
@@ -69,7 +75,12 @@ export class UpsamplingNearest2d extends Upsample {
 }
 const nearestParameters = upsamplingParameters("UpsamplingNearest2d");
 
-/** A picture in another size, linearly between elements, whose corners stay where they are: {@link Upsample}. */
+/**
+ * Resizes an image by bilinear interpolation with aligned corners. See {@link Upsample}.
+ *
+ * @example
+ * new UpsamplingBilinear2d({ size: [6, 7] }).forward(randn([1, 3, 4, 4])); // [1, 3, 6, 7]
+ */
 export class UpsamplingBilinear2d extends Upsample {
   constructor(...options: Given<UpsamplingOptions, ["size", "scaleFactor"]>);
   constructor(...values: unknown[]) {

@@ -1,4 +1,4 @@
-/** Parametrizations of weights by norms: PyTorch's `torch.nn.utils.parametrizations`. */
+/** Weight normalization and spectral normalization, as in PyTorch's `torch.nn.utils.parametrizations`. */
 import { noGrad } from "../../autograd/modes.ts";
 import { aNumber, axis, either, nothing } from "../../core/kinds.ts";
 import type { NumberRule } from "../../core/options.ts";
@@ -26,18 +26,19 @@ import { parametrize, parametrizedOperands, tensorOf } from "./parametrization.t
 export interface WeightNormOptions {
   /** The name of the weight. Default `"weight"`. */
   name?: string | undefined;
-  /** The axis along which each element has a norm of its own; null for one norm of all. Default 0. */
+  /** The axis along which each slice has a separate norm; null for one norm of the whole weight. Default 0. */
   dim?: number | null | undefined;
 }
 
 /**
- * Has a weight computed of its direction and its length (Salimans and Kingma, "Weight Normalization", 2016), as
- * PyTorch's `parametrizations.weight_norm`:
+ * Reparametrizes a weight by its direction v and length g, as PyTorch's `parametrizations.weight_norm`:
  *
  *     weight = g v / ‖v‖
  *
  * The state has g as `parametrizations.weight.original0` and v as `parametrizations.weight.original1`.
- * `removeParametrizations` makes the weight a parameter again.
+ * `removeParametrizations` makes the weight a plain parameter again.
+ *
+ * Source: T. Salimans and D. P. Kingma, "Weight Normalization", 2016.
  *
  * @returns the module, changed in place
  *
@@ -87,25 +88,26 @@ class WeightNorm extends Module<[g: Tensor, v: Tensor], Tensor> {
 export interface SpectralNormOptions {
   /** The name of the weight. Default `"weight"`. */
   name?: string | undefined;
-  /** How many steps of the power iteration a reading in training makes, up to 1000. Default 1. */
+  /** Number of power iterations for each read of the weight in training mode, up to 1000. Default 1. */
   nPowerIterations?: number | undefined;
-  /** The least norm that vectors are divided by. Default 1e-12. */
+  /** The smallest norm to divide by. Default 1e-12. */
   eps?: number | undefined;
-  /** The axis of outputs. Default 0, of transposed convolutions 1. */
+  /** The axis of outputs. Default 0; 1 for transposed convolutions. */
   dim?: number | null | undefined;
-  /** The random number generator of the first vectors. Default: the global one. */
+  /** The random number generator for the initial vectors. Default: the global one. */
   generator?: Generator | undefined;
 }
 
 /**
- * Has a weight divided by its largest singular value (Miyato et al., "Spectral Normalization for Generative Adversarial
- * Networks", 2018), as PyTorch's `parametrizations.spectral_norm`:
+ * Divides a weight by its largest singular value σ, as PyTorch's `parametrizations.spectral_norm`:
  *
  *     weight = original / σ,  σ = uᵀ original v
  *
- * u and v approximate the singular vectors. Each reading of the weight in training brings them nearer, by a step of the
- * power iteration; evaluation takes them as they are. The state has the weight as `parametrizations.weight.original`,
- * and u and v as `parametrizations.weight.0._u` and `_v`. A weight of one axis is divided by its norm.
+ * u and v approximate the singular vectors. In training mode, each read of the weight improves them by power iteration;
+ * in evaluation mode they stay fixed. The state has the weight as `parametrizations.weight.original`, and u and v as
+ * `parametrizations.weight.0._u` and `_v`. A weight with one axis is divided by its norm.
+ *
+ * Source: T. Miyato et al., "Spectral Normalization for Generative Adversarial Networks", 2018.
  *
  * @returns the module, changed in place
  *
@@ -126,7 +128,10 @@ export function spectralNorm(...values: unknown[]): Module {
   const step = new SpectralNorm(weight, { ...options, dim: normalizeAxis("spectralNorm", own, weight.rank) });
   return parametrize("spectralNorm", module, name, step);
 }
-/** A step nears by the ratio of the two largest singular values: more steps would change nothing, and seem to hang. */
+/**
+ * Power iteration converges geometrically: more than 1000 steps change nothing, and a mistaken number would seem to
+ * hang.
+ */
 const steps: NumberRule = {
   holds: (value) => Number.isInteger(value) && value >= 1 && value <= 1000,
   expected: "a whole number from 1 to 1000",
@@ -139,7 +144,7 @@ const spectralNormParameters = parameters("spectralNorm", {
   generator: named(aGenerator),
 });
 
-/** As many steps as PyTorch makes at first, so that σ is about right at once. */
+/** Number of initial power iterations, as in PyTorch, so that σ is accurate from the start. */
 const FIRST_STEPS = 15;
 
 interface SpectralSettings {
@@ -176,22 +181,22 @@ class SpectralNorm extends Module<[weight: Tensor], Tensor> {
     if (this._u === null) return normalize(weight, { dim: 0, eps }) as Tensor;
     const matrix = this.matrixOf(weight);
     if (this.training) this.approach(matrix, this.nPowerIterations);
-    // copies: what is saved for the backward pass must not change with the next reading
+    // copies: tensors saved for the backward pass must not change with the next read
     const [u, v] = [clone(this._u), clone(this._v!)];
     return div(weight, sum(mul(u, matmul(matrix, v)))) as Tensor;
   }
 
   rightInverse(value: Tensor): Tensor {
-    return value; // its own inverse, where the largest singular value is 1
+    return value; // forward returns it unchanged if its largest singular value is 1
   }
 
-  /** [outputs, everything else]. */
+  /** Returns the weight as a matrix, [outputs, everything else]. */
   private matrixOf(weight: Tensor): Tensor {
     const first = movedim(weight, this.dim, 0);
     return reshape(first, [first.shape[0]!, first.size / first.shape[0]!]);
   }
 
-  /** Steps of the power iteration, in place. */
+  /** Runs power iterations on u and v, in place. */
   private approach(matrix: Tensor, steps: number): void {
     const { eps } = this;
     noGrad(() => {

@@ -28,7 +28,7 @@ export interface AttentionOptions extends LayerOptions {
   bias?: boolean | undefined;
   /** The dropout probability of attention probabilities in training. Default 0. */
   dropout?: number | undefined;
-  /** Whether a token attends to no later token. Default false. */
+  /** Whether each token attends only to itself and earlier tokens. Default false. */
   causal?: boolean | undefined;
   /** Rotary position embeddings. Default: none. */
   rotary?: RotaryOptions | undefined;
@@ -36,7 +36,7 @@ export interface AttentionOptions extends LayerOptions {
 
 const inputsParameters = unlisted("MultiHeadAttention.forward", attentionInputs);
 
-/** @internal What {@link MultiHeadAttention} and the blocks around it take. */
+/** @internal Parameters that {@link MultiHeadAttention} and the blocks around it share. */
 export const attentionParameters = {
   width: required(size),
   heads: required(size),
@@ -54,7 +54,7 @@ const multiHeadAttentionParameters = parameters("MultiHeadAttention", {
 });
 
 /**
- * Multi-head self-attention:
+ * Applies multi-head self-attention:
  *
  *     q, k, v = split(queryKeyValue(x))                each a view, [batch, heads, tokens, headWidth]
  *     y = output(join(softmax(q kᵀ / √headWidth) v))   with `rotary`, q and k are rotated first
@@ -66,8 +66,8 @@ const multiHeadAttentionParameters = parameters("MultiHeadAttention", {
  * | `output.weight` | [width, heads · headWidth] |
  * | `output.bias` | [width] |
  *
- * The three projections are one matrix product. Nothing is copied: heads are views, and query heads that share a key
- * and value head read the same memory.
+ * The three projections are one matrix product. Nothing is copied: heads are views, and query heads that share a
+ * key/value head read the same memory.
  *
  * @example
  * const attention = new MultiHeadAttention({ width: 64, heads: 8, keyValueHeads: 2, causal: true, rotary: {} });
@@ -115,7 +115,7 @@ export class MultiHeadAttention extends DecoderAttention {
   }
 }
 
-/** @internal Describes the attention with these options. @throws {ArgumentError} `headsDoNotDivide` */
+/** @internal Converts options to a description. @throws {ArgumentError} `headsDoNotDivide` */
 export function describeAttention(options: AttentionOptions): AttentionDescription {
   const { width, heads, keyValueHeads = heads, bias = true, dropout, causal = false, rotary } = options;
   const headWidth = options.headWidth ?? dividedWidth(width, heads);

@@ -22,7 +22,7 @@ export interface BlockOptions extends Omit<AttentionOptions, "dropout"> {
   hidden?: number | undefined;
   /** Whether the feed-forward's projections have biases. Default `bias`. */
   feedForwardBias?: boolean | undefined;
-  /** The dropout probability, in training, of what is added to the residual stream. Default 0. */
+  /** The dropout probability, in training, of the outputs of attention and feed-forward. Default 0. */
   dropout?: number | undefined;
   /** The dropout probability of attention probabilities. Default 0. */
   attentionDropout?: number | undefined;
@@ -57,7 +57,7 @@ const blockParameters = parameters("TransformerBlock", {
 });
 
 /**
- * A transformer layer, normalized before each part (pre-norm):
+ * Applies a transformer layer with a norm before each part (pre-norm):
  *
  *     h = x + dropout(attention(attentionNorm(x)))
  *     y = h + dropout(feedForward(feedForwardNorm(h)))
@@ -91,7 +91,7 @@ export class TransformerBlock extends DecoderBlock {
   }
 }
 
-/** @internal Describes the block with these options. @throws {ArgumentError} as {@link MultiHeadAttention} does. */
+/** @internal Converts options to a description. @throws {ArgumentError} as {@link MultiHeadAttention} does. */
 export function describeBlock(options: BlockOptions): DecoderBlockOptions {
   const { width, norm: kind = "layerNorm", bias, feedForward = "gelu", dropout = 0 } = options;
   return {

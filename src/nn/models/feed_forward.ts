@@ -34,7 +34,7 @@ const mlpParameters = parameters("MLP", {
 });
 
 /**
- * y = down(gelu(up(x))).
+ * Computes y = down(gelu(up(x))).
  *
  * | parameter | shape |
  * |---|---|
@@ -69,7 +69,7 @@ export class MLP extends DecoderFeedForward {
   }
 }
 
-/** @internal Describes the feed-forward with these options. */
+/** @internal Converts options to a description. */
 export function describeMLP({ width, approximate, ...options }: MLPOptions): FeedForwardDescription {
   const { hidden = 4 * width, bias = true } = options;
   return { hidden, bias, activation: approximate === "tanh" ? "geluTanh" : "gelu", gated: false };
@@ -83,13 +83,13 @@ const swigluParameters = parameters("SwiGLU", {
 });
 
 /**
- * y = down(silu(gate(x)) · up(x)).
+ * Computes y = down(silu(gate(x)) · up(x)).
  *
  * | parameter | shape |
  * |---|---|
  * | `gate.weight`, `up.weight` | [hidden, width] |
  * | `down.weight` | [width, hidden] |
- * | `gate.bias`, `up.bias`, `down.bias` | [hidden], [hidden], [width]; null without |
+ * | `gate.bias`, `up.bias`, `down.bias` | [hidden], [hidden], [width]; null without `bias` |
  *
  * @example
  * new SwiGLU({ width: 64, hidden: 172 }).forward(randn([2, 16, 64]));
@@ -120,7 +120,7 @@ export class SwiGLU extends DecoderFeedForward {
   }
 }
 
-/** @internal Describes the feed-forward with these options. */
+/** @internal Converts options to a description. */
 export function describeSwiGLU({ width, ...options }: FeedForwardOptions): FeedForwardDescription {
   const { hidden = 4 * width, bias = false } = options;
   return { hidden, bias, activation: "silu", gated: true };

@@ -1,10 +1,10 @@
-/** The `config.json` of a GPT-2 in Hugging Face's `transformers`. */
+/** Reads the `config.json` of a GPT-2 from Hugging Face's `transformers`. */
 import { ArgumentError } from "../../core/errors.ts";
 import type { LayerDescription } from "./decoder/description.ts";
 import type { GPTOptions } from "./gpt.ts";
 import { describeConfig } from "./loading/hugging_face.ts";
 
-/** The fields of a GPT-2's `config.json` that are read. Those that are missing have the defaults of `transformers`. */
+/** The supported fields of a GPT-2's `config.json`. Missing fields have the defaults of `transformers`. */
 export interface Gpt2Config {
   readonly model_type?: string;
   readonly vocab_size?: number;
@@ -25,10 +25,7 @@ export interface Gpt2Config {
   readonly add_cross_attention?: boolean;
 }
 
-/**
- * @internal The options of the model that a config describes. @throws {ArgumentError} for a config that is not
- * supported.
- */
+/** @internal Converts a config to options of {@link GPT}. @throws {ArgumentError} for an unsupported config. */
 export function optionsOfGpt2(config: Gpt2Config): GPTOptions {
   const { norm, layers, ...described } = describeConfig("GPT", "gpt2", config);
   const { attention, feedForward } = layers[0]!;
@@ -53,5 +50,5 @@ const unsupported = (what: string): ArgumentError =>
   new ArgumentError(
     "GPT",
     "unsupportedConfig",
-    `${what} is not supported by nn.GPT. Load the folder with nn.loadModel`,
+    `${what} is not supported by nn.GPT; load the folder with nn.loadModel`,
   );

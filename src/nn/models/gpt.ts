@@ -16,11 +16,11 @@ import type { TensorSource } from "./hugging_face/mappings.ts";
 
 /** The dropout probabilities of {@link GPT} in training. */
 export interface GPTDropout {
-  /** Of the embeddings. Default 0. */
+  /** The probability for embeddings. Default 0. */
   readonly embedding?: number | undefined;
-  /** Of attention probabilities. Default 0. */
+  /** The probability for attention probabilities. Default 0. */
   readonly attention?: number | undefined;
-  /** Of what each part of a block adds to the residual stream. Default 0. */
+  /** The probability for outputs of attention and feed-forward. Default 0. */
   readonly residual?: number | undefined;
 }
 
@@ -69,8 +69,9 @@ const gptParameters = parameters("GPT", {
 });
 
 /**
- * A language model in GPT-2's architecture: learned position embeddings, pre-norm {@link TransformerBlock}s, gelu with
- * tanh, and an output head tied to the token embedding. Weights are initialized as GPT-2's: {@link gpt2Initialization}.
+ * A language model with GPT-2's architecture: learned position embeddings, pre-norm {@link TransformerBlock}s, gelu
+ * with the tanh approximation, and an output head tied to the token embedding. Weights are initialized by
+ * {@link gpt2Initialization}.
  *
  * | parameter | shape |
  * |---|---|
@@ -125,9 +126,9 @@ export class GPT extends Decoder {
    * @example
    * const model = GPT.fromPretrained("gpt2").eval();
    *
-   * @throws {FileError} for files that do not exist. @throws {FileFormatError} for damaged files. @throws
-   * {ArgumentError} for the config of another architecture. @throws {StateDictError} for tensors that do not match the
-   * config.
+   * @throws {FileError} for files that do not exist. @throws {FileFormatError} for damaged files.
+   * @throws {ArgumentError} for the config of another architecture. @throws {StateDictError} for tensors that do not
+   * match the config.
    */
   static fromPretrained(folder: string, options: Pick<LayerOptions, "dtype"> = {}): GPT {
     using tensors = openSafetensors(folder);
@@ -135,7 +136,7 @@ export class GPT extends Decoder {
   }
 
   /**
-   * Makes a model of the contents of such files.
+   * Creates a model from the contents of the files that `fromPretrained` reads.
    *
    * @param config the contents of `config.json`
    * @param tensors by Hugging Face's names, with or without the prefix `transformer.`

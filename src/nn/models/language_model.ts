@@ -22,26 +22,26 @@ import type { AttentionInputs } from "./decoder/attention.ts";
 import { normalize, type ResidualStream, sumOf } from "./decoder/residual_stream.ts";
 import { huggingFaceState, loadMapped, type TensorMapping, type TensorSource } from "./hugging_face/mappings.ts";
 
-/** What a {@link LanguageModel} takes besides tokens. */
+/** Optional inputs of a {@link LanguageModel}. */
 export interface LanguageModelInputs {
-  /** Keys and values of the previous tokens. Those of these tokens are appended. */
+  /** The key/value cache of the previous tokens. Keys and values of the new tokens are appended. */
   readonly cache?: KeyValueCache | undefined;
-  /** Whether to compute only the logits of the last token. Default false. */
+  /** Whether to compute the logits of the last token only. Default false. */
   readonly lastOnly?: boolean | undefined;
   /**
-   * How many tokens at the start of each row are padding, so that texts of different lengths end together. Nothing
-   * attends to them, positions count from the first token behind them, and their own logits mean nothing. With a cache
-   * it is the same at each call. Default: none.
+   * The number of padding tokens at the start of each row, so that texts of different lengths end together. No token
+   * attends to padding, positions count from the first token after it, and the logits of padding are meaningless. With
+   * a cache, pass the same padding in each call. Default: none.
    */
   readonly padding?: readonly number[] | undefined;
   /**
-   * The lengths of the texts in each row, one behind the other: none attends to another, and positions count from the
-   * first token of each. Not with a cache or padding. Default: a row is one text.
+   * The lengths of the texts that each row concatenates. Tokens attend only to tokens of the same text, and positions
+   * count from the first token of each text. Cannot be combined with a cache or padding. Default: each row is one text.
    */
   readonly segments?: readonly (readonly number[])[] | undefined;
   /**
-   * Whether nothing of a block is kept for the backward pass but its input: see {@link checkpoint}. Not with a cache.
-   * Default false.
+   * Whether each block keeps only its input for the backward pass: see {@link checkpoint}. Cannot be combined with a
+   * cache. Default false.
    */
   readonly checkpoint?: boolean | undefined;
 }
@@ -63,31 +63,31 @@ const readInputs = parameters("LanguageModel.forward", {
 export type CacheOptions = Pick<KeyValueCacheOptions, "format">;
 const readCache = parameters("LanguageModel.newCache", { format: named(choice(...cacheFormats)) });
 
-/** A layer of a {@link LanguageModel}: attention and a feed-forward. */
+/** A block of a {@link LanguageModel}: attention and a feed-forward. */
 export interface DecodingBlock extends Module<[x: Tensor, inputs?: AttentionInputs], Tensor> {
   /** @internal */
   advance(stream: ResidualStream, inputs?: AttentionInputs): Required<ResidualStream>;
 }
 
-/** @internal What blocks take. */
+/** @internal The inputs of blocks. `own` goes to each block's `forward`. */
 export interface BlockInputs {
   readonly cache?: KeyValueCache | undefined;
   readonly isCheckpointed?: boolean;
   readonly own: Omit<AttentionInputs, "cache">;
 }
 
-/** @internal What tells how long texts are. */
+/** @internal The inputs that the lengths of texts depend on. */
 export type TextInputs = Pick<LanguageModelInputs, "cache" | "padding" | "segments">;
 
-/** The base class of {@link GPT} and {@link Llama}: what `generate` needs of a model. */
+/** The base class of {@link GPT} and {@link Llama}, with everything that `generate` requires of a model. */
 export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: LanguageModelInputs], Tensor> {
   /** The number of tokens in the vocabulary. */
   abstract readonly vocabularySize: number;
   /** The maximum number of tokens in a sequence. */
   abstract readonly contextLength: number;
   /**
-   * Whether only the distances between positions matter, so that a full cache can drop its oldest token. Otherwise a
-   * text that is longer than the context is computed again from its last tokens.
+   * Whether results depend only on distances between positions, so that a full cache can drop its oldest token. If
+   * false, a text longer than the context is recomputed from its last tokens.
    */
   abstract readonly hasRelativePositions: boolean;
   abstract readonly tokenEmbedding: Embedding | QuantizedEmbedding;
@@ -97,13 +97,13 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
   abstract readonly head: Linear | QuantizedLinear | null;
 
   /**
-   * The logits of the next token, for each position.
+   * Computes the logits of the next token at each position.
    *
    * @param tokens integers below `vocabularySize`, [batch, tokens]
    * @returns logits [batch, tokens, vocabularySize]; with `lastOnly` [batch, 1, vocabularySize]
    *
    * @throws {ShapeError} for another rank, and more tokens than the context has left. @throws {ArgumentError} for a
-   * token that is not in the vocabulary (on Metal when the logits are read). @throws {DTypeError} for tokens that are
+   * token that is not in the vocabulary (on Metal, when the logits are read). @throws {DTypeError} for tokens that are
    * not integers.
    */
   override forward(tokens: Tensor, inputs?: LanguageModelInputs): Tensor {
@@ -111,7 +111,7 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
   }
 
   /**
-   * What the logits are a projection of: the residual stream after the last norm.
+   * Computes the hidden states that logits are a projection of: the residual stream after the final norm.
    *
    * @param tokens integers below `vocabularySize`, [batch, tokens]
    * @returns [batch, tokens, width]; with `lastOnly` [batch, 1, width]
@@ -133,7 +133,7 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
     return normalize(this.finalNorm, lastOnly ? lastOf(stream) : stream).out;
   }
 
-  /** @internal The stream behind the last block. `own`: what each block takes. */
+  /** @internal Returns the residual stream after the last block. */
   protected throughBlocks(tokens: Tensor, positions: Positions, inputs: BlockInputs): ResidualStream {
     const { cache, isCheckpointed = false, own } = inputs;
     let stream: ResidualStream = { residual: this.embed(tokens, own.positions ?? positions) };
@@ -144,34 +144,37 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
     return stream;
   }
 
-  /** @internal Tokens of longer texts are rotated otherwise, all of them (LongRoPE). */
+  /**
+   * @internal With LongRoPE, the context of the short factors. In longer texts, all tokens are rotated by the long
+   * factors.
+   */
   get originalContextLength(): number {
     return Infinity;
   }
 
-  /** @internal What a model whose rotations depend on it tells its blocks of the lengths of texts. */
+  /** @internal Returns the lengths of texts for models whose rotations depend on them. */
   protected lengthsOf(_tokens: Tensor, _inputs: TextInputs): readonly number[] | undefined {
     return undefined;
   }
 
-  /** @internal The logits of normalized hidden states. */
+  /** @internal Computes the logits of normalized hidden states. */
   logitsOf(out: Tensor): Tensor {
     return this.head ? this.head.forward(out) : this.tokenEmbedding.asLinear(out);
   }
 
-  /** @internal The input of the first block. */
+  /** @internal Computes the input of the first block. */
   protected abstract embed(tokens: Tensor, positions: Positions): Tensor;
 
-  /** @internal How many tokens a token attends to, for each layer; undefined for all in every layer. */
+  /** @internal The attention window of each layer, in tokens; undefined if no layer has one. */
   protected get windows(): readonly number[] | undefined {
     return undefined;
   }
 
   /**
-   * A cache for the keys and values of `contextLength` tokens, of layers with a window only for those of the window.
-   * Its memory grows as tokens are appended.
+   * Creates a cache for the keys and values of up to `contextLength` tokens; layers with a window keep only about as
+   * many as the window. Memory grows as tokens are appended.
    *
-   * @throws {ArgumentError} for another format.
+   * @throws {ArgumentError} for an unknown format.
    */
   newCache(options?: CacheOptions): KeyValueCache;
   newCache(...values: unknown[]): KeyValueCache {
@@ -180,11 +183,12 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
   }
 
   /**
-   * Loads weights by Hugging Face's names, converted to the model's dtypes: all of them, or none.
+   * Loads weights by Hugging Face's names, converted to the model's dtypes. If anything does not match, nothing is
+   * loaded.
    *
    * @param tensors by name, or an open safetensors file
    *
-   * @throws {StateDictError} listing what is missing, what is unexpected, and what has another shape.
+   * @throws {StateDictError} listing missing names, unexpected names, and names with a different shape.
    */
   loadHuggingFace(tensors: Readonly<StateDict> | TensorSource, options?: LoadOptions): LoadReport {
     return reading(`${this.constructor.name}.loadHuggingFace`, () =>
@@ -192,7 +196,7 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
     );
   }
 
-  /** The weights by Hugging Face's names, as views. Saved with `saveSafetensors`, `transformers` reads the file. */
+  /** Returns the weights by Hugging Face's names, as views. `saveSafetensors` saves them for `transformers`. */
   huggingFaceState(): StateDict {
     return huggingFaceState(this, this.huggingFaceMappings());
   }
@@ -224,14 +228,14 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
   }
 }
 
-/** The stream behind a block: by its `forward`, where that has hooks. */
+/** Runs a block on the residual stream; by its `forward` if that has hooks. */
 const advanced = (block: DecodingBlock, stream: ResidualStream, inputs: AttentionInputs): ResidualStream =>
   hasHooks(block) ? { residual: block.forward(sumOf(stream), inputs) } : block.advance(stream, inputs);
 
 /**
- * @internal The positions of tokens in rows that begin with padding, and which keys are tokens.
+ * @internal Returns the positions of tokens in padded rows, and a mask of the keys that are not padding.
  *
- * @throws {ArgumentError} for padding that is not one number for each row.
+ * @throws {ArgumentError} for padding that is not one number per row.
  */
 export function paddedInputs(
   operation: string,
@@ -244,7 +248,7 @@ export function paddedInputs(
     throw new ArgumentError(
       operation,
       "invalidPadding",
-      "expected no padding with a batch of caches, of which each has its own positions",
+      "padding is not supported for a batch of caches, since each cache has its own position",
     );
   const [batch, count] = tokens.shape as readonly [number, number];
   const length = position + count;
@@ -273,9 +277,12 @@ export function paddedInputs(
 }
 
 const notWithCache = (operation: string, name: string): ArgumentError =>
-  new ArgumentError(operation, "withCache", `expected no ${name} with a cache, whose keys are those of one text a row`);
+  new ArgumentError(operation, "withCache", `${name} cannot be combined with a cache, which holds one text per row`);
 
-/** The positions of tokens in rows of several texts, and which keys are of the same text. @throws {ArgumentError} */
+/**
+ * Returns the positions of tokens in rows of several texts, and a mask of the keys in the same text.
+ * @throws {ArgumentError}
+ */
 function segmentInputs(
   operation: string,
   tokens: Tensor,
@@ -288,8 +295,8 @@ function segmentInputs(
     throw new ArgumentError(
       operation,
       "invalidSegments",
-      `expected segments, without padding, to be lists of lengths for ${batch} rows, with sums of ${count}, ` +
-        `got sums of [${segments.map(lengthOf).join(", ")}]${padding === undefined ? "" : " and padding"}`,
+      `expected segments for ${batch} rows whose lengths add up to ${count}, without padding; ` +
+        `got sums [${segments.map(lengthOf).join(", ")}]${padding === undefined ? "" : " and padding"}`,
     );
   const positions = new Int32Array(batch * count);
   const isSame = new Uint8Array(batch * count * count);
@@ -310,7 +317,7 @@ function segmentInputs(
   };
 }
 
-/** The stream of the last token. */
+/** Returns the stream of the last token. */
 function lastOf({ residual, addition }: ResidualStream): ResidualStream {
   const last = (x: Tensor) => narrow(x, 1, -1, 1);
   return { residual: last(residual), ...(addition && { addition: last(addition) }) };

@@ -1,9 +1,9 @@
-/** The `config.json` of a Llama in Hugging Face's `transformers`. */
+/** Reads the `config.json` of a Llama from Hugging Face's `transformers`. */
 import { ArgumentError } from "../../core/errors.ts";
 import type { LlamaOptions } from "./llama.ts";
 import { describeConfig } from "./loading/hugging_face.ts";
 
-/** The settings of rotary position embeddings in a `config.json`. */
+/** The fields of rotary position embeddings in a `config.json`. */
 export interface RopeConfig {
   readonly rope_type?: string;
   readonly type?: string;
@@ -20,7 +20,7 @@ export interface RopeConfig {
   readonly truncate?: boolean;
 }
 
-/** The fields of a Llama's `config.json` that are read. Those that are missing have the defaults of `transformers`. */
+/** The supported fields of a Llama's `config.json`. Missing fields have the defaults of `transformers`. */
 export interface LlamaConfig {
   readonly model_type?: string;
   readonly vocab_size?: number;
@@ -34,7 +34,7 @@ export interface LlamaConfig {
   readonly rms_norm_eps?: number;
   readonly rope_theta?: number;
   readonly rope_scaling?: RopeConfig | null;
-  /** `rope_theta` and `rope_scaling` in one, since version 5 of `transformers`. */
+  /** `rope_theta` and `rope_scaling` in one object, since version 5 of `transformers`. */
   readonly rope_parameters?: RopeConfig | null;
   readonly attention_bias?: boolean;
   readonly mlp_bias?: boolean;
@@ -44,10 +44,7 @@ export interface LlamaConfig {
   readonly pretraining_tp?: number;
 }
 
-/**
- * @internal The options of the model that a config describes. @throws {ArgumentError} for a config that is not
- * supported.
- */
+/** @internal Converts a config to options of {@link Llama}. @throws {ArgumentError} for an unsupported config. */
 export function optionsOfLlama(config: LlamaConfig): LlamaOptions {
   const { norm, layers, ...described } = describeConfig("Llama", "llama", config);
   const { attention, feedForward } = layers[0]!;
@@ -67,4 +64,4 @@ export function optionsOfLlama(config: LlamaConfig): LlamaOptions {
 }
 
 const unsupported = (code: string, what: string): ArgumentError =>
-  new ArgumentError("Llama", code, `${what} is not supported by nn.Llama. Load the folder with nn.loadModel`);
+  new ArgumentError("Llama", code, `${what} is not supported by nn.Llama; load the folder with nn.loadModel`);

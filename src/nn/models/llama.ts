@@ -35,7 +35,7 @@ export interface LlamaOptions extends LayerOptions {
   eps?: number | undefined;
   /** The base (theta) of the rotary position embeddings. Default 10,000. */
   ropeBase?: number | undefined;
-  /** How rotary position embeddings are scaled to a longer context. Default: no scaling. */
+  /** How rotary position embeddings are scaled for a longer context. Default: no scaling. */
   ropeScaling?: RopeScaling | undefined;
   /** Whether the attention projections have biases. Default false. */
   attentionBias?: boolean | undefined;
@@ -67,8 +67,8 @@ const llamaParameters = parameters("Llama", {
 });
 
 /**
- * A language model in Llama's architecture: rotary position embeddings in Hugging Face's convention (pairs from the two
- * halves of a row), {@link RMSNorm}, {@link SwiGLU} and grouped-query attention. Weights are initialized by
+ * A language model with Llama's architecture: rotary position embeddings in Hugging Face's convention (pairs from the
+ * two halves of a head), {@link RMSNorm}, {@link SwiGLU} and grouped-query attention. Weights are initialized by
  * {@link llamaInitialization}.
  *
  * | parameter | shape |
@@ -124,7 +124,7 @@ export class Llama extends Decoder {
   }
 
   /**
-   * Makes a model of the contents of such files.
+   * Creates a model from the contents of the files that `fromPretrained` reads.
    *
    * @param config the contents of `config.json`
    * @param tensors by Hugging Face's names
@@ -156,5 +156,7 @@ function blockOf(options: Omit<LlamaOptions, "vocabularySize" | "contextLength" 
   };
 }
 
-/** The three matrices of SwiGLU then have as many parameters as the two of an MLP with 4 · width. */
+/**
+ * 8/3 · width, so that SwiGLU's three matrices have as many parameters as an MLP's two with a hidden size of 4 · width.
+ */
 const defaultHidden = (width: number): number => Math.ceil((8 * width) / 3 / 32) * 32;

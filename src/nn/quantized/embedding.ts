@@ -17,24 +17,24 @@ const quantizedEmbeddingParameters = parameters("QuantizedEmbedding", { weight: 
 const forwardParameters = parameters("QuantizedEmbedding.forward", { indices: operand(aTensor) });
 
 /**
- * Looks up rows of a quantised table by index: only those rows are unpacked. The table is frozen. The state is that of
- * MLX's layer: the parts under `weight`, `scales` and `biases`.
+ * Looks up rows of a quantized table by index; only these rows are dequantized. The table is frozen. The state has the
+ * names of MLX's layer: the parts of the table are `weight`, `scales` and `biases`.
  *
  * | parameter | shape |
  * |---|---|
- * | `weight` | a quantised tensor, [rows, width] |
+ * | `weight` | a quantized tensor, [rows, width] |
  *
  * @example
  * const table = new QuantizedEmbedding(quantizeGgml(randn([50_257, 768]), "q8_0"));
  * table.forward(tensor([[1, 2, 3]], { dtype: "int32" })); // [1, 3, 768]
  *
- * @throws {ShapeError} for a table that is no matrix.
+ * @throws {ShapeError} for a table that is not a matrix.
  */
 export class QuantizedEmbedding extends Module<[indices: Tensor], Tensor> {
   readonly rows: number;
   readonly width: number;
   readonly weight: QuantizedTensor;
-  /** How x is multiplied where the table is a head too. It is no part of the state. */
+  /** Precision of products when the table is also the output head (tied weights). It is not part of the state. */
   precision: ProductPrecision = "exact";
 
   constructor(weight: QuantizedTensor);
@@ -48,10 +48,12 @@ export class QuantizedEmbedding extends Module<[indices: Tensor], Tensor> {
   }
 
   /**
-   * @param indices integers, [...]
-   * @returns [..., width], of the dtype that the table dequantises to
+   * Looks up rows.
    *
-   * @throws {ShapeError} `indexOutOfRange`, for an index that is no row. @throws {DTypeError} for indices that are no
+   * @param indices integers, [...]
+   * @returns [..., width], of the dtype that the table dequantizes to
+   *
+   * @throws {ShapeError} `indexOutOfRange`, for an index without a row. @throws {DTypeError} for indices that are not
    * integers.
    */
   override forward(indices: Tensor): Tensor {
@@ -61,12 +63,12 @@ export class QuantizedEmbedding extends Module<[indices: Tensor], Tensor> {
     return reshape(rows, [...given.shape, this.width]);
   }
 
-  /** @internal Adjacent rows, [count, width]. */
+  /** @internal Returns `count` adjacent rows, [count, width]. */
   rowsFrom(first: number, count: number): Tensor {
     return this.dequantized((part) => contiguous(narrow(part, 0, first, count)), count);
   }
 
-  /** The product with the table: a head with tied weights. @param x [..., width] @returns [..., rows] */
+  /** Multiplies by the table, as an output head with tied weights. @param x [..., width] @returns [..., rows] */
   asLinear(x: Tensor): Tensor {
     return quantizedMatmul(x, this.weight, { precision: this.precision });
   }

@@ -1,4 +1,4 @@
-/** Two layers whose results a feed-forward multiplies: activation(gate(x)) · up(x). */
+/** Computes activation(gate(x)) · up(x) of a feed-forward, fused if both layers are quantized. */
 import { needsGradient } from "../../autograd/record.ts";
 import { countCodepath } from "../../backend/dispatch.ts";
 import { getBackend } from "../../backend/policy.ts";
@@ -10,11 +10,12 @@ import type { Linear } from "../layers/linear.ts";
 import { QuantizedLinear } from "./linear.ts";
 import { LoraLinear } from "./lora_linear.ts";
 
-/** @internal What may be a product with quantised weights. */
+/** @internal A linear layer that may have quantized weights. */
 export type ProductLayer = Linear | QuantizedLinear | LoraLinear;
 
 /**
- * @internal In one pass where both layers are quantised; else each by itself, and `codepaths()` says why.
+ * @internal Computes activation(gate(x)) · up(x): in one pass if both layers are quantized, else layer by layer.
+ * `codepaths()` then reports the reason.
  *
  * @param x [..., inputs] @returns [..., outputs]
  */
@@ -27,11 +28,11 @@ export function gatedLayers(x: Tensor, gate: ProductLayer, up: ProductLayer, act
   return gatedProduct(activation, gate.forward(x), up.forward(x));
 }
 
-/** @internal Whether its weights are quantised, those of what adapts it aside. */
+/** @internal Whether the layer's weights are quantized, or those of the layer that a LoRA adapter wraps. */
 export const isQuantized = (layer: ProductLayer): boolean =>
   (layer instanceof LoraLinear ? layer.base : layer) instanceof QuantizedLinear;
 
-/** @internal Why a layer is no product with quantised weights alone; undefined where it is. */
+/** @internal Why a layer is not a plain product with quantized weights; undefined if it is one. */
 export function whyNoProduct(name: string, layer: ProductLayer): string | undefined {
   if (!(layer instanceof QuantizedLinear)) return `${name} is a ${layer.constructor.name}`;
   if (hasHooks(layer)) return `${name} has hooks`;

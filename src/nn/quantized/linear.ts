@@ -24,30 +24,31 @@ const quantizedLinearParameters = parameters("QuantizedLinear", {
 
 /** Options of {@link QuantizedLinear}. */
 export interface QuantizedLinearOptions {
-  /** `"fast"`: x may be rounded to 8 bits, as `quantizedMatmul` has it. Default `"exact"`. */
+  /** `"fast"` lets x be rounded to 8 bits, as in `quantizedMatmul`. Default `"exact"`. */
   precision?: ProductPrecision | undefined;
 }
 
 /**
- * y = x weightᵀ + bias with quantised weights, which are frozen: gradients reach x and the bias. The state is that of
- * MLX's layer: the parts of the weight under `weight`, `scales` and `biases`, and `bias`.
+ * Computes y = x weightᵀ + bias with quantized weights. The weights are frozen; gradients reach x and the bias. The
+ * state has the names of MLX's layer: the parts of the weight are `weight`, `scales` and `biases`, and the bias is
+ * `bias`.
  *
  * | parameter | shape |
  * |---|---|
- * | `weight` | a quantised tensor, [outputs, inputs] |
- * | `bias` | [outputs]; null without |
+ * | `weight` | a quantized tensor, [outputs, inputs] |
+ * | `bias` | [outputs]; null without a bias |
  *
  * @example
- * new QuantizedLinear(quantizeGgml(randn([10, 784]), "q4_0")).forward(randn([32, 784])); // [32, 10]
+ * new QuantizedLinear(quantizeGgml(randn([10, 768]), "q4_0")).forward(randn([32, 768])); // [32, 10]
  *
- * @throws {ShapeError} for a weight that is no matrix, and a bias of another size.
+ * @throws {ShapeError} for a weight that is not a matrix, and a bias of another size.
  */
 export class QuantizedLinear extends Module<[x: Tensor], Tensor> {
   readonly inputs: number;
   readonly outputs: number;
   readonly weight: QuantizedTensor;
   readonly bias: Tensor | null;
-  /** How x is multiplied. It is no part of the state. */
+  /** Precision of products. It is not part of the state. */
   precision: ProductPrecision;
 
   constructor(weight: QuantizedTensor, bias?: Tensor | null, options?: QuantizedLinearOptions);
@@ -68,7 +69,7 @@ export class QuantizedLinear extends Module<[x: Tensor], Tensor> {
     this.precision = precision;
   }
 
-  /** @internal Whether `forward` is the product with the weight, so that others may compute it with more. */
+  /** @internal Whether `forward` is only the product with the weight, so that it may be fused with other layers. */
   get isProduct(): boolean {
     return this.forward === QuantizedLinear.prototype.forward;
   }
@@ -85,10 +86,10 @@ export class QuantizedLinear extends Module<[x: Tensor], Tensor> {
   }
 }
 
-/** @internal The sizes of quantised weights. @throws {ShapeError} `wrongRank` */
+/** @internal Returns the sizes of a quantized matrix. @throws {ShapeError} `wrongRank` */
 export function matrixSizes(operation: string, { shape }: QuantizedTensor): readonly [number, number] {
   if (shape.length === 2) return shape as unknown as readonly [number, number];
-  throw new ShapeError(operation, "wrongRank", `expected a quantised matrix, got [${shape.join(", ")}]`);
+  throw new ShapeError(operation, "wrongRank", `expected a quantized matrix, got [${shape.join(", ")}]`);
 }
 
 const withBias = (product: Tensor, bias: Tensor | null): Tensor => {
@@ -99,8 +100,8 @@ const withBias = (product: Tensor, bias: Tensor | null): Tensor => {
 /** Options of {@link Int4Linear.fromLinear}. */
 export interface Int4LinearOptions extends Pick<QuantizeInt4Options, "groupSize"> {
   /**
-   * Whether products are with the weights in float16, which are made of the four bits at the first product: as fast as
-   * a layer in float16, and as large. Default false: products read the four bits.
+   * Whether to multiply with float16 weights, which are dequantized at the first product. The layer is then as fast and
+   * takes as much memory as a float16 layer. Default false: products read the 4-bit weights.
    */
   dequantOnLoad?: boolean | undefined;
 }
@@ -118,19 +119,19 @@ const int4LinearParameters = parameters("Int4Linear", {
 });
 
 /**
- * A {@link QuantizedLinear} of affine weights of four bits. With `dequantOnLoad` it is stored in four bits and has its
- * weights in float16 in memory: x is rounded to float16, sums are in float32, and the result has the dtype of x.
+ * A {@link QuantizedLinear} with affine 4-bit weights. With `dequantOnLoad`, the state has 4 bits per weight and memory
+ * also has the weights in float16: x is rounded to float16, sums are in float32, and the result has the dtype of x.
  *
  * @example
- * const layer = Int4Linear.fromLinear(new Linear(784, 64), { groupSize: 32 });
- * layer.forward(randn([8, 784])); // no multiple of 32 is an error; 784 is not one of 64 either
+ * const layer = Int4Linear.fromLinear(new Linear(768, 64), { groupSize: 32 });
+ * layer.forward(randn([8, 768])); // [8, 64]
  *
  * @throws {ArgumentError} `wrongFormat`, for weights that are not affine with 4 bits. @throws {ShapeError} as
  * {@link QuantizedLinear}.
  */
 export class Int4Linear extends QuantizedLinear {
   readonly dequantOnLoad: boolean;
-  /** In float16, and the version of the packed weights that it was made of. */
+  /** The weights in float16, and the version of the packed weights that they were dequantized from. */
   #dense: { readonly weight: Tensor; readonly version: number } | null = null;
 
   constructor(weight: QuantizedTensor, bias?: Tensor | null, options?: Pick<Int4LinearOptions, "dequantOnLoad">);
@@ -148,10 +149,10 @@ export class Int4Linear extends QuantizedLinear {
   }
 
   /**
-   * A layer with the weights of another one in four bits, rounded to the nearest. The bias is shared.
+   * Quantizes the weights of a linear layer to 4 bits, rounded to nearest. The bias is shared.
    *
-   * @throws {ShapeError} `wrongColumns`, for inputs that are no whole groups. @throws {ArgumentError} `notFinite`,
-   * `scaleOverflow`.
+   * @throws {ShapeError} `wrongColumns`, if the inputs are not a multiple of `groupSize`. @throws {ArgumentError}
+   * `notFinite`, `scaleOverflow`.
    */
   static fromLinear(linear: Linear, options?: Int4LinearOptions): Int4Linear;
   static fromLinear(...values: unknown[]): Int4Linear {
@@ -164,6 +165,7 @@ export class Int4Linear extends QuantizedLinear {
     return this.forward === Int4Linear.prototype.forward && !this.dequantOnLoad;
   }
 
+  /** @param x [..., inputs] @returns [..., outputs] of the dtype of x */
   override forward(x: Tensor): Tensor {
     if (!this.dequantOnLoad) return super.forward(x);
     expectTensor("Int4Linear", "x", x);
@@ -172,7 +174,7 @@ export class Int4Linear extends QuantizedLinear {
     return withBias(x.dtype === "float16" ? product : toDType(product, x.dtype), this.bias);
   }
 
-  /** Made again when a state was loaded. */
+  /** Dequantizes the weights again after a state was loaded. */
   private dense(): Tensor {
     const { version } = this.weight.parts.packed.storage;
     if (this.#dense?.version === version) return this.#dense.weight;

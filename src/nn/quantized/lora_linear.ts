@@ -13,24 +13,24 @@ import { Linear } from "../layers/linear.ts";
 import { Module } from "../layers/module.ts";
 import type { QuantizedLinear } from "./linear.ts";
 
-/** What {@link LoraLinear} adds to a layer. */
+/** Options of {@link LoraLinear}. */
 export interface LoraLinearOptions {
   readonly rank: number;
-  /** What the product of the two matrices is multiplied with. */
+  /** Factor of the low-rank product. */
   readonly scale: number;
   readonly dropout: number;
   readonly generator?: Generator | undefined;
 }
 
-/** Nothing is added at first. */
+/** `up` starts with zeros, so that training starts from the base layer's results. */
 const zeros: Initialization = { ...pytorchInitialization, weight: normalOf(0) };
 
 /**
- * y = base(x) + scale · up(down(dropout(x))): a frozen layer, and two small matrices that are trained, in float32.
+ * Computes y = base(x) + scale · up(down(dropout(x))): a frozen layer, plus a trained low-rank product in float32.
  *
  * | parameter | shape |
  * |---|---|
- * | `base. …` | of the layer, frozen |
+ * | `base. …` | those of the wrapped layer, frozen |
  * | `down.weight` | [rank, inputs]; PEFT's `lora_A` |
  * | `up.weight` | [outputs, rank]; PEFT's `lora_B`; starts with zeros |
  *
@@ -45,7 +45,7 @@ export class LoraLinear extends Module<[x: Tensor], Tensor> {
   readonly up: Linear;
   readonly dropout: Dropout;
 
-  /** @internal `lora` makes it. */
+  /** @internal Created by `lora`. */
   constructor(base: Linear | QuantizedLinear, { rank, scale, dropout, generator }: LoraLinearOptions) {
     super();
     this.inputs = base.inputs;
@@ -57,7 +57,7 @@ export class LoraLinear extends Module<[x: Tensor], Tensor> {
     this.dropout = new Dropout(dropout);
   }
 
-  /** The bias of the layer. */
+  /** The bias of the wrapped layer. */
   get bias(): Tensor | null {
     return this.base.bias;
   }
@@ -70,7 +70,7 @@ export class LoraLinear extends Module<[x: Tensor], Tensor> {
     return add(out, out.dtype === "float32" ? added : toDType(added, out.dtype)) as Tensor;
   }
 
-  /** @internal A plain layer that computes the same; of quantised weights it is one in float32. */
+  /** @internal Returns a plain layer with the merged weights; in float32 if the base layer is quantized. */
   merged(): Linear {
     const { weight } = this.base;
     const dtype = QuantizedTensor.isQuantized(weight) ? "float32" : weight.dtype;

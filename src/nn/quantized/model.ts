@@ -22,7 +22,7 @@ import { QuantizedEmbedding } from "./embedding.ts";
 import { QuantizedLinear } from "./linear.ts";
 import { formatReport } from "./report.ts";
 
-/** Which layers: the path of a layer or of a module above it, a pattern of paths, or several of both. */
+/** Selects layers: the path of a layer or of a module above it, a regular expression for paths, or a list of both. */
 export type LayerNames = string | RegExp | readonly (string | RegExp)[];
 
 /** How {@link quantizeModel} rounds weights in affine formats. */
@@ -30,20 +30,21 @@ export type ModelRounding = "nearest" | "leastSquares" | "gptq";
 
 /** Options of {@link quantizeModel}. */
 export interface QuantizeModelOptions {
-  /** The name of a format of blocks, or `{ bits, groupSize, symmetric? }`. */
+  /** The name of a block format, or `{ bits, groupSize, symmetric? }`. */
   format: GgmlFormat | QuantizedFormat | AffineOptions;
-  /** Layers to quantise. Default: every {@link Linear} and {@link Embedding} but `positionEmbedding`. */
+  /** Layers to quantize. Default: every {@link Linear} and {@link Embedding} but `positionEmbedding`. */
   include?: LayerNames | undefined;
-  /** Layers to leave as they are. Default: none. */
+  /** Layers that stay unquantized. Default: none. */
   exclude?: LayerNames | undefined;
-  /** What `calibrate` recorded, with products: what `"gptq"` rounds by. */
+  /** The result of `calibrate` with `products: true`, which `"gptq"` requires. */
   calibration?: Calibration | undefined;
   /**
-   * Of affine formats. Default `"gptq"` for the linear layers that `calibration` has; for all others, also by `"gptq"`,
-   * it is `"leastSquares"` from 4 bits on, `"nearest"` below. Held-out losses are lowest so.
+   * How weights in affine formats are rounded. By default, `"gptq"` rounds the linear layers in `calibration`. Other
+   * layers, even with `"gptq"`, are rounded by `"leastSquares"` from 4 bits on and by `"nearest"` below. These defaults
+   * gave the lowest held-out losses.
    */
   rounding?: ModelRounding | undefined;
-  /** Of products: `"fast"` lets x be rounded to 8 bits. Default `"exact"`. */
+  /** Precision of products: `"fast"` lets x be rounded to 8 bits. Default `"exact"`. */
   precision?: ProductPrecision | undefined;
 }
 
@@ -51,21 +52,25 @@ export interface QuantizeModelOptions {
 export interface QuantizedLayer {
   /** Its path in the model. */
   readonly name: string;
+  /** The shape of its weight. */
   readonly shape: readonly number[];
-  /** The format that it has now; null where it was left as it is. */
+  /** The format after quantization; null if the layer was left unquantized. */
   readonly format: string | null;
-  /** Of its weight. */
+  /** Bytes of its weight before quantization. */
   readonly bytesBefore: number;
+  /** Bytes of its weight after quantization. */
   readonly bytesAfter: number;
-  /** √(Σ (W − Ŵ)² / Σ W²); 0 where it was left as it is. */
+  /** √(Σ (W − Ŵ)² / Σ W²); 0 if the layer was left unquantized. */
   readonly relativeError: number;
 }
 
-/** What {@link quantizeModel} did. It prints as a table. */
+/** The report of {@link quantizeModel}. It prints as a table. */
 export interface QuantizationReport {
+  /** All linear layers and embeddings. */
   readonly layers: readonly QuantizedLayer[];
-  /** Of all parameters and buffers of the model. */
+  /** Bytes of all parameters and buffers of the model before quantization. */
   readonly bytesBefore: number;
+  /** Bytes after quantization. */
   readonly bytesAfter: number;
 }
 
@@ -87,7 +92,7 @@ const quantizeModelParameters = parameters("quantizeModel", {
   include: named(patterns),
   exclude: named(patterns, []),
   calibration: named<Calibration | undefined>({
-    expected: "what calibrate() returned",
+    expected: "the result of calibrate()",
     parse: (value) => (value instanceof Map ? (value as Calibration) : undefined),
   }),
   rounding: named(choice("nearest", "leastSquares", "gptq")),
@@ -95,21 +100,23 @@ const quantizeModelParameters = parameters("quantizeModel", {
 });
 
 /**
- * Replaces the linear layers and embeddings of a model, in place, by quantised ones. Tied weights stay tied. A width of
- * which a format of super-blocks is no divisor takes llama.cpp's substitute in blocks of 32: q2_K and q3_K iq4_nl, q4_K
- * q5_0, q5_K q5_1, q6_K q8_0; a layer that has no whole blocks then either is left as it is, and the report says so.
+ * Replaces the linear layers and embeddings of a model in place by quantized ones. Tied weights stay tied.
  *
- * @param model a GPT, a Llama, or any module. Its optimizer no longer fits it: the quantised weights are frozen
+ * If a layer's width is not a multiple of a super-block of 256 values, the layer takes llama.cpp's substitute in blocks
+ * of 32: iq4_nl for q2_K and q3_K, q5_0 for q4_K, q5_1 for q5_K, and q8_0 for q6_K. A layer that the substitute does
+ * not fit either is left unquantized, and the report says so.
+ *
+ * @param model a GPT, a Llama, or any module. The quantized weights are frozen, so create a new optimizer afterwards
  *
  * @example
  * const report = quantizeModel(model, { format: "q4_K", exclude: ["head"] });
  * console.log(`${report}`); // a table: format, bytes before and after, and error of each layer
  * await io.saveGguf("model.gguf", model.quantizedState());
  *
- * @throws {ArgumentError} `noProducts`, for a calibration with ranges alone; `noCalibration`, for `"gptq"` without one;
- * `unknownLayer`, for a path in `include` or `exclude` that no layer has; `notFinite`, `scaleOverflow`, for weights
- * that can't be quantised. No layer was replaced then. @throws {ShapeError} `shapesDiffer`, for the calibration of
- * another model.
+ * @throws {ArgumentError} `noProducts`, for a calibration without products; `noCalibration`, for `"gptq"` without a
+ * calibration; `unknownLayer`, for a path in `include` or `exclude` that no layer has; `notFinite`, `scaleOverflow`,
+ * for weights that can't be quantized. In these cases no layer is replaced. @throws {ShapeError} `shapesDiffer`, for
+ * the calibration of another model.
  */
 export function quantizeModel(model: Module, options: QuantizeModelOptions): QuantizationReport;
 export function quantizeModel(...values: unknown[]): QuantizationReport {
@@ -118,7 +125,7 @@ export function quantizeModel(...values: unknown[]): QuantizationReport {
     throw new ArgumentError(
       "quantizeModel",
       "noCalibration",
-      'expected a calibration for "gptq", got none; pass what calibrate() with { products: true } returns',
+      'rounding: "gptq" requires a calibration, got none; pass the result of calibrate() with { products: true }',
     );
   const slots = layersIn(model);
   const names = [...slots.keys()];
@@ -156,7 +163,7 @@ export function quantizeModel(...values: unknown[]): QuantizationReport {
 
 /** Options of {@link loadQuantized}. */
 export interface LoadQuantizedOptions {
-  /** Of products: `"fast"` lets x be rounded to 8 bits. Default `"exact"`. */
+  /** Precision of products: `"fast"` lets x be rounded to 8 bits. Default `"exact"`. */
   precision?: ProductPrecision | undefined;
 }
 
@@ -173,16 +180,17 @@ const loadQuantizedParameters = parameters("loadQuantized", {
 });
 
 /**
- * Loads weights of which some are quantised: the layers with quantised weights are replaced, in place, by quantised
- * ones, which share the memory of the weights; all others are copied. All of them, or none.
+ * Loads weights of which some are quantized. Layers with quantized weights are replaced in place by quantized layers
+ * that share the memory of the given weights; other weights are copied. If anything does not match, nothing is loaded.
  *
- * @param weights by the model's names, such as those of `io.loadWeights`
+ * @param weights by the model's names, such as the result of `io.loadWeights`
+ * @returns the missing and the unexpected names, which are always empty
  *
  * @example
  * const model = new GPT(sizes);
  * loadQuantized(model, io.loadWeights("model.safetensors"));
  *
- * @throws {StateDictError} listing what is missing, what is unexpected, and what has another shape or dtype.
+ * @throws {StateDictError} listing missing names, unexpected names, and names whose shape or dtype differs.
  */
 export function loadQuantized(
   model: Module,
@@ -221,7 +229,7 @@ export function loadQuantized(...values: unknown[]): LoadReport {
 type Layer = Linear | Embedding;
 type LayerSlot = Slot<Layer>;
 
-/** The layers by the first of their paths, with every slot of a layer that shares its weight under another path. */
+/** Maps the first path of each layer to all slots that hold this layer. */
 function layersIn(model: Module): Map<string, readonly [LayerSlot, ...LayerSlot[]]> {
   const found = new Map<string, [LayerSlot, ...LayerSlot[]]>();
   const byLayer = new Map<Layer, [LayerSlot, ...LayerSlot[]]>();
@@ -245,12 +253,12 @@ function layersIn(model: Module): Map<string, readonly [LayerSlot, ...LayerSlot[
   return found;
 }
 
-/** A layer of these classes themselves: a subclass may do something else with its weight. */
+/** Exactly these classes: a subclass may use its weight in another way. */
 const isLayer = (value: unknown): value is Layer =>
   (value instanceof Linear && value.constructor === Linear) ||
   (value instanceof Embedding && value.constructor === Embedding);
 
-/** Every name of every tensor in the state of a module. */
+/** Yields every tensor in a module's state under each of its names. */
 function* allNames(model: Module, prefix = "", above: readonly Module[] = []): Generator<readonly [string, Tensor]> {
   if (above.includes(model)) return;
   for (const { name, value } of slotsOf(model)) {
@@ -271,7 +279,9 @@ function replaceAll(slots: readonly LayerSlot[], weight: QuantizedTensor, precis
   for (const { replace } of slots as readonly Slot[]) replace(layer);
 }
 
-/** Whether a layer is named: by its path, that of a module above it, or a pattern. */
+/**
+ * Returns a predicate for layers that are selected by their path, the path of a module above, or a regular expression.
+ */
 function matcher(names: readonly string[], given: readonly (string | RegExp)[]): (name: string) => boolean {
   const matches = (own: string | RegExp, name: string): boolean =>
     typeof own === "string" ? name === own || name.startsWith(`${own}.`) : new RegExp(own.source, own.flags).test(name);
@@ -285,12 +295,15 @@ function matcher(names: readonly string[], given: readonly (string | RegExp)[]):
   return (name) => given.some((own) => matches(own, name));
 }
 
-/** llama.cpp's substitutes of super-blocks (`tensor_type_fallback` in llama-quant.cpp). */
+/** llama.cpp's substitutes for super-block formats (`tensor_type_fallback` in llama-quant.cpp). */
 const substitutes: Partial<Record<GgmlFormat, GgmlFormat>> = {
   ...{ q2_K: "iq4_nl", q3_K: "iq4_nl", q4_K: "q5_0", q5_K: "q5_1", q6_K: "q8_0" },
 };
 
-/** @internal The format, or the one in its place that rows of so many values are whole blocks of. */
+/**
+ * @internal Returns the format, or its substitute if rows of `columns` values are not whole blocks; undefined if
+ * neither fits.
+ */
 export function formatFor(format: QuantizedFormat, columns: number): QuantizedFormat | undefined {
   const other = typeof format === "string" ? substitutes[format] : undefined;
   return [format, other].find((own) => own !== undefined && columns % valuesOfBlock(own) === 0);
@@ -319,7 +332,7 @@ function leftAlone(name: string, { shape, dtype }: Tensor): QuantizedLayer {
   return { name, shape: [...shape], format: null, bytesBefore: bytes, bytesAfter: bytes, relativeError: 0 };
 }
 
-/** In float64, on the host. */
+/** Computed in float64, on the host. */
 function relativeError(weight: Tensor, quantized: QuantizedTensor): number {
   const [exact, got] = tidy(() =>
     noGrad(
@@ -334,7 +347,7 @@ function relativeError(weight: Tensor, quantized: QuantizedTensor): number {
   return size === 0 ? 0 : Math.sqrt(error / size);
 }
 
-/** Of parameters and buffers, each once. */
+/** Bytes of parameters and buffers; a shared tensor counts once. */
 const bytesOf = (model: Module): number =>
   [...model.namedParameters().values(), ...model.namedBuffers().values()].reduce(
     (sum, { shape, dtype }) => sum + byteLengthOf(shape, dtype),

@@ -1,4 +1,4 @@
-/** Three layers of the same input: queries, keys and values of attention. */
+/** Computes the queries, keys and values of attention from one input, fused if all three layers are quantized. */
 import { needsGradient } from "../../autograd/record.ts";
 import { countCodepath } from "../../backend/dispatch.ts";
 import { getBackend } from "../../backend/policy.ts";
@@ -12,7 +12,8 @@ type Three<T> = readonly [query: T, key: T, value: T];
 const names = ["query", "key", "value"] as const;
 
 /**
- * @internal As one operation where all layers are quantised; else each by itself, and `codepaths()` says why.
+ * @internal Computes the three projections: as one operation if all layers are quantized, else layer by layer.
+ * `codepaths()` then reports the reason.
  *
  * @param x [..., inputs] @returns [..., outputs] of each
  */

@@ -1,7 +1,7 @@
-/** The table of `quantizeModel`. */
+/** Formats the report of `quantizeModel` as a table. */
 import type { QuantizationReport } from "./model.ts";
 
-/** One row for each layer: its format, bytes before and after, and the relative error; and the totals. */
+/** Formats one row per layer (format, bytes after and before, relative error), and the totals. */
 export function formatReport({ layers, bytesBefore, bytesAfter }: QuantizationReport): string {
   const header = ["layer", "shape", "format", "bytes", "before", "error"];
   const rows = layers.map(({ name, shape, format, ...own }) => [

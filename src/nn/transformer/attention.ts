@@ -1,4 +1,4 @@
-/** PyTorch's attention layer: self and cross attention, with masks, under its names. */
+/** PyTorch's attention layer: self-attention and cross-attention with masks, under PyTorch's names. */
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { flag } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
@@ -39,52 +39,54 @@ import { addedMask, type MaskSizes, mergedMask, paddingMask, scoresMask, withKey
 
 /** Options of {@link MultiheadAttention}, in PyTorch's order. */
 export interface MultiheadAttentionOptions extends LayerOptions {
-  /** The probability with which an attention weight becomes 0 in training. Default 0. */
+  /** The probability, in training, that an attention weight becomes 0. Default 0. */
   dropout?: number | undefined;
   /** Whether projections have biases. Default true. */
   bias?: boolean | undefined;
-  /** Whether there is one key and value more, `bias_k` and `bias_v`, that are learned. Default false. */
+  /** Whether to append a learned key and value, `bias_k` and `bias_v`. Default false. */
   addBiasKv?: boolean | undefined;
-  /** Whether there is one key and value of zeros more. Default false. */
+  /** Whether to append a key and a value of zeros. Default false. */
   addZeroAttn?: boolean | undefined;
   /** The width of keys. Default `embedDim`. */
   kdim?: number | undefined;
   /** The width of values. Default `embedDim`. */
   vdim?: number | undefined;
-  /** Whether operands are [batch, tokens, width] and not [tokens, batch, width]. Default false. */
+  /** Whether operands are [batch, tokens, width] instead of [tokens, batch, width]. Default false. */
   batchFirst?: boolean | undefined;
 }
 
-/** What {@link MultiheadAttention} takes besides queries, keys and values. */
+/** Optional inputs of {@link MultiheadAttention}. */
 export interface MultiheadAttentionInputs {
-  /** [batch, keys]: bool, true = a key that no query attends to; or floats that are added to its scores. */
+  /** [batch, keys]: bool, true = no query attends to the key; or floats that are added to the key's scores. */
   keyPaddingMask?: Tensor | undefined;
-  /** Whether the weights of the attention are returned; this is slower. Default false, unlike PyTorch. */
+  /** Whether to return the attention weights, which is slower. Default false, unlike in PyTorch. */
   needWeights?: boolean | undefined;
   /** [queries, keys] or [batch · heads, queries, keys]: bool, true = left out; or floats that are added to scores. */
   attnMask?: Tensor | undefined;
-  /** Whether the weights that are returned are the mean over heads. Default true. */
+  /** Whether returned weights are averaged over heads. Default true. */
   averageAttnWeights?: boolean | undefined;
-  /** Whether a query attends to no key behind its own place, besides what masks say. Default false. */
+  /** Whether each query attends only to keys up to its position, in addition to the masks. Default false. */
   isCausal?: boolean | undefined;
 }
 
-/** What {@link MultiheadAttention} gives. */
+/** The result of {@link MultiheadAttention}. */
 export interface MultiheadAttentionResult {
-  /** Of the query's shape, but `embedDim` wide. */
+  /** The query's shape, with a width of `embedDim`. */
   readonly output: Tensor;
-  /** [batch, queries, keys], or without `averageAttnWeights` [batch, heads, queries, keys]; null where not needed. */
+  /**
+   * [batch, queries, keys], or [batch, heads, queries, keys] without `averageAttnWeights`; null without `needWeights`.
+   */
   readonly weights: Tensor | null;
 }
 
 /**
- * Attention of queries to keys and values, PyTorch's `MultiheadAttention`: its states load by their names.
+ * Computes attention of queries to keys and values, as PyTorch's `MultiheadAttention`, whose state dicts load:
  *
- *     output = out_proj(join(softmax(q kᵀ / √headWidth + masks) v)),  q = query W_qᵀ + b_q, and so k and v
+ *     output = out_proj(join(softmax(q kᵀ / √headWidth + masks) v)),  q = query W_qᵀ + b_q; k and v likewise
  *
- * Masks are PyTorch's: **true leaves a key out**, unlike in `scaledDotProductAttention`. Of a query that attends to no
- * key the output is that of zeros, and its weights are NaN. {@link MultiHeadAttention} is the layer of language models,
- * with rotary positions, shared heads and caches.
+ * Masks are PyTorch's: **true leaves a key out**, unlike in `scaledDotProductAttention`. For a query that attends to no
+ * key, attention is zero before `out_proj`, and the returned weights are NaN. {@link MultiHeadAttention} is the layer
+ * of language models, with rotary positions, shared heads and caches.
  *
  * | parameter | shape |
  * |---|---|
@@ -98,7 +100,8 @@ export interface MultiheadAttentionResult {
  * const attention = new MultiheadAttention(64, 8, { batchFirst: true });
  * const { output } = attention.forward(randn([2, 5, 64]), randn([2, 9, 64]), randn([2, 9, 64])); // [2, 5, 64]
  *
- * @throws {ArgumentError} for sizes below 1, a width that is not a multiple of `numHeads`, a dropout outside [0, 1).
+ * @throws {ArgumentError} for sizes below 1, a width that is not a multiple of `numHeads`, and a dropout outside [0,
+ * 1).
  */
 export class MultiheadAttention extends Module<
   [query: Tensor, key: Tensor, value: Tensor, inputs?: MultiheadAttentionInputs],
@@ -171,8 +174,8 @@ export class MultiheadAttention extends Module<
    * @param key [keys, batch, kdim], likewise
    * @param value [keys, batch, vdim], likewise
    *
-   * @throws {ShapeError} for other shapes of operands and masks. @throws {DTypeError} for masks that are neither bool
-   * nor of the query's dtype.
+   * @throws {ShapeError} for unsuitable shapes of operands and masks. @throws {DTypeError} for masks that are neither
+   * bool nor of the query's dtype.
    */
   override forward(
     query: Tensor,
@@ -219,11 +222,11 @@ export class MultiheadAttention extends Module<
     throw new DTypeError(
       name,
       "dtypesDiffer",
-      `expected operands of the dtype of the weights, ${dtype}, got ${other.describe()}`,
+      `expected operands with the dtype of the weights, ${dtype}, got ${other.describe()}`,
     );
   }
 
-  /** Queries, keys and values of each head, [batch, heads, tokens, headDim]. */
+  /** Returns queries, keys and values split into heads, [batch, heads, tokens, headDim]. */
   private project({ query, key, value }: Call, steps: (x: Tensor) => Tensor): Projected {
     const [q, k, v] = this.projections(query, key, value, steps);
     const more = (x: Tensor, bias: Tensor | null): Tensor => {
@@ -236,7 +239,7 @@ export class MultiheadAttention extends Module<
     return { q: heads(q), k: heads(more(k, this.bias_k)), v: heads(more(v, this.bias_v)), keys: k.shape[1]! };
   }
 
-  /** One product where the operands are one. */
+  /** Projects queries, keys and values; as one product if they are the same tensor. */
   private projections(query: Tensor, key: Tensor, value: Tensor, steps: (x: Tensor) => Tensor) {
     const { in_proj_weight: whole, in_proj_bias: bias, embedDim } = this;
     if (whole && query === key && key === value)
@@ -285,7 +288,7 @@ interface Projected {
   readonly q: Tensor;
   readonly k: Tensor;
   readonly v: Tensor;
-  /** How many keys there are without those that are added. */
+  /** Number of keys, without appended ones. */
   readonly keys: number;
 }
 

@@ -1,4 +1,4 @@
-/** PyTorch's layers of encoders and decoders. */
+/** PyTorch's transformer layers of encoders and decoders. */
 import { aFunction, choice, either, flag } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
 import { gelu } from "../../ops/activation/gelu.ts";
@@ -16,57 +16,59 @@ import { LayerNorm } from "../layers/normalization.ts";
 import type { QuantizedLinear } from "../quantized/linear.ts";
 import { MultiheadAttention } from "./attention.ts";
 
-/** What stands between the two products of a feed-forward: a function of one tensor, or one by name. */
+/** The activation of a feed-forward: a name, or a function of a tensor. */
 export type TransformerActivation = "relu" | "gelu" | ((x: Tensor) => Tensor);
 
 /** Options of {@link TransformerEncoderLayer} and {@link TransformerDecoderLayer}, in PyTorch's order. */
 export interface TransformerLayerOptions extends LayerOptions {
-  /** The width between the two products of the feed-forward. Default 2048. */
+  /** The hidden size of the feed-forward. Default 2048. */
   dimFeedforward?: number | undefined;
-  /** The probability of dropout, also of attention weights. Default 0.1. */
+  /** The dropout probability, also of attention weights. Default 0.1. */
   dropout?: number | undefined;
-  /** Default `"relu"`. */
+  /** The activation of the feed-forward. Default `"relu"`. */
   activation?: TransformerActivation | undefined;
-  /** What norms add to variances. Default 1e-5. */
+  /** Added to variances in norms. Default 1e-5. */
   layerNormEps?: number | undefined;
-  /** Whether operands are [batch, tokens, width] and not [tokens, batch, width]. Default false. */
+  /** Whether operands are [batch, tokens, width] instead of [tokens, batch, width]. Default false. */
   batchFirst?: boolean | undefined;
-  /** Whether norms stand before attention and feed-forward, and not behind their sums with the input. Default false. */
+  /**
+   * Whether norms come before attention and feed-forward (pre-norm) instead of after the residual sums. Default false.
+   */
   normFirst?: boolean | undefined;
-  /** Whether products and norms have biases. Default true. */
+  /** Whether linear layers and norms have biases. Default true. */
   bias?: boolean | undefined;
 }
 
-/** How options of layers may be given by position. */
+/** The order of options that are passed by position. */
 export type LayerOrder = ["dimFeedforward", "dropout", "activation", "layerNormEps", "batchFirst", "normFirst", "bias"];
 
-/** What {@link TransformerEncoderLayer} takes besides the source. */
+/** Optional inputs of {@link TransformerEncoderLayer}. */
 export interface EncoderLayerInputs {
-  /** As `attnMask` of {@link MultiheadAttention}: true leaves out. */
+  /** As `attnMask` of {@link MultiheadAttention}: true leaves a key out. */
   srcMask?: Tensor | undefined;
-  /** As `keyPaddingMask` of {@link MultiheadAttention}: true leaves out. */
+  /** As `keyPaddingMask` of {@link MultiheadAttention}: true leaves a key out. */
   srcKeyPaddingMask?: Tensor | undefined;
-  /** Whether a token attends to no later token. Default false. */
+  /** Whether each token attends only to itself and earlier tokens. Default false. */
   isCausal?: boolean | undefined;
 }
 
-/** What {@link TransformerDecoderLayer} and {@link TransformerDecoder} take besides the target and the memory. */
+/** Optional inputs of {@link TransformerDecoderLayer} and {@link TransformerDecoder}. */
 export interface DecoderInputs {
-  /** Of the target's tokens: true leaves out. */
+  /** The `attnMask` of self-attention: true leaves a key out. */
   tgtMask?: Tensor | undefined;
-  /** Of the memory's tokens: true leaves out. */
+  /** The `attnMask` of attention to the memory: true leaves a key out. */
   memoryMask?: Tensor | undefined;
-  /** Of padding in the target: true leaves out. */
+  /** Padding in the target: true leaves a key out. */
   tgtKeyPaddingMask?: Tensor | undefined;
-  /** Of padding in the memory: true leaves out. */
+  /** Padding in the memory: true leaves a key out. */
   memoryKeyPaddingMask?: Tensor | undefined;
-  /** Whether a token of the target attends to no later one of it. Default false. */
+  /** Whether each target token attends only to target tokens up to its position. Default false. */
   tgtIsCausal?: boolean | undefined;
-  /** Whether a token of the target attends to no later one of the memory. Default false. */
+  /** Whether each target token attends only to memory tokens up to its position. Default false. */
   memoryIsCausal?: boolean | undefined;
 }
 
-/** @internal What a layer is made of, besides its width and heads. */
+/** @internal Parameters of a layer, except its width and heads. */
 export const layerParts = {
   dimFeedforward: optional(size, 2048),
   dropout: optional(probability, 0.1),
@@ -81,7 +83,7 @@ const layerCall = (operation: string) =>
   parameters(operation, { dModel: operand(size), nhead: operand(size), ...layerParts });
 type LayerCall = ReturnType<ReturnType<typeof layerCall>>;
 
-/** Attention, a feed-forward and norms around them. */
+/** Base class of encoder and decoder layers. */
 abstract class TransformerLayer<Arguments extends readonly unknown[]> extends Module<Arguments, Tensor> {
   readonly normFirst: boolean;
   readonly self_attn: MultiheadAttention;
@@ -94,7 +96,7 @@ abstract class TransformerLayer<Arguments extends readonly unknown[]> extends Mo
     this.self_attn = this.newAttention();
   }
 
-  /** The feed-forward's two products: PyTorch names them so. */
+  /** The two linear layers of the feed-forward, under PyTorch's names. */
   abstract readonly linear1: Linear | QuantizedLinear;
   abstract readonly linear2: Linear | QuantizedLinear;
   abstract readonly dropout: Dropout;
@@ -117,7 +119,7 @@ abstract class TransformerLayer<Arguments extends readonly unknown[]> extends Mo
     };
   }
 
-  /** x + part(norm(x)), or norm(x + part(x)). */
+  /** Computes x + part(norm(x)) if the layer is pre-norm, else norm(x + part(x)). */
   protected residual(x: Tensor, norm: LayerNorm, dropout: Dropout, part: (x: Tensor) => Tensor): Tensor {
     if (this.normFirst) return add(x, dropout.forward(part(norm.forward(x)))) as Tensor;
     return norm.addForward(dropout.forward(part(x)), x).out;
@@ -129,7 +131,7 @@ abstract class TransformerLayer<Arguments extends readonly unknown[]> extends Mo
     return this.linear2.forward(this.dropout.forward(activate(this.linear1.forward(x))));
   }
 
-  /** @internal A layer like this one, with copies of its values. */
+  /** @internal Returns a layer with copies of this layer's weights. */
   copy(): this {
     const { dModel, nhead, ...options } = this.#call;
     const { dtype } = this.self_attn.out_proj.weight;
@@ -146,9 +148,11 @@ abstract class TransformerLayer<Arguments extends readonly unknown[]> extends Mo
 }
 
 /**
- * A layer of an encoder: self attention and a feed-forward, each with a residual connection and a norm (Vaswani et al.,
- * "Attention is all you need", 2017). PyTorch's `TransformerEncoderLayer`, whose states load by their names:
- * `self_attn` ({@link MultiheadAttention}), `linear1`, `linear2`, `norm1`, `norm2`.
+ * Applies a layer of an encoder, PyTorch's `TransformerEncoderLayer`: self-attention and a feed-forward, each with a
+ * residual connection and a norm. PyTorch's state dicts load. The submodules are `self_attn`
+ * ({@link MultiheadAttention}), `linear1`, `linear2`, `norm1` and `norm2`.
+ *
+ * Source: A. Vaswani et al., "Attention is all you need", 2017.
  *
  * @example
  * const layer = new TransformerEncoderLayer(64, 8, { normFirst: true, activation: "gelu", batchFirst: true });
@@ -178,7 +182,7 @@ export class TransformerEncoderLayer extends TransformerLayer<[src: Tensor, inpu
     this.dropout2 = newDropout();
   }
 
-  /** @param src as the query of {@link MultiheadAttention} @throws as it does */
+  /** @param src shaped as the query of {@link MultiheadAttention} @throws as {@link MultiheadAttention} */
   override forward(src: Tensor, inputs?: EncoderLayerInputs): Tensor;
   override forward(...values: unknown[]): Tensor {
     const { src, srcMask: attnMask, srcKeyPaddingMask: keyPaddingMask, isCausal } = encoderForward(values);
@@ -203,9 +207,9 @@ const encoderForward = parameters("TransformerEncoderLayer.forward", {
 });
 
 /**
- * A layer of a decoder: self attention, attention to the memory of an encoder, and a feed-forward, each with a residual
- * connection and a norm. PyTorch's `TransformerDecoderLayer`, whose states load by their names: `self_attn`,
- * `multihead_attn`, `linear1`, `linear2`, `norm1`, `norm2`, `norm3`.
+ * Applies a layer of a decoder, PyTorch's `TransformerDecoderLayer`: self-attention, attention to an encoder's output
+ * (the memory), and a feed-forward, each with a residual connection and a norm. PyTorch's state dicts load. The
+ * submodules are `self_attn`, `multihead_attn`, `linear1`, `linear2`, `norm1`, `norm2` and `norm3`.
  *
  * @example
  * const layer = new TransformerDecoderLayer(64, 8, { batchFirst: true });
@@ -242,10 +246,10 @@ export class TransformerDecoderLayer extends TransformerLayer<[tgt: Tensor, memo
   }
 
   /**
-   * @param tgt as the query of {@link MultiheadAttention}
-   * @param memory what an encoder gave, as its key and value
+   * @param tgt shaped as the query of {@link MultiheadAttention}
+   * @param memory an encoder's output, shaped as the key of {@link MultiheadAttention}
    *
-   * @throws as it does
+   * @throws as {@link MultiheadAttention}
    */
   override forward(tgt: Tensor, memory: Tensor, inputs?: DecoderInputs): Tensor;
   override forward(...values: unknown[]): Tensor {
@@ -269,7 +273,7 @@ export class TransformerDecoderLayer extends TransformerLayer<[tgt: Tensor, memo
 }
 const decoderLayerParameters = layerCall("TransformerDecoderLayer");
 
-/** @internal */
+/** @internal The parameters of a decoder's `forward`. */
 export const decoderInputs = {
   tgt: operand(aTensor),
   memory: operand(aTensor),

@@ -1,4 +1,4 @@
-/** Masks of attention as PyTorch's layers take them: true = left out, or floats that are added to the scores. */
+/** Converts masks of PyTorch's attention layers: bool, true = left out, or floats that are added to the scores. */
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { zeros } from "../../ops/creation/full.ts";
 import { add } from "../../ops/elementwise/arithmetic.ts";
@@ -11,7 +11,7 @@ import type { FloatDType } from "../../tensor/dtype.ts";
 import { formatShape, sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
-/** The sizes that masks go with. */
+/** The sizes and dtype of the scores that a mask applies to. */
 export interface MaskSizes {
   readonly batch: number;
   readonly heads: number;
@@ -20,7 +20,7 @@ export interface MaskSizes {
   readonly dtype: FloatDType;
 }
 
-/** @returns `attnMask` as [queries, keys] or [batch, heads, queries, keys] @throws {ShapeError} @throws {DTypeError} */
+/** Returns `attnMask` as [queries, keys] or [batch, heads, queries, keys]. @throws {ShapeError} @throws {DTypeError} */
 export function scoresMask(operation: string, mask: Tensor, sizes: MaskSizes): Tensor {
   const { batch, heads, queries, keys } = sizes;
   checkDType(operation, "attnMask", mask, sizes);
@@ -30,7 +30,7 @@ export function scoresMask(operation: string, mask: Tensor, sizes: MaskSizes): T
   throw new ShapeError(operation, "wrongShape", `expected attnMask to have shape ${shapes}, got ${mask.describe()}`);
 }
 
-/** @returns `keyPaddingMask` as [batch, 1, 1, keys] @throws {ShapeError} @throws {DTypeError} */
+/** Returns `keyPaddingMask` as [batch, 1, 1, keys]. @throws {ShapeError} @throws {DTypeError} */
 export function paddingMask(operation: string, mask: Tensor, sizes: MaskSizes, isBatch: boolean): Tensor {
   checkDType(operation, "keyPaddingMask", mask, sizes);
   const shape = isBatch ? [sizes.batch, sizes.keys] : [sizes.keys];
@@ -47,11 +47,11 @@ function checkDType(operation: string, name: string, mask: Tensor, { dtype }: Ma
   throw new DTypeError(operation, "wrongDType", `expected ${name} to be bool or ${dtype}, got ${mask.describe()}`);
 }
 
-/** A mask with so many keys more, to which every query attends. */
+/** Extends a mask by `count` keys to which every query attends. */
 export const withKeys = (mask: Tensor, count: number): Tensor =>
   count === 0 ? mask : pad(mask, [0, count], { value: mask.dtype === "bool" ? false : 0 });
 
-/** What attention takes of masks: bool, true = attends, where all of them are bool, else floats. */
+/** Combines masks for `scaledDotProductAttention`: bool with true = attends if all masks are bool, else floats. */
 export function mergedMask(masks: readonly Tensor[], dtype: FloatDType): Tensor | undefined {
   const [first, ...others] = masks;
   if (first === undefined) return undefined;
@@ -60,7 +60,7 @@ export function mergedMask(masks: readonly Tensor[], dtype: FloatDType): Tensor 
   return masks.map((mask) => addedMask(mask, dtype)).reduce((sum, mask) => add(sum, mask) as Tensor);
 }
 
-/** The floats that leave out what a mask does: −∞ where it is true. */
+/** Returns floats to add to the scores: −∞ where a bool mask is true. */
 export const addedMask = (mask: Tensor, dtype: FloatDType): Tensor =>
   mask.dtype === "bool"
     ? maskedFill(zeros(mask.shape, { dtype }), mask as Tensor<"bool">, Number.NEGATIVE_INFINITY)

@@ -1,4 +1,4 @@
-/** Layers of encoders and decoders in a row, and both together: PyTorch's Transformer. */
+/** Stacks of encoder and decoder layers, and PyTorch's Transformer, which combines both. */
 import { noGrad } from "../../autograd/modes.ts";
 import { either, flag, instanceOf, nothing } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, type Parsed, parameters } from "../../core/parameters.ts";
@@ -22,28 +22,28 @@ import {
   type TransformerLayerOptions,
 } from "./layers.ts";
 
-/** A norm behind the last layer, or none. */
+/** A norm after the last layer, or none. */
 const aNorm = either(instanceOf<Module<[x: Tensor], Tensor>>(Module as never, "a module such as LayerNorm"), nothing);
 
-/** What {@link TransformerEncoder} takes besides the source. */
+/** Optional inputs of {@link TransformerEncoder}. */
 export interface EncoderInputs {
-  /** As `attnMask` of {@link MultiheadAttention}: true leaves out. */
+  /** As `attnMask` of {@link MultiheadAttention}: true leaves a key out. */
   mask?: Tensor | undefined;
-  /** As `keyPaddingMask` of {@link MultiheadAttention}: true leaves out. */
+  /** As `keyPaddingMask` of {@link MultiheadAttention}: true leaves a key out. */
   srcKeyPaddingMask?: Tensor | undefined;
-  /** Whether a token attends to no later token. Default false. */
+  /** Whether each token attends only to itself and earlier tokens. Default false. */
   isCausal?: boolean | undefined;
 }
 
 /** Options of {@link TransformerEncoder} and {@link TransformerDecoder}. */
 export interface TransformerStackOptions {
-  /** What follows the last layer. Default: nothing. */
+  /** A module after the last layer. Default: none. */
   norm?: Module<[x: Tensor], Tensor> | null | undefined;
 }
 
 const stackParts = { numLayers: operand(layerCount), norm: optional(aNorm, null) } as const;
 
-/** Copies of a layer in a row, and a norm behind them. */
+/** Base class of stacks: copies of a layer, and a norm after the last one. */
 abstract class TransformerStack<
   Layer extends TransformerEncoderLayer | TransformerDecoderLayer,
   Arguments extends readonly unknown[],
@@ -57,7 +57,7 @@ abstract class TransformerStack<
     this.norm = norm;
   }
 
-  /** x through one layer after the other, and the norm. */
+  /** Applies the layers one after the other, then the norm. */
   protected through(x: Tensor, step: (x: Tensor, layer: Layer) => Tensor): Tensor {
     return tidy(() => {
       const out = this.layers.reduce(step, x);
@@ -67,15 +67,15 @@ abstract class TransformerStack<
 }
 
 /**
- * Copies of an encoder layer in a row, and a norm behind them: PyTorch's `TransformerEncoder`. As there, all of them
- * start with the values of the layer that is given, which is no part of it.
+ * Applies copies of an encoder layer one after the other, then a norm: PyTorch's `TransformerEncoder`. As in PyTorch,
+ * all copies start with the weights of the given layer, which is not part of the module itself.
  *
  * @example
  * const layer = new TransformerEncoderLayer(64, 8, { batchFirst: true });
  * const encoder = new TransformerEncoder(layer, 6, new LayerNorm(64));
  * encoder.forward(randn([2, 5, 64]), { isCausal: true }); // [2, 5, 64]
  *
- * @throws {ArgumentError} for a number of layers below 1, and what is no layer.
+ * @throws {ArgumentError} for a number of layers below 1, and an `encoderLayer` of another class.
  */
 export class TransformerEncoder extends TransformerStack<
   TransformerEncoderLayer,
@@ -91,7 +91,7 @@ export class TransformerEncoder extends TransformerStack<
     super(encoderLayer, others);
   }
 
-  /** @param src as of {@link TransformerEncoderLayer} @throws as it does */
+  /** @param src as for {@link TransformerEncoderLayer} @throws as {@link TransformerEncoderLayer} */
   override forward(src: Tensor, inputs?: EncoderInputs): Tensor;
   override forward(...values: unknown[]): Tensor {
     const { src, mask: srcMask, ...others } = encoderForward(values);
@@ -110,14 +110,14 @@ const encoderForward = parameters("TransformerEncoder.forward", {
 });
 
 /**
- * Copies of a decoder layer in a row, and a norm behind them: PyTorch's `TransformerDecoder`.
+ * Applies copies of a decoder layer one after the other, then a norm: PyTorch's `TransformerDecoder`.
  *
  * @example
  * const layer = new TransformerDecoderLayer(64, 8, { batchFirst: true });
  * const decoder = new TransformerDecoder(layer, 6, new LayerNorm(64));
  * decoder.forward(randn([2, 5, 64]), randn([2, 9, 64]), { tgtIsCausal: true }); // [2, 5, 64]
  *
- * @throws {ArgumentError} for a number of layers below 1, and what is no layer.
+ * @throws {ArgumentError} for a number of layers below 1, and a `decoderLayer` of another class.
  */
 export class TransformerDecoder extends TransformerStack<
   TransformerDecoderLayer,
@@ -133,7 +133,7 @@ export class TransformerDecoder extends TransformerStack<
     super(decoderLayer, others);
   }
 
-  /** @param tgt @param memory as of {@link TransformerDecoderLayer} @throws as it does */
+  /** @param tgt @param memory as for {@link TransformerDecoderLayer} @throws as {@link TransformerDecoderLayer} */
   override forward(tgt: Tensor, memory: Tensor, inputs?: DecoderInputs): Tensor;
   override forward(...values: unknown[]): Tensor {
     const { tgt, memory, ...inputs } = decoderForward(values);
@@ -152,25 +152,25 @@ export interface TransformerOptions extends TransformerLayerOptions {
   dModel?: number | undefined;
   /** The number of heads. Default 8. */
   nhead?: number | undefined;
-  /** Default 6. */
+  /** The number of encoder layers. Default 6. */
   numEncoderLayers?: number | undefined;
-  /** Default 6. */
+  /** The number of decoder layers. Default 6. */
   numDecoderLayers?: number | undefined;
 }
 
-/** What {@link Transformer} takes besides the source and the target. */
+/** Optional inputs of {@link Transformer}. */
 export interface TransformerInputs extends DecoderInputs {
-  /** Of the source's tokens: true leaves out. */
+  /** The `attnMask` of the source's self-attention: true leaves a key out. */
   srcMask?: Tensor | undefined;
-  /** Of padding in the source: true leaves out. */
+  /** Padding in the source: true leaves a key out. */
   srcKeyPaddingMask?: Tensor | undefined;
-  /** Whether a token of the source attends to no later one of it. Default false. */
+  /** Whether each source token attends only to source tokens up to its position. Default false. */
   srcIsCausal?: boolean | undefined;
 }
 
 /**
- * An encoder and a decoder, with norms behind both: PyTorch's `Transformer`. All matrices start with Xavier's uniform
- * distribution.
+ * Applies an encoder and a decoder, each with a norm at the end: PyTorch's `Transformer`. All matrices are initialized
+ * by Xavier's uniform distribution.
  *
  * @example
  * const model = new Transformer({ dModel: 64, nhead: 4, numEncoderLayers: 2, numDecoderLayers: 2, batchFirst: true });
@@ -195,10 +195,10 @@ export class Transformer extends Module<[src: Tensor, tgt: Tensor, inputs?: Tran
   }
 
   /**
-   * @param src as of {@link TransformerEncoder}
-   * @param tgt as of {@link TransformerDecoder}
+   * @param src as for {@link TransformerEncoder}
+   * @param tgt as for {@link TransformerDecoder}
    *
-   * @throws as they do
+   * @throws as {@link MultiheadAttention}
    */
   override forward(src: Tensor, tgt: Tensor, inputs?: TransformerInputs): Tensor;
   override forward(...values: unknown[]): Tensor {
@@ -209,7 +209,7 @@ export class Transformer extends Module<[src: Tensor, tgt: Tensor, inputs?: Tran
   }
 
   /**
-   * A mask [size, size] that is added: −∞ where a key stands behind its query, else 0.
+   * Returns a causal mask [size, size] to add to scores: −∞ where a key comes after its query, else 0.
    *
    * @example
    * Transformer.generateSquareSubsequentMask(2); // [[0, -Infinity], [0, 0]]
@@ -226,7 +226,7 @@ type TransformerOrder = [
   ...["layerNormEps", "batchFirst", "normFirst", "bias"],
 ];
 
-/** Xavier's uniform distribution for everything with two axes or more, as PyTorch's `Transformer` has it. */
+/** Initializes all tensors with two or more axes by Xavier's uniform distribution, as PyTorch's `Transformer` does. */
 function startMatrices(model: Module, options: LayerOptions): void {
   noGrad(() =>
     tidy(() => {

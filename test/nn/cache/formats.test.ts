@@ -125,11 +125,11 @@ test("logits are off by what the documentation says", () => {
 test("what can't be kept is refused", () => {
   const cache = new nn.AttentionCache(4, { format: "q8_0" });
   const part = randn([1, 1, 1, 48]);
-  expect(() => cache.append({ keys: part, values: part })).toThrow(/heads of a multiple of 32 values.*got 48/);
+  expect(() => cache.append({ keys: part, values: part })).toThrow(/head width that is a multiple of 32.*got 48/);
   expect(() => new nn.KeyValueCache(2, 4, { windows: [1] })).toThrow(/windows to be 2 numbers.*got 1/);
   const model = new nn.Llama(sizes);
   const options = { useCache: false, cache: "q8_0" } as const;
-  expect(() => nn.generate(model, [1], options)).toThrow(/expected useCache beside cache: "q8_0"/);
+  expect(() => nn.generate(model, [1], options)).toThrow(/cache: "q8_0" requires useCache: true/);
 });
 
 /** A model of `transformers` with a window of 5 tokens, for longer texts than it was made with. */
@@ -238,7 +238,9 @@ describe("windows", () => {
         false,
       ]);
     }
-    expect(() => cache.truncate(100)).toThrow(/expected length to be at least \d+, got 100: tokens before are dropped/);
+    expect(() => cache.truncate(100)).toThrow(
+      /expected length to be at least \d+, got 100; earlier tokens were dropped/,
+    );
     expect(() => cache.truncate(289)).toThrow("expected length to be at most 288, got 289");
     cache.truncate(288 - 64);
     steps(288 - 64, 300);

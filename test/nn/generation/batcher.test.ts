@@ -120,7 +120,7 @@ test("the queue has an end, and disposing ends every text", async () => {
   streams[1]!.cancel();
   const third = batcher.submit([3]);
   batcher.dispose();
-  await expect(read(third)).rejects.toThrow(/disposed of/);
+  await expect(read(third)).rejects.toThrow(/disposed during generation/);
   expect(() => batcher.submit([3])).toThrow(expect.objectContaining({ name: "DisposedError" }));
 });
 

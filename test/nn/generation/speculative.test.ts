@@ -69,7 +69,7 @@ test("tokens come as often as the model alone says", async () => {
 
 test("what does not fit together is refused", () => {
   const model = make(1, 31);
-  expect(() => nn.generate(model, [1], { draft: make(1, 30) })).toThrow(/a draft of 31 tokens.*got 30/);
-  expect(() => nn.generate(model, [1], { draft: model, useCache: false })).toThrow(/useCache, beside a draft/);
+  expect(() => nn.generate(model, [1], { draft: make(1, 30) })).toThrow(/vocabulary of 31 tokens, got 30/);
+  expect(() => nn.generate(model, [1], { draft: model, useCache: false })).toThrow(/draft requires useCache: true/);
   expect(() => nn.generate(model, new Array<number>(25).fill(1), { draft: model })).toThrow(/at most 24 tokens/);
 });

@@ -155,7 +155,7 @@ test.each([
     "one of several originals",
     () => nn.removeParametrizations(nn.weightNorm(linear()), "weight", false),
     ArgumentError,
-    /computed of 2 tensors/,
+    /weight has 2 trained tensors/,
   ],
 ] as const)("%s is refused", (_, call, type, message) => {
   expect(call).toThrow(type);

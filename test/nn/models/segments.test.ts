@@ -37,9 +37,11 @@ describe.each(["gpt2", "llama", "gemma2", "phi3"])("%s", (name) => {
 test("what does not fit is refused", async () => {
   const model = await load("llama");
   const forward = (inputs: nn.LanguageModelInputs) => () => model.forward(row(first), inputs);
-  expect(forward({ segments: [[3, 2]] })).toThrow("lists of lengths for 1 rows, with sums of 6, got sums of [5]");
-  expect(forward({ segments: [[6], [6]] })).toThrow("got sums of [6, 6]");
-  expect(forward({ segments: [[6]], padding: [1] })).toThrow("got sums of [6] and padding");
-  expect(forward({ segments: [[6]], cache: model.newCache() })).toThrow("expected no segments with a cache");
-  expect(forward({ checkpoint: true, cache: model.newCache() })).toThrow("expected no checkpoint with a cache");
+  expect(forward({ segments: [[3, 2]] })).toThrow(
+    "expected segments for 1 rows whose lengths add up to 6, without padding; got sums [5]",
+  );
+  expect(forward({ segments: [[6], [6]] })).toThrow("got sums [6, 6]");
+  expect(forward({ segments: [[6]], padding: [1] })).toThrow("got sums [6] and padding");
+  expect(forward({ segments: [[6]], cache: model.newCache() })).toThrow("segments cannot be combined with a cache");
+  expect(forward({ checkpoint: true, cache: model.newCache() })).toThrow("checkpoint cannot be combined with a cache");
 });

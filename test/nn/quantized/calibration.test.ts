@@ -113,7 +113,7 @@ describe("quantizeModel with a calibration", () => {
     expect(weights({ calibration })).toEqual(weights({ rounding: "gptq", calibration }));
     expect(weights({ calibration })).not.toEqual(weights({ rounding: "nearest" }));
     expect(weights({ rounding: "gptq", calibration: new Map() })).toEqual(weights({ rounding: "nearest" }));
-    expect(() => weights({ rounding: "gptq" })).toThrow('expected a calibration for "gptq", got none');
+    expect(() => weights({ rounding: "gptq" })).toThrow('rounding: "gptq" requires a calibration, got none');
   });
 
   test("takes inputs of zeros, and refuses ranges alone and products of other sizes", () => {
@@ -121,7 +121,7 @@ describe("quantizeModel with a calibration", () => {
     const zeros = nn.calibrate(layer(), [held.mul(0)], { products: true });
     expect(() => nn.quantizeModel(layer(), { format, calibration: zeros })).not.toThrow();
     expect(() => nn.quantizeModel(layer(), { format, calibration: nn.calibrate(layer(), [held]) })).toThrow(
-      "expected a calibration with products for 0, got ranges alone",
+      "expected a calibration with products for 0, got only ranges",
     );
     const other = nn.calibrate(new nn.Sequential(new nn.Linear(64, 2)), [normal([3, 64], 1)], { products: true });
     expect(() => nn.quantizeModel(layer(), { format, calibration: other })).toThrow("expected products of [128, 128]");

@@ -354,7 +354,7 @@ describe("quantizeModel", () => {
   test("makes nothing of a part of a packed weight under another program's names", () => {
     const model = gpt();
     nn.quantizeModel(model, { format: "q8_0" });
-    expect(() => model.huggingFaceState()).toThrow("expected a model without quantised weights, got tokenEmbedding");
+    expect(() => model.huggingFaceState()).toThrow("expected a model without quantized weights, got tokenEmbedding");
     expect(() => model.loadHuggingFace({})).toThrow(ArgumentError);
   });
 

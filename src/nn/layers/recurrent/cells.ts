@@ -1,4 +1,4 @@
-/** One step of RNN, LSTM and GRU, for loops of one's own. */
+/** One step of RNN, LSTM and GRU, for custom loops over a sequence. */
 import { choice, flag } from "../../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../../core/parameters.ts";
 import { linear } from "../../../ops/matmul/linear.ts";
@@ -13,7 +13,7 @@ import { addWeights, weightsOf } from "./weights.ts";
 
 /** Options of {@link GRUCell} and {@link LSTMCell}. */
 export interface CellOptions extends LayerOptions {
-  /** Whether there are biases. Default true. */
+  /** Whether the cell has biases. Default true. */
   bias?: boolean | undefined;
 }
 
@@ -23,7 +23,7 @@ export interface RNNCellOptions extends CellOptions {
   nonlinearity?: "tanh" | "relu" | undefined;
 }
 
-/** The state that {@link LSTMCell} takes and gives. */
+/** The state of {@link LSTMCell}. */
 export interface LSTMState {
   /** [batch, hiddenSize] */
   readonly hidden: Tensor;
@@ -33,7 +33,7 @@ export interface LSTMState {
 
 const sizes = { inputSize: operand(size), hiddenSize: operand(size), bias: optional(flag, true) } as const;
 
-/** What the cells share. */
+/** Base class of the cells. */
 abstract class Cell<Given, Result> extends Module<[x: Tensor, state?: Given], Result> {
   readonly inputSize: number;
   readonly hiddenSize: number;
@@ -49,7 +49,7 @@ abstract class Cell<Given, Result> extends Module<[x: Tensor, state?: Given], Re
     addWeights(this, "", { inputs: inputSize, hidden, rows, outputs: hidden, bias }, options);
   }
 
-  /** One step of x [batch, inputSize] or [inputSize]. */
+  /** Runs one step on x [batch, inputSize] or [inputSize]. */
   protected run(x: Tensor, given: { readonly hidden?: unknown; readonly cell?: unknown }): State {
     const name = this.constructor.name;
     const weights = weightsOf(this, "");
@@ -73,12 +73,12 @@ abstract class Cell<Given, Result> extends Module<[x: Tensor, state?: Given], Re
 }
 
 /**
- * One step of {@link GRU}.
+ * Computes one step of a {@link GRU}.
  *
  * | parameter | shape |
  * |---|---|
  * | `weight_ih`, `weight_hh` | [3 · hiddenSize, inputSize], [3 · hiddenSize, hiddenSize] |
- * | `bias_ih`, `bias_hh` | [3 · hiddenSize]; not there without `bias` |
+ * | `bias_ih`, `bias_hh` | [3 · hiddenSize]; absent without `bias` |
  *
  * @example
  * const cell = new GRUCell(8, 16);
@@ -106,12 +106,12 @@ export class GRUCell extends Cell<Tensor, Tensor> {
 const gruCellParameters = parameters("GRUCell", { ...sizes, ...layerParameters });
 
 /**
- * One step of {@link RNN}.
+ * Computes one step of an {@link RNN}.
  *
  * | parameter | shape |
  * |---|---|
  * | `weight_ih`, `weight_hh` | [hiddenSize, inputSize], [hiddenSize, hiddenSize] |
- * | `bias_ih`, `bias_hh` | [hiddenSize]; not there without `bias` |
+ * | `bias_ih`, `bias_hh` | [hiddenSize]; absent without `bias` |
  *
  * @example
  * const hidden = new RNNCell(8, 16, { nonlinearity: "relu" }).forward(randn([4, 8]));
@@ -142,12 +142,12 @@ const rnnCellParameters = parameters("RNNCell", {
 });
 
 /**
- * One step of {@link LSTM}.
+ * Computes one step of an {@link LSTM}.
  *
  * | parameter | shape |
  * |---|---|
  * | `weight_ih`, `weight_hh` | [4 · hiddenSize, inputSize], [4 · hiddenSize, hiddenSize] |
- * | `bias_ih`, `bias_hh` | [4 · hiddenSize]; not there without `bias` |
+ * | `bias_ih`, `bias_hh` | [4 · hiddenSize]; absent without `bias` |
  *
  * @example
  * const cell = new LSTMCell(8, 16);

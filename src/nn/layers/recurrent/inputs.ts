@@ -1,4 +1,4 @@
-/** Checks of what recurrent layers and cells are called with. */
+/** Checks the inputs of recurrent layers and cells. */
 import { describeValue } from "../../../core/describe.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../../core/errors.ts";
 import { isArray, listOf, someNumber } from "../../../core/kinds.ts";
@@ -15,11 +15,11 @@ import type { Extent } from "./sequence.ts";
 export function checkInput(operation: string, x: unknown, ranks: readonly number[], width: number, like: Tensor): void {
   checkTensor(operation, "x", x, like);
   if (ranks.includes(x.rank) && x.shape.at(-1) === width) return;
-  const expected = `${ranks.join(" or ")} axes, of which the last one has ${width} elements`;
+  const expected = `${ranks.join(" or ")} axes, the last of size ${width}`;
   throw new ShapeError(operation, "wrongShape", `expected x to have ${expected}, got ${x.describe()}`);
 }
 
-/** A state as it was given, or zeros. @throws as {@link checkInput} */
+/** Returns the given state after checking it, or zeros. @throws as {@link checkInput} */
 export function stateOrZeros(operation: string, name: string, state: unknown, shape: Shape, like: Tensor): Tensor {
   if (state === undefined) return zeros(shape, { dtype: like.dtype });
   checkTensor(operation, name, state, like);
@@ -44,7 +44,10 @@ function checkTensor(operation: string, name: string, value: unknown, like: Tens
     );
 }
 
-/** Where sequences of these lengths go on; undefined where all have all steps. @throws {ArgumentError} */
+/**
+ * Returns masks of the steps within each sequence's length; undefined if all sequences have all steps.
+ * @throws {ArgumentError}
+ */
 export function extentOf(operation: string, given: unknown, steps: number, batch: number): Extent | undefined {
   const lengths = reading(operation, () => lengthsOf(operation, given, batch));
   const isLength = (length: number) => Number.isSafeInteger(length) && length >= 1 && length <= steps;
@@ -61,7 +64,7 @@ export function extentOf(operation: string, given: unknown, steps: number, batch
   return { whole, steps: goesOn.map((_, step) => (step < least ? undefined : select(whole, 0, step))) };
 }
 
-/** A copy of the numbers that were given, as a list or a tensor; undefined for anything else. */
+/** Returns a copy of the lengths, from a list or a tensor; undefined for anything else. */
 function lengthsOf(operation: string, given: unknown, batch: number): number[] | undefined {
   const own = Tensor.isTensor(given) ? aTensor.parse(given, operation, "lengths") : undefined;
   if (own === undefined) return numbers.parse(given, operation, "lengths");
@@ -71,14 +74,14 @@ function lengthsOf(operation: string, given: unknown, batch: number): number[] |
 
 const numbers = listOf(someNumber, "a list of numbers");
 
-/** What a layer is called with besides x: states and lengths. */
+/** Optional inputs of a recurrent layer: states and lengths. */
 interface Inputs {
   readonly hidden?: unknown;
   readonly cell?: unknown;
   readonly lengths?: unknown;
 }
 
-/** Reads what a layer is called with besides x. @throws {ArgumentError} `invalidOption`, `unknownOption` */
+/** Checks the optional inputs of a layer. @throws {ArgumentError} `invalidOption`, `unknownOption` */
 export const readInputs = (operation: string, given: unknown, hasCell: boolean): Inputs =>
   reading(operation, () => {
     if (given === undefined) return {};
@@ -99,6 +102,6 @@ export function checkProjection(projSize: number, hiddenSize: number): void {
   throw new ArgumentError(
     "LSTM",
     "invalidSize",
-    `expected projSize to be below hiddenSize, ${hiddenSize}, got ${projSize}`,
+    `expected projSize to be smaller than hiddenSize (${hiddenSize}), got ${projSize}`,
   );
 }

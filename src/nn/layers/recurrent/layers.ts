@@ -16,15 +16,18 @@ import { addWeights, weightsOf } from "./weights.ts";
 
 /** Options of {@link GRU}, {@link LSTM} and {@link RNN}, in PyTorch's order. */
 export interface RecurrentOptions extends LayerOptions {
-  /** How many layers there are, each of which gets the outputs of the one before. Default 1. */
+  /** Number of layers. Each gets the outputs of the one before. Default 1. */
   numLayers?: number | undefined;
-  /** Whether there are biases. Default true. */
+  /** Whether the layers have biases. Default true. */
   bias?: boolean | undefined;
-  /** Whether sequences are [batch, steps, inputs] and not [steps, batch, inputs]. Default false. */
+  /** Whether x is [batch, steps, inputs] instead of [steps, batch, inputs]. Default false. */
   batchFirst?: boolean | undefined;
-  /** The probability with which an output of a layer but the last becomes 0 in training. Default 0. */
+  /** The dropout probability, in training, of the outputs of all layers but the last. Default 0. */
   dropout?: number | undefined;
-  /** Whether each layer also runs backward, its outputs behind those of the forward direction. Default false. */
+  /**
+   * Whether each layer also runs backward. Its outputs are concatenated after those of the forward direction. Default
+   * false.
+   */
   bidirectional?: boolean | undefined;
 }
 
@@ -36,38 +39,41 @@ export interface RNNOptions extends RecurrentOptions {
 
 /** Options of {@link LSTM}. */
 export interface LSTMOptions extends RecurrentOptions {
-  /** The size to which hidden states are projected, below `hiddenSize`; 0 for none. Default 0. */
+  /** The size that hidden states are projected to, below `hiddenSize`; 0 for no projection. Default 0. */
   projSize?: number | undefined;
 }
 
-/** What {@link RNN} and {@link GRU} take besides x. */
+/** Optional inputs of {@link RNN} and {@link GRU}. */
 export interface RecurrentInputs {
-  /** The state before the first step, [layers · directions, batch, hiddenSize]. Default zeros. */
+  /** The initial hidden state, [layers · directions, batch, hiddenSize]. Default zeros. */
   readonly hidden?: Tensor | undefined;
   /**
-   * How many steps each sequence of a batch has, from 1, in any order; later steps of x are padding. PyTorch's packed
-   * sequences: outputs of padding are 0, and the last state is that of each sequence's own last step. Default: all.
+   * The number of steps of each sequence, at least 1, in any order; later steps of x are padding. This replaces
+   * PyTorch's packed sequences: outputs of padding are 0, and the final state of each sequence is that of its last
+   * step. Default: all steps.
    */
   readonly lengths?: readonly number[] | Tensor | undefined;
 }
 
-/** What {@link LSTM} takes besides x. */
+/** Optional inputs of {@link LSTM}. */
 export interface LSTMInputs extends RecurrentInputs {
-  /** The cell state before the first step, [layers · directions, batch, hiddenSize]. Default zeros. */
+  /** The initial cell state, [layers · directions, batch, hiddenSize]. Default zeros. */
   readonly cell?: Tensor | undefined;
 }
 
-/** What {@link RNN} and {@link GRU} give. */
+/** The result of {@link RNN} and {@link GRU}. */
 export interface RecurrentResult {
-  /** The last layer's hidden states in each step, [steps, batch, directions · hiddenSize], or as `batchFirst` says. */
+  /**
+   * The last layer's hidden state at each step, [steps, batch, directions · hiddenSize]; batch first with `batchFirst`.
+   */
   readonly output: Tensor;
-  /** The last state of each layer and direction, [layers · directions, batch, hiddenSize]. */
+  /** The final hidden state of each layer and direction, [layers · directions, batch, hiddenSize]. */
   readonly hidden: Tensor;
 }
 
-/** What {@link LSTM} gives. */
+/** The result of {@link LSTM}. */
 export interface LSTMResult extends RecurrentResult {
-  /** The last cell state of each layer and direction, [layers · directions, batch, hiddenSize]. */
+  /** The final cell state of each layer and direction, [layers · directions, batch, hiddenSize]. */
   readonly cell: Tensor;
 }
 
@@ -84,7 +90,7 @@ const notNegativeSize = aNumber({
 });
 type Sizes = ReturnType<typeof gruParameters>;
 
-/** What RNN, LSTM and GRU share. */
+/** Base class of RNN, LSTM and GRU. */
 abstract class Recurrent<Inputs extends LSTMInputs, Result> extends Module<[x: Tensor, inputs?: Inputs], Result> {
   readonly inputSize: number;
   readonly hiddenSize: number;
@@ -114,12 +120,12 @@ abstract class Recurrent<Inputs extends LSTMInputs, Result> extends Module<[x: T
     }
   }
 
-  /** The ends of the names of a layer's weights, one a direction. */
+  /** Returns the suffixes of the names of a layer's weights, one per direction. */
   private suffixes(layer: number): string[] {
     return this.bidirectional ? [`_l${layer}`, `_l${layer}_reverse`] : [`_l${layer}`];
   }
 
-  /** Runs over x, and gives the states as they were given: with the axis of batches, or without. */
+  /** Runs the network over x. The states of the result have a batch axis if x has one. */
   protected run(x: Tensor, given: Inputs | undefined): { output: Tensor; hidden: Tensor; cell: Tensor | undefined } {
     const name = this.constructor.name;
     const weights = Array.from({ length: this.numLayers }, (_, layer) =>
@@ -165,20 +171,23 @@ abstract class Recurrent<Inputs extends LSTMInputs, Result> extends Module<[x: T
 const gruParameters = parameters("GRU", { ...leading, ...trailing, ...layerParameters });
 
 /**
- * Gated recurrent units (Cho et al., 2014), as PyTorch's. For each step, σ the sigmoid:
+ * Runs gated recurrent units over a sequence, as PyTorch's `GRU`. For each step, with the sigmoid σ:
  *
  *     r, z = σ(Wᵢ x + bᵢ + Wₕ h + bₕ),   n = tanh(Wᵢ x + bᵢ + r (Wₕ h + bₕ)),   h ← (1 − z) n + z h
  *
- * with the rows of each in this order.
+ * Each of r, z and n has separate rows of the weights, in this order.
  *
- * Parameters have PyTorch's names and layout, so that its states load: of layer k, with the suffix `_reverse` those of
- * the direction that runs backward.
+ * Parameters have PyTorch's names and layout, so its state dicts load. k is the index of the layer; weights of the
+ * backward direction have the suffix `_reverse`.
  *
  * | parameter | shape |
  * |---|---|
- * | `weight_ih_lk` | [3 · hiddenSize, inputSize]; of later layers [3 · hiddenSize, directions · outputs] |
+ * | `weight_ih_lk` | [3 · hiddenSize, inputSize]; in later layers [3 · hiddenSize, directions · outputs] |
  * | `weight_hh_lk` | [3 · hiddenSize, outputs] |
- * | `bias_ih_lk`, `bias_hh_lk` | [3 · hiddenSize]; not there without `bias` |
+ * | `bias_ih_lk`, `bias_hh_lk` | [3 · hiddenSize]; absent without `bias` |
+ *
+ * Source: K. Cho et al., "Learning phrase representations using RNN encoder–decoder for statistical machine
+ * translation", 2014.
  *
  * @example
  * const { output, hidden } = new GRU(8, 16, { batchFirst: true }).forward(randn([4, 10, 8]));
@@ -198,7 +207,8 @@ export class GRU extends Recurrent<RecurrentInputs, RecurrentResult> {
 
   /**
    * @param x [steps, batch, inputSize], with `batchFirst` [batch, steps, inputSize], or one sequence [steps, inputSize]
-   * @throws {ShapeError} for another rank or size. @throws {DTypeError} for another dtype than that of the weights.
+   *
+   * @throws {ShapeError} for another rank or size. @throws {DTypeError} if the dtype differs from that of the weights.
    * @throws {ArgumentError} for lengths out of range.
    */
   override forward(x: Tensor, inputs?: RecurrentInputs): RecurrentResult {
@@ -215,18 +225,18 @@ const rnnParameters = parameters("RNN", {
 });
 
 /**
- * Elman's recurrent network, as PyTorch's. For each step:
+ * Runs Elman's recurrent network over a sequence, as PyTorch's `RNN`. For each step:
  *
  *     h ← tanh(Wᵢ x + bᵢ + Wₕ h + bₕ), or relu
  *
- * Parameters have PyTorch's names and layout, so that its states load: of layer k, with the suffix `_reverse` those of
- * the direction that runs backward.
+ * Parameters have PyTorch's names and layout, so its state dicts load. k is the index of the layer; weights of the
+ * backward direction have the suffix `_reverse`.
  *
  * | parameter | shape |
  * |---|---|
- * | `weight_ih_lk` | [hiddenSize, inputSize]; of later layers [hiddenSize, directions · outputs] |
+ * | `weight_ih_lk` | [hiddenSize, inputSize]; in later layers [hiddenSize, directions · outputs] |
  * | `weight_hh_lk` | [hiddenSize, outputs] |
- * | `bias_ih_lk`, `bias_hh_lk` | [hiddenSize]; not there without `bias` |
+ * | `bias_ih_lk`, `bias_hh_lk` | [hiddenSize]; absent without `bias` |
  *
  * @example
  * const { output } = new RNN(8, 16, 2, "relu").forward(randn([10, 4, 8]));
@@ -247,7 +257,8 @@ export class RNN extends Recurrent<RecurrentInputs, RecurrentResult> {
 
   /**
    * @param x [steps, batch, inputSize], with `batchFirst` [batch, steps, inputSize], or one sequence [steps, inputSize]
-   * @throws {ShapeError} for another rank or size. @throws {DTypeError} for another dtype than that of the weights.
+   *
+   * @throws {ShapeError} for another rank or size. @throws {DTypeError} if the dtype differs from that of the weights.
    * @throws {ArgumentError} for lengths out of range.
    */
   override forward(x: Tensor, inputs?: RecurrentInputs): RecurrentResult {
@@ -264,27 +275,30 @@ const lstmParameters = parameters("LSTM", {
 });
 
 /**
- * Long short-term memory (Hochreiter and Schmidhuber, 1997), as PyTorch's. For each step, σ the sigmoid:
+ * Runs long short-term memory over a sequence, as PyTorch's `LSTM`. For each step, with the sigmoid σ:
  *
- *     i, f, g, o = σ, σ, tanh, σ of Wᵢ x + bᵢ + Wₕ h + bₕ, the rows of each in this order
+ *     i, f, g, o = σ, σ, tanh, σ of Wᵢ x + bᵢ + Wₕ h + bₕ; each has separate rows of the weights, in this order
  *     c ← f c + i g,   h ← o tanh(c), with `projSize` Wᵣ (o tanh(c))
  *
- * Parameters have PyTorch's names and layout, so that its states load: of layer k, with the suffix `_reverse` those of
- * the direction that runs backward.
+ * Parameters have PyTorch's names and layout, so its state dicts load. k is the index of the layer; weights of the
+ * backward direction have the suffix `_reverse`.
  *
  * | parameter | shape |
  * |---|---|
- * | `weight_ih_lk` | [4 · hiddenSize, inputSize]; of later layers [4 · hiddenSize, directions · outputs] |
+ * | `weight_ih_lk` | [4 · hiddenSize, inputSize]; in later layers [4 · hiddenSize, directions · outputs] |
  * | `weight_hh_lk` | [4 · hiddenSize, outputs] |
- * | `bias_ih_lk`, `bias_hh_lk` | [4 · hiddenSize]; not there without `bias` |
- * | `weight_hr_lk` | [projSize, hiddenSize]; there with `projSize` |
+ * | `bias_ih_lk`, `bias_hh_lk` | [4 · hiddenSize]; absent without `bias` |
+ * | `weight_hr_lk` | [projSize, hiddenSize]; only with `projSize` |
+ *
+ * Source: S. Hochreiter and J. Schmidhuber, "Long short-term memory", 1997.
  *
  * @example
  * const lstm = new LSTM(8, 16, { numLayers: 2, bidirectional: true });
  * const { output, hidden, cell } = lstm.forward(randn([10, 4, 8]), { lengths: [10, 3, 7, 1] });
  * output.shape; // [10, 4, 32]
  *
- * @throws {ArgumentError} for a size below 1 and a dropout outside [0, 1), and a projection that is not smaller.
+ * @throws {ArgumentError} for a size below 1, a dropout outside [0, 1), and a `projSize` that is not below
+ * `hiddenSize`.
  */
 export class LSTM extends Recurrent<LSTMInputs, LSTMResult> {
   constructor(
@@ -300,7 +314,8 @@ export class LSTM extends Recurrent<LSTMInputs, LSTMResult> {
 
   /**
    * @param x [steps, batch, inputSize], with `batchFirst` [batch, steps, inputSize], or one sequence [steps, inputSize]
-   * @throws {ShapeError} for another rank or size. @throws {DTypeError} for another dtype than that of the weights.
+   *
+   * @throws {ShapeError} for another rank or size. @throws {DTypeError} if the dtype differs from that of the weights.
    * @throws {ArgumentError} for lengths out of range.
    */
   override forward(x: Tensor, inputs?: LSTMInputs): LSTMResult {

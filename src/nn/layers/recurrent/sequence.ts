@@ -1,5 +1,6 @@
 /**
- * Recurrent layers over sequences: one product for all inputs of a direction, and one for each step of its state.
+ * Runs recurrent layers over sequences. The products with the inputs of all steps are one matrix product per direction;
+ * each step adds one product with its state.
  */
 import { zeros } from "../../../ops/creation/full.ts";
 import { where } from "../../../ops/elementwise/where.ts";
@@ -10,24 +11,24 @@ import { unbind } from "../../../ops/view/split.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import type { DirectionWeights, Recurrence, State } from "./steps.ts";
 
-/** Where sequences that end at lengths of their own still go on. */
+/** Masks of the steps within each sequence's length. */
 export interface Extent {
-  /** bool [batch, 1] for each step; undefined where all go on. */
+  /** For each step, bool [batch, 1]; undefined if no sequence has ended. */
   readonly steps: readonly (Tensor<"bool"> | undefined)[];
-  /** bool [steps, batch, 1] */
+  /** The masks of all steps, bool [steps, batch, 1]. */
   readonly whole: Tensor<"bool">;
 }
 
 /** A network of several layers in one or two directions. */
 export interface Network {
   readonly recurrence: Recurrence;
-  /** By layer, then by direction. */
+  /** The weights by layer, then by direction. */
   readonly weights: readonly (readonly DirectionWeights[])[];
-  /** What becomes of the output of each layer but the last. */
+  /** Applied to the output of every layer but the last. */
   readonly between: (output: Tensor) => Tensor;
 }
 
-/** What a network makes of a sequence. */
+/** The result of a network over a sequence. */
 export interface Run {
   /** [steps, batch, directions · outputs] */
   readonly output: Tensor;
@@ -39,7 +40,7 @@ export interface Run {
 
 /**
  * Runs a network over x [steps, batch, inputs] from states [layers · directions, batch, …]. A sequence that has ended
- * keeps its state; its later outputs are 0. The second direction begins at each sequence's own end.
+ * keeps its state, and its later outputs are 0. The backward direction starts at the last step of each sequence.
  */
 export function runNetwork({ recurrence, weights, between }: Network, x: Tensor, initial: State, extent?: Extent): Run {
   const last: State[] = [];
@@ -86,7 +87,7 @@ function runDirection(
   return { output: stack(outputs), state };
 }
 
-/** The next state of sequences that go on, and the old one of others. */
+/** Selects the next state for sequences that continue, and the old state for those that have ended. */
 function goOn(goes: Tensor<"bool"> | undefined, next: State, { hidden, cell }: State): State {
   if (goes === undefined) return next;
   return {

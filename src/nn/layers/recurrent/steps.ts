@@ -1,4 +1,4 @@
-/** One step of each recurrent network: what becomes of a state by an input that was multiplied before. */
+/** One step of each kind of recurrent network: the next state from a state and the projected input. */
 import { relu } from "../../../ops/activation/relu.ts";
 import { sigmoid } from "../../../ops/activation/sigmoid.ts";
 import { add, mul } from "../../../ops/elementwise/arithmetic.ts";
@@ -10,7 +10,7 @@ import { transpose } from "../../../ops/view/permute.ts";
 import { split } from "../../../ops/view/split.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 
-/** The weights of one direction of one layer; biases are null without. */
+/** The weights of one direction of one layer. Biases are null if there are none. */
 export interface DirectionWeights {
   /** [gates · hidden, inputs] */
   readonly inputWeight: Tensor;
@@ -20,7 +20,7 @@ export interface DirectionWeights {
   readonly inputBias: Tensor | null;
   /** [gates · hidden] */
   readonly hiddenBias: Tensor | null;
-  /** [outputs, hidden], of an LSTM with projections. */
+  /** [outputs, hidden]; only for an LSTM with projections. */
   readonly projection?: Tensor | undefined;
 }
 
@@ -32,16 +32,18 @@ export interface State {
 
 /** A kind of recurrent network. */
 export interface Recurrence {
-  /** How many blocks of rows its weights have. */
+  /** Number of gates: the weights have this many blocks of rows. */
   readonly gates: number;
   readonly hasCell: boolean;
-  /** What is added to the product of all inputs. */
+  /** The bias that is added to the projected inputs. */
   readonly bias: (weights: DirectionWeights) => Tensor | null;
-  /** Makes the step of a direction: `input` is x · inputWeightᵀ + {@link bias}, [batch, gates · hidden]. */
+  /**
+   * Returns the step function of a direction. Its `input` is x · inputWeightᵀ + {@link bias}, [batch, gates · hidden].
+   */
   readonly step: (weights: DirectionWeights) => (input: Tensor, state: State) => State;
 }
 
-/** Biases that are only added may be added to each other first. */
+/** Biases that are only added are summed once, before all steps. */
 const bothBiases = ({ inputBias, hiddenBias }: DirectionWeights): Tensor | null =>
   inputBias && hiddenBias ? add(inputBias, hiddenBias) : null;
 
@@ -56,11 +58,13 @@ const elman = (activation: (x: Tensor) => Tensor): Recurrence => ({
   },
 });
 
-/** The recurrence of an RNN with each of its activations. */
+/** The recurrences of an RNN, by activation. */
 export const elmanRecurrences = { tanh: elman((x) => tanh(x) as Tensor), relu: elman((x) => relu(x)) } as const;
 
 /**
- *     i, f, g, o = σ, σ, tanh, σ of x Wᵢᵀ + bᵢ + h Wₕᵀ + bₕ, in this order of rows
+ * LSTM:
+ *
+ *     i, f, g, o = σ, σ, tanh, σ of x Wᵢᵀ + bᵢ + h Wₕᵀ + bₕ; rows in this order
  *     c ← f c + i g,   h ← o tanh(c), or its projection
  */
 export const lstmRecurrence: Recurrence = {
@@ -81,7 +85,9 @@ export const lstmRecurrence: Recurrence = {
 };
 
 /**
- *     r, z = σ of x Wᵢᵀ + bᵢ + h Wₕᵀ + bₕ,   n = tanh(x Wᵢᵀ + bᵢ + r (h Wₕᵀ + bₕ)), in this order of rows
+ * GRU:
+ *
+ *     r, z = σ of x Wᵢᵀ + bᵢ + h Wₕᵀ + bₕ,   n = tanh(x Wᵢᵀ + bᵢ + r (h Wₕᵀ + bₕ)); rows in this order
  *     h ← (1 − z) n + z h
  */
 export const gruRecurrence: Recurrence = {

@@ -1,24 +1,26 @@
-/** Weights of recurrent layers under PyTorch's names, and how they start. */
+/** Weights of recurrent layers under PyTorch's names, and their initialization. */
 
 import type { Tensor } from "../../../tensor/tensor.ts";
 import { type LayerOptions, parameter, pytorchInitialization } from "../initialization.ts";
 import type { Module } from "../module.ts";
 import type { DirectionWeights } from "./steps.ts";
 
-/** What the weights of one direction are made for. */
+/** The sizes of the weights of one direction. */
 export interface WeightSizes {
   readonly inputs: number;
   readonly hidden: number;
   /** gates · hidden */
   readonly rows: number;
-  /** The size of the hidden state: `hidden`, or that of its projection. */
+  /** Size of the hidden state: `hidden`, or that of its projection. */
   readonly outputs: number;
   readonly bias: boolean;
 }
 
 const names = ["weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr"] as const;
 
-/** Makes the parameters `weight_ih` + suffix and its like: uniform in ±1 / √hidden by default, as PyTorch's. */
+/**
+ * Adds the parameters `weight_ih` + suffix and so on to a module; by default uniform in ±1 / √hidden, as in PyTorch.
+ */
 export function addWeights(owner: Module, suffix: string, sizes: WeightSizes, options: LayerOptions): void {
   const { inputs, hidden, rows, outputs, bias } = sizes;
   const own = options.initialization;
@@ -34,7 +36,9 @@ export function addWeights(owner: Module, suffix: string, sizes: WeightSizes, op
   for (const [at, name] of names.entries()) if (made[at]) Reflect.set(owner, `${name}${suffix}`, made[at]);
 }
 
-/** The weights that {@link addWeights} made, read when they are used: they may have been replaced. */
+/**
+ * Returns the weights that {@link addWeights} added. They are read at each use, because they may have been replaced.
+ */
 export function weightsOf(owner: Module, suffix: string): DirectionWeights {
   const [inputWeight, hiddenWeight, inputBias, hiddenBias, projection] = names.map(
     (name) => Reflect.get(owner, `${name}${suffix}`) as Tensor | undefined,

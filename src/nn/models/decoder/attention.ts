@@ -22,17 +22,17 @@ import { projectedLayers } from "../../quantized/projected_layers.ts";
 import type { AttentionDescription } from "./description.ts";
 import { rotate, stepRotation } from "./rotation.ts";
 
-/** Inputs of attention besides x. */
+/** Optional inputs of attention. */
 export interface AttentionInputs {
-  /** Keys and values of the previous tokens. Those of x are appended. */
+  /** The key/value cache of the previous tokens. Keys and values of x are appended. */
   readonly cache?: AttentionCache | undefined;
   /** bool, true = attends; broadcast to [batch, heads, tokens, keys]. */
   readonly mask?: Tensor<"bool"> | undefined;
-  /** The position of each token of x, for `rotary`: [batch, tokens]. Default: those that follow the cache's. */
+  /** The position of each token of x, for `rotary`: [batch, tokens]. Default: the positions after the cached tokens. */
   readonly positions?: Tensor<"int32"> | undefined;
   /**
-   * @internal How long the text of each row is, or one number for all rows: with these tokens, without padding. Some
-   * rotations depend on it. Default: the tokens of the cache and these.
+   * @internal The length of each row's text, including these tokens but not padding; or one length for all rows. Some
+   * rotations depend on it. Default: the cached tokens and these.
    */
   readonly lengths?: readonly number[] | undefined;
 }
@@ -47,24 +47,24 @@ export const attentionInputs = {
 
 const readInputs = unlisted("DecoderAttention.forward", attentionInputs);
 
-/** What {@link DecoderAttention} is built of. */
+/** Options of {@link DecoderAttention}. */
 export interface DecoderAttentionOptions extends LayerOptions {
   readonly width: number;
-  /** The eps of the norms of queries and keys, if there are any. */
+  /** The eps of the query and key norms, if there are any. */
   readonly eps?: number | undefined;
   readonly attention: AttentionDescription;
 }
 
 /**
- * Grouped-query attention of a {@link Decoder}: the projections are three modules, or one if the checkpoint has them as
- * one, so that each weight is a tensor of the checkpoint.
+ * Applies grouped-query attention in a {@link Decoder}. The projections are three modules, or one if the checkpoint
+ * stores them as one, so that each weight is one tensor of the checkpoint.
  *
  * | parameter | shape |
  * |---|---|
  * | `query.weight` | [heads · headWidth, width] |
  * | `key.weight`, `value.weight` | [keyValueHeads · headWidth, width] |
- * | `queryKeyValue.weight` | instead of these, if they are fused: rows of q, then of k, then of v |
- * | `queryNorm.weight`, `keyNorm.weight` | [headWidth], or that of all heads; null without |
+ * | `queryKeyValue.weight` | replaces these if they are fused: rows of q, then of k, then of v |
+ * | `queryNorm.weight`, `keyNorm.weight` | [headWidth], or the width of all heads; null without norms |
  * | `output.weight` | [width, heads · headWidth] |
  */
 export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInputs], Tensor> {
@@ -123,7 +123,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     return { causal: !bidirectional, ...(left !== undefined && { window: bidirectional ? left : { left } }) };
   }
 
-  /** Attention of a few tokens as one operation, where there is one. */
+  /** Computes attention of a few tokens as one fused operation; null if none supports it. */
   private step(
     [q, k, v]: readonly [Tensor, Tensor, Tensor],
     cache: AttentionCache | undefined,
@@ -149,14 +149,14 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     return split(queryKeyValue.forward(x), sizes, { dim: -1 }) as [Tensor, Tensor, Tensor];
   }
 
-  /** [batch, tokens, heads · headWidth] as [batch, heads, tokens, headWidth], normalized. */
+  /** Returns x [batch, tokens, heads · headWidth] as [batch, heads, tokens, headWidth], normalized. */
   private split(x: Tensor, norm: RMSNorm | null): Tensor {
     const own = this.normalized(x, norm);
     const { headWidth } = this.#description;
     return transpose(own.rank === 4 ? own : unflatten(own, 2, [x.shape[2]! / headWidth, headWidth]), 1, 2);
   }
 
-  /** The same before the heads are an axis of their own, or with them as one where each is normalized. */
+  /** Applies a query or key norm. A norm per head first splits the heads: [batch, tokens, heads, headWidth]. */
   private normalized(x: Tensor, norm: RMSNorm | null): Tensor {
     const { headWidth, queryKeyNorm } = this.#description;
     if (!norm) return x;
@@ -172,7 +172,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
   }
 }
 
-/** The part of a mask that is about the last keys, where a cache has dropped those before. */
+/** Returns the part of a mask for the last keys, if the cache has dropped earlier ones. */
 function lastOfMask(mask: Tensor<"bool"> | undefined, keys: Tensor): Tensor<"bool"> | undefined {
   const count = keys.shape[2]!;
   return mask && mask.shape.at(-1)! > count ? slice(mask, { dim: -1, start: -count }) : mask;

@@ -11,14 +11,14 @@ import { Experts } from "./experts.ts";
 import { DecoderFeedForward, type DecoderFeedForwardOptions } from "./feed_forward.ts";
 import { normalize, type ResidualStream, sumOf } from "./residual_stream.ts";
 
-/** What {@link DecoderBlock} is built of. */
+/** Options of {@link DecoderBlock}. */
 export interface DecoderBlockOptions extends LayerOptions {
   readonly width: number;
   readonly norm: NormDescription;
   readonly layer: LayerDescription;
 }
 
-/** Makes the parts of a block. `TransformerBlock` makes public layers, such as `MultiHeadAttention`. */
+/** Factories of a block's parts. `TransformerBlock` creates public layers, such as `MultiHeadAttention`. */
 export interface BlockParts {
   attention(options: DecoderAttentionOptions): DecoderAttention;
   feedForward(options: DecoderFeedForwardOptions): DecoderFeedForward | Experts;
@@ -29,13 +29,12 @@ const describedParts: BlockParts = {
   feedForward: (options) => new (options.feedForward.experts ? Experts : DecoderFeedForward)(options),
 };
 
-/** @internal A norm of a description. */
+/** @internal Creates a norm from its description. */
 export const newNorm = (width: number, { kind, eps, bias }: NormDescription, { dtype }: LayerOptions): Normalization =>
   kind === "layerNorm" ? new LayerNorm(width, { dtype, eps, bias }) : new RMSNorm(width, { dtype, eps });
 
 /**
- * A layer of a {@link Decoder}. Norms and dropout that a description does not have are null, and leave their input
- * unchanged:
+ * A block of a {@link Decoder}. Norms and dropout that the description lacks are null, and leave their input unchanged:
  *
  *     h = x + dropout(attentionPostNorm(attention(attentionNorm(x))))
  *     y = h + dropout(feedForwardPostNorm(feedForward(feedForwardNorm(h))))
@@ -70,8 +69,8 @@ export class DecoderBlock extends Module<[x: Tensor, inputs?: AttentionInputs], 
   }
 
   /**
-   * @internal The same on a {@link ResidualStream}, whose sum is fused with the norm that follows. Intermediate results
-   * are freed at once, so that the next block reuses memory that is still in a cache.
+   * @internal Runs the block on a {@link ResidualStream}, whose sum is fused with the next norm. Intermediate results
+   * are freed at once, so that the next block reuses memory that is still in the CPU cache.
    */
   advance(stream: ResidualStream, inputs: AttentionInputs = {}): Required<ResidualStream> {
     return tidy(() => {

@@ -24,9 +24,9 @@ import { LongTexts, leastOf, type Recompute } from "./long_texts.ts";
 import { isRelative } from "./rotation.ts";
 
 /**
- * A language model that is built from a description. `loadModel` returns one: each of its weights is one tensor of a
- * checkpoint, or a part of one, so that it can be mapped from a file. `GPT` and `Llama` are presets, which make the
- * description from their options.
+ * A language model that is built from a description, as `loadModel` returns. Each weight is one tensor of a checkpoint,
+ * or a part of one, so that it can be mapped from a file. `GPT` and `Llama` are presets: they create the description
+ * from their options.
  *
  * | parameter | shape |
  * |---|---|
@@ -46,14 +46,14 @@ export class Decoder extends LanguageModel {
   override readonly finalNorm: Normalization;
   override readonly head: Linear | QuantizedLinear | null;
   /**
-   * What its weights were loaded from: a name `owner/name` for a model in the cache of Hugging Face's tools, else the
-   * path. Undefined for a model of a description alone.
+   * Where the weights were loaded from: `owner/name` for a model in Hugging Face's cache, else the path. Undefined for
+   * a model that was not loaded.
    */
   origin: string | undefined = undefined;
   readonly #description: DecoderDescription;
   readonly #longTexts: LongTexts | undefined;
 
-  /** @param newBlock makes a block. Presets make a `TransformerBlock` */
+  /** @param newBlock creates a block; presets create a `TransformerBlock` */
   constructor(
     description: DecoderDescription,
     options: LayerOptions = {},
@@ -75,12 +75,15 @@ export class Decoder extends LanguageModel {
     this.#longTexts = original === Infinity ? undefined : new LongTexts(original, this.recompute.bind(this));
   }
 
-  /** What it is built of. */
+  /** The description that the model was built from. */
   get description(): DecoderDescription {
     return this.#description;
   }
 
-  /** Whether a full cache can drop its oldest token: windows and the scaling of positions must not depend on it. */
+  /**
+   * Whether a full cache can drop its oldest token. Models with windows, or whose rotations depend on a text's length,
+   * cannot.
+   */
   override get hasRelativePositions(): boolean {
     const { layers } = this.#description;
     return layers.every(({ attention: { rope, window } }) => rope && isRelative(rope) && window === undefined);
@@ -93,8 +96,8 @@ export class Decoder extends LanguageModel {
     throw new ArgumentError(
       "Decoder",
       "bidirectional",
-      "expected a causal model: tokens of this one attend to later ones, so keys and values can't be kept, and it " +
-        "generates no text; use forward, hiddenStates or nn.embed",
+      "expected a causal model, got one whose tokens attend to later ones: it cannot cache keys and values " +
+        "or generate text; use forward, hiddenStates or nn.embed",
     );
   }
 
@@ -145,12 +148,12 @@ export class Decoder extends LanguageModel {
     return cap === undefined ? logits : mul(tanh(div(logits, cap)), cap);
   }
 
-  /** @internal The names of its layers in a checkpoint of Hugging Face, by path. */
+  /** @internal Returns Hugging Face's names of the layers, by path in the model. */
   huggingFaceNames(): Map<string, string> {
     return new Map(this.places().map(({ path, names }) => [path, names[0]!]));
   }
 
-  /** @internal @throws {ArgumentError} for a model whose weights are stored in another form than they have here. */
+  /** @internal @throws {ArgumentError} for a model whose weights differ from Hugging Face's stored form. */
   override huggingFaceMappings(): TensorMapping[] {
     const transposed = (x: Tensor) => (x.rank === 2 ? transpose(x, 0, 1) : x);
     return this.places().flatMap(({ path, names, change }) => {
@@ -176,8 +179,8 @@ export class Decoder extends LanguageModel {
     return new ArgumentError(
       "huggingFaceState",
       "otherForm",
-      `expected a model with weights as Hugging Face stores them, got ${this.#description.architecture}, whose norms ` +
-        "or rows differ; stateDict() has them as they are",
+      `expected a model with weights in Hugging Face's form, got ${this.#description.architecture}, whose norms ` +
+        "or rows differ; use stateDict()",
     );
   }
 }

@@ -1,36 +1,40 @@
 /**
- * What decoders differ in, as data: {@link Decoder} is built of it, and nothing else knows a model's name. The tables
- * of `src/nn/models/loading` make descriptions of the settings in files.
+ * Descriptions of decoders as data. {@link Decoder} is built from a description and does not know architectures by
+ * name. The tables of `src/nn/models/loading` convert the settings in files to descriptions.
  */
 import type { RopeScaling } from "../../../ops/position/rope.ts";
 
-/** A language model of blocks of attention and feed-forward around a residual stream. */
+/** A language model with blocks of attention and feed-forward around a residual stream. */
 export interface DecoderDescription {
   /** The name of the architecture: the `model_type` of Hugging Face. */
   readonly architecture: string;
+  /** The number of tokens in the vocabulary. */
   readonly vocabularySize: number;
   /** The maximum number of tokens in a sequence. */
   readonly contextLength: number;
   /** The size of hidden states. */
   readonly width: number;
+  /** All norms of the model, except those of queries and keys. */
   readonly norm: NormDescription;
-  /** What embeddings are multiplied with. Default 1. */
+  /** Factor of the token embeddings. Default 1. */
   readonly embeddingScale?: number | undefined;
   /** Whether positions have learned embeddings, `contextLength` of them. Default false. */
   readonly learnedPositions?: boolean | undefined;
-  /** The dropout probability of embeddings in training. Default: the model has no such layer. */
+  /** The dropout probability of embeddings in training. Default: no dropout layer. */
   readonly dropout?: number | undefined;
-  /** Whether the output head is the token embedding's weight. */
+  /** Whether the output head shares the token embedding's weight. */
   readonly tied: boolean;
   /** Logits become softcap · tanh(logits / softcap). Default: none. */
   readonly logitSoftcap?: number | undefined;
-  /** One for each layer. */
+  /** The blocks, in order. */
   readonly layers: readonly LayerDescription[];
 }
 
 /** The normalization of a model. */
 export interface NormDescription {
+  /** The type of norm. */
   readonly kind: "layerNorm" | "rmsNorm";
+  /** Added to the variance or the mean square. */
   readonly eps: number;
   /** Whether a LayerNorm has a bias. Default true. */
   readonly bias?: boolean | undefined;
@@ -38,40 +42,44 @@ export interface NormDescription {
 
 /** One block. */
 export interface LayerDescription {
+  /** Where the block has norms. */
   readonly norms: NormPlaces;
+  /** The attention of the block. */
   readonly attention: AttentionDescription;
+  /** The feed-forward of the block. */
   readonly feedForward: FeedForwardDescription;
-  /**
-   * The dropout probability, in training, of what attention and feed-forward add to the residual stream. Default: the
-   * block has no such layer.
-   */
+  /** The dropout probability, in training, of the outputs of attention and feed-forward. Default: no dropout layer. */
   readonly dropout?: number | undefined;
 }
 
-/** Where norms stand: before attention and feed-forward, on what they add to the residual stream, or on both sides. */
+/** Where norms are applied: before attention and feed-forward, to their outputs, or both. */
 export type NormPlaces = "before" | "after" | "both";
 
 /** Attention of one layer. */
 export interface AttentionDescription {
+  /** The number of query heads. */
   readonly heads: number;
+  /** The number of key and value heads; `heads` is a multiple of it. */
   readonly keyValueHeads: number;
+  /** The size of each head. */
   readonly headWidth: number;
   /** Whether the projections of queries, keys and values have biases. */
   readonly queryKeyValueBias: boolean;
+  /** Whether the output projection has a bias. */
   readonly outputBias: boolean;
   /** Whether queries, keys and values are one projection, in this order. Default false. */
   readonly fused?: boolean | undefined;
-  /** RMSNorm of queries and keys: of each head, or of all heads together. Default: none. */
+  /** Applies RMSNorm to queries and keys: to each head, or to all heads together. Default: none. */
   readonly queryKeyNorm?: "head" | "all" | undefined;
   /** The dropout probability of attention probabilities in training. Default 0. */
   readonly dropout?: number | undefined;
-  /** What scores are multiplied with. Default 1 / √headWidth. */
+  /** Factor of the attention scores. Default 1 / √headWidth. */
   readonly scale?: number | undefined;
   /** Scores become softcap · tanh(score / softcap). Default: none. */
   readonly softcap?: number | undefined;
-  /** How many tokens a token attends to, itself included, on each side that it attends to. Default: all. */
+  /** Number of tokens that a token attends to on each side that it sees, including itself. Default: all. */
   readonly window?: number | undefined;
-  /** Whether a token attends to later ones too. Such a model computes no text token by token. Default false. */
+  /** Whether tokens also attend to later ones. Such a model cannot generate text. Default false. */
   readonly bidirectional?: boolean | undefined;
   /** Rotary position embeddings. Default: none. */
   readonly rope?: RopeDescription | undefined;
@@ -79,57 +87,72 @@ export interface AttentionDescription {
 
 /** Rotary position embeddings of one layer. */
 export interface RopeDescription {
+  /** The base (theta) of the rotation frequencies. */
   readonly base: number;
   /** Whether rotated pairs are adjacent elements. Default false: they come from the two halves of a head. */
   readonly interleaved?: boolean | undefined;
-  /** How many elements of a head rotate. Default all. */
+  /** Number of elements of each head that are rotated. Default: all. */
   readonly dim?: number | undefined;
+  /** How rotations are scaled for a longer context. Default: no scaling. */
   readonly scaling?: RopeScaling | DynamicScaling | LongScaling | undefined;
 }
 
 /**
- * The base grows with the length n of the text, beyond the original context: base · (factor · n / original − factor +
- * 1) ^ (dim / (dim − 2)).
+ * Dynamic NTK scaling: beyond the original context, the base of rotations grows with the length n of the text.
+ *
+ *     base · (factor · n / original − factor + 1) ^ (dim / (dim − 2))
  *
  * Source: Hugging Face's `_compute_dynamic_ntk_parameters`.
  */
 export interface DynamicScaling {
+  /** The type of scaling. */
   readonly type: "dynamic";
+  /** The factor by which the context is extended. */
   readonly factor: number;
+  /** The context length of the training, in tokens. */
   readonly originalContextLength: number;
 }
 
 /**
- * Each pair has a factor of its own, one for texts within the original context and one for longer ones.
+ * LongRoPE: each rotated pair has two factors, one for texts within the original context and one for longer texts.
  *
  * Source: Y. Ding et al., "LongRoPE: extending LLM context window beyond 2 million tokens", 2024.
  */
 export interface LongScaling {
+  /** The type of scaling. */
   readonly type: "longrope";
+  /** Factors for texts within the original context, one per pair. */
   readonly short: readonly number[];
+  /** Factors for longer texts, one per pair. */
   readonly long: readonly number[];
+  /** The length up to which the short factors apply, in tokens. */
   readonly originalContextLength: number;
-  /** What results are multiplied with. */
+  /** Factor of the rotated queries and keys. */
   readonly attentionFactor: number;
 }
 
 /** The feed-forward of one layer: down(activation(gate(x)) · up(x)), or without a gate down(activation(up(x))). */
 export interface FeedForwardDescription {
+  /** The hidden size. */
   readonly hidden: number;
+  /** Whether there is a gate projection. */
   readonly gated: boolean;
+  /** The activation of the gate, or of up without a gate. */
   readonly activation: "silu" | "gelu" | "geluTanh";
+  /** Whether the projections have biases. */
   readonly bias: boolean;
   /** Whether gate and up are one projection, in this order. Default false. */
   readonly fused?: boolean | undefined;
-  /** Several of them, of which a router chooses some for each token. Default: one. */
+  /** Replaces the feed-forward by a mixture of experts. Default: a single feed-forward. */
   readonly experts?: ExpertsDescription | undefined;
 }
 
-/** A mixture of experts. */
+/** A mixture of experts: a router chooses some feed-forwards for each token. */
 export interface ExpertsDescription {
+  /** The number of experts. */
   readonly count: number;
-  /** How many of them each token goes to. */
+  /** Number of experts for each token. */
   readonly perToken: number;
-  /** Whether the probabilities of those chosen are divided by their sum. */
+  /** Whether the probabilities of the chosen experts are divided by their sum. */
   readonly normalized: boolean;
 }

@@ -20,8 +20,8 @@ import type { ExpertsDescription } from "./description.ts";
 import { DecoderFeedForward, type DecoderFeedForwardOptions } from "./feed_forward.ts";
 
 /**
- * y = Σ p[e] · expert[e](x) over the experts of the largest probabilities p = softmax(router(x)), which may be divided
- * by their sum. Each expert computes its own tokens alone: which these are is read back from the device.
+ * Computes y = Σ p[e] · expert[e](x) over the experts with the largest probabilities p = softmax(router(x)), which may
+ * be divided by their sum. Each expert computes only the tokens that chose it. The choice is read back from the device.
  *
  * | parameter | shape |
  * |---|---|
@@ -56,7 +56,7 @@ export class Experts extends Module<[x: Tensor], Tensor> {
     return reshape(sum(weighted, { dim: 1 }), [...x.shape]);
   }
 
-  /** What the chosen experts of each row make of it, [rows · perToken, width]. */
+  /** Returns the outputs of each row's chosen experts, [rows · perToken, width]. */
   private outputsFor(rows: Tensor, indices: Tensor): Tensor {
     const { count, perToken } = this.#description;
     const chosen = noGrad(() => indices.dataSync());
@@ -81,7 +81,7 @@ export class Experts extends Module<[x: Tensor], Tensor> {
   }
 }
 
-/** Rows by index; all of them in their order without a copy. */
+/** Returns rows by index; a single row is a view. */
 function rowsAt(x: Tensor, index: Int32Array): Tensor {
   if (index.length === 1) return narrow(x, 0, index[0]!, 1);
   return indexSelect(x, 0, tensor(index));

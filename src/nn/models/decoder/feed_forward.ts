@@ -12,7 +12,7 @@ import type { QuantizedLinear } from "../../quantized/linear.ts";
 import type { LoraLinear } from "../../quantized/lora_linear.ts";
 import type { FeedForwardDescription } from "./description.ts";
 
-/** What {@link DecoderFeedForward} is built of. */
+/** Options of {@link DecoderFeedForward}. */
 export interface DecoderFeedForwardOptions extends LayerOptions {
   readonly width: number;
   readonly feedForward: FeedForwardDescription;
@@ -25,12 +25,12 @@ const activations = {
 } as const;
 
 /**
- * down(activation(gate(x)) · up(x)), or without a gate down(activation(up(x))).
+ * Computes down(activation(gate(x)) · up(x)), or without a gate down(activation(up(x))).
  *
  * | parameter | shape |
  * |---|---|
  * | `gate.weight`, `up.weight` | [hidden, width] |
- * | `gateUp.weight` | instead of these, if they are fused: rows of the gate, then of up |
+ * | `gateUp.weight` | replaces these if they are fused: rows of gate, then of up |
  * | `down.weight` | [width, hidden] |
  */
 export class DecoderFeedForward extends Module<[x: Tensor], Tensor> {

@@ -1,4 +1,4 @@
-/** Rotations that depend on how long a text is, and caches of keys that were rotated when it was shorter. */
+/** Recomputes cached keys when a text's length changes how its tokens are rotated (LongRoPE). */
 import { noGrad } from "../../../autograd/modes.ts";
 import { ArgumentError } from "../../../core/errors.ts";
 import { tensor } from "../../../ops/creation/tensor.ts";
@@ -7,43 +7,46 @@ import { tidy } from "../../../tensor/tidy.ts";
 import { KeyValueCacheBatch } from "../../cache/batch.ts";
 import type { KeyValueCache } from "../../cache/cache.ts";
 
-/** Computes tokens [batch, tokens] for an empty cache, rotated as in texts of a length. */
+/** Computes tokens [batch, tokens] with an empty cache, rotated as in a text of length `length`. */
 export type Recompute = (
   tokens: Tensor,
   inputs: { readonly cache: KeyValueCache; readonly padding?: readonly number[] | undefined; readonly length: number },
 ) => void;
 
-/** The texts of a cache, and whether its keys are rotated as in long ones. */
+/** The texts in a cache, and whether their keys were rotated by the long factors. */
 interface Kept {
-  /** The tokens of each row: as many as the cache's position, or more where it was truncated since. */
+  /** The tokens of each row; more than the cache's position if the cache was truncated since. */
   readonly rows: readonly number[][];
   isLong: boolean;
 }
 
-/** A forward pass with a cache. */
+/** The inputs of a forward pass with a cache. */
 export interface Continuation {
   /** [batch, count] */
   readonly tokens: Tensor;
   readonly cache: KeyValueCache;
-  /** How many tokens at the start of each row are padding. */
+  /** Number of padding tokens at the start of each row. */
   readonly padding?: readonly number[] | undefined;
 }
 
 /**
- * The texts in the caches of a model with LongRoPE. Where one crosses the original context, in either direction, the
- * other factors hold for all of its tokens, and not for their keys alone: what layers above computed of them changes
- * too. So they are computed again, as Hugging Face's `Phi3ForCausalLM.prepare_inputs_for_generation` does.
+ * Tracks the texts in the caches of a model with LongRoPE. When a text crosses the original context in either
+ * direction, its tokens are rotated by the other factors. That changes the outputs of all layers, so rotating the
+ * cached keys again is not enough: all tokens are computed again, as in Hugging Face's
+ * `Phi3ForCausalLM.prepare_inputs_for_generation`.
  */
 export class LongTexts {
   readonly #kept = new WeakMap<KeyValueCache, Kept>();
 
-  /** @param original the context of short texts */
+  /** @param original the length up to which the short factors apply */
   constructor(
     private readonly original: number,
     private readonly recompute: Recompute,
   ) {}
 
-  /** Before tokens are appended to a cache: what is in it becomes as the longer text has it. */
+  /**
+   * Must be called before tokens are appended. Recomputes the cache if the longer text needs other rotation factors.
+   */
   prepare({ tokens, cache, padding }: Continuation): void {
     const [batch, count] = tokens.shape as readonly [number, number];
     const caches = cachesOf(cache);
@@ -77,7 +80,7 @@ export class LongTexts {
     const found = this.#kept.get(cache);
     if (cache.position > 0) {
       if (found?.rows.length === batch) return found;
-      const message = `expected a cache of ${batch} texts that this model computed from their first token on`;
+      const message = `expected a cache of ${batch} texts that this model computed from their first token`;
       throw new ArgumentError("Decoder", "unknownTexts", message);
     }
     const fresh: Kept = { rows: Array.from({ length: batch }, (): number[] => []), isLong: false };

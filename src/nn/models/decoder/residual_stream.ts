@@ -1,16 +1,16 @@
-/** The stream of sums through the blocks of a language model. */
+/** The residual stream between the blocks of a language model. */
 import { add } from "../../../ops/elementwise/arithmetic.ts";
 import type { SumAndNorm } from "../../../ops/normalization/normalize.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import type { Normalization } from "../../layers/normalization.ts";
 
-/** @internal The stream residual + addition between two blocks. The norm that follows computes the sum. */
+/** @internal The value of the stream is residual + addition. The sum is left to the next norm, which fuses it. */
 export interface ResidualStream {
   readonly residual: Tensor;
   readonly addition?: Tensor;
 }
 
-/** @internal The sum of a stream, and its norm: the sum itself without one. */
+/** @internal Returns the sum of a stream, and the norm of the sum; without a norm, the sum twice. */
 export function normalize(norm: Normalization | null, stream: ResidualStream): SumAndNorm {
   const { residual, addition } = stream;
   if (norm && addition) return norm.addForward(addition, residual);
@@ -18,6 +18,6 @@ export function normalize(norm: Normalization | null, stream: ResidualStream): S
   return { sum, out: norm ? norm.forward(sum) : sum };
 }
 
-/** @internal The sum of a stream. */
+/** @internal Returns the sum of a stream. */
 export const sumOf = ({ residual, addition }: ResidualStream): Tensor =>
   addition ? (add(addition, residual) as Tensor) : residual;

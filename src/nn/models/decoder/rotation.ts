@@ -1,4 +1,4 @@
-/** Rotary position embeddings of a layer of a {@link Decoder}, some of which depend on the length of the text. */
+/** Rotary position embeddings in a {@link Decoder}. Some kinds depend on the length of the text. */
 
 import type { StepRotation } from "../../../ops/attention/step.ts";
 import { cat } from "../../../ops/join/cat.ts";
@@ -10,8 +10,9 @@ import type { Positions } from "../../cache/cache.ts";
 import type { RopeDescription } from "./description.ts";
 
 /**
- * Rotates x [batch, heads, tokens, headWidth], queries or keys. `lengths`: of the text of each row, or of all rows,
- * these tokens included.
+ * Rotates queries or keys x [batch, heads, tokens, headWidth].
+ *
+ * @param lengths the length of each row's text including these tokens, or one length for all rows
  */
 export function rotate(
   x: Tensor,
@@ -40,7 +41,7 @@ interface FixedOptions {
   readonly scaling?: RopeScaling | undefined;
 }
 
-/** The options of `rope` for a text of this length. */
+/** Returns the options of `rope` for a text of this length. */
 function optionsAt({ base, interleaved, dim, scaling }: RopeDescription, width: number, length: number): FixedOptions {
   const options = { base, interleaved, dim };
   switch (scaling?.type) {
@@ -60,7 +61,7 @@ function optionsAt({ base, interleaved, dim, scaling }: RopeDescription, width: 
   }
 }
 
-/** What of the length the rotation depends on. */
+/** Returns a key that is equal for lengths with the same rotation. */
 function stretchOf({ scaling }: RopeDescription, length: number): number {
   if (scaling?.type === "dynamic") return Math.max(length, scaling.originalContextLength);
   return scaling?.type === "longrope" && length > scaling.originalContextLength ? 1 : 0;
@@ -68,7 +69,7 @@ function stretchOf({ scaling }: RopeDescription, length: number): number {
 
 const noRotation: StepRotation = { cycles: new Float64Array(0), magnitude: 1, interleaved: false };
 
-/** The rotation that `rope` applies to rows of `width` elements, for any positions. */
+/** Returns the rotation that `rope` applies to rows of `width` elements, for any positions. */
 function stepRotationOf({ base, interleaved = false, dim, scaling }: FixedOptions, width: number): StepRotation {
   const { frequencies, magnitude } = rotationOf(dim ?? width, base, scaling);
   const cycles = Float64Array.from(frequencies, (frequency) => frequency / (2 * Math.PI));
@@ -78,8 +79,8 @@ function stepRotationOf({ base, interleaved = false, dim, scaling }: FixedOption
 const rotations = new WeakMap<RopeDescription, { readonly stretch: number; readonly rotation: StepRotation }>();
 
 /**
- * The rotation of {@link rotate} for a step of decoding; null where texts rotate differently. It is made anew only
- * where it depends on the length.
+ * Returns the rotation of {@link rotate} for a fused decoding step; null if rows need different rotations. It is
+ * cached, and computed again only if it depends on the length.
  */
 export function stepRotation(
   description: RopeDescription | undefined,
@@ -95,6 +96,6 @@ export function stepRotation(
   return rotation;
 }
 
-/** Whether rotations depend on the distances of tokens alone, not on how long the text is. */
+/** Whether rotations depend only on distances between tokens, not on the length of the text. */
 export const isRelative = ({ scaling }: RopeDescription): boolean =>
   scaling?.type !== "dynamic" && scaling?.type !== "longrope";

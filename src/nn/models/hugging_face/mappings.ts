@@ -1,4 +1,4 @@
-/** The mapping of Hugging Face's tensor names to a model's parameters: one table for loading and saving. */
+/** Maps Hugging Face's tensor names to a model's parameters, for loading and saving. */
 import { noGrad } from "../../../autograd/modes.ts";
 import { describeValue } from "../../../core/describe.ts";
 import { ArgumentError } from "../../../core/errors.ts";
@@ -8,13 +8,13 @@ import type { Tensor } from "../../../tensor/tensor.ts";
 import type { Module } from "../../layers/module.ts";
 import { type LoadOptions, type LoadReport, loadInto, type StateDict } from "../../layers/state_dict.ts";
 
-/** The parameter, or part of one, that a tensor of a checkpoint is. */
+/** Maps a tensor of a checkpoint to a parameter, or to a part of one. */
 export interface TensorMapping {
-  /** The tensor's names in checkpoints. The first one is written. */
+  /** The tensor's names in checkpoints. The first is used for writing. */
   readonly names: readonly string[];
   /** The name of the parameter in the model. */
   readonly parameter: string;
-  /** The view of the parameter that the checkpoint's tensor equals. Default: the whole parameter. */
+  /** Returns the view of the parameter that equals the checkpoint's tensor. Default: the whole parameter. */
   readonly view?: ((parameter: Tensor) => Tensor) | undefined;
 }
 
@@ -24,10 +24,14 @@ export type TensorSource = Pick<SafetensorsReader, "names" | "tensor">;
 const isSource = (tensors: Readonly<StateDict> | TensorSource): tensors is TensorSource =>
   Array.isArray(tensors.names) && typeof tensors.tensor === "function";
 
-/** The views of a layer's weight and bias in a checkpoint. */
+/** Views of a layer's weight and bias for {@link TensorMapping}. */
 type LayerViews = Readonly<Partial<Record<"weight" | "bias", TensorMapping["view"]>>>;
 
-/** The mappings of a layer's weight, and of its bias if it has one. @param names the layer's names in checkpoints */
+/**
+ * Returns mappings of a layer's weight, and of its bias if it has one.
+ *
+ * @param names the layer's names in checkpoints
+ */
 export function layerMappings(
   module: Module,
   layer: string,
@@ -45,7 +49,7 @@ export function layerMappings(
     }));
 }
 
-/** @internal Views of the parameters by the checkpoint's names. */
+/** @internal Returns views of the parameters by the checkpoint's names. */
 export function huggingFaceState(module: Module, mappings: readonly TensorMapping[]): StateDict {
   checkUnquantized(module);
   const state = module.stateDict();
@@ -54,21 +58,24 @@ export function huggingFaceState(module: Module, mappings: readonly TensorMappin
   );
 }
 
-/** @throws {ArgumentError} `quantizedModel`: a part of a packed weight is no part of the weight. */
+/** @throws {ArgumentError} `quantizedModel`: views of quantized weights do not exist. */
 function checkUnquantized(module: Module): void {
   const quantized = Object.entries(module.quantizedState()).find(([, own]) => QuantizedTensor.isQuantized(own));
   if (quantized === undefined) return;
   throw new ArgumentError(
     module.constructor.name,
     "quantizedModel",
-    `expected a model without quantised weights, got ${quantized[0]}; save quantizedState() instead`,
+    `expected a model without quantized weights, got ${quantized[0]}; save quantizedState() instead`,
   );
 }
 
 /** Constant masks and angle tables that older versions of `transformers` saved. They are ignored. */
 const ignored = /\.attn\.(masked_)?bias$|\.rotary_emb\.inv_freq$/;
 
-/** @internal Loads tensors by the checkpoint's names: all of them, or none. @throws {StateDictError} */
+/**
+ * @internal Loads tensors by the checkpoint's names. If anything does not match, nothing is loaded.
+ * @throws {StateDictError}
+ */
 export function loadMapped(
   module: Module,
   mappings: readonly TensorMapping[],

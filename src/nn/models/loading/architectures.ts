@@ -1,7 +1,7 @@
 /**
- * The architectures, as differences from Llama. A row is what its paper, or its code in Hugging Face's `transformers`,
- * says; `docs/models.md` has the table for readers. Llama's row is empty: RMSNorm before attention and feed-forward, no
- * biases, SwiGLU, rotary positions, causal attention to everything before.
+ * The supported architectures, as differences from Llama. Each row follows the architecture's paper or its code in
+ * Hugging Face's `transformers`; `docs/models.md` documents them. Llama has RMSNorm before attention and feed-forward,
+ * no biases, SwiGLU, rotary positions, and causal attention without a window.
  */
 import type { DecoderDescription, FeedForwardDescription, NormPlaces } from "../decoder/description.ts";
 
@@ -9,44 +9,46 @@ type Activation = FeedForwardDescription["activation"];
 
 /** How an architecture differs from Llama. */
 export interface Architecture {
-  /** For people. */
+  /** Name for users. */
   readonly title: string;
   readonly norm?: "layerNorm";
-  /** Where norms stand. Default before attention and feed-forward. */
+  /** Where norms are applied. Default: before attention and feed-forward. */
   readonly norms?: NormPlaces;
   /** Whether weights of norms are stored as differences from 1. */
   readonly normsFromOne?: boolean;
-  /** RMSNorm of queries and keys. */
+  /** RMSNorm of queries and keys, per head or over all heads. */
   readonly queryKeyNorm?: "head" | "all";
-  /** Whether queries, keys and values have biases. Default as `attention_bias` says, of all four projections. */
+  /** Whether queries, keys and values have biases. Default: as `attention_bias` says, for all four projections. */
   readonly queryKeyValueBias?: boolean;
-  /** Queries, keys and values are one weight, and so are gate and up. */
+  /** Whether queries, keys and values are one weight, and gate and up another. */
   readonly fused?: boolean;
   readonly activation?: Activation;
-  /** Without a gate, the feed-forward is an MLP. */
+  /** Whether the feed-forward is an MLP without a gate. */
   readonly plain?: boolean;
-  /** Learned position embeddings, and no rotation. */
+  /** Whether positions have learned embeddings instead of rotations. */
   readonly learnedPositions?: boolean;
-  /** Embeddings are multiplied with √width. */
+  /** Whether embeddings are multiplied by √width. */
   readonly scaledEmbeddings?: boolean;
-  /** Scores are multiplied with 1 / √query_pre_attn_scalar, not 1 / √headWidth. */
+  /** Whether scores are multiplied by 1 / √query_pre_attn_scalar instead of 1 / √headWidth. */
   readonly queryScalar?: boolean;
-  /** Scores are capped, as `attn_logit_softcapping` says. */
+  /** Whether scores are soft-capped by `attn_logit_softcapping`. */
   readonly softcaps?: boolean;
   /**
-   * Which layers slide a window: `all`; all but every `every`-th; `upper`: all but the first `max_window_layers`. Files
-   * may have their own `layer_types`. Default none.
+   * Which layers have a sliding window: all; all but every `every`-th; or with `upper` all but the first
+   * `max_window_layers`. A file's `layer_types` takes precedence. Default: none.
    */
   readonly windows?: "all" | "upper" | { readonly every: number };
-  /** Layers that slide have another base of rotation, and no scaling. */
+  /** Whether layers with a window have another rotation base, without scaling. */
   readonly localBase?: boolean;
-  /** Mixtures of experts: probabilities divided by their sum, always or as `norm_topk_prob` says. */
+  /** Whether a mixture of experts divides probabilities by their sum: always, or as `norm_topk_prob` says. */
   readonly experts?: "normalized" | "asConfigured";
-  /** Part of a head may rotate, and LongRoPE is the only scaling of it, which older files call `su` or `yarn`. */
+  /**
+   * Whether only part of each head may rotate. LongRoPE is then the only scaling; older files call it `su` or `yarn`.
+   */
   readonly partialRotation?: boolean;
 }
 
-/** Gemma 2 and 3 have these in common. */
+/** Fields that Gemma 2 and 3 share. */
 const gemma = {
   norms: "both",
   normsFromOne: true,
@@ -55,7 +57,7 @@ const gemma = {
   queryScalar: true,
 } as const satisfies Partial<Architecture>;
 
-/** By the `model_type` of a `config.json`. */
+/** The architectures by the `model_type` of a `config.json`. */
 export const architectures = {
   gpt2: {
     ...{ title: "GPT-2", norm: "layerNorm", fused: true, activation: "geluTanh", plain: true },
@@ -76,10 +78,10 @@ export const architectures = {
 /** The name of an architecture. */
 export type ArchitectureName = keyof typeof architectures;
 
-/** The rows with all fields, for code that looks at any of them. */
+/** Returns a row with the general type, for code that reads any field. */
 export const rowOf = (name: ArchitectureName): Architecture => architectures[name];
 
-/** What a file says: the model, and how its weights are named and stored. */
+/** The model that a file describes. */
 export interface Described {
   readonly name: ArchitectureName;
   readonly description: DecoderDescription;

@@ -1,16 +1,19 @@
 /**
- * The keys of a `config.json`. Each one is read, has no effect on results, or is rejected with an error that names it.
- * Fields and defaults are those of the config classes of Hugging Face's `transformers` 5.23.0:
- * test/fixtures/decoders/configs.json lists them, and what `transformers` computes where they change.
+ * The keys of a `config.json`. Each key is read, has no effect on results, or is rejected with an error that names it.
+ * Fields and defaults are those of the config classes of Hugging Face's `transformers` 5.23.0.
+ * test/fixtures/decoders/configs.json lists them, with what `transformers` computes for other values.
  */
 import type { Json } from "../../../io/json.ts";
 import type { ArchitectureName } from "./architectures.ts";
 import type { Settings } from "./settings.ts";
 
-/** The fields of an architecture's config class that are read, with the values they have where a config lacks them. */
+/** The fields of an architecture's config class that are read, with their default values. */
 type Fields = Readonly<Record<string, Json>>;
 
-/** Of every architecture with rotary positions; before version 5 of `transformers` not all in `rope_parameters`. */
+/**
+ * Fields of every architecture with rotary positions, including those that predate `rope_parameters` (`transformers`
+ * 5).
+ */
 const decoder = {
   ...{ vocab_size: 32_000, hidden_size: 4096, intermediate_size: 11_008, num_hidden_layers: 32 },
   ...{ num_attention_heads: 32, num_key_value_heads: null, head_dim: null, max_position_embeddings: 2048 },
@@ -40,7 +43,7 @@ const gemma = {
   ...{ attention_bias: false, query_pre_attn_scalar: 256, sliding_window: 4096, layer_types: null },
 } as const satisfies Fields;
 
-/** By the `model_type` of a config. */
+/** The fields by the `model_type` of a config. */
 export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
   gpt2: {
     ...{ vocab_size: 50_257, n_positions: 1024, n_embd: 768, n_layer: 12, n_head: 12, n_inner: null },
@@ -75,7 +78,7 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
   olmo2: { ...llama, vocab_size: 50_304, rms_norm_eps: 1e-5, attention_bias: false },
 };
 
-/** Other names of fields, which take precedence. */
+/** Alternative names of fields, which take precedence. */
 const otherNames: Readonly<Partial<Record<ArchitectureName, Readonly<Record<string, string>>>>> = {
   gpt2: {
     ...{ hidden_size: "n_embd", max_position_embeddings: "n_positions" },
@@ -85,31 +88,31 @@ const otherNames: Readonly<Partial<Record<ArchitectureName, Readonly<Record<stri
   qwen3_moe: { num_local_experts: "num_experts" },
 };
 
-/** Keys that say how weights are quantised: what the files of a folder are read by. */
+/** Keys with the settings of quantized weights. */
 export const quantizationKeys = ["quantization", "quantization_config", "compression_config"] as const;
 
-/** Keys that change no result of a model in evaluation mode, whatever their values are. */
+/** Keys that have no effect on the results of a model in evaluation mode, whatever their values are. */
 export const withoutEffect: ReadonlySet<string> = new Set([
-  // what a checkpoint is
+  // identity of the checkpoint
   ...["model_type", "architectures", "transformers_version", "name_or_path", "auto_map", "custom_pipelines"],
   ...["tokenizer_class", "dtype", "torch_dtype", "use_bfloat16", "fp16", "bf16", "fp32", "torchscript"],
   ...["transformers.js_config", "is_llama_config", "unsloth_fixed", "finetuned", "finetuning_task", "language", "tags"],
   ...quantizationKeys,
-  // what a call returns, and how it is computed
+  // output formats and implementations
   ...["output_hidden_states", "output_attentions", "output_past", "return_dict", "use_return_dict", "use_cache"],
   ...["chunk_size_feed_forward", "pretraining_tp", "attn_implementation", "experts_implementation"],
   ...["reorder_and_upcast_attn", "cache_implementation", "use_flash_attn", "use_flash_attention"],
   // training
   ...["initializer_range", "gradient_checkpointing", "output_router_logits", "router_aux_loss_coef"],
   ...["router_jitter_noise", "neftune_noise_alpha"],
-  // other heads
+  // other heads than the language model's
   ...["id2label", "label2id", "num_labels", "problem_type", "task_specific_params"],
   ...["summary_type", "summary_use_proj", "summary_activation", "summary_proj_to_labels"],
-  // lengths that nothing reads, and encoders that the model is not
+  // lengths that nothing reads, and settings of encoders
   ...["n_ctx", "seq_length", "max_seq_len", "max_sequence_length", "model_max_length"],
   ...["is_decoder", "tie_encoder_decoder"],
   ...["cross_attention_hidden_size", "prefix", "padding_side"],
-  // generation, in files of older versions
+  // generation settings in files of older versions
   ...["max_length", "min_length", "max_new_tokens", "do_sample", "early_stopping", "num_beams", "temperature", "top_k"],
   ...["top_p", "typical_p", "repetition_penalty", "length_penalty", "no_repeat_ngram_size", "bad_words_ids"],
   ...["encoder_no_repeat_ngram_size", "num_return_sequences", "output_scores", "return_dict_in_generate"],
@@ -119,18 +122,18 @@ export const withoutEffect: ReadonlySet<string> = new Set([
   "diversity_penalty",
 ]);
 
-/** `transformers`' private fields, tokens, probabilities of dropout, and versions of programs that wrote the file. */
+/** `transformers`' private fields, token ids, dropout probabilities, and versions of programs that wrote the file. */
 const patternsWithoutEffect = [/^_/, /_token(_ids?)?$/, /dropout|_pdrop$/, /_version$/];
 
-/** Keys that have no effect in an architecture, though they do in others. */
+/** Keys that have no effect in one architecture, though they have in others. */
 const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   qwen3_moe: ["max_window_layers"],
   gemma2: ["hidden_act", "sliding_window_size"],
-  // Gemma 3's attention does not pass its softcap on.
+  // The implementation of Gemma 3 ignores its softcap.
   gemma3_text: ["hidden_act", "attn_logit_softcapping"],
 };
 
-/** Keys of which one value alone is what the model computes. */
+/** Keys for which only one value is supported. */
 const onlyValues: Fields = {
   ...{ add_cross_attention: false, is_encoder_decoder: false, pruned_heads: {}, use_bidirectional_attention: false },
   ...{ attention_bias: false, mlp_bias: false, lm_head_bias: false, qkv_bias: false, use_qk_norm: false },
@@ -138,23 +141,23 @@ const onlyValues: Fields = {
   ...{ embedding_multiplier: 1, residual_multiplier: 1, logits_scaling: 1, logit_scale: 1 },
 };
 
-/** The settings of rotary positions: what any type of scaling reads. `type` is the older name of `rope_type`. */
+/** The settings of rotary positions, for any type of scaling. `type` is the older name of `rope_type`. */
 export const rotationKeys: ReadonlySet<string> = new Set([
   ...["rope_type", "type", "rope_theta", "partial_rotary_factor", "factor", "original_max_position_embeddings"],
   ...["attention_factor", "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "truncate"],
   ...["short_factor", "long_factor", "low_freq_factor", "high_freq_factor", "finetuned"],
 ]);
 
-/** What a model that sees pictures has besides its text part. */
+/** Keys of a vision-language model outside of its text part. */
 const otherParts: ReadonlySet<string> = new Set([
   ...["text_config", "vision_config", "tie_word_embeddings", "mm_tokens_per_image", "boi_token_index"],
   ...["eoi_token_index", "image_token_index", "image_seq_length"],
 ]);
 
 /**
- * The settings of a config, with the defaults of its class.
+ * Returns the settings of a config, with the defaults of its class.
  *
- * @throws {ArgumentError} `unsupportedConfig` for keys that are not known, naming one.
+ * @throws {ArgumentError} `unsupportedConfig` for unknown keys, naming them.
  */
 export function completed(name: ArchitectureName, config: Settings): Settings {
   const [fields, names] = [fieldsOf[name], otherNames[name] ?? {}];
@@ -171,12 +174,15 @@ export function completed(name: ArchitectureName, config: Settings): Settings {
   );
 }
 
-/** @throws {ArgumentError} `unsupportedConfig` for keys beside the text part that are not known, naming one. */
+/**
+ * Checks the keys around the text part of a vision-language model. @throws {ArgumentError} `unsupportedConfig` for
+ * unknown keys.
+ */
 export const checkAround = (name: ArchitectureName, config: Settings): void =>
   checkKeys(
     config,
     (key) => otherParts.has(key) || hasNoEffect(name, key),
-    "is not a setting of a model with pictures",
+    "is not a setting of a vision-language model",
   );
 
 const hasNoEffect = (name: ArchitectureName, key: string): boolean =>
@@ -184,7 +190,9 @@ const hasNoEffect = (name: ArchitectureName, key: string): boolean =>
   (unused[name]?.includes(key) ?? false) ||
   patternsWithoutEffect.some((pattern) => pattern.test(key));
 
-/** @throws {ArgumentError} `unsupportedConfig` for keys that are neither known nor have the value that is implied. */
+/**
+ * @throws {ArgumentError} `unsupportedConfig` for keys that are unknown, unless they have their only supported value.
+ */
 export function checkKeys(config: Settings, isKnown: (key: string) => boolean, problem: string): void {
   const problems = config.names.flatMap((key): string[] => {
     const value = config.get(key);
@@ -195,5 +203,5 @@ export function checkKeys(config: Settings, isKnown: (key: string) => boolean, p
     return only === got ? [] : [`expected ${name} to be ${only}, the only supported value, got ${got.slice(0, 100)}`];
   });
   if (problems.length === 0) return;
-  throw config.refused("unsupportedConfig", `${problems.join("; ")}. Delete keys on which no result depends`);
+  throw config.refused("unsupportedConfig", `${problems.join("; ")}; delete keys that have no effect on results`);
 }

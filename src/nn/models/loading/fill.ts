@@ -1,4 +1,4 @@
-/** Puts the tensors of a file into a model. */
+/** Fills a model with the tensors of a file. */
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { noGrad } from "../../../autograd/modes.ts";
 import { toDType } from "../../../ops/copy/cast.ts";
@@ -28,7 +28,7 @@ import type { WeightSource } from "./source.ts";
 
 const nothing: Initializer = (shape, { dtype = "float32" }) => noGrad(() => expand(zeros([1], { dtype }), [...shape]));
 
-/** Parameters of one element that is read again and again: a model that is about to be filled takes no memory. */
+/** Parameters that are views of a single element: a model that is about to be filled takes no memory. */
 export const noMemory: Initialization = {
   weight: nothing,
   residual: nothing,
@@ -37,9 +37,9 @@ export const noMemory: Initialization = {
 };
 
 /**
- * Carries out a plan, a parameter at a time. The event loop has a turn between two.
+ * Carries out a loading plan, one parameter at a time. The event loop runs in between.
  *
- * @param isReadAhead whether mapped weights are read before they are used
+ * @param isReadAhead whether pages of mapped weights are read in advance
  */
 export async function fill(
   model: Decoder,
@@ -61,10 +61,10 @@ export async function fill(
   }
 }
 
-/** Of embeddings a text needs some rows, unless they give the logits too. */
+/** Embeddings are read row by row, unless they are also the output head (tied weights). */
 const isReadWhole = ({ head }: Decoder, { path }: Step): boolean => head === null || !/Embedding$/.test(path);
 
-/** A quantised weight makes another layer. A bias that comes later finds that layer under the same path. */
+/** Replaces a layer by a quantized one, under the same path, so that a bias that follows finds the new layer. */
 function replaceLayer(
   modules: Map<string, Module>,
   { path }: Step,
@@ -80,7 +80,7 @@ function replaceLayer(
   modules.set(path, replaced);
 }
 
-/** Reads the tensors of steps, and one of which several parameters are parts once. */
+/** Reads the tensors of steps. A tensor that holds several parameters is read once. */
 function reader(source: WeightSource): (step: Step) => Tensor | QuantizedTensor {
   let last: { readonly name: string; readonly value: Tensor | QuantizedTensor } | undefined;
   return ({ name, change }) => {
@@ -105,7 +105,7 @@ function parameterOf(step: Step, read: Tensor | QuantizedTensor, { dtype }: Stor
   return retyped(quantized, dtype);
 }
 
-/** A view of what was read. */
+/** Returns a view of the tensor with the change applied. */
 function changedBy(read: Tensor, change: Change | undefined): Tensor {
   if (change?.kind === "transposed") return read.rank === 2 ? transpose(read, 0, 1) : read;
   return change?.kind === "part" ? part(read, change.index) : read;
@@ -115,14 +115,14 @@ const ownRows = (x: Tensor, change: Change | undefined): Tensor => (change?.kind
 
 const part = (x: Tensor, index: number): Tensor => reshape(narrow(x, 0, index, 1), [...x.shape.slice(1)]);
 
-/** Rows of blocks are rows of bytes: a part of a tensor is a view of these. */
+/** In block formats, a range of rows is a range of bytes, so a part is a view. */
 function quantizedPart(read: QuantizedTensor, change: Change | undefined, dtype: string): QuantizedTensor {
   if (change?.kind !== "part") return retyped(read, dtype);
   const packed = part(read.parts.packed, change.index);
   return retyped(new QuantizedTensor(read.format, read.shape.slice(1), read.dtype, { packed }), dtype);
 }
 
-/** The same parts, that dequantise to the dtype of activations. */
+/** Returns the same packed data, to be dequantized to the dtype of activations. */
 function retyped(own: QuantizedTensor, dtype: string): QuantizedTensor {
   const wanted = scaleDTypes.find((each) => each === dtype) ?? "float32";
   return wanted === own.dtype ? own : new QuantizedTensor(own.format, own.shape, wanted, own.parts);

@@ -1,4 +1,4 @@
-/** What a checkpoint says about generation: tokens that begin and end texts, how to sample, how chats are written. */
+/** A checkpoint's settings for generation: begin and end tokens, sampling, and the chat template. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { FileFormatError } from "../../../core/errors.ts";
@@ -7,21 +7,25 @@ import type { GgufReader } from "../../../io/gguf/file.ts";
 import { isJsonObject, parseJson } from "../../../io/json.ts";
 import { Settings } from "./settings.ts";
 
-/** The settings of a model's makers, of which each may be missing. */
+/** The model's settings for generation. Each may be missing. */
 export interface GenerationSettings {
   /** The token that begins a text. */
   readonly beginToken: number | undefined;
   /** The tokens that end a text. */
   readonly stopTokens: readonly number[];
-  /** The token that fills a batch up. */
+  /** The token that pads a batch. */
   readonly paddingToken: number | undefined;
+  /** The recommended temperature, if the model is to be sampled. */
   readonly temperature: number | undefined;
+  /** The recommended `topK`, if the model is to be sampled. */
   readonly topK: number | undefined;
+  /** The recommended `topP`, if the model is to be sampled. */
   readonly topP: number | undefined;
+  /** The recommended repetition penalty. */
   readonly repetitionPenalty: number | undefined;
 }
 
-/** A JSON file in a folder, or no settings if there is none. */
+/** Reads a JSON file in a folder; no settings if the file does not exist. */
 function settingsIn(folder: string, name: string): Settings {
   const path = join(folder, name);
   if (!existsSync(path)) return new Settings(path, new Map());
@@ -32,7 +36,7 @@ function settingsIn(folder: string, name: string): Settings {
   return new Settings(path, new Map(Object.entries(json)));
 }
 
-/** Of a folder: `generation_config.json`, and what `config.json` says otherwise. */
+/** Reads a folder's `generation_config.json`, with `config.json` as a fallback. */
 export function generationOf(folder: string): GenerationSettings {
   const own = settingsIn(folder, "generation_config.json");
   const config = settingsIn(folder, "config.json");
@@ -55,7 +59,7 @@ function tokensIn(settings: Settings): number[] {
   throw settings.wrong("eos_token_id", "a token or a list of tokens", value);
 }
 
-/** Of a GGUF file: its tokenizer's metadata. */
+/** Reads the tokenizer metadata of a GGUF file. */
 export function generationOfGguf({ metadata }: GgufReader): GenerationSettings {
   const token = (name: string) => {
     const value = metadata[`tokenizer.ggml.${name}_token_id`]?.value;
@@ -68,18 +72,18 @@ export function generationOfGguf({ metadata }: GgufReader): GenerationSettings {
   };
 }
 
-/** The template of chats of a folder: a file of its own, or a field of `tokenizer_config.json`. */
+/** Reads a folder's chat template: `chat_template.jinja`, or a field of `tokenizer_config.json`. */
 export function chatTemplateOf(folder: string): string | undefined {
   const path = join(folder, "chat_template.jinja");
   if (existsSync(path)) return withFileErrors("loadModel", path, () => readFileSync(path, "utf8"));
   const value = settingsIn(folder, "tokenizer_config.json").get("chat_template");
   if (typeof value === "string") return value;
-  // Several templates by name: tools' and the usual one.
+  // There may be several templates by name, such as one for tools.
   const named: unknown = Array.isArray(value) ? value.find((own) => own?.name === "default")?.template : undefined;
   return typeof named === "string" ? named : undefined;
 }
 
-/** The same of a GGUF file. */
+/** Reads the chat template of a GGUF file. */
 export function chatTemplateOfGguf({ metadata }: GgufReader): string | undefined {
   const value = metadata["tokenizer.chat_template"]?.value;
   return typeof value === "string" ? value : undefined;

@@ -1,4 +1,4 @@
-/** The description of a model in a GGUF file: what its metadata says, and which tensors it has. */
+/** Converts the metadata and tensor names of a GGUF file to a description. */
 import type { GgufReader } from "../../../io/gguf/file.ts";
 import { QuantizedTensor } from "../../../quant/quantized_tensor.ts";
 import type {
@@ -11,7 +11,7 @@ import { type ArchitectureName, type Described, rowOf } from "./architectures.ts
 import { unknownArchitecture } from "./hugging_face.ts";
 import { Settings } from "./settings.ts";
 
-/** llama.cpp's names of architectures. Mistral and Mixtral are `llama` there. */
+/** llama.cpp's names of architectures. It also uses `llama` for Mistral and Mixtral. */
 const names: Readonly<Record<string, ArchitectureName>> = {
   gpt2: "gpt2",
   llama: "llama",
@@ -27,15 +27,15 @@ const names: Readonly<Record<string, ArchitectureName>> = {
 /** Far more than any model has. */
 const MOST_LAYERS = 65_536;
 
-/** What a description is made of. */
+/** What a description is read from. */
 interface Context {
   readonly file: GgufReader;
   readonly name: ArchitectureName;
-  /** The settings of the architecture, without its name: `block_count`. */
+  /** The architecture's settings by their names without the prefix, such as `block_count`. */
   readonly settings: Settings;
 }
 
-/** @throws {FileFormatError} @throws {ArgumentError} for an architecture that is not known. */
+/** @throws {FileFormatError} @throws {ArgumentError} for an unknown architecture. */
 export function describeGguf(file: GgufReader): Described {
   const own = Object.hasOwn(file.metadata, "general.architecture") ? file.metadata["general.architecture"] : undefined;
   const architecture = typeof own?.value === "string" ? own.value : undefined;
@@ -50,7 +50,7 @@ export function describeGguf(file: GgufReader): Described {
   return { name, description: describe({ file, name, settings }) };
 }
 
-/** Numbers of 64 bits are numbers here: none that counts is as large. */
+/** Converts 64-bit integers to numbers. Settings of models are small enough for this to be exact. */
 const plain = (value: unknown): unknown => (typeof value === "bigint" ? Number(value) : value);
 
 function describe(context: Context): DecoderDescription {
@@ -118,12 +118,12 @@ function attentionOf(context: Context, index: number): AttentionDescription {
   };
 }
 
-/** A number of the model, or one for each layer. */
+/** Returns a setting that is one number for the model, or a list with one for each layer. */
 function ofLayer(settings: Settings, name: string, index: number): number {
   return Array.isArray(settings.get(name)) ? (settings.numbers(name)[index] ?? 0) : settings.whole(name);
 }
 
-/** The files do not say it: Gemma's largest models divide by the width of a head as if heads shared the model's. */
+/** The scale is not in GGUF files: Gemma's largest models scale by 1 / √(width / heads) instead of 1 / √headWidth. */
 function scaleOf({ name, settings }: Context, heads: number, headWidth: number): number | undefined {
   const largest = { gemma2: 46, gemma3_text: 62 } as const;
   const isLargest = (name === "gemma2" || name === "gemma3_text") && settings.whole("block_count") === largest[name];
@@ -138,7 +138,7 @@ function windowOf({ name, settings }: Context, index: number): number | undefine
   return every !== undefined && (index + 1) % every === 0 ? undefined : size;
 }
 
-/** Pairs are adjacent in llama.cpp's `llama` alone, whose converter reorders the rows of queries and keys. */
+/** Pairs are adjacent only in llama.cpp's `llama`, whose converter reorders the rows of queries and keys. */
 function ropeOf(context: Context, slides: boolean, headWidth: number): RopeDescription {
   const { name, settings } = context;
   const row = rowOf(name);
@@ -152,7 +152,7 @@ function ropeOf(context: Context, slides: boolean, headWidth: number): RopeDescr
   return { ...own, scaling: factorsOf(context) ?? scalingOf(settings) };
 }
 
-/** Factors of the pairs, which a file may have as tensors. */
+/** Returns the factors of rotated pairs, if the file has them as tensors. */
 function factorsOf({ file, settings }: Context): RopeDescription["scaling"] {
   if (file.has("rope_freqs.weight")) return { type: "factors", factors: valuesOf(file, "rope_freqs.weight") };
   if (!file.has("rope_factors_long.weight") || !file.has("rope_factors_short.weight")) return undefined;

@@ -1,4 +1,4 @@
-/** The description of a model of Hugging Face: what its `config.json` says. */
+/** Converts a `config.json` of Hugging Face to a description. */
 import { join } from "node:path";
 import { ArgumentError } from "../../../core/errors.ts";
 import type {
@@ -16,7 +16,10 @@ import { Settings } from "./settings.ts";
 /** Far more than any model has. */
 const MOST_LAYERS = 65_536;
 
-/** @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for an architecture that is not known. */
+/**
+ * Reads the description of a model folder. @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for an
+ * unknown architecture.
+ */
 export function describeFolder(folder: string): Described & { readonly config: object; readonly settings: Settings } {
   const config = readConfig("loadModel", folder);
   const settings = new Settings(join(folder, "config.json"), new Map(Object.entries(config)));
@@ -25,10 +28,10 @@ export function describeFolder(folder: string): Described & { readonly config: o
 }
 
 /**
- * The description of a model of one architecture by the contents of a `config.json`.
+ * Returns the description of a model of a given architecture from the contents of a `config.json`.
  *
  * @param operation for errors
- * @throws {ArgumentError} `otherModel` for another `model_type`, and for what is not supported.
+ * @throws {ArgumentError} `otherModel` for another `model_type`, and for unsupported settings.
  */
 export function describeConfig(operation: string, name: ArchitectureName, config: object): DecoderDescription {
   const given = Object.entries(config).filter(([, value]) => value !== undefined);
@@ -39,12 +42,12 @@ export function describeConfig(operation: string, name: ArchitectureName, config
   if (quantized !== undefined)
     throw settings.refused(
       "quantizedModel",
-      `${quantized}: quantised weights are not supported here. Load the folder with nn.loadModel`,
+      `${quantized}: quantized weights are not supported here; load the folder with nn.loadModel`,
     );
   return describe(name, settings);
 }
 
-/** Other names of architectures, in files. */
+/** Aliases of architectures in files. */
 const aliases: Readonly<Record<string, ArchitectureName>> = { gemma3: "gemma3_text" };
 
 function nameOf(settings: Settings): ArchitectureName {
@@ -54,7 +57,7 @@ function nameOf(settings: Settings): ArchitectureName {
   throw unknownArchitecture(settings.path!, "model_type", type);
 }
 
-/** @internal What isn't known is refused by name, with what it would need. */
+/** @internal The error for an unsupported architecture. */
 export const unknownArchitecture = (
   path: string,
   field: string,
@@ -65,11 +68,11 @@ export const unknownArchitecture = (
     "loadModel",
     "unknownArchitecture",
     `${path}: expected ${field} to be one of ${known.join(", ")}, got ` +
-      `${got === undefined ? "none" : JSON.stringify(got)}; another one needs a row in ` +
+      `${got === undefined ? "none" : JSON.stringify(got)}; to support another architecture, add a row to ` +
       "src/nn/models/loading/architectures.ts",
   );
 
-/** Of a model that sees pictures too, the part that reads texts. */
+/** For a vision-language model, describes its text part. */
 function describe(name: ArchitectureName, settings: Settings): DecoderDescription {
   if (settings.textIfAny("model_type") !== "gemma3") return ofText(name, completed(name, settings));
   const text = settings.inner("text_config") ?? settings.with(new Map());
@@ -159,13 +162,16 @@ function layerOf(row: Architecture, config: Settings, index: number): LayerDescr
   };
 }
 
-/** `rope_scaling` is before `rope_parameters`; of two kinds of layers it is that of those without a window. */
+/**
+ * `rope_scaling` takes precedence over `rope_parameters`. With two kinds of layers, it applies to those without a
+ * window.
+ */
 function layerRope(row: Architecture, config: Settings, isSliding: boolean, headWidth: number) {
   const base = () => config.positive("rope_theta");
   const context: RopeContext = { ...{ config, row, headWidth, base } };
   const [older, all] = [config.inner("rope_scaling"), config.inner("rope_parameters")];
   if (!row.localBase) return ropeOf(older?.names.length ? older : all, context);
-  if (all) checkKeys(all, (key) => key in kindsOfLayers, "is not a kind of layers");
+  if (all) checkKeys(all, (key) => key in kindsOfLayers, "is not a layer type");
   const own = all?.inner(isSliding ? "sliding_attention" : "full_attention");
   if (isSliding) return ropeOf(own, { ...context, base: () => config.positive("rope_local_base_freq") });
   const before = own?.entries() ?? [["rope_type", "default"]];
@@ -175,8 +181,8 @@ function layerRope(row: Architecture, config: Settings, isSliding: boolean, head
 const kindsOfLayers: Readonly<Record<string, boolean>> = { sliding_attention: true, full_attention: false };
 
 /**
- * What a layer's tokens attend to. A model that `is_causal: false` makes bidirectional counts the window on each side
- * without the token; that of `use_bidirectional_attention` is of both sides together.
+ * Which tokens a layer's tokens attend to. With `is_causal: false`, the window on each side does not count the token
+ * itself. With `use_bidirectional_attention`, the window covers both sides together.
  */
 function reachOf(config: Settings, size: number | undefined): Pick<AttentionDescription, "window" | "bidirectional"> {
   const isCausal = config.flag("is_causal");
@@ -186,7 +192,7 @@ function reachOf(config: Settings, size: number | undefined): Pick<AttentionDesc
   return { bidirectional: true, window: side !== undefined && !isCausal ? side + 1 : side };
 }
 
-/** The window of a layer that slides one. */
+/** Returns the window of a layer; undefined if it attends to all tokens. */
 function windowOf({ windows }: Architecture, config: Settings, index: number): number | undefined {
   const size = config.wholeIfAny("sliding_window");
   if (windows === undefined || !config.flag("use_sliding_window", true)) return undefined;
@@ -199,11 +205,11 @@ function windowOf({ windows }: Architecture, config: Settings, index: number): n
   return size ?? config.whole("sliding_window");
 }
 
-/** Every how many layers there is one without a window. */
+/** Returns n such that every n-th layer has no window. */
 const everyOf = (windows: Architecture["windows"], config: Settings): number =>
   config.wholeIfAny("sliding_window_pattern") ?? (typeof windows === "object" ? windows.every : 1);
 
-/** @throws {FileFormatError} for a list that has not one kind for each layer. */
+/** @throws {FileFormatError} if the list does not have one kind per layer. */
 function slides(types: unknown, config: Settings, index: number): boolean {
   const count = config.whole("num_hidden_layers");
   const isKnown = (type: unknown) => typeof type === "string" && Object.hasOwn(kindsOfLayers, type);
@@ -231,6 +237,6 @@ function feedForwardOf(row: Architecture, config: Settings, index: number): Feed
 function isSparse(config: Settings, index: number): boolean {
   const dense = config.get("mlp_only_layers") ?? [];
   if (!Array.isArray(dense) || !dense.every(Number.isSafeInteger))
-    throw config.wrong("mlp_only_layers", "a list of the numbers of layers", dense);
+    throw config.wrong("mlp_only_layers", "a list of layer indices", dense);
   return !dense.includes(index) && (index + 1) % (config.wholeIfAny("decoder_sparse_step") ?? 1) === 0;
 }

@@ -32,33 +32,39 @@ import { ggufSource, type WeightSource } from "./source.ts";
 /** Options of {@link loadModel}. */
 export interface LoadModelOptions {
   /**
-   * The dtype of activations and of weights that are not quantised. Default that of the token embedding in the file:
-   * such weights are mapped from the file. float32 if it is quantised, or `quantize` is given.
+   * The dtype of activations and of weights that are not quantized. Default: the dtype of the token embedding in the
+   * file, whose weights are then mapped from the file; float32 if the embedding is quantized or `quantize` is given.
    */
   readonly dtype?: FloatDType | undefined;
-  /** Quantises linear layers and the token embedding, a weight at a time. What a file has quantised stays so. */
+  /**
+   * Quantizes linear layers and the token embedding to this format, one weight at a time. Weights that the file stores
+   * quantized keep their format.
+   */
   readonly quantize?: GgmlFormat | QuantizedFormat | AffineOptions | undefined;
-  /** Of products with quantised weights: `"fast"` lets x be rounded to 8 bits, as llama.cpp does. Default `"exact"`. */
+  /**
+   * Precision of products with quantized weights: `"fast"` lets x be rounded to 8 bits, as llama.cpp does. Default
+   * `"exact"`.
+   */
   readonly precision?: ProductPrecision | undefined;
-  /** Called with the bytes that the model will take, before any weight is read. */
+  /** Called with the memory that the model will take, before any weight is read. */
   readonly onReport?: ((report: MemoryReport) => void) | undefined;
 }
 
-/** What {@link loadModel} returns. */
+/** The result of {@link loadModel}. */
 export interface LoadedModel {
-  /** In evaluation mode. */
+  /** The model, in evaluation mode. */
   readonly model: Decoder;
   /** The folder or file. */
   readonly path: string;
-  /** Where it comes from: a folder of Hugging Face, or a GGUF file. */
+  /** The kind of source: a Hugging Face folder, or a GGUF file. */
   readonly source: Style;
   /** The contents of `config.json`, or the metadata of the GGUF file by key. */
   readonly config: Readonly<Record<string, unknown>>;
-  /** Tokens that begin and end texts, and how its makers sample. */
+  /** Tokens that begin and end texts, and the recommended sampling settings. */
   readonly generation: GenerationSettings;
-  /** The template of chats, as text; undefined if there is none. */
+  /** The chat template as text; undefined if there is none. */
   readonly chatTemplate: string | undefined;
-  /** The bytes that it takes. */
+  /** The memory that the model takes. */
   readonly report: MemoryReport;
 }
 
@@ -71,20 +77,21 @@ const loadModelParameters = parameters("loadModel", {
 });
 
 /**
- * Loads a language model: a folder of Hugging Face (`config.json`, one or many safetensors files, also with weights
- * quantised by MLX, GPTQ, AWQ or fp8) or a GGUF file. `docs/models.md` lists the architectures and methods. Weights
- * that keep their dtype are mapped from the file, others are converted one at a time, so that no weight is in memory
- * twice.
+ * Loads a language model from a Hugging Face folder or a GGUF file. A folder has `config.json` and one or several
+ * safetensors files, whose weights may be quantized by MLX, GPTQ, AWQ or fp8. `docs/models.md` lists the supported
+ * architectures and methods. Weights that keep their dtype are mapped from the file. Other weights are converted one at
+ * a time, so that no weight is in memory twice.
  *
- * @param path a folder, or a `.gguf` file; of a model in several files any of them
+ * @param path a folder, or a `.gguf` file; for a model in several files, any of them
  *
  * @example
  * const { model } = await nn.loadModel("llama-3.2-1b", { quantize: "q4_K" });
  * for await (const token of nn.generate(model, [1, 2, 3])) console.log(token);
  *
- * @throws {ArgumentError} `unknownArchitecture` and others, for what is not supported, naming it. @throws {FileError}
- * for files that can't be read. @throws {FileFormatError} for damaged ones. @throws {StateDictError} for tensors that
- * do not match the config. @throws {OutOfMemoryError} `notEnoughMemory`, before it begins, with the figures.
+ * @throws {ArgumentError} `unknownArchitecture`, and other codes for unsupported settings, which the error names.
+ * @throws {FileError} for files that can't be read. @throws {FileFormatError} for damaged files.
+ * @throws {StateDictError} for tensors that do not match the config. @throws {OutOfMemoryError} `notEnoughMemory`,
+ * before any weight is read, with the number of bytes.
  */
 export function loadModel(path: string, options?: LoadModelOptions): Promise<LoadedModel>;
 export async function loadModel(...values: unknown[]): Promise<LoadedModel> {
@@ -97,14 +104,14 @@ export async function loadModel(...values: unknown[]): Promise<LoadedModel> {
   const report = reportOf(model, steps, storing.dtype, availableBytes());
   onReport?.(report);
   checkRoom(path, report);
-  // Of files that fill the memory, pages that came early would be gone before their turn.
+  // If the mapped weights nearly fill memory, pages that were read early would be evicted before use.
   const isReadAhead = report.mappedBytes <= report.availableBytes / 2;
   await fill(model, steps, source, { ...storing, isReadAhead });
   model.origin = originOf(path);
   return { model, path, source: style, config, generation, chatTemplate, report };
 }
 
-/** The name of a model in the cache of Hugging Face's tools, `models--owner--name/snapshots/…`, else the path. */
+/** Returns `owner/name` for a model in Hugging Face's cache (`models--owner--name/snapshots/…`), else the path. */
 function originOf(path: string): string {
   const [, owner, name] = /(?:^|[\\/])models--(.+?)--([^\\/]+)[\\/]snapshots[\\/]/.exec(path) ?? [];
   return owner !== undefined && !path.endsWith(".gguf") ? `${owner}/${name}` : path;
@@ -152,7 +159,7 @@ function openGguf(path: string): Opened {
   }
 }
 
-/** That of the token embedding, so that the largest weights can be mapped. */
+/** The dtype of the token embedding, so that the largest weights can be mapped. */
 function defaultDType({ described, source, style }: Opened, quantize: QuantizedFormat | undefined): FloatDType {
   const [place] = placesOf(described.name, described.description, style);
   const name = place!.names.map((own) => `${own}.weight`).find((own) => source.has(own));
@@ -170,7 +177,7 @@ function checkRoom(path: string, report: MemoryReport): void {
   throw new OutOfMemoryError(
     "loadModel",
     "notEnoughMemory",
-    `${path} takes ${report.peakBytes} bytes besides what is mapped, and ${report.availableBytes} are left: ` +
+    `${path} takes ${report.peakBytes} bytes besides mapped weights, but only ${report.availableBytes} are free: ` +
       `${whatIsAllowed()}; load it in the dtype of the file, or with { quantize: "q4_K" }`,
   );
 }

@@ -1,37 +1,40 @@
-/** Where the weights of a {@link Decoder} are in checkpoints: Hugging Face's names, and llama.cpp's. */
+/** Where the weights of a {@link Decoder} are in checkpoints, by Hugging Face's and llama.cpp's names. */
 import type { DecoderDescription, LayerDescription } from "../decoder/description.ts";
 import { type ArchitectureName, rowOf } from "./architectures.ts";
 
-/** How a tensor of a checkpoint becomes a parameter. */
+/** How a checkpoint's tensor is converted to a parameter. */
 export type Change =
   /** GPT-2's `Conv1D`: [inputs, outputs] in the checkpoint. */
   | { readonly kind: "transposed" }
-  /** Gemma's norms: differences from 1 in the checkpoint. */
+  /** Gemma's norms: stored as differences from 1. */
   | { readonly kind: "plusOne" }
-  /** One of several matrices in one tensor. */
+  /** One of several matrices that are stacked in one tensor. */
   | { readonly kind: "part"; readonly index: number }
-  /** Some rows of a parameter, which the model fuses and the checkpoint does not. Only presets have such parameters. */
+  /** Some rows of a parameter that the model fuses and the checkpoint does not. Only presets have such parameters. */
   | { readonly kind: "rows"; readonly first: number; readonly count: number };
 
-/** Where a layer of the model is in a checkpoint. */
+/** The place of a layer in a checkpoint. */
 export interface Place {
   /** The path of the layer in the model: `blocks.0.attention.query`. */
   readonly path: string;
-  /** Its names in the checkpoint, of which one is there. */
+  /** Its possible names; a checkpoint has one of them. */
   readonly names: readonly string[];
-  /** What to do with its weight. */
+  /** How its weight is converted. */
   readonly change?: Change | undefined;
 }
 
-/** The names of the layers of a block, without `blocks.0.`. */
+/** The names of layers in one style of checkpoint. */
 interface Names {
   readonly top: Readonly<Record<"tokenEmbedding" | "positionEmbedding" | "finalNorm" | "head", readonly string[]>>;
-  /** Of the layers of a block; of experts with `#` for the number, or of all of them in one tensor. */
+  /**
+   * Names in a block, without the prefix. `#` stands for the index of an expert; without `#`, one tensor holds all
+   * experts.
+   */
   readonly block: (layer: LayerDescription) => Readonly<Record<string, string>>;
   readonly prefixes: (index: number) => readonly string[];
 }
 
-/** The layers of a block in the order of their computation. */
+/** Yields the layers of a block in the order of computation. */
 function* pathsOf({ norms, attention, feedForward }: LayerDescription): Generator<string> {
   if (norms !== "after") yield "attentionNorm";
   yield* attention.fused ? ["attention.queryKeyValue"] : ["query", "key", "value"].map((own) => `attention.${own}`);
@@ -46,10 +49,10 @@ function* pathsOf({ norms, attention, feedForward }: LayerDescription): Generato
   if (norms !== "before") yield "feedForwardPostNorm";
 }
 
-/** What is one file's style of names. */
+/** The style of names in a file. */
 export type Style = "huggingFace" | "gguf";
 
-/** Every layer of a model that has weights, and where these are. */
+/** Returns the place of every layer with weights. */
 export function placesOf(name: ArchitectureName, description: DecoderDescription, style: Style): Place[] {
   const names = style === "gguf" ? llamaCpp : name === "gpt2" ? gpt2 : huggingFace(name);
   const { tied, learnedPositions, layers } = description;
@@ -87,7 +90,7 @@ function blockPlaces(
   }));
 }
 
-/** The checkpoint has three projections, the model one: each is some rows of its weight and bias. */
+/** Places of a fused projection whose parts are separate tensors in the checkpoint: each fills some of its rows. */
 function projectionPlaces(names: Names, layer: LayerDescription, index: number): Place[] {
   const { heads, keyValueHeads, headWidth } = layer.attention;
   const counts = { query: heads, key: keyValueHeads, value: keyValueHeads };
@@ -101,7 +104,7 @@ function projectionPlaces(names: Names, layer: LayerDescription, index: number):
 }
 
 function changesOf(name: ArchitectureName, style: Style): (path: string) => Change | undefined {
-  if (style === "gguf") return () => undefined; // converted when the file was written
+  if (style === "gguf") return () => undefined; // llama.cpp's converter has already applied these changes
   if (rowOf(name).normsFromOne) return (path) => (path.endsWith("Norm") ? { kind: "plusOne" } : undefined);
   if (name !== "gpt2") return () => undefined;
   return (path) => (/^(attention|feedForward)\./.test(path) ? { kind: "transposed" } : undefined);
@@ -125,7 +128,7 @@ const gpt2: Names = {
   }),
 };
 
-/** A model alone, in a model with a head, and in one that sees pictures too. */
+/** Prefixes of a bare model, of a model with a head, and of vision-language models. */
 const modelPrefixes = ["model.", "", "language_model.model.", "model.language_model."];
 
 const huggingFace = (name: ArchitectureName): Names => ({
@@ -170,7 +173,10 @@ const qwenExperts = {
   "feedForward.experts.#.down": "mlp.experts.#.down_proj",
 };
 
-/** llama.cpp's names (`gguf-py/gguf/constants.py`). A fused gate and up is `ffn_up`, and experts are one tensor. */
+/**
+ * llama.cpp's names (`gguf-py/gguf/constants.py`). A fused gate and up is `ffn_up`; the experts of a layer are one
+ * tensor.
+ */
 const llamaCpp: Names = {
   top: {
     tokenEmbedding: ["token_embd"],

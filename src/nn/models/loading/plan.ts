@@ -1,4 +1,7 @@
-/** What loading will do, before it does it: which tensor of a file becomes which parameter, and the bytes of that. */
+/**
+ * Plans loading before any weight is read: which tensor of a file becomes which parameter, and how much memory this
+ * takes.
+ */
 import { blockFormat, formatName, type QuantizedFormat } from "../../../quant/formats.ts";
 import type { ProductPrecision } from "../../../quant/matmul/matmul.ts";
 import { bytesOf, type DType, type FloatDType, isDType, isFloat } from "../../../tensor/dtype.ts";
@@ -13,37 +16,40 @@ import type { Decoder } from "../decoder/decoder.ts";
 import type { Change, Place } from "./names.ts";
 import type { StoredTensor, WeightSource } from "./source.ts";
 
-/** How weights are kept. */
+/** How weights are stored in memory. */
 export interface Storing {
-  /** Of activations, and of weights that are not quantised. */
+  /** The dtype of activations and of weights that are not quantized. */
   readonly dtype: FloatDType;
   readonly quantize: QuantizedFormat | undefined;
-  /** Of products with quantised weights. */
+  /** Precision of products with quantized weights. */
   readonly precision: ProductPrecision;
 }
 
-/** One parameter, and where it comes from. */
+/** A parameter and its source. */
 export interface Step {
   /** The layer's path in the model. */
   readonly path: string;
+  /** Which parameter of the layer. */
   readonly end: "weight" | "bias";
-  /** In the file. */
+  /** The tensor's name in the file. */
   readonly name: string;
+  /** The file's tensor. */
   readonly stored: StoredTensor;
+  /** How the tensor is converted to the parameter. */
   readonly change: Change | undefined;
-  /** Of the parameter. */
+  /** The parameter's shape. */
   readonly shape: Shape;
-  /** What it becomes: a dtype, or a format. */
+  /** The dtype or format of the parameter. */
   readonly becomes: DType | QuantizedFormat;
-  /** Whether the parameter is the file's own bytes, mapped into memory. */
+  /** Whether the parameter is mapped from the file. */
   readonly isMapped: boolean;
-  /** Bytes that it takes besides the file's. */
+  /** Bytes that are allocated for the parameter. */
   readonly allocated: number;
-  /** Bytes that are needed while it is made, and free again afterwards. */
+  /** Bytes of temporary memory during conversion. */
   readonly temporary: number;
 }
 
-/** Constant tables of older files, what llama.cpp computes beforehand, and what sees pictures. */
+/** Ignores constant tables of older files, tables that llama.cpp precomputes, and weights of vision parts. */
 const isIgnored = (name: string): boolean =>
   [
     /\.attn\.(masked_)?bias$|\.rotary_emb\.inv_freq$/,
@@ -51,10 +57,10 @@ const isIgnored = (name: string): boolean =>
     /vision_tower\.|multi_modal_projector\.|vision_model\./,
   ].some((pattern) => pattern.test(name));
 
-/** Smaller tensors are read, which costs less than a mapping. */
+/** Smaller tensors are read: that costs less than mapping them. */
 const LEAST_MAPPED_BYTES = 65_536;
 
-/** @throws {StateDictError} listing what is missing, what is unexpected, and what has another shape. */
+/** @throws {StateDictError} listing missing names, unexpected names, and names with a different shape. */
 export function planOf(model: Decoder, places: readonly Place[], source: WeightSource, storing: Storing): Step[] {
   const modules = model.namedModules();
   const used = new Set<string>();
@@ -62,7 +68,7 @@ export function planOf(model: Decoder, places: readonly Place[], source: WeightS
   const steps = places.flatMap((place) => stepsOf(modules.get(place.path)!, place, source, storing, differences));
   for (const { name } of steps) used.add(name);
   const seen = new Set([...used, ...differences.different.map(({ name }) => name)]);
-  // Of a tied head the weight may be there too: it is the embedding's.
+  // With tied weights, a checkpoint may also have the head's weight, which equals the embedding's.
   const tied = places.flatMap(({ names }) => names.map((name) => `${name}.weight`));
   const isNeutral = (name: string) => tied.includes(name) || (source.isNeutral?.(name) ?? false);
   const unexpected = source.names.filter((name) => !seen.has(name) && !isIgnored(name) && !isNeutral(name));
@@ -108,7 +114,7 @@ function expectedShape({ shape }: Tensor, change: Change | undefined): string {
   return change?.kind === "part" ? `${formatShape(shape)} for each expert` : formatShape(shape);
 }
 
-/** Packed weights are matrices of outputs and inputs, whatever plain ones of the checkpoint are. */
+/** Packed weights are always [outputs, inputs], even if the checkpoint's plain weights are transposed. */
 const changeOf = (stored: StoredTensor, change: Change | undefined): Change | undefined =>
   change?.kind === "transposed" && (stored.format !== null || stored.isComputed) ? undefined : change;
 
@@ -134,18 +140,18 @@ function stepOf(target: Target, module: Module, storing: Storing): Step {
   return {
     ...{ ...target, becomes, isMapped: isMapped && !isRead },
     allocated: isMapped ? (isRead ? size : 0) : made,
-    // computed on the host: from a copy of all values in float32, and a copy in the file's dtype
+    // converted on the host, from a copy of all values in float32 and one in the file's dtype
     temporary: isUnpacked ? 4 * count + size : 0,
   };
 }
 
-/** What a plain tensor becomes. */
+/** Returns the dtype or format that a plain tensor is converted to. */
 function wantedOf(
   { path, end, stored, change, shape }: Target,
   module: Module,
   { dtype, quantize }: Storing,
 ): DType | QuantizedFormat {
-  // Norms are computed in float32 with weights in float32, whatever they are applied to.
+  // Norms are computed in float32, so their float32 weights are kept unconverted.
   const isNorm = /Norm$/.test(path);
   if (isNorm && (change?.kind === "plusOne" || stored.dtype === "float32") && isRms(module)) return "float32";
   const isWeight = end === "weight" && (module instanceof Linear || module instanceof Embedding);
@@ -165,25 +171,25 @@ function bytesIn(own: DType | QuantizedFormat, count: number): number {
   return (count * own.bits) / 8 + scales;
 }
 
-/** The bytes of a model, before it is loaded. It prints as text. */
+/** The memory that a model takes, computed before loading. It prints as text. */
 export interface MemoryReport {
-  /** Of all tensors of the files that are used. */
+  /** Bytes of the tensors that are loaded, as stored in the files. */
   readonly fileBytes: number;
-  /** Of weights that stay in the file and are mapped into memory: pages are read when they are used. */
+  /** Bytes of weights that are mapped from the file: pages are read when they are used. */
   readonly mappedBytes: number;
-  /** Of weights that are converted or quantised: they take memory of their own. */
+  /** Bytes of converted or quantized weights, which are allocated. */
   readonly allocatedBytes: number;
-  /** The most that is needed at once while loading. */
+  /** Peak memory while loading. */
   readonly peakBytes: number;
-  /** Of keys and values, for each token of a sequence. */
+  /** Bytes of keys and values for each token of a sequence. */
   readonly cacheBytesPerToken: number;
-  /** What tensors may still take on this machine. */
+  /** Bytes that tensors may still allocate. */
   readonly availableBytes: number;
-  /** How many weights have each dtype or format, as they will be kept. */
+  /** The number of weights of each dtype or format after loading. */
   readonly formats: Readonly<Record<string, number>>;
 }
 
-/** @internal */
+/** @internal Computes the memory of a plan. */
 export function reportOf(
   model: Decoder,
   steps: readonly Step[],

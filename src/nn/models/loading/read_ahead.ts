@@ -1,4 +1,4 @@
-/** Pages of mapped weights are brought into memory while the model is still being built. */
+/** Reads pages of mapped weights into memory while the model is still being built. */
 import { cpuCall } from "../../../backend/cpu/call.ts";
 import { whole } from "../../../backend/fields.ts";
 import { getBackend } from "../../../backend/policy.ts";
@@ -6,9 +6,13 @@ import { QuantizedTensor } from "../../../quant/quantized_tensor.ts";
 import { bytesOf } from "../../../tensor/dtype.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 
+/** The cpu backend's function that reads pages in advance. */
 export const readAheadCall = cpuCall("readAhead", { offset: whole, bytes: whole }, ["x"]);
 
-/** Returns at once; a thread of the cpu backend reads. Elsewhere nothing happens: a device copies weights anyway. */
+/**
+ * Starts reading and returns at once; a thread of the cpu backend reads. Other backends copy weights anyway, so it does
+ * nothing there.
+ */
 export function readAhead(weight: Tensor | QuantizedTensor): void {
   if (getBackend() !== "cpu") return;
   const x = QuantizedTensor.isQuantized(weight) ? weight.parts.packed : weight;

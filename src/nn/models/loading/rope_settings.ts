@@ -1,4 +1,7 @@
-/** Rotary position embeddings in a `config.json`: `rope_scaling`, or `rope_parameters` since version 5. */
+/**
+ * Reads rotary position embeddings from a `config.json`: `rope_scaling`, or `rope_parameters` since version 5 of
+ * `transformers`.
+ */
 import type { RopeDescription } from "../decoder/description.ts";
 import type { Architecture } from "./architectures.ts";
 import { checkKeys, rotationKeys } from "./config_fields.ts";
@@ -6,21 +9,21 @@ import type { Settings } from "./settings.ts";
 
 type Scaling = RopeDescription["scaling"];
 
-/** What a rotation is read of, besides its own settings. */
+/** What {@link ropeOf} reads besides the settings of the rotation. */
 export interface RopeContext {
   readonly config: Settings;
   readonly row: Architecture;
   readonly headWidth: number;
-  /** The base where the settings have none. */
+  /** Returns the base to use if the settings have none. */
   readonly base: () => number;
 }
 
 interface ScalingContext extends RopeContext {
-  /** How many elements of a head rotate. */
+  /** Number of elements of each head that are rotated. */
   readonly dim: number;
 }
 
-/** The length of the texts that a model was first trained on. That of the config is before the rotation's. */
+/** The context length of the original training. The config's value takes precedence over the rotation's. */
 const originalOf = (rope: Settings, { config }: RopeContext): number =>
   config.wholeIfAny("original_max_position_embeddings") ??
   rope.wholeIfAny("original_max_position_embeddings") ??
@@ -39,7 +42,7 @@ const scalings: Readonly<Record<string, (rope: Settings, context: ScalingContext
     lowFrequencyFactor: rope.positive("low_freq_factor"),
     highFrequencyFactor: rope.positive("high_freq_factor"),
   }),
-  // where there are two kinds of layers, `transformers` looks for `truncate` beside their settings, where none is
+  // with two kinds of layers, `transformers` looks for `truncate` one level above their settings, where it never is
   yarn: (rope, context) => ({
     ...{ type: "yarn", factor: rope.positive("factor"), originalContextLength: originalOf(rope, context) },
     ...{ betaFast: rope.positiveIfAny("beta_fast"), betaSlow: rope.positiveIfAny("beta_slow") },
@@ -48,7 +51,7 @@ const scalings: Readonly<Record<string, (rope: Settings, context: ScalingContext
   longrope: longRope,
 };
 
-/** Of architectures where part of a head rotates. */
+/** Scalings of architectures in which only part of a head rotates. */
 const partialScalings: typeof scalings = {
   default: scalings["default"]!,
   longrope: longRope,
@@ -56,7 +59,10 @@ const partialScalings: typeof scalings = {
   yarn: longRope,
 };
 
-/** Hugging Face's `_compute_yarn_parameters`, with DeepSeek's two factors: what one makes of results over the other. */
+/**
+ * Computes the attention factor as Hugging Face's `_compute_yarn_parameters`; with DeepSeek's two settings, it is a
+ * ratio.
+ */
 function yarnFactor(rope: Settings): number | undefined {
   const [given, own, all] = ["attention_factor", "mscale", "mscale_all_dim"].map((name) => rope.numberIfAny(name));
   const factor = rope.positive("factor");
@@ -65,7 +71,7 @@ function yarnFactor(rope: Settings): number | undefined {
   return own && all ? lengthened(own) / lengthened(all) : undefined;
 }
 
-/** Results grow with how much longer texts may be: √(1 + ln(longer) / ln(original)). */
+/** The attention factor grows with the extension of the context: √(1 + ln(factor) / ln(original)). */
 function longRope(rope: Settings, context: ScalingContext): Scaling {
   const original = originalOf(rope, context);
   const factor = rope.positiveIfAny("factor") ?? context.config.whole("max_position_embeddings") / original;
@@ -84,8 +90,10 @@ function factorsOf(rope: Settings, name: string, pairs: number): number[] {
 }
 
 /**
+ * Converts the settings of a rotation to a description.
+ *
  * @param rope the settings of the rotation, if there are any
- * @throws {ArgumentError} for a scaling that is not known.
+ * @throws {ArgumentError} for an unknown type of scaling.
  */
 export function ropeOf(rope: Settings | undefined, context: RopeContext): RopeDescription {
   const base = rope?.positiveIfAny("rope_theta") ?? context.base();
@@ -105,7 +113,10 @@ export function ropeOf(rope: Settings | undefined, context: RopeContext): RopeDe
   };
 }
 
-/** How many elements of a head rotate. Without a scaling, other architectures do not read `partial_rotary_factor`. */
+/**
+ * Number of elements of each head that are rotated. Without scaling, other architectures ignore
+ * `partial_rotary_factor`.
+ */
 function rotatedOf(rope: Settings | undefined, type: string, { config, row, headWidth }: RopeContext): number {
   const [settings, name] = [rope ?? config, "partial_rotary_factor"];
   const factor = rope?.positiveIfAny(name) ?? config.positiveIfAny(name) ?? 1;
@@ -115,6 +126,6 @@ function rotatedOf(rope: Settings | undefined, type: string, { config, row, head
   return headWidth;
 }
 
-/** How long texts may be: a dynamic scaling makes them longer than the model was trained on. */
+/** The maximum context length. Dynamic scaling extends it beyond the length of the training. */
 export const stretched = (contextLength: number, rope: RopeDescription | undefined): number =>
   rope?.scaling?.type === "dynamic" ? Math.floor(contextLength * rope.scaling.factor) : contextLength;

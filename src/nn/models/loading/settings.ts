@@ -1,16 +1,16 @@
-/** Typed reading of settings that somebody else wrote: a `config.json`, or the metadata of a GGUF file. */
+/** Typed access to settings in files: a `config.json`, or the metadata of a GGUF file. */
 import { describeValue } from "../../../core/describe.ts";
 import { ArgumentError, FileFormatError } from "../../../core/errors.ts";
 
-/** Fields by name. A missing field is undefined; null counts as missing. */
+/** Settings by name. A missing field is undefined; null counts as missing. */
 export class Settings {
   constructor(
-    /** The file, for errors; undefined for a config that a caller has as an object. */
+    /** The path for errors; undefined for a config that was passed as an object. */
     readonly path: string | undefined,
     private readonly fields: ReadonlyMap<string, unknown>,
-    /** What stands before each name, for errors. */
+    /** The prefix of names in errors. */
     private readonly prefix = "",
-    /** The function that reads them, for errors. */
+    /** The operation for errors. */
     private readonly operation = "loadModel",
   ) {}
 
@@ -18,7 +18,7 @@ export class Settings {
     return this.fields.get(name) ?? undefined;
   }
 
-  /** The names of all fields, of missing values too. */
+  /** The names of all fields, including those that are null. */
   get names(): readonly string[] {
     return [...this.fields.keys()];
   }
@@ -27,17 +27,17 @@ export class Settings {
     return [...this.fields];
   }
 
-  /** The name of a field with those of the objects that it is in. */
+  /** Returns the full name of a field, with the names of the enclosing objects. */
   nameOf(name: string): string {
     return `${this.prefix}${name}`;
   }
 
-  /** Other fields of the same file. */
+  /** Returns settings of the same file with other fields. */
   with(fields: ReadonlyMap<string, unknown>): Settings {
     return new Settings(this.path, fields, this.prefix, this.operation);
   }
 
-  /** An object in these settings, or undefined. */
+  /** Returns a nested object as settings; undefined if it is missing. */
   inner(name: string): Settings | undefined {
     const value = this.get(name);
     if (value === undefined) return undefined;
@@ -45,19 +45,19 @@ export class Settings {
     return new Settings(this.path, new Map(Object.entries(value as object)), `${this.prefix}${name}.`, this.operation);
   }
 
-  /** A whole number of at least `least` and at most 2³¹. @throws {FileFormatError} for anything else. */
+  /** Returns a whole number from `least` to 2³¹. @throws {FileFormatError} for anything else. */
   whole(name: string, least = 1): number {
     const value = this.get(name);
     if (Number.isInteger(value) && (value as number) >= least && (value as number) <= 2 ** 31) return value as number;
     throw this.wrong(name, `a whole number of at least ${least}`, value);
   }
 
-  /** The same, or undefined where it is missing. */
+  /** Returns a whole number; undefined if it is missing. */
   wholeIfAny(name: string, least = 1): number | undefined {
     return this.get(name) === undefined ? undefined : this.whole(name, least);
   }
 
-  /** A finite number above 0. */
+  /** Returns a finite number above 0. */
   positive(name: string): number {
     const value = this.get(name);
     if (typeof value === "number" && value > 0 && Number.isFinite(value)) return value;
@@ -68,14 +68,14 @@ export class Settings {
     return this.get(name) === undefined ? undefined : this.positive(name);
   }
 
-  /** A finite number, or undefined where it is missing. */
+  /** Returns a finite number; undefined if it is missing. */
   numberIfAny(name: string): number | undefined {
     const value = this.get(name);
     if (value === undefined || (typeof value === "number" && Number.isFinite(value))) return value;
     throw this.wrong(name, "a number", value);
   }
 
-  /** True or false. @throws {FileFormatError} where it is missing and there is no fallback. */
+  /** Returns true or false. @throws {FileFormatError} if it is missing and there is no fallback. */
   flag(name: string, fallback?: boolean): boolean {
     const value = this.get(name) ?? fallback;
     if (typeof value === "boolean") return value;
@@ -88,7 +88,7 @@ export class Settings {
     throw this.wrong(name, "a text", value);
   }
 
-  /** A list of numbers above 0. */
+  /** Returns a list of numbers above 0. */
   numbers(name: string): number[] {
     const value = this.get(name);
     const isList = Array.isArray(value) && value.every((own) => typeof own === "number" && own > 0);
@@ -96,7 +96,7 @@ export class Settings {
     throw this.wrong(name, "a list of numbers above 0", value);
   }
 
-  /** The error of a field. */
+  /** Returns the error for an invalid value of a field. */
   wrong(name: string, expected: string, got: unknown): FileFormatError | ArgumentError {
     return this.fail(`expected ${this.nameOf(name)} to be ${expected}, got ${describeValue(got)}`);
   }
@@ -106,7 +106,7 @@ export class Settings {
     return new FileFormatError(this.operation, "invalidConfig", this.path, message);
   }
 
-  /** The error of a setting that is valid and not supported. */
+  /** Returns the error for a valid but unsupported setting. */
   refused(code: string, message: string): ArgumentError {
     return new ArgumentError(this.operation, code, this.path === undefined ? message : `${this.path}: ${message}`);
   }

@@ -1,4 +1,4 @@
-/** Files of weights, whatever their format: what tensors they have, and these tensors. */
+/** Files of weights in any format: descriptions of their tensors, and the tensors themselves. */
 import type { GgufReader } from "../../../io/gguf/file.ts";
 import { tensorTypes } from "../../../io/gguf/types.ts";
 import { fileDType } from "../../../io/safetensors/dtypes.ts";
@@ -13,13 +13,13 @@ import type { Tensor } from "../../../tensor/tensor.ts";
 export interface StoredTensor {
   readonly shape: Shape;
   readonly byteLength: number;
-  /** The file's name of its type. */
+  /** The file's name of the type. */
   readonly type: string;
-  /** Of plain tensors; null where it is quantised, or nothing here reads it. */
+  /** The dtype of a plain tensor; null for quantized tensors and unsupported types. */
   readonly dtype: DType | null;
-  /** Of quantised ones. */
+  /** The format of a quantized tensor; null for plain tensors. */
   readonly format: QuantizedFormat | null;
-  /** Whether reading it computes its values: it is no view of the file. Default false. */
+  /** Whether reading computes the values instead of returning a view of the file. Default false. */
   readonly isComputed?: boolean;
 }
 
@@ -30,11 +30,11 @@ export interface WeightSource extends Disposable {
   has(name: string): boolean;
   describe(name: string): StoredTensor;
   read(name: string): Tensor | QuantizedTensor;
-  /** Whether a tensor that no layer takes would change nothing. Default: none. */
+  /** Whether an unexpected tensor may be ignored, because it has no effect. Default: no tensor. */
   isNeutral?(name: string): boolean;
 }
 
-/** Safetensors, one file or several. */
+/** Safetensors, in one file or several. */
 export const safetensorsSource = (file: SafetensorsReader): WeightSource => ({
   path: file.path,
   names: file.names,

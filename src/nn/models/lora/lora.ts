@@ -13,24 +13,24 @@ import { Decoder } from "../decoder/decoder.ts";
 
 /** Options of {@link lora}. */
 export interface LoraOptions {
-  /** The rank of what is added to each weight. */
+  /** The rank of the low-rank product that is added to each weight. */
   rank: number;
-  /** What is added is multiplied with alpha / rank. Default `rank`. */
+  /** The low-rank product is multiplied by alpha / rank. Default `rank`. */
   alpha?: number | undefined;
   /**
-   * The layers, by the last part of their paths: `query`, `key`, `value`, `queryKeyValue`, `output`, `gate`, `up`,
-   * `gateUp`, `down`. Default: queries and values, or what is fused with them.
+   * The layers to adapt, by the last part of their paths: `query`, `key`, `value`, `queryKeyValue`, `output`, `gate`,
+   * `up`, `gateUp`, `down`. Default: `query` and `value`, or `queryKeyValue`.
    */
   targets?: readonly string[] | undefined;
-  /** The dropout probability, in training, of what the small matrices get. Default 0. */
+  /** The dropout probability, in training, of the input of the low-rank product. Default 0. */
   dropout?: number | undefined;
-  /** Of the initial values. Default: the global one. */
+  /** The random number generator for the initial weights. Default: the global one. */
   generator?: Generator | undefined;
 }
 
-/** @internal Presets are rejected: the types of their layers, which are public, do not include adapters. */
+/** @internal Presets are rejected: the public types of their layers do not include adapters. */
 export const aLoadedModel: Kind<Decoder> = {
-  ...instanceOf(Decoder, "a model of loadModel"),
+  ...instanceOf(Decoder, "a model that loadModel returned"),
   parse: (value) => (value instanceof Decoder && value.constructor === Decoder ? value : undefined),
 };
 
@@ -46,10 +46,10 @@ const loraParameters = parameters("lora", {
 });
 
 /**
- * Adapts a model by small matrices beside its linear layers (LoRA), in place: they alone are trained, and everything
- * else is frozen. Quantised layers are adapted too (QLoRA). Experts are not.
+ * Adds trained low-rank matrices to linear layers of a model, in place (LoRA). Everything else is frozen. Quantized
+ * layers are supported (QLoRA); experts of a mixture are not.
  *
- * @param model what `loadModel` returned
+ * @param model a model that `loadModel` returned
  *
  * @example
  * const adapter = nn.lora(model, { rank: 8, alpha: 16 });
@@ -57,7 +57,7 @@ const loraParameters = parameters("lora", {
  * // … train, then
  * await nn.saveLora(adapter, "adapter");
  *
- * @throws {ArgumentError} for targets that the model does not have, a model that is adapted already, and a `GPT` or
+ * @throws {ArgumentError} for targets that the model does not have, a model that already has an adapter, and a `GPT` or
  * `Llama` that `loadModel` did not return.
  */
 export function lora(model: Decoder, options: LoraOptions): LoraAdapter;
@@ -79,7 +79,7 @@ export function lora(...values: unknown[]): LoraAdapter {
   return new LoraAdapter(model, own, layersOf(model, chosen, options));
 }
 
-/** @internal The linear layers of a model's blocks by path, without those of experts. @throws {ArgumentError} */
+/** @internal Returns the linear layers of a model's blocks by path, except experts. @throws {ArgumentError} */
 export function linearLayers(model: Decoder): Map<string, Linear | QuantizedLinear> {
   const found = new Map<string, Linear | QuantizedLinear>();
   for (const [path, module] of model.namedModules()) {
@@ -95,7 +95,7 @@ export function linearLayers(model: Decoder): Map<string, Linear | QuantizedLine
   return found;
 }
 
-/** @internal */
+/** @internal Creates the adapted layers by path. */
 export function layersOf(
   model: Decoder,
   chosen: ReadonlyMap<string, Linear | QuantizedLinear>,
@@ -106,21 +106,21 @@ export function layersOf(
   return layers;
 }
 
-/** What an adapter is made of besides its layers. */
+/** The settings of an adapter. */
 type AdapterSettings = Pick<LoraAdapter, "rank" | "alpha" | "dropout" | "baseModel">;
 
-/** What {@link lora} adds to a model. */
+/** An adapter that {@link lora} added to a model. */
 export class LoraAdapter {
   readonly model: Decoder;
   readonly rank: number;
   readonly alpha: number;
   readonly dropout: number;
-  /** The model that it adapts, a name or a path: PEFT's `base_model_name_or_path`. Undefined if nothing says it. */
+  /** The name or path of the adapted model: PEFT's `base_model_name_or_path`. Undefined if unknown. */
   readonly baseModel: string | undefined;
-  /** By their paths in the model. */
+  /** The adapted layers by their paths in the model. */
   readonly layers: ReadonlyMap<string, LoraLinear>;
   #state: "active" | "merged" | "removed" = "active";
-  /** What was trained before. */
+  /** The parameters that were trained before. */
   readonly #thawed: readonly Tensor[];
 
   /** @internal */
@@ -140,12 +140,12 @@ export class LoraAdapter {
     this.#place((layer) => layer);
   }
 
-  /** The tensors that are trained. */
+  /** Returns the trained tensors. */
   parameters(): Tensor[] {
     return [...this.namedParameters().values()];
   }
 
-  /** The tensors that are trained by their paths in the model: `blocks.0.attention.query.down.weight`. */
+  /** Returns the trained tensors by their paths in the model: `blocks.0.attention.query.down.weight`. */
   namedParameters(): Map<string, Tensor> {
     const named = (path: string, { down, up }: LoraLinear) =>
       [
@@ -156,10 +156,10 @@ export class LoraAdapter {
   }
 
   /**
-   * Puts plain layers with the sums of the weights in place of adapted ones: as fast as the model was before. Quantised
-   * layers become layers in float32. The weights of the model are kept beside them.
+   * Replaces adapted layers by plain layers with merged weights, so that the model runs at its original speed.
+   * Quantized layers become float32 layers. The original weights are kept in memory.
    *
-   * @throws {ArgumentError} if it is merged or removed.
+   * @throws {ArgumentError} if the adapter is merged or removed.
    */
   merge(): void {
     this.#check("merge", "active");
@@ -167,14 +167,16 @@ export class LoraAdapter {
     this.#state = "merged";
   }
 
-  /** Undoes {@link merge}: bit by bit what was there before. @throws {ArgumentError} if it is not merged. */
+  /**
+   * Undoes {@link merge} exactly: the original weights were kept. @throws {ArgumentError} if the adapter is not merged.
+   */
   unmerge(): void {
     this.#check("unmerge", "merged");
     this.#place((layer) => layer);
     this.#state = "active";
   }
 
-  /** Removes the adapter: the model is what it was before, and can be trained again. */
+  /** Removes the adapter. The model is as it was before, and its parameters can be trained again. */
   remove(): void {
     if (this.#state === "removed") return;
     this.#place(({ base }) => base);
@@ -195,7 +197,7 @@ export class LoraAdapter {
     throw new ArgumentError(
       `LoraAdapter.${operation}`,
       "wrongState",
-      `expected an adapter that is ${expected}, got one that is ${this.#state}`,
+      `expected the adapter to be ${expected}, got one that is ${this.#state}`,
     );
   }
 }

@@ -1,4 +1,4 @@
-/** Adapters in the format of PyPI's `peft`: `adapter_config.json` and `adapter_model.safetensors`. */
+/** Saves and loads adapters in the format of `peft` (PyPI): `adapter_config.json` and `adapter_model.safetensors`. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { noGrad } from "../../../autograd/modes.ts";
@@ -25,14 +25,14 @@ const CONFIG = "adapter_config.json";
 const WEIGHTS = "adapter_model.safetensors";
 
 const saveParameters = parameters("saveLora", {
-  adapter: operand(instanceOf(LoraAdapter, "an adapter of lora")),
+  adapter: operand(instanceOf(LoraAdapter, "an adapter that lora returned")),
   folder: operand(aPath),
 });
 
 /**
  * Saves an adapter in PEFT's format, for `PeftModel.from_pretrained` and {@link loadLora}.
  *
- * @param folder is made if it is not there
+ * @param folder created if it does not exist
  *
  * @example
  * await nn.saveLora(adapter, "adapter");
@@ -72,7 +72,7 @@ export async function saveLora(...values: unknown[]): Promise<void> {
 }
 
 function configOf({ model, rank, alpha, dropout, baseModel }: LoraAdapter, names: readonly string[]): object {
-  // a name behind the number of its layer: `self_attn.q_proj`
+  // PEFT's target names are those after the layer's index: `self_attn.q_proj`
   const targets = new Set(names.map((name) => name.replace(/^.*\.\d+\./, "")));
   return {
     ...{ peft_type: "LORA", task_type: "CAUSAL_LM", base_model_name_or_path: baseModel ?? null, inference_mode: true },
@@ -88,16 +88,17 @@ const loadParameters = parameters("loadLora", {
 });
 
 /**
- * Adapts a model as `lora` does, by an adapter in PEFT's format.
+ * Adds an adapter in PEFT's format to a model, as `lora` does.
  *
- * @param folder has `adapter_config.json` and `adapter_model.safetensors`
+ * @param folder with `adapter_config.json` and `adapter_model.safetensors`
  *
  * @example
  * const adapter = nn.loadLora(model, "adapter");
  * adapter.merge();
  *
- * @throws {FileError} @throws {FileFormatError} for files that can't be read, or are damaged. @throws {StateDictError}
- * for an adapter of another model. @throws {ArgumentError} for what is not supported, such as DoRA, by name.
+ * @throws {FileError} for files that can't be read. @throws {FileFormatError} for damaged files.
+ * @throws {StateDictError} for an adapter of another model. @throws {ArgumentError} for unsupported settings, such as
+ * DoRA, naming them.
  */
 export function loadLora(model: Decoder, folder: string): LoraAdapter;
 export function loadLora(...values: unknown[]): LoraAdapter {
@@ -114,7 +115,7 @@ export function loadLora(...values: unknown[]): LoraAdapter {
     { path, target: down.weight, name: partOf(names.get(path)!, "A") },
     { path, target: up.weight, name: partOf(names.get(path)!, "B") },
   ]);
-  const of = baseModel === undefined ? "the model" : `the model; the adapter is one of ${baseModel}`;
+  const of = baseModel === undefined ? "the model" : `the model; the adapter was trained for ${baseModel}`;
   checkTensors(file, new Map(matched.map(({ target, name }) => [target, name])), of);
   noGrad(() => {
     for (const { path, target, name } of matched) {
@@ -127,7 +128,7 @@ export function loadLora(...values: unknown[]): LoraAdapter {
 
 const partOf = (name: string, part: "A" | "B"): string => `base_model.model.${name}.lora_${part}.weight`;
 
-/** @throws {StateDictError} listing what is missing, what is unexpected, and what has another shape. */
+/** @throws {StateDictError} listing missing names, unexpected names, and names with a different shape. */
 function checkTensors(file: SafetensorsReader, matched: ReadonlyMap<Tensor, string>, of: string): void {
   const known = new Set(matched.values());
   const describing = (text: string) => ({ describe: () => text });
@@ -146,8 +147,8 @@ function checkTensors(file: SafetensorsReader, matched: ReadonlyMap<Tensor, stri
 }
 
 /**
- * Rows of queries and keys, [heads · headWidth, rank], in one order or the other: GGUF files of `llama` have the two
- * halves of a head interleaved, as its rotation there takes them, and those of other models are as they are.
+ * Reorders rows of queries and keys, [heads · headWidth, rank], for a model from a GGUF file of `llama`. There the two
+ * halves of each head are interleaved, as llama.cpp's rotation expects. Rows of other models are returned unchanged.
  *
  * Source: `permute` in llama.cpp's convert_hf_to_gguf.py.
  */

@@ -15,9 +15,9 @@ import { keep, tidy } from "../../../tensor/tidy.ts";
 import { Linear } from "../../layers/linear.ts";
 import { inEvaluation, Module } from "../../layers/module.ts";
 
-/** What {@link calibrate} recorded of a linear layer's inputs. */
+/** What {@link calibrate} recorded about a linear layer's inputs. */
 export interface LayerCalibration {
-  /** How many rows came. */
+  /** Number of input rows. */
   readonly rows: number;
   /** The largest magnitude of each column, float32 [inputs]. */
   readonly ranges: Tensor;
@@ -25,17 +25,17 @@ export interface LayerCalibration {
   readonly products: Tensor | null;
 }
 
-/** Layers by their paths in the model. */
+/** Calibrations of linear layers, by the layers' paths in the model. */
 export type Calibration = ReadonlyMap<string, LayerCalibration>;
 
 /** Options of {@link calibrate}. */
 export interface CalibrateOptions {
-  /** Whether Σ xᵀ x is recorded too, which GPTQ needs: as large as a square weight each. Default false. */
+  /** Whether Σ xᵀ x is recorded too, which GPTQ requires. It takes inputs² values per layer. Default false. */
   products?: boolean | undefined;
 }
 
 const someBatches: Kind<Iterable<unknown>> = {
-  expected: "a list of batches: of what the model takes",
+  expected: "a list of batches, each the first argument of the model's forward",
   parse: (value) =>
     typeof value === "object" && value !== null && Symbol.iterator in value && !Tensor.isTensor(value)
       ? (value as Iterable<unknown>)
@@ -49,10 +49,10 @@ const calibrateParameters = parameters("calibrate", {
 });
 
 /**
- * Runs a model on batches, without gradients and in evaluation mode, and records what comes into its linear layers: for
- * `smoothQuantize` and `quantizeModel({ calibration })`.
+ * Runs a model on batches in evaluation mode without gradients, and records statistics of the inputs of its linear
+ * layers. `smoothQuantize` and `quantizeModel({ calibration })` use them.
  *
- * @param model a GPT, a Llama, or any module that takes a batch alone
+ * @param model a GPT, a Llama, or any module whose `forward` takes one batch
  * @param batches at least one, each the first argument of the model's `forward`
  *
  * @example
@@ -60,7 +60,7 @@ const calibrateParameters = parameters("calibrate", {
  * calibration.get("blocks.0.attention.output")!.ranges; // float32[128]
  * quantizeModel(model, { format: { bits: 3, groupSize: 64 }, calibration });
  *
- * @throws {ArgumentError} `noBatches`. @throws what the model throws.
+ * @throws {ArgumentError} `noBatches`. @throws whatever the model throws.
  */
 export function calibrate(model: Module, batches: Iterable<unknown>, options?: CalibrateOptions): Calibration;
 export function calibrate(...values: unknown[]): Calibration {
@@ -79,7 +79,7 @@ export function calibrate(...values: unknown[]): Calibration {
   return new Map(recorders.flatMap(([name, own]) => (own.result === null ? [] : [[name, own.result]])));
 }
 
-/** Stands before a layer's `forward`, and records. */
+/** Records a layer's inputs by a forward pre-hook. */
 class Recorder {
   result: LayerCalibration | null = null;
   readonly stop: () => void;
@@ -93,7 +93,7 @@ class Recorder {
 
   private record(x: unknown): undefined {
     const { inputs } = this.layer;
-    if (!Tensor.isTensor(x) || x.shape.at(-1) !== inputs || x.size === 0) return; // the layer says what is wrong
+    if (!Tensor.isTensor(x) || x.shape.at(-1) !== inputs || x.size === 0) return; // the layer reports wrong inputs
     const before = this.result;
     const next = tidy(() => {
       const rows = toDType(reshape(x, [x.size / inputs, inputs]), "float32");
@@ -109,13 +109,13 @@ class Recorder {
   }
 }
 
-/** @internal Σ xᵀ x of a layer in float64. @throws {ArgumentError} `noProducts` @throws {ShapeError} */
+/** @internal Returns Σ xᵀ x of a layer in float64. @throws {ArgumentError} `noProducts` @throws {ShapeError} */
 export function productsFor(operation: string, name: string, own: LayerCalibration, inputs: number): Tensor {
   if (own.products === null)
     throw new ArgumentError(
       operation,
       "noProducts",
-      `expected a calibration with products for ${name}, got ranges alone; pass { products: true } to calibrate`,
+      `expected a calibration with products for ${name}, got only ranges; pass { products: true } to calibrate`,
     );
   const { shape } = own.products;
   if (shape[0] !== inputs || shape[1] !== inputs)

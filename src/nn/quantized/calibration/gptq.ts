@@ -1,8 +1,8 @@
 /**
- * GPTQ: columns are rounded one after the other, and what a column loses is made up for by those that come after it, as
- * far as the inputs are correlated.
+ * GPTQ: rounds columns one after the other. The rounding error of each column is compensated by later columns, as far
+ * as the inputs are correlated.
  *
- * Source: E. Frantar and others, "GPTQ", 2023, algorithm 1, without its blocks of columns, which are for speed alone.
+ * Source: E. Frantar et al., "GPTQ", 2023, algorithm 1, without its blocks of columns, which only make it faster.
  */
 import { noGrad } from "../../../autograd/modes.ts";
 import { cholesky } from "../../../linalg/cholesky/cholesky.ts";
@@ -17,11 +17,11 @@ import type { QuantizedTensor } from "../../../quant/quantized_tensor.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import { tidy } from "../../../tensor/tidy.ts";
 
-/** What is added to the diagonal, of its mean: the paper's. */
+/** Added to the diagonal, as a fraction of its mean; the paper's value. */
 const DAMPING = 0.01;
 
 /**
- * Affine weights whose product with the inputs of a calibration is close to that of W, by GPTQ.
+ * Quantizes W to an affine format by GPTQ, so that its product with the calibration's inputs stays close to that of W.
  *
  * @param w [out, in] @param products Σ xᵀ x, float64 [in, in]
  */
@@ -44,12 +44,12 @@ export function roundByErrors(w: Tensor, products: Tensor, format: AffineFormat)
   return affineOfLevels("quantizeModel", w, format, dtype, levels, scales, biases);
 }
 
-/** The upper factor U of the damped inverse, H⁻¹ = Uᵀ U. */
+/** Returns the upper Cholesky factor U of the damped inverse, H⁻¹ = Uᵀ U. */
 function inverseFactor(products: Tensor, columns: number): Float64Array {
   const damped = Float64Array.from(products.dataSync() as Float64Array);
   let trace = 0;
   for (let at = 0; at < columns; at++) trace += damped[at * (columns + 1)]!;
-  const more = DAMPING * (trace / columns) || 1; // inputs of zeros: any order of columns is as good
+  const more = DAMPING * (trace / columns) || 1; // if all inputs are zeros, any positive diagonal will do
   for (let at = 0; at < columns; at++) damped[at * (columns + 1)]! += more;
   return tidy(() =>
     noGrad(() => {
@@ -59,7 +59,7 @@ function inverseFactor(products: Tensor, columns: number): Float64Array {
   ) as Float64Array;
 }
 
-/** Rounds a row; its values are changed. The groups that it was rounded to. */
+/** Rounds a row, and returns the scale and bias of each group. Overwrites the row. */
 function roundRow(
   row: Float64Array,
   factor: Float64Array,

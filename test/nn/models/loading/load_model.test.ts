@@ -112,7 +112,7 @@ test("the text part of a model that sees pictures", async () => {
   const { model } = await load(path);
   expect(errorOf(logitsOf(model, "gemma3"), answersOf("gemma3")["logits"]!)).toBeLessThan(1e-5);
   write({ audio_config: { hidden_size: 2 } });
-  expect((await failure(load(path))).message).toContain("audio_config is not a setting of a model with pictures");
+  expect((await failure(load(path))).message).toContain("audio_config is not a setting of a vision-language model");
   write({ tie_word_embeddings: false });
   expect(await failure(load(path))).toMatchObject({ missing: ["lm_head.weight"] });
 });
@@ -121,7 +121,7 @@ test("a model whose tokens attend to later ones has no cache, and embeds", async
   const { model } = await load(copyOf("gemma3", { use_bidirectional_attention: true }));
   expect(() => model.newCache()).toThrow(expect.objectContaining({ code: "bidirectional" }));
   const generated = failure(Array.fromAsync(nn.generate(model, [1, 2, 3])));
-  expect((await generated).message).toContain("generates no text; use forward, hiddenStates or nn.embed");
+  expect((await generated).message).toContain("or generate text; use forward, hiddenStates or nn.embed");
   const [alone, padded] = [
     [3, 4, 5],
     [0, 0, 3, 4, 5],
@@ -223,7 +223,12 @@ describe("memory", () => {
 
 describe("refused by name", () => {
   test.each<[string, object, string, string]>([
-    ["llama", { model_type: "mamba" }, "unknownArchitecture", 'got "mamba"; another one needs a row'],
+    [
+      "llama",
+      { model_type: "mamba" },
+      "unknownArchitecture",
+      'got "mamba"; to support another architecture, add a row',
+    ],
     ["llama", { model_type: null }, "unknownArchitecture", "got none"],
     ["llama", { rope_parameters: { rope_type: "su" } }, "unknownScaling", 'got "su"'],
     ["llama", { hidden_act: "relu2" }, "unknownActivation", 'got "relu2"'],
@@ -313,7 +318,9 @@ test("padding is one number for each row, below its length, and goes with one ca
       "expected padding to be one number below 12 for each of 2",
     );
   const cache = new nn.KeyValueCacheBatch([model.newCache(), model.newCache()]);
-  expect(() => model.forward(tokens, { padding: [0, 1], cache })).toThrow("expected no padding with a batch of caches");
+  expect(() => model.forward(tokens, { padding: [0, 1], cache })).toThrow(
+    "padding is not supported for a batch of caches",
+  );
 });
 
 test("GGUF: metadata, tokens and the template of chats", async () => {

@@ -292,7 +292,7 @@ describe("refused by name", () => {
     async (method) => {
       const error = await failure({ quantization_config: { quant_method: method, bits: 4, group_size: 64 } });
       expect(error).toBeInstanceOf(ArgumentError);
-      expect(error.message).toContain(`got "${method}". Load the original model with`);
+      expect(error.message).toContain(`got "${method}"; load the original model with`);
     },
   );
 
@@ -314,6 +314,6 @@ describe("refused by name", () => {
 
   test("quantised weights in nn.Llama", () => {
     const config = { model_type: "llama", quantization_config: { quant_method: "awq" } } as nn.LlamaConfig;
-    expect(() => nn.Llama.fromHuggingFace(config, {})).toThrow("Load the folder with nn.loadModel");
+    expect(() => nn.Llama.fromHuggingFace(config, {})).toThrow("load the folder with nn.loadModel");
   });
 });

@@ -1,7 +1,7 @@
 /**
- * AWQ's files. A layer has `qweight` int32 [inputs, outputs / 8], `qzeros` int32 [groups, outputs / 8] and `scales`
- * [groups, outputs]. A word has the levels of eight adjacent outputs: from the lowest bits on those of outputs 0, 2, 4,
- * 6, 1, 3, 5 and 7.
+ * Reads AWQ's files. A layer has `qweight` int32 [inputs, outputs / 8], `qzeros` int32 [groups, outputs / 8] and
+ * `scales` [groups, outputs]. Each 32-bit word packs the levels of eight adjacent outputs. From the lowest bits on,
+ * they are those of outputs 0, 2, 4, 6, 1, 3, 5 and 7.
  *
  * Source: J. Lin et al., "AWQ: activation-aware weight quantization for LLM compression and acceleration", 2024; the
  * layout is that of the package `autoawq` for `version: "gemm"`.
@@ -26,9 +26,10 @@ const BITS = 4;
 const PER_WORD = 8;
 const outputsInWord = [0, 2, 4, 6, 1, 3, 5, 7] as const;
 
-/** Kernels that read this layout. */
+/** Versions with this layout; the names are those of kernels that read it. */
 const versions: readonly string[] = ["gemm", "exllama", "ipex"];
 
+/** Reads a folder that was quantized by AWQ. */
 export const awq: Packing = (file, settings) => {
   const bits = settings.wholeIfAny("bits") ?? settings.whole("w_bit");
   if (bits !== BITS) throw settings.wrong("bits", `${BITS}, the only supported value`, bits);
@@ -42,7 +43,7 @@ function layerOf(file: SafetensorsReader, name: string, settings: Settings, grou
   const parts = ["qweight", "qzeros", "scales"].map((part) => `${name}.${part}`);
   const [inputs, columns] = matrixOf(file, settings, `${name}.qweight`, integers);
   if (inputs % PER_WORD !== 0)
-    throw settings.fail(`expected ${name}.qweight of a multiple of ${PER_WORD} rows, got ${inputs}`);
+    throw settings.fail(`expected ${name}.qweight to have a multiple of ${PER_WORD} rows, got ${inputs}`);
   const outputs = columns * PER_WORD;
   const groupOf = adjacent(inputs, groupSize);
   const count = inputs === 0 ? 0 : groupOf.at(-1)! + 1;
@@ -66,7 +67,7 @@ function layerOf(file: SafetensorsReader, name: string, settings: Settings, grou
   };
 }
 
-/** The levels of words in the order of outputs. */
+/** Unpacks levels, in the order of outputs. */
 function levelsOf(words: Int32Array): Uint8Array {
   const levels = new Uint8Array(words.length * PER_WORD);
   for (let at = 0; at < words.length; at++)
@@ -75,7 +76,7 @@ function levelsOf(words: Int32Array): Uint8Array {
   return levels;
 }
 
-/** Words [inputs, outputs / 8] as words along the inputs, [outputs, inputs / 8]. */
+/** Repacks words [inputs, outputs / 8] along the inputs, as [outputs, inputs / 8]. */
 function packedByInputs(words: Int32Array, inputs: number, outputs: number): Uint32Array {
   const [columns, rowWords] = [outputs / PER_WORD, inputs / PER_WORD];
   const packed = new Uint32Array(outputs * rowWords);

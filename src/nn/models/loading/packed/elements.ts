@@ -1,16 +1,16 @@
-/** The elements of small tensors of files, which are freed. */
+/** Copies of the elements of small tensors. The tensors are disposed of. */
 import { noGrad } from "../../../../autograd/modes.ts";
 import { toDType } from "../../../../ops/copy/cast.ts";
 import type { Tensor } from "../../../../tensor/tensor.ts";
 
-/** Integers. */
+/** Returns integers. */
 export function elements(read: Tensor): Int32Array {
   const values = new Int32Array(noGrad(() => read.dataSync()) as ArrayLike<number>);
   read.dispose();
   return values;
 }
 
-/** Floats of any dtype as float32. */
+/** Returns floats of any dtype as float32. */
 export function floats(read: Tensor): Float32Array {
   const converted = noGrad(() => toDType(read, "float32"));
   const values = new Float32Array(converted.dataSync() as ArrayLike<number>);

@@ -1,9 +1,9 @@
 /**
- * Weights in floats of 8 bits (`float8_e4m3fn`) with scales: `weight_scale_inv` of blocks [block rows, block columns],
- * or `weight_scale`, one for all of them or one for each output. W = float · scale.
+ * Reads weights in 8-bit floats (`float8_e4m3fn`) with scales: W = float · scale. `weight_scale_inv` has a scale for
+ * each block, [block rows, block columns]. `weight_scale` has one scale for all, or one for each output.
  *
- * Source of the float: P. Micikevicius et al., "FP8 formats for deep learning", 2022: a sign, four bits of exponent
- * with a bias of 7, three of mantissa; no infinities, and NaN where all bits but the sign are set. The layout is that
+ * A float has a sign bit, four exponent bits with a bias of 7 and three mantissa bits. There are no infinities; NaN has
+ * all bits but the sign set. Source: P. Micikevicius et al., "FP8 formats for deep learning", 2022. The layout is that
  * of DeepSeek-V3's and Qwen3's files.
  */
 import type { SafetensorsReader } from "../../../../io/safetensors/file.ts";
@@ -23,6 +23,7 @@ const values = Float32Array.from({ length: 256 }, (_, byte) => {
   return byte < 128 ? magnitude : -magnitude;
 });
 
+/** Reads a folder with weights in 8-bit floats. */
 export const fp8: Packing = (file, settings) => {
   const format = settings.textIfAny("fmt") ?? "e4m3";
   if (format !== "e4m3") throw settings.wrong("fmt", "e4m3, the only supported value", format);
@@ -31,7 +32,7 @@ export const fp8: Packing = (file, settings) => {
 };
 
 function layerOf(file: SafetensorsReader, name: string, settings: Settings): PackedLayer {
-  // `input_scale` rounds activations, which are not rounded here
+  // `input_scale` is for rounding activations, which stay unrounded here
   const ends = ["weight", "weight_scale_inv", "weight_scale", "input_scale"];
   const parts = ends.map((end) => `${name}.${end}`).filter((part) => file.has(part));
   const shape = matrixOf(file, settings, `${name}.weight`, [FLOAT8]);
@@ -46,7 +47,7 @@ function layerOf(file: SafetensorsReader, name: string, settings: Settings): Pac
   };
 }
 
-/** The tensor of scales, and how many rows and columns of the weight share one. */
+/** The tensor of scales, and how many rows and columns of the weight share each scale. */
 interface Scales {
   readonly name: string;
   readonly rows: number;
@@ -71,7 +72,7 @@ function scalesOf(
   return { name, rows, columns };
 }
 
-/** The rows and columns that share a scale; without a size, the inputs of an output. */
+/** Returns the block that shares a scale; without `weight_block_size`, all inputs of one output. */
 function blockOf(settings: Settings, inputs: number): readonly [rows: number, columns: number] {
   if (settings.get("weight_block_size") === undefined) return [1, inputs];
   const sizes = settings.numbers("weight_block_size");

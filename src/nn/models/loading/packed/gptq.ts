@@ -1,7 +1,7 @@
 /**
- * GPTQ's files. A layer has `qweight` int32 [inputs · bits / 32, outputs], `qzeros` int32 [groups, outputs · bits /
- * 32], `scales` [groups, outputs], and `g_idx` int32 [inputs], the group of each input. Levels and zeros are in words
- * from the lowest bit on. Zeros are stored less 1, but not in version 2.
+ * Reads GPTQ's files. A layer has `qweight` int32 [inputs · bits / 32, outputs], `qzeros` int32 [groups, outputs · bits
+ * / 32], `scales` [groups, outputs], and `g_idx` int32 [inputs], the group of each input. Levels and zeros are packed
+ * from the lowest bit of each word on. Version 1 stores zeros minus 1; version 2 stores them unchanged.
  *
  * Source: E. Frantar et al., "GPTQ: accurate post-training quantization for generative pre-trained transformers", 2023;
  * the layout is that of the packages `auto-gptq` and `gptqmodel`.
@@ -26,6 +26,7 @@ import {
 const bitsOfLevels: readonly number[] = [2, 4, 8];
 const versions: Readonly<Record<string, { readonly offset: number }>> = { gptq: { offset: 1 }, gptq_v2: { offset: 0 } };
 
+/** Reads a folder that was quantized by GPTQ. */
 export const gptq: Packing = (file, settings) => {
   const bits = settings.whole("bits");
   if (!bitsOfLevels.includes(bits)) throw settings.wrong("bits", `one of ${bitsOfLevels.join(", ")}`, bits);
@@ -38,7 +39,7 @@ export const gptq: Packing = (file, settings) => {
   return new Map(layersWith(file, "qweight").map((name) => [name, layerOf(file, name, settings, options)]));
 };
 
-/** The inputs of a group; -1 for all of them. */
+/** Returns the number of inputs in a group; −1 for all of them. */
 export function groupSizeOf(settings: Settings): number {
   return settings.get("group_size") === -1 ? -1 : settings.whole("group_size");
 }
@@ -46,7 +47,7 @@ export function groupSizeOf(settings: Settings): number {
 interface GptqOptions {
   readonly bits: AffineBits;
   readonly groupSize: number;
-  /** What is added to stored zeros. */
+  /** Added to the stored zeros. */
   readonly offset: number;
 }
 
@@ -86,11 +87,11 @@ function zerosIn(file: SafetensorsReader, name: string, { bits, offset }: GptqOp
   return zeros.map((zero) => (zero + offset) & mask);
 }
 
-/** The groups of inputs where groups are of adjacent ones. */
+/** Returns the group of each input, if groups are adjacent inputs. */
 export const adjacent = (inputs: number, groupSize: number): Int32Array =>
   Int32Array.from({ length: inputs }, (_, input) => (groupSize === -1 ? 0 : Math.floor(input / groupSize)));
 
-/** Words [rows, columns] as [columns, rows]. */
+/** Transposes words [rows, columns] to [columns, rows]. */
 function transposed(words: Int32Array, rows: number, columns: number): Uint32Array {
   const out = new Uint32Array(words.length);
   for (let row = 0; row < rows; row++)

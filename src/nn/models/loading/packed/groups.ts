@@ -1,10 +1,10 @@
 /**
- * GPTQ's and AWQ's weights: levels of a few bits, with a scale and a zero for each group of inputs of an output.
+ * Weights of GPTQ and AWQ: levels of a few bits, with a scale and a zero for each output and group of inputs.
  *
  *     W[o, i] = (level[o, i] − zero[g, o]) · scale[g, o], where g is the group of input i
  *
- * In the affine format this is level · scale + bias with bias = −zero · scale. Where groups are not blocks of adjacent
- * inputs, no format has such weights, and they become plain ones.
+ * The affine format stores this as level · scale + bias, with bias = −zero · scale. It requires groups of adjacent
+ * inputs; other weights are dequantized to float32.
  */
 import { tensor } from "../../../../ops/creation/tensor.ts";
 import { unpackLevels } from "../../../../quant/affine/pack.ts";
@@ -12,18 +12,18 @@ import { type AffineBits, type AffineFormat, type GroupSize, groupSizes } from "
 import { QuantizedTensor } from "../../../../quant/quantized_tensor.ts";
 import type { Tensor } from "../../../../tensor/tensor.ts";
 
-/** What the values of a layer are made of. */
+/** The layout, groups and zeros of a layer's weights. */
 export interface Groups {
   readonly outputs: number;
   readonly inputs: number;
   readonly bits: AffineBits;
   /** The group of each input. */
   readonly groupOf: ArrayLike<number>;
-  /** Of each group and output, [groups, outputs]. */
+  /** The zero of each group and output, [groups, outputs]. */
   readonly zeros: Uint8Array;
 }
 
-/** The format of a layer; null where its groups are none of adjacent inputs. */
+/** Returns the affine format of a layer; null if its groups are not adjacent inputs. */
 export function formatOf({ inputs, bits, groupOf, zeros }: Groups): AffineFormat | null {
   const isBlock = (size: GroupSize) =>
     inputs % size === 0 &&
@@ -34,9 +34,9 @@ export function formatOf({ inputs, bits, groupOf, zeros }: Groups): AffineFormat
 }
 
 /**
- * The weight [outputs, inputs]: quantised, or float32 where there is no format for it.
+ * Returns the weight [outputs, inputs]: quantized, or float32 if no affine format fits.
  *
- * @param packed the levels as the affine format has them: [outputs, inputs · bits / 32]
+ * @param packed the levels as in the affine format: [outputs, inputs · bits / 32]
  * @param scales [groups, outputs]
  */
 export function weightOf(groups: Groups, packed: Uint32Array, scales: Float32Array): QuantizedTensor | Tensor {

@@ -1,4 +1,4 @@
-/** By what a folder's weights are quantised: what its `config.json` says, and how each method is read. */
+/** Selects the reader of a folder's quantized weights by its `config.json`. */
 import type { SafetensorsReader } from "../../../../io/safetensors/file.ts";
 import { quantizationKeys } from "../config_fields.ts";
 import type { Settings } from "../settings.ts";
@@ -12,9 +12,9 @@ import { type Packing, packedSource } from "./source.ts";
 const methods: Readonly<Record<string, Packing>> = { mlx, gptq, awq, fp8 };
 
 /**
- * The tensors of a folder, quantised weights in one piece.
+ * Opens the weights of a folder. Packed weights are read as one quantized tensor.
  *
- * @throws {ArgumentError} `unknownQuantization` for another method, naming it.
+ * @throws {ArgumentError} `unknownQuantization` for an unsupported method, naming it.
  */
 export function sourceOf(file: SafetensorsReader, config: Settings): WeightSource {
   const key = quantizationKeys.find((own) => config.get(own) !== undefined);
@@ -25,13 +25,13 @@ export function sourceOf(file: SafetensorsReader, config: Settings): WeightSourc
   if (packing !== undefined) return packedSource(file, packing(file, settings));
   throw config.refused(
     "unknownQuantization",
-    `expected weights that are not quantised, or quantised by ${Object.keys(methods).join(", ")}; got "${method}". ` +
-      'Load the original model with { quantize: "q4_K" }, or a GGUF file of it; or have transformers write plain ' +
-      "weights: model.dequantize(), then model.save_pretrained(folder)",
+    `expected weights that are not quantized, or quantized by ${Object.keys(methods).join(", ")}, got "${method}"; ` +
+      'load the original model with { quantize: "q4_K" }, or a GGUF file of it; or dequantize it in transformers: ' +
+      "model.dequantize(), then model.save_pretrained(folder)",
   );
 }
 
-/** MLX writes bits and groups without a method, under one key or two. */
+/** MLX writes `bits` and `group_size` without a method, under one key or two. */
 function methodOf(key: (typeof quantizationKeys)[number], settings: Settings): string {
   const said = settings.textIfAny("quant_method")?.toLowerCase();
   if (said !== undefined) return said;

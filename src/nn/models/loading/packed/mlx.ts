@@ -1,6 +1,6 @@
 /**
- * MLX's folders: `weight` in words, `scales` and `biases` of each layer, or exponents in `scales` for mxfp4. `mlx-lm`
- * stacks the experts of a layer in one tensor for each projection.
+ * Reads MLX's folders. A layer has `weight` in words, `scales` and `biases`; with mxfp4, `scales` are exponents.
+ * `mlx-lm` stacks the experts of a layer in one tensor per projection.
  */
 import { getOrMake } from "../../../../core/collections.ts";
 import type { Json } from "../../../../io/json.ts";
@@ -14,6 +14,7 @@ import type { Tensor } from "../../../../tensor/tensor.ts";
 import { keep } from "../../../../tensor/tidy.ts";
 import { bytesOfParts, layersWith, type PackedLayer, type Packing } from "./source.ts";
 
+/** Reads a folder that was quantized by MLX. */
 export const mlx: Packing = (file, settings) => {
   const fail = (_: string, message: string, tensor?: string) =>
     settings.fail(tensor === undefined ? message : `${tensor}: ${message}`);
@@ -30,12 +31,12 @@ const STACKED = /^(.*)\.switch_mlp\.(\w+)$/;
 
 type Fail = Parameters<typeof readEntries>[1];
 
-/** A layer, or the layer at an index of so many that are stacked. */
+/** Returns a layer, or the layer at `index` in a stack of `count`. */
 type Stack = (index?: number, count?: number) => PackedLayer;
 
 function layerOf(file: SafetensorsReader, name: string, entries: FormatEntries, fail: Fail): Stack {
   const entry = entries.byName.get(name) || entries.byName.get(`${name}.weight`) || entries.fallback;
-  if (!entry) throw fail("invalidQuantization", "it has scales, and quantization says no format of it", name);
+  if (!entry) throw fail("invalidQuantization", "it has scales, but no format in the quantization settings", name);
   const { format, mode } = entry;
   const parts = ["weight", "scales", "biases"].map((part) => `${name}.${part}`).filter((part) => file.has(part));
   const describe = (index: number | undefined, count: number) => {
@@ -52,7 +53,7 @@ function layerOf(file: SafetensorsReader, name: string, entries: FormatEntries, 
   return (index, count = 1) => ({ parts, describe: () => describe(index, count), read: () => read(index) });
 }
 
-/** Layers that are stacked and not quantised. */
+/** Stacked layers that are not quantized. */
 function plainLayer(file: SafetensorsReader, name: string): Stack {
   const weight = `${name}.weight`;
   const { dtype: type, shape, byteLength } = file.info(weight);
@@ -65,7 +66,10 @@ function plainLayer(file: SafetensorsReader, name: string): Stack {
   });
 }
 
-/** Tensors of a file, and of stacks one of the matrices: views of one tensor, so that a stack is mapped once. */
+/**
+ * Returns a function that reads tensors. Matrices of a stack are views of one tensor, so that each stack is mapped
+ * once.
+ */
 function itemsOf(file: SafetensorsReader): (name: string, index: number | undefined) => Tensor {
   const stacks = new Map<string, Tensor>();
   return (name, index) => {
@@ -78,7 +82,7 @@ function itemsOf(file: SafetensorsReader): (name: string, index: number | undefi
 /** The names of experts' projections in Mixtral's checkpoints. */
 const mixtral: Readonly<Record<string, string>> = { gate_proj: "w1", down_proj: "w2", up_proj: "w3" };
 
-/** A layer under its name; a stack of experts as the layers of a checkpoint, one for each expert. */
+/** Returns a layer by its name; a stack of experts as one layer per expert, by the names of unstacked checkpoints. */
 function expertsOf(file: SafetensorsReader, name: string, stack: Stack): (readonly [string, PackedLayer])[] {
   const [, block, projection] = STACKED.exec(name) ?? [];
   if (block === undefined || projection === undefined) return [[name, stack()]];

@@ -1,4 +1,4 @@
-/** Folders of quantised weights: layers whose weight is in several tensors of a file, each method in its own way. */
+/** Folders of packed weights: each method stores a layer's weight as several tensors. */
 import type { SafetensorsReader } from "../../../../io/safetensors/file.ts";
 import type { QuantizedTensor } from "../../../../quant/quantized_tensor.ts";
 import { formatShape, sameShape } from "../../../../tensor/shape.ts";
@@ -7,20 +7,20 @@ import type { Settings } from "../settings.ts";
 import { type StoredTensor, safetensorsSource, type WeightSource } from "../source.ts";
 import { floats } from "./elements.ts";
 
-/** The weight of a layer in a file. */
+/** The packed weight of a layer in a file. */
 export interface PackedLayer {
-  /** The names of the tensors that it is in. */
+  /** The names of the tensors that it consists of. */
   readonly parts: readonly string[];
   describe(): StoredTensor;
   read(): Tensor | QuantizedTensor;
 }
 
-/** The packed layers of a file by name, such as `model.layers.0.mlp.up_proj`, of one method. */
+/** A method's reader: returns the packed layers of a file by name, such as `model.layers.0.mlp.up_proj`. */
 export type Packing = (file: SafetensorsReader, settings: Settings) => ReadonlyMap<string, PackedLayer>;
 
 const [WEIGHT, BIAS] = [".weight", ".bias"];
 
-/** The file with a tensor `weight` for each packed layer, in place of its parts. */
+/** Presents a file with one tensor `weight` for each packed layer, instead of its parts. */
 export function packedSource(file: SafetensorsReader, layers: ReadonlyMap<string, PackedLayer>): WeightSource {
   const plain = safetensorsSource(file);
   const parts = new Set([...layers.values()].flatMap((layer) => layer.parts));
@@ -33,22 +33,24 @@ export function packedSource(file: SafetensorsReader, layers: ReadonlyMap<string
     has: (name) => known.has(name),
     describe: (name) => layerOf(name)?.describe() ?? plain.describe(name),
     read: (name) => layerOf(name)?.read() ?? plain.read(name),
-    // some packers give each layer a bias, of zeros where the model has none
+    // some packers add a bias to each layer, which is all zeros if the model has none
     isNeutral: (name) => layerOf(name, BIAS) !== undefined && floats(file.tensor(name)).every((value) => value === 0),
   };
 }
 
-/** What a tensor of a layer must be. */
+/** The expected form of a packed layer's tensor. */
 export interface PartForm {
-  /** The format's names of dtypes. */
+  /** Safetensors' names of the allowed dtypes. */
   readonly dtypes: readonly string[];
   readonly shape: readonly number[];
 }
 
+/** Safetensors' names of integer dtypes. */
 export const integers: readonly string[] = ["I32"];
+/** Safetensors' names of floating-point dtypes. */
 export const floating: readonly string[] = ["F16", "BF16", "F32"];
 
-/** @throws {FileFormatError} for a part that is missing, or has another dtype or shape. */
+/** @throws {FileFormatError} for a part that is missing or has another dtype or shape. */
 export function checkPart(file: SafetensorsReader, settings: Settings, name: string, form: PartForm): void {
   const got = file.has(name) ? file.info(name) : undefined;
   if (got && form.dtypes.includes(got.dtype) && sameShape(got.shape, form.shape)) return;
@@ -58,7 +60,7 @@ export function checkPart(file: SafetensorsReader, settings: Settings, name: str
   );
 }
 
-/** The sizes of a matrix. @throws {FileFormatError} for a tensor that is none of a dtype. */
+/** Returns the sizes of a matrix. @throws {FileFormatError} for another rank or dtype. */
 export function matrixOf(
   file: SafetensorsReader,
   settings: Settings,
@@ -70,10 +72,10 @@ export function matrixOf(
   throw settings.fail(`expected ${name} as a matrix of ${dtypes.join(" or ")}, got ${dtype}${formatShape(shape)}`);
 }
 
-/** The bytes of some tensors. */
+/** Returns the bytes of several tensors. */
 export const bytesOfParts = (file: SafetensorsReader, names: readonly string[]): number =>
   names.reduce((sum, name) => sum + file.info(name).byteLength, 0);
 
-/** The layers that have a tensor of some name: `qweight`. */
+/** Returns the names of layers that have a given part, such as `qweight`. */
 export const layersWith = (file: SafetensorsReader, part: string): string[] =>
   file.names.filter((name) => name.endsWith(`.${part}`)).map((name) => name.slice(0, -part.length - 1));
