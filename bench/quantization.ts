@@ -171,7 +171,7 @@ const rows: readonly (readonly [name: string, bits: string, make: Made])[] = [
   ]),
 ];
 
-/** Bits a value of the layers that are quantised. */
+/** Bits a value of the layers that are quantized. */
 function bitsOf(model: nn.LanguageModel, said: string): string {
   if (said !== "") return said;
   const quantized = model.modules().flatMap((layer) => (layer instanceof nn.QuantizedLinear ? [layer.weight] : []));

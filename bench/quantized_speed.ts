@@ -1,4 +1,4 @@
-// The speed of quantised weights on the cpu: `bun bench/quantized_speed.ts [products] [tokens] [--llama FOLDER]
+// The speed of quantized weights on the cpu: `bun bench/quantized_speed.ts [products] [tokens] [--llama FOLDER]
 // [--rounds 12] [--threads N] [--processor]`.
 //
 // products: one row of x, in GB/s of compressed bytes, beside a plain read of as many bytes in the same turn, and MLX's
@@ -70,7 +70,7 @@ function timed<Weights>(all: readonly Weights[], product: (weights: Weights) => 
 /** More than the caches of a processor hold. */
 const UNCACHED_BYTES = 160e6;
 
-/** A square matrix of one block of rows, again and again: quantising all of it takes long. */
+/** A square matrix of one block of rows, again and again: quantizing all of it takes long. */
 function weightsOf(format: "q4_0" | "q8_0" | "q4_K" | "affine 4", size: number): QuantizedTensor {
   const some = randn([256, size]);
   const quantized = format === "affine 4" ? quantizeInt4(some, { groupSize: 64 }) : quantizeGgml(some, format);

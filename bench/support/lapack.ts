@@ -47,8 +47,8 @@ function workspace(query: (work: Float32Array, integers: Int32Array) => void): [
 }
 
 /**
- * A factorisation of a square matrix, which is overwritten: to be called with a fresh copy of it. Undefined where there
- * is no LAPACK, and for what is no factorisation.
+ * A factorization of a square matrix, which is overwritten: to be called with a fresh copy of it. Undefined where there
+ * is no LAPACK, and for what is no factorization.
  */
 export function direct(name: string, n: number, a: Float32Array): (() => void) | undefined {
   const info = new Int32Array(1);

@@ -41,7 +41,7 @@ export interface CpuBuild {
   readonly libraryFlags: readonly string[];
   /**
    * A build for now: these instruction sets, and others only where they were compiled before; and what has to be
-   * compiled is optimised less, which changes no result, and is compiled anew by the next whole build. Without
+   * compiled is optimized less, which changes no result, and is compiled anew by the next whole build. Without
    * {@link laterFamilies}, unless one was compiled before: what calls them falls back, and says what builds them.
    */
   readonly sets?: readonly string[];
@@ -124,7 +124,7 @@ export function forNow(
 }
 
 /**
- * Most loops are in the files of instruction sets, and the others are optimised still less. Values are the same:
+ * Most loops are in the files of instruction sets, and the others are optimized still less. Values are the same:
  * nothing here lets a compiler change one. Warnings are for whole builds: at -O2 GCC 12 takes more of what its
  * intrinsics leave undefined for mistakes (GCC bug 105593).
  */

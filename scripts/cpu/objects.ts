@@ -17,7 +17,7 @@ export interface ObjectFile {
 export interface InstructionSet {
   readonly name: string;
   readonly flags: readonly string[];
-  /** Whether to optimise less: see {@link lessOptimised}. */
+  /** Whether to optimize less: see {@link lessOptimised}. */
   readonly isRare?: boolean;
 }
 

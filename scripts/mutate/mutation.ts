@@ -129,7 +129,7 @@ export function numberChanges(text: string, start: number): Change[] {
 
 const floatText = (value: number): string => (Number.isInteger(value) ? `${value}.0` : String(value));
 
-/** Each pair of neighbouring arguments in the other order. */
+/** Each pair of neighboring arguments in the other order. */
 export function swapChanges(source: string, parts: readonly (readonly [start: number, end: number])[]): Change[] {
   return parts.slice(1).flatMap(([start, end], at) => {
     const [before, behind] = parts[at]!;

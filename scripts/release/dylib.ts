@@ -23,7 +23,7 @@ export async function buildPortable(
     compiler: await zigCompiler(architecture),
     objectFolder: buildPath("release", architecture),
     target: join(releaseFolder, "dylibs", `linux-${architecture}`, fileName),
-    flags: ["-fno-sanitize=all"], // which Zig turns on where nothing says how to optimise, as at the link
+    flags: ["-fno-sanitize=all"], // which Zig turns on where nothing says how to optimize, as at the link
     libraryFlags,
   });
   await checkGlibc(path);

@@ -35,7 +35,9 @@ async function readText(request: Request, { bodyBytes: limit, bodySeconds }: Lim
     }
   } catch (error) {
     reader?.cancel().catch(() => undefined);
-    throw error instanceof ApiError ? error : new ApiError(400, "expected a whole body", "invalid_body");
+    throw error instanceof ApiError
+      ? error
+      : new ApiError(400, "expected a complete body, got an interrupted one", "invalid_body");
   } finally {
     clearTimeout(timer);
   }

@@ -325,7 +325,7 @@ test.each([40, 64, 96, 97, 260])("a batch of matrices of %d rows on cpu", (size)
     on("cpu", true, () => checkBatch(matrices, dtype, "large batch"));
 });
 
-// what is left behind the rank are rounding errors, as large as their neighbours
+// what is left behind the rank are rounding errors, as large as their neighbors
 test.each([57, 65, 80, 96])("batches of matrices of rank 1 to 5 and %d rows on cpu", (size) => {
   for (const dtype of ["float32", "float64"] as const)
     for (const rank of [1, 2, 3, 5]) {

@@ -1,4 +1,4 @@
-// What Metal's kernels of quantised weights do beside being right: the checker, the device's numeric variants, edges of
+// What Metal's kernels of quantized weights do beside being right: the checker, the device's numeric variants, edges of
 // tiles, and the bytes that they move.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { type MetalContext, metalContext } from "../../src/backend/metal/context.ts";
@@ -27,7 +27,7 @@ const groupsOf8 = { bits: 8, groupSize: 32, symmetric: false } as const;
 /** In another dtype, by the definition. */
 const as = (x: Tensor, dtype: "float32" | "float16" | "bfloat16"): Tensor => on("reference", () => x.to(dtype));
 
-describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("quantised weights on metal", () => {
+describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("quantized weights on metal", () => {
   /** x Wᵀ, and y W of its gradient, of these sizes. */
   function expectProducts(format: QuantizedFormat, rows: number, columns: number, counts: readonly number[]): void {
     const w = weightsOf(format, rows, columns);
@@ -90,7 +90,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("quantised weights on met
         );
     }
   });
-  testVariants(import.meta.path, ", checked$|^quantised weights on metal values of groups");
+  testVariants(import.meta.path, ", checked$|^quantized weights on metal values of groups");
 
   describe("counted", () => {
     let context: MetalContext;

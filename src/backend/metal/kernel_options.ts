@@ -183,7 +183,7 @@ function commonDType(operation: string, name: string, tensors: ReadonlyMap<strin
   const [first] = found;
   if (first !== undefined && found.size === 1) return first;
   const came = [...found].join(", ") || "no tensor";
-  const message = `expected dtypes.${name}, since the arguments are not of one dtype: got ${came}`;
+  const message = `dtypes.${name} is required if the arguments have different dtypes, got ${came}`;
   throw new DTypeError(operation, "unknownDType", message);
 }
 

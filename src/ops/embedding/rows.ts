@@ -18,7 +18,7 @@ export function checkTable(operation: string, weight: Tensor): void {
     throw new DTypeError(
       operation,
       "notAFloat",
-      `expected weight to be of floats, got ${weight.describe()}; toDType(weight, "float32") converts`,
+      `expected weight to have a float dtype, got ${weight.describe()}; toDType(weight, "float32") converts`,
     );
 }
 

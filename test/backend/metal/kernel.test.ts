@@ -260,8 +260,8 @@ describe("what does not fit is refused, by name", () => {
   test("a setting that is not there; on Apple's device, one that only the software device has", () => {
     const context = metalContext();
     const type = context.deviceInfo().isSoftware ? ArgumentError : BackendError;
-    expect(() => context.configure("colour", "red")).toThrow(type);
-    expect(() => context.configure("colour", "red")).toThrow("colour");
+    expect(() => context.configure("color", "red")).toThrow(type);
+    expect(() => context.configure("color", "red")).toThrow("color");
   });
 
   test("no refusal leaks anything, or reaches the device", async () => {

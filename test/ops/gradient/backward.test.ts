@@ -322,7 +322,7 @@ describe("misuse is a typed error that says what to do", () => {
     const y = sum(mul(x, x));
     backward(y);
     expect(codeOf(() => backward(y))).toBe("graphFreed");
-    expect(() => backward(y)).toThrow(/mul saved was freed.*retainGraph: true/);
+    expect(() => backward(y)).toThrow(/saved by mul were freed.*retainGraph: true/);
     const z = sum(mul(x, x));
     backward(z, undefined, { retainGraph: true });
     backward(z);
