@@ -106,7 +106,7 @@ describe("generate refuses in one sentence", () => {
   test("a GGUF file of another program", async () => {
     const path = join(folder, "foreign.gguf");
     await io.saveGguf(path, { w: quantizeGgml(zeros([1, 32]), "q4_0") }, { metadata: { [settingsKey]: 3 } });
-    await refused(path, "expected a file written by `orchard quantize`, got another one");
+    await refused(path, "expected a file written by `orchard quantize`, got one written by another program");
   });
 
   test.each([

@@ -7,7 +7,7 @@ import type { IndexDType } from "../indexing/indices.ts";
 
 /**
  * @throws {ShapeError} for a table that does not have two axes.
- * @throws {DTypeError} for a table that is not of floats.
+ * @throws {DTypeError} for a table that is not floating-point.
  * @throws {DisposedError}
  */
 export function checkTable(operation: string, weight: Tensor): void {

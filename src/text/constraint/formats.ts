@@ -79,7 +79,7 @@ export function formatPattern(format: string): Pattern {
     throw new ArgumentError(
       "compileConstraint",
       "unsupported",
-      `expected format to be one of ${[...formats].join(", ")}, got ${format}`,
+      `expected format to be one of ${[...formats].join(", ")}`,
     );
   const own = known.get(format) ?? readPattern(source, "whole");
   known.set(format, own);
