@@ -70,15 +70,15 @@ const names = listOf(text, "a list of names");
 
 /** The options of `metalKernel` for tensors. */
 export const tensorOptions = {
-  shapes: named(anObject<Record<string, Shape | string | Computed>>("an object of shapes by the results' names"), {}),
-  dtypes: named(anObject<Record<string, DType>>("an object of dtypes by the results' names"), {}),
+  shapes: named(anObject<Record<string, Shape | string | Computed>>("an object of shapes by result name"), {}),
+  dtypes: named(anObject<Record<string, DType>>("an object of dtypes by result name"), {}),
   strided: named(either(flag, names), false),
   saves: named(names),
   fallback: named(aFunction<(values: KernelValues) => unknown>()),
   grid: named(aSizeOrComputed),
   threadgroups: named(aSizeOrComputed),
   threadgroup: named(aSize),
-  threadgroupMemory: named(anObject<Record<string, number>>("an object of bytes by name"), {}),
+  threadgroupMemory: named(anObject<Record<string, number>>("an object of byte counts by name"), {}),
 } as const;
 
 /** The parsed {@link tensorOptions}. */

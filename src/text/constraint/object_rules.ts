@@ -86,7 +86,9 @@ export class ObjectRules {
   }
 }
 
-/** The rules after a number of named properties, of which some were written: one rule per state. */
+/**
+ * Rules for the rest of an object, one per state: the position among the named properties, and how many were written.
+ */
 class PropertyStates {
   private readonly known = new Map<string, string>();
   /** The count up to which properties must be counted. */
