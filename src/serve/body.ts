@@ -53,7 +53,7 @@ const MOST_DEPTH = 256;
 
 function parse(text: string): unknown {
   if (depthOf(text) > MOST_DEPTH)
-    throw new ApiError(400, `expected a body of JSON with at most ${MOST_DEPTH} levels`, "invalid_json");
+    throw new ApiError(400, `expected a body of JSON with at most ${MOST_DEPTH} nested levels`, "invalid_json");
   try {
     return JSON.parse(text);
   } catch (error) {

@@ -112,7 +112,11 @@ describe("mistakes", () => {
   test.each([
     ["none", undefined, "expected an object, got undefined"],
     ["no model", {}, "it has no model with a vocabulary and merges"],
-    ["another normalizer", { ...file(), normalizer: { type: "Lowercase" } }, "its normalizer differs"],
+    [
+      "another normalizer",
+      { ...file(), normalizer: { type: "Lowercase" } },
+      "its normalizer is not that of a BpeTokenizer",
+    ],
     [
       "an id twice",
       { ...file(), model: { ...file().model, vocab: { a: 1, b: 1 } } },

@@ -213,7 +213,7 @@ const bad: readonly Bad[] = [
     tensors: [info("a", [33], q8, 0)],
     data: 64,
     code: "partOfBlock",
-    says: "a multiple of 32 values for q8_0, got 33",
+    says: "a multiple of 32 for q8_0, got 33",
     tensor: "a",
   },
   {

@@ -194,7 +194,7 @@ describe("what does not fit is refused, by name", () => {
       "an unknown binding",
       () => kernel.run({ ...good, z: 1 }, { grid: 8 }),
       ArgumentError,
-      "there is no argument z; there are: x, y, a",
+      "there is no argument z; the kernel has: x, y, a",
     ],
     [
       "a number for a pointer that is written",

@@ -41,7 +41,7 @@ const buffer = new DeviceBuffer(16);
 
 const refusals: readonly (readonly [error: string, message: string, call: () => unknown])[] = [
   ["ArgumentError", "argument y has no value; expected values for: x, y, a, z", () => apply({ x, a: 1 })],
-  ["ArgumentError", "there is no argument w; there are: x, y, a, z", () => apply({ ...good, w: y })],
+  ["ArgumentError", "there is no argument w; the kernel has: x, y, a, z", () => apply({ ...good, w: y })],
   [
     "ArgumentError",
     "argument a: expected 1 value(s) for float, got 2 (it is float)",

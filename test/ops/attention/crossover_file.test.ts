@@ -68,7 +68,7 @@ const foreign: readonly [string, (file: Record<string, unknown>) => unknown, str
   [
     "a row too few",
     (file) => ({ ...file, table: { pairs: { cpu: { float32: [[1, 1, 1]] } }, scoresShare: 1 } }),
-    "whole",
+    "incomplete",
   ],
   ["an unknown backend", (file) => ({ ...file, table: { pairs: { tpu: {} }, scoresShare: 1 } }), "is incomplete"],
   [

@@ -43,7 +43,7 @@ describe("what is too large is refused, and named", () => {
     [{ type: "object", properties: properties(1000) }, /at most 256 optional properties, got 1000/],
     [{ type: "object", properties: properties(1100), required: Object.keys(properties(1100)) }, /at most 1024/],
     [{ anyOf: Array.from({ length: 9 }, () => ({ properties: properties(200) })) }, /at most 1024/],
-    [{ enum: Array.from({ length: 3000 }, (_, at) => `value ${at}`) }, /at most 20000 classes/],
+    [{ enum: Array.from({ length: 3000 }, (_, at) => `value ${at}`) }, /at most 20000 byte classes/],
     [deep, /levels/],
   ])("schema %#", async (schema, message) => {
     const error = await errorOf(text.compileConstraint(bytes, { schema: schema as Record<string, unknown> }));
