@@ -42,7 +42,7 @@ export const graphs = rowsOf("a graph that is none", AutogradError, [
   ["maskedFill_", ({ x, mask, value }) => [x, mask, leafOf(value)], "in an autograd graph", "noGrad(() => …)"],
 ]);
 export const repeats = rowsOf("elements that repeat", ArgumentError, [
-  ...each("add_ sub_ mul_ div_ copy_ fill_", ({ value }) => [expand(value, [3]), 1], "float32[3] is expanded", "clone()"),
-  ["zero_", ({ value }) => [expand(value, [3])], "float32[3] is expanded", "clone()"],
-  ["maskedFill_", ({ value }) => [expand(value, [3]), tensor(true), 0], "float32[3] is expanded", "change a clone()"],
+  ...each("add_ sub_ mul_ div_ copy_ fill_", ({ value }) => [expand(value, [3]), 1], "[3] is expanded", "clone()"),
+  ["zero_", ({ value }) => [expand(value, [3])], "[3] is expanded", "clone()"],
+  ["maskedFill_", ({ value }) => [expand(value, [3]), tensor(true), 0], "[3] is expanded", "change a clone()"],
 ]);
