@@ -1,7 +1,7 @@
-// What the copies cost that operands of attention need: a forward and a backward pass with all of them in memory that
-// the backend reaches, in any layout, which is no copy, and with some elsewhere. Metal's operands come from the host's
-// memory, the cpu's from private memory of the device. On the software device kernels complete without running: what is
-// left are copies and encoding.
+// Measures what copying attention's operands costs: a forward and a backward pass with all operands in memory that the
+// backend reads directly in any layout, so that nothing is copied, and with some of them elsewhere. For metal these are
+// in host memory, for cpu in private memory of the device. Kernels on the software device complete without running, so
+// only copies and encoding take time.
 
 import { metalContext } from "../src/backend/metal/context.ts";
 import { metalCopies } from "../src/backend/metal/copies.ts";
@@ -21,7 +21,7 @@ type Name = (typeof names)[number];
 interface Case {
   readonly name: string;
   readonly isTransposed?: boolean;
-  /** The operands that lie elsewhere. */
+  /** The operands that are in other memory. */
   readonly elsewhere: readonly Name[];
 }
 
@@ -57,7 +57,7 @@ interface Sample {
   readonly copies: number;
 }
 
-/** Both passes, from operands that were never used. */
+/** Runs both passes with operands that were never used before. */
 function sample(backend: BackendName, of: Case): Sample {
   const operands = names.map((name) =>
     places[backend][of.elsewhere.includes(name) ? "elsewhere" : "here"]((storage?: "private") => draw(of, storage)),
@@ -78,7 +78,7 @@ function sample(backend: BackendName, of: Case): Sample {
 
 const median = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1]!;
 
-/** Rounds over all cases, after one that is not counted. */
+/** Rounds over all cases, after one warm-up round. */
 function measure(backend: BackendName): (string | number)[][] {
   const samples = cases.map((): Sample[] => []);
   for (let round = -1; round < rounds; round++)

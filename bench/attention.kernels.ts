@@ -1,7 +1,7 @@
-// What attention's Metal kernels move and multiply, as the software device counts it: device bytes beside the least
-// that their tiles allow (the aim is at most 1.15 of it), and floating-point operations of products beside those of the
-// formula, 4 N² D forward and 14 N² D backward (6 in the kernel over queries, 8 in the one over keys), half of it where
-// causal. One head; counts of several heads are as many times as large.
+// Counts what attention's Metal kernels move and multiply on the software device: bytes of device memory relative to
+// the minimum for their tiles (the aim is at most 1.15), and the floating-point operations of matrix products relative
+// to the formula: 4 N² D forward and 14 N² D backward (6 in the kernel over queries, 8 in the one over keys), or half
+// of these if causal. One head is measured; counts grow in proportion to the number of heads.
 import { isMetalOpen, metalContext } from "../src/backend/metal/context.ts";
 import { formulaOperations, measureTraffic, type Size } from "./support/attention_traffic.ts";
 import { table } from "./support/measure.ts";

@@ -1,6 +1,6 @@
-// `flashAttention` on the cpu backend beside PyTorch's `scaled_dot_product_attention` on as many threads, in turn:
-// forward alone, and forward with backward. PyTorch's Python is that of `bun run fixtures`, where it was made; without
-// it the table has ours alone.
+// Compares `flashAttention` on the cpu backend with PyTorch's `scaled_dot_product_attention` on the same number of
+// threads, in alternating calls: forward only, and forward with backward. It uses the Python environment of `bun run
+// fixtures`; without it, the table has only Orchard's times.
 
 import { cpuLibrary } from "../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../src/backend/cpu/report.ts";
@@ -15,18 +15,18 @@ import type { Tensor } from "../src/tensor/tensor.ts";
 import { table } from "./support/measure.ts";
 import { PyTorch } from "./support/pytorch.ts";
 
-/** One row of the table. */
+/** A row of the table. */
 interface Case {
   readonly heads: number;
-  /** Where it is given, q, k and v are views of the rows of one projection, as layers have them. */
+  /** If given, q, k and v are views of the rows of one projection, as in layers. */
   readonly batch?: number;
-  /** Keys, and queries where these have no number of their own. */
+  /** The number of keys, and of queries unless `queries` is given. */
   readonly rows: number;
   readonly queries?: number;
   readonly dim: number;
   readonly causal: boolean;
   readonly backward: boolean;
-  /** Calls that are measured together, where one is too short for it; 1 where nothing is said. */
+  /** Calls per sample, for calls that are too short to measure one at a time. Default 1. */
   readonly calls?: number;
 }
 
@@ -36,7 +36,7 @@ const passes: readonly Case[] = [false, true].flatMap((backward) =>
     [64, 128].flatMap((dim) => lengths.map((rows) => ({ heads: 8, rows, dim, causal, backward }))),
   ),
 );
-/** One query, many keys. */
+/** Decoding: one query, many keys. */
 const decoding: readonly Case[] = (
   [
     [8, 4096],
@@ -50,23 +50,20 @@ const training: readonly Case[] = [false, true].map((backward) => ({
 }));
 const cases = [...passes, ...training, ...decoding];
 
-/** Two matrix products forward, five backward; half of them where causal. */
+/** Forward has two matrix products and backward five; causal masks halve them. */
 const operationsOf = ({ batch = 1, heads, rows, queries = rows, dim, causal, backward }: Case): number =>
   batch * heads * queries * rows * dim * (backward ? 14 : 4) * (causal ? 0.5 : 1);
 
-/** More of the short ones, whose times spread more. */
+/** Short calls get more rounds, since their times vary more. */
 const roundsOf = (each: Case): number => Math.min(25, Math.max(5, Math.round(4e10 / operationsOf(each))));
 
-/** Threads of the other side may wait in a loop for their next work: they stop within this many milliseconds. */
+/** PyTorch's threads may spin while they wait for work; they stop within this many milliseconds. */
 const settling = 15;
 
-/**
- * Calls with few rows before a case is measured: JavaScript is compiled while it runs, and later calls are those that
- * count.
- */
+/** Warm-up calls for cases with few rows, until JavaScript's compiler has optimized them. */
 const warmUps = 2000;
 
-/** Runs a case once and says how many milliseconds it took. */
+/** Runs a case once and returns the time in milliseconds. */
 type Run = () => Promise<number>;
 
 /** q, k, v and the cotangent, without gradients. */
@@ -77,7 +74,7 @@ function draw({ batch, heads, rows, queries = rows, dim }: Case): Tensor[] {
   return [...split(projected, heads * dim, { dim: -1 }), cotangent].map(inHeads);
 }
 
-/** The public function, as a user calls it. */
+/** Calls the public function, as a user does. */
 function ours(each: Case): Run {
   const { causal, backward, calls = 1 } = each;
   const [q, k, v, cotangent] = draw(each) as [Tensor, Tensor, Tensor, Tensor];
@@ -98,7 +95,7 @@ function ours(each: Case): Run {
   };
 }
 
-/** A case, prepared on PyTorch's side. */
+/** Prepares a case in PyTorch. */
 async function pytorchs(other: PyTorch, each: Case): Promise<Run> {
   await other.ask(JSON.stringify(each));
   return async () => Number(await other.ask("run"));
@@ -107,7 +104,10 @@ async function pytorchs(other: PyTorch, each: Case): Promise<Run> {
 const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)]!;
 
-/** Medians of each way, run in turn after a round to warm up; and the median of the ratios within a round. */
+/**
+ * Returns the median time of each, in alternating order after a warm-up round, and the median of the ratios within a
+ * round.
+ */
 async function measure(runs: readonly Run[], rounds: number) {
   const samples: number[][] = [];
   for (let round = -1; round < rounds; round++) {

@@ -1,6 +1,6 @@
-// What a call costs before and after the dylib computes: an add of one element, and the part of a step of a small GPT
-// (nanoGPT's for a CPU: 4 layers, 4 heads, width 128, context 64, batch 12) that is not spent in the dylib. The dylib's
-// functions are timed one by one; the timing itself counts as TypeScript's.
+// Measures the overhead of calls outside the cpu dylib: for an addition of one element, and for a training step of a
+// small GPT (nanoGPT's configuration for a CPU: 4 layers, 4 heads, width 128, context 64, batch 12). Each function of
+// the dylib is timed; the cost of timing counts as overhead.
 import { cpuLibrary } from "../src/backend/cpu/loader.ts";
 import { add, crossEntropy, manualSeed, nn, optim, randint, setBackend, setStrict, tensor } from "../src/index.ts";
 import { table } from "./support/measure.ts";
@@ -8,7 +8,7 @@ import { table } from "./support/measure.ts";
 setBackend("cpu");
 setStrict(true);
 
-/** Nanoseconds in the dylib so far, and the calls. Functions are compiled with the library's at their first call. */
+/** Nanoseconds in the dylib and calls so far. The library compiles functions at their first call. */
 let [inside, calls] = [0, 0];
 const native = cpuLibrary().native as unknown as Record<string, (...values: readonly unknown[]) => unknown>;
 function timeDylib(): void {
@@ -26,7 +26,10 @@ function timeDylib(): void {
 
 const medianOf = (values: readonly number[]): number => values.toSorted((a, b) => a - b)[values.length >> 1] as number;
 
-/** Nanoseconds of a call: the median of rounds of 1,000, and the fastest, which other programs stretch least. */
+/**
+ * Returns nanoseconds per call: the median of rounds of 1,000 calls, and the fastest, which other programs disturb
+ * least.
+ */
 function nanoseconds(call: () => unknown, rounds = 400): { median: number; fastest: number } {
   const times = Array.from({ length: rounds }, () => {
     const started = Bun.nanoseconds();
@@ -55,7 +58,7 @@ manualSeed(0);
 const model = new nn.GPT({ vocabularySize: 256, contextLength: 64, layers: 4, heads: 4, width: 128 });
 const optimizer = new optim.AdamW(model.parameters(), { lr: 1e-3 });
 
-/** Milliseconds of a step, those in the dylib, and its calls, for a batch of a shape. */
+/** Returns milliseconds per step, those spent in the dylib, and its calls, for a batch of this shape. */
 function stepsOf(shape: readonly [number, number], count: number) {
   const [inputs, targets] = [randint(0, 256, shape), randint(0, 256, shape)];
   const step = () => {
@@ -70,8 +73,8 @@ function stepsOf(shape: readonly [number, number], count: number) {
   return Array.from({ length: count }, step).slice(count / 2);
 }
 
-// The second has the same calls with next to nothing to compute: what its fastest step spends outside of the dylib is
-// TypeScript's time on any machine, however busy.
+// The second case makes the same calls with almost nothing to compute, so its fastest step shows TypeScript's time even
+// on a busy machine.
 const rows = [stepsOf([12, 64], 100), stepsOf([1, 8], 1000)].map((steps, at) => [
   at === 0 ? "12x64" : "1x8",
   medianOf(steps.map(({ time }) => time)).toFixed(2),

@@ -1,5 +1,6 @@
-// What the checker costs: each kernel plain and under the checker, in turn, on one worker. The budget is 15 times.
-// Then what the first pipeline of a library's file costs, with an empty folder of compiled kernels.
+// Measures the cost of the checker: each kernel with and without it, in alternating order, on one worker thread. The
+// limit is 15 times the plain time. Then it measures the first pipeline of a library file with an empty folder of
+// compiled kernels.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -142,7 +143,7 @@ const rows = cases.map(({ name, source, input, output, run }) => {
   return row(name, plain, checked);
 });
 
-/** The fastest of each: on a busy machine the least disturbed. */
+/** The fastest time of each, which other programs disturb least. */
 function row(name: string, plain: Measured | undefined, checked: Measured | undefined) {
   const ratio = (checked?.fastest ?? Number.NaN) / (plain?.fastest ?? Number.NaN);
   return [name, plain?.fastest.toFixed(2) ?? "", checked?.fastest.toFixed(2) ?? "", ratio.toFixed(1)] as const;
@@ -154,7 +155,7 @@ console.log(table(["kernel", "plain", "checked", "ratio"], rows));
 const worst = Math.max(...rows.map(([, , , ratio]) => Number(ratio)));
 console.log(`largest ratio ${worst}, budget ${budget}`);
 
-/** A product of the library's, n by n by n, in tiles of 64 by 64. */
+/** A product of the library, n × n × n, in tiles of 64 × 64. */
 function product(n: number) {
   const shared = metalContext();
   shared.configure("workers", 1);
@@ -186,7 +187,7 @@ const firstRows = firsts.map(([name, call]) => {
 console.log("\nThe first result with nothing compiled before (seconds, and seconds of processor time)");
 console.log(table(["operation", "plain", "processor", "checked", "processor"], firstRows));
 
-/** A process that computes one result, less one that computes nothing. */
+/** The time of a process that computes one result, minus one that computes nothing. */
 function first(call: string, check: string) {
   const kernel = `metalKernel({ name: "twice", source: "#include <metal_stdlib>\\nkernel void twice(device float* x, " +
     "uint i [[thread_position_in_grid]]) { x[i] *= 2; }" }).run({ x: new Float32Array(4) }, { grid: 4 });`;

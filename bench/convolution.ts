@@ -1,6 +1,7 @@
-// Convolutions of ResNet's layers on the cpu backend beside PyTorch (oneDNN) on as many threads, forward and gradients,
-// in turn in one run: milliseconds, the least of the rounds, and PyTorch's time over ours. The aim: at least 0.9. Words
-// after the file's name choose rows, and `--batch` how many pictures: `bun bench/convolution.ts --batch 1,8,32 64x56`.
+// Compares convolutions of ResNet's layers on the cpu backend with PyTorch (oneDNN) on the same number of threads,
+// forward and backward, in alternating order: minimum milliseconds over the rounds, and PyTorch's time divided by
+// Orchard's. The aim is at least 0.9. Arguments select rows, and `--batch` the batch sizes: `bun bench/convolution.ts
+// --batch 1,8,32 64x56`.
 
 import { parseArgs } from "node:util";
 import { cpuLibrary } from "../src/backend/cpu/loader.ts";
@@ -48,7 +49,7 @@ const { threads } = cpuInfo(cpuLibrary().native);
 const other = PyTorch.start("convolution.py", threads);
 console.log(`Convolutions, float32, ${threads} threads${other ? `; ${await other.hear()}` : ""}`);
 
-/** Milliseconds of the forward, x's gradient and the weight's. */
+/** Milliseconds of the forward pass, of x's gradient and of the weight's. */
 type Parts = readonly [forward: number, ofX: number, ofWeight: number];
 type Run = () => Promise<Parts>;
 
@@ -76,7 +77,7 @@ async function least(runs: readonly Run[]): Promise<number[][]> {
   const best = runs.map(() => [0, 0, 0].fill(Number.POSITIVE_INFINITY));
   for (let round = 0; round <= rounds; round++)
     for (const [at, run] of runs.entries()) {
-      await Bun.sleep(20); // the other side's threads wait in a loop
+      await Bun.sleep(20); // PyTorch's threads spin while they wait
       const taken = await run();
       if (round > 0) best[at] = best[at]!.map((value, part) => Math.min(value, taken[part]!));
     }

@@ -1,5 +1,5 @@
-// What a dispatch costs from TypeScript: encoded only, and run to its end on the device. The body of the kernel is
-// empty, so what is left is ours.
+// Measures a dispatch from TypeScript: encoding only, and until the device has run it. The kernel is empty, so all of
+// the time is overhead.
 import { DeviceBuffer, MetalContext, metalKernel } from "../src/index.ts";
 import { interleaved, table } from "./support/measure.ts";
 
@@ -17,7 +17,7 @@ const encode = () => {
   for (let count = 0; count < dispatches; count++) kernel.encode({ x, n: 64 }, { grid: 32, threadgroup: 32 });
 };
 
-/** Encoding alone: the device works behind, and the time until it is done is not counted. */
+/** Encoding only: the device runs later, and the time until it is done is not counted. */
 const encoded: number[] = [];
 const measured = interleaved({
   "encoded and run": () => {

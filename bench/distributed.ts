@@ -1,15 +1,15 @@
 /**
- * Time of `allReduce` by size, and of training steps of a GPT, on the ranks that MPI starts:
+ * Measures `allReduce` by size, and training steps of a GPT, on the ranks that MPI starts:
  *
  *     mpirun -n 4 bun bench/distributed.ts                # allReduce: bytes, microseconds, GB/s
- *     mpirun -n 4 bun bench/distributed.ts --train        # steps of a GPT of 10 M parameters, batch 8 a rank
+ *     mpirun -n 4 bun bench/distributed.ts --train        # steps of a GPT of 10 M parameters, batch 8 per rank
  *     mpirun -n 4 bun bench/distributed.ts --train late   # the same, exchanged after backward
  *     mpirun -n 4 bun bench/distributed.ts --train apart  # the same without an exchange: the machine's limit
  *     mpirun -n 4 bun bench/distributed.ts --train shares # the same with optim.sharded
- *     bun bench/scaling.ts                                # efficiency by ranks, beside the limit and gloo
+ *     bun bench/scaling.ts                                # efficiency by ranks, with the limit and gloo
  *
- * `ORCHARD_CPU_THREADS` sets the threads of a rank. Weak scaling: the efficiency of n ranks is the tokens a second of n
- * by n times those of one. `bench/support/distributed.c` is the loop of MPI's own beside the first table.
+ * `ORCHARD_CPU_THREADS` sets the threads per rank. Weak scaling: the efficiency of n ranks is their tokens per second
+ * divided by n times those of one. `bench/support/distributed.c` measures MPI itself, to compare with the first table.
  */
 import { backward, crossEntropy, distributed, Generator, nn, ones, optim, randint, tensor } from "../src/index.ts";
 import { tidy } from "../src/tensor/tidy.ts";
@@ -19,7 +19,7 @@ const say = (text: string): void => {
   if (rank === 0) console.log(text);
 };
 
-/** The shortest of several times, in microseconds. */
+/** Returns the shortest of several times, in microseconds. */
 function shortest(repeats: number, body: () => void): number {
   let best = Number.POSITIVE_INFINITY;
   for (let count = 0; count < repeats; count++) {

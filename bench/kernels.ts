@@ -1,10 +1,8 @@
-// What Metal's kernels move, as the software device counts it, by call: device bytes beside those of operands and
-// results once, threadgroup memory, barriers, products of matrices, constants, and how many threadgroups there are for
-// the cores of a GPU. Counts have no caches and no time in them, and are the same on every machine.
-//
-// Fails where a call has a higher count than bench/support/kernels/stored.json says; `--store` writes that file anew.
-// Words choose calls by their names. `--peers FOLDER` counts MLX's kernels too, from a checkout of MLX, once their
-// results are found to agree with ours.
+// Counts what Metal's kernels move on the software device, per call: bytes of device memory relative to the operands
+// and results once, threadgroup memory, barriers, matrix products, constants, and the number of threadgroups, to
+// compare with the cores of a GPU. The counts don't depend on caches, time or the machine. It fails if a count is above
+// that of bench/support/kernels/stored.json; `--store` rewrites that file. Arguments select calls by name. `--peers
+// FOLDER` also counts MLX's kernels, from a checkout of MLX, after checking that their results agree with Orchard's.
 
 import { join } from "node:path";
 import { Command } from "commander";
@@ -17,7 +15,7 @@ import { occupancyColumns, occupancyRows } from "./support/kernels/occupancy.ts"
 import { table } from "./support/measure.ts";
 
 const STORED = join(import.meta.dir, "support/kernels/stored.json");
-/** Threadgroups for each core, of the smallest and the largest GPU. */
+/** Threadgroups per core, for the smallest and the largest GPU. */
 const CORES = [80, 8] as const;
 
 const command = new Command("bun run bench kernels")

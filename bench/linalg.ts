@@ -1,7 +1,7 @@
-// Linear algebra on the cpu backend beside PyTorch on as many threads, and beside LAPACK's routines called directly, in
-// turn; and what the batched kernels move on the software Metal device. PyTorch is that of `bun run fixtures`, or of
-// `python3`; without it the table has ours alone. Results are compared before they are timed. Words after the file's
-// name choose rows: `bun bench/linalg.ts qr`.
+// Compares linear algebra on the cpu backend with PyTorch on the same number of threads, and with direct calls of
+// LAPACK's routines, in alternating order; and counts what the batched kernels move on the software Metal device. It
+// uses the PyTorch of `bun run fixtures` or of `python3`; without it, the table has only Orchard's times. Results are
+// compared before they are timed. Arguments select rows: `bun bench/linalg.ts qr`.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,12 +17,15 @@ import { measureTraffic } from "./support/linalg_traffic.ts";
 import { table } from "./support/measure.ts";
 import { PyTorch } from "./support/pytorch.ts";
 
-/** A function as a user calls it: its operands, its results, and what of these does not depend on signs and swaps. */
+/**
+ * A function as a user calls it: its operands, its results, and the part of these that does not depend on signs and
+ * permutations.
+ */
 interface Subject {
   readonly operands: (shape: readonly number[]) => Tensor[];
   readonly call: (...operands: Tensor[]) => Tensor[];
   readonly compared: (results: readonly Tensor[]) => Tensor;
-  /** Whether one triangle of the matrix is all that counts. */
+  /** Whether only one triangle of the matrix is read. */
   readonly readsTriangle?: true;
 }
 
@@ -30,7 +33,7 @@ const first = ([result]: readonly Tensor[]): Tensor => result!;
 const transposed = (x: Tensor): Tensor => transpose(x, -1, -2);
 const identity = (shape: readonly number[]): Tensor => eye(shape.at(-1)!);
 
-/** Far from singular. */
+/** A well-conditioned matrix. */
 const regular = (shape: readonly number[]): Tensor =>
   add(randn(shape), mul(identity(shape), 4 * Math.sqrt(shape.at(-1)!))) as Tensor;
 function symmetric(shape: readonly number[]): Tensor {
@@ -109,7 +112,7 @@ const wanted = process.argv.slice(2).join(" ");
 const isWanted = (each: Case): boolean => titleOf(each).includes(wanted);
 const folder = mkdtempSync(join(tmpdir(), "orchard-linalg-"));
 
-/** Runs a case and says how many milliseconds a call took. */
+/** Runs a case and returns the milliseconds per call. */
 type Run = () => number | Promise<number>;
 
 function ours({ name }: Case, operands: readonly Tensor[], calls: number): Run {
@@ -122,8 +125,8 @@ function ours({ name }: Case, operands: readonly Tensor[], calls: number): Run {
 }
 
 /**
- * LAPACK itself, on as many threads and as many times in a row. It overwrites the matrix, which our functions and
- * PyTorch's leave as it is: what a caller who keeps it pays is a copy as well, into memory that is there.
+ * Calls LAPACK directly, with the same number of threads and calls. It overwrites the matrix, which Orchard and PyTorch
+ * keep, so the time includes a copy into existing memory.
  */
 function lapacks({ name, shape }: Case, [a]: readonly Tensor[], calls: number): Run | undefined {
   const given = Float32Array.from(a!.dataSync() as Float32Array);
@@ -143,7 +146,7 @@ function lapacks({ name, shape }: Case, [a]: readonly Tensor[], calls: number): 
   };
 }
 
-/** A case, prepared on PyTorch's side, whose result has been compared with ours. */
+/** Prepares a case in PyTorch, and compares its result with Orchard's. */
 async function pytorchs(other: PyTorch, each: Case, operands: readonly Tensor[], calls: number): Promise<Run> {
   const files = await Promise.all(
     operands.map(async (operand, at) => {
@@ -158,7 +161,7 @@ async function pytorchs(other: PyTorch, each: Case, operands: readonly Tensor[],
   return async () => Number(await other.ask("run"));
 }
 
-/** @throws where a result differs by more than LAPACK's 30 roundings for each row. */
+/** @throws if a result differs by more than LAPACK's 30 roundings per row */
 function compare(each: Case, operands: readonly Tensor[], theirs: Float32Array): void {
   const { call, compared } = subjects[each.name] as Subject;
   const mine = compared(call(...operands)).dataSync() as Float32Array;
@@ -172,10 +175,13 @@ function compare(each: Case, operands: readonly Tensor[], theirs: Float32Array):
 const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor((values.length - 1) / 2)]!;
 
-/** Threads of the other side wait in a loop for their next work: they stop within this many milliseconds. */
+/** PyTorch's threads spin while they wait for work; they stop within this many milliseconds. */
 const settling = 30;
 
-/** Medians of each way, run in turn after a round to warm up, and of the ratios to the first within a round. */
+/**
+ * Returns the median time of each, in alternating order after a warm-up round, and the medians of the ratios to the
+ * first within a round.
+ */
 async function measure(runs: readonly Run[], rounds: number) {
   const samples: number[][] = [];
   for (let round = -1; round < rounds; round++) {
@@ -192,7 +198,10 @@ async function measure(runs: readonly Run[], rounds: number) {
   };
 }
 
-/** How many calls take about ten milliseconds, after enough of them that JavaScript's compiler is done. */
+/**
+ * Returns how many calls take about ten milliseconds, after enough calls for JavaScript's compiler to have optimized
+ * them.
+ */
 function callsOf(each: Case, operands: readonly Tensor[]): { calls: number; rounds: number } {
   const once = ours(each, operands, 1) as () => number;
   let spent = once();

@@ -1,5 +1,5 @@
-// `matmul` of tensors on the cpu backend beside the BLAS called directly, and beside the backend's own product on each
-// instruction set.
+// Compares `matmul` of tensors on the cpu backend with direct calls of BLAS, and with the backend's built-in product on
+// each instruction set.
 import { dlopen } from "bun:ffi";
 import { configure, cpuLibrary } from "../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../src/backend/cpu/report.ts";
@@ -29,8 +29,8 @@ const sizeName = ({ m, n, k, batch, layout }: Size) =>
   `${[...batch, `${m}·${k}·${n}`].join(" × ")}${layout ? ` ${layout}` : ""}`;
 
 /**
- * The three products of a layer in training, of `rows` tokens: the result, the gradient of what came in, and that of
- * the weights.
+ * The three products of a layer in training with `rows` tokens: the result, the gradient of the input, and that of the
+ * weights.
  */
 const layer = (rows: number, from: number, to: number): Size[] => [
   { m: rows, k: from, n: to, batch: [], layout: "NT" },
@@ -39,20 +39,20 @@ const layer = (rows: number, from: number, to: number): Size[] => [
 ];
 const operationsOf = ({ m, n, k, batch }: Size) => batch.reduce((product, size) => product * size, 2 * m * n * k);
 
-/** Small numbers, so that whole ones do not overflow. */
+/** Small numbers, so that integers do not overflow. */
 const operand = (dtype: DType, shape: readonly number[]): Tensor => randint(-8, 8, shape, { dtype });
 
-/** The public function, as a user calls it: the result is new, and disposed of. */
+/** Calls the public function, as a user does: the result is new, and disposed. */
 function through(dtype: DType, { m, n, k, batch, layout }: Size): () => void {
   const a = layout === "TN" ? transpose(operand(dtype, [...batch, k, m]), -2, -1) : operand(dtype, [...batch, m, k]);
   const b = layout === "NT" ? transpose(operand(dtype, [...batch, n, k]), -2, -1) : operand(dtype, [...batch, k, n]);
   return () => matmul(a, b).dispose();
 }
 
-/** Codes of cblas.h. */
+/** Constants of cblas.h. */
 const [byRows, plain, transposed] = [101, 111, 112];
 
-/** cblas_sgemm itself, from the same library, into memory that is there. */
+/** Calls cblas_sgemm of the same library directly, with existing memory for the result. */
 function direct({ m, n, k, batch, layout = "NN" }: Size): (() => void) | undefined {
   if (!blas || batch.length > 0) return undefined;
   const path = process.platform === "darwin" ? "/System/Library/Frameworks/Accelerate.framework/Accelerate" : blas.path;
@@ -69,7 +69,10 @@ function direct({ m, n, k, batch, layout = "NN" }: Size): (() => void) | undefin
   return () => cblas_sgemm(byRows, first, third, m, n, k, 1, a, second, b, fourth, 0, c, n);
 }
 
-/** Calls that together take about ten milliseconds, so that a clock's step and the change of settings do not count. */
+/**
+ * Returns how many calls take about ten milliseconds, so that the clock's resolution and changes of settings do not
+ * matter.
+ */
 const callsOf = (size: Size): number => Math.min(4000, Math.max(1, Math.round(3e9 / operationsOf(size))));
 
 function repeated(calls: number, call: () => void): () => void {
@@ -87,10 +90,7 @@ function useBlas(): void {
   configure(native, "isa", isa);
 }
 
-/**
- * OpenBLAS's threads wait for their next work in a loop, and take a processor from whoever comes after it, for 20 ms or
- * so.
- */
+/** OpenBLAS's threads spin for about 20 ms while they wait for work, and would compete with the next measurement. */
 const settle = (): void => Bun.sleepSync(30);
 
 const prepared = (prepare: () => void, run: () => void) => () => {
@@ -98,7 +98,7 @@ const prepared = (prepare: () => void, run: () => void) => () => {
   run();
 };
 
-/** The ways to compute one product, measured in turn: `direct`, `blas`, and instruction sets by their names. */
+/** Measures the ways to compute one product in alternating order: `direct`, `blas`, and instruction sets by name. */
 function measure(dtype: DType, size: Size, sets: readonly string[]): Map<string, Measured> {
   const calls = callsOf(size);
   const product = repeated(calls, through(dtype, size));
@@ -116,7 +116,7 @@ function measure(dtype: DType, size: Size, sets: readonly string[]): Map<string,
 
 const shown = (value: number | undefined, digits: number) => (value === undefined ? "" : value.toFixed(digits));
 
-/** The rate of each way, in GFLOP/s. */
+/** Returns the speed of each way in GFLOP/s. */
 function rates(dtype: DType, size: Size, sets: readonly string[]): string[] {
   const measured = measure(dtype, size, sets);
   const rate = (name: string) => {
@@ -137,7 +137,7 @@ function rates(dtype: DType, size: Size, sets: readonly string[]): string[] {
   ];
 }
 
-/** What one call takes, in microseconds. */
+/** Returns the microseconds of one call. */
 function costs(size: Size): string[] {
   const measured = measure("float32", size, [isa]);
   const cost = (name: string) => {

@@ -1,14 +1,17 @@
-// A Llama of 1.1 billion random parameters, as this library and others generate with it:
-// `bun bench/models.ts [q4_0] [q8_0] [q4_K] [bfloat16] [batch] [start] [--folder FOLDER] [--llama FOLDER] [--rounds 3]
-// [--processor]`.
+// Generates with a Llama of 1.1 billion random parameters, in this library and in others: `bun bench/models.ts [q4_0]
+// [q8_0] [q4_K] [bfloat16] [batch] [start] [--folder FOLDER] [--llama FOLDER] [--rounds 3] [--processor]`.
 //
-// The model is made once, in --folder: a folder of Hugging Face in bfloat16, and GGUF files. q4_0, q8_0, q4_K: a prompt
-// of 512 tokens and 32 more, beside llama.cpp (the npm package node-llama-cpp in FOLDER/node_modules). bfloat16: the
-// same beside transformers on PyTorch, where python3 has it. batch: 8 requests at once beside one. start: a process
-// that imports the package as it is installed, from its start to the first token, beside reading the file; both find it
-// in the system's cache. Others run in turn, on as many threads; what counts is the best turn of each. --processor
-// takes the time of processors, which other programs do not change much: with one thread it is that of a machine of
-// one core.
+// The model is created once, in --folder: a Hugging Face folder in bfloat16, and GGUF files.
+//
+// - q4_0, q8_0, q4_K: a prompt of 512 tokens and 32 generated ones, compared with llama.cpp (the npm package
+// node-llama-cpp in FOLDER/node_modules)
+// - bfloat16: the same, compared with transformers on PyTorch, if python3 has it
+// - batch: 8 concurrent requests, compared with one
+// - start: a process that imports the installed package, from its start to the first token, compared with reading the
+// file; both from the system's cache
+//
+// The programs run in turn, on the same number of threads, and the best turn of each counts. With --processor, CPU time
+// is measured, which other programs affect little: on one thread it equals the time of a machine with one core.
 
 import { closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -34,7 +37,7 @@ const { values: flags, positionals } = parseArgs({
   },
 });
 
-/** Those of TinyLlama 1.1B, with as many layers as it has. */
+/** The sizes of TinyLlama 1.1B, for any number of layers. */
 const sizes = { width: 2048, hidden: 5632, layers: 22, heads: 32, keyValueHeads: 4, vocabulary: 32_000 } as const;
 const [PROMPT, TOKENS] = [512, 32];
 const promptOf = (length: number): number[] =>
@@ -51,7 +54,7 @@ const config = {
   ...{ torch_dtype: "bfloat16", bos_token_id: 1, eos_token_id: 2 },
 };
 
-/** Name, llama.cpp's name and shape of the weights of a block, which are equal in all blocks. */
+/** The name, llama.cpp's name and the shape of the weights of a block; all blocks have the same values. */
 function blockWeights(): (readonly [string, string, Tensor])[] {
   const { width, hidden, heads, keyValueHeads } = sizes;
   const generator = new Generator(3);
@@ -72,7 +75,7 @@ function blockWeights(): (readonly [string, string, Tensor])[] {
   ];
 }
 
-/** Every weight under both names. */
+/** Returns every weight under both names. */
 function* weights(): Iterable<readonly [string, string, Tensor]> {
   const { width, vocabulary, layers } = sizes;
   const generator = new Generator(4);
@@ -141,7 +144,7 @@ interface Times {
   readonly rest: number;
 }
 interface Run extends Times {
-  /** Those of all processors. */
+  /** CPU milliseconds of all threads. */
   readonly processor: Times;
 }
 
@@ -166,7 +169,7 @@ const ask = async (peer: LineProcess): Promise<Run> =>
 const least = (runs: readonly Run[], part: keyof Times): number =>
   Math.min(...runs.map((run) => (flags.processor ? run.processor : run)[part]));
 
-/** In turn with another program. */
+/** Runs in turn with another program. */
 async function beside(name: string, model: nn.LanguageModel, peer: LineProcess | undefined): Promise<void> {
   await peer?.hear();
   const [ours, theirs]: [Run[], Run[]] = [[], []];
@@ -202,7 +205,7 @@ async function besideTransformers(): Promise<void> {
   await beside("bfloat16, transformers", model, peer);
 }
 
-/** Tokens a second of so many requests at once, each with a prompt of its own. */
+/** Returns tokens per second with this many concurrent requests, each with a different prompt. */
 async function requests(model: nn.LanguageModel, count: number): Promise<number> {
   using batcher = new nn.Batcher(model, { slots: 8 });
   const texts = Array.from({ length: count }, (_, at) => [at + 1, ...promptOf(15)]);
@@ -213,7 +216,7 @@ async function requests(model: nn.LanguageModel, count: number): Promise<number>
       return found;
     }),
   );
-  const begun = Math.max(...times.map((each) => each[0]!)); // all prompts are read
+  const begun = Math.max(...times.map((each) => each[0]!)); // all prompts have been read
   const after = times.flatMap((each) => each.filter((time) => time > begun));
   return (after.length * 1000) / (Math.max(...after) - begun);
 }
@@ -229,7 +232,7 @@ async function measureBatch(format: Format): Promise<void> {
   rows.push([`${format}, 8 requests beside one`, together.toFixed(1), alone.toFixed(1), (together / alone).toFixed(2)]);
 }
 
-/** Milliseconds to read a file through a buffer. */
+/** Returns the milliseconds of reading a file through a buffer. */
 function reading(path: string): number {
   const begun = clock();
   const buffer = new Uint8Array(2 ** 23);

@@ -1,7 +1,7 @@
-// Normalizations of 16 million float32 numbers, forward and backward, on the cpu backend beside a plain memory copy of
-// as many, in one run. Bandwidth is bytes that have to move per second: of the copy what it reads and writes; of a
-// forward its operands and results; of a backward the rows, the incoming gradients and the one of the rows. The aim: at
-// least 0.7 of the copy's.
+// Compares normalizations of 16 million float32 numbers on the cpu backend, forward and backward, with a plain copy of
+// the same size, in one run. Bandwidth is the bytes that must move per second: for the copy what it reads and writes;
+// for a forward pass its operands and results; for a backward pass the rows, the incoming gradients and the gradient of
+// the rows. The aim is at least 0.7 of the copy's bandwidth.
 
 import { withBackend } from "../src/backend/policy.ts";
 import { clone } from "../src/ops/copy/copy.ts";
@@ -18,7 +18,7 @@ const aim = 0.7;
 const bytes = elements * Float32Array.BYTES_PER_ELEMENT;
 const lengths = [128, 1024, 4096];
 
-/** Arrays of all elements that have to move. */
+/** The number of arrays of all elements that must move. */
 interface Case {
   readonly compute: (operands: Operands) => Tensor[];
   readonly forward: number;
@@ -62,7 +62,7 @@ function operandsOf(length: number): Operands {
   };
 }
 
-/** Both passes of a case, and the bytes that each has to move. */
+/** Returns both passes of a case, and the bytes that each must move. */
 function callsOf(name: string, { compute, forward, backward }: Case, length: number) {
   const operands = operandsOf(length);
   const leaves = Object.values(operands) as Tensor[];

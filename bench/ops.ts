@@ -1,6 +1,6 @@
-// What elementwise operations cost on the cpu backend: a call on one element beside an empty native call, and large
-// ones beside a copy of as many bytes. The aims: a one-element add takes at most 1 µs, and operations move at least 0.7
-// of the bytes a second that a copy does.
+// Measures elementwise operations on the cpu backend: a call on one element compared with an empty native call, and
+// large tensors compared with a copy of the same size. The aims: at most 1 µs to add one element, and at least 0.7 of
+// the copy's bandwidth.
 import { cpuLibrary } from "../src/backend/cpu/loader.ts";
 import { withBackend } from "../src/backend/policy.ts";
 import { dropout } from "../src/ops/activation/dropout.ts";
@@ -60,10 +60,10 @@ function small(): void {
   console.log(table(["", "median", "fastest"], rows));
 }
 
-/** What is measured, with the bytes of an element that it has to move: operands once, the result once. */
+/** A measured operation, with the bytes per element that it must move: operands once, the result once. */
 type Case = readonly [bytes: number, call: () => Tensor | undefined];
 
-/** The last of several results; the others are given back. */
+/** Returns the last of several results, and disposes the others. */
 function lastOf(results: readonly Tensor[]): Tensor {
   for (const result of results.slice(0, -1)) result.dispose();
   return results.at(-1)!;

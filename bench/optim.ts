@@ -1,12 +1,11 @@
-// A step of an optimizer on the cpu backend beside a plain copy of as many bytes: what it reads and writes, in
-// gigabytes a second.
+// Compares an optimizer step on the cpu backend with a plain copy: bytes read and written, in gigabytes per second.
 
 import { withBackend, withStrict } from "../src/backend/policy.ts";
 import { optim, zeros } from "../src/index.ts";
 import { bytesOf, type FloatDType } from "../src/tensor/dtype.ts";
 import { interleaved, table } from "./support/measure.ts";
 
-/** Parameters of a GPT of 8 layers, 512 wide: 50 tensors with 25 M elements. */
+/** Parameters of a GPT of 8 layers of width 512: 50 tensors with 25 M elements. */
 const sizes = [
   ...Array.from({ length: 8 }, () => [512, 512 * 1536, 512 * 512, 512, 512 * 2048, 2048 * 512]).flat(),
   512,
@@ -28,7 +27,7 @@ function stepOf(make: Make, dtype: FloatDType): () => void {
 }
 
 /**
- * Bytes that are read and written of an element: the gradient, and twice the parameter and `planes` numbers of state.
+ * Returns the bytes read and written per element: the gradient, and twice the parameter and `planes` numbers of state.
  */
 const bytesFor = (dtype: FloatDType, planes: number): number => elements * (3 * bytesOf(dtype) + 8 * planes);
 

@@ -1,7 +1,7 @@
-// The cpu backend beside PyTorch, MLX's CPU build and ONNX Runtime: single operations, products, attention and steps of
-// training, in turn with the others on as many threads, results compared before they are timed. The table gives the
-// other's time over ours: above 1 is faster. `bun run bench peers --threads 1,2,4 matmul` chooses, and `bun
-// bench/peers.ts --help` tells the rest.
+// Compares the cpu backend with PyTorch, MLX's CPU build and ONNX Runtime: single operations, products, attention and
+// training steps, in alternating order on the same number of threads. Results are compared before they are timed. The
+// table has the other library's time divided by Orchard's: above 1, Orchard is faster. `bun run bench peers --threads
+// 1,2,4 matmul` selects rows, and `bun bench/peers.ts --help` shows all options.
 
 import { join } from "node:path";
 import { Command, InvalidArgumentError } from "commander";
@@ -38,7 +38,7 @@ const command = new Command("bun run bench peers")
   .parse();
 const { threads, peers, onnxruntime, json, picture } = command.opts<Options>();
 
-/** The threads of a backend are counted when it is loaded: each number has a process of its own. */
+/** A backend reads the number of threads when it is loaded, so each number gets a separate process. */
 async function measureOn(count: number): Promise<Row[]> {
   const program = join(import.meta.dir, "support/peers/run.ts");
   const child = Bun.spawn([process.execPath, program, peers, onnxruntime, ...command.args], {
@@ -56,13 +56,13 @@ async function measureOn(count: number): Promise<Row[]> {
     }
   }
   console.log(tableOf(rows));
-  if ((await child.exited) !== 0) process.exitCode = 1; // a row that failed was named
+  if ((await child.exited) !== 0) process.exitCode = 1; // the failed row was reported
   return rows;
 }
 
 const shown = (value: number | undefined, digits: number): string => value?.toFixed(digits) ?? "";
 
-/** What a call moves or computes in a second, by the work that it has at least. */
+/** Returns the bandwidth or compute rate of a call, from the minimum of its work. */
 function speedOf({ bytes, operations, milliseconds: { ours } }: Row): string {
   if (bytes !== undefined) return `${(bytes / ours! / 1e6).toFixed(1)} GB/s`;
   return operations === undefined ? "" : `${(operations / ours! / 1e6).toFixed(0)} GFLOP/s`;

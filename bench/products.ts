@@ -1,5 +1,6 @@
-// `matmul` on the cpu backend, in GFLOP/s and as a share of what the processor's fused multiply-adds of float32 reach,
-// which a loop of nothing else measures. `bun run bench products 1,2,4` measures on so many threads in turn.
+// Measures `matmul` on the cpu backend, in GFLOP/s and as a fraction of the processor's peak for float32 fused
+// multiply-adds, which a loop of nothing else measures. `bun run bench products 1,2,4` measures with each of these
+// numbers of threads.
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,7 +15,7 @@ import { transpose } from "../src/ops/view/permute.ts";
 import type { DType } from "../src/tensor/dtype.ts";
 import { interleaved, table } from "./support/measure.ts";
 
-/** Batch, m, k, n; T: the second factor is a transposed one, as the weights of `linear` are. */
+/** Batch, m, k, n. T: the second factor is transposed, like the weights of `linear`. */
 const sizes = [
   ...[64, 128, 256, 512, 1024, 2048].map((size) => [1, size, size, size, ""] as const),
   [64, 64, 64, 64, ""],
@@ -31,7 +32,7 @@ const { native } = cpuLibrary();
 const { isa, threads: all } = cpuInfo(native);
 const counts = (process.argv[2] ?? `1,${all}`).split(",");
 
-/** GFLOP/s of one thread. */
+/** Returns the peak GFLOP/s of one thread. */
 async function peak(): Promise<number> {
   const { command, linkFlags } = await findCompiler();
   const program = join(mkdtempSync(join(tmpdir(), "orchard-peak-")), "peak");
@@ -42,7 +43,7 @@ async function peak(): Promise<number> {
   return Number(Bun.spawnSync([program]).stdout.toString());
 }
 
-/** The fastest of 15 samples of about 10 ms: what others take of the machine does not count. */
+/** Returns the fastest of 15 samples of about 10 ms, which other programs disturb least. */
 function rate(dtype: DType, [batch, m, k, n, layout]: (typeof sizes)[number]): number {
   const operations = 2 * batch * m * n * k;
   const calls = Math.min(2000, Math.max(1, Math.round(1e9 / operations)));

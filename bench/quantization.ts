@@ -1,9 +1,10 @@
-// The held-out loss of a trained GPT in each format and scheme, beside float32: `bun bench/quantization.ts RUN
-// [words] [--windows 128] [--group-size 64] [--calibration 128]`, where RUN is a folder of `orchard train`. Windows are
-// the held-out ones of the run; it is calibrated on windows of its training. Words after the folder choose rows.
+// Computes the held-out loss of a trained GPT in each format and scheme, compared with float32: `bun
+// bench/quantization.ts RUN [words] [--windows 128] [--group-size 64] [--calibration 128]`, where RUN is a folder of
+// `orchard train`. The windows are the run's held-out ones; calibration uses windows of its training data. Further
+// arguments select rows.
 //
-// Most of the time weights are being packed, on one thread. So each row is computed by a process of its own, on two
-// threads, and there are as many at once as the processors take.
+// Most of the time is spent packing weights on one thread. So each row is computed in a separate process with two
+// threads, and as many rows run in parallel as the processor allows.
 
 import { availableParallelism } from "node:os";
 import { parseArgs } from "node:util";
@@ -62,13 +63,13 @@ function newModel(): nn.LanguageModel {
 
 const lossOf = (model: nn.LanguageModel): Promise<number> => evaluate(model, text.heldOut.batches(BATCH, windows));
 
-/** Only the blocks' linear layers are of a scheme: the table and the norms are float32. */
+/** Schemes apply only to the linear layers of blocks; the table and the norms are float32. */
 const isScheme = (name: string): boolean => name.startsWith("blocks.");
 const batches = lazy(() => Array.from({ length: Number(flags.calibration) / BATCH }, () => text.train.next(BATCH).x));
 const calibration = lazy(() => nn.calibrate(newModel(), batches(), { products: true }));
 const magnitudes = lazy(() => meanMagnitudes(newModel(), batches()));
 
-/** The value of the first call, again and again. */
+/** Computes the value at the first call and caches it. */
 function lazy<Value>(make: () => Value): () => Value {
   let made: { readonly value: Value } | undefined;
   return () => {
@@ -77,7 +78,7 @@ function lazy<Value>(make: () => Value): () => Value {
   };
 }
 
-/** AWQ's scaled columns, to the nearest or by least squares, or by GPTQ for the inputs that are divided. */
+/** AWQ's scaled columns, rounded to nearest, by least squares, or by GPTQ for the scaled inputs. */
 function withScaledColumns(format: AffineFormat, rounding: nn.ModelRounding): nn.LanguageModel {
   return withScheme(({ weight, inputs }, name) => {
     const products = productsFor("bench", name, calibration().get(name)!, inputs);
@@ -93,7 +94,11 @@ function withScaledColumns(format: AffineFormat, rounding: nn.ModelRounding): nn
   });
 }
 
-/** A model whose blocks' linear layers multiply in another way. @param make the product of a layer */
+/**
+ * A model whose blocks' linear layers compute products in another way.
+ *
+ * @param make creates the product of a layer
+ */
 function withScheme(make: (layer: nn.Linear, name: string) => (x: Tensor) => Tensor): nn.LanguageModel {
   const model = newModel();
   for (const [name, layer] of model.namedModules())
@@ -105,7 +110,7 @@ function withScheme(make: (layer: nn.Linear, name: string) => (x: Tensor) => Ten
   return model;
 }
 
-/** The same layers as those of the schemes, so that rows can be compared. */
+/** Quantizes the same layers as the schemes do, so that rows can be compared. */
 function withFormat(format: nn.QuantizeModelOptions["format"], options: Partial<nn.QuantizeModelOptions> = {}) {
   const model = newModel();
   const report = nn.quantizeModel(model, { format, include: "blocks", ...options });
@@ -171,7 +176,7 @@ const rows: readonly (readonly [name: string, bits: string, make: Made])[] = [
   ]),
 ];
 
-/** Bits a value of the layers that are quantised. */
+/** Returns the bits per value of the quantized layers. */
 function bitsOf(model: nn.LanguageModel, said: string): string {
   if (said !== "") return said;
   const quantized = model.modules().flatMap((layer) => (layer instanceof nn.QuantizedLinear ? [layer.weight] : []));
@@ -185,7 +190,7 @@ function bitsOf(model: nn.LanguageModel, said: string): string {
 interface Row {
   readonly loss: number;
   readonly bits: string;
-  /** What narrow layers have instead. */
+  /** The format that narrow layers use instead. */
   readonly note: string;
 }
 
@@ -195,7 +200,7 @@ async function compute([name, bits, make]: (typeof rows)[number]): Promise<Row> 
   return { loss: await lossOf(model), bits: bitsOf(model, bits), note };
 }
 
-/** Computes a row in a process of its own. */
+/** Computes a row in a separate process. */
 async function computeApart(name: string, threads: number): Promise<Row> {
   const command = [process.execPath, import.meta.path, ...process.argv.slice(2), "--row", name];
   const env = { ...process.env, ORCHARD_CPU_THREADS: String(threads) };
@@ -218,7 +223,7 @@ async function printTable(): Promise<void> {
   const atOnce = Math.max(1, Math.min(wanted.length, Math.floor(availableParallelism() / 2)));
   const work = async (name: string) => {
     done.set(name, await computeApart(name, Math.max(1, Math.floor(availableParallelism() / atOnce))));
-    console.error(`${name}: ${done.get(name)!.loss.toFixed(4)}`); // rows take a while
+    console.error(`${name}: ${done.get(name)!.loss.toFixed(4)}`); // a row takes a while
   };
   await inParallel(wanted, work, atOnce);
   const exact = done.get("float32")!.loss;

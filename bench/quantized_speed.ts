@@ -1,12 +1,13 @@
-// The speed of quantised weights on the cpu: `bun bench/quantized_speed.ts [products] [tokens] [--llama FOLDER]
-// [--rounds 12] [--threads N] [--processor]`.
+// Measures quantized weights on the cpu: `bun bench/quantized_speed.ts [products] [tokens] [--llama FOLDER] [--rounds
+// 12] [--threads N] [--processor]`.
 //
-// products: one row of x, in GB/s of compressed bytes, beside a plain read of as many bytes in the same turn, and MLX's
-// `quantized_matmul`, where python3 has MLX. There are as many matrices, taken one after the other, as no cache holds:
-// so a model reads its weights. --processor takes the time of processors, which other programs do not change much: with
-// one thread it is that of a machine of one core.
-// tokens: a Llama with random weights, saved by io.saveGguf, as this library and llama.cpp generate with it, on as many
-// threads; llama.cpp is that of the npm package node-llama-cpp in FOLDER/node_modules. Formats may be named too.
+// products: one row of x, in GB/s of compressed bytes, compared with a plain read of the same number of bytes in the
+// same round, and with MLX's `quantized_matmul` if python3 has MLX. The matrices, used one after the other, exceed
+// every cache, as when a model reads its weights. With --processor, CPU time is measured, which other programs affect
+// little: on one thread it equals the time of a machine with one core.
+//
+// tokens: a Llama with random weights, saved by io.saveGguf, generates in this library and in llama.cpp (the npm
+// package node-llama-cpp in FOLDER/node_modules) on the same number of threads. Formats can also be selected by name.
 
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -60,17 +61,17 @@ const used = (): number => {
 };
 const clock = flags.processor ? used : () => performance.now();
 
-/** Milliseconds of one of the products. */
+/** Returns the milliseconds of one product. */
 function timed<Weights>(all: readonly Weights[], product: (weights: Weights) => Tensor): number {
   const begun = clock();
   for (const weights of all) product(weights).dispose();
   return (clock() - begun) / all.length;
 }
 
-/** More than the caches of a processor hold. */
+/** More than a processor's caches hold. */
 const UNCACHED_BYTES = 160e6;
 
-/** A square matrix of one block of rows, again and again: quantising all of it takes long. */
+/** A square matrix that repeats one block of rows, since quantizing all of it would take long. */
 function weightsOf(format: "q4_0" | "q8_0" | "q4_K" | "affine 4", size: number): QuantizedTensor {
   const some = randn([256, size]);
   const quantized = format === "affine 4" ? quantizeInt4(some, { groupSize: 64 }) : quantizeGgml(some, format);
@@ -94,7 +95,7 @@ async function measureProducts(): Promise<void> {
       const w = weightsOf(format, size);
       const copies = Math.ceil(UNCACHED_BYTES / w.byteLength);
       const all = [w, ...Array.from({ length: copies - 1 }, () => copyOf(w))];
-      const plain = all.map(() => randn([Math.round(w.byteLength / 4 / size), size]).T); // as many bytes, in float32
+      const plain = all.map(() => randn([Math.round(w.byteLength / 4 / size), size]).T); // the same size in float32
       const least = { read: Infinity, exact: Infinity, fast: Infinity, mlx: Infinity };
       for (let round = 0; round < rounds; round++) {
         least.read = Math.min(
@@ -128,7 +129,7 @@ const sizes = { layers: 8, heads: 16, width: Number(flags.width), context: 1024 
 const PROMPT = 512;
 const TOKENS = 48;
 
-/** In memory of its own, so that its bytes are read from memory. */
+/** Copies to separate memory, so that its bytes are read from memory. */
 function copyOf(weights: QuantizedTensor): QuantizedTensor;
 function copyOf(weights: Tensor | QuantizedTensor): Tensor | QuantizedTensor;
 function copyOf(weights: Tensor | QuantizedTensor): Tensor | QuantizedTensor {
@@ -139,7 +140,7 @@ function copyOf(weights: Tensor | QuantizedTensor): Tensor | QuantizedTensor {
   return new QuantizedTensor(format, shape, dtype, parts);
 }
 
-/** A Llama, of 100 million weights at a width of 1,024, which are equal in all blocks. */
+/** A Llama of 100 million weights at width 1,024; all blocks have the same values. */
 function makeLlama(format: "q4_0" | "q8_0" | "q4_K"): { model: nn.Llama; settings: Settings } {
   const settings: Settings = { ...presets.tiny, ...sizes, architecture: "llama" };
   const { layers, heads, width, context } = sizes;

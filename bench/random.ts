@@ -1,5 +1,4 @@
-// Making tensors from nothing on the cpu backend, beside a plain copy of as many bytes: what a fill and a random tensor
-// of 16 M elements cost.
+// Compares creating tensors of 16 M elements on the cpu backend, filled or random, with a plain copy of the same size.
 
 import { withBackend, withStrict } from "../src/backend/policy.ts";
 import { full } from "../src/ops/creation/full.ts";

@@ -1,10 +1,10 @@
 /**
- * Weak scaling of training by ranks, beside the machine's limit (as many ranks that exchange nothing) and PyTorch's
- * gloo where a Python with PyTorch is named:
+ * Measures weak scaling of training by ranks, compared with the machine's limit (the same number of ranks without an
+ * exchange) and, if a Python with PyTorch is given, with gloo:
  *
  *     bun bench/scaling.ts --ranks 1,2,4,8 --python python3
  *
- * `ORCHARD_CPU_THREADS` sets the threads of a rank, for all of them.
+ * `ORCHARD_CPU_THREADS` sets the threads per rank for all of them.
  */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -14,7 +14,7 @@ const { values } = parseArgs({
 });
 const launcher = values.mpirun ?? "mpirun";
 
-/** Tokens a second, which a benchmark prints. */
+/** Returns the tokens per second that a benchmark prints. */
 function tokensOf(words: readonly string[]): number {
   const { stdout, stderr, exitCode } = Bun.spawnSync([...words], { stdout: "pipe", stderr: "pipe" });
   const [, tokens] = /([\d.]+) tokens\/s/.exec(stdout.toString()) ?? [];

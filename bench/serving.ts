@@ -1,6 +1,6 @@
 /**
- * Requests to a server of a tiny random model, and the memory after every tenth of them: `bun bench/serving.ts 10000`.
- * The model is so small that what is measured is the server, not the model.
+ * Sends requests to a server of a tiny random model, and prints the memory after every tenth of them: `bun
+ * bench/serving.ts 10000`. The model is small, so that the server dominates.
  */
 import { data, Generator, memory, nn, setBackend } from "../src/index.ts";
 import { ModelServer } from "../src/serve/server.ts";
@@ -13,7 +13,7 @@ const sizes = { vocabularySize: 256, contextLength: 256, layers: 1, heads: 2, wi
 const model = new nn.Llama({ ...sizes, generator: new Generator(1) });
 const server = new ModelServer({ name: "tiny", model, tokenizer: new data.ByteTokenizer() }, { port: 0 });
 
-/** Every fourth client breaks off in the midst of a stream. */
+/** Every fourth client disconnects during a stream. */
 async function ask(at: number): Promise<void> {
   const body = JSON.stringify({ model: "tiny", prompt: `question ${at}`, max_tokens: 8, stream: at % 2 === 0 });
   const headers = { "Content-Type": "application/json" };

@@ -1,5 +1,5 @@
-// From nothing to a first result: a fresh process that imports the library and adds two tensors, beside one that does
-// nothing. The library is this clone's sources, and the package as it is installed.
+// Measures the time to a first result: a new process that imports the library and adds two tensors, compared with one
+// that does nothing. The library is loaded from this clone's sources, and from the installed package.
 import { cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -16,7 +16,7 @@ if (add(tensor([1, 2]), 1).toArray()[1] !== 3) throw new Error("2 + 1 is 3");
 `;
 const sources = join(packageRoot, "src", "index.ts");
 
-/** Each program, in the folder with the package where it says so. */
+/** Each program, with whether it runs in the folder with the installed package. */
 const programs: Readonly<
   Record<string, { readonly text: string; readonly folder?: string; readonly backend?: string }>
 > = {
@@ -29,7 +29,7 @@ const programs: Readonly<
   "package: the same without bytecode": { text: firstResult(name), folder: "text" },
 };
 
-/** Milliseconds of processor time of each run, which a busy machine stretches less than the clock's. */
+/** Returns the CPU milliseconds of each run, which a busy machine affects less than elapsed time. */
 const processorTimes = new Map<string, number[]>();
 
 function runProgram(program: string, path: string, backend: string): void {

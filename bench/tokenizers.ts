@@ -1,5 +1,5 @@
-// Processor time of loading a tokenizer of 262,144 tokens and 514,000 merges, as Gemma's, in a fresh process: the first
-// load, which packs it into the cache, and the loads after it, beside importing the library alone.
+// Measures the CPU time of loading a tokenizer of 262,144 tokens and 514,000 merges, like Gemma's, in a new process:
+// the first load, which packs it into the cache, and later loads, compared with only importing the library.
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ const programs = {
 if (text.loadTokenizer(${JSON.stringify(folder)}).encode("hello world").length === 0) throw new Error("no tokens");`,
 };
 
-/** Words that are merged of shorter ones, as in a byte pair encoding that was trained. */
+/** Words that are merged from shorter ones, as in a trained byte-pair encoding. */
 function vocabulary() {
   let seed = 7;
   const draw = (limit: number) => {
@@ -29,7 +29,7 @@ function vocabulary() {
     const [left, right] = [words[draw(words.length)]!, words[draw(words.length)]!];
     const word = left + right;
     if (word.length > 14 || (!ids.has(word) && words.length >= TOKENS)) {
-      if (words.length >= TOKENS) merges.push([left, right]); // its word would be no token: it never applies
+      if (words.length >= TOKENS) merges.push([left, right]); // its word would not be a token, so it never applies
       continue;
     }
     if (!ids.has(word)) ids.set(word, words.push(word) - 1);
@@ -38,7 +38,7 @@ function vocabulary() {
   return { vocab: Object.fromEntries(ids), merges };
 }
 
-/** Milliseconds of processor time. */
+/** Returns CPU milliseconds. */
 function run(program: string): number {
   const path = join(folder, "program.ts");
   const env = { ...process.env, XDG_CACHE_HOME: join(folder, "cache") };

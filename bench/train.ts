@@ -1,7 +1,7 @@
-// nanoGPT's recipe for a CPU (4 layers, 4 heads, width 128, context 64, batches of 12, 2,000 steps, no dropout) beside
-// PyTorch eager with the same first weights, batches and threads, a few steps in turn: tokens a second, and the loss
-// that each ends with. Once the dylib is built, `bun bench/train.ts 200` takes fewer steps. PyTorch's Python is that of
-// `bun run fixtures`; without it the table has ours alone.
+// Trains nanoGPT's configuration for a CPU (4 layers, 4 heads, width 128, context 64, batches of 12, 2,000 steps, no
+// dropout), compared with eager PyTorch with the same initial weights, batches and threads, alternating every few
+// steps. Prints tokens per second, and the final loss of each. Once the dylib is built, `bun bench/train.ts 200` runs
+// fewer steps. It uses the Python environment of `bun run fixtures`; without it, the table has only Orchard's times.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ import { PyTorch } from "./support/pytorch.ts";
 const steps = Number(process.argv[2] ?? 2000);
 /** Steps of one side before it is the other's turn. */
 const turn = 20;
-/** Threads of the other side may wait in a loop for their next work: they stop within this many milliseconds. */
+/** PyTorch's threads may spin while they wait for work; they stop within this many milliseconds. */
 const settling = 15;
 
 const settings: Settings = { ...presets.cpu, steps, warmup: Math.min(presets.cpu.warmup, steps - 1) };
@@ -28,7 +28,7 @@ setStrict(true);
 const session = await Session.start(settings);
 const { model, tokenizer, tokensPerStep } = session;
 
-/** Inputs and, one further, targets: what PyTorch's side is given. */
+/** Inputs and, shifted by one, targets for PyTorch's side. */
 const rowsOf = ({ x, y }: Batch): number[][] => {
   const [inputs, next] = [x.toArray() as number[][], y.toArray() as number[][]];
   return inputs.map((row, index) => [...row, next[index]!.at(-1)!]);
@@ -90,7 +90,7 @@ const answer = await other?.ask(JSON.stringify({ what: "evaluate", batches: held
 const theirHeldOutLoss = answer === undefined ? Number.NaN : (JSON.parse(answer) as { loss: number }).loss;
 await other?.close();
 
-/** Tokens a second in each turn but the first, which warms up. */
+/** Returns the tokens per second in each turn except the first, which warms up. */
 const speeds = (of: (each: (typeof turns)[number]) => Turn | undefined): number[] =>
   turns.slice(1).flatMap((each) => {
     const turn = of(each);

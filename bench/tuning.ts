@@ -1,8 +1,7 @@
-// Bytes at the peak of a step of LoRA: `bun bench/tuning.ts [--context 512] [--rows 1]`.
-//
-// A Llama of 180 million random parameters in float32 (12 blocks of width 1024, a vocabulary of 16,384), queries and
-// values adapted, in a process for each row: what its tensors take before the second step, and what they take at most
-// in it. Weights that are mapped from a file count for nothing; these are made in memory.
+// Measures the peak tensor memory of a LoRA step: `bun bench/tuning.ts [--context 512] [--rows 1]`. A Llama of 180
+// million random parameters in float32 (12 blocks of width 1024, a vocabulary of 16,384) with adapted queries and
+// values, in a separate process per row: tensor memory before the second step, and its peak in that step. Weights that
+// are mapped from a file would not count; these are in memory.
 
 import { parseArgs } from "node:util";
 import { Generator, memory, nn, optim, resetPeakMemory, setBackend, tensor } from "../src/index.ts";
@@ -15,7 +14,7 @@ const { values: flags } = parseArgs({
   options: {
     context: { type: "string", default: "512" },
     rows: { type: "string", default: "1" },
-    /** Is the child of one row of the table: rank, format, and whether blocks are computed again. */
+    /** Whether this is the child process of one row of the table: rank, format, and whether blocks are recomputed. */
     one: { type: "string" },
   },
 });

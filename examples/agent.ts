@@ -1,6 +1,6 @@
 /**
- * An agent with tools: the model chooses a tool and its arguments, held to a JSON schema, and gets the result, until it
- * answers. `bun examples/agent.ts FOLDER QUESTION`
+ * An agent with tools: the model chooses a tool and its arguments, constrained by a JSON schema, and receives the
+ * result, until it answers. `bun examples/agent.ts FOLDER QUESTION`
  */
 import { nn, text } from "../src/index.ts";
 

@@ -1,4 +1,7 @@
-/** A chat with a model in a dozen lines: `bun examples/chat.ts FOLDER`, or a `.gguf` file. Each line is a message. */
+/**
+ * A chat with a model in a dozen lines: `bun examples/chat.ts FOLDER`, or a `.gguf` file. Each line of input is a
+ * message.
+ */
 import { nn, text } from "../src/index.ts";
 
 const [path = "model"] = process.argv.slice(2);

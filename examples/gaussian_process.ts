@@ -23,14 +23,14 @@ const noise = 0.15;
 
 manualSeed(7);
 const truth = (x: Tensor): Tensor => x.sin().add(x.mul(0.4).cos());
-// No values from 3 to 6: there the band has to be wide.
+// No values from 3 to 6: the band must be wide there.
 const inputs = uniform(0, 3, [count])
   .mul(tensor(Array.from({ length: count }, (_, at) => (at % 2 ? 1 : -1))))
   .add(4.5);
 const x = inputs.add(inputs.sub(4.5).sign().mul(1.5)).unsqueeze(1);
 const y = truth(x).add(randn([count, 1]).mul(noise));
 
-/** The logarithms of length, amplitude and noise: these are above 0 then. */
+/** The logarithms of length, amplitude and noise, which keep these positive. */
 const scales = tensor([0, 0, -1], { requiresGrad: true });
 
 /** σ² exp(−‖a − b‖² / 2ℓ²). */
@@ -39,7 +39,7 @@ function covariance(a: Tensor, b: Tensor, [length, amplitude]: readonly Tensor[]
   return distances.square().mul(-0.5).exp().mul(amplitude!.square());
 }
 
-/** The Cholesky factor of the covariance of what was seen, noise included, and K⁻¹ y. */
+/** Returns the Cholesky factor of the covariance of the observations, noise included, and K⁻¹ y. */
 function posterior(): { own: Tensor[]; factor: Tensor; weights: Tensor } {
   const own = scales.exp().unbind(0) as Tensor[];
   const k = covariance(x, x, own).add(eye(count).mul(own[2]!.square().add(1e-5)));
@@ -68,7 +68,7 @@ console.log(
   `length ${length.toFixed(2)}, amplitude ${amplitude.toFixed(2)}, noise ${learned.toFixed(3)} (it is ${noise})`,
 );
 
-/** The mean and the standard deviation of the function at new places. */
+/** Returns the mean and the standard deviation of the function at new points. */
 function predict(places: Tensor): { mean: number[]; deviation: number[] } {
   return noGrad(() => {
     const { own, factor, weights } = posterior();

@@ -46,7 +46,7 @@ kernel void pair_sums(device const float* x [[buffer(0)]],
 `;
 const fixedSource = racySource.replace("/* barrier */", "threadgroup_barrier(mem_flags::mem_threadgroup);");
 
-/** A plate that is cold, with two hot spots. */
+/** A cold plate with two hot spots. */
 function plate(): Float32Array {
   const spots = [
     { x: 24, y: 12, radius: 6, heat: 1 },
@@ -61,7 +61,7 @@ function plate(): Float32Array {
   });
 }
 
-/** The same computation in float64 and plain TypeScript: the oracle. */
+/** The same computation in float64 and plain TypeScript, as a reference. */
 function heatInFloat64(start: Float32Array, c: number): Float64Array {
   let before = Float64Array.from(start);
   for (let step = 0; step < steps; step++) {
@@ -89,7 +89,7 @@ function draw(temperatures: Float32Array): string {
   return rows.map((row) => `  │${row}│`).join("\n");
 }
 
-/** The plate in shades from white by orange to black, ten pixels a cell. */
+/** The plate in shades from white through orange to black, ten pixels per cell. */
 function picture(temperatures: Float32Array): string {
   const shades = ["#fff", "#fef3c7", "#fde68a", "#fcd34d", "#fbbf24", "#f59e0b", "#ea580c", "#c2410c", "#7c2d12"];
   const colors = Array.from(temperatures, (t) => shades[Math.min(shades.length - 1, Math.floor(t * 100))]!);

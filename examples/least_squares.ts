@@ -24,7 +24,7 @@ const names = ["intercept", "group 0", "group 1", "group 2", "slope"];
 
 const { solution, rank } = linalg.lstsq(design, y);
 const pseudo = linalg.pinv(design).matmul(y);
-/** Another solution: what is added to the intercept is taken from every group. */
+/** Another solution: a number is added to the intercept and subtracted from every group. */
 const other = solution.add(tensor([[1], [-1], [-1], [-1], [0]], { dtype: "float64" }));
 
 const lengthOf = (v: Tensor): number => Number(linalg.vectorNorm(v).item());

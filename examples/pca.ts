@@ -30,7 +30,7 @@ const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
 const off = linalg.vectorNorm(components.matmul(components.T).sub(eye(shown))).item();
 console.log(`${count} digits of ${pixels} pixels; the components are orthonormal to ${off.toExponential(0)}`);
 console.log(`variance along the first two: ${percent(first)} and ${percent(second)}; the first ten: ${percent(total)}`);
-// What is left of an image that is made of ten components only.
+// The error of images reconstructed from only ten components.
 const left = centred.sub(scores.matmul(components)).square().sum().div(centred.square().sum()).item();
 console.log(`ten components leave ${percent(left)} of the variance`);
 
@@ -57,7 +57,7 @@ const legend = colors
   })
   .join("");
 
-/** A component as an image: white where it is 0, blue where it adds ink and red where it takes some away. */
+/** A component as an image: white where it is 0, blue where it adds ink and red where it removes ink. */
 function pictureOf(component: Tensor, left: number, top: number): string {
   const values = numbersOf(component);
   const most = Math.max(...values.map(Math.abs));

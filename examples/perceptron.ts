@@ -40,7 +40,7 @@ function scores(images: Tensor, [w1, b1, w2, b2]: Parameters): Tensor {
   return x.matmul(w1!).add(b1!).relu().matmul(w2!).add(b2!);
 }
 
-/** One step, and the loss before it. Intermediate tensors are freed at once. */
+/** Runs one step and returns the loss before it. Intermediate tensors are freed immediately. */
 const learn = (parameters: Parameters, optimizer: optim.Adam, { images, labels }: Digits): number =>
   tidy(() => {
     const loss = crossEntropy(scores(images, parameters), labels);
@@ -89,8 +89,8 @@ const accuracyOn = ({ images, labels }: Digits, parameters: Parameters): number 
   );
 
 /**
- * How many digits to train on, for how many epochs, and how many to test on (default: all). Fewer on the software
- * device, which is slow.
+ * The numbers of training digits, epochs and test digits (default: all digits). Fewer on the software device, which is
+ * slow.
  */
 const isSoftware = getBackend() === "metal" && process.platform === "linux";
 const [trained = isSoftware ? 20_000 : 60_000, epochs = isSoftware ? 2 : 5, tested] = process.argv.slice(2).map(Number);

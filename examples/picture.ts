@@ -1,4 +1,4 @@
-/** Plots as SVG: axes with ticks and titles, and whatever is drawn on them; and files with pictures. */
+/** Plots as SVG: axes with ticks and titles, and any marks drawn on them; and image files. */
 import { scaleLinear } from "d3-scale";
 import type { Tensor } from "../src/index.ts";
 import { toPng } from "../src/train/curve.ts";
@@ -13,13 +13,13 @@ export interface Plot {
   readonly title: string;
   readonly x: { readonly title: string; readonly domain: readonly [number, number] };
   readonly y: { readonly title: string; readonly domain: readonly [number, number] };
-  /** Pixels from the left that the plot takes; all of them where it is left out. */
+  /** The width of the plot in pixels from the left. Default: the whole picture. */
   readonly right?: number;
-  /** What is drawn, as SVG, given the scales. */
+  /** Returns the marks as SVG, given the scales. */
   readonly marks: (x: Scale, y: Scale) => string;
 }
 
-/** A picture with one plot, and with more of it as SVG. */
+/** Draws a picture with one plot, and optional further SVG. */
 export function draw(plot: Plot, more = ""): string {
   const right = (plot.right ?? width) - margin.right;
   const x = scaleLinear(plot.x.domain, [margin.left, right]);
@@ -56,7 +56,7 @@ function axes(plot: Plot, x: Scale, y: Scale, right: number): string {
   ].join("\n");
 }
 
-/** Writes a picture as what its name ends with: `.svg`, or `.png` of twice its size. */
+/** Writes a picture in the format of its file name: `.svg`, or `.png` at twice the size. */
 export async function save(path: string, svg: string): Promise<void> {
   await Bun.write(path, path.endsWith(".svg") ? svg : await toPng(svg));
   console.log(`wrote ${path}`);
@@ -64,7 +64,10 @@ export async function save(path: string, svg: string): Promise<void> {
 
 export const numbersOf = (tensor: Tensor): number[] => Array.from(tensor.dataSync() as Float32Array);
 
-/** An image of `columns` cells a row, row by row, each a color; a path for each color, since that is short. */
+/**
+ * An image with `columns` cells per row, row by row, each with a color. Each color is one path, which keeps the file
+ * small.
+ */
 export function imageOf(colors: readonly string[], columns: number, side: number): string {
   const paths = new Map<string, string>();
   for (let start = 0, end = 0; start < colors.length; start = end) {

@@ -1,6 +1,6 @@
 /**
- * A search by meaning: which of some sentences are near a question. `bun examples/search.ts FOLDER QUESTION`. The
- * better the model is at embeddings, the better the answers.
+ * Semantic search: finds the sentences nearest to a question. `bun examples/search.ts FOLDER QUESTION`. The better the
+ * model's embeddings, the better the answers.
  */
 import { matmul, nn, text } from "../src/index.ts";
 

@@ -6,7 +6,7 @@ import { cat, manualSeed, mseLoss, nn, noGrad, optim, type Tensor, tensor } from
 const steps = Number(process.argv[2] ?? 400);
 const [batch, length, hidden] = [16, 50, 32];
 
-/** A value of the series. */
+/** Returns a value of the series. */
 const wave = (t: number): number => Math.sin(t / 4) / 2 + Math.sin(t / 7) / 3;
 
 /** Series that begin at these times, [length, series, 1]. */
@@ -21,7 +21,7 @@ class Forecast extends nn.Module<[x: Tensor], Tensor> {
     return this.output.forward(this.lstm.forward(x).output);
   }
 
-  /** Continues a series [length, 1, 1] by so many values, each from the state after those before. */
+  /** Continues a series [length, 1, 1] by `count` values, each computed from the state after the previous ones. */
   continue(series: Tensor, count: number): Tensor {
     const values: Tensor[] = [];
     let { output, hidden, cell } = this.lstm.forward(series);

@@ -27,10 +27,10 @@ const [x, y] = [cat([spiral, spiral.neg()]), cat([zeros(200), ones(200)]).to("in
 const model = new nn.MLP({ width: 2, hidden: 128 });
 const optimizer = new optim.AdamW(model.parameters(), { lr: 0.02 });
 
-/** Pixels of a panel, cells of its field along an axis, and how far the field reaches from the center. */
+/** Pixels of a panel, cells of its field along an axis, and the extent of the field from the center. */
 const [side, cells, reach] = [300, 75, 9.6];
 
-/** The share of points whose class is the likelier one. */
+/** The fraction of points whose class is the more likely one. */
 const accuracy = (): number => noGrad(() => Number(model.forward(x).argmax(1).eq(y).to("float32").mean().item()));
 
 /** The probability of the second class at the center of each cell, row by row. */
@@ -53,7 +53,7 @@ function dots(points: Tensor, color: string): string {
       .add(1)
       .mul(side / 2),
   );
-  // Every second point is enough for the eye.
+  // Half of the points are enough.
   const places = Array.from({ length: values.length / 4 }, (_, at) => [values[4 * at]!, values[4 * at + 1]!] as const);
   return dotsOf(places, 2.5, color);
 }

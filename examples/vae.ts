@@ -24,7 +24,7 @@ class VariationalAutoencoder extends nn.Module<[x: Tensor], { scores: Tensor; me
   readonly encoder = new nn.Sequential(new nn.Linear(pixels, hidden), relu, new nn.Linear(hidden, 2 * latent));
   readonly decoder = new nn.Sequential(new nn.Linear(latent, hidden), relu, new nn.Linear(hidden, pixels));
 
-  /** Scores of pixels that were encoded, drawn, and decoded again. */
+  /** Logits of pixels after encoding, sampling and decoding. */
   forward(x: Tensor) {
     const [mean, logVariance] = split(this.encoder.forward(x), latent, 1) as [Tensor, Tensor];
     const drawn = mean.add(logVariance.div(2).exp().mul(randn(mean.shape)));
@@ -38,7 +38,10 @@ const optimizer = new optim.AdamW(model.parameters(), { lr: 2e-3, weightDecay: 0
 const { images } = readDigits("train", Number(trained));
 const loader = new data.DataLoader(new data.TensorDataset(images), { batchSize, shuffle: true, dropLast: true });
 
-/** The negative evidence lower bound of a digit: what its pixels cost, and what its code costs beside a normal one. */
+/**
+ * The negative evidence lower bound per digit: the reconstruction error plus the divergence of the code from a normal
+ * distribution.
+ */
 function lossOf(x: Tensor): Tensor {
   const { scores, mean, logVariance } = model.forward(x);
   const ofPixels = binaryCrossEntropyWithLogits(scores, x, { reduction: "sum" });

@@ -1,4 +1,4 @@
-/** Programs of this repository, run once what they need is built. */
+/** Builds what programs of this repository need, then runs them. */
 import { getBackend } from "../src/backend/policy.ts";
 import { checkOrchard } from "../src/cli/program.ts";
 import { environmentFlag } from "../src/core/environment.ts";
@@ -9,14 +9,14 @@ import { Failure } from "./failure.ts";
 import { build } from "./swift/command.ts";
 import { setUp, setUpCpu } from "./toolchain/setup.ts";
 
-/** Builds the dylibs into `build/<platform>-<arch>`. Incremental: only what changed is compiled. */
+/** Builds the dylibs into `build/<platform>-<arch>`. The build is incremental: it compiles only what changed. */
 export async function buildAll(): Promise<void> {
   const swift = await setUp();
   await buildCpu();
   if (swift) await build(swift);
 }
 
-/** Builds, and runs the benchmarks: all of `bench/`, or those that are named; or one, with options of its own. */
+/** Builds, and runs the benchmarks: all of `bench/`, or the named ones; a single one may get options. */
 export function runBenchmarks(words: readonly string[]): Promise<void> {
   const end = words.findIndex((word) => word.startsWith("-"));
   const names = end < 0 ? words : words.slice(0, end);
@@ -26,8 +26,8 @@ export function runBenchmarks(words: readonly string[]): Promise<void> {
 }
 
 /**
- * Builds, and trains a small GPT on the declaration files in `node_modules`: for about a minute, or a few steps where a
- * device is simulated.
+ * Builds, and trains a small GPT on the declaration files in `node_modules`, for about a minute, or for a few steps on
+ * a simulated device.
  */
 export const runDemo = (words: readonly string[]): Promise<void> =>
   runTrain(["--preset", presetFor(getBackend()) === "tiny" ? "tiny" : "demo", ...words]);
@@ -35,17 +35,17 @@ export const runDemo = (words: readonly string[]): Promise<void> =>
 /** Builds, and trains: `orchard train`. */
 export const runTrain = (words: readonly string[]): Promise<void> => runOrchard(["train", ...words]);
 
-/** Builds, and writes text with a trained model: `orchard generate`. */
+/** Builds, and generates text with a trained model: `orchard generate`. */
 export const runGenerate = (words: readonly string[]): Promise<void> => runOrchard(["generate", ...words]);
 
-/** For help, and for a mistake in the words, nothing is built. */
+/** Builds nothing for help or wrong arguments. */
 async function runOrchard(words: readonly string[]): Promise<void> {
   if (await checkOrchard(words)) await runBuilt([orchard], words);
 }
 
 const orchard = "src/cli/orchard.ts";
 
-/** Those that are about Metal. All others compute on the backend that operations try first. */
+/** Programs that require Metal. All others use the backend that operations try first. */
 const metalPrograms = [
   "bench/attention.copies.ts",
   "bench/attention.kernels.ts",
@@ -53,9 +53,7 @@ const metalPrograms = [
   "bench/dispatch.ts",
 ];
 
-/**
- * Sets up and builds, then runs the programs one after the other with the Bun that runs. The first that fails ends it.
- */
+/** Sets up and builds, then runs the programs in sequence with the running Bun. Stops at the first failure. */
 export async function runBuilt(files: readonly string[], words: readonly string[] = []): Promise<void> {
   await prepare(files);
   for (const file of files) {
@@ -68,7 +66,7 @@ export async function runBuilt(files: readonly string[], words: readonly string[
   }
 }
 
-/** A program that a signal interrupts saves what it has: this process passes the signal on, and waits. */
+/** Passes signals on to the program, which saves its work when interrupted, and waits for it. */
 async function passingSignals(child: Bun.Subprocess): Promise<number> {
   const pass = (signal: NodeJS.Signals) => child.kill(signal);
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
@@ -89,8 +87,8 @@ async function prepare(files: readonly string[]): Promise<void> {
 }
 
 /**
- * The benchmarks' files: all of `bench/` itself (what they share is in `bench/support/`), or the named ones.
- * `ORCHARD_SKIP_METAL=1` leaves out what is about Metal, and says so.
+ * Returns the files of benchmarks: all of `bench/` (shared code is in `bench/support/`), or the named ones. With
+ * `ORCHARD_SKIP_METAL=1` it skips and lists those that require Metal.
  */
 export function chooseBenchmarks(names: readonly string[], root: string = packageRoot): string[] {
   const found = new Bun.Glob("bench/*.ts").scanSync({ cwd: root });

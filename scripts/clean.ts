@@ -1,11 +1,11 @@
-/** `bun run clean`: removes what builds left in this clone. */
+/** `bun run clean`: removes build products from this clone. */
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { cacheFolder, packageRoot } from "../src/core/paths.ts";
 import { Failure } from "./failure.ts";
 
-/** Everything that builds, tests and the documentation's site write into a clone. */
+/** All folders that builds, tests and the site write to in a clone. */
 export const builtFolders: readonly string[] = [
   "build",
   "native/.build",
@@ -15,12 +15,12 @@ export const builtFolders: readonly string[] = [
 ];
 
 /**
- * Removes the folders of builds, and with `--caches` also what all clones on this machine share: the toolchain, object
+ * Removes build folders and, with `--caches`, the caches that all clones on this machine share: the toolchain, object
  * files and compiled kernels.
  *
  * @param root the clone
  * @param caches the folder of caches
- * @throws {Failure} for an unknown word
+ * @throws {Failure} for an unknown argument
  */
 export async function clean(words: readonly string[], root = packageRoot, caches = cacheFolder()): Promise<void> {
   const unknown = words.find((word) => word !== "--caches");

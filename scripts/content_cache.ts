@@ -1,6 +1,6 @@
 /**
- * Files that builds make, kept in the user's cache under a key of everything they are made of. A second clone on the
- * same machine, or a job of continuous integration that restores the folder, copies them instead of building.
+ * Caches build products in the user's cache, under a hash of everything they are made of. Another clone on the machine,
+ * or a job of continuous integration that restores the folder, copies them instead of building.
  */
 import { createHash } from "node:crypto";
 import {
@@ -18,7 +18,7 @@ import {
 import { dirname, join } from "node:path";
 import { cacheFolder } from "../src/core/paths.ts";
 
-/** A key: the SHA-256 of its parts. Parts are separated, so that ("ab", "c") and ("a", "bc") differ. */
+/** Returns a key: the SHA-256 of its parts, which are delimited, so that ("ab", "c") and ("a", "bc") differ. */
 export function contentKey(parts: Iterable<string | Uint8Array>): string {
   const hash = createHash("sha256");
   for (const part of parts) {
@@ -28,7 +28,7 @@ export function contentKey(parts: Iterable<string | Uint8Array>): string {
   return hash.digest("hex");
 }
 
-/** A folder of files by key. It holds at most `limit` bytes: the files that were used least recently go first. */
+/** A folder of files by key with at most `limit` bytes. The least recently used files are removed first. */
 export class ContentCache {
   readonly folder: string;
   readonly #limit: number;
@@ -44,14 +44,14 @@ export class ContentCache {
     try {
       copyWhole(kept, path);
     } catch {
-      return false; // it is not there, or another process evicted it meanwhile
+      return false; // missing, or removed by another process in the meantime
     }
     const now = new Date();
     if (existsSync(kept)) utimesSync(kept, now, now);
     return true;
   }
 
-  /** Keeps a copy of the file at `path`. A cache that cannot be written only costs time, and is left as it is. */
+  /** Stores a copy of the file at `path`. Failures are ignored, since a cache that can't be written only costs time. */
   store(key: string, path: string): void {
     try {
       mkdirSync(dirname(this.#pathOf(key)), { recursive: true });
@@ -63,7 +63,7 @@ export class ContentCache {
     }
   }
 
-  /** Removes what was used least recently until the limit holds. */
+  /** Removes the least recently used files until the limit holds. */
   trim(): void {
     if (!existsSync(this.folder)) return;
     const files = readdirSync(this.folder, { recursive: true, withFileTypes: true })
@@ -87,7 +87,7 @@ const factsOf = (path: string) => {
   return facts ? [{ path, size: facts.size, used: facts.mtimeMs }] : [];
 };
 
-/** The copy appears whole or not at all; where the file system can, it shares the blocks of the original. */
+/** Copies atomically; if the file system supports it, the copy shares the blocks of the original. */
 function copyWhole(from: string, to: string): void {
   const draft = `${to}.${process.pid}`;
   try {
@@ -105,7 +105,7 @@ interface Known {
 
 const contents = new Map<string, Known>();
 
-/** The content of a file, which is read again only after it changed; undefined where there is no such file. */
+/** Returns the content of a file, and reads it again only after a change; undefined if there is no such file. */
 export function contentOf(path: string): Buffer | undefined {
   const facts = statSync(path, { bigint: true, throwIfNoEntry: false });
   if (!facts?.isFile()) return undefined;

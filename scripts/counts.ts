@@ -1,11 +1,11 @@
-/** True counts of tests and what failed in them, from what the test programs themselves report. */
+/** Counts of tests and their failures, from the reports of the test programs. */
 
 export interface Counts {
   readonly passed: number;
   readonly failed: number;
-  /** Left out by the test itself, with its reason in the program's output. */
+  /** Tests that skip themselves; the reason is in the program's output. */
   readonly skipped: number;
-  /** What failed, each with its first message where there is one. */
+  /** The failures, each with its first message if there is one. */
   readonly failures: readonly string[];
 }
 
@@ -26,8 +26,8 @@ export function sum(all: readonly Counts[]): Counts {
 }
 
 /**
- * XCTest's output. A test that started and did not end (the process died in it) counts as failed, and so does a run
- * that exits with a failure though every test it names passed.
+ * Parses XCTest's output. A test that started and did not end (the process crashed) counts as failed, and so does a run
+ * that exits with a failure although all its tests passed.
  */
 export function countXCTest(output: string, status: number): Counts {
   const named = (word: string) =>
@@ -43,7 +43,7 @@ export function countXCTest(output: string, status: number): Counts {
   return { passed: passed.size, skipped: skipped.size, ...failedOf(failures, status === 0, status) };
 }
 
-/** A run that was not a success has failed at least once, though none of its tests says so. */
+/** Counts at least one failure for a failed run, even if no test reports one. */
 function failedOf(
   failures: readonly string[],
   succeeded: boolean,
@@ -53,7 +53,7 @@ function failedOf(
   return { failed: all.length, failures: all };
 }
 
-/** Bun's JUnit report: the attributes of its root. Errors outside any test show in the exit status only. */
+/** Parses the root of Bun's JUnit report. Errors outside tests appear only in the exit status. */
 export function countJUnit(report: string | undefined, status: number): Counts {
   const root = /<testsuites\b[^>]*>/.exec(report ?? "")?.[0] ?? "";
   const count = (name: string) => Number(attribute(root, name) ?? 0);
@@ -64,20 +64,20 @@ export function countJUnit(report: string | undefined, status: number): Counts {
   return { passed, skipped, ...failedOf([], status === 0 && report !== undefined, status) };
 }
 
-/** How long a test file took. */
+/** The time of a test file. */
 export interface FileTime {
   readonly file: string;
   readonly seconds: number;
 }
 
-/** What a report says of one file. */
+/** The report's results for one file. */
 export interface FileOutcome extends FileTime {
   readonly passed: number;
   readonly failed: number;
   readonly skipped: number;
 }
 
-/** The files of a JUnit report of Bun's: an outermost suite is a file. */
+/** Returns the files of a JUnit report of Bun: an outermost suite is a file. */
 export const fileOutcomes = (report: string): FileOutcome[] =>
   [...report.matchAll(/^ {2}<testsuite\b([^>]*)>/gm)].map(([, suite]) => {
     const number = (name: string) => Number(attribute(suite!, name) ?? 0);
@@ -94,7 +94,7 @@ const junitFailures = (report: string): string[] =>
     return [attribute(test!, "file"), names, message].filter(Boolean).join(": ");
   });
 
-/** The tests that a report of Bun's calls skipped: those that left themselves out, and those that a pattern did. */
+/** Returns the tests that a report of Bun lists as skipped: by themselves or by a pattern. */
 export const skippedTests = (report: string): string[] =>
   [...report.matchAll(/<testcase\b([^>]*[^>/])>\s*<skipped\b/g)].map(([, test]) =>
     [attribute(test!, "classname"), attribute(test!, "name")].filter(Boolean).join(" > "),

@@ -1,15 +1,14 @@
 /**
- * Every script starts here: on a fresh clone nothing is installed yet, so this file and what it imports use Bun alone,
- * and the script imports the rest once this has run.
+ * Every script starts here. On a fresh clone nothing is installed yet, so this file and its imports use only Bun; the
+ * script imports everything else afterwards.
  */
 import { join } from "node:path";
 import { packageRoot } from "../src/core/paths.ts";
 import { Failure } from "./failure.ts";
 
 /**
- * Installs the locked dependencies where they are missing or older than the lock file, with the Bun that runs.
- *
- * @throws {Failure} with what the installation said, if it fails
+ * Installs the locked dependencies if they are missing or older than the lock file. @throws {Failure} with the output
+ * of a failed installation
  */
 export async function installDependencies(root: string = packageRoot): Promise<void> {
   const lock = await Bun.file(join(root, "bun.lock")).bytes();

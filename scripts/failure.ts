@@ -2,7 +2,7 @@ import { Failure } from "../src/cli/failure.ts";
 
 export { Failure };
 
-/** Runs a script's main function; a `Failure` becomes one line on stderr and exit code 1. */
+/** Runs a script's main function; prints a `Failure` as one line on stderr and exits with code 1. */
 export async function main(body: () => Promise<void>): Promise<void> {
   try {
     await body();

@@ -1,7 +1,7 @@
 /**
  * The commands of package.json: `bun run <name>` is `bun scripts/launch.ts <name>`. On a fresh clone nothing is
- * installed yet, so this file and what it imports use Bun alone, and a command's module is imported once the
- * dependencies are there.
+ * installed yet, so this file and its imports use only Bun, and a command's module is imported after the dependencies
+ * are installed.
  */
 import { installDependencies } from "./dependencies.ts";
 import { Failure, main } from "./failure.ts";
@@ -9,9 +9,9 @@ import { Failure, main } from "./failure.ts";
 type Command = (words: readonly string[]) => Promise<unknown>;
 
 interface Entry {
-  /** Imports the command's module, and returns the function in it that gets the words after the command's name. */
+  /** Imports the command's module, and returns its function, which gets the arguments after the command's name. */
   readonly load: () => Promise<Command>;
-  /** What the command does; undefined if it says so itself where it is asked. */
+  /** Describes the command; undefined if it has its own help. */
   readonly meaning?: string;
 }
 

@@ -1,6 +1,9 @@
 import { availableParallelism } from "node:os";
 
-/** Runs the work for each item, so many at once (as there are processors). The first failure ends it. */
+/**
+ * Runs the work for each item, with at most `atOnce` in parallel (default: the number of processors). Stops at the
+ * first failure.
+ */
 export async function inParallel<Item>(
   items: Iterable<Item>,
   work: (item: Item) => Promise<void>,

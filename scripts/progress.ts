@@ -1,15 +1,12 @@
 import ora from "ora";
 
-/**
- * Shows what `body` is doing: a spinner on a terminal; elsewhere a line for each new step, without the percentages
- * between.
- */
+/** Shows the progress of `body`: a spinner on a terminal; elsewhere a line for each new step, without percentages. */
 export async function withSpinner<Result>(
   what: string,
   body: (progress: (text: string) => void) => Promise<Result>,
 ): Promise<Result> {
   const start = performance.now();
-  // In a terminal of no columns, as a container may have, the spinner would clear lines without end.
+  // In a terminal with no columns, as in some containers, the spinner would clear lines forever.
   const isAnimated = process.stderr.isTTY && process.stderr.columns > 0;
   const spinner = ora({ text: what, discardStdin: false, ...(isAnimated ? {} : { isEnabled: false }) }).start();
   let step = "";

@@ -53,7 +53,7 @@ function toHaveShape(received: unknown, shape: unknown): Outcome {
   if (!Tensor.isTensor(received)) return failed(`expected a tensor, got ${Bun.inspect(received)}`);
   const pass = Array.isArray(shape) && isSame(received.shape, shape);
   const expected = `shape ${Bun.inspect(shape)}`;
-  return { pass, message: () => `expected ${pass ? "another than " : ""}${expected}, got ${kindOf(received)}` };
+  return { pass, message: () => `expected ${pass ? "any other than " : ""}${expected}, got ${kindOf(received)}` };
 }
 
 showContents();

@@ -12,7 +12,7 @@ from torch.nn.functional import scaled_dot_product_attention
 
 
 def draw(heads, rows, dim, queries=None, batch=None):
-    """q, k, v and the cotangent: tensors of their own, or with a batch views of the rows of one projection."""
+    """q, k, v and the cotangent: separate tensors, or with a batch views of the rows of one projection."""
     if batch is None:
         return [torch.randn((1, heads, length, dim)) for length in (queries or rows, rows, rows, queries or rows)]
     parts = torch.randn((batch, rows, 3 * heads * dim)).split(heads * dim, -1)

@@ -1,6 +1,6 @@
 /**
- * What attention's Metal kernels move and multiply, counted by the software device, beside the least that their tiles
- * allow.
+ * Counts what attention's Metal kernels move and multiply on the software device, relative to the minimum for their
+ * tiles.
  */
 
 import { metalContext } from "../../src/backend/metal/context.ts";
@@ -19,27 +19,27 @@ export interface Size {
   readonly length: number;
   readonly dim: number;
   readonly causal: boolean;
-  /** Whose tiles. Default `"apple7"`. */
+  /** The GPU family whose tiles are used. Default `"apple7"`. */
   readonly family?: Family;
-  /** What else a call has; the least that is possible is that without it. */
+  /** Further options of the call; the minimum is that of a call without them. */
   readonly options?: FlashAttentionOptions;
 }
 
-/** Of one kernel. */
+/** The counts of one kernel. */
 export interface Traffic {
   readonly kernel: TiledKernel;
   readonly tile: Tile;
   /** Device memory read and written, as counted. */
   readonly bytes: number;
-  /** Every row that a threadgroup owns once, every line that it goes through once, every result once. */
+  /** Minimum: each row that a threadgroup owns once, each line that it iterates over once, and each result once. */
   readonly leastBytes: number;
-  /** Floating-point operations of products of 8 × 8, as counted: two a multiply-accumulate. */
+  /** Floating-point operations of 8 × 8 products, as counted: two per multiply-accumulate. */
   readonly operations: number;
-  /** 2 · length² · dim for each product, half of it where causal, with whole tiles of a SIMD-group on the diagonal. */
+  /** 2 · length² · dim per product, or half of it if causal, with whole tiles per SIMD-group on the diagonal. */
   readonly mostOperations: number;
 }
 
-/** Products of matrices in a kernel, and what it does with rows: elements by name, and words of float32. */
+/** A kernel's matrix products, and what it does per row: elements by name, and words of float32. */
 const costs = {
   forward: { products: 2, owned: 1, streamed: 2, written: 1, ownedWords: 0, streamedWords: 0, writtenWords: 2 },
   gradient_queries: {
@@ -55,7 +55,7 @@ const costs = {
 } as const satisfies Partial<Record<TiledKernel, unknown>>;
 type Costed = keyof typeof costs;
 
-/** Runs a forward and a backward on Metal and counts each kernel that goes through tiles. */
+/** Runs a forward and a backward pass on Metal and counts each tiled kernel. */
 export function measureTraffic(size: Size): Traffic[] {
   const { dtype, length, dim, causal, family = "apple7", options } = size;
   const context = metalContext();
@@ -86,7 +86,10 @@ export function measureTraffic(size: Size): Traffic[] {
   });
 }
 
-/** Lines that so many rows go through together: those that any of them attends to, or is attended by. */
+/**
+ * Returns the number of lines that these rows iterate over together: those that any of them attends to, or is attended
+ * by.
+ */
 function linesOf(kernel: Costed, rows: number, { length, causal }: Size): number[] {
   return Array.from({ length: Math.ceil(length / rows) }, (_, index) => {
     if (!causal) return length;
@@ -102,10 +105,10 @@ function leastBytes(kernel: Costed, tile: Tile, size: Size): number {
   return size.length * ofRows + lines * (streamed * row + 4 * streamedWords);
 }
 
-/** Whole tiles, and blocks of 8 elements: nothing else is rounded up. */
+/** Only whole tiles and blocks of 8 elements are rounded up. */
 function mostOperations(kernel: Costed, tile: Tile, size: Size): number {
   const width = Math.ceil(size.dim / 8) * 8;
-  // The forward passes over tiles that none of a SIMD-group's rows attends to.
+  // The forward pass skips tiles that no row of a SIMD-group attends to.
   const rows = kernel === "forward" ? 8 * tile.tall : rowsOf(tile);
   const pairs = linesOf(kernel, rows, size)
     .map((lines) => Math.ceil(lines / tile.columns) * tile.columns * rows)
@@ -113,6 +116,6 @@ function mostOperations(kernel: Costed, tile: Tile, size: Size): number {
   return costs[kernel].products * 2 * pairs * width;
 }
 
-/** 2 · length² · dim of each product of a kernel, half of it where causal: what the formula asks for. */
+/** 2 · length² · dim per product of a kernel, or half of it if causal, according to the formula. */
 export const formulaOperations = (kernel: TiledKernel, { length, dim, causal }: Size): number =>
   ((costs[kernel as Costed].products * 2) / (causal ? 2 : 1)) * length * length * dim;

@@ -1,18 +1,18 @@
 /**
- * AWQ: columns of W that meet large inputs are multiplied by a scale before groups are rounded, and x is divided by it,
- * so that the steps of these columns are finer. It is here to be compared with: docs/quantization.md has what it gains.
+ * AWQ, for comparison (see docs/quantization.md): columns of W with large inputs are multiplied by a scale before
+ * groups are rounded, and x is divided by it, so that these columns have finer steps.
  *
- * Source: J. Lin and others, "AWQ", 2024, section 3.2: s = (mean |x|)^α, of the α with the smallest error. Its search
- * for narrower groups is left out.
+ * Source: J. Lin et al., "AWQ", 2024, section 3.2: s = (mean |x|)^α, with the α of the smallest error. Its search for
+ * narrower groups is omitted.
  */
 import { noGrad } from "../../src/autograd/modes.ts";
 import { dequantize, fromArray, nn, type QuantizedTensor, type Tensor } from "../../src/index.ts";
 import { tidy } from "../../src/tensor/tidy.ts";
 
-/** α = 0, 1/20, …, 1. The first leaves columns as they are. */
+/** α = 0, 1/20, …, 1. The first leaves columns unchanged. */
 const STEPS = 20;
 
-/** The mean magnitudes of the columns that come into linear layers, by the paths of the layers. */
+/** Returns the mean magnitudes of the input columns of linear layers, by the paths of the layers. */
 export function meanMagnitudes(model: nn.Module, batches: readonly Tensor[]): Map<string, Float64Array> {
   const sums = new Map<string, { readonly columns: Float64Array; rows: number }>();
   const stops = [...model.namedModules()].flatMap(([name, layer]) => {
@@ -32,7 +32,7 @@ export function meanMagnitudes(model: nn.Module, batches: readonly Tensor[]): Ma
   return new Map([...sums].map(([name, { columns, rows }]) => [name, columns.map((sum) => sum / rows)]));
 }
 
-/** s = magnitudes^α, at least 1e-4, whose smallest and largest are as far from 1. */
+/** s = magnitudes^α, at least 1e-4, scaled so that the smallest and the largest are equally far from 1. */
 function scalesOf(magnitudes: Float64Array, alpha: number): Tensor {
   const powers = magnitudes.map((value) => Math.max(value ** alpha, 1e-4));
   let [low, high] = [Infinity, 0];
@@ -43,19 +43,21 @@ function scalesOf(magnitudes: Float64Array, alpha: number): Tensor {
   );
 }
 
-/** Weights of scaled columns: what they stand for is ŵ / scales. */
+/** Weights with scaled columns; the original weights are approximated by ŵ / scales. */
 export interface ScaledWeights {
   readonly weight: QuantizedTensor;
   /** float32 [in], by which x is divided. */
   readonly scales: Tensor;
-  /** Σ |x (W − Ŵ)ᵀ|² over the rows x of a calibration. */
+  /** Σ |x (W − Ŵ)ᵀ|² over the rows x of the calibration. */
   readonly error: number;
 }
 
 /**
- * The scales of the smallest error of the results.
+ * Returns the result with the smallest error.
  *
- * @param w [out, in] @param magnitudes mean |x| of each column @param products Σ xᵀ x, float64 [in, in]
+ * @param w [out, in]
+ * @param magnitudes mean |x| of each column
+ * @param products Σ xᵀ x, float64 [in, in]
  * @param round rounds W · diag(scales)
  */
 export function scaleColumns(

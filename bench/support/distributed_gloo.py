@@ -1,4 +1,4 @@
-"""The steps of bench/distributed.ts --train with PyTorch's gloo; torchrun --nproc-per-node 4 distributed_gloo.py"""
+"""The steps of bench/distributed.ts --train with PyTorch's gloo: torchrun --nproc-per-node 4 distributed_gloo.py"""
 
 import os
 import time

@@ -1,16 +1,16 @@
 /**
- * What data-parallel training scales to, by a model of bytes and latency (Thakur, Rabenseifner and Gropp, "Optimization
- * of Collective Communication Operations in MPICH", 2005): a message of b bytes takes α + b / β seconds.
+ * Predicts the scaling of data-parallel training from a model of latency and bandwidth (Thakur, Rabenseifner and Gropp,
+ * "Optimization of Collective Communication Operations in MPICH", 2005): a message of b bytes takes α + b / β seconds.
  *
  *     bun bench/support/distributed_model.ts      # the table of docs/distributed.md
  */
 
-/** What connects ranks. */
+/** A connection between ranks. */
 export interface Network {
   readonly name: string;
-  /** α: seconds of a message without content. */
+  /** α: seconds of an empty message. */
   readonly latency: number;
-  /** β: bytes a second of a rank, while all others send too. */
+  /** β: bytes per second of a rank while all others send too. */
   readonly bandwidth: number;
 }
 
@@ -20,25 +20,34 @@ export interface Work {
   readonly bytes: number;
   /** Seconds of a step without an exchange. */
   readonly seconds: number;
-  /** The share of these in which gradients can be exchanged: backward, from its first bucket on. */
+  /** The fraction of these seconds in which gradients can be exchanged: backward from its first bucket on. */
   readonly overlap: number;
 }
 
-/** Seconds of an allReduce around a ring: n − 1 steps to reduce parts of b / n bytes, and as many to gather them. */
+/**
+ * Returns the seconds of a ring allReduce: n − 1 steps that reduce parts of b / n bytes, and the same number that
+ * gather them.
+ */
 export const ring = (ranks: number, bytes: number, { latency, bandwidth }: Network): number =>
   2 * (ranks - 1) * (latency + bytes / ranks / bandwidth);
 
-/** Seconds of an allReduce by recursive halving and doubling: ⌈log₂ n⌉ steps each way, and the bytes of a ring. */
+/**
+ * Returns the seconds of an allReduce by recursive halving and doubling: ⌈log₂ n⌉ steps each way, with the bytes of a
+ * ring.
+ */
 export const halving = (ranks: number, bytes: number, { latency, bandwidth }: Network): number =>
   2 * Math.ceil(Math.log2(ranks)) * latency + (2 * (ranks - 1) * bytes) / ranks / bandwidth;
 
-/** Tokens a second of n ranks by n times those of one: a step is longer by what backward does not hide. */
+/**
+ * Returns the tokens per second of n ranks divided by n times those of one. A step takes longer by the part of the
+ * exchange that backward does not hide.
+ */
 export function efficiency(ranks: number, { bytes, seconds, overlap }: Work, network: Network): number {
   const exchange = Math.min(ring(ranks, bytes, network), halving(ranks, bytes, network));
   return seconds / (seconds + Math.max(0, exchange - overlap * seconds));
 }
 
-/** α and β of the line through measured times of two sizes between two ranks, where an allReduce sends all bytes. */
+/** Fits α and β to measured times of two sizes between two ranks, where an allReduce sends all bytes. */
 export function fitted(name: string, few: readonly [number, number], many: readonly [number, number]): Network {
   const bandwidth = (many[0] - few[0]) / (many[1] - few[1]);
   return { name, bandwidth, latency: Math.max(0, (few[1] - few[0] / bandwidth) / 2) };
@@ -46,7 +55,7 @@ export function fitted(name: string, few: readonly [number, number], many: reado
 
 const MB = 1e6;
 
-/** The first two are of two ranks that were measured (docs/distributed.md, Speed), the others what data sheets say. */
+/** The first two were measured between two ranks (docs/distributed.md, Speed); the others are from data sheets. */
 export const networks: readonly Network[] = [
   fitted("shared memory, measured", [16_384, 7.9e-6], [4_194_304, 0.58e-3]),
   fitted("TCP between two namespaces, measured", [16_384, 14.4e-6], [4_194_304, 10.9e-3]),
@@ -59,7 +68,7 @@ export const networks: readonly Network[] = [
 const RANKS = [2, 8, 64, 256, 1024] as const;
 
 if (import.meta.main) {
-  // 10.9 M parameters: 43.6 MB of gradients; 1,024 tokens took 0.31 s on two threads. Nothing is hidden by backward.
+  // 10.9 M parameters: 43.6 MB of gradients; 1,024 tokens took 0.31 s on two threads. Backward hides nothing.
   const works: readonly [string, Work][] = [
     ["1,024 tokens", { bytes: 43.6 * MB, seconds: 0.31, overlap: 0 }],
     ["8,192 tokens", { bytes: 43.6 * MB, seconds: 8 * 0.31, overlap: 0 }],

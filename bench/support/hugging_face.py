@@ -1,7 +1,7 @@
-"""A model as transformers generates with it on PyTorch.
+"""Generates with a model in transformers on PyTorch.
 
-It answers each line of tokens, after which `count` more are to come, with the milliseconds of the prompt and of the
-others, and those of all its processors.
+For each line of tokens it generates `count` more, and answers with the milliseconds of the prompt and of generation,
+and the CPU milliseconds.
 """
 
 import json

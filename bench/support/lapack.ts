@@ -1,14 +1,14 @@
-/** LAPACK's routines called directly, from the library that the cpu backend has found: what there is to be had. */
+/** Calls LAPACK's routines directly, from the library that the cpu backend uses. */
 import { dlopen } from "bun:ffi";
 import { cpuLibrary } from "../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../src/backend/cpu/report.ts";
 
 type Argument = number | string | Int32Array | Float32Array;
 
-/** A routine that has been given its arguments, which are turned into memory once. */
+/** A routine with its arguments, which are converted to memory once. */
 type Bind = (values: readonly Argument[]) => () => void;
 
-/** A routine by its name in Fortran, without the precision's letter; undefined where there is no LAPACK. */
+/** Returns a routine by its Fortran name, without the precision's letter; undefined if there is no LAPACK. */
 function routine(name: string, texts: number, count: number): Bind | undefined {
   const { blas, lapack } = cpuInfo(cpuLibrary().native);
   if (!blas || !lapack) return undefined;
@@ -17,7 +17,7 @@ function routine(name: string, texts: number, count: number): Bind | undefined {
   const symbol = isApple ? `s${name}$NEWLAPACK` : `s${name}_`;
   const args = [...Array<"buffer">(count).fill("buffer"), ...Array<"u64">(texts).fill("u64")];
   const call = dlopen(path, { [symbol]: { args, returns: "void" } }).symbols[symbol] as (...values: unknown[]) => void;
-  const lengths = Array<bigint>(texts).fill(1n); // Fortran's compilers expect the length of each text at the end
+  const lengths = Array<bigint>(texts).fill(1n); // Fortran compilers expect the length of each string at the end
   const passed = (value: Argument): unknown => {
     if (typeof value === "number") return new Int32Array([value]);
     return typeof value === "string" ? Buffer.from(value) : value;
@@ -29,8 +29,8 @@ function routine(name: string, texts: number, count: number): Bind | undefined {
 }
 
 /**
- * Has the library compute with so many threads from now on, where it lets itself be told. The cpu backend leaves it
- * with one, and sets its own number for each of its calls: what is measured beside it gets as many, and is put back.
+ * Sets the library's number of threads, if it can be set. The cpu backend keeps it at one, and sets it for each of its
+ * calls, so comparisons set the same number and then restore it.
  */
 export function useThreads(count: number): void {
   const { blas } = cpuInfo(cpuLibrary().native);
@@ -39,7 +39,7 @@ export function useThreads(count: number): void {
   dlopen(blas.path, set).symbols.openblas_set_num_threads(count);
 }
 
-/** The size of the workspace that a routine asks for, and of its integers where it has some. */
+/** Queries the size of a routine's workspace, and of its integer workspace if it has one. */
 function workspace(query: (work: Float32Array, integers: Int32Array) => void): [Float32Array, Int32Array] {
   const [work, integers] = [new Float32Array(1), new Int32Array(1)];
   query(work, integers);
@@ -47,8 +47,8 @@ function workspace(query: (work: Float32Array, integers: Int32Array) => void): [
 }
 
 /**
- * A factorisation of a square matrix, which is overwritten: to be called with a fresh copy of it. Undefined where there
- * is no LAPACK, and for what is no factorisation.
+ * Returns a function that factorizes a square matrix in place, so each call needs a fresh copy; undefined if there is
+ * no LAPACK, or for other names.
  */
 export function direct(name: string, n: number, a: Float32Array): (() => void) | undefined {
   const info = new Int32Array(1);

@@ -22,7 +22,7 @@ FUNCTIONS = {
     "lstsq": torch.linalg.lstsq,
 }
 
-# What does not depend on signs and swaps: as in linalg.ts.
+# The parts that do not depend on signs and permutations, as in linalg.ts.
 COMPARED = {
     "luFactor": lambda result: result[0].triu(),
     "qr": lambda result: result[1].abs(),

@@ -1,24 +1,24 @@
 /**
- * What the batched kernels of linear algebra move, counted by the software device, beside the least there is: each
- * matrix read once, each result written once.
+ * Counts what the batched kernels of linear algebra move on the software device, relative to the minimum: each matrix
+ * read once, and each result written once.
  */
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
 import { bytesOf } from "../../src/tensor/dtype.ts";
 import type { Tensor } from "../../src/tensor/tensor.ts";
 
-/** Of one call. */
+/** The counts of one call. */
 export interface Traffic {
   /** Device memory read and written. */
   readonly bytes: number;
-  /** That of the operands, or of a triangle of each, and of the results. */
+  /** The bytes of the operands, or of a triangle of each, and of the results. */
   readonly leastBytes: number;
   readonly dispatches: number;
 }
 
 const sizeOf = (tensors: readonly Tensor[]): number =>
   tensors.reduce((sum, { size, dtype }) => sum + size * bytesOf(dtype), 0);
-/** How much of a square matrix a triangle is, with the diagonal. */
+/** The fraction of a square matrix in a triangle with its diagonal. */
 const triangleShare = ({ shape }: Tensor): number => (shape.at(-1)! + 1) / (2 * shape.at(-1)!);
 
 /** Runs a call on Metal and counts. */

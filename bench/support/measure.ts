@@ -1,17 +1,20 @@
-/** Medians of several things measured in turn, A B C A B C …, so that a machine whose speed drifts drifts for all. */
+/**
+ * Measures several candidates in alternating order, A B C A B C …, so that a drift in the machine's speed affects all
+ * equally.
+ */
 export interface Measured {
   name: string;
-  /** Milliseconds of one call: the median, and the fastest and slowest. */
+  /** Milliseconds per call: the median, and the fastest and slowest. */
   median: number;
   fastest: number;
   slowest: number;
 }
 
 /**
- * Runs each candidate `rounds` times after one warm-up round, interleaved.
+ * Runs each candidate `rounds` times after one warm-up round, in alternating order.
  *
  * @param candidates by name; each call is one sample
- * @param settle what comes before each sample, and is not measured
+ * @param settle runs before each sample, and is not measured
  */
 export function interleaved(
   candidates: Record<string, () => void>,
@@ -34,7 +37,7 @@ export function interleaved(
   });
 }
 
-/** Rows as a table with a head, numbers to the right. */
+/** Formats rows as a table with a header and right-aligned numbers. */
 export function table(head: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
   const cells = [head, ...rows].map((row) => row.map(String));
   const widths = head.map((_, column) => Math.max(...cells.map((row) => (row[column] ?? "").length)));

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { presentPython } from "../../scripts/fixtures/environment.ts";
 
-/** A program in a process of its own, which answers each line with a line. */
+/** A program in a separate process that answers each line with a line. */
 export class LineProcess {
   readonly #process;
   readonly #lines: AsyncIterator<string>;
@@ -14,7 +14,7 @@ export class LineProcess {
     this.#lines = linesOf(this.#process.stdout);
   }
 
-  /** What it says next. */
+  /** Returns its next line. */
   async hear(): Promise<string> {
     const { value, done } = await this.#lines.next();
     if (done) throw new Error("the other process ended before it answered; what it wrote is above");
@@ -33,11 +33,11 @@ export class LineProcess {
   }
 }
 
-/** PyTorch, or another library: a Python program of this folder. */
+/** PyTorch or another library: a Python program of this folder. */
 export class PyTorch extends LineProcess {
   /**
-   * Undefined where neither `bun run fixtures` has brought PyTorch nor `python3` on the path has it; or another
-   * library, by the pins that bring it and the name it is imported by.
+   * Starts it; returns undefined if neither `bun run fixtures` nor `python3` provides PyTorch. For another library,
+   * pass the pins that install it and its module name.
    */
   static start(
     program: string,

@@ -1,5 +1,5 @@
 /**
- * `bun run test:arm64`: the tests of operations on arm64, on this machine where it is one, and otherwise on processors
+ * `bun run test:arm64`: runs the tests of operations on arm64: on this machine if it is arm64, otherwise on processors
  * that QEMU emulates, about twenty times slower.
  */
 import { type Counts, sum } from "../counts.ts";
@@ -7,7 +7,7 @@ import { Failure } from "../failure.ts";
 import { emulatedProcessors, findProcessors, type Processor } from "./machine.ts";
 import { chooseFiles, type Outcome, testOn } from "./tests.ts";
 
-/** `--processor NAME` chooses one of the emulated ones; other words are test files, or folders of them. */
+/** `--processor NAME` selects an emulated processor; other arguments are test files, or folders of them. */
 export async function testArm64(words: readonly string[]): Promise<void> {
   const { processor, paths } = parseWords(words);
   const files = chooseFiles(paths);
@@ -27,7 +27,7 @@ export async function testArm64(words: readonly string[]): Promise<void> {
   if (failed > 0 || passed === 0) process.exitCode = 1;
 }
 
-/** The words of the command. @throws {Failure} if the processor is none of QEMU's that are tested */
+/** Parses the command's arguments. @throws {Failure} for an unknown processor */
 export function parseWords(words: readonly string[]): { processor?: string; paths: readonly string[] } {
   const at = words.indexOf("--processor");
   if (at < 0) return { paths: words };
@@ -38,11 +38,11 @@ export function parseWords(words: readonly string[]): { processor?: string; path
   return { processor, paths: words.toSpliced(at, 2) };
 }
 
-/** Those of the files that run on a processor. */
+/** Returns the files to run on a processor. */
 export const filesFor = ({ folders }: Pick<Processor, "folders">, files: readonly string[]): string[] =>
   files.filter((file) => folders === undefined || folders.some((folder) => file.startsWith(`${folder}/`)));
 
-/** What became of the files on a processor. */
+/** The results of the files on a processor. */
 export interface Row {
   readonly processor: Pick<Processor, "name">;
   readonly outcomes: readonly Outcome[];
@@ -51,7 +51,7 @@ export interface Row {
 const countsOf = (rows: readonly Row[]): Counts =>
   sum(rows.flatMap(({ outcomes }) => outcomes.map((outcome) => outcome.counts)));
 
-/** A line for each processor, what was left out and why, and what failed. */
+/** Prints a line for each processor, what was skipped and why, and what failed. */
 export function summarize(rows: readonly Row[]): string {
   const processors = rows.map((row) => {
     const { passed, failed } = countsOf([row]);

@@ -1,6 +1,7 @@
 /**
- * Arm's processors in software: QEMU's user-mode emulator with arm64's C library, and Bun's build for arm64. They lie
- * in the user's cache and need no root. Debian 13's emulator is one static program: it runs on older releases too.
+ * Emulates Arm's processors: QEMU's user-mode emulator with arm64's C library, and Bun's build for arm64. They are
+ * installed in the user's cache, without root. Debian 13's emulator is a static program, which also runs on older
+ * releases.
  */
 import { existsSync } from "node:fs";
 import { cp, mkdir, rename, rm } from "node:fs/promises";
@@ -14,20 +15,20 @@ import { debianRelease } from "../toolchain/blas.ts";
 
 type Progress = (text: string) => void;
 
-/** What runs Bun's build for arm64 here. */
+/** Runs Bun's build for arm64 on this machine. */
 export interface Emulation {
-  /** The command on a processor, by QEMU's name of it. */
+  /** Returns the command for a processor, by QEMU's name. */
   readonly command: (processor: string) => readonly string[];
 }
 
 const release = "trixie";
 const packages = ["qemu-user", "libc6-arm64-cross"] as const;
-/** What is kept of the packages: the emulator, and the folder that it takes for the root of arm64's files. */
+/** The parts of the packages that are kept: the emulator, and the folder that serves as the root of arm64's files. */
 const [emulator, root] = ["usr/bin/qemu-aarch64", "usr/aarch64-linux-gnu"] as const;
 
 const folderOf = (name: string): string => join(cacheFolder(), "arm64", name);
 
-/** Installs what is missing. @throws {Failure} on a machine that is not Debian's, with what to do */
+/** Installs missing parts. @throws {Failure} with a remedy, on systems other than Debian */
 export async function installEmulation(progress: Progress): Promise<Emulation> {
   const qemu = folderOf("qemu-10-debian13-1");
   const bun = folderOf(`bun-${Bun.version}`);
@@ -50,7 +51,7 @@ async function installOnce(final: string, progress: Progress, install: (work: st
   const onWait = () => progress("Waiting for another run that is installing the emulator");
   await withLock(`${final}.lock`, onWait, async () => {
     if (existsSync(final)) return;
-    await rm(work, { recursive: true, force: true }); // of a run that was killed
+    await rm(work, { recursive: true, force: true }); // left by a killed run
     await mkdir(work, { recursive: true });
     await install(work);
     await rename(work, final);
@@ -76,7 +77,7 @@ async function installQemu(work: string, progress: Progress): Promise<void> {
 const bunPackage = "@oven/bun-linux-aarch64";
 const bunPath = join("node_modules", bunPackage, "bin", "bun");
 
-/** From the configured registry; the installation checks the package's checksum. */
+/** Installs from the configured registry; the installation checks the package's checksum. */
 async function installBun(work: string, progress: Progress): Promise<void> {
   progress(`Downloading Bun ${Bun.version} for arm64`);
   await Bun.write(join(work, "package.json"), JSON.stringify({ dependencies: { [bunPackage]: Bun.version } }));

@@ -1,4 +1,4 @@
-/** On what the tests of arm64's code run: this machine, where it is one, or emulated processors. */
+/** The processors on which arm64's code is tested: this machine if it is arm64, or emulated processors. */
 import { join } from "node:path";
 import { buildFolder, cpuLibraryName } from "../../src/core/paths.ts";
 import { buildCpu } from "../cpu/build.ts";
@@ -8,22 +8,22 @@ import { buildPortable } from "../release/dylib.ts";
 import { setUpCpu } from "../toolchain/setup.ts";
 import { installEmulation } from "./emulation.ts";
 
-/** A processor, and Bun on it. */
+/** A processor, with Bun for it. */
 export interface Processor {
   readonly name: string;
   readonly bun: readonly string[];
   /** The dylib of the cpu backend. */
   readonly library: string;
   readonly isEmulated: boolean;
-  /** The instruction sets that the dylib should find there, where that is known. */
+  /** The instruction sets that the dylib should detect, if known. */
   readonly isas?: readonly string[];
-  /** The folders whose tests run there; all where it is left out. */
+  /** The folders whose tests run; all if omitted. */
   readonly folders?: readonly string[];
 }
 
 /**
- * QEMU's: the one with every extension that it knows, one with dot products of bytes alone, and one of plain Armv8.0.
- * Instruction sets differ in products only, so that the second runs their tests.
+ * QEMU's processors: one with every extension that it supports, one that adds only dot products of bytes, and one with
+ * plain Armv8.0. Instruction sets only affect products, so the second runs only their tests.
  */
 export const emulatedProcessors: Readonly<Record<string, Pick<Processor, "isas" | "folders">>> = {
   max: { isas: ["neon", "dotprod", "fhm", "bf16"] },
@@ -31,7 +31,7 @@ export const emulatedProcessors: Readonly<Record<string, Pick<Processor, "isas" 
   "cortex-a72": { isas: ["neon"] },
 };
 
-/** Builds the dylib, and installs what runs it. @throws {Failure} where neither way is open */
+/** Builds the dylib, and installs the emulator if needed. @throws {Failure} if neither is possible */
 export async function findProcessors(): Promise<readonly Processor[]> {
   if (process.platform !== "linux")
     throw new Failure(

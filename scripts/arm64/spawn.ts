@@ -1,12 +1,12 @@
 /**
- * Preloaded by tests in emulation: programs that they start with the Bun that runs are emulated too. Linux would have
- * the machine's own processor run them.
+ * Preloaded by tests in emulation: also emulates programs that they start with the running Bun. Linux would run them on
+ * the machine's processor.
  */
 
-/** A JSON list: the command that stands for Bun. */
+/** A JSON list: the command that replaces Bun. */
 export const variable = "ARM64_BUN";
 
-/** The command with the words of `bun` in place of the path `executable`. */
+/** Returns the command with the emulated `bun` in place of the path `executable`. */
 export const emulating = (command: readonly string[], executable: string, bun: readonly string[]): string[] =>
   command.flatMap((word) => (word === executable ? bun : [word]));
 

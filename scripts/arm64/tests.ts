@@ -1,4 +1,4 @@
-/** Runs test files of the cpu backend on a processor, and counts what passed and what was left out. */
+/** Runs test files of the cpu backend on a processor, and counts passed and skipped tests. */
 import { mkdir } from "node:fs/promises";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ import { reportFolder } from "../suite/report.ts";
 import type { Processor } from "./machine.ts";
 import { variable as bunVariable } from "./spawn.ts";
 
-/** Tests of operations, and of what else runs in the cpu backend's dylib. */
+/** Tests of operations, and other tests of the cpu backend's dylib. */
 const patterns = [
   "test/ops/*/**/*.test.ts",
   "test/linalg/*.test.ts",
@@ -22,13 +22,13 @@ const patterns = [
   "test/backend/cpu/{threads,threads.timing,two_byte_products}.test.ts",
 ];
 
-/** Tests that are left out in emulation, by words of their names, and why. */
+/** Tests that are skipped in emulation, by parts of their names, and why. */
 const notEmulated: readonly (readonly [string, string])[] = [
   ["a forked child computes", "the compiler makes the test's program for this machine, not for the emulated one"],
   ["threads that share a processor", "the test measures time, of which emulation takes many times as much"],
 ];
 
-/** The tests of one backend have its name in theirs. */
+/** Tests of one backend have its name in theirs. */
 function namePattern({ isEmulated }: Processor): string {
   const leftOut = isEmulated ? notEmulated.map(([words]) => `|${words}`).join("") : "";
   return `^(?!.*(?:\\b(?:metal|reference)\\b${leftOut}))`;
@@ -39,14 +39,14 @@ const [noMetal, noReference] = [
   "the reference backend is TypeScript, the same on every processor",
 ];
 
-/** Why a test of this name was left out. One that says nothing leaves itself out where Metal is not there. */
+/** Returns why a test of this name was skipped. Tests without a reason skip themselves if there is no Metal. */
 export function reasonOf(name: string): string {
   const inEmulation = notEmulated.find(([words]) => name.includes(words));
   if (inEmulation) return inEmulation[1];
   return /\breference\b/.test(name) && !/\bmetal\b/i.test(name) ? noReference : noMetal;
 }
 
-/** The files that words name, which may be folders; all where there are none. */
+/** Returns the files selected by arguments, which may be folders; all files without arguments. */
 export function chooseFiles(words: readonly string[], root: string = packageRoot): string[] {
   const found = patterns.flatMap((pattern) => [...new Bun.Glob(pattern).scanSync({ cwd: root })]);
   const files = [...new Set(found)].sort();
@@ -54,14 +54,14 @@ export function chooseFiles(words: readonly string[], root: string = packageRoot
   return files.filter((file) => words.some((word) => file === word || file.startsWith(`${word.replace(/\/$/, "")}/`)));
 }
 
-/** What became of the files on one processor. */
+/** The results of the files on one processor. */
 export interface Outcome {
   readonly counts: Counts;
-  /** The reason of each test that was left out. */
+  /** The reason for each skipped test. */
   readonly skipped: readonly string[];
 }
 
-/** Each file runs in a process of its own, as many at once as there are processors. */
+/** Runs each file in a separate process, one per available processor at a time. */
 export async function testOn(processor: Processor, files: readonly string[]): Promise<Outcome[]> {
   await mkdir(join(reportFolder(), "arm64", processor.name.replaceAll(" ", "-")), { recursive: true });
   const outcomes: Outcome[] = [];
@@ -75,7 +75,7 @@ export async function testOn(processor: Processor, files: readonly string[]): Pr
 async function testFile(processor: Processor, file: string): Promise<Outcome> {
   const { name, bun, library, isEmulated, isas } = processor;
   const report = Bun.file(join(reportFolder(), "arm64", name.replaceAll(" ", "-"), `${file.replaceAll("/", ".")}.xml`));
-  await report.delete().catch(() => undefined); // there is none on the first run
+  await report.delete().catch(() => undefined); // missing on the first run
   const options = [
     "--reporter=junit",
     `--reporter-outfile=${report.name}`,
@@ -87,7 +87,7 @@ async function testFile(processor: Processor, file: string): Promise<Outcome> {
     cwd: packageRoot,
     environment: {
       ...{ ORCHARD_SKIP_METAL: "1", ORCHARD_CPU_LIBRARY: library, [bunVariable]: JSON.stringify(bun) },
-      ...(isas ? { ARM64_ISAS: isas.join() } : {}), // what test/backend/cpu/two_byte_products.test.ts expects
+      ...(isas ? { ARM64_ISAS: isas.join() } : {}), // expected by test/backend/cpu/two_byte_products.test.ts
     },
   });
   const text = (await report.exists()) ? await report.text() : undefined;
@@ -97,7 +97,7 @@ async function testFile(processor: Processor, file: string): Promise<Outcome> {
   return { counts, skipped: skippedTests(text ?? "").map(reasonOf) };
 }
 
-/** A file whose tests the pattern leaves out, one and all, ends with a failure. */
+/** Whether the pattern skips all tests of a file, which Bun reports as a failure. */
 const hasNone = (output: string): boolean => /^error: regex .* matched 0 tests\./m.test(output);
 
 const describeCounts = ({ passed, failed, skipped }: Counts): string =>

@@ -1,4 +1,4 @@
-/** Builds `libOrchardCPU`, the cpu backend's dylib, from C++ and nothing else. */
+/** Builds `libOrchardCPU`, the cpu backend's dylib, from C++ only. */
 import { existsSync, rmSync, writeFileSync } from "node:fs";
 import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
@@ -28,37 +28,37 @@ import { slowestFirst } from "./slow.ts";
 
 const sourceFolder = join(packageRoot, "native", "cpu");
 
-/** A path in the folder of what builds leave. */
+/** Returns a path in the build folder. */
 export const buildPath = (...names: readonly string[]): string => join(packageRoot, "native", ".build", ...names);
 
-/** A way to build the dylib. */
+/** Options of a build of the dylib. */
 export interface CpuBuild {
   readonly compiler: CppCompiler;
   readonly objectFolder: string;
   readonly target: string;
-  /** Added to those of each object file, and to those of the link. */
+  /** Flags added for each object file and for the link. */
   readonly flags: readonly string[];
   readonly libraryFlags: readonly string[];
   /**
-   * A build for now: these instruction sets, and others only where they were compiled before; and what has to be
-   * compiled is optimised less, which changes no result, and is compiled anew by the next whole build. Without
-   * {@link laterFamilies}, unless one was compiled before: what calls them falls back, and says what builds them.
+   * A quick build: it has these instruction sets, and others only if they were compiled before. What it compiles is
+   * optimized less, which changes no result, and is recompiled by the next full build. It omits {@link laterFamilies}
+   * unless one was compiled before: calls of them fall back, with a message that says what builds them.
    */
   readonly sets?: readonly string[];
-  /** Whether it leaves the objects of other clones alone, and keeps none for them: what it compiles is no source. */
+  /** Whether it neither uses nor stores objects of other clones, because it compiles modified sources. */
   readonly isApart?: boolean;
 }
 
 /**
- * Families that training and generation never call, and that no other family uses: three tenths of the time that a
- * first build takes.
+ * Families that training and generation never call and no other family uses. They take three tenths of the time of a
+ * first build.
  */
 export const laterFamilies: readonly string[] = ["linalg", "quant"];
 
 /**
- * Builds the dylib and says where it is.
+ * Builds the dylib and returns its path.
  *
- * @param which `machine` compiles for this processor's best instruction set alone, unless others are compiled already
+ * @param which `machine` compiles only this processor's best instruction set, unless others are already compiled
  */
 export async function buildCpu(which: "all" | "machine" = "all"): Promise<void> {
   const path = await withSpinner("Building the cpu backend", async (progress) =>
@@ -67,7 +67,7 @@ export async function buildCpu(which: "all" | "machine" = "all"): Promise<void> 
   console.log(`${relative(packageRoot, path)}: ${(Bun.file(path).size / 1e6).toFixed(1)} MB`);
 }
 
-/** Compiles what is out of date and links where anything was. Returns the dylib's path. */
+/** Compiles what is out of date, and links if anything changed. Returns the dylib's path. */
 export async function buildCpuLibrary(progress: (text: string) => void = () => {}, given?: CpuBuild): Promise<string> {
   const build = given ?? (await usualBuild());
   await mkdir(build.objectFolder, { recursive: true });
@@ -97,10 +97,10 @@ async function buildLocked(build: CpuBuild, progress: (text: string) => void): P
   return target;
 }
 
-/** Objects of all clones on the machine. A whole build of the three instruction sets takes 40 MB. */
+/** The objects of all clones on the machine. A full build of the three instruction sets takes 40 MB. */
 const cache = new ContentCache("objects", 600e6);
 
-/** Whether an object is up to date, or the cache has it: then it is put in place. */
+/** Whether an object is up to date, or was restored from the cache. */
 function isCurrent(compiler: CppCompiler, object: ObjectFile, isApart: boolean): boolean {
   const key = objectKey(compiler, object);
   if (!isOutOfDate(object, key)) return true;
@@ -110,7 +110,7 @@ function isCurrent(compiler: CppCompiler, object: ObjectFile, isApart: boolean):
   return true;
 }
 
-/** Of all objects, those of a build for now, and how it compiles those that are out of date. */
+/** Selects the objects of a quick build, and how to compile those that are out of date. */
 export function forNow(
   compiler: Pick<CppCompiler, "isClang">,
   objects: readonly ObjectFile[],
@@ -124,16 +124,18 @@ export function forNow(
 }
 
 /**
- * Most loops are in the files of instruction sets, and the others are optimised still less. Values are the same:
- * nothing here lets a compiler change one. Warnings are for whole builds: at -O2 GCC 12 takes more of what its
- * intrinsics leave undefined for mistakes (GCC bug 105593).
+ * Most loops are in the files of instruction sets; the others are optimized even less. Values are the same, since no
+ * flag here allows a compiler to change one. Warnings are left to full builds: at -O2 GCC 12 warns about values that
+ * its intrinsics leave undefined (GCC bug 105593).
  */
 const quick = (compiler: Pick<CppCompiler, "isClang">, object: ObjectFile): ObjectFile => ({
   ...object,
   flags: [...object.flags, ...(isPerSet(object.source) ? lessOptimised(compiler) : ["-O1"]), "-w"],
 });
 
-/** Those that the build names, and unless it is apart those that were compiled before and are still up to date. */
+/**
+ * The sets that the build names and, unless it is separate, those that were compiled before and are still up to date.
+ */
 function chosenSets({ compiler, objectFolder, flags, sets, isApart = false }: CpuBuild): string[] {
   const names = setsOf(compiler).map(({ name }) => name);
   const isBuilt = (name: string) =>
@@ -143,7 +145,7 @@ function chosenSets({ compiler, objectFolder, flags, sets, isApart = false }: Cp
   return names.filter((name) => sets === undefined || sets.includes(name) || (!isApart && isBuilt(name)));
 }
 
-/** The objects of the chosen sets, and the one that says which they are. */
+/** The objects of the chosen sets, and the one that lists these. */
 async function objectsOf({ compiler, objectFolder, flags }: CpuBuild, sets: readonly string[]): Promise<ObjectFile[]> {
   const all = setsOf(compiler);
   const source = join(objectFolder, "sets.cpp");
@@ -172,7 +174,7 @@ async function compileAll(
   }
 }
 
-/** Objects of sources that are gone. */
+/** Removes objects of deleted sources. */
 async function removeOthers(objectFolder: string, objects: readonly ObjectFile[]): Promise<void> {
   const wanted = new Set(objects.map(objectName));
   const isKept = (name: string) => name === ".lock" || name === linkStamp || name.startsWith("sets.");
@@ -181,7 +183,7 @@ async function removeOthers(objectFolder: string, objects: readonly ObjectFile[]
       await rm(join(objectFolder, name), { recursive: true });
 }
 
-/** @param headers the flags that read precompiled headers: what is made is the same */
+/** @param headers the flags that use precompiled headers, which don't change the object */
 async function compile(
   compiler: CppCompiler,
   object: ObjectFile,
@@ -198,7 +200,7 @@ async function compile(
   if (!isApart) cache.store(key, path);
 }
 
-/** The dylib needs the machine's C library and nothing else, so that a packed one loads on other machines. */
+/** The dylib requires only the machine's C library, so that a packed one loads on other machines. */
 const libraryFlags =
   process.platform === "darwin"
     ? ["-dynamiclib", "-install_name", `@rpath/${cpuLibraryName}`, "-framework", "Accelerate", "-Wl,-dead_strip"]
@@ -213,7 +215,7 @@ const libraryFlags =
         "-ldl",
       ];
 
-/** What the dylib was linked of, in the folder of objects: with other objects or flags it is linked anew. */
+/** The inputs of the link, in the folder of objects: the dylib is relinked if objects or flags differ. */
 const linkStamp = "link.key";
 
 const linkCommand = (
@@ -226,7 +228,7 @@ async function link({ target, objectFolder }: CpuBuild, command: readonly string
   const draft = `${target}.${process.pid}`;
   const { status, output } = await run([...command.slice(0, -1), draft]);
   if (status !== 0) throw new Failure(`${cpuLibraryName} can't be linked:\n${output.trim()}`);
-  await rename(draft, target); // at once: a process that has the old one open keeps it
+  await rename(draft, target); // atomic: a process that has the old file open keeps it
   await Bun.write(join(objectFolder, linkStamp), key);
 }
 

@@ -1,4 +1,4 @@
-/** The C++ compiler of the cpu backend: the machine's own, or the clang that came with a Swift toolchain. */
+/** Finds the C++ compiler of the cpu backend: the machine's, or the clang of an installed Swift toolchain. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { runOrFail } from "../../src/cli/run.ts";
@@ -8,18 +8,18 @@ import type { InstructionSet } from "./objects.ts";
 
 export interface CppCompiler {
   readonly command: readonly string[];
-  /** What a link needs further. */
+  /** Additional flags of the link. */
   readonly linkFlags: readonly string[];
   /** The first line of `--version`. */
   readonly version: string;
   readonly isClang: boolean;
-  /** Those of the machine that it compiles for, where that is not this one. */
+  /** The instruction sets of the target machine, if it is not this one. */
   readonly instructionSets?: readonly InstructionSet[];
 }
 
 const names = ["c++", "clang++", "g++"];
 
-/** Whether there is one without bringing anything. */
+/** Whether a compiler exists without installing anything. */
 export const hasCompiler = (): boolean => (installed() ?? brought()) !== undefined;
 
 const remedy =
@@ -28,7 +28,7 @@ const remedy =
     : "Install one (Debian: `apt install g++`), or run `bun run setup` without ORCHARD_SKIP_METAL: the Swift that it " +
       "brings has clang.";
 
-/** @throws {Failure} where there is none, with what brings one. */
+/** Returns a compiler. @throws {Failure} if there is none, with the command that installs one */
 export async function findCompiler(): Promise<CppCompiler> {
   const found = installed() ?? brought();
   if (!found)
@@ -36,7 +36,7 @@ export async function findCompiler(): Promise<CppCompiler> {
   return describe(found);
 }
 
-/** The machine's own and the one that set-up brought, as far as they are there. */
+/** Returns the machine's compiler and the one that set-up installed, if they exist. */
 export const findCompilers = (): Promise<CppCompiler[]> =>
   Promise.all([installed(), brought()].filter((found) => found !== undefined).map(describe));
 
@@ -52,9 +52,7 @@ function installed(): Found | undefined {
   return found ? { command: [found], linkFlags: [] } : undefined;
 }
 
-/**
- * Clang of the newest toolchain in the cache, with the development files that came with it where the machine has none.
- */
+/** Returns the clang of the newest toolchain in the cache, with its development files if the machine has none. */
 function brought(): Found | undefined {
   const folder = cachedToolchains()[0];
   if (!folder) return undefined;

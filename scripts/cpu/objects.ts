@@ -1,4 +1,4 @@
-/** Which object files the cpu backend's dylib is made of, and which of them are out of date. */
+/** Lists the object files of the cpu backend's dylib, and finds those that are out of date. */
 import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { platform } from "../../src/core/paths.ts";
@@ -6,18 +6,18 @@ import { contentKey, contentOf } from "../content_cache.ts";
 import { Failure } from "../failure.ts";
 import type { CppCompiler } from "./compiler.ts";
 
-/** An object file, the source that it is made of, and how. */
+/** An object file, its source and its flags. */
 export interface ObjectFile {
   readonly source: string;
   readonly path: string;
   readonly flags: readonly string[];
 }
 
-/** An instruction set: its name in the sources, and what the compiler may use. The plainest comes first. */
+/** An instruction set: its name in the sources, and the compiler's flags. The most basic comes first. */
 export interface InstructionSet {
   readonly name: string;
   readonly flags: readonly string[];
-  /** Whether to optimise less: see {@link lessOptimised}. */
+  /** Whether to optimize less: see {@link lessOptimised}. */
   readonly isRare?: boolean;
 }
 
@@ -28,14 +28,14 @@ const instructionSets: Partial<Record<string, readonly InstructionSet[]>> = {
   "darwin-arm64": [{ name: "neon", flags: ["-mcpu=apple-m1"] }],
 };
 
-/** The sets that the dylib may have kernels for, the plainest first. */
+/** Returns the sets that the dylib may have kernels for, the most basic first. */
 export function setsOf({ instructionSets: ofCompiler }: Pick<CppCompiler, "instructionSets">): InstructionSet[] {
   const sets = ofCompiler ?? instructionSets[platform] ?? [];
   if (sets.length === 0) throw new Failure(`The cpu backend has no instruction set for ${platform}.`);
   return [...sets];
 }
 
-/** The same for a compiler that spells the processor in its own way. */
+/** The same for a compiler with different spellings of processors. */
 export function intelSets(processor: (level: "v2" | "v3" | "v4") => string): InstructionSet[] {
   return [
     { name: "baseline", flags: [processor("v2")], isRare: true },
@@ -45,27 +45,27 @@ export function intelSets(processor: (level: "v2" | "v3" | "v4") => string): Ins
 }
 
 /**
- * Nothing that changes a value: no `-ffast-math`; products and sums are fused only where the code says so
- * (`-ffp-contract=off`), and then on every instruction set that can. `errno` and floating-point traps are nobody's
- * business here, and without them loops with conditions become vectors.
+ * No flag here changes a value: no `-ffast-math`, and products and sums are fused only where the code says so
+ * (`-ffp-contract=off`), and then on every instruction set that supports it. The code reads neither `errno` nor
+ * floating-point traps, and without them loops with conditions are vectorized.
  */
 const commonFlags = [
   ...["-std=c++17", "-O3", "-Wall", "-Wextra", "-Werror", "-fPIC", "-fvisibility=hidden", "-ffunction-sections"],
   ...["-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math", "-pthread"],
 ];
 
-/** GCC 12 takes the operand that an intrinsic leaves undefined on purpose for a mistake (GCC bug 105593). */
+/** GCC 12 warns about operands that intrinsics leave undefined on purpose (GCC bug 105593). */
 const gccFlags = ["-Wno-maybe-uninitialized"];
 
-/** `|` and `&` of conditions are meant: both sides are computed, so that a loop becomes vectors. */
+/** `|` and `&` of conditions are intended: both sides are computed, so that the loop is vectorized. */
 const clangFlags = ["-Wno-bitwise-instead-of-logical", "-Wno-bitwise-conditional-parentheses"];
 
 /**
- * Every object file, in the order of the link: what is common, then `*.isa.cpp` for each instruction set, the plainest
- * first. Of a weak copy that several hold, the linker keeps the first one, so none is ever richer than its users.
+ * Returns every object file in link order: common ones, then `*.isa.cpp` for each instruction set, the most basic
+ * first. If several contain a weak definition, the linker keeps the first, so it never requires more than its users do.
  *
- * @param more flags that come last, and so win
- * @param built the names of the sets that are compiled; by default all
+ * @param more flags that come last and take precedence
+ * @param built the names of the sets to compile; by default all
  */
 export function objectFiles(
   sourceFolder: string,
@@ -90,8 +90,8 @@ export function objectFiles(
 }
 
 /**
- * GCC 12 compiles a file in three fifths of the time, and what it makes is up to a quarter slower; the values are the
- * same. For an instruction set that only processors from before 2013 need, a shorter build is worth more.
+ * With these flags GCC 12 compiles a file in three fifths of the time, and its code is up to a quarter slower, with the
+ * same values. For an instruction set that only processors from before 2013 need, the shorter build is worth it.
  */
 export const lessOptimised = ({ isClang }: Pick<CppCompiler, "isClang">): string[] => [
   "-O2",
@@ -101,7 +101,7 @@ export const lessOptimised = ({ isClang }: Pick<CppCompiler, "isClang">): string
 /** Whether a source is compiled once for each instruction set. */
 export const isPerSet = (source: string): boolean => source.endsWith(".isa.cpp");
 
-/** The flags that a file is compiled with for an instruction set. */
+/** Returns the flags with which a file is compiled for an instruction set. */
 export const flagsOf = (
   { isClang }: Pick<CppCompiler, "isClang">,
   { name, flags, isRare = false }: InstructionSet,
@@ -115,20 +115,20 @@ export const flagsOf = (
   ...more,
 ];
 
-/** The folder beside the objects that has precompiled headers while they are compiled. */
+/** The folder next to the objects with precompiled headers during compilation. */
 export const precompiledFolder = "precompiled";
 
-/** Whether an object was made of something else than the key says: see {@link objectKey}. */
+/** Whether an object was compiled from other inputs than the key describes: see {@link objectKey}. */
 export const isOutOfDate = ({ path }: ObjectFile, key: string): boolean =>
   !existsSync(path) || !existsSync(keyFile(path)) || readFileSync(keyFile(path), "utf8") !== key;
 
-/** Where an object's key is kept, beside it. */
+/** The file next to an object that stores its key. */
 export const keyFile = (path: string): string => `${path}.key`;
 
 /**
- * Everything that an object depends on: the compiler, its flags, the source and the files that it includes, by content
- * and by their paths from the source. Where the source tree lies and when it was written do not matter, unless debug
- * information names the files. The standard library's headers count by the compiler's version.
+ * Returns a hash of everything that an object depends on: the compiler, its flags, the source and the files that it
+ * includes, by content and by their paths from the source. The location and the times of the source tree do not matter,
+ * unless debug information names the files. The standard library's headers are covered by the compiler's version.
  */
 export function objectKey(
   { command, version }: Pick<CppCompiler, "command" | "version">,
@@ -143,8 +143,8 @@ export function objectKey(
 }
 
 /**
- * A source, and the files it includes in quotation marks, directly or not. An include that the preprocessor would skip
- * counts too; so does one that is missing, so that adding the file changes the key.
+ * Returns a source and the files it includes in quotation marks, directly or not. Includes that the preprocessor would
+ * skip count too, and missing ones, so that adding the file changes the key.
  */
 export function includedFiles(source: string): string[] {
   const files = new Set([source]);
@@ -156,5 +156,5 @@ export function includedFiles(source: string): string[] {
   return [...files];
 }
 
-/** The object's name, for people: `conversion.isa.avx2`. */
+/** A readable name of the object: `conversion.isa.avx2`. */
 export const objectName = ({ path }: ObjectFile): string => basename(path, ".o");

@@ -1,6 +1,6 @@
 /**
- * The standard library's headers, precompiled for each instruction set while many files are compiled: a third of a
- * small file's time is reading them. Objects are the same with and without, and depend on none of it.
+ * Precompiles the standard library's headers for each instruction set when many files are compiled, since reading them
+ * takes a third of a small file's time. Objects are the same without them, and do not depend on them.
  */
 import { existsSync, realpathSync } from "node:fs";
 import { mkdir, rm } from "node:fs/promises";
@@ -10,7 +10,7 @@ import { inParallel } from "../parallel.ts";
 import type { CppCompiler } from "./compiler.ts";
 import { type ObjectFile, precompiledFolder } from "./objects.ts";
 
-/** What most of the sources include, and what that includes. */
+/** The headers that most of the sources include. */
 const headers = [
   ...["algorithm", "array", "atomic", "climits", "cmath", "condition_variable", "cstddef", "cstdint", "cstring"],
   ...["functional", "limits", "memory", "mutex", "numeric", "optional", "string", "thread", "type_traits", "utility"],
@@ -23,18 +23,18 @@ const text = `${headers.map((name) => `#include <${name}>`).join("\n")}
 #endif
 `;
 
-/** With fewer files of a kind to compile it takes longer than it saves. */
+/** With fewer files of a kind, precompiling costs more than it saves. */
 const WORTH = 6;
 
 export interface Precompiled {
-  /** What has the compiler of an object read them. */
+  /** Returns the flags with which an object uses them. */
   flagsFor(object: ObjectFile): string[];
   remove(): Promise<void>;
 }
 
 /**
- * Precompiles the headers for those flags that many of the objects have. Undefined where that is for none, and with
- * ccache, which takes no precompiled headers.
+ * Precompiles the headers for flags that many of the objects share. Returns undefined if there are none, and with
+ * ccache, which does not support precompiled headers.
  */
 export async function precompile(
   compiler: CppCompiler,
@@ -61,7 +61,7 @@ export async function precompile(
 
 const keyOf = ({ flags }: ObjectFile): string => flags.join("\n");
 
-/** The flags that read it; undefined where the compiler does not make one, and then everything compiles without. */
+/** Returns the flags that use it; undefined if the compiler can't create one, and then everything compiles without. */
 async function make(
   { command, isClang }: CppCompiler,
   header: string,
@@ -69,7 +69,7 @@ async function make(
 ): Promise<string[] | undefined> {
   await Bun.write(header, text);
   const path = `${header}.${isClang ? "pch" : "gch"}`;
-  // Without its time: Zig may take the result from a cache, for the header as it was written before.
+  // Removes the time: Zig may take the result from a cache, with an earlier time of the header.
   const timeless = isClang ? ["-Xclang", "-fno-pch-timestamp"] : [];
   const { status } = await run([...command, ...flags, ...timeless, "-x", "c++-header", header, "-o", path]);
   if (status !== 0 || !existsSync(path)) return undefined;

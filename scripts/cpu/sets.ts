@@ -1,23 +1,23 @@
 /**
- * Which instruction sets a build of the cpu dylib holds: all, or those that this machine needs first. For the sets that
- * it leaves out, a source is written that defines their tables, so that the dylib links, and says which sets it has.
+ * Chooses the instruction sets of a build of the cpu dylib: all, or those that this machine needs first. For the
+ * others, it writes a source that defines their tables, so that the dylib links, and that lists the sets in the build.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { environment } from "../../src/core/environment.ts";
 import type { InstructionSet } from "./objects.ts";
 
-/** What Linux calls the parts of x86-64-v3 and v4 that runtime/isa.cpp looks for; the richest set comes first. */
+/** Linux's names of the features of x86-64-v3 and v4 that runtime/isa.cpp looks for; the largest set comes first. */
 const features: Readonly<Record<string, readonly string[]>> = {
   avx512: ["avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"],
   avx2: ["avx2", "fma", "f16c", "movbe", "bmi1", "bmi2", "abm"],
 };
 
 /**
- * The sets that programs use on this machine: the best that its processor has, and the one that `ORCHARD_CPU_ISA`
- * names. All, where the system does not say what the processor has.
+ * Returns the sets that programs use on this machine: the best that its processor supports, and the one in
+ * `ORCHARD_CPU_ISA`; all if the system does not report the processor's features.
  *
- * @param processors what Linux says of the processors; undefined elsewhere
+ * @param processors Linux's description of the processors; undefined on other systems
  */
 export function setsOfMachine(
   all: readonly InstructionSet[],
@@ -38,7 +38,7 @@ export function setsOfMachine(
 const readProcessors = (path = "/proc/cpuinfo"): string | undefined =>
   existsSync(path) ? readFileSync(path, "utf8") : undefined;
 
-/** The tables that have an instance for each instruction set, as the headers declare them. */
+/** Returns the tables with an instance per instruction set, as declared in the headers. */
 export function tableNames(sourceFolder: string): string[] {
   const headers = new Bun.Glob("**/*.h").scanSync({ cwd: sourceFolder });
   const names = [...headers].flatMap((path) =>
@@ -49,12 +49,12 @@ export function tableNames(sourceFolder: string): string[] {
   return names.sort();
 }
 
-/** The name of `orchard::set::table` in an object file (Itanium C++ ABI, 5.1). */
+/** Returns the name of `orchard::set::table` in an object file (Itanium C++ ABI, 5.1). */
 export const mangled = (set: string, table: string): string => `_ZN7orchard${set.length}${set}${table.length}${table}E`;
 
 /**
- * The source that says which sets the dylib has. A table of a set that is left out is one byte which nothing reads: no
- * such set is ever chosen (runtime/isa.cpp).
+ * Returns the source that lists the sets in the dylib. The table of an omitted set is one byte that is never read,
+ * since the set is never chosen (runtime/isa.cpp).
  */
 export function setsSource(sourceFolder: string, all: readonly InstructionSet[], built: readonly string[]): string {
   const absent = all.filter(({ name }) => !built.includes(name));

@@ -1,7 +1,7 @@
-/** The order in which files are compiled. */
+/** The order of compilation. */
 import { type ObjectFile, objectName } from "./objects.ts";
 
-/** The files that take longest, as GCC 12 does with AVX-512; the others take a tenth of the first one's time. */
+/** The files that take longest, such as GCC 12 with AVX-512; the others take a tenth of the first one's time. */
 const slow = [
   "attention.backward.isa",
   "attention.forward.isa",
@@ -15,7 +15,7 @@ const slow = [
   "sorting.sort",
 ];
 
-/** The slow ones first, so that at the end no processor waits for another's; the others in their order. */
+/** Returns the slow ones first, so that no processor waits for one at the end; the others keep their order. */
 export function slowestFirst(objects: readonly ObjectFile[]): ObjectFile[] {
   const rank = (object: ObjectFile): number => {
     const name = objectName(object).replace(/\.[^.]+$/, "");

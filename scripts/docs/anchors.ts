@@ -1,4 +1,7 @@
-/** GitHub's anchor of a heading: lower case, without punctuation, spaces as hyphens. The site uses the same. */
+/**
+ * Returns GitHub's anchor of a heading: lower case, without punctuation, with hyphens for spaces. The site uses the
+ * same.
+ */
 export const anchorOf = (title: string): string =>
   title
     .replace(/\[([^\]]*)\]\([^)]*\)/g, "$1")

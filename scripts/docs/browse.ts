@@ -1,4 +1,4 @@
-/** Opens the site's pages in a browser, as a desktop and a phone show them, light and dark. */
+/** Opens the site's pages in a browser with the screens of a desktop and a phone, light and dark. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser } from "puppeteer-core";
@@ -13,7 +13,7 @@ const screens = [
 const themes = ["light", "dark"] as const;
 const views = screens.flatMap((screen) => themes.map((theme) => ({ screen, theme })));
 
-/** Pages of the API are many and alike: some of each kind are enough. */
+/** The API has many similar pages; a few of each kind are enough. */
 const apiPages = [
   "api/",
   "api/functions/matmul",
@@ -25,7 +25,7 @@ const apiPages = [
 /**
  * Opens each page on each screen.
  *
- * @param pictures the folder for a picture of each, if any
+ * @param pictures the folder for screenshots, if any
  * @throws {Failure} with the pages that scroll sideways, write an error to the console, or miss a file
  */
 export async function checkPages(folder: string, base: string, pictures?: string): Promise<void> {
@@ -90,7 +90,10 @@ async function problemsOf(browser: Browser, { address, name, screen, theme, pict
   return problems.map((problem) => `${title}: ${problem}`);
 }
 
-/** The outermost element that is wider than the screen, if the page can be moved; what runs in the page is text. */
+/**
+ * Returns the outermost element that is wider than the screen, if the page scrolls sideways. The function's text runs
+ * in the page.
+ */
 const widest = `(() => {
   const width = document.documentElement.clientWidth;
   if (document.documentElement.scrollWidth <= width) return null;

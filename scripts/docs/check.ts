@@ -1,4 +1,4 @@
-/** The site as a check of the suite: it builds, and every link in it leads somewhere. A success is remembered. */
+/** The suite's check of the site: it builds, and every link leads to an existing target. A success is cached. */
 import { join } from "node:path";
 import { cacheFolder, packageRoot } from "../../src/core/paths.ts";
 import { type Counts, noTests, onePassed } from "../counts.ts";
@@ -25,7 +25,7 @@ export async function checkDocs({
   build = buildHere,
   cache = join(cacheFolder(), "docs"),
 }: DocsOptions = {}): Promise<Counts> {
-  const inSources = linkProblems(); // of more files than the site's, so never remembered
+  const inSources = linkProblems(); // other links may lead to files outside the site, so the result is not cached
   if (inSources.length > 0) return failed(inSources);
   const stamp = Bun.file(join(cache, `${await docsKey()}.json`));
   if (await stamp.exists()) {
@@ -56,13 +56,13 @@ async function buildHere(): Promise<string> {
   return siteFolder;
 }
 
-/** One failure for each problem. */
+/** Reports one failure per problem. */
 function failed(problems: readonly string[]): Counts {
   for (const problem of problems) console.log(problem);
   return { ...noTests, failed: problems.length, failures: problems };
 }
 
-/** What the site is made from: its pages, the sources that TypeDoc reads with their settings, and the tools. */
+/** The inputs of the site: its pages, the sources that TypeDoc reads with their settings, and the tools. */
 export const docsSources = (): string[] => [
   ...pagePaths().keys(),
   ...filesOf([
@@ -76,7 +76,7 @@ export const docsSources = (): string[] => [
   ...["bun.lock", "package.json", "tsconfig.json"],
 ];
 
-/** A hash of all that decides how the site becomes. */
+/** Returns a hash of all inputs of the site. */
 export async function docsKey(root: string = packageRoot): Promise<string> {
   const hash = new Bun.SHA256().update(JSON.stringify([Bun.version, repositoryAddress()]));
   for (const file of docsSources().sort()) {

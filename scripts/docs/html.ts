@@ -1,19 +1,19 @@
-/** Links of the built site: each leads to a page or a file of it, and to an anchor that the page has. */
+/** Checks the links of the built site: each must lead to a page or file of the site, and to an existing anchor. */
 import { join } from "node:path";
 import { fileOf } from "./serve.ts";
 
 interface Page {
-  /** Its path below the site's base, as links name it: `api/`, `start`. */
+  /** Its path below the site's base, as in links: `api/`, `start`. */
   readonly path: string;
   readonly ids: ReadonlySet<string>;
-  /** What it links to or loads, as written. */
+  /** The targets of its links and resources, as written. */
   readonly links: ReadonlySet<string>;
 }
 
 /** The links of a built site. */
 export interface SiteLinks {
   readonly pages: number;
-  /** Links within the site; one that a page repeats counts once. */
+  /** Links within the site; repeated ones on a page count once. */
   readonly links: number;
   /** `page: link: what is wrong`. */
   readonly problems: readonly string[];
@@ -60,7 +60,7 @@ async function readPage(folder: string, file: string): Promise<Page> {
   return { path: file.replace(/(?:(^|\/)index)?\.html$/, "$1"), ids, links };
 }
 
-/** An attribute's value without the entities that VitePress writes there. */
+/** Decodes the entities that VitePress writes in attributes. */
 const decoded = (text: string): string =>
   text.replace(/&(lt|gt|quot|#39|#x27);/g, (entity) => entities[entity]!).replaceAll("&amp;", "&");
 
@@ -75,11 +75,11 @@ const entities: Readonly<Record<string, string>> = {
 interface Site {
   readonly folder: string;
   readonly base: string;
-  /** By their files. */
+  /** The pages by file. */
   readonly pages: ReadonlyMap<string, Page>;
 }
 
-/** What is wrong with a link; "elsewhere" for one that leaves the site. */
+/** Returns the problem with a link; "elsewhere" for a link to another site. */
 function problemOf({ folder, base, pages }: Site, page: Page, link: string): string | undefined {
   const origin = "http://site";
   const url = URL.parse(link, `${origin}${base}${page.path}`);

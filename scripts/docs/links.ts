@@ -1,11 +1,11 @@
-/** Links of the repository's markdown: to files that are there, and to headings that they have. */
+/** Checks the links of the repository's Markdown: their files and headings must exist. */
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import { filesOf } from "../format/files.ts";
 import { anchorOf } from "./anchors.ts";
 
-/** The documents that people read on the repository's page and on the site. */
+/** The documents that people read in the repository and on the site. */
 export const documents = (): string[] =>
   filesOf(["*.md", "docs/**/*.md", "test/**/*.md", "bench/**/*.md"]).filter((file) => !file.startsWith("docs/api/"));
 
@@ -16,7 +16,7 @@ export interface Link {
   readonly start: number;
 }
 
-/** What the text links to, pictures and definitions of references included. Code is left out. */
+/** Returns the link targets of a text, including pictures and reference definitions, without code. */
 export function linksOf(text: string): Link[] {
   const prose = text.replace(/^```.*?^```$/gms, blank).replace(/`[^`\n]+`/g, blank);
   const inline = [...prose.matchAll(/(\]\(\s*)([^()\s]*(?:\([^()\s]*\)[^()\s]*)*)\s*\)/g)];
@@ -28,10 +28,10 @@ export function linksOf(text: string): Link[] {
   }));
 }
 
-/** As long as it was, so that lines and places stay. */
+/** Keeps the length, so that lines and positions stay the same. */
 const blank = (text: string): string => text.replace(/[^\n]/g, " ");
 
-/** The anchors of a document's headings, as GitHub and the site make them; repeated ones get a number. */
+/** Returns the anchors of a document's headings, as on GitHub and the site; repeated ones get a number. */
 export function anchorsOf(text: string): Set<string> {
   const headings = [...text.replace(/^```.*?^```$/gms, "").matchAll(/^#{1,6} (.*?) *#*$/gm)];
   const seen = new Map<string, number>();
@@ -45,7 +45,7 @@ export function anchorsOf(text: string): Set<string> {
   );
 }
 
-/** Each link within the repository that leads nowhere, as `file:line: …`. */
+/** Returns the broken links within the repository, as `file:line: …`. */
 export function linkProblems(files: readonly string[] = documents(), root: string = packageRoot): string[] {
   return files.flatMap((file) =>
     linksOf(readFileSync(join(root, file), "utf8")).flatMap(({ line, target }) => {

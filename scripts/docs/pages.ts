@@ -1,4 +1,4 @@
-/** The site's pages: the repository's documents, with links between them as the site has them. */
+/** Creates the site's pages from the repository's documents, and adapts the links between them. */
 import { cp, mkdir, rm } from "node:fs/promises";
 import { dirname, join, normalize, posix } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
@@ -15,8 +15,8 @@ export function pagePaths(): Map<string, string> {
 /**
  * Writes all pages and their pictures.
  *
- * @param folder is made anew
- * @param repository its address on the web, for links to files that are no pages; without it they are plain text
+ * @param folder is recreated
+ * @param repository its web address, for links to files that are not pages; without it they become plain text
  */
 export async function writePages(folder: string, repository: string | undefined): Promise<void> {
   await rm(folder, { recursive: true, force: true });
@@ -33,7 +33,7 @@ export async function writePages(folder: string, repository: string | undefined)
   }
 }
 
-/** The text of a document with each of its links as the site has it. */
+/** Returns the text of a document with its links adapted to the site. */
 export function withSiteLinks(
   file: string,
   text: string,
@@ -69,7 +69,7 @@ function unlinked(text: string, start: number, end: number): string {
   return text.slice(0, open) + text.slice(open + 1, close) + text.slice(text.indexOf(")", end) + 1);
 }
 
-/** The README as the first page: its title and first paragraph are the banner. */
+/** The README as the first page, with its title and first paragraph as the banner. */
 function home(text: string): string {
   const [, title, tagline, rest] = /^# (.*)\n\n([\s\S]*?)\n\n([\s\S]*)$/.exec(text)!;
   const plain = tagline!.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/\n/g, " ");

@@ -1,4 +1,4 @@
-/** A server of files on the loopback address, with addresses as the site has them: without `.html`. */
+/** Serves files on the loopback address under the site's addresses: without `.html`. */
 import { existsSync, statSync } from "node:fs";
 import { join, normalize } from "node:path";
 
@@ -15,7 +15,7 @@ export function serveFolder(folder: string, base: string) {
   return { url: `http://127.0.0.1:${server.port}${base}`, stop: (now: boolean) => server.stop(now) };
 }
 
-/** The file of a path within a site: itself, a page without its ending, or the page of a folder. */
+/** Returns the file of a path within a site: the path itself, a page without its extension, or the page of a folder. */
 export function fileOf(folder: string, path: string): string | undefined {
   const inside = normalize(join("/", path));
   const candidates = [inside, `${inside}.html`, join(inside, "index.html")].map((name) => join(folder, name));

@@ -11,13 +11,12 @@ import { serveFolder } from "./serve.ts";
 const site = join(packageRoot, "site");
 const pages = join(site, "build", "pages");
 
-/** Where the built site lies. */
+/** The folder of the built site. */
 export const siteFolder = join(packageRoot, "build", "docs");
 
 /**
- * Builds the site. `--check` opens its pages in a browser, `--serve` shows them, `--base /path/` is where they will be.
- *
- * @throws {Failure} for links that lead nowhere, and where a tool fails
+ * Builds the site. `--check` opens its pages in a browser, `--serve` shows them, `--base /path/` sets their base path.
+ * @throws {Failure} for broken links, or if a tool fails
  */
 export async function buildDocs(words: readonly string[]): Promise<void> {
   const options = readWords(words);
@@ -32,7 +31,7 @@ export async function buildDocs(words: readonly string[]): Promise<void> {
 /**
  * Builds the site into `build/docs`.
  *
- * @param base the path where it will be
+ * @param base the path at which it will be served
  * @throws {Failure} if a tool fails, such as VitePress for a dead link
  */
 export async function buildSite(base = "/"): Promise<void> {
@@ -50,7 +49,7 @@ export async function buildSite(base = "/"): Promise<void> {
 
 const program = (name: string, path: string): string => join(site, "node_modules", name, path);
 
-/** Where continuous integration runs, its repository. */
+/** In continuous integration, the address of its repository. */
 export const repositoryAddress = (): string | undefined =>
   process.env["GITHUB_REPOSITORY"] && `${process.env["GITHUB_SERVER_URL"]}/${process.env["GITHUB_REPOSITORY"]}`;
 
@@ -58,7 +57,7 @@ interface Options {
   base: string;
   check: boolean;
   serve: boolean;
-  /** The folder for pictures of the pages that are checked. */
+  /** The folder for screenshots of the checked pages. */
   pictures: string | undefined;
 }
 
@@ -77,7 +76,7 @@ function readWords(words: readonly string[]): Options {
   return options;
 }
 
-/** TypeDoc's options: one page a function, class or type of the package. */
+/** TypeDoc's options: one page per function, class or type of the package. */
 const apiOptions = {
   entryPoints: [join(packageRoot, "src", "index.ts")],
   tsconfig: join(packageRoot, "tsconfig.json"),

@@ -1,12 +1,12 @@
 /**
- * A picture of what a command printed, as a terminal shows it: `bun run demo | bun scripts/docs/terminal.ts demo.svg`.
- * Characters stand in a grid; braille, in which curves are drawn, becomes dots, and what draws boxes lines: so no font
- * matters.
+ * Draws the output of a command as a picture of a terminal: `bun run demo | bun scripts/docs/terminal.ts demo.svg`.
+ * Characters are placed on a grid. Braille characters of curves become dots and box-drawing characters become lines, so
+ * the font does not matter.
  */
 
 const [column, row, margin] = [8, 18, 20] as const;
 
-/** The SVG of some lines. Control sequences, and what a progress bar wrote over, are left out. */
+/** Returns the SVG of some lines, without control sequences and overwritten progress bars. */
 export function terminalPicture(text: string, title: string): string {
   const lines = text.trimEnd().split("\n").map(shown);
   const width = 2 * margin + column * Math.max(80, ...lines.map(({ length }) => length));
@@ -23,7 +23,7 @@ ${lines.flatMap((line, index) => drawn(line, margin + row * (index + 0.75))).joi
 
 const shown = (line: string): string => Bun.stripANSI(line.split("\r").findLast((part) => part.trim()) ?? "").trimEnd();
 
-/** Words where they stand, and dots. */
+/** Draws words and dots at their positions. */
 function drawn(line: string, baseline: number): string[] {
   const x = (at: number) => margin + column * at;
   const words = [...line.matchAll(/[^\s\u2500-\u28ff]+(?: [^\s\u2500-\u28ff]+)*/gu)].map(({ 0: word, index }) => {
@@ -47,7 +47,7 @@ function drawn(line: string, baseline: number): string[] {
   return [...words, ...bars, ...(curve ? [curve] : []), ...(frame ? [frame] : [])];
 }
 
-/** From the middle of a character: to its right or left, its top or bottom, in parts of its size. */
+/** The parts of a line from the center of a character: to the right, left, top or bottom, as fractions of its size. */
 const boxes: Readonly<Record<string, readonly (readonly [number, number])[]>> = {
   "│": [
     [0, -0.5],

@@ -11,7 +11,7 @@ import { packageRoot } from "../../src/core/paths.ts";
 
 const source = "objc2-metal 0.3.2, a crate (Zlib, Apache-2.0 or MIT), made from the SDK of macOS 26";
 
-/** A row: the type, what it says of it, and the name; of a case its number too. */
+/** Returns rows: the type, the kind of name, and the name; for an enumeration case its number too. */
 function rowsOf(text: string): string[] {
   const rows: string[] = [];
   let owner: string | undefined;
@@ -33,7 +33,7 @@ function rowsOf(text: string): string[] {
   return rows;
 }
 
-/** `3`, `0x10`, `1<<4`; undefined for what is computed from other names. */
+/** Parses `3`, `0x10`, `1<<4`; returns undefined for values computed from other names. */
 function numberOf(text: string): bigint | undefined {
   const found = /^(-?(?:0x[\da-f]+|\d+))(?:\s*<<\s*(\d+))?$/i.exec(text.trim());
   return found ? BigInt(found[1]!) << BigInt(found[2] ?? 0) : undefined;

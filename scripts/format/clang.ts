@@ -1,4 +1,4 @@
-/** `clang-format` over C++ and MSL, in the build for WebAssembly that npm has: one version on every machine. */
+/** Runs `clang-format` on C++ and MSL, with npm's WebAssembly build, so that every machine has the same version. */
 import { join } from "node:path";
 import { run } from "../../src/cli/run.ts";
 import { packageRoot } from "../../src/core/paths.ts";
@@ -15,7 +15,9 @@ export const clangFiles = (): string[] =>
     "swift/Sources/MetalRuntime/metal/metal_*",
   ]);
 
-/** The lines that `clang-format` would change, as `file:line`. The nearest `.clang-format` above a file applies. */
+/**
+ * Returns the lines that `clang-format` would change, as `file:line`. The nearest `.clang-format` above a file applies.
+ */
 export async function clangProblems(files: readonly string[], folder: string = packageRoot): Promise<string[]> {
   const { output, status } = await run([process.execPath, program, "--dry-run", "-Werror", ...files], { cwd: folder });
   const lines = [...Bun.stripANSI(output).matchAll(/^(.+:\d+):\d+: error: code should be clang-formatted/gm)];
@@ -23,7 +25,7 @@ export async function clangProblems(files: readonly string[], folder: string = p
   return status !== 0 && problems.length === 0 ? [`clang-format: ${output.trim()}`] : problems;
 }
 
-/** Formats in place. What one pass breaks the next one may align, so a second pass settles it. */
+/** Formats in place. A second pass may align what the first one wrapped. */
 export async function clangFormat(files: readonly string[], folder: string = packageRoot): Promise<void> {
   for (let pass = 0; pass < 2; pass++) await run([process.execPath, program, "-i", ...files], { cwd: folder });
 }

@@ -6,7 +6,7 @@ import { clangFiles, clangFormat } from "./clang.ts";
 import { lineProblems } from "./lines.ts";
 import { formatSwift, swiftFiles, swiftFormatGap } from "./swift.ts";
 
-/** Formats every language in place, and names the lines that are still too long: those are for a person to break. */
+/** Formats every language in place, and lists the lines that are still too long, which must be wrapped by hand. */
 export async function formatEverything(): Promise<void> {
   const biome = join(packageRoot, "node_modules", ".bin", "biome");
   await runOrFail("Formatting TypeScript", [process.execPath, biome, "check", "--write", "."], { cwd: packageRoot });

@@ -1,4 +1,7 @@
-/** No line is longer than 120 columns. Formatters break code; strings, comments and prose are broken by hand. */
+/**
+ * Checks that no line is longer than 120 columns. Formatters wrap code; strings, comments and prose are wrapped by
+ * hand.
+ */
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import { filesOf } from "./files.ts";
@@ -17,7 +20,7 @@ export const lineFiles = (): string[] =>
     "swift/Sources/MetalRuntime/metal/metal_*",
   ]);
 
-/** Each line of the text that is too long, as `file:line`, with its length. */
+/** Returns the lines of the text that are too long, as `file:line`, with their length. */
 export function longLines(file: string, text: string): string[] {
   const mayStay = file.endsWith(".md") ? isUnbreakableMarkdown : isUnbreakableCode;
   return text.split("\n").flatMap((line, index) => {
@@ -27,7 +30,7 @@ export function longLines(file: string, text: string): string[] {
   });
 }
 
-/** A row of a table, or a single link or address, maybe as the item of a list. */
+/** A row of a table, or a single link or address, possibly as a list item. */
 const isUnbreakableMarkdown = (line: string): boolean =>
   /^\s*\|/.test(line) || /^\s*([-*>]|\d+\.)?\s*(\[[^\]]*\]\(\S+\)|\S+)[.,;:]?$/.test(line);
 

@@ -1,11 +1,11 @@
-/** Whether a mutant compiles: the check of its language, on the files that hold it. */
+/** Checks whether a mutant compiles, with the check of its language on the files that contain it. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { cpuLibraryName, platform } from "../../src/core/paths.ts";
 import type { Copy } from "./copy.ts";
 import type { LanguageName } from "./sites.ts";
 
-/** The check of a mutant in place; it returns why the mutant does not count, or undefined where it compiles. */
+/** Checks a mutant in place; returns why it does not count, or undefined if it compiles. */
 type Check = (copy: Copy, file: string) => Promise<string | undefined>;
 
 const CHECK_SECONDS = 120;
@@ -18,8 +18,8 @@ export const compileChecks: Readonly<Record<LanguageName, Check>> = {
 };
 
 /**
- * Types of the mutant's file and of what it imports. What only its mutation leaves unused is no mistake of types, and
- * tests run such a mutant.
+ * Checks the types of the mutant's file and its imports. Declarations that only the mutation leaves unused are no type
+ * errors, so tests run such a mutant.
  */
 async function checkTypes(copy: Copy, file: string): Promise<string | undefined> {
   const project = "tsconfig.mutant.json";
@@ -41,10 +41,10 @@ async function buildDylib(copy: Copy): Promise<string | undefined> {
   return status === 0 ? undefined : firstError(output.replaceAll(`${copy.root}/`, ""));
 }
 
-/** What a build of the dylib changes. */
+/** The files that a build of the dylib changes. */
 export const dylibPaths: readonly string[] = [join("build", platform, cpuLibraryName), join("native", ".build", "cpu")];
 
-/** The kernel, or those that include the header: compiled, with the strict pass over their types. */
+/** Compiles the kernel, or those that include the header, with the strict typing pass. */
 async function checkKernels(copy: Copy, file: string): Promise<string | undefined> {
   const kernels = file.endsWith(".metal") ? [file] : kernelsWith(copy, file);
   const command = [process.execPath, "src/cli/orchard.ts", "metal", "check", ...kernels];
@@ -52,7 +52,7 @@ async function checkKernels(copy: Copy, file: string): Promise<string | undefine
   return status === 0 ? undefined : firstError(output);
 }
 
-/** Some of the kernels that include a header, directly or through another. */
+/** Returns some of the kernels that include a header, directly or through another. */
 function kernelsWith({ root }: Copy, header: string, count = 3): string[] {
   const files = [...new Bun.Glob("kernels/**/*.{metal,h}").scanSync({ cwd: root })].sort();
   const texts = new Map(files.map((file) => [file, readFileSync(join(root, file), "utf8")]));

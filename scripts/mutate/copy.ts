@@ -1,4 +1,4 @@
-/** Copies of the working tree, in which mutants live: the user's files are never touched. */
+/** Copies the working tree for mutants, so that the user's files are never touched. */
 import {
   constants,
   cpSync,
@@ -17,17 +17,17 @@ import { platform } from "../../src/core/paths.ts";
 import { type LimitedRun, runLimited } from "./limited.ts";
 import { applied, type Mutation } from "./mutation.ts";
 
-/** The files of a working tree: those that git knows, and new ones. Paths from the root. */
+/** The files of a working tree: those that git knows, and new ones, as paths from the root. */
 export async function filesOf(root: string): Promise<string[]> {
   const words = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"];
   const { output } = await runOrFail("Asking git for files", words, { cwd: root });
   return [...new Set(output.split("\0").filter(Boolean))].filter((file) => existsSync(join(root, file))).sort();
 }
 
-/** What builds left and tests need. */
+/** Build products that tests need. */
 const built = [join("build", platform), join("native", ".build", "cpu"), join("swift", ".build", "products")];
 
-/** A clone of a working tree, as its files are now, with what was built and installed in it. */
+/** A clone of a working tree with its current files, build products and dependencies. */
 export class Copy implements Disposable {
   readonly root: string;
 
@@ -35,7 +35,7 @@ export class Copy implements Disposable {
     this.root = root;
   }
 
-  /** @throws {Failure} where the tree is no repository of git */
+  /** @throws {Failure} if the tree is not a git repository */
   static async of(tree: string): Promise<Copy> {
     const copy = new Copy(mkdtempSync(join(tmpdir(), "orchard-mutate-")));
     try {
@@ -55,7 +55,7 @@ export class Copy implements Disposable {
     symlinkSync(join(tree, "node_modules"), join(root, "node_modules"));
   }
 
-  /** Puts a mutant in place until the result is disposed of. */
+  /** Applies a mutant until the result is disposed. */
   planted(mutation: Mutation): Disposable {
     const path = join(this.root, mutation.file);
     const source = readFileSync(path, "utf8");
@@ -63,7 +63,7 @@ export class Copy implements Disposable {
     return { [Symbol.dispose]: () => writeFileSync(path, source) };
   }
 
-  /** Puts paths in place as another copy has them. */
+  /** Restores paths to their content in another copy. */
   restore(paths: readonly string[], from: Copy): void {
     for (const path of paths) {
       rmSync(join(this.root, path), { recursive: true, force: true });
@@ -71,7 +71,7 @@ export class Copy implements Disposable {
     }
   }
 
-  /** Runs a program in the copy's root folder, for so many seconds. */
+  /** Runs a program in the copy's root folder with a time limit in seconds. */
   run(command: readonly string[], seconds: number, environment: Record<string, string> = {}): Promise<LimitedRun> {
     return runLimited(command, { cwd: this.root, seconds, environment });
   }
@@ -81,7 +81,7 @@ export class Copy implements Disposable {
   }
 }
 
-/** Where the file system can, a copy shares the blocks of the original. */
+/** If the file system supports it, a copy shares the blocks of the original. */
 function copyPath(from: string, to: string): void {
   if (!existsSync(from)) return;
   mkdirSync(dirname(to), { recursive: true });

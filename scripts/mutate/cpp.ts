@@ -1,11 +1,11 @@
 /**
- * Mutations of C++ and of Metal's language, by tokens. The files are formatted: a binary operator stands between
- * spaces, and the marks of pointers, references and templates touch a name. What is mistaken does not compile.
+ * Mutations of C++ and of Metal Shading Language, by tokens. The files are formatted: a binary operator is surrounded
+ * by spaces, and the marks of pointers, references and templates are next to a name. Wrong guesses do not compile.
  */
 import { behindClosing, partsOf, type Token, tokensOf } from "../precedent/tokens.ts";
 import { type Change, callChanges, numberChanges, operatorChanges, swapChanges } from "./mutation.ts";
 
-/** All changes that stay within a line. */
+/** Returns all changes within a line. */
 export function cppChanges(source: string, file: string): Change[] {
   const tokens = tokensOf(source, file);
   const lines = [...Map.groupBy(tokens, ({ line }) => line).values()].filter((line) => !isSkipped(line));
@@ -16,7 +16,7 @@ export function cppChanges(source: string, file: string): Change[] {
   ]);
 }
 
-/** The preprocessor's lines, and declarations that make no code of their own. */
+/** Preprocessor lines, and declarations without code. */
 const isSkipped = ([first]: readonly Token[]): boolean =>
   first!.text === "#" || ["using", "namespace", "template", "static_assert", "struct"].includes(first!.text);
 
@@ -46,7 +46,7 @@ function conditionChanges(source: string, line: readonly Token[], at: number): C
   ];
 }
 
-/** Of calls, not of declarations, whose parameters are a type and a name. */
+/** Mutates calls, but not declarations, whose parameters are a type and a name. */
 function argumentChanges(source: string, line: readonly Token[], at: number): Change[] {
   const open = line[at + 1];
   if (line[at]!.kind !== "name" || keywords.has(line[at]!.text) || open?.text !== "(" || !open.isGlued) return [];
@@ -67,7 +67,7 @@ const areNames = (first: Token, second: Token): boolean => first.kind === "name"
 
 const assignments = new Set(["=", "+=", "-=", "*=", "/=", "|=", "&=", "^="]);
 
-/** A whole call or assignment, which a declaration is not: that begins with two names. */
+/** Removes a complete call or assignment, but not a declaration, which begins with two names. */
 function statementChanges(line: readonly Token[]): Change[] {
   const [first, last] = [line[0]!, line.at(-1)!];
   if (first.kind !== "name" || keywords.has(first.text) || last.text !== ";") return [];
@@ -79,7 +79,7 @@ function statementChanges(line: readonly Token[]): Change[] {
   return [{ kind: "removed statement", start: first.start, end: endOf(last), replacement: ";" }];
 }
 
-/** Names side by side stay apart. */
+/** Keeps adjacent names apart. */
 const textOf = (tokens: readonly Token[]): string =>
   tokens
     .map(({ text, isGlued }) => (isGlued ? text : ` ${text}`))

@@ -1,4 +1,4 @@
-/** Builds the cpu dylib of a copy of the repository, for this processor alone. It runs in the copy. */
+/** Builds the cpu dylib of a copy of the repository, only for this processor. It runs in the copy. */
 import { buildCpuLibrary, usualBuild } from "../cpu/build.ts";
 import { main } from "../failure.ts";
 

@@ -1,4 +1,4 @@
-/** What tests make of a mutant. */
+/** Runs tests on a mutant. */
 import { join } from "node:path";
 import { Failure } from "../failure.ts";
 import { classOf } from "../suite/classes.ts";
@@ -8,7 +8,7 @@ import type { Mutation } from "./mutation.ts";
 import { type TestFile, Tests } from "./nearest.ts";
 import { type LanguageName, languageOf } from "./sites.ts";
 
-/** A mutant's end. */
+/** The outcome of a mutant. */
 export type Verdict =
   | { readonly end: "killed"; readonly by: string }
   | { readonly end: "survived"; readonly ran: readonly TestFile[] }
@@ -16,7 +16,7 @@ export type Verdict =
   | { readonly end: "not counted"; readonly why: string };
 
 export interface JudgeOptions {
-  /** Test files run whose measured times add up to so many seconds. */
+  /** The total of the measured times of the test files to run, in seconds. */
   readonly seconds: number;
 }
 
@@ -54,7 +54,7 @@ export class Judge implements Disposable {
     }
   }
 
-  /** What does not compile without a mutant would leave every mutant uncounted. */
+  /** If the copy does not compile without a mutant, no mutant would be counted. */
   async #prepare(language: LanguageName, file: string): Promise<void> {
     if (this.#prepared.has(language)) return;
     const why = await compileChecks[language](this.#pristine, file);
@@ -82,7 +82,7 @@ export class Judge implements Disposable {
     return { end: "survived", ran };
   }
 
-  /** A test that fails without the mutant says nothing about it; one that depends on load has to fail twice. */
+  /** A test that fails without the mutant says nothing about it; one that depends on load must fail twice. */
   async #isKill(test: TestFile, language: LanguageName): Promise<boolean> {
     if (!this.#passing.has(test.file))
       this.#passing.set(test.file, (await runTests(this.#pristine, [test], language)) === undefined);
@@ -90,7 +90,7 @@ export class Judge implements Disposable {
     return classOf(test.file) === undefined || (await runTests(this.#mutated, [test], language)) !== undefined;
   }
 
-  /** Test files that fail without a mutant, and so were left out. */
+  /** Test files that fail without a mutant, and were skipped. */
   get failing(): string[] {
     return [...this.#passing].filter(([, passes]) => !passes).map(([file]) => file);
   }
@@ -101,10 +101,13 @@ export class Judge implements Disposable {
   }
 }
 
-/** One process for files of about so many seconds: a mutant that dies early costs no more, and starting costs less. */
+/**
+ * One process runs files of about this many seconds, which saves process starts without delaying the end of mutants
+ * that fail early.
+ */
 const GROUP_SECONDS = 15;
 
-/** Files in their order; those of a class that depends on load run alone. */
+/** Groups files in order; those of a class that depends on load run separately. */
 export function groupsOf(tests: readonly TestFile[]): TestFile[][] {
   const groups: TestFile[][] = [];
   let seconds = Number.POSITIVE_INFINITY;
@@ -120,14 +123,14 @@ export function groupsOf(tests: readonly TestFile[]): TestFile[][] {
   return groups;
 }
 
-/** Tests of other backends have their name in theirs. */
+/** Tests of one backend have its name in theirs. */
 const patterns: Readonly<Record<LanguageName, string | undefined>> = {
   TypeScript: undefined,
   "C++": String.raw`^(?!.*\b(?:metal|reference)\b)`,
   kernels: String.raw`^(?!.*\b(?:cpu|reference)\b)`,
 };
 
-/** What failed first, and its file; undefined where everything passed. */
+/** The first failure and its file; undefined if everything passed. */
 interface FirstFailure {
   readonly file: string | undefined;
   readonly what: string;
@@ -148,7 +151,7 @@ async function runTests(
   return status === 0 && !isOver ? undefined : firstFailure(output, isOver);
 }
 
-/** A run whose pattern leaves out every test is none that failed. */
+/** A run whose pattern skips every test did not fail. */
 export function firstFailure(output: string, isOver = false): FirstFailure | undefined {
   if (/^error: regex .* matched 0 tests\./m.test(output)) return undefined;
   const before = output.split(/^\(fail\) |^# Unhandled error/m, 1)[0]!;

@@ -1,10 +1,10 @@
-/** Runs a program that may never end: a mutant's. */
+/** Runs a program that may never end, such as a mutant. */
 
 export interface LimitedRun {
   readonly status: number;
-  /** Both streams, as they came. */
+  /** Both streams, in order of arrival. */
   readonly output: string;
-  /** Whether the time was over: it was then killed with all processes that it had started. */
+  /** Whether the time limit was exceeded; it was then killed with all its child processes. */
   readonly isOver: boolean;
 }
 
@@ -14,11 +14,11 @@ export interface LimitedOptions {
   readonly environment?: Readonly<Record<string, string>>;
 }
 
-/** Where memory runs out, Linux ends the mutant and no other program. */
+/** If memory runs out, Linux kills the mutant and no other program. */
 const expendable =
   process.platform === "linux" ? ["sh", "-c", 'echo 1000 2>/dev/null >/proc/self/oom_score_adj; exec "$@"', "sh"] : [];
 
-/** Runs a program in a process group of its own. */
+/** Runs a program in a separate process group. */
 export async function runLimited(
   command: readonly string[],
   { cwd, seconds, environment = {} }: LimitedOptions,
@@ -36,7 +36,7 @@ export async function runLimited(
     try {
       process.kill(-child.pid, "SIGKILL");
     } catch {
-      // All of them have ended.
+      // all of them have ended
     }
   };
   const timer = setTimeout(() => {

@@ -1,4 +1,4 @@
-/** `bun run mutate`: plants mistakes in copies of the repository, and names those that no test finds. */
+/** `bun run mutate`: plants mistakes in copies of the repository, and lists those that no test finds. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -14,11 +14,11 @@ export interface MutateOptions {
   readonly place: Place;
   readonly seed: number;
   readonly count: number;
-  /** Test files run whose measured times add up to so many seconds. */
+  /** The total of the measured times of the test files to run, in seconds. */
   readonly seconds: number;
 }
 
-/** @throws {Failure} for an unknown option, or a number that is none */
+/** Parses options. @throws {Failure} for an unknown option or an invalid number */
 export function readMutateOptions(words: readonly string[]): MutateOptions {
   const { values, positionals } = parse(words);
   if (positionals.length > 1)
@@ -47,7 +47,7 @@ function parse(words: readonly string[]) {
   }
 }
 
-/** A mutant, and what became of it. */
+/** A mutant and its outcome. */
 export interface Judged {
   readonly mutation: Mutation;
   readonly verdict: Verdict;
@@ -55,17 +55,17 @@ export interface Judged {
 
 /** Builds, so that the tests of copies have the dylibs, and mutates. */
 export async function mutateCommand(words: readonly string[]): Promise<void> {
-  readMutateOptions(words); // a mistake in the words is refused before anything is built
+  readMutateOptions(words); // rejects wrong arguments before anything is built
   await buildAll();
   await mutate(words);
 }
 
-/** Mutates lines of the working tree, as the words say. */
+/** Mutates the lines of the working tree that the arguments select. */
 export async function mutate(words: readonly string[], root: string = packageRoot): Promise<void> {
   const { place, seed, count, seconds } = readMutateOptions(words);
   const files = (await filesOf(root)).filter((file) => languageOf(file) !== undefined);
   const drawn = drawMutations(root, files, place, seed);
-  let next = drawn.next(); // a place without mutations is refused before anything is copied
+  let next = drawn.next(); // rejects places without mutations before anything is copied
   console.log(`Mutating with --seed ${seed}: the tests of each mutant take up to ${seconds} s of measured time.`);
   using judge = await Judge.of(root, { seconds });
   endBySignal(judge);
@@ -79,7 +79,7 @@ export async function mutate(words: readonly string[], root: string = packageRoo
   for (const file of judge.failing) console.log(`${file} fails without a mutant, and judged none`);
 }
 
-/** Copies are removed however the command ends. */
+/** Removes the copies however the command ends. */
 function endBySignal(judge: Judge): void {
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
     process.once(signal, () => {
@@ -108,7 +108,7 @@ function describeRan(ran: readonly { readonly file: string; readonly seconds: nu
 const list = (ran: readonly { readonly file: string }[], most = 8): string =>
   [...ran.slice(0, most).map(({ file }) => file), ...(ran.length > most ? ["…"] : [])].join(", ");
 
-/** A row for each language. */
+/** A row per language. */
 export function describeCounts(judged: readonly Judged[]): string {
   const rows = languages.flatMap(({ name, files }) => {
     const ofLanguage = judged.filter(({ mutation }) => files.test(mutation.file));

@@ -1,4 +1,4 @@
-/** What one mutation is, and the replacements that all languages share. */
+/** A mutation, and the replacements that all languages share. */
 
 /** A change within one line of a file. */
 export interface Mutation {
@@ -6,9 +6,9 @@ export interface Mutation {
   readonly file: string;
   /** From 1. */
   readonly line: number;
-  /** What kind of mistake it plants, such as `boundary`. */
+  /** The kind of mistake, such as `boundary`. */
   readonly kind: string;
-  /** The characters that it replaces, as offsets in the file's text. */
+  /** The replaced characters, as offsets in the file's text. */
   readonly start: number;
   readonly end: number;
   readonly replacement: string;
@@ -28,7 +28,7 @@ export function describeChange(source: string, change: Change): string {
   return `${source.slice(from, to).trim()}\n      → ${after.trim() || "(nothing)"}`;
 }
 
-/** Binary operators, and what takes their place. */
+/** Binary operators and their replacements. */
 const operators: Readonly<Record<string, readonly (readonly [kind: string, operator: string])[]>> = {
   "+": [["arithmetic", "-"]],
   "-": [["arithmetic", "+"]],
@@ -81,7 +81,7 @@ export const operatorChanges = (operator: string, start: number): Change[] =>
     replacement,
   }));
 
-/** Functions and methods that are easily taken for each other. */
+/** Functions and methods that are easily confused. */
 const namePairs = [
   ...[
     ["min", "max"],
@@ -106,13 +106,13 @@ const otherName = new Map<string, string>(
   ]),
 );
 
-/** Calls another function than the one named at `start`. */
+/** Calls a different function than the one named at `start`. */
 export function callChanges(name: string, start: number): Change[] {
   const replacement = otherName.get(name);
   return replacement === undefined ? [] : [{ kind: "call", start, end: start + name.length, replacement }];
 }
 
-/** A decimal number that is one more, and one less where that is no negative number. */
+/** Changes a decimal number by one: up, and down unless it would become negative. */
 export function numberChanges(text: string, start: number): Change[] {
   const [, digits, suffix] = /^(\d[\d_']*(?:\.\d*)?|\.\d+)([a-zA-Z]*)$/.exec(text) ?? [];
   if (digits === undefined || /^0\d|^0[xXbBoO]/.test(text)) return [];
@@ -129,7 +129,7 @@ export function numberChanges(text: string, start: number): Change[] {
 
 const floatText = (value: number): string => (Number.isInteger(value) ? `${value}.0` : String(value));
 
-/** Each pair of neighbouring arguments in the other order. */
+/** Swaps each pair of neighboring arguments. */
 export function swapChanges(source: string, parts: readonly (readonly [start: number, end: number])[]): Change[] {
   return parts.slice(1).flatMap(([start, end], at) => {
     const [before, behind] = parts[at]!;

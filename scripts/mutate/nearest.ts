@@ -1,4 +1,4 @@
-/** Which test files judge a mutant: those that reach its file, the nearest first, as far as the time goes. */
+/** Selects the test files that judge a mutant: those that reach its file, the nearest first, within a time budget. */
 import { readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { parseSync } from "oxc-parser";
@@ -6,22 +6,22 @@ import { distancesFrom, importersIn, reachedTests } from "../suite/changed.ts";
 import { classOf } from "../suite/classes.ts";
 import { measuredTimings, type Timings } from "../suite/order.ts";
 
-/** A test file, and the seconds that it took when it was last measured. */
+/** A test file, and its last measured time in seconds. */
 export interface TestFile {
   readonly file: string;
   readonly seconds: number;
 }
 
-/** What a test file has to do with a mutant's file. */
+/** The relation of a test file to a mutant's file. */
 interface Relation {
   readonly inFolder: boolean;
   readonly isDirect: boolean;
   readonly stem: string;
-  /** What the mutant's file exports. */
+  /** The exports of the mutant's file. */
   readonly names: readonly string[];
 }
 
-/** What a tree's tests import, read once for many mutants. */
+/** The imports of a tree's tests, read once for many mutants. */
 export class Tests {
   readonly #root: string;
   readonly #importers: ReadonlyMap<string, readonly string[]>;
@@ -35,8 +35,8 @@ export class Tests {
   }
 
   /**
-   * The test files that reach a file, the nearest first, whose measured times add up to at most `seconds`. Which they
-   * are does not depend on how fast the machine is. The first is always among them.
+   * Returns the nearest test files that reach a file, whose measured times add up to at most `seconds`. The choice does
+   * not depend on the speed of this machine. The first one is always included.
    */
   nearest(file: string, seconds: number): TestFile[] {
     const names = exportedNames(file, this.#textOf(file));
@@ -62,7 +62,9 @@ export class Tests {
     });
   }
 
-  /** Less is nearer: by imports, by folder, and by names that the test mentions; then by whether load may change it. */
+  /**
+   * Lower is nearer: by imports, by folder, and by names that the test mentions; then by whether load may change it.
+   */
   #rankOf(test: string, { inFolder, isDirect, stem, names }: Relation): number {
     const mentions = names.some((name) => this.#textOf(test).includes(name));
     const isNext = isDirect || (inFolder && stemOf(test) === stem);
@@ -81,7 +83,9 @@ export class Tests {
 
 const isIn = (file: string, folder: string): boolean => file.startsWith(`${folder}/`);
 
-/** `test` mirrors `src`: the folders of tests that mirror a file's, or the nearest folder above it that has tests. */
+/**
+ * `test` mirrors `src`: returns the folders of tests that mirror a file's folder, or the nearest parent that has tests.
+ */
 function mirrorsOf(file: string, tests: readonly string[]): string[] {
   const mirrored = dirname(file.replace(/^(?:src|native\/cpu|kernels)\//, ""));
   for (let folder = mirrored; folder !== "."; folder = dirname(folder)) {
@@ -93,10 +97,12 @@ function mirrorsOf(file: string, tests: readonly string[]): string[] {
 
 const stemOf = (file: string): string => basename(file).split(".", 1)[0]!;
 
-/** Names of one or two letters are in every file. */
+/** Shorter names occur in every file. */
 const LEAST_NAME = 4;
 
-/** What tests can call of a file: the names that TypeScript exports; the name of a kernel's or C++ file. */
+/**
+ * Returns the names by which tests can use a file: the exports of TypeScript, or the name of a kernel's or C++ file.
+ */
 function exportedNames(file: string, source: string): string[] {
   if (!file.endsWith(".ts")) return [stemOf(file)].filter(({ length }) => length >= LEAST_NAME);
   const { module } = parseSync(file, source);

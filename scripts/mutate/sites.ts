@@ -1,4 +1,4 @@
-/** The lines that can be mutated, and the order in which a seed draws them. */
+/** Lists the lines that can be mutated, and draws their order from a seed. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { contentKey } from "../content_cache.ts";
@@ -7,14 +7,14 @@ import { cppChanges } from "./cpp.ts";
 import type { Change, Mutation } from "./mutation.ts";
 import { typescriptChanges } from "./typescript.ts";
 
-/** A language whose files are mutated. */
+/** A language whose files can be mutated. */
 export interface Language {
   readonly name: string;
   readonly files: RegExp;
   readonly changes: (source: string, file: string) => Change[];
 }
 
-/** Pages run in a browser, and what includes the C interface has tests of its own. */
+/** Pages run in a browser, and files that include the C interface have separate tests. */
 export const languages = [
   { name: "TypeScript", files: /^src\/(?!.*\/page\/)(?!.*\.d\.ts$).*\.ts$/, changes: typescriptChanges },
   { name: "C++", files: /^native\/cpu\/(?!include\/).*\.(?:cpp|h)$/, changes: cppChanges },
@@ -25,13 +25,13 @@ export type LanguageName = (typeof languages)[number]["name"];
 
 export const languageOf = (file: string): Language | undefined => languages.find(({ files }) => files.test(file));
 
-/** Where to mutate: everything, a folder, a file, or a line of a file. */
+/** The place to mutate: everything, a folder, a file, or a line of a file. */
 export interface Place {
   readonly path: string;
   readonly line: number | undefined;
 }
 
-/** Reads `src/optim`, `src/optim/sgd.ts` and `src/optim/sgd.ts:40`. */
+/** Parses `src/optim`, `src/optim/sgd.ts` and `src/optim/sgd.ts:40`. */
 export function readPlace(word: string): Place {
   const [, path = "", line] = /^(?:\.\/)?(.*?)\/?(?::(\d+))?$/.exec(word) ?? [];
   return { path, line: line === undefined ? undefined : Number(line) };
@@ -41,12 +41,11 @@ const isWithin = (file: string, { path }: Place): boolean =>
   path === "" || file === path || file.startsWith(`${path}/`);
 
 /**
- * The lines that have mutations, in the order of the draw: a line's place in it depends on the seed and the line alone,
- * so that a change of one file leaves the draws in others as they are. Of a line that is named all mutations are drawn,
- * of others one.
+ * Returns the lines with mutations, in drawn order. A line's position depends only on the seed and the line, so a
+ * change of one file does not affect the draws in others. A named line gets all its mutations, others get one.
  *
  * @param files paths from the root
- * @throws {Failure} where no file or no line can be mutated
+ * @throws {Failure} if no file or line can be mutated
  */
 export function* drawMutations(
   root: string,
@@ -67,7 +66,7 @@ export function* drawMutations(
     yield oneOf(mutations, key);
 }
 
-/** Each kind is as likely, however many mutations of it a line has: most would else be of constants. */
+/** Each kind is equally likely, however many mutations of it a line has; otherwise most would be of constants. */
 function oneOf(mutations: readonly Mutation[], key: string): Mutation {
   const pick = <Item>(items: readonly Item[], from: number) =>
     items[Number.parseInt(key.slice(from, from + 8), 16) % items.length]!;
@@ -80,7 +79,7 @@ interface MutableLine {
   readonly file: string;
   readonly line: number;
   readonly text: string;
-  /** How many lines of the same text come before it in its file. */
+  /** Returns how many lines of the same text precede it in its file. */
   readonly order: string;
   readonly mutations: readonly Mutation[];
 }

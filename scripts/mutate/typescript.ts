@@ -10,10 +10,10 @@ interface Node {
   readonly [key: string]: unknown;
 }
 
-/** The changes that the mistakes of one kind of node make. */
+/** Returns the mutations of one kind of node. */
 type Rule = (node: Node, source: string) => Change[];
 
-/** All changes that stay within a line. @throws {Error} for a text that does not parse */
+/** Returns all changes within a line. @throws {Error} for a text that does not parse */
 export function typescriptChanges(source: string, file: string): Change[] {
   const { program, errors } = parseSync(file, source);
   if (errors[0]) throw new Error(`${file} does not parse: ${errors[0].message}`);
@@ -28,10 +28,10 @@ export function typescriptChanges(source: string, file: string): Change[] {
 
 const isNode = (value: unknown): value is Node => typeof value === "object" && value !== null && "type" in value;
 
-/** Nodes whose type is TypeScript's, but which hold an expression. */
+/** Type-only nodes that contain an expression. */
 const wrappers = new Set(["TSAsExpression", "TSSatisfiesExpression", "TSNonNullExpression"]);
 
-/** Types have no effect at run time; of an error's text, tests ask only for a part. */
+/** Types have no effect at run time, and tests check only parts of an error's text. */
 function keysOf({ type }: Node): readonly string[] {
   if (wrappers.has(type)) return ["expression"];
   if (type === "TSParameterProperty") return ["parameter"];
@@ -61,7 +61,7 @@ function operatorOf(node: Node, source: string): Change[] {
   return operatorChanges(operator, source.indexOf(operator, (node["left"] as Node).end));
 }
 
-/** `a ?? b` always takes `b`, or never. */
+/** `a ?? b` becomes always `b`, or never. */
 function defaultOf(node: Node, source: string): Change[] {
   const place = { kind: "default", start: node.start, end: node.end };
   const text = (side: "left" | "right") => source.slice((node[side] as Node).start, (node[side] as Node).end);
@@ -80,7 +80,7 @@ function conditionOf(node: Node, source: string): Change[] {
   ];
 }
 
-/** Words that are dtypes: as a default, one is easily written for another. */
+/** Names of dtypes, which are easily confused as defaults. */
 const dtypes: Readonly<Record<string, string>> = {
   float32: "float64",
   float64: "float32",
@@ -106,7 +106,7 @@ const hasEffect = ({ type, argument }: Node): boolean =>
 
 const removed = ({ start, end }: Node): Change => ({ kind: "removed statement", start, end, replacement: ";" });
 
-/** Another method, the object in place of the method's result, or arguments in another order. */
+/** Calls another method, replaces the method's result by the object, or reorders arguments. */
 function callOf(node: Node, source: string): Change[] {
   const callee = node["callee"] as Node;
   if (callee.type === "Identifier") return argumentsOf(node, source);

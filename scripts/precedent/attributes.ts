@@ -1,4 +1,4 @@
-/** Reads attributes, `[[…]]`, with the types that they stand on. */
+/** Reads attributes, `[[…]]`, with the types to which they apply. */
 import type { Declaration } from "./declarations.ts";
 import { generalForm, valueForm } from "./forms.ts";
 import type { Program } from "./program.ts";
@@ -12,18 +12,18 @@ export class Attributes {
     this.#program = program;
   }
 
-  /** An attribute behind the name that it is of. */
+  /** An attribute after the name to which it applies. */
   of([start, end]: readonly [number, number], found: Declaration): void {
     const form = /[&*[]/.test(found.form) ? generalForm(found) : valueForm(found);
     for (const name of this.#namesIn(start, end))
       this.#program.report(`attribute ${form} [[${name}]]`, this.#program.tokens[start]!);
   }
 
-  /** An attribute that stands before what it means. */
+  /** An attribute before the name to which it applies. */
   before(at: number): number {
     const end = behindClosing(this.#program.tokens, at);
     const before = this.#program.tokens[at - 1];
-    if (before && this.#program.names.has(at - 1)) return end; // it was told with its declaration
+    if (before && this.#program.names.has(at - 1)) return end; // it was recorded with its declaration
     if (before?.text === "]" || isBehindName(this.#program.tokens, at, this.#program.names)) return end;
     const next = this.#program.tokens[end];
     const word = next?.kind === "name" ? (keywords.has(next.text) ? next.text : "T") : (next?.text ?? "");
@@ -47,7 +47,7 @@ export class Attributes {
   }
 }
 
-/** Behind a name with sizes of arrays or further attributes. */
+/** After a name with array sizes or further attributes. */
 function isBehindName(tokens: readonly Token[], at: number, names: ReadonlySet<number>): boolean {
   let before = at - 1;
   for (let depth = 0; before >= 0 && at - before < 60; before--) {

@@ -1,20 +1,20 @@
-/** The conditions of `#if`, as far as the project's own macros decide them. */
+/** Evaluates the conditions of `#if`, as far as the project's macros determine them. */
 import type { Directive, Macro } from "./preprocessor.ts";
 import type { Token } from "./tokens.ts";
 
 type Value = number | undefined;
 
-/** What Metal's compiler defines, and what only others do. */
+/** Macros that Metal's compiler defines, and those that only others define. */
 const ofMetal = new Set(["__METAL__", "__METAL_VERSION__", "__cplusplus"]);
 const ofOthers = /^(__OBJC__|__CUDACC__|__CUDA_ARCH__|__HIP\w*|_MSC_VER|_WIN32|__linux__|__KERNEL_CUDA__|__SYCL\w*)$/;
 
-/** Undefined for what may be defined by the host. */
+/** Undefined for macros that the host may define. */
 function isDefined(name: string, macros: ReadonlyMap<string, Macro>): boolean | undefined {
   if (macros.has(name) || ofMetal.has(name)) return true;
   return ofOthers.test(name) ? false : undefined;
 }
 
-/** Whether the branch is read; undefined if that depends on what a compiler defines. */
+/** Whether the branch is read; undefined if that depends on the compiler's macros. */
 export function branchOf({ name, tokens }: Directive, macros: ReadonlyMap<string, Macro>): boolean | undefined {
   const first = tokens[0]?.text ?? "";
   const known = isDefined(first, macros);
@@ -24,7 +24,7 @@ export function branchOf({ name, tokens }: Directive, macros: ReadonlyMap<string
   return value === undefined ? undefined : value !== 0;
 }
 
-/** The name of an include guard, whose `#ifndef` has no other branch. */
+/** Returns the name of an include guard, whose `#ifndef` has no other branch. */
 const isGuard = (name: string): boolean => /(_H_?|_HPP|_METAL|_INCLUDED)_*$/i.test(name);
 
 const priorities: Readonly<Record<string, number>> = {
@@ -100,7 +100,7 @@ class Condition {
     return known === undefined ? undefined : Number(known);
   }
 
-  /** `__has_include(…)` and the like. */
+  /** Skips `__has_include(…)` and similar. */
   #skipCall(): void {
     let depth = 0;
     do {

@@ -1,4 +1,4 @@
-/** The constructs of other projects, which are known to run on Apple's hardware. Nothing else of them is kept. */
+/** Reads the constructs of other projects that are known to run on Apple's hardware. Nothing else of them is kept. */
 import { existsSync, readFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
@@ -17,15 +17,15 @@ interface Project extends Origin {
   readonly files: readonly SourceFile[];
 }
 
-/** Of a language: the constructs with the number of projects that have each, and the projects that have any. */
+/** For a language: the constructs with the number of projects that use each, and the projects that use any. */
 export interface Corpus {
   readonly origins: readonly Origin[];
   readonly counts: Counts;
 }
 
 /**
- * Reads projects, a folder each: its last two names are the project's, and its version is in a file `.commit`, or is
- * what git says. A file that several projects have counts for the first of them.
+ * Reads projects, one per folder. The last two parts of the path are the project's name; its version is in a file
+ * `.commit`, or comes from git. A file that several projects have counts for the first of them.
  */
 export function readCorpus(
   folders: readonly string[],
@@ -77,7 +77,7 @@ function isFirst(text: string, seen: Set<string>): boolean {
 
 const isKernelFile = (path: string): boolean => /\.(metal|metalh|msl)$/.test(path);
 
-/** A header of kernels alone: what a host's C++ uses is no precedent. */
+/** A header that only kernels include: a host's use of C++ is no precedent. */
 const isKernelHeader = ({ path, text }: SourceFile): boolean =>
   /\.(h|hpp)$/.test(path) &&
   /#include <metal_|using namespace metal|\[\[\s*(kernel|buffer\()/.test(text) &&
@@ -99,7 +99,7 @@ function mslOf({ files }: Project, fresh: ReadonlySet<string>): ReadonlySet<stri
   return found;
 }
 
-/** Finds a file by the end of its path, the nearest one first. */
+/** Finds a file by the end of its path, the nearest first. */
 function includeOf(files: readonly SourceFile[]): Include {
   const byName = Map.groupBy(files, ({ path }) => basename(path));
   return (name, from) => {
@@ -111,7 +111,7 @@ function includeOf(files: readonly SourceFile[]): Include {
 
 // --- Swift
 
-/** A member that one file declares may be another's in the next; types are the project's. */
+/** A member that one file declares may be another's in the next file; types belong to the project. */
 function swiftOf(files: readonly SourceFile[], ours: Uses): ReadonlySet<string> {
   const read = files.filter(({ path }) => path.endsWith(".swift")).map(readSwift);
   const types = new Set(read.flatMap(({ declared }) => [...declared]).filter((name) => /^[A-Z]/.test(name)));
@@ -132,7 +132,7 @@ const metalTypes = (): ReadonlySet<string> => new Set([...metalNames()].filter((
 
 let vocabulary: ReadonlySet<string> | undefined;
 
-/** Every name in the headers of the software device: a name of a kernel that is none of them is the project's. */
+/** Returns every name in the headers of the software device. Any other name in a kernel belongs to the project. */
 function mslNames(): ReadonlySet<string> {
   if (vocabulary) return vocabulary;
   const folder = join(packageRoot, "swift", "Sources", "MetalRuntime", "metal");
@@ -141,24 +141,24 @@ function mslNames(): ReadonlySet<string> {
   const all = headers.map(({ path }) => `#include "${basename(path)}"`).join("\n");
   const { tokens } = preprocess({ path: join(folder, "all"), text: all }, includeOf(headers));
   const names = tokens.filter(({ kind }) => kind === "name").map(({ text }) => text);
-  // Names that macros alone have are in no program behind the preprocessor.
+  // Names that only macros have do not occur after preprocessing.
   vocabulary = new Set([...names, ...headers.flatMap(({ text }) => text.match(/\b[A-Za-z_]\w*/g) ?? [])]);
   return vocabulary;
 }
 
-/** Names of Metal 4's tensors, of which the software device's headers have some. */
+/** Names of Metal 4's tensors, some of which are in the software device's headers. */
 const isOfTensors = (name: string): boolean => /tensor|extents|matmul2d|execution_simdgroup/.test(name);
 
 const isMetals = (name: string): boolean =>
   mslNames().has(name) || isBuiltInType(name) || isOfTensors(name) || /^([xyzw]{2,4}|[rgba]{2,4})$/.test(name);
 
-/** What is kept of a construct that so many projects have. */
+/** Whether to keep a construct that this number of projects uses. */
 type Kept = (construct: string, count: number, ours: Uses) => boolean;
 
-/** Of kernels: all but names of the projects' own. */
+/** For kernels: all except the projects' names. */
 const isKeptOfMsl: Kept = (construct, _, ours) => {
   if (ours.has(construct)) return true;
-  if (/[^ -~…]|[\\`@$]/.test(construct)) return false; // another language's, between two texts
+  if (/[^ -~…]|[\\`@$]/.test(construct)) return false; // code of another language between two strings
   const [kind, rest] = [construct.split(" ", 1)[0]!, construct.slice(construct.indexOf(" ") + 1)];
   if (kind === "test") return /__/.test(rest);
   if (kind === "include") return /^<(metal_|simd\/|Metal|TargetConditionals)/.test(rest);
@@ -167,7 +167,7 @@ const isKeptOfMsl: Kept = (construct, _, ours) => {
   return names[0] === "mpp" || names.every(isMetals);
 };
 
-/** Of Swift: names of Metal's, and what many projects have. */
+/** For Swift: Metal's names, and constructs of many projects. */
 const isKeptOfSwift: Kept = (construct, count, ours) =>
   ours.has(construct) || count >= 20 || metalNames().has(/^\S+ (\w+)/.exec(construct)?.[1] ?? "");
 

@@ -1,4 +1,4 @@
-/** Reads declarations and names of types. */
+/** Reads declarations and type names. */
 import type { Scopes } from "./scopes.ts";
 import { behindClosing, behindTemplate, partsOf, type Token } from "./tokens.ts";
 import { canonical, isBuiltInType, shapeOf, type Type } from "./types.ts";
@@ -9,13 +9,13 @@ export interface Declaration {
   readonly start: number;
   /** The index of its name. */
   readonly name: number;
-  /** Behind its name, the sizes of arrays and its attributes. */
+  /** After its name, the array sizes and its attributes. */
   readonly end: number;
   readonly type: Type | undefined;
   /** With the project's names as `T`: `device const T * [[buffer(N)]]`. */
   readonly form: string;
   readonly attributes: readonly [number, number][];
-  /** `(` follows: it is a function, or a variable with its value in brackets. */
+  /** `(` follows: a function, or a variable with its value in parentheses. */
   readonly isCalled: boolean;
   readonly specifiers: ReadonlySet<string>;
 }
@@ -29,7 +29,7 @@ interface TypeName {
 export const isAttribute = (tokens: readonly Token[], at: number): boolean =>
   tokens[at]?.text === "[" && tokens[at + 1]?.text === "[" && tokens[at + 1]!.kind === "mark";
 
-/** A type's name at `at`, without what may stand before it: `float4`, `vec<T, 4>`, `Nest<4>`, `unsigned int`. */
+/** Returns the type's name at `at`, without qualifiers before it: `float4`, `vec<T, 4>`, `Nest<4>`, `unsigned int`. */
 export function typeNameAt(tokens: readonly Token[], at: number, scopes: Scopes, isSure = false): TypeName | undefined {
   const token = tokens[at];
   if (token?.kind !== "name" || (keywords.has(token.text) && !/^(auto|decltype|struct|enum|double)$/.test(token.text)))
@@ -86,7 +86,7 @@ function vectorType(tokens: readonly Token[], words: [number, number][], scopes:
   return shape && /^[234]$/.test(size) ? { base: `${shape.element}${size}`, space: "", depth: 0 } : undefined;
 }
 
-/** An argument of a template: types of Metal and numbers as they are, all else as `_`. */
+/** A template argument: Metal's types and numbers as they are, everything else as `_`. */
 export function wordForm(tokens: readonly Token[], from: number, to: number, scopes: Scopes): string {
   const words = tokens.slice(from, to).map(({ kind, text }, index, all) => {
     if (all[index - 1]?.text === "::") return "";
@@ -101,7 +101,7 @@ export function wordForm(tokens: readonly Token[], from: number, to: number, sco
     : words.join(" ").replace(/ ?([<>]) ?/g, "$1");
 }
 
-/** What follows a type's name: `*`, `&`, `const`, and spaces of pointers to pointers. */
+/** Reads the rest of a type: `*`, `&`, `const`, and address spaces of pointers to pointers. */
 function pointersAt(tokens: readonly Token[], start: number) {
   let at = start;
   let depth = 0;
@@ -114,7 +114,7 @@ function pointersAt(tokens: readonly Token[], start: number) {
   }
 }
 
-/** A type as it stands in a cast, in `sizeof` or in a template: without a name. */
+/** A type in a cast, in `sizeof` or in a template: without a name. */
 export function typeIdAt(
   tokens: readonly Token[],
   start: number,
@@ -158,7 +158,7 @@ function specifiersAt(tokens: readonly Token[], start: number) {
   }
 }
 
-/** What stands before a type may stand in any order: the address space comes first here, and `const` last. */
+/** Qualifiers of a type may have any order: here the address space is first, and `const` last. */
 const ordered = (form: readonly string[]): string[] =>
   form.toSorted((a, b) => order(a) - order(b) || (a < b ? -1 : a > b ? 1 : 0));
 const order = (word: string): number => (spaces.has(word) ? 0 : word === "const" ? 2 : 1);
@@ -166,11 +166,11 @@ const order = (word: string): number => (spaces.has(word) ? 0 : word === "const"
 const isPlainName = (token: Token | undefined): boolean =>
   token?.kind === "name" && !keywords.has(token.text) && !isBuiltInType(token.text);
 
-/** The declaration that begins at `start`; undefined if none does. */
+/** Returns the declaration that begins at `start`; undefined if there is none. */
 export function declarationAt(tokens: readonly Token[], start: number, scopes: Scopes): Declaration | undefined {
   const before = specifiersAt(tokens, start);
   let { at } = before;
-  // A macro that is not known here, such as METAL_FUNC.
+  // An unknown macro, such as METAL_FUNC.
   if (isPlainName(tokens[at]) && /^[A-Z_]+$/.test(tokens[at]!.text) && typeNameAt(tokens, at + 1, scopes)) at++;
   const follower = tokens[at + 1];
   const isSure = before.space !== "" || before.words.has("const") || before.words.has("typename");
@@ -185,7 +185,7 @@ export function declarationAt(tokens: readonly Token[], start: number, scopes: S
   return finish(tokens, start, { before, name, pointers, place, space });
 }
 
-/** `mpp::tensor_ops::matmul2d<…> product`: two names beside each other are a declaration. */
+/** `mpp::tensor_ops::matmul2d<…> product`: two adjacent names are a declaration. */
 function pairedName(tokens: readonly Token[], at: number, scopes: Scopes): TypeName | undefined {
   const name = tokens[at + 1]?.text === "::" ? typeNameAt(tokens, at, scopes, true) : undefined;
   return name && isPlainName(tokens[name.end]) ? name : undefined;

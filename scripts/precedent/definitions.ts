@@ -5,7 +5,7 @@ import { behindClosing, behindTemplate, partsOf } from "./tokens.ts";
 import { plain, type Type } from "./types.ts";
 
 export class Definitions {
-  /** Where the parameters of templates end: a declaration may follow. */
+  /** Where template parameters end: a declaration may follow. */
   readonly templateEnds = new Set<number>();
   /** The struct whose braces follow. */
   struct: string | undefined;
@@ -17,7 +17,7 @@ export class Definitions {
 
   #text = (at: number): string => textAt(this.#program, at);
 
-  /** Reads what the keyword at `at` defines, and returns where to go on. */
+  /** Reads the definition of the keyword at `at`, and returns the next position. */
   read(at: number): number {
     const token = this.#program.tokens[at]!;
     const { text } = token;
@@ -145,5 +145,5 @@ export class Definitions {
   }
 }
 
-/** `using U = typename Unsigned<T>::type;` depends on a template's parameters. */
+/** `using U = typename Unsigned<T>::type;` depends on a template parameter. */
 const unknownAlias = (first: string): Type | undefined => (first === "typename" ? plain("T") : undefined);

@@ -1,7 +1,7 @@
-/** Programs of the Metal Shading Language in texts of other languages' files. */
+/** Finds programs in Metal Shading Language in strings of other languages' files. */
 import type { SourceFile } from "./preprocessor.ts";
 
-/** Texts that may hold a program, of Swift and Python, C++, Rust, TypeScript; the first group is the program. */
+/** Strings that may contain a program, in Swift and Python, C++, Rust, TypeScript; the first group is the program. */
 const texts: Readonly<Record<string, RegExp>> = {
   swift: /#*"""\n([\s\S]*?)"""/g,
   py: /(?:"""|''')([\s\S]*?)(?:"""|''')/g,
@@ -15,7 +15,7 @@ const texts: Readonly<Record<string, RegExp>> = {
 const isProgram = (text: string): boolean =>
   /\[\[\s*(thread|threadgroup|simdgroup|buffer|kernel|host_name)|metal_stdlib/.test(text);
 
-/** Each program with as many lines before it as in its file, so that its lines are the file's. */
+/** Returns each program, preceded by empty lines, so that its line numbers are the file's. */
 export function embeddedPrograms({ path, text: whole }: SourceFile): SourceFile[] {
   const text = path.endsWith(".ts") ? withoutDocumentation(whole) : whole;
   const pattern = texts[path.slice(path.lastIndexOf(".") + 1)];
@@ -32,7 +32,7 @@ export function embeddedPrograms({ path, text: whole }: SourceFile): SourceFile[
   return found;
 }
 
-/** Texts that are joined by `+`, one a line. */
+/** Strings joined by `+`, one per line. */
 const unquoted = (text: string): string =>
   [...text.matchAll(/"((?:[^"\\\n]|\\.)*)"/g)]
     .map(([, part]) => part!.replace(/\\n/g, "").replace(/\\(.)/g, "$1"))

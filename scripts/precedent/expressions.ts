@@ -1,4 +1,4 @@
-/** The types of expressions, as far as declarations before them tell. */
+/** Determines the types of expressions, as far as preceding declarations allow. */
 import { typeIdAt, typeNameAt } from "./declarations.ts";
 import type { Scopes } from "./scopes.ts";
 import { behindClosing, behindTemplate, partsOf, type Token } from "./tokens.ts";
@@ -28,7 +28,7 @@ const priorities: Readonly<Record<string, number>> = {
   "%": 12,
 };
 
-/** An operation of which at least one side is a vector. */
+/** An operation with at least one vector operand. */
 export type OperatorSeen = (left: Type, operator: string, right: Type) => void;
 
 const swizzle = /^(?:[xyzw]{1,4}|[rgba]{1,4})$/;
@@ -43,14 +43,14 @@ export class Expression {
     private readonly seen?: OperatorSeen,
   ) {}
 
-  /** The type of the expression that reaches from `start` to `end`; undefined where it is not known. */
+  /** Returns the type of the expression from `start` to `end`; undefined if unknown. */
   typeOf(start: number, end: number): Type | undefined {
     [this.#at, this.#end] = [start, end];
     const type = this.#binary(1);
     return this.#at === end ? type : undefined;
   }
 
-  /** The type of the operand at `start`, without operators behind it, and its end. */
+  /** Returns the type of the operand at `start`, without operators after it, and its end. */
   operandAt(start: number, end: number): { readonly type: Type | undefined; readonly end: number } {
     [this.#at, this.#end] = [start, end];
     const type = this.#unary();
@@ -171,7 +171,7 @@ export class Expression {
     return type;
   }
 
-  /** A variable, a call, or the making of a value. */
+  /** A variable, a call, or a constructed value. */
   #named(): Type | undefined {
     const start = this.#at;
     const type = typeNameAt(this.tokens, start, this.scopes);
@@ -230,7 +230,7 @@ export class Expression {
 const same = (a: Type | undefined, b: Type | undefined): boolean =>
   a !== undefined && b !== undefined && a.base === b.base && a.depth === b.depth;
 
-/** Overloads of one result; one that depends on a template is not known. */
+/** Overloads with one result; a result that depends on a template is unknown. */
 function commonResult(overloads: readonly { readonly result: Type | undefined }[]): Type | undefined {
   const first = overloads[0]?.result;
   const isOne = overloads.every(({ result }) => same(result, first));
@@ -254,7 +254,7 @@ function combined(left: Type | undefined, operator: string, right: Type | undefi
   return common(left, right);
 }
 
-/** Numbers that Metal has by name. */
+/** Metal's named constants. */
 function constantType(name: string): Type | undefined {
   if (/^(INFINITY|NAN|HUGE_VALF|MAXFLOAT|FLT_\w+|M_\w+_F)$/.test(name)) return plain("float");
   if (/^(HALF_\w+|M_\w+_H)$/.test(name)) return plain("half");
@@ -263,11 +263,11 @@ function constantType(name: string): Type | undefined {
   return name === "ULONG_MAX" ? plain("ulong") : undefined;
 }
 
-/** What is called, or read: `simd_sum`, `metal::precise::exp`, `Step<name>::of`. */
+/** A called or read name: `simd_sum`, `metal::precise::exp`, `Step<name>::of`. */
 export interface Callee {
-  /** Without `metal::` and arguments of templates: `precise::exp`, `numeric_limits<>::max`. */
+  /** Without `metal::` and template arguments: `precise::exp`, `numeric_limits<>::max`. */
   readonly name: string;
-  /** As it is written, but for arguments of templates. */
+  /** As written, without template arguments. */
   readonly written: string;
   readonly first: string;
   readonly last: string;

@@ -1,4 +1,4 @@
-/** How constructs are written down. */
+/** Normal forms of constructs. */
 import type { Declaration } from "./declarations.ts";
 import { canonical, describeType, isBuiltInType, kindOf, type Type } from "./types.ts";
 import { spaces } from "./vocabulary.ts";
@@ -11,7 +11,7 @@ export const argumentForm =
       ? "integer"
       : describeType(type);
 
-/** Which type is pointed to makes no difference, and neither does that of what has an address space. */
+/** Pointee types, and types with an address space, are not distinguished. */
 export function generalForm({ form }: Declaration): string {
   const words = form.split(" ").filter((word) => !/^(inline|static|typename|extern)$/.test(word));
   const hasSpace = words.some((word) => spaces.has(word));
@@ -19,7 +19,7 @@ export function generalForm({ form }: Declaration): string {
   return words.map((word) => (isBuiltInType(word) && word !== "void" ? "T" : word)).join(" ");
 }
 
-/** That a value is not changed makes no difference to who passes it, and neither does a type's alias. */
+/** For arguments, constness and type aliases make no difference. */
 export const valueForm = ({ form, type }: Declaration): string =>
   form
     .split(" ")

@@ -1,6 +1,6 @@
 /**
- * What Objective-C and C++ programs use of Metal's interface, in the words of Swift: it is one framework, and its names
- * are translated by rule.
+ * Finds the uses of Metal's interface in Objective-C and C++ programs, under Swift's names. It is one framework, and
+ * its names are translated by rules.
  */
 import type { SourceFile } from "./preprocessor.ts";
 
@@ -8,8 +8,8 @@ const lowerFirst = (name: string): string => name.charAt(0).toLowerCase() + name
 const upperFirst = (name: string): string => name.charAt(0).toUpperCase() + name.slice(1);
 
 /**
- * @param types Metal's types; what begins with one and goes on is a case of it
- * @param methods methods to look for, `makeBuffer(length:options:)`
+ * @param types Metal's types; a longer name that begins with one is a case of it
+ * @param methods the methods to look for, such as `makeBuffer(length:options:)`
  */
 export function readHost(
   { text }: SourceFile,
@@ -41,7 +41,7 @@ function wordConstructs(word: string, types: ReadonlySet<string>): string[] {
   return [];
 }
 
-/** How a method is called in Objective-C and in C++: `newBufferWithLength:`, `->newBuffer(`. */
+/** Returns the calls of a method in Objective-C and in C++: `newBufferWithLength:`, `->newBuffer(`. */
 function callsOf(method: string): string[] {
   const [name, labels] = method.slice(0, -1).split("(") as [string, string];
   const [first] = labels.split(":");

@@ -1,4 +1,4 @@
-/** The form of a number: its base, what is written of it, and its suffix. */
+/** Returns the form of a number: its base, its parts, and its suffix. */
 export function literalForm(text: string): string {
   const digits = text.replaceAll("'", "");
   const separated = digits === text ? "" : " with '";

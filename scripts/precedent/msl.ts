@@ -1,4 +1,4 @@
-/** The constructs of a file of Metal Shading Language, behind its includes and macros. */
+/** Returns the constructs of a file in Metal Shading Language, after its includes and macros. */
 
 import { pragmaForm } from "./forms.ts";
 import { type Directive, type Include, type Macro, preprocess, type SourceFile } from "./preprocessor.ts";
@@ -28,7 +28,7 @@ function readDirective({ name, tokens }: Directive, macros: ReadonlyMap<string, 
   } else if (!/^(undef|error|warning|line)$/.test(name)) report(`directive #${name}`, first);
 }
 
-/** What a macro's definition makes use of. */
+/** Reads the constructs in a macro's definition. */
 function readMacro(tokens: readonly Token[], report: Report): void {
   const [first, opening] = tokens;
   const hasParameters = opening?.text === "(" && opening.isGlued;

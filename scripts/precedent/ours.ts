@@ -1,4 +1,7 @@
-/** The constructs of this project: its kernels, the programs in texts of its other files, and the dylib for Macs. */
+/**
+ * Returns the constructs of this project: of its kernels, of programs in strings of its other files, and of the dylib
+ * for Macs.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
@@ -9,12 +12,12 @@ import type { Include, SourceFile } from "./preprocessor.ts";
 import { readSwift, type SwiftFile } from "./swift.ts";
 import type { Language } from "./table.ts";
 
-/** Each construct with the places that have it, `file:line`. */
+/** Each construct with its places, `file:line`. */
 export type Uses = ReadonlyMap<string, ReadonlySet<string>>;
 
 export const swiftFolder = "swift/Sources/OrchardMetal";
 
-/** What the check reads; a test replaces texts of it. */
+/** The inputs of the check; tests replace some of them. */
 export interface Sources {
   readonly kernels: readonly SourceFile[];
   readonly headers: Readonly<Record<string, string>>;
@@ -78,7 +81,7 @@ function addPlace(uses: Map<string, Set<string>>, construct: string, place: stri
   else uses.set(construct, new Set([place]));
 }
 
-/** A name that is Metal's, though the project may declare the same, or that the project declares nowhere. */
+/** A name of Metal's that the project may also declare, or a name that the project declares nowhere. */
 export function isForeign(
   construct: string,
   name: string,
@@ -93,7 +96,7 @@ export function isForeign(
   return call === undefined || !functions.some((declared) => isCallOf(call, declared));
 }
 
-/** Parameters with a value of their own may be left out. */
+/** Parameters with a default value may be omitted. */
 function isCallOf(call: string, declared: string): boolean {
   const [callName, callLabels] = partsOfSignature(call);
   const [name, labels] = partsOfSignature(declared);
@@ -126,6 +129,6 @@ export function metalNames(): ReadonlySet<string> {
   return names;
 }
 
-/** What is compiled where the software device is: nothing of it reaches a Mac. Lines stay where they are. */
+/** Removes code that is compiled only for the software device, which never runs on a Mac. Lines keep their numbers. */
 const withoutSoftwareDevice = (text: string): string =>
   text.replace(/^#if canImport\(MetalRuntime\)$[\s\S]*?^#(else|endif)$/gm, (part) => part.replace(/[^\n]/g, ""));

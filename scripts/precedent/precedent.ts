@@ -1,6 +1,7 @@
 /**
- * `bun run precedent`: whether everything that kernels and the Swift dylib use of Apple's world is also in code that is
- * known to run on Apple's hardware, or is argued for. With `--corpus` it reads such code, and writes the tables.
+ * `bun run precedent`: checks that everything that kernels and the Swift dylib use of Apple's interfaces also occurs in
+ * code that is known to run on Apple's hardware, or has a stated reason. With `--corpus` it reads such code and writes
+ * the tables.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +12,7 @@ import { readCorpus } from "./corpus.ts";
 import { ourSources, ourUses, type Sources, type Uses } from "./ours.ts";
 import { languages, Table, tableFile, tableText } from "./table.ts";
 
-/** Constructs without a precedent that are right all the same, and why. */
+/** Correct constructs without a precedent, with reasons. */
 export const arguedFile = "scripts/precedent/argued.tsv";
 const mostArgued = 20;
 
@@ -25,7 +26,7 @@ export function readArgued(text: string): Argued[] {
   return lines.map((line) => ({ construct: line.split("\t")[0]!, reason: line.split("\t")[1] ?? "" }));
 }
 
-/** The constructs of these sources that no other project has, with their places. */
+/** Returns the constructs of these sources that no other project has, with their places. */
 export function withoutPrecedent(sources: Sources): Uses {
   const uses = ourUses(sources);
   return new Map(
@@ -36,7 +37,7 @@ export function withoutPrecedent(sources: Sources): Uses {
   );
 }
 
-/** A sentence for each construct that has neither a precedent nor a reason, and for each reason that is not needed. */
+/** Returns a sentence for each construct that has neither a precedent nor a reason, and for each unneeded reason. */
 export function precedentProblems(found: Uses, argued: readonly Argued[]): string[] {
   const reasons = new Map(argued.map(({ construct, reason }) => [construct, reason]));
   const open = [...found].filter(([construct]) => !reasons.get(construct));

@@ -1,7 +1,7 @@
 /**
- * The preprocessor: tokens behind all includes and macros that can be found. Each keeps the line that it was written
- * in, in the body of its macro or in an argument. Of conditions that depend on what a compiler defines, both branches
- * are taken.
+ * The preprocessor: returns the tokens after all includes and macros that can be resolved. Each token keeps its
+ * original line, in the body of its macro or in an argument. For conditions that depend on the compiler's macros, both
+ * branches are read.
  */
 import { branchOf } from "./conditions.ts";
 import { behindClosing, type Token, tokensOf } from "./tokens.ts";
@@ -17,7 +17,7 @@ export interface Macro {
   readonly body: readonly Token[];
 }
 
-/** A directive as it was written, for the constructs in it. */
+/** A directive as written, for its constructs. */
 export interface Directive {
   readonly name: string;
   readonly tokens: readonly Token[];
@@ -29,7 +29,7 @@ export interface Preprocessed {
   readonly macros: ReadonlyMap<string, Macro>;
 }
 
-/** Finds the file of an `#include "name"`; undefined if it is none of the project's. */
+/** Finds the file of an `#include "name"`; undefined if it is not the project's. */
 export type Include = (name: string, from: string) => SourceFile | undefined;
 
 interface State {
@@ -42,7 +42,7 @@ interface State {
 
 const known = new Map<string, { readonly text: string; readonly tokens: readonly Token[] }>();
 
-/** Tokens are kept: a header is read by many files. */
+/** Tokens are cached, since many files read the same headers. */
 function tokensOfFile({ path, text }: SourceFile): readonly Token[] {
   const kept = known.get(path);
   if (kept?.text === text) return kept.tokens;
@@ -58,7 +58,7 @@ export function preprocess(source: SourceFile, include: Include): Preprocessed {
   return { tokens: state.out, directives: state.directives, macros: state.macros };
 }
 
-/** Of a condition: whether its present branch is read, and whether a later one may be. */
+/** For a condition: whether its current branch is read, and whether a later one may be. */
 interface Branch {
   isRead: boolean;
   mayFollow: boolean;
@@ -143,7 +143,7 @@ function macroOf(tokens: readonly Token[]): Macro {
 
 const noNames: ReadonlySet<string> = new Set();
 
-/** Expands macros; one is not expanded inside of itself. */
+/** Expands macros; a macro is not expanded within itself. */
 function expandAll(
   tokens: readonly Token[],
   macros: ReadonlyMap<string, Macro>,
@@ -161,7 +161,7 @@ function expandAll(
     const words = macro.parameters ? argumentsOf(tokens.slice(at + 2, behind - 1)) : [];
     const inside = new Set(hidden).add(token.text);
     const body = filled(macro, words, macros, hidden);
-    // A macro whose body ends in the name of one with parameters takes them from behind itself.
+    // If a macro's body ends with the name of a macro with parameters, the arguments follow the first macro.
     const last = body.at(-1);
     if (last && macros.get(last.text)?.parameters && tokens[behind]?.text === "(") {
       const further = behindClosing(tokens, behind);
@@ -172,7 +172,7 @@ function expandAll(
   }
 }
 
-/** A macro's arguments: here a `<` is no bracket. */
+/** A macro's arguments, in which `<` is not a bracket. */
 function argumentsOf(tokens: readonly Token[]): Token[][] {
   const found: Token[][] = [[]];
   for (let at = 0; at < tokens.length; at++) {

@@ -1,4 +1,4 @@
-/** A program that is read: its tokens, the names in it, and whom to tell of its constructs. */
+/** A parsed program: its tokens, its names, and the receiver of its constructs. */
 import type { Scopes } from "./scopes.ts";
 import type { Token } from "./tokens.ts";
 
@@ -8,7 +8,7 @@ export interface Program {
   readonly tokens: readonly Token[];
   readonly scopes: Scopes;
   readonly report: Report;
-  /** Where a declared name stands: it is no use of one. */
+  /** Positions of declared names, which are not uses. */
   readonly names: Set<number>;
 }
 

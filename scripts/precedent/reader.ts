@@ -1,6 +1,6 @@
 /**
- * Reads a program of the Metal Shading Language from its first token to its last, and tells each construct in it. Names
- * that the program declares itself are left out, or stand as `_` or `T`.
+ * Reads a program in Metal Shading Language and reports each construct in it. Names that the program declares are
+ * omitted, or appear as `_` or `T`.
  */
 import { Attributes } from "./attributes.ts";
 import { type Declaration, declarationAt, isAttribute, typeIdAt, typeNameAt, wordForm } from "./declarations.ts";
@@ -20,11 +20,11 @@ export class Reader {
   readonly #expression: Expression;
   readonly #definitions: Definitions;
   readonly #attributes: Attributes;
-  /** Uses of names that may be declared later in the text. */
+  /** Uses of names that may be declared later in the program. */
   readonly #uses: { readonly name: string; readonly construct: string; readonly token: Token }[] = [];
-  /** The statement whose operators are told. */
+  /** The statement whose operators were reported. */
   #operatorAt: Token;
-  #round = 0; // brackets that are open
+  #round = 0; // open brackets
 
   constructor(tokens: readonly Token[], report: Report) {
     const scopes = new Scopes();
@@ -47,7 +47,7 @@ export class Reader {
   #text = (at: number): string => textAt(this.#program, at);
   #tell = (construct: string, at: number): void => this.#program.report(construct, this.#tokens[at]!);
 
-  /** Reads what begins at `at`, and returns where to go on. */
+  /** Reads the construct at `at`, and returns the next position. */
   #step(at: number): number {
     const token = this.#tokens[at]!;
     if (isAttribute(this.#tokens, at)) return this.#attributes.before(at);
@@ -82,7 +82,7 @@ export class Reader {
     return at + 1;
   }
 
-  /** A lambda, or the place of an element in braces. */
+  /** A lambda, or a designator in braces. */
   #square(at: number): void {
     const behind = this.#text(behindClosing(this.#tokens, at));
     const isPlace = /^[{,]$/.test(this.#text(at - 1)) && behind === "=";
@@ -90,7 +90,7 @@ export class Reader {
     else if (/^([=(,{;]|return|&&)$/.test(this.#text(at - 1))) this.#tell("form lambda", at);
   }
 
-  /** The operators of a value that is assigned. */
+  /** Reports the operators of an assigned value. */
   #value(at: number): void {
     let end = at + 1;
     while (end < this.#tokens.length && !/^[;,)}]$/.test(this.#text(end)))
@@ -131,7 +131,7 @@ export class Reader {
     return this.#use(at);
   }
 
-  /** A name that is read, called, or made a value of. */
+  /** A name that is read, called, or constructed. */
   #use(at: number): number {
     const token = this.#tokens[at]!;
     const callee = calleeAt(this.#tokens, at, this.#tokens.length);
@@ -150,12 +150,12 @@ export class Reader {
     }
     const opening = this.#text(callee.end);
     if (opening === "(" || opening === "{") this.#call(at, callee.end, callee);
-    // What stands in the brackets of templates is read too.
+    // Template arguments are read too.
     const first = callee.templates[0];
     return first ? first.start : callee.end;
   }
 
-  /** Sizes of vectors and matrices are a part of the type; those of arrays and the like are not. */
+  /** Sizes of vectors and matrices are part of the type; those of arrays and similar are not. */
   #word(name: string, from: number, to: number): string {
     const form = wordForm(this.#tokens, from, to, this.#program.scopes);
     const isSized = /^(metal::)?(vec|matrix|simdgroup_matrix|make_filled_simdgroup_matrix)$/.test(name);
@@ -186,7 +186,7 @@ export class Reader {
     return partsOf(this.#tokens, opening + 1, end - 1).map(([from, to]) => this.#expression.typeOf(from, to));
   }
 
-  /** An overload of the project's own, beside Metal's. */
+  /** The project's overload of a function of Metal. */
   #isDeclaredFunction(name: string, types: readonly (Type | undefined)[]): boolean {
     const overloads = this.#program.scopes.functions.get(name);
     return (overloads ?? []).some(({ parameters }) =>
@@ -279,7 +279,7 @@ export class Reader {
     return this.#program.scopes.depth === 1 ? "program" : "variable";
   }
 
-  /** The types of a function's parameters; undefined if the brackets hold a variable's value. */
+  /** Returns the types of a function's parameters; undefined if the parentheses contain a variable's value. */
   #parameters({ end }: Declaration): (Type | undefined)[] | undefined {
     const closing = behindClosing(this.#tokens, end);
     const parts = partsOf(this.#tokens, end + 1, closing - 1);
@@ -291,7 +291,7 @@ export class Reader {
     return types.some((type) => type) ? types.map((type) => type?.type) : undefined;
   }
 
-  /** `float a, b[4];`: further names of one declaration. */
+  /** `float a, b[4];`: further names in a declaration. */
   #further({ end, type }: Declaration): void {
     if (this.#round > 0 || !type) return;
     let at = end;
@@ -317,7 +317,7 @@ export class Reader {
     }
   }
 
-  /** `half x = y;` where `y` is of another type. */
+  /** `half x = y;` with a `y` of another type. */
   #initial({ end, type, name }: Declaration): void {
     let last = end + 1;
     while (last < this.#tokens.length && !/^[;,]$/.test(this.#text(last)))
@@ -328,7 +328,7 @@ export class Reader {
       this.#program.report(`convert ${kindOf(type)} = ${kindOf(value)}`, this.#tokens[name]!);
   }
 
-  /** Declarations that name an address space, or refer. */
+  /** Declarations with an address space or a reference. */
   #spaceForm(place: string, found: Declaration): void {
     const form = generalForm(found);
     const hasSpace = form.split(" ").some((word) => spaces.has(word));

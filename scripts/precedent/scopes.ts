@@ -1,11 +1,11 @@
-/** Names of a program, by the braces that they are declared in. */
+/** The names of a program, by the braces in which they are declared. */
 import type { Type } from "./types.ts";
 
 export type Entry =
   | { readonly kind: "variable"; readonly type: Type | undefined }
   | { readonly kind: "type"; readonly type: Type | undefined };
 
-/** One overload of a function of the project; undefined for a type that is not known. */
+/** An overload of a project's function; undefined for an unknown type. */
 export interface Signature {
   readonly result: Type | undefined;
   readonly parameters: readonly (Type | undefined)[];
@@ -20,10 +20,10 @@ interface Scope {
 export class Scopes {
   readonly functions = new Map<string, Signature[]>();
   readonly members = new Map<string, Map<string, Type | undefined>>();
-  /** Every name that is declared anywhere. */
+  /** Every declared name. */
   readonly declared = new Set<string>();
   readonly #stack: Scope[] = [{ names: new Map(), struct: undefined }];
-  /** Parameters, which belong to the braces that follow. */
+  /** Parameters, which belong to the following braces. */
   #pending = new Map<string, Entry>();
 
   declare(name: string, entry: Entry, isPending: boolean): void {
@@ -52,7 +52,7 @@ export class Scopes {
     this.members.set(struct, members);
   }
 
-  /** A declaration without braces ended: its parameters are gone. */
+  /** A declaration without braces has ended: drops its parameters. */
   forgetPending(): void {
     if (this.#pending.size > 0) this.#pending = new Map();
   }

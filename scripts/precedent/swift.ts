@@ -1,6 +1,6 @@
 /**
- * The constructs of Swift files: types, methods with their labels, properties and cases that the files do not declare
- * themselves, with what they ask of the system.
+ * Returns the constructs of Swift files: types, methods with their labels, properties and cases that the files do not
+ * declare, and availability conditions.
  */
 import type { SourceFile } from "./preprocessor.ts";
 
@@ -8,11 +8,11 @@ interface SwiftToken {
   readonly kind: "name" | "text" | "number" | "mark";
   readonly text: string;
   readonly line: number;
-  /** A space or a new line stands before it. */
+  /** Preceded by a space or a new line. */
   readonly isApart: boolean;
 }
 
-/** What stands in `\(…)` of a text, with brackets inside of it. */
+/** The contents of `\(…)` in a string, with nested parentheses. */
 const inside = String.raw`(?:[^()]|\((?:[^()]|\([^()]*\))*\))*`;
 
 const rules = [
@@ -44,7 +44,7 @@ function tokensOf(text: string, first = 1): SwiftToken[] {
   return tokens;
 }
 
-/** The tokens of `\(…)` in a text; each is a statement of its own. */
+/** Returns the tokens of `\(…)` in a string; each is a separate statement. */
 function interpolated(text: string, line: number): SwiftToken[] {
   const parts = [...text.matchAll(new RegExp(String.raw`\\\((${inside})\)`, "g"))];
   return parts.flatMap(({ 1: part, index }) => {
@@ -53,10 +53,10 @@ function interpolated(text: string, line: number): SwiftToken[] {
   });
 }
 
-/** A construct that a file has, and its line. */
+/** A construct of a file, and its line. */
 export interface SwiftUse {
   readonly construct: string;
-  /** The name in it, which the project may declare itself. */
+  /** Its name, which the project may declare. */
   readonly name: string;
   readonly line: number;
 }
@@ -98,7 +98,7 @@ export function readSwift({ text }: SourceFile): SwiftFile {
   return { declared, functions, uses };
 }
 
-/** The bracket of the parameters that `func name`, `func name<T>` or `init` at `at` has. */
+/** Returns the opening parenthesis of the parameters of `func name`, `func name<T>` or `init` at `at`. */
 function signatureAt(tokens: readonly SwiftToken[], at: number): number | undefined {
   const { text } = tokens[at]!;
   if (!/^(func|init)$/.test(text) || tokens[at - 1]?.text === ".") return undefined;
@@ -107,7 +107,7 @@ function signatureAt(tokens: readonly SwiftToken[], at: number): number | undefi
   return tokens[opening]?.text === "(" ? opening : undefined;
 }
 
-/** What a keyword at `at` declares. */
+/** Returns the names that a keyword at `at` declares. */
 function declaredAt(tokens: readonly SwiftToken[], at: number): string[] {
   const { text } = tokens[at]!;
   const next = tokens[at + 1];
@@ -120,7 +120,7 @@ function declaredAt(tokens: readonly SwiftToken[], at: number): string[] {
   }
   if (text === "case" && next?.kind === "name") return [...namesBefore(tokens, at + 1, ":", "{", "=", "}", ";")];
   if (text === "for" && next?.kind === "name") return [next.text];
-  // A parameter, or a part of a tuple: `name: Type` or `label name: Type`.
+  // A parameter, or an element of a tuple: `name: Type` or `label name: Type`.
   const isFirst =
     /^[(,]$/.test(before) || (tokens[at - 1]?.kind === "name" && /^[(,]$/.test(tokens[at - 2]?.text ?? ""));
   const type = tokens[at + 2]?.text ?? "";
@@ -138,7 +138,7 @@ function namesBefore(tokens: readonly SwiftToken[], start: number, ...ends: stri
   return names;
 }
 
-/** The index of the bracket that closes the one at `start`. */
+/** Returns the index of the closing bracket. */
 function closing(tokens: readonly SwiftToken[], start: number): number {
   let depth = 0;
   for (let at = start; at < tokens.length; at++) {
@@ -202,12 +202,12 @@ function readName(tokens: readonly SwiftToken[], at: number, use: Use): void {
   } else if (isCalled) use(`function ${text}(${labels(tokens, at + 1)})`, text);
 }
 
-/** Each enumeration has `init(rawValue:)`. */
+/** Every enumeration has `init(rawValue:)`. */
 function readInitializer(type: string, of: string, use: Use): void {
   if (of !== "rawValue:") use(`init ${type}(${of})`, type);
 }
 
-/** `length:options:` of a call's brackets; `_:` for an argument without a label. */
+/** Returns `length:options:` of a call's parentheses, with `_:` for an argument without a label. */
 function labels(tokens: readonly SwiftToken[], opening: number, isDeclared = false): string {
   const end = closing(tokens, opening);
   if (end === opening + 1) return "";

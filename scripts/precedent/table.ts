@@ -1,17 +1,17 @@
-/** Constructs that other projects have, and in how many of them. */
+/** The constructs of other projects, and the number of projects that use each. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** The two languages, each with a table of its own. */
+/** The two languages, each with a separate table. */
 export type Language = "msl" | "swift";
 export const languages: readonly Language[] = ["msl", "swift"];
 
 export const tableFile = (language: Language): string => join(import.meta.dir, `${language}.tsv`);
 
-/** How many projects have a construct. */
+/** The number of projects that use a construct. */
 export type Counts = ReadonlyMap<string, number>;
 
-/** A project, and which version of it was read. */
+/** A project and its version. */
 export interface Origin {
   readonly project: string;
   readonly version: string;
@@ -25,12 +25,12 @@ export function tableText(origins: readonly Origin[], counts: Counts): string {
   return `${[head, ...projects.sort(), ...rows.sort()].join("\n")}\n`;
 }
 
-/** Which constructs have a precedent. */
+/** Looks up whether constructs have a precedent. */
 export class Table {
   readonly #exact: ReadonlySet<string>;
   /** Cases of Metal's enumerations, which Swift names without their type. */
   readonly #cases = new Set<string>();
-  /** The types of arguments, of each function with so many of them. */
+  /** The argument types of each function, by number of arguments. */
   readonly #signatures = new Map<string, string[][]>();
 
   constructor(constructs: Iterable<string>) {
@@ -52,12 +52,12 @@ export class Table {
   }
 
   /**
-   * A type that is not known here, or is a template's parameter, is taken for any; a parameter of another project's
-   * template stands for float, at least.
+   * An unknown type, or a template parameter, matches any type; a parameter of another project's template matches at
+   * least float.
    */
   has(construct: string): boolean {
     if (this.#exact.has(construct)) return true;
-    // What is found as `metal::f` is found as `f`, but not the other way round: keywords are no members.
+    // If `metal::f` has a precedent, so has `f`, but not vice versa, since keywords are no members.
     if (construct.startsWith("member ")) return this.#cases.has(construct.slice(7));
     if (/^(function|method) /.test(construct)) return this.#hasCall(construct);
     if (construct.startsWith("name ")) return this.#exact.has(construct.replace("name ", "name metal::"));
@@ -74,7 +74,7 @@ export class Table {
     return [...this.#exact].some((each) => each.startsWith(start) && isLike(construct, each));
   }
 
-  /** Of Swift: a method of the object itself looks like a function, and a closure may stand behind the brackets. */
+  /** In Swift, a call of a method on `self` looks like a function, and a closure may follow the parentheses. */
   #hasCall(construct: string): boolean {
     const [, kind, name, labels] = /^(function|method) (\w+)\((.*)\)$/.exec(construct)!;
     const kinds = kind === "function" ? ["function", "method"] : ["method"];

@@ -1,4 +1,4 @@
-/** Tokens of the Metal Shading Language, with the file and the line that each was written in. */
+/** Tokens of Metal Shading Language, with their original files and lines. */
 
 export type TokenKind = "name" | "number" | "text" | "character" | "mark";
 
@@ -9,9 +9,9 @@ export interface Token {
   readonly line: number;
   /** Where it begins in the text. */
   readonly start: number;
-  /** It is the first of its line. */
+  /** The first token of its line. */
   readonly isFirst: boolean;
-  /** Nothing stands between it and the token before. */
+  /** Directly after the previous token. */
   readonly isGlued: boolean;
 }
 
@@ -36,7 +36,7 @@ const rules = [
 ];
 const pattern = new RegExp(rules.join("|"), "gu");
 
-/** The tokens of a text; comments are left out, and lines that end in `\` go on. */
+/** Returns the tokens of a text, without comments; lines that end in `\` continue. */
 export function tokensOf(text: string, file: string): Token[] {
   const tokens: Token[] = [];
   let line = 1;
@@ -63,7 +63,7 @@ const kinds = ["name", "number", "character", "mark"] as const;
 const kindOf = (groups: Record<string, string | undefined>): TokenKind =>
   kinds.find((kind) => groups[kind] !== undefined) ?? "text";
 
-/** The index behind the bracket that closes the one at `start`; the end of the tokens if none does. */
+/** Returns the index after the bracket that closes the one at `start`; the end of the tokens if there is none. */
 export function behindClosing(tokens: readonly Token[], start: number, end = tokens.length): number {
   let depth = 0;
   for (let at = start; at < end; at++) {
@@ -76,8 +76,8 @@ export function behindClosing(tokens: readonly Token[], start: number, end = tok
 }
 
 /**
- * The index behind the `>` that closes the `<` at `start`; undefined where it compares, as the brackets of a template
- * hold neither statements nor a comparison by `&&`, `||` or `;`.
+ * Returns the index after the `>` that closes the `<` at `start`; undefined if it is a comparison: template arguments
+ * contain neither statements nor `&&`, `||` or `;`.
  */
 export function behindTemplate(tokens: readonly Token[], start: number, end = tokens.length): number | undefined {
   let depth = 0;
@@ -97,7 +97,7 @@ export function behindTemplate(tokens: readonly Token[], start: number, end = to
   return undefined;
 }
 
-/** The parts between the commas of `start` to `end`, brackets and templates taken as one. */
+/** Splits `start` to `end` at commas outside of brackets and templates. */
 export function partsOf(tokens: readonly Token[], start: number, end: number): [number, number][] {
   const parts: [number, number][] = [];
   let from = start;

@@ -1,11 +1,11 @@
-/** Types, as far as tokens tell them: built-in ones, parameters of templates, and structs of the project. */
+/** Types, as far as tokens determine them: built-in ones, template parameters, and the project's structs. */
 
 export interface Type {
-  /** `float`, `uint2`, `T` for a template's parameter, `T4` for a vector of it, or the name of a struct. */
+  /** `float`, `uint2`, `T` for a template parameter, `T4` for a vector of it, or the name of a struct. */
   readonly base: string;
   /** `device`, `constant` or `threadgroup`; otherwise `thread`. */
   readonly space: string;
-  /** How many times it is a pointer or an array. */
+  /** The number of pointer and array levels. */
   readonly depth: number;
 }
 
@@ -38,7 +38,7 @@ const spellings: Readonly<Record<string, string>> = {
 
 export const canonical = (name: string): string => spellings[name] ?? matrixOf(name) ?? name;
 
-/** `simdgroup_half8x8` and `atomic<uint>` are other names of one type. */
+/** `simdgroup_half8x8` and `atomic<uint>` are alternative names of a type. */
 const matrixOf = (name: string): string | undefined => {
   const element = /^simdgroup_(half|bfloat|float)8x8$/.exec(name)?.[1];
   if (element) return `simdgroup_matrix<${element}, 8, 8>`;
@@ -46,7 +46,7 @@ const matrixOf = (name: string): string | undefined => {
   return value && `atomic_${value}`;
 };
 
-/** Orders, scopes and flags count by their name: a function takes some of them only. */
+/** Orders, scopes and flags count by name, since a function accepts only some of them. */
 export const isFlag = (name: string): boolean => /^(memory_order_|thread_scope_|mem_flags::)/.test(name);
 
 const vectorName = /^(bool|u?char|u?short|u?int|u?long|half|bfloat|float|T)([234])$/;
@@ -57,14 +57,14 @@ const builtIn = new RegExp(
 );
 const template = /^(vec|matrix|array|atomic|simdgroup_matrix|imageblock|texture_buffer)$/;
 
-/** The name of a type of Metal's; that of a template may also name something else, where no `<` follows. */
+/** The name of one of Metal's types; the name of a template may also mean something else, unless `<` follows. */
 export const isBuiltInType = (name: string, follower = ""): boolean =>
   builtIn.test(name) || (follower === "<" && template.test(name));
-/** Types that are called to convert, and to make vectors. */
+/** Types that are called to convert, and to construct vectors. */
 export const isNumber = (name: string): boolean => scalars.has(canonical(name));
 export const isVector = (base: string): boolean => vectorName.test(base);
 
-/** The element and the number of elements of a vector, or of a scalar. */
+/** Returns the element type and the number of elements of a vector or scalar. */
 export function shapeOf(base: string): { readonly element: string; readonly count: number } | undefined {
   const vector = vectorName.exec(base);
   if (vector) return { element: vector[1]!, count: Number(vector[2]) };
@@ -73,7 +73,7 @@ export function shapeOf(base: string): { readonly element: string; readonly coun
 
 export const vectorOf = (element: string, count: number): string => (count === 1 ? element : `${element}${count}`);
 
-/** The type of an operation on both, by C++'s conversions of scalars and Metal's rule for vectors. */
+/** Returns the type of an operation, by C++'s conversions of scalars and Metal's rule for vectors. */
 export function common(a: Type | undefined, b: Type | undefined): Type | undefined {
   if (!a || !b) return undefined;
   if (a.depth > 0 || b.depth > 0) return a.depth > 0 ? a : b;
@@ -106,21 +106,21 @@ const kinds: Readonly<Record<string, string>> = {
   ulong: "integer64",
 };
 
-/** `float4`, `integer2`, `integer64`: what conversions and operators tell apart. */
+/** `float4`, `integer2`, `integer64`: the distinctions of conversions and operators. */
 export function kindOf(type: Type | undefined): string {
   const shape = type?.depth === 0 ? shapeOf(type.base) : undefined;
   if (!shape) return describeType(type);
   return vectorOf(kinds[shape.element] ?? shape.element, shape.count);
 }
 
-/** As `kindOf`, with vectors of any size as one. */
+/** As `kindOf`, without the sizes of vectors. */
 export function operandOf(type: Type): string {
   const shape = shapeOf(type.base);
   if (!shape || shape.count === 1) return kindOf(type);
   return `${kinds[shape.element] ?? shape.element} vector`;
 }
 
-/** `device float *`; names of a project stand as `_`. */
+/** `device float *`; the project's names appear as `_`. */
 export function describeType(type: Type | undefined): string {
   if (!type) return "_";
   const base =
@@ -131,7 +131,7 @@ export function describeType(type: Type | undefined): string {
   return `${type.space || "thread"} ${base} ${"*".repeat(type.depth)}`;
 }
 
-/** The type of a number as it is written. */
+/** Returns the type of a literal number. */
 export function literalType(text: string): Type | undefined {
   const isFloat = /^0[xX]/.test(text) ? /[pP]/.test(text) : /[.eE]/.test(text) || /[fFhH]$/.test(text);
   if (isFloat) return plain(/[hH]$/.test(text) ? "half" : /bf$/i.test(text) ? "bfloat" : "float");
@@ -143,5 +143,5 @@ export function literalType(text: string): Type | undefined {
   return plain(suffix ? "uint" : "int");
 }
 
-/** An octal number is rare, and no large one. */
+/** An octal number is rare, and never large. */
 const safeDigits = (digits: string): string => (/^0\d+$/.test(digits) ? "0" : digits);

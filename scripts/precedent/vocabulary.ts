@@ -1,4 +1,4 @@
-/** Words of the language: those that are no names, and names of which functions are known to give which type. */
+/** Keywords, and functions with known result types. */
 import { common, plain, shapeOf, type Type, vectorOf } from "./types.ts";
 
 export const keywords: ReadonlySet<string> = new Set(
@@ -17,13 +17,13 @@ export const spaces: ReadonlySet<string> = new Set([
   ...["device", "constant", "thread", "threadgroup", "threadgroup_imageblock", "ray_data", "object_data"],
 ]);
 
-/** What may stand before a declaration's type, or behind it. */
+/** Specifiers before or after a declaration's type. */
 export const specifiers: ReadonlySet<string> = new Set([
   ...["static", "inline", "constexpr", "const", "volatile", "extern", "mutable", "kernel", "vertex", "fragment"],
   ...["explicit", "friend", "virtual", "register", "typename", "coherent", "visible", "intersection", ...spaces],
 ]);
 
-/** These are called like functions, with a type in angle brackets. */
+/** Called like functions, with a type in angle brackets. */
 export const casts: ReadonlySet<string> = new Set([
   ...["as_type", "static_cast", "reinterpret_cast", "const_cast", "dynamic_cast"],
 ]);
@@ -40,7 +40,7 @@ const likeFirst = new RegExp(
 const ofAll =
   /^((precise|fast)::)?(fma|mad|f?(min|max|median)3?|clamp|mix|abs|absdiff|step|smoothstep|hadd|rhadd|mulhi)$/;
 
-/** What a function of Metal's gives for these arguments, if it is plain. */
+/** Returns the result type of a Metal function for these arguments, in simple cases. */
 export function resultOf(name: string, types: readonly (Type | undefined)[]): Type | undefined {
   const first = types[0];
   const shape = first && first.depth === 0 ? shapeOf(first.base) : undefined;
@@ -52,7 +52,7 @@ export function resultOf(name: string, types: readonly (Type | undefined)[]): Ty
   return undefined;
 }
 
-/** `atomic_uint` and `atomic<uint>` hold a `uint`. */
+/** `atomic_uint` and `atomic<uint>` contain a `uint`. */
 function atomicValue(type: Type | undefined): Type | undefined {
   const found = /^atomic(?:_(\w+)|<(\w+)>)$/.exec(type?.base ?? "");
   return found ? plain(found[1] ?? found[2]!) : undefined;

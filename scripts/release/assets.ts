@@ -1,13 +1,13 @@
-/** What packing writes in place of files of the sources: JavaScript that imports dylibs and kernels. */
+/** Generates the files of the package that replace sources: JavaScript that imports dylibs and kernels. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { platformPackages } from "../../src/backend/library.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 
 /**
- * The JavaScript of `src/core/packaged.ts`. Each `require` stands in a `try` of its own, with its name in full: so a
- * bundler takes the packages that are installed, and leaves out the others without an error. The software device's name
- * is put together, so that no bundler takes it: it is for development, and reads its headers from its folder.
+ * Returns the JavaScript of `src/core/packaged.ts`. Each `require` is in a separate `try` with its full name, so that a
+ * bundler includes the installed packages and skips the others without an error. The software device's name is
+ * concatenated, so that no bundler includes it: it is for development, and reads its headers from its folder.
  */
 export function packagedModule(name: string): string {
   const finders = platformPackages.map(
@@ -33,7 +33,7 @@ export const packaged = {
 `;
 }
 
-/** The text of every file in `kernels/`, by its path there. */
+/** Returns the text of every file in `kernels/`, by path. */
 export function kernelTexts(): Record<string, string> {
   const folder = join(packageRoot, "kernels");
   const files = [...new Bun.Glob("**/*.{metal,h}").scanSync({ cwd: folder })].sort();
@@ -41,8 +41,8 @@ export function kernelTexts(): Record<string, string> {
 }
 
 /**
- * The JavaScript of a platform's package. `type: "file"` gives a path, and has a bundle copy the file beside itself and
- * an executable hold it. A bundle's path is relative to the bundle.
+ * Returns the JavaScript of a platform's package. `type: "file"` returns a path; a bundle copies the file next to
+ * itself, and an executable embeds it. A bundle's path is relative to the bundle.
  */
 export function platformModule(files: readonly string[]): string {
   const imports = files.map((file, index) => `import file${index} from "./${file}" with { type: "file" };\n`);

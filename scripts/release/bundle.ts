@@ -1,6 +1,6 @@
 /**
- * The packed library in one file, so that a program that imports it loads one file and not 800: as an ECMAScript
- * module, and as bytecode for the Bun that packs. Both are one copy of the library for every entry of the package.
+ * Bundles the packed library into one file, so that a program loads one file instead of 800: as an ECMAScript module,
+ * and as bytecode for the Bun that packs. All entries of the package share one copy of the library.
  */
 import { rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
@@ -8,20 +8,23 @@ import type { BunPlugin } from "bun";
 import packageFile from "../../package.json";
 import { Failure } from "../failure.ts";
 
-/** Entries of the package, by their names in `src`. The first one's exports are the library's. */
+/** The package's entries, by their names in `src`. The exports of the first are the library's. */
 const [main, ...others] = ["index.js", "test.js"] as const;
 
 /**
- * Packages, which stay external. In modules of `"type": "module"`, Bun's bundler compiles their default imports to
- * CommonJS as Node.js has them: the whole result of `require` is the default. Bun without a bundler takes the export
- * `default` if there is one. So the modules are bundled below a package.json without a type.
+ * Packages that stay external. In modules of `"type": "module"`, Bun's bundler compiles their default imports to
+ * CommonJS as in Node.js: the whole result of `require` is the default. Bun without a bundler uses the export `default`
+ * if there is one. So the modules are bundled under a package.json without a type.
  */
 const external = Object.keys({ ...packageFile.dependencies, ...packageFile.peerDependencies }).flatMap((name) => [
   name,
   `${name}/*`,
 ]);
 
-/** Modules that stay beside the bundle: one says where it is, the other has `require` of what a bundler takes along. */
+/**
+ * Modules that stay next to the bundle: one locates the library, the other has the `require` calls that bundlers
+ * follow.
+ */
 const beside = ["core/place.js", "core/packaged.js"] as const;
 
 const leavingBeside = (source: string): BunPlugin => ({
@@ -35,12 +38,12 @@ const leavingBeside = (source: string): BunPlugin => ({
 });
 
 /**
- * Bundles a staged package, whose entries then take what they export from the bundle: `src/bundle/library.js`, and
- * `src/bundle/bytecode.js` with its bytecode beside it. The modules stay: the command and the pages load them, and the
- * maps name them.
+ * Bundles a staged package. Its entries then import from the bundle: `src/bundle/library.js`, and
+ * `src/bundle/bytecode.js` with its bytecode next to it. The modules are kept, since the command and the pages load
+ * them and the source maps refer to them.
  *
  * @param folder has the package's `src`, compiled
- * @throws {Failure} if an entry needs what the bundle does not have
+ * @throws {Failure} if an entry needs something that the bundle lacks
  */
 export async function bundleLibrary(folder: string): Promise<void> {
   const source = join(folder, "src");
@@ -75,7 +78,7 @@ async function build(entry: string, { naming, isWritten, isBytecode, names = new
     external,
     naming,
     plugins: [leavingBeside(join(entry, "..", "..")), keepingNames(names)],
-    // With its white space a bundle has comments that name each module by its path from the folder of this process.
+    // Without minified white space, a bundle has comments with the path of each module from the working folder.
     ...(isWritten ? { outdir: join(entry, ".."), sourcemap: "linked", minify: { whitespace: true } } : {}),
     ...(isBytecode ? { format: "cjs", bytecode: true } : {}),
   });
@@ -87,19 +90,19 @@ async function build(entry: string, { naming, isWritten, isBytecode, names = new
 }
 
 /**
- * Bundlers take along what a module requires by that name, which the bundler gave another. An ECMAScript module has no
- * `require` unless Bun transpiles it, which the bundler's first line tells Bun not to do; a line stays, for the map.
+ * Bundlers include modules that are required by this name, which the bundler has renamed. An ECMAScript module has no
+ * `require` unless Bun transpiles it, which the bundler's first line disables; the line is kept for the source map.
  */
 const requiring = (text: string): string =>
   text.replaceAll("__require(", "require(").replace(/^\/\/ @bun\n/, "// The library, for every engine.\n");
 
-/** The sources that a map names lie beside the bundle, from where Bun reads them. */
+/** The sources in a source map are next to the bundle, where Bun reads them. */
 async function withoutContents(path: string): Promise<void> {
   const map = (await Bun.file(path).json()) as { readonly sources: readonly string[] };
   await Bun.write(path, JSON.stringify({ ...map, sourcesContent: map.sources.map(() => null) }));
 }
 
-/** What a module takes from others of the library: `import { a, b } from "./c.js";`. */
+/** An import from another module of the library: `import { a, b } from "./c.js";`. */
 const relativeImport = /^import (?:\{ ([\w, ]+) \} from )?"(\.\/[^"]+)";\n/gm;
 
 interface RelativeImport {
@@ -113,14 +116,17 @@ const importsOf = (text: string): RelativeImport[] =>
     from: from!,
   }));
 
-/** What the bundle exports: the library, and under names with a dollar sign what other entries need of its modules. */
+/**
+ * Returns the exports of the bundle: the library, and, under names with a dollar sign, what other entries need from its
+ * modules.
+ */
 const entryOf = (imports: readonly RelativeImport[]): string =>
   [
     `export * from "../${main}";\n`,
     ...imports.flatMap(({ names, from }) => names.map((name) => `export { ${name} as $${name} } from ".${from}";\n`)),
   ].join("");
 
-/** An entry whose imports come from the bundle. @throws {Failure} if it takes something in a form of its own */
+/** Returns an entry that imports from the bundle. @throws {Failure} for an unsupported form of import */
 function ofLibrary(name: string, text: string): string {
   const code = text.replace(relativeImport, (_, names = "") =>
     names === "" ? "" : `const { ${names.replace(/\w+/g, "$$$&: $&")} } = library;\n`,
@@ -130,7 +136,7 @@ function ofLibrary(name: string, text: string): string {
   return `import { library } from "./bundle/chosen.js";\n${code}`;
 }
 
-/** Names of exports may be those of the language: `var`. */
+/** Exported names may be keywords: `var`. */
 function mainEntry(exported: readonly string[]): string {
   const names = exported.filter((name) => !name.startsWith("$")).sort();
   const lines = (form: (name: string) => string) => names.map((name) => `  ${form(name)},\n`).join("");
@@ -139,9 +145,9 @@ function mainEntry(exported: readonly string[]): string {
 }
 
 /**
- * Bytecode is for an engine and a system: elsewhere the library's text is loaded. An engine that can load neither is
- * told so first. The path of the bytecode is put
- * together, so that no bundler takes it, and is not there beside a bundle.
+ * Bytecode requires the same engine and system; elsewhere the library's text is loaded. An engine that can load neither
+ * gets an error first. The path of the bytecode is concatenated, so that no bundler includes it, and it does not exist
+ * next to a user's bundle.
  */
 export const chooser = (): string => `import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -155,8 +161,8 @@ export const library = isOurs && existsSync(path) ? require(path) : require("./l
 `;
 
 /**
- * The names of classes and exported functions to which the bundler gave others, since two modules have one of a name,
- * or the language has: `all2`. Programs can read these names: models are shown with those of their classes.
+ * Returns the names of classes and exported functions that the bundler renamed, such as `all2`, because two modules or
+ * the language use the same name. Programs can read these names: models are printed with the names of their classes.
  */
 function renamedIn(bundle: string): ReadonlySet<string> {
   const declared = [...bundle.matchAll(/^(?:var \w+ = )?class (\w+?)\d+ /gm)].map(([, name]) => name!);
@@ -166,7 +172,7 @@ function renamedIn(bundle: string): ReadonlySet<string> {
   return new Set([...declared, ...exported]);
 }
 
-/** Has functions and classes of these names say them, whatever the bundler calls the variables. */
+/** Restores the names of functions and classes, whatever the bundler calls the variables. */
 const keepingNames = (names: ReadonlySet<string>): BunPlugin => ({
   name: "keeping names",
   setup(builder) {

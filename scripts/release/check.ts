@@ -1,4 +1,4 @@
-/** publint and "Are the types wrong?" on the packages as they are published. */
+/** Runs publint and "Are the types wrong?" on the packages as published. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
@@ -9,7 +9,7 @@ import { type Counts, oneFailed, onePassed, sum } from "../counts.ts";
 import { packFolders } from "./pack.ts";
 import { stageMain, stagePlatform } from "./stage.ts";
 
-/** Stages the package and this machine's platform package, with the dylib that is built, and checks both tarballs. */
+/** Stages the package and this machine's platform package with the built dylib, and checks both tarballs. */
 export async function checkPackages(): Promise<Counts> {
   const folder = await mkdtemp(join(tmpdir(), "orchard-packages-"));
   try {
@@ -25,7 +25,7 @@ export async function checkPackages(): Promise<Counts> {
   }
 }
 
-/** Our modules are ECMAScript's alone, so what CommonJS and resolution without `exports` find is left out. */
+/** The modules are only ECMAScript modules, so problems with CommonJS and resolution without `exports` are ignored. */
 const checkTarball = async (path: string): Promise<Counts> =>
   sum([await tool("publint", "run", path, "--strict"), await tool("attw", path, "--profile", "esm-only")]);
 

@@ -1,4 +1,4 @@
-/** The packages that this machine can make, as tarballs with their checksums. */
+/** Creates the packages that this machine can build, as tarballs with their checksums. */
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, rm } from "node:fs/promises";
@@ -15,8 +15,8 @@ import { deviceTarget, stageDevice, stageMain, stagePlatform } from "./stage.ts"
 import { linuxArchitectures } from "./zig.ts";
 
 /**
- * The platforms whose packages this machine can make: Linux's by Zig on every system, macOS's on a Mac, and the
- * software device where it is built.
+ * The platforms whose packages this machine can build: Linux with Zig on every system, macOS on a Mac, and the software
+ * device if it is built.
  */
 export const possiblePlatforms = (): string[] => [
   ...linuxArchitectures.map((architecture) => `linux-${architecture}`),
@@ -29,7 +29,7 @@ const metalDylib = join(buildFolder, libraryName);
 
 export const tarballFolder: string = join(releaseFolder, "tarballs");
 
-/** Builds and packs. Returns the tarballs' paths; packages of platforms come before the one that depends on them. */
+/** Builds and packs. Returns the tarballs' paths, platform packages first. */
 export async function pack(platforms: readonly string[] = possiblePlatforms()): Promise<string[]> {
   const staged: string[] = [];
   for (const target of platforms) {
@@ -47,7 +47,7 @@ export async function pack(platforms: readonly string[] = possiblePlatforms()): 
   return packFolders([...staged, main], tarballFolder);
 }
 
-/** The software device as `bun run build` made it: for the glibc of this machine and newer ones. */
+/** The software device of `bun run build`: for the glibc of this machine and newer ones. */
 async function stageBuiltDevice(folder: string): Promise<void> {
   if (!devicePlatforms.includes(platform))
     throw new Failure(`The software device's package is made on ${devicePlatforms.join(", ")}, not on ${platform}.`);

@@ -1,4 +1,4 @@
-/** Empty projects of every kind, to which the packages are added from a registry: in each the dylib computes. */
+/** Empty projects of every kind, to which the packages are added from a registry; the dylib must compute in each. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
@@ -11,7 +11,7 @@ import { deviceTarget } from "./stage.ts";
 
 const { name } = packageFile;
 
-/** What a program prints, in every kind of project. */
+/** The output of a program, the same in every kind of project. */
 const printed = '{"product":[[7,10],[15,22]],"gradient":[[4,6],[4,6]],"backends":["cpu"]}';
 
 const computation = `import { codepaths, tensor, withBackend } from "${name}";
@@ -80,7 +80,7 @@ setTimeout(() => process.exit(1), 30_000);
 `,
 };
 
-/** The strictest options that a project may have, on top of those of `bun init`. */
+/** The strictest compiler options, added to those of `bun init`. */
 const strictest = {
   compilerOptions: {
     ...{ lib: ["ESNext"], target: "ESNext", module: "Preserve", moduleDetection: "force", types: ["bun"] },
@@ -91,8 +91,8 @@ const strictest = {
 };
 
 /**
- * Publishes the packages to a registry of this process's, and tries each kind of project; with the software device
- * among them, a kernel too. @throws {Failure}
+ * Publishes the packages to a local registry, and tries each kind of project; with the software device, also a kernel.
+ * @throws {Failure}
  */
 export async function tryPackages(tarballs: readonly string[]): Promise<void> {
   await using registry = await startRegistry(join(releaseFolder, "registry"));
@@ -124,7 +124,7 @@ const { y } = kernel.run({ x: new Float32Array([1, 2]), y: new Float32Array(2) }
 console.log(y.join());
 `;
 
-/** A kernel, and one that reads past its buffer, with which a checked run fails. */
+/** A correct kernel, and one that reads past its buffer, which must fail a checked run. */
 async function tryDevice(folder: string, registry: Registry): Promise<void> {
   await bun(folder, ["add", "--dev", `${name}-${deviceTarget}`], { environment: settings(folder, registry) });
   await bun(folder, ["x", "orchard", "toolchain", "install"]);
@@ -152,7 +152,7 @@ async function makeProject(folder: string, registry: Registry): Promise<void> {
   for (const [file, text] of Object.entries(files)) await Bun.write(join(folder, file), text);
 }
 
-/** Each throws where something else is printed than by every other. */
+/** Each throws if its output differs from that of the others. */
 const kinds: Readonly<Record<string, (folder: string) => Promise<unknown>>> = {
   "a program": (folder) => prints(folder, ["index.ts"]),
   "types, by the options of bun init": typechecks,
@@ -174,7 +174,7 @@ const kinds: Readonly<Record<string, (folder: string) => Promise<unknown>>> = {
   },
 };
 
-/** TypeScript of the repository's version: a project that `bun init` made may have any. */
+/** Uses the repository's version of TypeScript, since `bun init` may install any. */
 async function typechecks(folder: string): Promise<void> {
   const tsc = join(import.meta.dir, "..", "..", "node_modules", ".bin", "tsc");
   await bun(folder, [tsc, "--noEmit"]);

@@ -3,24 +3,27 @@ import { resolve } from "node:path";
 import { runOrFail } from "../../src/cli/run.ts";
 import { Failure } from "../failure.ts";
 
-/** What users add without a version stays what it was, until the release was tried from the registry. */
+/**
+ * A tag other than `latest`: users who give no version get the previous release until this one was tried from the
+ * registry.
+ */
 const TAG = "next";
 
 interface Tarball {
   readonly path: string;
   readonly name: string;
   readonly version: string;
-  /** As registries write it: `sha512-…`. */
+  /** In the registries' format: `sha512-…`. */
   readonly integrity: string;
 }
 
 /**
  * Publishes the tarballs in a folder with `npm publish` under the tag `next`, the package that depends on the others
- * last. What the registry has already is left out, so that a release that failed halfway can be run again.
+ * last. Versions that the registry has already are skipped, so that a failed release can be repeated.
  *
- * @param flags further ones for npm: `--provenance`
+ * @param flags further flags for npm: `--provenance`
  * @returns a line for each tarball
- * @throws {Failure} if the registry has a version with other contents, or refuses one
+ * @throws {Failure} if the registry has a version with other contents, or rejects one
  */
 export async function publish(folder: string, flags: readonly string[] = []): Promise<string[]> {
   const names = [...new Bun.Glob("*.tgz").scanSync(folder)];
@@ -50,7 +53,7 @@ async function readTarball(path: string): Promise<Tarball> {
   return { path, name, version, integrity: `sha512-${hash}` };
 }
 
-/** The registry that npm publishes to from a folder. */
+/** Returns the registry to which npm publishes from a folder. */
 async function registryOf(folder: string): Promise<string> {
   const { output } = await runOrFail("Asking npm for its registry", ["npm", "config", "get", "registry"], {
     cwd: folder,
@@ -58,7 +61,7 @@ async function registryOf(folder: string): Promise<string> {
   return output.trim().replace(/\/*$/, "/");
 }
 
-/** What the registry has of a version; undefined where it has none. */
+/** Returns the registry's hash of a version; undefined if it has none. */
 async function integrityIn(registry: string, { name, version }: Tarball): Promise<string | undefined> {
   const response = await fetch(`${registry}${name}`);
   if (response.status === 404) return undefined;

@@ -1,14 +1,14 @@
-/** A package registry on the loopback address: Verdaccio, which passes on what it does not have to the usual one. */
+/** A package registry on the loopback address: Verdaccio, which forwards other requests to the usual registry. */
 import { cp, mkdir, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { runOrFail } from "../../src/cli/run.ts";
 import { cacheFolder } from "../../src/core/paths.ts";
 import { Failure } from "../failure.ts";
 
-/** A registry that runs until it is disposed of. */
+/** A registry that runs until it is disposed. */
 export interface Registry extends AsyncDisposable {
   readonly url: string;
-  /** Publishes a tarball. @throws {Failure} with what the registry said */
+  /** Publishes a tarball. @throws {Failure} with the registry's message */
   publish(tarball: string): Promise<void>;
 }
 
@@ -39,7 +39,7 @@ export async function startRegistry(folder: string): Promise<Registry> {
   return { url, publish: (tarball) => publish(folder, url, tarball), [Symbol.asyncDispose]: stop };
 }
 
-/** Verdaccio's program, installed once for each lock file: it is no dependency of the repository. */
+/** Verdaccio, installed once per lock file, since it is not a dependency of the repository. */
 async function installed(): Promise<string> {
   const source = join(import.meta.dir, "verdaccio");
   const key = Bun.hash(await Bun.file(join(source, "bun.lock")).bytes()).toString(16);
@@ -54,7 +54,7 @@ async function installed(): Promise<string> {
   return program;
 }
 
-/** Our packages are here alone; all others are the usual registry's. */
+/** The repository's packages come only from here; all others come from the usual registry. */
 const settings = (folder: string, upstream: string) => ({
   storage: join(folder, "storage"),
   auth: { htpasswd: { file: join(folder, "htpasswd") } },
@@ -68,7 +68,7 @@ const settings = (folder: string, upstream: string) => ({
   log: { type: "stdout", format: "json", level: "warn" },
 });
 
-/** The registry that this machine's tools are set to. */
+/** Returns the registry that this machine's tools use. */
 async function usualRegistry(): Promise<string> {
   const named = process.env["BUN_CONFIG_REGISTRY"] ?? process.env["npm_config_registry"];
   if (named) return named;

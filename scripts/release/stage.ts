@@ -1,4 +1,7 @@
-/** The folders that are packed: the package with JavaScript, declarations and kernels, and a package per platform. */
+/**
+ * Creates the folders that are packed: the package with JavaScript, declarations and kernels, and a package per
+ * platform.
+ */
 import { cp, mkdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import packageFile from "../../package.json";
@@ -11,7 +14,7 @@ import { glibcNeeded } from "./glibc.ts";
 
 const { name, version } = packageFile;
 
-/** What all packages say of themselves. */
+/** Fields of all packages. */
 const common = {
   version,
   license: packageFile.license,
@@ -24,10 +27,10 @@ const common = {
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
 /**
- * Compiles the sources to JavaScript and declarations, module by module, adds what is read at run time, and bundles the
- * library. The folder has the layout of a clone.
+ * Compiles the sources to JavaScript and declarations, module by module, adds run-time files, and bundles the library.
+ * The folder has the layout of a clone.
  *
- * @param folder is made anew
+ * @param folder is recreated
  */
 export async function stageMain(folder: string): Promise<void> {
   await rm(folder, { recursive: true, force: true });
@@ -59,7 +62,7 @@ const compilerSettings = (folder: string) => ({
   compilerOptions: {
     noEmit: false,
     declaration: true,
-    rewriteRelativeImportExtensions: true, // of the JavaScript alone
+    rewriteRelativeImportExtensions: true, // for the JavaScript only
     rootDir: packageRoot,
     outDir: folder,
     typeRoots: [join(packageRoot, "node_modules", "@types")],
@@ -68,13 +71,16 @@ const compilerSettings = (folder: string) => ({
   exclude: pages.map((path) => join(packageRoot, path)),
 });
 
-/** Declarations name modules as JavaScript has them, for compilers without `allowImportingTsExtensions`. */
+/** Declarations import modules under their JavaScript names, for compilers without `allowImportingTsExtensions`. */
 export const importingJavaScript = (text: string): string =>
   text.replace(/((?:\bfrom |\bimport |\bimport\(|\bmodule )")(\.[^"\n]*)\.ts"/g, '$1$2.js"');
 
 const pages = [join("src", "train", "dashboard", "page"), join("src", "serve", "page")];
 
-/** A page is bundled where it is shown, from its sources; what it shares with the library is JavaScript here. */
+/**
+ * Pages are bundled from their sources when they are shown; modules that they share with the library are JavaScript
+ * here.
+ */
 async function copyPage(path: string, folder: string): Promise<void> {
   for (const file of new Bun.Glob("*.{ts,css,html}").scanSync(join(packageRoot, path))) {
     if (file.endsWith(".d.ts")) continue;
@@ -112,13 +118,13 @@ const packedTarget = (target: Target): Target =>
         Object.entries(target).map(([key, path]) => [key, packedPath(path, key === "types" ? ".d.ts" : ".js")]),
       );
 
-/** `./src/index.ts` as the package has it. */
+/** Maps `./src/index.ts` to its path in the package. */
 const packedPath = (path: string, extension: string): string => path.replace(/^\.\//, "./").replace(/\.ts$/, extension);
 
 /**
  * The package of a platform: its dylibs and their paths.
  *
- * @param folder is made anew
+ * @param folder is recreated
  * @param dylibs paths of the files
  */
 export async function stagePlatform(folder: string, platform: string, dylibs: readonly string[]): Promise<void> {
@@ -138,9 +144,9 @@ export const deviceTarget: string = `device-${devicePlatforms[0]}`;
 
 /**
  * The package of the software device: the metal backend's dylib for Linux, with the headers of Metal's standard library
- * beside it, where the device looks for them.
+ * next to it, where the device looks for them.
  *
- * @param folder is made anew
+ * @param folder is recreated
  * @param dylib path of the file
  * @param headers the folder with the headers
  */

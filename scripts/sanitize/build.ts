@@ -1,4 +1,4 @@
-/** Builds the cpu backend's dylib, and the program that replays calls, with a sanitizer. */
+/** Builds the cpu backend's dylib and the replay program with a sanitizer. */
 import { join, relative } from "node:path";
 import { run } from "../../src/cli/run.ts";
 import { cpuLibraryName, packageRoot } from "../../src/core/paths.ts";
@@ -8,7 +8,7 @@ import type { Instrumented, Sanitizer } from "./sanitizers.ts";
 
 const replaySource = join(packageRoot, "native", "replay", "replay.cpp");
 
-/** What the link of the dylib needs further; the sanitizer's own functions are those of the program that loads it. */
+/** Additional flags for the dylib's link; the program that loads it provides the sanitizer's functions. */
 export const libraryFlags: readonly string[] =
   process.platform === "darwin"
     ? ["-dynamiclib", "-install_name", `@rpath/${cpuLibraryName}`, "-framework", "Accelerate"]
@@ -37,7 +37,7 @@ export async function buildReplayer(
   return { library, program: await buildProgram(sanitizer, { compiler }, join(folder, "replay")) };
 }
 
-/** Builds the program, which takes any dylib that is built with the same sanitizer. */
+/** Builds the program, which can load any dylib built with the same sanitizer. */
 export async function buildProgram(
   sanitizer: Sanitizer,
   { compiler: { command, linkFlags } }: Pick<Instrumented, "compiler">,

@@ -1,4 +1,4 @@
-/** Records the calls of the cpu dylib that the test suite makes. */
+/** Records the test suite's calls of the cpu dylib. */
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { run, tail } from "../../src/cli/run.ts";
@@ -7,8 +7,8 @@ import { Failure } from "../failure.ts";
 import { inParallel } from "../parallel.ts";
 
 /**
- * Tests that together call every function of the dylib on its paths; whether they do is checked after the recording.
- * Each of these runs in a process of its own.
+ * Tests that together call every function of the dylib on all its paths; the recording checks that. Each runs in a
+ * separate process.
  */
 const recordedTests = (): string[] => [
   ...[...new Bun.Glob("test/ops/*").scanSync({ cwd: packageRoot, onlyFiles: false })]
@@ -23,7 +23,7 @@ const recordedTests = (): string[] => [
 const hasTests = (path: string): boolean =>
   !new Bun.Glob("**/*.test.ts").scanSync({ cwd: join(packageRoot, path) }).next().done;
 
-/** Those that take long for what other backends compute, for large memory, or that count Metal's dispatches. */
+/** Tests that take long on other backends, need much memory, or count Metal's dispatches. */
 const leftOut = [
   "test/ops/attention/attention.test.ts",
   "test/ops/attention/memory.test.ts",
@@ -33,7 +33,7 @@ const leftOut = [
 /** Tests of the cpu backend, by their names. */
 const namePattern = "^(?!.*\\b(?:metal|reference)\\b)";
 
-/** Runs the tests, whose calls are then in files of the folder. @throws {Failure} where a test fails. */
+/** Runs the tests, which record their calls in files of the folder. @throws {Failure} if a test fails */
 export async function recordTests(folder: string, progress: (text: string) => void): Promise<void> {
   await rm(folder, { recursive: true, force: true });
   let ended = 0;
@@ -57,7 +57,7 @@ const failuresOf = (output: string): string =>
     .filter((line) => !/^\((?:pass|skip)\)/.test(line))
     .join("\n");
 
-/** The files of recorded calls in a folder. @throws {Failure} where there are none. */
+/** Returns the files of recorded calls in a folder. @throws {Failure} if there are none */
 export function recordedFiles(folder: string): string[] {
   const names = [...new Bun.Glob("*.calls").scanSync({ cwd: folder })].sort();
   if (names.length === 0)

@@ -1,11 +1,11 @@
-/** Runs recorded calls under a sanitizer: one process after the other, as each report ends one. */
+/** Runs recorded calls under a sanitizer, in a new process after each report, which ends the process. */
 import { readFileSync } from "node:fs";
 import { type RunResult, run } from "../../src/cli/run.ts";
 import { Failure } from "../failure.ts";
 import type { Replayer } from "./build.ts";
 import { environmentOn, type Sanitizer } from "./sanitizers.ts";
 
-/** How calls are replayed: the words of `native/replay/replay.cpp`. */
+/** How calls are replayed: the arguments of `native/replay/replay.cpp`. */
 export interface Settings {
   readonly isa: string;
   readonly threads: number;
@@ -19,27 +19,27 @@ export interface Job extends Replayer {
   readonly launcher: readonly string[];
   readonly settings: Settings;
   readonly files: readonly string[];
-  /** Where the program says how far it is. */
+  /** The file to which the program writes its progress. */
   readonly state: string;
 }
 
-/** What a sanitizer reported, or a call that ended in another way than when it was recorded. */
+/** A sanitizer's report, or a call whose result differs from the recorded one. */
 export interface Finding {
-  /** The calls that ran: their numbers, and the names of their functions. */
+  /** The number of calls, and the names of their functions. */
   readonly calls: readonly string[];
   readonly report: string;
 }
 
 export interface Replayed {
   readonly calls: number;
-  /** Those that were too large to be recorded. */
+  /** Calls that were too large to record. */
   readonly tooLarge: number;
-  /** Functions of the dylib that no record calls. */
+  /** Functions of the dylib without a recorded call. */
   readonly notRecorded: readonly string[];
   readonly findings: readonly Finding[];
 }
 
-/** After so many reports, the remaining calls are not replayed. */
+/** Maximum number of reports, after which the remaining calls are not replayed. */
 const mostFindings = 10;
 
 export async function replay(job: Job, progress: (done: number, total: number) => void = () => {}): Promise<Replayed> {
@@ -68,10 +68,10 @@ export async function replay(job: Job, progress: (done: number, total: number) =
   return { calls, tooLarge, notRecorded, findings };
 }
 
-/** A line of the output for a call that gave another status than when it was recorded. */
+/** A line of the output for a call whose status differs from the recorded one. */
 const otherStatus = /^record (\d+) \((.*?)\): (.*)\n/gm;
 
-/** The first few such calls, and how many more there are. */
+/** Returns the first few such calls, and the number of others. */
 function otherStatuses(output: string): Finding[] {
   const all = [...output.matchAll(otherStatus)].map(([, number, name, report]) => ({
     calls: [`${number} (${name})`],
@@ -81,7 +81,7 @@ function otherStatuses(output: string): Finding[] {
   return more.length === 0 ? shown : [...shown, { ...more[0]!, report: `${more.length} more gave another status` }];
 }
 
-/** The command that replays from a record on. */
+/** Returns the command that replays from a record on. */
 export function commandOf({ library, program, launcher, settings, state, files }: Job, first: number): string[] {
   const words = Object.entries({ library, state, ...settings, first }).map(([name, value]) => `${name}=${value}`);
   return [...launcher, program, ...words, ...files];

@@ -1,6 +1,6 @@
 /**
- * `bun run check:sanitize`: replays the calls that the tests make of the cpu backend's dylib, under sanitizers and with
- * every instruction set that the machine has.
+ * `bun run check:sanitize`: replays the tests' calls of the cpu backend's dylib under sanitizers, with every
+ * instruction set of the machine.
  */
 import { existsSync } from "node:fs";
 import { availableParallelism } from "node:os";
@@ -18,7 +18,7 @@ import { recordedFiles, recordTests } from "./record.ts";
 import { commandOf, type Job, type Replayed, replay, type Settings } from "./replay.ts";
 import { findInstrumented, type Sanitizer, sanitizers } from "./sanitizers.ts";
 
-/** Records and replays; a word names a folder of calls that are replayed instead. */
+/** Records and replays; an argument is a folder of calls to replay instead. */
 export async function checkSanitized([folder]: readonly string[]): Promise<void> {
   if (folder !== undefined && !existsSync(folder)) throw new Failure(`There is no folder ${folder}.`);
   await setUpCpu(buildCpu);
@@ -42,13 +42,13 @@ async function record(): Promise<string[]> {
   return files;
 }
 
-/** Those that the machine has. The dylib is loaded once it is built. */
+/** Returns the machine's instruction sets. The dylib is loaded after it is built. */
 async function instructionSets(): Promise<readonly string[]> {
   const { cpuLibrary } = await import("../../src/backend/cpu/loader.ts");
   return cpuInfo(cpuLibrary().native).isas;
 }
 
-/** Each instruction set with several threads; then, where the sanitizer looks for races, several callers at once. */
+/** Each instruction set with several threads; for data races, also with several concurrent callers. */
 export function settingsOf({ name }: Sanitizer, isas: readonly string[]): Settings[] {
   const each = isas.map((isa): Settings => ({ isa, threads: 4, callers: 1, blas: "none" }));
   return name === "thread" ? [...each, { isa: isas.at(-1) ?? "auto", threads: 4, callers: 4, blas: "none" }] : each;
@@ -77,7 +77,7 @@ async function replayUnder(
   return withSpinner(`Replaying with ${title}`, (progress) => runAll(jobs, progress));
 }
 
-/** Each has threads of its own, so half as many as there are processors run at once, but two at least. */
+/** Each uses several threads, so half as many as there are processors run at once, but at least two. */
 async function runAll(jobs: readonly Job[], progress: (text: string) => void): Promise<Result[]> {
   const results: Result[] = [];
   const shares = jobs.map(() => 0);
@@ -101,8 +101,8 @@ const wordsOf = (settings: Settings): string =>
     .join(" ");
 
 /**
- * Rows of counts, then each finding with the command that repeats it. A finding is a failure, and so is a function
- * that no record calls.
+ * Prints the counts, then each finding with the command that repeats it. A finding is a failure, and so is a function
+ * without a recorded call.
  */
 export function summarize(results: readonly Result[], missing: readonly string[]): { text: string; failed: number } {
   const findings = results.flatMap(describeFindings);

@@ -1,4 +1,4 @@
-/** The sanitizers under which calls are replayed, and the compiler that has them. */
+/** The sanitizers under which calls are replayed, and compilers that support them. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,18 +7,18 @@ import { type CppCompiler, findCompilers } from "../cpu/compiler.ts";
 import { Failure } from "../failure.ts";
 
 export interface Sanitizer {
-  /** Of its folders and in output. */
+  /** The name in its folders and in output. */
   readonly name: string;
   readonly title: string;
-  /** For compilers and the link. */
+  /** Flags for compilers and the link. */
   readonly flags: readonly string[];
-  /** Its first report ends the process. */
+  /** The first report ends the process. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Debian's package of its run-time library, as GCC has it. */
+  /** Debian's package of its run-time library for GCC. */
   readonly package: string;
 }
 
-/** Debug information of lines alone, and no optimization that takes frames or checks away. A warning is no error. */
+/** Line numbers as debug information, and no optimization that removes frames or checks. Warnings are no errors. */
 const common = ["-O1", "-g1", "-fno-omit-frame-pointer", "-w"];
 
 export const sanitizers: readonly Sanitizer[] = [
@@ -26,7 +26,7 @@ export const sanitizers: readonly Sanitizer[] = [
     name: "address",
     title: "AddressSanitizer and UndefinedBehaviorSanitizer",
     flags: [...common, "-fsanitize=address,undefined,float-cast-overflow", "-fno-sanitize-recover=all"],
-    // Looking for leaks needs rights that containers lack.
+    // Leak detection needs rights that containers lack.
     environment: {
       ASAN_OPTIONS: "detect_leaks=0:detect_stack_use_after_return=1:strict_init_order=1:allocator_may_return_null=1",
       UBSAN_OPTIONS: "print_stacktrace=1",
@@ -43,25 +43,24 @@ export const sanitizers: readonly Sanitizer[] = [
 ];
 
 /**
- * What a replay on an instruction set is started with. The frames that AddressSanitizer keeps to find uses after a
- * return are aligned to 32 bytes by GCC 12 (its bug 110027): a vector of 64 bytes in one faults, which is no fault of
- * the code. Sets with such vectors use the stack itself; the others look for those uses.
+ * Returns the environment of a replay on an instruction set. GCC 12 aligns the frames that AddressSanitizer keeps to
+ * find uses after a return to only 32 bytes (its bug 110027), so accessing a vector of 64 bytes in one crashes. Sets
+ * with such vectors use the real stack; only the others look for those uses.
  */
 export const environmentOn = ({ environment }: Sanitizer, isa: string): Readonly<Record<string, string>> =>
   /^(?:avx512|amx)/.test(isa) && environment["ASAN_OPTIONS"] !== undefined
     ? { ...environment, ASAN_OPTIONS: `${environment["ASAN_OPTIONS"]}:detect_stack_use_after_return=0` }
     : environment;
 
-/** A compiler with a sanitizer that works here, and what a program that is built so is started with. */
+/** A compiler with a sanitizer that works here, and the environment of its programs. */
 export interface Instrumented {
   readonly compiler: CppCompiler;
   readonly launcher: readonly string[];
 }
 
 /**
- * The first compiler whose programs run with the sanitizer: the machine's own, else the one that set-up brought.
- *
- * @throws {Failure} where none does, with what each one said.
+ * Returns the first compiler whose programs run with the sanitizer: the machine's, else the one that set-up installed.
+ * @throws {Failure} with each compiler's message if there is none
  */
 export async function findInstrumented(sanitizer: Sanitizer): Promise<Instrumented> {
   const compilers = await findCompilers();
@@ -83,7 +82,7 @@ export async function findInstrumented(sanitizer: Sanitizer): Promise<Instrument
   );
 }
 
-/** How a program with the sanitizer is started, or why none can be. */
+/** Returns how to start a program with the sanitizer, or why that fails. */
 async function tryCompiler(
   compiler: CppCompiler,
   sanitizer: Sanitizer,
@@ -104,7 +103,7 @@ async function tryCompiler(
 }
 
 /**
- * ThreadSanitizer of GCC 12 and clang 17 needs fewer random bits in addresses than new kernels use (`vm.mmap_rnd_bits`
- * above 28): without any it runs.
+ * ThreadSanitizer of GCC 12 and clang 17 does not support the number of random address bits of new kernels
+ * (`vm.mmap_rnd_bits` above 28): it runs without randomization.
  */
 const launchers = [[], ...(process.platform === "linux" ? [["setarch", "--addr-no-randomize"]] : [])];

@@ -1,17 +1,17 @@
-/** Runs `bun test`, shown as it runs, and reads its report. */
+/** Runs `bun test`, shows its output, and reads its report. */
 import { availableParallelism } from "node:os";
 import { packageRoot } from "../../src/core/paths.ts";
 import { type Counts, countJUnit, type FileOutcome, fileOutcomes } from "../counts.ts";
 
-/** Each takes gigabytes, and some of their tests have as many threads as there are cores. */
+/** Each takes gigabytes, and some of their tests use as many threads as there are cores. */
 const MOST_WORKERS = 4;
 
 export interface TestRunOptions {
   /** Where Bun writes its JUnit report. */
   readonly report: string;
-  /** Whether files are shared by several processes: a test must then need nothing that another file has left. */
+  /** Whether several processes share the files: a test must then not depend on what another file has left. */
   readonly isParallel?: boolean;
-  /** Further words for `bun test`. */
+  /** Further arguments for `bun test`. */
   readonly words?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
 }
@@ -21,12 +21,12 @@ export interface TestRun {
   readonly files: readonly FileOutcome[];
 }
 
-/** Runs these files in their order, or what the words select where there are none. */
+/** Runs these files in their order, or those that the arguments select. */
 export async function runTestFiles(files: readonly string[], options: TestRunOptions): Promise<TestRun> {
   const { report, isParallel = false, words = [], environment = {} } = options;
   await Bun.file(report)
     .delete()
-    .catch(() => undefined); // there is none on the first run
+    .catch(() => undefined); // missing on the first run
   const workers = Math.min(availableParallelism(), MOST_WORKERS);
   const child = Bun.spawn(
     [

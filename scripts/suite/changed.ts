@@ -1,4 +1,4 @@
-/** Which test files the changes of the working tree reach. */
+/** Finds the test files that the changes of the working tree reach. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { runOrFail } from "../../src/cli/run.ts";
@@ -19,7 +19,7 @@ export async function changedFiles(root: string = packageRoot): Promise<string[]
 /** Folders of TypeScript whose imports are followed. */
 const folders = ["src", "test", "scripts", "bench", "examples"];
 
-/** Of each file, those that import it, and tests that run it. */
+/** For each file, those that import it, and tests that run it. */
 export function importersIn(root: string = packageRoot): ReadonlyMap<string, readonly string[]> {
   const importers = new Map<string, string[]>();
   const imports = folders.flatMap((folder) => importsUnder(join(root, folder), root));
@@ -28,7 +28,7 @@ export function importersIn(root: string = packageRoot): ReadonlyMap<string, rea
   return importers;
 }
 
-/** Modules of `src` that are loaded by their path, such as workers: `moduleFile("data/loader/worker_main")`. */
+/** Modules of `src` that are loaded by path, such as workers: `moduleFile("data/loader/worker_main")`. */
 const modulesLoaded = (root: string): { readonly from: string; readonly to: string }[] =>
   [...new Bun.Glob("src/**/*.ts").scanSync({ cwd: root })].flatMap((from) =>
     [...readFileSync(join(root, from), "utf8").matchAll(/\bmoduleFile\("([^"]+)"\)/g)].map(([, path]) => ({
@@ -37,10 +37,10 @@ const modulesLoaded = (root: string): { readonly from: string; readonly to: stri
     })),
   );
 
-/** Files that tests name in their texts: they run them in processes of their own. */
+/** Files that tests name in strings, to run them in separate processes. */
 function programsNamed(root: string): { readonly from: string; readonly to: string }[] {
   const paths = /\b(?:src|scripts|bench|examples)(?:\/[\w.-]+)+\.ts\b/g;
-  const parts = /"(?:src|scripts|bench|examples)"(?:, "[\w.-]+")+/g; // of join()
+  const parts = /"(?:src|scripts|bench|examples)"(?:, "[\w.-]+")+/g; // in a call of join()
   return [...new Bun.Glob("test/**/*.ts").scanSync({ cwd: root })].flatMap((from) => {
     const text = readFileSync(join(root, from), "utf8").replaceAll(/^(?:import|export)\b[^;]*;$/gm, "");
     const joined = [...text.matchAll(parts)].map(([found]) => found.replaceAll('"', "").replaceAll(", ", "/"));
@@ -49,7 +49,7 @@ function programsNamed(root: string): { readonly from: string; readonly to: stri
   });
 }
 
-/** The files that import one of these, directly or through others, and by how many imports. */
+/** Returns the files that import one of these, directly or through others, with the number of imports between. */
 export function distancesFrom(
   files: readonly string[],
   importers: ReadonlyMap<string, readonly string[]>,
@@ -61,7 +61,9 @@ export function distancesFrom(
   return distances;
 }
 
-/** The test files that import one of these files, directly or through others, and those that reach it otherwise. */
+/**
+ * Returns the test files that import one of these files, directly or through others, and those that reach it otherwise.
+ */
 export function reachedTests(
   changed: readonly string[],
   root: string = packageRoot,
@@ -74,13 +76,13 @@ export function reachedTests(
 }
 
 /**
- * What TypeScript does not import: a kernel and a C++ file are tested by the family that their folder names, and what a
- * folder of shared code contains by all of them.
+ * Files that TypeScript does not import: a kernel or C++ file is tested by the family of its folder, and shared code by
+ * all families.
  */
 const beside: readonly (readonly [file: RegExp, tests: (family: string) => readonly string[]])[] = [
   [/^(?:kernels|native\/cpu)\/(?:common|include|runtime)\//, () => everyOperation],
   [/^native\/cpu\/[^/]+$/, () => everyOperation],
-  // The storms in test/backend/cpu call every function.
+  // the random calls in test/backend/cpu use every function
   [/^native\/cpu\/(\w+)\//, (family) => [...testsOfFamily(family), "test/backend/cpu/**"]],
   [/^kernels\/(\w+)\//, testsOfFamily],
   [/^swift\//, () => ["test/backend/metal/**", "test/cli/**", "test/scripts/dylib.test.ts"]],
@@ -88,7 +90,7 @@ const beside: readonly (readonly [file: RegExp, tests: (family: string) => reado
   [/^test\/fixtures\//, () => ["test/fixtures/**"]],
 ];
 
-/** Those of an operation, or of a part of the package that has kernels. */
+/** The tests of an operation, or of a part of the package with kernels. */
 function testsOfFamily(family: string): readonly string[] {
   const isOperation = !["linalg", "quant", "optim"].includes(family);
   return isOperation ? [`test/ops/${family}/**`, `test/ops/*/**/*${family}*`] : [`test/${family}/**`];

@@ -1,4 +1,4 @@
-/** The checks that run no program of ours: types and formats. A file or a tool is one check. */
+/** Checks that do not run the repository's programs: types and formats. A file or a tool is one check. */
 import { existsSync, mkdirSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { run } from "../../src/cli/run.ts";
@@ -10,12 +10,12 @@ import { clangFiles, clangProblems } from "../format/clang.ts";
 import { lineProblems } from "../format/lines.ts";
 import { swiftFiles, swiftProblems } from "../format/swift.ts";
 
-/** What runs in Bun, and what runs in a browser. */
+/** Code that runs in Bun, and code that runs in a browser. */
 const projects = [".", "src/train/dashboard/page", "src/serve/page"];
 
 export const checkTypes = async (): Promise<Counts> => sum(await Promise.all(projects.map(checkProject)));
 
-/** What the compiler knows of a project's files by their content, for all clones: a few megabytes each. */
+/** The compiler's information about a project's files, by their content, for all clones: a few megabytes each. */
 const typesCache = new ContentCache("types", 100e6);
 
 /** Checks again only files that changed, and those that import them. */
@@ -25,8 +25,8 @@ async function checkProject(project: string): Promise<Counts> {
   mkdirSync(dirname(information), { recursive: true });
   if (!existsSync(information)) typesCache.restore(key, information);
   const words = ["--noEmit", "--project", project, "--incremental", "--tsBuildInfoFile", information];
-  // After a change of a class that others use, the compiler may take what it knew of it for what is there: what fails
-  // is checked again without that.
+  // After a change of a class that others use, the compiler may use outdated information, so a failed check is repeated
+  // without it.
   const passed = existsSync(information) && (await runQuietly("tsc", words)).status === 0;
   if (!passed) rmSync(information, { force: true });
   const counts = passed ? onePassed : await runTool("tsc", ...words);
@@ -47,7 +47,7 @@ export const checkSwiftFormat = async (swift: SwiftToolchain): Promise<Counts> =
   one(await swiftProblems(swift, swiftFiles()));
 export const checkLines = async (): Promise<Counts> => one(await lineProblems());
 
-/** One check, which fails once for each line that it names. */
+/** A check that fails once for each line that it reports. */
 function one(problems: readonly string[]): Counts {
   if (problems.length === 0) return onePassed;
   for (const problem of problems) console.log(problem);
@@ -55,7 +55,7 @@ function one(problems: readonly string[]): Counts {
   return { ...noTests, failed: problems.length, failures: problems };
 }
 
-/** Runs an installed tool with the Bun that runs, since there may be no other JavaScript engine. */
+/** Runs an installed tool with the running Bun, since there may be no other JavaScript engine. */
 const runQuietly = (name: string, words: readonly string[]) =>
   run([process.execPath, join(packageRoot, "node_modules", ".bin", name), ...words], { cwd: packageRoot });
 

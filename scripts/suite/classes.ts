@@ -1,6 +1,6 @@
 /**
- * Tests whose outcome can depend on what else the machine does. A file's name says its class: `*.timing.test.ts`. They
- * run last, one file at a time with nothing beside them, and a file that fails is run once more.
+ * Classes of tests whose outcome can depend on the machine's load. The file's name has the class: `*.timing.test.ts`.
+ * They run last, one file at a time with nothing else, and a failed file runs once more.
  */
 import { join } from "node:path";
 import { type Counts, sum } from "../counts.ts";
@@ -8,7 +8,7 @@ import type { TestRun } from "./bun_test.ts";
 import type { PartCounts } from "./part.ts";
 import { reportFolder } from "./report.ts";
 
-/** Each class, with the part of the machine that its tests depend on. */
+/** Each class, with what its tests depend on. */
 export const loadClasses = {
   timing: "ratios of processor time",
   memory: "the memory of a process, and which of its pages are resident",
@@ -20,7 +20,7 @@ export type LoadClass = keyof typeof loadClasses;
 
 const names = Object.keys(loadClasses) as LoadClass[];
 
-/** The class of a test file; undefined for one that no load can change. */
+/** Returns the class of a test file; undefined for one that does not depend on load. */
 export const classOf = (file: string): LoadClass | undefined => names.find((name) => file.endsWith(`.${name}.test.ts`));
 
 /** Globs of all files that have a class. */
@@ -28,10 +28,7 @@ export const classGlobs: readonly string[] = names.map((name) => `**/*.${name}.t
 
 type RunFile = (file: string, report: string) => Promise<TestRun>;
 
-/**
- * Runs the files one after another, and those that fail once more. It fails if a file fails twice, and says of each
- * that failed what became of it.
- */
+/** Runs the files in sequence, and failed ones again. It fails if a file fails twice, and reports both results. */
 export async function runClassFiles(files: readonly string[], runFile: RunFile): Promise<PartCounts> {
   const counts: Counts[] = [];
   const remarks: string[] = [];

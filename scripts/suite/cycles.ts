@@ -1,7 +1,7 @@
-/** Edges of a directed graph: what a node leads to. */
+/** Edges of a directed graph: the successors of each node. */
 export type Graph = ReadonlyMap<string, ReadonlySet<string>>;
 
-/** The graph of some edges. */
+/** Returns the graph of some edges. */
 export function graphOf(edges: Iterable<readonly [from: string, to: string]>): Graph {
   const graph = new Map<string, Set<string>>();
   for (const [from, to] of edges) {
@@ -12,12 +12,12 @@ export function graphOf(edges: Iterable<readonly [from: string, to: string]>): G
   return graph;
 }
 
-/** Whether an edge is of the kind that a cycle must have. */
+/** Whether an edge is of the kind that a reported cycle must contain. */
 export type EdgePredicate = (from: string, to: string) => boolean;
 
 /**
- * One cycle in each strongly connected component that has an edge of the wanted kind, beginning with that edge and as
- * short as can be. Source of the components: Tarjan, "Depth-first search and linear graph algorithms", 1972.
+ * Returns a shortest cycle for each strongly connected component with an edge of the wanted kind, beginning with that
+ * edge. Source of the components: Tarjan, "Depth-first search and linear graph algorithms", 1972.
  */
 export function cyclesIn(graph: Graph, isWanted: EdgePredicate = () => true): string[][] {
   return componentsOf(graph).flatMap((component) => {
@@ -53,7 +53,7 @@ function componentsOf(graph: Graph): string[][] {
   return components;
 }
 
-/** Breadth first, within one component, in which every node leads to every other. */
+/** Searches breadth first within one component, in which every node reaches every other. */
 function shortestPath(graph: Graph, members: ReadonlySet<string>, start: string, end: string): string[] {
   const paths: string[][] = [[start]];
   const seen = new Set([start]);

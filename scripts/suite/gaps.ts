@@ -1,15 +1,15 @@
 import { readFile, rm } from "node:fs/promises";
 import { gapsFile } from "./report.ts";
 
-/** Forgets the gaps of an earlier run. */
+/** Deletes the gaps of an earlier run. */
 export const forgetGaps = (): Promise<void> => rm(gapsFile(), { force: true });
 
 /** The gaps of this run; empty where there are none. */
 export async function readGaps(): Promise<string> {
-  return readFile(gapsFile(), "utf8").catch(() => ""); // no test met a gap
+  return readFile(gapsFile(), "utf8").catch(() => ""); // no test found a gap
 }
 
-/** A line for each backend and reason, with everything that it is the reason for. */
+/** Returns a line for each backend and reason, with all operations that it affects. */
 export function describeGaps(lines: string): string {
   const found = [...lines.matchAll(/^(.*) on (\w+): (.*)$/gm)].map(([, what, backend, reason]) => ({
     what: what!,

@@ -1,7 +1,6 @@
 /**
- * Which files import which. The parser is oxc's: dependency-cruiser (18.7) and madge (8.0) read TypeScript with the
- * JavaScript API of TypeScript, which version 7 does not have yet, and dependency-cruiser's other parser, swc, does not
- * know `using`.
+ * Finds which files import which, with oxc's parser: dependency-cruiser (18.7) and madge (8.0) read TypeScript with its
+ * JavaScript API, which version 7 lacks so far, and swc, dependency-cruiser's other parser, does not support `using`.
  */
 import { readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -11,7 +10,7 @@ import { parseSync } from "oxc-parser";
 export interface Import {
   readonly from: string;
   readonly to: string;
-  /** Of a value: it runs `to` before `from`. Types and `import()` do not. */
+  /** Whether it imports a value, so that `to` runs before `from`. Types and `import()` do not. */
   readonly runsFirst: boolean;
 }
 

@@ -1,4 +1,4 @@
-/** Compiles every kernel of the package as a library of its own, which includes the strict typing pass. */
+/** Compiles every kernel of the package as a separate library, including the strict typing pass. */
 import { realpathSync } from "node:fs";
 import { join, relative } from "node:path";
 import { checkKernel, includedTexts } from "../../src/cli/kernels.ts";
@@ -8,7 +8,7 @@ import { type Counts, noTests, oneFailed, onePassed, sum } from "../counts.ts";
 import { changedFiles } from "./changed.ts";
 import { suiteCacheLimit } from "./report.ts";
 
-/** The language versions that kernels must compile with: the one that the library asks for, then every newer one. */
+/** The language versions that kernels must compile with: the library's, and every newer one. */
 export const languages = ["metal3.1", "metal3.2", "metal4.0", "metal4.1"] as const;
 
 type Language = (typeof languages)[number];
@@ -18,9 +18,9 @@ type Language = (typeof languages)[number];
  * a file that it includes, differs from the last commit. The compiler's cache makes a repeat free.
  */
 export async function checkKernels({ isFull = false } = {}): Promise<Counts> {
-  process.env["ORCHARD_METAL_CACHE_LIMIT"] ??= String(suiteCacheLimit); // a smaller one would evict the tests' kernels
+  process.env["ORCHARD_METAL_CACHE_LIMIT"] ??= String(suiteCacheLimit); // less would evict the tests' kernels
   const found = [...new Bun.Glob("kernels/**/*.metal").scanSync({ cwd: packageRoot, absolute: true })].sort();
-  const files = found.map((file) => relative(process.cwd(), file)); // which clones have in common
+  const files = found.map((file) => relative(process.cwd(), file)); // which clones share
   // Without git any file may have changed.
   const changed = await changedFiles().catch(() => undefined);
   const paths = changed?.map((file) => join(packageRoot, file));
@@ -38,7 +38,7 @@ export function languagesFor(kernel: string, changed: readonly string[] | undefi
   return changed === undefined || changed.some((file) => texts.has(file)) ? languages : [languages[0]];
 }
 
-/** A kernel in one language version. A Mac leaves out versions that are newer than its compiler. */
+/** A kernel in one language version. A Mac skips versions that its compiler does not know. */
 export function check(kernel: string, std: Language): Counts {
   try {
     const problem = checkKernel(kernel, { std });

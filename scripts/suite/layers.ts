@@ -1,4 +1,4 @@
-/** The layers of `src`, and those of `src/nn`: who may import whom, as docs/architecture.md says, and no cycles. */
+/** Checks the layers of `src` and of `src/nn`: allowed imports according to docs/architecture.md, and no cycles. */
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
@@ -6,13 +6,13 @@ import { type Counts, noTests } from "../counts.ts";
 import { cyclesIn, graphOf } from "./cycles.ts";
 import { type Import, importsUnder } from "./imports.ts";
 
-/** Folders and files of one row; they use those of the rows above. */
+/** The folders and files of a row, which may use those of the rows above. */
 export type Layer = readonly string[];
 
 /** The headings of the two tables. */
 const headings = { src: "Layers", nn: "Layers of nn" } as const;
 
-/** The rows of the table of a folder. @throws {Error} where there is none. */
+/** Returns the rows of the table of a folder. @throws {Error} if there is none */
 export function readLayers(markdown: string, folder: keyof typeof headings = "src"): Layer[] {
   const heading = headings[folder];
   const section = new RegExp(`^##+ ${heading}$(.*?)(?=^##+ |$(?![\\s\\S]))`, "ms").exec(markdown)?.[1] ?? "";
@@ -23,7 +23,7 @@ export function readLayers(markdown: string, folder: keyof typeof headings = "sr
   return layers;
 }
 
-/** What breaks the layers of a folder, and those of its folder nn, a sentence each. */
+/** Returns the violations in a folder and in its folder nn, one sentence each. */
 export function layerProblems(root: string, layers: readonly Layer[], nn: readonly Layer[]): string[] {
   const imports = importsUnder(root);
   return [
@@ -34,7 +34,10 @@ export function layerProblems(root: string, layers: readonly Layer[], nn: readon
   ];
 }
 
-/** The imports among the files of nn, with paths from there. A file in no folder counts as one of the first. */
+/**
+ * Returns the imports among the files of nn, with paths relative to it. A file outside of folders counts as one of the
+ * first.
+ */
 function importsInNn(imports: readonly Import[], layers: readonly Layer[]): Import[] {
   const named = new Set(layers.flat());
   const within = (path: string) => {
@@ -46,7 +49,7 @@ function importsInNn(imports: readonly Import[], layers: readonly Layer[]): Impo
     .map(({ from, to, runsFirst }) => ({ from: within(from), to: within(to), runsFirst }));
 }
 
-/** The folder under the root, or the file that lies there. */
+/** Returns the folder below the root, or the file directly in it. */
 const partOf = (path: string): string => path.split("/", 1)[0]!;
 
 function wrongDirections(imports: readonly Import[], layers: readonly Layer[]): string[] {

@@ -1,4 +1,4 @@
-/** What `bun run test` may be told. */
+/** The options of `bun run test`. */
 import { parseArgs } from "node:util";
 import { Failure } from "../failure.ts";
 import { drawSeed } from "./order.ts";
@@ -12,16 +12,16 @@ export interface Shard {
 export interface SuiteOptions {
   /** Files or folders of tests; empty for the whole suite. */
   readonly files: readonly string[];
-  /** Words for `bun test` beside the files. */
+  /** Arguments for `bun test` in addition to the files. */
   readonly bunWords: readonly string[];
-  /** Every sweep in full, as continuous integration runs it at night. */
+  /** Every sweep in full, as in the nightly continuous integration. */
   readonly isFull: boolean;
-  /** Also what passed in an earlier run of the same files. */
+  /** Also runs tests that passed in an earlier run of the same files. */
   readonly isAgain: boolean;
-  /** Only the tests that the changes of the working tree reach. */
+  /** Only tests that the changes of the working tree reach. */
   readonly onlyChanged: boolean;
   readonly shard: Shard | undefined;
-  /** Draws the order in which test files run. */
+  /** The seed of the order of test files. */
   readonly seed: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * The order in which test files run: a seed draws it, so that what one file leaves to the next in its process shows,
- * and can be repeated. Slow files are likely to come early: then no process waits for one at the end.
+ * Draws the order of test files from a seed, so that dependencies between files in a process show and can be
+ * reproduced. Slow files tend to come early, so that no process waits for one at the end.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import type { Shard } from "./options.ts";
 /** Seconds of each test file. */
 export type Timings = (file: string) => number;
 
-/** The times that files took when they were last measured; a second for one that never was. */
+/** The last measured times of files; a second for unmeasured ones. */
 export function measuredTimings(root: string = packageRoot): Timings {
   const { files } = JSON.parse(readFileSync(join(root, "test", "timings.json"), "utf8")) as {
     readonly files: Readonly<Record<string, number>>;
@@ -19,12 +19,12 @@ export function measuredTimings(root: string = packageRoot): Timings {
   return (file) => (files[file] ?? 1000) / 1000;
 }
 
-/** A number to name a run's order by. */
+/** Draws the seed of a run. */
 export const drawSeed = (): number => Math.floor(Math.random() * 2 ** 31);
 
 /**
- * The files in the order of the seed. Each next file is drawn from those left with a chance in proportion to its time
- * (Efraimidis and Spirakis 2006: in descending order of u^(1/time), u from 0 to 1).
+ * Returns the files in the order of the seed. Each next file is drawn from the remaining ones with a probability
+ * proportional to its time (Efraimidis and Spirakis 2006: in descending order of u^(1/time), u from 0 to 1).
  */
 export function inOrderOf(seed: number, files: readonly string[], timings: Timings): string[] {
   const keys = new Map(files.map((file) => [file, Math.log(uniform(seed, file)) / Math.max(timings(file), 0.001)]));
@@ -35,7 +35,7 @@ export function inOrderOf(seed: number, files: readonly string[], timings: Timin
 const uniform = (seed: number, file: string): number =>
   (Number.parseInt(contentKey([String(seed), file]).slice(0, 12), 16) + 0.5) / 2 ** 48;
 
-/** A share of the files, whatever the seed: shares take equally long, and together they are all of them. */
+/** Returns a share of the files, independent of the seed. Shares take equally long and cover all files. */
 export function shareOf(files: readonly string[], { index, count }: Shard, timings: Timings): string[] {
   const shares = Array.from({ length: count }, () => ({ seconds: 0, files: [] as string[] }));
   const slowestFirst = files.toSorted((left, right) => timings(right) - timings(left) || (left < right ? -1 : 1));

@@ -1,7 +1,7 @@
 /**
- * What passed in this clone, kept until a file changes that it may depend on, so that a repeated run takes minutes.
- * Only outcomes that no load can change are kept: they are a function of the files. A run says how many of its results
- * are from an earlier one; `--again`, `--all`, shares and continuous integration use none.
+ * Remembers what passed in this clone until a file changes that it may depend on, so that a repeated run takes minutes.
+ * Only outcomes that no load can change are remembered: they are a function of the files. A run reports how many of its
+ * results are from an earlier one; `--again`, `--all`, shares and continuous integration use none.
  */
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -10,13 +10,13 @@ import { packageRoot } from "../../src/core/paths.ts";
 import { contentKey, contentOf } from "../content_cache.ts";
 import type { Counts } from "../counts.ts";
 
-/** How many tests passed, and how many left themselves out. */
+/** The numbers of passed and skipped tests. */
 export type Passed = Pick<Counts, "passed" | "skipped">;
 
-/** Each run keeps the outcomes that it used or added, so that the file does not grow. */
+/** Each run keeps only the outcomes that it used or added, so that the file does not grow. */
 interface Kept {
   readonly outcomes: Record<string, Passed>;
-  /** What backends lack, a line each, as tests of these files told it. */
+  /** The gaps of backends that the tests of these files reported, one line each. */
   readonly gaps: Record<string, string>;
 }
 
@@ -25,16 +25,16 @@ const nothing = (): Kept => ({ outcomes: {}, gaps: {} });
 /** A test file, by its name. */
 const isTest = (file: string): boolean => file.endsWith(".test.ts");
 
-/** How long tests take: it decides only their order. */
+/** The times of tests, which affect only their order. */
 const timings = "test/timings.json";
 
-/** Tests of the repository itself: they may read any other test. */
+/** Tests of the repository itself, which may read any other test. */
 const readsTests = (file: string): boolean => /^test\/(?:[^/]+|scripts\/.+)$/.test(file);
 
-/** The outcomes of a clone, for the files as they are when this is made. */
+/** The outcomes of a clone, for its files at the time of creation. */
 export class Outcomes {
   readonly #path: string;
-  /** Of all files that are no tests. */
+  /** Hash of all files that are no tests. */
   readonly #others: string;
   readonly #keys: ReadonlyMap<string, string>;
   readonly #known: Kept;
@@ -48,8 +48,8 @@ export class Outcomes {
   }
 
   /**
-   * @param options.forget whether to begin without outcomes of earlier runs
-   * @returns undefined where git does not tell which files there are
+   * @param options.forget whether to ignore the outcomes of earlier runs
+   * @returns undefined if git does not list the files
    */
   static async open({ root = packageRoot, forget = false } = {}): Promise<Outcomes | undefined> {
     const path = join(root, "build", "suite", "outcomes.json");
@@ -68,12 +68,12 @@ export class Outcomes {
     return new Outcomes(path, others, new Map(keys), forget ? nothing() : readKept(path));
   }
 
-  /** How a test file ended, where it passed and nothing changed that it may depend on. */
+  /** Returns the outcome of a test file, if it passed and nothing that it may depend on has changed. */
   ofFile(file: string): Passed | undefined {
     return this.#find(this.#keys.get(file));
   }
 
-  /** How a part ended that is no TypeScript test, such as the Swift tests. */
+  /** Returns the outcome of a part other than TypeScript tests, such as the Swift tests. */
   ofPart(name: string): Passed | undefined {
     return this.#find(this.#keyOfPart(name));
   }
@@ -113,7 +113,7 @@ export class Outcomes {
   }
 }
 
-/** What else an outcome may depend on: the engine, the machine, and the variables that a run may choose. */
+/** Further dependencies of outcomes: the engine, the machine, and variables that a run may set. */
 function surroundings(root: string): string[] {
   const variables = Object.keys(process.env).filter((name) => name.startsWith("ORCHARD_"));
   const chosen = variables.sort().map((name) => `${name}=${process.env[name]}`);
@@ -125,6 +125,6 @@ function readKept(path: string): Kept {
   try {
     return { ...nothing(), ...(JSON.parse(text) as Partial<Kept>) };
   } catch {
-    return nothing(); // there is none yet, or it is damaged: everything runs
+    return nothing(); // missing or damaged: everything runs
   }
 }

@@ -2,11 +2,11 @@ import { type Counts, type FileTime, noTests, oneFailed, sum } from "../counts.t
 import { Failure } from "../failure.ts";
 import type { Outcomes, Passed } from "./outcomes.ts";
 
-/** The counts of a part, and what else its report says. */
+/** The counts of a part, and further remarks of its report. */
 export interface PartCounts extends Counts {
   /** A sentence each, such as that a file failed once and then passed. */
   readonly remarks?: readonly string[];
-  /** How many of those that passed did so in an earlier run of the same files. */
+  /** The number of tests that passed in an earlier run of the same files. */
   readonly kept?: number;
 }
 
@@ -15,13 +15,13 @@ export interface PartResult {
   readonly name: string;
   readonly counts: PartCounts;
   readonly seconds: number;
-  /** Why it was left out on purpose; it then counts neither way. */
+  /** Why it was skipped on purpose; it then counts neither way. */
   readonly leftOut?: string;
 }
 
 /**
- * Runs a part and times it. A part that can't run at all counts as one failure: a suite is not green for lack of tests.
- * Several parts may run at once, so each says when it begins and when it ends.
+ * Runs and times a part. A part that can't run counts as one failure, since a suite must not pass for lack of tests.
+ * Several parts may run at once, so each prints its start and end.
  */
 export async function runPart(name: string, body: () => Promise<PartCounts>): Promise<PartResult> {
   console.log(`\n── ${name}`);
@@ -60,7 +60,7 @@ const outcome = ({ passed, failed, skipped, kept }: PartCounts): string =>
     ...(skipped ? [`${skipped} skipped`] : []),
   ].join(", ");
 
-/** Says how much of the report an earlier run found. */
+/** Returns how much of the report is from an earlier run. */
 export function describeKept(results: readonly PartResult[]): string {
   const kept = results.reduce((total, { counts }) => total + (counts.kept ?? 0), 0);
   return kept === 0
@@ -69,7 +69,10 @@ export function describeKept(results: readonly PartResult[]): string {
         "`bun run test --again` runs them too\n";
 }
 
-/** A row for each part, and what was left out. Parts overlap, so their times do not add up to that of the suite. */
+/**
+ * Returns a row for each part, and what was skipped. Parts overlap, so the suite takes less than the sum of their
+ * times.
+ */
 export function describe(results: readonly PartResult[]): string {
   const rows = results.map(({ name, counts, seconds, leftOut }) =>
     leftOut
@@ -86,7 +89,7 @@ export function describeSlowest(times: readonly FileTime[], count = 10): string 
   return rows.length === 0 ? "" : `\nThe slowest test files\n${rows.join("\n")}\n`;
 }
 
-/** Everything that failed, once more and together: where it happened lies far above in a long output. */
+/** Returns all failures again in one place, since the originals are far above in a long output. */
 export function describeFailures(results: readonly PartResult[]): string {
   const remarks = results.flatMap(({ counts }) => counts.remarks ?? []).map((remark) => `  ${remark}`);
   const rows = results.flatMap(({ name, counts }) => counts.failures.map((failure) => `  ${name}: ${failure}`));

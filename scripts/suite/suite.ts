@@ -1,4 +1,4 @@
-/** `bun run test`, `check` and `check:quick`: which parts there are, and which of them run at the same time. */
+/** `bun run test`, `check` and `check:quick`: the parts, and which of them run at the same time. */
 import { mkdir } from "node:fs/promises";
 import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
 import { type Counts, type FileTime, onePassed, sum } from "../counts.ts";
@@ -31,13 +31,13 @@ import { reportFolder } from "./report.ts";
 import { swiftTests } from "./swift_tests.ts";
 import { metalTests, type Selection, testChosen, testClasses, testOrdinary } from "./typescript.ts";
 
-/** A part that needs Swift, and the dylib that it builds. */
+/** A part that needs Swift, and its dylib. */
 interface MetalPart {
   readonly name: string;
   readonly body: (swift: SwiftToolchain) => Promise<Counts>;
 }
 
-/** Imported once there is a dylib to load. */
+/** Imported after the dylib is built. */
 const kernels = (isFull = false): MetalPart => ({
   name: "Kernels, strictly typed",
   body: async () => (await import("./kernels.ts")).checkKernels({ isFull }),
@@ -51,7 +51,7 @@ const swiftWarnings: MetalPart = {
   },
 };
 
-/** Runs the suite, or the share of it that the words choose. */
+/** Runs the suite, or the share that the arguments select. */
 export async function testEverything(words: readonly string[]): Promise<void> {
   const options = readOptions(words);
   await mkdir(reportFolder(), { recursive: true });
@@ -61,28 +61,28 @@ export async function testEverything(words: readonly string[]): Promise<void> {
   return testAll(options);
 }
 
-/** Everything, or one share: the other parts are run with the first share of the TypeScript tests. */
+/** Runs everything, or one share: the other parts run with the first share of the TypeScript tests. */
 async function testAll(options: SuiteOptions): Promise<void> {
   const selection: Selection = { isFull: options.isFull, shard: options.shard, seed: options.seed };
   const outcomes = await outcomesFor(options);
   const isFirst = options.shard === undefined || options.shard.index === 1;
-  const swift = await setUp(); // a machine that can have no Swift is told at once, in one line
+  const swift = await setUp(); // reports unsupported machines immediately, in one line
   const checks = isFirst ? sourceChecks(swift) : Promise.resolve([]);
   const [cpu, metal] = await Promise.all([cpuPart(), metalPart(swift)]);
   const beside = isFirst ? besideTests(swift, cpu, metal, options.isFull, outcomes) : Promise.resolve([]);
   const ordinary = await testOrdinary(selection, outcomes);
   const before = [...(await checks), metal, ...(await beside), cpu, ...ordinary.results];
-  const classes = await testClasses(selection); // by now nothing runs beside them
+  const classes = await testClasses(selection); // nothing else runs at this point
   const gaps = await readGaps();
   report([...before, ...classes.results], [...ordinary.times, ...classes.times], outcomes?.allGaps(gaps) ?? gaps);
   outcomes?.save();
 }
 
-/** A run in full, a share and continuous integration answer for everything that they count. */
+/** Full runs, shares and continuous integration must run everything that they count. */
 const outcomesFor = async ({ isFull, isAgain, shard }: SuiteOptions): Promise<Outcomes | undefined> =>
   isFull || shard !== undefined || process.env["CI"] ? undefined : Outcomes.open({ forget: isAgain });
 
-/** Parts that only need the processor's time: they run beside the TypeScript tests, one after the other. */
+/** Parts that only need CPU time: they run in sequence beside the TypeScript tests. */
 async function besideTests(
   swift: SwiftToolchain | undefined,
   cpu: PartResult,
@@ -98,7 +98,7 @@ async function besideTests(
   ];
 }
 
-/** The tests that the working tree's changes reach, once what they changed is built. */
+/** Runs the tests that the working tree's changes reach, after building what changed. */
 async function testChanged(options: SuiteOptions): Promise<void> {
   const changed = await changedFiles();
   const files = reachedTests(changed);
@@ -115,8 +115,7 @@ async function testChanged(options: SuiteOptions): Promise<void> {
 }
 
 /**
- * Runs what needs no test: all checks, or those whose names contain one of the words.
- * @throws {Failure} for a word that names no check
+ * Runs all checks, or those whose names contain one of the words. @throws {Failure} for a word that matches no check
  */
 export async function checkEverything(words: readonly string[]): Promise<void> {
   const isChosen = chooseFrom(
@@ -134,7 +133,7 @@ export async function checkEverything(words: readonly string[]): Promise<void> {
   report([...(await checks), metal, ...beside, cpu, ...packed].filter((part) => part !== false));
 }
 
-/** Tells which names contain one of the words; without words, all of them. */
+/** Returns whether a name contains one of the words; without words, all names match. */
 function chooseFrom(names: readonly string[], words: readonly string[]): (name: string) => boolean {
   const contains = (name: string, word: string) => name.toLowerCase().includes(word.toLowerCase());
   const unknown = words.find((word) => !names.some((name) => contains(name, word)));
@@ -143,7 +142,7 @@ function chooseFrom(names: readonly string[], words: readonly string[]): (name: 
   return (name) => words.length === 0 || words.some((word) => contains(name, word));
 }
 
-/** What takes seconds, as before a commit: formats only of files that changed. */
+/** Runs the checks that take seconds, for use before a commit: formats only of changed files. */
 export async function checkQuickly(): Promise<void> {
   const changed = await changedFiles();
   const parts = [
@@ -158,7 +157,7 @@ export async function checkQuickly(): Promise<void> {
 
 const swiftFormat = "Format of Swift";
 
-/** Checks of the source that take no build, and what each does with Swift or without. */
+/** Checks of the sources without a build, with Swift or without. */
 const sourceParts: Readonly<Record<string, (swift: SwiftToolchain | undefined) => Promise<PartResult>>> = {
   Types: () => runPart("Types", checkTypes),
   "Format and lint": () => runPart("Format and lint", checkStyle),
@@ -182,7 +181,7 @@ async function swiftFormatPart(swift: SwiftToolchain | undefined): Promise<PartR
 
 const cpuName = "The cpu backend, built";
 
-/** Warnings are errors. It comes after the set-up of Swift, which brings a compiler where the machine has none. */
+/** Warnings are errors. It runs after the set-up of Swift, which installs a compiler if the machine has none. */
 const cpuPart = (): Promise<PartResult> =>
   runPart(cpuName, async () => {
     await buildCpu();
@@ -191,7 +190,7 @@ const cpuPart = (): Promise<PartResult> =>
 
 const metalName = "The metal backend, built";
 
-/** With the Swift tests and the modules that come with them: TypeScript tests compile programs with those. */
+/** Builds the Swift tests and their modules, with which TypeScript tests compile programs. */
 async function metalPart(swift: SwiftToolchain | undefined): Promise<PartResult> {
   if (!swift) return leaveOut(metalName, "ORCHARD_SKIP_METAL=1");
   return runPart(metalName, async () => {
@@ -203,12 +202,12 @@ async function metalPart(swift: SwiftToolchain | undefined): Promise<PartResult>
 
 const packages = "Packages";
 
-/** The packages hold the dylib of the cpu backend. */
+/** The packages contain the cpu backend's dylib. */
 async function packagesPart(cpu: PartResult, outcomes?: Outcomes): Promise<PartResult> {
   return cpu.counts.failed > 0 ? leaveOut(packages, "the build failed") : runKept(packages, outcomes, checkPackages);
 }
 
-/** Runs the parts; where there is no Swift or the build failed, they are told as not run. */
+/** Runs the parts; without Swift or after a failed build, they are reported as not run. */
 async function metalParts(
   swift: SwiftToolchain | undefined,
   built: PartResult,

@@ -7,7 +7,7 @@ import { headersFolder } from "../swift/dylib.ts";
 import { buildTests, testProgram } from "../swift/package.ts";
 import { reportFolder, suiteCacheLimit } from "./report.ts";
 
-/** Builds the Swift package's tests, warnings as errors, and runs them. The whole output is kept under `report/`. */
+/** Builds and runs the Swift package's tests, with warnings as errors. The complete output is kept in `report/`. */
 export async function swiftTests(swift: SwiftToolchain): Promise<Counts> {
   const { output, status } = await runSwiftTests(swift);
   await Bun.write(join(reportFolder(), "swift.txt"), output);
@@ -26,7 +26,7 @@ export async function runSwiftTests(swift: SwiftToolchain, choice: SwiftTestChoi
     ...swift.environment,
     ...(swift.sysroot ? { SDKROOT: swift.sysroot } : {}), // for tests that call a tool of the toolchain
     ORCHARD_METAL_CACHE_LIMIT: String(suiteCacheLimit),
-    ORCHARD_METAL_HEADERS: headersFolder, // a program from the cache knows those of the clone that built it
+    ORCHARD_METAL_HEADERS: headersFolder, // a program from the cache has the paths of the clone that built it
     ...choice.environment,
   };
   const onLine = (line: string) => {

@@ -1,4 +1,4 @@
-/** The TypeScript tests as parts of the suite: those that no load can change in parallel, then each class alone. */
+/** The TypeScript tests as parts of the suite: those that do not depend on load in parallel, then each class alone. */
 import { join } from "node:path";
 import { environmentFlag } from "../../src/core/environment.ts";
 import { packageRoot } from "../../src/core/paths.ts";
@@ -18,7 +18,7 @@ export const metalTests: readonly string[] = [
   "test/scripts/verify.test.ts",
 ];
 
-/** Which test files run. */
+/** The test files to run. */
 export interface Selection extends Pick<SuiteOptions, "isFull" | "shard" | "seed"> {
   /** Paths of test files; undefined for all. */
   readonly files?: readonly string[];
@@ -32,18 +32,18 @@ export interface TypeScriptOutcome {
 
 const ignored = (): readonly string[] => (environmentFlag("ORCHARD_SKIP_METAL") ? metalTests : []);
 
-/** All test files that this run may choose from. */
+/** All test files that this run may select. */
 function allTests(): string[] {
   const left = ignored().map((glob) => new Bun.Glob(glob));
   const all = [...new Bun.Glob("test/**/*.test.ts").scanSync({ cwd: packageRoot })].sort();
   return all.filter((file) => !left.some((glob) => glob.match(file)));
 }
 
-/** Sweeps run in full where this is set: see test/support/repeats.ts. */
+/** Full sweeps: see test/support/repeats.ts. */
 const environmentOf = ({ isFull }: Pick<Selection, "isFull">): Readonly<Record<string, string>> =>
   isFull ? { ORCHARD_TEST_ALL: "1" } : {};
 
-/** Runs the tests that no load can change, in several processes, but for those whose outcomes are kept. */
+/** Runs the tests that do not depend on load in several processes, except those with remembered outcomes. */
 export async function testOrdinary(selection: Selection, outcomes?: Outcomes): Promise<TypeScriptOutcome> {
   const { files = allTests(), shard, seed } = selection;
   const ordinary = files.filter((file) => classOf(file) === undefined);
@@ -62,7 +62,7 @@ export async function testOrdinary(selection: Selection, outcomes?: Outcomes): P
       environment: environmentOf(selection),
     });
     times = run.files;
-    // A mistake outside the tests shows in the status alone, and would be in any of the files.
+    // An error outside the tests appears only in the status, and could be in any of the files.
     if (run.counts.failed === 0) for (const file of run.files) outcomes?.keepFile(file.file, file);
     return withKept(run.counts, kept);
   });
@@ -90,10 +90,10 @@ export async function testClasses({ files, shard, ...rest }: Selection): Promise
   return { results, times };
 }
 
-/** What repeats the order, for whoever meets a failure that depends on it. */
+/** Prints how to repeat the order, for failures that depend on it. */
 const describeOrder = (seed: number): string => `Files run in the order of --seed ${seed}`;
 
-/** One process for what the words select, as while working on a test. */
+/** Runs the selected tests in one process, as when working on a test. */
 export async function testChosen(selection: Selection, words: readonly string[]): Promise<PartResult> {
   const files = inOrderOf(selection.seed, filesNamed(selection.files ?? []), measuredTimings());
   return runPart("TypeScript tests", async () => {
@@ -105,7 +105,10 @@ export async function testChosen(selection: Selection, words: readonly string[])
   });
 }
 
-/** As Bun takes the words: files whose paths contain one. A word that names none is left for Bun to refuse. */
+/**
+ * Selects files as Bun does: those whose paths contain one of the words. Words without a match are left for Bun to
+ * reject.
+ */
 function filesNamed(words: readonly string[]): string[] {
   const all = allTests();
   const named = words.map((word) => [word, all.filter((file) => file.includes(word.replace(/^\.\//, "")))] as const);

@@ -4,7 +4,7 @@ import { packageRoot } from "../../src/core/paths.ts";
 import { withSpinner } from "../progress.ts";
 import { buildLibrary } from "./dylib.ts";
 
-/** Builds the dylib and says where it is. */
+/** Builds the dylib and prints its path. */
 export async function build(swift: SwiftToolchain): Promise<void> {
   const path = await withSpinner("Building the dylib", () => buildLibrary(swift));
   const megabytes = Bun.file(path).size / 1e6;

@@ -7,7 +7,7 @@ import { buildFolder, libraryName } from "../../src/core/paths.ts";
 import { contentKey, contentOf } from "../content_cache.ts";
 import { buildDylib } from "./package.ts";
 
-/** Builds the dylib and puts it, without debug information, where the loader looks. Returns its path. */
+/** Builds the dylib, and copies it without debug information to where the loader looks. Returns its path. */
 export async function buildLibrary(swift: SwiftToolchain): Promise<string> {
   const built = await buildDylib(swift);
   const target = join(buildFolder, libraryName);
@@ -17,18 +17,18 @@ export async function buildLibrary(swift: SwiftToolchain): Promise<string> {
   const draft = `${target}.${process.pid}`;
   await copyFile(built, draft);
   await strip(draft);
-  await rename(draft, target); // at once: a process that has the old one open keeps it
+  await rename(draft, target); // atomic: a process that has the old file open keeps it
   return target;
 }
 
-/** The Metal standard library's headers as the runtime finds them on Linux, beside the dylib. */
+/** The Metal standard library's headers for the runtime on Linux, next to the dylib. */
 export const headersFolder: string = join(buildFolder, "metal");
 
 const runtimeFolder = join(swiftFolder, "Sources", "MetalRuntime");
 
 /**
- * With a hash of the runtime's sources: compiled kernels depend on them, and so clones and programs of the same sources
- * share what they compile (compile/clang.cpp).
+ * With a hash of the runtime's sources, since compiled kernels depend on them: clones and programs with the same
+ * sources share compiled kernels (compile/clang.cpp).
  */
 async function copyHeaders(): Promise<void> {
   if (process.platform !== "linux") return;
@@ -50,8 +50,8 @@ async function isNewer(target: string, built: string): Promise<boolean> {
 }
 
 /**
- * On Linux the linker has left out what is not needed; Apple's keeps local symbols, and what is changed must be signed
- * anew.
+ * On Linux the linker has already removed unneeded symbols. Apple's keeps local symbols, and a changed file must be
+ * signed again.
  */
 async function strip(path: string): Promise<void> {
   if (process.platform !== "darwin") return;

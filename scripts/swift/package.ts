@@ -1,6 +1,6 @@
 /**
- * The Swift package, built once: the dylib and the tests come from the same objects, in release, with
- * `-enable-testing`. What a build makes is kept by the content of the sources, for this clone and for others.
+ * Builds the Swift package once: the dylib and the tests share objects, compiled for release with `-enable-testing`.
+ * Products are cached by the content of the sources, for all clones.
  */
 import { existsSync } from "node:fs";
 import { cp, mkdir, rename, rm } from "node:fs/promises";
@@ -21,16 +21,16 @@ import { Failure } from "../failure.ts";
 
 const scratch = join(swiftFolder, ".build");
 
-/** Where SwiftPM puts what it builds. */
+/** The output folder of SwiftPM. */
 const built = join(scratch, "release");
 
-/** Where products lie that are up to date, whether they were built here or come from the cache. */
+/** The folder of up-to-date products, whether built here or restored from the cache. */
 const products = join(scratch, "products");
 
 /** The tests' program, on Linux. */
 export const testProgram: string = join(products, "OrchardPackageTests.xctest");
 
-/** Of products of all clones on the machine. The dylib and the tests take 90 MB together. */
+/** The products of all clones on the machine. The dylib and the tests take 90 MB together. */
 const cache = new ContentCache("swift/products", 600e6);
 
 interface Product {
@@ -51,13 +51,13 @@ const library: Product = {
   },
 };
 
-/** With the modules: a test reads their public symbols, and programs that `orchard swift` compiles link them. */
+/** With the modules: a test reads their public symbols, and `orchard swift` links programs with them. */
 const tests: Product = {
   name: "tests",
   files: ["OrchardPackageTests.xctest", ...(process.platform === "linux" ? moduleFiles : [])],
   build: async (swift) => {
     if (process.platform === "darwin") await requireXCTest();
-    // The archiver only adds and replaces: an archive made anew holds nothing of source files that are gone.
+    // The archiver only adds and replaces, so a new archive is created to drop deleted source files.
     await rm(join(built, "libMetal.a"), { force: true });
     await swiftBuild(swift, "--build-tests");
     await mkdir(products, { recursive: true });
@@ -111,8 +111,9 @@ async function store(product: Product, key: string): Promise<void> {
 }
 
 /**
- * The objects as a dylib that contains Swift's libraries. SwiftPM would compile everything a second time for that: only
- * the link differs. The source, compiled here, has the compiler name the static libraries that Foundation consists of.
+ * Links the objects into a dylib that contains Swift's libraries. SwiftPM would compile everything again for that,
+ * although only the link differs. Compiling an additional source here makes the compiler list the static libraries of
+ * Foundation.
  */
 async function linkStatically(swift: SwiftToolchain, target: string): Promise<void> {
   const source = join(products, "libraries.swift");
@@ -144,7 +145,7 @@ async function swiftBuild(swift: SwiftToolchain, ...words: string[]): Promise<Ru
 }
 
 /**
- * What a person needs of a failed build: its diagnostics, each once (every file of a module may repeat them), and no
+ * The useful parts of a failed build's output: each diagnostic once (every file of a module may repeat them), and no
  * progress.
  */
 function interesting(output: string): string {

@@ -1,5 +1,5 @@
 /**
- * Installs OpenBLAS, in which LAPACK comes, from Debian's packages into the user's cache if the machine has no BLAS.
+ * Installs OpenBLAS, which includes LAPACK, from Debian's packages into the user's cache if the machine has no BLAS.
  * Root is not needed.
  */
 import { dlopen } from "bun:ffi";
@@ -22,9 +22,9 @@ const libraries = ["libopenblas.so.0", "libgfortran.so.5", ...(process.arch === 
 
 /**
  * Does nothing on macOS, if the system has a BLAS, if `ORCHARD_BLAS` names one, or if one was installed before. If none
- * can be installed, it prints a warning: the cpu backend has its own linear algebra.
+ * can be installed, it prints a warning, since the cpu backend has built-in linear algebra.
  *
- * @param show how its progress is shown
+ * @param show shows its progress
  */
 export async function ensureBlas(show: typeof withSpinner = withSpinner): Promise<void> {
   const target = broughtBlas();
@@ -71,7 +71,7 @@ async function install(final: string, progress: (text: string) => void): Promise
   );
 }
 
-/** The codename of this machine's release. @throws {Failure} where packages can't be taken from Debian */
+/** Returns the codename of this machine's release. @throws {Failure} if Debian's packages can't be used */
 export async function debianRelease(): Promise<string> {
   const release = Bun.file("/etc/os-release");
   const facts = (await release.exists()) ? parseRelease(await release.text()) : {};

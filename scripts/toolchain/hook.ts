@@ -12,7 +12,7 @@ if command -v bun > /dev/null; then exec bun run check:quick; fi
 exec npx --yes bun@1.4.5 run check:quick
 `;
 
-/** Where git looks for the hook: worktrees share the folder of the main checkout. */
+/** Returns where git looks for the hook: worktrees share the folder of the main checkout. */
 async function hookPath(root: string): Promise<string> {
   const { output } = await runOrFail("Asking git for its hooks", ["git", "rev-parse", "--git-path", "hooks"], {
     cwd: root,
@@ -31,7 +31,7 @@ export async function installHook(root: string = packageRoot): Promise<string> {
   return path;
 }
 
-/** A line on a terminal where there is no hook yet; elsewhere nobody could follow it. */
+/** Suggests the hook in a line on a terminal if there is none. */
 export function offerHook(): void {
   const isOffered = process.stdout.isTTY && existsSync(join(packageRoot, ".git", "hooks"));
   if (isOffered && !existsSync(join(packageRoot, ".git", "hooks", "pre-commit")))

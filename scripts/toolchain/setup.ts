@@ -39,8 +39,8 @@ async function setUpSwift(): Promise<SwiftToolchain | undefined> {
 }
 
 /**
- * Installs only what the cpu backend needs: a C++ compiler, which is part of the Swift toolchain, and OpenBLAS, while
- * it is built if that is asked for.
+ * Installs only what the cpu backend needs: a C++ compiler, which is part of the Swift toolchain, and OpenBLAS,
+ * optionally during the build.
  */
 export async function setUpCpu(build?: () => Promise<void>): Promise<void> {
   if (!hasCompiler()) await setUpSwift();
@@ -48,7 +48,7 @@ export async function setUpCpu(build?: () => Promise<void>): Promise<void> {
   await Promise.all([ensureBlas(inBackground), build()]);
 }
 
-/** A line when it is done: the spinner is the build's. */
+/** Prints a line when it is done, since the build uses the spinner. */
 const inBackground: typeof withSpinner = async (what, body) => {
   const result = await body(() => undefined);
   console.log(`${what}: done`);

@@ -1,4 +1,4 @@
-/** What checks each assumption of docs/apple.md that a command can check, by its identifier. */
+/** The check of each assumption of docs/apple.md that a command can check, by identifier. */
 
 import type { Probe } from "./probe.ts";
 import { languageProbes } from "./probes/language.ts";
@@ -6,11 +6,11 @@ import { numberProbes } from "./probes/numbers.ts";
 import { systemProbes } from "./probes/system.ts";
 import { threadProbes } from "./probes/threads.ts";
 
-/** Each is run in a process of its own. */
+/** Each runs in a separate process. */
 export type Check =
-  /** A function of {@link probes}, under the assumption's identifier. */
+  /** A function of {@link probes}, by the assumption's identifier. */
   | { readonly kind: "probe" }
-  /** `programs/<identifier>.swift`: 0 is its exit status where the assumption holds, 2 where the machine can't tell. */
+  /** `programs/<identifier>.swift`: its exit status is 0 if the assumption holds, 2 if the machine can't tell. */
   | { readonly kind: "program" }
   /** Classes of XCTest, or tests as `Class/testName`. */
   | {
@@ -42,7 +42,7 @@ const kernels: Check = { kind: "kernels" };
 const swift = (...names: string[]): Check => ({ kind: "swift", names });
 const tests = (...files: string[]): Check => ({ kind: "tests", files });
 
-/** Metal's validation of shaders: accesses that are misaligned or out of bounds. */
+/** Metal's shader validation: misaligned and out-of-bounds accesses. */
 const validated = { MTL_SHADER_VALIDATION: "1" };
 
 export const checks: Readonly<Record<string, readonly Check[]>> = {
@@ -105,7 +105,7 @@ export const checks: Readonly<Record<string, readonly Check[]>> = {
 
 const code = (text: string): string => `\`${text}\``;
 
-/** The check in the words of docs/apple.md. */
+/** Describes the check as in docs/apple.md. */
 export function describeCheck(check: Check): string {
   switch (check.kind) {
     case "probe":

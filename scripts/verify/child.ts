@@ -1,6 +1,6 @@
 /**
- * A process of its own for what may end it: `bun scripts/verify/child.ts <identifier>` runs a probe, and `--machine`
- * asks the device what it is. The last line on standard output is the answer as JSON.
+ * Runs checks that may crash in a separate process: `bun scripts/verify/child.ts <identifier>` runs a probe, and
+ * `--machine` describes the device. The last line on standard output is the answer as JSON.
  */
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { probes } from "./checks.ts";

@@ -1,4 +1,4 @@
-/** Compiles the library's kernels, at each version of the language. */
+/** Compiles the library's kernels with each language version. */
 import { run, tail } from "../../src/cli/run.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { Failure } from "../failure.ts";
@@ -9,7 +9,7 @@ export interface CompiledKernels {
   readonly failures: readonly string[];
 }
 
-/** @param paths files and folders; all kernels where there are none */
+/** @param paths files and folders; all kernels if empty */
 export async function compileKernels(
   paths: readonly string[],
   versions: readonly string[],

@@ -1,4 +1,4 @@
-/** What a report says of the machine. */
+/** Describes the machine in a report. */
 import { cpus, release, totalmem } from "node:os";
 import { join } from "node:path";
 import packageFile from "../../package.json" with { type: "json" };
@@ -9,13 +9,13 @@ import { Failure } from "../failure.ts";
 
 export interface Machine {
   readonly device: DeviceInfo;
-  /** Versions of the language that the system's compiler takes. */
+  /** Language versions that the system's compiler supports. */
   readonly versions: readonly string[];
-  /** Lines of the report: what, and what it is. */
+  /** Lines of the report: name and value. */
   readonly facts: readonly (readonly [string, string])[];
 }
 
-/** @throws {Failure} where there is no Metal device */
+/** @throws {Failure} if there is no Metal device */
 export async function describeMachine(environment: Readonly<Record<string, string>>): Promise<Machine> {
   const child = join(packageRoot, "scripts", "verify", "child.ts");
   const { output, status } = await run([process.execPath, child, "--machine"], { environment: { ...environment } });
@@ -60,7 +60,7 @@ async function tools(): Promise<[string, string][]> {
   ];
 }
 
-/** What is set of Metal's own variables and ours. */
+/** Returns the set variables of Metal and of Orchard. */
 function variables(environment: Readonly<Record<string, string>>): string {
   const set = Object.entries({ ...process.env, ...environment }).filter(([name]) =>
     /^(METAL_|MTL_|ORCHARD_)/.test(name),

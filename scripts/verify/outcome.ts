@@ -1,16 +1,16 @@
-/** What a check, or several, say of an assumption. */
+/** The result of one or more checks of an assumption. */
 export interface Outcome {
   readonly state: "holds" | "fails" | "unknown";
   readonly evidence: string;
 }
 
-/** An assumption holds where each of its checks says so. */
+/** An assumption holds if each of its checks succeeds. */
 export function together(outcomes: readonly Outcome[]): Outcome {
   const state = (["fails", "unknown"] as const).find((each) => outcomes.some((outcome) => outcome.state === each));
   return { state: state ?? "holds", evidence: outcomes.map(({ evidence }) => evidence).join("; ") };
 }
 
-/** The verdicts of a report. The software device cannot confirm anything about Apple's. */
+/** The verdicts of a report. The software device cannot confirm anything about Apple's devices. */
 export const verdicts = {
   apple: { holds: "confirmed", fails: "refuted", unknown: "not checked" },
   software: { holds: "holds here", fails: "fails here", unknown: "not checked" },

@@ -1,9 +1,9 @@
-/** Reads docs/apple.md: the assumptions in the order of their risk. */
+/** Reads docs/apple.md: the assumptions, ordered by risk. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 
-/** What is lost where an assumption is wrong, the most first; the sections of the page begin with these words. */
+/** The consequences of a wrong assumption, the worst first; the sections of the page begin with these words. */
 export const risks = ["high", "medium", "low", "speed"] as const;
 export type Risk = (typeof risks)[number];
 
@@ -11,9 +11,9 @@ export interface Assumption {
   readonly identifier: string;
   readonly risk: Risk;
   readonly text: string;
-  /** What goes wrong where it does not hold. */
+  /** The consequence if it does not hold. */
   readonly consequence: string;
-  /** The page's words for its check; `by hand: …` where no command checks it. */
+  /** The page's description of its check; `by hand: …` if no command checks it. */
   readonly checkedBy: string;
 }
 
@@ -21,7 +21,7 @@ export const byHand = "by hand: ";
 
 export const readPage = (): string => readFileSync(join(packageRoot, "docs", "apple.md"), "utf8");
 
-/** The rows of all sections that are named after a risk, in their order. */
+/** Returns the rows of all sections named after a risk, in order. */
 export function assumptionsOf(page: string): Assumption[] {
   return page.split(/^## /m).flatMap((section) => {
     const word = /^(\w+): /.exec(section)?.[1]?.toLowerCase();

@@ -1,4 +1,4 @@
-/** What a probe is: a small program that asks the device whether an assumption of docs/apple.md holds. */
+/** A probe: a small program that tests on the device whether an assumption of docs/apple.md holds. */
 
 import type { BindingValue } from "../../src/backend/metal/arguments.ts";
 import { type MetalContext, metalContext } from "../../src/backend/metal/context.ts";
@@ -7,23 +7,23 @@ import { createLibrary, type LibrarySource } from "../../src/backend/metal/pipel
 import { BackendError, KernelCompileError } from "../../src/core/errors.ts";
 import { output } from "../../src/index.ts";
 
-/** Returns what it saw, as evidence. @throws {Refuted} @throws {NotChecked} */
+/** Returns its observation as evidence. @throws {Refuted} @throws {NotChecked} */
 export type Probe = () => string;
 
-/** The assumption does not hold: the message says what was seen. */
+/** The assumption does not hold; the message has the observation. */
 export class Refuted extends Error {}
 
-/** This machine cannot tell: the message says why. */
+/** This machine cannot tell; the message has the reason. */
 export class NotChecked extends Error {}
 
-/** The language version of a program; the default is that of the library's kernels. */
+/** The language version of a program. Default: that of the library's kernels. */
 export type Version = `${number}.${number}`;
 
 export const versions: readonly Version[] = ["3.1", "3.2", "4.0", "4.1"];
 
 const header = "#include <metal_stdlib>\nusing namespace metal;\n";
 
-/** The compiler's text where a program does not compile; undefined where it does. */
+/** Returns the compiler's output if a program does not compile, else undefined. */
 export function diagnosticsOf(program: string, languageVersion?: Version): string | undefined {
   const context = metalContext();
   return whole(context, () => {
@@ -38,7 +38,7 @@ export function diagnosticsOf(program: string, languageVersion?: Version): strin
   });
 }
 
-/** The software device compiles what a kernel needs; here all of a program counts. */
+/** The software device compiles only what a kernel needs; here the whole program counts. */
 function whole<Result>(context: MetalContext, body: () => Result): Result {
   if (context.isSoftware) context.configure("whole", true);
   try {
@@ -48,7 +48,7 @@ function whole<Result>(context: MetalContext, body: () => Result): Result {
   }
 }
 
-/** Whether the system's compiler takes a version of the language. */
+/** Whether the system's compiler supports a language version. */
 export function knowsVersion(version: Version): boolean {
   try {
     return diagnosticsOf("kernel void probe(device float *y [[buffer(0)]]) { y[0] = 1; }", version) === undefined;
@@ -62,7 +62,7 @@ export function requireVersion(version: Version): void {
   if (!knowsVersion(version)) throw new NotChecked(`this system's compiler does not know Metal ${version}`);
 }
 
-/** Programs by what they show. */
+/** Programs by the feature they demonstrate. */
 type Programs = Readonly<Record<string, string>>;
 
 const firstLine = (text: string): string => text.split("\n").find((line) => /error/.test(line)) ?? text.split("\n")[0]!;
@@ -76,7 +76,7 @@ export function expectCompiles(programs: Programs, version?: Version): string {
   return `accepted: ${Object.keys(programs).join(", ")}`;
 }
 
-/** Every one of the programs must be refused. */
+/** Every one of the programs must be rejected. */
 export function expectRefused(programs: Programs, version?: Version): string {
   for (const [name, program] of Object.entries(programs))
     if (diagnosticsOf(program, version) === undefined) throw new Refuted(`${name}: compiles`);
@@ -93,21 +93,23 @@ const typeOf = (array: Numbers): string => {
 };
 
 export interface Computation<Out extends Numbers> {
-  /** The kernel's statements: they read the inputs by name, write `y`, and know `i`, `lane` and `t`, the index within
-   * the threadgroup. */
+  /**
+   * The kernel's statements: they read the inputs by name, write `y`, and can use `i`, `lane` and `t`, the index within
+   * the threadgroup.
+   */
   readonly body: string;
-  /** What stands before the kernel. */
+  /** Declarations before the kernel. */
   readonly declarations?: string;
   readonly attributes?: string;
   readonly inputs?: Readonly<Record<string, Numbers>>;
-  /** Zeros of the type and length of the result. */
+  /** Zeros with the type and length of the result. */
   readonly result: Out;
   readonly threads: number;
   readonly threadgroup?: number;
   readonly options?: Pick<LibrarySource, "mathMode" | "mathFunctions" | "languageVersion">;
 }
 
-/** Runs one kernel and returns what it wrote. */
+/** Runs a kernel and returns its result. */
 export function compute<Out extends Numbers>(computation: Computation<Out>): Out {
   const { result, threads, threadgroup = Math.min(threads, 32), inputs = {} } = computation;
   using kernel = kernelOf(computation);
@@ -116,7 +118,7 @@ export function compute<Out extends Numbers>(computation: Computation<Out>): Out
   return (outputs as unknown as { y: Out }).y;
 }
 
-/** The compiled kernel, for what the device says of it. */
+/** Compiles the kernel, for the device's information about it. */
 export function kernelOf({ body, declarations = "", attributes = "", inputs = {}, result, options }: KernelParts) {
   const names = Object.entries(inputs).map(
     ([name, array], index) => `device const ${typeOf(array)} *${name} [[buffer(${index})]],`,
@@ -132,7 +134,7 @@ ${body}
 
 type KernelParts = Pick<Computation<Numbers>, "body" | "declarations" | "attributes" | "inputs" | "result" | "options">;
 
-/** The results must be these numbers; `what` names a result by its index. */
+/** Checks that the results are these numbers; `what` names a result by its index. */
 export function expectNumbers(
   got: ArrayLike<number | bigint>,
   expected: ArrayLike<number | bigint>,
@@ -143,7 +145,7 @@ export function expectNumbers(
       throw new Refuted(`${what(index)}: expected ${expected[index]}, got ${got[index]}`);
 }
 
-/** Numbers from 0 up to 1 that are the same in each run (a linear congruential generator). */
+/** Returns reproducible numbers in [0, 1) (a linear congruential generator). */
 export function drawn(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -152,10 +154,10 @@ export function drawn(seed: number): () => number {
   };
 }
 
-/** The bits of a number that half holds. */
+/** Returns the bits of a number that half can represent. */
 export const halfBits = (value: number): number => new Uint16Array(new Float16Array([value]).buffer)[0]!;
 
-/** The nearest bfloat, with ties to even. */
+/** Returns the nearest bfloat, ties to even. */
 export function roundToBfloat(value: number): number {
   const bits = new Uint32Array(new Float32Array([value]).buffer)[0]!;
   const rounded = (bits + 0x7fff + ((bits >>> 16) & 1)) & 0xffff0000;

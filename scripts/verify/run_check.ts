@@ -1,4 +1,4 @@
-/** Runs the checks of assumptions, each in a process of its own. */
+/** Runs the checks of assumptions, each in a separate process. */
 import { join } from "node:path";
 import { run, tail } from "../../src/cli/run.ts";
 import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
@@ -14,7 +14,7 @@ import type { Outcome } from "./outcome.ts";
 
 const folder = join(packageRoot, "scripts", "verify");
 
-/** What runs know of each other: one that several assumptions need runs once. */
+/** Shares results between checks: a program that several assumptions need runs once. */
 export class Checks {
   private readonly known = new Map<string, Promise<Outcome>>();
 
@@ -42,7 +42,7 @@ export class Checks {
       case "tests":
         return this.tests(check.files, { ...this.environment, ...check.environment });
       case "build":
-        return Promise.resolve({ state: "holds", evidence: "this command's build passed" }); // else nothing is run
+        return Promise.resolve({ state: "holds", evidence: "this command's build passed" }); // otherwise nothing runs
       case "kernels":
         return this.kernels();
     }
@@ -57,7 +57,7 @@ export class Checks {
     }
   }
 
-  /** A status of 2 says that this machine can't tell. */
+  /** A status of 2 means that this machine can't tell. */
   private async program(identifier: string): Promise<Outcome> {
     const source = join(folder, "programs", `${identifier}.swift`);
     const { status, output } = await this.bun(["src/cli/orchard.ts", "swift", source]);
@@ -90,7 +90,7 @@ export class Checks {
   }
 }
 
-/** Tests that all left themselves out say nothing. */
+/** Tests that were all skipped prove nothing. */
 function outcomeOf({ passed, failed, skipped, failures }: Counts, what: string): Outcome {
   if (failed > 0)
     return { state: "fails", evidence: `${what}: ${failed} of ${passed + failed} tests failed: ${failures[0]}` };

@@ -1,4 +1,4 @@
-/** `bun run verify:apple`: what a Mac says of the assumptions of docs/apple.md, as a report to paste. */
+/** `bun run verify:apple`: checks the assumptions of docs/apple.md on a Mac, and prints a report to paste. */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { run } from "../../src/cli/run.ts";
@@ -17,14 +17,14 @@ import { type Assumption, assumptionsOf, byHand, readPage } from "./page.ts";
 import { formatReport, type Part, type Verified } from "./report.ts";
 import { Checks } from "./run_check.ts";
 
-/** Metal's API validation, unless the caller says otherwise; that a busy machine compiles slowly is no evidence. */
+/** Metal's API validation, unless the caller sets it; slow compilation on a busy machine is no evidence. */
 const environment = {
   METAL_DEVICE_WRAPPER_TYPE: "1",
   ORCHARD_METAL_COMPILE_TIMEOUT_MS: "600000",
   ...process.env,
 } as Record<string, string>;
 
-/** What is verified. */
+/** The requested checks. */
 interface Request {
   readonly assumptions: readonly Assumption[];
   /** Files and folders of kernels; empty for all, undefined for none. */
@@ -33,7 +33,7 @@ interface Request {
   readonly suite: readonly string[] | undefined;
 }
 
-/** Verifies everything, or what the words name. */
+/** Verifies everything, or what the arguments name. */
 export async function verifyApple(words: readonly string[]): Promise<void> {
   const all = assumptionsOf(readPage());
   if (words.includes("--list")) return list(all);
@@ -49,7 +49,7 @@ export async function verifyApple(words: readonly string[]): Promise<void> {
   if (failed) process.exitCode = 1;
 }
 
-/** @throws {Failure} for a word that is neither an identifier nor a part */
+/** @throws {Failure} for an argument that is neither an identifier nor a part */
 function requestOf(words: readonly string[], all: readonly Assumption[]): Request {
   if (words.length === 0) return { assumptions: all, kernels: [], suite: [] };
   const named = new Set(words);

@@ -88,7 +88,7 @@ export class GraphNode {
       throw new AutogradError(
         "backward",
         "graphFreed",
-        `what ${this.operation} saved was freed by an earlier backward(); pass { retainGraph: true } to the first one`,
+        `the tensors saved by ${this.operation} were freed by an earlier backward(); pass { retainGraph: true } to it`,
       );
     const tensors = this.saved.map((saved) => saved.unpack(this.operation));
     const needs = this.targets.map((target) => target !== null);
@@ -160,8 +160,8 @@ class SavedTensor {
       throw new AutogradError(
         "backward",
         "savedTensorChanged",
-        `a tensor ${this.tensor.describe()} that ${operation} needs for its gradient was changed in place since ` +
-          `(version ${storage.version}, ${this.version} was saved); change a clone() instead`,
+        `a tensor ${this.tensor.describe()} that ${operation} needs for its gradient was changed in place ` +
+          `(it is at version ${storage.version}, expected ${this.version}); change a clone() instead`,
       );
     if (this.hash !== null) this.checkArray(operation, this.hash);
     if (this.leaf !== null && !this.leaf.isDisposed) return this.leaf;
@@ -182,8 +182,8 @@ class SavedTensor {
       "backward",
       "savedArrayChanged",
       `the array behind a tensor ${this.tensor.describe()} that ${operation} needs for its gradient was changed ` +
-        "between forward and backward; change it after backward(), or copy it: tensor(array) instead of " +
-        "fromArray(array)",
+        "between forward and backward; change it after backward(), or copy it with tensor(array) " +
+        "instead of fromArray(array)",
     );
   }
 

@@ -104,7 +104,7 @@ class BackwardPass {
     slots[target.output] = this.plus(slots[target.output], gradient);
   }
 
-  /** Adds a gradient to the known one. */
+  /** Adds a gradient to the accumulated one. */
   private plus(known: Tensor | null | undefined, gradient: Tensor): Tensor {
     if (!known) return gradient;
     const sum = this.callbacks.add(known, gradient);

@@ -22,7 +22,7 @@ interface Anomaly {
 
 const anomalies = {
   nan: { words: ["NaN", "without NaN"], is: Number.isNaN },
-  notFinite: { words: ["number that is not finite", "that are finite"], is: (value) => !Number.isFinite(value) },
+  notFinite: { words: ["infinity or NaN", "that are finite"], is: (value) => !Number.isFinite(value) },
 } as const satisfies Readonly<Record<string, Anomaly>>;
 
 /** The kind of anomaly, which is also the error's code. */

@@ -152,7 +152,7 @@ function withOperation(operation: string, failure: unknown): unknown {
     return new ShapeError(operation, failure.code, failure.message.slice(failure.operation.length + 3));
   if (!(failure instanceof OutOfMemoryError) || failure.operation === operation) return failure;
   const cause = failure.cause instanceof OutOfMemoryError ? failure.cause : failure;
-  const message = `there is no memory for the result: ${cause.message}`;
+  const message = `the result can't be allocated: ${cause.message}`;
   return new OutOfMemoryError(operation, failure.code, message, { cause });
 }
 
@@ -252,7 +252,7 @@ function runOn<Attributes>(
 /** Converts JavaScript's out-of-memory errors in the reference backend, which computes in JavaScript arrays. */
 function typedMemoryError(operation: string, error: unknown): unknown {
   if (!(error instanceof RangeError) || !/out of memory|array length|array size/i.test(error.message)) return error;
-  const message = `JavaScript has no memory to compute it in: ${error.message}`;
+  const message = `JavaScript ran out of memory: ${error.message}`;
   return new OutOfMemoryError(operation, "outOfMemory", message, { cause: error });
 }
 
@@ -279,8 +279,8 @@ export function checkElements(
     throw new ShapeError(
       operation,
       "tooManyElements",
-      `expected a tensor of at most 2^40 elements to compute with, got ${input.describe()}; compute with ` +
-        "the unexpanded tensor, and expand the result",
+      `expected a tensor of at most 2^40 elements, got ${input.describe()}; compute with the unexpanded tensor, ` +
+        "and expand the result",
     );
   }
 }
@@ -312,7 +312,7 @@ function recompute<Attributes>(
       cause = error;
     }
   }
-  const message = `the command buffer failed on ${failedOn}, and no other backend could compute it again`;
+  const message = `the command buffer failed on ${failedOn}, and no other backend could recompute the results`;
   throw new BackendError(primitive.name, "lost", message, { cause });
 }
 
@@ -380,7 +380,7 @@ function refuseIfStrict(operation: string, reason: string, cause?: unknown): voi
   throw new BackendError(
     operation,
     "strict",
-    `strict mode allows no fallback, and ${reason}. setStrict(false) allows it, withBackend(…) chooses another ` +
+    `strict mode allows no fallback (${reason}). setStrict(false) allows fallbacks; withBackend(…) chooses another ` +
       "backend.",
     { cause },
   );

@@ -49,7 +49,7 @@ export function cpuMembers(
   const members: Record<string, { field: CpuField<never>; offset: number }> = {};
   let length = 0;
   for (const [name, { cpu }] of Object.entries(fields)) {
-    if (!cpu) throw new TypeError(`expected fields for cpu, got ${name}, which is for metal alone`);
+    if (!cpu) throw new TypeError(`expected fields for cpu, got ${name}, which is only for metal`);
     members[name] = { field: cpu, offset: length };
     length += cpu.length;
   }

@@ -57,9 +57,9 @@ export function whyMissing(variable: LibraryDescription<Declarations>["variable"
   const [{ origin, path }] = candidates as readonly [Candidate];
   if (origin === variable) return `${variable} names ${path}, which does not exist`;
   if (isClone) return "its dylib is not built (`bun run build` makes it)";
-  const built = `${variable} can name one that a clone built`;
+  const built = `set ${variable} to use a dylib built from source`;
   const { isKnown, name } = packageOf(variable);
-  if (!isKnown || isMusl()) return `there is no package of its dylib for ${systemName()} (${built})`;
+  if (!isKnown || isMusl()) return `there is no package with its dylib for ${systemName()} (${built})`;
   return `its dylib is in ${name}, which is not installed: \`bun add ${name}@${packageFile.version}\` (${built})`;
 }
 
@@ -129,7 +129,7 @@ function checkVersion(
   throw new BackendError(
     backend,
     "abiMismatch",
-    `expected ${path} to have version ${abiVersion} of ${header}, got version ${version}; ${fix}`,
+    `expected ${path} to implement version ${abiVersion} of ${header}, got version ${version}; ${fix}`,
   );
 }
 

@@ -93,9 +93,9 @@ export const isRecord = (value: unknown): value is Record<string, unknown> =>
 
 /** Returns why a file can't be used for this version and machine. */
 function whyNotOurs(file: unknown, isTable: (table: unknown) => boolean): string | undefined {
-  if (!isRecord(file)) return "is not whole";
+  if (!isRecord(file)) return "is incomplete";
   if (file["version"] !== packageFile.version)
-    return `is of version ${String(file["version"])}, this is ${packageFile.version}`;
-  if (!Bun.deepEquals(file["machine"], thisMachine())) return "is of another machine";
-  return typeof file["date"] === "string" && isTable(file["table"]) ? undefined : "is not whole";
+    return `was written by version ${String(file["version"])}, this is ${packageFile.version}`;
+  if (!Bun.deepEquals(file["machine"], thisMachine())) return "was measured on another machine";
+  return typeof file["date"] === "string" && isTable(file["table"]) ? undefined : "is incomplete";
 }

@@ -297,7 +297,7 @@ const notAResult = (name: string, { operation, outputs }: OverrideCall, results:
   new ArgumentError(
     operation,
     "wrongOverride",
-    `expected ${outputs.length === 1 ? "a tensor" : `${outputs.length} tensors`} or nothing of ${name}, got ` +
+    `expected ${outputs.length === 1 ? "a tensor" : `${outputs.length} tensors`} or nothing from ${name}, got ` +
       `${results instanceof Promise ? "a promise; bodies can't be async" : describeValue(results)}`,
   );
 
@@ -321,7 +321,7 @@ function copyResults(
     throw new ArgumentError(
       operation,
       "wrongOverride",
-      `expected ${outputs.length} results of ${name}, got ${results.length}`,
+      `expected ${outputs.length} results from ${name}, got ${results.length}`,
     );
   const launches = outputs.map((output, index) => {
     const result = results[index]!;

@@ -68,7 +68,7 @@ interface Texts {
   readonly source: string;
   /** Texts by {@link nameOf} their files; those of enumerations by name, such as `generated/scan.h`. */
   readonly headers: Record<string, string>;
-  /** The whole paths of the files that are included. */
+  /** The full paths of the included files. */
   readonly files: readonly string[];
 }
 

@@ -44,7 +44,7 @@ function describedList(values: readonly unknown[], depth: number): string {
   const shown = Array.from({ length: Math.min(values.length, 9) }, (_, at) =>
     at in values ? described(values[at], depth + 1) : "a hole",
   );
-  return `[${cut(shown.join(", "), 2 * MOST)}${values.length > 9 ? `, … ${values.length} in all` : ""}]`;
+  return `[${cut(shown.join(", "), 2 * MOST)}${values.length > 9 ? `, … ${values.length} in total` : ""}]`;
 }
 
 const cut = (text: string, most = MOST): string => (text.length > most ? `${text.slice(0, most)}…` : text);

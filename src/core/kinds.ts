@@ -43,7 +43,7 @@ export const text: Kind<string> = {
 
 /** The path of a file or folder. */
 export const aPath: Kind<string> = {
-  expected: "a path: a string that is not empty and has no NUL",
+  expected: "a path: a non-empty string without NUL",
   parse: (value) => (typeof value === "string" && value !== "" && !value.includes("\0") ? value : undefined),
 };
 

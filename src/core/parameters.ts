@@ -130,7 +130,7 @@ export function expectNothing(operation: string, values: readonly unknown[]): vo
 
 /** Returns the error for calling a constructor that is internal to the package. */
 export const madeBy = (operation: string, maker: string): ArgumentError =>
-  new ArgumentError(operation, "invalidOperand", `expected to be created by ${maker}, got other arguments`);
+  new ArgumentError(operation, "invalidOperand", `it can't be constructed directly; use ${maker}`);
 
 /** Checks the arguments of a call. */
 export type Reader<P extends Parameters> = (values: readonly unknown[]) => Parsed<P>;
@@ -282,7 +282,7 @@ export function structure<P extends Parameters>(parts: P): Kind<Parsed<P>> {
       for (const [own, { kind, fallback, isRequired }] of Object.entries(parts)) {
         const part = given[own];
         if (part === undefined && isRequired)
-          throw new ArgumentError(operation, "missingArgument", `expected ${name}.${own}, got nothing for it`);
+          throw new ArgumentError(operation, "missingArgument", `missing ${name}.${own}`);
         result[own] = part === undefined ? fallback : parsed(operation, `${name}.${own}`, kind, part, false);
       }
       return result as Parsed<P>;
@@ -342,11 +342,11 @@ export function unknownOption(operation: string, name: string, names: readonly s
 }
 
 function givenTwice({ operation, text }: Plan, name: string): ArgumentError {
-  return new ArgumentError(operation, "givenTwice", `${name} is given by position and by name. Usage: ${text}`);
+  return new ArgumentError(operation, "givenTwice", `${name} is given twice, by position and by name. Usage: ${text}`);
 }
 
 function missing({ operation, text }: Plan, name: string): ArgumentError {
-  return new ArgumentError(operation, "missingArgument", `expected ${name}, got nothing for it. Usage: ${text}`);
+  return new ArgumentError(operation, "missingArgument", `missing argument ${name}. Usage: ${text}`);
 }
 
 function tooMany({ operation, text, positional }: Plan, values: readonly unknown[], at: number): ArgumentError {

@@ -56,7 +56,7 @@ export function readVocabulary(operation: string, given: unknown): Vocabulary {
   if (!isJsonObject(model) || !isJsonObject(model["vocab"]) || !Array.isArray(model["merges"]))
     throw fail("it has no model with a vocabulary and merges");
   for (const [name, value] of Object.entries(pipeline))
-    if (JSON.stringify(json[name]) !== JSON.stringify(value)) throw fail(`its ${name} differs`);
+    if (JSON.stringify(json[name]) !== JSON.stringify(value)) throw fail(`its ${name} is not that of a BpeTokenizer`);
   const tokens = tokensOf(model["vocab"], fail);
   const ids = new Map(tokens.map((token, id) => [token, id]));
   const merges = model["merges"].map((merge) => {
@@ -73,7 +73,7 @@ function tokensOf(vocabulary: Readonly<Record<string, unknown>>, fail: (problem:
   const entries = Object.entries(vocabulary);
   for (const [token, id] of entries) {
     if (typeof id !== "number" || !Number.isInteger(id) || id < 0 || id >= entries.length || tokens[id] !== undefined)
-      throw fail(`the id of ${JSON.stringify(token)} is ${describeValue(id)}`);
+      throw fail(`expected unique ids from 0, got ${describeValue(id)} for ${JSON.stringify(token)}`);
     if (id > 0 && bytesOfText(token) === undefined) throw fail(`${JSON.stringify(token)} does not represent bytes`);
     tokens[id] = token;
   }

@@ -78,7 +78,7 @@ export class Progress<Item> implements AsyncIterable<Item> {
       throw new ArgumentError(
         "Progress.show",
         "invalidOperand",
-        `expected an object of numbers and texts, got ${describeValue(figures)}`,
+        `expected an object of numbers and strings, got ${describeValue(figures)}`,
       );
     const shown = entries.map(([name, value]) => `${name} ${typeof value === "number" ? rounded(value) : value}`);
     this.#figures = printable(shown.join(", "));

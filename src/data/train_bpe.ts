@@ -16,7 +16,7 @@ const SMALLEST = 257;
 const LARGEST = 2 ** 20;
 
 const readArguments = parameters(operation, {
-  text: operand(either(aText, listOf(aText, "a list of texts"))),
+  text: operand(either(aText, listOf(aText, "a list of strings"))),
   size: required(
     aNumber({
       holds: (size) => Number.isInteger(size) && size >= SMALLEST && size <= LARGEST,

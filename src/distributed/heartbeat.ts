@@ -87,7 +87,7 @@ export class Heartbeat {
     this.worker.ref();
     this.worker.onmessage = ({ data }: MessageEvent<number>) => resolve(data);
     this.worker.onerror = ({ message }) => {
-      console.warn(`distributed.init: ranks of other machines are not watched: ${message}`);
+      console.warn(`distributed.init: ranks on other machines are not monitored: ${message}`);
       resolve(0);
     };
     this.worker.postMessage({ kind: "open" } satisfies Order);

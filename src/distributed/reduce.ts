@@ -88,12 +88,12 @@ function replaced(own: Tensor, by: (own: Tensor) => Tensor): Tensor {
 /** @throws {DTypeError} @throws {ArgumentError} */
 function checkOp(operation: string, x: Tensor, op: ReduceOp): void {
   if (op === "mean" && !isFloat(x.dtype))
-    throw new DTypeError(operation, "notAFloat", `expected x to be a float for op "mean", got ${x.describe()}`);
+    throw new DTypeError(operation, "notAFloat", `expected a float dtype for op "mean", got ${x.describe()}`);
   if (op === "sum" && x.dtype === "bool")
     throw new DTypeError(
       operation,
       "isBool",
-      `expected x to be a number for op "sum", got ${x.describe()}; "max" is any, "min" is all`,
+      `expected a numeric dtype for op "sum", got ${x.describe()}; for bool, use "max" (any) or "min" (all)`,
     );
   if ((op === "max" || op === "min") && x.requiresGrad)
     throw new ArgumentError(operation, "noGradient", `op "${op}" has no gradient; pass x.detach()`);

@@ -97,8 +97,8 @@ const networks: Readonly<Record<number, string>> = {
 /** @param network the network file system of the folder; null for a file system without locks */
 function warnOfSharing(folder: string, network: string | undefined | null): void {
   if (network === null)
-    warnOnce(`${folder} is on a file system without locks: nothing keeps a second process from using it`);
-  else if (network) warnOnce(`${folder} is on ${network}: a process on another machine may not be kept from using it`);
+    warnOnce(`${folder} is on a file system without locks: a second process may use it at the same time`);
+  else if (network) warnOnce(`${folder} is on ${network}: a process on another machine may ignore its lock`);
 }
 
 interface Holder {

@@ -72,7 +72,12 @@ function entriesOf(operation: string, path: string, reader: SafetensorsReader): 
     const fail = failing(operation, reader.path);
     const entries = formatsIn(text, fail);
     for (const name of entries.byName.keys())
-      if (!reader.has(name)) throw fail("missingTensor", "its metadata has a format for it, but it is missing", name);
+      if (!reader.has(name))
+        throw fail(
+          "missingTensor",
+          "the file's metadata lists it as quantized, but the file does not contain it",
+          name,
+        );
     return entries;
   }
   const config = join(path, "config.json");

@@ -5,7 +5,7 @@ export const largeOperations = ["cholesky", "solveTriangular", "lu", "qr", "eigh
 export type LargeOperation = (typeof largeOperations)[number];
 
 export interface LinalgTable {
-  /** The rows of one matrix from which metal is faster; null if it never was. */
+  /** The number of rows from which metal is faster for one matrix; null if it never was. */
   readonly metalFrom: Readonly<Record<LargeOperation, number | null>>;
 }
 

@@ -137,7 +137,7 @@ export class AveragedWeights {
   loadStateDict(state: AveragedState): void {
     const { updates, tensors } = reading("AveragedWeights", () => ({ ...state, tensors: { ...state?.tensors } }));
     if (!Number.isSafeInteger(updates) || updates < 0)
-      throw differs(`a number of updates, got ${describeValue(updates)}`);
+      throw differs(`updates to be a whole number of at least 0, got ${describeValue(updates)}`);
     const expected = updates === 0 ? [] : this.#members;
     for (const { name, parameter } of expected) {
       const average: unknown = tensors[name];

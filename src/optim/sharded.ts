@@ -52,7 +52,7 @@ export function sharded(...values: unknown[]): Optimizer<LearningRate> {
     throw new ArgumentError(
       "optim.sharded",
       "notSharded",
-      "expected an optimizer with a state for each parameter, got LBFGS, whose state is of all parameters together",
+      "expected an optimizer with a separate state per parameter, got LBFGS, whose state covers all of them",
     );
   if (worldSize() > 1) new Shares(optimizer).install();
   return optimizer;

@@ -10,7 +10,7 @@ const CHUNK = 1024;
 export const updateMetal: MetalImplementation<UpdateAttributes> = {
   unsupported: (call) =>
     call.attributes.members.length > MAX_PARAMETERS
-      ? `a launch has room for ${MAX_PARAMETERS} parameters`
+      ? `the kernel updates at most ${MAX_PARAMETERS} parameters at once`
       : noFloat64(call),
   run({ inputs, outputs, attributes }) {
     const { stateBefore, stateAfter, before, gradients, after } = operandsOf(inputs, outputs, attributes);

@@ -22,7 +22,7 @@ export interface QuantizedParts {
  *
  * @example
  * using w = quantizeGgml(randn([64, 256]), "q4_0");
- * String(w); // "QuantizedTensor q4_0[64, 256], 9216 bytes, 4.5 bits a value, dequantises to float32"
+ * String(w); // "QuantizedTensor q4_0[64, 256], 9216 bytes, 4.5 bits a value, dequantizes to float32"
  */
 export class QuantizedTensor implements Disposable {
   /** The name of a block format, or bits and group size of the affine format. */
@@ -90,7 +90,7 @@ export class QuantizedTensor implements Disposable {
   /** @internal @throws {DisposedError} naming the operation. */
   checkAlive(operation: string): void {
     if (this.isDisposed)
-      throw new DisposedError(operation, "disposed", `a quantised ${this.name} was used after dispose()`);
+      throw new DisposedError(operation, "disposed", `a quantized ${this.name} was used after dispose()`);
     for (const part of this.tensors) part.checkAlive(operation);
   }
 
@@ -100,7 +100,7 @@ export class QuantizedTensor implements Disposable {
 
   /** Describes it for error messages, with what to do if a tensor is expected. */
   describe(): string {
-    return `a quantised ${this.name}, of which dequantize() makes a ${this.dtype} tensor`;
+    return `a quantized ${this.name} (dequantize() converts it to ${this.dtype})`;
   }
 
   /** Frees its memory immediately. A second call has no effect. */
@@ -116,7 +116,7 @@ export class QuantizedTensor implements Disposable {
   toString(): string {
     const gone = this.isDisposed ? " (disposed)" : "";
     const size = `${this.byteLength} bytes, ${Number(this.bitsPerValue.toFixed(3))} bits a value`;
-    return `QuantizedTensor ${this.name}, ${size}, dequantises to ${this.dtype}${gone}`;
+    return `QuantizedTensor ${this.name}, ${size}, dequantizes to ${this.dtype}${gone}`;
   }
 
   [Symbol.for("nodejs.util.inspect.custom")](): string {
@@ -132,7 +132,7 @@ export class QuantizedTensor implements Disposable {
 
 /** Accepts a quantized tensor that was not disposed of. */
 export const aQuantizedTensor: Kind<QuantizedTensor> = {
-  expected: "a quantised tensor",
+  expected: "a quantized tensor",
   parse(value, operation) {
     if (!QuantizedTensor.isQuantized(value)) return undefined;
     value.checkAlive(operation);

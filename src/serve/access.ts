@@ -40,7 +40,10 @@ export class Access {
     if (key === undefined) return;
     const given = /^Bearer\s+(\S+)\s*$/i.exec(request.headers.get("authorization") ?? "")?.[1];
     if (given !== undefined && isEqual(given, key)) return;
-    const text = given === undefined ? "expected a key: Authorization: Bearer KEY" : "expected another key";
+    const text =
+      given === undefined
+        ? "expected a key: Authorization: Bearer KEY"
+        : "the key in the Authorization header is wrong";
     throw new ApiError(401, text, "invalid_api_key", null, { "WWW-Authenticate": "Bearer" });
   }
 

@@ -35,7 +35,9 @@ async function readText(request: Request, { bodyBytes: limit, bodySeconds }: Lim
     }
   } catch (error) {
     reader?.cancel().catch(() => undefined);
-    throw error instanceof ApiError ? error : new ApiError(400, "expected a whole body", "invalid_body");
+    throw error instanceof ApiError
+      ? error
+      : new ApiError(400, "expected a complete body, got an interrupted one", "invalid_body");
   } finally {
     clearTimeout(timer);
   }
@@ -51,7 +53,7 @@ const MOST_DEPTH = 256;
 
 function parse(text: string): unknown {
   if (depthOf(text) > MOST_DEPTH)
-    throw new ApiError(400, `expected a body of JSON with at most ${MOST_DEPTH} levels`, "invalid_json");
+    throw new ApiError(400, `expected a body of JSON with at most ${MOST_DEPTH} nested levels`, "invalid_json");
   try {
     return JSON.parse(text);
   } catch (error) {

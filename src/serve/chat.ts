@@ -32,7 +32,7 @@ function chatText({ template, name }: ServedModel, request: ChatRequest): string
   if (!template)
     throw new ApiError(400, `${name} has no chat template; use /v1/completions`, "no_chat_template", "messages");
   if (tools.length > 0 && !template.takesTools)
-    throw new ApiError(400, `the chat template of ${name} has no place for tools`, "no_tools", "tools");
+    throw new ApiError(400, `the chat template of ${name} does not support tools`, "no_tools", "tools");
   return template.render(messages.map(messageOf), tools.length > 0 ? { tools } : {});
 }
 

@@ -35,7 +35,7 @@ function check({ model }: ServedModel, limits: Limits, prompts: readonly number[
       throw fail(`expected at most ${model.contextLength} tokens, got ${length}`, "context_length_exceeded");
   }
   const count = prompts.reduce((sum, { length }) => sum + length, 0);
-  if (count > limits.tokens) throw fail(`expected at most ${limits.tokens} tokens in all, got ${count}`);
+  if (count > limits.tokens) throw fail(`expected at most ${limits.tokens} tokens in total, got ${count}`);
   return count;
 }
 

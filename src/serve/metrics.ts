@@ -9,18 +9,21 @@ export class Metrics {
   private readonly registry = new Registry();
   private readonly requests = this.counter("requests_total", "Requests by path and status", ["path", "status"]);
   private readonly promptTokens = this.counter("prompt_tokens_total", "Tokens of prompts");
-  private readonly cachedTokens = this.counter("prompt_tokens_cached_total", "Tokens of prompts that were in a cache");
+  private readonly cachedTokens = this.counter(
+    "prompt_tokens_cached_total",
+    "Tokens of prompts that were read from a cache",
+  );
   private readonly generatedTokens = this.counter("generated_tokens_total", "Tokens that were generated");
-  private readonly outcomes = this.counter("texts_total", "Requests for texts by how they ended", ["outcome"]);
+  private readonly outcomes = this.counter("texts_total", "Generated texts by how they ended", ["outcome"]);
   private readonly seconds = new Histogram({
     ...{ name: "orchard_request_seconds", help: "From a request to the end of its answer", buckets: SECONDS },
     registers: [this.registry],
   });
 
   constructor(batcher: Batcher, inFlight: () => number) {
-    this.gauge("texts_active", "Texts that are being generated", () => batcher.active);
-    this.gauge("texts_waiting", "Texts that wait for a slot", () => batcher.waiting);
-    this.gauge("requests_in_flight", "Requests that are being answered", inFlight);
+    this.gauge("texts_active", "Texts being generated", () => batcher.active);
+    this.gauge("texts_waiting", "Texts waiting for a slot", () => batcher.waiting);
+    this.gauge("requests_in_flight", "Requests being answered", inFlight);
   }
 
   /** Counts a request when its answer starts. */

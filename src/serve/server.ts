@@ -92,7 +92,7 @@ export class ModelServer {
       return Bun.serve({ hostname, port, development: false, reusePort: false, maxRequestBodySize, fetch });
     } catch (cause) {
       const reason = cause instanceof Error ? cause.message : String(cause);
-      throw new ArgumentError("serve", "portTaken", `expected a free address, got ${hostname}:${port}: ${reason}`, {
+      throw new ArgumentError("serve", "portTaken", `the server can't listen on ${hostname}:${port}: ${reason}`, {
         cause,
       });
     }

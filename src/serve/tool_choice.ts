@@ -44,7 +44,7 @@ export function callsOf({ tools = [], tool_choice: choice = "auto", parallel_too
 
 const named = (tools: readonly Tool[], name: string): Tool =>
   tools.find((tool) => tool.function.name === name) ??
-  refuse(`expected a function of tools, got ${JSON.stringify(name.slice(0, 64))}`);
+  refuse(`expected a function in tools, got ${JSON.stringify(name.slice(0, 64))}`);
 
 /**
  * Returns the constraint on an answer: only calls, if calls are forced; and the contents of call tags, if a function is

@@ -111,7 +111,7 @@ export const aTypedArray: Kind<NodeJS.TypedArray> = {
       throw new ArgumentError(
         operation,
         "detached",
-        `expected ${name} to be an array whose buffer is here, got one whose buffer was transferred`,
+        `expected ${name} to be a typed array with an attached buffer, got one whose buffer was transferred`,
       );
     return value as NodeJS.TypedArray;
   },

@@ -127,14 +127,14 @@ export class BorrowedMemory implements Memory {
         code: "detached",
         summary: "its buffer was transferred",
         reason:
-          "lay in the memory of an array whose buffer was transferred (by postMessage or structuredClone, or because " +
-          `its WebAssembly memory grew): it is not here any more. ${advice}`,
+          "used the memory of an array whose buffer was transferred (by postMessage or structuredClone, or because " +
+          `its WebAssembly memory grew), so its data is gone. ${advice}`,
       };
     return {
       code: "resized",
       summary: "its buffer was resized",
       reason:
-        `lay in the memory of an array whose buffer was resized, from ${this.bufferBytes} to ` +
+        `used the memory of an array whose buffer was resized, from ${this.bufferBytes} to ` +
         `${this.bytes.buffer.byteLength} bytes. ${advice}`,
     };
   }

@@ -7,7 +7,7 @@ let created = 0;
 const inClosedContext: Closing = {
   code: "closed",
   summary: "its Metal context was closed",
-  reason: "lay in a Metal context that was closed; read its data before close()",
+  reason: "was in a Metal context that was closed; read its data before close()",
 };
 
 /**

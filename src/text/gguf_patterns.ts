@@ -1,5 +1,5 @@
 /**
- * The patterns by which byte-level BPE splits text into words, by llama.cpp's names (`tokenizer.ggml.pre`). They are
+ * The patterns by which byte-level BPE splits text into words, under llama.cpp's names (`tokenizer.ggml.pre`). They are
  * the patterns of the models' `tokenizer.json`.
  */
 import { ArgumentError } from "../core/errors.ts";
@@ -59,7 +59,7 @@ export function patternsOf(name: string): readonly object[] {
   throw new ArgumentError(
     "loadTokenizer",
     "unsupportedTokenizer",
-    `expected tokenizer.ggml.pre to be one of ${Object.keys(patterns).join(", ")}, got ${name}; a tokenizer.json ` +
-      "next to the file can be used instead",
+    `expected tokenizer.ggml.pre to be one of ${Object.keys(patterns).join(", ")}, got ${name}; to use another ` +
+      "tokenizer, put a tokenizer.json next to the file",
   );
 }

@@ -54,8 +54,8 @@ const unsupported = (what: string, got: string): ArgumentError =>
   new ArgumentError(
     "loadTokenizer",
     "unsupportedTokenizer",
-    `expected ${what} to be one of ${Object.keys(makers).join(", ")}, got ${got}; a tokenizer.json next to it ` +
-      "can be used instead",
+    `expected ${what} to be one of ${Object.keys(makers).join(", ")}, got ${got}; to use another tokenizer, ` +
+      "put a tokenizer.json next to the file",
   );
 
 const makers: Readonly<Record<string, (vocabulary: Vocabulary) => TokenizerJson>> = {

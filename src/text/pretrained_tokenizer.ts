@@ -186,7 +186,11 @@ function partsOf(json: TokenizerJson, config: TokenizerConfig) {
 
 /** The error for byte fallback, which the package would encode as unknown tokens. */
 const noByteFallback = (): ArgumentError =>
-  new ArgumentError("loadTokenizer", "unsupported", "expected a unigram model without byte_fallback, got one with it");
+  new ArgumentError(
+    "loadTokenizer",
+    "unsupported",
+    "expected a unigram model without byte_fallback, which is not supported",
+  );
 
 function attempt<T>(body: () => T): T {
   try {

@@ -51,7 +51,7 @@ export function spellingOf(decoder: DecoderConfig | null | undefined): Spelling 
     throw new ArgumentError(
       "loadTokenizer",
       "unknownDecoder",
-      `expected a decoder of ${[...KNOWN].join(", ")}, got ${unknown.type}`,
+      `expected a decoder that is one of ${[...KNOWN].join(", ")}, got ${unknown.type}`,
     );
   if (find("ByteLevel")) return byteLevel;
   const wordPiece = find("WordPiece");

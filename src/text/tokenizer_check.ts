@@ -40,12 +40,12 @@ const optional =
 const isId = (value: unknown): boolean =>
   Number.isInteger(value) && (value as number) >= 0 && (value as number) < MOST_IDS;
 const aText = kind("a text", (value) => typeof value === "string");
-const someText = kind("a text that is not empty", (value) => typeof value === "string" && value !== "");
+const someText = kind("a non-empty string", (value) => typeof value === "string" && value !== "");
 const aFlag = kind("true or false", (value) => typeof value === "boolean");
 const aNumber = kind("a finite number", Number.isFinite);
 const anId = kind(`a token from 0 to ${MOST_IDS - 1}`, isId);
-const aLength = kind("a whole number from 1 on", (value) => Number.isInteger(value) && (value as number) > 0);
-const aCount = kind("a whole number from 0 on", (value) => Number.isInteger(value) && (value as number) >= 0);
+const aLength = kind("a whole number of at least 1", (value) => Number.isInteger(value) && (value as number) > 0);
+const aCount = kind("a whole number of at least 0", (value) => Number.isInteger(value) && (value as number) >= 0);
 const [text, flag, number] = [aText, aFlag, aNumber].map(optional) as [Check, Check, Check];
 const one = (...values: readonly string[]): Check =>
   kind(`one of ${values.join(", ")}`, (own) => values.includes(own as string));
@@ -175,7 +175,7 @@ const models: Section = {
   BPE: {
     ...{
       vocab: ids,
-      merges: many("two texts, or a text with a space", isMerge),
+      merges: many("two strings, or a string with a space", isMerge),
       unk_token: text,
       fuse_unk: flag,
       byte_fallback: flag,
@@ -187,7 +187,7 @@ const models: Section = {
     ...{ vocab: ids, unk_token: text, continuing_subword_prefix: text },
     max_input_chars_per_word: optional(aCount),
   },
-  Unigram: { vocab: many("a text and a number", isPiece), unk_id: aCount, byte_fallback: flag },
+  Unigram: { vocab: many("a string and a number", isPiece), unk_id: aCount, byte_fallback: flag },
 };
 
 const addedToken = object({
@@ -222,10 +222,10 @@ export function checkTokenizer(json: TokenizerJson, given: object): void {
   checkConfig(given);
   const { unk_id: unknown, vocab } = json.model;
   if (typeof unknown === "number" && unknown >= (vocab as unknown[]).length)
-    throw wrong("tokenizer.json.model.unk_id", "a token of the vocabulary", unknown);
+    throw wrong("tokenizer.json.model.unk_id", "a token in the vocabulary", unknown);
   const known = knownTokens(json);
   for (const content of addedByProcessor(json["post_processor"]))
-    if (!known(content)) throw wrong("tokenizer.json.post_processor", "of tokens of the vocabulary", content);
+    if (!known(content)) throw wrong("tokenizer.json.post_processor", "made of tokens in the vocabulary", content);
 }
 
 /** Checks only a `tokenizer_config.json`. @throws {ArgumentError} `invalidTokenizer` */

@@ -114,7 +114,7 @@ function joinedRows(
 }
 
 const kindOf = (own: Weight): string =>
-  QuantizedTensor.isQuantized(own) ? `quantised ${String(own.format)}` : own.dtype;
+  QuantizedTensor.isQuantized(own) ? `quantized ${String(own.format)}` : own.dtype;
 const packedOf = (own: Weight): Tensor => (QuantizedTensor.isQuantized(own) ? own.parts.packed : own);
 
 /** Reorders the rows of a weight. In quantized weights, these are rows of bytes. */

@@ -34,7 +34,7 @@ function textsIn(path: string): { settings: string; tokenizer: string | undefine
       "generate",
       "notOfARun",
       path,
-      "expected a file written by `orchard quantize`, got another one",
+      "expected a file written by `orchard quantize`, got one written by another program",
     );
   }
   if (!path.endsWith(".safetensors")) return undefined;

@@ -390,9 +390,9 @@ describe("what can't be used is refused", () => {
     ],
     ["too many arguments", wrong(o.sum, x, 1, true, 2), ArgumentError, "at most 3 arguments by position, got 4"],
     ["a second argument of abs", wrong(o.abs, x, 1), ArgumentError, "at most 1 argument, got 2"],
-    ["an argument twice", wrong(o.sum, x, 1, { dim: 0 }), ArgumentError, "dim is given by position and by name"],
+    ["an argument twice", wrong(o.sum, x, 1, { dim: 0 }), ArgumentError, "dim is given twice, by position and by name"],
     ["abs(5)", wrong(o.abs, 5), ArgumentError, "[abs] expected x to be a tensor, got 5"],
-    ["abs()", wrong(o.abs), ArgumentError, "[abs] expected x, got nothing for it. Usage: abs(x)"],
+    ["abs()", wrong(o.abs), ArgumentError, "[abs] missing argument x. Usage: abs(x)"],
     [
       "null among tensors",
       wrong(o.cat, [x, null]),

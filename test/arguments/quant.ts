@@ -1,4 +1,4 @@
-/** Quantised weights: each function with arguments that it takes, in alphabetical order. */
+/** Quantized weights: each function with arguments that it takes, in alphabetical order. */
 import * as orchard from "../../src/index.ts";
 import type { Call, Calls } from "./upper.ts";
 
@@ -14,7 +14,7 @@ const made = (Class: new (...values: never[]) => unknown): Call =>
 /** A state, which is no object of options. */
 const aState = () => Object.assign(Object.create(null) as object, { weight: ones([2, 64]) });
 
-/** Layers and models with quantised weights. */
+/** Layers and models with quantized weights. */
 export const quantLayerCalls: Calls = {
   QuantizedLinear: [made(nn.QuantizedLinear), () => [ggml(), ones([2]), { precision: "fast" }]],
   QuantizedEmbedding: [made(nn.QuantizedEmbedding), () => [ggml()]],

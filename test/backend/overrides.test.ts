@@ -113,7 +113,7 @@ describe("override", () => {
       "DTypeError",
       "expected float32 as result 0 of wrong, got int32",
     ],
-    ["too many results", () => [zeros([3]), zeros([3])], "ArgumentError", "expected 1 results of wrong, got 2"],
+    ["too many results", () => [zeros([3]), zeros([3])], "ArgumentError", "expected 1 results from wrong, got 2"],
   ] as const)("%s is an error that names it", (_what, body, name, message) => {
     using _ = override("gelu", "cpu", body, { name: "wrong" });
     const error = errorOf(onCpu);

@@ -97,7 +97,7 @@ describe("strict mode", () => {
     setStrict(true);
     expect(fallback).toThrow(BackendError);
     expect(fallback).toThrow(
-      "[exp] strict mode allows no fallback, and metal: Metal has no float64. setStrict(false) allows it, " +
+      "[exp] strict mode allows no fallback (metal: Metal has no float64). setStrict(false) allows fallbacks; " +
         "withBackend(…) chooses another backend.",
     );
     expect(withStrict(false, () => fallback().item())).toBeCloseTo(Math.E, 12);
@@ -163,8 +163,8 @@ describe("the environment", () => {
     const { outcome, said } = compute({ ORCHARD_STRICT: "1", ORCHARD_BACKEND: "cpu", ...nowhere });
     expect(outcome).toBeUndefined();
     expect(said).toContain(
-      "BackendError: [tensor] strict mode allows no fallback, and cpu: ORCHARD_CPU_LIBRARY names /nowhere/cpu, which " +
-        "does not exist.",
+      "BackendError: [tensor] strict mode allows no fallback (cpu: ORCHARD_CPU_LIBRARY names /nowhere/cpu, which " +
+        "does not exist).",
     );
   });
 

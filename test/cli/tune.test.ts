@@ -126,7 +126,9 @@ test("the doctor says why a table is not used, and what fixes it", () => {
   const file: Partial<TableFile> = { version: "0.0.9" };
   writeFileSync(path, JSON.stringify(file));
   const { out } = orchard(cache, ["doctor"]);
-  expect(out).toMatch(/· attention +shipped crossovers: .*attention\.json is of version 0\.0\.9, .*\n +fix: \S/);
+  expect(out).toMatch(
+    /· attention +shipped crossovers: .*attention\.json was written by version 0\.0\.9, .*\n +fix: \S/,
+  );
   expect(out).toContain("fix: bun src/cli/orchard.ts tune\n");
   expect(readFileSync(path, "utf8")).toBe(JSON.stringify(file)); // who looks changes nothing
 });

@@ -112,8 +112,16 @@ describe("mistakes", () => {
   test.each([
     ["none", undefined, "expected an object, got undefined"],
     ["no model", {}, "it has no model with a vocabulary and merges"],
-    ["another normalizer", { ...file(), normalizer: { type: "Lowercase" } }, "its normalizer differs"],
-    ["an id twice", { ...file(), model: { ...file().model, vocab: { a: 1, b: 1 } } }, 'the id of "b" is 1'],
+    [
+      "another normalizer",
+      { ...file(), normalizer: { type: "Lowercase" } },
+      "its normalizer is not that of a BpeTokenizer",
+    ],
+    [
+      "an id twice",
+      { ...file(), model: { ...file().model, vocab: { a: 1, b: 1 } } },
+      'expected unique ids from 0, got 1 for "b"',
+    ],
     [
       "an unknown merge",
       { ...file(), model: { ...file().model, merges: [["zz", "q"]] } },

@@ -173,7 +173,7 @@ describe("collate", () => {
   });
 
   test.each([
-    ["kinds that differ", [1, "a"], "expected item to be alike in a batch, got number, string"],
+    ["kinds that differ", [1, "a"], "expected item to have one type in a batch, got number, string"],
     ["shapes that differ", [{ x: tensor([1]) }, { x: tensor([1, 2]) }], "expected item.x to have one shape and dtype"],
     ["lengths that differ", [[1], [1, 2]], "expected item to have one length in a batch, got 1 and 2"],
     ["names that differ", [{ a: 1 }, { b: 1 }], "expected item to have the same names in a batch, got a and b"],

@@ -79,11 +79,12 @@ test("before init, and with a rank that there is not, calls say so", () => {
     "DistributedError notInitialized [allReduce] call `await distributed.init()` first",
     "ArgumentError noSuchRank [broadcast] expected src to be a rank below 1, got 1",
     "ArgumentError noSuchRank [send] expected dst to be a rank below 1 other than this one, 0, got 0",
-    'DTypeError notAFloat [allReduce] expected x to be a float for op "mean", got int32[2]',
-    'DTypeError isBool [allReduce] expected x to be a number for op "sum", got bool[2]; "max" is any, "min" is all',
+    'DTypeError notAFloat [allReduce] expected a float dtype for op "mean", got int32[2]',
+    'DTypeError isBool [allReduce] expected a numeric dtype for op "sum", got bool[2]; ' +
+      'for bool, use "max" (any) or "min" (all)',
     'ArgumentError noGradient [allReduce] op "max" has no gradient; pass x.detach()',
-    "AutogradError inPlace [allReduce] a leaf float32[2] that takes part in a graph can't be changed in place; do it " +
-      "in noGrad(() => …), or make a new tensor",
+    "AutogradError inPlace [allReduce] a leaf float32[2] in an autograd graph can't be changed in place; change it " +
+      "within noGrad(() => …), or make a new tensor",
     'ArgumentError unknownChoice [allReduce] expected op to be "sum", "mean", "max" or "min", got "product"',
     "ShapeError notDivisible [reduceScatter] expected the first axis of x to be a multiple of the 1 ranks, got " +
       "float32[]",

@@ -213,7 +213,7 @@ const bad: readonly Bad[] = [
     tensors: [info("a", [33], q8, 0)],
     data: 64,
     code: "partOfBlock",
-    says: "a multiple of 32 values for q8_0, got 33",
+    says: "a multiple of 32 for q8_0, got 33",
     tensor: "a",
   },
   {
@@ -245,7 +245,7 @@ const bad: readonly Bad[] = [
     tensors: [info("a", [8], f32, 1024)],
     data: 32,
     code: "truncated",
-    says: "is the file truncated",
+    says: "is it truncated",
     tensor: "a",
   },
   {
@@ -253,7 +253,7 @@ const bad: readonly Bad[] = [
     tensors: [info("a", [8], f32, 2n ** 64n - 32n)],
     data: 32,
     code: "truncated",
-    says: "is the file truncated",
+    says: "is it truncated",
     tensor: "a",
   },
   {
@@ -269,7 +269,7 @@ const bad: readonly Bad[] = [
     tensors: [info("a", [9], f32, 0)],
     data: 35,
     code: "truncated",
-    says: "is the file truncated",
+    says: "is it truncated",
     tensor: "a",
   },
   {

@@ -96,14 +96,14 @@ test("types that tensors can't have are errors once they are asked for", () => {
   expect(() => file.tensor("iq4_xs")).toThrow('tensor "iq4_xs" has type iq4_xs, which is not supported');
 });
 
-test("blocks are quantised tensors, large ones mapped, which outlive the file", () => {
+test("blocks are quantized tensors, large ones mapped, which outlive the file", () => {
   const path = folder.file("mapped.gguf");
   copyFileSync(fixture("aligned"), path);
   const file = io.openGguf(path);
   const w = file.tensor("long") as QuantizedTensor;
   file.close();
   rmSync(path);
-  expect(String(w)).toBe("QuantizedTensor q8_0[300, 256], 81600 bytes, 8.5 bits a value, dequantises to float32");
+  expect(String(w)).toBe("QuantizedTensor q8_0[300, 256], 81600 bytes, 8.5 bits a value, dequantizes to float32");
   expect(sha256(bytesOf(w))).toBe(contents["aligned"]!.tensors["long"]!.sha256);
   expect(dequantize(w).std().item()).toBeCloseTo(1, 2); // the package packed normal numbers
   expect(() => file.tensor("long")).toThrow("was used after close()");

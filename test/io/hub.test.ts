@@ -253,7 +253,7 @@ test("names and revisions that lead elsewhere are refused before anything is ask
 test("without a file that fits, the error lists what there is", async () => {
   const run = pull("owner/name", { ...options, include: ["*.gguf"] });
   await expect(run).rejects.toThrow(
-    "it has config.json, model.safetensors, deep/er/config.json, model.bin; name some with --include",
+    "it has config.json, model.safetensors, deep/er/config.json, model.bin; choose files with --include",
   );
 });
 

@@ -116,7 +116,7 @@ const bad: readonly BadHeader[] = [
     header: a(f32(`[${"9007199254740991,".repeat(1_000_000)}1]`, "[0,4]")),
     data: 4,
     code: "sizeDiffers",
-    says: "has more elements than any file",
+    says: "has more elements than a file can hold",
     tensor: "a",
   },
   {
@@ -252,7 +252,7 @@ const bad: readonly BadHeader[] = [
     header: a(f32("[2]", "[0,8]")),
     data: 7,
     code: "truncated",
-    says: "ends at byte 8 after the header, but there are only 7",
+    says: "ends at byte 8 after the header, but the file has only 7",
     tensor: "a",
   },
   {

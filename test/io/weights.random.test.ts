@@ -1,4 +1,4 @@
-/** Files of quantised weights with errors at random places: each is read whole, or refused with a typed error. */
+/** Files of quantized weights with errors at random places: each is read whole, or refused with a typed error. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
@@ -16,7 +16,7 @@ const tensors = {
   plain: ones([5]),
 };
 
-/** What comes of a file: the number of weights that were read and dequantised, or the code of a typed error. */
+/** What comes of a file: the number of weights that were read and dequantized, or the code of a typed error. */
 function outcomeOf(path: string): number | string {
   try {
     return tidy(() => {

@@ -1,4 +1,4 @@
-/** Quantised tensors in safetensors files, MLX's own among them, and `quantizedFromParts`. */
+/** Quantized tensors in safetensors files, MLX's own among them, and `quantizedFromParts`. */
 import { describe, expect, test } from "bun:test";
 import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -40,7 +40,7 @@ const loaded = (path: string, name: string, options?: io.LoadWeightsOptions): Qu
   throw new Error(`${name} is ${String(own)}`);
 };
 
-describe("a quantised tensor comes back as it was saved", () => {
+describe("a quantized tensor comes back as it was saved", () => {
   const same = async (w: QuantizedTensor) => {
     const own = loaded(await saved({ "a.weight": w, plain: ones([3]) }), "a.weight");
     expect([own.format, own.shape, own.dtype]).toEqual([w.format, w.shape, w.dtype]);
@@ -94,7 +94,7 @@ test("parts lie under MLX's names, and formats in the metadata", async () => {
   expect((all["d"] as Tensor).toArray()).toEqual([1, 1]);
 });
 
-test("loadWeights reads GGUF files, and safetensors without quantised tensors", async () => {
+test("loadWeights reads GGUF files, and safetensors without quantized tensors", async () => {
   const path = folder.file("model.gguf");
   await io.saveGguf(path, { w: quantizeGgml(weights, "q5_1"), x: ones([2]) });
   expect(String(loaded(path, "w"))).toContain("q5_1[4, 256]");
@@ -257,7 +257,7 @@ describe("quantizedFromParts", () => {
     expect(partsOf(quantizedFromParts(format, { packed: strided, scales, biases }))).toEqual(partsOf(w));
     const blocks = quantizeGgml(weights, "q4_K");
     const made = quantizedFromParts("q4_K", blocks.parts, { dtype: "bfloat16" });
-    expect(String(made)).toContain("q4_K[4, 256], 576 bytes, 4.5 bits a value, dequantises to bfloat16");
+    expect(String(made)).toContain("q4_K[4, 256], 576 bytes, 4.5 bits a value, dequantizes to bfloat16");
     const symmetric = quantize(weights, { symmetric: true });
     expect(partsOf(quantizedFromParts({ ...format, symmetric: true }, symmetric.parts))).toEqual(partsOf(symmetric));
   });

@@ -13,7 +13,7 @@ import {
 import { mulberry32, randomNumbers } from "./random.ts";
 import { inDType, type RealDType } from "./run.ts";
 
-/** What a factorisation takes: any matrix, one of at most as many columns as rows, or a square one. */
+/** What a factorization takes: any matrix, one of at most as many columns as rows, or a square one. */
 export type Kind = "general" | "tall" | "square" | "symmetric" | "definite";
 
 /** A batch, and how it came to be, for the message of a failure. */

@@ -1,4 +1,4 @@
-/** Every factorisation, of batches and sizes that a generator draws: residuals and orthogonality in float64. */
+/** Every factorization, of batches and sizes that a generator draws: residuals and orthogonality in float64. */
 import { describe, expect, test } from "bun:test";
 import type { BackendName } from "../../src/backend/names.ts";
 import { choleskyEx } from "../../src/linalg/cholesky/cholesky.ts";

@@ -1,4 +1,4 @@
-/** When the error of a factorisation comes: at the call where it is known, else when what depends on it is read. */
+/** When the error of a factorization comes: at the call where it is known, else when what depends on it is read. */
 import { describe, expect, test } from "bun:test";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { whyUnavailable } from "../../src/backend/registry.ts";

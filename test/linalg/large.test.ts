@@ -1,4 +1,4 @@
-/** Matrices that LAPACK factorises one at a time, and that several threads copy, look through and turn about it. */
+/** Matrices that LAPACK factorizes one at a time, and that several threads copy, look through and turn about it. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
 import { LinAlgError } from "../../src/core/errors.ts";

@@ -1,4 +1,4 @@
-/** Batches of factorisations that are too long for one command buffer: several dispatches, and the same bits. */
+/** Batches of factorizations that are too long for one command buffer: several dispatches, and the same bits. */
 import { afterEach, describe, expect, test } from "bun:test";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";

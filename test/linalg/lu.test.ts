@@ -278,7 +278,7 @@ for (const { backend, dtype } of places) {
           expect([error.batch, error.pivot]).toEqual([[1], 2]);
         }
         expect(errorOf(() => luFactor(a).pivots.dataSync()).message).toContain(
-          "[1] of the batch has a pivot of 0, the one of column 2",
+          "[1] of the batch has a pivot of 0 in column 2",
         );
         expect(luFactorEx(a).info.toArray()).toEqual([0, 2, 1]);
         expect(solveEx(a, b).info.toArray()).toEqual([0, 2, 1]);

@@ -1,4 +1,4 @@
-/** Matrices that tests factorise, and arithmetic on them in float64: row-major, without the library. */
+/** Matrices that tests factorize, and arithmetic on them in float64: row-major, without the library. */
 import { randomNumbers } from "./random.ts";
 
 /** A matrix in float64, row-major. */

@@ -1,4 +1,4 @@
-/** QR factorisations and products of reflections, by the residuals of LAPACK's test suite (dqrt01, dqrt02, dqrt03). */
+/** QR factorizations and products of reflections, by the residuals of LAPACK's test suite (dqrt01, dqrt02, dqrt03). */
 import { describe, expect, test } from "bun:test";
 import { AutogradError } from "../../src/autograd/node.ts";
 import { DTypeError, ShapeError } from "../../src/core/errors.ts";

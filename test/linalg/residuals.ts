@@ -1,4 +1,4 @@
-/** How far results of factorisations are from right, in roundings: the residuals of LAPACK's test suite. */
+/** How far results of factorizations are from right, in roundings: the residuals of LAPACK's test suite. */
 import { difference, identity, type Matrix, matrix, norm1, product, scaled, transposed } from "./matrices.ts";
 import { type RealDType, ratio } from "./run.ts";
 

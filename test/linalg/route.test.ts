@@ -102,10 +102,10 @@ test("a table is read again as it was written, and another one is not believed",
   const { qr: _, ...without } = shippedTable.metalFrom;
   for (const wrong of [without, { ...without, qr: 0 }, { ...without, qr: "1" }, { ...without, ldl: 5 }]) {
     writeLinalgTable(path, { metalFrom: wrong } as unknown as LinalgTable);
-    expect(readLinalgTable(path)).toMatchObject({ table: shippedTable, problem: `${path} is not whole` });
+    expect(readLinalgTable(path)).toMatchObject({ table: shippedTable, problem: `${path} is incomplete` });
   }
   writeFileSync(path, "{");
-  expect(readLinalgTable(path).problem).toBe(`${path} is not whole`);
+  expect(readLinalgTable(path).problem).toBe(`${path} is incomplete`);
   expect(linalgTablePath({ ORCHARD_LINALG_TABLE: "none" })).toBeUndefined();
   expect(linalgTablePath({ XDG_CACHE_HOME: "/somewhere" })).toBe("/somewhere/orchard/linalg.json");
 });

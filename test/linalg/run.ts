@@ -1,4 +1,4 @@
-/** Runs factorisations on every backend, and gives results as float64 matrices. */
+/** Runs factorizations on every backend, and gives results as float64 matrices. */
 
 import { afterAll } from "bun:test";
 import type { BackendName } from "../../src/backend/names.ts";

@@ -1,4 +1,4 @@
-/** Matrices of many more rows than columns, which the cpu factorises in blocks of rows. */
+/** Matrices of many more rows than columns, which the cpu factorizes in blocks of rows. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
 import { lstsq } from "../../src/linalg/qr/lstsq.ts";

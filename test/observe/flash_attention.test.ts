@@ -65,7 +65,7 @@ describe("what is logged", () => {
       flashAttention(wide, wide, wide);`,
       on,
     );
-    const logged = (pass: string) => `${pass}: path unfused (as asked), float32, ${shapes}; copies 0, … ms`;
+    const logged = (pass: string) => `${pass}: path unfused (as requested), float32, ${shapes}; copies 0, … ms`;
     const wide = "q [1, 1, 2, 300], k [1, 1, 2, 300], v [1, 1, 2, 300]";
     expect(untimed(lines).sort()).toEqual([
       ...Array.from({ length: 3 }, () => logged("backward")),

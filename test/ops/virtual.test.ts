@@ -18,11 +18,11 @@ const views = (
 const refusals = [
   /^OutOfMemoryError \[\w+\] .*\b\d+ bytes are refused: .*, and tensors may take \d+ \(of \d+ bytes: .+\)$/,
   /^OutOfMemoryError \[(dataSync|toArray)\] JavaScript can't allocate 18014398509481984 bytes in one block$/,
-  /^ShapeError \[\w+\] expected a tensor of at most 2\^40 elements to compute with, got \w+\[.+\]/,
+  /^ShapeError \[\w+\] expected a tensor of at most 2\^40 elements, got \w+\[.+\]/,
   /^ShapeError \[\w+\] expected at most 1048576 views, got \d+ of float32\[67108864, 67108864\]/,
   /^ShapeError \[\w+\] \[.+\] has more elements than a number can count$/,
-  /^ArgumentError \[(logspace|combinations)\] expected at most 134217728 (steps|elements in all combinations), got .+/,
-  /^ArgumentError \[\w+_\] axis 0 of .+ repeats its elements/,
+  /^ArgumentError \[(logspace|combinations)\] expected at most 134217728 (steps|elements in total), got .+/,
+  /^ArgumentError \[\w+_\] axis 0 of .+ is expanded, so its elements share memory/,
   /^ArgumentError \[item\] expected a tensor of one element/,
 ];
 

@@ -54,7 +54,7 @@ describe.if(isWatched)("a step on metal", () => {
       updateMetal.unsupported!({ inputs: [], attributes: { members: Array(count) } } as never);
     expect([1, 9, 10, 11].map(reasonFor)).toEqual([
       ...[undefined, undefined],
-      ...["a launch has room for 9 parameters", "a launch has room for 9 parameters"],
+      ...["the kernel updates at most 9 parameters at once", "the kernel updates at most 9 parameters at once"],
     ]);
   });
 

@@ -45,7 +45,7 @@ const parameters: readonly Mistake[] = [
     "LBFGS in shares",
     () => optim.sharded(new optim.LBFGS([w()])),
     ArgumentError,
-    /expected an optimizer with a state for each parameter, got LBFGS/,
+    /expected an optimizer with a separate state per parameter, got LBFGS/,
   ],
   [
     "what is no matrix, for Muon",

@@ -30,7 +30,7 @@ interface Drawn {
   readonly gradient: readonly number[];
 }
 
-/** A list of parameters with gradients: dtypes and sizes are drawn, so that neighbours differ. */
+/** A list of parameters with gradients: dtypes and sizes are drawn, so that neighbors differ. */
 function drawn(random: Random, dtypes: readonly FloatDType[]): Drawn[] {
   return Array.from({ length: 9 }, () => {
     const dtype = dtypes[random.integer(0, dtypes.length - 1)]!;

@@ -1,4 +1,4 @@
-/** A bias in products with quantised weights: the bits of a sum after the product, in one call. */
+/** A bias in products with quantized weights: the bits of a sum after the product, in one call. */
 import { describe, expect, test } from "bun:test";
 import { environmentFlag } from "../../src/core/environment.ts";
 import { DTypeError, ShapeError } from "../../src/core/errors.ts";

@@ -1,4 +1,4 @@
-/** What tests of quantised weights share: fixtures of the `gguf` package and MLX, places, bytes. */
+/** What tests of quantized weights share: fixtures of the `gguf` package and MLX, places, bytes. */
 import { join } from "node:path";
 import type { BackendName } from "../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
@@ -39,7 +39,7 @@ export const places: readonly BackendName[] = environmentFlag("ORCHARD_SKIP_META
 export const on = <Result>(backend: BackendName, body: () => Result): Result =>
   withStrict(true, () => withBackend(backend, body));
 
-/** A quantised tensor of blocks that are there as bytes. */
+/** A quantized tensor of blocks that are there as bytes. */
 export function blocksOf(format: GgmlFormat, rows: number, bytes: Uint8Array): QuantizedTensor {
   const { values, bytes: size } = blockFormat(format);
   const rowBytes = bytes.byteLength / rows;
@@ -47,7 +47,7 @@ export function blocksOf(format: GgmlFormat, rows: number, bytes: Uint8Array): Q
   return new QuantizedTensor(format, [rows, (rowBytes / size) * values], "float32", { packed });
 }
 
-/** A quantised tensor of random bits, whose scales are those of a small normal number. */
+/** A quantized tensor of random bits, whose scales are those of a small normal number. */
 export function randomWeights(
   format: QuantizedFormat,
   rows: number,

@@ -1,4 +1,4 @@
-/** Products with quantised weights, against float64 products of what the weights dequantise to. */
+/** Products with quantized weights, against float64 products of what the weights dequantize to. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../src/backend/cpu/report.ts";

@@ -27,7 +27,7 @@ const groupsOf8 = { bits: 8, groupSize: 32, symmetric: false } as const;
 /** In another dtype, by the definition. */
 const as = (x: Tensor, dtype: "float32" | "float16" | "bfloat16"): Tensor => on("reference", () => x.to(dtype));
 
-describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("quantised weights on metal", () => {
+describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("quantized weights on metal", () => {
   /** x Wᵀ, and y W of its gradient, of these sizes. */
   function expectProducts(format: QuantizedFormat, rows: number, columns: number, counts: readonly number[]): void {
     const w = weightsOf(format, rows, columns);
@@ -90,7 +90,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("quantised weights on met
         );
     }
   });
-  testVariants(import.meta.path, ", checked$|^quantised weights on metal values of groups");
+  testVariants(import.meta.path, ", checked$|^quantized weights on metal values of groups");
 
   describe("counted", () => {
     let context: MetalContext;

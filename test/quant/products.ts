@@ -1,4 +1,4 @@
-/** Products with quantised weights: operands, the oracle in float64, and errors over their bounds. */
+/** Products with quantized weights: operands, the oracle in float64, and errors over their bounds. */
 import { expect } from "bun:test";
 import { withBackend } from "../../src/backend/policy.ts";
 import { dequantize, fromArray, quantize, type Tensor } from "../../src/index.ts";

@@ -107,7 +107,7 @@ test("rows of x of any strides", () => {
 
 test("floats among levels are no fast product", () => {
   const all = projectionsOf(["q8_0", "f16", "q8_0"], 64, "float32");
-  expect(whyNotAtOnce(all, "fast")).toBe("some weights have levels, others are floats");
+  expect(whyNotAtOnce(all, "fast")).toBe("some weights are quantized to integer levels, others are stored as floats");
   expect(whyNotAtOnce(all, "exact")).toBeUndefined();
   expect(whyNotAtOnce(projectionsOf(thrice("f16"), 64, "float32"), "fast")).toBeUndefined();
 });

@@ -1,4 +1,4 @@
-/** What a quantised tensor is to a program: it prints itself, moves, is freed, and is refused by operations. */
+/** What a quantized tensor is to a program: it prints itself, moves, is freed, and is refused by operations. */
 import { describe, expect, test } from "bun:test";
 import { inspect } from "node:util";
 import { whyUnavailable } from "../../src/backend/registry.ts";
@@ -24,7 +24,7 @@ test("it knows its format, shape, dtype and size", () => {
 });
 
 test("it prints without values", () => {
-  const text = "QuantizedTensor q4_0[64, 256], 9216 bytes, 4.5 bits a value, dequantises to float32";
+  const text = "QuantizedTensor q4_0[64, 256], 9216 bytes, 4.5 bits a value, dequantizes to float32";
   expect([String(w), `${w}`, inspect(w)]).toEqual([text, text, text]);
   expect(String(quantize(ones([2, 64]), { symmetric: true }))).toContain("symmetric 4 bits, groups of 64[2, 64]");
 });
@@ -50,18 +50,18 @@ describe("an operation that can't take it says so", () => {
         error = cause;
       }
       expect(error).toBeInstanceOf(OrchardError);
-      expect(String(error)).toContain("got a quantised q4_0[64, 256], of which dequantize() makes a float32 tensor");
+      expect(String(error)).toContain("got a quantized q4_0[64, 256] (dequantize() converts it to float32)");
       expect(liveBytes()).toBe(bytes);
     },
   );
 
   test("as a second operand", () => {
-    expect(() => matmul(ones([4, 64]), w as unknown as orchard.Tensor)).toThrow("got a quantised q4_0[64, 256]");
+    expect(() => matmul(ones([4, 64]), w as unknown as orchard.Tensor)).toThrow("got a quantized q4_0[64, 256]");
   });
 
   test("as a number", () => {
     expect(() => Number(w)).toThrow(ArgumentError);
-    expect(() => +(w as unknown as number)).toThrow("expected a number, got a quantised");
+    expect(() => +(w as unknown as number)).toThrow("expected a number, got a quantized");
   });
 });
 
@@ -81,10 +81,10 @@ test("tidy leaves it, dispose frees it at once", () => {
   expect(own.isDisposed).toBe(true);
   expect(String(own)).toContain("(disposed)");
   expect(() => dequantize(own)).toThrow(DisposedError);
-  expect(() => dequantize(own)).toThrow("[dequantize] a quantised affine 4 bits, groups of 64[64, 64] was used after");
+  expect(() => dequantize(own)).toThrow("[dequantize] a quantized affine 4 bits, groups of 64[64, 64] was used after");
 });
 
-test("quantising and unpacking leave nothing behind", async () => {
+test("quantizing and unpacking leave nothing behind", async () => {
   const x = ones([256, 256]);
   await collectGarbage();
   const before = liveBytes();
@@ -100,6 +100,6 @@ test("what looks like one is none", () => {
   const fake = Object.create(QuantizedTensor.prototype) as orchard.QuantizedTensor;
   expect(() => dequantize(fake)).toThrow(ArgumentError);
   expect(() => dequantize({ ...w } as unknown as orchard.QuantizedTensor)).toThrow(
-    "expected w to be a quantised tensor",
+    "expected w to be a quantized tensor",
   );
 });

@@ -1,4 +1,4 @@
-/** Products with quantised weights in four schemes, beside the same in float64. */
+/** Products with quantized weights in four schemes, beside the same in float64. */
 import { describe, expect, test } from "bun:test";
 import { ArgumentError, DTypeError, type OrchardError, ShapeError } from "../../src/core/errors.ts";
 import {

@@ -1,4 +1,4 @@
-/** Gated products with quantised weights, against float64 of what the weights say, and against two products. */
+/** Gated products with quantized weights, against float64 of what the weights say, and against two products. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../src/backend/cpu/report.ts";

@@ -75,13 +75,13 @@ describe("found are", () => {
     ]);
   });
 
-  test("an import of a neighbour in the same row", () => {
+  test("an import of a neighbor in the same row", () => {
     expect(problemsOf({ "nn/a.ts": 'import "../optim/b.ts";', "optim/b.ts": "export {};" })).toEqual([
       "nn/a.ts imports optim/b.ts, but optim is not above nn in the table of layers",
     ]);
   });
 
-  test("an import of what is below within nn, or of a neighbour", () => {
+  test("an import of what is below within nn, or of a neighbor", () => {
     const text = 'import { b } from "../models/b.ts";';
     const files = { "nn/layers/a.ts": text, "nn/transformer/a.ts": text, "nn/a.ts": 'import "./cache/c.ts";' };
     expect(problemsOf({ ...files, "nn/models/b.ts": "export const b = 1;", "nn/cache/c.ts": "" })).toEqual([

@@ -109,7 +109,7 @@ describe("set-up", () => {
     expect(loose).toEqual([]);
   });
 
-  test("the licence is MIT, in the file and in package.json", () => {
+  test("the license is MIT, in the file and in package.json", () => {
     expect(packageFile.license).toBe("MIT");
     expect(read("LICENSE")).toStartWith("MIT License");
   });

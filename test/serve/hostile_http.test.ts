@@ -66,7 +66,7 @@ const post = (path: string, body: string, to: ModelServer = server) =>
 test.each([66, 200, 260, 5000, 200_000])("a schema of %d levels: 400", async (levels) => {
   const response = await post("/v1/chat/completions", withSchema(deep(levels)));
   const { error } = (await response.json()) as { error: { message: string } };
-  expect([response.status, error.message]).toEqual([400, expect.stringMatching(/at most \d+ levels/)]);
+  expect([response.status, error.message]).toEqual([400, expect.stringMatching(/at most \d+ nested levels/)]);
 });
 
 test("brackets within texts are no levels", async () => {

@@ -292,7 +292,7 @@ test("a server with a key: the page asks for it", async () => {
   expect(await answers()).toEqual([await textAlone(model, promptOf("Hi"), 40)]);
 });
 
-/** The relative luminance of WCAG 2, of a colour as the browser computes it. */
+/** The relative luminance of WCAG 2, of a color as the browser computes it. */
 const LUMINANCE = `(css) => {
   const [r, g, b] = css.match(/[\\d.]+/g).map((own) => own / 255);
   const linear = (own) => (own <= 0.04045 ? own / 12.92 : ((own + 0.055) / 1.055) ** 2.4);

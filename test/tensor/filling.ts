@@ -38,7 +38,7 @@ export function expectLimit(own: Filled, limit: number, source: RegExp): void {
   const [asked, host, metal] = live.slice(1);
   const [, allowed, by] = /, and tensors may take (\d+) \((.*)\)$/.exec(own.message) ?? [];
   expect([Number(allowed), by]).toEqual([limit, expect.stringMatching(source)]);
-  expect(own.message).toMatch(/^\[(full|empty)\] there is no memory for the result/);
+  expect(own.message).toMatch(/^\[(full|empty)\] the result can't be allocated/);
   expect(Number(asked) + Number(host) + Number(metal)).toBeGreaterThan(limit);
   expect(own.made).toBeLessThanOrEqual(limit);
   expect(own.made).toBeGreaterThan(limit * 0.85);

@@ -41,7 +41,7 @@ describe("structuredClone", () => {
   test.each([
     ["a tensor", () => tensor([1, 2])],
     ["a tensor in an object", () => ({ x: [tensor([1, 2])] })],
-    ["a quantised tensor", () => quantizeGgml(zeros([1, 32]), "q4_0")],
+    ["a quantized tensor", () => quantizeGgml(zeros([1, 32]), "q4_0")],
     ["a module", () => new nn.Linear(2, 2)],
   ])("%s is an error, not an empty object", (_, make) => {
     expect(() => structuredClone(make())).toThrow("can not be cloned");

@@ -1,4 +1,4 @@
-/** `{ storage }`: honoured by whatever makes a tensor, one by one and by default, and shown by `storageMode`. */
+/** `{ storage }`: honored by whatever makes a tensor, one by one and by default, and shown by `storageMode`. */
 import { afterEach, describe, expect, spyOn, test } from "bun:test";
 import { forgetFailures } from "../../src/backend/dispatch.ts";
 import { orderFrom } from "../../src/backend/policy.ts";

@@ -116,7 +116,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("a run is the same", () =
     try {
       await checkRun(
         ["attentionBackward"],
-        /^metal: .*expected room for a threadgroup of \d+ threads, got a pipeline for at most 64/,
+        /^metal: .*expected a threadgroup of at most 64 threads, the limit of the pipeline, got \d+/,
       );
     } finally {
       metalContext().configure("max_threads", 1024);

@@ -68,11 +68,11 @@ describe("a folder", () => {
     };
 
     test.each([
-      ["NFS: a process on another machine may not be kept from using it", { kindOf: () => 0x6969 }],
-      ["SMB: a process on another machine may not be kept from using it", { kindOf: () => 0xff534d42 }],
-      ["FUSE: a process on another machine may not be kept from using it", { kindOf: () => 0x65735546 }],
+      ["NFS: a process on another machine may ignore its lock", { kindOf: () => 0x6969 }],
+      ["SMB: a process on another machine may ignore its lock", { kindOf: () => 0xff534d42 }],
+      ["FUSE: a process on another machine may ignore its lock", { kindOf: () => 0x65735546 }],
       [
-        "a file system without locks: nothing keeps a second process from using it",
+        "a file system without locks: a second process may use it at the same time",
         { tryLock: () => "unsupported" as const },
       ],
     ])("such as %s, and it is said", (sentence, system: Partial<LockSystem>) => {

@@ -19,7 +19,7 @@ beforeAll(async () => {
   await saveCheckpoint(join(run, "checkpoints"), { model, step: 1, extra: { settings, scaler: null } });
 });
 
-describe("a run is quantised and generates", () => {
+describe("a run is quantized and generates", () => {
   const words = ["--prompt", "export const", "--tokens", "20", "--seed", "1"];
 
   test.each([
@@ -63,7 +63,7 @@ describe("a run is quantised and generates", () => {
     }
   });
 
-  test("of a run that is not quantised, --stats tells the same", async () => {
+  test("of a run that is not quantized, --stats tells the same", async () => {
     const { err, exitCode } = await orchard("generate", run, "--tokens", "3", "--stats");
     expect(exitCode).toBe(0);
     expect(err).toMatch(/^3 tokens, [\d.e+]+ tokens\/s, \d+\.\d KB of weights\n$/);
@@ -106,7 +106,7 @@ describe("generate refuses in one sentence", () => {
   test("a GGUF file of another program", async () => {
     const path = join(folder, "foreign.gguf");
     await io.saveGguf(path, { w: quantizeGgml(zeros([1, 32]), "q4_0") }, { metadata: { [settingsKey]: 3 } });
-    await refused(path, "expected a file written by `orchard quantize`, got another one");
+    await refused(path, "expected a file written by `orchard quantize`, got one written by another program");
   });
 
   test.each([

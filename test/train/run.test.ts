@@ -228,7 +228,7 @@ describe("numbers that are not finite", () => {
   test("in the loss: where that is infinite, the operation that made the first infinity", async () => {
     const { error, checkpoints } = await broken(2, (session) => set(session, "finalNorm.weight", 1e38));
     expect(error.message).toContain(
-      "a loss of Infinity in step 3, which was not taken: [sum] it returned the first number",
+      "a loss of Infinity in step 3, which was not taken: [sum] it returned the first infinity or NaN",
     );
     expect(error.firstOperation).toBe("sum"); // of losses of 1e37
     expect((await loadRun(checkpoints)).step).toBe(2);

@@ -1,4 +1,4 @@
-/** Our counts beside those of other projects' kernels on the same operands. */
+/** Compares our counts with those of other projects' kernels on the same operands. */
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import { toDType, zeros } from "../../../src/ops/index.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
@@ -9,7 +9,7 @@ import { launchPeer, type PeerCase } from "./peers.ts";
 
 export const peerColumns = ["device KiB", "", "threadgroup KiB", "", "barriers", "", "M mac", "", "groups"] as const;
 
-/** A row for each peer that has the call. @throws where a peer's result is not ours. */
+/** Returns a row for each peer that has the call. @throws if a peer's result differs from ours */
 export function besidePeers(folder: string, counted: Case, ours: Counts): string[][] {
   return mlxCases()
     .filter(({ name }) => name === counted.name)
@@ -34,7 +34,7 @@ function pair(ours: number, theirs: number, unit: number): [string, string] {
 function countPeer(folder: string, peer: PeerCase, { operands, run }: Case): Counts {
   const out = zeros([...peer.shape], { dtype: peer.dtype });
   const launches = peer.launches(operands, out);
-  metalContext().configure("timeout_ms", String(10 * 60_000)); // a tile of 64 × 64 at an edge is much work here
+  metalContext().configure("timeout_ms", String(10 * 60_000)); // an incomplete tile of 64 × 64 adds much work here
   const counts = count(() => {
     for (const launch of launches) launchPeer(folder, launch);
   });
@@ -42,7 +42,10 @@ function countPeer(folder: string, peer: PeerCase, { operands, run }: Case): Cou
   return counts;
 }
 
-/** Of the largest element: what sums of half numbers may differ by, where only one of both sums in float32. */
+/**
+ * The tolerance relative to the largest element: sums of float16 differ by this if only one of the two accumulates in
+ * float32.
+ */
 const tolerance = { float32: 1e-4, float16: 1e-2 } as const;
 
 function check({ name, dtype }: PeerCase, theirs: Tensor, ours: Tensor): void {

@@ -1,4 +1,4 @@
-/** Calls whose Metal kernels are counted: the sizes of a model's layers, small enough for the software device. */
+/** Calls whose Metal kernels are counted, with the sizes of a model's layers, small enough for the software device. */
 import { noGrad } from "../../../src/autograd/modes.ts";
 import { grad } from "../../../src/ops/gradient/backward.ts";
 import * as ops from "../../../src/ops/index.ts";
@@ -8,13 +8,13 @@ import { manualSeed } from "../../../src/random/generator.ts";
 import { bytesOf, type FloatDType } from "../../../src/tensor/dtype.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 
-/** One call, whose operands are on the device before it is counted. */
+/** A call. Its operands are on the device before counting starts. */
 export interface Case {
   readonly name: string;
   readonly run: () => unknown;
-  /** What it is of, where they are all that it is of: peers compute with them too. */
+  /** The operands, if the call depends only on them: peers then compute with them too. */
   readonly operands: readonly Tensor[];
-  /** Bytes of operands and results, each once. */
+  /** The bytes of operands and results, each counted once. */
   readonly ideal: number;
 }
 
@@ -24,7 +24,7 @@ const size = (shape: Shape): number => shape.reduce((product, length) => product
 const floats = ["float32", "float16"] as const;
 const short: Readonly<Partial<Record<FloatDType, string>>> = { float32: "f32", float16: "f16" };
 
-/** Operands of these shapes, and what a call makes of them: `moved` shapes once each. */
+/** Creates operands of these shapes, and the call; `moved` shapes are counted once each. */
 function call(
   name: string,
   dtype: FloatDType,
@@ -72,7 +72,7 @@ function attention(dtype: FloatDType): Case[] {
   return [...dense, decode];
 }
 
-/** Decoding by heads of queries that share heads of keys. */
+/** Decoding with grouped heads: several query heads share a key head. */
 function groupedDecode(dtype: FloatDType): Case {
   const [query, keys] = [
     [1, 8, 1, 128],
@@ -84,7 +84,7 @@ function groupedDecode(dtype: FloatDType): Case {
   );
 }
 
-/** Both passes of a normalization; the backward is counted alone. */
+/** Both passes of a normalization; the backward pass is counted separately. */
 function norms(dtype: FloatDType): Case[] {
   const kinds = {
     rmsNorm: (x: Tensor, weight: Tensor) => ops.rmsNorm(x, { weight }),
@@ -115,7 +115,7 @@ function norms(dtype: FloatDType): Case[] {
   );
 }
 
-/** A layer of a residual network and a depthwise one: both passes, of which the backward is counted alone. */
+/** A layer of a residual network and a depthwise one: both passes, of which the backward pass is counted separately. */
 function convolutions(dtype: FloatDType): Case[] {
   const layers = [
     { shape: [2, 32, 14, 14], weight: [64, 32, 3, 3], groups: 1 },
@@ -136,7 +136,7 @@ function convolutions(dtype: FloatDType): Case[] {
   });
 }
 
-/** Rows of x on weights in 4 bits: one, and as many as a tile has. */
+/** Rows of x times 4-bit weights: one row, and the rows of a tile. */
 function quantized(dtype: FloatDType): Case[] {
   const [rows, columns] = [256, 512];
   const w = quantizeGgml(ops.randn([rows, columns]), "q4_0");
@@ -200,7 +200,7 @@ function others(dtype: FloatDType): Case[] {
   ];
 }
 
-/** Gradients, counted without the passes that they belong to; and gelu. */
+/** Gradients, counted without their forward passes; and gelu. */
 function gradients(dtype: FloatDType): Case[] {
   const [rows, flat, table] = [[256, 1024], [2 ** 18], [2048, 64]];
   const places = (count: number, among: number) =>
@@ -213,7 +213,7 @@ function gradients(dtype: FloatDType): Case[] {
   const of = (name: string, shape: Shape, moved: readonly Shape[], compute: (x: Tensor) => Tensor): Case => {
     const x = ops.randn([...shape], { dtype, requiresGrad: true });
     const output = compute(x);
-    output.dataSync(); // a gradient of what the device has not checked yet, such as indices, would be copied first
+    output.dataSync(); // gradients with pending checks of the device, such as those of indices, would be copied
     const gradOutputs = [ops.randn([...output.shape], { dtype })];
     return call(`${name} gradient`, dtype, [], moved, () => grad([output], [x], { gradOutputs, retainGraph: true }));
   };
@@ -231,11 +231,11 @@ function optimizer(): Case {
   const parameter = ops.randn([2 ** 16], { requiresGrad: true });
   const adamW = new AdamW([parameter], { lr: 1e-3 });
   parameter.grad = ops.randn([2 ** 16]);
-  adamW.step(); // makes the state
+  adamW.step(); // creates the state
   return { name: "AdamW 2^16 f32", ideal: 7 * 4 * 2 ** 16, operands: [], run: () => adamW.step() };
 }
 
-/** Always of the same numbers: what a sort moves depends on them. */
+/** Always uses the same numbers, since what a sort moves depends on them. */
 export function makeCases(): Case[] {
   manualSeed(1);
   return [

@@ -1,28 +1,28 @@
-/** What the kernels of a call do, as the software device counts it. */
+/** Counts what the kernels of a call do on the software device. */
 import { metalContext } from "../../../src/backend/metal/context.ts";
 
-/** Of all kernels of a call together. */
+/** The counts of all kernels of a call together. */
 export interface Counts {
-  /** Device memory read and written; accesses issued, no cache. */
+  /** Device memory read and written, without caches. */
   readonly bytes: number;
   /** Threadgroup memory read and written. */
   readonly threadgroupBytes: number;
-  /** Of a threadgroup of the kernel that has the most. */
+  /** Barriers per threadgroup, of the kernel that has the most. */
   readonly barriers: number;
-  /** Multiply-accumulates of matrices of 8 x 8. */
+  /** Multiply-accumulate operations on 8 × 8 matrices. */
   readonly matrixWork: number;
-  /** Constants read, a thread's share of parameters. */
+  /** Constants read: each thread's share of parameters. */
   readonly constantBytes: number;
-  /** Of the kernel that moves the most bytes. */
+  /** Threadgroups of the kernel that moves the most bytes. */
   readonly threadgroups: number;
-  /** Of one of its threadgroups. */
+  /** Threads in one of its threadgroups. */
   readonly threads: number;
 }
 
-/** The figures that are stored, and must not rise. */
+/** The stored counts, which must not increase. */
 export const bounded = ["bytes", "threadgroupBytes", "barriers", "matrixWork", "constantBytes"] as const;
 
-/** Milliseconds: what a slow machine may take for one call. */
+/** Maximum milliseconds for one call, also on a slow machine. */
 const LONGEST_RUN = 600_000;
 
 /** Runs a call on the device and counts its kernels. */

@@ -1,6 +1,6 @@
 /**
- * MLX's kernels (0.32) beside ours: their names, grids and arguments, as MLX's host code chooses them for a GPU of few
- * cores. The folder is a checkout of MLX.
+ * MLX's kernels (0.32), to compare with ours: their names, grids and arguments, as MLX's host code chooses them for a
+ * GPU with few cores. The folder is a checkout of MLX.
  */
 import { bytesOf, type FloatDType } from "../../../src/tensor/dtype.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
@@ -25,9 +25,10 @@ const ceil = (value: number, step: number): number => Math.ceil(value / step);
 // ---------------------------------------------------------------- products
 
 /**
- * Sums of few 16 × 16 tiles are cut along k: buffers a, b, parts (float32), a struct of ints: m, n, k, the pitches of
- * a, b and a part, tiles across and down, parts, their distance, their length, how tiles are permuted, steps of a part.
- * Then parts are added: parts, out, their count, their distance, the pitch of out.
+ * Sums of few 16 × 16 tiles are split along k. Arguments: buffers a, b and parts (float32); a struct of ints: m, n, k,
+ * the row strides of a, b and a part, tiles across and down, the number of parts, their distance and length, the
+ * permutation of tiles, the steps of a part. A second kernel adds the parts: parts, out, their number, their distance,
+ * the row stride of out.
  */
 function splitProduct(
   m: number,
@@ -64,8 +65,9 @@ function splitProduct(
 }
 
 /**
- * Others have tiles of 64 × 64: buffers a, b, out (3), a struct (4): m, n, k, pitches, tiles across and down as ints,
- * the distances of matrices of a batch as longs, how tiles are permuted, whole steps of k, axes of the batch as ints.
+ * Others have tiles of 64 × 64. Arguments: buffers a, b, out (3) and a struct (4): m, n, k, row strides, tiles across
+ * and down as ints, the strides of matrices of a batch as longs, the permutation of tiles, whole steps of k, axes of
+ * the batch as ints.
  */
 function wholeProduct(
   m: number,
@@ -103,8 +105,8 @@ function wholeProduct(
 }
 
 /**
- * A row times a matrix: buffers matrix, vector, out (3), their lengths, the matrix's pitch, a batch of one (9 to 12).
- * What is added to the product (2, 7, 8, 13, 14) is bound, and not read.
+ * A row times a matrix. Arguments: buffers matrix, vector, out (3), their lengths, the matrix's row stride, a batch of
+ * one (9 to 12). The addends of the product (2, 7, 8, 13, 14) are bound, but not read.
  */
 function rowProduct(
   n: number,
@@ -148,9 +150,9 @@ function products(dtype: Counted): PeerCase[] {
 // ---------------------------------------------------------------- attention
 
 /**
- * Tiles of 32 queries and 32 keys: buffers q, k, v, out and a struct: batch, heads, D, lengths, queries' heads a head
- * of keys as ints, the scale, blocks of queries and keys, whole ones, what is left of each, where queries begin as
- * ints, and the distances of batches, heads and rows of q, k, v and out as longs.
+ * Tiles of 32 queries and 32 keys. Arguments: buffers q, k, v, out and a struct: batch, heads, D, lengths, query heads
+ * per key head as ints, the scale, blocks of queries and keys, complete blocks, the remainders, the position of the
+ * first query as ints, and the strides of batches, heads and rows of q, k, v and out as longs.
  */
 function attentionCase(length: number, causal: boolean, dtype: Counted): PeerCase {
   const blocks = ceil(length, 32);
@@ -176,7 +178,7 @@ function attentionCase(length: number, causal: boolean, dtype: Counted): PeerCas
   };
 }
 
-/** One query and 4,096 keys, in 32 parts: parts' sums, totals and largest scores, which a second kernel merges. */
+/** One query and 4,096 keys in 32 parts: each part's sums, totals and maxima, which a second kernel merges. */
 function decodeCase(dtype: Counted): PeerCase {
   const [keys, parts] = [4096, 32];
   const type = dtype === "float32" ? "float" : "float16_t";
@@ -211,7 +213,10 @@ function decodeCase(dtype: Counted): PeerCase {
 
 // ---------------------------------------------------------------- rows
 
-/** A threadgroup a row, of so many elements a thread; rows above a limit in turns of 1,024 threads. */
+/**
+ * A threadgroup per row, with this many elements per thread; rows above a limit are processed by 1,024 threads in
+ * several rounds.
+ */
 function rowThreads(
   width: number,
   elements = 4,
@@ -265,7 +270,7 @@ function rowCases(dtype: Counted, [rows, width]: readonly [number, number]): Pee
 
 // ---------------------------------------------------------------- elements
 
-/** 8 bytes of the result a thread. */
+/** Each thread computes 8 bytes of the result. */
 function elementCases(dtype: Counted): PeerCase[] {
   const count = 2 ** 18;
   const shape = [count];
@@ -309,7 +314,7 @@ function elementCases(dtype: Counted): PeerCase[] {
 
 // ---------------------------------------------------------------- orders and rotations
 
-/** Values, then indices: x, out, the length, and from element to element and row to row of both. */
+/** Values, then indices. Arguments: x, out, the length, and the strides of elements and rows of both. */
 function sortCase(dtype: Counted): PeerCase {
   const [rows, width] = [64, 1024];
   const file = `${KERNELS}/sort.metal`;
@@ -330,7 +335,10 @@ function sortCase(dtype: Counted): PeerCase {
   };
 }
 
-/** x, out, the first position, a scale, strides of both, of the positions, heads; at 10 log2 of the base. */
+/**
+ * Arguments: x, out, the first position, a scale, strides of both and of the positions, heads; at index 10 log2 of the
+ * base.
+ */
 function ropeCase(dtype: Counted): PeerCase {
   const [heads, length, dim] = [8, 128, 64];
   const strides = packed(...longs(length * dim, dim, 1));
@@ -339,7 +347,7 @@ function ropeCase(dtype: Counted): PeerCase {
     launches: ([x], out) => [
       {
         ...{ file: `${KERNELS}/rope.metal`, name: `rope_${dtype}` },
-        constants: { 1: true, 2: false, 3: false }, // forward; halves of a row; rows of heads are not dealt out
+        constants: { 1: true, 2: false, 3: false }, // forward; halves of a row; heads are not grouped
         arguments: {
           ...{ 0: x!, 1: out, 2: int(0), 3: float(1), 4: strides, 5: strides, 6: long(0), 7: int(heads) },
           10: float(Math.log2(10000)),

@@ -1,7 +1,7 @@
 /**
- * Occupancy on paper: what a threadgroup of each kernel needs, and how many SIMD-groups a core of M1 or M2 has room
- * for. Registers are estimates: what a thread holds of matrices and rows, and 32 for addresses and counters. Where a
- * compiler keeps more loads under way it takes more of them.
+ * Estimates occupancy: the resources that a threadgroup of each kernel needs, and how many SIMD-groups fit on a core of
+ * M1 or M2. Registers are estimates: a thread's elements of matrices and rows, and 32 for addresses and counters. A
+ * compiler that keeps more loads in flight uses more.
  */
 import {
   core,
@@ -36,7 +36,7 @@ export const occupancyColumns = [
 export const occupancyRows = (): string[][] =>
   [...attentionNeeds(), ...productNeeds(), ...rowNeeds()].map((needs) => {
     const { kernel, threads, threadgroupBytes: bytes } = needs;
-    // One threadgroup has to fit: kernels that would need more are held to it by a limit of threads.
+    // At least one threadgroup must fit: kernels that would need more registers have a limit of threads.
     const registers = Math.min(needs.registers, core.registerBytes / (WORD * threads));
     const byRegisters = core.registerBytes / (registers * WORD * threads);
     const byMemory = bytes === 0 ? Infinity : core.threadgroupBytes / bytes;
@@ -65,7 +65,7 @@ const productNeeds = (): Needs[] =>
     })),
   );
 
-/** Rows of float32 that a thread holds `count` elements of, in so many arrays; teams exchange sums in 128 bytes. */
+/** Rows of float32 of which a thread holds `count` elements, in this many arrays; teams exchange sums in 128 bytes. */
 const rowNeeds = (): Needs[] =>
   (
     [

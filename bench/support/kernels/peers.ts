@@ -1,4 +1,4 @@
-/** Kernels of other projects, from a folder with their sources, on the calls that ours are counted on. */
+/** Runs other projects' kernels, from a folder with their sources, on the calls on which ours are counted. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Access, dataTypes } from "../../../src/backend/metal/abi.ts";
@@ -11,13 +11,13 @@ import { zeros } from "../../../src/ops/index.ts";
 import type { FloatDType } from "../../../src/tensor/dtype.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 
-/** Function constants by their index. */
+/** Function constants by index. */
 export type Constants = Readonly<Record<number, boolean | number>>;
-/** What a kernel's buffers hold, by index: tensors, or the bytes of a number or struct. */
+/** The contents of a kernel's buffers by index: tensors, or the bytes of a number or struct. */
 export type Arguments = Readonly<Record<number, Tensor | Uint8Array>>;
 
 export interface PeerLaunch {
-  /** Below the folder. */
+  /** The path within the folder. */
   readonly file: string;
   readonly name: string;
   readonly constants?: Constants;
@@ -28,12 +28,12 @@ export interface PeerLaunch {
   readonly threadgroup: Size;
 }
 
-/** A kernel of a peer, or several one after the other, on the operands of one of our calls. */
+/** A kernel of a peer, or several in sequence, for the operands of one of our calls. */
 export interface PeerCase {
-  /** The call of `cases.ts` that it stands beside. */
+  /** The call of `cases.ts` that it is compared with. */
   readonly name: string;
   readonly launches: (operands: readonly Tensor[], out: Tensor) => readonly PeerLaunch[];
-  /** Of the result that is compared with ours. */
+  /** The shape of the result, which is compared with ours. */
   readonly shape: readonly number[];
   readonly dtype: FloatDType;
 }
@@ -43,7 +43,7 @@ export interface PeerCase {
 type Field = readonly [kind: "int" | "float" | "long", value: number];
 const sizes = { int: 4, float: 4, long: 8 } as const;
 
-/** A C struct of these fields, each at a multiple of its size. */
+/** Packs a C struct of these fields, each aligned to its size. */
 export function packed(...fields: readonly Field[]): Uint8Array {
   let length = 0;
   const offsets = fields.map(([kind]) => {
@@ -76,7 +76,7 @@ let headers: Record<string, string> | undefined;
 const pipelines = new Map<string, Pipeline>();
 const libraries = new Map<string, number>();
 
-/** Every header below the folder, by the name that `#include` has: its path, and its name alone. */
+/** Returns every header in the folder under the names by which it can be included: its path and its file name. */
 function headersOf(folder: string): Record<string, string> {
   headers ??= Object.fromEntries(
     readdirSync(folder, { recursive: true, encoding: "utf8" })
@@ -108,7 +108,7 @@ function constantOf([index, value]: [string, boolean | number]) {
   return { name: "", index: Number(index), type, value: bytes };
 }
 
-/** Encodes a kernel of the folder. */
+/** Encodes a kernel from the folder. */
 export function launchPeer(folder: string, what: PeerLaunch): void {
   const context = metalContext();
   const pipeline = pipelineOf(folder, what);
@@ -126,5 +126,5 @@ export function launchPeer(folder: string, what: PeerLaunch): void {
   });
 }
 
-/** Whether the folder has a file. */
+/** Whether the folder contains a file. */
 export const hasFile = (folder: string, file: string): boolean => existsSync(join(folder, file));

@@ -1,7 +1,7 @@
-/** What is measured beside other libraries: names, operands and the work that a call has at least. */
+/** The cases that are compared with other libraries: names, operands and the minimum work of a call. */
 import type { DType } from "../../../src/index.ts";
 
-/** An operand that both sides get: normally distributed, or whole numbers from 0 to below `below`. */
+/** An operand that both sides get: normally distributed numbers, or integers from 0 to below `below`. */
 export interface Operand {
   readonly shape: readonly number[];
   readonly dtype?: DType;
@@ -10,12 +10,12 @@ export interface Operand {
 
 export interface Case {
   readonly name: string;
-  /** A key of the tables of both sides: `ours.ts` and `peers.py`. */
+  /** A key in the tables of both sides: `ours.ts` and `peers.py`. */
   readonly operation: string;
   readonly operands: readonly Operand[];
-  /** What the operation depends on besides. */
+  /** Further settings of the operation. */
   readonly settings?: Readonly<Record<string, number | boolean>>;
-  /** Bytes that a call reads and writes at least, or floating-point operations that it makes. */
+  /** The minimum bytes that a call reads and writes, or its floating-point operations. */
   readonly bytes?: number;
   readonly operations?: number;
 }
@@ -55,7 +55,7 @@ function attention(rows: number, dim: number, causal: boolean, backward: boolean
   };
 }
 
-/** A step of training a GPT: forward, backward, AdamW. */
+/** A training step of a GPT: forward, backward, AdamW. */
 function gpt(name: string, sizes: Readonly<Record<"layers" | "heads" | "width" | "context", number>>, batch: number) {
   const vocabulary = sizes.layers === 12 ? 50257 : 96;
   const tokens: Operand = { shape: [batch, sizes.context], below: vocabulary, dtype: "int64" };
@@ -67,7 +67,7 @@ function gpt(name: string, sizes: Readonly<Record<"layers" | "heads" | "width" |
   };
 }
 
-/** The rows of the table, from single operations to steps of training. */
+/** The rows of the table, from single operations to training steps. */
 export const cases: readonly Case[] = [
   { name: "add, one element", operation: "add", operands: [{ shape: [1] }, { shape: [1] }] },
   elementwise("add", 12, [many, many]),

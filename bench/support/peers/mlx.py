@@ -1,10 +1,10 @@
-"""The side of MLX's CPU build for peers.ts: what is one call there. It takes as many threads as it likes."""
+"""MLX's CPU build for peers.ts: one call per operation. It chooses its number of threads."""
 
 import sys
 from importlib.metadata import version
 from pathlib import Path
 
-# This file has the package's name: what is imported as `mlx` must not be it.
+# This file has the package's name, and must not be imported as `mlx`.
 sys.path.remove(str(Path(__file__).parent))
 import mlx.core as mx  # noqa: E402
 import mlx.nn as nn  # noqa: E402

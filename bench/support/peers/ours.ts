@@ -1,4 +1,7 @@
-/** How each operation is called here. Prepared once, called often: each call gives what is compared. */
+/**
+ * Implements each operation with Orchard. It is prepared once and called often, and each call returns the result that
+ * is compared.
+ */
 import {
   add,
   argmax,
@@ -32,12 +35,12 @@ import {
 } from "../../../src/index.ts";
 
 export type Settings = Readonly<Record<string, number | boolean>>;
-/** A call, ready: what it gives is the caller's to dispose of. */
+/** A prepared call. The caller disposes its result. */
 export type Call = () => Tensor;
-/** A model's or an optimizer's tensors, by the names of PyTorch's side. */
+/** The tensors of a model or an optimizer, under PyTorch's names. */
 export type Weights = ReadonlyMap<string, Tensor>;
 
-/** A prepared operation, and the weights that the other side starts from where it has some. */
+/** A prepared operation, and the initial weights for the other side, if there are any. */
 export interface Prepared {
   readonly call: Call;
   readonly weights?: Weights;
@@ -49,14 +52,14 @@ const plain =
   (operation: (...operands: Tensor[]) => Tensor): Preparation =>
   (operands) => ({ call: () => operation(...operands) });
 
-/** The first of several results; the others are given back. */
+/** Returns the first of several results, and disposes the others. */
 function first(results: Readonly<Record<string, Tensor>> | readonly Tensor[]): Tensor {
   const [kept, ...others] = Object.values(results) as [Tensor, ...Tensor[]];
   for (const other of others) other.dispose();
   return kept;
 }
 
-/** A step: the loss before it is what is compared. */
+/** A training step. It returns the loss before the step, which is compared. */
 function training(
   model: { parameters(): Tensor[]; namedParameters(): Weights },
   lossOf: () => Tensor,

@@ -1,16 +1,18 @@
-/** A dot for each row and number of threads, on a logarithmic axis of the other library's time over ours. */
+/**
+ * Draws a dot per row and number of threads, on a logarithmic axis of the other library's time divided by Orchard's.
+ */
 import { scaleLog } from "d3-scale";
 import type { Row } from "./run.ts";
 
 const LINE = 18;
 const [LEFT, WIDTH, TOP] = [300, 560, 56] as const;
-/** From light to dark with the number of threads. */
+/** Lighter colors are fewer threads. */
 const COLORS = ["#93c5fd", "#3b82f6", "#1d4ed8", "#1e3a8a", "#0f172a"] as const;
 const TICKS = [0.125, 0.25, 0.5, 1, 2, 4, 8, 16, 32] as const;
 
 const escaped = (text: string): string => text.replaceAll("&", "&amp;").replaceAll("<", "&lt;");
 
-/** @returns an SVG: PyTorch's time over ours where a row has it */
+/** @returns an SVG of PyTorch's time divided by Orchard's, for the rows that have it */
 export function drawRatios(rows: readonly Row[], peer = "pytorch"): string {
   const compared = rows.filter(({ ratios }) => ratios[peer] !== undefined);
   const names = [...new Set(compared.map(({ name }) => name))];

@@ -1,8 +1,7 @@
 /**
- * Measures the cases of `cases.ts` beside other libraries on one number of threads, in turn, and prints a line of JSON
- * for each. What the other side answers is compared with ours before anything is timed.
- *
- * Words: peers, separated by commas; the folder that has ONNX Runtime, or nothing; what the names of cases contain.
+ * Measures the cases of `cases.ts` in alternating order with other libraries on one number of threads, and prints a
+ * line of JSON per case. Results are compared before anything is timed. Arguments: peers, separated by commas; the
+ * folder of ONNX Runtime, or an empty string; parts of the names of cases.
  */
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,7 +14,7 @@ import { LineProcess, PyTorch } from "../pytorch.ts";
 import { type Case, cases, type Operand } from "./cases.ts";
 import { type Call, ours, type Weights } from "./ours.ts";
 
-/** One row: milliseconds of a call, by library, and the median over rounds of each time over ours. */
+/** A row: milliseconds per call by library, and the median over rounds of each time divided by Orchard's. */
 export interface Row {
   readonly name: string;
   readonly threads: number;
@@ -25,11 +24,11 @@ export interface Row {
   readonly operations?: number;
 }
 
-/** What came of a case: its row, or what stood in the way. */
+/** The outcome of a case: its row, or why it failed. */
 export type Line = Row | { readonly note: string };
 
 const [peers = "", onnxFolder = "", ...words] = process.argv.slice(2);
-/** Threads of the other side may wait in a loop for their next work: they stop within this many milliseconds. */
+/** The other library's threads may spin while they wait for work; they stop within this many milliseconds. */
 const SETTLING = 15;
 
 const print = (line: Line): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
@@ -41,7 +40,7 @@ function draw({ shape, dtype = "float32", below }: Operand): Tensor {
   return dtype === "float32" ? x : toDType(x, dtype);
 }
 
-/** Files of float32 numbers, which hold bfloat16, float16 and small whole numbers exactly. */
+/** Writes files of float32 numbers, which represent bfloat16, float16 and small integers exactly. */
 async function write(folder: string, named: Iterable<readonly [string, Tensor]>) {
   const files: { name: string; path: string; shape: readonly number[]; dtype: string }[] = [];
   for (const [name, x] of named) {
@@ -52,10 +51,10 @@ async function write(folder: string, named: Iterable<readonly [string, Tensor]>)
   return files;
 }
 
-/** The largest difference that the rounding of a dtype explains, of the largest number. */
+/** The largest difference that a dtype's rounding explains, relative to the largest number. */
 const tolerances: Readonly<Record<string, number>> = { float32: 1e-4, float16: 2 ** -9, bfloat16: 2 ** -6 };
 
-/** @throws where results differ */
+/** @throws if results differ */
 function compare({ name }: Case, output: Tensor, theirs: Float32Array): void {
   const mine = toDType(output, "float32").dataSync() as Float32Array;
   if (mine.length !== theirs.length) throw new Error(`${name}: ${mine.length} and ${theirs.length} elements`);
@@ -68,7 +67,10 @@ function compare({ name }: Case, output: Tensor, theirs: Float32Array): void {
   if (!(off <= allowed)) throw new Error(`${name}: results differ by ${off}, of at most ${allowed}`);
 }
 
-/** How many calls take about ten milliseconds, after enough of them that JavaScript's compiler is done. */
+/**
+ * Returns how many calls take about ten milliseconds, after enough calls for JavaScript's compiler to have optimized
+ * them.
+ */
 function callsOf(call: Call): { calls: number; rounds: number } {
   let [spent, taken] = [0, 0];
   for (let warm = 0; warm < 2000 && (warm < 3 || spent < 300); warm++) {
@@ -86,7 +88,7 @@ function timed(call: Call, calls: number): number {
   return (performance.now() - started) / calls;
 }
 
-/** Whether a peer has the case; if so it was prepared there, and gave what we give. */
+/** Whether a peer has the case. It is then prepared there, and its result has been compared with ours. */
 async function prepared(
   other: LineProcess,
   each: Case,

@@ -1,4 +1,4 @@
-"""What pytorch.py and mlx.py share: cases come as lines of JSON on standard input, answers go line by line.
+"""Shared by pytorch.py and mlx.py: cases are lines of JSON on standard input, and answers are lines too.
 
 A case names an operation, its settings, files of float32 numbers (operands, and weights by name), and a file for the
 result, which is written once. Then "run N" calls it N times and prints the milliseconds of a call.
@@ -18,7 +18,7 @@ def numbers(path):
 
 
 def serve(title, prepare, wait, to_bytes):
-    """prepare: from a case to a function without arguments, or None where the library has no such operation."""
+    """prepare: converts a case to a function without arguments, or None if the library lacks the operation."""
     print(title, flush=True)
     call = None
     for line in sys.stdin:
@@ -26,7 +26,7 @@ def serve(title, prepare, wait, to_bytes):
             print(measured(call, wait, int(line[4:])), flush=True)
             continue
         case = json.loads(line)
-        call = None  # what the last case holds goes before the next is made
+        call = None  # frees the last case before the next is created
         call = prepare(case)
         if call is not None:
             with open(case["result"], "wb") as file:

@@ -1,4 +1,4 @@
-/** What the compiler accepts, and what it refuses. */
+/** Tests what the compiler accepts and rejects. */
 import {
   compute,
   expectCompiles,
@@ -13,7 +13,7 @@ import {
 
 const both = (accepted: string, refused: string): string => `${accepted}; ${refused}`;
 
-/** A kernel with these statements; `x` and `y` are buffers of float, `c` is in `constant`. */
+/** Returns a kernel with these statements; `x` and `y` are buffers of float, `c` is in `constant`. */
 const kernel = (body: string, declarations = ""): string => `${declarations}
 kernel void k(device float *x [[buffer(0)]], device float *y [[buffer(1)]], constant float &c [[buffer(2)]],
               uint i [[thread_position_in_grid]]) { ${body} }`;
@@ -80,7 +80,7 @@ const narrowConversions: Probe = () => {
   return expectCompiles({ [`${sources.join(", ")} to half and bfloat`]: kernel(body) });
 };
 
-/** Values without a name, and objects of other address spaces, bound to `const thread T &`. */
+/** Temporaries, and objects of other address spaces, bound to `const thread T &`. */
 const temporaries: Probe = () => {
   const plain = "float f(const thread float &a, const thread float &b) { return a * 10 + b; }";
   const deduced = "template <typename T> T f(const thread T &a, const thread T &b) { return a + b; }";
@@ -174,7 +174,7 @@ const methodObject: Probe = () => {
   return seen.join("; ");
 };
 
-/** Of two methods that the object's address space tells apart, a constant expression calls that of `thread`. */
+/** If two methods differ in the object's address space, a constant expression calls that of `thread`. */
 const constantObject: Probe = () => {
   const declarations = `struct Box { int v;
       constexpr int get() const thread { return v; }
@@ -185,7 +185,7 @@ const constantObject: Probe = () => {
   return "a constant expression calls the method of thread";
 };
 
-/** The enumeration takes any number, so an unknown version has to be refused before Metal sees it. */
+/** The enumeration accepts any number, so an unknown version must be rejected before Metal sees it. */
 const languageVersion: Probe = () => {
   if (knowsVersion("9.9")) throw new Refuted("Metal 9.9 compiles");
   return `Metal 9.9 is refused; known are ${versions.filter(knowsVersion).join(", ")}`;

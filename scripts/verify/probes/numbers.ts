@@ -1,4 +1,4 @@
-/** Arithmetic: what kernels compute, beside an oracle in float64. */
+/** Tests arithmetic: kernels' results compared with float64. */
 import { compute, drawn, expectNumbers, halfBits, type Probe, Refuted, roundToBfloat } from "../probe.ts";
 
 const many = 4096;
@@ -6,7 +6,7 @@ const many = 4096;
 const floats = (count: number, of: () => number): Float32Array<ArrayBuffer> =>
   Float32Array.from({ length: count }, () => of());
 
-/** float32 denormals may go either way; those of half may not. */
+/** float32 denormals may be flushed or kept; those of half must be kept. */
 const denormals: Probe = () => {
   const x = new Float32Array([1e-39]);
   const halves = Uint16Array.from({ length: 1023 }, (_, index) => index + 1);
@@ -21,7 +21,10 @@ const denormals: Probe = () => {
   return `denormals of half are kept, those of float32 are ${y[0] === 0 ? "flushed" : "kept"}`;
 };
 
-/** Three sums in a row, each rounded to the type: a wider sum in between gives another result in many of the draws. */
+/**
+ * Three sums in sequence, each rounded to the type: a wider intermediate sum gives another result for many of the
+ * inputs.
+ */
 function narrowSums(type: "half" | "bfloat", round: (value: number) => number, bitsOf: (value: number) => number) {
   const draw = drawn(31);
   const value = () => round((draw() - 0.5) * 2 ** Math.floor(draw() * 8));
@@ -46,7 +49,7 @@ const narrowRounding: Probe = () => {
   return `${many} chains of three sums, of half and of bfloat, are rounded after each sum`;
 };
 
-/** Operands whose products and sums float64 holds exactly, so that the oracle rounds once. */
+/** Operands whose products and sums are exact in float64, so that the reference rounds once. */
 const preciseRounding: Probe = () => {
   const draw = drawn(32);
   const [a, b, d] = Array.from({ length: 3 }, () => floats(many, () => 1 + draw()));
@@ -113,7 +116,7 @@ const shifts: Probe = () => {
   return `clz, << and >> of ${many} ulong, and >> of as many int`;
 };
 
-/** Distance of a result from the exact one, in units in the last place of float32. */
+/** Returns the distance of a result from the exact one, in units in the last place of float32. */
 const ulps = (got: number, exact: number): number => {
   const exponent = Math.max(Math.floor(Math.log2(Math.abs(exact))), -126);
   return Math.abs(got - exact) / 2 ** (exponent - 23);

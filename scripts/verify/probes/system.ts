@@ -1,4 +1,4 @@
-/** The device and the tools of the system. */
+/** Tests the device and the system's tools. */
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import { NotChecked, type Probe, Refuted } from "../probe.ts";
 
@@ -9,7 +9,7 @@ const defaultDevice: Probe = () => {
 
 const isMac = process.platform === "darwin";
 
-/** The build has passed where this runs, so what is left to ask is whether Xcode was there. */
+/** The build has succeeded if this runs, so the only question is whether Xcode was installed. */
 const commandLineTools: Probe = () => {
   if (!isMac) throw new NotChecked("there are no command-line tools of Apple's here");
   const { stdout } = Bun.spawnSync(["xcode-select", "--print-path"]);

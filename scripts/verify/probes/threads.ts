@@ -1,4 +1,4 @@
-/** SIMD-groups, matrices, barriers and threadgroup memory. */
+/** Tests SIMD-groups, matrices, barriers and threadgroup memory. */
 import {
   compute,
   drawn,
@@ -21,7 +21,7 @@ const simdWidth: Probe = () => {
   return "32 threads in a SIMD-group";
 };
 
-/** The attribute alone: whether registers then spill, only the time of a kernel that needs them shows. */
+/** Tests only the attribute; whether registers then spill shows only in the time of a kernel that needs them. */
 const registerLimit: Probe = () => {
   using kernel = kernelOf({
     body: "y[i] = lane;",
@@ -58,7 +58,7 @@ const shuffleHalves: Probe = () => {
   return "each half of a SIMD-group reads a lane of its own";
 };
 
-/** Where `thread_elements()` of a lane lie, as MLX and others have it: two elements of a row. */
+/** The positions of a lane's `thread_elements()`, as MLX and others assume: two elements of a row. */
 function firstElement(lane: number): number {
   const quad = lane >> 2;
   return ((quad & 4) + ((lane >> 1) % 4)) * 8 + (quad & 2) * 2 + (lane % 2) * 2;
@@ -124,7 +124,7 @@ const bfloatMatrix: Probe = () => {
   return "products of half and of bfloat with float sums";
 };
 
-/** Element (row, column) of a transposed matrix with origin (x, y) lies in row x + column, column y + row of memory. */
+/** Element (row, column) of a transposed matrix with origin (x, y) is in row x + column, column y + row of memory. */
 const transposedOrigin: Probe = () => {
   const x = Float32Array.from({ length: 20 * 24 }, (_, index) => index);
   const body = `threadgroup float tile[480];
@@ -200,7 +200,7 @@ const deviceFence: Probe = () => {
   return `1024 threads read each other's elements after a barrier, ${rounds} times`;
 };
 
-/** Memory that happens to hold zeros says nothing. */
+/** Memory that happens to contain zeros proves nothing. */
 const threadgroupContents: Probe = () => {
   const words = 4096;
   const fill = `threadgroup uint tile[${words}];

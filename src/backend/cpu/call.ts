@@ -92,10 +92,10 @@ export function describe(
   fields: Readonly<Record<string, Field<never>>>,
   operands: readonly string[],
 ): CpuCallDescription {
-  if (defined.has(name)) throw new TypeError(`the cpu call ${name} is described twice`);
+  if (defined.has(name)) throw new TypeError(`the cpu call ${name} is defined twice`);
   let length = 0;
   const placed = Object.entries(fields).map(([field, { cpu }]): BlockField => {
-    if (!cpu) throw new TypeError(`field ${field} of the cpu call ${name} is for metal alone`);
+    if (!cpu) throw new TypeError(`field ${field} of the cpu call ${name} is only for metal`);
     const offset = length;
     length += cpu.length;
     return { name: field, field: cpu, offset };
@@ -179,7 +179,7 @@ export function ordinalOf({ name, length, operands }: CpuCallDescription): numbe
   throw new BackendError(
     "cpu",
     "abiMismatch",
-    `${name}: expected a block of ${length * 8} bytes and ${operands.length} operands, got a dylib with ` +
+    `${name}: expected a dylib that takes ${length * 8} bytes and ${operands.length} operands, got one that takes ` +
       `${found.blockBytes} and ${found.operands}; ${dylibAdvice()}`,
   );
 }

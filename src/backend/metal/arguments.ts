@@ -117,7 +117,7 @@ export class BoundArguments<Bindings> {
   }
 
   private bindOutput(argument: PipelineBinding, { type, length }: OutputRequest): void {
-    if (argument.access === "read") throw this.refuse(argument.name, "the kernel only reads it; give it an array");
+    if (argument.access === "read") throw this.refuse(argument.name, "the kernel only reads it; pass an array");
     if (anArrayType.parse(type, this.operation, argument.name) === undefined)
       throw this.refuse(argument.name, `expected ${anArrayType.expected} as type, got ${describeValue(type)}`);
     if (!Number.isSafeInteger(length) || length < 1)
@@ -129,9 +129,8 @@ export class BoundArguments<Bindings> {
 
   private bindScalar({ name, dataType, dataSize, index, access }: PipelineBinding, value: ScalarValue): void {
     const type = dataTypeOf(dataType);
-    if (access !== "read")
-      throw this.refuse(name, "the kernel writes it; give it an array, an output or a DeviceBuffer");
-    if (!type) throw this.refuse(name, `it points to a struct of ${dataSize} bytes; give its bytes as a typed array`);
+    if (access !== "read") throw this.refuse(name, "the kernel writes it; pass an array, an output or a DeviceBuffer");
+    if (!type) throw this.refuse(name, `it points to a struct of ${dataSize} bytes; pass them in a typed array`);
     const bytes = encodeScalar(type, value);
     if (typeof bytes === "string") throw this.refuse(name, `${bytes} (it is ${dataTypeName(type)})`);
     this.inline.push({ index, bytes });
@@ -230,7 +229,7 @@ function checkNames(
     throw new ArgumentError(
       operation,
       "invalidArgument",
-      `there is no ${what} ${unknown.join(", ")}; there are: ${names}`,
+      `there is no ${what} ${unknown.join(", ")}; the kernel has: ${names}`,
     );
   }
   if (missing.length > 0) {

@@ -153,7 +153,7 @@ function report(context: MetalContext, { tickets }: Entry, operations: number): 
     failureOf(context, firstFailed(context, tickets) ?? tickets.last)?.message ?? "a command buffer failed";
   const cause = reason.replace(/\d+/, ""); // ignore the number of the command buffer
   const again = operations === 1 ? "1 operation is" : `${operations} operations are`;
-  warnOnce(`${reason}\n[orchard] ${again} computed again on another backend.`, cause);
+  warnOnce(`${reason}\n[orchard] ${again} recomputed on another backend.`, cause);
 }
 
 /** Warns once that the device dropped innocent work, which the dylib runs again. Its note has details. */

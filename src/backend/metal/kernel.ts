@@ -136,7 +136,7 @@ const kernelParameters = parameters("metalKernel", {
   name: required(text),
   source: required(text),
   constants: named(anObject<Record<string, ScalarValue>>("an object of values by name")),
-  headers: named(anObject<Record<string, string>>("an object of texts by name")),
+  headers: named(anObject<Record<string, string>>("an object of strings by name")),
   macros: named(anObject<Record<string, string | number | boolean>>("an object of values by name")),
   mathMode: named(choice("safe", "relaxed", "fast")),
   mathFunctions: named(choice("precise", "fast")),
@@ -151,12 +151,12 @@ const runOptions = {
   grid: named(aSize),
   threadgroups: named(aSize),
   threadgroup: named(aSize),
-  threadgroupMemory: named(anObject<Record<string, number>>("an object of bytes by name"), {}),
+  threadgroupMemory: named(anObject<Record<string, number>>("an object of byte counts by name"), {}),
   counters: named(flag, false),
   label: named(text),
 } as const;
 const runParameters = parameters("MetalKernel.run", {
-  bindings: operand(anObject<Record<string, BindingValue>>("an object of values by the kernel's argument names")),
+  bindings: operand(anObject<Record<string, BindingValue>>("an object of values by argument name")),
   ...runOptions,
 });
 interface RunSettings extends KernelGrid {
@@ -164,7 +164,7 @@ interface RunSettings extends KernelGrid {
 }
 const { counters: _, ...applyOptions } = runOptions;
 const applyParameters = parameters("MetalKernel.apply", {
-  values: operand(anObject<KernelValues>("an object of values by the kernel's argument names")),
+  values: operand(anObject<KernelValues>("an object of values by argument name")),
   ...applyOptions,
 });
 

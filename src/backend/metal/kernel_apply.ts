@@ -146,7 +146,8 @@ function compiledFor({ operation, compiled, declared }: KernelHost) {
     if (!(cause instanceof KernelCompileError) || !declared.fallback) throw cause;
     throw new BackendError(operation, cause.code, `it does not compile: ${cause.diagnostics}`, { cause });
   }
-  const message = "its Metal context is not the shared one, which holds the tensors; omit context, or call run()";
+  const message =
+    "it was created with another Metal context than the shared one, which has the tensors; omit context, or call run()";
   throw new ArgumentError(operation, "invalidArgument", message);
 }
 
@@ -162,12 +163,12 @@ function checkWrites(operation: string, info: PipelineInfo, results: ReadonlyMap
     const argument = argumentOf(info, name);
     const known = names.join(", ") || "none";
     if (!argument)
-      throw refuse(name, `shapes names it as a result, but the kernel has no such argument; it has: ${known}`);
-    if (argument.access === "read") throw refuse(name, "shapes names it as a result, but the kernel only reads it");
+      throw refuse(name, `shapes lists it as a result, but the kernel has no such argument; it has: ${known}`);
+    if (argument.access === "read") throw refuse(name, "shapes lists it as a result, but the kernel only reads it");
   }
   for (const { name, kind, access, used } of info.bindings)
     if (kind === "buffer" && access !== "read" && used && !results.has(name))
-      throw refuse(name, "the kernel writes it; name it in shapes, as a result");
+      throw refuse(name, "the kernel writes it; add it to shapes as a result");
 }
 
 /** Returns an operand that the kernel can read: with any strides if it supports them, else dense. */
@@ -264,7 +265,7 @@ function fallbackResult(
   }
   result.checkAlive(operation);
   if (result.dtype === dtype && sameShape(result.shape, shape)) return result;
-  const expected = `expected ${dtype}[${shape.join(", ")}] of the fallback for result ${name}`;
+  const expected = `expected ${dtype}[${shape.join(", ")}] from the fallback for result ${name}`;
   const Class = result.dtype === dtype ? ShapeError : DTypeError;
   throw new Class(operation, "wrongFallback", `${expected}, got ${result.describe()}`);
 }

@@ -60,7 +60,7 @@ function checkNames(
 ): asserts given is Readonly<Record<string, unknown>> {
   const names = operands.map(({ name }) => name);
   if (typeof given !== "object" || given === null || Tensor.isTensor(given))
-    throw wrong(operation, `expected backward to return gradients by name, got ${describeValue(given)}`);
+    throw wrong(operation, `expected backward to return gradients by argument name, got ${describeValue(given)}`);
   const unknown = Object.keys(given).filter((name) => !names.includes(name));
   if (unknown.length === 0) return;
   throw wrong(operation, `backward returned a gradient of ${unknown.join(", ")}; the tensors are ${names.join(", ")}`);

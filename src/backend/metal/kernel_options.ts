@@ -70,15 +70,15 @@ const names = listOf(text, "a list of names");
 
 /** The options of `metalKernel` for tensors. */
 export const tensorOptions = {
-  shapes: named(anObject<Record<string, Shape | string | Computed>>("an object of shapes by the results' names"), {}),
-  dtypes: named(anObject<Record<string, DType>>("an object of dtypes by the results' names"), {}),
+  shapes: named(anObject<Record<string, Shape | string | Computed>>("an object of shapes by result name"), {}),
+  dtypes: named(anObject<Record<string, DType>>("an object of dtypes by result name"), {}),
   strided: named(either(flag, names), false),
   saves: named(names),
   fallback: named(aFunction<(values: KernelValues) => unknown>()),
   grid: named(aSizeOrComputed),
   threadgroups: named(aSizeOrComputed),
   threadgroup: named(aSize),
-  threadgroupMemory: named(anObject<Record<string, number>>("an object of bytes by name"), {}),
+  threadgroupMemory: named(anObject<Record<string, number>>("an object of byte counts by name"), {}),
 } as const;
 
 /** The parsed {@link tensorOptions}. */
@@ -183,7 +183,7 @@ function commonDType(operation: string, name: string, tensors: ReadonlyMap<strin
   const [first] = found;
   if (first !== undefined && found.size === 1) return first;
   const came = [...found].join(", ") || "no tensor";
-  const message = `expected dtypes.${name}, since the arguments are not of one dtype: got ${came}`;
+  const message = `dtypes.${name} is required if the arguments have different dtypes, got ${came}`;
   throw new DTypeError(operation, "unknownDType", message);
 }
 

@@ -154,7 +154,7 @@ function checkThreads({ name, threadgroup }: Launch, { info: { maxTotalThreads }
   throw new BackendError(
     name,
     "limitExceeded",
-    `expected room for a threadgroup of ${threads} threads, got a pipeline for at most ${maxTotalThreads}`,
+    `expected a threadgroup of at most ${maxTotalThreads} threads, the limit of the pipeline, got ${threads}`,
   );
 }
 

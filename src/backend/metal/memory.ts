@@ -153,7 +153,7 @@ export class MetalMemory implements Memory {
   }
 
   private checkedHandle(): number {
-    if (this.released) throw new DisposedError("buffer", "disposed", "its memory was given back");
+    if (this.released) throw new DisposedError("buffer", "disposed", "its memory was already released");
     return this.handle;
   }
 }

@@ -51,7 +51,7 @@ function layOut<Values>(
   let end = 0;
   let alignment = 1;
   for (const [field, { metal }] of Object.entries(fields)) {
-    if (!metal) throw new TypeError(`field ${field} of the struct ${name} is for cpu alone`);
+    if (!metal) throw new TypeError(`field ${field} of the struct ${name} is only for cpu`);
     const offset = Math.ceil(end / metal.alignment) * metal.alignment;
     members[field] = { field: metal, offset };
     end = offset + metal.size;

@@ -50,7 +50,7 @@ function collated(items: readonly unknown[], path: string): unknown {
     throw new DataError(
       "collate",
       "itemsDiffer",
-      `expected ${path} to be alike in a batch, got ${[...kinds].join(", ")}`,
+      `expected ${path} to have one type in a batch, got ${[...kinds].join(", ")}`,
     );
   if (kind === "tensor") return ofTensors(items as readonly Tensor[], path);
   if (kind === "number" || kind === "bigint" || kind === "boolean") return tensor(items as number[]);

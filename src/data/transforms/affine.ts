@@ -132,7 +132,7 @@ function checkShears(operation: string, degrees: readonly number[]): void {
 const someDegrees = aSpread(
   Number.isFinite,
   (most) => [-most, most],
-  "a number of degrees of at least 0, or a list of two in order",
+  "a number of degrees of at least 0, or a list of two in ascending order",
 );
 
 /**
@@ -173,7 +173,7 @@ export interface RandomAffineOptions extends SamplingOptions {
 type Shears = [x: [number, number], y: [number, number]];
 
 const someShears: Kind<Shears> = {
-  expected: "a number of degrees, or a list of two or four, each pair in order",
+  expected: "a number of degrees, or a list of two or four, each pair in ascending order",
   parse(value, operation, name) {
     const alongX = someDegrees.parse(value, operation, name);
     if (alongX) return [alongX, [0, 0]];
@@ -212,12 +212,12 @@ export function randomAffine(...values: unknown[]): Transform {
     return moved("transforms.randomAffine", image, motion, options);
   });
 }
-const share = aNumber({ holds: (value) => value >= 0 && value <= 1, expected: "a share from 0 to 1" });
+const share = aNumber({ holds: (value) => value >= 0 && value <= 1, expected: "a fraction from 0 to 1" });
 const randomAffineParameters = parameters("transforms.randomAffine", {
   degrees: operand(someDegrees),
-  translate: named({ ...twoOf(share), expected: "a list of two shares from 0 to 1" }, [0, 0]),
+  translate: named({ ...twoOf(share), expected: "a list of two fractions from 0 to 1" }, [0, 0]),
   scale: named(
-    aRange((value) => value > 0 && value < Infinity, "a list of two numbers above 0, in order"),
+    aRange((value) => value > 0 && value < Infinity, "a list of two numbers above 0, in ascending order"),
     [1, 1],
   ),
   shear: named(someShears, [

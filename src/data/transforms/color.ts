@@ -225,12 +225,12 @@ const steps = [
 const someFactors = aSpread(
   (value) => value >= 0 && value < Infinity,
   (most) => [Math.max(0, 1 - most), 1 + most],
-  "a number of at least 0, or a list of two in order",
+  "a number of at least 0, or a list of two in ascending order",
 );
 const someShifts = aSpread(
   turn,
   (most) => [-most, most],
-  "a number from 0 to 0.5, or a list of two from -0.5 in order",
+  "a number from 0 to 0.5, or a list of two from -0.5 to 0.5 in ascending order",
 );
 const jitterParameters = parameters("transforms.colorJitter", {
   brightness: named(someFactors, [1, 1]),

@@ -55,7 +55,11 @@ export function resize(size: number | readonly [height: number, width: number], 
 export function resize(...values: unknown[]): Transform {
   const { size, maxSize, ...options } = resizeParameters(values);
   if (maxSize !== undefined && typeof size !== "number")
-    throw new ArgumentError("transforms.resize", "unusedOption", "expected no maxSize with [height, width], got one");
+    throw new ArgumentError(
+      "transforms.resize",
+      "unusedOption",
+      "maxSize requires a single number as size, got [height, width]",
+    );
   return transform("transforms.resize", (image) =>
     resized("transforms.resize", image, typeof size === "number" ? shorterSide(image, size, maxSize) : size, options),
   );
@@ -199,7 +203,7 @@ export function randomCrop(...values: unknown[]): Transform {
       throw new ShapeError(
         "transforms.randomCrop",
         "tooSmall",
-        `expected an image of at least ${size.join(" x ")} with its border, got ${whole.describe()}`,
+        `expected an image of at least ${size.join(" x ")} including padding, got ${whole.describe()}`,
       );
     return cropped(whole, below(draw, height - size[0] + 1), below(draw, width - size[1] + 1), size);
   });
@@ -240,7 +244,10 @@ export function randomResizedCrop(...values: unknown[]): Transform {
     return resized("transforms.randomResizedCrop", part, bothSides(size), options);
   });
 }
-const positiveRange = aRange((value) => value > 0 && value < Infinity, "a list of two numbers above 0, in order");
+const positiveRange = aRange(
+  (value) => value > 0 && value < Infinity,
+  "a list of two numbers above 0, in ascending order",
+);
 const randomResizedCropParameters = parameters("transforms.randomResizedCrop", {
   size: operand(someSize),
   ...resizing,

@@ -43,7 +43,11 @@ export function flattenTree(operation: string, name: string, value: unknown): Fl
     if (Array.isArray(item)) {
       const list = listed(item);
       if (list === undefined)
-        throw new ArgumentError(operation, "notSaveable", `${path} has ${item.length} elements, too many for a tree`);
+        throw new ArgumentError(
+          operation,
+          "notSaveable",
+          `${path} has ${item.length} elements, too many to save as JSON; save a tensor instead`,
+        );
       return list.map((each, index) => visit(each, `${path}.${index}`, below));
     }
     if (isPlainObject(item)) return mapValues(item, escaped, (each, key) => visit(each, `${path}.${key}`, below));

@@ -147,7 +147,7 @@ function checked(operation: string, key: string, entry: GgufValue, depth: number
   const { of, value } = entry;
   if (!isType(of)) throw refuse(operation, key, `an array of one of the types ${valueTypes.join(", ")}`, of);
   if (!Array.isArray(value)) throw refuse(operation, key, "an array with a list as its value", value);
-  if (depth > 15) throw refuse(operation, key, "arrays in at most 16 levels", value);
+  if (depth > 15) throw refuse(operation, key, "nested at most 16 arrays deep", value);
   const items: unknown[] = value.map((each: unknown) =>
     of === "array"
       ? checked(operation, key, anArray(operation, key, each), depth + 1)

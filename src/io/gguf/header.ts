@@ -167,7 +167,7 @@ function placed(
   const tensors = new Map<string, GgufEntry>();
   for (const info of infos) {
     const { name } = info;
-    if (tensors.has(name)) throw fail("duplicateTensor", "it is there more than once", name);
+    if (tensors.has(name)) throw fail("duplicateTensor", "the file has it more than once", name);
     tensors.set(name, place(info, start, alignment, fileBytes, fail));
   }
   const inOrder = [...tensors.values()].filter(({ byteLength }) => byteLength > 0);
@@ -186,10 +186,10 @@ function place(info: Info, start: number, alignment: number, fileBytes: number, 
   if (type === undefined) throw fail("unknownTensorType", `the tensor type ${info.type} is unknown`, name);
   const byteLength = bytesIn(sizes, type, fail, name);
   if (offset % BigInt(alignment) !== 0n)
-    throw fail("misaligned", `expected an offset of a multiple of ${alignment}, got ${offset}`, name);
+    throw fail("misaligned", `expected an offset that is a multiple of ${alignment}, got ${offset}`, name);
   const end = BigInt(start) + offset + byteLength;
   if (byteLength > 0n && end > fileBytes)
-    throw fail("truncated", `it ends at byte ${end}, but there are only ${fileBytes}: is the file truncated?`, name);
+    throw fail("truncated", `it ends at byte ${end}, but the file has only ${fileBytes} bytes: is it truncated?`, name);
   const position = byteLength > 0n ? start + Number(offset) : start;
   return { name, shape: sizes.map(Number).reverse(), type, position, byteLength: Number(byteLength) };
 }
@@ -203,7 +203,7 @@ function bytesIn(
 ): bigint {
   const row = sizes[0] ?? 1n;
   if (row % BigInt(values) !== 0n)
-    throw fail("partOfBlock", `expected rows of a multiple of ${values} values for ${type}, got ${row}`, name);
+    throw fail("partOfBlock", `expected rows whose length is a multiple of ${values} for ${type}, got ${row}`, name);
   const most = BigInt(Number.MAX_SAFE_INTEGER);
   const large = sizes.find((size) => size > most);
   const count = sizes.reduce((product, size) => product * size, 1n);

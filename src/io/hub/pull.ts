@@ -89,7 +89,7 @@ function nothingMatches(name: string, files: readonly RemoteFile[], { include }:
     "pull",
     "noFiles",
     `${name} has no file matching ${tried}; it has ${some.join(", ") || "none"}${files.length > 20 ? ", …" : ""}; ` +
-      "name some with --include",
+      "choose files with --include",
   );
 }
 

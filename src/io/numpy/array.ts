@@ -38,7 +38,7 @@ export function encodeArray(operation: string, x: Tensor): [header: Uint8Array, 
     throw new DTypeError(
       operation,
       "notInNumPy",
-      `expected a dtype that NumPy has, got ${x.describe()}; toDType() converts`,
+      `expected a dtype that NumPy supports, got ${x.describe()}; toDType() converts`,
     );
   const stored = x.dtype === "bool" ? toDType(x, "uint8") : x;
   const { buffer, byteOffset, byteLength } = contiguous(stored).dataSync();

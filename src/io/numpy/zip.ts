@@ -39,7 +39,7 @@ export function entriesOf(bytes: Uint8Array, fail: Fail): Entry[] {
     const isEntry = at + FILE_BYTES <= end && view.getUint32(at, true) === FILE;
     const length = isEntry ? view.getUint16(at + 28, true) : 0;
     if (!isEntry || at + FILE_BYTES + length > end)
-      throw fail("badArchive", `expected ${count} files in the central directory, got ${index}`);
+      throw fail("badArchive", `expected ${count} files in the central directory, got only ${index}`);
     entries.push(entryAt(bytes, view, at, length, fail));
     at += FILE_BYTES + length + view.getUint16(at + 30, true) + view.getUint16(at + 32, true);
   }
@@ -53,17 +53,18 @@ export function entriesOf(bytes: Uint8Array, fail: Fail): Entry[] {
 function checkApart(entries: readonly Entry[], listStart: number, fail: Fail): void {
   const names = new Set<string>();
   for (const { name } of entries) {
-    if (names.has(name)) throw fail("badArchive", `expected each array once, got ${name} twice`);
+    if (names.has(name)) throw fail("badArchive", `expected arrays with different names, got ${name} twice`);
     names.add(name);
   }
   let end = 0;
   for (const { name, packed } of entries.toSorted((a, b) => a.packed.byteOffset - b.packed.byteOffset)) {
     const start = packed.byteOffset;
     if (start < end)
-      throw fail("badArchive", `expected files that do not overlap in the archive, got ${name} inside another`);
+      throw fail("badArchive", `expected files that do not overlap in the archive, got ${name} inside another file`);
     end = start + packed.byteLength;
   }
-  if (end > listStart) throw fail("badArchive", "expected the files before the central directory");
+  if (end > listStart)
+    throw fail("badArchive", "expected all files to be before the central directory, got one that overlaps it");
 }
 
 /** The position of the end record, which is at the end of the archive, except for a comment. */
@@ -83,7 +84,10 @@ function entryAt(bytes: Uint8Array, view: DataView, at: number, length: number, 
   if (method !== 0 && method !== 8)
     throw fail("unsupportedMethod", `expected ${name} to be stored (0) or deflated (8), got method ${method}`);
   if (packed > bytes.byteLength || size > (method === 0 ? packed : packed * MOST_GROWTH))
-    throw fail("sizeDiffers", `expected ${name} to have ${size} bytes, which ${packed} cannot hold`);
+    throw fail(
+      "sizeDiffers",
+      `${name} is listed with ${size} bytes, more than its ${packed} compressed bytes can expand to`,
+    );
   const contents = packedAt(bytes, view, view.getUint32(at + 42, true), packed, name, fail);
   return { name, size, crc: view.getUint32(at + 16, true), packed: contents, isDeflated: method === 8 };
 }
@@ -91,7 +95,7 @@ function entryAt(bytes: Uint8Array, view: DataView, at: number, length: number, 
 /** The packed bytes of an entry, which follow its local header. */
 function packedAt(bytes: Uint8Array, view: DataView, at: number, size: number, name: string, fail: Fail): Uint8Array {
   if (at + LOCAL_BYTES > view.byteLength || view.getUint32(at, true) !== LOCAL)
-    throw fail("badArchive", `expected ${name} at the position in the central directory`);
+    throw fail("badArchive", `expected ${name} at its position in the central directory, got other data there`);
   const start = at + LOCAL_BYTES + view.getUint16(at + 26, true) + view.getUint16(at + 28, true);
   if (start + size > view.byteLength) throw fail("badArchive", `expected ${size} bytes of ${name}, got fewer`);
   return bytes.subarray(start, start + size);

@@ -124,7 +124,8 @@ function checkSize(name: string, dtype: string, shape: Shape, byteLength: number
   const bitsPerElement = fileDType(dtype)?.bits;
   if (bitsPerElement === undefined) return;
   const bits = product(shape, BigInt(bitsPerElement));
-  if (bits >= MAX_BITS) throw fail("sizeDiffers", `its shape ${brief(shape)} has more elements than any file`, name);
+  if (bits >= MAX_BITS)
+    throw fail("sizeDiffers", `its shape ${brief(shape)} has more elements than a file can hold`, name);
   if (bits % 8n !== 0n)
     throw fail("misaligned", `${dtype}${brief(shape)} takes ${bits} bits, which is not a multiple of 8`, name);
   if (bits / 8n !== BigInt(byteLength))
@@ -159,7 +160,7 @@ function checkCover(entries: readonly TensorEntry[], dataBytes: number, fail: Fa
     if (end > dataBytes)
       throw fail(
         "truncated",
-        `it ends at byte ${end} after the header, but there are only ${dataBytes}: is the file truncated?`,
+        `it ends at byte ${end} after the header, but the file has only ${dataBytes} there: is it truncated?`,
         name,
       );
   }

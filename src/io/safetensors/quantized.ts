@@ -48,7 +48,7 @@ export function inParts(
       throw new ArgumentError(
         operation,
         "duplicateName",
-        `two tensors would be named ${describeValue(name)}: scales or biases of a quantised one have it; rename one`,
+        `a tensor is named ${describeValue(name)}, as is a part of a quantized tensor (.scales, .biases); rename one`,
       );
     parts.set(name, part);
   };

@@ -54,7 +54,8 @@ export async function loadParquet(...values: unknown[]): Promise<Table> {
     const slice = async (start: number, end = size): Promise<ArrayBuffer> => {
       const bytes = new Uint8Array(Math.max(0, Math.min(end, size) - start));
       const { bytesRead } = await file.read(bytes, 0, bytes.byteLength, start);
-      if (bytesRead < bytes.byteLength) throw new Error(`expected ${bytes.byteLength} bytes at ${start}`);
+      if (bytesRead < bytes.byteLength)
+        throw new Error(`expected ${bytes.byteLength} bytes at byte ${start}, got fewer`);
       return bytes.buffer;
     };
     return await tableOf({ byteLength: size, slice }, columns, dtypes, fail);

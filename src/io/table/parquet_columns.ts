@@ -30,7 +30,7 @@ function dtypeOf({ type, converted_type, logical_type }: SchemaElement): DType |
   return logical_type === undefined ? physical[type ?? ""] : undefined;
 }
 
-/** The contents of a column, by the schema. */
+/** Returns the kind of a column's contents according to the schema. */
 export function keptOf({ element, children }: SchemaTree): Kept {
   if (children.length === 0) return { dtype: dtypeOf(element), isList: false };
   const [group] = children;

@@ -119,7 +119,7 @@ export function luFactor<D extends DType>(a: Tensor<D>, options?: LuOptions): Lu
 export function luFactor(...values: unknown[]): LuFactors {
   const { a, pivot } = luFactorParameters(values);
   const { lu, pivots, info } = factorise("luFactor", matrixOperand("luFactor", a), pivot);
-  const problem = (at: number) => `has a pivot of 0, the one of column ${at}, so its factors can't solve a system`;
+  const problem = (at: number) => `has a pivot of 0 in column ${at}, so its factors can't solve a system`;
   checkInfo("luFactor", info, problem, [lu, pivots]);
   return { lu: toDType(lu, a.dtype), pivots };
 }

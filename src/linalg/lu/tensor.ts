@@ -51,7 +51,7 @@ export function tensorSolve(...values: unknown[]): Tensor {
     throw new ShapeError(
       "tensorSolve",
       "shapesDiffer",
-      `expected the shape of a to be that of b and then axes with as many elements as b, ` +
+      `expected a to have the axes of b, followed by axes with as many elements as b, ` +
         `got a ${moved.describe()} and b ${b.describe()}`,
     );
   return reshape(solve(reshape(moved, [b.size, b.size]), reshape(b, [b.size])), shape);
@@ -86,7 +86,7 @@ export function tensorInv(...values: unknown[]): Tensor {
     throw new ShapeError(
       "tensorInv",
       "shapesDiffer",
-      `expected as many elements along the first ${ind} axes as along the others, got ${a.describe()}`,
+      `expected the first ${ind} axes to have as many elements as the others, got ${a.describe()}`,
     );
   return reshape(inv(reshape(a, [size, size])), [...others, ...first]);
 }

@@ -17,7 +17,7 @@ import type { DType } from "../../tensor/dtype.ts";
 import { aDType, aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
-/** Options of {@link vectorNorm}: the order, the axes, whether they stay as size 1, and the dtype. */
+/** Options of {@link vectorNorm}: the order, the axes, whether reduced axes are kept with size 1, and the dtype. */
 export interface VectorNormOptions<D extends DType = DType> extends ReductionOptions {
   /** The order: any number, ±Infinity included. Default 2. */
   ord?: number | undefined;

@@ -32,7 +32,7 @@ export interface VanderOptions {
 export function vander<D extends DType>(x: Tensor<D>, options?: VanderOptions): Tensor<SumOf<D>>;
 export function vander(...values: unknown[]): Tensor {
   const { x, n = x.shape.at(-1) ?? 0 } = vanderParameters(values);
-  if (x.rank === 0) throw new ShapeError("vander", "wrongRank", `expected an axis or more, got ${x.describe()}`);
+  if (x.rank === 0) throw new ShapeError("vander", "wrongRank", `expected at least one axis, got ${x.describe()}`);
   if (x.dtype === "bool") throw new DTypeError("vander", "bool", `expected numbers, got ${x.describe()}`);
   if (n < 2) throw new ArgumentError("vander", "invalidOption", `expected n to be at least 2, got ${n}`);
   const numbers = isFloat(x.dtype) ? x : toDType(x, "int64");

@@ -77,7 +77,7 @@ function reflections(operation: string, a: Tensor): GeqrfResult {
 }
 
 /**
- * The gradient by way of Q and R. V and tau are functions of Q: Q minus the unit matrix is V U, where U = −T V₁ᵀ is
+ * The gradient through Q and R. V and tau are functions of Q: Q minus the unit matrix is V U, where U = −T V₁ᵀ is
  * upper triangular with diagonal −tau, and V₁ is the first rows of V. So they have the gradient of an LU factorization
  * without row swaps: V₁⁻ᵀ (tril(V₁ᵀ V̄₁, −1) + triu(Ū Uᵀ − V₂ᵀ V̄₂)) U⁻ᵀ, and below it V̄₂ U⁻ᵀ. A matrix with as many
  * columns as rows has one reflection fewer: the last tau is 0. Source for V U: G. Ballard et al., "Reconstructing

@@ -59,8 +59,8 @@ function tooLarge({ inputs: [a], attributes: { isPivoted } }: Omit<Call, "output
   if (fits({ rows, columns }) || (rows >= columns && (!isPivoted || fits({ rows: columns, columns }))))
     return undefined;
   const what =
-    rows >= columns ? `columns are pivoted, of a triangle of ${columns} rows,` : "reflections of rows are made";
-  return `${what} in ${THREADGROUP_BYTES} bytes of threadgroup memory, got ${rows} x ${columns}`;
+    rows >= columns ? `the triangle of ${columns} rows that is pivoted` : "a matrix with more columns than rows";
+  return `${what} must fit ${THREADGROUP_BYTES} bytes of threadgroup memory, got ${rows} x ${columns}`;
 }
 
 /** Floats for a matrix, for the scalars of its reflections and columns, for a vector per SIMD-group, and one more. */

@@ -143,7 +143,7 @@ interface Settings {
   readonly rcond: number;
 }
 
-/** A solution, and what its driver found out about the matrix. */
+/** A solution, and the information about the matrix that its driver computes. */
 interface LeastSquares {
   readonly solution: Tensor;
   readonly rank?: Tensor;

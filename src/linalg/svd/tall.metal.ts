@@ -39,7 +39,7 @@ const start = (
     ...(grid ? { grid, threadgroup: TILE } : { threadgroups: [problem.batch], threadgroup: TAKE_THREADS }),
   });
 
-/** Decomposes matrices of any shape by way of a triangle of their smaller size. */
+/** Decomposes matrices of any shape through a square triangular factor of their smaller size. */
 export function launchByTriangle(
   a: Tensor,
   results: SvdOutputs,

@@ -1,4 +1,4 @@
-/** Rooms of a decoding step: rows of keys or values, as plain numbers or in q8_0 blocks. */
+/** The preallocated rows of keys or values of a decoding step, as plain numbers or in q8_0 blocks. */
 import type { Tensor } from "../../tensor/tensor.ts";
 
 /** Values and bytes of a q8_0 block. */

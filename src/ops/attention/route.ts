@@ -43,7 +43,7 @@ export interface Chooser {
   readonly memoryLimit: () => number;
 }
 
-const AS_ASKED = "as asked";
+const AS_ASKED = "as requested";
 
 /** The largest head dimension with a fused kernel. */
 export const MAX_DIM = 256;
@@ -109,7 +109,7 @@ function whyFused(call: RoutedCall, crossover: number | undefined, chooser: Choo
   if (crossover === 0) return `faster at every length measured for ${named(call)}`;
   if (queries * keys > crossover) return `over ${crossover} scores a head, the measured crossover for ${named(call)}`;
   const ceiling = chooser.memoryLimit() * chooser.table.scoresShare;
-  return scoreBytes(call) > ceiling ? "scores would be over the memory ceiling" : undefined;
+  return scoreBytes(call) > ceiling ? "scores would exceed the memory limit" : undefined;
 }
 
 const classOf = ({ dtype, dim, valueDim, pairs: [batch, heads] }: RoutedCall) => ({

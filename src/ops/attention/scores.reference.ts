@@ -102,7 +102,7 @@ export function pairsOf(problem: AttentionProblem): (rows: Head, i: number) => P
   };
 }
 
-/** Returns a function that gives the sum that bias and slopes add to a score: (3) and (4). */
+/** Returns a function that computes what bias and slopes add to a score: (3) and (4). */
 function offsetReader(problem: AttentionProblem) {
   const { bias, slopes } = problem.inputs;
   const biasAt = bias && readerOf(bias);

@@ -229,8 +229,8 @@ const PART_THREADGROUPS = 512;
 const MOST_PARTS = 128;
 
 /**
- * Returns into how many parts a team's keys are split, and the SIMD-groups for each. `teams` counts all heads and
- * sequences.
+ * Returns the number of parts into which a team's keys are split, and the number of SIMD-groups per part. `teams`
+ * counts all heads and sequences.
  */
 export function vectorCut(keys: number, teams: number): { readonly parts: number; readonly simdgroups: 2 | 8 } {
   const { whole, cut } = vectorSimdgroups;

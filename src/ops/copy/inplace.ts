@@ -148,15 +148,15 @@ export function checkTarget(operation: string, x: Tensor, sources: readonly Tens
     throw new AutogradError(
       operation,
       "inPlace",
-      `${x.isLeaf ? "a leaf" : "a tensor"} ${x.describe()} that takes part in a graph can't be changed in place; ` +
-        "do it in noGrad(() => …), or make a new tensor",
+      `${x.isLeaf ? "a leaf" : "a tensor"} ${x.describe()} in an autograd graph can't be changed in place; ` +
+        "change it within noGrad(() => …), or make a new tensor",
     );
   const repeated = x.shape.findIndex((size, axis) => size > 1 && x.strides[axis] === 0);
   if (repeated >= 0)
     throw new ArgumentError(
       operation,
       "repeats",
-      `axis ${repeated} of ${x.describe()} repeats its elements (expand); change a clone() instead`,
+      `axis ${repeated} of ${x.describe()} is expanded, so its elements share memory; change a clone() instead`,
     );
 }
 
@@ -165,7 +165,7 @@ export function checkBroadcast(operation: string, x: Tensor, source: Tensor): vo
   throw new ShapeError(
     operation,
     "shapesDiffer",
-    `the result would have more elements than x has: ${formatShape(source.shape)} can't be broadcast to ` +
+    `the result would have more elements than x: ${formatShape(source.shape)} can't be broadcast to ` +
       formatShape(x.shape),
   );
 }

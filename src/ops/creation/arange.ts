@@ -103,7 +103,11 @@ function checkDirection(step: number, span: number): void {
 
 function checkCount(count: number): number {
   if (Number.isSafeInteger(count)) return count;
-  throw new ShapeError("arange", "invalidShape", `expected a range that a tensor can hold, got ${count} numbers`);
+  throw new ShapeError(
+    "arange",
+    "invalidShape",
+    `expected a range whose length a tensor can have, got ${count} numbers`,
+  );
 }
 
 function whole(value: Bound, dtype: DType): bigint {

@@ -33,7 +33,7 @@ export interface EmbeddingOptions {
  *
  * @throws {ShapeError} for a weight that is not a matrix, and `indexOutOfRange` if an index is negative or too large
  * (on Metal when a result is read).
- * @throws {DTypeError} for indices that are not integers, or a weight that is not of floats.
+ * @throws {DTypeError} for indices that are not integers, or a weight that is not floating-point.
  * @throws {ArgumentError} for a padding index out of range.
  */
 export function embedding<D extends DType>(

@@ -10,5 +10,5 @@ export const offsetsError = (position: number, value: number | bigint | undefine
     "embeddingBag",
     "offsetsOutOfOrder",
     `expected ascending offsets from 0 to at most ${total}, the number of indices, got ` +
-      `${value ?? "another value (changed since)"} at [${position}]`,
+      `${value ?? "a value that has since changed"} at [${position}]`,
   );

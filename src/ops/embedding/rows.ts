@@ -7,7 +7,7 @@ import type { IndexDType } from "../indexing/indices.ts";
 
 /**
  * @throws {ShapeError} for a table that does not have two axes.
- * @throws {DTypeError} for a table that is not of floats.
+ * @throws {DTypeError} for a table that is not floating-point.
  * @throws {DisposedError}
  */
 export function checkTable(operation: string, weight: Tensor): void {
@@ -18,7 +18,7 @@ export function checkTable(operation: string, weight: Tensor): void {
     throw new DTypeError(
       operation,
       "notAFloat",
-      `expected weight to be of floats, got ${weight.describe()}; toDType(weight, "float32") converts`,
+      `expected weight to have a float dtype, got ${weight.describe()}; toDType(weight, "float32") converts`,
     );
 }
 

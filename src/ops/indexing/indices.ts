@@ -102,7 +102,7 @@ export function indexError(range: IndexRange, position: number, value: number | 
   return new ShapeError(
     operation,
     "indexOutOfRange",
-    `expected indices of 0 to ${size - 1}, got ${value ?? "another value (changed since)"} at [${where.join(", ")}]`,
+    `expected indices of 0 to ${size - 1}, got ${value ?? "a value that has since changed"} at [${where.join(", ")}]`,
   );
 }
 

@@ -48,7 +48,7 @@ const placesCpu: Implementation<PlacesAttributes> = {
   },
 };
 
-const elsewhere = { missing: "other backends than cpu compose places of other operations" } as const;
+const elsewhere = { missing: "only cpu has a fused kernel; other backends compose it of other operations" } as const;
 const placesPrimitive = definePrimitive<PlacesAttributes>({
   ...{ name: "indexPlaces", family: "indexing" },
   implementations: { metal: elsewhere, cpu: placesCpu, reference: elsewhere },
@@ -111,7 +111,7 @@ function outOfRange(
     return Number(index.storage.array(index.dtype)[offset]!);
   });
   const wrong = values.findIndex((value, list) => value < -sizes[list]! || value >= sizes[list]!);
-  const [size, value] = [sizes[Math.max(wrong, 0)]!, wrong < 0 ? "another value (changed since)" : values[wrong]];
+  const [size, value] = [sizes[Math.max(wrong, 0)]!, wrong < 0 ? "a value that has since changed" : values[wrong]];
   return new ShapeError(
     operation,
     "indexOutOfRange",

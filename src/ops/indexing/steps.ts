@@ -47,7 +47,7 @@ const oneIndex = (value: unknown, operation: string): Index | undefined => {
   return isBounds(value) ? { ...value } : undefined;
 };
 
-const KINDS = 'numbers, bounds, texts such as "1:", null, tensors or lists of numbers';
+const KINDS = 'numbers, bounds, strings such as "1:", null, tensors or lists of numbers';
 
 export const indexList: Kind<Index[]> = listOf<Index>({ expected: KINDS, parse: oneIndex }, KINDS);
 

@@ -84,7 +84,7 @@ export function combinations(...values: unknown[]): Tensor {
     throw new ArgumentError(
       "combinations",
       "tooMany",
-      `expected at most ${MOST_PLACES} elements in all combinations, got ${rows} of ${r}`,
+      `expected at most ${MOST_PLACES} elements in total, got ${rows} combinations of ${r}`,
     );
   return underName("combinations", () =>
     tidy(() => {

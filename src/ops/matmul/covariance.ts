@@ -30,9 +30,9 @@ export interface CovarianceOptions {
 }
 
 /**
- * Computes the covariance matrix of variables: `out[i, j] = Σₖ wₖ (x[i, k] − meanᵢ)(x[j, k] − meanⱼ) / normalisation`.
- * Without weights the normalisation is n − correction; with w = fweights · aweights it is Σ w − correction · Σ w ·
- * aweights / Σ w. A normalisation below 0 counts as 0; the result is then infinity or NaN.
+ * Computes the covariance matrix of variables: `out[i, j] = Σₖ wₖ (x[i, k] − meanᵢ)(x[j, k] − meanⱼ) / normalization`.
+ * Without weights the normalization is n − correction; with w = fweights · aweights it is Σ w − correction · Σ w ·
+ * aweights / Σ w. A normalization below 0 counts as 0; the result is then infinity or NaN.
  *
  * @param x [variables, n], or [n] for one variable; integers become float32, and float16 and bfloat16 are computed in
  * float32
@@ -110,7 +110,11 @@ function covariances(operation: string, x: Tensor, { correction, fweights, aweig
   const w = counts && importances ? mul(counts, importances) : (counts ?? importances);
   const total = w && sum(w);
   if (total && total.item() === 0)
-    throw new ArgumentError(operation, "noWeight", "expected weights whose sum is not 0, the divisor of means");
+    throw new ArgumentError(
+      operation,
+      "noWeight",
+      "expected weights whose sum is not 0, since means are divided by it",
+    );
   const weighted = (values: Tensor): Tensor => (w ? mul(values, w) : values) as Tensor;
   const mean = div(sum(weighted(rows), { dim: 1, keepdim: true }) as Tensor, total ?? n);
   const centred = sub(rows, mean) as Tensor;

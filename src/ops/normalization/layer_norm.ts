@@ -15,7 +15,7 @@ import { type LayerNormOptions, normalizedSizes } from "./options.ts";
  * @param x [..., ...normalizedShape], of a float dtype, with any strides
  *
  * @example
- * layerNorm(tensor([[1, 3], [10, 30]]), { weight: tensor([1, 2]) }); // float32 [[-1, 2], [-1, 2]], but for eps
+ * layerNorm(tensor([[1, 3], [10, 30]]), { weight: tensor([1, 2]) }); // float32 [[-1, 2], [-1, 2]], up to eps
  *
  * @throws {DTypeError} if x is not a float, or if weight or bias has neither the dtype of x nor float32.
  * @throws {ShapeError} for a scalar, a normalizedShape that is not the sizes of the last axes, or a weight or bias of
@@ -47,7 +47,7 @@ const layerNormParameters = parameters("layerNorm", { x: operand(aTensor), ...op
  * @param residual of the same shape and dtype, with any strides
  *
  * @example
- * const { sum, out } = addLayerNorm(tensor([1, 10]), tensor([0, 20])); // [1, 30] and [-1, 1], but for eps
+ * const { sum, out } = addLayerNorm(tensor([1, 10]), tensor([0, 20])); // [1, 30] and [-1, 1], up to eps
  *
  * @throws {DTypeError} as {@link layerNorm}, and if the residual has a different dtype.
  * @throws {ShapeError} as {@link layerNorm}, and if the residual has a different shape.

@@ -95,14 +95,14 @@ export function checkParameters(
       throw new ShapeError(
         operation,
         "shapesDiffer",
-        `expected ${name} to have the shape over which ${x.describe()} is normalized, ${formatShape(shape)}, ` +
+        `expected ${name} to have the shape of the axes of ${x.describe()} to normalize, ${formatShape(shape)}, ` +
           `got ${tensor.describe()}`,
       );
     if (tensor.dtype !== x.dtype && (tensor.dtype !== "float32" || x.dtype === "float64"))
       throw new DTypeError(
         operation,
         "dtypesDiffer",
-        `expected ${name} of ${x.describe()} to be ${expectedDType(x)}, got ${tensor.describe()}; ` +
+        `expected ${name} for ${x.describe()} to be ${expectedDType(x)}, got ${tensor.describe()}; ` +
           `cast it with toDType(${name}, dtype)`,
       );
   }

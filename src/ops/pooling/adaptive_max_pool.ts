@@ -296,7 +296,7 @@ function unpooledSizes(
     throw new ShapeError(
       operation,
       "invalidSize",
-      `expected outputSize to be less than a stride away from [${least.join(", ")}], got [${list.join(", ")}]`,
+      `expected outputSize to differ from [${least.join(", ")}] by less than a stride, got [${list.join(", ")}]`,
     );
   return list;
 }

@@ -76,7 +76,7 @@ function checkTableOptions(x: Tensor, options: RopeOptions): void {
     throw new ArgumentError(
       "rope",
       "optionsConflict",
-      `expected no ${beside} with cos and sin, which give the angle of every row; select their rows with indexSelect`,
+      `expected no ${beside} with cos and sin, which define the angle of each row; select their rows with indexSelect`,
     );
   checkTables(x, { cos, sin }, dim);
 }

@@ -42,7 +42,7 @@ const ropePrimitive = definePrimitive<RopeAttributes>({
  *
  * @throws {ShapeError} for fewer than two axes, an odd `dim`, or positions or tables that are neither [seq] nor [batch,
  * seq].
- * @throws {DTypeError} for an x that is not of floats, or positions that are not int64 or int32.
+ * @throws {DTypeError} for an x that is not floating-point, or positions that are not int64 or int32.
  * @throws {ArgumentError} for other invalid options.
  */
 export function rope<D extends DType>(x: Tensor<D>, options?: RopeOptions): Tensor<D>;

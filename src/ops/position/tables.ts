@@ -22,7 +22,7 @@ export function checkTables(x: Tensor, { cos, sin }: RopeTables, dim: number): v
   for (const [name, table] of Object.entries({ cos, sin })) {
     table.checkAlive("rope");
     if (!isFloat(table.dtype))
-      throw new DTypeError("rope", "notAFloat", `expected ${name} to be of floats, got ${table.describe()}`);
+      throw new DTypeError("rope", "notAFloat", `expected ${name} to have a float dtype, got ${table.describe()}`);
     if (!expected.some((shape) => sameShape(shape, table.shape)))
       throw new ShapeError(
         "rope",

@@ -41,7 +41,7 @@ export interface BernoulliOptions<D extends DType = DType> extends GeneratorOpti
  * bernoulli(0.5, [2, 3], { dtype: "bool" });
  *
  * @throws {ArgumentError} for a number outside [0, 1].
- * @throws {DTypeError} for a tensor that is not of floats.
+ * @throws {DTypeError} for a tensor that is not floating-point.
  */
 export function bernoulli<P extends DType, D extends DType = P>(p: Tensor<P>, options?: BernoulliOptions<D>): Tensor<D>;
 export function bernoulli<D extends DType = "float32">(

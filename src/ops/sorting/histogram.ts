@@ -263,7 +263,7 @@ function edgesOf(operation: string, x: Tensor, bins: number, range: readonly [nu
     throw new ArgumentError(
       operation,
       "invalidRange",
-      `expected ${operation === "histc" ? "min and max" : "range"} to be finite and in order, got ${first} and ${last}`,
+      `expected finite, ascending ${operation === "histc" ? "min and max" : "range"}, got ${first} and ${last}`,
     );
   const margin = first < last ? 0 : operation === "histc" ? 1 : 0.5;
   const [from, to] = [first - margin, last + margin];

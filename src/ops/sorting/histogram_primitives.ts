@@ -93,7 +93,7 @@ export const histogramPrimitive = definePrimitive<HistogramAttributes>({
   name: "histogram",
   family: "sorting",
   implementations: {
-    metal: { missing: "on metal a histogram is made of other operations" },
+    metal: { missing: "metal composes histograms of other operations" },
     cpu: histogramCpu,
     reference: histogramReference,
   },
@@ -103,7 +103,7 @@ export const bincountPrimitive = definePrimitive({
   name: "bincount",
   family: "sorting",
   implementations: {
-    metal: { missing: "on metal counts are made of other operations" },
+    metal: { missing: "metal composes counts of other operations" },
     cpu: bincountCpu,
     reference: bincountReference,
   },

@@ -29,7 +29,7 @@ export interface AsStridedOptions {
  * repeats an element, the element's gradient is the sum over the repetitions.
  *
  * @param size the shape of the view
- * @param stride for each axis, the distance of neighbours in elements
+ * @param stride for each axis, the distance between adjacent elements, in elements
  *
  * @example
  * asStrided(tensor([1, 2, 3, 4]), [2, 2], [1, 2]); // float32 [[1, 3], [2, 4]]

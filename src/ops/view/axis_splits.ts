@@ -79,7 +79,7 @@ function partsAlong(
     throw new ShapeError(
       operation,
       "unevenParts",
-      `expected a number of equal parts of axis ${axis}, got ${parts} for ${x.describe()}; use tensorSplit`,
+      `expected axis ${axis} to be divisible into equal parts, got ${parts} for ${x.describe()}; use tensorSplit`,
     );
   return underName(operation, () => tensorSplit(x, parts, axis));
 }

@@ -20,7 +20,7 @@ const inverse = (scale: number): number => (scale === 0 ? 0 : fround(1 / scale))
 const level = (value: number, most: number): number =>
   Number.isFinite(value) ? Math.min(Math.max(trunc(value), 0), most) : 0;
 
-/** Computes centred levels: values are (q − centre) · d, and the extreme value is −centre · d. */
+/** Computes centered levels: values are (q − centre) · d, and the extreme value is −centre · d. */
 function centredLevels(values: Float32Array, from: number, centre: number, levels: Uint8Array): number {
   const scale = fround(extreme(values, from) / -centre);
   const factor = inverse(scale);

@@ -36,7 +36,7 @@ export interface Projection {
 export function whyNotAtOnce(all: readonly Projection[], precision: ProductPrecision): string | undefined {
   const withLevels = all.filter(({ weight }) => hasLevels(weight)).length;
   if (precision === "exact" || withLevels % all.length === 0) return undefined;
-  return "some weights have levels, others are floats";
+  return "some weights are quantized to integer levels, others are stored as floats";
 }
 
 /**

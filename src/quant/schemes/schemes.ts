@@ -107,7 +107,7 @@ function checkAffine(operation: string, { format, rank }: QuantizedTensor): void
   throw new ArgumentError(operation, "wrongFormat", `expected an affine matrix, got ${formatName(format)}`);
 }
 
-/** The levels of a matrix, centred on 0 if the format is symmetric: float32 [out, in]. */
+/** The levels of a matrix, centered on 0 if the format is symmetric: float32 [out, in]. */
 function levelsOf({ format, parts, shape }: QuantizedTensor): Tensor {
   const { bits, symmetric } = format as { bits: number; symmetric: boolean };
   const levels = new Uint8Array(elementCount(shape));

@@ -37,7 +37,7 @@ export class Alternatives {
       else if (way.seen.has(next)) ways.push({ ...way, waiting });
       else if (!this.isContradicted(next, way)) ways.push(...this.after(next, { ...way, waiting }));
       if (found.length > MOST_SHAPES || this.steps++ > MOST_STEPS)
-        throw invalid(terms[0]?.path ?? "", `expected at most ${MOST_SHAPES} ways through its alternatives`);
+        throw invalid(terms[0]?.path ?? "", `expected at most ${MOST_SHAPES} combinations of alternatives`);
     }
     const shapes = found
       .reverse()
@@ -66,7 +66,7 @@ export class Alternatives {
     for (const branches of all) {
       ways = ways.flatMap((way) => branches.flatMap((branch) => joined(way, branch)));
       if (ways.length > MOST_SHAPES)
-        throw invalid(path, `expected at most ${MOST_SHAPES} ways through its alternatives`);
+        throw invalid(path, `expected at most ${MOST_SHAPES} combinations of alternatives`);
     }
     return ways.reverse();
   }

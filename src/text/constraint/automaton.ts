@@ -42,7 +42,7 @@ const tooLarge = () =>
   new ArgumentError(
     "compileConstraint",
     "tooLarge",
-    `expected expressions, lengths and multiples that need at most ${MOST_STATES} states together`,
+    `expected regular expressions, lengths and multiples of at most ${MOST_STATES} automaton states in total`,
   );
 
 function numberOf(term: Term, states: Term[], numbers: Map<Term, number>): number {

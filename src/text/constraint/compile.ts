@@ -63,7 +63,7 @@ const MOST_REGEX = 4096;
 
 function formOf({ regex, schema, json }: ConstraintOptions): Form {
   if ([regex, schema, json || undefined].filter((own) => own !== undefined).length !== 1)
-    throw invalid("noForm", "expected one of regex, schema and json: true");
+    throw invalid("noForm", "expected exactly one of regex, schema and json: true");
   if (schema !== undefined) return { kind: "schema", schema: reading("compileConstraint", () => schemaText(schema)) };
   if (regex === undefined) return { kind: "json" };
   if (regex.length > MOST_REGEX)

@@ -1,7 +1,7 @@
 /**
  * The processes that compile constraints and follow texts. The cost of a constraint can't be predicted, and only ending
- * the process stops the work for certain, so each process limits its CPU time. Its state is known here too: if a
- * process ends, another one gets the state, and only the task at which it ended fails.
+ * the process stops the work for certain, so each process limits its CPU time. The program keeps a copy of the state: a
+ * process that replaces another receives it, and only the task that was running fails.
  */
 import { existsSync } from "node:fs";
 import { dirname } from "node:path";
@@ -100,7 +100,7 @@ const notBeside = (module: string): BackendError =>
   new BackendError(
     "compileConstraint",
     "noEngine",
-    `expected ${module}, which compiles grammars in a separate process; keep orchard-metal external when you bundle`,
+    `${module}, which compiles grammars in a separate process, is missing; keep orchard-metal external when you bundle`,
   );
 
 function endOf(code: number | null, signal: string | number | null): Error {

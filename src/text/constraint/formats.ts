@@ -76,7 +76,11 @@ const known = new Map<string, Pattern>();
 export function formatPattern(format: string): Pattern {
   const source = sources[format];
   if (source === undefined)
-    throw new ArgumentError("compileConstraint", "unsupported", `expected one of ${[...formats].join(", ")}`);
+    throw new ArgumentError(
+      "compileConstraint",
+      "unsupported",
+      `expected format to be one of ${[...formats].join(", ")}`,
+    );
   const own = known.get(format) ?? readPattern(source, "whole");
   known.set(format, own);
   return own;

@@ -1,4 +1,4 @@
-/** The program's state of constraints and texts, which can be sent to any process. */
+/** The state of constraints and texts. The program keeps it, and can send it to any process. */
 import type { TokenConstraint, TokenMatcher } from "../../nn/generation/constraint.ts";
 import { type EngineProcess, engineProcess, forgetEverywhere, retrying } from "./engine.ts";
 import type { Form } from "./messages.ts";

@@ -54,7 +54,7 @@ const kindOf = new Map(Object.entries(kinds).flatMap(([kind, names]) => names.ma
 const TYPES = new Set(["object", "array", "string", "number", "integer", "boolean", "null"]);
 const said = [...kindOf.keys()].filter((name) => kindOf.get(name) !== "silent");
 
-/** Each may come next, so XGrammar's automaton grows with the square of their number. */
+/** Any of them may come next, so XGrammar's automaton grows with the square of their number. */
 const MOST_OPTIONAL = 256;
 const MOST_PROPERTIES = 1024;
 const MOST_COUNT = 10_000;
@@ -95,14 +95,14 @@ interface Place {
 function check(schema: unknown, path: string, { depth, parent, found }: Place): void {
   if (typeof schema === "boolean" && depth > 0) return;
   if (!isObject(schema)) throw invalid(path, "expected an object");
-  if (depth > MOST_DEPTH) throw invalid(path, `expected at most ${MOST_DEPTH} levels`);
+  if (depth > MOST_DEPTH) throw invalid(path, `expected at most ${MOST_DEPTH} nested levels`);
   const own: Placed = { schema, path, parent };
   found.push(own);
   const inner = (value: unknown, key: string) =>
     check(value, `${path}.${key}`, { depth: depth + 1, parent: own, found });
   for (const [name, value] of Object.entries(schema)) {
     const kind = kindOf.get(name);
-    if (kind === undefined) throw invalid(path, `expected keywords of ${said.join(", ")}, got ${name}`);
+    if (kind === undefined) throw invalid(path, `expected only the keywords ${said.join(", ")}, got ${name}`);
     for (const [key, each] of innerOf(kind, name, value, path)) inner(each, key);
     const expected = expectedOf(kind, value);
     if (expected !== undefined) throw invalid(`${path}.${name}`, `expected ${expected}`);
@@ -181,16 +181,22 @@ function checkTogether(schema: Schema, path: string): void {
   const needed = new Set((required as readonly string[] | undefined) ?? []);
   const optional = Object.keys((properties as Schema | undefined) ?? {}).filter((name) => !needed.has(name)).length;
   if (optional > MOST_OPTIONAL)
-    throw invalid(`${path}.properties`, `expected at most ${MOST_OPTIONAL} that are not required, got ${optional}`);
+    throw invalid(`${path}.properties`, `expected at most ${MOST_OPTIONAL} optional properties, got ${optional}`);
   // An unknown format requires a pattern, which expresses it.
   if (format !== undefined && !formats.has(format as string) && !hasPattern(schema))
-    throw invalid(`${path}.format`, `expected ${[...formats].join(", ")}, or also a pattern, got ${format}`);
+    throw invalid(
+      `${path}.format`,
+      `expected one of ${[...formats].join(", ")}, got ${format}; other formats require a pattern`,
+    );
   if (pattern !== undefined && (pattern as string).length > MOST_PATTERN)
     throw invalid(`${path}.pattern`, `expected a regular expression of at most ${MOST_PATTERN} characters`);
   if (multipleOf !== undefined) {
     const places = placesOf(multipleOf as number);
     if (places > 9 || (multipleOf as number) * 10 ** places > MOST_MULTIPLE)
-      throw invalid(`${path}.multipleOf`, `expected at most ${MOST_MULTIPLE} without the decimal point`);
+      throw invalid(
+        `${path}.multipleOf`,
+        `expected at most ${MOST_MULTIPLE} after removing the decimal point, and at most 9 decimals`,
+      );
   }
 }
 

@@ -60,7 +60,8 @@ export class ListRules {
       const key = `${at} ${counts.join(" ")}`;
       const name = known.get(key);
       if (name !== undefined) return rule(name);
-      if (known.size > MOST_COUNTED) throw unsupported("expected contains with fewer items");
+      if (known.size > MOST_COUNTED)
+        throw unsupported("contains requires fewer items here; lower maxItems or minContains");
       const added = this.rules.name("items");
       known.set(key, added);
       this.rules.productions.define(added, body(at, counts));

@@ -11,7 +11,7 @@ import type { Term } from "./schema_terms.ts";
 import { unsupported } from "./schema_text.ts";
 import type { ObjectFacts, Shape } from "./shape.ts";
 
-/** Each subset of them needs a rule. */
+/** Each subset of the patterns needs a rule. */
 const MOST_PATTERNS = 4;
 /** If the number of properties is limited, each count needs separate rules. */
 const MOST_COUNTED = 100;
@@ -44,7 +44,7 @@ export class ObjectRules {
     // Further properties may repeat a name, so any number of them counts as only one.
     if (leastProperties > named.length + 1)
       throw unsupported(
-        `expected minProperties of at most ${named.length + 1}: one more than the properties with names`,
+        `expected minProperties to be at most ${named.length + 1}, the number of named properties plus 1`,
       );
     const body = new PropertyStates(this.rules, { named, other, least: leastProperties, most: mostProperties });
     return all(written('"{"'), spaces, body.state(0, 0), written('"}"'));
@@ -63,7 +63,7 @@ export class ObjectRules {
   private others({ objects }: Shape, keys: readonly string[], allowed: Pattern): Expression {
     const patterns = [...new Set(objects.flatMap((own) => own.patterns.map(([pattern]) => pattern)))];
     if (patterns.length > MOST_PATTERNS)
-      throw unsupported(`expected at most ${MOST_PATTERNS} patternProperties together, got ${patterns.length}`);
+      throw unsupported(`expected at most ${MOST_PATTERNS} patternProperties in total, got ${patterns.length}`);
     const isOther = keys.length > 0 ? not(choice(keys.map(literal))) : anyText;
     const options = Array.from({ length: 2 ** patterns.length }, (_, set) => {
       const met = new Set(patterns.filter((_, at) => (set >> at) & 1));
@@ -86,7 +86,9 @@ export class ObjectRules {
   }
 }
 
-/** The rules after a number of named properties, of which some were written: one rule per state. */
+/**
+ * Rules for the rest of an object, one per state: the position among the named properties, and how many were written.
+ */
 class PropertyStates {
   private readonly known = new Map<string, string>();
   /** The count up to which properties must be counted. */

@@ -114,7 +114,7 @@ function alone(own: AST.Element): Pattern {
   const inside: Place = { before: undefined, after: undefined, rest: empty };
   switch (own.type) {
     case "Assertion":
-      throw unsupported(own.kind === "start" || own.kind === "end" ? `${own.raw} there` : own.raw);
+      throw unsupported(own.kind === "start" || own.kind === "end" ? `${own.raw} away from the ends` : own.raw);
     case "Quantifier":
       return repeat(alone(own.element), own.min, own.max);
     case "Group":

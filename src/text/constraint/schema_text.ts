@@ -20,7 +20,7 @@ export function schemaText(schema: Schema): string {
     text = JSON.stringify(schema) ?? "null";
   } catch (cause) {
     if (!(cause instanceof RangeError)) throw cause;
-    throw invalidSchema("", `expected JSON of at most ${MOST_DEPTH} levels: ${String(cause)}`, { cause });
+    throw invalidSchema("", `expected JSON with at most ${MOST_DEPTH} nested levels: ${String(cause)}`, { cause });
   }
   if (text.length > MOST_CHARACTERS)
     throw invalidSchema("", `expected at most ${MOST_CHARACTERS} characters of JSON, got ${text.length}`);

@@ -190,12 +190,12 @@ const longest = (states: readonly State[]): number => states.length - 1;
 function checked(written: Written): Written {
   checkSize(written.classes);
   if (written.times <= MOST_TIMES) return written;
-  throw invalid("tooLarge", `expected repeats of at most ${MOST_TIMES} characters in all, got ${written.times}`);
+  throw invalid("tooLarge", `expected repeats of at most ${MOST_TIMES} characters in total, got ${written.times}`);
 }
 
 function checkSize(classes: number): void {
   if (classes <= MOST_CLASSES) return;
-  const message = `expected expressions of at most ${MOST_CLASSES} classes of bytes, repeats multiplied`;
+  const message = `expected expressions of at most ${MOST_CLASSES} byte classes with repeats expanded`;
   throw invalid("tooLarge", `${message}, got ${classes}; shorten the repeats`);
 }
 

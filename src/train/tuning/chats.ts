@@ -85,9 +85,9 @@ function pairOf(where: string, prompt: unknown, completion: unknown, tools: unkn
     if (typeof value !== "string")
       throw malformed(
         where,
-        `expected ${name} to be a text, or both to be lists of messages, got ${describeValue(value)}`,
+        `expected ${name} to be a string, or both to be lists of messages, got ${describeValue(value)}`,
       );
-  if (completion === "") throw malformed(where, "expected completion to be a text that is not empty");
+  if (completion === "") throw malformed(where, "expected completion to be a non-empty string");
   return { where, kind: "completion", prompt: prompt as string, completion: completion as string };
 }
 
@@ -109,10 +109,10 @@ function listOfMessages(value: unknown, name: string, where: string): ChatMessag
     const fail = (problem: string) => malformed(where, `expected ${name}[${at}]${problem}`);
     if (!isJsonObject(message)) throw fail(` to be an object with a role, got ${describeValue(message)}`);
     const { role, content, weight } = message as Readonly<Record<string, unknown>>;
-    if (typeof role !== "string") throw fail(`.role to be a text, got ${describeValue(role)}`);
+    if (typeof role !== "string") throw fail(`.role to be a string, got ${describeValue(role)}`);
     const isContent = typeof content === "string" || Array.isArray(content);
     if (!isContent && !(content == null && "tool_calls" in message))
-      throw fail(`.content to be a text, got ${describeValue(content)}`);
+      throw fail(`.content to be a string, got ${describeValue(content)}`);
     if (weight !== undefined && weight !== 0 && weight !== 1)
       throw fail(`.weight to be 0 or 1, got ${describeValue(weight)}`);
     return message as unknown as ChatMessage;

@@ -94,7 +94,7 @@ describe("settings", () => {
     }
     configure(native, "isa", before);
     expect(() => configure(native, "isa", "mmx")).toThrow(/instruction set "mmx".*auto/);
-    expect(() => configure(native, "colour", "red")).toThrow(/no setting "colour".*isa, threads, blas, products/);
+    expect(() => configure(native, "color", "red")).toThrow(/no setting "color".*isa, threads, blas, products/);
     expect(() => configure(native, "products", "mine")).toThrow('products takes table, own or blas; it is "mine"');
     for (const threads of ["0", "-1", "two", "2.5", ""])
       expect(() => configure(native, "threads", threads)).toThrow("threads takes a whole number");

@@ -190,7 +190,7 @@ describe("a context that was closed", () => {
   test("takes its tensors with it: every use names the operation and what happened", async () => {
     const x = tensor(values);
     metalContext().close();
-    const lost = /float32\[1000\] lay in a Metal context that was closed/;
+    const lost = /float32\[1000\] was in a Metal context that was closed/;
     expect(() => exp(x)).toThrow(lost);
     expect(() => x.dataSync()).toThrow(DisposedError);
     await expect(x.data()).rejects.toThrow(lost);

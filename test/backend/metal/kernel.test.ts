@@ -194,7 +194,7 @@ describe("what does not fit is refused, by name", () => {
       "an unknown binding",
       () => kernel.run({ ...good, z: 1 }, { grid: 8 }),
       ArgumentError,
-      "there is no argument z; there are: x, y, a",
+      "there is no argument z; the kernel has: x, y, a",
     ],
     [
       "a number for a pointer that is written",
@@ -260,8 +260,8 @@ describe("what does not fit is refused, by name", () => {
   test("a setting that is not there; on Apple's device, one that only the software device has", () => {
     const context = metalContext();
     const type = context.deviceInfo().isSoftware ? ArgumentError : BackendError;
-    expect(() => context.configure("colour", "red")).toThrow(type);
-    expect(() => context.configure("colour", "red")).toThrow("colour");
+    expect(() => context.configure("color", "red")).toThrow(type);
+    expect(() => context.configure("color", "red")).toThrow("color");
   });
 
   test("no refusal leaks anything, or reaches the device", async () => {

@@ -41,7 +41,7 @@ const buffer = new DeviceBuffer(16);
 
 const refusals: readonly (readonly [error: string, message: string, call: () => unknown])[] = [
   ["ArgumentError", "argument y has no value; expected values for: x, y, a, z", () => apply({ x, a: 1 })],
-  ["ArgumentError", "there is no argument w; there are: x, y, a, z", () => apply({ ...good, w: y })],
+  ["ArgumentError", "there is no argument w; the kernel has: x, y, a, z", () => apply({ ...good, w: y })],
   [
     "ArgumentError",
     "argument a: expected 1 value(s) for float, got 2 (it is float)",
@@ -60,7 +60,7 @@ const refusals: readonly (readonly [error: string, message: string, call: () => 
   ],
   [
     "DTypeError",
-    "expected dtypes.z, since the arguments are not of one dtype: got float32, int32",
+    "dtypes.z is required if the arguments have different dtypes, got float32, int32",
     () => apply({ ...good, y: y.to("int32") }),
   ],
   [
@@ -72,17 +72,17 @@ const refusals: readonly (readonly [error: string, message: string, call: () => 
   ["ArgumentError", "expected shapes in metalKernel(): they name and size the results", () => made({})],
   [
     "ArgumentError",
-    "argument w: shapes names it as a result, but the kernel has no such argument; it has: x, y, a, z",
+    "argument w: shapes lists it as a result, but the kernel has no such argument; it has: x, y, a, z",
     () => made({ shapes: { w: "x" } }),
   ],
   [
     "ArgumentError",
-    "argument y: shapes names it as a result, but the kernel only reads it",
+    "argument y: shapes lists it as a result, but the kernel only reads it",
     () => made({ shapes: { y: "x", z: "x" } }),
   ],
   [
     "ArgumentError",
-    "argument z: the kernel writes it; name it in shapes, as a result",
+    "argument z: the kernel writes it; add it to shapes as a result",
     () => {
       using own = metalKernel({ name: "f", source: source.replace("axpy", "f").replace("const float* y", "float* y") });
       using two = metalKernel({
@@ -126,7 +126,7 @@ const refusals: readonly (readonly [error: string, message: string, call: () => 
   ["ShapeError", "expected a threadgroup of at most ", () => made({ shapes: { z: "x" }, threadgroup: 4096 })],
   [
     "ArgumentError",
-    "its Metal context is not the shared one, which holds the tensors; omit context, or call run()",
+    "it was created with another Metal context than the shared one, which has the tensors; omit context, or call run()",
     () => made({ shapes: { z: "x" }, context: otherContext }),
   ],
   [
@@ -136,12 +136,12 @@ const refusals: readonly (readonly [error: string, message: string, call: () => 
   ],
   [
     "ShapeError",
-    "expected float32[3] of the fallback for result z, got float32[]",
+    "expected float32[3] from the fallback for result z, got float32[]",
     () => made({ shapes: { z: "x" }, fallback: () => tensor(1) }),
   ],
   [
     "DTypeError",
-    "expected float32[3] of the fallback for result z, got int32[3]",
+    "expected float32[3] from the fallback for result z, got int32[3]",
     () => made({ shapes: { z: "x" }, fallback: () => x.to("int32") }),
   ],
   ["KernelCompileError", "error: ", () => made({ source: "kernel void axpy(", shapes: { z: "x" } })],
@@ -242,7 +242,7 @@ describe("a failure of Metal", () => {
   test("without a fallback it is an error of whoever reads the result", () => {
     metalContext().injectFault("command-buffer");
     const { z } = axpy.apply(good) as { z: Tensor };
-    expect(() => z.toArray()).toThrow("no other backend could compute it again");
+    expect(() => z.toArray()).toThrow("no other backend could recompute the results");
     expect((axpy.apply(good) as { z: Tensor }).z.toArray()).toEqual([11, 22, 33]);
   });
 });

@@ -297,7 +297,7 @@ kernel void both(device const float* x, device float* s, device float* p, uint i
     expect(of(({ z }) => ({ x: sum(z) }))).toEqual([AutogradError, `${expected}, got float32[]`]);
     expect(of(() => zeros([1]) as never)).toEqual([
       AutogradError,
-      expect.stringContaining("expected backward to return gradients by name, got "),
+      expect.stringContaining("expected backward to return gradients by argument name, got "),
     ]);
     const own = tensor([1, 2, 3], { requiresGrad: true });
     expect(errorOf(() => grad(sum(axpy.apply({ x: own, y, a: 1 }).z), own))).toEqual([

@@ -148,7 +148,7 @@ describe("lora", () => {
     expect(errorOf(layer.up.weight.grad!, scaled.matmul(layer.down.weight.detach().T))).toBeLessThan(1e-5);
   });
 
-  test("on quantised weights, which stay as they are", async () => {
+  test("on quantized weights, which stay as they are", async () => {
     const model = await load("llama", { quantize: "q8_0" });
     const before = numbers(logitsOf(model, "llama"));
     const adapter = nn.lora(model, { rank: 2, targets: ["query", "up"] });

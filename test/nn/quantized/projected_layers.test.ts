@@ -1,4 +1,4 @@
-/** Queries, keys and values of quantised weights as one operation. */
+/** Queries, keys and values of quantized weights as one operation. */
 import { describe, expect, test } from "bun:test";
 import { codepaths, Generator, nn, noGrad, randn, type Tensor } from "../../../src/index.ts";
 import { DecoderAttention } from "../../../src/nn/models/decoder/attention.ts";

@@ -1,4 +1,4 @@
-/** Layers and models with quantised weights: results, gradients, reports, states, files. */
+/** Layers and models with quantized weights: results, gradients, reports, states, files. */
 import { describe, expect, test } from "bun:test";
 import { ArgumentError, OrchardError, ShapeError } from "../../../src/core/errors.ts";
 import {
@@ -63,7 +63,7 @@ describe.each(Object.entries(formats))("%s", (_, w) => {
   const bias = normal([24], 3);
   const x = normal([2, 3, 256], 2);
 
-  test.each(places)("QuantizedLinear on %s is the product with what the weights dequantise to", (backend) => {
+  test.each(places)("QuantizedLinear on %s is the product with what the weights dequantize to", (backend) => {
     on(backend, () => {
       const layer = new nn.QuantizedLinear(w, bias);
       const got = layer.forward(x);
@@ -118,7 +118,7 @@ test("layers take weights that are matrices, and biases of their size", () => {
   expect(() => new nn.QuantizedLinear(quantize(zeros([2, 2, 64])))).toThrow(ShapeError);
   expect(() => new nn.QuantizedEmbedding(quantize(zeros([64])))).toThrow(ShapeError);
   expect(() => new nn.QuantizedLinear(quantize(zeros([2, 64])), ones([3]))).toThrow("expected a bias of 2 values");
-  expect(() => new nn.QuantizedLinear(ones([2, 64]) as never)).toThrow("expected weight to be a quantised tensor");
+  expect(() => new nn.QuantizedLinear(ones([2, 64]) as never)).toThrow("expected weight to be a quantized tensor");
 });
 
 test("they print their format and sizes", () => {
@@ -133,7 +133,7 @@ describe("Int4Linear", () => {
   const linear = new nn.Linear(128, 16, { generator: new Generator(3) });
   const x = normal([5, 128], 4);
 
-  test("holds four bits, and multiplies with what they dequantise to", () => {
+  test("holds four bits, and multiplies with what they dequantize to", () => {
     const layer = nn.Int4Linear.fromLinear(linear, { groupSize: 32 });
     expect(layer.weight.format).toEqual({ bits: 4, groupSize: 32, symmetric: false });
     expect(layer.bias).toBe(linear.bias);
@@ -220,7 +220,7 @@ describe.each([
     expect(lines.at(-1)).toContain(`of ${report.bytesBefore.toLocaleString("en")} bytes`);
   });
 
-  test("gradients reach everything that is not quantised", () => {
+  test("gradients reach everything that is not quantized", () => {
     const model = make();
     nn.quantizeModel(model, { format: "q8_0", exclude: "blocks.1" });
     model.forward(tokens).square().sum().backward();
@@ -273,7 +273,7 @@ describe("quantizeModel", () => {
     expect(() => quantised({ exclude: "block" })).toThrow('got "block"; the layers are tokenEmbedding');
   });
 
-  test("a model with quantised positions computes what they dequantise to", () => {
+  test("a model with quantized positions computes what they dequantize to", () => {
     const model = gpt();
     const exact = gpt();
     nn.quantizeModel(model, { format: "q8_0", include: "positionEmbedding" });
@@ -319,7 +319,7 @@ describe("quantizeModel", () => {
     expect(errorOf()).not.toBe(errorOf(other));
   });
 
-  test("replaces nothing where weights can't be quantised", () => {
+  test("replaces nothing where weights can't be quantized", () => {
     const model = gpt();
     const { weight } = model.blocks[1]!.feedForward.down as nn.Linear;
     noGrad(() => weight.fill_(Number.NaN));
@@ -358,7 +358,7 @@ describe("quantizeModel", () => {
     expect(() => model.loadHuggingFace({})).toThrow(ArgumentError);
   });
 
-  test("to() converts what is not quantised, and the model computes in it", () => {
+  test("to() converts what is not quantized, and the model computes in it", () => {
     const model = llama();
     nn.quantizeModel(model, { format: { bits: 8, groupSize: 32 } });
     const parts = Object.values(model.quantizedState()).filter(QuantizedTensor.isQuantized);
@@ -369,7 +369,7 @@ describe("quantizeModel", () => {
     expect(given.dtype).toBe("float16");
   });
 
-  test("a quantised model generates", async () => {
+  test("a quantized model generates", async () => {
     for (const model of [gpt(), llama()]) {
       nn.quantizeModel(model, { format: "q8_0" });
       const got: number[] = [];
@@ -398,11 +398,11 @@ describe("states that do not fit are refused", () => {
     nn.quantizeModel(other, { format: "iq4_nl" });
     const error = problem(() => model.loadStateDict(other.quantizedState()));
     expect(error.different).toContain("tokenEmbedding.weight");
-    expect(error.message).toContain("expected a quantised q4_0[40, 64]");
-    expect(error.message).toContain("got a quantised iq4_nl[40, 64]");
+    expect(error.message).toContain("expected a quantized q4_0[40, 64]");
+    expect(error.message).toContain("got a quantized iq4_nl[40, 64]");
   });
 
-  test("a quantised state in a model that is not, and the other way round", () => {
+  test("a quantized state in a model that is not, and the other way round", () => {
     expect(problem(() => gpt().loadStateDict(model.quantizedState())).different).toContain("tokenEmbedding.weight");
     expect(problem(() => model.loadStateDict(gpt().stateDict())).different).toContain("tokenEmbedding.weight");
   });

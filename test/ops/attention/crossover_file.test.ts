@@ -48,29 +48,33 @@ test("without a file the shipped table holds, and nothing is wrong", () => {
 });
 
 const foreign: readonly [string, (file: Record<string, unknown>) => unknown, string][] = [
-  ["half a file", (file) => JSON.stringify(file).slice(0, 100), "is not whole"],
-  ["nothing in it", () => "", "is not whole"],
-  ["a list", () => [1], "is not whole"],
-  ["another version", (file) => ({ ...file, version: "0.0.9" }), `is of version 0.0.9, this is ${packageFile.version}`],
-  ["no version", ({ version: _, ...file }) => file, "is of version undefined"],
+  ["half a file", (file) => JSON.stringify(file).slice(0, 100), "is incomplete"],
+  ["nothing in it", () => "", "is incomplete"],
+  ["a list", () => [1], "is incomplete"],
+  [
+    "another version",
+    (file) => ({ ...file, version: "0.0.9" }),
+    `was written by version 0.0.9, this is ${packageFile.version}`,
+  ],
+  ["no version", ({ version: _, ...file }) => file, "was written by version undefined"],
   ["another processor", (file) => ({ ...file, machine: { ...thisMachine(), processor: "Abacus" } }), "another machine"],
   ["other threads", (file) => ({ ...file, machine: { ...thisMachine(), threads: 999 } }), "another machine"],
   ["no machine", ({ machine: _, ...file }) => file, "another machine"],
-  ["no date", ({ date: _, ...file }) => file, "is not whole"],
-  ["no table", ({ table: _, ...file }) => file, "is not whole"],
-  ["a share of 0", (file) => ({ ...file, table: { ...tableOf(1), scoresShare: 0 } }), "is not whole"],
-  ["a negative number", (file) => ({ ...file, table: tableOf(-1) }), "is not whole"],
-  ["a fraction", (file) => ({ ...file, table: tableOf(0.5) }), "is not whole"],
+  ["no date", ({ date: _, ...file }) => file, "is incomplete"],
+  ["no table", ({ table: _, ...file }) => file, "is incomplete"],
+  ["a share of 0", (file) => ({ ...file, table: { ...tableOf(1), scoresShare: 0 } }), "is incomplete"],
+  ["a negative number", (file) => ({ ...file, table: tableOf(-1) }), "is incomplete"],
+  ["a fraction", (file) => ({ ...file, table: tableOf(0.5) }), "is incomplete"],
   [
     "a row too few",
     (file) => ({ ...file, table: { pairs: { cpu: { float32: [[1, 1, 1]] } }, scoresShare: 1 } }),
-    "whole",
+    "incomplete",
   ],
-  ["an unknown backend", (file) => ({ ...file, table: { pairs: { tpu: {} }, scoresShare: 1 } }), "is not whole"],
+  ["an unknown backend", (file) => ({ ...file, table: { pairs: { tpu: {} }, scoresShare: 1 } }), "is incomplete"],
   [
     "an unknown dtype",
     (file) => ({ ...file, table: { pairs: { cpu: { int8: [] } }, scoresShare: 1 } }),
-    "is not whole",
+    "is incomplete",
   ],
 ];
 
@@ -169,6 +173,6 @@ test("a process warns once of a file that it does not use", () => {
   const { reason, warnings } = attend({ ORCHARD_ATTENTION_TABLE: path });
   expect(reason).toBe(shipped);
   expect(warnings).toHaveLength(1);
-  expect(warnings[0]).toContain(`${path} is of version 0.0.9`);
+  expect(warnings[0]).toContain(`${path} was written by version 0.0.9`);
   expect(warnings[0]).toContain("`bun src/cli/orchard.ts tune` measures them anew");
 });

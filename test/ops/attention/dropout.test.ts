@@ -77,7 +77,7 @@ describe.each(backends)("the mask on %s", (backend) => {
     expect(Math.abs(count - kept.length * (1 - p))).toBeLessThan(4 * Math.sqrt(kept.length * p * (1 - p)));
   });
 
-  test("neighbours are independent: of pairs of rows, columns and heads, p² are dropped together", () => {
+  test("neighbors are independent: of pairs of rows, columns and heads, p² are dropped together", () => {
     const [heads, rows, columns] = [4, 128, 128];
     const kept = draw(0.5, [1, heads, rows, columns]).dataSync();
     for (const step of [1, 2, 3, columns, 2 * columns, columns + 1, rows * columns]) {

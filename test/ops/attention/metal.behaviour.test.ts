@@ -121,7 +121,7 @@ describe.if(hasMetal)("attention on metal", () => {
     expect(ways.map(({ operation }) => operation).sort()).toEqual(["attentionBackward", "attentionForward"]);
     for (const { backend, reason } of ways) {
       expect(backend).not.toBe("metal");
-      expect(reason).toMatch(/of 128 threads, got a pipeline for at most 64/);
+      expect(reason).toMatch(/at most 64 threads, the limit of the pipeline, got 128/);
     }
     expect(largestError(got, run(of, {}, "reference"))).toBeLessThan(1e-5);
   });

@@ -66,7 +66,7 @@ const rules: readonly [string, Partial<RoutedCall>, Partial<Chooser>, "fused" | 
   ["a dim that no kernel has", { dim: 257, pairs: [1, 1, 1e4, 1e4] }, {}, "unfused", "dim or valueDim over 256"],
   // 2 · 4 · 10 · 50 scores of 4 bytes are 16,000 bytes, a quarter of the limit.
   ["scores at the ceiling", {}, { memoryLimit: () => 64_000 }, "unfused", "at most 500"],
-  ["scores over the ceiling", {}, { memoryLimit: () => 63_999 }, "fused", "over the memory ceiling"],
+  ["scores over the ceiling", {}, { memoryLimit: () => 63_999 }, "fused", "exceed the memory limit"],
 ];
 
 test.each(rules)("%s", (_, changes, by, kind, because) => {
@@ -91,7 +91,7 @@ test("the same call always takes the same way, for the same reason", () => {
 });
 
 test("a path that is asked for is taken, whatever the table says", () => {
-  expect(routeOf("x", "fused", call)).toEqual({ kind: "fused", backend: undefined, reason: "as asked" });
+  expect(routeOf("x", "fused", call)).toEqual({ kind: "fused", backend: undefined, reason: "as requested" });
   expect(routeOf("x", "reference", call).backend).toBe("reference");
   expect(routeOf("x", "unfused", { ...call, options: ["bias"], pairs: [9, 9, 1e5, 1e5] }).kind).toBe("unfused");
 });
@@ -136,8 +136,8 @@ describe("codepaths()", () => {
     });
     expect(reasonsOf("flashAttention")).toEqual([
       "1 cpu, fused: faster at every length measured for float32, dim up to 32, batch · heads from 1",
-      "1 cpu, unfused: as asked",
-      "1 reference, fused: as asked",
+      "1 cpu, unfused: as requested",
+      "1 reference, fused: as requested",
       "2 cpu, unfused: dim or valueDim over 256",
     ]);
     expect(reasonsOf("scaledDotProductAttention")).toEqual(["1 cpu, fused: no crossover is measured with causal"]);

@@ -63,7 +63,7 @@ describe.if(!environmentFlag("ORCHARD_SKIP_METAL"))("the curve of losses", () =>
   });
 
   test("where pipelines have room for few threads", () => {
-    const cause = /^metal: .*expected room for a threadgroup of \d+ threads, got a pipeline for at most 64/;
+    const cause = /^metal: .*expected a threadgroup of at most 64 threads, the limit of the pipeline, got \d+/;
     checkCurve("attentionBackward", cause, () => withThreadLimit(64, () => learn()));
   });
 

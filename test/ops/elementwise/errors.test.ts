@@ -94,7 +94,11 @@ const mistakes: readonly (readonly [string, () => unknown, string])[] = [
     () => toDType(floats, "int8", { overflow: "wrap" as never }),
     "ArgumentError [toDType] expected overflow to be",
   ],
-  ["repeated elements", () => fill_(expand(tensor([1]), [3]), 2), "ArgumentError [fill_] axis 0 of float32[3] repeats"],
+  [
+    "repeated elements",
+    () => fill_(expand(tensor([1]), [3]), 2),
+    "ArgumentError [fill_] axis 0 of float32[3] is expanded",
+  ],
 ];
 
 test.each(mistakes)("%s", (_name, body, expected) => {

@@ -151,7 +151,7 @@ export const dtypes = rowsOf("dtypes that do not fit", DTypeError, [
   ["batchNorm", ({ x, places }) => [x, { weight: places }], "expected weight to be floats", "got int64["],
   ["normalize", ({ bytes }) => [bytes], "expected floats, got uint8["],
   ["embedding", ({ mask, x }) => [mask, x], "indices to be integers, got bool[", 'toDType(indices, "int64")'],
-  ...each("embedding embeddingBag", ({ indices }) => [indices, indices], "got int64[", "weight to be of floats"),
+  ...each("embedding embeddingBag", ({ indices }) => [indices, indices], "got int64[", "weight to have a float dtype"),
   ["embeddingBag", ({ places, x, vector }) => [places, x, { offsets: vector }], "offsets to be integers, got float32["],
   [
     "embeddingBag",

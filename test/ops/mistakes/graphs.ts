@@ -16,7 +16,7 @@ const passed = (compute: (x: Tensor) => Tensor, x: Tensor): Tensor => {
 const spent = (name: string, compute: (x: Tensor, all: Operands) => Tensor): Row => [
   "backward",
   (all) => [passed((x) => compute(x, all), all.vector)],
-  `what ${name} saved was freed`,
+  `the tensors saved by ${name} were freed`,
   "retainGraph: true",
 ];
 export const graphs = rowsOf("a graph that is none", AutogradError, [
@@ -35,14 +35,14 @@ export const graphs = rowsOf("a graph that is none", AutogradError, [
   spent("indexSelect", (x, { places }) => library.indexSelect(x, places, { dim: 0 })),
   spent("scatterAdd", (x, { places, other }) => library.scatterAdd(x, places, other, { dim: 0 })),
   ...each("add_ sub_ mul_ div_ copy_", ({ x, y }) => [leafOf(x), y], "a leaf float32[", "noGrad(() => …)"),
-  ...each("add_ sub_ mul_ div_ copy_", ({ x, y }) => [x, leafOf(y)], "takes part in a graph", "noGrad(() => …)"),
+  ...each("add_ sub_ mul_ div_ copy_", ({ x, y }) => [x, leafOf(y)], "in an autograd graph", "noGrad(() => …)"),
   ["fill_", ({ x }) => [leafOf(x), 0], "a leaf float32[", "noGrad(() => …)"],
   ["zero_", ({ x }) => [leafOf(x)], "a leaf float32[", "noGrad(() => …)"],
   ["maskedFill_", ({ x, mask }) => [leafOf(x), mask, 0], "a leaf float32[", "noGrad(() => …)"],
-  ["maskedFill_", ({ x, mask, value }) => [x, mask, leafOf(value)], "takes part in a graph", "noGrad(() => …)"],
+  ["maskedFill_", ({ x, mask, value }) => [x, mask, leafOf(value)], "in an autograd graph", "noGrad(() => …)"],
 ]);
 export const repeats = rowsOf("elements that repeat", ArgumentError, [
-  ...each("add_ sub_ mul_ div_ copy_ fill_", ({ value }) => [expand(value, [3]), 1], "float32[3] repeats", "clone()"),
-  ["zero_", ({ value }) => [expand(value, [3])], "float32[3] repeats", "clone()"],
-  ["maskedFill_", ({ value }) => [expand(value, [3]), tensor(true), 0], "float32[3] repeats", "change a clone()"],
+  ...each("add_ sub_ mul_ div_ copy_ fill_", ({ value }) => [expand(value, [3]), 1], "[3] is expanded", "clone()"),
+  ["zero_", ({ value }) => [expand(value, [3])], "[3] is expanded", "clone()"],
+  ["maskedFill_", ({ value }) => [expand(value, [3]), tensor(true), 0], "[3] is expanded", "change a clone()"],
 ]);

@@ -10,7 +10,7 @@ const endless = ({ value }: Operands) => expand(value, [COUNT]);
 const wide = ({ value }: Operands) => expand(value, [2 ** 21, 2 ** 21]);
 const tall = ({ value }: Operands) => expand(value, [2 ** 21]);
 const named = ({ indices: own }: Operands) => expand(select(slice(own, { end: 1 }), 1, 0), [COUNT]);
-const noMemory = "there is no memory for the result";
+const noMemory = "the result can't be allocated";
 const everyElement =
   "relu6 hardtanh dropout clone contiguous sort argsort softmax logSoftmax " +
   "zerosLike onesLike emptyLike randLike randnLike bernoulli isposinf isneginf";

@@ -1,4 +1,4 @@
-/** The names of distributions, and those of quantised weights. */
+/** The names of distributions, and those of quantized weights. */
 
 import { dequantize, quantize, quantizedMatmul, quantizedSwiglu, quantizeGgml } from "../../../src/index.ts";
 import { type GgmlFormat, ggmlFormats } from "../../../src/quant/formats.ts";

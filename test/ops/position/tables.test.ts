@@ -123,5 +123,7 @@ test("wrong tables", () => {
   expect(message({ cos })).toMatch(/ArgumentError: \[rope\] expected cos and sin together, got cos alone/);
   expect(message({ cos, sin, offset: 3 })).toMatch(/ArgumentError: \[rope\] expected no offset with cos and sin/);
   expect(message({ cos: drawn([5, 6], 1), sin })).toMatch(/ShapeError: .*\[5, 3\] or \[2, 5, 3\].*got float32\[5, 6\]/);
-  expect(message({ cos, sin: tensor([1n]) })).toMatch(/DTypeError: \[rope\] expected sin to be of floats, got int64/);
+  expect(message({ cos, sin: tensor([1n]) })).toMatch(
+    /DTypeError: \[rope\] expected sin to have a float dtype, got int64/,
+  );
 });

@@ -93,7 +93,7 @@ describe("axes", () => {
     ["cumsum", cumsum],
     ["cumprod", cumprod],
   ])("%s needs one", (name, call) => {
-    expect(message(() => call(square, {} as never))).toStartWith(`ArgumentError [${name}] expected dim`);
+    expect(message(() => call(square, {} as never))).toStartWith(`ArgumentError [${name}] missing argument dim`);
   });
 });
 

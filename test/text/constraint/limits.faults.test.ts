@@ -19,7 +19,7 @@ describe("what is too large is refused, and named", () => {
   test.each([
     [`${"(".repeat(12)}.{0,9}${"){0,9}".repeat(12)}`, "tooLarge", /repeats of at most 10000 characters/],
     ["((a{0,1000}){0,1000}){0,1000}", "tooLarge", /repeats of at most 10000 characters/],
-    [".{0,1000}".repeat(100), "tooLarge", /at most 20000 classes of bytes/],
+    [".{0,1000}".repeat(100), "tooLarge", /at most 20000 byte classes/],
     ["((a{0,90}b){0,90}c){0,90}", "tooLarge", /at most/],
     [`${"(".repeat(200)}a${")".repeat(200)}`, "tooLarge", /at most 64 nested groups/],
     ["a".repeat(5000), "tooLarge", /at most 4096 characters, got 5000/],
@@ -40,10 +40,10 @@ describe("what is too large is refused, and named", () => {
   for (let level = 0; level < 200_000; level++) deep = { items: deep };
 
   test.each([
-    [{ type: "object", properties: properties(1000) }, /at most 256 that are not required, got 1000/],
+    [{ type: "object", properties: properties(1000) }, /at most 256 optional properties, got 1000/],
     [{ type: "object", properties: properties(1100), required: Object.keys(properties(1100)) }, /at most 1024/],
     [{ anyOf: Array.from({ length: 9 }, () => ({ properties: properties(200) })) }, /at most 1024/],
-    [{ enum: Array.from({ length: 3000 }, (_, at) => `value ${at}`) }, /at most 20000 classes/],
+    [{ enum: Array.from({ length: 3000 }, (_, at) => `value ${at}`) }, /at most 20000 byte classes/],
     [deep, /levels/],
   ])("schema %#", async (schema, message) => {
     const error = await errorOf(text.compileConstraint(bytes, { schema: schema as Record<string, unknown> }));

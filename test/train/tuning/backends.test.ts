@@ -1,4 +1,4 @@
-/** Adapting a model on metal: the losses and the adapter of the cpu, of plain and of quantised weights. */
+/** Adapting a model on metal: the losses and the adapter of the cpu, of plain and of quantized weights. */
 import { beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { metalContext } from "../../../src/backend/metal/context.ts";

@@ -1,4 +1,4 @@
-/** `loadModel` besides what models compute: files, dtypes, quantised weights, memory, and what is refused. */
+/** `loadModel` besides what models compute: files, dtypes, quantized weights, memory, and what is refused. */
 import { afterEach, describe, expect, test } from "bun:test";
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -142,7 +142,7 @@ test("Gemma 3's settings of rotation before version 5 of transformers", async ()
   expect(errorOf(logitsOf(model, "gemma3"), answersOf("gemma3")["logits"]!)).toBeLessThan(1e-5);
 });
 
-describe("quantised", () => {
+describe("quantized", () => {
   test.each(["huggingFace", "gguf"] as const)("at load, from %s", async (source) => {
     const path = source === "gguf" ? folder.file("wide.gguf") : folderOf("mixtral");
     if (source === "gguf") await writeWide(path, "float32");
@@ -157,7 +157,7 @@ describe("quantised", () => {
     expect(packed.report.allocatedBytes).toBeLessThan(0.6 * (exact.report.mappedBytes + exact.report.allocatedBytes));
   });
 
-  test("what a file has quantised stays so, and is mapped", async () => {
+  test("what a file has quantized stays so, and is mapped", async () => {
     const path = folder.file("q4.gguf");
     await writeWide(path, "q4_K");
     const { model, report } = await load(path, { precision: "fast" });

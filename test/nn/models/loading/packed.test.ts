@@ -1,5 +1,5 @@
 /**
- * Folders of quantised weights: each method's files give the weights of its formula, and the logits of a model that has
+ * Folders of quantized weights: each method's files give the weights of its formula, and the logits of a model that has
  * these weights as plain ones. See scripts/fixtures/models/packed.py, and scripts/fixtures/quant.py for MLX's.
  */
 import { describe, expect, test } from "bun:test";
@@ -209,7 +209,7 @@ describe("MLX", () => {
     expect(valuesOf(weight)).toEqual(numbers(values));
   });
 
-  test("formats of single layers, and layers that are not quantised", async () => {
+  test("formats of single layers, and layers that are not quantized", async () => {
     const name = "4.64.float32";
     const { parts, values } = partsOf(groups, name);
     const layer = (own: string) => `model.layers.0.${own}`;
@@ -234,7 +234,7 @@ describe("MLX", () => {
 /** The names of Mixtral's projections in stacks. */
 const stackedNames: Readonly<Record<string, string>> = { w1: "gate_proj", w2: "down_proj", w3: "up_proj" };
 
-test.each(["mixtral", "qwen3_moe"])("experts of %s in stacks, as mlx-lm has them, quantised and not", async (name) => {
+test.each(["mixtral", "qwen3_moe"])("experts of %s in stacks, as mlx-lm has them, quantized and not", async (name) => {
   const copy = (label: string): string => {
     const path = folder.file(`${label}-${name}`);
     cpSync(folderOf(name), path, { recursive: true });
@@ -312,7 +312,7 @@ describe("refused by name", () => {
     expect((await failure(config)).message).toContain(text);
   });
 
-  test("quantised weights in nn.Llama", () => {
+  test("quantized weights in nn.Llama", () => {
     const config = { model_type: "llama", quantization_config: { quant_method: "awq" } } as nn.LlamaConfig;
     expect(() => nn.Llama.fromHuggingFace(config, {})).toThrow("load the folder with nn.loadModel");
   });
