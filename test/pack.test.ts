@@ -54,6 +54,7 @@ describe("the tarballs", () => {
       /^src\/[\w./]+(?<!\.d)\.(?:js|html|css)$/,
       /^src\/[\w./]+\.d\.ts$/,
       /^src\/kernels\.json$/,
+      /^src\/vendor\/(?:LICENSES\.md|\w+\.ttf)$/,
       /^src\/bundle\/(?:bytecode\.js\.jsc|(?:bytecode|library)\.js\.map)$/,
       /^src\/train\/dashboard\/page\/(?:client|ticks)\.ts$/,
       /^src\/serve\/page\/(?:client|events|markdown|message|settings|store)\.ts$/,
