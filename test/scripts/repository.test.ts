@@ -100,6 +100,7 @@ describe("set-up", () => {
     const { compilerOptions } = JSON.parse(read("tsconfig.json")) as { compilerOptions: Record<string, unknown> };
     for (const option of ["strict", "noUncheckedIndexedAccess", "exactOptionalPropertyTypes"])
       expect([option, compilerOptions[option]]).toEqual([option, true]);
+    expect(compilerOptions["declaration"]).toBe(true); // so that the check reports errors of declarations too
     // A test of types may say that a line is wrong, with its reason: it fails where the line is right.
     const silencers = /@ts-(?:ignore|nocheck)|@ts-expect-error(?! \w)/;
     const loose = [
