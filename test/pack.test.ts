@@ -4,7 +4,7 @@
  * `bun run release --local` does the same with the portable one, from a real registry, in projects of every kind.
  */
 import { beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import packageFile from "../package.json";
 import { cpuLibraryName, libraryName, packageRoot } from "../src/core/paths.ts";
@@ -54,6 +54,7 @@ describe("the tarballs", () => {
       /^src\/[\w./]+(?<!\.d)\.(?:js|html|css)$/,
       /^src\/[\w./]+\.d\.ts$/,
       /^src\/kernels\.json$/,
+      /^src\/vendor\/(?:LICENSES\.md|\w+\.ttf)$/,
       /^src\/bundle\/(?:bytecode\.js\.jsc|(?:bytecode|library)\.js\.map)$/,
       /^src\/train\/dashboard\/page\/(?:client|ticks)\.ts$/,
       /^src\/serve\/page\/(?:client|events|markdown|message|settings|store)\.ts$/,
@@ -116,6 +117,18 @@ describe("in an empty project", () => {
     ]);
     expect(names.map((name) => name.replace("/package.json", "")).sort()).toEqual(asked);
     expect(asked).toContain(platformName);
+  });
+
+  test("without the dylib these are three packages of at most 30 MB", () => {
+    const others = asked.filter((name) => name !== platformName);
+    const bytesOf = (folder: string) =>
+      [...new Bun.Glob("**").scanSync({ cwd: folder, dot: true })].reduce(
+        (sum, path) => sum + statSync(join(folder, path)).size,
+        0,
+      );
+    const bytes = others.map((name) => bytesOf(join(project, "node_modules", name)));
+    expect(others).toHaveLength(3);
+    expect(bytes.reduce((sum, own) => sum + own, 0)).toBeWithin(10e6, 30e6);
   });
 
   test("it computes and trains by the packed dylib, without a word", () => {

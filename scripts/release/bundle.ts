@@ -3,7 +3,7 @@
  * and as bytecode for the Bun that packs. All entries of the package share one copy of the library.
  */
 import { rm } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import type { BunPlugin } from "bun";
 import packageFile from "../../package.json";
 import { Failure } from "../failure.ts";
@@ -34,6 +34,10 @@ const leavingBeside = (source: string): BunPlugin => ({
       const file = beside.find((each) => join(source, each) === resolve(dirname(importer), path));
       return file === undefined ? undefined : { path: `../${file}`, external: true };
     });
+    // Copies of packages that are loaded on first use.
+    builder.onResolve({ filter: /\/vendor\/\w+\.js$/ }, ({ path, kind }) =>
+      kind === "import-statement" ? undefined : { path: `../vendor/${basename(path)}`, external: true },
+    );
   },
 });
 
@@ -49,16 +53,20 @@ export async function bundleLibrary(folder: string): Promise<void> {
   const source = join(folder, "src");
   const entry = join(source, "bundle", "entry.js");
   const texts = await Promise.all(others.map(async (name) => [name, await textOf(source, name)] as const));
-  await Bun.write(entry, entryOf(texts.flatMap(([, text]) => importsOf(text))));
+  const imports = texts.flatMap(([, text]) => importsOf(text));
+  await Bun.write(entry, entryOf(imports));
   const ofNoType = join(source, "package.json");
   await Bun.write(ofNoType, "{}\n");
-  const names = renamedIn(await (await build(entry, { naming: "library.js" })).text());
-  const plain = await build(entry, { naming: "library.js", isWritten: true, names });
+  const draft = await (await build(entry, { naming: "library.js" })).text();
+  const exported = new Bun.Transpiler({ loader: "js" }).scan(draft).exports.filter((own) => !own.startsWith("$"));
+  const names = renamedIn(draft);
+  await Bun.write(entry, objectEntryOf(exported, imports));
+  await build(entry, { naming: "library.js", isWritten: true, names });
   await build(entry, { naming: "bytecode.js", isWritten: true, isBytecode: true, names });
   await Promise.all([rm(entry), rm(ofNoType)]);
   await Bun.write(join(source, "bundle", "chosen.js"), chooser());
   for (const [name, text] of texts) await Bun.write(join(source, name), ofLibrary(name, text));
-  await Bun.write(join(source, main), mainEntry(new Bun.Transpiler({ loader: "js" }).scan(await plain.text()).exports));
+  await Bun.write(join(source, main), mainEntry(exported));
 }
 
 const textOf = (source: string, name: string): Promise<string> => Bun.file(join(source, name)).text();
@@ -126,6 +134,21 @@ const entryOf = (imports: readonly RelativeImport[]): string =>
     ...imports.flatMap(({ names, from }) => names.map((name) => `export { ${name} as $${name} } from ".${from}";\n`)),
   ].join("");
 
+/**
+ * The same in one object. Bun's bundler makes a getter and a setter for each export, which takes a millisecond at each
+ * start.
+ */
+function objectEntryOf(exported: readonly string[], imports: readonly RelativeImport[]): string {
+  const others = imports.flatMap(({ names, from }) => names.map((name) => [name, from] as const));
+  return [
+    `import { ${exported.map((name) => `${name} as own$${name}`).join(", ")} } from "../${main}";\n`,
+    ...others.map(([name, from]) => `import { ${name} as $${name} } from ".${from}";\n`),
+    `export const library = {\n${exported.map((name) => `  ${name}: own$${name},\n`).join("")}`,
+    ...new Set(others.map(([name]) => `  $${name},\n`)),
+    "};\n",
+  ].join("");
+}
+
 /** Returns an entry that imports from the bundle. @throws {Failure} for an unsupported form of import */
 function ofLibrary(name: string, text: string): string {
   const code = text.replace(relativeImport, (_, names = "") =>
@@ -138,7 +161,7 @@ function ofLibrary(name: string, text: string): string {
 
 /** Exported names may be keywords: `var`. */
 function mainEntry(exported: readonly string[]): string {
-  const names = exported.filter((name) => !name.startsWith("$")).sort();
+  const names = [...exported].sort();
   const lines = (form: (name: string) => string) => names.map((name) => `  ${form(name)},\n`).join("");
   const [taken, given] = [lines((name) => `${name}: $${name}`), lines((name) => `$${name} as ${name}`)];
   return `import { library } from "./bundle/chosen.js";\nconst {\n${taken}} = library;\nexport {\n${given}};\n`;
@@ -157,7 +180,7 @@ checkRuntime();
 const path = join(import.meta.dir, "bytecode.js");
 const isEngine = process.versions.webkit === "${process.versions["webkit"]}";
 const isOurs = isEngine && process.platform === "${process.platform}";
-export const library = isOurs && existsSync(path) ? require(path) : require("./library.js");
+export const { library } = isOurs && existsSync(path) ? require(path) : require("./library.js");
 `;
 
 /**

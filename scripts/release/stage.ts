@@ -8,6 +8,8 @@ import packageFile from "../../package.json";
 import { devicePlatforms, platformPackages } from "../../src/backend/library.ts";
 import { runOrFail } from "../../src/cli/run.ts";
 import { packageRoot } from "../../src/core/paths.ts";
+import { pruneDeclarations } from "../vendor/declarations.ts";
+import { vendorPackages } from "../vendor/vendor.ts";
 import { kernelTexts, packagedModule, platformDeclarations, platformModule } from "./assets.ts";
 import { bundleLibrary } from "./bundle.ts";
 import { glibcNeeded } from "./glibc.ts";
@@ -40,6 +42,8 @@ export async function stageMain(folder: string): Promise<void> {
   for (const path of copied) await cp(join(packageRoot, path), join(folder, path), { recursive: true });
   await rm(join(folder, "kernels", ".clang-format"), { force: true });
   for (const page of pages) await copyPage(page, folder);
+  await pruneDeclarations(folder);
+  await vendorPackages(folder);
   await Bun.write(join(folder, "src", "core", "packaged.js"), packagedModule(name));
   await Bun.write(join(folder, "src", "kernels.json"), JSON.stringify(kernelTexts()));
   await bundleLibrary(folder);

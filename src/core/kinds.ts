@@ -15,7 +15,9 @@ export const flag: Kind<boolean> = {
 
 /** One of several strings. */
 export const choice = <const C extends string>(...choices: readonly C[]): Kind<C> => ({
-  expected: listedText(choices.map((own) => `"${own}"`)),
+  get expected() {
+    return listedText(choices.map((own) => `"${own}"`)); // for errors alone
+  },
   parse: (value) => choices.find((own) => own === value),
   error: [ArgumentError, "unknownChoice"],
 });
@@ -74,7 +76,9 @@ export const instanceOf = <T>(Class: abstract new (...values: never) => T, expec
 export const either = <K extends readonly Kind<unknown>[]>(
   ...kinds: K
 ): Kind<K[number] extends Kind<infer T> ? T : never> => ({
-  expected: listedText(kinds.map(({ expected }) => expected)),
+  get expected() {
+    return listedText(kinds.map((kind) => kind.expected));
+  },
   parse(value, operation, name) {
     for (const kind of kinds) {
       const parsed = kind.parse(value, operation, name);

@@ -1,6 +1,7 @@
 /** Passes `process.env` on to dylibs, which read the C library's environment. */
-import { dlopen, FFIType } from "bun:ffi";
+import { FFIType } from "bun:ffi";
 import { softwareDevice } from "./environment.ts";
+import { cString, openLibc } from "./libc.ts";
 
 /** Variables that the dylibs read: their settings, and where caches, temporary files and compilers are. */
 const names = [...Object.keys(softwareDevice), ...["ORCHARD_FINDINGS", "XDG_CACHE_HOME", "HOME", "TMPDIR", "PATH"]];
@@ -10,32 +11,18 @@ const names = [...Object.keys(softwareDevice), ...["ORCHARD_FINDINGS", "XDG_CACH
  * `process.env` to JavaScript, so that a dylib would otherwise see only what the process was started with.
  */
 export function exportEnvironment(values: Readonly<Record<string, string | undefined>> = process.env): void {
-  const libc = openLibc();
+  const { ptr, cstring, i32 } = FFIType;
+  const libc = openLibc({
+    getenv: { args: [ptr], returns: cstring },
+    setenv: { args: [ptr, ptr, i32], returns: i32 },
+    unsetenv: { args: [ptr], returns: i32 },
+  });
   if (!libc) return; // dylibs then see what the process was started with
   for (const name of names) {
     const value = values[name];
-    const known = libc.getenv(text(name))?.toString();
+    const known = libc.getenv(cString(name))?.toString();
     if (value === known) continue;
-    if (value === undefined) libc.unsetenv(text(name));
-    else libc.setenv(text(name), text(value), 1);
+    if (value === undefined) libc.unsetenv(cString(name));
+    else libc.setenv(cString(name), cString(value), 1);
   }
-}
-
-const text = (value: string): Buffer => Buffer.from(`${value}\0`);
-
-function openLibc() {
-  const { ptr, cstring, i32 } = FFIType;
-  const musl = `libc.musl-${process.arch === "arm64" ? "aarch64" : "x86_64"}.so.1`;
-  for (const name of process.platform === "darwin" ? ["libSystem.B.dylib"] : ["libc.so.6", musl]) {
-    try {
-      return dlopen(name, {
-        getenv: { args: [ptr], returns: cstring },
-        setenv: { args: [ptr, ptr, i32], returns: i32 },
-        unsetenv: { args: [ptr], returns: i32 },
-      }).symbols;
-    } catch {
-      // not this libc
-    }
-  }
-  return undefined;
 }

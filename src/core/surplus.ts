@@ -34,19 +34,21 @@ export function refuseSurplus(values: Iterable<unknown>): void {
     }
 }
 
-/** Whether a value is a class; false for JavaScript's built-in classes. */
-const isClass = (value: unknown): value is Class => typeof value === "function" && /^class\b/.test(textOf(value));
+/** Whether a value is a class; false for JavaScript's built-in classes. Few others have a prototype that is fixed. */
+const isClass = (value: unknown): value is Class =>
+  typeof value === "function" &&
+  Object.getOwnPropertyDescriptor(value, "prototype")?.writable === false &&
+  /^class\b/.test(textOf(value));
 
 function checkMethods(className: string, holder: object, unchecked: RegExp): void {
-  for (const [name, property] of Object.entries(Object.getOwnPropertyDescriptors(holder)))
-    if (typeof property.value === "function" && property.writable && !unchecked.test(name) && !isClass(property.value))
-      Object.defineProperty(holder, name, {
-        ...property,
-        value: checkedMethod(`${className}.${name}`, property.value),
-      });
+  for (const name of Object.getOwnPropertyNames(holder)) {
+    const { value, writable } = Object.getOwnPropertyDescriptor(holder, name)!;
+    if (typeof value === "function" && writable && !unchecked.test(name) && !isClass(value))
+      (holder as Record<string, unknown>)[name] = checkedMethod(className, name, value);
+  }
 }
 
-function checkedMethod(operation: string, method: Method): Method {
+function checkedMethod(className: string, name: string, method: Method): Method {
   let most = method.length;
   let isRead = false;
   const value = function (this: unknown, ...values: readonly unknown[]): unknown {
@@ -54,12 +56,13 @@ function checkedMethod(operation: string, method: Method): Method {
       most = parametersOf(method).reduce((count, own) => (own.startsWith("...") ? Infinity : count + 1), 0);
       isRead = true;
     }
-    const surplus = values.length > most ? surplusOf(operation, parametersOf(method), values) : undefined;
+    const surplus = values.length > most ? surplusOf(`${className}.${name}`, parametersOf(method), values) : undefined;
     if (surplus === undefined) return Reflect.apply(method, this, values);
     if (isAsynchronous(method)) return Promise.reject(surplus);
     throw surplus;
   };
-  Object.defineProperties(value, { name: { value: method.name }, length: { value: method.length } });
+  Object.defineProperty(value, "name", { value: name });
+  if (method.length > 0) Object.defineProperty(value, "length", { value: method.length });
   return value;
 }
 

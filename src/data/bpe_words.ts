@@ -15,27 +15,29 @@ export const wordsOf = (text: string): string[] => text.match(pattern) ?? [];
 
 /**
  * The character that represents each byte in files: the byte's own character if it is visible, and U+0100 and following
- * for the 68 others (GPT-2's `bytes_to_unicode`).
+ * for the 68 others (GPT-2's `bytes_to_unicode`); and all bytes in the order of their characters, as a vocabulary lists
+ * them.
  */
-export const byteCharacters: readonly string[] = (() => {
-  const isVisible = (byte: number) =>
-    (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || (byte >= 0xae && byte <= 0xff);
-  let hidden = 0x100;
-  return Array.from({ length: 256 }, (_, byte) => String.fromCodePoint(isVisible(byte) ? byte : hidden++));
+export const { byteCharacters, sortedBytes } = (() => {
+  // Importing the library runs this: loops take a fifth of the time of `Array.from`, `map` and `sort`.
+  const [characters, visible, hidden]: [string[], number[], number[]] = [[], [], []];
+  for (let byte = 0; byte < 256; byte++) {
+    const isVisible =
+      (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || (byte >= 0xae && byte <= 0xff);
+    characters.push(String.fromCharCode(isVisible ? byte : 0x100 + hidden.length));
+    (isVisible ? visible : hidden).push(byte);
+  }
+  return { byteCharacters: characters as readonly string[], sortedBytes: [...visible, ...hidden] as readonly number[] };
 })();
 
-const bytesOfCharacters = new Map(byteCharacters.map((character, byte) => [character, byte]));
+let bytesOfCharacters: ReadonlyMap<string, number> | undefined;
 
 /** Converts characters of {@link byteCharacters} to bytes; undefined if the text has any other character. */
 export function bytesOfText(text: string): Uint8Array | undefined {
-  const bytes = Array.from(text, (character) => bytesOfCharacters.get(character));
+  bytesOfCharacters ??= new Map(byteCharacters.map((character, byte) => [character, byte]));
+  const bytes = Array.from(text, (character) => bytesOfCharacters?.get(character));
   return bytes.includes(undefined) ? undefined : Uint8Array.from(bytes as number[]);
 }
-
-/** All bytes in the order of their characters, as a vocabulary lists them. */
-export const sortedBytes: readonly number[] = Array.from({ length: 256 }, (_, byte) => byte).sort(
-  (a, b) => byteCharacters[a]!.codePointAt(0)! - byteCharacters[b]!.codePointAt(0)!,
-);
 
 /** The text of the end-of-text token, the first token of a trained vocabulary. */
 export const END_OF_TEXT = "<|endoftext|>";

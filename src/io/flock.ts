@@ -1,5 +1,6 @@
 /** The system call flock(2), which Node's API lacks. */
-import { dlopen, FFIType, type Pointer, read } from "bun:ffi";
+import { FFIType, type Pointer, read } from "bun:ffi";
+import { openLibc } from "../core/libc.ts";
 
 /** flock(2)'s `LOCK_EX | LOCK_NB`, on Linux and macOS. */
 const EXCLUSIVE_NO_WAIT = 2 | 4;
@@ -18,7 +19,7 @@ interface Libc {
  * system or the operating system has no locks
  */
 export function tryLock(file: number): "locked" | "held" | "unsupported" {
-  libc ??= openLibc();
+  libc ??= open();
   if (libc === null) return "unsupported";
   for (;;) {
     if (libc.flock(file, EXCLUSIVE_NO_WAIT) === 0) return "locked";
@@ -29,20 +30,11 @@ export function tryLock(file: number): "locked" | "held" | "unsupported" {
 
 let libc: Libc | null | undefined;
 
-function openLibc(): Libc | null {
-  const isMac = process.platform === "darwin";
-  const musl = `libc.musl-${process.arch === "arm64" ? "aarch64" : "x86_64"}.so.1`;
-  const errnoName = isMac ? "__error" : "__errno_location";
-  for (const name of isMac ? ["libSystem.B.dylib"] : ["libc.so.6", musl]) {
-    try {
-      const { symbols } = dlopen(name, {
-        flock: { args: [FFIType.i32, FFIType.i32], returns: FFIType.i32 },
-        [errnoName]: { args: [], returns: FFIType.ptr },
-      } as const);
-      return { flock: symbols.flock, errno: symbols[errnoName] as unknown as Libc["errno"] };
-    } catch {
-      // not this libc
-    }
-  }
-  return null;
+function open(): Libc | null {
+  const errno = process.platform === "darwin" ? "__error" : "__errno_location";
+  const symbols = openLibc({
+    flock: { args: [FFIType.i32, FFIType.i32], returns: FFIType.i32 },
+    [errno]: { args: [], returns: FFIType.ptr },
+  } as const);
+  return symbols ? { flock: symbols.flock, errno: symbols[errno] as unknown as Libc["errno"] } : null;
 }

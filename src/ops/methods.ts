@@ -184,13 +184,6 @@ const transposes = {
     return operations.transpose(x, -2, -1);
   },
 } as const;
-for (const [name, transposed] of Object.entries(transposes)) {
-  const get = function (this: Tensor): Tensor {
-    return transposed(this);
-  };
-  Object.defineProperty(Tensor.prototype, name, { get, configurable: true });
-}
-
 const isMethod = ([, value]: readonly [string, unknown]): boolean => typeof value === "function" && "method" in value;
 
 /** All methods by name. */
@@ -199,10 +192,23 @@ export const methods: Readonly<Record<string, unknown>> = {
   ...Object.fromEntries(Object.entries(operations).filter(isMethod)),
 };
 
-for (const [name, operation] of Object.entries(methods)) {
-  const call = operation as (...values: readonly unknown[]) => unknown;
-  const value = function (this: Tensor, ...rest: readonly unknown[]): unknown {
-    return call(this, ...rest);
-  };
-  Object.defineProperty(Tensor.prototype, name, { value, writable: true, configurable: true });
+/** The loops are in a function: a hot loop at the top of a module has JavaScriptCore compile the whole bundle. */
+function addMethods(): void {
+  for (const [name, transposed] of Object.entries(transposes)) {
+    const get = function (this: Tensor): Tensor {
+      return transposed(this);
+    };
+    Object.defineProperty(Tensor.prototype, name, { get, configurable: true });
+  }
+  for (const [name, operation] of Object.entries(methods)) {
+    const call = operation as (...values: readonly unknown[]) => unknown;
+    const { value } = {
+      value(this: Tensor, ...rest: readonly unknown[]): unknown {
+        return call(this, ...rest);
+      },
+    };
+    Object.defineProperty(Tensor.prototype, name, { value, writable: true, configurable: true });
+  }
 }
+
+addMethods();

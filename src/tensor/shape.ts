@@ -140,11 +140,15 @@ export function normalizeAxis(operation: string, dim: number, rank: number, name
   return dim < 0 ? dim + least : dim;
 }
 
-const allAxes = Array.from({ length: MAX_RANK + 1 }, (_, rank) => Array.from({ length: rank }, (_, axis) => axis));
+/** All axes of a tensor of each rank that was asked for. */
+const allAxes: number[][] = [];
 
 /** Returns axes counted from the front in ascending order; all axes if `dims` is undefined. */
 export function normalizeAxes(operation: string, dims: number | readonly number[] | undefined, rank: number): number[] {
-  if (dims === undefined) return allAxes[rank]!.slice();
+  if (dims === undefined) {
+    allAxes[rank] ??= Array.from({ length: rank }, (_, axis) => axis);
+    return allAxes[rank].slice();
+  }
   const axes = (typeof dims === "number" ? [dims] : dims).map((dim) => normalizeAxis(operation, dim, rank));
   if (axes.length === 1) return rank === 0 ? [] : axes;
   if (new Set(axes).size !== axes.length)

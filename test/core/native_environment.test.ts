@@ -1,25 +1,40 @@
 /** Assignments to `process.env` reach the dylibs, which read the C library's environment. */
 import { dlopen } from "bun:ffi";
 import { expect, test } from "bun:test";
+import * as fc from "fast-check";
 import { suiteCacheLimit } from "../../scripts/suite/report.ts";
 import { metalContext } from "../../src/backend/metal/context.ts";
-import { environmentFlag } from "../../src/core/environment.ts";
+import { environmentFlag, softwareDevice } from "../../src/core/environment.ts";
 import { exportEnvironment } from "../../src/core/native_environment.ts";
+import { seed } from "../support/some.ts";
 
 const { getenv } = dlopen(process.platform === "darwin" ? "libSystem.B.dylib" : "libc.so.6", {
   getenv: { args: ["ptr"], returns: "cstring" },
 }).symbols;
 const native = (name: string): string | undefined => getenv(Buffer.from(`${name}\0`))?.toString();
 
-test("the C library's environment gets what is set, changed and removed", () => {
-  const before = native("ORCHARD_METAL_SEED");
+/** What a variable may be: any text that C can hold, or nothing. */
+const value = fc.oneof(
+  fc.string({ unit: "binary" }).map((text) => text.toWellFormed().replaceAll("\0", "")),
+  fc.constantFrom("", "=", "a=b", "é 8", "7"),
+  fc.constant(undefined),
+);
+/** Variables that no part of this process reads while the test runs. */
+const names = Object.keys(softwareDevice).filter((name) => name.startsWith("ORCHARD_METAL_"));
+
+test(`the C library's environment gets what is set, changed and removed (seed ${seed})`, () => {
+  const before = Object.fromEntries(names.map((name) => [name, native(name)]));
+  const change = fc.dictionary(fc.constantFrom(...names), value);
   try {
-    for (const value of ["7", "é 8", undefined, ""]) {
-      exportEnvironment({ ...process.env, ORCHARD_METAL_SEED: value });
-      expect(native("ORCHARD_METAL_SEED")).toBe(value);
-    }
+    fc.assert(
+      fc.property(change, (values) => {
+        exportEnvironment({ ...process.env, ...values });
+        for (const [name, own] of Object.entries(values)) expect(native(name)).toBe(own);
+      }),
+      { seed, numRuns: 200 },
+    );
   } finally {
-    exportEnvironment({ ...process.env, ORCHARD_METAL_SEED: before });
+    exportEnvironment({ ...process.env, ...before });
   }
 });
 

@@ -54,9 +54,12 @@ describe("imports of packages are the same from the bytecode, the plain bundle a
 
   /** A package of each kind of default, under names that are external: an export, the whole module, a marked export. */
   const packages = {
-    tinyqueue: ["module", "export default class Made {}\nexport const named = 1;\n"],
-    "cli-progress": ["commonjs", "module.exports = class Made {};\nmodule.exports.named = 2;\n"],
-    fflate: ["commonjs", "exports.__esModule = true;\nexports.default = class Made {};\nexports.named = 3;\n"],
+    sharp: ["module", "export default class Made {}\nexport const named = 1;\n"],
+    "@resvg/resvg-wasm": ["commonjs", "module.exports = class Made {};\nmodule.exports.named = 2;\n"],
+    "@mlc-ai/web-xgrammar": [
+      "commonjs",
+      "exports.__esModule = true;\nexports.default = class Made {};\nexports.named = 3;\n",
+    ],
   } as const;
   const kinds = Object.keys(packages).map(
     (name, at) => `import Made${at}, { named as named${at} } from "${name}";
@@ -86,7 +89,8 @@ found["${name}"] = async () => [
   });
 
   test.each(["bundle/bytecode.js", "bundle/library.js", "modules.js"])("%s", (file) => {
-    const program = `const { found } = require(${JSON.stringify(join(folder, "src", file))});
+    const program = `const exported = require(${JSON.stringify(join(folder, "src", file))});
+      const { found } = exported.library ?? exported;
       for (const name in found) console.log(name, JSON.stringify(await found[name]()));`;
     const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], { cwd: folder });
     const lines = [1, 2, 3].map((named, at) => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import packageFile from "../../package.json";
+import { isVendored } from "../../scripts/vendor/vendor.ts";
 import { platformPackages } from "../../src/backend/library.ts";
 import { environmentVariables } from "../../src/core/environment.ts";
 import { packageRoot } from "../../src/core/paths.ts";
@@ -66,7 +67,7 @@ describe("the package", () => {
     expect(read("bun.lock")).not.toMatch(/https?:\/\//);
   });
 
-  test("it depends on the packages that its sources import, and on no other", () => {
+  test("it depends on the packages that its sources import, or holds a copy, and on no other", () => {
     const imported = files("src/**/*.ts").flatMap((path) =>
       [...read(path).matchAll(/\b(?:from |import\(|require\()"([^."\s][^"\s]*)"/g)].map(([, name]) => name!),
     );
@@ -75,7 +76,8 @@ describe("the package", () => {
       .filter((name) => !/^(?:node|bun):/.test(name))
       .map((name) => /^(?:@[^/]+\/)?[^/]+/.exec(name)![0]);
     const { dependencies, peerDependencies } = packageFile;
-    expect([...new Set(packages)].sort()).toEqual(Object.keys({ ...dependencies, ...peerDependencies }).sort());
+    const others = packages.filter((name) => !isVendored(name));
+    expect([...new Set(others)].sort()).toEqual(Object.keys({ ...dependencies, ...peerDependencies }).sort());
   });
 
   test("a package that is optional is not installed with it, and an error names the version", () => {
@@ -98,6 +100,7 @@ describe("set-up", () => {
     const { compilerOptions } = JSON.parse(read("tsconfig.json")) as { compilerOptions: Record<string, unknown> };
     for (const option of ["strict", "noUncheckedIndexedAccess", "exactOptionalPropertyTypes"])
       expect([option, compilerOptions[option]]).toEqual([option, true]);
+    expect(compilerOptions["declaration"]).toBe(true); // so that the check reports errors of declarations too
     // A test of types may say that a line is wrong, with its reason: it fails where the line is right.
     const silencers = /@ts-(?:ignore|nocheck)|@ts-expect-error(?! \w)/;
     const loose = [

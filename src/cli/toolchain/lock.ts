@@ -1,25 +1,16 @@
-import { dlopen } from "bun:ffi";
 import { closeSync, openSync } from "node:fs";
-
-const LOCK_EXCLUSIVE = 2;
-const LOCK_NON_BLOCKING = 4;
-
-const libc = () =>
-  dlopen(process.platform === "darwin" ? "/usr/lib/libSystem.B.dylib" : "libc.so.6", {
-    flock: { args: ["i32", "i32"], returns: "i32" },
-  });
+import { tryLock } from "../../io/flock.ts";
 
 /**
  * Runs `body` while holding an exclusive lock on a file. The kernel (`flock`) releases the lock of a killed process;
- * the file stays.
+ * the file stays. On a file system without locks, `body` runs at once.
  */
 export async function withLock<Result>(path: string, onWait: () => void, body: () => Promise<Result>): Promise<Result> {
-  const { flock } = libc().symbols;
   const descriptor = openSync(path, "a");
   try {
-    if (flock(descriptor, LOCK_EXCLUSIVE | LOCK_NON_BLOCKING) !== 0) {
+    if (tryLock(descriptor) === "held") {
       onWait();
-      while (flock(descriptor, LOCK_EXCLUSIVE | LOCK_NON_BLOCKING) !== 0) await Bun.sleep(200);
+      while (tryLock(descriptor) === "held") await Bun.sleep(200);
     }
     return await body();
   } finally {

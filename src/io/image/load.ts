@@ -1,5 +1,6 @@
 /** Loads images as tensors. */
-import { constants, type FileHandle, open } from "node:fs/promises";
+import { constants } from "node:fs";
+import type { FileHandle } from "node:fs/promises";
 import { FileError, FileFormatError } from "../../core/errors.ts";
 import { aNumber, aPath, choice, either, flag } from "../../core/kinds.ts";
 import { count } from "../../core/options.ts";
@@ -100,6 +101,7 @@ function checkSize({ width, height }: ImageMetadata, maxPixels: number, fail: Fa
 async function readWhole(path: string): Promise<Uint8Array> {
   let file: FileHandle | undefined;
   try {
+    const { open } = await import("node:fs/promises"); // which takes 2 ms to load
     file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
     if (!(await file.stat()).isFile())
       throw new FileError("loadImage", "notAFile", path, "expected a file, got a folder, a device or a pipe");

@@ -3,7 +3,7 @@
  *
  * Source: PKWARE, ".ZIP File Format Specification" 6.3.10, sections 4.3.12 and 4.3.16.
  */
-import { inflateRawSync } from "node:zlib";
+import { zlib } from "../zlib.ts";
 import type { Fail } from "./header.ts";
 
 /** A file in an archive. */
@@ -111,7 +111,7 @@ export function unpacked({ name, size, crc, packed, isDeflated }: Entry, fail: F
 
 function inflated(packed: Uint8Array, name: string, size: number, fail: Fail): Uint8Array {
   try {
-    return inflateRawSync(packed, { maxOutputLength: Math.max(1, size) });
+    return zlib().inflateRawSync(packed, { maxOutputLength: Math.max(1, size) });
   } catch (cause) {
     if ((cause as { code?: unknown }).code === "ERR_BUFFER_TOO_LARGE")
       throw fail("sizeDiffers", `expected ${name} to have ${size} bytes, got more`);

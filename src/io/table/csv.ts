@@ -1,5 +1,4 @@
 /** Loads columns of CSV files. */
-import { readFile } from "node:fs/promises";
 import { FileFormatError } from "../../core/errors.ts";
 import { aPath, flag } from "../../core/kinds.ts";
 import { type Kind, named, operand, parameters } from "../../core/parameters.ts";
@@ -67,6 +66,7 @@ export async function loadCsv(...values: unknown[]): Promise<Table> {
 }
 
 async function textOf(path: string, fail: Fail): Promise<string> {
+  const { readFile } = await import("node:fs/promises"); // which takes 2 ms to load
   const bytes = await readFile(path).catch((cause: unknown) => {
     throw fileError("loadCsv", path, cause);
   });

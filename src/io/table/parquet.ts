@@ -1,6 +1,5 @@
 /** Loads columns of Parquet files. */
-import { constants, open } from "node:fs/promises";
-import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from "node:zlib";
+import { constants } from "node:fs";
 import type { AsyncBuffer, ColumnData, Compressors, FileMetaData } from "hyparquet";
 import { FileFormatError, OrchardError } from "../../core/errors.ts";
 import { aPath } from "../../core/kinds.ts";
@@ -8,6 +7,7 @@ import { named, operand, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { reserve } from "../../tensor/reserve.ts";
 import { fileError } from "../file_errors.ts";
+import { zlib } from "../zlib.ts";
 import { checkColumns, dtypesByName, type Fail, inDType, someNames, type Table } from "./columns.ts";
 import { columnOf, type Kept, keptOf } from "./parquet_columns.ts";
 
@@ -46,6 +46,7 @@ export function loadParquet(path: string, options?: LoadParquetOptions): Promise
 export async function loadParquet(...values: unknown[]): Promise<Table> {
   const { path, columns, dtypes } = parquetParameters(values);
   const fail: Fail = (code, message) => new FileFormatError("loadParquet", code, path, message);
+  const { open } = await import("node:fs/promises"); // which takes 2 ms to load
   const file = await open(path, constants.O_RDONLY).catch((cause: unknown) => {
     throw fileError("loadParquet", path, cause);
   });
@@ -106,7 +107,7 @@ const sizeOf = ({ row_groups }: FileMetaData, names: readonly string[]): number 
 
 /** Decompressors, limited to the size that a page states. Snappy is built into the package. */
 const compressors: Compressors = {
-  GZIP: (bytes, length) => gunzipSync(bytes, { maxOutputLength: Math.max(1, length) }),
-  BROTLI: (bytes, length) => brotliDecompressSync(bytes, { maxOutputLength: Math.max(1, length) }),
-  ZSTD: (bytes, length) => zstdDecompressSync(bytes, { maxOutputLength: Math.max(1, length) }),
+  GZIP: (bytes, length) => zlib().gunzipSync(bytes, { maxOutputLength: Math.max(1, length) }),
+  BROTLI: (bytes, length) => zlib().brotliDecompressSync(bytes, { maxOutputLength: Math.max(1, length) }),
+  ZSTD: (bytes, length) => zlib().zstdDecompressSync(bytes, { maxOutputLength: Math.max(1, length) }),
 };

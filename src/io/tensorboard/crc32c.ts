@@ -2,14 +2,17 @@
 
 const POLYNOMIAL = 0x82f63b78;
 
-/** The remainder of each byte. */
-const table = Uint32Array.from({ length: 256 }, (_, byte) => {
-  let remainder = byte;
-  for (let bit = 0; bit < 8; bit++) remainder = (remainder >>> 1) ^ (remainder & 1 ? POLYNOMIAL : 0);
-  return remainder;
-});
+/** Computes the remainder of each byte. */
+const remainders = (): Uint32Array =>
+  Uint32Array.from({ length: 256 }, (_, byte) => {
+    let remainder = byte;
+    for (let bit = 0; bit < 8; bit++) remainder = (remainder >>> 1) ^ (remainder & 1 ? POLYNOMIAL : 0);
+    return remainder;
+  });
+let table: Uint32Array | undefined;
 
 export function crc32c(bytes: Uint8Array): number {
+  table ??= remainders();
   let crc = 0xffffffff;
   for (const byte of bytes) crc = (crc >>> 8) ^ table[(crc ^ byte) & 0xff]!;
   return ~crc >>> 0;

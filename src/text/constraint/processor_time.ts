@@ -1,25 +1,14 @@
 /** Limits this process's CPU time with setitimer(2). */
-import { dlopen, FFIType, ptr } from "bun:ffi";
+import { FFIType, ptr } from "bun:ffi";
+import { openLibc } from "../../core/libc.ts";
 
 /** setitimer(2)'s `ITIMER_VIRTUAL`, which counts only this process's user CPU time. */
 const VIRTUAL = 1;
 
-const isMac = process.platform === "darwin";
-const musl = `libc.musl-${process.arch === "arm64" ? "aarch64" : "x86_64"}.so.1`;
-const names = isMac ? ["libSystem.B.dylib"] : ["libc.so.6", musl];
-
-function open() {
-  for (const [at, name] of names.entries())
-    try {
-      return dlopen(name, { setitimer: { args: [FFIType.i32, FFIType.ptr, FFIType.ptr], returns: FFIType.i32 } })
-        .symbols;
-    } catch (cause) {
-      if (at === names.length - 1) throw cause;
-    }
-  throw new Error("unreachable");
-}
-
-const { setitimer } = open();
+const { i32, ptr: pointer } = FFIType;
+const libc = openLibc({ setitimer: { args: [i32, pointer, pointer], returns: i32 } });
+if (!libc) throw new Error("constraints: the C library has no setitimer, which limits their processor time");
+const { setitimer } = libc;
 
 /**
  * Ends this process with SIGVTALRM after some seconds of CPU time; 0 removes the limit. Nothing can delay the signal's

@@ -1,0 +1,116 @@
+/**
+ * Copies of packages within the published package: what the sources import of development dependencies is bundled into
+ * `src/vendor`, a file per import, with the licenses. Users install a few files instead of thirty packages, of which
+ * the library uses a small part.
+ */
+import { cp } from "node:fs/promises";
+import { dirname, join, relative, resolve } from "node:path";
+import { parseSync } from "oxc-parser";
+import packageFile from "../../package.json";
+import { packageRoot } from "../../src/core/paths.ts";
+import { Failure } from "../failure.ts";
+import { licenseOf, licenseText, type VendoredPackage } from "./licenses.ts";
+
+const { dependencies, devDependencies, peerDependencies } = packageFile;
+const installed = new Set(Object.keys({ ...dependencies, ...peerDependencies }));
+
+const packageOf = (specifier: string): string => specifier.split("/", specifier.startsWith("@") ? 2 : 1).join("/");
+
+/** Whether an import is of a package that is copied. */
+export const isVendored = (specifier: string): boolean =>
+  Object.hasOwn(devDependencies, packageOf(specifier)) && !installed.has(packageOf(specifier));
+
+/** Whether an import is of a file that is no program, such as a font. */
+const isAsset = (specifier: string): boolean => /\.(?:css|ttf)$/.test(specifier);
+
+/** The name of an import's file in `src/vendor`: `d3_scale.js`. */
+export function vendoredFile(specifier: string): string {
+  const name = specifier.replace(/^@/, "").replaceAll(/[^\w.]/g, "_");
+  return isAsset(specifier) ? name : `${name}.js`;
+}
+
+/** The names that modules import of a package; all where one loads it on first use. */
+type Names = ReadonlySet<string> | "all";
+
+/**
+ * Bundles the packages that a staged package imports, and has its modules import the copies.
+ *
+ * @param folder has the package's `src`, compiled
+ * @throws {Failure} if a package has no license that allows a copy, or a declaration names a copied package
+ */
+export async function vendorPackages(folder: string): Promise<void> {
+  const source = join(folder, "src");
+  const names = new Map<string, Names>();
+  for (const module of [...new Bun.Glob("**/*.{js,ts}").scanSync({ cwd: source })].sort()) {
+    const path = join(source, module);
+    const text = await Bun.file(path).text();
+    const copied = importingCopies(text, module);
+    if (copied === text) continue;
+    if (module.endsWith(".d.ts")) throw new Failure(`${module} names a package that users do not install`);
+    for (const [specifier, more] of namesIn(path, text)) names.set(specifier, union(names.get(specifier), more));
+    await Bun.write(path, copied);
+  }
+  const copies = join(source, "vendor");
+  const isProgram = ([specifier]: readonly [string, Names]) => !isAsset(specifier);
+  const packages = await bundleCopies(copies, [...names].filter(isProgram));
+  for (const specifier of [...names.keys()].filter(isAsset)) {
+    const path = Bun.resolveSync(specifier, packageRoot);
+    await cp(path, join(copies, vendoredFile(specifier)));
+    packages.push(await licenseOf(path));
+  }
+  await Bun.write(join(copies, "LICENSES.md"), licenseText(packages));
+}
+
+const union = (a: Names = new Set<string>(), b: Names): Names => (a === "all" || b === "all" ? "all" : a.union(b));
+
+/** What stands before and after the name in an import or a `require`, as tsc and Biome write them. */
+const imported = /(\bfrom |\bimport |\b(?:import|require)\()"([^"\n]+)"/g;
+
+/** A module that imports the copies. @param module its path in `src` */
+const importingCopies = (text: string, module: string): string =>
+  text.replace(imported, (whole, before: string, specifier: string) => {
+    if (!isVendored(specifier)) return whole;
+    const path = relative(dirname(module), join("vendor", vendoredFile(specifier)));
+    return `${before}"${path.startsWith(".") ? path : `./${path}`}"`;
+  });
+
+function namesIn(path: string, text: string): [specifier: string, Names][] {
+  const fixed = parseSync(path, text).module.staticImports.map(({ moduleRequest, entries }) => {
+    const values = entries
+      .filter(({ isType }) => !isType)
+      .map(({ importName: { kind, name } }) => (kind === "Default" ? "default" : (name ?? "*")));
+    return [moduleRequest.value, values.includes("*") ? "all" : new Set(values)] as [string, Names];
+  });
+  const onUse = [...text.matchAll(/\b(?:import|require)\("([^"\n]+)"/g)].map(
+    ([, own]) => [own!, "all"] as [string, Names],
+  );
+  return [...fixed, ...onUse].filter(([specifier]) => isVendored(specifier));
+}
+
+/** Bundles each import into a file; what several share becomes a file too. Returns the packages that they are of. */
+async function bundleCopies(copies: string, wanted: readonly (readonly [string, Names])[]): Promise<VendoredPackage[]> {
+  const entries = await Promise.all(
+    wanted.map(async ([specifier, names]) => [entryPath(specifier), await entryOf(specifier, names)] as const),
+  );
+  const { metafile } = await Bun.build({
+    entrypoints: entries.map(([path]) => path),
+    files: Object.fromEntries(entries),
+    target: "bun",
+    splitting: true,
+    minify: { whitespace: true }, // names of classes stay
+    naming: { entry: "[name].[ext]", chunk: "shared_[hash].[ext]" },
+    outdir: copies,
+    metafile: true,
+  });
+  const inputs = Object.keys(metafile!.inputs).filter((path) => path.includes("node_modules/"));
+  return Promise.all(inputs.map((path) => licenseOf(resolve(packageRoot, path))));
+}
+
+/** A virtual module in the root of the clone, from where packages are found. */
+const entryPath = (specifier: string): string => join(packageRoot, vendoredFile(specifier));
+
+/** A module that exports names of another. A module of CommonJS has no names before it runs, so it is run here. */
+async function entryOf(specifier: string, names: Names): Promise<string> {
+  const list = names === "all" ? Object.keys((await import(specifier)) as object) : [...names];
+  return `export { ${list.sort().join(", ")} } from "${specifier}";\n`;
+}
