@@ -9,7 +9,8 @@ import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { repeats } from "../../support/repeats.ts";
 import { tested } from "../run.ts";
 
-const shaped = (values: readonly number[], shape: readonly number[], dtype: "float32" | IndexDType = "float32") =>
+const shaped = (values: readonly number[], shape: readonly number[]) => tensor(values as number[]).reshape([...shape]);
+const indices = (values: readonly number[], shape: readonly number[], dtype: IndexDType): Tensor<IndexDType> =>
   tensor(values as number[], { dtype }).reshape([...shape]);
 const counted = (length: number, start = 1): number[] => Array.from({ length }, (_, at) => start + at);
 const numbers = (x: Tensor): number[] => Array.from(x.reshape([x.size]).dataSync() as Float32Array, Number);
@@ -54,7 +55,7 @@ describe.each(tested)("on %s", (backend) => {
       const x = shaped(counted(size), shape);
       x.requiresGrad = true;
       const run = () => {
-        const result = take(x, shaped(given, [given.length], dtype));
+        const result = take(x, indices(given, [given.length], dtype));
         return [result, grad([result.mul(result).sum() as Tensor], [x])[0]!].map(numbers);
       };
       const wrong = problem("take", given, size);
@@ -74,7 +75,7 @@ describe.each(tested)("on %s", (backend) => {
       x.requiresGrad = true;
       source.requiresGrad = true;
       const run = () => {
-        const result = put(x, shaped(given, [given.length], dtype), source, { accumulate });
+        const result = put(x, indices(given, [given.length], dtype), source, { accumulate });
         const gradients = grad([result.mul(shaped(counted(size), shape)).sum() as Tensor], [x, source]);
         return [result, ...gradients].map((own) => numbers(own!));
       };
@@ -102,7 +103,7 @@ describe.each(tested)("on %s", (backend) => {
       const x = shaped(counted(size), shape);
       x.requiresGrad = true;
       const run = () => {
-        const index = shaped(given, [...shape.slice(0, -1).map(() => 1), given.length], dtype);
+        const index = indices(given, [...shape.slice(0, -1).map(() => 1), given.length], dtype);
         const result = takeAlongDim(x, index, { dim: -1 });
         return [result, grad([result.mul(result).sum() as Tensor], [x])[0]!].map(numbers);
       };

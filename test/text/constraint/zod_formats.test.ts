@@ -12,7 +12,7 @@ const flag = (random: Random): boolean => random() < 0.5;
 const { regexes } = z;
 const emails = [regexes.email, regexes.html5Email, regexes.browserEmail, regexes.rfc5322Email, regexes.unicodeEmail];
 const expressions = [regexes.domain, regexes.lowercase, regexes.sha1_base64, /^(?=.*b)[a-d]{2,5}$/, /^x{2,}y?$/];
-const precisions = [undefined, -1, 0, 1, 3, 6];
+const precisions = [null, -1, 0, 1, 3, 6];
 
 /** Formats with drawn arguments; all others take none. */
 const drawn: Readonly<Record<string, (random: Random) => z.ZodType>> = {
