@@ -5,50 +5,15 @@ import * as fc from "fast-check";
 import { interpreterOf, librariesOf, truncation } from "../../src/backend/elf.ts";
 import { packagePlatformOf } from "../../src/backend/library.ts";
 import { buildFolder, cpuLibraryName, platform } from "../../src/core/paths.ts";
+import { elf, type Made } from "../support/elf.ts";
 import { testFolder } from "../support/folder.ts";
 
 const folder = testFolder("elf");
 let count = 0;
 
-interface Made {
-  readonly interpreter?: string | undefined;
-  readonly libraries?: readonly string[];
-  /** Bytes between the parts. */
-  readonly gap: number;
-  /** The address at which the file is mapped. */
-  readonly base: number;
-}
-
-/** Writes an ELF file with a table of segments, an interpreter, strings and dynamic entries. */
-async function elf({ interpreter, libraries = [], gap, base }: Made): Promise<string> {
-  const parts: { bytes: Uint8Array; type: number; at: number }[] = [];
-  let end = 64 + 3 * 56 + gap;
-  const add = (bytes: Uint8Array, type: number) => {
-    parts.push({ bytes, type, at: end });
-    end += bytes.length + gap;
-    return end - bytes.length - gap;
-  };
-  const text = (own: string) => new TextEncoder().encode(`${own}\0`);
-  if (interpreter !== undefined) add(text(interpreter), 3);
-  const strings = add(text(["", ...libraries].join("\0")), 0);
-  const names = libraries.map((_, at) => 1 + libraries.slice(0, at).reduce((sum, own) => sum + own.length + 1, 0));
-  const entries = [...names.map((name) => [1, name]), [5, base + strings], [0, 0]].flat();
-  add(new Uint8Array(BigUint64Array.from(entries, BigInt).buffer), 2);
-  const file = new Uint8Array(end);
-  const view = new DataView(file.buffer);
-  view.setUint32(0, 0x7f454c46);
-  view.setBigUint64(32, 64n, true);
-  const segments = [{ type: 1, at: 0, bytes: file }, ...parts.filter(({ type }) => type > 0)];
-  view.setUint16(56, segments.length, true);
-  for (const [index, { type, at, bytes }] of segments.entries()) {
-    const start = 64 + 56 * index;
-    view.setUint32(start, type, true);
-    for (const [offset, value] of [[8, at], [16, base + at], [32, bytes.length]] as const) // biome-ignore format: rows
-      view.setBigUint64(start + offset, BigInt(value), true);
-  }
-  for (const { bytes, at } of parts) file.set(bytes, at);
+async function written(made: Made): Promise<string> {
   const path = folder.file(`${count++}.elf`);
-  await Bun.write(path, file);
+  await Bun.write(path, elf(made));
   return path;
 }
 
@@ -63,7 +28,7 @@ const made = fc.record({
 test("drawn files: their interpreter and their libraries, and where they are cut", async () => {
   await fc.assert(
     fc.asyncProperty(made, fc.nat(200), async (own, cut) => {
-      const path = await elf(own);
+      const path = await written(own);
       expect(interpreterOf(path)).toBe(own.interpreter);
       expect(librariesOf(path)).toEqual(own.libraries);
       expect(truncation(path)).toBeUndefined();
@@ -85,7 +50,7 @@ describe("a process loads the dylib of its C library", () => {
     ["/nix/store/0-musl/lib/ld-musl-x86_64.so.1", `${platform}-musl`],
     [undefined, platform], // it is linked statically
   ])("interpreter %s: %s", async (interpreter, expected) => {
-    expect(packagePlatformOf(await elf({ interpreter, gap: 3, base: 0 }))).toBe(expected);
+    expect(packagePlatformOf(await written({ interpreter, gap: 3 }))).toBe(expected);
   });
 
   test("musl's loader, run with the program as its argument", () => {
