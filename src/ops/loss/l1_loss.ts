@@ -19,8 +19,8 @@ import { type LossOptions, reductionParameter, withTarget } from "./options.ts";
  * @example
  * l1Loss(tensor([1, 2]), tensor([1, 4])); // float32 1
  *
- * @throws {ShapeError} if shapes differ. @throws {DTypeError} for bools, and for the mean of integers. @throws {ArgumentError} for an unknown
- * reduction.
+ * @throws {ShapeError} if shapes differ. @throws {DTypeError} for bools, and for the mean of integers.
+ * @throws {ArgumentError} for an unknown reduction.
  */
 export function l1Loss<D extends DType, E extends DType>(
   x: Tensor<D>,

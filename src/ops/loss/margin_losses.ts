@@ -279,8 +279,8 @@ const multilabelMarginParameters = parameters("multilabelMarginLoss", {
  * @example
  * multilabelSoftMarginLoss(tensor([[0, 0]]), tensor([[0, 1]])); // float32 0.69314718
  *
- * @throws {ShapeError} if shapes differ, or the weight can't be broadcast to x's shape. @throws {DTypeError} if x is not
- * a float, the target is bool, or the weight has a different dtype. @throws {ArgumentError} for an unknown reduction.
+ * @throws {ShapeError} if shapes differ, or the weight can't be broadcast to x's shape. @throws {DTypeError} if x is no
+ * float, the target is bool, or the weight has a different dtype. @throws {ArgumentError} for an unknown reduction.
  */
 export function multilabelSoftMarginLoss<D extends DType, E extends DType>(
   x: Tensor<D>,

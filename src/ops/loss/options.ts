@@ -82,7 +82,7 @@ export function withTarget(
   return [promotedX, promotedTarget];
 }
 
-/** Checks that x and a target of its shape are floats. @throws {ShapeError} @throws {DTypeError} @throws {DisposedError} */
+/** Checks that x and a target of its shape are floats. @throws {ShapeError} @throws {DTypeError} */
 export function checkFloatTarget(operation: string, x: Tensor, target: Tensor): void {
   checkFloats(operation, "x", x);
   checkShape(operation, x, target);
