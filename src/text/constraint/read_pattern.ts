@@ -16,7 +16,7 @@ const invalid = (code: string, message: string, options?: ErrorOptions) =>
  * Returns the pattern of the texts that match an expression.
  *
  * @param extent `"whole"` if the whole text must match; `"part"` if a part of it must, as in `RegExp.test`
- * @throws {ArgumentError} `notARegex` for one that is invalid with and without the flag `u`; `tooLarge` for more than 64
+ * @throws {ArgumentError} `notARegex` for one that is invalid with and without the flag `u`; `tooLarge` for over 64
  * nested groups; `unsupported`, with the element, for lookbehinds, references to groups, word boundaries, flags of
  * groups, `^` and `$` other than at the ends, and lookaheads in repeated groups.
  */
