@@ -20,8 +20,7 @@ const device = (platform) => {
   try { return require(["${name}", "device", platform].join("-")).dylibs; } catch { return undefined; }
 };
 export const packaged = {
-  dylibs() {
-    const platform = \`\${process.platform}-\${process.arch}\`;
+  dylibs(platform) {
     if (!found.has(platform)) {
       const [own, more] = [finders[platform]?.(), device(platform)];
       found.set(platform, own || more ? { ...more, ...own } : undefined);

@@ -12,14 +12,14 @@ import { Failure } from "../failure.ts";
 import { withSpinner } from "../progress.ts";
 import { buildPortable, releaseFolder } from "./dylib.ts";
 import { deviceTarget, stageDevice, stageMain, stagePlatform } from "./stage.ts";
-import { linuxArchitectures } from "./zig.ts";
+import { linuxTargets } from "./zig.ts";
 
 /**
  * The platforms whose packages this machine can build: Linux with Zig on every system, macOS on a Mac, and the software
  * device if it is built.
  */
 export const possiblePlatforms = (): string[] => [
-  ...linuxArchitectures.map((architecture) => `linux-${architecture}`),
+  ...linuxTargets.map((system) => `linux-${system}`),
   ...(devicePlatforms.includes(platform) && existsSync(metalDylib) ? [deviceTarget] : []),
   ...(process.platform === "darwin" && process.arch === "arm64" ? ["darwin-arm64"] : []),
 ];
@@ -56,8 +56,8 @@ async function stageBuiltDevice(folder: string): Promise<void> {
 }
 
 async function dylibsOf(target: string, progress: (text: string) => void): Promise<string[]> {
-  const architecture = linuxArchitectures.find((name) => target === `linux-${name}`);
-  if (architecture) return [await buildPortable(architecture, progress)];
+  const system = linuxTargets.find((name) => target === `linux-${name}`);
+  if (system) return [await buildPortable(system, progress)];
   if (target !== "darwin-arm64" || !possiblePlatforms().includes(target))
     throw new Failure(`This machine can't make the package for ${target}; it can: ${possiblePlatforms().join(", ")}.`);
   if (!existsSync(metalDylib)) throw new Failure(`There is no ${metalDylib}; \`bun run build\` makes it.`);

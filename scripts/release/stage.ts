@@ -185,14 +185,14 @@ It needs glibc ${glibc} or newer and libstdc++. Programs select it with \`ORCHAR
 `;
 
 function platformManifest(platform: string) {
-  const [os, cpu] = platform.split("-");
+  const [os, cpu, libc = "glibc"] = platform.split("-");
   return {
     name: `${name}-${platform}`,
     description: `The dylibs of ${name} for ${platform}`,
     ...common,
     os: [os],
     cpu: [cpu],
-    ...(os === "linux" ? { libc: ["glibc"] } : {}),
+    ...(os === "linux" ? { libc: [libc] } : {}),
     exports: { ".": { types: "./index.d.ts", default: "./index.js" }, "./package.json": "./package.json" },
   };
 }

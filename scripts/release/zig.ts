@@ -11,23 +11,27 @@ import { fixturesPython } from "../fixtures/environment.ts";
 /** The oldest supported version of glibc: that of RHEL 8, Debian 10 and Amazon Linux 2023. */
 export const oldestGlibc = "2.28";
 
-/** The processors whose Linux packages contain the cpu backend's dylib. */
-export const linuxArchitectures = ["x64", "arm64"] as const;
-export type LinuxArchitecture = (typeof linuxArchitectures)[number];
+/** The Linux systems whose packages contain the cpu backend's dylib: a processor, and musl unless it is glibc. */
+export const linuxTargets = ["x64", "arm64", "x64-musl", "arm64-musl"] as const;
+export type LinuxTarget = (typeof linuxTargets)[number];
 
-/** Zig's names of the instruction sets have underscores. */
-const targets: Readonly<Record<LinuxArchitecture, { triple: string; sets: readonly InstructionSet[] }>> = {
-  x64: { triple: "x86_64-linux-gnu", sets: intelSets((level) => `-mcpu=x86_64_${level}`) },
-  arm64: { triple: "aarch64-linux-gnu", sets: [{ name: "neon", flags: [] }] },
+/** Zig's names of the processors' instruction sets have underscores. */
+const intel: readonly InstructionSet[] = intelSets((level) => `-mcpu=x86_64_${level}`);
+const arm: readonly InstructionSet[] = [{ name: "neon", flags: [] }];
+const targets: Readonly<Record<LinuxTarget, { triple: string; sets: readonly InstructionSet[] }>> = {
+  x64: { triple: `x86_64-linux-gnu.${oldestGlibc}`, sets: intel },
+  arm64: { triple: `aarch64-linux-gnu.${oldestGlibc}`, sets: arm },
+  "x64-musl": { triple: "x86_64-linux-musl", sets: intel },
+  "arm64-musl": { triple: "aarch64-linux-musl", sets: arm },
 };
 
-/** Returns the compiler for a processor, from PyPI's package in a virtual environment that is created if missing. */
-export async function zigCompiler(architecture: LinuxArchitecture): Promise<CppCompiler> {
-  const { triple, sets } = targets[architecture];
+/** Returns the compiler for a system, from PyPI's package in a virtual environment that is created if missing. */
+export async function zigCompiler(target: LinuxTarget): Promise<CppCompiler> {
+  const { triple, sets } = targets[target];
   const zig = [await fixturesPython(join(import.meta.dir, "zig.txt")), "-m", "ziglang"];
   const { output } = await runOrFail("Asking Zig for its version", [...zig, "version"]);
   return {
-    command: [...zig, "c++", "-target", `${triple}.${oldestGlibc}`],
+    command: [...zig, "c++", "-target", triple],
     linkFlags: [],
     version: `zig ${output.trim()}`,
     isClang: true,

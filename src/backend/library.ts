@@ -9,7 +9,7 @@ import { BackendError } from "../core/errors.ts";
 import { exportEnvironment } from "../core/native_environment.ts";
 import { packaged } from "../core/packaged.ts";
 import { buildFolder, platform } from "../core/paths.ts";
-import { truncation } from "./elf.ts";
+import { interpreterOf, truncation } from "./elf.ts";
 
 /** A possible path of a dylib. */
 export interface Candidate {
@@ -46,7 +46,7 @@ export function candidatesOf(
 ): Candidate[] {
   const named = environment(variable, values);
   if (named) return [{ origin: variable, path: named }];
-  const fromPackage = packaged?.dylibs()?.[fileName];
+  const fromPackage = packaged?.dylibs(packagePlatform())?.[fileName];
   const bundled = { origin: "bundled", path: `${buildFolder}/${fileName}` };
   return fromPackage ? [{ origin: "platform package", path: fromPackage }, bundled] : [bundled];
 }
@@ -59,7 +59,7 @@ export function whyMissing(variable: LibraryDescription<Declarations>["variable"
   if (isClone) return "its dylib is not built (`bun run build` makes it)";
   const built = `set ${variable} to use a dylib built from source`;
   const { isKnown, name } = packageOf(variable);
-  if (!isKnown || isMusl()) return `there is no package with its dylib for ${systemName()} (${built})`;
+  if (!isKnown) return `there is no package with its dylib for ${packagePlatform()} (${built})`;
   return `its dylib is in ${name}, which is not installed: \`bun add ${name}@${packageFile.version}\` (${built})`;
 }
 
@@ -67,8 +67,8 @@ export function whyMissing(variable: LibraryDescription<Declarations>["variable"
 function packageOf(variable: LibraryDescription<Declarations>["variable"]): { name: string; isKnown: boolean } {
   const isDevice = process.platform === "linux" && variable === "ORCHARD_LIBRARY";
   return {
-    name: `${packageFile.name}-${isDevice ? "device-" : ""}${platform}`,
-    isKnown: (isDevice ? devicePlatforms : platformPackages).includes(platform),
+    name: `${packageFile.name}-${isDevice ? "device-" : ""}${packagePlatform()}`,
+    isKnown: (isDevice ? devicePlatforms : platformPackages).includes(packagePlatform()),
   };
 }
 
@@ -85,16 +85,33 @@ function missingAdvice(variable: LibraryDescription<Declarations>["variable"]): 
 }
 
 /** The platforms with dylib packages. */
-export const platformPackages: readonly string[] = ["darwin-arm64", "linux-arm64", "linux-x64"];
+export const platformPackages: readonly string[] = [
+  ...["darwin-arm64", "linux-arm64", "linux-arm64-musl", "linux-x64", "linux-x64-musl"],
+];
 
 /** The platforms with an optional package of the software Metal device. */
 export const devicePlatforms: readonly string[] = ["linux-x64"];
 
-/** Whether the system uses musl. The packages' dylibs require glibc. */
-const isMusl = (): boolean =>
-  process.platform === "linux" && existsSync(`/lib/ld-musl-${process.arch === "arm64" ? "aarch64" : "x86_64"}.so.1`);
+let known: string | undefined;
 
-const systemName = (): string => (isMusl() ? `${platform} with musl` : platform);
+/** Returns this process's platform in names of packages: with musl as its C library, `linux-x64-musl`. */
+export function packagePlatform(): string {
+  known ??= process.platform === "linux" ? packagePlatformOf(process.execPath) : platform;
+  return known;
+}
+
+/**
+ * Returns the Linux platform of a program in names of packages. A process can load only dylibs of its own C library,
+ * which the loader that its program names tells, as in the package `detect-libc`; the system may have both libraries.
+ */
+export function packagePlatformOf(program: string): string {
+  let interpreter: string | undefined;
+  try {
+    interpreter = interpreterOf(program);
+  } catch {} // The program may be unreadable, or gone.
+  // Where musl's loader is run with a program as its argument, it is the program.
+  return [interpreter, program].some((own) => own?.includes("/ld-musl-")) ? `${platform}-musl` : platform;
+}
 
 /**
  * Loads a backend's dylib and checks that it has the expected version of its header.

@@ -7,8 +7,10 @@ export interface Packaged {
   /**
    * Returns the paths of the dylibs in the platform's package and the software device's package, by file name;
    * undefined if neither is installed.
+   *
+   * @param platform the end of the packages' names, such as `linux-x64-musl`
    */
-  dylibs(): Readonly<Record<string, string>> | undefined;
+  dylibs(platform: string): Readonly<Record<string, string>> | undefined;
   /** Returns the text of each file in `kernels/`, by its path in that folder. */
   kernels(): Readonly<Record<string, string>>;
 }

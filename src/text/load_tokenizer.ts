@@ -45,7 +45,7 @@ function ofFolder(folder: string, name: string): PretrainedTokenizer {
   const config = configOf(folder);
   const place = packedPath(contents);
   const packed = place === undefined ? undefined : readPacked(place);
-  if (packed) return new PretrainedTokenizer(packed.json, { config, name, packed: packed.bpe });
+  if (packed) return new PretrainedTokenizer(packed.json, { config, name, packed: packed.packed });
   const json = parsed(path, contents);
   if (typeof json["model"] !== "object" || json["model"] === null)
     throw new FileFormatError("loadTokenizer", "notATokenizer", path, "expected a model");

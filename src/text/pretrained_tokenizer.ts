@@ -1,13 +1,15 @@
 import type { Tokenizer as Encoder } from "@huggingface/tokenizers";
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
-import { anObject, flag, instanceOf, text } from "../core/kinds.ts";
-import { named, operand, parameters, reading } from "../core/parameters.ts";
+import { anObject, flag, text } from "../core/kinds.ts";
+import { type Kind, named, operand, parameters, reading } from "../core/parameters.ts";
 import { checkText, decodeAll, printedTokenizer, TextStream, type Tokenizer } from "../data/tokenizer.ts";
 import type { TemplateTokens } from "./chat_template.ts";
 import { withExactSteps } from "./exact_steps.ts";
 import { PackedBpe } from "./packed/bpe.ts";
+import type { Packed } from "./packed/file.ts";
 import { installPacked } from "./packed/install.ts";
+import { PackedUnigram } from "./packed/unigram.ts";
 import { type Spelling, spellingOf } from "./token_bytes.ts";
 import { checkConfig, checkTokenizer } from "./tokenizer_check.ts";
 import { contentOf, type TokenizerConfig, type TokenizerJson } from "./tokenizer_file.ts";
@@ -29,11 +31,16 @@ export interface DecodeOptions {
   readonly isStart?: boolean | undefined;
 }
 
+const aPackedVocabulary: Kind<Packed> = {
+  expected: "a packed vocabulary",
+  parse: (value) => (value instanceof PackedBpe || value instanceof PackedUnigram ? value : undefined),
+};
+
 const readTokenizer = parameters("PretrainedTokenizer", {
   json: operand(anObject<TokenizerJson>("the contents of a tokenizer.json")),
   config: named(anObject<TokenizerConfig>("the contents of a tokenizer_config.json"), {}),
   name: named(text, "pretrained"),
-  packed: named(instanceOf(PackedBpe, "a packed vocabulary")),
+  packed: named(aPackedVocabulary),
 });
 const readEncode = parameters("PretrainedTokenizer.encode", {
   text: operand(text),
@@ -79,7 +86,7 @@ export class PretrainedTokenizer implements Tokenizer {
    */
   constructor(
     json: TokenizerJson,
-    options?: { readonly config?: TokenizerConfig; readonly name?: string; readonly packed?: PackedBpe },
+    options?: { readonly config?: TokenizerConfig; readonly name?: string; readonly packed?: Packed },
   );
   constructor(...values: unknown[]) {
     const { json, config, name, packed } = readTokenizer(values);

@@ -193,7 +193,7 @@ describe.each(tested)("on %s", (backend: BackendName) => {
     const before = liveMemory();
     for (const [name, call] of Object.entries(byIndices)) {
       read(() => call(x, right!));
-      const least = name === "takeAlongDim" ? `(0|-${size})` : "0"; // the dylib's cpu names what it counts from
+      const least = name === "takeAlongDim" ? -size : 0;
       expect(() => read(() => call(x, wrong!)), name).toThrow(
         new RegExp(`\\[${name}\\] expected indices of ${least} to ${size - 1}, got ${size} at \\[0`),
       );

@@ -2,11 +2,13 @@
 import { beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import { packagedModule } from "../../scripts/release/assets.ts";
 import { bundleLibrary } from "../../scripts/release/bundle.ts";
-import { checkGlibc } from "../../scripts/release/dylib.ts";
+import { checkGlibc, checkMusl } from "../../scripts/release/dylib.ts";
 import { glibcNeeded } from "../../scripts/release/glibc.ts";
-import { importingJavaScript } from "../../scripts/release/stage.ts";
+import { importingJavaScript, stagePlatform } from "../../scripts/release/stage.ts";
 import { packageRoot } from "../../src/core/paths.ts";
+import { elf } from "../support/elf.ts";
 import { testFolder } from "../support/folder.ts";
 
 const strings = (...names: string[]) => new TextEncoder().encode(`\u007fELF\0${names.join("\0")}\0`);
@@ -23,6 +25,43 @@ test("a library that needs a newer glibc than 2.28 is refused, by its version", 
   await checkGlibc(path);
   await Bun.write(path, strings("GLIBC_2.28", "GLIBC_2.35"));
   await expect(checkGlibc(path)).rejects.toThrow("needs glibc 2.35, expected at most 2.28");
+});
+
+test("a library for musl that needs another library is refused, with its name", async () => {
+  const { path: folder } = testFolder("musl");
+  const path = join(folder, "library.so");
+  await Bun.write(path, elf({ libraries: ["libc.so"] }));
+  checkMusl(path);
+  for (const libraries of [[], ["libc.so.6"], ["libc.so", "libstdc++.so.6"]]) {
+    await Bun.write(path, elf({ libraries }));
+    expect(() => checkMusl(path)).toThrow(
+      `is linked against ${libraries.join(", ") || "no library"}, expected libc.so`,
+    );
+  }
+});
+
+test("of two packages of a system, that of the process's C library is loaded", async () => {
+  const { path: folder } = testFolder("libc");
+  for (const platform of ["linux-x64", "linux-x64-musl"]) {
+    const own = join(folder, "node_modules", `orchard-metal-${platform}`);
+    const dylib = join(folder, `${platform}.so`);
+    await Bun.write(dylib, platform);
+    await stagePlatform(own, platform, [dylib]);
+    const manifest = await Bun.file(join(own, "package.json")).json();
+    expect([manifest.os, manifest.cpu, manifest.libc]).toEqual([
+      ["linux"],
+      ["x64"],
+      [platform.endsWith("musl") ? "musl" : "glibc"],
+    ]);
+  }
+  const source = join(folder, "src", "core", "packaged.js");
+  await Bun.write(source, packagedModule("orchard-metal"));
+  const program = `const { packaged } = require(${JSON.stringify(source)});
+    for (const platform of ["linux-x64", "linux-x64-musl", "linux-arm64"])
+      console.log(platform, Object.keys(packaged.dylibs(platform) ?? {}).join());`;
+  const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], { cwd: folder });
+  const lines = ["linux-x64 linux-x64.so", "linux-x64-musl linux-x64-musl.so", "linux-arm64 ", ""];
+  expect([stdout.toString(), stderr.toString()]).toEqual([lines.join("\n"), ""]);
 });
 
 test("one module says where files are: in the packed library the others are no files of their own", () => {

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import packageFile from "../../package.json";
 import { isVendored } from "../../scripts/vendor/vendor.ts";
-import { platformPackages } from "../../src/backend/library.ts";
+import { devicePlatforms, platformPackages } from "../../src/backend/library.ts";
 import { environmentVariables } from "../../src/core/environment.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 
@@ -167,10 +167,10 @@ interface MacJob {
 test("a release packs each platform on a runner of its own, and publishes with provenance and checksums", () => {
   const text = read(".github/workflows/release.yml");
   const { jobs } = Bun.YAML.parse(text) as { jobs: Record<"pack" | "publish" | "installed", Job> };
-  expect(jobs.pack.strategy.matrix.include.map(({ platform }) => platform).sort()).toEqual(
-    [...platformPackages].sort(),
-  );
+  const packed = jobs.pack.strategy.matrix.include.flatMap(({ platform, also }) => [platform, ...(also ? [also] : [])]);
+  expect(packed.sort()).toEqual([...platformPackages].sort());
   expect(text).toMatch(/run release --local --platform \$\{\{ matrix\.platform \}\}/);
+  expect(text).toContain(`test "$(ls | wc -l)" = ${platformPackages.length + devicePlatforms.length + 1}`);
   expect(jobs.publish.permissions).toEqual({
     ...{ contents: "write", "id-token": "write", attestations: "write" },
   });
@@ -185,7 +185,7 @@ test("a release packs each platform on a runner of its own, and publishes with p
 interface Job {
   readonly strategy: {
     readonly matrix: {
-      readonly include: readonly { readonly platform: string }[];
+      readonly include: readonly { readonly platform: string; readonly also?: string }[];
       readonly system: readonly string[];
     };
   };

@@ -6,6 +6,8 @@ import * as fc from "fast-check";
 import { loadTokenizer } from "../../src/text/load_tokenizer.ts";
 import { packBpe } from "../../src/text/packed/bpe.ts";
 import { decodePacked, encodePacked } from "../../src/text/packed/file.ts";
+import { packTokenizer } from "../../src/text/packed/tokenizer.ts";
+import { packUnigram } from "../../src/text/packed/unigram.ts";
 import { PretrainedTokenizer } from "../../src/text/pretrained_tokenizer.ts";
 import type { TokenizerJson } from "../../src/text/tokenizer_file.ts";
 import { testFolder } from "../support/folder.ts";
@@ -63,13 +65,40 @@ const drawn: fc.Arbitrary<Drawn> = fc
     return { json: json as unknown as TokenizerJson, texts };
   });
 
+/** A unigram model with tokens of drawn scores, some of them twice, and any of them as the unknown one. */
+const drawnUnigram: fc.Arbitrary<Drawn> = fc
+  .record({
+    pieces: fc.array(fc.tuple(piece, fc.double({ min: -20, max: 0, noNaN: true })), { minLength: 1, maxLength: 40 }),
+    unknown: fc.nat(),
+    added: fc.uniqueArray(piece, { maxLength: 3 }),
+    areFirst: fc.boolean(),
+    texts: fc.array(
+      fc.array(piece, { maxLength: 12 }).map((parts) => parts.join("")),
+      { minLength: 1, maxLength: 6 },
+    ),
+    splits: fc.boolean(),
+  })
+  .map(({ pieces, unknown, added, areFirst, texts, splits }) => {
+    const first = areFirst ? added.map((content) => [content, 0] as [string, number]) : [];
+    const vocab = [...first, ...pieces];
+    const json = {
+      ...{ normalizer: { type: "Replace", pattern: { String: " " }, content: "▁" }, post_processor: null },
+      pre_tokenizer: splits ? { type: "Metaspace", replacement: "▁", prepend_scheme: "always", split: true } : null,
+      decoder: { type: "Metaspace", replacement: "▁", prepend_scheme: "always", split: true },
+      added_tokens: added.map((content, at) => ({ id: areFirst ? at : vocab.length + at, content, special: at === 0 })),
+      model: { type: "Unigram", unk_id: unknown % vocab.length, vocab },
+    };
+    return { json: json as unknown as TokenizerJson, texts };
+  });
+
 /** The same tokenizer by way of the packed file. */
-function throughFile({ model, ...json }: TokenizerJson): PretrainedTokenizer {
-  const bpe = packBpe(model.vocab as Record<string, number>, model["merges"] as string[][])!;
-  const rest = { ...json, model: { ...model, vocab: {}, merges: [] } };
-  const read = decodePacked(Uint8Array.from(encodePacked({ json: rest, bpe })))!;
-  return new PretrainedTokenizer(read.json, { packed: read.bpe });
+function throughFile(json: TokenizerJson): PretrainedTokenizer {
+  const read = decodePacked(Uint8Array.from(encodePacked(packTokenizer(json)!)))!;
+  return new PretrainedTokenizer(read.json, { packed: read.packed });
 }
+
+const wordsOf = ({ model: { vocab } }: TokenizerJson): string[] =>
+  Array.isArray(vocab) ? (vocab as [string, number][]).map(([word]) => word) : Object.keys(vocab as object);
 
 const outcome = (body: () => unknown): unknown => {
   try {
@@ -79,16 +108,18 @@ const outcome = (body: () => unknown): unknown => {
   }
 };
 
-test("a packed tokenizer gives the ids, texts and bytes of the one that it is made of", () => {
+test.each([
+  ["BPE", drawn],
+  ["Unigram", drawnUnigram],
+] as const)("a packed %s gives the ids, texts and bytes of the one that it is made of", (_kind, arbitrary) => {
   let [encoded, merged] = [0, 0];
   fc.assert(
-    fc.property(drawn, ({ json, texts }) => {
+    fc.property(arbitrary, ({ json, texts }) => {
       const [plain, packed] = [new PretrainedTokenizer(structuredClone(json)), throughFile(json)];
       expect(packed.vocabularySize).toBe(plain.vocabularySize);
       for (let id = -1; id <= plain.vocabularySize; id++)
         expect(outcome(() => packed.bytesOf(id))).toEqual(outcome(() => plain.bytesOf(id)));
-      for (const word of [...Object.keys(json.model.vocab as object), "none", ""])
-        expect(packed.idOf(word)).toBe(plain.idOf(word));
+      for (const word of [...wordsOf(json), "none", ""]) expect(packed.idOf(word)).toBe(plain.idOf(word));
       for (const text of texts) {
         const ids = outcome(() => plain.encode(text));
         expect(outcome(() => packed.encode(text))).toEqual(ids);
@@ -109,6 +140,12 @@ test.each([
   ["a very long text", { ["x".repeat(5000)]: 0 }, []],
 ] as const)("%s is not packed", (_name, vocabulary, merges) => {
   expect(packBpe(vocabulary, merges)).toBeUndefined();
+});
+
+test("a unigram without an unknown token, or with a very long text, is not packed", () => {
+  expect(packUnigram([["a", 0]], undefined)).toBeUndefined();
+  expect(packUnigram([["x".repeat(5000), 0]], 0)).toBeUndefined();
+  expect(packUnigram([["a", 0]], 0)?.size).toBe(1);
 });
 
 describe("the cache", () => {

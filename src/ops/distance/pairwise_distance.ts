@@ -4,11 +4,12 @@ import { finite } from "../../core/options.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
 import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
+import type { Promote } from "../../tensor/promotion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
 import { add, sub } from "../elementwise/arithmetic.ts";
-import { promoteOperands } from "../elementwise/operands.ts";
+import { checkNoBools, promoteOperands } from "../elementwise/operands.ts";
 import type { FloatOf } from "../elementwise/types.ts";
 import { norm } from "../reduction/norm.ts";
 import { checkVectors } from "./vectors.ts";
@@ -28,8 +29,8 @@ export interface PairwiseDistanceOptions {
  * all pairs.
  *
  * @param x1 […, coordinates], of a numeric dtype; shapes broadcast
- * @param x2 of x1's dtype
- * @returns the common shape without its last axis, in x1's dtype, or float32 for integers
+ * @param x2 promoted with x1 to one dtype
+ * @returns the common shape without its last axis, in that dtype, or float32 for integers
  *
  * @example
  * pairwiseDistance(tensor([[0, 0], [1, 1]]), tensor([[3, 4], [1, 1]]), { eps: 0 }); // float32 [5, 0]
@@ -37,13 +38,14 @@ export interface PairwiseDistanceOptions {
  * @throws {ShapeError} if shapes can't be broadcast, or have no axis. @throws {DTypeError} for bools. @throws
  * {ArgumentError} if p is NaN.
  */
-export function pairwiseDistance<D extends DType>(
+export function pairwiseDistance<D extends DType, E extends DType>(
   x1: Tensor<D>,
-  x2: Tensor<D>,
+  x2: Tensor<E>,
   ...options: Given<PairwiseDistanceOptions, ["p", "eps", "keepdim"]>
-): Tensor<FloatOf<D>>;
+): Tensor<FloatOf<Promote<D, E>>>;
 export function pairwiseDistance(...values: unknown[]): Tensor {
   const { p, eps, keepdim, ...given } = pairwiseDistanceParameters(values);
+  checkNoBools("pairwiseDistance", { x1: given.x1, x2: given.x2 });
   const [x1, x2] = promoteOperands("pairwiseDistance", [given.x1, given.x2], "numbers") as [Tensor, Tensor];
   checkVectors("pairwiseDistance", x1, x2, { takesIntegers: true });
   return underName("pairwiseDistance", () => tidy(() => distanceOf(x1, x2, { p, eps, keepdim })));

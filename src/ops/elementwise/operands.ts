@@ -39,6 +39,17 @@ export function operandDType(operation: string, dtype: DType, kind: Kind): DType
   throw new DTypeError(operation, "notDefined", `expected ${expected}, got ${dtype}; convert with toDType()`);
 }
 
+/** Checks operands of a difference. @throws {DTypeError} for bools @throws {DisposedError} */
+export function checkNoBools(operation: string, operands: Readonly<Record<string, Tensor>>): void {
+  for (const [name, { dtype }] of Object.entries(operands))
+    if (dtype === "bool")
+      throw new DTypeError(
+        operation,
+        "notDefined",
+        `expected floats or integers, got bool for ${name}; convert with toDType(${name}, "float32")`,
+      );
+}
+
 /** Returns the common dtype of operands, like `torch.result_type`. */
 export function commonDType(operation: string, operands: readonly (Tensor | Scalar)[]): DType {
   const [first, second] = operands;

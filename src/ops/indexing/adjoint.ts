@@ -54,17 +54,22 @@ const scatterOthersPrimitive = definePrimitive<ScatterOthersAttributes>({
   implementations: { metal: scatterOthersMetal, cpu: scatterOthersCpu, reference: scatterOthersReference },
 });
 
+/** Where the indices of a call come from. */
+export type IndexSource = Pick<IndexAttributes, "isSigned">;
+
 /** Computes `gather`. Elements of `x` outside the index's sizes on the other axes are ignored. */
 export function gatherAlong<D extends DType>(
   operation: string,
   x: Tensor<D>,
   index: Tensor<IndexDType>,
   axis: number,
+  from: IndexSource = {},
 ): Tensor<D> {
-  if (x.rank === 0) return reshape(gatherAlong(operation, reshape(x, [1]), reshape(index, [1]), 0), []);
+  if (x.rank === 0) return reshape(gatherAlong(operation, reshape(x, [1]), reshape(index, [1]), 0, from), []);
   checkSomethingToName(operation, index, x.shape[axis]!);
   using used = leadingPart(x, index.shape.with(axis, x.shape[axis]!));
-  const output = execute(gatherPrimitive, [used, index], index.shape, x.dtype, { operation, dim: axis }, operation);
+  const attributes = { operation, dim: axis, ...from };
+  const output = execute(gatherPrimitive, [used, index], index.shape, x.dtype, attributes, operation);
   const { shape } = x;
   record(operation, [x], [output], [index], ([gradient], [saved]) => [
     scatterAddAlong("scatterAdd", filled(shape, gradient!.dtype, 0), saved as Tensor<IndexDType>, gradient!, axis),
@@ -79,11 +84,12 @@ export function scatterAddAlong<D extends DType>(
   index: Tensor<IndexDType>,
   source: Tensor<D>,
   axis: number,
+  from: IndexSource = {},
 ): Tensor<D> {
   if (x.rank === 0)
-    return reshape(scatterAddAlong(operation, reshape(x, [1]), reshape(index, [1]), reshape(source, [1]), 0), []);
+    return reshape(scatterAddAlong(operation, reshape(x, [1]), reshape(index, [1]), reshape(source, [1]), 0, from), []);
   using used = leadingPart(source, index.shape);
-  const output = scattered(x, index, used, { ...summed, operation, dim: axis });
+  const output = scattered(x, index, used, { ...summed, operation, dim: axis, ...from });
   const { shape } = source;
   record(operation, [x, source], [output], [index], ([gradient], [saved], needs) => [
     gradient!,

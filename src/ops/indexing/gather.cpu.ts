@@ -4,9 +4,9 @@ import { gatherCall, type IndexAttributes } from "./primitive.ts";
 import { checkRangeOnCpu } from "./range.cpu.ts";
 
 export const gatherCpu: Implementation<IndexAttributes> = {
-  run({ inputs: [x, index], outputs: [output], attributes: { operation, dim, axes } }) {
+  run({ inputs: [x, index], outputs: [output], attributes: { operation, dim, ...caller } }) {
     const size = x!.shape[dim]!;
-    checkRangeOnCpu({ operation, index: index!, size, axes });
+    checkRangeOnCpu({ operation, index: index!, size, ...caller });
     gatherCall(
       operation,
       {

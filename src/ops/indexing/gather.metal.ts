@@ -6,9 +6,9 @@ import { checkRangeLater } from "./range.metal.ts";
 
 export const gatherMetal: MetalImplementation<IndexAttributes> = {
   unsupported: noFloat64,
-  run({ inputs: [x, index], outputs: [output], attributes: { operation, dim, axes } }) {
+  run({ inputs: [x, index], outputs: [output], attributes: { operation, dim, ...caller } }) {
     const size = x!.shape[dim]!;
-    const check = checkRangeLater({ operation, index: index!, size, axes });
+    const check = checkRangeLater({ operation, index: index!, size, ...caller });
     const { grid, threadgroup, loop } = mergedLoop(output!.shape, [
       { tensor: x!, strides: x!.strides.with(dim, 0) },
       { tensor: index!, strides: index!.strides },

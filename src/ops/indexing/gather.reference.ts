@@ -5,8 +5,8 @@ import { checkRange } from "./range.reference.ts";
 
 /** Copies elements in their stored form, without converting them. */
 export const gatherReference: Implementation<IndexAttributes> = {
-  run({ inputs: [x, index], outputs: [output], attributes: { operation, dim, axes } }) {
-    checkRange({ operation, index: index!, size: x!.shape[dim]!, axes });
+  run({ inputs: [x, index], outputs: [output], attributes: { operation, dim, ...caller } }) {
+    checkRange({ operation, index: index!, size: x!.shape[dim]!, ...caller });
     const indices = toIntegers(index!);
     const from = x!.storage.array(x!.dtype);
     const to = output!.storage.array(output!.dtype) as { [index: number]: number | bigint };

@@ -12,7 +12,7 @@ import { flatten } from "../view/flatten.ts";
 import { reshape } from "../view/reshape.ts";
 import { gatherAlong, indexSelectAlong } from "./adjoint.ts";
 import { anIndex, checkIndexShape, checkVector, type IndexDType } from "./indices.ts";
-import { fromTheFront } from "./places.ts";
+import { fromTheFront, signed } from "./places.ts";
 
 /** Options of {@link gather}, {@link indexSelect}, `scatterAdd` and `indexAdd`. */
 export interface IndexOptions {
@@ -124,5 +124,5 @@ const takeAlongDimParameters = parameters("takeAlongDim", {
 
 const takenAlong = (x: Tensor, index: Tensor<IndexDType>, axis: number): Tensor =>
   underName("takeAlongDim", () =>
-    tidy(() => gatherAlong("takeAlongDim", x, fromTheFront("takeAlongDim", index, x.shape[axis] ?? 1), axis)),
+    tidy(() => gatherAlong("takeAlongDim", x, fromTheFront("takeAlongDim", index, x.shape[axis] ?? 1), axis, signed)),
   );

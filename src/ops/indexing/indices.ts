@@ -74,6 +74,8 @@ export interface IndexRange {
   readonly size: number;
   /** The axes of the caller's index, if it was broadcast along others. */
   readonly axes?: readonly number[] | undefined;
+  /** Whether `size` was added to negative indices, so that the caller's range is −size to size − 1. */
+  readonly isSigned?: boolean | undefined;
   /** An index that is accepted and selects nothing, such as `ignoreIndex`. */
   readonly except?: number | undefined;
 }
@@ -96,13 +98,15 @@ const distinctShape = (shape: readonly number[], strides: readonly number[]): nu
  * @param value its value, if it is still known
  */
 export function indexError(range: IndexRange, position: number, value: number | bigint | undefined): ShapeError {
-  const { operation, index, size, axes } = range;
+  const { operation, index, size, axes, isSigned } = range;
+  const given = isSigned && value !== undefined && value < 0 ? BigInt(value) - BigInt(size) : value;
   const all = coordinates(distinctShape(index.shape, index.strides), position);
   const where = axes === undefined ? all : axes.map((axis) => all[axis]!);
   return new ShapeError(
     operation,
     "indexOutOfRange",
-    `expected indices of 0 to ${size - 1}, got ${value ?? "a value that has since changed"} at [${where.join(", ")}]`,
+    `expected indices of ${isSigned ? -size : 0} to ${size - 1}, got ${given ?? "a value that has since changed"} at ` +
+      `[${where.join(", ")}]`,
   );
 }
 

@@ -78,6 +78,9 @@ export function placesAmong(
 export const fromTheFront = (operation: string, index: Tensor<IndexDType>, size: number): Tensor<"int64"> =>
   noGrad(() => placesAmong(operation, [index], [size], index.shape));
 
+/** How a check after {@link fromTheFront} names the caller's index. */
+export const signed = { isSigned: true } as const;
+
 /** Converts the indices to int64 unless all are int32. */
 const alike = (indices: readonly Tensor<IndexDType>[]): readonly Tensor[] =>
   indices.every(({ dtype }) => dtype === "int32") ? indices : indices.map((index) => toDType(index, "int64"));

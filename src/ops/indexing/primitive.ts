@@ -16,6 +16,7 @@ export interface IndexAttributes {
   readonly dim: number;
   /** See `IndexRange`. */
   readonly axes?: readonly number[];
+  readonly isSigned?: boolean;
 }
 
 /** How elements scattered to one place are combined: their sum, product, largest, smallest, or the last one. */

@@ -21,7 +21,7 @@ import { reshape } from "../view/reshape.ts";
 import { select } from "../view/slice.ts";
 import { gatherAlong, scatterAddAlong } from "./adjoint.ts";
 import { anIndex, type IndexDType } from "./indices.ts";
-import { fromTheFront } from "./places.ts";
+import { fromTheFront, signed } from "./places.ts";
 import { scatterAlong } from "./scatter.ts";
 import { checkSourceDType } from "./scatter_add.ts";
 
@@ -64,7 +64,7 @@ export function put(...values: unknown[]): Tensor {
     tidy(() => {
       const along = accumulate ? scatterAddAlong : scatterAlong;
       const places = fromTheFront("put", flatten(index), x.size);
-      return reshape(along("put", flatten(x), places, flatten(source), 0), x.shape);
+      return reshape(along("put", flatten(x), places, flatten(source), 0, signed), x.shape);
     }),
   );
 }

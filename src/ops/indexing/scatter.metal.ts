@@ -51,8 +51,8 @@ interface Kernel {
 
 /** Sorts the indices. Then one thread per element of x combines the elements scattered to it. */
 function launchSorted(kernel: Kernel, { index, ...operands }: Operands, attributes: IndexAttributes): TicketRange {
-  const { operation, dim, axes } = attributes;
-  const check = checkRangeLater({ operation, index, size: operands.x.shape[dim]!, axes });
+  const { operation, dim, axes, isSigned } = attributes;
+  const check = checkRangeLater({ operation, index, size: operands.x.shape[dim]!, axes, isSigned });
   using indices = distinctBut(index, dim);
   using keys = scratchTensor(indices.shape, indices.dtype);
   using order = scratchTensor(indices.shape, "int64");

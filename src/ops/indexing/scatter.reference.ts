@@ -46,8 +46,8 @@ export const scatterOthersReference: Implementation<ScatterOthersAttributes> = {
 
 /** For each element of the source in row-major order, the position of the element of x that its index selects. */
 function targetsOf({ inputs: [x, index, source], attributes }: OperationCall<IndexAttributes>): readonly number[] {
-  const { operation, dim, axes } = attributes;
-  checkRange({ operation, index: index!, size: x!.shape[dim]!, axes });
+  const { operation, dim, axes, isSigned } = attributes;
+  checkRange({ operation, index: index!, size: x!.shape[dim]!, axes, isSigned });
   const indices = toIntegers(index!);
   const strides = rowMajorStrides(x!.shape);
   const targets = new Array<number>(indices.length);

@@ -17,7 +17,7 @@ import { filled } from "../view/embed.ts";
 import { expand } from "../view/expand.ts";
 import { leading, leadingPart } from "../view/leading.ts";
 import { reshape } from "../view/reshape.ts";
-import { gatherAlong, paddedTo, scatterAddAlong, scattered } from "./adjoint.ts";
+import { gatherAlong, type IndexSource, paddedTo, scatterAddAlong, scattered } from "./adjoint.ts";
 import { type IndexOptions, withAxisFirst } from "./gather.ts";
 import { anIndex, checkIndexShape, checkSomethingToName, type IndexDType } from "./indices.ts";
 import { checkSourceDType, checkSourceShape } from "./scatter_add.ts";
@@ -72,13 +72,14 @@ export function scatterAlong<D extends DType>(
   index: Tensor<IndexDType>,
   source: Tensor<D>,
   axis: number,
+  from: IndexSource = {},
 ): Tensor<D> {
   if (x.rank === 0)
-    return reshape(scatterAlong(operation, reshape(x, [1]), reshape(index, [1]), reshape(source, [1]), 0), []);
+    return reshape(scatterAlong(operation, reshape(x, [1]), reshape(index, [1]), reshape(source, [1]), 0, from), []);
   checkSomethingToName(operation, index, x.shape[axis]!);
   if (index.size === 0) return scatterAddAlong(operation, x, index, source, axis); // x, connected to both
   using used = leadingPart(source, index.shape);
-  const output = scattered(x, index, used, { operation, dim: axis, way: "last", includesSelf: true });
+  const output = scattered(x, index, used, { operation, dim: axis, way: "last", includesSelf: true, ...from });
   const { shape } = source;
   record(operation, [x, source], [output], [index], ([gradient], [saved], needs) => {
     const savedIndex = saved as Tensor<IndexDType>;

@@ -16,8 +16,8 @@ import { reshape } from "../view/reshape.ts";
 import { axisOf } from "../view/slice.ts";
 import { gatherAlong } from "./adjoint.ts";
 import { anIndex, checkVector, type IndexDType } from "./indices.ts";
-import { fromTheFront } from "./places.ts";
-import { scatter } from "./scatter.ts";
+import { fromTheFront, signed } from "./places.ts";
+import { scatterAlong } from "./scatter.ts";
 
 /**
  * Returns the elements at row-major positions: `result[i] = x.flatten()[index[i]]`. Negative indices count from the
@@ -35,7 +35,9 @@ export function take<D extends DType>(x: Tensor<D>, index: Tensor<IndexDType>): 
 export function take(...values: unknown[]): Tensor {
   const { x, index } = takeParameters(values);
   return underName("take", () =>
-    tidy(() => reshape(gatherAlong("take", flatten(x), fromTheFront("take", flatten(index), x.size), 0), index.shape)),
+    tidy(() =>
+      reshape(gatherAlong("take", flatten(x), fromTheFront("take", flatten(index), x.size), 0, signed), index.shape),
+    ),
   );
 }
 take.method = "same" as const;
@@ -79,7 +81,9 @@ export function indexCopy(...values: unknown[]): Tensor {
       `expected source to have the shape of ${x.describe()} with ${places.size} slices along axis ${axis}, got ` +
         source.describe(),
     );
-  return underName("indexCopy", () => tidy(() => scatter(x, axis, alongAxis(places, axis, source), source)));
+  return underName("indexCopy", () =>
+    tidy(() => scatterAlong("indexCopy", x, alongAxis(places, axis, source), source, axis)),
+  );
 }
 indexCopy.method = "same" as const;
 const indexCopyParameters = parameters("indexCopy", {
@@ -114,7 +118,7 @@ export function indexFill(...values: unknown[]): Tensor {
   return underName("indexFill", () =>
     tidy(() => {
       const source = expand(full([], value, { dtype: x.dtype }), x.shape.with(axis, places.size));
-      return scatter(x, axis, alongAxis(places, axis, source), source);
+      return scatterAlong("indexFill", x, alongAxis(places, axis, source), source, axis);
     }),
   );
 }

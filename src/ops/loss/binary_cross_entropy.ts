@@ -11,9 +11,10 @@ import { full } from "../creation/full.ts";
 import { abs, add, mul, neg, sub } from "../elementwise/arithmetic.ts";
 import { exp } from "../elementwise/exponential.ts";
 import { log1p } from "../elementwise/logarithm.ts";
+import { promoteOperands } from "../elementwise/operands.ts";
 import { expand } from "../view/expand.ts";
 import { fusedLoss } from "./loss_function.ts";
-import { checkFactor, checkTarget, type LossOptions, reductionParameter } from "./options.ts";
+import { checkFactor, checkFloatTarget, type LossOptions, reductionParameter } from "./options.ts";
 import { reduced } from "./reduced.ts";
 
 /** Options of {@link binaryCrossEntropyWithLogits}. */
@@ -29,33 +30,35 @@ export interface BinaryCrossEntropyOptions extends LossOptions {
  * σ(x))), averaged over all elements. It does not overflow: log σ(x) = −log(1 + exp(−|x|)) − max(−x, 0).
  *
  * @param x logits, floats of any shape
- * @param target of x's shape and dtype, from 0 to 1; also differentiable
- * @returns a scalar tensor, or one of x's shape with `reduction: "none"`, in x's dtype
+ * @param target floats of x's shape, from 0 to 1; also differentiable
+ * @returns a scalar tensor, or one of x's shape with `reduction: "none"`, in the target's dtype
  *
  * @example
  * binaryCrossEntropyWithLogits(tensor([0, 0]), tensor([0, 1])); // float32 0.69314718
  *
- * @throws {ShapeError} if shapes differ, or a weight can't be broadcast to x's shape. @throws {DTypeError} if dtypes
- * differ or are not floats. @throws {ArgumentError} for an unknown reduction.
+ * @throws {ShapeError} if shapes differ, or a weight can't be broadcast to x's shape. @throws {DTypeError} unless all
+ * are floats. @throws {ArgumentError} for an unknown reduction.
  */
-export function binaryCrossEntropyWithLogits<D extends DType>(
-  x: Tensor<D>,
-  target: Tensor<D>,
+export function binaryCrossEntropyWithLogits<E extends DType>(
+  x: Tensor,
+  target: Tensor<E>,
   ...options: Given<BinaryCrossEntropyOptions, ["weight"]>
-): Tensor<D>;
+): Tensor<E>;
 export function binaryCrossEntropyWithLogits(...values: unknown[]): Tensor {
-  const { x, target, weight, posWeight, reduction } = binaryCrossEntropyParameters(values);
-  checkTarget("binaryCrossEntropyWithLogits", x, target);
+  const { weight, posWeight, reduction, ...given } = binaryCrossEntropyParameters(values);
+  checkFloatTarget("binaryCrossEntropyWithLogits", given.x, given.target);
+  const [x, target] = promoteOperands("binaryCrossEntropyWithLogits", [given.x, given.target]) as [Tensor, Tensor];
   checkFactor("binaryCrossEntropyWithLogits", "weight", x, weight);
   checkFactor("binaryCrossEntropyWithLogits", "posWeight", x, posWeight);
-  const given = [weight, posWeight].filter((factor) => factor !== undefined);
+  const factors = [weight, posWeight].filter((factor) => factor !== undefined);
   const composed = (a: Tensor, t: Tensor) => composedLoss(a, t, { weight, posWeight, reduction });
   return underName("binaryCrossEntropyWithLogits", () =>
     tidy(() => {
-      if (needsGradient(...given)) return composed(x, target);
-      const weights = given.length === 0 ? [] : [weight, posWeight].map((factor) => factorFor(x, factor));
-      const loss = given.length === 0 ? "binaryCrossEntropy" : "weightedBinaryCrossEntropy";
-      return fusedLoss(x, target, weights, { operation: "binaryCrossEntropyWithLogits", loss, reduction, composed });
+      if (needsGradient(...factors)) return toDType(composed(x, target), given.target.dtype);
+      const weights = factors.length === 0 ? [] : [weight, posWeight].map((factor) => factorFor(x, factor));
+      const loss = factors.length === 0 ? "binaryCrossEntropy" : "weightedBinaryCrossEntropy";
+      const fused = { operation: "binaryCrossEntropyWithLogits", loss, reduction, composed } as const;
+      return toDType(fusedLoss(x, target, weights, fused), given.target.dtype);
     }),
   );
 }

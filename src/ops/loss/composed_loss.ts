@@ -1,7 +1,7 @@
 /** Losses composed of other operations. */
 import { checkElements, named } from "../../backend/dispatch.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
-import { accumulationDType } from "../../tensor/dtype.ts";
+import { accumulationDType, isFloat } from "../../tensor/dtype.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
@@ -30,6 +30,32 @@ export function composedLoss(
     tidy(() => {
       const wide = operands.map((each) => (each.dtype === dtype ? toDType(each, accumulationDType(dtype)) : each));
       return toDType(reduced(formula(...wide), reduction), dtype);
+    }),
+  );
+}
+
+/**
+ * Computes `formula` in the dtypes of the operands and reduces its losses. For integers, which wrap around, and for
+ * operands of several dtypes, as PyTorch computes both.
+ *
+ * @throws {DTypeError} for the mean of integers
+ */
+export function plainLoss(
+  { operation, reduction }: ComposedLoss,
+  operands: readonly Tensor[],
+  formula: (...operands: Tensor[]) => Tensor,
+): Tensor {
+  checkElements(operation, operands);
+  return named(operation, () =>
+    tidy(() => {
+      const losses = formula(...operands);
+      if (reduction === "mean" && !isFloat(losses.dtype))
+        throw new DTypeError(
+          operation,
+          "notAFloat",
+          `expected floats for the mean, got losses of ${losses.dtype}; convert x with toDType(x, "float32")`,
+        );
+      return reduced(losses, reduction);
     }),
   );
 }

@@ -5,9 +5,9 @@ import { finite } from "../../core/options.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
+import type { Promote } from "../../tensor/promotion.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { tidy } from "../../tensor/tidy.ts";
 import { relu } from "../activation/relu.ts";
 import { toDType } from "../copy/cast.ts";
 import { distanceOf, pairwiseDistance } from "../distance/pairwise_distance.ts";
@@ -16,14 +16,13 @@ import { add, mul, square, sub } from "../elementwise/arithmetic.ts";
 import { eq } from "../elementwise/comparison.ts";
 import { div } from "../elementwise/division.ts";
 import { minimum } from "../elementwise/extrema.ts";
-import { promoteOperands } from "../elementwise/operands.ts";
+import { checkNoBools, promoteOperands } from "../elementwise/operands.ts";
 import { sqrt } from "../elementwise/power.ts";
 import { where } from "../elementwise/where.ts";
 import { sum } from "../reduction/sum.ts";
-import { checkBroadcast, composedLoss } from "./composed_loss.ts";
+import { checkBroadcast, composedLoss, plainLoss } from "./composed_loss.ts";
 import type { MarginLossOptions } from "./margin_losses.ts";
-import { reductionParameter } from "./options.ts";
-import { reduced } from "./reduced.ts";
+import { asFloat, reductionParameter } from "./options.ts";
 
 /** Added to the squared norms of the cosine. */
 const COSINE_EPS = 1e-12;
@@ -33,10 +32,10 @@ const COSINE_EPS = 1e-12;
  * between two vectors.
  *
  * @param x1 [width] or [batch, width]; integers become float32
- * @param x2 of x1's shape and dtype
+ * @param x2 of x1's shape, promoted with x1 to one dtype
  * @param target 1 or −1, of any dtype: a scalar tensor, or [batch]
  * @param options the default margin is 0
- * @returns a scalar tensor, or one of the target's shape with `reduction: "none"`, in x1's dtype
+ * @returns a scalar tensor, or one of the target's shape with `reduction: "none"`, in that dtype
  *
  * @example
  * const [a, b] = [tensor([[1, 0], [1, 0]]), tensor([[0, 2], [3, 0]])];
@@ -44,15 +43,15 @@ const COSINE_EPS = 1e-12;
  *
  * @throws {ShapeError} if shapes do not match. @throws {ArgumentError} for an unknown reduction.
  */
-export function cosineEmbeddingLoss<D extends DType>(
+export function cosineEmbeddingLoss<D extends DType, E extends DType>(
   x1: Tensor<D>,
-  x2: Tensor<D>,
+  x2: Tensor<E>,
   target: Tensor,
   options?: MarginLossOptions,
-): Tensor<D>;
+): Tensor<Promote<D, E>>;
 export function cosineEmbeddingLoss(...values: unknown[]): Tensor {
   const { target: given, margin, reduction, ...vectors } = cosineParameters(values);
-  const [x1, x2] = promoteOperands("cosineEmbeddingLoss", [vectors.x1, vectors.x2], "floats") as [Tensor, Tensor];
+  const [x1, x2] = promoteOperands("cosineEmbeddingLoss", [vectors.x1, vectors.x2].map(asFloat)) as [Tensor, Tensor];
   checkBroadcast("cosineEmbeddingLoss", { x1, x2 });
   const target = toDType(given, x1.dtype);
   const shape = checkVectors("cosineEmbeddingLoss", x1, x2);
@@ -97,9 +96,9 @@ export interface TripletMarginLossOptions extends MarginLossOptions {
  * Source: V. Balntas et al., "Learning Local Feature Descriptors with Triplets and Shallow Convolutional Neural
  * Networks", 2016, which also describes the swap.
  *
- * @param anchor […, width], floats or integers (integers become float32); shapes broadcast
- * @param positive of the anchor's dtype
- * @param negative of the anchor's dtype
+ * @param anchor […, width], floats or integers; distances of integers are float32; shapes broadcast
+ * @param positive promoted with the anchor to one dtype
+ * @param negative promoted with the anchor to one dtype
  * @param options the default margin is 1
  * @returns a scalar tensor, or one of the common shape without its last axis with `reduction: "none"`
  *
@@ -109,19 +108,23 @@ export interface TripletMarginLossOptions extends MarginLossOptions {
  * @throws {ShapeError} if shapes can't be broadcast. @throws {DTypeError} for bools. @throws {ArgumentError} for
  * an unknown reduction.
  */
-export function tripletMarginLoss<D extends DType>(
+export function tripletMarginLoss<D extends DType, E extends DType, F extends DType>(
   anchor: Tensor<D>,
-  positive: Tensor<D>,
-  negative: Tensor<D>,
+  positive: Tensor<E>,
+  negative: Tensor<F>,
   options?: TripletMarginLossOptions,
-): Tensor<D>;
+): Tensor<Promote<Promote<D, E>, F>>;
 export function tripletMarginLoss(...values: unknown[]): Tensor {
   const { margin, p, eps, swap, reduction, ...given } = tripletParameters(values);
-  const vectors = promoteOperands("tripletMarginLoss", [given.anchor, given.positive, given.negative], "numbers");
-  const [anchor, positive, negative] = vectors as [Tensor, Tensor, Tensor];
-  if (!isFloat(anchor.dtype)) {
+  const { anchor, positive, negative } = given;
+  const operation = "tripletMarginLoss";
+  const vectors = [anchor, positive, negative];
+  checkNoBools(operation, given);
+  if (!isFloat(anchor.dtype) || vectors.some(({ dtype }) => dtype !== anchor.dtype)) {
     const apart = (left: Tensor, right: Tensor): Tensor => pairwiseDistance(left, right, { p, eps });
-    return tidy(() => reduced(tripletLoss(anchor, positive, negative, { distance: apart, margin, swap }), reduction));
+    return plainLoss({ operation, reduction }, vectors, (a, near, far) =>
+      tripletLoss(a!, near!, far!, { distance: apart, margin, swap }),
+    );
   }
   checkBroadcast("tripletMarginLoss", { anchor, positive, negative });
   checkVectors("tripletMarginLoss", anchor, positive);

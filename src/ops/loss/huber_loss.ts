@@ -5,10 +5,12 @@ import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Promote } from "../../tensor/promotion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { toDType } from "../copy/cast.ts";
 import { abs, add, mul, square, sub } from "../elementwise/arithmetic.ts";
 import { clamp } from "../elementwise/clamp.ts";
 import { composedLoss } from "./composed_loss.ts";
-import { type LossOptions, reductionParameter, withTarget } from "./options.ts";
+import { checkFloats, type LossOptions, reductionParameter, withTarget } from "./options.ts";
 
 /** Options of {@link huberLoss}. */
 export interface HuberLossOptions extends LossOptions {
@@ -30,19 +32,20 @@ export interface HuberLossOptions extends LossOptions {
  * @example
  * huberLoss(tensor([1, 2]), tensor([1.5, 5]), { reduction: "none" }); // float32 [0.125, 2.5]
  *
- * @throws {ShapeError} if shapes differ. @throws {DTypeError} if neither is a float. @throws {ArgumentError} for an
+ * @throws {ShapeError} if shapes differ. @throws {DTypeError} if x is not a float. @throws {ArgumentError} for an
  * unknown reduction, or a δ that is not above 0.
  */
-export function huberLoss<D extends DType, E extends DType>(
-  x: Tensor<D>,
-  target: Tensor<E>,
-  options?: HuberLossOptions,
-): Tensor<Promote<D, E>>;
+export function huberLoss<D extends DType>(x: Tensor<D>, target: Tensor, options?: HuberLossOptions): Tensor<D>;
 export function huberLoss(...values: unknown[]): Tensor {
   const { x, target, delta, reduction } = huberLossParameters(values);
-  const [promotedX, promotedTarget] = withTarget("huberLoss", x, target);
-  return composedLoss({ operation: "huberLoss", reduction }, [promotedX, promotedTarget], (a, t) =>
-    linearFrom(delta, a!, t!),
+  checkFloats("huberLoss", "x", x);
+  const operands = withTarget("huberLoss", x, target);
+  const loss = { operation: "huberLoss", reduction } as const;
+  return tidy(() =>
+    toDType(
+      composedLoss(loss, operands, (a, t) => linearFrom(delta, a!, t!)),
+      x.dtype,
+    ),
   );
 }
 const huberLossParameters = parameters("huberLoss", {

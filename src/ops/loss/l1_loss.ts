@@ -1,10 +1,11 @@
 import { operand, parameters } from "../../core/parameters.ts";
-import type { DType } from "../../tensor/dtype.ts";
+import { type DType, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Promote } from "../../tensor/promotion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { abs, sub } from "../elementwise/arithmetic.ts";
-import { composedLoss } from "./composed_loss.ts";
+import { checkNoBools } from "../elementwise/operands.ts";
+import { composedLoss, plainLoss } from "./composed_loss.ts";
 import { type LossOptions, reductionParameter, withTarget } from "./options.ts";
 
 /**
@@ -18,8 +19,8 @@ import { type LossOptions, reductionParameter, withTarget } from "./options.ts";
  * @example
  * l1Loss(tensor([1, 2]), tensor([1, 4])); // float32 1
  *
- * @throws {ShapeError} if shapes differ. @throws {DTypeError} for bools. @throws {ArgumentError} for an unknown
- * reduction.
+ * @throws {ShapeError} if shapes differ. @throws {DTypeError} for bools, and for the mean of integers.
+ * @throws {ArgumentError} for an unknown reduction.
  */
 export function l1Loss<D extends DType, E extends DType>(
   x: Tensor<D>,
@@ -28,8 +29,10 @@ export function l1Loss<D extends DType, E extends DType>(
 ): Tensor<Promote<D, E>>;
 export function l1Loss(...values: unknown[]): Tensor {
   const { x, target, reduction } = l1LossParameters(values);
+  checkNoBools("l1Loss", { x, target });
   const operands = withTarget("l1Loss", x, target, "numbers");
-  return composedLoss({ operation: "l1Loss", reduction }, operands, (a, t) => abs(sub(a!, t!)) as Tensor);
+  const loss = isFloat(operands[0].dtype) ? composedLoss : plainLoss;
+  return loss({ operation: "l1Loss", reduction }, operands, (a, t) => abs(sub(a!, t!)) as Tensor);
 }
 const l1LossParameters = parameters("l1Loss", {
   x: operand(aTensor),

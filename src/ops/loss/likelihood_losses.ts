@@ -12,10 +12,11 @@ import { gt } from "../elementwise/comparison.ts";
 import { div } from "../elementwise/division.ts";
 import { exp } from "../elementwise/exponential.ts";
 import { log } from "../elementwise/logarithm.ts";
+import { checkNoBools, promoteOperands } from "../elementwise/operands.ts";
 import { where } from "../elementwise/where.ts";
 import { unsqueeze } from "../view/squeeze.ts";
 import { checkBroadcast, composedLoss } from "./composed_loss.ts";
-import { type LossOptions, reductionParameter, withTarget } from "./options.ts";
+import { asFloat, checkFloats, type LossOptions, reductionParameter, withTarget } from "./options.ts";
 
 /** Options of {@link poissonNllLoss}. */
 export interface PoissonNllLossOptions extends LossOptions {
@@ -38,7 +39,8 @@ export interface PoissonNllLossOptions extends LossOptions {
  * @example
  * poissonNllLoss(tensor([0, 1]), tensor([1, 2]), { reduction: "none" }); // float32 [1, 0.71828183]
  *
- * @throws {ShapeError} if shapes differ. @throws {ArgumentError} for an unknown reduction, or a negative eps.
+ * @throws {ShapeError} if shapes differ. @throws {DTypeError} for bools in a difference, as in PyTorch.
+ * @throws {ArgumentError} for an unknown reduction, or a negative eps.
  */
 export function poissonNllLoss<D extends DType, E extends DType>(
   x: Tensor<D>,
@@ -47,7 +49,9 @@ export function poissonNllLoss<D extends DType, E extends DType>(
 ): Tensor<Promote<D, E>>;
 export function poissonNllLoss(...values: unknown[]): Tensor {
   const { x, target, logInput, full, eps, reduction } = poissonParameters(values);
-  const operands = withTarget("poissonNllLoss", x, target, "floats");
+  if (!logInput || target.dtype === "bool") checkNoBools("poissonNllLoss", { x });
+  if (full) checkNoBools("poissonNllLoss", { target });
+  const operands = withTarget("poissonNllLoss", asFloat(x), target);
   return composedLoss({ operation: "poissonNllLoss", reduction }, operands, (a, t) => {
     const losses = (logInput ? sub(exp(a!), mul(t!, a!)) : sub(a!, mul(t!, log(add(a!, eps) as Tensor)))) as Tensor;
     return full ? (add(losses, stirling(t!)) as Tensor) : losses;
@@ -84,30 +88,33 @@ export interface GaussianNllLossOptions extends LossOptions {
  *
  * Source: D. Nix and A. Weigend, "Estimating the Mean and Variance of the Target Probability Distribution", 1994.
  *
- * @param x means, floats of any shape
- * @param target of x's shape, promoted with x to one dtype; also differentiable
- * @param variance of x's dtype and of x's shape, x's shape without its last axis, or a shape that broadcasts to x's
- * @returns a scalar tensor, or one of x's shape with `reduction: "none"`, in x's dtype
+ * @param x means, floats or integers of any shape
+ * @param target floats or integers of x's shape; also differentiable
+ * @param variance floats of x's shape, x's shape without its last axis, or a shape that broadcasts to x's
+ * @returns a scalar tensor, or one of x's shape with `reduction: "none"`, in the common dtype
  *
  * @example
  * gaussianNllLoss(tensor([0, 1]), tensor([1, 1]), tensor([1, 4]), { reduction: "none" }); // float32 [0.5, 0.69314718]
  *
- * @throws {ShapeError} if shapes do not match. @throws {DTypeError} if neither x nor target is a float, or the variance
- * has a different dtype. @throws {ArgumentError} for an unknown reduction, or an eps that is not above 0.
+ * @throws {ShapeError} if shapes do not match. @throws {DTypeError} for bools, and for a variance of integers.
+ * @throws {ArgumentError} for an unknown reduction, or an eps that is not above 0.
  */
-export function gaussianNllLoss<D extends DType, E extends DType>(
+export function gaussianNllLoss<D extends DType, E extends DType, F extends DType>(
   x: Tensor<D>,
   target: Tensor<E>,
-  variance: Tensor<D>,
+  variance: Tensor<F>,
   options?: GaussianNllLossOptions,
-): Tensor<Promote<D, E>>;
+): Tensor<Promote<Promote<D, E>, F>>;
 export function gaussianNllLoss(...values: unknown[]): Tensor {
   const { x, target, variance, full, eps, reduction } = gaussianParameters(values);
-  const [mean, promotedTarget] = withTarget("gaussianNllLoss", x, target);
+  checkNoBools("gaussianNllLoss", { x, target });
+  checkFloats("gaussianNllLoss", "variance", variance);
+  const [mean, promotedTarget] = withTarget("gaussianNllLoss", x, target, "numbers");
   const isOfRows = variance.rank === x.rank - 1 && variance.shape.every((size, axis) => size === x.shape[axis]);
   const variances = isOfRows && variance.rank > 0 ? unsqueeze(variance, -1) : variance;
-  checkBroadcast("gaussianNllLoss", { x: mean, variance: variances });
-  return composedLoss({ operation: "gaussianNllLoss", reduction }, [mean, promotedTarget, variances], (a, t, v) => {
+  const operands = promoteOperands("gaussianNllLoss", [mean, promotedTarget, variances]);
+  checkBroadcast("gaussianNllLoss", { x: operands[0]!, variance: operands[2]! });
+  return composedLoss({ operation: "gaussianNllLoss", reduction }, operands, (a, t, v) => {
     const least = atLeast(v!, eps);
     const losses = mul(add(log(least), div(square(sub(a!, t!)), least)), 0.5) as Tensor;
     return full ? (add(losses, 0.5 * Math.log(2 * Math.PI)) as Tensor) : losses;

@@ -16,7 +16,7 @@ import { add, mul, neg, square, sub } from "../elementwise/arithmetic.ts";
 import { eq, ge, gt, ne } from "../elementwise/comparison.ts";
 import { logaddexp } from "../elementwise/logaddexp.ts";
 import { logicalAnd, logicalNot } from "../elementwise/logic.ts";
-import { promoteOperands } from "../elementwise/operands.ts";
+import { checkNoBools } from "../elementwise/operands.ts";
 import { where } from "../elementwise/where.ts";
 import { wholeIndices } from "../embedding/rows.ts";
 import { gather, indexSelect } from "../indexing/gather.ts";
@@ -31,8 +31,16 @@ import { flatten } from "../view/flatten.ts";
 import { reshape } from "../view/reshape.ts";
 import { unsqueeze } from "../view/squeeze.ts";
 import { checkClassWeight, checkTargetShape } from "./classes.ts";
-import { checkBroadcast, checkScores, composedLoss } from "./composed_loss.ts";
-import { checkFactor, type LossOptions, reductionParameter, withTarget } from "./options.ts";
+import { checkBroadcast, checkScores, composedLoss, plainLoss } from "./composed_loss.ts";
+import {
+  asFloat,
+  checkFactor,
+  checkFloats,
+  checkShape,
+  type LossOptions,
+  reductionParameter,
+  withTarget,
+} from "./options.ts";
 import type { ProbabilityLossOptions } from "./probability_losses.ts";
 
 /** Options of losses with a margin. */
@@ -45,28 +53,32 @@ export interface MarginLossOptions extends LossOptions {
  * Computes the hinge embedding loss, averaged over all elements: x for a target of 1, max(margin − x, 0) for −1. Use it
  * for distances that should be small or large.
  *
- * @param x floats of any shape
- * @param target 1 or −1, of x's shape, promoted with x to one dtype
+ * @param x floats or integers of any shape; of integers there is no mean, and the margin is truncated
+ * @param target 1 or −1, of x's shape and any dtype
  * @param options the default margin is 1
  * @returns a scalar tensor, or one of x's shape with `reduction: "none"`, in x's dtype
  *
  * @example
  * hingeEmbeddingLoss(tensor([0.5, 0.25]), tensor([1, -1]), { reduction: "none" }); // float32 [0.5, 0.75]
  *
- * @throws {ShapeError} if shapes differ. @throws {DTypeError} if neither is a float. @throws {ArgumentError} for an
- * unknown reduction.
+ * @throws {ShapeError} if shapes differ. @throws {DTypeError} for bools, and for the mean of integers.
+ * @throws {ArgumentError} for an unknown reduction.
  */
-export function hingeEmbeddingLoss<D extends DType, E extends DType>(
+export function hingeEmbeddingLoss<D extends DType>(
   x: Tensor<D>,
-  target: Tensor<E>,
+  target: Tensor,
   options?: MarginLossOptions,
-): Tensor<Promote<D, E>>;
+): Tensor<D>;
 export function hingeEmbeddingLoss(...values: unknown[]): Tensor {
   const { x, target, margin, reduction } = hingeParameters(values);
-  const operands = withTarget("hingeEmbeddingLoss", x, target);
-  return composedLoss({ operation: "hingeEmbeddingLoss", reduction }, operands, (a, t) => {
-    const far = where(ne(t!, 1), relu(sub(margin, a!) as Tensor), 0);
-    return add(far, where(ne(t!, -1), a!, 0)) as Tensor;
+  checkNoBools("hingeEmbeddingLoss", { x });
+  checkShape("hingeEmbeddingLoss", x, target);
+  const loss = isFloat(x.dtype) ? composedLoss : plainLoss;
+  const sides = isFloat(target.dtype) ? target : toDType(target, "int64"); // uint8 has no −1
+  return loss({ operation: "hingeEmbeddingLoss", reduction }, [x, sides], (a, t) => {
+    const least = isFloat(x.dtype) ? margin : BigInt(Math.trunc(margin));
+    const far = where(ne(t!, 1), relu(sub(least, a!) as Tensor), 0) as Tensor;
+    return toDType(add(far, where(ne(t!, -1), a!, 0)) as Tensor, a!.dtype);
   });
 }
 const hingeParameters = parameters("hingeEmbeddingLoss", {
@@ -80,11 +92,11 @@ const hingeParameters = parameters("hingeEmbeddingLoss", {
  * Computes max(margin − target (x1 − x2), 0), averaged over all elements: x1 should be larger for a target of 1, x2 for
  * −1. Shapes broadcast.
  *
- * @param x1 floats or integers; integers become float32
- * @param x2 of x1's dtype
- * @param target 1 or −1, of x1's dtype
+ * @param x1 floats or integers; losses of integers are float32
+ * @param x2 promoted with x1 to one dtype
+ * @param target 1 or −1
  * @param options the default margin is 0
- * @returns a scalar tensor, or one of the common shape with `reduction: "none"`, in x1's dtype
+ * @returns a scalar tensor, or one of the common shape with `reduction: "none"`, in the common dtype
  *
  * @example
  * marginRankingLoss(tensor([1, 2]), tensor([2, 1]), tensor([1, 1]), { reduction: "none" }); // float32 [1, 0]
@@ -92,25 +104,23 @@ const hingeParameters = parameters("hingeEmbeddingLoss", {
  * @throws {ShapeError} if shapes can't be broadcast. @throws {DTypeError} for bools.
  * @throws {ArgumentError} for an unknown reduction.
  */
-export function marginRankingLoss<D extends DType>(
+export function marginRankingLoss<D extends DType, E extends DType, F extends DType>(
   x1: Tensor<D>,
-  x2: Tensor<D>,
-  target: Tensor<D>,
+  x2: Tensor<E>,
+  target: Tensor<F>,
   options?: MarginLossOptions,
-): Tensor<D>;
+): Tensor<Promote<Promote<D, E>, F>>;
 export function marginRankingLoss(...values: unknown[]): Tensor {
   const { x1, x2, target, margin, reduction } = rankingParameters(values);
   const operation = "marginRankingLoss";
-  const operands = promoteOperands(operation, [x1, x2, target], "numbers");
-  const [a, b, t] = operands as [Tensor, Tensor, Tensor];
-  if (isFloat(a.dtype)) {
-    checkBroadcast(operation, { x1: a, x2: b, target: t });
-    return composedLoss({ operation, reduction }, operands, (first, other, sign) =>
-      relu(sub(margin, mul(sign!, sub(first!, other!))) as Tensor),
-    );
-  }
-  const apart = tidy(() => toDType(neg(mul(t, sub(a, b))) as Tensor, "float32")); // integers wrap around, as in PyTorch
-  return composedLoss({ operation, reduction }, [apart], (distance) => relu(add(distance!, margin) as Tensor));
+  checkNoBools(operation, { x1, x2, target });
+  const operands = [x1, x2, target];
+  const loss = (a: Tensor, b: Tensor, t: Tensor): Tensor =>
+    relu(add(asFloat(mul(neg(t), sub(a, b)) as Tensor), margin) as Tensor);
+  if (!isFloat(x1.dtype) || operands.some(({ dtype }) => dtype !== x1.dtype))
+    return plainLoss({ operation, reduction }, operands, (a, b, t) => loss(a!, b!, t!));
+  checkBroadcast(operation, { x1, x2, target });
+  return composedLoss({ operation, reduction }, operands, (a, b, t) => loss(a!, b!, t!));
 }
 const rankingParameters = parameters("marginRankingLoss", {
   x1: operand(aTensor),
@@ -130,21 +140,24 @@ const rankingParameters = parameters("marginRankingLoss", {
  * @example
  * softMarginLoss(tensor([0, 100]), tensor([1, -1]), { reduction: "none" }); // float32 [0.69314718, 100]
  *
- * @throws {ShapeError} if shapes differ. @throws {DTypeError} if neither is a float. @throws {ArgumentError} for an
+ * @throws {ShapeError} if shapes differ. @throws {DTypeError} if x is not a float. @throws {ArgumentError} for an
  * unknown reduction.
  */
-export function softMarginLoss<D extends DType, E extends DType>(
-  x: Tensor<D>,
-  target: Tensor<E>,
-  options?: LossOptions,
-): Tensor<Promote<D, E>>;
+export function softMarginLoss<D extends DType>(x: Tensor<D>, target: Tensor, options?: LossOptions): Tensor<D>;
 export function softMarginLoss(...values: unknown[]): Tensor {
   const { x, target, reduction } = softMarginParameters(values);
+  checkFloats("softMarginLoss", "x", x);
   const operands = withTarget("softMarginLoss", x, target);
-  return composedLoss({ operation: "softMarginLoss", reduction }, operands, (a, t) => {
-    const exponent = neg(mul(t!, a!)) as Tensor;
+  const loss = (a: Tensor, t: Tensor): Tensor => {
+    const exponent = neg(mul(t, a)) as Tensor;
     return logaddexp(exponent, zerosLike(exponent)) as Tensor;
-  });
+  };
+  return tidy(() =>
+    toDType(
+      composedLoss({ operation: "softMarginLoss", reduction }, operands, (a, t) => loss(a!, t!)),
+      x.dtype,
+    ),
+  );
 }
 const softMarginParameters = parameters("softMarginLoss", {
   x: operand(aTensor),
@@ -266,8 +279,8 @@ const multilabelMarginParameters = parameters("multilabelMarginLoss", {
  * @example
  * multilabelSoftMarginLoss(tensor([[0, 0]]), tensor([[0, 1]])); // float32 0.69314718
  *
- * @throws {ShapeError} if shapes differ, or the weight can't be broadcast to x's shape. @throws {DTypeError} if neither
- * x nor target is a float, or the weight has a different dtype. @throws {ArgumentError} for an unknown reduction.
+ * @throws {ShapeError} if shapes differ, or the weight can't be broadcast to x's shape. @throws {DTypeError} if x is no
+ * float, the target is bool, or the weight has a different dtype. @throws {ArgumentError} for an unknown reduction.
  */
 export function multilabelSoftMarginLoss<D extends DType, E extends DType>(
   x: Tensor<D>,
@@ -276,6 +289,8 @@ export function multilabelSoftMarginLoss<D extends DType, E extends DType>(
 ): Tensor<Promote<D, E>>;
 export function multilabelSoftMarginLoss(...values: unknown[]): Tensor {
   const { x, target, weight, reduction } = multilabelSoftParameters(values);
+  checkFloats("multilabelSoftMarginLoss", "x", x);
+  checkNoBools("multilabelSoftMarginLoss", { target });
   const [promotedX, promotedTarget] = withTarget("multilabelSoftMarginLoss", x, target);
   if (x.rank === 0)
     throw new ShapeError(

@@ -6,6 +6,7 @@ import { named } from "../../core/parameters.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import { sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { toDType } from "../copy/cast.ts";
 import { promoteOperands } from "../elementwise/operands.ts";
 
 /** The result of a loss function: each loss (`"none"`), their sum or their mean. */
@@ -47,7 +48,7 @@ export function checkFloats(operation: string, what: string, x: Tensor): void {
  * Checks the target's shape. @throws {ShapeError} if the shapes of target and x differ. PyTorch broadcasts and warns
  * that results are likely wrong
  */
-function checkShape(operation: string, x: Tensor, target: Tensor): void {
+export function checkShape(operation: string, x: Tensor, target: Tensor): void {
   x.checkAlive(operation);
   target.checkAlive(operation);
   if (!sameShape(x.shape, target.shape))
@@ -58,6 +59,9 @@ function checkShape(operation: string, x: Tensor, target: Tensor): void {
         "broadcast it with expand(target, x.shape)",
     );
 }
+
+/** Converts integers and bools to float32, as their exponentials and norms are. */
+export const asFloat = (x: Tensor): Tensor => (isFloat(x.dtype) ? x : toDType(x, "float32"));
 
 /**
  * Converts x and a target of its shape to their common dtype: integers and bools become floats if the other is a float.
@@ -76,6 +80,13 @@ export function withTarget(
   const [promotedX, promotedTarget] = promoteOperands(operation, [x, target], kind) as [Tensor, Tensor];
   if (kind === undefined) checkFloats(operation, "x", promotedX);
   return [promotedX, promotedTarget];
+}
+
+/** Checks that x and a target of its shape are floats. @throws {ShapeError} @throws {DTypeError} */
+export function checkFloatTarget(operation: string, x: Tensor, target: Tensor): void {
+  checkFloats(operation, "x", x);
+  checkShape(operation, x, target);
+  checkFloats(operation, "target", target);
 }
 
 /** Checks that a target has x's shape and dtype. @throws {ShapeError} @throws {DTypeError} @throws {DisposedError} */

@@ -6,17 +6,26 @@ import { choice, flag } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
+import type { Promote } from "../../tensor/promotion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { mul, neg, sub } from "../elementwise/arithmetic.ts";
 import { clamp } from "../elementwise/clamp.ts";
 import { div } from "../elementwise/division.ts";
 import { exp } from "../elementwise/exponential.ts";
 import { log, log1p } from "../elementwise/logarithm.ts";
+import { promoteOperands } from "../elementwise/operands.ts";
 import { xlogy } from "../elementwise/xlogy.ts";
 import { checkSameDType } from "../matmul/checks.ts";
 import { sum } from "../reduction/sum.ts";
 import { composedLoss } from "./composed_loss.ts";
-import { checkFactor, checkTarget, type LossOptions, type LossReduction, reductionParameter } from "./options.ts";
+import {
+  checkFactor,
+  checkFloatTarget,
+  checkTarget,
+  type LossOptions,
+  type LossReduction,
+  reductionParameter,
+} from "./options.ts";
 
 /** Options of {@link binaryCrossEntropy}. */
 export interface ProbabilityLossOptions extends LossOptions {
@@ -104,25 +113,31 @@ export interface KlDivOptions {
  * Source: S. Kullback and R. Leibler, "On Information and Sufficiency", 1951.
  *
  * @param x log probabilities, such as results of `logSoftmax`
- * @param target probabilities, or log probabilities with `logTarget`, of x's shape and dtype; also differentiable
- * @returns a scalar tensor, or one of x's shape with `reduction: "none"`, in x's dtype
+ * @param target probabilities, or log probabilities with `logTarget`, of x's shape; floats, promoted with x to one
+ * dtype; also differentiable
+ * @returns a scalar tensor, or one of x's shape with `reduction: "none"`, in that dtype
  *
  * @example
  * klDiv(tensor([[-1, -2]]), tensor([[0.25, 0.75]]), { reduction: "batchmean" }); // float32 1.18766487
  *
- * @throws {ShapeError} if shapes differ. @throws {DTypeError} if dtypes differ or are not floats. @throws
- * {ArgumentError} for an unknown reduction, or `"batchmean"` for a scalar tensor.
+ * @throws {ShapeError} if shapes differ. @throws {DTypeError} unless both are floats. @throws {ArgumentError} for an
+ * unknown reduction, or `"batchmean"` for a scalar tensor.
  */
-export function klDiv<D extends DType>(x: Tensor<D>, target: Tensor<D>, options?: KlDivOptions): Tensor<D>;
+export function klDiv<D extends DType, E extends DType>(
+  x: Tensor<D>,
+  target: Tensor<E>,
+  options?: KlDivOptions,
+): Tensor<Promote<D, E>>;
 export function klDiv(...values: unknown[]): Tensor {
   const { x, target, logTarget, reduction } = klDivParameters(values);
-  checkTarget("klDiv", x, target);
+  checkFloatTarget("klDiv", x, target);
   if (reduction === "batchmean" && x.rank === 0)
     throw new ArgumentError("klDiv", "noBatch", `expected x to have a first axis for "batchmean", got ${x.describe()}`);
   const divergences = (a: Tensor, t: Tensor): Tensor =>
     (logTarget ? mul(exp(t), sub(t, a)) : sub(xlogy(t, t), mul(t, a))) as Tensor;
   const elementReduction = reduction === "batchmean" ? "none" : reduction;
-  return composedLoss({ operation: "klDiv", reduction: elementReduction }, [x, target], (a, t) => {
+  const operands = promoteOperands("klDiv", [x, target]);
+  return composedLoss({ operation: "klDiv", reduction: elementReduction }, operands, (a, t) => {
     const each = divergences(a!, t!);
     return reduction === "batchmean" ? (mul(sum(each), 1 / x.shape[0]!) as Tensor) : each;
   });

@@ -24,17 +24,22 @@ import { unsqueeze } from "../view/squeeze.ts";
 import { checkSameDType } from "./checks.ts";
 import { matmul } from "./matmul.ts";
 
+const computeModes = ["useMmForEuclidDistIfNecessary", "useMmForEuclidDist", "donotUseMmForEuclidDist"] as const;
+/** Number of points above which PyTorch uses a matrix product. */
+const FEW_POINTS = 25;
+
 /** Options of {@link cdist}. */
 export interface CdistOptions {
   /** The order p of the norm: any number from 0 to Infinity. Default 2. */
   p?: number;
   /**
    * How Euclidean distances are computed. By default they are computed from differences for all sizes, with an error of
-   * a few roundings. `"useMmForEuclidDist"` uses a matrix product, √(|x|² + |y|² − 2 x·y) after subtracting the points'
-   * mean. It is much faster for many points of many coordinates. The error of a distance is then about ε (|x|² + |y|²)
-   * / distance, so points that (nearly) coincide get a distance of about √ε times their spread.
+   * a few roundings. `"useMmForEuclidDistIfNecessary"`, PyTorch's default, uses a matrix product if an operand has more
+   * than 25 points; `"useMmForEuclidDist"` always does: √(|x|² + |y|² − 2 x·y) after subtracting the points' mean. It
+   * is much faster for many points of many coordinates. The error of a distance is then about ε (|x|² + |y|²) /
+   * distance, so points that (nearly) coincide get a distance of about √ε times their spread.
    */
-  computeMode?: "useMmForEuclidDist" | "donotUseMmForEuclidDist";
+  computeMode?: (typeof computeModes)[number];
 }
 
 /**
@@ -65,7 +70,8 @@ export function cdist(...values: unknown[]): Tensor {
   const shape = [...batch, m, n];
   const wide = x1.dtype === "float64" ? "float64" : "float32";
   const [a, b] = [points(toDType(x1, wide), batch), points(toDType(x2, wide), batch)];
-  const isProduct = p === 2 && computeMode === "useMmForEuclidDist";
+  const isLarge = computeMode === "useMmForEuclidDistIfNecessary" && Math.max(m, n) > FEW_POINTS;
+  const isProduct = p === 2 && (isLarge || computeMode === "useMmForEuclidDist");
   return toDType(reshape(isProduct ? byProducts(a, b) : byDifferences(a, b, k === 0 ? 1 : p), shape), x1.dtype);
 }
 const distanceOrder = aNumber({ holds: (p) => p >= 0, expected: "a number of at least 0, Infinity included" });
@@ -73,7 +79,7 @@ const cdistParameters = parameters("cdist", {
   x1: operand(aTensor),
   x2: operand(aTensor),
   p: optional(distanceOrder, 2),
-  computeMode: optional(choice("useMmForEuclidDist", "donotUseMmForEuclidDist"), "donotUseMmForEuclidDist"),
+  computeMode: optional(choice(...computeModes), "donotUseMmForEuclidDist"),
 });
 
 function checkPoints(x1: Tensor, x2: Tensor): void {

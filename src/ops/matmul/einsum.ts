@@ -6,9 +6,9 @@ import type { DType } from "../../tensor/dtype.ts";
 import { tensorsInline } from "../../tensor/kinds.ts";
 import { checkRank } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import { toDType } from "../copy/cast.ts";
 import { mul } from "../elementwise/arithmetic.ts";
-import { sum } from "../reduction/sum.ts";
+import { promoteOperands } from "../elementwise/operands.ts";
+import { type SumOf, sum } from "../reduction/sum.ts";
 import { reshape } from "../view/reshape.ts";
 import { checkSameDType } from "./checks.ts";
 import { type Label, parseEquation } from "./equation.ts";
@@ -25,7 +25,9 @@ import { diagonalOf, permuted } from "./views.ts";
  * cheapest product is contracted first, using {@link matmul} if the pair shares a letter that is summed over.
  *
  * @param equation such as `"bqhd,bkhd->bhqk"`; spaces are ignored
- * @param operands of one dtype, which is the result's; one by one, or in an array
+ * @param operands one by one, or in an array; of one dtype where a letter of both is summed over
+ * @returns the operands' common dtype; int64 for integers and bools if a letter of one operand alone is summed over, as
+ * in {@link sum}
  *
  * @example
  * einsum("ij,jk->ik", a, b); // a matrix product
@@ -34,26 +36,26 @@ import { diagonalOf, permuted } from "./views.ts";
  *
  * @throws {ArgumentError} for an invalid equation, or a number of operands that differs from it.
  * @throws {ShapeError} if a rank differs from the number of letters, or sizes of one letter differ.
- * @throws {DTypeError} if dtypes differ, and for bool.
+ * @throws {DTypeError} if a letter of two operands is summed over whose dtypes differ or are bool.
  */
 export function einsum<D extends DType>(
   equation: string,
   ...operands: readonly Tensor<D>[] | [operands: readonly Tensor<D>[]]
-): Tensor<D>;
+): Tensor<D | SumOf<D>>;
 export function einsum(...values: unknown[]): Tensor {
   const { equation, operands } = einsumParameters(values);
   const { operands: labels, output } = parseEquation(equation, operands);
-  checkSameDType("einsum", operands);
+  for (const own of operands) own.checkAlive("einsum");
   return named("einsum", () => summed(equation, operands, labels, output));
 }
 const einsumParameters = parameters("einsum", { equation: operand(text), operands: operand(tensorsInline) });
 
-function summed<D extends DType>(
+function summed(
   equation: string,
-  operands: readonly Tensor<D>[],
+  operands: readonly Tensor[],
   labels: readonly (readonly Label[])[],
   output: readonly Label[],
-): Tensor<D> {
+): Tensor {
   const diagonals = operands.map((tensor, index) => withoutRepeats(equation, { tensor, labels: labels[index]! }));
   const sizes = sizesOf(equation, diagonals);
   let terms = diagonals.map((term) => withoutBroadcasts(term, sizes));
@@ -68,8 +70,8 @@ function summed<D extends DType>(
 }
 
 /** A tensor with one label per axis. */
-interface Term<D extends DType> {
-  readonly tensor: Tensor<D>;
+interface Term {
+  readonly tensor: Tensor;
   readonly labels: readonly Label[];
 }
 
@@ -80,7 +82,7 @@ interface Labelled {
 }
 
 /** Takes diagonals until no label occurs twice. */
-function withoutRepeats<D extends DType>(equation: string, { tensor, labels }: Term<D>): Term<D> {
+function withoutRepeats(equation: string, { tensor, labels }: Term): Term {
   const second = labels.findIndex((label, axis) => labels.indexOf(label) !== axis);
   if (second < 0) return { tensor, labels };
   const first = labels.indexOf(labels[second]!);
@@ -119,7 +121,7 @@ function sizesOf(equation: string, terms: readonly Labelled[]): Sizes {
 }
 
 /** Drops axes of size 1 whose label has a different size elsewhere: they broadcast. */
-function withoutBroadcasts<D extends DType>({ tensor, labels }: Term<D>, sizes: Sizes): Term<D> {
+function withoutBroadcasts({ tensor, labels }: Term, sizes: Sizes): Term {
   const stays = labels.map((label, axis) => tensor.shape[axis] === sizes.get(label));
   return {
     tensor: reshape(
@@ -145,7 +147,7 @@ function cheapestPair(terms: readonly Labelled[], sizes: Sizes): [number, number
 }
 
 /** Multiplies two terms and sums over the labels that are no longer needed. */
-function contract<D extends DType>(x: Term<D>, y: Term<D>, needed: ReadonlySet<Label>, sizes: Sizes): Term<D> {
+function contract(x: Term, y: Term, needed: ReadonlySet<Label>, sizes: Sizes): Term {
   const left = summedOut(x, new Set([...needed, ...y.labels]));
   const right = summedOut(y, new Set([...needed, ...x.labels]));
   const shared = left.labels.filter((label) => right.labels.includes(label));
@@ -160,10 +162,12 @@ function contract<D extends DType>(x: Term<D>, y: Term<D>, needed: ReadonlySet<L
     "einsum",
     labels.map((label) => sizes.get(label)!),
   );
-  return {
-    tensor: roles.inner.length === 0 ? elementProduct(left, right, roles) : matrixProduct(left, right, roles),
-    labels,
-  };
+  if (roles.inner.length === 0) return { tensor: elementProduct(left, right, roles), labels };
+  const own = [left.tensor, right.tensor];
+  const factors = x.tensor.dtype === y.tensor.dtype ? promoteOperands("einsum", own) : own; // sums may be int64
+  checkSameDType("einsum", factors);
+  const [a, b] = factors as [Tensor, Tensor];
+  return { tensor: matrixProduct({ ...left, tensor: a }, { ...right, tensor: b }, roles), labels };
 }
 
 /** The roles of the labels of two terms in a matrix product. */
@@ -174,18 +178,18 @@ interface Roles {
   readonly columns: readonly Label[];
 }
 
-function elementProduct<D extends DType>(x: Term<D>, y: Term<D>, { batch, rows, columns }: Roles): Tensor<D> {
+function elementProduct(x: Term, y: Term, { batch, rows, columns }: Roles): Tensor {
   const left = inOrder(x, [...batch, ...rows]);
   const right = inOrder(y, [...batch, ...columns]);
   const opened = reshape(left, [...left.shape, ...columns.map(() => 1)]);
   const spread = reshape(right, [...shapeOf(y, batch), ...rows.map(() => 1), ...shapeOf(y, columns)]);
-  return mul(opened, spread) as Tensor<D>;
+  return mul(opened, spread) as Tensor;
 }
 
 /** The maximum number of batch axes of a matrix product. */
 const MAX_BATCH_RANK = 6;
 
-function matrixProduct<D extends DType>(x: Term<D>, y: Term<D>, roles: Roles): Tensor<D> {
+function matrixProduct(x: Term, y: Term, roles: Roles): Tensor {
   const { batch, inner, rows, columns } = roles;
   const batchSizes = shapeOf(x, batch);
   const batchShape = batchSizes.length <= MAX_BATCH_RANK ? batchSizes : [count(batchSizes)];
@@ -200,15 +204,15 @@ const count = (sizes: readonly number[]): number => sizes.reduce((product, size)
 const shapeOf = ({ tensor, labels }: Labelled, chosen: readonly Label[]): number[] =>
   chosen.map((label) => tensor.shape[labels.indexOf(label)]!);
 
-const inOrder = <D extends DType>({ tensor, labels }: Term<D>, chosen: readonly Label[]): Tensor<D> =>
+const inOrder = ({ tensor, labels }: Term, chosen: readonly Label[]): Tensor =>
   permuted(
     tensor,
     chosen.map((label) => labels.indexOf(label)),
   );
 
 /** Sums over the labels that are not kept. */
-function summedOut<D extends DType>({ tensor, labels }: Term<D>, kept: ReadonlySet<Label>): Term<D> {
+function summedOut({ tensor, labels }: Term, kept: ReadonlySet<Label>): Term {
   const dim = labels.flatMap((label, axis) => (kept.has(label) ? [] : [axis]));
   if (dim.length === 0) return { tensor, labels };
-  return { tensor: toDType(sum(tensor, { dim }), tensor.dtype), labels: labels.filter((label) => kept.has(label)) };
+  return { tensor: sum(tensor, { dim }) as Tensor, labels: labels.filter((label) => kept.has(label)) };
 }

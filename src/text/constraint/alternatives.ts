@@ -2,7 +2,7 @@
 import { matches, matchesNothing } from "./automaton.ts";
 import { everything } from "./code_points.ts";
 import { type Branch, failing, heldBy, type Reading } from "./keywords.ts";
-import { anyText, both, choice, literal, not, nothing, type Pattern, repeat, setOf } from "./pattern.ts";
+import { anyText, both, choice, lengthsOf, literal, not, nothing, type Pattern, repeat, setOf } from "./pattern.ts";
 import type { SchemaTerms, Term } from "./schema_terms.ts";
 import { invalidSchema as invalid, type Schema, UNEVALUATED } from "./schema_text.ts";
 import { anything, equal, meet, type Shape, TYPES, type Type, typeOf } from "./shape.ts";
@@ -198,9 +198,12 @@ export function textPattern({ values, patterns, leastLength, mostLength, exclude
   const texts = (of: readonly unknown[]) => of.filter((own) => typeof own === "string").map(literal);
   if (values) return choice(texts(values));
   if (leastLength > mostLength) return nothing;
-  const hasLength = leastLength > 0 || mostLength < Infinity;
-  const length = hasLength ? repeat(setOf(everything), leastLength, mostLength) : anyText;
-  return both([...patterns, length, ...texts(excluded).map(not)]);
+  const own = both(patterns);
+  const [least, most] = lengthsOf(own);
+  // An intersection is an automaton, which is larger than an expression.
+  const isBounded = least >= leastLength && most <= mostLength;
+  const length = isBounded ? anyText : repeat(setOf(everything), leastLength, mostLength);
+  return both([own, length, ...texts(excluded).map(not)]);
 }
 
 /** Returns the number of leading items with separate terms. */

@@ -95,6 +95,7 @@ const digits = Array.from({ length: 10 }, (_, digit) => rangeOf(48 + digit));
 
 function setsOf(pattern: Pattern, found = new Set<CodePoints>()): Set<CodePoints> {
   if (pattern.kind === "set") found.add(pattern.set);
+  if (pattern.kind === "states") for (const { moves } of pattern.states) for (const [set] of moves) found.add(set);
   if (pattern.kind === "multiple") for (const set of [...digits, rangeOf(46)]) found.add(set);
   const parts =
     "parts" in pattern

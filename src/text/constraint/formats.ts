@@ -1,6 +1,7 @@
 /** Regular expressions for JSON schema's `format`. Each allows a subset of its standard. */
 import { ArgumentError } from "../../core/errors.ts";
-import type { Pattern } from "./pattern.ts";
+import { base64Of } from "./base64.ts";
+import { type Pattern, sequence } from "./pattern.ts";
 import { readPattern } from "./read_pattern.ts";
 
 const leap = "(?:\\d\\d(?:0[48]|[2468][048]|[13579][26])|(?:[02468][048]|[13579][26])00)";
@@ -46,6 +47,13 @@ const uri = `[A-Za-z][A-Za-z0-9+\\-.]*:(?:${rooted}|${pathCharacter}+${path})${e
 const uriReference = `(?:${uri}|(?:${rooted}|${segmentWithoutColon}${path})?${end})`;
 const token = "(?:[^~/]|~[01])*";
 
+/** JSON Web Tokens in compact form (RFC 7519), with the signature algorithms of RFC 7518 and RFC 8037. */
+const algorithm = "(?:[HREP]S(?:256|384|512)|EdDSA)";
+/** Excludes `>`, `?` and `~`, which may encode to "-" and "_": zod rejects headers with these digits. */
+const member = '"(?:typ":"JWT|(?:kid|jku|x5u|x5t|x5t#S256|cty)":"[ !#-=@-\\[\\]-}]*)"';
+const header = `\\{(?:${member},)*"alg":"${algorithm}"(?:,${member})*\\}`;
+const segment = "(?:[\\w\\-]{4})*[\\w\\-]{2,4}";
+
 const sources: Readonly<Record<string, string>> = {
   date,
   time,
@@ -67,21 +75,43 @@ const sources: Readonly<Record<string, string>> = {
   "relative-json-pointer": `(?:0|[1-9]\\d{0,8})(?:#|(?:/${token})*)`,
 };
 
+const patterns: Readonly<Record<string, () => Pattern>> = {
+  ...Object.fromEntries(Object.entries(sources).map(([name, source]) => [name, () => readPattern(source, "whole")])),
+  jwt: () => sequence([base64Of(readPattern(header, "whole")), readPattern(`(?:\\.${segment}){2}`, "whole")]),
+};
+
 /** The supported formats. */
-export const formats: ReadonlySet<string> = new Set(Object.keys(sources));
+export const formats: ReadonlySet<string> = new Set(Object.keys(patterns));
+
+/** Formats with a checksum, which an automaton of a usable size cannot check. */
+export const checked: ReadonlySet<string> = new Set(["credit_card", "iban"]);
 
 const known = new Map<string, Pattern>();
 
 /** Returns the pattern of a format. @throws {ArgumentError} `unsupported` */
 export function formatPattern(format: string): Pattern {
-  const source = sources[format];
-  if (source === undefined)
+  const read = patterns[format];
+  if (read === undefined)
     throw new ArgumentError(
       "compileConstraint",
       "unsupported",
       `expected format to be one of ${[...formats].join(", ")}`,
     );
-  const own = known.get(format) ?? readPattern(source, "whole");
+  const own = known.get(format) ?? read();
   known.set(format, own);
   return own;
 }
+
+/** How zod writes a part of a name between dots. */
+const zodPart = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?";
+/** Expressions of zod whose limits on parts and on the whole need too many states, with subsets of them. */
+const subsets: ReadonlyMap<string, () => Pattern> = new Map([
+  [
+    `^(?=.{1,253}\\.?$)${zodPart}(?:\\.[a-zA-Z0-9](?:[-0-9a-zA-Z]{0,61}[0-9a-zA-Z])?)*\\.?$`,
+    () => formatPattern("hostname"),
+  ],
+  [`^(?=.{1,253}$)(${zodPart}\\.)+[a-zA-Z]{2,63}$`, () => readPattern(`(?:${counted}\\.){1,9}[A-Za-z]{2,24}`, "whole")],
+]);
+
+/** Returns the pattern of the usual texts that match an expression which can't be compiled whole. */
+export const subsetPattern = (source: string): Pattern | undefined => subsets.get(source)?.();

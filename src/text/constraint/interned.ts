@@ -1,4 +1,5 @@
 /** Interned patterns: equal patterns are one object, which keeps the number of derivatives small. */
+import type { Automaton } from "./automaton.ts";
 import type { CodePoints } from "./code_points.ts";
 import type { Multiple, Pattern } from "./pattern.ts";
 
@@ -17,11 +18,13 @@ type Node =
   | { readonly kind: "choice" | "both"; readonly parts: readonly Term[] }
   | { readonly kind: "repeat"; readonly part: Term; readonly least: number; readonly most: number }
   | { readonly kind: "not"; readonly part: Term }
-  | ({ readonly kind: "multiple" } & Multiple);
+  | ({ readonly kind: "multiple" } & Multiple)
+  | { readonly kind: "states"; readonly states: Automaton; readonly at: number };
 
 /** Terms over a fixed partition of the characters. */
 export class Interned {
   private readonly known = new Map<string, Term>();
+  private readonly automata = new Map<Automaton, number>();
   private readonly derivatives = new Map<Term, (Term | undefined)[]>();
   private readonly empty = this.term("empty", true, { kind: "empty" });
   private readonly nothing = this.term("choice", false, { kind: "choice", parts: [] });
@@ -53,6 +56,8 @@ export class Interned {
         return this.not(this.read(pattern.part));
       case "multiple":
         return this.multiple(pattern);
+      case "states":
+        return this.state(pattern.states, 0);
     }
   }
 
@@ -87,6 +92,11 @@ export class Interned {
         return this.not(this.derivative(node.part, atom));
       case "multiple":
         return this.afterDigit(node, this.digits[atom]!);
+      case "states": {
+        const point = this.atoms[atom]![0]![0];
+        const move = node.states[node.at]!.moves.find(([set]) => includes(set, point));
+        return move ? this.state(node.states, move[1]) : this.nothing;
+      }
     }
   }
 
@@ -166,6 +176,13 @@ export class Interned {
     const isNullable = (rest * 10 ** places) % of === 0;
     const key = `multiple ${of} ${rest} ${places} ${isAfterPoint}`;
     return this.term(key, isNullable, { kind: "multiple", of, rest, places, isAfterPoint });
+  }
+
+  private state(states: Automaton, at: number): Term {
+    if (states.length === 0) return this.nothing;
+    const number = this.automata.get(states) ?? this.automata.size;
+    this.automata.set(states, number);
+    return this.term(`states ${number} ${at}`, states[at]!.accepts, { kind: "states", states, at });
   }
 }
 

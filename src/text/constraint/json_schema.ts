@@ -1,5 +1,5 @@
 /** Checks JSON schemas: drafts 6 to 2020-12, except keywords that can't be enforced while a text is incomplete. */
-import { formats } from "./formats.ts";
+import { checked, formats } from "./formats.ts";
 import { placesOf } from "./number_pattern.ts";
 import { invalidSchema as invalid, MOST_DEPTH, type Schema } from "./schema_text.ts";
 
@@ -182,6 +182,11 @@ function checkTogether(schema: Schema, path: string): void {
   const optional = Object.keys((properties as Schema | undefined) ?? {}).filter((name) => !needed.has(name)).length;
   if (optional > MOST_OPTIONAL)
     throw invalid(`${path}.properties`, `expected at most ${MOST_OPTIONAL} optional properties, got ${optional}`);
+  if (checked.has(format as string))
+    throw invalid(
+      `${path}.format`,
+      `${format} is not supported, since it has a checksum; remove it to keep the pattern`,
+    );
   // An unknown format requires a pattern, which expresses it.
   if (format !== undefined && !formats.has(format as string) && !hasPattern(schema))
     throw invalid(

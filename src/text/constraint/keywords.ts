@@ -1,5 +1,5 @@
 /** The conditions of each JSON schema keyword for values that satisfy it, and for values that don't. */
-import { formatPattern, formats } from "./formats.ts";
+import { formatPattern, formats, subsetPattern } from "./formats.ts";
 import { nextAfter } from "./number_pattern.ts";
 import { anyText, not, type Pattern } from "./pattern.ts";
 import { readPattern } from "./read_pattern.ts";
@@ -118,7 +118,7 @@ const formatOf = ({ schema, path }: Reading): Pattern =>
 const texts: readonly Keyword[] = [
   {
     names: ["pattern"],
-    holds: (own) => [facts({ patterns: [patternOf(own)] })],
+    holds: (own) => [facts({ patterns: [subsetPattern(own.schema["pattern"] as string) ?? patternOf(own)] })],
     fails: (own) => [only("string", { patterns: [not(patternOf(own))] })],
   },
   {

@@ -1,4 +1,5 @@
 /** Regular expressions as trees over sets of characters, without elements that do not affect which texts match. */
+import type { Automaton } from "./automaton.ts";
 import { type CodePoints, everything, rangeOf, union } from "./code_points.ts";
 
 export type Pattern =
@@ -10,7 +11,9 @@ export type Pattern =
   | { readonly kind: "both"; readonly parts: readonly Pattern[] }
   /** The texts that don't match. */
   | { readonly kind: "not"; readonly part: Pattern }
-  | ({ readonly kind: "multiple" } & Multiple);
+  | ({ readonly kind: "multiple" } & Multiple)
+  /** The texts that lead from the first state to an accepting one. */
+  | { readonly kind: "states"; readonly states: Automaton };
 
 /** Digits of a multiple of `of` / 10^`places`. `rest` holds the state of the digits so far. */
 export interface Multiple {
@@ -41,7 +44,8 @@ export const literal = (text: string): Pattern =>
 export const not = (part: Pattern): Pattern => (part.kind === "not" ? part.part : { kind: "not", part });
 
 export function both(parts: readonly Pattern[]): Pattern {
-  const flat = parts.flatMap((part) => (part.kind === "both" ? part.parts : [part])).filter((own) => own !== anyText);
+  const all = parts.flatMap((part) => (part.kind === "both" ? part.parts : [part])).filter((own) => own !== anyText);
+  const flat = [...new Set(all)];
   if (flat.some(isNothing)) return nothing;
   if (flat.length === 0) return anyText;
   return flat.length === 1 ? flat[0]! : { kind: "both", parts: flat };
@@ -76,3 +80,31 @@ export function repeat(part: Pattern, least: number, most: number): Pattern {
 /** Whether the counts of n and n + 1 repetitions leave no gap for the first n; later gaps are smaller. */
 const hasNoGap = (inner: { readonly least: number; readonly most: number }, least: number, most: number): boolean =>
   least === most || inner.least * (least + 1) <= (least === 0 ? 0 : inner.most * least) + 1;
+
+/** Returns bounds on the number of characters of matching texts; the true numbers may be closer together. */
+export function lengthsOf(pattern: Pattern): readonly [least: number, most: number] {
+  const parts = (own: readonly Pattern[]) => own.map(lengthsOf);
+  const sum = (own: readonly number[]) => own.reduce((all, each) => all + each, 0);
+  switch (pattern.kind) {
+    case "set":
+      return [1, 1];
+    case "sequence": {
+      const own = parts(pattern.parts);
+      return [sum(own.map(([least]) => least)), sum(own.map(([, most]) => most))];
+    }
+    case "choice": {
+      const own = parts(pattern.options);
+      return [Math.min(...own.map(([least]) => least)), Math.max(...own.map(([, most]) => most))];
+    }
+    case "repeat": {
+      const [least, most] = lengthsOf(pattern.part);
+      return [least * pattern.least, most === 0 ? 0 : most * pattern.most];
+    }
+    case "both": {
+      const own = parts(pattern.parts);
+      return [Math.max(...own.map(([least]) => least)), Math.min(...own.map(([, most]) => most))];
+    }
+    default:
+      return [0, Infinity];
+  }
+}

@@ -1,7 +1,7 @@
 /** Parses JavaScript's regular expressions with the flag `u`. */
 import { type AST, RegExpParser, RegExpSyntaxError } from "@eslint-community/regexpp";
 import { ArgumentError } from "../../core/errors.ts";
-import { type CodePoints, charactersOf, complement, rangeOf, union } from "./code_points.ts";
+import { type CodePoints, charactersOf, complement, intersection, rangeOf, union } from "./code_points.ts";
 import { anyText, both, choice, empty, not, type Pattern, repeat, sequence, setOf } from "./pattern.ts";
 
 /** Deeper nesting of parentheses would overflow the stack of readers. */
@@ -16,21 +16,58 @@ const invalid = (code: string, message: string, options?: ErrorOptions) =>
  * Returns the pattern of the texts that match an expression.
  *
  * @param extent `"whole"` if the whole text must match; `"part"` if a part of it must, as in `RegExp.test`
- * @throws {ArgumentError} `notARegex`; `tooLarge` for more than 64 nested groups; `unsupported`, with the element, for
- * lookbehinds, references to groups, word boundaries, flags of groups, `^` and `$` other than at the ends, and
- * lookaheads in repeated groups.
+ * @throws {ArgumentError} `notARegex` for one that is invalid with and without the flag `u`; `tooLarge` for over 64
+ * nested groups; `unsupported`, with the element, for lookbehinds, references to groups, word boundaries, flags of
+ * groups, `^` and `$` other than at the ends, and lookaheads in repeated groups.
  */
 export function readPattern(source: string, extent: "whole" | "part"): Pattern {
   checkDepth(source);
-  let parsed: AST.Pattern;
+  const margin = extent === "whole" ? empty : anyText;
+  const read = ({ alternatives: all }: AST.Pattern) =>
+    alternatives(all, { before: margin, after: margin, rest: empty });
   try {
-    parsed = new RegExpParser().parsePattern(source, 0, source.length, { unicode: true });
+    return read(parsed(source, true));
   } catch (cause) {
     if (!(cause instanceof RegExpSyntaxError)) throw cause;
+    const legacy = legacyOf(source);
+    if (legacy) return withinPlane(read(legacy));
     throw invalid("notARegex", `expected a regular expression with the flag u: ${cause.message}`, { cause });
   }
-  const margin = extent === "whole" ? empty : anyText;
-  return alternatives(parsed.alternatives, { before: margin, after: margin, rest: empty });
+}
+
+const parsed = (source: string, unicode: boolean): AST.Pattern =>
+  new RegExpParser().parsePattern(source, 0, source.length, { unicode });
+
+/** Parses an expression that is valid only without the flag `u`, such as zod's `rfc5322Email` with an unescaped `]`. */
+function legacyOf(source: string): AST.Pattern | undefined {
+  try {
+    return parsed(source, false);
+  } catch {
+    return undefined;
+  }
+}
+
+const PLANE = rangeOf(0, 0xffff);
+
+/** Without the flag, a set matches a unit of UTF-16, of which characters beyond U+FFFF have two: they are left out. */
+function withinPlane(pattern: Pattern): Pattern {
+  if (pattern === anyText) return pattern;
+  switch (pattern.kind) {
+    case "set":
+      return setOf(intersection(pattern.set, PLANE));
+    case "sequence":
+      return sequence(pattern.parts.map(withinPlane));
+    case "choice":
+      return choice(pattern.options.map(withinPlane));
+    case "repeat":
+      return repeat(withinPlane(pattern.part), pattern.least, pattern.most);
+    case "both":
+      return both(pattern.parts.map(withinPlane));
+    case "not":
+      throw unsupported("(?!…), unless it is valid with the flag u");
+    default:
+      return pattern;
+  }
 }
 
 /** Checks the depth. Parentheses in classes are counted too, so the check may be too strict. */

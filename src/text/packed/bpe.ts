@@ -1,20 +1,12 @@
-/**
- * The vocabulary and merges of a byte-pair encoding in a few arrays with hash tables. They are used directly as stored
- * in a file; filling maps with hundreds of thousands of texts takes a second.
- */
+/** The vocabulary and merges of a byte-pair encoding in a few arrays. */
+import { finished, freeSlot, freeSlots, PackedTexts, packTexts, type TextArrays } from "./texts.ts";
 
 /** The arrays, in the order of the file. */
-export interface PackedArrays {
-  /** The concatenated texts of all tokens, in UTF-16. */
-  readonly units: Uint16Array;
-  /** The end of each entry's text in `units`. */
-  readonly ends: Uint32Array;
+export interface BpeArrays extends TextArrays {
   /** The token of each entry. */
   readonly ids: Int32Array;
   /** The entry of each token; −1 if there is none. */
   readonly entries: Int32Array;
-  /** A hash table of entries by text; −1 in free slots. */
-  readonly slots: Int32Array;
   /** The entries of each merge, by rank. */
   readonly left: Int32Array;
   readonly right: Int32Array;
@@ -22,9 +14,7 @@ export interface PackedArrays {
   readonly ranks: Int32Array;
 }
 
-export class PackedBpe {
-  constructor(readonly arrays: PackedArrays) {}
-
+export class PackedBpe extends PackedTexts<BpeArrays> {
   /** The largest token plus 1. */
   get size(): number {
     return this.arrays.entries.length;
@@ -39,7 +29,7 @@ export class PackedBpe {
   /** Returns the text of a token. */
   textOf(id: number): string | undefined {
     const entry = this.arrays.entries[id] ?? -1;
-    return entry < 0 ? undefined : String.fromCharCode(...this.arrays.units.subarray(...this.#place(entry)));
+    return entry < 0 ? undefined : this.textAt(entry);
   }
 
   /** Returns the rank of the merge of two texts. */
@@ -54,32 +44,10 @@ export class PackedBpe {
     }
     return undefined;
   }
-
-  /** Returns the entry of a text; −1 if there is none. */
-  private entryOf(text: string): number {
-    const { slots } = this.arrays;
-    const mask = slots.length - 1;
-    for (let slot = hashOfText(text) & mask; slots[slot]! >= 0; slot = (slot + 1) & mask)
-      if (this.#isText(slots[slot]!, text)) return slots[slot]!;
-    return -1;
-  }
-
-  #isText(entry: number, text: string): boolean {
-    const [start, end] = this.#place(entry);
-    if (end - start !== text.length) return false;
-    for (let at = 0; at < text.length; at++) if (this.arrays.units[start + at] !== text.charCodeAt(at)) return false;
-    return true;
-  }
-
-  #place(entry: number): [start: number, end: number] {
-    return [entry === 0 ? 0 : this.arrays.ends[entry - 1]!, this.arrays.ends[entry]!];
-  }
 }
 
 /** Maximum ratio of ids, including gaps, to tokens. */
 const MOST_GAPS = 2;
-/** Maximum length of a text, which is created in one call with a limited number of arguments. */
-const LONGEST = 4096;
 
 /**
  * Packs a vocabulary; returns undefined if that is not possible: a merge of a text that is not a token, sparse ids, or
@@ -94,7 +62,8 @@ export function packBpe(
 ): PackedBpe | undefined {
   const texts = Object.entries(vocabulary);
   const size = texts.reduce((most, [, id]) => Math.max(most, id + 1), 0);
-  if (size > MOST_GAPS * texts.length || texts.some(([text]) => text.length > LONGEST)) return undefined;
+  const packed = packTexts(texts.map(([text]) => text));
+  if (size > MOST_GAPS * texts.length || packed === undefined) return undefined;
   const ids = Int32Array.from(texts, ([, id]) => id);
   const entries = new Int32Array(size).fill(-1);
   const places = new Map<string, number>();
@@ -105,26 +74,7 @@ export function packBpe(
   const pairs = pairsOf(merges, places);
   if (pairs === undefined) return undefined;
   const [left, right] = pairs;
-  return new PackedBpe({ ...unitsOf(texts), ids, entries, slots: slotsOf(texts), left, right, ranks: ranksOf(pairs) });
-}
-
-function unitsOf(texts: readonly (readonly [string, number])[]): Pick<PackedArrays, "units" | "ends"> {
-  const ends = new Uint32Array(texts.length);
-  let end = 0;
-  for (const [at, [text]] of texts.entries()) {
-    end += text.length;
-    ends[at] = end;
-  }
-  const units = new Uint16Array(end);
-  let place = 0;
-  for (const [text] of texts) for (let at = 0; at < text.length; at++) units[place++] = text.charCodeAt(at);
-  return { units, ends };
-}
-
-function slotsOf(texts: readonly (readonly [string, number])[]): Int32Array {
-  const slots = freeSlots(texts.length);
-  for (const [at, [text]] of texts.entries()) slots[freeSlot(slots, hashOfText(text))] = at;
-  return slots;
+  return new PackedBpe({ ...packed, ids, entries, left, right, ranks: ranksOf(pairs) });
 }
 
 type Pairs = readonly [left: Int32Array, right: Int32Array];
@@ -151,28 +101,4 @@ function ranksOf([left, right]: Pairs): Int32Array {
   return ranks;
 }
 
-/** Returns free slots, at most half of which will be used. */
-const freeSlots = (count: number): Int32Array =>
-  new Int32Array(2 ** Math.ceil(Math.log2(2 * Math.max(count, 1)))).fill(-1);
-
-function freeSlot(slots: Int32Array, hash: number): number {
-  const mask = slots.length - 1;
-  let slot = hash & mask;
-  while (slots[slot]! >= 0) slot = (slot + 1) & mask;
-  return slot;
-}
-
-/** FNV-1a over UTF-16, with the finalizer of MurmurHash3. */
-function hashOfText(text: string): number {
-  let hash = 0x811c9dc5;
-  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
-  return finished(hash);
-}
-
 const hashOfPair = (a: number, b: number): number => finished(Math.imul(a, 0x9e3779b1) + b);
-
-function finished(hash: number): number {
-  let mixed = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35);
-  return mixed ^ (mixed >>> 16);
-}

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { cacheFolder } from "../../core/paths.ts";
 import { removeIfPossible } from "../../io/atomic.ts";
 import type { TokenizerJson } from "../tokenizer_file.ts";
-import { packBpe } from "./bpe.ts";
 import { decodePacked, encodePacked, type PackedTokenizer } from "./file.ts";
+import { packTokenizer } from "./tokenizer.ts";
 
 /** Smaller files are fast to parse. */
 const LARGE = 2 ** 20;
@@ -34,15 +34,12 @@ export function readPacked(path: string): PackedTokenizer | undefined {
 
 /** Writes a validated tokenizer to the cache. Failures are ignored. */
 export function writePacked(path: string, json: TokenizerJson): void {
-  const { type, vocab, merges } = json.model;
-  if (type !== "BPE") return;
-  const bpe = packBpe(vocab as Readonly<Record<string, number>>, merges as readonly (string | readonly string[])[]);
-  if (bpe === undefined) return;
-  const rest = { ...json, model: { ...json.model, vocab: {}, merges: [] } };
+  const tokenizer = packTokenizer(json);
+  if (tokenizer === undefined) return;
   const part = `${path}.${process.pid}.part`;
   try {
     mkdirSync(folder(), { recursive: true });
-    writeFileSync(part, encodePacked({ json: rest, bpe }));
+    writeFileSync(part, encodePacked(tokenizer));
     renameSync(part, path);
     removeOld();
   } catch {

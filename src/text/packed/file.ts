@@ -3,40 +3,55 @@
  * hash of everything before it.
  */
 import type { TokenizerJson } from "../tokenizer_file.ts";
-import { type PackedArrays, PackedBpe } from "./bpe.ts";
+import { type BpeArrays, PackedBpe } from "./bpe.ts";
+import { PackedUnigram, type UnigramArrays } from "./unigram.ts";
 
-/** A `tokenizer.json` with its vocabulary and merges packed separately. */
+/** A packed vocabulary. */
+export type Packed = PackedBpe | PackedUnigram;
+
+/** A `tokenizer.json` with its vocabulary packed separately. */
 export interface PackedTokenizer {
   readonly json: TokenizerJson;
-  readonly bpe: PackedBpe;
+  readonly packed: Packed;
 }
 
 /** Identifies this version of the layout. */
-const MAGIC = "ORCHTOK1";
+const MAGIC = "ORCHTOK2";
 const HEADER_AT = 16;
 const HASH_BYTES = 8;
 
+const textTypes = { units: Uint16Array, ends: Uint32Array, slots: Int32Array } as const;
 const types = {
-  ...{ units: Uint16Array, ends: Uint32Array, ids: Int32Array, entries: Int32Array },
-  ...{ slots: Int32Array, left: Int32Array, right: Int32Array, ranks: Int32Array },
-} as const satisfies Record<keyof PackedArrays, unknown>;
-const names = Object.keys(types) as (keyof PackedArrays)[];
+  BPE: {
+    ...{ ...textTypes, ids: Int32Array, entries: Int32Array, left: Int32Array, right: Int32Array, ranks: Int32Array },
+  } as const satisfies Record<keyof BpeArrays, unknown>,
+  Unigram: {
+    ...{ ...textTypes, scores: Float64Array, starts: Uint8Array },
+  } as const satisfies Record<keyof UnigramArrays, unknown>,
+};
+
+/** The arrays of a vocabulary. Their names and types are those of its kind. */
+type Arrays = Readonly<Record<string, Uint8Array | Uint16Array | Uint32Array | Int32Array | Float64Array>>;
+
+const kindOf = ({ model }: TokenizerJson): keyof typeof types => (model.type === "Unigram" ? "Unigram" : "BPE");
 
 interface Header {
   readonly json: TokenizerJson;
-  readonly lengths: Readonly<Record<keyof PackedArrays, number>>;
+  readonly lengths: Readonly<Record<string, number>>;
 }
 
 const aligned = (place: number): number => Math.ceil(place / 8) * 8;
 const hashOf = (bytes: Uint8Array): bigint => BigInt(Bun.hash(bytes));
 
-export function encodePacked({ json, bpe }: PackedTokenizer): Uint8Array {
-  const lengths = Object.fromEntries(names.map((name) => [name, bpe.arrays[name].length])) as Header["lengths"];
+export function encodePacked({ json, packed }: PackedTokenizer): Uint8Array {
+  const arrays = packed.arrays as unknown as Arrays;
+  const names = Object.keys(types[kindOf(json)]);
+  const lengths = Object.fromEntries(names.map((name) => [name, arrays[name]!.length]));
   const header = new TextEncoder().encode(JSON.stringify({ json, lengths } satisfies Header));
   let place = aligned(HEADER_AT + header.byteLength);
   const places = names.map((name) => {
     const own = place;
-    place = aligned(own + bpe.arrays[name].byteLength);
+    place = aligned(own + arrays[name]!.byteLength);
     return own;
   });
   const bytes = new Uint8Array(place + HASH_BYTES);
@@ -45,7 +60,7 @@ export function encodePacked({ json, bpe }: PackedTokenizer): Uint8Array {
   view.setUint32(MAGIC.length, header.byteLength, true);
   bytes.set(header, HEADER_AT);
   for (const [at, name] of names.entries()) {
-    const { buffer, byteOffset, byteLength } = bpe.arrays[name];
+    const { buffer, byteOffset, byteLength } = arrays[name]!;
     bytes.set(new Uint8Array(buffer, byteOffset, byteLength), places[at]!);
   }
   view.setBigUint64(place, hashOf(bytes.subarray(0, place)), true);
@@ -61,10 +76,15 @@ export function decodePacked(bytes: Uint8Array<ArrayBuffer>): PackedTokenizer | 
   const headerEnd = HEADER_AT + view.getUint32(MAGIC.length, true);
   const { json, lengths } = JSON.parse(new TextDecoder().decode(bytes.subarray(HEADER_AT, headerEnd))) as Header;
   let place = aligned(headerEnd);
-  const arrays = names.map((name) => {
-    const array = new types[name](bytes.buffer, place, lengths[name]);
+  const kind = kindOf(json);
+  const entries = Object.entries(types[kind]).map(([name, type]) => {
+    const array = new type(bytes.buffer, place, lengths[name]);
     place = aligned(place + array.byteLength);
-    return [name, array];
+    return [name, array] as const;
   });
-  return { json, bpe: new PackedBpe(Object.fromEntries(arrays) as PackedArrays) };
+  const arrays: unknown = Object.fromEntries(entries);
+  return {
+    json,
+    packed: kind === "BPE" ? new PackedBpe(arrays as BpeArrays) : new PackedUnigram(arrays as UnigramArrays),
+  };
 }

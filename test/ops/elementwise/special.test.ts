@@ -1,14 +1,17 @@
 /** Inverse circular and hyperbolic functions, the error and the gamma function and their like, on every backend. */
 import { describe, expect, test } from "bun:test";
+import * as fc from "fast-check";
 import { enableGrad } from "../../../src/autograd/modes.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { grad } from "../../../src/ops/gradient/backward.ts";
 import { gradcheck } from "../../../src/ops/gradient/gradcheck.ts";
 import * as library from "../../../src/ops/index.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
+import { repeats } from "../../support/repeats.ts";
 import { tested, testTable } from "../run.ts";
 import type { Block, Values } from "../samples.ts";
 import type { Expected, OperationRow } from "../table.ts";
+import { ulpOf } from "../tolerance.ts";
 import { floats, mapped, sampleOf, specials, unarySamples } from "./oracle.ts";
 import { digamma, erfc, erfinv, lgamma, polygamma, sinc } from "./special_oracle.ts";
 
@@ -119,6 +122,21 @@ describe.each(tested)("on %s", (backend) => {
     expect(valuesOf(library.digamma, [...poles, -0])).toEqual([-oo, none, none, none, none, oo, none, oo]);
     expect(valuesOf((x) => library.polygamma(1, x), poles)).toEqual([oo, oo, oo, oo, none, 0, none]);
     expect(valuesOf((x) => library.polygamma(2, x), poles)).toEqual([-oo, -oo, -oo, -oo, none, -0, none]);
+  });
+
+  test("the derivative of digamma, at numbers of every magnitude", () => {
+    const [sign, exponent] = [fc.constantFrom(-1, 1), fc.double({ min: -60, max: 60, noNaN: true })];
+    const drawn = fc.tuple(sign, exponent).map(([own, power]) => Math.fround(own * 2 ** power));
+    const near = fc.double({ min: -30, max: 30, noNaN: true }).map(Math.fround);
+    const poleless = fc.oneof(drawn, near).filter((x) => Math.abs(x) > 2 ** -62 && (x > 0 || x !== Math.round(x)));
+    const values = fc.sample(poleless, { numRuns: repeats({ usual: 1000, all: 20_000 }), seed: 12 });
+    const results = valuesOf((x) => library.polygamma(1, x), values);
+    const errors = values.map((x, at) => {
+      // The reflection: of a negative x the sum is that of sine's square, less the terms of 1 − x.
+      const expected = x > 0 ? polygamma(1, x) : (1 / (x * sinc(x))) ** 2 - polygamma(1, 1 - x);
+      return { x, ulps: Math.abs(results[at]! - expected) / ulpOf("float32", expected) };
+    });
+    expect(errors.filter(({ ulps }) => ulps > 6)).toEqual([]);
   });
 
   test("zeros, signs and ends of domains", () => {

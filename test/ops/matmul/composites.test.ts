@@ -357,6 +357,23 @@ describe.each(tested)("on %s", (backend) => {
     });
   });
 
+  test("products if necessary: of more than 25 points on a side, as in PyTorch", () => {
+    on(() => {
+      const points = (count: number) => tensor(Array.from({ length: count }, (_, at) => [1e4 + at, Math.sin(at)]));
+      for (const [m, n] of [
+        [25, 25],
+        [26, 1],
+        [1, 26],
+      ] as const) {
+        const [a, b] = [points(m), points(n)];
+        const computeMode = Math.max(m, n) > 25 ? "useMmForEuclidDist" : "donotUseMmForEuclidDist";
+        const [own, other] = [computeMode, "useMmForEuclidDistIfNecessary"] as const;
+        expect(cdist(a, b, { computeMode: other }).toArray()).toEqual(cdist(a, b, { computeMode: own }).toArray());
+        if (own === "useMmForEuclidDist") expect(cdist(a, b, { computeMode: own })).not.toEqual(cdist(a, b));
+      }
+    });
+  });
+
   test("close points keep their distance", () => {
     on(() => {
       const a = tensor([[4096, 1]]);

@@ -3,6 +3,7 @@ import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
 import { withBackend } from "../../../src/backend/policy.ts";
 import { ones } from "../../../src/ops/creation/full.ts";
 import { einsum } from "../../../src/ops/matmul/einsum.ts";
+import { isInteger } from "../../../src/tensor/dtype.ts";
 import { tested, testTable } from "../run.ts";
 import type { Block, Layout } from "../samples.ts";
 import type { Expected, OperationRow, Round, Sample } from "../table.ts";
@@ -27,6 +28,12 @@ function oracle(inputs: readonly Block[], { equation, meaning = equation }: Equa
     for (const [axis, letter] of [...term].entries()) if (inputs[index]!.shape[axis] === 0) sizes.set(letter, 0);
   const output = [...right!];
   const summed = [...sizes.keys()].filter((letter) => !output.includes(letter));
+  const { dtype } = inputs[0]!;
+  const isAlone = (letter: string) =>
+    [...terms.entries()].filter(([index, term]) => inputs[index]!.shape[term.indexOf(letter)] === sizes.get(letter))
+      .length === 1;
+  // As in PyTorch, integers that are summed over in one operand alone become int64.
+  const isWide = isInteger(dtype) && summed.some(isAlone);
   const at = new Map<string, number>();
   const valueAt = (index: number): number => {
     const { shape, values } = inputs[index]!;
@@ -54,9 +61,10 @@ function oracle(inputs: readonly Block[], { equation, meaning = equation }: Equa
       for (const index of inputs.keys()) product = round(product * valueAt(index));
       sum = round(sum + product);
     });
-    results.push(wrapped(inputs[0]!.dtype, sum));
+    results.push(wrapped(isWide ? "int64" : dtype, sum));
   });
-  return { shape: output.map((letter) => sizes.get(letter)!), values: results };
+  const shape = output.map((letter) => sizes.get(letter)!);
+  return { shape, values: results, ...(isWide && { dtype: "int64" }) };
 }
 
 const sample = (

@@ -79,7 +79,7 @@ const equations: readonly Case[] = [
   ["sizes of one letter", () => einsum("ij,jk->ik", of(2, 3), of(2, 3)), ShapeError, '"j" have 3 and 2'],
   ["sizes of a diagonal", () => einsum("ii->i", of(2, 3)), ShapeError, "diagonal", "2 and 3"],
   ["other dtypes", () => einsum("i,i->", of(2), as("float64", 2)), DTypeError, "[einsum]", "float64[2]"],
-  ["bool", () => einsum("i->", as("bool", 2)), DTypeError, "bool has no product"],
+  ["bool", () => einsum("i,i->", as("bool", 2), as("bool", 2)), DTypeError, "bool has no product"],
 ];
 
 for (const [family, cases] of Object.entries({ products, addmm: sums, einsum: equations }))

@@ -85,14 +85,14 @@ const farther = () => tensor([[0n, -2n], [1n, 1n]]); // biome-ignore format: row
 const square = () => tensor([[1, 2], [3, 4]]); // biome-ignore format: rows
 export const indices = rowsOf("an index out of range", ShapeError, [
   ["gather", () => [square(), farther(), { dim: 1 }], "got -2 at [0, 1]", "indices of 0 to 1"],
-  ["takeAlongDim", () => [three(), far()], "got 7 at [1]", "indices of", "to 2"],
+  ["takeAlongDim", () => [three(), far()], "got 7 at [1]", "indices of -3 to 2"],
   ["indexSelect", () => [three(), far(), { dim: 0 }], "got 7 at [1]", "indices of 0 to 2"],
   ["scatterAdd", () => [square(), farther(), square(), { dim: 1 }], "got -2 at [0, 1]", "indices of 0 to 1"],
   ["scatter", () => [square(), farther(), square(), { dim: 1 }], "got -2 at [0, 1]", "indices of 0 to 1"],
   ["indexAdd", () => [three(), far(), three(), { dim: 0 }], "got 7 at [1]", "indices of 0 to 2"],
   ["scatterReduce", () => [square(), 1, farther(), square(), "sum"], "got -2 at [0, 1]", "indices of 0 to 1"],
   ["scatterReduce", () => [square(), 1, farther(), square(), "amax"], "got -2 at [0, 1]", "indices of 0 to 1"],
-  ["put", () => [three(), far(), three()], "got 7 at [1]", "indices of", "to 2"],
+  ["put", () => [three(), far(), three()], "got 7 at [1]", "indices of -3 to 2"],
   ["bincount", () => [tensor([1n, -1n])], "got -1 at [1]", "indices of 0 to 1"],
   ["setAt", () => [three(), [5], 0], "got 5", "expected indices of -3 to 2"],
   ["oneHot", () => [far(), { numClasses: 7 }], "got 7 at [1]", "indices of 0 to 6"],

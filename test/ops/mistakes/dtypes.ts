@@ -124,12 +124,14 @@ export const dtypes = rowsOf("dtypes that do not fit", DTypeError, [
     "expected x to be floats",
   ),
   ["marginRankingLoss", ({ mask }) => [mask, mask, mask], "expected floats or integers", "got bool"],
-  ["gaussianNllLoss", ({ x, indices }) => [x, x, indices], "variance to have the dtype of x", "got int64"],
-  ["gaussianNllLoss", ({ indices }) => [indices, indices, indices], "expected x to be floats", "got int64["],
+  ["gaussianNllLoss", ({ x, indices }) => [x, x, indices], "expected variance to be floats", "got int64["],
+  ["gaussianNllLoss", ({ x, mask }) => [x, mask, x], "expected floats or integers", "got bool for target"],
+  ["poissonNllLoss", ({ x, mask }) => [x, mask, { full: true }], "expected floats or integers", "got bool for target"],
+  ["hingeEmbeddingLoss", ({ integers }) => [integers, integers], "expected floats for the mean", "losses of int32"],
+  ["l1Loss", ({ integers }) => [integers, integers], "expected floats for the mean", "losses of int32"],
   ...each("tripletMarginLoss", ({ mask }) => [mask, mask, mask], "expected floats or integers", "got bool"),
   ...each("pairwiseDistance", ({ mask }) => [mask, mask], "expected floats or integers", "got bool"),
   ...each("cosineSimilarity", ({ indices }) => [indices, indices], "expected floats, got int64["),
-  ...each("cosineSimilarity", ({ x, indices }) => [x, indices], "and int64[", "operands of one dtype"),
   ...each("nanmean stdMean glu hardshrink softshrink", ({ bytes }) => [bytes], "uint8[", "expected floats"),
   ...each("logcumsumexp softmin", ({ bytes }) => [bytes, 0], "uint8[", "expected floats"),
   ...each("quantile nanquantile", ({ bytes }) => [bytes, 0.5], "uint8[", "expected floats"),
@@ -161,17 +163,23 @@ export const dtypes = rowsOf("dtypes that do not fit", DTypeError, [
   ],
   ["l1Loss", ({ mask }) => [mask, mask], "expected floats or integers", "got bool"],
   ...each(
-    "smoothL1Loss huberLoss klDiv hingeEmbeddingLoss softMarginLoss binaryCrossEntropy multilabelSoftMarginLoss " +
+    "smoothL1Loss huberLoss klDiv softMarginLoss binaryCrossEntropy multilabelSoftMarginLoss " +
       "mseLoss binaryCrossEntropyWithLogits",
     ({ integers }) => [integers, integers],
     "expected x to be floats",
     "got int32[",
   ),
   ...each(
-    "klDiv binaryCrossEntropy binaryCrossEntropyWithLogits",
+    "binaryCrossEntropy",
     ({ x }) => [x, ones(x.shape, { dtype: "float16" })],
     "expected target to have the dtype of x, float32",
     "got float16",
+  ),
+  ...each(
+    "klDiv binaryCrossEntropyWithLogits",
+    ({ x, mask }) => [x, mask],
+    "expected target to be floats",
+    "got bool[",
   ),
   [
     "binaryCrossEntropyWithLogits",

@@ -204,3 +204,13 @@ test("long repeats: texts match, in JSON too", async () => {
     { numRuns: repeats({ usual: 12, all: 150 }), seed: 38 },
   );
 });
+
+test.each(["[^@]]", "a{,2}", "\\-[^\\d]{2}", "x{1"])("%s, which is valid only without the flag u", async (source) => {
+  const [form, own] = [await regex(source), new RegExp(`^(?:${source})$`)];
+  expect(() => new RegExp(source, "u")).toThrow();
+  for (const text of ["a]", "😀]", "@]", "a{,2}", "aa", "-é😀", "-éß", "-1a", "x{1", "x"]) {
+    // Two sets match the halves of a character beyond U+FFFF, which is left out here.
+    const isWide = [...text].length < text.length;
+    expect([source, text, await accepts(form, text)]).toEqual([source, text, !isWide && own.test(text)]);
+  }
+});

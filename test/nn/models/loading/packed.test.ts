@@ -5,6 +5,7 @@
 import { describe, expect, test } from "bun:test";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import * as fc from "fast-check";
 import { OrchardError } from "../../../../src/core/errors.ts";
 import { packageRoot } from "../../../../src/core/paths.ts";
 import {
@@ -25,7 +26,9 @@ import {
 import { formatName } from "../../../../src/quant/formats.ts";
 import { QuantizedTensor } from "../../../../src/quant/quantized_tensor.ts";
 import { testFolder } from "../../../support/folder.ts";
+import { repeats } from "../../../support/repeats.ts";
 import { seed } from "../../../support/some.ts";
+import { randomFrom } from "../../../text/constraint/held_to.ts";
 import { errorOf, folderOf, numbers } from "./oracle.ts";
 
 const folder = testFolder("packed");
@@ -174,6 +177,90 @@ describe("GPTQ, AWQ and float8", () => {
   });
 });
 
+/**
+ * Packs 32 levels of 3 bits in three words, as `auto-gptq` does: ten levels and two bits of the next, its last bit, ten
+ * levels and a bit of the next, its last two bits, and ten levels.
+ */
+function threeWords(levels: readonly number[]): number[] {
+  const ten = (from: number, shift: number) =>
+    levels.slice(from, from + 10).reduce((word, level, at) => word | (level << (3 * at + shift)), 0);
+  const [first, second] = [levels[10]!, levels[21]!];
+  return [ten(0, 0) | (first << 30), (first >> 2) | ten(11, 1) | (second << 31), (second >> 1) | ten(22, 2)];
+}
+
+/** A layer of 3 bits in the layout of `auto-gptq`, with the weights of its formula in float64. */
+function threeBits(random: () => number, size: { outputs: number; inputs: number; groupSize: number }, order: boolean) {
+  const { outputs, inputs, groupSize } = size;
+  const whole = (below: number) => Math.floor(random() * below);
+  const group = groupSize === -1 ? inputs : groupSize;
+  const groupOf = Array.from({ length: inputs }, (_, at) => Math.floor(at / group));
+  const groups = groupOf.at(-1)! + 1;
+  if (order) groupOf.sort(() => random() - 0.5);
+  const levels = Array.from({ length: inputs }, () => Array.from({ length: outputs }, () => whole(8)));
+  const zeros = Array.from({ length: groups }, () => Array.from({ length: outputs }, () => 1 + whole(7)));
+  const scales = zeros.map((row) => row.map(() => (1 + whole(1024)) / 4096)); // exact in float16
+  const packed = (row: readonly number[]) =>
+    Array.from({ length: row.length / 32 }, (_, at) => threeWords(row.slice(32 * at, 32 * at + 32))).flat();
+  const columns = Array.from({ length: outputs }, (_, output) => packed(levels.map((row) => row[output]!)));
+  const rows = columns[0]!.map((_, word) => columns.map((column) => column[word]!));
+  const values = columns.map((_, output) =>
+    levels.map((row, input) => (row[output]! - zeros[groupOf[input]!]![output]!) * scales[groupOf[input]!]![output]!),
+  );
+  return {
+    groupOf,
+    values: tensor(values),
+    parts: (offset: number) => ({
+      qweight: tensor(rows, { dtype: "int32" }),
+      qzeros: tensor(
+        zeros.map((row) => packed(row.map((zero) => zero - offset))),
+        { dtype: "int32" },
+      ),
+      scales: tensor(scales, { dtype: "float16" }),
+      g_idx: tensor(groupOf, { dtype: "int32" }),
+    }),
+  };
+}
+
+test("GPTQ's 3 bits, which cross from a word to the next: drawn sizes, groups and orders", async () => {
+  const size = fc.record({
+    outputs: fc.constantFrom(32, 64, 96),
+    inputs: fc.constantFrom(32, 64, 96, 128, 160),
+    groupSize: fc.constantFrom(-1, 16, 32, 64, 128),
+  });
+  const kept = new Set<string>();
+  await fc.assert(
+    fc.asyncProperty(
+      size,
+      fc.boolean(),
+      fc.constantFrom("gptq", "gptq_v2"),
+      fc.nat(),
+      async (own, order, version, s) => {
+        const { parts, values, groupOf } = threeBits(randomFrom(s), own, order);
+        const config = { quant_method: "gptq", bits: 3, group_size: own.groupSize, checkpoint_format: version };
+        const written = await write(parts(version === "gptq" ? 1 : 0), values, { quantization_config: config });
+        const shared = [128, 64, 32].find(
+          (block) => own.inputs % block === 0 && groupOf.every((group, at) => group === groupOf[at - (at % block)]),
+        );
+        const wanted = shared === undefined ? "float32" : `affine 3 bits, groups of ${shared}`;
+        kept.add(wanted);
+        expect(await check(written, values)).toBe(wanted);
+      },
+    ),
+    { numRuns: repeats({ usual: 16, all: 200 }), seed: 3 },
+  );
+  expect([...kept]).toContain("float32");
+  expect(kept.size).toBeGreaterThan(2);
+});
+
+test("a weight of 3 bits that ends within a word group is refused", async () => {
+  const { parts, values } = threeBits(randomFrom(1), { outputs: 32, inputs: 64, groupSize: 32 }, false);
+  const whole = parts(1);
+  const config = { quant_method: "gptq", bits: 3, group_size: 32 };
+  const cut = { ...whole, qweight: whole.qweight.narrow(0, 0, 5) };
+  const { path } = await write(cut, values, { quantization_config: config });
+  await expect(load(path)).rejects.toThrow(/qweight of a multiple of 3 rows, got 5/);
+});
+
 /** Gives tensors of a file another dtype of the same size. */
 async function retype(path: string, from: string, to: string): Promise<void> {
   const bytes = Buffer.from(await Bun.file(path).arrayBuffer());
@@ -300,7 +387,7 @@ describe("refused by name", () => {
     ["compression_config", { compression_config: { format: "pack-quantized" } }, 'got "compressed-tensors"'],
     ["no method", { quantization_config: { format: "pack" } }, 'got "an unnamed method"'],
     ["AWQ's gemv", { quantization_config: { quant_method: "awq", bits: 4, group_size: 64, version: "gemv" } }, "gemv"],
-    ["GPTQ's 3 bits", { quantization_config: { quant_method: "gptq", bits: 3, group_size: 64 } }, "bits"],
+    ["GPTQ's 5 bits", { quantization_config: { quant_method: "gptq", bits: 5, group_size: 64 } }, "bits"],
     [
       "marlin",
       { quantization_config: { quant_method: "gptq", bits: 4, group_size: 64, checkpoint_format: "marlin" } },

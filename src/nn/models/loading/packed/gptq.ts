@@ -1,7 +1,8 @@
 /**
  * Reads GPTQ's files. A layer has `qweight` int32 [inputs · bits / 32, outputs], `qzeros` int32 [groups, outputs · bits
  * / 32], `scales` [groups, outputs], and `g_idx` int32 [inputs], the group of each input. Levels and zeros are packed
- * from the lowest bit of each word on. Version 1 stores zeros minus 1; version 2 stores them unchanged.
+ * from the lowest bit of each word on; those of 3 bits may cross from one word to the next. Version 1 stores zeros minus
+ * 1; version 2 stores them unchanged.
  *
  * Source: E. Frantar et al., "GPTQ: accurate post-training quantization for generative pre-trained transformers", 2023;
  * the layout is that of the packages `auto-gptq` and `gptqmodel`.
@@ -23,7 +24,7 @@ import {
   type Packing,
 } from "./source.ts";
 
-const bitsOfLevels: readonly number[] = [2, 4, 8];
+const bitsOfLevels: readonly number[] = [2, 3, 4, 8];
 const versions: Readonly<Record<string, { readonly offset: number }>> = { gptq: { offset: 1 }, gptq_v2: { offset: 0 } };
 
 /** Reads a folder that was quantized by GPTQ. */
@@ -56,6 +57,8 @@ function layerOf(file: SafetensorsReader, name: string, settings: Settings, opti
   const has = (part: string) => file.has(`${name}.${part}`);
   const parts = ["qweight", "qzeros", "scales", "g_idx"].filter(has).map((part) => `${name}.${part}`);
   const [rows, outputs] = matrixOf(file, settings, `${name}.qweight`, integers);
+  if ((rows * 32) % bits !== 0)
+    throw settings.fail(`expected ${name}.qweight of a multiple of ${bits} rows, got ${rows}`);
   const inputs = (rows * 32) / bits;
   const [count] = matrixOf(file, settings, `${name}.scales`, floating);
   checkPart(file, settings, `${name}.scales`, { dtypes: floating, shape: [count, outputs] });
