@@ -5,8 +5,9 @@
  */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, dirname, join, normalize } from "node:path";
 import packageFile from "../package.json";
+import { linkProblems, linksOf } from "../scripts/docs/links.ts";
 import { cpuLibraryName, libraryName, packageRoot } from "../src/core/paths.ts";
 import * as library from "../src/index.ts";
 import { testCommands, testDocuments, testEntries } from "./pack/installed.ts";
@@ -65,6 +66,21 @@ describe("the tarballs", () => {
     expect(names.filter((name) => !kinds.some((kind) => kind.test(name)))).toEqual([]);
     expect(kinds.filter((kind) => !names.some((name) => kind.test(name)))).toEqual([]);
     expect(names.filter((name) => /(?:^|\/)\.|\.test\.|(?:^|\/)[Tt]ests?\/|\.o$|~$/.test(name))).toEqual([]);
+  });
+
+  test("every link in the package's documents leads to a file of it", () => {
+    const names = new Set(listed());
+    const documents = [...names].filter((name) => name.endsWith(".md"));
+    expect(documents.length).toBeGreaterThan(30);
+    expect(linkProblems(documents, main)).toEqual([]);
+    for (const document of documents)
+      for (const { target } of linksOf(readFileSync(join(main, document), "utf8"))) {
+        if (/^[a-z]+:|^#/.test(target)) continue;
+        const file = normalize(join(dirname(document), target.split("#")[0]!));
+        expect([document, target, [...names].some((name) => name === file || name.startsWith(`${file}/`))]).toEqual([
+          ...[document, target, true],
+        ]);
+      }
   });
 
   test("the platform's holds this machine's dylib of the cpu backend, and of Metal only Apple's", () => {

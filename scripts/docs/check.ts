@@ -34,7 +34,7 @@ export async function checkDocs({
   }
   const folder = await build();
   const { pages, links, problems: ofLinks } = await checkSiteLinks(folder);
-  const problems = [...ofLinks, ...searchProblems(folder)];
+  const problems = [...ofLinks, ...searchProblems(folder), ...(await contentProblems(folder))];
   if (problems.length > 0) return failed(problems);
   console.log(`${pages} pages, ${links} links: no problem`);
   await stamp.write(JSON.stringify({ pages, links }));
@@ -50,6 +50,33 @@ function searchProblems(folder: string): string[] {
   if (bytes <= MOST_SEARCH_BYTES) return [];
   return [`the search index has ${bytes} bytes, expected at most ${MOST_SEARCH_BYTES}: see site/.vitepress/search.ts`];
 }
+
+/** Reads the text of an element of a page, without tags. */
+const plain = (html: string): string => html.replace(/<[^>]+>/g, "");
+
+/** What readers need and a change of a tool may lose: how to install, a favicon, and a readable API. */
+async function contentProblems(folder: string): Promise<string[]> {
+  const read = (file: string) => Bun.file(join(folder, file)).text();
+  const home = await read("index.html");
+  const problems: string[] = [];
+  if (!/class="tagline"[^>]*>[\s\S]*?bun add [\w-]+[\s\S]*?<\/p>/.test(home))
+    problems.push("/: the banner does not say how to install the package: see home in scripts/docs/pages.ts");
+  if (!/<link rel="icon" /.test(home)) problems.push("/: there is no favicon: see site/.vitepress/config.ts");
+  for (const file of [...new Bun.Glob("api/**/*.html").scanSync({ cwd: folder })].sort()) {
+    const page = await read(file);
+    if (file === "api/index.html")
+      for (const [, name] of page.matchAll(
+        /<a href="[^"]*\/namespaces\/[^"]*"[^>]*>(\w+)<\/a><\/td><td[^>]*>\s*-?\s*<\/td>/g,
+      ))
+        problems.push(`api/: the namespace ${name} has no description: see site/typedoc_plugin.ts`);
+    if (/"float16"\s*\|\s*"bfloat16"\s*\|\s*"int64"/.test(plain(page).replaceAll("&quot;", '"')) && !isOfDTypes(file))
+      problems.push(`${file}: the dtypes are listed where their type has a name: see site/typedoc_plugin.ts`);
+  }
+  return problems;
+}
+
+/** The pages of the types that are these lists. */
+const isOfDTypes = (file: string): boolean => /\/type-aliases\/(?:\w*DType)\.html$/.test(file);
 
 async function buildHere(): Promise<string> {
   await buildSite();

@@ -28,6 +28,31 @@ export function linksOf(text: string): Link[] {
   }));
 }
 
+/**
+ * Replaces each relative link of a text as a function says. A link to nothing becomes its words.
+ *
+ * @param linkTo gets the target without its anchor, and returns another, or undefined for none
+ */
+export function withLinks(text: string, linkTo: (path: string) => string | undefined): string {
+  let result = text;
+  for (const { target, start } of linksOf(text).sort((a, b) => b.start - a.start)) {
+    if (/^[a-z][a-z+.-]*:|^#/i.test(target)) continue;
+    const [path = "", anchor] = target.split("#", 2) as [string, string?];
+    const to = linkTo(path);
+    const end = start + target.length;
+    if (to) result = `${result.slice(0, start)}${to}${anchor ? `#${anchor}` : ""}${result.slice(end)}`;
+    else result = unlinked(result, start, end);
+  }
+  return result;
+}
+
+/** `[words](target)` becomes `words`. */
+function unlinked(text: string, start: number, end: number): string {
+  const close = text.lastIndexOf("](", start);
+  const open = text.lastIndexOf("[", close);
+  return text.slice(0, open) + text.slice(open + 1, close) + text.slice(text.indexOf(")", end) + 1);
+}
+
 /** Keeps the length, so that lines and positions stay the same. */
 const blank = (text: string): string => text.replace(/[^\n]/g, " ");
 

@@ -1,9 +1,10 @@
 /** Creates the site's pages from the repository's documents, and adapts the links between them. */
 import { cp, mkdir, rm } from "node:fs/promises";
 import { dirname, join, normalize, posix } from "node:path";
+import packageFile from "../../package.json";
 import { packageRoot } from "../../src/core/paths.ts";
 import { filesOf } from "../format/files.ts";
-import { linksOf } from "./links.ts";
+import { withLinks } from "./links.ts";
 
 /** The documents, each with the path of its page. */
 export function pagePaths(): Map<string, string> {
@@ -41,17 +42,7 @@ export function withSiteLinks(
   repository: string | undefined,
 ): string {
   const page = pages.get(file)!;
-  let result = text;
-  for (const { target, start } of linksOf(text).sort((a, b) => b.start - a.start)) {
-    if (/^[a-z][a-z+.-]*:|^#/i.test(target)) continue;
-    const [path = "", anchor] = target.split("#", 2) as [string, string?];
-    const linked = normalize(join(dirname(file), path));
-    const shown = siteLink(page, linked, pages, repository);
-    const end = start + target.length;
-    if (shown) result = `${result.slice(0, start)}${shown}${anchor ? `#${anchor}` : ""}${result.slice(end)}`;
-    else result = unlinked(result, start, end);
-  }
-  return result;
+  return withLinks(text, (path) => siteLink(page, normalize(join(dirname(file), path)), pages, repository));
 }
 
 function siteLink(page: string, linked: string, pages: ReadonlyMap<string, string>, repository: string | undefined) {
@@ -62,21 +53,14 @@ function siteLink(page: string, linked: string, pages: ReadonlyMap<string, strin
   return relative.startsWith(".") ? relative : `./${relative}`;
 }
 
-/** `[words](target)` becomes `words`. */
-function unlinked(text: string, start: number, end: number): string {
-  const close = text.lastIndexOf("](", start);
-  const open = text.lastIndexOf("[", close);
-  return text.slice(0, open) + text.slice(open + 1, close) + text.slice(text.indexOf(")", end) + 1);
-}
-
-/** The README as the first page, with its title and first paragraph as the banner. */
+/** The README as the first page: its title and first paragraph are the banner, with the command that installs it. */
 function home(text: string): string {
   const [, title, tagline, rest] = /^# (.*)\n\n([\s\S]*?)\n\n([\s\S]*)$/.exec(text)!;
   const plain = tagline!.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/\n/g, " ");
   const hero = {
     name: title,
     text: "Tensors and Metal kernels for Bun",
-    tagline: plain,
+    tagline: `${Bun.escapeHTML(plain)}<code class="install">bun add ${packageFile.name}</code>`,
     actions: [
       { theme: "brand", text: "Start", link: "/start" },
       { theme: "alt", text: "From PyTorch", link: "/from-pytorch" },

@@ -80,8 +80,9 @@ function readWords(words: readonly string[]): Options {
 const apiOptions = {
   entryPoints: [join(packageRoot, "src", "index.ts")],
   tsconfig: join(packageRoot, "tsconfig.json"),
-  plugin: ["typedoc-plugin-markdown", join(site, "router.ts")],
+  plugin: ["typedoc-plugin-markdown", join(site, "typedoc_plugin.ts")],
   router: "page",
+  theme: "named",
   out: join(pages, "api"),
   name: "orchard-metal",
   entryFileName: "index",

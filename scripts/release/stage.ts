@@ -2,12 +2,15 @@
  * Creates the folders that are packed: the package with JavaScript, declarations and kernels, and a package per
  * platform.
  */
+import { existsSync } from "node:fs";
 import { cp, mkdir, rm } from "node:fs/promises";
-import { basename, join } from "node:path";
+import { basename, dirname, join, normalize } from "node:path";
 import packageFile from "../../package.json";
 import { devicePlatforms, platformPackages } from "../../src/backend/library.ts";
 import { runOrFail } from "../../src/cli/run.ts";
 import { packageRoot } from "../../src/core/paths.ts";
+import { withLinks } from "../docs/links.ts";
+import { repositoryAddress } from "../docs/site.ts";
 import { pruneDeclarations } from "../vendor/declarations.ts";
 import { vendorPackages } from "../vendor/vendor.ts";
 import { kernelTexts, packagedModule, platformDeclarations, platformModule } from "./assets.ts";
@@ -47,7 +50,33 @@ export async function stageMain(folder: string): Promise<void> {
   await Bun.write(join(folder, "src", "core", "packaged.js"), packagedModule(name));
   await Bun.write(join(folder, "src", "kernels.json"), JSON.stringify(kernelTexts()));
   await bundleLibrary(folder);
+  await linkDocuments(folder, repositoryPage());
   await Bun.write(join(folder, "package.json"), json(mainManifest()));
+}
+
+/** The repository's address on the web: package.json's, or that of the continuous integration that runs this. */
+function repositoryPage(): string | undefined {
+  const { repository } = packageFile as { repository?: string | { url: string } };
+  const url = typeof repository === "string" ? repository : repository?.url;
+  return url?.replace(/^git\+/, "").replace(/\.git$/, "") ?? repositoryAddress();
+}
+
+/**
+ * Documents link to sources, tests and pages that are not packed. These links lead to the repository, at the version's
+ * tag, and are words where it is not known.
+ *
+ * @param folder has all other files of the package
+ */
+export async function linkDocuments(folder: string, repository: string | undefined): Promise<void> {
+  for (const file of new Bun.Glob("**/*.md").scanSync({ cwd: folder })) {
+    const linkTo = (path: string) => {
+      const linked = normalize(join(dirname(file), path));
+      if (existsSync(join(folder, linked))) return path;
+      return repository && `${repository}/blob/v${version}/${linked}`;
+    };
+    const text = await Bun.file(join(folder, file)).text();
+    await Bun.write(join(folder, file), withLinks(text, linkTo));
+  }
 }
 
 async function compile(folder: string): Promise<void> {

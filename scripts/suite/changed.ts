@@ -86,7 +86,7 @@ const beside: readonly (readonly [file: RegExp, tests: (family: string) => reado
   [/^native\/cpu\/(\w+)\//, (family) => [...testsOfFamily(family), "test/backend/cpu/**"]],
   [/^kernels\/(\w+)\//, testsOfFamily],
   [/^swift\//, () => ["test/backend/metal/**", "test/cli/**", "test/scripts/dylib.test.ts"]],
-  [/^docs\/|\.md$/, () => ["test/*.test.ts", "test/scripts/{links,docs,repository}.test.ts"]],
+  [/^docs\/|\.md$/, () => ["test/*.test.ts", "test/scripts/{links,docs,page_types,repository}.test.ts"]],
   [/^test\/fixtures\//, () => ["test/fixtures/**"]],
 ];
 

@@ -74,7 +74,7 @@ const api = [
     items: [
       { text: "Everything", link: "/api/" },
       { text: "Tensor", link: "/api/classes/Tensor" },
-      ...["data", "distributed", "io", "linalg", "nn", "optim", "text"].map((name) => ({
+      ...["data", "distributed", "io", "linalg", "metrics", "nn", "optim", "text"].map((name) => ({
         text: name,
         link: `/api/orchard-metal/namespaces/${name}/`,
       })),
@@ -83,14 +83,18 @@ const api = [
   ...guide.slice(0, 3).map((group) => ({ ...group, collapsed: true })),
 ];
 
+const base = process.env["DOCS_BASE"] ?? "/";
+
 export default defineConfig({
   title: "Orchard",
   description: "Tensors, gradients and Metal kernels for Bun",
   lang: "en",
-  base: process.env["DOCS_BASE"] ?? "/",
+  base,
+  head: [["link", { rel: "icon", type: "image/svg+xml", href: `${base}favicon.svg` }]],
   srcDir: "build/pages",
   outDir: "../build/docs",
   cacheDir: "build/cache",
+  vite: { publicDir: join(import.meta.dirname, "public") },
   cleanUrls: true,
   metaChunk: true,
   markdown: {

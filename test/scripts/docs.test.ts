@@ -1,12 +1,15 @@
 /** What `bun run docs` makes of the documents, without the tools that build the site. */
-import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { beforeEach, describe, expect, test } from "bun:test";
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { linkProblems } from "../../scripts/docs/links.ts";
+import packageFile from "../../package.json";
+import { linkProblems, linksOf } from "../../scripts/docs/links.ts";
 import { pagePaths, withSiteLinks, writePages } from "../../scripts/docs/pages.ts";
 import { serveFolder } from "../../scripts/docs/serve.ts";
 import { terminalPicture } from "../../scripts/docs/terminal.ts";
+import { linkDocuments } from "../../scripts/release/stage.ts";
 import { packageRoot } from "../../src/core/paths.ts";
+import * as library from "../../src/index.ts";
 import { testFolder } from "../support/folder.ts";
 
 const { path: folder } = testFolder("docs");
@@ -59,13 +62,56 @@ test("every document is a page, and every link between pages leads to one", asyn
   ).toEqual([]);
   const index = readFileSync(join(folder, "index.md"), "utf8");
   expect(index).toStartWith('---\n{"layout":"home","hero":{"name":"Orchard"');
+  expect(index.split("\n")[1]).toContain("bun add orchard-metal</code>");
   expect(index).toContain("](./pictures/spirals.svg)");
+});
+
+describe("documents of the package", () => {
+  const packed = join(folder, "packed");
+  const documents = () => [...new Bun.Glob("**/*.md").scanSync({ cwd: packed })];
+  const read = (file: string) => readFileSync(join(packed, file), "utf8");
+
+  beforeEach(() => {
+    for (const path of ["docs", "README.md", "CHANGELOG.md", "LICENSE"])
+      cpSync(join(packageRoot, path), join(packed, path), { recursive: true });
+  });
+
+  test("link to what is packed alone while the repository's address is not known", async () => {
+    expect(linkProblems(documents(), packed).length).toBeGreaterThan(50);
+    await linkDocuments(packed, undefined);
+    expect(linkProblems(documents(), packed)).toEqual([]);
+    expect(documents().filter((file) => /\]\((?:\.\.\/)*(?:src|test|CONTRIBUTING)/.test(read(file)))).toEqual([]);
+    expect(read("README.md")).toContain("| [A first program](docs/start.md) | Contributing |");
+  });
+
+  test("link to the repository at the version's tag for all else", async () => {
+    const start = `https://x.y/z/blob/v${packageFile.version}/`;
+    await linkDocuments(packed, "https://x.y/z");
+    expect(linkProblems(documents(), packed)).toEqual([]);
+    expect(read("README.md")).toContain(
+      `| [A first program](docs/start.md) | [Contributing](${start}CONTRIBUTING.md) |`,
+    );
+    const elsewhere = documents().flatMap((file) =>
+      linksOf(read(file)).flatMap(({ target }) => (target.startsWith(start) ? [target.slice(start.length)] : [])),
+    );
+    expect(elsewhere.length).toBeGreaterThan(50);
+    expect(elsewhere.filter((path) => !existsSync(join(packageRoot, path.split("#")[0]!)))).toEqual([]);
+  });
 });
 
 test("every page of the guide is in the site's table of contents", () => {
   const config = readFileSync(join(packageRoot, "site", ".vitepress", "config.ts"), "utf8");
   const pages = [...pagePaths().values()].filter((page) => page !== "index.md" && !page.startsWith("decisions/"));
   expect(pages.filter((page) => !config.includes(`link: "/${page.replace(/\.md$/, "")}"`))).toEqual([]);
+});
+
+test("every namespace of the package is in the API's table of contents", () => {
+  const config = readFileSync(join(packageRoot, "site", ".vitepress", "config.ts"), "utf8");
+  const [, listed] = /\[("data"[^\]]*)\]\.map/.exec(config)!;
+  const namespaces = Object.entries(library).filter(
+    ([, value]) => Object.prototype.toString.call(value) === "[object Module]",
+  );
+  expect(listed!.split(", ").map((name) => name.slice(1, -1))).toEqual(namespaces.map(([name]) => name).sort());
 });
 
 test("the site's tools are pinned, and their lock file names no host", () => {

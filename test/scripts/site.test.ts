@@ -50,7 +50,17 @@ describe("links of built pages", () => {
   });
 });
 
+/** A row of the API's list of namespaces. */
+const namespaces = (description: string) =>
+  `<tr><td style=""><a href="./orchard-metal/namespaces/nn/">nn</a></td><td>${description}</td></tr>`;
+
+/** The first dtypes, as a page shows them in colors. */
+const dtypeList = '<span>|</span> "float16"\n  <b>|</b> <i>&quot;bfloat16&quot;</i> | "int64"';
+
 describe("the check", () => {
+  /** What the first page must have. */
+  const banner = '<link rel="icon" href="/favicon.svg"><p class="tagline">a <code>bun add orchard-metal</code></p>';
+
   /** Checks a site of one page with its cache in a folder, and tells how often the site was built. */
   async function check(cache: string, page: string | Failure, more: Readonly<Record<string, string>> = {}) {
     let builds = 0;
@@ -59,7 +69,7 @@ describe("the check", () => {
       build: async () => {
         builds++;
         if (page instanceof Failure) throw page;
-        return folderOf({ "index.html": page, ...more });
+        return folderOf({ "favicon.svg": "<svg/>", "index.html": banner + page, ...more });
       },
     });
     return { builds, failures: counts.failures, passed: counts.passed };
@@ -88,6 +98,19 @@ describe("the check", () => {
     expect((await check(join(root, `search-${bytes}`), '<a href="/">', index)).failures).toEqual(failures);
   });
 
+  test.each([
+    ["index.html", "<p>bun add orchard-metal</p>", ["/: the banner does not say", "/: there is no favicon"]],
+    ["index.html", banner.replace("orchard-metal", ""), ["/: the banner does not say"]],
+    ["api/index.html", namespaces("-"), ["api/: the namespace nn has no description"]],
+    ["api/index.html", namespaces("Layers"), []],
+    ["api/functions/add.html", dtypeList, ["api/functions/add.html: the dtypes are listed"]],
+    ["api/type-aliases/DType.html", dtypeList, []],
+  ])("fails for what readers would miss in %s: %s", async (file, text, problems) => {
+    const page = { "api/orchard-metal/namespaces/nn/index.html": "", [file]: text };
+    const { failures } = await check(join(root, `content-${Bun.hash(file + text)}`), "", page);
+    expect(failures).toEqual(problems.map((problem) => expect.stringContaining(problem)));
+  });
+
   test("throws what the build throws, and remembers nothing", async () => {
     const cache = join(root, "throws");
     await expect(check(cache, new Failure("1 dead link(s) found"))).rejects.toThrow("1 dead link(s) found");
@@ -96,7 +119,7 @@ describe("the check", () => {
 
   test("depends on every page, source and tool, wherever the clone is", async () => {
     const sources = docsSources();
-    const site = ["site/.vitepress/config.ts", "site/bun.lock", "site/router.ts"];
+    const site = ["site/.vitepress/config.ts", "site/bun.lock", "site/typedoc_plugin.ts"];
     const pages = ["README.md", "CHANGELOG.md", "docs/start.md", "docs/pictures/demo.svg"];
     expect(sources).toEqual(expect.arrayContaining([...site, ...pages, "src/index.ts", "scripts/docs/pages.ts"]));
     const clone = join(root, "clone");

@@ -1,0 +1,66 @@
+/** The TypeScript of the pages type-checks: programs as they are, fragments with the package's names in scope. */
+import { expect, test } from "bun:test";
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import packageFile from "../../package.json";
+import { filesOf } from "../../scripts/format/files.ts";
+import { packageRoot } from "../../src/core/paths.ts";
+import * as library from "../../src/index.ts";
+import { testFolder } from "../support/folder.ts";
+
+const { path: folder } = testFolder("page_types");
+
+/** A fragment uses values that the page only names, such as `model`: of unknown names, and of what comes from them. */
+const OF_FRAGMENTS = /error TS(?:2304|2488|2552|18004|7006|7031):/;
+
+interface Block {
+  readonly place: string;
+  readonly text: string;
+  readonly isProgram: boolean;
+}
+
+/** The blocks of a page, without those of files that a contributor adds to `src`. */
+function blocksOf(page: string): Block[] {
+  const text = readFileSync(join(packageRoot, page), "utf8");
+  return [...text.matchAll(/^```ts\n([\s\S]*?)^```/gm)].flatMap(({ 1: block = "", index }) => {
+    if (/from "\.\.?\/|^ {2}…$/m.test(block)) return [];
+    const line = text.slice(0, index).split("\n").length;
+    return [{ place: `${basename(page, ".md")}-${line}`, text: block, isProgram: block.includes("import ") }];
+  });
+}
+
+/** A fragment with an import of the names that it uses and does not declare. */
+function withImports({ text, isProgram }: Block): string {
+  if (isProgram) return text;
+  const used = Object.keys(library).filter(
+    (name) =>
+      new RegExp(`(?<![\\w.$"'/])${name}\\b(?!\\s*:(?!:))`).test(text) &&
+      !new RegExp(`(?:const|let|function|using)\\s+(?:[{[][^=]*\\b)?${name}\\b[^=\\n]*=`).test(text),
+  );
+  // On the line of the first statement, so that line numbers stay.
+  return `import { ${used.join(", ")} } from "${packageFile.name}"; ${text}`;
+}
+
+test("of every page", () => {
+  mkdirSync(join(folder, "node_modules"));
+  symlinkSync(packageRoot, join(folder, "node_modules", packageFile.name));
+  const blocks = filesOf(["README.md", "docs/*.md"]).flatMap(blocksOf);
+  expect(blocks.length).toBeGreaterThan(70);
+  for (const block of blocks) writeFileSync(join(folder, `${block.place}.ts`), withImports(block));
+  const compilerOptions = {
+    noUnusedLocals: false,
+    typeRoots: [join(packageRoot, "node_modules", "@types")],
+    types: ["bun"],
+  };
+  const config = { extends: join(packageRoot, "tsconfig.json"), compilerOptions, include: ["*.ts"], exclude: [] };
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(config));
+  const tsc = join(packageRoot, "node_modules", ".bin", "tsc");
+  const { stdout } = Bun.spawnSync([process.execPath, tsc, "--pretty", "false", "-p", "."], { cwd: folder });
+  const programs = new Set(blocks.filter(({ isProgram }) => isProgram).map(({ place }) => `${place}.ts`));
+  const problems = stdout
+    .toString()
+    .split("\n")
+    .filter((line) => line !== "" && !line.startsWith(" "))
+    .filter((line) => programs.has(line.slice(0, line.indexOf("("))) || !OF_FRAGMENTS.test(line));
+  expect(problems).toEqual([]);
+});
