@@ -1,11 +1,8 @@
 /**
  * Reads GPTQ's files. A layer has `qweight` int32 [inputs · bits / 32, outputs], `qzeros` int32 [groups, outputs · bits
  * / 32], `scales` [groups, outputs], and `g_idx` int32 [inputs], the group of each input. Levels and zeros are packed
- * from the lowest bit of each word on; those of 3 bits may cross from one word to the next. Version 1 stores zeros minus
- * 1; version 2 stores them unchanged.
- *
- * Source: E. Frantar et al., "GPTQ: accurate post-training quantization for generative pre-trained transformers", 2023;
- * the layout is that of the packages `auto-gptq` and `gptqmodel`.
+ * from the lowest bit of each word on; those of 3 bits may cross from one word to the next. Version 1 stores zeros
+ * minus 1; version 2 stores them unchanged.
  */
 import type { SafetensorsReader } from "../../../../io/safetensors/file.ts";
 import { unpackLevels } from "../../../../quant/affine/pack.ts";
