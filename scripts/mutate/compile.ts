@@ -1,8 +1,13 @@
 /** Whether a mutant compiles: the check of its language, on the files that hold it. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { run } from "../../src/cli/run.ts";
 import { cpuLibraryName, platform } from "../../src/core/paths.ts";
+import { findCompiler } from "../cpu/compiler.ts";
+import { includedFiles, objectFiles, setsOf } from "../cpu/objects.ts";
+import { setsOfMachine } from "../cpu/sets.ts";
 import type { Copy } from "./copy.ts";
+import type { Mutation } from "./mutation.ts";
 import type { LanguageName } from "./sites.ts";
 
 /** The check of a mutant in place; it returns why the mutant does not count, or undefined where it compiles. */
@@ -17,18 +22,19 @@ export const compileChecks: Readonly<Record<LanguageName, Check>> = {
   kernels: checkKernels,
 };
 
+const project = "tsconfig.mutant.json";
+const typeInformation = join("build", "mutants.tsbuildinfo");
+
 /**
- * Types of the mutant's file and of what it imports. What only its mutation leaves unused is no mistake of types, and
- * tests run such a mutant.
+ * Types of all of `src`. Without a mutant, the check writes what the compiler knows of each file, so that of a mutant
+ * it checks the file again, and those that see another type in it. An unused name is not an error of types, and tests
+ * run such a mutant.
  */
-async function checkTypes(copy: Copy, file: string): Promise<string | undefined> {
-  const project = "tsconfig.mutant.json";
-  const compilerOptions = { noUnusedLocals: false, noUnusedParameters: false };
-  const include = ["src/**/*.d.ts", file];
-  writeFileSync(
-    join(copy.root, project),
-    JSON.stringify({ extends: "./tsconfig.json", compilerOptions, include, exclude: ["src/**/page"] }),
-  );
+async function checkTypes(copy: Copy): Promise<string | undefined> {
+  const unused = { noUnusedLocals: false, noUnusedParameters: false };
+  const compilerOptions = { ...unused, incremental: true, tsBuildInfoFile: typeInformation };
+  const settings = { extends: "./tsconfig.json", compilerOptions, include: ["src"], exclude: ["src/**/page"] };
+  writeFileSync(join(copy.root, project), JSON.stringify(settings));
   const tsc = [process.execPath, join("node_modules", ".bin", "tsc"), "--project", project];
   const { status, output } = await copy.run(tsc, CHECK_SECONDS);
   return status === 0 ? undefined : firstError(output);
@@ -41,8 +47,40 @@ async function buildDylib(copy: Copy): Promise<string | undefined> {
   return status === 0 ? undefined : firstError(output.replaceAll(`${copy.root}/`, ""));
 }
 
-/** What a build of the dylib changes. */
-export const dylibPaths: readonly string[] = [join("build", platform, cpuLibraryName), join("native", ".build", "cpu")];
+/** What the checks change. It comes from a check without a mutant, and is put back after each mutant. */
+export const checkedPaths: Readonly<Record<LanguageName, readonly string[]>> = {
+  TypeScript: [typeInformation],
+  "C++": [join("build", platform, cpuLibraryName), join("native", ".build", "cpu")],
+  kernels: [],
+};
+
+/**
+ * Whether the compiler reads a line of C++ for this machine: an `#error` in its place is one in some object. Lines for
+ * other processors have mutants that no test here can find.
+ */
+export async function isCompiled({ root }: Pick<Copy, "root">, { file, line }: Mutation): Promise<boolean> {
+  const compiler = await findCompiler();
+  const names = setsOfMachine(setsOf(compiler));
+  const objects = objectFiles(join(root, "native", "cpu"), root, compiler, [], names);
+  const path = join(root, file);
+  const source = readFileSync(path, "utf8");
+  const lines = source.split("\n");
+  let at = line - 1;
+  while (lines[at - 1]?.endsWith("\\")) at--; // the line that a macro begins on
+  writeFileSync(path, lines.toSpliced(at, 0, "#error").join("\n"));
+  try {
+    for (const object of objects.filter((each) => includedFiles(each.source).includes(path)).slice(0, MOST_OBJECTS)) {
+      const { status } = await run([...compiler.command, ...object.flags, "-E", object.source, "-o", "/dev/null"]);
+      if (status !== 0) return true;
+    }
+    return false;
+  } finally {
+    writeFileSync(path, source);
+  }
+}
+
+/** Of many objects that hold a header, some read it as the others do. */
+const MOST_OBJECTS = 6;
 
 /** The kernel, or those that include the header: compiled, with the strict pass over their types. */
 async function checkKernels(copy: Copy, file: string): Promise<string | undefined> {

@@ -14,6 +14,10 @@ export interface MutateOptions {
   readonly place: Place;
   readonly seed: number;
   readonly count: number;
+  /** Mutants of the draw to leave out, which an earlier run had. */
+  readonly skip: number;
+  /** Mutants judged at once. */
+  readonly jobs: number;
   /** Test files run whose measured times add up to so many seconds. */
   readonly seconds: number;
 }
@@ -23,7 +27,7 @@ export function readMutateOptions(words: readonly string[]): MutateOptions {
   const { values, positionals } = parse(words);
   if (positionals.length > 1)
     throw new Failure(`mutate: expected one folder, file or line of a file, got ${positionals.join(" and ")}.`);
-  const number = (name: "seed" | "count" | "seconds", fallback: number, least: number) => {
+  const number = (name: Exclude<keyof MutateOptions, "place">, fallback: number, least: number) => {
     const value = Number(values[name] ?? fallback);
     if (!Number.isSafeInteger(value) || value < least)
       throw new Failure(`mutate: expected --${name} to be an integer of at least ${least}, got "${values[name]}".`);
@@ -34,6 +38,8 @@ export function readMutateOptions(words: readonly string[]): MutateOptions {
     place,
     seed: number("seed", 1, 0),
     count: number("count", place.line === undefined ? 20 : Number.MAX_SAFE_INTEGER, 1),
+    skip: number("skip", 0, 0),
+    jobs: number("jobs", 1, 1),
     seconds: number("seconds", 180, 1),
   };
 }
@@ -41,7 +47,8 @@ export function readMutateOptions(words: readonly string[]): MutateOptions {
 function parse(words: readonly string[]) {
   try {
     const text = { type: "string" } as const;
-    return parseArgs({ args: [...words], allowPositionals: true, options: { seed: text, count: text, seconds: text } });
+    const options = { seed: text, count: text, skip: text, jobs: text, seconds: text };
+    return parseArgs({ args: [...words], allowPositionals: true, options });
   } catch (error) {
     throw new Failure(`mutate: ${error instanceof Error ? error.message : error}`);
   }
@@ -62,20 +69,35 @@ export async function mutateCommand(words: readonly string[]): Promise<void> {
 
 /** Mutates lines of the working tree, as the words say. */
 export async function mutate(words: readonly string[], root: string = packageRoot): Promise<void> {
-  const { place, seed, count, seconds } = readMutateOptions(words);
+  const { place, seed, count, skip, jobs, seconds } = readMutateOptions(words);
   const files = (await filesOf(root)).filter((file) => languageOf(file) !== undefined);
   const drawn = drawMutations(root, files, place, seed);
   let next = drawn.next(); // a place without mutations is refused before anything is copied
+  for (let at = 0; at < skip; at++) next = drawn.next();
   console.log(`Mutating with --seed ${seed}: the tests of each mutant take up to ${seconds} s of measured time.`);
-  using judge = await Judge.of(root, { seconds });
+  using judge = await Judge.of(root, { seconds, jobs });
   endBySignal(judge);
   const judged: Judged[] = [];
-  for (; !next.done && counted(judged).length < count; next = drawn.next()) {
-    const mutation = next.value;
+  const running = new Set<Promise<void>>();
+  const start = async (mutation: Mutation) => {
     judged.push({ mutation, verdict: await judge.judge(mutation) });
     console.log(describeJudged(root, counted(judged).length, judged.at(-1)!));
+  };
+  // Those that run may all count, and one that does not lets another one in: the seed alone decides which are judged.
+  const isOpen = () => running.size < jobs && counted(judged).length + running.size < count && !next.done;
+  for (let started = skip; ; ) {
+    for (; isOpen(); next = drawn.next()) {
+      const run: Promise<void> = start(next.value as Mutation).finally(() => running.delete(run));
+      running.add(run);
+      started++;
+    }
+    if (running.size === 0) {
+      console.log(describeCounts(judged));
+      if (!next.done) console.log(`--skip ${started} goes on from here`);
+      break;
+    }
+    await Promise.race(running);
   }
-  console.log(describeCounts(judged));
   for (const file of judge.failing) console.log(`${file} fails without a mutant, and judged none`);
 }
 
