@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { Failure } from "../failure.ts";
 import { classOf } from "../suite/classes.ts";
-import { checkedPaths, compileChecks, isCompiled } from "./compile.ts";
+import { checkedPaths, checkManyTypes, compileChecks, isCompiled } from "./compile.ts";
 import { Copy } from "./copy.ts";
 import type { Mutation } from "./mutation.ts";
 import { type TestFile, Tests } from "./nearest.ts";
@@ -39,6 +39,8 @@ export class Judge implements Disposable {
   /** Whether a test file, or one test of it, passes without a mutant. */
   readonly #passing = new Map<string, Promise<boolean>>();
   readonly #failing = new Set<string>();
+  /** Of mutants whose types were checked with others: why they do not compile. */
+  readonly #types = new Map<Mutation, string | undefined>();
 
   private constructor(pristine: Copy, copies: readonly Copy[], tests: Tests, options: JudgeOptions) {
     this.#pristine = pristine;
@@ -54,11 +56,26 @@ export class Judge implements Disposable {
   }
 
   /** @throws {Error} where more than `jobs` mutants are judged at once */
-  async judge(mutation: Mutation): Promise<Verdict> {
+  judge(mutation: Mutation): Promise<Verdict> {
+    return this.#inBench((bench) => this.#judgeIn(bench, mutation));
+  }
+
+  /** Checks the types of mutants that are judged later. It counts as one that is judged. */
+  async checkTypes(mutations: readonly Mutation[]): Promise<void> {
+    const own = mutations.filter(({ file }) => languageOf(file)!.name === "TypeScript");
+    if (own.length === 0) return;
+    await this.#inBench(async (bench) => {
+      await this.#prepare(bench, "TypeScript", own[0]!.file);
+      for (const [mutation, why] of await checkManyTypes(bench.copy, own)) this.#types.set(mutation, why);
+      bench.copy.restore(checkedPaths.TypeScript, this.#pristine);
+    });
+  }
+
+  async #inBench<Result>(body: (bench: Bench) => Promise<Result>): Promise<Result> {
     const bench = this.#free.pop();
     if (!bench) throw new Error(`judge: expected at most ${this.#options.jobs} mutants at once, got another`);
     try {
-      return await this.#judgeIn(bench, mutation);
+      return await body(bench);
     } finally {
       this.#free.push(bench);
     }
@@ -72,7 +89,8 @@ export class Judge implements Disposable {
       return { end: "not counted", why: "its line is not compiled for this machine" };
     using _ = copy.planted(mutation);
     try {
-      const why = await compileChecks[language](copy, mutation.file);
+      const isChecked = this.#types.has(mutation);
+      const why = isChecked ? this.#types.get(mutation) : await compileChecks[language](copy, mutation.file);
       return why === undefined ? await this.#test(copy, mutation, language) : { end: "not counted", why };
     } finally {
       copy.restore(checkedPaths[language], this.#pristine);

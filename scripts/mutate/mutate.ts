@@ -72,8 +72,16 @@ export async function mutate(words: readonly string[], root: string = packageRoo
   const { place, seed, count, skip, jobs, seconds } = readMutateOptions(words);
   const files = (await filesOf(root)).filter((file) => languageOf(file) !== undefined);
   const drawn = drawMutations(root, files, place, seed);
-  let next = drawn.next(); // a place without mutations is refused before anything is copied
-  for (let at = 0; at < skip; at++) next = drawn.next();
+  const take = (most: number): Mutation[] => {
+    const taken: Mutation[] = [];
+    for (let next = { done: false } as IteratorResult<Mutation>; taken.length < most && !next.done; ) {
+      next = drawn.next();
+      if (!next.done) taken.push(next.value);
+    }
+    return taken;
+  };
+  let queue = take(skip + 1).slice(skip); // a place without mutations is refused before anything is copied
+  let isChecked = false;
   console.log(`Mutating with --seed ${seed}: the tests of each mutant take up to ${seconds} s of measured time.`);
   using judge = await Judge.of(root, { seconds, jobs });
   endBySignal(judge);
@@ -83,31 +91,35 @@ export async function mutate(words: readonly string[], root: string = packageRoo
     judged.push({ mutation, verdict: await judge.judge(mutation) });
     console.log(describeJudged(root, counted(judged).length, judged.at(-1)!));
   };
-  // Those that run may all count, and one that does not lets another one in: the seed alone decides which are judged.
-  const isOpen = () => running.size < jobs && counted(judged).length + running.size < count && !next.done;
-  for (let started = skip; ; ) {
-    for (; isOpen(); next = drawn.next()) {
-      const run: Promise<void> = start(next.value as Mutation).finally(() => running.delete(run));
+  let started = skip;
+  for (;;) {
+    // Those that run may all count, and one that does not lets another in: the seed alone decides which are judged.
+    const left = count - counted(judged).length - running.size;
+    if (left > 0 && running.size < jobs && (!isChecked || queue.length === 0)) {
+      queue = [...queue, ...take(Math.min(left, TOGETHER) - queue.length)];
+      isChecked = true;
+      await judge.checkTypes(queue);
+    }
+    const mutation = left > 0 && running.size < jobs ? queue.shift() : undefined;
+    if (mutation) {
+      const run: Promise<void> = start(mutation).finally(() => running.delete(run));
       running.add(run);
       started++;
-    }
-    if (running.size === 0) {
-      console.log(describeCounts(judged));
-      if (!next.done) console.log(`--skip ${started} goes on from here`);
-      break;
-    }
-    await Promise.race(running);
+    } else if (running.size > 0) await Promise.race(running);
+    else break;
   }
+  console.log(describeCounts(judged));
+  if (queue.length > 0 || take(1).length > 0) console.log(`--skip ${started} goes on from here`);
   for (const file of judge.failing) console.log(`${file} fails without a mutant, and judged none`);
 }
 
-/** Copies are removed however the command ends. */
+/** Mutants whose types are checked together. */
+const TOGETHER = 50;
+
+/** Copies are removed however the command ends, once the tests that run in them have ended. */
 function endBySignal(judge: Judge): void {
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
-    process.once(signal, () => {
-      judge[Symbol.dispose]();
-      process.exit(1);
-    });
+  process.once("exit", () => judge[Symbol.dispose]());
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => process.exit(1));
 }
 
 const counted = (judged: readonly Judged[]): Judged[] => judged.filter(({ verdict }) => verdict.end !== "not counted");

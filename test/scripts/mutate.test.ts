@@ -6,8 +6,8 @@ import { dirname, join } from "node:path";
 import { parseSync } from "oxc-parser";
 import { hasCompiler } from "../../scripts/cpu/compiler.ts";
 import { Failure } from "../../scripts/failure.ts";
-import { isCompiled } from "../../scripts/mutate/compile.ts";
-import { filesOf } from "../../scripts/mutate/copy.ts";
+import { checkManyTypes, isCompiled } from "../../scripts/mutate/compile.ts";
+import { Copy, filesOf } from "../../scripts/mutate/copy.ts";
 import { cppChanges } from "../../scripts/mutate/cpp.ts";
 import { firstFailure, groupsOf } from "../../scripts/mutate/judge.ts";
 import { runLimited } from "../../scripts/mutate/limited.ts";
@@ -192,6 +192,32 @@ describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
     expect(printed).toContain("TypeScript   1 of 3 killed (33.3 %)");
     expect(readFileSync(folder.file("whole/src/sign/sign.ts"), "utf8")).toBe(source);
     expect(copies()).toEqual(earlier);
+  });
+
+  test("types of many mutants are checked at once, and an error in another file is the mutant's that makes it", async () => {
+    const write = smallRepository("many");
+    write("src/a.ts", "export const a = 1 as const;\nexport const two: 2 = 2;\n");
+    write("src/b.ts", "export const b = (x: number): number => x + 1;\n");
+    write("src/c.ts", 'import { a } from "./a.ts";\nexport const c: 1 = a;\n');
+    write("src/all.ts", 'import "./b.ts";\nimport "./c.ts";\n');
+    using copy = await Copy.of(folder.file("many"));
+    const change = (file: string, text: string, replacement: string) => {
+      const source = readFileSync(join(copy.root, file), "utf8");
+      const start = source.indexOf(text);
+      const line = source.slice(0, start).split("\n").length;
+      return { file, line, kind: "constant", start, end: start + text.length, replacement };
+    };
+    const ofA = change("src/a.ts", "1", "3"); // an error in c.ts
+    const inA = change("src/a.ts", "= 2", "= 4"); // an error in a.ts itself
+    const fine = change("src/b.ts", "1", "2");
+    const inB = change("src/b.ts", "x + 1", '"x"');
+    const found = await checkManyTypes(copy, [ofA, fine, inA, inB]);
+    expect([...found.keys()]).toHaveLength(4);
+    expect(found.get(ofA)).toContain("src/c.ts(2,14): error");
+    expect(found.get(inA)).toContain("src/a.ts(2,14): error");
+    expect(found.get(inB)).toContain("src/b.ts(1,41): error");
+    expect(found.get(fine)).toBeUndefined();
+    expect(readFileSync(join(copy.root, "src/b.ts"), "utf8")).toBe("export const b = (x: number): number => x + 1;\n");
   });
 
   test("a later run goes on where an earlier one ended", async () => {
