@@ -19,6 +19,8 @@ interface Relation {
   readonly stem: string;
   /** What the mutant's file exports. */
   readonly names: readonly string[];
+  /** Whether the file has argument tables, which `test/arguments` compares with PyTorch and the documentation. */
+  readonly hasTables: boolean;
 }
 
 /** What a tree's tests import, read once for many mutants. */
@@ -39,7 +41,9 @@ export class Tests {
    * are does not depend on how fast the machine is. The first is always among them.
    */
   nearest(file: string, seconds: number): TestFile[] {
-    const names = exportedNames(file, this.#textOf(file));
+    const source = this.#textOf(file);
+    const names = exportedNames(file, source);
+    const hasTables = /\bparameters\(/.test(source);
     const distances = distancesFrom([file], this.#importers);
     const reached = reachedTests([file], this.#root, this.#importers);
     const folders = mirrorsOf(file, reached);
@@ -51,6 +55,7 @@ export class Tests {
         isDirect: distances.get(test) === 1,
         stem: stemOf(file),
         names,
+        hasTables,
       }),
     }));
     ranked.sort((left, right) => left.rank - right.rank || left.seconds - right.seconds);
@@ -63,10 +68,11 @@ export class Tests {
   }
 
   /** Less is nearer: by imports, by folder, and by names that the test mentions; then by whether load may change it. */
-  #rankOf(test: string, { inFolder, isDirect, stem, names }: Relation): number {
+  #rankOf(test: string, { inFolder, isDirect, stem, names, hasTables }: Relation): number {
     const mentions = names.some((name) => this.#textOf(test).includes(name));
     const isNext = isDirect || (inFolder && stemOf(test) === stem);
-    const rank = isNext ? 0 : inFolder && mentions ? 1 : inFolder ? 2 : mentions ? 3 : 4;
+    const ofTables = hasTables && isIn(test, "test/arguments") && this.#timings(test) < MOST_OF_TABLES;
+    const rank = isNext ? 0 : (inFolder && mentions) || ofTables ? 1 : inFolder ? 2 : mentions ? 3 : 4;
     return 2 * rank + (classOf(test) === undefined ? 0 : 1);
   }
 
@@ -92,6 +98,9 @@ function mirrorsOf(file: string, tests: readonly string[]): string[] {
 }
 
 const stemOf = (file: string): string => basename(file).split(".", 1)[0]!;
+
+/** Seconds of a test of argument tables that comes early: the longest makes every call with every hostile value. */
+const MOST_OF_TABLES = 15;
 
 /** Names of one or two letters are in every file. */
 const LEAST_NAME = 4;

@@ -150,6 +150,13 @@ describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
     write("test/timings.json", JSON.stringify({ files: { "test/sign/slow.test.ts": 9000 } }));
     const deep = new Tests(folder.file("nearest")).nearest("src/sign/deep/part.ts", 10).map(({ file }) => file);
     expect(deep).toEqual(["test/sign/slow.test.ts", "test/far.test.ts"]);
+    // Tests of argument tables come early for a file that has some, unless they take long.
+    write("src/sign/deep/part.ts", 'export const part = parameters("part", {});\n');
+    for (const name of ["short", "long"]) write(`test/arguments/${name}.test.ts`, 'import "../../src/all.ts";\n');
+    write("test/timings.json", JSON.stringify({ files: { "test/arguments/long.test.ts": 15_000 } }));
+    const tables = new Tests(folder.file("nearest")).nearest("src/sign/deep/part.ts", 60).map(({ file }) => file);
+    expect(tables.indexOf("test/arguments/short.test.ts")).toBeLessThan(tables.indexOf("test/far.test.ts"));
+    expect(tables.at(-1)).toBe("test/arguments/long.test.ts");
   });
 
   test("a draw depends on the seed, and of a line on nothing but that line", () => {
