@@ -139,13 +139,14 @@ describe("quantizeGgml refuses", () => {
     expect(quantizeGgml(w, "mxfp4")).toBeDefined(); // its scale is a power of two
   });
 
-  test("values whose minimum is beyond float16, though their scale is not", () => {
-    const w = fromArray(Float32Array.from({ length: 64 }, (_, at) => (at < 32 ? 1 : -1e6 - at)));
-    for (const format of ["q4_1", "q5_1"] as const)
-      expect(fails(() => quantizeGgml(w, format))).toMatchObject({
-        code: "scaleOverflow",
-        message: expect.stringContaining("from index 32 on"),
-      });
+  test.each(["q4_1", "q5_1", "q2_K", "q4_K", "q5_K"] as const)("values whose minimum alone is beyond %s", (format) => {
+    const { values } = blockFormat(format);
+    // A block of ones, then one whose values differ by less than they are large.
+    const w = fromArray(Float32Array.from({ length: 2 * values }, (_, at) => (at < values ? 1 : -1e9 - 1000 * at)));
+    expect(fails(() => quantizeGgml(w, format))).toMatchObject({
+      code: "scaleOverflow",
+      message: expect.stringContaining(`from index ${values} on`),
+    });
   });
 
   test.each(["q2_K", "q3_K", "q4_K", "q5_K", "q6_K", "iq4_nl"] as const)("values beyond the scales of %s", (format) => {
