@@ -67,12 +67,20 @@ export class Tests {
     });
   }
 
-  /** Less is nearer: by imports, by folder, and by names that the test mentions; then by whether load may change it. */
+  /** Less is nearer: by folder, by imports, and by names that the test mentions; then by whether load may change it. */
   #rankOf(test: string, { inFolder, isDirect, stem, names, hasTables }: Relation): number {
     const mentions = names.some((name) => this.#textOf(test).includes(name));
-    const isNext = isDirect || (inFolder && stemOf(test) === stem);
     const ofTables = hasTables && isIn(test, "test/arguments") && this.#timings(test) < MOST_OF_TABLES;
-    const rank = isNext ? 0 : (inFolder && mentions) || ofTables ? 1 : inFolder ? 2 : mentions ? 3 : 4;
+    const order = [
+      inFolder && stemOf(test) === stem,
+      inFolder && isDirect,
+      (inFolder && mentions) || ofTables,
+      isDirect, // many tests import what many need, such as the backend's name
+      inFolder,
+      mentions,
+      true,
+    ];
+    const rank = order.indexOf(true);
     return 2 * rank + (classOf(test) === undefined ? 0 : 1);
   }
 

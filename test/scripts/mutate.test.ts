@@ -1,6 +1,6 @@
 /** `bun run mutate`: what it plants, which tests it chooses, and a whole run over a small repository. */
 import { describe, expect, spyOn, test } from "bun:test";
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { parseSync } from "oxc-parser";
@@ -142,6 +142,10 @@ describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
     const nearest = (seconds: number) => tests.nearest("src/sign/sign.ts", seconds).map(({ file }) => file);
     expect(nearest(100)).toEqual(["test/sign/sign.test.ts", "test/far.test.ts"]);
     expect(nearest(10)).toEqual(["test/sign/sign.test.ts"]);
+    write("test/any.test.ts", 'import "../src/sign/sign.ts";\n'); // imports it too, but is in no folder of its own
+    const files = new Tests(folder.file("nearest")).nearest("src/sign/sign.ts", 100).map(({ file }) => file);
+    expect(files).toEqual(["test/sign/sign.test.ts", "test/any.test.ts", "test/far.test.ts"]);
+    rmSync(folder.file("nearest/test/any.test.ts"));
     // What lies deeper than any test belongs to those of the folder above.
     write("src/sign/deep/part.ts", "export const part = 1;\n");
     write("src/all.ts", 'import "./sign/deep/part.ts";\nexport { isNegative } from "./sign/sign.ts";\n');
