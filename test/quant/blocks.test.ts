@@ -95,6 +95,21 @@ test("an empty tensor and one without rows", () => {
     }
 });
 
+// OCP Microscaling Formats 1.0: an element is ±0, 0.5, 1, 1.5, 2, 3, 4 or 6, and the scale of a block is 2^(e - 127).
+test.each(places)("mxfp4 on %s: every element with every scale", (backend) => {
+  const elements = [0, 0.5, 1, 1.5, 2, 3, 4, 6];
+  const scales = Array.from({ length: 255 }, (_, e) => e);
+  const nibbles = Array.from({ length: 16 }, (_, at) => at | ((15 - at) << 4));
+  const bytes = Uint8Array.from(scales.flatMap((e) => [e, ...nibbles]));
+  const elementOf = (nibble: number) => (nibble & 8 ? -1 : 1) * elements[nibble & 7]!;
+  const expected = scales.flatMap((e) =>
+    Array.from({ length: 32 }, (_, at) => Math.fround(elementOf(at < 16 ? at : 31 - at) * 2 ** (e - 127))),
+  );
+  const got = on(backend, () => dequantizeGgml(blocksOf("mxfp4", scales.length, bytes)));
+  const values = got.dataSync() as Float32Array;
+  expect(expected.flatMap((value, at) => (values[at] === value ? [] : [[at, values[at], value]]))).toEqual([]);
+});
+
 describe("quantizeGgml refuses", () => {
   const fails = (body: () => unknown): unknown => {
     try {
