@@ -154,10 +154,15 @@ describe("quantizeGgml refuses", () => {
     expect(quantizeGgml(w, "mxfp4")).toBeDefined(); // its scale is a power of two
   });
 
-  test.each(["q4_1", "q5_1", "q2_K", "q4_K", "q5_K"] as const)("values whose minimum alone is beyond %s", (format) => {
+  test.each([
+    ["q4_1", 1e6],
+    ["q5_1", 1e6],
+    ["q2_K", 2e6], // levels reach up to 0: at most 3 of them cover the minimum
+    ["q4_K", 1e7],
+    ["q5_K", 1e7],
+  ] as const)("values whose minimum is beyond %s, though their scale is not", (format, size) => {
     const { values } = blockFormat(format);
-    // A block of ones, then one whose values differ by less than they are large.
-    const w = fromArray(Float32Array.from({ length: 2 * values }, (_, at) => (at < values ? 1 : -1e9 - 1000 * at)));
+    const w = fromArray(Float32Array.from({ length: 2 * values }, (_, at) => (at < values ? 1 : -size - at)));
     expect(fails(() => quantizeGgml(w, format))).toMatchObject({
       code: "scaleOverflow",
       message: expect.stringContaining(`from index ${values} on`),
