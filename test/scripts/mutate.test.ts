@@ -205,7 +205,7 @@ describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
     expect(copies()).toEqual(earlier);
   });
 
-  test("types of many mutants are checked at once, and an error in another file is the mutant's that makes it", async () => {
+  test("types of many mutants are checked at once; an error in another file is that of its mutant", async () => {
     const write = smallRepository("many");
     write("src/a.ts", "export const a = 1 as const;\nexport const two: 2 = 2;\n");
     write("src/b.ts", "export const b = (x: number): number => x + 1;\n");
