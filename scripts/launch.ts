@@ -88,8 +88,8 @@ const commands: Readonly<Record<string, Entry>> = {
   mutate: {
     load: async () => (await import("./mutate/mutate.ts")).mutateCommand,
     meaning:
-      "[--seed 1] [--count 20] [--seconds 180] [folder, file or file:line]: builds, plants mistakes in copies of the " +
-      "repository, one at a time, runs the tests that reach them, and names those that survive",
+      "[--seed 1] [--count 20] [--skip 0] [--jobs 1] [--seconds 180] [folder, file or file:line]: builds, plants " +
+      "mistakes in copies of the repository, one in each, runs the tests that reach them, and names those that survive",
   },
   fixtures: {
     load: async () => (await import("./fixtures/make.ts")).makeFixtures,

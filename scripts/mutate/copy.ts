@@ -25,7 +25,9 @@ export async function filesOf(root: string): Promise<string[]> {
 }
 
 /** Build products that tests need. */
-const built = [join("build", platform), join("native", ".build", "cpu"), join("swift", ".build", "products")];
+const built = [join("build", platform), join("native", ".build", "cpu")];
+/** Folders that tests need and no mutant changes. */
+const shared = ["node_modules", join("swift", ".build", "products")];
 
 /** A clone of a working tree with its current files, build products and dependencies. */
 export class Copy implements Disposable {
@@ -52,7 +54,10 @@ export class Copy implements Disposable {
     await runOrFail("Cloning", ["git", "clone", "--quiet", "--shared", "--no-checkout", tree, root]);
     await runOrFail("Reading the index", ["git", "reset", "--quiet"], { cwd: root });
     for (const path of [...(await filesOf(tree)), ...built]) copyPath(join(tree, path), join(root, path));
-    symlinkSync(join(tree, "node_modules"), join(root, "node_modules"));
+    for (const path of shared.filter((each) => existsSync(join(tree, each)))) {
+      mkdirSync(dirname(join(root, path)), { recursive: true });
+      symlinkSync(join(tree, path), join(root, path));
+    }
   }
 
   /** Applies a mutant until the result is disposed. */

@@ -57,6 +57,7 @@ function argumentChanges(source: string, line: readonly Token[], at: number): Ch
   if (isDeclaration) return [];
   return swapChanges(
     source,
+    line[at]!.text,
     parts.map(([from, to]) => [line[from]!.start, endOf(line[to - 1]!)] as const),
   );
 }

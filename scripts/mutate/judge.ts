@@ -2,7 +2,7 @@
 import { join } from "node:path";
 import { Failure } from "../failure.ts";
 import { classOf } from "../suite/classes.ts";
-import { compileChecks, dylibPaths } from "./compile.ts";
+import { checkedPaths, checkManyTypes, compileChecks, isCompiled } from "./compile.ts";
 import { Copy } from "./copy.ts";
 import type { Mutation } from "./mutation.ts";
 import { type TestFile, Tests } from "./nearest.ts";
@@ -18,86 +18,150 @@ export type Verdict =
 export interface JudgeOptions {
   /** The total of the measured times of the test files to run, in seconds. */
   readonly seconds: number;
+  /** Mutants that are judged at once. With more than one, tests that depend on the machine's load are left out. */
+  readonly jobs: number;
 }
 
-/** Judges mutants of a working tree, one at a time. */
+/** A copy for mutants, and the languages that it has the products of. */
+interface Bench {
+  readonly copy: Copy;
+  readonly prepared: Set<LanguageName>;
+}
+
+/** Judges mutants of a working tree, each in a copy that holds no other. */
 export class Judge implements Disposable {
   readonly #pristine: Copy;
-  readonly #mutated: Copy;
+  readonly #benches: readonly Bench[];
+  readonly #free: Bench[];
   readonly #tests: Tests;
-  readonly #seconds: number;
-  readonly #prepared = new Set<LanguageName>();
-  /** Whether a test file passes without a mutant. */
-  readonly #passing = new Map<string, boolean>();
+  readonly #options: JudgeOptions;
+  readonly #prepared = new Map<LanguageName, Promise<void>>();
+  /** Whether a test file, or one test of it, passes without a mutant. */
+  readonly #passing = new Map<string, Promise<boolean>>();
+  readonly #failing = new Set<string>();
+  /** Of mutants whose types were checked with others: why they do not compile. */
+  readonly #types = new Map<Mutation, string | undefined>();
 
-  private constructor(pristine: Copy, mutated: Copy, tests: Tests, { seconds }: JudgeOptions) {
+  private constructor(pristine: Copy, copies: readonly Copy[], tests: Tests, options: JudgeOptions) {
     this.#pristine = pristine;
-    this.#mutated = mutated;
+    this.#benches = copies.map((copy) => ({ copy, prepared: new Set() }));
+    this.#free = [...this.#benches];
     this.#tests = tests;
-    this.#seconds = seconds;
+    this.#options = options;
   }
 
   static async of(root: string, options: JudgeOptions): Promise<Judge> {
-    const pristine = await Copy.of(root);
-    return new Judge(pristine, await Copy.of(root), new Tests(root), options);
+    const [pristine, ...copies] = await Promise.all(Array.from({ length: 1 + options.jobs }, () => Copy.of(root)));
+    return new Judge(pristine!, copies, new Tests(root), options);
   }
 
-  async judge(mutation: Mutation): Promise<Verdict> {
-    const language = languageOf(mutation.file)!.name as LanguageName;
-    await this.#prepare(language, mutation.file);
-    using _ = this.#mutated.planted(mutation);
+  /** @throws {Error} where more than `jobs` mutants are judged at once */
+  judge(mutation: Mutation): Promise<Verdict> {
+    return this.#inBench((bench) => this.#judgeIn(bench, mutation));
+  }
+
+  /** Checks the types of mutants that are judged later. It counts as one that is judged. */
+  async checkTypes(mutations: readonly Mutation[]): Promise<void> {
+    const own = mutations.filter(({ file }) => languageOf(file)!.name === "TypeScript");
+    if (own.length === 0) return;
+    await this.#inBench(async (bench) => {
+      await this.#prepare(bench, "TypeScript", own[0]!.file);
+      for (const [mutation, why] of await checkManyTypes(bench.copy, own)) this.#types.set(mutation, why);
+      bench.copy.restore(checkedPaths.TypeScript, this.#pristine);
+    });
+  }
+
+  async #inBench<Result>(body: (bench: Bench) => Promise<Result>): Promise<Result> {
+    const bench = this.#free.pop();
+    if (!bench) throw new Error(`judge: expected at most ${this.#options.jobs} mutants at once, got another`);
     try {
-      const why = await compileChecks[language](this.#mutated, mutation.file);
-      return why === undefined ? await this.#test(mutation, language) : { end: "not counted", why };
+      return await body(bench);
     } finally {
-      if (language === "C++") this.#mutated.restore(dylibPaths, this.#pristine);
+      this.#free.push(bench);
     }
   }
 
+  async #judgeIn(bench: Bench, mutation: Mutation): Promise<Verdict> {
+    const { copy } = bench;
+    const language = languageOf(mutation.file)!.name as LanguageName;
+    await this.#prepare(bench, language, mutation.file);
+    if (language === "C++" && !(await isCompiled(copy, mutation)))
+      return { end: "not counted", why: "its line is not compiled for this machine" };
+    using _ = copy.planted(mutation);
+    try {
+      const isChecked = this.#types.has(mutation);
+      const why = isChecked ? this.#types.get(mutation) : await compileChecks[language](copy, mutation.file);
+      return why === undefined ? await this.#test(copy, mutation, language) : { end: "not counted", why };
+    } finally {
+      copy.restore(checkedPaths[language], this.#pristine);
+    }
+  }
+
+  async #prepare({ copy, prepared }: Bench, language: LanguageName, file: string): Promise<void> {
+    if (prepared.has(language)) return;
+    const whole = this.#prepared.get(language) ?? this.#checkPristine(language, file);
+    this.#prepared.set(language, whole);
+    await whole;
+    copy.restore(checkedPaths[language], this.#pristine);
+    prepared.add(language);
+  }
+
   /** If the copy does not compile without a mutant, no mutant would be counted. */
-  async #prepare(language: LanguageName, file: string): Promise<void> {
-    if (this.#prepared.has(language)) return;
+  async #checkPristine(language: LanguageName, file: string): Promise<void> {
     const why = await compileChecks[language](this.#pristine, file);
     if (why !== undefined)
       throw new Failure(
         `mutate: ${file} does not compile unchanged, so no mutant of ${language} can be judged: ${why}`,
       );
-    if (language === "C++") this.#mutated.restore(dylibPaths, this.#pristine);
-    this.#prepared.add(language);
   }
 
-  async #test({ file }: Mutation, language: LanguageName): Promise<Verdict> {
+  async #test(copy: Copy, { file }: Mutation, language: LanguageName): Promise<Verdict> {
     const ran: TestFile[] = [];
-    for (const group of groupsOf(this.#tests.nearest(file, this.#seconds))) {
+    const { seconds, jobs } = this.#options;
+    const nearest = this.#tests.nearest(file, seconds).filter((test) => jobs === 1 || classOf(test.file) === undefined);
+    for (const group of groupsOf(nearest)) {
       let left: readonly TestFile[] = group;
       while (left.length > 0) {
-        const failure = await runTests(this.#mutated, left, language);
+        const { failure } = await runTests(copy, left, language);
         if (failure === undefined) break;
         const failing = left.find((test) => test.file === failure.file) ?? left[0]!;
-        if (await this.#isKill(failing, language)) return { end: "killed", by: failure.what };
+        if (await this.#isKill(copy, failing, language, failure.name)) return { end: "killed", by: failure.what };
         left = left.slice(left.indexOf(failing) + 1);
       }
-      ran.push(...group.filter((test) => this.#passing.get(test.file) !== false));
+      ran.push(...group.filter((test) => !this.#failing.has(test.file)));
     }
     return { end: "survived", ran };
   }
 
   /** A test that fails without the mutant says nothing about it; one that depends on load must fail twice. */
-  async #isKill(test: TestFile, language: LanguageName): Promise<boolean> {
-    if (!this.#passing.has(test.file))
-      this.#passing.set(test.file, (await runTests(this.#pristine, [test], language)) === undefined);
-    if (!this.#passing.get(test.file)) return false;
-    return classOf(test.file) === undefined || (await runTests(this.#mutated, [test], language)) !== undefined;
+  async #isKill(copy: Copy, test: TestFile, language: LanguageName, name: string | undefined): Promise<boolean> {
+    const passes = (await this.#passes(test, language, name)) || (name && (await this.#passes(test, language)));
+    if (!passes) this.#failing.add(test.file);
+    if (!passes) return false;
+    if (classOf(test.file) === undefined) return true;
+    return (await runTests(copy, [test], language)).failure !== undefined;
+  }
+
+  /** Whether a file passes without a mutant; of a test with a name, whether that passes alone. */
+  #passes(test: TestFile, language: LanguageName, name?: string): Promise<boolean> {
+    const key = `${language} ${test.file} ${name ?? ""}`;
+    const run = async () => {
+      const { failure, isEmpty } = await runTests(this.#pristine, [test], language, name);
+      return failure === undefined && !(isEmpty && name !== undefined);
+    };
+    const passes = this.#passing.get(key) ?? run();
+    this.#passing.set(key, passes);
+    return passes;
   }
 
   /** Test files that fail without a mutant, and were skipped. */
   get failing(): string[] {
-    return [...this.#passing].filter(([, passes]) => !passes).map(([file]) => file);
+    return [...this.#failing];
   }
 
   [Symbol.dispose](): void {
     this.#pristine[Symbol.dispose]();
-    this.#mutated[Symbol.dispose]();
+    for (const { copy } of this.#benches) copy[Symbol.dispose]();
   }
 }
 
@@ -130,34 +194,50 @@ const patterns: Readonly<Record<LanguageName, string | undefined>> = {
   kernels: String.raw`^(?!.*\b(?:cpu|reference)\b)`,
 };
 
-/** The first failure and its file; undefined if everything passed. */
+/** The first failure and its file. */
 interface FirstFailure {
   readonly file: string | undefined;
+  /** The test's name, as `bun test` selects it; undefined where no test has run. */
+  readonly name: string | undefined;
   readonly what: string;
 }
 
+interface Outcome {
+  /** Undefined where everything passed. */
+  readonly failure: FirstFailure | undefined;
+  /** Whether the pattern left out every test. */
+  readonly isEmpty: boolean;
+}
+
+/** @param name runs only the test of this name */
 async function runTests(
   copy: Copy,
   tests: readonly TestFile[],
   language: LanguageName,
-): Promise<FirstFailure | undefined> {
-  const pattern = patterns[language];
+  name?: string,
+): Promise<Outcome> {
+  const pattern = name === undefined ? patterns[language] : `^${RegExp.escape(name)}$`;
   const files = tests.map(({ file }) => `./${file}`);
   const words = pattern === undefined ? [] : ["--test-name-pattern", pattern];
   const expected = tests.reduce((sum, { seconds }) => sum + seconds, 0);
   const command = [process.execPath, "test", "--bail=1", ...words, ...files];
   const environment = { ORCHARD_REPORT: join(copy.root, "report") };
-  const { status, output, isOver } = await copy.run(command, 120 + 20 * expected, environment);
-  return status === 0 && !isOver ? undefined : firstFailure(output, isOver);
+  const { status, output, isOver } = await copy.run(command, 30 + 10 * expected, environment);
+  const isEmpty = /^error: regex .* matched 0 tests\./m.test(output);
+  const isPassed = (status === 0 || isEmpty) && !isOver;
+  return { failure: isPassed ? undefined : firstFailure(output, isOver), isEmpty };
 }
 
-/** A run whose pattern skips every test did not fail. */
-export function firstFailure(output: string, isOver = false): FirstFailure | undefined {
-  if (/^error: regex .* matched 0 tests\./m.test(output)) return undefined;
+/** The failure that a run of tests has printed first. */
+export function firstFailure(output: string, isOver = false): FirstFailure {
   const before = output.split(/^\(fail\) |^# Unhandled error/m, 1)[0]!;
   const file = [...before.matchAll(/^(test\/\S+\.test\.ts):$/gm)].at(-1)?.[1];
   const name = /^\(fail\) (.*?)(?: \[[\d.]+m?s\])?$/m.exec(output)?.[1];
   const error = /^error: (.*)$/m.exec(output)?.[1];
   const what = isOver ? "the tests do not end" : (name ?? error ?? "the tests end with a signal");
-  return { file, what: file === undefined ? what : `${file}: ${what}` };
+  return {
+    file,
+    name: isOver ? undefined : name?.replaceAll(" > ", " "),
+    what: file === undefined ? what : `${file}: ${what}`,
+  };
 }

@@ -43,7 +43,7 @@ export async function runLimited(
     isOver = true;
     end();
   }, seconds * 1000);
-  process.on("exit", end);
+  process.prependListener("exit", end);
   try {
     let output = "";
     const collect = async (stream: ReadableStream<Uint8Array>) => {

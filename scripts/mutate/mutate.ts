@@ -14,6 +14,10 @@ export interface MutateOptions {
   readonly place: Place;
   readonly seed: number;
   readonly count: number;
+  /** Mutants of the draw to leave out, which an earlier run had. */
+  readonly skip: number;
+  /** Mutants judged at once. */
+  readonly jobs: number;
   /** The total of the measured times of the test files to run, in seconds. */
   readonly seconds: number;
 }
@@ -23,7 +27,7 @@ export function readMutateOptions(words: readonly string[]): MutateOptions {
   const { values, positionals } = parse(words);
   if (positionals.length > 1)
     throw new Failure(`mutate: expected one folder, file or line of a file, got ${positionals.join(" and ")}.`);
-  const number = (name: "seed" | "count" | "seconds", fallback: number, least: number) => {
+  const number = (name: Exclude<keyof MutateOptions, "place">, fallback: number, least: number) => {
     const value = Number(values[name] ?? fallback);
     if (!Number.isSafeInteger(value) || value < least)
       throw new Failure(`mutate: expected --${name} to be an integer of at least ${least}, got "${values[name]}".`);
@@ -34,6 +38,8 @@ export function readMutateOptions(words: readonly string[]): MutateOptions {
     place,
     seed: number("seed", 1, 0),
     count: number("count", place.line === undefined ? 20 : Number.MAX_SAFE_INTEGER, 1),
+    skip: number("skip", 0, 0),
+    jobs: number("jobs", 1, 1),
     seconds: number("seconds", 180, 1),
   };
 }
@@ -41,7 +47,8 @@ export function readMutateOptions(words: readonly string[]): MutateOptions {
 function parse(words: readonly string[]) {
   try {
     const text = { type: "string" } as const;
-    return parseArgs({ args: [...words], allowPositionals: true, options: { seed: text, count: text, seconds: text } });
+    const options = { seed: text, count: text, skip: text, jobs: text, seconds: text };
+    return parseArgs({ args: [...words], allowPositionals: true, options });
   } catch (error) {
     throw new Failure(`mutate: ${error instanceof Error ? error.message : error}`);
   }
@@ -62,30 +69,57 @@ export async function mutateCommand(words: readonly string[]): Promise<void> {
 
 /** Mutates the lines of the working tree that the arguments select. */
 export async function mutate(words: readonly string[], root: string = packageRoot): Promise<void> {
-  const { place, seed, count, seconds } = readMutateOptions(words);
+  const { place, seed, count, skip, jobs, seconds } = readMutateOptions(words);
   const files = (await filesOf(root)).filter((file) => languageOf(file) !== undefined);
   const drawn = drawMutations(root, files, place, seed);
-  let next = drawn.next(); // rejects places without mutations before anything is copied
+  const take = (most: number): Mutation[] => {
+    const taken: Mutation[] = [];
+    for (let next = { done: false } as IteratorResult<Mutation>; taken.length < most && !next.done; ) {
+      next = drawn.next();
+      if (!next.done) taken.push(next.value);
+    }
+    return taken;
+  };
+  let queue = take(skip + 1).slice(skip); // rejects places without mutations before anything is copied
+  let isChecked = false;
   console.log(`Mutating with --seed ${seed}: the tests of each mutant take up to ${seconds} s of measured time.`);
-  using judge = await Judge.of(root, { seconds });
+  using judge = await Judge.of(root, { seconds, jobs });
   endBySignal(judge);
   const judged: Judged[] = [];
-  for (; !next.done && counted(judged).length < count; next = drawn.next()) {
-    const mutation = next.value;
+  const running = new Set<Promise<void>>();
+  const start = async (mutation: Mutation) => {
     judged.push({ mutation, verdict: await judge.judge(mutation) });
     console.log(describeJudged(root, counted(judged).length, judged.at(-1)!));
+  };
+  let started = skip;
+  for (;;) {
+    // Those that run may all count, and one that does not lets another in: the seed alone decides which are judged.
+    const left = count - counted(judged).length - running.size;
+    if (left > 0 && running.size < jobs && (!isChecked || queue.length === 0)) {
+      queue = [...queue, ...take(Math.min(left, TOGETHER) - queue.length)];
+      isChecked = true;
+      await judge.checkTypes(queue);
+    }
+    const mutation = left > 0 && running.size < jobs ? queue.shift() : undefined;
+    if (mutation) {
+      const run: Promise<void> = start(mutation).finally(() => running.delete(run));
+      running.add(run);
+      started++;
+    } else if (running.size > 0) await Promise.race(running);
+    else break;
   }
   console.log(describeCounts(judged));
+  if (queue.length > 0 || take(1).length > 0) console.log(`--skip ${started} goes on from here`);
   for (const file of judge.failing) console.log(`${file} fails without a mutant, and judged none`);
 }
 
-/** Removes the copies however the command ends. */
+/** Mutants whose types are checked together. */
+const TOGETHER = 50;
+
+/** Removes the copies however the command ends, once the tests in them have ended. */
 function endBySignal(judge: Judge): void {
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
-    process.once(signal, () => {
-      judge[Symbol.dispose]();
-      process.exit(1);
-    });
+  process.once("exit", () => judge[Symbol.dispose]());
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => process.exit(1));
 }
 
 const counted = (judged: readonly Judged[]): Judged[] => judged.filter(({ verdict }) => verdict.end !== "not counted");

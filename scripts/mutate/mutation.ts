@@ -129,9 +129,21 @@ export function numberChanges(text: string, start: number): Change[] {
 
 const floatText = (value: number): string => (Number.isInteger(value) ? `${value}.0` : String(value));
 
-/** Swaps each pair of neighboring arguments. */
-export function swapChanges(source: string, parts: readonly (readonly [start: number, end: number])[]): Change[] {
+/** Functions whose first two arguments may be in either order. */
+const commutative: ReadonlySet<string> = new Set([
+  ...["min", "max", "fmin", "fmax", "minimum", "maximum", "hypot", "imul", "fma", "fused"],
+  ...["add", "plus", "mul", "times", "eq", "ne", "logicalAnd", "logicalOr", "logicalXor"],
+  ...["bitwiseAnd", "bitwiseOr", "bitwiseXor"],
+]);
+
+/** Each pair of neighboring arguments in the other order, where a function of this name tells them apart. */
+export function swapChanges(
+  source: string,
+  name: string,
+  parts: readonly (readonly [start: number, end: number])[],
+): Change[] {
   return parts.slice(1).flatMap(([start, end], at) => {
+    if (at === 0 && commutative.has(name)) return [];
     const [before, behind] = parts[at]!;
     const [first, second] = [source.slice(before, behind), source.slice(start, end)];
     if (first === second) return [];

@@ -19,6 +19,8 @@ interface Relation {
   readonly stem: string;
   /** The exports of the mutant's file. */
   readonly names: readonly string[];
+  /** Whether the file has argument tables, which `test/arguments` compares with PyTorch and the documentation. */
+  readonly hasTables: boolean;
 }
 
 /** The imports of a tree's tests, read once for many mutants. */
@@ -39,7 +41,9 @@ export class Tests {
    * not depend on the speed of this machine. The first one is always included.
    */
   nearest(file: string, seconds: number): TestFile[] {
-    const names = exportedNames(file, this.#textOf(file));
+    const source = this.#textOf(file);
+    const names = exportedNames(file, source);
+    const hasTables = /\bparameters\(/.test(source);
     const distances = distancesFrom([file], this.#importers);
     const reached = reachedTests([file], this.#root, this.#importers);
     const folders = mirrorsOf(file, reached);
@@ -51,6 +55,7 @@ export class Tests {
         isDirect: distances.get(test) === 1,
         stem: stemOf(file),
         names,
+        hasTables,
       }),
     }));
     ranked.sort((left, right) => left.rank - right.rank || left.seconds - right.seconds);
@@ -62,13 +67,20 @@ export class Tests {
     });
   }
 
-  /**
-   * Lower is nearer: by imports, by folder, and by names that the test mentions; then by whether load may change it.
-   */
-  #rankOf(test: string, { inFolder, isDirect, stem, names }: Relation): number {
+  /** Lower is nearer: by folder, by imports, and by names that the test mentions; then by whether load may change it. */
+  #rankOf(test: string, { inFolder, isDirect, stem, names, hasTables }: Relation): number {
     const mentions = names.some((name) => this.#textOf(test).includes(name));
-    const isNext = isDirect || (inFolder && stemOf(test) === stem);
-    const rank = isNext ? 0 : inFolder && mentions ? 1 : inFolder ? 2 : mentions ? 3 : 4;
+    const ofTables = hasTables && isIn(test, "test/arguments") && this.#timings(test) < MOST_OF_TABLES;
+    const order = [
+      inFolder && stemOf(test) === stem,
+      inFolder && isDirect,
+      (inFolder && mentions) || ofTables,
+      isDirect, // many tests import what many need, such as the backend's name
+      inFolder,
+      mentions,
+      true,
+    ];
+    const rank = order.indexOf(true);
     return 2 * rank + (classOf(test) === undefined ? 0 : 1);
   }
 
@@ -96,6 +108,9 @@ function mirrorsOf(file: string, tests: readonly string[]): string[] {
 }
 
 const stemOf = (file: string): string => basename(file).split(".", 1)[0]!;
+
+/** Seconds of a test of argument tables that comes early: the longest makes every call with every hostile value. */
+const MOST_OF_TABLES = 15;
 
 /** Shorter names occur in every file. */
 const LEAST_NAME = 4;

@@ -125,8 +125,11 @@ function callOf(node: Node, source: string): Change[] {
 function argumentsOf(node: Node, source: string): Change[] {
   const parts = node["arguments"] as readonly Node[];
   if (parts.some(({ type }) => type === "SpreadElement")) return [];
+  const callee = node["callee"] as Node;
+  const named = callee.type === "MemberExpression" ? (callee["property"] as Node) : callee;
   return swapChanges(
     source,
+    source.slice(named.start, named.end),
     parts.map(({ start, end }) => [start, end] as const),
   );
 }

@@ -17,7 +17,7 @@ function described(value: unknown, depth: number): string {
     case "string":
       return JSON.stringify(value.length > MOST ? `${value.slice(0, MOST)}…` : value);
     case "bigint":
-      return `${value.toString().length > MOST ? "a large bigint" : value}n`;
+      return value.toString().length > MOST ? "a large bigint" : `${value}n`;
     case "function":
       return value.name ? `the function ${value.name}` : "a function";
     case "object":

@@ -202,6 +202,25 @@ describe("documented defaults", () => {
   });
 
   test("are known of hundreds of options", () => expect(compared.length).toBeGreaterThan(200));
+
+  test("of parameters that are no options are those that hold", () => {
+    const functions = /\/\*\*((?:[^*]|\*(?!\/))*)\*\/\s*export (?:async )?function (\w+)/g;
+    const files = [...new Bun.Glob("**/*.ts").scanSync(join(packageRoot, "src"))];
+    const found = files.flatMap((file) =>
+      [...readFileSync(join(packageRoot, "src", file), "utf8").matchAll(functions)].flatMap(
+        ([, words = "", name = ""]) =>
+          [...words.matchAll(/@param (\w+)([^@]*)/g)].flatMap(([, parameter = "", text = ""]) => {
+            const documented = documentedDefault(text.replaceAll(/\n \*/g, "").replace(/\bdefault /, "Default "));
+            const own = ours.get(name)?.[parameter];
+            return documented === undefined || own === undefined
+              ? []
+              : [{ place: `${name}.${parameter}`, own: plain(own), documented }];
+          }),
+      ),
+    );
+    expect(found.map(({ place }) => place)).toContain("valueAndGrad.count");
+    expect(found.filter(({ own, documented }) => own !== documented)).toEqual([]);
+  });
 });
 
 describe("dtypes of layers", () => {

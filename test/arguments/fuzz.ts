@@ -87,6 +87,8 @@ function problemOf({ call, signature }: Subject, { values, place, name, hostile 
     if (!(error instanceof OrchardError)) return `${where} ${String(error)}`;
     if (error.message.length < signature.operation.length + 8) return `${where} an empty message`;
     if (!error.message.startsWith("[") || error.operation === "") return `${where} no operation in ${error.message}`;
+    if (Object.hasOwn(signature.parameters, error.operation) && error.operation !== signature.operation)
+      return `${where} the operation is a parameter in ${error.message}`;
     const isNamed = name === undefined || isOfKind(signature, name, hostile) || namesPlace(signature, name, error);
     if (!isNamed) return `${where} the message does not name ${name}: ${error.message}`;
   }

@@ -259,7 +259,7 @@ test("without a file that fits, the error lists what there is", async () => {
 
 describe("the command", () => {
   const orchard = async (words: readonly string[], environment: Record<string, string>) => {
-    const { HF_ENDPOINT: _, HF_TOKEN: __, ...others } = process.env;
+    const { HF_ENDPOINT: _, HF_TOKEN: __, HF_HOME: ___, ...others } = process.env;
     const child = Bun.spawn([process.execPath, "src/cli/orchard.ts", "pull", ...words], {
       ...{ cwd: packageRoot, env: { ...others, ...environment }, stdout: "pipe", stderr: "pipe" },
     });
@@ -274,6 +274,40 @@ describe("the command", () => {
     expect([out, code]).toEqual([`${join(cache(), "snapshots", COMMIT)}\n`, 0]);
     expect(error).toContain("2 of 2: model.safetensors");
     expect(seen[0]!.authorization).toBe("Bearer kept");
+  });
+
+  test("without HF_HOME the folder is the user's cache; HF_TOKEN comes before the stored token", async () => {
+    const home = join(options.home, "user");
+    const hub = join(home, ".cache", "huggingface");
+    mkdirSync(hub, { recursive: true });
+    writeFileSync(join(hub, "token"), "stored");
+    const snapshot = join(hub, "hub", "models--owner--name", "snapshots", COMMIT);
+    for (const [more, token] of [
+      [{}, "stored"],
+      [{ HF_TOKEN: "given" }, "given"],
+    ] as const) {
+      seen.length = 0;
+      const { out, code } = await orchard(["owner/name"], { HF_ENDPOINT: endpoint, HOME: home, ...more });
+      expect([out, code, seen[0]!.authorization]).toEqual([`${snapshot}\n`, 0, `Bearer ${token}`]);
+    }
+  });
+
+  test.each(["0", "-1", "86401"])("a timeout of %s s is refused", async (seconds) => {
+    const { error, code } = await orchard(["owner/name", "--timeout", seconds], { HF_ENDPOINT: endpoint });
+    expect([error, code]).toEqual([
+      `error: expected --timeout to be a number of seconds above 0 and at most 86400, got ${seconds}\n`,
+      1,
+    ]);
+  });
+
+  test("the longest timeout is a day", async () => {
+    const words = ["owner/name", "--timeout", "86400"];
+    expect(await orchard(words, { HF_ENDPOINT: endpoint, HF_HOME: options.home })).toMatchObject({ code: 0 });
+  });
+
+  test.each(["hub.example", "ftp://hub.example", "https://", "https:///a"])("%s is no hub", async (HF_ENDPOINT) => {
+    const { error, code } = await orchard(["owner/name"], { HF_ENDPOINT, HF_HOME: options.home });
+    expect([error, code]).toEqual([expect.stringContaining("expected HF_ENDPOINT to be the URL of a hub"), 1]);
   });
 
   test("without HF_ENDPOINT it says what it needs", async () => {

@@ -21,7 +21,8 @@ import {
   symmetricFamilies,
   transposed,
 } from "./matrices.ts";
-import { largeSizes, on, places, ratio, sizes, THRESHOLD, toTensor } from "./run.ts";
+import { mulberry32 } from "./random.ts";
+import { batchOf, largeSizes, on, places, ratio, sizes, THRESHOLD, toTensor } from "./run.ts";
 
 const numbers = (x: Tensor): number[] => [...(x.dataSync() as ArrayLike<number> as Float64Array)];
 
@@ -119,6 +120,31 @@ for (const { backend, dtype } of places.filter((own) => own.backend !== "metal")
           expect(numbers(ldlSolve(ld, tensor([own, 2, 3], { dtype: "int32" }), b))).toEqual([1, 2, 4]);
         expect(() => ldlSolve(ld, tensor([-9, 2, -(2 ** 31)], { dtype: "int32" }), b).dataSync()).not.toThrow();
       });
+    });
+
+    // Bunch and Kaufman's rule by its definition. Small integers give many equal candidates, and exact comparisons.
+    test("the first block takes the pivot of the rule, of equal elements the first", () => {
+      const random = mulberry32(11);
+      const alpha = (1 + Math.sqrt(17)) / 8;
+      for (const size of [2, 3, 4, 7, 9]) {
+        const matrices = Array.from({ length: 40 }, () => {
+          const drawn = Array.from({ length: size * size }, () => Math.floor(random() * 7) - 3);
+          return matrix(size, size, (i, j) => drawn[Math.max(i, j) * size + Math.min(i, j)]!);
+        });
+        const expected = matrices.map(({ values }) => {
+          const at = (i: number, j: number) => Math.abs(values[i * size + j]!);
+          const column = Array.from({ length: size - 1 }, (_, i) => at(i + 1, 0));
+          const largest = Math.max(...column);
+          if (at(0, 0) >= alpha * largest) return 1;
+          const row = 1 + column.indexOf(largest);
+          const ofRow = Math.max(...Array.from({ length: size }, (_, j) => (j === row ? 0 : at(row, j))));
+          if (at(0, 0) * ofRow >= alpha * largest ** 2) return 1;
+          return at(row, row) >= alpha * ofRow ? row + 1 : -(row + 1);
+        });
+        const { pivots } = on(backend, true, () => ldlFactorEx(batchOf(matrices, dtype)));
+        expect((pivots.toArray() as number[][]).map(([first]) => first)).toEqual(expected);
+        expect(new Set(expected).size).toBeGreaterThan(2);
+      }
     });
 
     if (backend === "cpu")

@@ -95,6 +95,21 @@ test("an empty tensor and one without rows", () => {
     }
 });
 
+// OCP Microscaling Formats 1.0: an element is ±0, 0.5, 1, 1.5, 2, 3, 4 or 6, and the scale of a block is 2^(e - 127).
+test.each(places)("mxfp4 on %s: every element with every scale", (backend) => {
+  const elements = [0, 0.5, 1, 1.5, 2, 3, 4, 6];
+  const scales = Array.from({ length: 255 }, (_, e) => e);
+  const nibbles = Array.from({ length: 16 }, (_, at) => at | ((15 - at) << 4));
+  const bytes = Uint8Array.from(scales.flatMap((e) => [e, ...nibbles]));
+  const elementOf = (nibble: number) => (nibble & 8 ? -1 : 1) * elements[nibble & 7]!;
+  const expected = scales.flatMap((e) =>
+    Array.from({ length: 32 }, (_, at) => Math.fround(elementOf(at < 16 ? at : 31 - at) * 2 ** (e - 127))),
+  );
+  const got = on(backend, () => dequantizeGgml(blocksOf("mxfp4", scales.length, bytes)));
+  const values = got.dataSync() as Float32Array;
+  expect(expected.flatMap((value, at) => (values[at] === value ? [] : [[at, values[at], value]]))).toEqual([]);
+});
+
 describe("quantizeGgml refuses", () => {
   const fails = (body: () => unknown): unknown => {
     try {
@@ -139,13 +154,19 @@ describe("quantizeGgml refuses", () => {
     expect(quantizeGgml(w, "mxfp4")).toBeDefined(); // its scale is a power of two
   });
 
-  test("values whose minimum is beyond float16, though their scale is not", () => {
-    const w = fromArray(Float32Array.from({ length: 64 }, (_, at) => (at < 32 ? 1 : -1e6 - at)));
-    for (const format of ["q4_1", "q5_1"] as const)
-      expect(fails(() => quantizeGgml(w, format))).toMatchObject({
-        code: "scaleOverflow",
-        message: expect.stringContaining("from index 32 on"),
-      });
+  test.each([
+    ["q4_1", 1e6],
+    ["q5_1", 1e6],
+    ["q2_K", 2e6], // levels reach up to 0: at most 3 of them cover the minimum
+    ["q4_K", 1e7],
+    ["q5_K", 1e7],
+  ] as const)("values whose minimum is beyond %s, though their scale is not", (format, size) => {
+    const { values } = blockFormat(format);
+    const w = fromArray(Float32Array.from({ length: 2 * values }, (_, at) => (at < values ? 1 : -size - at)));
+    expect(fails(() => quantizeGgml(w, format))).toMatchObject({
+      code: "scaleOverflow",
+      message: expect.stringContaining(`from index ${values} on`),
+    });
   });
 
   test.each(["q2_K", "q3_K", "q4_K", "q5_K", "q6_K", "iq4_nl"] as const)("values beyond the scales of %s", (format) => {

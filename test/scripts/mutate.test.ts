@@ -1,11 +1,13 @@
 /** `bun run mutate`: what it plants, which tests it chooses, and a whole run over a small repository. */
 import { describe, expect, spyOn, test } from "bun:test";
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { parseSync } from "oxc-parser";
+import { hasCompiler } from "../../scripts/cpu/compiler.ts";
 import { Failure } from "../../scripts/failure.ts";
-import { filesOf } from "../../scripts/mutate/copy.ts";
+import { checkManyTypes, isCompiled } from "../../scripts/mutate/compile.ts";
+import { Copy, filesOf } from "../../scripts/mutate/copy.ts";
 import { cppChanges } from "../../scripts/mutate/cpp.ts";
 import { firstFailure, groupsOf } from "../../scripts/mutate/judge.ts";
 import { runLimited } from "../../scripts/mutate/limited.ts";
@@ -47,6 +49,8 @@ describe("mistakes in TypeScript", () => {
     ],
     ["const x = f(a, b);", ["swapped arguments: const x = f(b, a);"]],
     ["const x = f(a, a);", []],
+    ["const x = add(a, b);", []],
+    ["const x = A.max(a, b);", ["call: const x = A.min(a, b);"]],
     ["const x = a.min(b);", ["call: const x = a.max(b);", "removed call: const x = a;"]],
     ["const x = (a +\n b);", ["arithmetic: const x = (a -\n b);"]],
   ])("%s", (source, expected) => {
@@ -70,7 +74,8 @@ describe("mistakes in C++ and kernels", () => {
     ["out.items[at] = y;", ["removed statement: ;"]],
     ["auto y = load(at, base);", ["swapped arguments: auto y = load(base, at);"]],
     ["void load(int at, int base);", []],
-    ["y = min(a, b);", ["call: y = max(a, b);", "swapped arguments: y = min(b, a);", "removed statement: ;"]],
+    ["y = min(a, b);", ["call: y = max(a, b);", "removed statement: ;"]], // swapped, it is the same
+    ["auto y = fma(a, b, c);", ["swapped arguments: auto y = fma(a, c, b);"]],
     ["x = y; // a + b", ["removed statement: ; // a + b"]],
   ])("%s", (source, expected) => {
     expect(ofCpp(source)).toEqual(expected);
@@ -137,7 +142,11 @@ describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
     const nearest = (seconds: number) => tests.nearest("src/sign/sign.ts", seconds).map(({ file }) => file);
     expect(nearest(100)).toEqual(["test/sign/sign.test.ts", "test/far.test.ts"]);
     expect(nearest(10)).toEqual(["test/sign/sign.test.ts"]);
-    // A source in a deeper folder than any test belongs to the tests of the folder above.
+    write("test/any.test.ts", 'import "../src/sign/sign.ts";\n'); // imports it too, but is in no folder of its own
+    const files = new Tests(folder.file("nearest")).nearest("src/sign/sign.ts", 100).map(({ file }) => file);
+    expect(files).toEqual(["test/sign/sign.test.ts", "test/any.test.ts", "test/far.test.ts"]);
+    rmSync(folder.file("nearest/test/any.test.ts"));
+    // What lies deeper than any test belongs to those of the folder above.
     write("src/sign/deep/part.ts", "export const part = 1;\n");
     write("src/all.ts", 'import "./sign/deep/part.ts";\nexport { isNegative } from "./sign/sign.ts";\n');
     write("test/other.test.ts", 'import "../src/all.ts";\n');
@@ -145,6 +154,13 @@ describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
     write("test/timings.json", JSON.stringify({ files: { "test/sign/slow.test.ts": 9000 } }));
     const deep = new Tests(folder.file("nearest")).nearest("src/sign/deep/part.ts", 10).map(({ file }) => file);
     expect(deep).toEqual(["test/sign/slow.test.ts", "test/far.test.ts"]);
+    // Tests of argument tables come early for a file that has some, unless they take long.
+    write("src/sign/deep/part.ts", 'export const part = parameters("part", {});\n');
+    for (const name of ["short", "long"]) write(`test/arguments/${name}.test.ts`, 'import "../../src/all.ts";\n');
+    write("test/timings.json", JSON.stringify({ files: { "test/arguments/long.test.ts": 15_000 } }));
+    const tables = new Tests(folder.file("nearest")).nearest("src/sign/deep/part.ts", 60).map(({ file }) => file);
+    expect(tables.indexOf("test/arguments/short.test.ts")).toBeLessThan(tables.indexOf("test/far.test.ts"));
+    expect(tables.at(-1)).toBe("test/arguments/long.test.ts");
   });
 
   test("a draw depends on the seed, and of a line on nothing but that line", () => {
@@ -164,12 +180,18 @@ describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
     const write = smallRepository("whole");
     write("src/sign/sign.ts", "export const isNegative = (x: number): boolean => x < 0;\nexport const unused = 1;\n");
     const source = readFileSync(folder.file("whole/src/sign/sign.ts"), "utf8");
+    const head = 'import { expect, test } from "bun:test";\nimport { isNegative } from "../../src/sign/sign.ts";\n';
+    write(
+      "test/sign/sign.test.ts", // its second test needs the first one
+      `${head}let x = 0;\ntest("one", () => expect((x = 1)).toBe(1));\n` +
+        'test("signs", () => expect(isNegative(x) || !isNegative(-x)).toBe(false));\n',
+    );
     const copies = () => [...new Bun.Glob("orchard-mutate-*").scanSync({ cwd: tmpdir(), onlyFiles: false })].sort();
     const earlier = copies();
     const log = spyOn(console, "log").mockImplementation(() => undefined);
     let printed: string;
     try {
-      await mutate(["src/sign/sign.ts:1"], folder.file("whole"));
+      await mutate(["--jobs", "2", "src/sign/sign.ts:1"], folder.file("whole"));
       printed = log.mock.calls.join("\n");
     } finally {
       log.mockRestore();
@@ -181,6 +203,48 @@ describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
     expect(printed).toContain("TypeScript   1 of 3 killed (33.3 %)");
     expect(readFileSync(folder.file("whole/src/sign/sign.ts"), "utf8")).toBe(source);
     expect(copies()).toEqual(earlier);
+  });
+
+  test("types of many mutants are checked at once; an error in another file is that of its mutant", async () => {
+    const write = smallRepository("many");
+    write("src/a.ts", "export const a = 1 as const;\nexport const two: 2 = 2;\n");
+    write("src/b.ts", "export const b = (x: number): number => x + 1;\n");
+    write("src/c.ts", 'import { a } from "./a.ts";\nexport const c: 1 = a;\n');
+    write("src/all.ts", 'import "./b.ts";\nimport "./c.ts";\n');
+    using copy = await Copy.of(folder.file("many"));
+    const change = (file: string, text: string, replacement: string) => {
+      const source = readFileSync(join(copy.root, file), "utf8");
+      const start = source.indexOf(text);
+      const line = source.slice(0, start).split("\n").length;
+      return { file, line, kind: "constant", start, end: start + text.length, replacement };
+    };
+    const ofA = change("src/a.ts", "1", "3"); // an error in c.ts
+    const inA = change("src/a.ts", "= 2", "= 4"); // an error in a.ts itself
+    const fine = change("src/b.ts", "1", "2");
+    const inB = change("src/b.ts", "x + 1", '"x"');
+    const found = await checkManyTypes(copy, [ofA, fine, inA, inB]);
+    expect([...found.keys()]).toHaveLength(4);
+    expect(found.get(ofA)).toContain("src/c.ts(2,14): error");
+    expect(found.get(inA)).toContain("src/a.ts(2,14): error");
+    expect(found.get(inB)).toContain("src/b.ts(1,41): error");
+    expect(found.get(fine)).toBeUndefined();
+    expect(readFileSync(join(copy.root, "src/b.ts"), "utf8")).toBe("export const b = (x: number): number => x + 1;\n");
+  });
+
+  test("a later run goes on where an earlier one ended", async () => {
+    smallRepository("later");
+    const log = spyOn(console, "log").mockImplementation(() => undefined);
+    let printed: string;
+    try {
+      await mutate(["--skip", "1", "--count", "1", "src/sign/sign.ts:1"], folder.file("later"));
+      printed = log.mock.calls.join("\n");
+    } finally {
+      log.mockRestore();
+    }
+    expect(printed).toContain("   1  killed    src/sign/sign.ts:1 comparison");
+    expect(printed).toContain("1 of 1 killed (100.0 %)");
+    expect(printed).not.toContain("boundary");
+    expect(printed).toContain("--skip 2 goes on from here"); // to the line's third mutation
   });
 
   test("a mutant with a type error is not counted, nor is a test that fails without it", async () => {
@@ -208,6 +272,19 @@ describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
   });
 });
 
+test.skipIf(!hasCompiler())("lines of C++ for another machine are none of this one's", async () => {
+  const root = folder.file("compiled");
+  mkdirSync(join(root, "native", "cpu"), { recursive: true });
+  const source = "#if 0\nint none;\n#endif\n#define TWO \\\n  2\nint two = TWO;\n";
+  writeFileSync(join(root, "native", "cpu", "a.h"), source);
+  writeFileSync(join(root, "native", "cpu", "b.cpp"), '#include "a.h"\n');
+  const mutation = { file: "native/cpu/a.h", kind: "constant", start: 0, end: 0, replacement: "" };
+  const found: boolean[] = [];
+  for (const line of [2, 5, 6]) found.push(await isCompiled({ root }, { ...mutation, line }));
+  expect(found).toEqual([false, true, true]);
+  expect(readFileSync(join(root, "native", "cpu", "a.h"), "utf8")).toBe(source);
+});
+
 describe("running tests", () => {
   test("files share a process up to some seconds, and those that depend on load run alone", () => {
     const files = ["a 4", "b 10", "c 2", "d.memory 1", "e 1", "f 100", "g 1"].map((text) => {
@@ -222,14 +299,10 @@ describe("running tests", () => {
     const passed = "\ntest/a.test.ts:\n(pass) one [0.07ms]\n\ntest/b.test.ts:\n";
     expect(
       firstFailure(`${passed}error: expected 1\n(fail) two > three [2.25ms]\n(fail) four\ntest/c.test.ts:\n`),
-    ).toEqual({
-      file: "test/b.test.ts",
-      what: "test/b.test.ts: two > three",
-    });
+    ).toEqual({ file: "test/b.test.ts", name: "two three", what: "test/b.test.ts: two > three" });
     const unhandled = `${passed}\n# Unhandled error between tests\n-------\nerror: at load\n`;
-    expect(firstFailure(unhandled)?.what).toBe("test/b.test.ts: at load");
-    expect(firstFailure(passed, true)?.what).toBe("test/b.test.ts: the tests do not end");
-    expect(firstFailure('error: regex "a" matched 0 tests. Searched 1 file\n')).toBeUndefined();
+    expect(firstFailure(unhandled)).toMatchObject({ name: undefined, what: "test/b.test.ts: at load" });
+    expect(firstFailure(passed, true).what).toBe("test/b.test.ts: the tests do not end");
   });
 
   test("a program that does not end is ended, with what it started", async () => {
@@ -241,10 +314,10 @@ describe("running tests", () => {
 
 describe("words of `bun run mutate`", () => {
   test("are read", () => {
-    const plain = { place: { path: "", line: undefined }, seed: 1, count: 20, seconds: 180 };
+    const plain = { place: { path: "", line: undefined }, seed: 1, count: 20, skip: 0, jobs: 1, seconds: 180 };
     expect(readMutateOptions([])).toEqual(plain);
-    expect(readMutateOptions(["--seed", "7", "--count", "3", "--seconds", "60", "src/optim/"])).toEqual({
-      ...{ seed: 7, count: 3, seconds: 60 },
+    expect(readMutateOptions(["--seed=7", "--count=3", "--skip=4", "--jobs=2", "--seconds=60", "src/optim/"])).toEqual({
+      ...{ seed: 7, count: 3, skip: 4, jobs: 2, seconds: 60 },
       place: { path: "src/optim", line: undefined },
     });
     expect(readMutateOptions(["src/a.ts:40"]).place).toEqual({ path: "src/a.ts", line: 40 });

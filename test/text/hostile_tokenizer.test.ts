@@ -113,6 +113,26 @@ describe("refused at load, with the place", () => {
     [{ post_processor: { type: "TemplateProcessing", single: [null], pair: [] } }, /post_processor.single\[0\]/],
     [{ post_processor: { type: "TemplateProcessing", single: [{ SpecialToken: { id: "<none>" } }] } }, /<none>/],
     [{ post_processor: { type: "BertProcessing", sep: ["a"], cls: ["a", 1] } }, /post_processor.sep/],
+    ...[
+      [3, 1],
+      ["", 1],
+      [null, 1],
+      ["a", -1],
+      ["a", "1"],
+    ].flatMap((pair): [object, RegExp][] => {
+      const path = typeof pair[0] === "string" && pair[0] !== "" ? "1" : "0";
+      const right = ["a", 1];
+      return [
+        [
+          { post_processor: { type: "BertProcessing", sep: pair, cls: right } },
+          RegExp(`post_processor.sep\\[${path}\\]`),
+        ],
+        [
+          { post_processor: { type: "BertProcessing", sep: right, cls: pair } },
+          RegExp(`post_processor.cls\\[${path}\\]`),
+        ],
+      ];
+    }),
     [{ added_tokens: [{ id: "7", content: "a" }] }, /added_tokens\[0\].id/],
     [{ added_tokens: [{ id: 7, content: 3 }] }, /added_tokens\[0\].content/],
     [{ added_tokens: [7] }, /added_tokens\[0\]/],

@@ -48,7 +48,7 @@ const hardtanhParameters = parameters("hardtanh", {
 export function hardtanhAs<D extends DType>(
   operation: string,
   x: Tensor<D>,
-  { minVal = -1, maxVal = 1 }: HardtanhOptions,
+  { minVal, maxVal }: { readonly minVal: number; readonly maxVal: number },
 ): Tensor<D> {
   if (minVal > maxVal)
     throw new ArgumentError(

@@ -8,6 +8,7 @@ import { convertCall } from "../../../src/ops/copy/primitive.ts";
 import { fillCall } from "../../../src/ops/creation/primitive.ts";
 import { gatherCall, oneHotCall, scatterCall, scatterOthersCall } from "../../../src/ops/indexing/primitive.ts";
 import { matmulCall } from "../../../src/ops/matmul/primitive.ts";
+import { ropeCall } from "../../../src/ops/position/primitive.ts";
 import { reduceCall } from "../../../src/ops/reduction/primitive.ts";
 import { updateCall } from "../../../src/optim/primitive.ts";
 import { noCoefficients } from "../../../src/optim/rules.ts";
@@ -124,6 +125,33 @@ test("a product whose result is smaller than it is said to be is refused", () =>
   expect(errorOfCall(() => matmulCall("matmul", values, operands)).message).toBe(
     "[matmul] operand 3 (out): expected at least 80 bytes, got 76",
   );
+});
+
+test("positions that wrap around are refused, before any row is rotated", () => {
+  const rotate = (count: number, stride: number, out = bytes()) => {
+    const values = {
+      ...({ dtype: "float32", positionDtype: "int64", interleaved: false, hasPositions: false } as const),
+      ...{ pairs: 1, size: 2, stride: 1, outStride: 1, magnitude: 1, offset: 0, offsets: [0, 0, 0] },
+      distinct: { shape: [count], strides: [[0], [stride], [2]] },
+      repeated: { shape: [], strides: [[], []] },
+    };
+    ropeCall("rope", values, [bytes().fill(1), undefined, Float64Array.of(0), out]);
+    return out;
+  };
+  const turned = [1, 1, 1, 1, 1, 1, ...bytes().subarray(6)];
+  for (const stride of [1, 2 ** 52]) expect([...rotate(3, stride)]).toEqual(turned);
+  const limit = 2 ** 53; // of a block's numbers
+  expect([...rotate(3, limit)]).toEqual(turned);
+  const out = new Float32Array(2 * 1025);
+  expect(
+    rotate(1024, limit, out.slice())
+      .slice(0, 2048)
+      .every((value) => value === 1),
+  ).toBe(true);
+  const error = errorOfCall(() => rotate(1025, limit, out));
+  expect(error).toBeInstanceOf(ArgumentError);
+  expect(error.message).toBe("[rope] expected positions below 2^63, got larger ones");
+  expect(out.every((value) => value === 0)).toBe(true);
 });
 
 describe("an index that is out of range where no check went before", () => {

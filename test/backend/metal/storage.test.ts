@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { MetalMemory } from "../../../src/backend/metal/memory.ts";
 import { DeviceBuffer, MetalContext, metalKernel } from "../../../src/index.ts";
 
 const source = `#include <metal_stdlib>
@@ -26,6 +27,22 @@ describe("an operand that is already right costs no copy", () => {
     expect(context.statistics().liveBytes).toBe(before.liveBytes);
     expect([x.storage, y.storage]).toEqual([storage, storage]);
     expect(y.read(Float32Array)).toEqual(numbers.map((value) => 2 * value));
+  });
+
+  test("a tensor's memory moves where it is hinted, once; memory that was given back is refused", () => {
+    using context = new MetalContext();
+    const memory = new MetalMemory(context, 256);
+    new Float32Array(memory.hostBuffer()).set(numbers);
+    memory.moveToHint("shared");
+    expect([memory.storage, copies(context)]).toEqual(["shared", [0, 0, 0]]);
+    memory.moveToHint("private");
+    expect([memory.storage, copies(context)]).toEqual(["private", [1, 0, 0]]);
+    expect(new Float32Array(memory.hostBuffer())).toEqual(numbers);
+    expect([memory.storage, copies(context)]).toEqual(["shared", [2, 0, 0]]);
+    memory.release();
+    const refused = expect.objectContaining({ name: "DisposedError", message: "[buffer] its memory was given back" });
+    for (const use of [() => memory.hostBuffer(), () => memory.storage, () => memory.moveToHint("private")])
+      expect(use).toThrow(refused);
   });
 
   test("a hint that holds already moves nothing; one that does not moves the contents once", () => {

@@ -237,6 +237,20 @@ describe("printing", () => {
 )`);
   });
 
+  test.each<[string, () => nn.Module<never>]>([
+    ["LayerNorm(2, 3, eps: 0.00001)", () => new nn.LayerNorm([2, 3])],
+    ["LayerNorm(2, 3, eps: 0.5, bias: false)", () => new nn.LayerNorm([2, 3], { bias: false, eps: 0.5 })],
+    ["RMSNorm(2, 3, eps: 0.000001)", () => new nn.RMSNorm([2, 3])],
+    ["Unflatten(dim: 1, sizes: [2, 3])", () => new nn.Unflatten(1, [2, 3])],
+    ["Conv2d(1, 2, [3, 5])", () => new nn.Conv2d(1, 2, [3, 5])],
+    ["ZeroPad2d([1, 2, 3, 4])", () => new nn.ZeroPad2d([1, 2, 3, 4])],
+    ["ConstantPad2d([1, 2, 3, 4], value: 5)", () => new nn.ConstantPad2d([1, 2, 3, 4], 5)],
+    ["AdaptiveAvgPool2d([2, 3])", () => new nn.AdaptiveAvgPool2d([2, 3])],
+    ["LPPool2d(2, [2, 3], ceilMode: false)", () => new nn.LPPool2d(2, [2, 3])],
+  ])("details of several axes: %s", (text, make) => {
+    expect(String(make())).toBe(text);
+  });
+
   test("details of modules with submodules", () => {
     expect(String(new nn.MLP({ width: 2, hidden: 3 }))).toBe(`MLP(
   gelu

@@ -184,6 +184,8 @@ describe("grad", () => {
     expect([value.item(), ...gradients.map(numbers)]).toEqual([19, [6, 16], [1, 4]]);
     expect([value.requiresGrad, w.grad, w.requiresGrad]).toEqual([false, null, false]);
     expect(() => valueAndGrad((a: number) => tensor(a))(3)).toThrow(ArgumentError);
+    const one = valueAndGrad((a: Tensor, factor: number) => sum(mul(a, factor)) as Tensor)(w, 3); // the rest as it is
+    expect([one.value.item(), ...one.gradients.map(numbers)]).toEqual([9, [3, 3]]);
   });
 });
 

@@ -171,6 +171,20 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
     });
   });
 
+  test.each<[number, number, boolean, string]>([
+    [1, 40, false, "vector_across"], // a row times a matrix is the transposed matrix times a column
+    [1, 40, true, "vector_along"],
+    [40, 1, false, "vector_along"],
+    [1, 1, false, "vector_along"],
+    [2, 40, false, "tiled"],
+    [40, 2, false, "tiled"],
+  ])("a result of %d x %d takes a kernel of vectors where it is one: transposed %p, %s", (m, n, isTransposed, name) => {
+    const [a, b] = onMetal(() => [ones([m, 48]), isTransposed ? transpose(ones([n, 48]), 0, 1) : ones([48, n])]);
+    const kernels = kernelsOf(() => matmul(a!, b!));
+    expect(kernels).toHaveLength(1);
+    expect(kernels[0]).toStartWith(`${name}_float_float`);
+  });
+
   describe("no kernel copies an operand", () => {
     const small = (shape: readonly number[]) => onMetal(() => ones(shape));
     const square = () => transpose(small([40, 50]), 0, 1);

@@ -61,6 +61,13 @@ export const sizes = [
     ["localResponseNorm", ({ picture }) => [picture, 0], "got 0", "expected size to be a whole number above 0"],
     ["fractionalMaxPool2d", ({ picture }) => [picture, 2], "expected either outputSize or outputRatio"],
     ["fractionalMaxPool2d", ({ picture }) => [picture, 2, { outputRatio: 1 }], "got 1", "between 0 and 1"],
+    [
+      "fractionalMaxPool2d",
+      ({ picture }) => [picture, 2, { outputSize: [1, 0] }],
+      "got 0",
+      "expected outputSize to be",
+    ],
+    ["fractionalMaxPool2d", ({ picture }) => [picture, 2, { outputSize: [1, 1, 1] }], "got 3", "each of 2 axes"],
     ["linspace", () => [0, Number.POSITIVE_INFINITY, 2], "got Infinity", "end to be a finite number"],
     ["uniform", () => [1, 0, [2]], "got 1 and 0", "finite numbers low ≤ high"],
     ["normal", () => [0, -1, [2]], "got 0 and -1", "a finite std ≥ 0"],

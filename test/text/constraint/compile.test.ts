@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { packageRoot } from "../../../src/core/paths.ts";
 import { data, Generator, nn, setBackend, text } from "../../../src/index.ts";
+import { accepts } from "./held_to.ts";
 
 const bytes = new data.ByteTokenizer();
 const fixture = await Bun.file(join(packageRoot, "test", "fixtures", "text", "llama2.json")).json();
@@ -102,13 +103,25 @@ test.each([
   await expect(text.compileConstraint(bytes, options)).rejects.toThrow(expect.objectContaining({ code }));
 });
 
-test("keywords for people are accepted and say nothing of values", async () => {
-  const forPeople = {
+test("annotations are accepted, and say nothing of values", async () => {
+  const annotations = {
     ...{ $schema: "https://json-schema.org/draft/2020-12/schema", $id: "https://example.org/a", $comment: "none" },
-    ...{ title: "A", description: "a number", default: 1, examples: [2], $defs: {}, definitions: {} },
+    ...{
+      $anchor: "a",
+      $dynamicAnchor: "b",
+      $vocabulary: { "https://example.org/b": true },
+      $defs: {},
+      definitions: {},
+    },
+    ...{ title: "A", description: "a number", default: "a", examples: ["b"], deprecated: true },
+    ...{ readOnly: true, writeOnly: true, contentEncoding: "base64", contentMediaType: "text/plain" },
+    contentSchema: { type: "string" },
   };
-  for (const [key, value] of Object.entries(forPeople))
-    await text.compileConstraint(bytes, { schema: { type: "integer", [key]: value } });
+  for (const [key, value] of [...Object.entries(annotations), ["$schema", "http://json-schema.org/draft-07/schema#"]]) {
+    const constraint = await text.compileConstraint(bytes, { schema: { type: "integer", [key as string]: value } });
+    for (const own of ["17", "-3", "0"]) expect([key, own, await accepts(constraint, own)]).toEqual([key, own, true]);
+    for (const own of ['"a"', "1.5"]) expect([key, own, await accepts(constraint, own)]).toEqual([key, own, false]);
+  }
 });
 
 test("the path of what is wrong with a schema is named", async () => {

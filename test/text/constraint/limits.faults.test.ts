@@ -15,6 +15,9 @@ const errorOf = (form: Promise<unknown>) =>
     (error: unknown) => error,
   );
 
+const properties = (count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, { type: "integer" }]));
+
 describe("what is too large is refused, and named", () => {
   test.each([
     [`${"(".repeat(12)}.{0,9}${"){0,9}".repeat(12)}`, "tooLarge", /repeats of at most 10000 characters/],
@@ -34,8 +37,6 @@ describe("what is too large is refused, and named", () => {
     expect(await accepts(await regex("[ab]{2}"), "ab")).toBe(true);
   });
 
-  const properties = (count: number) =>
-    Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, { type: "integer" }]));
   let deep: object = { type: "null" };
   for (let level = 0; level < 200_000; level++) deep = { items: deep };
 
@@ -58,6 +59,30 @@ describe("what is too large is refused, and named", () => {
     expect(await errorOf(regex(nested(65)))).toMatchObject({ code: "tooLarge" });
     await regex("[ab]{0,10000}");
     expect(await errorOf(regex("[ab]{0,10001}"))).toMatchObject({ code: "tooLarge" });
+  });
+});
+
+describe("the largest schema is compiled, and the next is refused", () => {
+  const patterns = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, at) => [`^${at}`, { type: "integer" }]));
+  test.each<[string, number, (size: number) => Record<string, unknown>, RegExp]>([
+    [
+      "values of unique items",
+      6,
+      (size) => ({ uniqueItems: true, items: { enum: [..."abcdefgh"].slice(0, size) } }),
+      /6/,
+    ],
+    ["patterns of names", 4, (size) => ({ type: "object", patternProperties: patterns(size) }), /at most 4 pattern/],
+    [
+      "counted properties",
+      100,
+      (size) => ({ properties: properties(size), required: Object.keys(properties(size)), minProperties: size }),
+      /of at most 100/,
+    ],
+  ])("%s: %d", async (_, most, schema, message) => {
+    await text.compileConstraint(bytes, { schema: schema(most) });
+    const error = await errorOf(text.compileConstraint(bytes, { schema: schema(most + 1) }));
+    expect(error).toMatchObject({ name: "ArgumentError", message: expect.stringMatching(message) });
   });
 });
 

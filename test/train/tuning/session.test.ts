@@ -178,6 +178,35 @@ describe("blocks computed again", () => {
   });
 });
 
+describe("a sample's prompt", () => {
+  test("is a user's message in the model's chat template, with the start of an answer", async () => {
+    const session = await start({ prompt: "the 7" });
+    const { prompt } = await session.sample();
+    expect(prompt).toBe("<|begin|><|start|>user\nthe 7<|end|>\n<|start|>assistant\n");
+  });
+
+  test("is the first example up to its answer where none is named", async () => {
+    const session = await start();
+    const { tokens, isTarget } = session.data.first;
+    const { prompt } = await session.sample();
+    const asked = session.tokenizer.decode([...tokens.subarray(0, isTarget.indexOf(1))], { skipSpecialTokens: false });
+    expect(prompt).toBe(asked);
+    expect(prompt).toMatch(/^<\|begin\|><\|start\|>user\n(?:the )+\d+<\|end\|>\n<\|start\|>assistant\n$/);
+  });
+
+  test("is the text itself for a model without a template", async () => {
+    const plain = folder.file("plain");
+    await writeModel(plain);
+    const path = join(plain, "tokenizer_config.json");
+    const { chat_template: _, ...config } = await Bun.file(path).json();
+    writeFileSync(path, JSON.stringify(config));
+    const texts = folder.file("texts.jsonl");
+    writeFileSync(texts, Array.from({ length: 24 }, (_, at) => JSON.stringify({ text: `the ${at}` })).join("\n"));
+    const session = await start({ model: plain, data: [texts], prompt: "the 7" });
+    expect((await session.sample()).prompt).toBe("<|begin|>the 7");
+  });
+});
+
 test("accumulated passes are as one of all rows", async () => {
   const whole = await losses(await start({ batch: 4, weightDecay: 0 }), 3);
   const parts = await losses(await start({ batch: 2, accumulate: 2, weightDecay: 0 }), 3);
