@@ -3,7 +3,9 @@ import { scaleLog } from "d3-scale";
 import type { Row } from "./run.ts";
 
 const [LEFT, WIDTH, HEIGHT, TOP] = [56, 720, 420, 64] as const;
-const COLORS = "#1d4ed8 #b45309 #15803d #b91c1c #7c3aed #0891b2 #4d7c0f #be185d #64748b #92400e #0f172a".split(" ");
+const COLORS = "#1d4ed8 #b45309 #15803d #b91c1c #7c3aed #0891b2 #4d7c0f #be185d #64748b #92400e #0f172a #d97706".split(
+  " ",
+);
 const RATIOS = [0.03, 0.1, 0.25, 0.5, 1, 2, 4, 10, 30] as const;
 const SIZES = [1, 64, 4096, 2 ** 18, 2 ** 24] as const;
 
