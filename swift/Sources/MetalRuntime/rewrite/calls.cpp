@@ -1,7 +1,7 @@
 // Reports calls that are not allowed: MSL has no recursion (1.5.1), and no function calls a kernel (5.1.3). Calls are
 // recognised by name, so only functions whose name no other function has, in the program or in Metal's library, are
-// checked: overloads and templates may call others of their name, as `float max(float a, float b, float c) { return
-// max(a, max(b, c)); }` does.
+// checked, used or not: overloads and templates may call others of their name, as `float max(float a, float b, float c)
+// { return max(a, max(b, c)); }` does. For those, may_recurse() asks for a look at the compiled calls.
 #include "rewrite/internal.h"
 
 namespace mrt {
@@ -143,11 +143,7 @@ public:
         if (functions[callee].is_kernel)
           rewriter.error(token, "kernel function '" + std::string(callee) + "' cannot be called from a function");
         else if (reaches(callee, name))
-          rewriter.error(token, callee == name ? "function '" + std::string(name) +
-                                                     "' calls itself: recursion is not supported in "
-                                                     "Metal"
-                                               : "function '" + std::string(callee) + "' calls '" + std::string(name) +
-                                                     "' in turn: recursion is not supported in Metal");
+          rewriter.error(token, recursion_message(std::string(name), std::string(callee), callee == name));
       }
     }
   }

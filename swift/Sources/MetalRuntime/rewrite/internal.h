@@ -124,6 +124,7 @@ void take_coherence(TokenList &tokens, const SourceLines &lines, uint32_t versio
                     std::vector<Diagnostic> &diagnostics);
 void check_language(Rewriter &rewriter); // rules.cpp
 void check_calls(Rewriter &rewriter);
+bool may_recurse(const Rewriter &rewriter); // recursion.cpp
 void check_addresses(Rewriter &rewriter);
 void place_objects(Rewriter &rewriter); // methods.cpp
 // Returns whether it is a method that names no space and whose object lies in `thread`.
