@@ -39,6 +39,8 @@ Rewritten rewrite(TokenList tokens, const SourceLines &lines, uint32_t version) 
   rewrite_lambdas(rewriter);
   rewrite_spellings(rewriter);
   rewrite_scalars(rewriter);
+  mark_waits(rewriter);
+  guard_arrays(rewriter);
   collect_mentions(rewriter);
   rewrite_constants(rewriter);
   rewrite_kernels(rewriter);

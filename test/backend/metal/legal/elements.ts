@@ -1,4 +1,4 @@
-/** Addresses of elements, and references to them: of arrays and structures they are legal, of vectors not (MSL 2.2.1). */
+/** Addresses of elements, and references to them: legal of arrays and structures, but not of vectors (MSL 2.2.1). */
 import type { Random } from "../../../ops/samples.ts";
 import { pick } from "./types.ts";
 
@@ -14,8 +14,9 @@ template <typename T> void change(device T &a, T b) { a = b; }
 float read(float f) { return f; }
 float look(const thread float &f) { return f; }`;
 
-const variables = `float4 v = c[0]; V s; s.v = v; s.list[1] = v; float4 a[2] = {v, v}; float2x4 m(v, v); thread V *p = &s;
-  float f[4] = {1, 2, 3, 4}; S q = {1, 2, 3, 4, {5, 6, 7, 8}}; thread S *r = &q; P pairs[2] = {{1, 2}, {3, 4}};
+const variables = `float4 v = c[0]; V s; s.v = v; s.list[1] = v; float4 a[2] = {v, v}; float2x4 m(v, v);
+  thread V *p = &s; float f[4] = {1, 2, 3, 4}; S q = {1, 2, 3, 4, {5, 6, 7, 8}}; thread S *r = &q;
+  P pairs[2] = {{1, 2}, {3, 4}};
   device float4 *b = (device float4 *)y; device S *d = (device S *)y; float2 w = float2(1); bool t = i > 3;`;
 
 type Space = "thread" | "device";
