@@ -217,7 +217,7 @@ final class FaultTests: XCTestCase {
                 XCTAssertTrue(text.contains("waits in a loop"), text)
                 let findings = takeFindings()
                 XCTAssertEqual(findings.map(\.kind), ["spin-wait"])
-                XCTAssertEqual(findings.first?.line, 22)
+                XCTAssertEqual(findings.first?.line, 16)
                 XCTAssertEqual(findings.first?.threadgroup, [0, 0, 0])
                 _ = try failure("lock", [TestBuffer([UInt32(1)])], result: MRT_RESULT_TIMEOUT)
             }
