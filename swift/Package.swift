@@ -17,7 +17,8 @@ let softwareDevice: [Target] = [
     ),
     .target(name: "CGlibcCompat"),
     .target(name: "Metal", dependencies: ["MetalRuntime", "CGlibcCompat"]),
-    .target(name: "simd"), .target(name: "QuartzCore"), .target(name: "os"),
+    .target(name: "simd"), .target(name: "QuartzCore"),
+    .target(name: "os", dependencies: ["CGlibcCompat"]),
     .target(name: "MetalKit", dependencies: ["Metal", "simd"]), .target(name: "Accelerate", dependencies: ["simd"]),
     .target(name: "CoreGraphics"), .target(name: "CoreVideo", dependencies: ["CoreGraphics"]),
 ]

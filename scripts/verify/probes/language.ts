@@ -48,15 +48,33 @@ const positions: Probe = () => {
   );
 };
 
-const refusals: Probe = () =>
-  expectRefused({
+const refusals: Probe = () => {
+  const depth = `template <int N> float f(float x) { return f<N - 1>(x) + 1; }
+    template <> float f<0>(float x) { return x; }`;
+  const accepted = expectCompiles({
+    "a template that calls another instance": kernel("y[i] = f<3>(x[i]);", depth),
+    "an element as a value": kernel("float4 v = x[i]; float e = v.y; v[0] = e; y[i] = v.x;"),
+  });
+  const refused = expectRefused({
     recursion: kernel("y[i] = f(x[i]);", "float f(float x) { return x > 0 ? f(x - 1) : x; }"),
+    "recursion of a template": kernel(
+      "y[i] = f(x[i]);",
+      "template <typename T> T f(T x) { return x > 0 ? f(T(x - 1)) : x; }",
+    ),
+    "recursion through overloads": kernel(
+      "y[i] = f(x[i]);",
+      "float f(float x); int f(int x) { return f(float(x)); } float f(float x) { return x > 0 ? f(int(x)) : x; }",
+    ),
+    "a reference to an element of a vector": kernel("float4 v = x[i]; thread float &r = v.x; r = 2; y[i] = v.x;"),
+    "the address of an indexed element": kernel("float4 v = x[i]; thread float *p = &v[0]; *p = 2; y[i] = v.x;"),
     "the call of a kernel": `kernel void a(device float *x [[buffer(0)]]) { x[0] = 1; }
       kernel void b(device float *x [[buffer(0)]]) { a(x); }`,
     "the address of an element of a vector": kernel("float4 v = x[i]; thread float *p = &v.y; *p = 2; y[i] = v.y;"),
     "a function constant that is a struct": `struct S { int a; }; constant S s [[function_constant(0)]];
       ${kernel("y[i] = s.a;")}`,
   });
+  return both(accepted, refused);
+};
 
 const threadgroupInitializer: Probe = () =>
   expectCompiles({

@@ -155,3 +155,22 @@ public let vDSP_vrampD: VectorRamp<Double> = ramp()
 /// Sorts in place: ascending if the order is 1, descending if it is −1.
 public let vDSP_vsort: VectorSort<Float> = sorted()
 public let vDSP_vsortD: VectorSort<Double> = sorted()
+
+public typealias VectorByTwo<T> =
+    @Sendable (
+        UnsafePointer<T>, vDSP_Stride, UnsafePointer<T>, UnsafePointer<T>, UnsafeMutablePointer<T>, vDSP_Stride,
+        vDSP_Length
+    ) -> Void
+
+private func byTwo<T>(_ body: @escaping @Sendable (T, T, T) -> T) -> VectorByTwo<T> {
+    { a, aStride, b, c, d, dStride, count in
+        for i in 0..<Int(count) { d[i * dStride] = body(a[i * aStride], b.pointee, c.pointee) }
+    }
+}
+
+/// d = a · scalar + scalar
+public let vDSP_vsmsa: VectorByTwo<Float> = byTwo { $0 * $1 + $2 }
+public let vDSP_vsmsaD: VectorByTwo<Double> = byTwo { $0 * $1 + $2 }
+/// d = a, but at least the first scalar and at most the second
+public let vDSP_vclip: VectorByTwo<Float> = byTwo { min(max($0, $1), $2) }
+public let vDSP_vclipD: VectorByTwo<Double> = byTwo { min(max($0, $1), $2) }

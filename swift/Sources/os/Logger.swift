@@ -1,4 +1,4 @@
-// The module `os` has only loggers here, which write to standard error, and the unfair lock.
+// Loggers, which write to the standard error.
 @_exported import Foundation
 
 /// The severity of a message. Messages of `debug` and `info` are not kept by default, and are not written here.
@@ -20,10 +20,51 @@ public struct OSLogPrivacy: Sendable {
     public static let `private` = OSLogPrivacy()
     public static let sensitive = OSLogPrivacy()
     public static let auto = OSLogPrivacy()
+
+    public enum Mask: Sendable { case hash, none }
+    public static func `private`(mask: Mask) -> OSLogPrivacy { .private }
+    public static func sensitive(mask: Mask) -> OSLogPrivacy { .sensitive }
+    public static func auto(mask: Mask) -> OSLogPrivacy { .auto }
 }
 
-public struct OSLogMessage: ExpressibleByStringInterpolation {
+/// The places behind the point: `\(time, format: .fixed(precision: 2))`.
+public struct OSLogFloatFormatting: Sendable {
+    let conversion: String
+
+    public static let fixed = OSLogFloatFormatting(conversion: "%f")
+    public static func fixed(precision: Int) -> OSLogFloatFormatting { .init(conversion: "%.\(precision)f") }
+    public static let exponential = OSLogFloatFormatting(conversion: "%e")
+    public static let hybrid = OSLogFloatFormatting(conversion: "%g")
+}
+
+public struct OSLogIntegerFormatting: Sendable {
+    let radix: Int, prefix: String
+
+    public static let decimal = OSLogIntegerFormatting(radix: 10, prefix: "")
+    public static let hex = OSLogIntegerFormatting(radix: 16, prefix: "")
+    public static let octal = OSLogIntegerFormatting(radix: 8, prefix: "")
+    public static func hex(includePrefix: Bool) -> OSLogIntegerFormatting {
+        .init(radix: 16, prefix: includePrefix ? "0x" : "")
+    }
+}
+
+/// Columns that a value takes at least.
+public struct OSLogStringAlignment: Sendable {
+    let columns: Int, isRight: Bool
+
+    public static let none = OSLogStringAlignment(columns: 0, isRight: true)
+    public static func right(columns: Int) -> OSLogStringAlignment { .init(columns: columns, isRight: true) }
+    public static func left(columns: Int) -> OSLogStringAlignment { .init(columns: columns, isRight: false) }
+
+    func pad(_ text: String) -> String {
+        let space = String(repeating: " ", count: max(0, columns - text.count))
+        return isRight ? space + text : text + space
+    }
+}
+
+public struct OSLogMessage: ExpressibleByStringInterpolation, CustomStringConvertible {
     let text: String
+    public var description: String { text }
 
     public struct Interpolation: StringInterpolationProtocol {
         var text = ""
@@ -33,9 +74,23 @@ public struct OSLogMessage: ExpressibleByStringInterpolation {
         public mutating func appendLiteral(_ literal: String) { text += literal }
 
         public mutating func appendInterpolation<Value>(
-            _ value: @autoclosure () -> Value, privacy: OSLogPrivacy = .auto
+            _ value: @autoclosure () -> Value, align: OSLogStringAlignment = .none, privacy: OSLogPrivacy = .auto
         ) {
-            text += "\(value())"
+            text += align.pad("\(value())")
+        }
+
+        public mutating func appendInterpolation<Value: BinaryFloatingPoint>(
+            _ value: @autoclosure () -> Value, format: OSLogFloatFormatting, align: OSLogStringAlignment = .none,
+            privacy: OSLogPrivacy = .auto
+        ) {
+            text += align.pad(String(format: format.conversion, Double(value())))
+        }
+
+        public mutating func appendInterpolation<Value: BinaryInteger>(
+            _ value: @autoclosure () -> Value, format: OSLogIntegerFormatting, align: OSLogStringAlignment = .none,
+            privacy: OSLogPrivacy = .auto
+        ) {
+            text += align.pad(format.prefix + String(value(), radix: format.radix))
         }
     }
 
@@ -67,6 +122,19 @@ public class OSLog: @unchecked Sendable {
     let name: String
 
     public init(subsystem: String, category: String) { name = "\(subsystem):\(category)" }
+    public convenience init(subsystem: String, category: Category) {
+        self.init(subsystem: subsystem, category: category.name)
+    }
+
+    public struct Category: Sendable {
+        let name: String
+
+        public static let pointsOfInterest = Category(name: "PointsOfInterest")
+        public static let dynamicTracing = Category(name: "DynamicTracing")
+    }
+
+    /// Messages of these types are written.
+    public func isEnabled(type: OSLogType) -> Bool { self !== OSLog.disabled && type != .debug && type != .info }
 
     public static let `default` = OSLog(subsystem: ProcessInfo.processInfo.processName, category: "default")
     public static let disabled = OSLog(subsystem: "", category: "")
@@ -74,7 +142,8 @@ public class OSLog: @unchecked Sendable {
 
 /// The older function: Foundation's format replaces `%d`, `%{public}@` and the like.
 public func os_log(
-    _ message: StaticString, log: OSLog = .default, type: OSLogType = .default, _ arguments: any CVarArg...
+    _ message: StaticString, dso: UnsafeRawPointer? = nil, log: OSLog = .default, type: OSLogType = .default,
+    _ arguments: any CVarArg...
 ) {
     guard log !== OSLog.disabled else { return }
     let format = "\(message)".replacingOccurrences(of: "%\\{[a-z, ]*\\}", with: "%", options: .regularExpression)
@@ -89,23 +158,4 @@ public func os_log(_ type: OSLogType = .default, log: OSLog = .default, _ messag
 private func write(_ type: OSLogType, _ text: String, _ name: String) {
     guard type != .debug && type != .info else { return }
     FileHandle.standardError.write(Data("[\(name)] \(text)\n".utf8))
-}
-
-/// A lock around a value.
-public struct OSAllocatedUnfairLock<State>: @unchecked Sendable {
-    private final class Box: @unchecked Sendable {
-        let lock = NSLock()
-        var state: State
-
-        init(_ state: State) { self.state = state }
-    }
-
-    private let box: Box
-
-    public init(initialState: State) { box = Box(initialState) }
-    public init(uncheckedState: State) { box = Box(uncheckedState) }
-
-    public func withLock<Result>(_ body: (inout State) throws -> Result) rethrows -> Result {
-        try box.lock.withLock { try body(&box.state) }
-    }
 }

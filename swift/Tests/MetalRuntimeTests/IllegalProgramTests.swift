@@ -61,6 +61,17 @@ final class IllegalProgramTests: XCTestCase {
                 + "space of pointer")
     }
 
+    func testRecursionOfTemplatesAndOverloads() {
+        let kernel = "kernel void f(device float *y) { y[0] = g(y[1]); }"
+        assertMessage(
+            "template <typename T> T g(T x) { return x > 0 ? g(x - 1) : x; }\n\(kernel)",
+            "program_source:1:49: error: function 'g<float>' calls itself: recursion is not supported in Metal")
+        assertMessage(
+            "float g(float x); int g(int x) { return int(g(float(x))); }\n"
+                + "float g(float x) { return float(g(int(x))); }\n\(kernel)",
+            "program_source:1:45: error: function 'g' calls 'g' in turn: recursion is not supported in Metal")
+    }
+
     /// These functions have the same name as a function that they call, from Metal's library or by overloading.
     func testNoCallIsTakenForRecursion() {
         let helpers = [

@@ -138,4 +138,63 @@ final class AccelerateTests: XCTestCase {
         vvpowf(&y, [Float](repeating: 2, count: self.count), x, &count)
         XCTAssertEqual(y, x.map { pow($0, 2) })
     }
+
+    func testClippedAndScaledVectors() {
+        let a = drawn(count)
+        var c = [Float](repeating: 0, count: count), low: Float = -2, high: Float = 3.5
+        vDSP_vclip(a, 1, &low, &high, &c, 1, vDSP_Length(count))
+        XCTAssertEqual(c, a.map { $0 < -2 ? -2 : $0 > 3.5 ? 3.5 : $0 })
+        vDSP_vsmsa(a, 1, &low, &high, &c, 1, vDSP_Length(count))
+        XCTAssertEqual(c, a.map { $0 * -2 + 3.5 })
+        let powers = a.map { abs($0) + 1 }
+        var zero: Float = 2
+        vDSP_vdbcon(powers, 1, &zero, &c, 1, vDSP_Length(count), 0)
+        for (each, power) in zip(c, powers) { XCTAssertEqual(each, 10 * log10(power / 2), accuracy: 1e-5) }
+        vDSP_vdbcon(powers, 1, &zero, &c, 1, vDSP_Length(count), 1)
+        for (each, power) in zip(c, powers) { XCTAssertEqual(each, 20 * log10(power / 2), accuracy: 1e-5) }
+    }
+
+    /// Beside the sum that defines the transform, in double.
+    func testTransforms() throws {
+        let setup = try XCTUnwrap(vDSP_create_fftsetup(6, FFTRadix(kFFTRadix2)))
+        defer { vDSP_destroy_fftsetup(setup) }
+        XCTAssertNil(vDSP_create_fftsetup(6, 1))
+        for log2n in [0, 1, 3, 6] {
+            let n = 1 << log2n
+            var re = drawn(n), im = drawn(n), outRe = re, outIm = im
+            let (x, y) = (re.map(Double.init), im.map(Double.init))
+            for (direction, sign) in [(kFFTDirection_Forward, -1.0), (kFFTDirection_Inverse, 1.0)] {
+                re.withUnsafeMutableBufferPointer { re in
+                    im.withUnsafeMutableBufferPointer { im in
+                        outRe.withUnsafeMutableBufferPointer { outRe in
+                            outIm.withUnsafeMutableBufferPointer { outIm in
+                                var a = DSPSplitComplex(realp: re.baseAddress!, imagp: im.baseAddress!)
+                                var c = DSPSplitComplex(realp: outRe.baseAddress!, imagp: outIm.baseAddress!)
+                                vDSP_fft_zop(
+                                    setup, &a, 1, &c, 1, vDSP_Length(log2n), FFTDirection(direction))
+                            }
+                        }
+                    }
+                }
+                for j in 0..<n {
+                    var sum = (re: 0.0, im: 0.0)
+                    for k in 0..<n {
+                        let angle = sign * 2 * Double.pi * Double(j * k) / Double(n)
+                        sum.re += x[k] * cos(angle) - y[k] * sin(angle)
+                        sum.im += x[k] * sin(angle) + y[k] * cos(angle)
+                    }
+                    XCTAssertEqual(Double(outRe[j]), sum.re, accuracy: 1e-5 * Double(n))
+                    XCTAssertEqual(Double(outIm[j]), sum.im, accuracy: 1e-5 * Double(n))
+                }
+            }
+            var magnitudes = [Float](repeating: 0, count: n)
+            re.withUnsafeMutableBufferPointer { re in
+                im.withUnsafeMutableBufferPointer { im in
+                    var a = DSPSplitComplex(realp: re.baseAddress!, imagp: im.baseAddress!)
+                    vDSP_zvmags(&a, 1, &magnitudes, 1, vDSP_Length(n))
+                }
+            }
+            XCTAssertEqual(magnitudes, zip(re, im).map { $0 * $0 + $1 * $1 })
+        }
+    }
 }

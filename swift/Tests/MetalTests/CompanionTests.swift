@@ -65,4 +65,49 @@ final class CompanionTests: XCTestCase {
             XCTAssertTrue($0.localizedDescription.hasPrefix("MTKTextureLoader is not here"), $0.localizedDescription)
         }
     }
+
+    func testUnfairLocks() {
+        final class Counter: @unchecked Sendable {
+            var lock = os_unfair_lock(), total = 0
+        }
+        let counter = Counter(), allocated = OSAllocatedUnfairLock(initialState: 0), plain = OSAllocatedUnfairLock()
+        DispatchQueue.concurrentPerform(iterations: 8) { _ in
+            for _ in 0..<1000 {
+                os_unfair_lock_lock(&counter.lock)
+                counter.total += 1
+                os_unfair_lock_unlock(&counter.lock)
+                allocated.withLock { $0 += 1 }
+            }
+        }
+        XCTAssertEqual([counter.total, allocated.withLock { $0 }], [8000, 8000])
+        XCTAssertTrue(os_unfair_lock_trylock(&counter.lock))
+        os_unfair_lock_assert_owner(&counter.lock)
+        XCTAssertFalse(os_unfair_lock_trylock(&counter.lock))
+        plain.lock()
+        XCTAssertFalse(plain.lockIfAvailable())
+        plain.unlock()
+        XCTAssertEqual(plain.withLock { 3 }, 3)
+        XCTAssertEqual(allocated.withLockIfAvailable { $0 }, 8000)
+    }
+
+    func testMessagesAreFormatted() {
+        func text(_ message: OSLogMessage) -> String { "\(message)" }
+        let hex = OSLogIntegerFormatting.hex(includePrefix: true)
+        XCTAssertEqual(text("\(2.0 / 3, format: .fixed(precision: 2)) \(255, format: hex)"), "0.67 0xff")
+        XCTAssertEqual(text("[\("ab", align: .left(columns: 4), privacy: .private(mask: .hash))]"), "[ab  ]")
+        XCTAssertEqual(text("[\(7, format: .decimal, align: .right(columns: 3))]"), "[  7]")
+        XCTAssertTrue(OSLog(subsystem: "tests", category: .pointsOfInterest).isEnabled(type: .error))
+        XCTAssertFalse(OSLog.disabled.isEnabled(type: .error))
+    }
+
+    /// They are recorded nowhere, and what is inside runs.
+    func testSignposts() {
+        let signposter = OSSignposter(subsystem: "tests", category: "signposts")
+        let state = signposter.beginInterval("work", id: signposter.makeSignpostID(), "of \(3) parts")
+        signposter.emitEvent("part")
+        XCTAssertEqual(signposter.withIntervalSignpost("part") { 5 }, 5)
+        signposter.endInterval("work", state)
+        XCTAssertFalse(signposter.isEnabled)
+        os_signpost(.begin, log: .default, name: "older", "%d parts", 3)
+    }
 }

@@ -100,6 +100,10 @@ bool Checker::is_private(uintptr_t address, uintptr_t frame) const {
 
 // Handles memory that is neither threadgroup memory nor in the arena.
 Tracked *Checker::find(const Step &step, uintptr_t frame) {
+  if (step.address - frame < stack_reach) {
+    if (dispatch_.detect) access_array(step);
+    return nullptr;
+  }
   if (is_private(step.address, frame)) return nullptr;
   for (auto &memory : wrapped_)
     if (memory->shadow.contains(step.address)) return memory.get();
@@ -107,6 +111,22 @@ Tracked *Checker::find(const Step &step, uintptr_t frame) {
   if (step.read && is_absent_argument(step.address)) absent_argument(step.site, step.now);
   else out_of_bounds(step, Space::device);
   return nullptr;
+}
+
+// Handles the thread's stack, of which guarded arrays are known (metal/mrt/arrays.h). A read of some bytes that are
+// written may take padding along.
+void Checker::access_array(const Step &step) {
+  const MrtThread *thread = running_thread();
+  for (const MrtArray *array = thread ? thread->arrays : nullptr; array; array = array->outer) {
+    const uintptr_t first = step.address - uintptr_t(array->begin);
+    if (first >= array->size) continue;
+    const uintptr_t last = std::min<uintptr_t>(first + step.size, array->size);
+    bool any = false;
+    for (uintptr_t at = first; at < last; at++) any |= array->written[at / 8] >> at % 8 & 1;
+    if (step.read && !any) report_unwritten(*array, step);
+    for (uintptr_t at = first; step.write && at < last; at++) array->written[at / 8] |= mrt_u8(1 << at % 8);
+    return;
+  }
 }
 
 // The bytes are copied to the view after the checks, because the checks set bytes that were never written to zero.

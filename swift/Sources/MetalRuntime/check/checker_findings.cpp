@@ -116,6 +116,23 @@ void Checker::report_uninitialized(Tracked &memory, const Step &step) {
   else if (device && poison_reads_as_zero()) clear_unwritten(memory.shadow, step.address, step.size);
 }
 
+void Checker::report_unwritten(const MrtArray &array, const Step &step) {
+  if (!trials.is_here()) {
+    Finding &finding = found("uninitialized-read", array.name, step.site, step.now);
+    if (finding.message.empty()) {
+      const int64_t offset = int64_t(step.address - uintptr_t(array.begin));
+      finding.object = {
+          "array '" + std::string(array.name) + "'", array.name, offset, array.size, array.element_size, array.name};
+      finding.message = unwritten_message(finding, step.size);
+      // Of `a[i] += x` the value has been read by now.
+      if (!step.write) trials.begin(finding, array.name, step.site, objects_.buffers(), false);
+    }
+  }
+  const uint8_t tried = trials.value_for(array.name, step.site);
+  const uintptr_t end = std::min<uintptr_t>(step.address + step.size, uintptr_t(array.begin) + array.size);
+  if (tried) memset(reinterpret_cast<void *>(step.address), tried, end - step.address);
+}
+
 // Returns whether this dispatch has written a NaN to a buffer of floating-point numbers.
 bool Checker::has_nan_result() {
   const auto written_here = [&](uintptr_t address) {

@@ -98,6 +98,7 @@ private:
 
   // ---- checker_access.cpp
   Tracked *find(const Step &step, uintptr_t frame);
+  void access_array(const Step &step);
   bool is_constant(uintptr_t address) const;
   void count(Tracked &memory, const Step &step);
   bool is_private(uintptr_t address, uintptr_t frame) const;
@@ -117,6 +118,7 @@ private:
   void out_of_bounds(const Step &step, Space space);
   void check_initialized(Tracked &memory, const Step &step);
   void report_uninitialized(Tracked &memory, const Step &step);
+  void report_unwritten(const MrtArray &array, const Step &step);
   bool has_nan_result();
   void find_host_writes(Tracked &memory, const Step &step);
   void check_alias(const View &view, const Step &step, uintptr_t frame);

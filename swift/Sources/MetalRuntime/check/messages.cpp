@@ -115,6 +115,12 @@ std::string uninitialized_message(const Finding &finding, Space space, uint64_t 
                                  : "threadgroup memory is not zeroed: write it first, and put a barrier between");
 }
 
+std::string unwritten_message(const Finding &finding, uint64_t size) {
+  return opening(finding) + " reads " + bytes_of(finding.object, size) +
+         ", which the thread has not written; variables of a thread start with arbitrary values: write each element "
+         "first, or initialize the array";
+}
+
 std::string constant_write_message(const Finding &finding, const char *parameter) {
   return opening(finding) + " writes to " + finding.object.name + ", which is bound to the `constant` parameter '" +
          parameter + "'; bind what is written to a `device` parameter";

@@ -321,14 +321,14 @@ CachedFile precompiled_header(const Toolchain &tools, const std::vector<std::str
 }
 
 ProcessResult with_header(const Toolchain &tools, std::vector<std::string> flags, const char *language,
-                          std::initializer_list<std::string> last_flags, const std::string &text) {
+                          const std::vector<std::string> &last_flags, const std::string &text) {
   std::string problem;
   CachedFile header = precompiled_header(tools, flags, language, problem);
   if (!header.is_there()) return {true, false, 1, problem, {}};
   const std::string file = real_path(header.path());
   flags.insert(flags.end(), {"-ivfsoverlay", fourth_stream, "-Xclang", "-fno-validate-pch", "-include-pch", file,
                              "-fno-caret-diagnostics", "-Xclang", "-fno-diagnostics-use-presumed-location"});
-  flags.insert(flags.end(), last_flags);
+  flags.insert(flags.end(), last_flags.begin(), last_flags.end());
   flags.insert(flags.end(), {"-x", language, "-"});
   return run_process(flags, text, overlay(tools, file));
 }
@@ -477,17 +477,18 @@ void refuse_symbols(const std::string &object, ProcessResult &result) {
 
 } // namespace
 
-ProcessResult compile_flat(const Toolchain &tools, const CompileOptions &options, Build build, bool spaced,
-                           const std::string &text, const std::string &path) {
-  std::string object = cache_temporary(".o");
+namespace {
+
+// `output`: the flags that say what is written.
+ProcessResult run_flat(const Toolchain &tools, const CompileOptions &options, Build build, bool spaced,
+                       const std::string &text, const std::vector<std::string> &output) {
   std::vector<std::string> flags = flat_flags(tools, options, build);
   // Clang's address spaces convert like MSL's only in SYCL mode (metal/mrt/types.h).
   if (spaced) append(flags, {"-DMRT_SPACED=1", "-Xclang", "-fsycl-is-device"});
   const auto compile = [&](std::initializer_list<const char *> more) {
     std::vector<std::string> all = flags;
     append(all, more);
-    if (path.empty()) return with_header(tools, all, "c++", {"-fsyntax-only"}, text);
-    return with_header(tools, all, "c++", {"-c", "-o", object}, text);
+    return with_header(tools, all, "c++", output, text);
   };
   ProcessResult result = compile({});
   const auto try_again = [&](std::initializer_list<const char *> more) {
@@ -500,11 +501,26 @@ ProcessResult compile_flat(const Toolchain &tools, const CompileOptions &options
   if (build.checked && is_refused()) try_again({"-DMRT_TRIVIAL_COPIES=1"});
   if (is_refused() && text.find("bfloat") != std::string::npos && !narrows_to_bfloat(result.output))
     try_again({"-DMRT_SCALAR_BFLOAT=1", "-DMRT_TRIVIAL_COPIES=1"});
-  if (path.empty()) return result;
+  return result;
+}
+
+} // namespace
+
+ProcessResult compile_flat(const Toolchain &tools, const CompileOptions &options, Build build, bool spaced,
+                           const std::string &text, const std::string &path) {
+  if (path.empty()) return run_flat(tools, options, build, spaced, text, {"-fsyntax-only"});
+  const std::string object = cache_temporary(".o");
+  ProcessResult result = run_flat(tools, options, build, spaced, text, {"-c", "-o", object});
   if (result.status == 0) refuse_symbols(object, result);
   if (result.status == 0) result = run_process({tools.linker, "-shared", "-o", path, object}, "");
   unlink(object.c_str());
   return result;
+}
+
+ProcessResult compile_to_text(const Toolchain &tools, const CompileOptions &options, bool spaced,
+                              const std::string &text) {
+  return run_flat(tools, options, {}, spaced, text,
+                  {"-S", "-emit-llvm", "-O0", "-Xclang", "-disable-llvm-passes", "-gline-tables-only", "-o", "-"});
 }
 
 std::string flat_key(const Toolchain &tools, const CompileOptions &options, Build build) {

@@ -41,6 +41,9 @@ ProcessResult check_strictly(const Toolchain &tools, const CompileOptions &optio
 // Compiles and links to `path`; if that is empty, only reports errors.
 ProcessResult compile_flat(const Toolchain &tools, const CompileOptions &options, Build build, bool spaced,
                            const std::string &text, const std::string &path);
+// Writes LLVM's text of the program, without optimizations, to standard_output.
+ProcessResult compile_to_text(const Toolchain &tools, const CompileOptions &options, bool spaced,
+                              const std::string &text);
 // All inputs that the result of compile_flat depends on, except for the text.
 std::string flat_key(const Toolchain &tools, const CompileOptions &options, Build build);
 

@@ -2,6 +2,7 @@
 
 #include "compile/content_hash.h"
 #include "compile/kernel_cache.h"
+#include "compile/recursion.h"
 #include "support/settings.h"
 
 #include <algorithm>
@@ -94,12 +95,17 @@ bool MetalProgram::compile(Build build, std::string &message) {
   if (is_whole()) first = std::thread([&] { part_file(0, build, problem); });
   std::vector<Diagnostic> diagnostics = rewritten->diagnostics;
   if (setting_flag(Setting::strict)) {
+    std::vector<Diagnostic> recursion;
+    std::thread calls;
+    if (rewritten->may_recurse) calls = std::thread([&] { recursion = find_recursive_calls(); });
     Printed strict = rewritten->strict_text();
     ProcessResult result = check_strictly(*tools, options, strict.text);
     auto found = parse_clang(result.output, rewritten->tokens, strict, lines, true);
     if (result.status != 0 && result.output.find("error:") == std::string::npos)
       found.push_back({Diagnostic::error, "program_source", 0, 0, "the compiler failed: " + result.output});
     add_new_lines(diagnostics, found);
+    if (calls.joinable()) calls.join();
+    add_new_lines(diagnostics, recursion);
   }
   if (first.joinable()) first.join();
   message = render(diagnostics, lines);
@@ -108,6 +114,13 @@ bool MetalProgram::compile(Build build, std::string &message) {
   // Errors found only by the executing compilation also have a line.
   if (!has_errors(diagnostics)) message += problem;
   return false;
+}
+
+std::vector<Diagnostic> MetalProgram::find_recursive_calls() {
+  const Printed flat = rewritten->flat_text(0, known_entries.size());
+  const ProcessResult result = compile_to_text(*tools, options, rewritten->spaced, flat.text);
+  if (result.status != 0) return {}; // the build that runs reports why
+  return find_recursion(result.standard_output, rewritten->tokens, lines);
 }
 
 std::string MetalProgram::problem_of_all(Build build) {

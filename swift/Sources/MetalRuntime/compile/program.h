@@ -35,6 +35,8 @@ private:
   bool read_record(std::string &message);
   void write_record(const std::string &message);
   std::string record_name() const;
+  // Compiles once more, for programs whose functions may call themselves.
+  std::vector<Diagnostic> find_recursive_calls();
   // Returns the errors of the executing pass for all kernels of a large program.
   std::string problem_of_all(Build build);
   bool ensure_rewritten(std::string &problem);

@@ -45,6 +45,23 @@ void atomic(const void *address, mrt_u32 size, mrt_u32 write, mrt_u64 seen, cons
   runner.stop_if_asked();
 }
 
+std::string report_memory_wait(const GroupRunner &runner, mrt_u64 turns, const char *file, mrt_u32 line) {
+  const Thread &thread = *runner.running();
+  return add_report(
+      {"spin-wait", runner.launch().kernel(), file, line, &thread},
+      describe_thread(thread) + " waits in a loop at " + describe_line(file, line) +
+          " for memory to change: " + std::to_string(turns) +
+          " turns, which only read. There is no guarantee that other threads make progress meanwhile, and "
+          "the compiler may read the memory once for all turns");
+}
+
+void wait_turn(mrt_u64 turns, const char *file, mrt_u32 line) {
+  GroupRunner &runner = *current_runner;
+  if (turns >= runner.launch().spin_limit)
+    runner.fail(MRT_RESULT_TIMEOUT, report_memory_wait(runner, turns, file, line));
+  runner.stop_if_asked();
+}
+
 void fence(mrt_u32 flags, mrt_u32 order, mrt_u32 scope) {
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   GroupRunner &runner = *current_runner;
@@ -101,6 +118,7 @@ constexpr MrtRuntime table = {
     &mrt_math_table,
     checker::texture_bounds,
     space_of,
+    wait_turn,
 };
 
 } // namespace

@@ -134,6 +134,7 @@ void GroupRunner::run_threads(Fiber *fiber) {
     for (int axis = 0; axis < 3; axis++)
       thread->thread_position_in_grid[axis] = group_origin_[axis] + thread->thread_position_in_threadgroup[axis];
     thread->spin_address = nullptr;
+    thread->arrays = nullptr;
     enter(thread, fiber);
     launch_->code->entry->run(thread);
     thread->fiber = nullptr;

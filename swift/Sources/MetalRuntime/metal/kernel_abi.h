@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define MRT_ABI_VERSION 4u
+#define MRT_ABI_VERSION 5u
 
 typedef __UINT8_TYPE__ mrt_u8;
 typedef __UINT32_TYPE__ mrt_u32;
@@ -44,6 +44,16 @@ typedef struct MrtGroup {
   void *const *threadgroup_variables; // by position in MrtModule::variables: address of the variable
 } MrtGroup;
 
+// An array of a thread, in the checked build: which of its bytes the thread has written.
+typedef struct MrtArray {
+  const char *name;
+  const volatile void *begin;
+  mrt_u64 size; // bytes
+  mrt_u32 element_size;
+  mrt_u8 *written; // a bit for each byte
+  struct MrtArray *outer;
+} MrtArray;
+
 typedef struct MrtThread {
   MrtGroup *group;
   mrt_u32 thread_position_in_grid[3];
@@ -51,6 +61,7 @@ typedef struct MrtThread {
   mrt_u32 thread_index_in_threadgroup;
   mrt_u32 thread_index_in_simdgroup;
   mrt_u32 simdgroup_index_in_threadgroup;
+  MrtArray *arrays; // the innermost one that is declared here
 } MrtThread;
 
 // ---- collective operations: when all active lanes of a SIMD-group have arrived, `resolve` runs once
@@ -162,6 +173,8 @@ typedef struct MrtRuntime {
                          mrt_u32 line);
   // Returns the address space of an object of the running thread: an MrtSpace.
   mrt_u32 (*space_of)(const volatile void *object);
+  // A turn of a loop in which the thread waits for memory to change.
+  void (*wait_turn)(mrt_u64 turns, const char *file, mrt_u32 line);
 } MrtRuntime;
 
 // ---- exports of a library

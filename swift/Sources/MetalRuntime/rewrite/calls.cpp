@@ -1,7 +1,7 @@
-// Reports calls that are not allowed: MSL has no recursion (1.5.1), and functions can't call kernels (5.1.3). Calls are
-// recognized by name. So only functions with a unique name, in the program and Metal's library, are checked: overloads
-// and templates may call others of the same name, such as `float max(float a, float b, float c) { return max(a, max(b,
-// c)); }`.
+// Reports calls that are not allowed: MSL has no recursion (1.5.1), and no function calls a kernel (5.1.3). Calls are
+// recognized by name. So only functions with a unique name, in the program and Metal's library, are checked here:
+// overloads and templates may call others of the same name, such as `float max(float a, float b, float c) { return
+// max(a, max(b, c)); }`. For those, may_recurse() requests a check of the compiled calls.
 #include "rewrite/internal.h"
 
 namespace mrt {
@@ -143,11 +143,7 @@ public:
         if (functions[callee].is_kernel)
           rewriter.error(token, "kernel function '" + std::string(callee) + "' cannot be called from a function");
         else if (reaches(callee, name))
-          rewriter.error(token, callee == name ? "function '" + std::string(name) +
-                                                     "' calls itself: recursion is not supported in "
-                                                     "Metal"
-                                               : "function '" + std::string(callee) + "' calls '" + std::string(name) +
-                                                     "' in turn: recursion is not supported in Metal");
+          rewriter.error(token, recursion_message(std::string(name), std::string(callee), callee == name));
       }
     }
   }

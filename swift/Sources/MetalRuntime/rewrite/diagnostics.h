@@ -45,6 +45,9 @@ std::vector<Diagnostic> parse_clang(const std::string &output, const TokenList &
 // Parses the preprocessor's output; its positions are already the user's.
 std::vector<Diagnostic> parse_preprocessor(const std::string &output);
 
+// What is said of a call that closes a cycle of functions.
+std::string recursion_message(const std::string &caller, const std::string &callee, bool is_itself);
+
 bool has_errors(const std::vector<Diagnostic> &diagnostics);
 // Prints diagnostics in the order of their lines, each once.
 std::string render(std::vector<Diagnostic> diagnostics, const SourceLines &lines);

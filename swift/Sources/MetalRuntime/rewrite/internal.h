@@ -125,6 +125,7 @@ void take_coherence(TokenList &tokens, const SourceLines &lines, uint32_t versio
                     std::vector<Diagnostic> &diagnostics);
 void check_language(Rewriter &rewriter); // rules.cpp
 void check_calls(Rewriter &rewriter);
+bool may_recurse(const Rewriter &rewriter); // recursion.cpp
 void check_addresses(Rewriter &rewriter);
 void place_objects(Rewriter &rewriter); // methods.cpp
 // Returns whether a declaration is a method that names no address space and whose object is in `thread`.
@@ -137,6 +138,8 @@ void rewrite_lambdas(Rewriter &rewriter);
 void rewrite_spellings(Rewriter &rewriter);
 void rewrite_scalars(Rewriter &rewriter);
 bool names_builtin(const TokenList &tokens, uint32_t index); // the `__asm` with Apple's internal name
+void mark_waits(Rewriter &rewriter);
+void guard_arrays(Rewriter &rewriter); // arrays.cpp
 void rewrite_constants(Rewriter &rewriter);
 void rewrite_kernels(Rewriter &rewriter);
 void check_positions(Rewriter &rewriter, const Declaration &kernel,

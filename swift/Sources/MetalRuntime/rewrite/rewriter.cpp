@@ -31,6 +31,7 @@ Rewritten rewrite(TokenList tokens, const SourceLines &lines, uint32_t version) 
   Rewriter rewriter{result.tokens, lines, parse_program(result.tokens), version, result, {}, {}, {}, {}};
   check_language(rewriter);
   check_calls(rewriter);
+  result.may_recurse = may_recurse(rewriter);
   check_addresses(rewriter);
   find_overloads(rewriter);
   place_objects(rewriter);
@@ -38,6 +39,8 @@ Rewritten rewrite(TokenList tokens, const SourceLines &lines, uint32_t version) 
   rewrite_lambdas(rewriter);
   rewrite_spellings(rewriter);
   rewrite_scalars(rewriter);
+  mark_waits(rewriter);
+  guard_arrays(rewriter);
   collect_mentions(rewriter);
   rewrite_constants(rewriter);
   rewrite_kernels(rewriter);

@@ -27,7 +27,8 @@ struct Rewritten {
   std::vector<Diagnostic> diagnostics;
   Edits flat, strict;
   std::string flat_epilogue;
-  bool spaced = false; // whether the flat text keeps its address spaces (MRT_SPACED)
+  bool spaced = false;      // the flat text keeps its address spaces (MRT_SPACED)
+  bool may_recurse = false; // by the names of its functions; the compiled calls decide
 
   // Returns the flat text with only the entries [first, last), since a large library is compiled in parts.
   Printed flat_text(size_t first, size_t last) const;

@@ -3,31 +3,12 @@
  */
 import { expect, test } from "bun:test";
 import { metalContext } from "../../../../src/backend/metal/context.ts";
-import { createLibrary } from "../../../../src/backend/metal/pipeline.ts";
-import { KernelCompileError } from "../../../../src/index.ts";
 import { Random } from "../../../ops/samples.ts";
 import { repeats } from "../../../support/repeats.ts";
 import { seed } from "../../../support/some.ts";
 import { drawProgram, header } from "./program.ts";
+import { refusal, versions } from "./refusal.ts";
 import { pick } from "./types.ts";
-
-/** Every version has to take what is drawn: it uses nothing newer than the first. */
-const versions = ["3.1", "3.2", "4.0", "4.1"] as const;
-
-/** The compiler's text; undefined where all of the program compiles in both passes. */
-function refusal(source: string, languageVersion: (typeof versions)[number]): string | undefined {
-  const context = metalContext();
-  if (context.isSoftware) context.configure("whole", true);
-  try {
-    context.native.orchard_release(createLibrary(context, "legal", { source, languageVersion, fileName: "drawn" }));
-    return undefined;
-  } catch (error) {
-    if (error instanceof KernelCompileError) return error.diagnostics;
-    throw error;
-  } finally {
-    if (context.isSoftware) context.configure("whole", false);
-  }
-}
 
 /** Apple's compiler need not know the newest versions. */
 const version = (random: Random) => pick(random, metalContext().isSoftware ? versions : versions.slice(0, 1));

@@ -66,6 +66,12 @@ static const MrtRuntime *runtime;
   return runtime && runtime->space_of(object) == mrt_u32(space);
 }
 
+// A turn of a loop that only reads memory (rewrite/waits.cpp).
+[[maybe_unused]] MRT_UNINSTRUMENTED static void wait_turn(mrt_u64 turns, int line,
+                                                          const char *file = __builtin_FILE()) {
+  runtime->wait_turn(turns, file, mrt_u32(line));
+}
+
 [[maybe_unused]] MRT_UNINSTRUMENTED static mrt_u32 lane_index() { return current_thread->thread_index_in_simdgroup; }
 
 // The place where the user's code calls a function of the library. As a default argument it captures the caller's line,

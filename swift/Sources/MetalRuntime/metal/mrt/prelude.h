@@ -7,6 +7,7 @@
 #include "indirect_arguments.h"
 
 #ifndef MRT_STRICT
+#include "arrays.h"
 #include "async_copy.h"
 #include "entry.h"
 #ifdef MRT_CHECKED

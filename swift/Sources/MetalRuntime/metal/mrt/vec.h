@@ -178,16 +178,21 @@ template <typename T> constexpr MRT_CONSTANT bool is_position<metal::vec<T, 3>> 
 template <typename T> constexpr MRT_CONSTANT bool is_index<const T> = is_index<T>;
 template <typename T> constexpr MRT_CONSTANT bool is_position<const T> = is_position<T>;
 
-// Called by the strict text before `&object.x`, because an element of a vector has no address (MSL 2.2.1).
+// Called by the strict text beside `&object.x` and beside an element that a reference binds to: an element of a vector
+// has no address (MSL 2.2.1).
 #ifdef MRT_STRICT
 template <typename> constexpr MRT_CONSTANT bool has_elements = false;
 template <typename T, int N> constexpr MRT_CONSTANT bool has_elements<metal::vec<T, N>> = true;
-template <typename T> constexpr void address_of_member(const T &) {
-  static_assert(!has_elements<metal::remove_cv_t<metal::remove_addrspace_t<T>>>, "address of vector element requested");
-}
-template <typename T> constexpr void address_of_member(const MRT_CONSTANT T &) {
-  static_assert(!has_elements<metal::remove_cv_t<T>>, "address of vector element requested");
-}
+#define MRT_ELEMENT_TEST(name, message)                                                                                \
+  template <typename T>                                                                                                \
+  constexpr void name(const T &)                                                                                       \
+      __attribute__((diagnose_if(has_elements<metal::remove_cv_t<metal::remove_addrspace_t<T>>>, message, "error"))) { \
+  }                                                                                                                    \
+  template <typename T>                                                                                                \
+  constexpr void name(const MRT_CONSTANT T &)                                                                          \
+      __attribute__((diagnose_if(has_elements<metal::remove_cv_t<T>>, message, "error"))) {}
+MRT_ELEMENT_TEST(address_of_member, "address of vector element requested")
+MRT_ELEMENT_TEST(reference_to_member, "non-const reference cannot bind to vector element")
 #endif
 
 } // namespace mrt
