@@ -19,8 +19,9 @@ import { expand } from "../view/expand.ts";
 import { reshape } from "../view/reshape.ts";
 import { indexAddAlong } from "./adjoint.ts";
 import { checkSomethingToName, type IndexDType } from "./indices.ts";
+import { maskedFill } from "./masked_fill.ts";
 import { scatterAlong } from "./scatter.ts";
-import { basicView, completed, type Index, indexList, type Rows, rowsOf } from "./steps.ts";
+import { basicView, completed, type Index, indexList, type Rows, rowsOf, type Step } from "./steps.ts";
 
 /** Options of {@link setAt} and {@link indexPut}. */
 export interface SetAtOptions {
@@ -111,6 +112,8 @@ function assigned(operation: string, { x, indices, value, accumulate }: Assignme
     );
   const written = value instanceof Tensor ? value : scalarTensor(value, x.dtype, operation);
   checkElements(operation, [x]);
+  const mask = accumulate || written.rank > 0 ? undefined : onlyMask(steps, x);
+  if (mask) return underName(operation, () => maskedFill(x, mask, written));
   return underName(operation, () =>
     tidy(() => {
       const take = (whole: Tensor): Tensor => basicView(operation, whole, steps).view;
@@ -126,6 +129,24 @@ function assigned(operation: string, { x, indices, value, accumulate }: Assignme
     }),
   );
 }
+
+/**
+ * Returns the mask of indices that are one mask beside whole axes, in a shape that broadcasts to x's. A number is then
+ * written without reading the mask on the host. A mask of another shape than its axes is left to the general way, which
+ * reports it.
+ */
+function onlyMask(steps: readonly Step[], { shape, rank }: Tensor): Tensor<"bool"> | undefined {
+  const before = steps.findIndex((step) => "list" in step);
+  const others = steps.filter((_, at) => at !== before);
+  const mask = before < 0 ? undefined : (steps[before] as { readonly list: Tensor }).list;
+  if (mask?.dtype !== "bool" || mask.rank === 0 || !others.every(isWholeAxis)) return undefined;
+  const end = before + mask.rank;
+  if (!sameShape(mask.shape, shape.slice(before, end))) return undefined;
+  return reshape(mask, [...mask.shape, ...new Array<number>(rank - end).fill(1)]) as Tensor<"bool">;
+}
+
+const isWholeAxis = (step: Step): boolean =>
+  "bounds" in step && (step.bounds.start ?? null) === null && (step.bounds.end ?? null) === null && !step.bounds.step;
 
 /** The shape of the indexed elements. */
 function shapeOf({ placed, shape, others }: Rows): Shape {

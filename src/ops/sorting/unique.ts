@@ -107,25 +107,32 @@ function distinct(operation: string, call: Call, isSorted: boolean): Tensor | Un
   const axis = dim === undefined ? 0 : axisOf(operation, x, dim);
   checkElements(operation, [x]);
   const parts = underName(operation, () =>
-    tidy(() => noGrad(() => partsOf(operation, dim === undefined ? flatten(x) : x, axis, isSorted))),
+    tidy(() => noGrad(() => partsOf(operation, dim === undefined ? flatten(x) : x, axis, isSorted, call))),
   );
-  const { values, inverse, counts } = parts;
-  const shaped = dim === undefined ? reshape(inverse, x.shape) : inverse;
-  if (!returnInverse && !returnCounts) return values;
-  return { values, ...(returnInverse && { inverse: shaped }), ...(returnCounts && { counts }) };
+  if (!returnInverse && !returnCounts) return parts.values;
+  return parts.inverse && dim === undefined ? { ...parts, inverse: reshape(parts.inverse, x.shape) } : parts;
 }
 
-/** Computes all possible results for slices along an axis. */
-function partsOf(operation: string, x: Tensor, axis: number, isSorted: boolean): Required<UniqueElements<DType>> {
+/** Computes the results that a call asks for, of slices along an axis. */
+function partsOf(
+  operation: string,
+  x: Tensor,
+  axis: number,
+  isSorted: boolean,
+  { returnInverse, returnCounts }: Call,
+): UniqueElements<DType> {
   const size = x.shape[axis]!;
   const { values, order } = isSorted ? inOrder(operation, x, axis) : { values: x, order: undefined };
   const begins = beginningsOf(values, axis);
   const places = placesOf(begins);
-  const groups = sub(cumsum(begins, 0) as Tensor<"int64">, 1n) as Tensor<"int64">;
+  const inverseOf = (): Tensor<"int64"> => {
+    const groups = sub(cumsum(begins, 0) as Tensor<"int64">, 1n) as Tensor<"int64">;
+    return order && size > 0 ? scatterAlong(operation, filled([size], "int64", 0n), order, groups, 0) : groups;
+  };
   return {
     values: indexSelectAlong(values, indexOf(places), axis, operation),
-    inverse: order && size > 0 ? scatterAlong(operation, filled([size], "int64", 0n), order, groups, 0) : groups,
-    counts: diff(indexOf(Uint32Array.of(...places, size))) as Tensor<"int64">,
+    ...(returnInverse && { inverse: inverseOf() }),
+    ...(returnCounts && { counts: diff(indexOf(Uint32Array.of(...places, size))) as Tensor<"int64"> }),
   };
 }
 
@@ -135,8 +142,9 @@ function beginningsOf(x: Tensor, axis: number): Tensor<"bool"> {
   if (size === 0) return filled([0], "bool", false);
   const rows = movedim(x, axis, 0);
   const differs = ne(narrow(rows, 0, 1, size - 1), narrow(rows, 0, 0, size - 1));
-  const flat = reshape(differs, [size - 1, size === 1 ? 1 : differs.size / (size - 1)]);
-  return cat([filled([1], "bool", true), any(size === 1 ? reshape(flat, [0, 1]) : flat, { dim: 1 })], 0);
+  const width = size === 1 ? 1 : differs.size / (size - 1);
+  const isOther = width === 1 ? reshape(differs, [size - 1]) : any(reshape(differs, [size - 1, width]), { dim: 1 });
+  return cat([filled([1], "bool", true), isOther], 0);
 }
 
 /** Returns the slices in lexicographic order, and their original indices. */

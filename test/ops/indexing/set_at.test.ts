@@ -6,6 +6,7 @@ import { describe, expect, test } from "bun:test";
 import { enableGrad, isGradEnabled } from "../../../src/autograd/modes.ts";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
+import { ShapeError } from "../../../src/core/errors.ts";
 import { grad } from "../../../src/ops/gradient/backward.ts";
 import { gradcheck } from "../../../src/ops/gradient/gradcheck.ts";
 import {
@@ -25,8 +26,10 @@ import {
   tensor,
 } from "../../../src/ops/index.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
+import { elementCount } from "../../../src/tensor/shape.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { checkFindings, tested } from "../run.ts";
+import { hash, Random } from "../samples.ts";
 
 const shape = [2, 3, 4];
 const whole = <D extends DType>(dtype: D): Tensor<D> => reshape(arange(24, { dtype }), shape) as Tensor<D>;
@@ -47,6 +50,8 @@ const rows: Readonly<Record<string, () => Index[]>> = {
   "lists that are broadcast": () => [":", tensor([[0n], [2n]]), tensor([1n, 3n])],
   "a mask": () => [mask()],
   "a mask of rows": () => [tensor([false, true])],
+  "bounds and a mask": () => ["1:", gt(reshape(arange(12, { dtype: "int64" }), [3, 4]), 5n)],
+  "a mask of an axis between bounds": () => [":", tensor([true, false, true]), "::2"],
   "a list and bounds": () => [0, [1, 1], "1:3"],
 };
 
@@ -71,6 +76,9 @@ describe.each(tested)("on %s", (backend) => {
         const numbers = Array.from(reshape(value, [-1]).dataSync(), Number);
         const result = setAt(x, index(), value, { accumulate });
         expect(Array.from(reshape(result, [-1]).dataSync(), Number)).toEqual(expected(index(), numbers, accumulate));
+        const filled = setAt(x, index(), -7, { accumulate });
+        const same = numbers.map(() => -7);
+        expect(Array.from(reshape(filled, [-1]).dataSync(), Number)).toEqual(expected(index(), same, accumulate));
         expect(x.at(0, 0, 1).item()).toBe(0.5); // x is as it was
       });
     if (backend === "metal") checkFindings({ name: "setAt" });
@@ -107,6 +115,7 @@ const functions: Readonly<Record<string, readonly [(x: Tensor, y: Tensor) => Ten
   "setAt, accumulated": [(x, y) => cubed(setAt(x, [":", [0, 2, 0]], y, { accumulate: true })), [2, 3]],
   put: [(x, y) => cubed(put(x, tensor([[5n, 0n, 5n]]), y)), [1, 3]],
   maskedScatter: [(x, y) => cubed(maskedScatter(x, gt(x, 0.5), y)), [7]],
+  "setAt with a mask": [(x, y) => cubed(setAt(x, [gt(x.detach(), 0.5)], y)), []],
   ...Object.fromEntries(
     (["sum", "prod", "mean", "amax", "amin"] as const).map((reduce) => [
       `scatterReduce ${reduce}`,
@@ -129,4 +138,34 @@ test.each(Object.entries(functions))("gradients and second gradients of %s", (_n
       };
       for (const which of [0, 1] as const) gradcheck((a, b) => first(which)(a!, b!), [x, y]);
     });
+});
+
+test("a number written at a mask, between whole axes: drawn shapes beside a loop", () => {
+  const random = new Random(hash("setAt with a mask"));
+  for (let round = 0; round < 60; round++) {
+    const sizes = Array.from({ length: random.integer(1, 4) }, () => random.integer(0, 4));
+    const before = random.integer(0, sizes.length - 1);
+    const rank = random.integer(1, sizes.length - before);
+    const [count, inner] = [elementCount(sizes), elementCount(sizes.slice(before + rank))];
+    const masked = elementCount(sizes.slice(before, before + rank));
+    const set = Uint8Array.from({ length: masked }, () => random.integer(0, 1));
+    const expected = Float32Array.from({ length: count }, (_, at) => (set[Math.floor(at / inner) % masked] ? -7 : at));
+    for (const backend of tested) {
+      const written = withStrict(true, () =>
+        withBackend(backend, () => {
+          const chosen = tensor(set, { shape: sizes.slice(before, before + rank), dtype: "bool" });
+          const whole = Array.from({ length: before }, () => (random.integer(0, 1) === 0 ? ":" : ({} as const)));
+          return setAt(reshape(arange(count, { dtype: "float32" }), sizes), [...whole, chosen], -7);
+        }),
+      );
+      expect(written.shape).toEqual(sizes);
+      expect(written.dataSync()).toEqual(expected);
+    }
+  }
+});
+
+test.each(tested)("a mask of another shape than its axes is an error that says so, on %s", (backend) => {
+  const wrong = tensor([true, false, true]);
+  expect(() => withBackend(backend, () => setAt(whole("float32"), [wrong], 1))).toThrow(ShapeError);
+  expect(() => withBackend(backend, () => setAt(whole("float32"), [":", ":", wrong], 1))).toThrow(ShapeError);
 });
