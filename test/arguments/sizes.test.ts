@@ -56,9 +56,9 @@ const spaces = (text: string) => `${text.match(/\n *(?=b)/)?.[0].length}`;
 const all: readonly Limit[] = [
   ["JSON of files", 128, (depth) => parseJson(nested(depth), failed), "nested more than 128 deep"],
   ["JSON that is told another depth", 5, (depth) => parseJson(nested(depth), failed, 5), "nested more than 5 deep"],
-  ["a request's body", 256, (depth) => bodyOf(nested(depth)), "at most 256 levels"],
+  ["a request's body", 256, (depth) => bodyOf(nested(depth)), "at most 256 nested levels"],
   ["a body's bytes", 2 ** 20, (size) => bodyOf("1".padEnd(size)), "at most 1048576 bytes"],
-  ["modules in modules", 1000, checkDepth, "at most 1000 modules"],
+  ["modules in modules", 1000, checkDepth, "at most 1000 deep"],
   ["a header of NumPy", 10_000, (size) => parseHeader(numpyHeader(size), failed as never), "10000"],
   ["a schema's text", 65_536, (size) => schemaText({ title: "a".repeat(size - 12) }), "at most 65536 characters"],
   ["indents of tojson", 64, (size) => render(`{{ [1] | tojson(indent=${size}) }}`), "indents by at most 64"],
@@ -113,7 +113,7 @@ describe("texts are cut where they say", () => {
     expect(describeValue(keys(61))).toBe(`an object with ${textOf(60)}…`);
     const list = (count: number) => Array.from({ length: count }, (_, at) => at);
     expect(describeValue(list(9))).toBe("[0, 1, 2, 3, 4, 5, 6, 7, 8]");
-    expect(describeValue(list(10))).toBe("[0, 1, 2, 3, 4, 5, 6, 7, 8, … 10 in all]");
+    expect(describeValue(list(10))).toBe("[0, 1, 2, 3, 4, 5, 6, 7, 8, … 10 in total]");
     // Two texts in quotes, with a comma between them: 120 characters, and 121.
     expect(describeValue([textOf(57), textOf(57)])).toBe(`["${textOf(57)}", "${textOf(57)}"]`);
     expect(describeValue([textOf(57), textOf(58)])).toBe(`["${textOf(57)}", "${textOf(58)}…]`);
