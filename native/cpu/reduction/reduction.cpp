@@ -17,6 +17,7 @@ ORCHARD_EXPORT_NAMES(Reduction)
 constexpr int64_t row_chunk = 1 << 16;     // elements of one result that a task reduces
 constexpr int64_t column_rows = 512;       // rows that a task reduces, for a block of columns
 constexpr int64_t task_elements = 1 << 16; // about 10 µs
+constexpr int64_t least_short_rows = 8;    // fewer results are computed one at a time
 
 struct Call {
   const ReductionKernel &kernel;
@@ -67,6 +68,28 @@ void reduce_rows(const Call &call) {
     call.kernel.merge(first, chunks, call.facts);
     finish(result, first);
   }
+}
+
+// For results of few elements each: blocks of them are computed together. The blocks depend on sizes only.
+void reduce_short_rows(const Call &call) {
+  int64_t results = call.kept.count();
+  int64_t grain = std::max<int64_t>(1, task_elements / (short_rows * call.facts.count));
+  size_t bytes = call.kernel.state_bytes;
+  parallel_for(divided_up(results, short_rows), grain, [&](int64_t begin, int64_t end) {
+    alignas(16) char states[short_rows * 64];
+    int64_t starts[short_rows];
+    for (int64_t block = begin; block < end; block++) {
+      int64_t first = block * short_rows, last = std::min(results, first + short_rows);
+      for_each_run(call.kept, first, last, [&](const int64_t (&offsets)[2], int64_t result, int64_t length) {
+        for (int64_t i = 0; i < length; i++) starts[result - first + i] = offsets[0] + i * call.kept.run_stride(0);
+      });
+      call.kernel.rows(call.in, starts, last - first, call.reduced, call.facts, states);
+      for_each_run(call.kept, first, last, [&](const int64_t (&offsets)[2], int64_t result, int64_t length) {
+        call.kernel.finish(states + (result - first) * bytes, 1, length, call.facts, call.result(offsets[1]),
+                           call.index(offsets[1]), call.kept.run_stride(1));
+      });
+    }
+  });
 }
 
 // For an adjacent innermost kept axis: results that are adjacent are computed together.
@@ -137,7 +160,9 @@ void reduce(const ReduceBlock &block, Operands operands) {
   Call call{kernel, kept, reduced, {reduced.count(), block.parameter, to}, from, in, out, index};
   bool is_reduced_adjacent = reduced.rank == 0 || reduced.run_stride(0) == 1;
   bool is_side_by_side = kept.rank > 0 && kept.run_stride(0) == 1 && kept.run_length() >= 8 && !is_reduced_adjacent;
+  bool is_short = call.facts.count > 0 && call.facts.count <= short_row && kept.count() >= least_short_rows;
   if (is_side_by_side) reduce_columns(call);
+  else if (is_short) reduce_short_rows(call);
   else reduce_rows(call);
 }
 

@@ -34,6 +34,10 @@ struct ReductionKernel {
   // The same for each of `width` adjacent columns; the state of column j is `step` states after that of column j - 1.
   void (*columns)(const void *in, int64_t width, const Nest<1> &reduced, int64_t begin, int64_t end,
                   const ReductionFacts &, void *states, int64_t step);
+  // Reduces all elements of the nest, at most `short_row`, for each of `width` results, at most `short_rows`, whose
+  // elements begin at `starts`. The states are adjacent.
+  void (*rows)(const void *in, const int64_t *starts, int64_t width, const Nest<1> &reduced, const ReductionFacts &,
+               void *states);
   // Merges adjacent states in order into the first one, as a binary tree whose shape depends only on `count`.
   void (*merge)(void *states, int64_t count, const ReductionFacts &);
   // Writes the results of states that are `step` apart to elements that are `out_stride` apart. `indices` is null
@@ -45,6 +49,9 @@ struct ReductionKernel {
 struct Reductions {
   ReductionKernel kernels[reduction_count][dtype_count];
 };
+
+// Rows of at most `short_row` elements are reduced many at a time. 4096 elements fit in the L1 cache.
+inline constexpr int64_t short_row = 64, short_rows = 64, short_row_elements = short_row * short_rows;
 
 // The largest number of columns that are reduced at once, so that their states fit in the L1 cache.
 inline constexpr int64_t reduction_columns = 1024;

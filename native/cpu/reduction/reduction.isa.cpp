@@ -144,6 +144,31 @@ void columns(const void *in, int64_t width, const Nest<1> &reduced, int64_t begi
                  begin);
 }
 
+// Reduces short rows as columns of a transposed copy, so that vectors hold elements of several rows: a loop over a few
+// elements would cost more than the elements.
+template <class Op, class T>
+void rows(const void *in, const int64_t *starts, int64_t width, const Nest<1> &reduced, const ReductionFacts &facts,
+          void *states) {
+  using C = Compute<T>;
+  C transposed[short_row_elements];
+  int64_t offsets[short_row];
+  for (int64_t i = 0; i < facts.count; i++) offsets[i] = reduced.offset(0, i);
+  constexpr int at_once = 8; // reads of several rows are in flight together
+  const T *from = static_cast<const T *>(in);
+  int64_t j = 0;
+  for (; j + at_once <= width; j += at_once)
+    for (int64_t i = 0; i < facts.count; i++)
+      for (int row = 0; row < at_once; row++)
+        transposed[i * width + j + row] = load(from[starts[j + row] + offsets[i]]);
+  for (; j < width; j++)
+    for (int64_t i = 0; i < facts.count; i++) transposed[i * width + j] = load(from[starts[j] + offsets[i]]);
+  Nest<1> nest;
+  nest.rank = 1;
+  nest.shape[0] = facts.count;
+  nest.strides[0][0] = width;
+  columns<Op, C>(transposed, width, nest, 0, facts.count, facts, states, 1);
+}
+
 template <class Op> void merge(void *states, int64_t count, const ReductionFacts &facts) {
   Op op(facts);
   auto *typed_states = static_cast<typename Op::State *>(states);
@@ -192,7 +217,7 @@ void finish(const void *states, int64_t step, int64_t count, const ReductionFact
 }
 
 template <class Op, class T, bool is_indexed = false> constexpr ReductionKernel kernel() {
-  return {sizeof(typename Op::State), row<Op, T>, columns<Op, T>, merge<Op>, finish<Op, is_indexed>};
+  return {sizeof(typename Op::State), row<Op, T>, columns<Op, T>, rows<Op, T>, merge<Op>, finish<Op, is_indexed>};
 }
 
 template <class Op, class T> constexpr ReductionKernel float_kernel() {
