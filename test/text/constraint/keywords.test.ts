@@ -65,7 +65,7 @@ describe("each keyword alone", () => {
 
   test("others are refused, and the error names those that can be enforced", () => {
     for (const name of ["minimums", "Type", "toString", "__proto__x"])
-      expect(problemOf({ [name]: 1 })).toMatch(new RegExp(`expected keywords of .*\\bminItems, .*got ${name}$`));
+      expect(problemOf({ [name]: 1 })).toMatch(new RegExp(`expected only the keywords .*\\bminItems, .*got ${name}$`));
     for (const { name } of each.slice(16)) expect(problemOf({ none: 1 })).toContain(name);
     for (const { name } of each.slice(0, 16)) expect(problemOf({ none: 1 })).not.toContain(`${name},`);
   });
@@ -86,10 +86,10 @@ describe("limits", () => {
   const halves = (count: number) => ({ allOf: [optional(512, 512), optional(count - 512, count - 512)] });
 
   test.each([
-    ["optional properties", optional(256, 0), optional(257, 0), "at most 256 that are not required, got 257"],
-    ["optional beside required", optional(300, 44), optional(300, 43), "at most 256 that are not required, got 257"],
+    ["optional properties", optional(256, 0), optional(257, 0), "at most 256 optional properties, got 257"],
+    ["optional beside required", optional(300, 44), optional(300, 43), "at most 256 optional properties, got 257"],
     ["properties of the whole", halves(1024), halves(1025), "at most 1024 in the whole schema, got 1025"],
-    ["levels", nested(64), nested(65), "at most 64 levels"],
+    ["levels", nested(64), nested(65), "at most 64 nested levels"],
   ])("%s", (_, most, more, problem) => {
     expect(problemOf(most)).toBeUndefined();
     expect(problemOf(more)).toContain(problem);
