@@ -40,7 +40,10 @@ describe("an operand that is already right costs no copy", () => {
     expect(new Float32Array(memory.hostBuffer())).toEqual(numbers);
     expect([memory.storage, copies(context)]).toEqual(["shared", [2, 0, 0]]);
     memory.release();
-    const refused = expect.objectContaining({ name: "DisposedError", message: "[buffer] its memory was already released" });
+    const refused = expect.objectContaining({
+      name: "DisposedError",
+      message: "[buffer] its memory was already released",
+    });
     for (const use of [() => memory.hostBuffer(), () => memory.storage, () => memory.moveToHint("private")])
       expect(use).toThrow(refused);
   });
