@@ -7,14 +7,18 @@ import { packageRoot } from "../src/core/paths.ts";
 import { Failure } from "./failure.ts";
 
 /**
- * Installs the locked dependencies if they are missing or older than the lock file. @throws {Failure} with the output
- * of a failed installation
+ * Installs the locked dependencies if they are missing or older than the lock file.
+ *
+ * @returns whether it installed any. Then Bun's bundler does not find them in this process, because it remembers the
+ * folders that it has read
+ *
+ * @throws {Failure} with the output of a failed installation
  */
-export async function installDependencies(root: string = packageRoot): Promise<void> {
+export async function installDependencies(root: string = packageRoot): Promise<boolean> {
   const lock = await Bun.file(join(root, "bun.lock")).bytes();
   const expected = Bun.hash(lock).toString(16);
   const stamp = Bun.file(join(root, "node_modules", ".orchard-lock"));
-  if ((await stamp.exists()) && (await stamp.text()) === expected) return;
+  if ((await stamp.exists()) && (await stamp.text()) === expected) return false;
   console.log("Installing the dependencies that bun.lock names …");
   const install = Bun.spawn([process.execPath, "install", "--frozen-lockfile"], {
     cwd: root,
@@ -27,4 +31,5 @@ export async function installDependencies(root: string = packageRoot): Promise<v
       `${output}The dependencies can't be installed (see above). Is the network there, and the package registry?`,
     );
   await stamp.write(expected);
+  return true;
 }

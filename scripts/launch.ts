@@ -103,7 +103,15 @@ await main(async () => {
   if (!command)
     throw new Failure(`There is no command "${name}"; there are: ${Object.keys(commands).sort().join(", ")}.`);
   if (command.meaning && words.includes("--help")) return console.log(`bun run ${name} ${command.meaning}`);
-  await installDependencies();
+  if (await installDependencies()) return launchAgain();
   const run = await command.load();
   await run(words);
 });
+
+/** Runs the command in a process that has seen no other `node_modules`. */
+async function launchAgain(): Promise<void> {
+  const { exited } = Bun.spawn([process.execPath, ...process.argv.slice(1)], {
+    stdio: ["inherit", "inherit", "inherit"],
+  });
+  process.exitCode = await exited;
+}
