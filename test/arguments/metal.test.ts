@@ -1,4 +1,4 @@
-/** Whatever kernels, buffers and contexts are given, the answer is a result or an `OrchardError`. */
+/** For all kernels, buffers and contexts, the call returns a result or throws an `OrchardError`. */
 import { describe, expect, test } from "bun:test";
 import { output } from "../../src/backend/metal/arguments.ts";
 import { DeviceBuffer } from "../../src/backend/metal/buffer.ts";

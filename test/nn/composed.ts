@@ -1,4 +1,4 @@
-/** Reference implementations of the layers, composed of plain operations, given the parameters by name. */
+/** Reference implementations of the layers, composed of plain operations, with the parameters by name. */
 import {
   add,
   cat,
@@ -50,7 +50,7 @@ export const linear = (x: Tensor, weights: Weights, hasBias = true): Tensor => {
   return hasBias ? plus(product, weights("bias")) : product;
 };
 
-/** Rows of a table, chosen by numbers of JavaScript. */
+/** Rows of a table, selected by JavaScript numbers. */
 export const rows = (table: Tensor, indices: readonly number[]): Tensor =>
   indexSelect(table, tensor(indices as number[], { dtype: "int32" }), { dim: 0 });
 
@@ -74,7 +74,7 @@ export const geluTanh = (x: Tensor): Tensor => {
 /** x / (1 + exp(−x)) */
 export const silu = (x: Tensor): Tensor => div(x, add(exp(neg(x)), 1)) as Tensor;
 
-/** Row `position` of [..., tokens, dim] turned: pairs (i, i + dim/2) by position · base^(−2i/dim). */
+/** Row `position` of [..., tokens, dim] rotated: pairs (i, i + dim/2) by position · base^(−2i/dim). */
 export function rotated(x: Tensor, positions: readonly number[], base: number): Tensor {
   const dim = x.shape.at(-1)!;
   const table = (of: (angle: number) => number): Tensor =>
@@ -94,7 +94,7 @@ export interface AttentionShape {
   readonly causal?: boolean;
   /** The base of rotary positions. */
   readonly base?: number;
-  /** bool [tokens, tokens], beside `causal`. */
+  /** bool [tokens, tokens], in addition to `causal`. */
   readonly mask?: Tensor<"bool">;
   readonly hasBias?: boolean;
 }

@@ -1,6 +1,6 @@
 /**
- * A name that an enumeration of the C++ has and its code does not know is refused by the compiler. Two enumerations are
- * tried on each run, with `ORCHARD_TEST_ALL=1` all of them. Elementwise operations are structs that bring their names.
+ * If the code does not know a name of a C++ enumeration, the compiler rejects it. Each run tries two enumerations; with
+ * `ORCHARD_TEST_ALL=1` it tries all. Elementwise operations are structs, and their names come with them.
  */
 import { describe, expect, test } from "bun:test";
 import { cpSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -21,7 +21,7 @@ const headers = readdirSync(sources, { recursive: true, encoding: "utf8" }).filt
 /** The list, as a header declares it. */
 const listOf = (type: string) => new RegExp(`ORCHARD_NAMES\\(${type}, ([^)]*)\\)`);
 
-/** Enumerations, the header that each is in, and the file whose code knows its names. */
+/** Enumerations, the header of each, and the file whose code has to know its names. */
 const declared = enumerations().flatMap(({ type }) => {
   const header = headers.find((name) => listOf(type).test(readFileSync(join(sources, name), "utf8")));
   return header === undefined ? [] : [{ type, header, source: codeOf(header) }];

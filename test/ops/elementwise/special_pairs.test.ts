@@ -31,7 +31,7 @@ const step = (x: number, atZero: number) => (x < 0 ? 0 : x > 0 ? 1 : x === 0 ? a
 const formats: Readonly<Partial<Record<DType, number>>> = { float16: 2 ** -24, bfloat16: 2 ** -133 };
 const steps: Readonly<Partial<Record<DType, number>>> = { float16: 2 ** -10, bfloat16: 2 ** -7 };
 
-/** The first number beyond a that rounds to another one, found by halving the distance. */
+/** The first number beyond a that rounds to another one, found by bisection. */
 function nextOf(a: number, b: number, dtype: DType): number {
   if (Number.isNaN(a) || Number.isNaN(b)) return Number.NaN;
   if (a === b) return b;
@@ -65,7 +65,7 @@ interface Row {
   readonly values?: readonly [Values, Values];
   readonly gradient?: boolean;
   readonly dtypes?: readonly DType[];
-  /** The largest term, where terms cancel. */
+  /** The largest term, if terms cancel. */
   readonly magnitude?: (a: number, b: number) => number;
 }
 
@@ -121,7 +121,7 @@ testTable("special pairs without a gradient", [
   },
 ]);
 
-/** By trying. */
+/** By search. */
 function greatest(a: number, b: number): number {
   const [x, y] = [Math.abs(a), Math.abs(b)];
   if (x === 0 || y === 0) return x + y;
@@ -172,7 +172,7 @@ describe.each(tested)("on %s", (backend) => {
     expect(valuesOf(library.nextafter, [0, 0, -0, 0], [1, -1, -0, -0])).toEqual([2 ** -149, -(2 ** -149), -0, -0]);
   });
 
-  test("steps out of the smallest numbers and into infinity", () => {
+  test("steps beyond the smallest numbers and to infinity", () => {
     expect(valuesOf(library.nextafter, [2 ** -149, -(2 ** -149)], [-1, 1])).toEqual([0, -0]);
     expect(valuesOf(library.nextafter, [3.4028234663852886e38, oo], [oo, 0])).toEqual([oo, 3.4028234663852886e38]);
     expect(valuesOf(library.nextafter, [65504, 1, 1, 2], [oo, 0, 2, 0], "float16")).toEqual([
@@ -194,7 +194,7 @@ describe.each(tested)("on %s", (backend) => {
   });
 });
 
-test("gradients where there is more than one answer are those of PyTorch", () => {
+test("if there is more than one valid gradient, it is PyTorch's", () => {
   const gradients = (compute: Compute, a: number, b: number) => {
     const operands = [a, b].map((value) => library.tensor([value], { dtype: "float64", requiresGrad: true }));
     const found = grad([compute(operands[0]!, operands[1]!)], operands, {

@@ -1,4 +1,4 @@
-/** Losses that are made of other operations: each element's formula, in float64. */
+/** Losses composed of other operations: each element's formula, in float64. */
 import {
   binaryCrossEntropy,
   cosineSimilarity,
@@ -32,7 +32,7 @@ interface Elements {
 interface Loss {
   readonly call: (operands: Tensor[], options: Elements) => Tensor;
   readonly formula: (...values: number[]) => number;
-  /** Of each operand. Default −4 to 4. {@link sides} have no gradient. */
+  /** For each operand. Default −4 to 4. {@link sides} have no gradient. */
   readonly values?: readonly Values[];
 }
 

@@ -1,4 +1,4 @@
-/** Threads that share no memory but what they read, or add to by atomics. */
+/** Threads that share no memory except what they only read or add to by atomics. */
 import type { Random } from "../../../ops/samples.ts";
 import { change, floats, outside, type Program, pick, places, position, program } from "./program.ts";
 
