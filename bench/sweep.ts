@@ -1,7 +1,7 @@
-// The cpu backend beside PyTorch over drawn cases: every operation and layer, forward and with backward, optimizers and
-// small models, with shapes, layouts and dtypes that nobody chose. The tables give PyTorch's time over ours: above 1 is
-// faster. `bun run bench sweep --seed 7 --cases 300 --threads 1,2 matmul` draws products only; `bun bench/sweep.ts
-// --help` tells the rest.
+// Compares the cpu backend with PyTorch over drawn cases: every operation and layer, forward and with backward,
+// optimizers and small models, with random shapes, layouts and dtypes. The tables give PyTorch's time divided by ours:
+// above 1, Orchard is faster. `bun run bench sweep --seed 7 --cases 300 --threads 1,2 matmul` draws products only; `bun
+// bench/sweep.ts --help` lists all options.
 
 import { join } from "node:path";
 import { Command, InvalidArgumentError } from "commander";

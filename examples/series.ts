@@ -1,4 +1,5 @@
-// Learns to continue a series, the sum of two waves, with an LSTM: it predicts each next value, then goes on by itself.
+// Learns to continue a series, the sum of two waves, with an LSTM: it learns to predict the next value, then continues
+// alone.
 //
 //   bun examples/series.ts [steps]
 import { cat, manualSeed, mseLoss, nn, noGrad, optim, type Tensor, tensor } from "../src/index.ts";

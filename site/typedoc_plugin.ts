@@ -26,7 +26,7 @@ class PageRouter extends MemberRouter {
   }
 }
 
-/** Types that the compiler spells out, where a page should name them. The largest is first. */
+/** Types that the compiler expands, but that a page should name. The largest is first. */
 const named = ["DType", "IntegerDType", "FloatDType"];
 
 /** The strings that a type allows, through the names in it; undefined if it allows anything else. */
@@ -38,7 +38,7 @@ function stringsOf(type: SomeType | undefined): string[] | undefined {
   return parts.every((part) => part !== undefined) ? parts.flat() : undefined;
 }
 
-/** The union with a name in place of the strings that it stands for. */
+/** The union with a name in place of its strings. */
 function withNames(union: UnionType, project: ProjectReflection): UnionType {
   let { types } = union;
   for (const name of named) {
@@ -67,7 +67,7 @@ class NamingTheme extends MarkdownTheme {
   }
 }
 
-/** A namespace is `src/<name>/index.ts`, whose first comment says what is in it. */
+/** A namespace is `src/<name>/index.ts`, whose first comment describes it. */
 function describeNamespaces({ project }: Context): void {
   for (const namespace of project.getChildrenByKind(ReflectionKind.Namespace)) {
     const source = readFileSync(join(import.meta.dirname, "..", "src", namespace.name, "index.ts"), "utf8");

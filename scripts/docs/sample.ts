@@ -120,7 +120,7 @@ await main(async () => {
   }));
   for (const kind of names) {
     const all = texts.filter((passage) => passage.kind === kind && /[a-z]/.test(passage.text));
-    // A passage's place in the order depends on the seed and itself alone, so a change elsewhere moves no other.
+    // A passage's position in the order depends only on the seed and its text, so a change elsewhere moves no other.
     const keyed = all.map((passage) => ({ ...passage, key: contentKey([String(seed), passage.place, passage.text]) }));
     const drawn = keyed.toSorted((a, b) => (a.key < b.key ? -1 : 1)).slice(0, number(kind, usual[kind]));
     console.log(`\n## ${drawn.length} of ${all.length} ${kind}, seed ${seed}\n`);

@@ -75,7 +75,7 @@ export class Tests {
       inFolder && stemOf(test) === stem,
       inFolder && isDirect,
       (inFolder && mentions) || ofTables,
-      isDirect, // many tests import what many need, such as the backend's name
+      isDirect, // many tests import common modules, such as the backend's name
       inFolder,
       mentions,
       true,

@@ -1,7 +1,8 @@
 /**
  * A program for the project that has the package: runs a line for every name that the package exports, and prints the
  * outcomes as JSON. `bundle_walk.ts` bundles it, with the package in place of the sources.
- * bun walk.js <folder for files> <the compiler of kernels: "metal" or "none">
+ *
+ *     bun walk.js <folder for files> <the compiler of kernels: "metal" or "none">
  */
 import { join } from "node:path";
 import * as orchard from "../../src/index.ts";

@@ -1,6 +1,7 @@
 /**
  * A program that trains a small GPT and disposes of nothing. Prints its memory use: twenty lines of JSON, and one more
  * after the training, once garbage is collected.
+ *
  * Arguments: `loop` (as a user would write it, with only the package's exports) or `run` (as `orchard train` does, with
  * evaluations, samples and checkpoints); a folder; the number of steps.
  */

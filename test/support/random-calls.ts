@@ -1,7 +1,8 @@
 /**
  * Throws random calls at the dylib: random functions, handles, sizes, descriptor bytes and orders. Each result must be
  * a status that orchard.h names. It runs as a program, so that a crash is an exit code and not the end of the tests:
- * bun test/support/random-calls.ts <seed> <calls> <threads>
+ *
+ *     bun test/support/random-calls.ts <seed> <calls> <threads>
  */
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import { declarations, statusNames } from "../../src/backend/metal/abi.ts";

@@ -1,6 +1,7 @@
 /**
  * A program that trains without disposing of anything, and prints its memory use: twenty lines of JSON, and one more
  * after the training, once garbage is collected.
+ *
  * Arguments: the backend; the number of steps; `sync` (a loop that never lets the event loop run) or `async`; the sizes
  * of the layers, as `64x128x32`; optionally `private`, for Metal buffers that the CPU can't see.
  */

@@ -28,7 +28,7 @@ const hostedRunner: Probe = () => {
 
 const tensorOperations: Probe = () => {
   const { supported, reason } = metalContext().deviceInfo({ probe: true }).capabilities!.tensorOps;
-  if (!supported) throw new NotChecked(`the probe was refused: ${reason}`);
+  if (!supported) throw new NotChecked(`the probe was rejected: ${reason}`);
   return "the probe compiles and runs";
 };
 

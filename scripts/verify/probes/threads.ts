@@ -196,7 +196,7 @@ const deviceFence: Probe = () => {
       if (other != ((t + 511) % 1024) * 3 + round) y[${1024 * rounds}] = round + 1;
     }`;
   const got = compute({ body, result: new Uint32Array(1024 * rounds + 1), threads: 1024, threadgroup: 1024 });
-  if (got.at(-1) !== 0) throw new Refuted(`in round ${got.at(-1)! - 1} a thread read what was there before`);
+  if (got.at(-1) !== 0) throw new Refuted(`in round ${got.at(-1)! - 1} a thread read the previous value`);
   return `1024 threads read each other's elements after a barrier, ${rounds} times`;
 };
 

@@ -14,7 +14,7 @@ final class SoftwareFunction: NSObject, MTLFunction, @unchecked Sendable {
     let options: MTLFunctionOptions = []
     var label: String?
 
-    /// The function as it is in the library, without constants.
+    /// The function in the library, without constants.
     init(unspecialized name: String, library: LibraryPart) {
         self.library = library
         self.name = name

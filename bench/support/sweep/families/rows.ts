@@ -17,7 +17,7 @@ function softmax(draw: Draw, name: string): Drawn {
   };
 }
 
-/** Rows of a drawn length with a weight, and a bias where there is one. */
+/** Rows of a drawn length with a weight, and an optional bias. */
 function ofRows(draw: Draw, parameters: number) {
   const shape = draw.anyShape(undefined, undefined, 2);
   const dtype = draw.pick<DType>(["float32", "float32", "bfloat16"]);

@@ -150,7 +150,7 @@ const char *argument_kind(uint32_t kind) {
                                         : "threadgroup";
 }
 
-// Checks for two bindings at the same index, and for indices out of range, where indices are not literals.
+// Checks for two bindings at the same index, and for indices out of range, if indices are not literals.
 bool check_indices(const mrt_function &function, std::string &problem) {
   for (const mrt_argument &argument : function.arguments) {
     const uint32_t limit = argument.kind == MRT_ARGUMENT_TEXTURE   ? MRT_MAX_TEXTURES

@@ -1,7 +1,9 @@
 /**
  * Makes hostile calls of the cpu dylib's functions: valid ones with numbers, sizes, addresses and elements altered. It
  * runs as a program, so that a crash is an exit code and not the end of the tests:
- * bun test/backend/cpu/storm/child.ts <seed> <first> <count> <file>
+ *
+ *     bun test/backend/cpu/storm/child.ts <seed> <first> <count> <file>
+ *
  * A call is a function of the seed and its number alone. The file, of 8 bytes, contains the number of the current call.
  * A single call is printed.
  */
