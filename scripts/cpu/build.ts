@@ -15,7 +15,7 @@ import {
   isOutOfDate,
   isPerSet,
   keyFile,
-  lessOptimised,
+  lessOptimized,
   type ObjectFile,
   objectFiles,
   objectKey,
@@ -130,7 +130,7 @@ export function forNow(
  */
 const quick = (compiler: Pick<CppCompiler, "isClang">, object: ObjectFile): ObjectFile => ({
   ...object,
-  flags: [...object.flags, ...(isPerSet(object.source) ? lessOptimised(compiler) : ["-O1"]), "-w"],
+  flags: [...object.flags, ...(isPerSet(object.source) ? lessOptimized(compiler) : ["-O1"]), "-w"],
 });
 
 /**

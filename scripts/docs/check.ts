@@ -12,7 +12,7 @@ import { buildSite, repositoryAddress, siteFolder } from "./site.ts";
 export interface DocsOptions {
   /** Builds a site, and returns its folder. */
   readonly build?: () => Promise<string>;
-  /** The folder for one file per content that passed; by default it is in the user's cache, for all clones. */
+  /** The folder that records which contents passed; by default it is in the user's cache, for all clones. */
   readonly cache?: string;
 }
 

@@ -31,7 +31,7 @@ export async function completionOrder(
   if (!echo || logprobs === undefined) return { ...order, chances: [] };
   checkOrder({ served, limits, batcher }, order);
   const chances: GeneratedToken[][] = [];
-  for (const own of prompts) chances.push(await promptChances(served.model, own, logprobs, signal));
+  for (const prompt of prompts) chances.push(await promptChances(served.model, prompt, logprobs, signal));
   return { ...order, chances };
 }
 

@@ -156,9 +156,9 @@ export class ModelServer {
   }
 
   private errorOf(error: unknown): ApiError {
-    const own = apiErrorOf(error);
-    if (own.status === 500) console.error("serve:", error);
-    return own;
+    const failure = apiErrorOf(error);
+    if (failure.status === 500) console.error("serve:", error);
+    return failure;
   }
 
   private route(request: Request, path: string): Promise<Response> | Response {
@@ -214,11 +214,11 @@ export class ModelServer {
   }
 
   private checkModel(name: string): void {
-    const own = this.engine.served.name;
-    if (name !== own)
+    const served = this.engine.served.name;
+    if (name !== served)
       throw new ApiError(
         404,
-        `expected the model ${own}, got ${JSON.stringify(name.slice(0, 200))}`,
+        `expected the model ${served}, got ${JSON.stringify(name.slice(0, 200))}`,
         "model_not_found",
         "model",
       );

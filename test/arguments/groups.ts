@@ -105,7 +105,7 @@ const metalCalls = [
     "MetalKernel.run",
     "MetalKernel.apply",
     "MetalContext",
-    ...["deviceInfo", "wait", "trim", "injectFault", "labelled", "capture"].map((method) => `MetalContext.${method}`),
+    ...["deviceInfo", "wait", "trim", "injectFault", "labeled", "capture"].map((method) => `MetalContext.${method}`),
     "configure",
     "report",
     "kernelOverride",

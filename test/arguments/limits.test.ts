@@ -4,7 +4,7 @@ import { type Kind, signatures } from "../../src/core/parameters.ts";
 import "../../src/index.ts"; // every signature
 
 /** The neighbors of a number, in float64. */
-function neighbour(value: number, direction: 1 | -1): number {
+function neighbor(value: number, direction: 1 | -1): number {
   if (value === 0) return direction * Number.MIN_VALUE;
   const bits = new BigInt64Array(Float64Array.of(value).buffer);
   bits[0]! += BigInt(value > 0 ? direction : -direction);
@@ -17,10 +17,10 @@ interface Sides {
   readonly refused: readonly number[];
 }
 
-const atLeast = (least: number): Sides => ({ taken: [least, neighbour(least, 1)], refused: [neighbour(least, -1)] });
-const above = (limit: number): Sides => ({ taken: [neighbour(limit, 1)], refused: [limit, neighbour(limit, -1)] });
-const atMost = (most: number): Sides => ({ taken: [most, neighbour(most, -1)], refused: [neighbour(most, 1)] });
-const below = (limit: number): Sides => ({ taken: [neighbour(limit, -1)], refused: [limit, neighbour(limit, 1)] });
+const atLeast = (least: number): Sides => ({ taken: [least, neighbor(least, 1)], refused: [neighbor(least, -1)] });
+const above = (limit: number): Sides => ({ taken: [neighbor(limit, 1)], refused: [limit, neighbor(limit, -1)] });
+const atMost = (most: number): Sides => ({ taken: [most, neighbor(most, -1)], refused: [neighbor(most, 1)] });
+const below = (limit: number): Sides => ({ taken: [neighbor(limit, -1)], refused: [limit, neighbor(limit, 1)] });
 const wholeFrom = (least: number): Sides => ({ taken: [least, least + 1], refused: [least - 1, least + 0.5] });
 const wholeTo = (most: number): Sides => ({ taken: [most, most - 1], refused: [most + 1, most - 0.5] });
 const notFinite: Sides = { taken: [], refused: [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NaN] };

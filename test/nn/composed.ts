@@ -55,9 +55,9 @@ export const rows = (table: Tensor, indices: readonly number[]): Tensor =>
   indexSelect(table, tensor(indices as number[], { dtype: "int32" }), { dim: 0 });
 
 export function layerNorm(x: Tensor, weights: Weights, eps = 1e-5, hasBias = true): Tensor {
-  const centred = sub(x, mean(x, { dim: -1, keepdim: true })) as Tensor;
-  const variance = mean(times(centred, centred), { dim: -1, keepdim: true });
-  const normed = times(div(centred, sqrt(add(variance, eps) as Tensor)) as Tensor, weights("weight"));
+  const centered = sub(x, mean(x, { dim: -1, keepdim: true })) as Tensor;
+  const variance = mean(times(centered, centered), { dim: -1, keepdim: true });
+  const normed = times(div(centered, sqrt(add(variance, eps) as Tensor)) as Tensor, weights("weight"));
   return hasBias ? plus(normed, weights("bias")) : normed;
 }
 

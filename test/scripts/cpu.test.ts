@@ -31,8 +31,8 @@ describe("objects", () => {
     expect(objects.map(objectName)).toEqual([`plain.${sets[0]}`, ...sets.map((set) => `kernels.add.isa.${set}`)]);
     for (const [index, { flags }] of objects.slice(1).entries())
       expect(flags).toContain(`-DORCHARD_ISA=${sets[index]}`);
-    const lessOptimised = objects.filter(({ flags }) => flags.includes("-O2")).map(objectName);
-    expect(lessOptimised).toEqual(process.arch === "x64" ? ["kernels.add.isa.baseline"] : []);
+    const lessOptimized = objects.filter(({ flags }) => flags.includes("-O2")).map(objectName);
+    expect(lessOptimized).toEqual(process.arch === "x64" ? ["kernels.add.isa.baseline"] : []);
   });
 
   const sources = {

@@ -67,7 +67,7 @@ private func makeRuntimeFunction(
     }
     let text = takeMessage(message)
     guard let function else {
-        throw MTLLibraryError(.compileFailure, text ?? "Function \(name) could not be specialised.")
+        throw MTLLibraryError(.compileFailure, text ?? "Function \(name) could not be specialized.")
     }
     return function
 }

@@ -58,8 +58,8 @@ describe("numbers in Metal's layout", () => {
         (value) => {
           const bits = bfloatBits(value);
           const error = Math.abs(widened(bits) - value);
-          const neighbours = [bits - 1, bits + 1].filter((candidate) => candidate >= 0 && candidate <= 0xffff);
-          for (const other of neighbours) {
+          const neighbors = [bits - 1, bits + 1].filter((candidate) => candidate >= 0 && candidate <= 0xffff);
+          for (const other of neighbors) {
             const otherError = Math.abs(widened(other) - value);
             if (Number.isNaN(otherError)) continue;
             expect(error).toBeLessThanOrEqual(otherError);

@@ -189,7 +189,7 @@ describe("linspace", () => {
     }
   });
 
-  eachBackend("integers are cut towards zero", ["int64", "int32", "int8"], (dtype) => {
+  eachBackend("integers are cut toward zero", ["int64", "int32", "int8"], (dtype) => {
     for (const [start, end, steps] of [
       [0, 10, 4],
       [10, 0, 4],

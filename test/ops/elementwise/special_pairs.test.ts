@@ -36,7 +36,7 @@ function nextOf(a: number, b: number, dtype: DType): number {
   if (Number.isNaN(a) || Number.isNaN(b)) return Number.NaN;
   if (a === b) return b;
   const sign = b > a ? 1 : -1;
-  if (dtype === "float32" || dtype === "float64") return neighbour(a, sign, dtype);
+  if (dtype === "float32" || dtype === "float64") return neighbor(a, sign, dtype);
   if (a === 0) return sign * formats[dtype]!;
   if (!Number.isFinite(a))
     return Math.sign(a) * { float16: 65504, bfloat16: (2 - 2 ** -7) * 2 ** 127 }[dtype as "float16"];
@@ -47,7 +47,7 @@ function nextOf(a: number, b: number, dtype: DType): number {
 }
 
 /** By the order of the bits. */
-function neighbour(a: number, sign: number, dtype: "float32" | "float64"): number {
+function neighbor(a: number, sign: number, dtype: "float32" | "float64"): number {
   const number = dtype === "float32" ? new Float32Array([a]) : new Float64Array([a]);
   const bits = dtype === "float32" ? new Int32Array(number.buffer) : new BigInt64Array(number.buffer);
   if (a === 0) return sign * (dtype === "float32" ? 2 ** -149 : Number.MIN_VALUE);

@@ -179,12 +179,12 @@ function covariance(
   const lost = aweights ? (correction * w.reduce((all, own, k) => all + own * aweights[k]!, 0)) / total : correction;
   const scale = Math.max(0, total - lost);
   const row = (i: number): number[] => Array.from(x.values.slice(i * n, (i + 1) * n));
-  const centred = Array.from({ length: rows }, (_, i) => {
+  const centered = Array.from({ length: rows }, (_, i) => {
     const mean = round(row(i).reduce((all, value, k) => round(all + round(value * w[k]!)), 0) / total);
     return row(i).map((value) => round(value - mean));
   });
-  return centred.map((left) =>
-    centred.map((right) =>
+  return centered.map((left) =>
+    centered.map((right) =>
       round(left.reduce((all, value, k) => round(all + ofTerms(round(value * w[k]! * right[k]!))), 0) / scale),
     ),
   );

@@ -49,11 +49,11 @@ function normalized(
   sides: number,
 ): Row {
   const mean = isCentred ? round(total(row, round) / row.length) : 0;
-  const centred = row.map((value) => round(value - mean));
-  const squares = centred.map((value) => round(value * value));
+  const centered = row.map((value) => round(value - mean));
+  const squares = centered.map((value) => round(value * value));
   const variance = round(total(squares, round) / row.length);
   const scale = round(1 / Math.sqrt(round(variance + eps)));
-  const scaled = centred.map((value, k) => round(round(value * scale) * (weight?.[k] ?? 1)));
+  const scaled = centered.map((value, k) => round(round(value * scale) * (weight?.[k] ?? 1)));
   const magnitude = isCentred ? (total(row.map(Math.abs), exactly) / row.length) * scale : 0;
   return {
     values: scaled.map((value, k) => round(value + (bias?.[k] ?? 0))),

@@ -46,7 +46,7 @@ function pairs(draw: Draw, given: { low: number; high: number } | "normal" = "no
   };
 }
 
-/** Scores of classes: from two of them to a vocabulary. */
+/** Scores of classes: from two classes to a vocabulary. */
 function scores(draw: Draw) {
   const classes = draw.share({ few: 0.4, some: 0.4, vocabulary: 0.2 });
   const [low, high] = { few: [2, 20], some: [20, 1000], vocabulary: [1000, 50_000] }[classes] as [number, number];

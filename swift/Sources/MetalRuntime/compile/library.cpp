@@ -85,7 +85,7 @@ bool bind_constants(mrt_function &function, const MrtModule &module, const MrtEn
       return false;
     }
     if (!value && used == 2 && all_needed) {
-      problem = "function '" + function.name + "' cannot be specialised: " + describe(constant) +
+      problem = "function '" + function.name + "' cannot be specialized: " + describe(constant) +
                 " is used without a value; set it, or test is_function_constant_defined in the source";
       return false;
     }
@@ -201,7 +201,7 @@ void find_uninitialized(const std::string &warnings) {
     if (line == std::string::npos || column == std::string::npos || line == column) continue;
     const std::string file = place.substr(0, line),
                       message = warnings.substr(colon + start.size(), at - colon - start.size()) +
-                                " is read before anything is written to it; initialise it where it is declared";
+                                " is read before anything is written to it; initialize it where it is declared";
     mrt_finding finding = {};
     finding.kind = "uninitialized-read";
     finding.severity = "error";

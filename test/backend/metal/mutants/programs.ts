@@ -6,12 +6,12 @@ import type { Random } from "../../../ops/samples.ts";
 import type { Program } from "./program.ts";
 import { bitonicSort, histogram, largest, scan, simdReduction, softmaxRow, treeReduction } from "./rounds.ts";
 import { compaction, elementwise, gather, total, unpacking, vectors, window } from "./separate.ts";
-import { halo, lanes, matrices, neighbours, product, throughDevice, transpose, twoTiles } from "./shared.ts";
+import { halo, lanes, matrices, neighbors, product, throughDevice, transpose, twoTiles } from "./shared.ts";
 
 /** Every kind of program. */
 export const programs: readonly ((random: Random) => Program)[] = [
   elementwise,
-  neighbours,
+  neighbors,
   treeReduction,
   simdReduction,
   histogram,
