@@ -1,9 +1,10 @@
-/** A plugin of TypeDoc: the files of the API's pages, the names of dtypes in them, and what namespaces are for. */
+/** A TypeDoc plugin: files of the API's pages, names of dtypes and errors in them, and descriptions of namespaces. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   type Application,
   Comment,
+  type CommentTag,
   type Context,
   Converter,
   type DeclarationReflection,
@@ -78,8 +79,25 @@ function describeNamespaces({ project }: Context): void {
   }
 }
 
+/** Adds the error of `@throws {ShapeError} if …` to the tag's text, since the Markdown omits types of tags. */
+function nameErrors({ project }: Context): void {
+  const done = new Set<CommentTag>(); // reflections may share a comment
+  for (const { comment } of Object.values(project.reflections))
+    for (const tag of comment?.blockTags ?? []) {
+      const name = tag.typeAnnotation?.replace(/^\{|\}$/g, "");
+      if (!name || done.has(tag)) continue;
+      done.add(tag);
+      const target = project.getChildByName(name);
+      const named = target
+        ? ({ kind: "inline-tag", tag: "@link", text: name, target } as const)
+        : ({ kind: "code", text: `\`${name}\`` } as const);
+      tag.content.unshift(named, { kind: "text", text: " " });
+    }
+}
+
 export function load(app: Application): void {
   app.renderer.defineRouter("page", PageRouter);
   app.renderer.defineTheme("named", NamingTheme);
   app.converter.on(Converter.EVENT_RESOLVE_BEGIN, describeNamespaces);
+  app.converter.on(Converter.EVENT_RESOLVE_BEGIN, nameErrors);
 }

@@ -54,8 +54,11 @@ describe("links of built pages", () => {
 const namespaces = (description: string) =>
   `<tr><td style=""><a href="./orchard-metal/namespaces/nn/">nn</a></td><td>${description}</td></tr>`;
 
-/** The first dtypes, as a page shows them in colors. */
+/** The first dtypes, highlighted as on a page. */
 const dtypeList = '<span>|</span> "float16"\n  <b>|</b> <i>&quot;bfloat16&quot;</i> | "int64"';
+
+const throwing = (words: string) =>
+  `<h2 id="throws" tabindex="-1">Throws <a href="#throws"></a></h2><p>${words} it is</p>`;
 
 describe("the check", () => {
   /** Required text of the first page. */
@@ -105,6 +108,8 @@ describe("the check", () => {
     ["api/index.html", namespaces("Layers"), []],
     ["api/functions/add.html", dtypeList, ["api/functions/add.html: the dtypes are listed"]],
     ["api/type-aliases/DType.html", dtypeList, []],
+    ["api/functions/add.html", throwing("if"), ["api/functions/add.html: it does not name the thrown error"]],
+    ["api/functions/add.html", throwing("<code>ShapeError</code> if"), []],
   ])("fails for missing content in %s: %s", async (file, text, problems) => {
     const page = { "api/orchard-metal/namespaces/nn/index.html": "", [file]: text };
     const { failures } = await check(join(root, `content-${Bun.hash(file + text)}`), "", page);
