@@ -1,4 +1,4 @@
-// A kernel of your own, end to end: heat spreads over a plate. Then a kernel with a data race, which the checker
+// A custom kernel, end to end: heat spreads over a plate. Then a kernel with a data race, which the checker
 // explains.
 //
 //   bun examples/kernel.ts [heat.svg]
