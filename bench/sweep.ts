@@ -56,7 +56,7 @@ function take(line: Line): void {
   else console.log(line.note);
 }
 
-/** The threads of a backend are counted when it is loaded: each number has a process of its own. */
+/** The threads of a backend are counted when it is loaded: each number is measured in a separate process. */
 async function measureOn(count: number): Promise<void> {
   const program = join(import.meta.dir, "support/sweep/run.ts");
   const child = Bun.spawn([process.execPath, program, `${seed}`, `${first}`, `${last}`, ...command.args], {

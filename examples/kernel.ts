@@ -30,7 +30,7 @@ kernel void heat(device const float* before [[buffer(0)]],
 }
 `;
 
-// Each thread adds the value of the next thread to its own. Without a barrier this is a data race.
+// Each thread adds the next thread's value to its value. Without a barrier this is a data race.
 const racySource = `
 #include <metal_stdlib>
 using namespace metal;

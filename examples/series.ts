@@ -52,6 +52,6 @@ for (let step = 0; step < steps; step++) {
 
 const ahead = 40;
 const [known, wanted] = [seriesFrom([2000], 100), seriesFrom([2100], ahead)];
-const own = noGrad(() => model.continue(known, ahead));
-const error = Math.sqrt(Number(mseLoss(own, wanted).item()));
+const predicted = noGrad(() => model.continue(known, ahead));
+const error = Math.sqrt(Number(mseLoss(predicted, wanted).item()));
 console.log(`${ahead} values ahead: a root mean square error of ${error.toFixed(4)}`);

@@ -62,11 +62,11 @@ export class Judge implements Disposable {
 
   /** Checks the types of mutants that are judged later. It counts as one that is judged. */
   async checkTypes(mutations: readonly Mutation[]): Promise<void> {
-    const own = mutations.filter(({ file }) => languageOf(file)!.name === "TypeScript");
-    if (own.length === 0) return;
+    const typeScript = mutations.filter(({ file }) => languageOf(file)!.name === "TypeScript");
+    if (typeScript.length === 0) return;
     await this.#inBench(async (bench) => {
-      await this.#prepare(bench, "TypeScript", own[0]!.file);
-      for (const [mutation, why] of await checkManyTypes(bench.copy, own)) this.#types.set(mutation, why);
+      await this.#prepare(bench, "TypeScript", typeScript[0]!.file);
+      for (const [mutation, why] of await checkManyTypes(bench.copy, typeScript)) this.#types.set(mutation, why);
       bench.copy.restore(checkedPaths.TypeScript, this.#pristine);
     });
   }

@@ -81,12 +81,13 @@ function compare(each: Case, output: Tensor, theirs: Float64Array): void {
   const allowed = (tolerances[output.dtype] ?? 0) * each.slack;
   let [largest, off] = [0, 0];
   for (const [at, value] of theirs.entries()) {
-    const own = mine[at]!;
-    if (Object.is(own, value) || own === value) continue;
-    if (Number.isNaN(own) !== Number.isNaN(value)) throw new Error(`element ${at}: ${own} here, ${value} in PyTorch`);
-    if (Number.isNaN(own)) continue;
+    const computed = mine[at]!;
+    if (Object.is(computed, value) || computed === value) continue;
+    if (Number.isNaN(computed) !== Number.isNaN(value))
+      throw new Error(`element ${at}: ${computed} here, ${value} in PyTorch`);
+    if (Number.isNaN(computed)) continue;
     largest = Math.max(largest, Math.abs(value));
-    off = Math.max(off, Math.abs(value - own));
+    off = Math.max(off, Math.abs(value - computed));
   }
   if (off > allowed * Math.max(1, largest)) throw new Error(`results differ by ${off}, of at most ${largest}`);
 }

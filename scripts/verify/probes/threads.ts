@@ -55,7 +55,7 @@ const shuffleHalves: Probe = () => {
     lanes.map((lane) => (lane < 16 ? 5 : 21) * 1.5),
     (lane) => `lane ${lane}`,
   );
-  return "each half of a SIMD-group reads a lane of its own";
+  return "each half of a SIMD-group reads another lane";
 };
 
 /** The positions of a lane's `thread_elements()`, as MLX and others assume: two elements of a row. */
