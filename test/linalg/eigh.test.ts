@@ -53,7 +53,7 @@ function check(a: Matrix, result: Eigen, dtype: RealDType, label: string): void 
   expect(residualOf(a, result, dtype, `eigh, ${label}`)).toBeLessThan(THRESHOLD);
 }
 
-/** Computes matrices of one size in a batch: on cpu small ones share vectors. */
+/** Checks a batch of matrices of one size. On cpu, each lane of a vector computes one small matrix. */
 function checkBatch(given: readonly Matrix[], dtype: RealDType, label: string): void {
   const matrices = given.map((own) => inDType(own, dtype));
   const size = matrices[0]!.rows;

@@ -83,7 +83,7 @@ export function matricesIn(x: Tensor): Matrix[] {
  * Records a residual in roundings. The unit is at least the smallest normal number, so that zeros do not divide by
  * zero. With `ORCHARD_PRINT_RATIOS=1` the worst residuals are printed at the end of a file, by backend.
  *
- * @param of what was computed from which matrices, such as "cholesky, hilbert"; default the line of the caller
+ * @param of what was computed from which matrices, such as "cholesky, hilbert". Default: the line of the caller
  */
 export function ratio(residual: number, scale: number, dtype: RealDType, of?: string): number {
   const own = residual === 0 ? 0 : residual / Math.max(scale * epsilonOf[dtype], Number.MIN_VALUE);

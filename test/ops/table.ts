@@ -21,7 +21,7 @@ export interface Sample<Options = undefined> {
   readonly name?: string;
   readonly inputs: readonly OperandSpec[];
   readonly options: Options;
-  /** Dtypes for which the sample makes sense; default all of the row's. */
+  /** Dtypes for which the sample makes sense. Default: all of the row's. */
   readonly dtypes?: readonly DType[];
   /** False if the gradient is not defined at these values (ties, kinks, NaN). */
   readonly gradient?: boolean;

@@ -1,9 +1,9 @@
 /**
- * A program for `test/ops/attention/offsets.test.ts`: attention on operands and results whose elements are far apart
- * along one axis: more than 2³³ elements on Metal. JavaScript has no arrays of more than 4 GB, so on the other backends
- * only the mask is that large, whose elements are bytes, with more than 2³¹. No buffer of that size occupies memory:
- * pages are allocated when they are touched. Its argument is the name of a backend, and it prints a line of JSON for
- * each axis.
+ * A program for `test/ops/attention/offsets.test.ts`. It computes attention on operands and results whose elements are
+ * far apart along one axis. On Metal an operand spans more than 2³³ elements. JavaScript has no arrays of more than 4
+ * GB, so on the other backends only the mask is that large: its elements are bytes, and it spans more than 2³¹. No
+ * buffer of that size occupies memory: pages are allocated when they are touched. Its argument is the name of a
+ * backend, and it prints a line of JSON for each axis.
  */
 
 import { executeInto } from "../../src/backend/dispatch.ts";

@@ -93,14 +93,14 @@ interface Row {
   readonly out?: (dtype: DType) => DType;
   readonly accuracy: Accuracy;
   readonly gradient?: boolean;
-  /** Whether a sample has a gradient that can be compared; default all. */
+  /** Whether a sample has a gradient that can be compared. Default: all do. */
   readonly gradientOf?: (spec: OperandSpec, options: Options) => boolean;
   /** Rounding errors of the gradient, for this many elements per result. */
   readonly gradientRoundings?: (count: number) => number;
   readonly allowsEmpty?: boolean;
-  /** The magnitude that the error of pairwise summation is relative to; default the result. */
+  /** The magnitude that the error of pairwise summation is relative to. Default: the result. */
   readonly magnitude?: (values: readonly number[]) => number;
-  /** Rounding errors of a result by analysis; default those of pairwise summation, (log₂ n + 3) of the magnitude. */
+  /** Rounding errors of a result by analysis. Default: those of pairwise summation, (log₂ n + 3) of the magnitude. */
   readonly roundings?: (values: readonly number[], result: number) => number;
   /** Options other than axes. */
   readonly more?: Options;
