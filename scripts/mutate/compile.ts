@@ -94,7 +94,7 @@ async function buildDylib(copy: Copy): Promise<string | undefined> {
   return status === 0 ? undefined : firstError(output.replaceAll(`${copy.root}/`, ""));
 }
 
-/** What the checks change. It comes from a check without a mutant, and is put back after each mutant. */
+/** Paths that the checks change. Their contents after a check without a mutant are restored after each mutant. */
 export const checkedPaths: Readonly<Record<LanguageName, readonly string[]>> = {
   TypeScript: [typeInformation],
   "C++": [join("build", platform, cpuLibraryName), join("native", ".build", "cpu")],

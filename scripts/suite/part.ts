@@ -4,7 +4,7 @@ import type { Outcomes, Passed } from "./outcomes.ts";
 
 /** The counts of a part, and further remarks of its report. */
 export interface PartCounts extends Counts {
-  /** A sentence each, such as that a file failed once and then passed. */
+  /** Sentences, such as one that says that a file failed once and then passed. */
   readonly remarks?: readonly string[];
   /** The number of tests that passed in an earlier run of the same files. */
   readonly kept?: number;

@@ -54,7 +54,7 @@ const hasMetal = places.some(({ backend }) => backend === "metal");
 const check = (family: string, rows: number, columns: number, full: boolean): unknown =>
   on("metal", true, () => checkSvd(rounded(families[family]!(rows, columns, 3)), "float32", full, `svd, ${family}`));
 
-// Rows of nearly equal length are swapped in most sweeps, and a sweep with a swap has not met all pairs.
+// Rows of nearly equal length are swapped in most sweeps. After a swap, a sweep misses some pairs.
 test.skipIf(!hasMetal)("repeated singular values", () => {
   for (const size of [9, 12, 16, 33])
     for (let seed = 1; seed <= 12; seed++) {

@@ -52,7 +52,7 @@ describe("apt's options", () => {
     expect(options).toContain("Dir::Etc::sourceparts=-");
   });
 
-  test("the configuration keeps an earlier one, and drops hooks on the system", () => {
+  test("the configuration includes an earlier one, and removes hooks that change the system", () => {
     expect(aptConfiguration("/etc/own.conf")).toBe('#include "/etc/own.conf";\n#clear APT::Update;\n');
     expect(aptConfiguration(undefined)).toBe("#clear APT::Update;\n");
   });

@@ -172,7 +172,7 @@ const drawn = () =>
     all.map((body) => (body as unknown as { innerHTML: string }).innerHTML),
   );
 
-/** Texts of CommonMark's and GFM's specifications, with the elements that these name. */
+/** Texts from the specifications of CommonMark and GFM, with the specified elements. */
 const specified = [
   ["*foo **bar** baz*", "<p><em>foo <strong>bar</strong> baz</em></p>"],
   ["# foo", "<h2>foo</h2>"], // the page has a first heading

@@ -26,7 +26,7 @@ function conditioned(shape: readonly number[], isSymmetric: boolean): Tensor {
   return add(part, mul(eye(n), 1.5));
 }
 
-/** Distinct whole numbers: of one axis in order, as edges of bins are; of more one permutation for all pictures. */
+/** Distinct whole numbers. A vector ascends, as edges of bins do; with more axes, all pictures have one permutation. */
 function distinct(shape: readonly number[], below: number): Tensor {
   const count = sizeOf(shape);
   if (shape.length === 1) return mul(ones([count]).cumsum(0), Math.max(1, Math.floor(below / count)));

@@ -73,7 +73,7 @@ describe("a copy of", () => {
     expect(errorOfCall(() => copy(count, fromOffset, toOffset)).message).toBe(`[copy] ${message}`);
   });
 
-  test("a copy of all elements, and one of no elements anywhere, succeed", () => {
+  test("copying all elements, and copying none at any offset, succeed", () => {
     copy(16, 0, 0);
     copy(0, 2 ** 40, -5);
   });
