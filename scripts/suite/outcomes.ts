@@ -34,7 +34,7 @@ const readsTests = (file: string): boolean => /^test\/(?:[^/]+|scripts\/.+)$/.te
 /** The outcomes of a clone, for its files at the time of creation. */
 export class Outcomes {
   readonly #path: string;
-  /** Hash of all files that are no tests. */
+  /** Hash of all files that are not tests. */
   readonly #others: string;
   readonly #keys: ReadonlyMap<string, string>;
   readonly #known: Kept;

@@ -20,7 +20,7 @@ const packageOf = (specifier: string): string => specifier.split("/", specifier.
 export const isVendored = (specifier: string): boolean =>
   Object.hasOwn(devDependencies, packageOf(specifier)) && !installed.has(packageOf(specifier));
 
-/** Whether an import is of a file that is no program, such as a font. */
+/** Whether an import is of a file that is not a program, such as a font. */
 const isAsset = (specifier: string): boolean => /\.(?:css|ttf)$/.test(specifier);
 
 /** The name of an import's file in `src/vendor`: `d3_scale.js`. */

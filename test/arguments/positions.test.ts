@@ -421,7 +421,7 @@ describe("rejected arguments", () => {
       ArgumentError,
       "a function, got 5",
     ],
-    ["a hook's result that is no tensor", hookThatReturns(5), AutogradError, "a gradient or nothing, got 5"],
+    ["a hook's result that is not a tensor", hookThatReturns(5), AutogradError, "a gradient or nothing, got 5"],
     [
       "requiresGrad = 1",
       wrong((value: never) => Object.assign(leaf(), { requiresGrad: value }), 1),

@@ -109,7 +109,7 @@ describe("the processors that this process may use", () => {
     expect(limit).toEqual({ count, source: expect.stringMatching(source) });
   });
 
-  test("files with invalid contents are no limit", () => {
+  test("files with invalid contents set no limit", () => {
     const texts = ["", "\n", "max", "0 0", "-5 100000", "1e3 7", "x y z", "100000", "\0\0", "9".repeat(400), "5 max"];
     for (const text of texts) {
       const files = {
@@ -196,7 +196,7 @@ describe("the memory limit of tensors", () => {
     expect(limit.resident).toBeGreaterThan(limit.count);
   });
 
-  test("files with invalid contents are no limit", () => {
+  test("files with invalid contents set no limit", () => {
     for (const text of ["", "\n", "max", "-1", "0x100", "1e3", "-5", "1 2", "\0", "9".repeat(400)]) {
       const files = {
         ...inGroup2("/a"),

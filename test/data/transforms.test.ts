@@ -502,7 +502,7 @@ describe("invalid arguments", () => {
   const [image, one] = [bytesOf(noise(3, 4, 4)), tensor([1])];
   test.each([
     ["a vector", () => t.resize(2)(one), "notAnImage"],
-    ["what is no tensor", () => t.resize(2)("a" as never), "notAnImage"],
+    ["a value that is not a tensor", () => t.resize(2)("a" as never), "notAnImage"],
     ["integers of 32 bits", () => t.adjustBrightness(1)(image.to("int32")), "notAnImage"],
     ["bytes to normalize", () => t.normalize([0], [1])(image), "notFloats"],
     ["means of other channels", () => t.normalize([0, 1], [1, 1])(image.to("float32")), "channelsDiffer"],

@@ -209,7 +209,7 @@ const bad: readonly Bad[] = [
     tensor: "a",
   },
   {
-    title: "rows that are no whole blocks",
+    title: "rows that are not whole blocks",
     tensors: [info("a", [33], q8, 0)],
     data: 64,
     code: "partOfBlock",

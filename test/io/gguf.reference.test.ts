@@ -186,7 +186,7 @@ describe("saveGguf", () => {
 
   test.each([
     ["a number beyond its type", { x: { type: "uint8", value: 256 } }],
-    ["a text that is no number", { x: { type: "uint32", value: "3" } }],
+    ["a text that is not a number", { x: { type: "uint32", value: "3" } }],
     ["a type that there is not", { x: { type: "uint128", value: 3 } }],
     ["a text that is no UTF-16", { x: "\ud800" }],
     ["an object", { x: {} }],

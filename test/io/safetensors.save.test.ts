@@ -94,7 +94,7 @@ describe("saveSafetensors", () => {
   });
 
   test.each([
-    ["what is no tensor", { a: [1, 2] }, {}, ArgumentError, 'expected "a" to be a tensor, got [1, 2]'],
+    ["a value that is not a tensor", { a: [1, 2] }, {}, ArgumentError, 'expected "a" to be a tensor, got [1, 2]'],
     ["the name of the texts", { __metadata__: zeros([1]) }, {}, ArgumentError, "cannot be named __metadata__"],
     ["texts that are none", {}, { step: 3 }, ArgumentError, 'expected metadata "step" to be a string, got number'],
   ])("%s is rejected, and no file is written", async (_, model, metadata, kind, says) => {

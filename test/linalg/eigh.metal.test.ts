@@ -69,7 +69,7 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal"))("eigh on met
     });
   });
 
-  test("more than 512 rows go to cpu, and why", () => {
+  test("more than 512 rows go to cpu, and the reason is stated", () => {
     const error = errorOf(() => on("metal", true, () => eigh(zeros([513, 513]))));
     expect(error?.message).toMatch(/at most 512 rows, got 513/);
   });

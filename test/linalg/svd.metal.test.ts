@@ -161,7 +161,7 @@ describe.skipIf(!hasMetal)("svd of matrices that are larger than a threadgroup's
     }
   });
 
-  test("more than 512 rows and columns go to cpu, and why", () => {
+  test("more than 512 rows and columns go to cpu, and the reason is stated", () => {
     const error = errorOf(() => on("metal", true, () => svd(toTensor(families.zero!(513, 513, 1), "float32"))));
     expect(error?.message).toMatch(/at most 512 rows or columns, got 513 x 513/);
   });

@@ -42,7 +42,7 @@ describe("links of built pages", () => {
     ['<a href="#there">', 'guide: #there: the page has no anchor "there"'],
     ['<img src="/base/other.svg">', "guide: /base/other.svg: leads to no page or file"],
     ['<script src="/guide.js"></script>', "guide: /guide.js: is outside /base/"],
-    ['<a href="http://[">', "guide: http://[: is no address"],
+    ['<a href="http://[">', "guide: http://[: is not a valid address"],
   ])("that are broken are problems: %s", async (link, problem) => {
     const { links, problems } = await checkSiteLinks(siteOf(link), "/base/");
     expect(problems).toEqual([problem]);

@@ -115,7 +115,7 @@ describe("the tokenizers of GGUF files", () => {
     }
   });
 
-  test("SentencePiece's unigram, against SentencePiece", async () => {
+  test("SentencePiece's unigram, compared with SentencePiece", async () => {
     const { unigram, rows } = (await read("sentencepiece")) as { unigram: Pieces; rows: readonly Row[] };
     const tokenizer = ofMetadata(metadataOf("t5", unigram));
     for (const { text: own, ids } of rows)

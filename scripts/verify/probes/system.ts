@@ -20,7 +20,7 @@ const commandLineTools: Probe = () => {
 
 const hostedRunner: Probe = () => {
   const { name, families, capabilities } = metalContext().deviceInfo({ probe: true });
-  if (!/paravirtual/i.test(name)) throw new NotChecked(`"${name}" is no paravirtual device`);
+  if (!/paravirtual/i.test(name)) throw new NotChecked(`"${name}" is not a paravirtual device`);
   if (families.some((family) => family === "metal3")) throw new Refuted(`"${name}" is of the family metal3`);
   const lacking = Object.entries(capabilities ?? {}).filter(([, { supported }]) => !supported);
   return `"${name}" of ${families.join(", ")} lacks ${lacking.map(([what]) => what).join(", ") || "nothing"}`;

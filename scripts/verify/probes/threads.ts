@@ -212,7 +212,7 @@ const threadgroupContents: Probe = () => {
     for (uint k = t; k < ${words}; k += 256) y[(i / 256) * ${words} + k] = tile[k];`;
   const got = compute({ body: copy, result: new Uint32Array(16 * words), threads: 16 * 256, threadgroup: 256 });
   const left = got.filter((word) => word !== 0).length;
-  if (left === 0) throw new NotChecked("all of the memory that was read held zeros, which promises nothing");
+  if (left === 0) throw new NotChecked("all memory that was read held zeros, which proves nothing");
   return `${left} of ${got.length} words that nobody had set were not zero`;
 };
 

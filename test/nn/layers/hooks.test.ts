@@ -150,7 +150,7 @@ describe("backward hooks", () => {
     expect(numbers(layer.bias!.grad)).toEqual([16, 16]); // 4 rows, each 4 times
   });
 
-  test("for arguments without a gradient are null, and for results in objects those that exist", () => {
+  test("are null for arguments without a gradient; for results in objects, existing ones are passed", () => {
     const lstm = new nn.LSTM(2, 3, seeded());
     const seen: (readonly (readonly number[] | null)[])[] = [];
     lstm.registerFullBackwardHook((_, gradInputs, gradOutputs) => {

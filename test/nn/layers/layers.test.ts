@@ -310,7 +310,7 @@ describe("layers reject", () => {
     ["a probability of 1", "invalidProbability", () => new nn.Dropout(1)],
     ["heads that do not divide the width", "headsDoNotDivide", () => new nn.MultiHeadAttention({ width: 6, heads: 4 })],
     [
-      "heads that are no multiple of those of keys",
+      "heads that are not a multiple of those of keys",
       "headsDoNotDivide",
       () => new nn.MultiHeadAttention({ width: 6, heads: 3, keyValueHeads: 2 }),
     ],

@@ -201,7 +201,7 @@ describe("models reject", () => {
     ["more tokens than the context", whole([[1, 2, 3, 4, 5, 6, 7]]), "sequenceTooLong", ShapeError],
     ["no tokens", tensor([[]], { dtype: "int32" }), "wrongShape", ShapeError],
     ["tokens without a batch", tensor([1, 2], { dtype: "int32" }), "wrongShape", ShapeError],
-    ["tokens that are no integers", tensor([[1, 2]]), "notIntegers", DTypeError],
+    ["tokens that are not integers", tensor([[1, 2]]), "notIntegers", DTypeError],
   ])("%s", (_, given, code, kind) => {
     for (const model of [gpt(), llama()]) {
       const forward = () => withBackend("cpu", () => model.forward(given));

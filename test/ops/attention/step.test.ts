@@ -68,7 +68,7 @@ test.each([
   ["many tokens", { block: { tokens: 5 } }, /tokens of 1 to 4, got 5/],
   ["heads that do not share", { block: { heads: 3, kvHeads: 2 } }, /heads of keys that 3 heads share, got 2/],
   ["pairs beyond the row", { block: { pairs: 3 } }, /pairs of 4 elements, got 3/],
-  ["rows that are no blocks", { block: { isPacked: true } }, /rows in blocks of 32, got 4/],
+  ["rows that are not in blocks", { block: { isPacked: true } }, /rows in blocks of 32, got 4/],
   ["a band below 0", { block: { left: -1 } }, /a band of at least 0/],
   ["integers", { block: { dtype: "int32" } }, /expected floats for attention, got int32/],
 ] satisfies [string, { sequence?: object; block?: Partial<Values> }, RegExp][])(

@@ -90,9 +90,7 @@ describe.each(tested)("on %s", (backend) => {
       (dtype) => [dtype, includeSelf] as const,
     ),
   );
-  /**
-   * For an element of x: its factors, which are x's element or 1, and those of the source, with their positions there.
-   */
+  /** The factors of an element: x's element or 1, then elements of the source, with their positions there. */
   const groupOf = (element: number, includeSelf: boolean) => {
     const at = index.flatMap((to, place) => (to === element ? [place] : []));
     return { at, all: [includeSelf || at.length === 0 ? own[element]! : 1, ...at.map((place) => factors[place]!)] };

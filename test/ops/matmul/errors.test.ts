@@ -59,7 +59,7 @@ const sums: readonly Case[] = [
     "got 0.5",
   ],
   [
-    "a factor that is no number",
+    "a factor that is not a number",
     () => addmm(of(2), of(2, 3), of(3, 2), { beta: "2" as unknown as number }),
     ArgumentError,
     'expected beta to be a number, got "2"',

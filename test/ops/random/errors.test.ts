@@ -16,7 +16,7 @@ const integer = "int32" as FloatDType;
 
 const cases: readonly (readonly [string, (generator: Generator) => unknown, Kind, ...string[]])[] = [
   ["a negative size", (generator) => rand([2, -1], { generator }), ShapeError, "[rand]", "-1"],
-  ["a size that is no number", (generator) => randn([Number.NaN], { generator }), ShapeError, "[randn]", "NaN"],
+  ["a size that is not a number", (generator) => randn([Number.NaN], { generator }), ShapeError, "[randn]", "NaN"],
   ["an integer dtype", (generator) => rand([1], { generator, dtype: integer }), DTypeError, "[rand]", "int32", "float"],
   ["normal integers", (generator) => randn([1], { generator, dtype: integer }), DTypeError, "[randn]", "int32"],
   ["a like of integers", (generator) => randLike(tensor([1n]), { generator }), DTypeError, "[randLike]", "int64"],

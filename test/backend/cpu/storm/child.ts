@@ -232,13 +232,13 @@ function step(number: number): void {
   if (!known.has(status)) throw new Error(`call ${number}: status ${status}, ${message()}`);
   for (let index = 0; index < own.operands.length; index++)
     if (own.operands[index] && !rooms[index]!.isIntact())
-      throw new Error(`call ${number} of ${answer.name} wrote beside operand ${index}`);
-  if (!blocks.isIntact()) throw new Error(`call ${number} of ${answer.name} wrote beside its block`);
+      throw new Error(`call ${number} of ${answer.name} wrote outside of operand ${index}`);
+  if (!blocks.isIntact()) throw new Error(`call ${number} of ${answer.name} wrote outside of its block`);
 }
 
 const message = (): string => readText((buffer, capacity) => native.orchard_cpu_last_error(buffer, capacity));
 
-/** Unaltered calls must run: else the storm would test only rejections. */
+/** Unaltered calls must run: otherwise the storm would test only rejections. */
 for (const own of seeds.flat()) {
   const status = run(rightCall(own), blocks.pointer);
   if (status !== Status.ok) throw new Error(`a right call of ${answers[own.ordinal]!.name} is refused: ${message()}`);
