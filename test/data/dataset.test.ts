@@ -236,7 +236,7 @@ describe("the token file", () => {
       expect(await keptOf(undefined, [8000, 8000, 8000])).toEqual([0, 1, 2]);
     });
 
-    test("tokens that a killed process left without a manifest count, and are removed", async () => {
+    test("token files that a killed process left without a manifest are counted and removed", async () => {
       const folder = root.file("left");
       mkdirSync(folder);
       const [left, foreign] = [join(folder, `${"0".repeat(32)}.tokens`), join(folder, "mine.tokens")];

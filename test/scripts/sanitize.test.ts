@@ -197,7 +197,7 @@ describe("findings", () => {
     expect(findings[0]!.report).toContain("data race");
   });
 
-  test("another status before a report, and the report", async () => {
+  test("a call with an unexpected status, and the sanitizer's report of a later one", async () => {
     const refused = { ...fault("sum", 5), status: Status.invalidArgument };
     const { findings } = await run(address, "both", [refused, fault("overflow")]);
     expect(findings.map((finding) => finding.calls[0])).toEqual(["0 (sum)", "1 (overflow)"]);

@@ -104,7 +104,7 @@ describe("a probe", () => {
   const others = ["command-line-tools", "hosted-runner", "tensor-operations"];
 
   test.each(Object.entries(probes))("of %s holds on the software device", (identifier, probe) => {
-    if (!metalContext().isSoftware) return expect(process.platform).toBe("darwin"); // there the command judges
+    if (!metalContext().isSoftware) return expect(process.platform).toBe("darwin"); // on a Mac, verify:apple reports the outcome
     try {
       expect(probe().length).toBeGreaterThan(10);
     } catch (error) {

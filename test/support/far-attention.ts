@@ -50,7 +50,7 @@ type Make = (shape: readonly number[], dtype: DType) => Tensor;
 
 const makeNear: Make = (shape, dtype) => empty(shape, { dtype });
 
-/** In private memory, if there is any: it is not an array of JavaScript's. */
+/** Allocates private memory if the backend has any, since JavaScript's arrays are limited. */
 const makeFar =
   (axis: number, distance: number, canBeFar: (dtype: DType) => boolean): Make =>
   (shape, dtype) => {
