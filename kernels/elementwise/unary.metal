@@ -6,7 +6,6 @@
 #include <metal_stdlib>
 using namespace metal;
 
-#include "common/bessel.h"
 #include "common/bits.h"
 #include "common/gamma.h"
 #include "common/gated.h"
@@ -14,6 +13,7 @@ using namespace metal;
 #include "common/narrow.h"
 #include "common/runs.h"
 #include "common/special.h"
+#include "formulas/bessel.h"
 #include "generated/unary.h"
 
 constant uint operation [[function_constant(1)]];

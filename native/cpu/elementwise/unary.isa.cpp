@@ -1,12 +1,13 @@
 // The operations of one operand, with the formulas of kernels/formulas/unary.h.
 #include "../../.build/generated/unary.h"
 #include "activations.h"
-#include "bessel.h"
 #include "bits.h"
 #include "gamma.h"
 #include "gated.h"
 #include "inverse.h"
 #include "special.h"
+
+#include "../../../kernels/formulas/bessel.h"
 
 namespace orchard::ORCHARD_ISA {
 namespace {
