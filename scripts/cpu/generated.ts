@@ -7,6 +7,7 @@ import { declaration } from "../../src/backend/fields.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import * as elementwise from "../../src/ops/elementwise/primitive.ts";
 import * as reduction from "../../src/ops/reduction/primitive.ts";
+import * as scan from "../../src/ops/scan/primitive.ts";
 
 /** Enumerations whose names have formulas in `kernels/formulas`. */
 const formulas = [elementwise.unaryOperations, elementwise.binaryOperations, elementwise.ternaryOperations];
@@ -32,6 +33,12 @@ const families: readonly Family[] = [
     includes: ["../../cpu/nest.h"],
     enumerations: [reduction.reductions, reduction.derivatives],
     calls: [reduction.reduceCall, reduction.derivativeCall, reduction.selectCall],
+  },
+  {
+    name: "scan",
+    includes: ["../../cpu/slices.h"],
+    enumerations: [scan.scans],
+    calls: [scan.scanCall],
   },
 ];
 

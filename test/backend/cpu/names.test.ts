@@ -26,6 +26,7 @@ const listOf = (type: string) => new RegExp(`ORCHARD_NAMES\\(${type}, ([^)]*)\\)
 const generated = {
   Reduction: ["../.build/generated/reduction_blocks.h", "reduction/reduction.isa.cpp"],
   ReductionDerivative: ["../.build/generated/reduction_blocks.h", "reduction/derivatives.isa.cpp"],
+  Scan: ["../.build/generated/scan_blocks.h", "scan/scan.isa.cpp"],
 } as const;
 
 /** Enumerations, the header that each is in, and the file whose code knows its names. */
