@@ -10,6 +10,7 @@ import { Failure } from "../failure.ts";
 import { inParallel } from "../parallel.ts";
 import { withSpinner } from "../progress.ts";
 import { type CppCompiler, findCompiler } from "./compiler.ts";
+import { writeGenerated } from "./generated.ts";
 import {
   flagsOf,
   isOutOfDate,
@@ -70,6 +71,7 @@ export async function buildCpu(which: "all" | "machine" = "all"): Promise<void> 
 /** Compiles what is out of date, and links if anything changed. Returns the dylib's path. */
 export async function buildCpuLibrary(progress: (text: string) => void = () => {}, given?: CpuBuild): Promise<string> {
   const build = given ?? (await usualBuild());
+  writeGenerated();
   await mkdir(build.objectFolder, { recursive: true });
   const onWait = () => progress("Waiting for another build of the cpu backend");
   return withLock(join(build.objectFolder, ".lock"), onWait, () => buildLocked(build, progress));
