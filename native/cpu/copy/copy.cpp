@@ -177,9 +177,9 @@ bool copy_elements(const CopyBlock &block, int64_t size, const Operands &operand
   const Nest<2> nest(block.loop.nest);
   if (nest.count() == 0) return false;
   const int64_t from_offset = block.loop.offsets[0], to_offset = block.loop.offsets[1];
-  return copy_planned(nest, size,
-                      {operands.input(0, size, from_offset, nest.extent(0)),
-                       operands.result(1, size, to_offset, nest.extent(1))});
+  return copy_planned(
+      nest, size,
+      {operands.input(0, size, from_offset, nest.extent(0)), operands.result(1, size, to_offset, nest.extent(1))});
 }
 
 // Copies elements one at a time, for nests without a plan.

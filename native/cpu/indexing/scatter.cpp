@@ -43,7 +43,8 @@ public:
 
   // `elements` is the number of elements or sums per slice that should stay in the caches.
   void set_tile(int64_t elements) {
-    const int64_t most = std::max(scatter_tile, scatter_tile_elements / std::max({elements, scatter.length, int64_t(1)}));
+    const int64_t of_slice = std::max({elements, scatter.length, int64_t(1)});
+    const int64_t most = std::max(scatter_tile, scatter_tile_elements / of_slice);
     tile_ = is_adjacent_ ? std::min(most, run_) : 1;
     tiles_of_run_ = (run_ + tile_ - 1) / tile_;
     tiles_ = scatter.slices.count() / std::max<int64_t>(run_, 1) * tiles_of_run_;
@@ -71,7 +72,8 @@ public:
   // Returns whether copying x first is faster: always for adjacent slices without sums, whose rows are then written at
   // once, else with few indices.
   bool copies_first(bool is_wide) const {
-    return scatter.slices.rank < max_rank && ((is_adjacent_ && !is_wide) || scatter.length < scatter.size / few_indices);
+    const bool has_few = scatter.length < scatter.size / few_indices;
+    return scatter.slices.rank < max_rank && ((is_adjacent_ && !is_wide) || has_few);
   }
 
   // Runs a kernel on each tile. Slices share a tile if their results are adjacent in memory, and their contributions

@@ -1,7 +1,7 @@
 /**
- * The primitives of masks: `maskStarts` counts the selected elements by blocks, which tells the size of a result and the
- * place of each block in it; `nonzero`, `maskedSelect` and `maskedScatter` then share the blocks among threads. On metal
- * they are composed of other operations.
+ * The primitives of masks. `maskStarts` counts the selected elements by blocks, which gives the size of a result and
+ * the place of each block in it. `nonzero`, `maskedSelect` and `maskedScatter` then share the blocks among threads. On
+ * metal they are composed of other operations.
  */
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
