@@ -7,6 +7,7 @@
 #include "../parallel.h"
 
 #include <algorithm>
+#include <cstring>
 
 using namespace orchard;
 
@@ -47,7 +48,8 @@ public:
              unless_ones(divisors, output),
              unless_ones(factors, input),
              is_alike ? lengths[0] : -1,
-             step_of(starts, output)};
+             step_of(starts, output),
+             output == 0 ? 0 : *std::max_element(lengths, lengths + output)};
   }
 
   const ResampleAxis &axis() const { return axis_; }
@@ -84,14 +86,18 @@ Extent dense(int64_t planes, const Whole (&sizes)[resample_axes]) {
   return all;
 }
 
+// Returns whether a window gives the same results as the one before it, as in the gradient of a pooling.
+bool repeats(const ResampleAxis &axis, int64_t window) {
+  return window > 0 && !axis.weights && axis.starts[window] == axis.starts[window - 1] &&
+         axis.lengths[window] == axis.lengths[window - 1] &&
+         (!axis.divisors || axis.divisors[window] == axis.divisors[window - 1]);
+}
+
 // Returns about how many additions a line of results takes.
 int64_t steps_of(const Resampling &resampling) {
   const auto &[deep, high, wide] = resampling.axes;
-  const auto longest = [](const ResampleAxis &axis) {
-    return axis.output == 0 ? 1 : std::max<int64_t>(1, *std::max_element(axis.lengths, axis.lengths + axis.output));
-  };
-  const double rows = double(longest(deep)) * double(longest(high)) * double(wide.input);
-  return int64_t(std::min(1e15, rows + double(wide.output) * double(longest(wide)))) + 1;
+  const double rows = double(deep.longest) * double(high.longest) * double(wide.input);
+  return int64_t(std::min(1e15, rows + double(wide.output) * double(wide.longest + 1))) + 1;
 }
 
 // out [planes, …output]: each element is the sum of a window of x [planes, …input], with the products of the axes'
@@ -114,13 +120,20 @@ void resample(const ResampleBlock &block, Operands operands) {
   const int64_t width = wide.axis().output, lines = deep.axis().output * high.axis().output;
   const int64_t pixels = deep.axis().input * high.axis().input * wide.axis().input;
   const int64_t grain = std::max<int64_t>(1, task_steps / steps_of(resampling));
+  const int64_t line_bytes = width * dtype_sizes[static_cast<int>(dtype)];
   const ResampleLine compute = resamplings().lines[static_cast<int>(dtype)];
   ScratchSlots<double> slots((planes * lines + grain - 1) / grain, wide.axis().input + width);
   parallel_for(planes * lines, grain, [&](int64_t begin, int64_t end) {
     slots.with([&](double *scratch) {
-      for (int64_t line = begin; line < end; line++)
-        compute(resampling, element(x, dtype, line / lines * pixels), line % lines, element(out, dtype, line * width),
-                scratch);
+      for (int64_t line = begin; line < end; line++) {
+        const int64_t high_lines = high.axis().output, place = line % lines;
+        char *to_line = element(out, dtype, line * width);
+        if (line > begin && repeats(high.axis(), place % high_lines))
+          std::memcpy(to_line, to_line - line_bytes, static_cast<size_t>(line_bytes));
+        else if (line - high_lines >= begin && repeats(deep.axis(), place / high_lines))
+          std::memcpy(to_line, to_line - high_lines * line_bytes, static_cast<size_t>(line_bytes));
+        else compute(resampling, element(x, dtype, line / lines * pixels), place, to_line, scratch);
+      }
     });
   });
 }

@@ -57,6 +57,18 @@ void sum_alike(const ResampleAxis &wide, const double *__restrict from, double *
     }
 }
 
+// Short windows of several lengths. What is behind the end of a window is not included, even if it is infinite.
+void sum_short(const ResampleAxis &wide, const double *__restrict from, double *__restrict to) {
+  std::fill_n(to, wide.output, 0.0);
+  for (int64_t k = 0; k < wide.longest; k++)
+    for (int64_t x = 0; x < wide.output; x++) {
+      const bool is_inside = k < wide.lengths[x];
+      const double value = from[is_inside ? wide.starts[x] + k : 0];
+      const double weight = wide.weights ? wide.weights[is_inside ? wide.weights_at[x] + k : 0] : 1;
+      to[x] = is_inside ? to[x] + value * weight : to[x];
+    }
+}
+
 double sum_window(const double *from, const double *weights, int64_t length) {
   double parts[lanes] = {}, total = 0;
   int64_t at = 0;
@@ -75,6 +87,7 @@ void sum_columns(const ResampleAxis &wide, const double *from, double *to) {
     if (!wide.weights && wide.step == 2) return sum_even<2>(wide, from, to);
     return sum_alike(wide, from, to);
   }
+  if (wide.longest < short_window && wide.input > 0) return sum_short(wide, from, to);
   for (int64_t x = 0; x < wide.output; x++)
     to[x] = sum_window(from + wide.starts[x], wide.weights ? wide.weights + wide.weights_at[x] : nullptr,
                        wide.lengths[x]);
