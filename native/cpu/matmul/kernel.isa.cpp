@@ -19,6 +19,7 @@
 #include "grid.h"
 #include "pack.h"
 #include "small.h"
+#include "split.h"
 #include "tile.h"
 
 #include <algorithm>
@@ -295,12 +296,19 @@ private:
   const TileKernels<T> &kernels_;
 };
 
-template <class S> void multiply(const MatrixProduct &product) {
+template <class S> void multiply_whole(const MatrixProduct &product) {
   if constexpr (!std::is_integral_v<S>)
     if (product.m <= tile_rows && is_for_dots(product)) return multiply_dots<S>(product);
   if constexpr (std::is_floating_point_v<S>)
     if (multiply_if_small<S>(product)) return;
   Multiplication<S>(product).run();
+}
+
+template <class S> void multiply(const MatrixProduct &product) {
+  if constexpr (std::is_floating_point_v<S>)
+    if (const int64_t parts = parts_of<S>(product); parts > 1)
+      return multiply_parts<S>(product, parts, multiply_whole<S>);
+  multiply_whole<S>(product);
 }
 
 } // namespace

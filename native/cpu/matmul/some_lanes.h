@@ -7,7 +7,7 @@
 
 namespace orchard::ORCHARD_ISA {
 
-// For `count` lanes, from 1 to all. The other lanes of a loaded vector are 0.
+// For `count` lanes, from none to all. The other lanes of a loaded vector are 0.
 template <class T> class SomeLanes {
 public:
 #if defined(__AVX512F__)
