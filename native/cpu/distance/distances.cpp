@@ -11,8 +11,7 @@ namespace {
 
 int kernel_of(const char *name, DType dtype) {
   if (dtype != DType::float64 && dtype != DType::float32)
-    fail(ORCHARD_CPU_UNSUPPORTED,
-         std::string("there is no ") + name + " of " + dtype_names[static_cast<int>(dtype)]);
+    fail(ORCHARD_CPU_UNSUPPORTED, std::string("there is no ") + name + " of " + dtype_names[static_cast<int>(dtype)]);
   return static_cast<int>(dtype);
 }
 
@@ -30,7 +29,8 @@ void check_sizes(std::initializer_list<int64_t> sizes) {
 
 // Returns a matrix of a block's operand; the last operand is the result.
 template <class Block>
-Matrix matrix_of(const Block &block, const Operands &operands, int index, int64_t rows, int64_t columns, bool is_result) {
+Matrix matrix_of(const Block &block, const Operands &operands, int index, int64_t rows, int64_t columns,
+                 bool is_result) {
   const int64_t row = block.row_strides[index], column = block.column_strides[index];
   Extent extent;
   extent.along(block.batch, block.batch_strides[index]).along(rows, row).along(columns, column);

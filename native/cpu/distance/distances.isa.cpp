@@ -28,8 +28,8 @@ constexpr int row_count = 4;
 #endif
 constexpr int vector_count = 2;
 template <class T> constexpr int panel_width = vector_count * lanes<T>;
-constexpr int64_t block_depth = 128;    // coordinates of a block
-constexpr int64_t rows_of_task = 64;    // of x
+constexpr int64_t block_depth = 128;   // coordinates of a block
+constexpr int64_t rows_of_task = 64;   // of x
 constexpr double terms_per_task = 1e5; // about 10 µs
 
 template <class T> inline Vector<T> magnitude(Vector<T> x) { return x < 0 ? -x : x; }
@@ -73,7 +73,8 @@ public:
     const int64_t end = std::min(row + rows_of_task, d_.m), columns = std::min<int64_t>(width, d_.n - column);
     if (d_.is_triangle && column + columns <= row + 1) return; // only pairs j ≤ i
     alignas(line_bytes) T sums[rows_of_task * width] = {}, panel[block_depth * width];
-    const T *x = element_of<T>(d_.x, row, 0) + batch * d_.x_batch, *y = element_of<T>(d_.y, column, 0) + batch * d_.y_batch;
+    const T *x = element_of<T>(d_.x, row, 0) + batch * d_.x_batch,
+            *y = element_of<T>(d_.y, column, 0) + batch * d_.y_batch;
     for (int64_t depth = 0; depth < d_.k; depth += block_depth) {
       const int64_t length = std::min(block_depth, d_.k - depth);
       pack(y + depth * d_.y.column_stride, columns, length, panel);
@@ -113,24 +114,27 @@ private:
     T *out = const_cast<T *>(element_of<T>(d_.out, row, column)) + batch * d_.out_batch;
     // Σ over the rows before of their numbers of pairs, then those of this row before the column.
     if (d_.is_triangle) out = reinterpret_cast<T *>(d_.out.data) + row * (2 * d_.n - row - 1) / 2 + column - row - 1;
-    for (int64_t c = first; c < columns; c++) out[c * d_.out.column_stride] = sums[c];
+    if (d_.out.column_stride == 1) std::copy(sums + first, sums + std::max(first, columns), out + first);
+    else
+      for (int64_t c = first; c < columns; c++) out[c * d_.out.column_stride] = sums[c];
   }
 
   void take_roots(int64_t batch, int64_t row, int64_t column, int64_t columns, T *sums) const {
     // Squares below lose bits as subnormal numbers, or become 0; those of float64 are left so, as norm leaves them.
     constexpr T least = std::is_same_v<T, float> ? T(1e-30) : T(0), most = std::numeric_limits<T>::max();
-    bool is_exact = true;
-    for (int64_t c = 0; c < columns; c++) is_exact &= sums[c] >= least && sums[c] <= most;
-    if (!is_exact && std::is_same_v<T, float>) {
+    int32_t inexact = 0; // also counts columns past the last
+    for (int64_t c = 0; c < width; c++) inexact += sums[c] >= least && sums[c] <= most ? 0 : 1;
+    T roots[width];
+    for (int64_t c = 0; c < width; c++) roots[c] = std::sqrt(sums[c]);
+    if (inexact > 0 && std::is_same_v<T, float>)
       for (int64_t c = 0; c < columns; c++)
-        sums[c] = sums[c] >= least && sums[c] <= most ? std::sqrt(sums[c]) : wide_distance(batch, row, column + c);
-      return;
-    }
-    for (int64_t c = 0; c < columns; c++) sums[c] = std::sqrt(sums[c]);
+        if (!(sums[c] >= least && sums[c] <= most)) roots[c] = wide_distance(batch, row, column + c);
+    std::copy_n(roots, width, sums);
   }
 
   T wide_distance(int64_t batch, int64_t row, int64_t column) const {
-    const T *x = element_of<T>(d_.x, row, 0) + batch * d_.x_batch, *y = element_of<T>(d_.y, column, 0) + batch * d_.y_batch;
+    const T *x = element_of<T>(d_.x, row, 0) + batch * d_.x_batch,
+            *y = element_of<T>(d_.y, column, 0) + batch * d_.y_batch;
     return T(std::sqrt(summed(d_.k, [&](int64_t p) {
       const double difference = double(x[p * d_.x.column_stride]) - double(y[p * d_.y.column_stride]);
       return difference * difference;
@@ -216,15 +220,16 @@ template <class T, int rows> void pull_some(const PulledPoints &p, int64_t batch
 template <class T> void pull(const PulledPoints &p) {
   const int64_t groups = (p.m - 1) / pulled_rows + 1;
   const double terms = double(pulled_rows) * double(p.n + 1) * double(p.k);
-  parallel_for(p.batch * groups, std::max<int64_t>(1, int64_t(terms_per_task / terms)), [&](int64_t begin, int64_t end) {
-    for (int64_t group = begin; group < end; group++) {
-      int64_t row = group % groups * pulled_rows;
-      const int64_t batch = group / groups, last = std::min(row + pulled_rows, p.m);
-      if (last - row == pulled_rows) pull_some<T, pulled_rows>(p, batch, row);
-      else
-        for (; row < last; row++) pull_some<T, 1>(p, batch, row);
-    }
-  });
+  parallel_for(p.batch * groups, std::max<int64_t>(1, int64_t(terms_per_task / terms)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t group = begin; group < end; group++) {
+                   int64_t row = group % groups * pulled_rows;
+                   const int64_t batch = group / groups, last = std::min(row + pulled_rows, p.m);
+                   if (last - row == pulled_rows) pull_some<T, pulled_rows>(p, batch, row);
+                   else
+                     for (; row < last; row++) pull_some<T, 1>(p, batch, row);
+                 }
+               });
 }
 
 } // namespace

@@ -107,7 +107,8 @@ private:
     return is_own_accumulator && is_adjacent && p_.n <= most_panels_in_place * width && !evicts_rows();
   }
   bool evicts_rows() const {
-    return has_rows_ && !has_few_rows_ && p_.n > width && rows_conflict(p_.a, std::min<int64_t>(p_.m, tile_rows), sizeof(S));
+    return has_rows_ && !has_few_rows_ && p_.n > width &&
+           rows_conflict(p_.a, std::min<int64_t>(p_.m, tile_rows), sizeof(S));
   }
   bool reads_b_in_place() const {
     return has_few_rows_ || (!packs_a_ && p_.b.column_stride == 1 && !steps_are_far_apart());

@@ -94,8 +94,7 @@ constexpr std::array<SmallKernelsOfHeight<T>, sizeof...(row)> small_kernels_of(s
   return {small_kernels_of_height<T, row + 1>(std::make_integer_sequence<int, most_small_vectors>())...};
 }
 // Indexed by height minus 1, then by vectors minus 1.
-template <class T>
-constexpr auto small_kernels = small_kernels_of<T>(std::make_integer_sequence<int, tile_rows>());
+template <class T> constexpr auto small_kernels = small_kernels_of<T>(std::make_integer_sequence<int, tile_rows>());
 
 template <class T> class SmallProduct {
 public:
@@ -191,9 +190,20 @@ private:
   void multiply_panel(int64_t column, int64_t first, int64_t end, const T *b, int64_t b_step) const {
     const int64_t columns = std::min(width_, p_.n - column), vectors = divided_up(columns, lanes<T>);
     alignas(line_bytes) T sums[tile_rows * most_small_vectors * lanes<T>];
-    auto element = [&](const Matrix &matrix, int64_t row) { return const_cast<T *>(element_of<T>(matrix, row, column)); };
-    SmallTile<T> tile{p_.k,   nullptr, p_.a.row_stride, p_.a.column_stride, b, b_step, sums,
-                      width_, nullptr, 0,               SomeLanes<T>(columns - (vectors - 1) * lanes<T>)};
+    auto element = [&](const Matrix &matrix, int64_t row) {
+      return const_cast<T *>(element_of<T>(matrix, row, column));
+    };
+    SmallTile<T> tile{p_.k,
+                      nullptr,
+                      p_.a.row_stride,
+                      p_.a.column_stride,
+                      b,
+                      b_step,
+                      sums,
+                      width_,
+                      nullptr,
+                      0,
+                      SomeLanes<T>(columns - (vectors - 1) * lanes<T>)};
     if (is_plain_) tile.c_stride = p_.out.row_stride, tile.input_stride = p_.input.row_stride;
     for (int64_t number = first; number < end; number++) {
       const int64_t row = row_of(number), height = row_of(number + 1) - row;
