@@ -14,6 +14,8 @@ namespace {
 
 enum Operand : int { inputs, weight, bias, hidden, cell, out, last_cell, operand_count };
 
+constexpr int64_t most_rows_in_place = 28, least_steps_turned = 3;
+
 class RecurrentCall {
 public:
   RecurrentCall(const RecurrentBlock &block, const Operands &operands)
@@ -67,8 +69,9 @@ private:
   bool has_bias() const { return block_.has_bias; }
   int kernel() const { return static_cast<int>(dtype_); }
   int64_t element_bytes() const { return dtype_sizes[static_cast<int>(dtype_)]; }
-  // A product of several rows reads columns of the weights' transpose, which one transposition makes adjacent.
-  bool is_turned() const { return batch_ > 1 && steps_ > 2; }
+  // A product of few rows reads adjacent columns in place, so the weights are transposed once for all steps. Products of
+  // more rows pack them anyway.
+  bool is_turned() const { return batch_ <= most_rows_in_place && steps_ >= least_steps_turned; }
   static int64_t stride(const Whole *strides, int operand) { return strides[operand]; }
 
   void find(const Operands &operands, Operand operand, int64_t steps, int64_t rows, int64_t columns) {
