@@ -50,8 +50,8 @@ template <class T> T dot(const T *a, const T *b, int64_t count) {
   for (; i + unrolled * lanes<T> <= count; i += unrolled * lanes<T>)
     for (int u = 0; u < unrolled; u++)
       sums[u] = multiply_add<T>(load_vector(a + i + u * lanes<T>), load_vector(b + i + u * lanes<T>), sums[u]);
-  for (int u = 0; i + lanes<T> <= count; i += lanes<T>, u++)
-    sums[u] = multiply_add<T>(load_vector(a + i), load_vector(b + i), sums[u]);
+  for (; i + lanes<T> <= count; i += lanes<T>)
+    sums[0] = multiply_add<T>(load_vector(a + i), load_vector(b + i), sums[0]);
   T remainder = 0;
   if constexpr (std::is_floating_point_v<T>) {
     if (const SomeLanes<T> rest(count - i); i < count)
