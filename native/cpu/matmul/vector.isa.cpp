@@ -43,7 +43,7 @@ template <class T> T sum_of_lanes(Vector<T> vector) {
   return numbers[0];
 }
 
-template <class T> T dot(const T *a, const T *b, int64_t count) {
+template <class T> [[gnu::always_inline]] inline T dot(const T *a, const T *b, int64_t count) {
   constexpr int unrolled = 4;
   Vector<T> sums[unrolled] = {};
   int64_t i = 0;

@@ -51,8 +51,16 @@ public:
     for (int64_t count = 0; count < steps_; count++) {
       const int64_t step = block_.is_reversed ? steps_ - 1 - count : count;
       const Matrix before{const_cast<char *>(state), state_stride, 1};
-      multiply({dtype_, batch_, width, size_, 1, double(added(step).data != nullptr), before, factor,
-                {sums.data(), width, 1}, added(step)});
+      multiply({dtype_,
+                batch_,
+                width,
+                size_,
+                1,
+                double(added(step).data != nullptr),
+                before,
+                factor,
+                {sums.data(), width, 1},
+                added(step)});
       char *next = at(out, step);
       const int64_t next_stride = stride(block_.row_strides, out),
                     last_stride = has_cell() ? stride(block_.row_strides, last_cell) : 0;
@@ -69,8 +77,8 @@ private:
   bool has_bias() const { return block_.has_bias; }
   int kernel() const { return static_cast<int>(dtype_); }
   int64_t element_bytes() const { return dtype_sizes[static_cast<int>(dtype_)]; }
-  // A product of few rows reads adjacent columns in place, so the weights are transposed once for all steps. Products of
-  // more rows pack them anyway.
+  // A product of few rows reads adjacent columns in place, so the weights are transposed once for all steps. Products
+  // of more rows pack them anyway.
   bool is_turned() const { return batch_ <= most_rows_in_place && steps_ >= least_steps_turned; }
   static int64_t stride(const Whole *strides, int operand) { return strides[operand]; }
 

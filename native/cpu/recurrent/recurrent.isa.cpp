@@ -53,7 +53,8 @@ template <class T> struct Tanh {
 
 template <class T> struct Relu {
   static void row(const RecurrentRow<T> &r) {
-    ORCHARD_INDEPENDENT for (int64_t i = 0; i < r.count; i++) r.next[i] = r.sums[i] < 0 ? T(0) : r.sums[i]; // NaN stays NaN
+    ORCHARD_INDEPENDENT for (int64_t i = 0; i < r.count; i++) r.next[i] =
+        r.sums[i] < 0 ? T(0) : r.sums[i]; // NaN stays NaN
   }
 };
 
