@@ -17,7 +17,8 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t chunk = 512; // numbers that are converted to the accumulator's type at a time
+constexpr int64_t chunk = 512;        // numbers that are converted to the accumulator's type at a time
+constexpr int64_t whole_chunk = 2048; // numbers of a row that are summed at a time, without conversion
 
 // Scratch memory that is on the stack if it is small, since an allocation takes as long as a small product.
 template <class T> class SmallScratch {
@@ -124,12 +125,13 @@ private:
   }
 
   void multiply_rows(int64_t row, int64_t rows, int64_t depth, int64_t length, const T *x, T *sums) const {
-    T space[chunk];
+    constexpr int64_t piece = std::is_same_v<S, T> ? whole_chunk : chunk;
+    T space[std::is_same_v<S, T> ? 1 : chunk];
     for (int64_t r = 0; r < rows; r++) {
       const S *in = element_of<S>(p_.a, row + r, depth);
       sums[r] = 0;
-      for (int64_t start = 0; start < length; start += chunk) {
-        int64_t count = std::min(chunk, length - start);
+      for (int64_t start = 0; start < length; start += piece) {
+        int64_t count = std::min(piece, length - start);
         sums[r] += dot(numbers_of(in + start, space, count), x + start, count);
       }
     }
