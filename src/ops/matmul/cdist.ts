@@ -36,9 +36,9 @@ export interface CdistOptions {
   /**
    * How Euclidean distances are computed. By default they are computed from differences for all sizes, with an error of
    * a few roundings. `"useMmForEuclidDistIfNecessary"`, PyTorch's default, uses a matrix product if an operand has more
-   * than 25 points; `"useMmForEuclidDist"` always does: √(|x|² + |y|² − 2 x·y) after subtracting the points' mean. For
-   * many points of many coordinates, this is much faster on metal. The error of a distance is then about ε (|x|² + |y|²) /
-   * distance, so points that (nearly) coincide get a distance of about √ε times their spread.
+   * than 25 points; `"useMmForEuclidDist"` always does: √(|x|² + |y|² − 2 x·y) after subtracting the points' mean. On
+   * metal, it is much faster for many points of many coordinates. The error of a distance is then about
+   * ε (|x|² + |y|²) / distance, so points that (nearly) coincide get a distance of about √ε times their spread.
    */
   computeMode?: (typeof computeModes)[number];
 }
