@@ -1,4 +1,4 @@
-/** A wrapper of `swiftc` for packages on Linux: gives their tests the imports that they have on a Mac. */
+/** Wrappers of `swiftc` on Linux, which give modules the imports that they have on a Mac. */
 import {
   chmodSync,
   existsSync,
@@ -12,9 +12,19 @@ import {
 import { dirname, join } from "node:path";
 import { cacheFolder } from "../core/paths.ts";
 
+/** Prints the first `import Darwin` that no `#if` surrounds. */
+const unasked = `
+FNR == 1 { depth = 0 }
+/^[[:space:]]*#if/ { depth++ }
+/^[[:space:]]*#endif/ { depth-- }
+depth == 0 && /^[[:space:]]*(@[[:alnum:]_]+ +)*import +([a-z]+ +)?Darwin([.[:space:]]|$)/ { print; exit }`;
+
 /**
  * On a Mac, files that import XCTest also see Metal and QuartzCore: XCTest imports AppKit, which imports these. Here,
  * modules whose files import XCTest import them too.
+ *
+ * Programs import Darwin either because they run on Apple's systems only, or after `#if canImport(Darwin)`, with other
+ * code for Linux. So Darwin exists only in modules that import it without asking.
  */
 const script = (swiftc: string): string => `#!/bin/sh
 for word; do
@@ -23,15 +33,38 @@ for word; do
       if xargs grep -qs '^ *import XCTest' < "\${word#@}"; then
         for module in Metal QuartzCore; do set -- "$@" -Xfrontend -import-module -Xfrontend $module; done
       fi
+      darwin=$darwin$(xargs awk ${quoted(unasked)} < "\${word#@}")
       ;;
+    *.swift) [ -f "$word" ] && darwin=$darwin$(awk ${quoted(unasked)} "$word") ;;
   esac
 done
-exec '${swiftc.replaceAll("'", "'\\''")}' "$@"
+[ -n "$darwin" ] && set -- "$@" -module-alias Darwin=OrchardDarwin
+exec ${quoted(swiftc)} "$@"
 `;
 
+/**
+ * SwiftPM compiles build plugins with the compiler of manifests, and without the flags of `swift build`. Here they get
+ * the flags by which they may import Apple's modules.
+ */
+const pluginScript = (compiler: string, flags: readonly string[]): string => `#!/bin/sh
+for word; do
+  case $word in
+    -lPackagePlugin) set -- "$@" ${flags.map(quoted).join(" ")} ;;
+  esac
+done
+exec ${quoted(compiler)} "$@"
+`;
+
+const quoted = (word: string): string => `'${word.replaceAll("'", "'\\''")}'`;
+
 /** Returns the path of the compiler that SwiftPM calls instead of `swiftc`. SwiftPM looks for libraries next to it. */
-export function testingCompiler(swiftc: string): string {
-  const text = script(swiftc);
+export const testingCompiler = (swiftc: string): string => wrapper(script(swiftc), swiftc);
+
+/** Returns the path of the compiler that SwiftPM calls for manifests and plugins instead of `compiler`. */
+export const pluginCompiler = (swiftc: string, compiler: string, flags: readonly string[]): string =>
+  wrapper(pluginScript(compiler, flags), swiftc);
+
+function wrapper(text: string, swiftc: string): string {
   const folder = join(cacheFolder(), "swift", "compilers", Bun.hash(text).toString(16));
   const path = join(folder, "bin", "swiftc");
   if (existsSync(path)) return path;

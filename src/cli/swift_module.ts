@@ -17,6 +17,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { broughtBlas } from "../backend/cpu/loader.ts";
 import { isClone } from "../core/commands.ts";
 import { cacheFolder, packageRoot } from "../core/paths.ts";
 import type { SwiftToolchain } from "./toolchain.ts";
@@ -108,19 +109,27 @@ export function claimScratch(scratch: string): void {
 export const scratchFolder = (): string =>
   isClone ? join(swiftFolder, ".build") : join(cacheFolder(), "swift", shortHash(packageRoot));
 
+/** The folder of Apple's C headers that the modules bring: `#include <simd/simd.h>`. */
+export const appleHeaders: string = join(headers, "apple");
+
 /** The flags by which `swiftc` finds the modules. */
 export const importFlags = (folder: string): string[] => [
   ...["-I", folder, "-Xcc", `-fmodule-map-file=${join(headers, "include", "module.modulemap")}`],
+  ...["-Xcc", `-fmodule-map-file=${join(appleHeaders, "modules.modulemap")}`, "-Xcc", `-I${appleHeaders}`],
 ];
 
 /** The linker flags for the modules' static library. */
 export const linkFlags = (folder: string): string[] => ["-L", folder, "-lMetal", "-lstdc++"];
 
-/** Environment variables for programs that use the modules: the path of the Metal standard library's headers. */
-export const moduleEnvironment = (): Record<string, string> =>
-  process.platform === "linux" && !process.env["ORCHARD_METAL_HEADERS"]
-    ? { ORCHARD_METAL_HEADERS: join(headers, "metal") }
-    : {};
+/**
+ * Environment variables for programs that use the modules: the path of the Metal standard library's headers, and the
+ * OpenBLAS that `setup` installs if the system has none.
+ */
+export function moduleEnvironment(): Record<string, string> {
+  if (process.platform !== "linux") return {};
+  const variables = { ORCHARD_METAL_HEADERS: join(headers, "metal"), ORCHARD_BLAS: broughtBlas() };
+  return Object.fromEntries(Object.entries(variables).filter(([name, path]) => !process.env[name] && existsSync(path)));
+}
 
 /** Runs a command of the toolchain and collects its output. */
 export async function collect(swift: SwiftToolchain, command: string[], cwd: string) {

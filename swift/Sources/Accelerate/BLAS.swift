@@ -127,3 +127,49 @@ public let cblas_sscal: VectorScale<Float> = scale()
 public let cblas_dscal: VectorScale<Double> = scale()
 public let cblas_scopy: VectorCopy<Float> = copy()
 public let cblas_dcopy: VectorCopy<Double> = copy()
+
+public typealias VectorScaledUpdate<T> =
+    @Sendable (Int32, T, UnsafePointer<T>, Int32, T, UnsafeMutablePointer<T>, Int32) -> Void
+public typealias VectorSwap<T> =
+    @Sendable (Int32, UnsafeMutablePointer<T>, Int32, UnsafeMutablePointer<T>, Int32) -> Void
+public typealias VectorArgument<T> = @Sendable (Int32, UnsafePointer<T>, Int32) -> Int32
+
+private func scaledUpdate<T: FloatingPoint>() -> VectorScaledUpdate<T> {
+    { n, alpha, x, incx, beta, y, incy in
+        for i in 0..<max(Int(n), 0) {
+            let at = offset(i, n, incy)
+            y[at] = alpha * x[offset(i, n, incx)] + scaled(beta, y[at])
+        }
+    }
+}
+
+private func swap<T>() -> VectorSwap<T> {
+    { n, x, incx, y, incy in
+        for i in 0..<max(Int(n), 0) {
+            let (first, second) = (offset(i, n, incx), offset(i, n, incy))
+            (x[first], y[second]) = (y[second], x[first])
+        }
+    }
+}
+
+/// The first index of the largest magnitude; 0 for an empty vector.
+private func largest<T: FloatingPoint>() -> VectorArgument<T> {
+    { n, x, incx in
+        Int32((0..<max(Int(n), 0)).reduce(0) { abs(x[$1 * Int(incx)]) > abs(x[$0 * Int(incx)]) ? $1 : $0 })
+    }
+}
+
+/// y = alpha · x + beta · y
+public let catlas_saxpby: VectorScaledUpdate<Float> = scaledUpdate()
+public let catlas_daxpby: VectorScaledUpdate<Double> = scaledUpdate()
+/// x = alpha
+public let catlas_sset: VectorScale<Float> = { n, alpha, x, incx in
+    for i in 0..<max(Int(n), 0) { x[offset(i, n, incx)] = alpha }
+}
+public let catlas_dset: VectorScale<Double> = { n, alpha, x, incx in
+    for i in 0..<max(Int(n), 0) { x[offset(i, n, incx)] = alpha }
+}
+public let cblas_sswap: VectorSwap<Float> = swap()
+public let cblas_dswap: VectorSwap<Double> = swap()
+public let cblas_isamax: VectorArgument<Float> = largest()
+public let cblas_idamax: VectorArgument<Double> = largest()

@@ -1,5 +1,6 @@
 // Apple's Metal re-exports Foundation, which on Apple's systems includes these names from Darwin. Linux lacks them.
 @_exported import Foundation
+@_exported import OrchardDarwin
 
 public typealias CFTimeInterval = Double
 public typealias CFAbsoluteTime = CFTimeInterval
