@@ -17,7 +17,8 @@ let softwareDevice: [Target] = [
     ),
     .target(name: "CGlibcCompat"),
     .target(name: "Metal", dependencies: ["MetalRuntime", "CGlibcCompat", "OrchardDarwin"]),
-    .target(name: "OrchardDarwin"), .target(name: "simd"), .target(name: "QuartzCore", dependencies: ["OrchardDarwin"]),
+    .target(name: "OrchardDarwin"), .target(name: "OrchardCommonCrypto"), .target(name: "simd"),
+    .target(name: "QuartzCore", dependencies: ["OrchardDarwin"]),
     .target(name: "os", dependencies: ["CGlibcCompat", "OrchardDarwin"]), .target(name: "OSLog", dependencies: ["os"]),
     .target(name: "MetalKit", dependencies: ["Metal", "simd"]),
     .target(name: "Accelerate", dependencies: ["CGlibcCompat", "OrchardDarwin", "simd"]),
@@ -25,7 +26,8 @@ let softwareDevice: [Target] = [
 ]
 // Apple's modules that programs import besides Metal, to the extent that compute programs use them.
 let besideMetal: [Target.Dependency] = [
-    "OrchardDarwin", "simd", "QuartzCore", "os", "OSLog", "MetalKit", "Accelerate", "CoreGraphics", "CoreVideo",
+    "OrchardDarwin", "OrchardCommonCrypto", "simd", "QuartzCore", "os", "OSLog", "MetalKit", "Accelerate",
+    "CoreGraphics", "CoreVideo",
 ]
 let softwareTests: [Target] = [
     .target(name: "CTestSupport", path: "Tests/CTestSupport"),
@@ -37,8 +39,8 @@ let metalProducts: [Product] = [
     .library(
         name: "Metal", type: .static,
         targets: [
-            "Metal", "OrchardDarwin", "simd", "QuartzCore", "os", "OSLog", "MetalKit", "Accelerate", "CoreGraphics",
-            "CoreVideo",
+            "Metal", "OrchardDarwin", "OrchardCommonCrypto", "simd", "QuartzCore", "os", "OSLog", "MetalKit",
+            "Accelerate", "CoreGraphics", "CoreVideo",
         ])
 ]
 #else

@@ -12,33 +12,43 @@ import {
 import { dirname, join } from "node:path";
 import { cacheFolder } from "../core/paths.ts";
 
-/** Prints the first `import Darwin` that no `#if` surrounds. */
+/** Modules of Apple that programs look for to tell Apple's systems from Linux. */
+const asked = ["Darwin", "CommonCrypto"];
+
+/** Prints the asked modules that a file imports without an `#if` around the import. */
 const unasked = `
 FNR == 1 { depth = 0 }
 /^[[:space:]]*#if/ { depth++ }
 /^[[:space:]]*#endif/ { depth-- }
-depth == 0 && /^[[:space:]]*(@[[:alnum:]_]+ +)*import +([a-z]+ +)?Darwin([.[:space:]]|$)/ { print; exit }`;
+depth == 0 && match($0, /^[[:space:]]*(@[[:alnum:]_]+ +)*import +([a-z]+ +)?(${asked.join("|")})([.[:space:]]|$)/) {
+  name = substr($0, RSTART, RLENGTH)
+  sub(/.*import +([a-z]+ +)?/, "", name)
+  sub(/[.[:space:]]$/, "", name)
+  if (!seen[name]++) print name
+}`;
 
 /**
  * On a Mac, files that import XCTest also see Metal and QuartzCore: XCTest imports AppKit, which imports these. Here,
  * modules whose files import XCTest import them too.
  *
  * Programs import Darwin either because they run on Apple's systems only, or after `#if canImport(Darwin)`, with other
- * code for Linux. So Darwin exists only in modules that import it without asking.
+ * code for Linux. So Darwin exists only in modules that import it without asking, which get `OrchardDarwin` as its
+ * meaning.
  */
 const script = (swiftc: string): string => `#!/bin/sh
+names=
 for word; do
   case $word in
     @*/sources)
       if xargs grep -qs '^ *import XCTest' < "\${word#@}"; then
         for module in Metal QuartzCore; do set -- "$@" -Xfrontend -import-module -Xfrontend $module; done
       fi
-      darwin=$darwin$(xargs awk ${quoted(unasked)} < "\${word#@}")
+      names="$names $(xargs awk ${quoted(unasked)} < "\${word#@}")"
       ;;
-    *.swift) [ -f "$word" ] && darwin=$darwin$(awk ${quoted(unasked)} "$word") ;;
+    *.swift) [ -f "$word" ] && names="$names $(awk ${quoted(unasked)} "$word")" ;;
   esac
 done
-[ -n "$darwin" ] && set -- "$@" -module-alias Darwin=OrchardDarwin
+for name in $(printf '%s\\n' $names | sort -u); do set -- "$@" -module-alias $name=Orchard$name; done
 exec ${quoted(swiftc)} "$@"
 `;
 

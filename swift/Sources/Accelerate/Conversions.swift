@@ -1,4 +1,5 @@
-// vDSP's conversions between floating point and integers, for float, and for double where the name ends in D. The names end in the width of the integers; u means unsigned, r rounds to the nearest integer instead of toward 0.
+// vDSP's conversions between floating point and integers, for float, and for double where the name ends in D. Before it
+// is the width of the integers; u means unsigned, and r rounds to the nearest integer instead of toward 0.
 
 /// Returns the nearest integer that the type has; 0 for NaN.
 private func integer<From: BinaryFloatingPoint, To: FixedWidthInteger>(

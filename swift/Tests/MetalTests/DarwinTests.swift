@@ -1,4 +1,5 @@
 import Metal
+import OrchardCommonCrypto
 import XCTest
 
 /// The names of Darwin, which Metal brings as on Apple's systems.
@@ -41,5 +42,26 @@ final class DarwinTests: XCTestCase {
         size = 1
         XCTAssertEqual(sysctlbyname("hw.machine", &machine, &size, nil, 0), -1)
         XCTAssertEqual([sysctlbyname("hw.unknown", nil, nil, nil, 0), errno], [-1, ENOENT])
+    }
+}
+
+/// The examples of FIPS 180 and RFC 1321.
+final class CommonCryptoTests: XCTestCase {
+    func testDigests() {
+        func hex(_ bytes: [UInt8]) -> String { bytes.map { String(format: "%02x", $0) }.joined() }
+        let text = Array("abc".utf8)
+        var short = [UInt8](repeating: 0, count: Int(CC_MD5_DIGEST_LENGTH))
+        CC_MD5(text, CC_LONG(text.count), &short)
+        XCTAssertEqual(hex(short), "900150983cd24fb0d6963f7d28e17f72")
+        short = [UInt8](repeating: 0, count: Int(CC_SHA1_DIGEST_LENGTH))
+        CC_SHA1(text, CC_LONG(text.count), &short)
+        XCTAssertEqual(hex(short), "a9993e364706816aba3e25717850c26c9cd0d89d")
+        var digest = [UInt8](repeating: 0, count: Int(CC_SHA256_DIGEST_LENGTH))
+        CC_SHA256(text, CC_LONG(text.count), &digest)
+        XCTAssertEqual(hex(digest), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+        var long = [UInt8](repeating: 0, count: Int(CC_SHA512_DIGEST_LENGTH))
+        XCTAssertNotNil(CC_SHA512(text, CC_LONG(text.count), &long))
+        XCTAssertEqual(hex(long).prefix(32), "ddaf35a193617abacc417349ae204131")
+        XCTAssertEqual(hex(long).suffix(16), "2a9ac94fa54ca49f")
     }
 }
