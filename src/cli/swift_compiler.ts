@@ -15,12 +15,16 @@ import { cacheFolder } from "../core/paths.ts";
 /** Modules of Apple that programs look for to tell Apple's systems from Linux. */
 const asked = ["Darwin", "CommonCrypto"];
 
-/** Prints the asked modules that a file imports without an `#if` around the import. */
+/** Modules of Apple that are always here. */
+const apple = ["Accelerate", "CoreVideo", "Metal", "MetalKit", "OSLog", "QuartzCore", "os", "simd"];
+
+/** Prints Apple's modules that a file imports without an `#if` around the import. */
 const unasked = `
+BEGIN { names = "(${[...asked, ...apple].join("|")})([.[:space:]]|$)" }
 FNR == 1 { depth = 0 }
 /^[[:space:]]*#if/ { depth++ }
 /^[[:space:]]*#endif/ { depth-- }
-depth == 0 && match($0, /^[[:space:]]*(@[[:alnum:]_]+ +)*import +([a-z]+ +)?(${asked.join("|")})([.[:space:]]|$)/) {
+depth == 0 && match($0, "^[[:space:]]*(@[[:alnum:]_]+ +)*import +([a-z]+ +)?" names) {
   name = substr($0, RSTART, RLENGTH)
   sub(/.*import +([a-z]+ +)?/, "", name)
   sub(/[.[:space:]]$/, "", name)
@@ -33,7 +37,8 @@ depth == 0 && match($0, /^[[:space:]]*(@[[:alnum:]_]+ +)*import +([a-z]+ +)?(${a
  *
  * Programs import Darwin either because they run on Apple's systems only, or after `#if canImport(Darwin)`, with other
  * code for Linux. So Darwin exists only in modules that import it without asking, which get `OrchardDarwin` as its
- * meaning.
+ * meaning. Modules that import any of Apple's modules without asking see its names too, as on a Mac, where Foundation
+ * imports Darwin.
  */
 const script = (swiftc: string): string => `#!/bin/sh
 names=
@@ -48,8 +53,14 @@ for word; do
     *.swift) [ -f "$word" ] && names="$names $(awk ${quoted(unasked)} "$word")" ;;
   esac
 done
-for name in $(printf '%s\\n' $names | sort -u); do set -- "$@" -module-alias $name=Orchard$name; done
-exec ${quoted(swiftc)} "$@"
+darwin=
+for name in $(printf '%s\\n' $names | sort -u); do
+  darwin="-Xfrontend -import-module -Xfrontend OrchardDarwin"
+  case $name in
+    ${asked.join("|")}) set -- "$@" -module-alias $name=Orchard$name ;;
+  esac
+done
+exec ${quoted(swiftc)} "$@" $darwin
 `;
 
 /**

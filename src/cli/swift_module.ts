@@ -58,7 +58,7 @@ export type ModuleFolder = { readonly folder: string } | { readonly problem: str
  * atomically, so concurrent builds see all of it or nothing.
  */
 export async function buildModules(swift: SwiftToolchain): Promise<ModuleFolder> {
-  const folder = join(modulesFolder(), packageKey(swift).slice(0, 16));
+  const folder = moduleFolder(swift);
   if (existsSync(folder)) return touched(folder);
   claimScratch(scratchFolder());
   const products = join(scratchFolder(), "release");
@@ -70,16 +70,18 @@ export async function buildModules(swift: SwiftToolchain): Promise<ModuleFolder>
   ];
   const { status, output } = await collect(swift, command, swiftFolder);
   if (status !== 0) return { problem: output };
-  keepModules(swift, products);
+  keepModules(products, folder);
   return { folder };
 }
 
 /** The files of a build's folder that programs import and link. */
 export const moduleFiles: readonly string[] = ["Modules", "libMetal.a"];
 
-/** Stores the modules of a build where {@link buildModules} finds them. */
-export function keepModules(swift: SwiftToolchain, products: string): void {
-  const folder = join(modulesFolder(), packageKey(swift).slice(0, 16));
+/** Returns the folder where {@link buildModules} finds the modules of the current sources. */
+export const moduleFolder = (swift: SwiftToolchain): string => join(modulesFolder(), packageKey(swift).slice(0, 16));
+
+/** Stores the modules of a build in the folder of the sources from which it began. */
+export function keepModules(products: string, folder: string): void {
   if (existsSync(folder)) return;
   const draft = `${folder}.${process.pid}`;
   mkdirSync(draft, { recursive: true });

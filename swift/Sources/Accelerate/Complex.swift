@@ -62,10 +62,9 @@ public typealias ComplexByReal<C: SplitComplex> =
     @Sendable (
         UnsafePointer<C>, vDSP_Stride, UnsafePointer<C.Real>, vDSP_Stride, UnsafePointer<C>, vDSP_Stride, vDSP_Length
     ) -> Void
+/// Without strides.
 public typealias RealByComplex<C: SplitComplex> =
-    @Sendable (
-        UnsafePointer<C.Real>, vDSP_Stride, UnsafePointer<C>, vDSP_Stride, UnsafePointer<C>, vDSP_Stride, vDSP_Length
-    ) -> Void
+    @Sendable (UnsafePointer<C.Real>, UnsafePointer<C>, UnsafePointer<C>, vDSP_Length) -> Void
 
 private func unary<C: SplitComplex>(
     _ body: @escaping @Sendable (ComplexNumber<C.Real>) -> ComplexNumber<C.Real>
@@ -109,10 +108,9 @@ private func byReal<C: SplitComplex>(
 }
 
 private func transfer<C: SplitComplex>() -> RealByComplex<C> {
-    { a, aStride, b, bStride, c, cStride, count in
+    { a, b, c, count in
         for i in 0..<Int(count) {
-            let value = b.pointee[i * bStride]
-            c.pointee[i * cStride] = ComplexNumber(re: value.re / a[i * aStride], im: value.im / a[i * aStride])
+            c.pointee[i] = ComplexNumber(re: b.pointee[i].re / a[i], im: b.pointee[i].im / a[i])
         }
     }
 }

@@ -2,14 +2,8 @@
 @_exported import Foundation
 @_exported import OrchardDarwin
 
-public typealias CFTimeInterval = Double
-public typealias CFAbsoluteTime = CFTimeInterval
-
 /// An alias, because only the standard library's pointer types accept `&variable` as an argument.
 public typealias AutoreleasingUnsafeMutablePointer<Pointee> = UnsafeMutablePointer<Pointee>
-
-/// Seconds since 1 January 2001.
-public func CFAbsoluteTimeGetCurrent() -> CFAbsoluteTime { Date().timeIntervalSinceReferenceDate }
 
 /// Reference counting on Linux uses no autorelease pools, so there is nothing to drain.
 public func autoreleasepool<Result>(invoking body: () throws -> Result) rethrows -> Result { try body() }
