@@ -86,7 +86,8 @@ final class AccelerateComplexTests: XCTestCase {
             let packed = Split((0..<half).map { x[2 * $0] }, (0..<half).map { x[2 * $0 + 1] })
             packed.with { vDSP_fft_zripD(setup, &$0, 1, vDSP_Length(log2n), FFTDirection(kFFTDirection_Forward)) }
             func sum(_ k: Int, _ part: (Double) -> Double) -> Double {
-                (0..<n).reduce(0) { $0 + 2 * x[$1] * part(-2 * .pi * Double(k * $1) / Double(n)) }
+                let step: Double = -2 * Double.pi * Double(k) / Double(n)
+                return x.enumerated().reduce(0.0) { $0 + 2 * $1.element * part(step * Double($1.offset)) }
             }
             XCTAssertEqual(packed.re[0], sum(0, cos), accuracy: 1e-10)
             XCTAssertEqual(packed.im[0], sum(half, cos), accuracy: 1e-10)

@@ -22,7 +22,12 @@ final class LAPACKTests: XCTestCase {
     }
 
     private func product(_ a: [Double], _ b: [Double], _ m: Int, _ k: Int, _ n: Int) -> [Double] {
-        (0..<m * n).map { at in (0..<k).reduce(0) { $0 + a[$1 * m + at % m] * b[at / m * k + $1] } }
+        (0..<m * n).map { (at: Int) -> Double in
+            let (row, column) = (at % m, at / m)
+            var sum = 0.0
+            for i in 0..<k { sum += a[i * m + row] * b[column * k + i] }
+            return sum
+        }
     }
 
     private func transposed(_ a: [Double], _ m: Int, _ n: Int) -> [Double] {
@@ -65,8 +70,9 @@ final class LAPACKTests: XCTestCase {
         let scaled = u.enumerated().map { $1 * s[$0 / rows] }
         assertEqual(product(scaled, vt, rows, columns, columns), a, "U S Vᵀ")
         var norm = CChar(UInt8(ascii: "F"))
+        copy = a
         XCTAssertEqual(
-            dlange_(&norm, &m, &n, UnsafeMutablePointer(mutating: a), &lda, &work),
+            dlange_(&norm, &m, &n, &copy, &lda, &work),
             a.map { $0 * $0 }.reduce(0, +).squareRoot(), accuracy: 1e-12)
         XCTAssertEqual(s.map { $0 * $0 }.reduce(0, +), a.map { $0 * $0 }.reduce(0, +), accuracy: 1e-12)
     }
