@@ -9,7 +9,6 @@ export {
 } from "./cache/cache.ts";
 export type { CacheFormat, KeysAndValues } from "./cache/store.ts";
 export { Batcher, type BatcherOptions } from "./generation/batcher.ts";
-export type { TokenConstraint } from "./generation/constraint.ts";
 export { type EmbedOptions, embed } from "./generation/embed.ts";
 export { generate } from "./generation/generate.ts";
 export type { BatchOptions, GenerateOptions, SamplingOptions } from "./generation/options.ts";
@@ -136,6 +135,7 @@ export { type AttentionOptions, MultiHeadAttention, type RotaryOptions } from ".
 export { type BlockOptions, TransformerBlock } from "./models/block.ts";
 export type { AttentionInputs } from "./models/decoder/attention.ts";
 export type { Decoder } from "./models/decoder/decoder.ts";
+export { Encoder, type EncoderInputs } from "./models/encoder/encoder.ts";
 export type {
   AttentionDescription,
   DecoderDescription,

@@ -1,5 +1,5 @@
 /** `response_format`: constrains answers to a format. */
-import type { TokenConstraint } from "../nn/generation/constraint.ts";
+import type { TokenConstraint } from "../text/constraint/token_constraint.ts";
 import { compileConstraint } from "../text/constraint/compile.ts";
 import { busy } from "./api_error.ts";
 import type { ChatRequest } from "./schemas.ts";

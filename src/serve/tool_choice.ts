@@ -1,6 +1,6 @@
 /** `tools`, `tool_choice` and `parallel_tool_calls`: the functions that may be called, and constraints on answers. */
 import { ArgumentError } from "../core/errors.ts";
-import type { TokenConstraint } from "../nn/generation/constraint.ts";
+import type { TokenConstraint } from "../text/constraint/token_constraint.ts";
 import { type CallableFunction, compileCalls } from "../text/constraint/compile.ts";
 import type { CallForm } from "../text/constraint/messages.ts";
 import { ApiError } from "./api_error.ts";

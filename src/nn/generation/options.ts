@@ -8,7 +8,7 @@ import { seed as aSeed } from "../../random/kinds.ts";
 import { type CacheFormat, cacheFormats } from "../cache/store.ts";
 import { aGenerator } from "../layers/kinds.ts";
 import type { LanguageModel } from "../models/language_model.ts";
-import type { TokenConstraint } from "./constraint.ts";
+import type { TokenConstraint } from "../../text/constraint/token_constraint.ts";
 import { aModel } from "./prompt.ts";
 
 /** Options for sampling the next token from logits. */

@@ -1,5 +1,5 @@
 /** The state of constraints and texts. The program keeps it, and can send it to any process. */
-import type { TokenConstraint, TokenMatcher } from "../../nn/generation/constraint.ts";
+import type { TokenConstraint, TokenMatcher } from "./token_constraint.ts";
 import { type EngineProcess, engineProcess, forgetEverywhere, retrying } from "./engine.ts";
 import type { Form } from "./messages.ts";
 
