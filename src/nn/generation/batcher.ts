@@ -12,7 +12,7 @@ import type { CacheFormat } from "../cache/store.ts";
 import { inEvaluation } from "../layers/module.ts";
 import type { LanguageModel } from "../models/language_model.ts";
 import { aCacheFormat, type BatchOptions, batchParameters, settingsOf } from "./options.ts";
-import { aModel, checkTokens, prompt, type Tokens } from "./prompt.ts";
+import { aModel, checkTokens, prompt, type Tokens } from "../tasks/prompt.ts";
 import { Sequence } from "./sequence.ts";
 import { type Job, Slot } from "./slot.ts";
 import { TokenStream } from "./token_stream.ts";

@@ -9,7 +9,7 @@ import { type CacheFormat, cacheFormats } from "../cache/store.ts";
 import { aGenerator } from "../layers/kinds.ts";
 import type { LanguageModel } from "../models/language_model.ts";
 import type { TokenConstraint } from "../../text/constraint/token_constraint.ts";
-import { aModel } from "./prompt.ts";
+import { aModel } from "../tasks/prompt.ts";
 
 /** Options for sampling the next token from logits. */
 export interface SamplingOptions {

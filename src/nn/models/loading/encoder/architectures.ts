@@ -15,6 +15,8 @@ export interface EncoderArchitecture {
   readonly padding?: number;
   /** Whether there are no token types, whatever the config says. */
   readonly noTokenTypes?: boolean;
+  /** Whether the config may say that there are no token types. */
+  readonly optionalTokenTypes?: boolean;
   /** Whether norms are before attention and feed-forward, with one after the last block and none in the first. */
   readonly normsBefore?: boolean;
   /** Whether attention has biases. Default: it has; `ifConfigured`: as `attention_bias` says. */
@@ -67,13 +69,17 @@ export const encoderArchitectures = {
   nomic_bert: {
     ...{ title: "Nomic Embed", positions: "rotary", attentionBias: false, fused: true, feedForward: "gated" },
   },
-  gte: { title: "GTE", positions: "rotary", fused: true, feedForward: "gatedUpGate" },
+  gte: {
+    ...{ title: "GTE", positions: "rotary", optionalTokenTypes: true, fused: true, feedForward: "gatedUpGate" },
+    masked: { activation: "gelu" },
+  },
   jina_embeddings_v3: {
     ...{ title: "Jina Embeddings v3", positions: "rotary", fused: true },
     masked: { activation: "gelu" },
   },
   "deberta-v2": {
-    ...{ title: "DeBERTa-v2, DeBERTa-v3", positions: "ifConfigured", distances: "disentangled" },
+    ...{ title: "DeBERTa-v2, DeBERTa-v3", positions: "ifConfigured", optionalTokenTypes: true },
+    distances: "disentangled",
     ...{ factorized: "ifNarrowerBeforeNorm", classifier: { activation: "pooler" } },
   },
 } as const satisfies Readonly<Record<string, EncoderArchitecture>>;

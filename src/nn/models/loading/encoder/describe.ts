@@ -68,7 +68,10 @@ function sizesOf(name: EncoderName, config: Settings): Sizes {
   if (count > MOST_LAYERS) throw config.wrong(names.count, `at most ${MOST_LAYERS}`, count);
   const given = config.wholeIfAny("head_dim");
   if (given === undefined && width % heads !== 0) throw config.wrong(names.width, `a multiple of ${names.heads}`, width);
-  return { width, heads, headWidth: given ?? width / heads, hidden, count };
+  const headWidth = given ?? width / heads;
+  if (encoderRow(name).positions === "rotary" && headWidth % 2 !== 0)
+    throw config.wrong(given === undefined ? names.heads : "head_dim", "such that heads have an even size", heads);
+  return { width, heads, headWidth, hidden, count };
 }
 
 function describe(name: EncoderName, config: Settings): EncoderDescription {
@@ -85,7 +88,7 @@ function describe(name: EncoderName, config: Settings): EncoderDescription {
     norm: { kind: "layerNorm", eps, bias: name === "modernbert" ? config.flag("norm_bias") : true },
     embeddings: {
       ...{ width: embeddingWidth(row, config, width), norm: true, positions },
-      tokenTypes: row.noTokenTypes ? 0 : config.whole("type_vocab_size", 0),
+      tokenTypes: row.noTokenTypes ? 0 : config.whole("type_vocab_size", row.optionalTokenTypes ? 0 : 1),
       projection: projectionOf(row, config, width),
     },
     normPlace: row.normsBefore ? "before" : "after",
@@ -184,9 +187,10 @@ function ropeFor(row: EncoderArchitecture, config: Settings, headWidth: number, 
     ? twoRotations(config, { ...context, isLocal, older, all })
     : ropeOf(older?.names.length ? older : all, { ...context, base: () => config.positive("rope_theta") });
   if (isRelative(rope)) return rope;
+  const key = older?.names.length ? "rope_scaling" : "rope_parameters";
   throw config.refused(
     "unknownScaling",
-    `expected rotary positions that do not depend on the length of the text, got rope_type "${rope.scaling?.type}"`,
+    `expected ${key} that do not depend on the length of the text, got rope_type "${rope.scaling?.type}"`,
   );
 }
 

@@ -235,7 +235,11 @@ export function encoderPlaces(name: EncoderName, description: EncoderDescription
   const named = (own: string) => prefixes.map((prefix) => `${prefix}${own}`);
   const { head, layers } = description;
   const headPaths = head ? ["dense", "norm", "output"].filter((path) => has(head, path)) : [];
-  const headName = (own: string) => (own.startsWith("~") ? named(own.slice(1)) : [own, ...otherHeads(own)]);
+  const headName = (own: string) => {
+    if (own.startsWith("~")) return named(own.slice(1));
+    // An output that is not tied has another bias, next to its weight.
+    return head?.tied === false ? [...otherHeads(own), own] : [own, ...otherHeads(own)];
+  };
   return [
     ...[...topPaths(description)].map((path) => ({ path, names: named(top[path]!) })),
     ...layers.flatMap((own, index) =>
@@ -251,7 +255,7 @@ export function encoderPlaces(name: EncoderName, description: EncoderDescription
 const has = ({ dense, tied, bias }: NonNullable<EncoderDescription["head"]>, path: string): boolean =>
   path === "dense" ? dense !== undefined : path === "norm" ? dense?.norm === true : !tied || bias;
 
-/** Names in other versions: outputs with a weight of their own, and the head of DeBERTa-v3. */
+/** Names in other versions: outputs whose weight is not tied, and the head of DeBERTa-v3. */
 function otherHeads(own: string): string[] {
   if (own.startsWith("cls.predictions."))
     return [`lm_predictions.lm_head.${own.slice("cls.predictions.transform.".length)}`];
@@ -266,7 +270,9 @@ const withoutUse = [
   /^(cls|lm_head|lm_predictions|mask_predictions|predictions|sop_classifier|classifier|qa_outputs|head|decoder)\./,
   /^(pre_classifier|vocab_transform|vocab_layer_norm|vocab_projector|distilbert\.distilbert)\./,
   /^(generator_predictions|generator_lm_head|discriminator_predictions)\./,
-  /^deberta\.embeddings\.position_embeddings\./,
+  // DeBERTa's, which `transformers` ignores too: without learned positions, and without relative attention
+  /^(deberta\.)?embeddings\.position_embeddings\./,
+  /^(deberta\.)?encoder\.LayerNorm\./,
 ];
 
 /** Whether a tensor of a checkpoint has no effect on the results of a model whose places do not name it. */
