@@ -136,6 +136,17 @@ export { type BlockOptions, TransformerBlock } from "./models/block.ts";
 export type { AttentionInputs } from "./models/decoder/attention.ts";
 export type { Decoder } from "./models/decoder/decoder.ts";
 export type {
+  AttentionDescription,
+  DecoderDescription,
+  DynamicScaling,
+  ExpertsDescription,
+  FeedForwardDescription,
+  LayerDescription,
+  LongScaling,
+  NormDescription,
+  RopeDescription,
+} from "./models/decoder/description.ts";
+export type {
   BucketsDescription,
   DenseDescription,
   DisentangledDescription,
@@ -152,17 +163,6 @@ export type {
 export { Encoder, type EncoderInputs } from "./models/encoder/encoder.ts";
 export type { EncoderLabels, LabelScores } from "./models/encoder/labels.ts";
 export type { Pooling, SentenceDescription, SentenceHead, SentenceStep } from "./models/encoder/sentence.ts";
-export type {
-  AttentionDescription,
-  DecoderDescription,
-  DynamicScaling,
-  ExpertsDescription,
-  FeedForwardDescription,
-  LayerDescription,
-  LongScaling,
-  NormDescription,
-  RopeDescription,
-} from "./models/decoder/description.ts";
 export { type FeedForwardOptions, MLP, type MLPOptions, SwiGLU } from "./models/feed_forward.ts";
 export type { Gpt2Config } from "./models/gpt.hugging_face.ts";
 export { GPT, type GPTDropout, type GPTOptions } from "./models/gpt.ts";
@@ -204,6 +204,14 @@ export {
   type QuantizeModelOptions,
   quantizeModel,
 } from "./quantized/model.ts";
+export { type Answer, type AnswerOptions, answer } from "./tasks/answer.ts";
+export type { BatchingOptions } from "./tasks/batches.ts";
+export { type Classification, classify } from "./tasks/classify.ts";
+export type { EmbedTextsOptions } from "./tasks/embed_texts.ts";
+export { type FilledMask, type FillMaskOptions, fillMask } from "./tasks/fill_mask.ts";
+export type { Tokens } from "./tasks/prompt.ts";
+export { type Ranked, type RerankOptions, rerank } from "./tasks/rerank.ts";
+export { type Tagged, type TagOptions, tag } from "./tasks/tag.ts";
 export * from "./transformer/attention.ts";
 export {
   type DecoderInputs,
@@ -215,11 +223,3 @@ export {
   type TransformerLayerOptions,
 } from "./transformer/layers.ts";
 export * from "./transformer/stacks.ts";
-export { type Answer, type AnswerOptions, answer } from "./tasks/answer.ts";
-export type { BatchingOptions } from "./tasks/batches.ts";
-export { type Classification, classify } from "./tasks/classify.ts";
-export type { EmbedTextsOptions } from "./tasks/embed_texts.ts";
-export { type FilledMask, type FillMaskOptions, fillMask } from "./tasks/fill_mask.ts";
-export type { Tokens } from "./tasks/prompt.ts";
-export { type Ranked, type RerankOptions, rerank } from "./tasks/rerank.ts";
-export { type Tagged, type TagOptions, tag } from "./tasks/tag.ts";

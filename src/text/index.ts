@@ -4,4 +4,10 @@ export { type ConstraintOptions, compileConstraint } from "./constraint/compile.
 export type { ConstrainedTokenizer } from "./constraint/held.ts";
 export { loadTokenizer } from "./load_tokenizer.ts";
 export type { TextSpan } from "./offsets.ts";
-export { type DecodeOptions, type EncodedPair, type EncodeOptions, type EncodePairOptions, PretrainedTokenizer } from "./pretrained_tokenizer.ts";
+export {
+  type DecodeOptions,
+  type EncodedPair,
+  type EncodeOptions,
+  type EncodePairOptions,
+  PretrainedTokenizer,
+} from "./pretrained_tokenizer.ts";

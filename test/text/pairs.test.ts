@@ -66,7 +66,8 @@ describe.each(Object.keys(kinds))("%s", (name) => {
       const texts = [own.text, own.pair ?? ""];
       // `tokenizers` gives a mark of a space the place of the next character, and splits graphemes
       const wanted = own.spans.map((span, at) => {
-        const isSpace = span !== null && tokenizer.decode([own.tokens[at]!], { skipSpecialTokens: false }).trim() === "";
+        const isSpace =
+          span !== null && tokenizer.decode([own.tokens[at]!], { skipSpecialTokens: false }).trim() === "";
         return span && (isSpace ? got[at]! : [span[0], ...whole(texts[span[0]]!, span[1], span[2])]);
       });
       expect(got).toEqual(wanted as typeof got);

@@ -11,8 +11,8 @@ import { reshape } from "../../ops/view/reshape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { inEvaluation } from "../layers/module.ts";
-import type { LanguageModel } from "../models/language_model.ts";
 import type { Encoder } from "../models/encoder/encoder.ts";
+import type { LanguageModel } from "../models/language_model.ts";
 import { type EmbedTextsOptions, embedTexts, isForEncoder } from "../tasks/embed_texts.ts";
 import { aModel, checkTokens, prompt, type Tokens } from "../tasks/prompt.ts";
 

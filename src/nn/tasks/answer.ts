@@ -4,7 +4,16 @@ import { toDType } from "../../ops/copy/cast.ts";
 import type { TextSpan } from "../../text/offsets.ts";
 import type { EncodedInputs } from "../../text/pretrained_tokenizer.ts";
 import type { Encoder } from "../models/encoder/encoder.ts";
-import { aCount, anEncoder, checkLength, checkTask, inBatches, softmaxOf, tokenizerOf, valuesOfRows } from "./batches.ts";
+import {
+  aCount,
+  anEncoder,
+  checkLength,
+  checkTask,
+  inBatches,
+  softmaxOf,
+  tokenizerOf,
+  valuesOfRows,
+} from "./batches.ts";
 
 /** Options of {@link answer}. */
 export interface AnswerOptions {
@@ -60,7 +69,7 @@ export async function answer(...values: unknown[]): Promise<Answer[]> {
   return answersIn(row, context, scores!, maxAnswerTokens).slice(0, topK);
 }
 
-/** Returns every part of the context, the most probable first, as the question answering of `transformers` scores it. */
+/** Returns every part of the context, the most probable first. `transformers` 4 scored answers in this way. */
 function answersIn(row: EncodedInputs, context: string, scores: Float32Array, most: number): Answer[] {
   const places = row.spans(1);
   const own = row.origins.flatMap((origin, at) => (origin?.[0] === 1 ? [at] : []));

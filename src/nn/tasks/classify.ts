@@ -74,7 +74,12 @@ export async function classify(...values: unknown[]): Promise<Classification[][]
   const tokenizer = tokenizerOf("classify", model);
   const rows = texts.map((own) => {
     const [text, pair] = typeof own === "string" ? [own] : own;
-    return checkLength("classify", model, tokenizer.encodeInputs("classify", text, { pair }), "pass a part of the text");
+    return checkLength(
+      "classify",
+      model,
+      tokenizer.encodeInputs("classify", text, { pair }),
+      "pass a part of the text",
+    );
   });
   return inBatches(
     model,

@@ -6,10 +6,19 @@ import { toDType } from "../../ops/copy/cast.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import { normalize } from "../../ops/distance/normalize.ts";
 import { narrow } from "../../ops/view/slice.ts";
-import { Tensor } from "../../tensor/tensor.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import type { Encoder } from "../models/encoder/encoder.ts";
 import { type Pooling, pooled, poolings } from "../models/encoder/sentence.ts";
-import { aCount, anEncoder, BATCH, type BatchingOptions, inBatches, type Row, tokenizerOf, valuesOfRows } from "./batches.ts";
+import {
+  aCount,
+  anEncoder,
+  BATCH,
+  type BatchingOptions,
+  inBatches,
+  type Row,
+  tokenizerOf,
+  valuesOfRows,
+} from "./batches.ts";
 import { checkTokens, prompt, type Tokens } from "./prompt.ts";
 
 /** Options of {@link embed} for an encoder. */
@@ -65,8 +74,7 @@ export async function embedTexts(values: readonly unknown[]): Promise<Tensor> {
     model,
     rows,
     batch,
-    ({ tokens, lengths, tokenTypes }) =>
-      vectorsOf(call, model.hiddenStates(tokens, { lengths, tokenTypes }), lengths),
+    ({ tokens, lengths, tokenTypes }) => vectorsOf(call, model.hiddenStates(tokens, { lengths, tokenTypes }), lengths),
     valuesOfRows,
   );
   const width = vectors[0]!.length;
@@ -107,10 +115,15 @@ function given(model: Encoder, own: ArrayLike<unknown> | Tensor): Row {
   return { tokens, tokenTypes: tokens.map(() => 0) };
 }
 
-function vectorsOf({ model, pooling, normalize: asked, truncateDim }: Call, states: Tensor, lengths: readonly number[]) {
+function vectorsOf(
+  { model, pooling, normalize: asked, truncateDim }: Call,
+  states: Tensor,
+  lengths: readonly number[],
+) {
   const { sentence } = model;
   const wide = toDType(states, "float32");
-  const own = pooling === undefined && sentence ? sentence.forward(states, lengths) : pooled(wide, pooling ?? "mean", lengths);
+  const own =
+    pooling === undefined && sentence ? sentence.forward(states, lengths) : pooled(wide, pooling ?? "mean", lengths);
   const size = truncateDim ?? sentence?.description.truncateDim;
   const width = own.shape[1]!;
   if (size !== undefined && size > width)
@@ -120,4 +133,5 @@ function vectorsOf({ model, pooling, normalize: asked, truncateDim }: Call, stat
 }
 
 /** @internal Whether the first argument of `embed` is an encoder. */
-export const isForEncoder = (values: readonly unknown[]): boolean => anEncoder.parse(values[0], "embed", "model") !== undefined;
+export const isForEncoder = (values: readonly unknown[]): boolean =>
+  anEncoder.parse(values[0], "embed", "model") !== undefined;

@@ -3,7 +3,16 @@ import { text } from "../../core/kinds.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import type { Encoder } from "../models/encoder/encoder.ts";
-import { aCount, anEncoder, checkLength, checkTask, inBatches, softmaxOf, tokenizerOf, valuesOfRows } from "./batches.ts";
+import {
+  aCount,
+  anEncoder,
+  checkLength,
+  checkTask,
+  inBatches,
+  softmaxOf,
+  tokenizerOf,
+  valuesOfRows,
+} from "./batches.ts";
 
 /** Options of {@link fillMask}. */
 export interface FillMaskOptions {

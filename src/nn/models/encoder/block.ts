@@ -12,9 +12,7 @@ import { EncoderAttention, type EncoderInputs } from "./attention.ts";
 import type { EncoderDescription, EncoderLayerDescription } from "./description.ts";
 
 /** Options of {@link EncoderBlock}. */
-export interface EncoderBlockOptions
-  extends LayerOptions,
-    Pick<EncoderDescription, "width" | "norm" | "normPlace"> {
+export interface EncoderBlockOptions extends LayerOptions, Pick<EncoderDescription, "width" | "norm" | "normPlace"> {
   readonly layer: EncoderLayerDescription;
 }
 

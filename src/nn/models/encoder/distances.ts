@@ -72,10 +72,10 @@ function logarithmic(distance: number, { count, longest }: { readonly count: num
   return Math.sign(distance) * (Math.ceil(Math.fround(share * (middle - 1))) + middle);
 }
 
-function pairs(tokens: number, valueOf: (row: number, column: number) => number): Tensor<"int32"> {
+function pairs(tokens: number, value: (row: number, column: number) => number): Tensor<"int32"> {
   const values = new Int32Array(tokens * tokens);
   for (let row = 0; row < tokens; row++)
-    for (let column = 0; column < tokens; column++) values[row * tokens + column] = valueOf(row, column);
+    for (let column = 0; column < tokens; column++) values[row * tokens + column] = value(row, column);
   return tensor(values, { shape: [tokens, tokens] });
 }
 
@@ -112,5 +112,8 @@ export function distanceScores(
     ofQueries && transpose(chosen(keys, ofQueries, distances.ofQueries), -2, -1),
   ].filter((part) => part !== undefined);
   if (parts.length === 0) return undefined;
-  return mul(parts.reduce((sum, part) => add(sum, part) as Tensor), scale) as Tensor;
+  return mul(
+    parts.reduce((sum, part) => add(sum, part) as Tensor),
+    scale,
+  ) as Tensor;
 }

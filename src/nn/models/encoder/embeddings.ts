@@ -1,7 +1,8 @@
 /** The input of an {@link Encoder}'s first block. */
+
+import { toDType } from "../../../ops/copy/cast.ts";
 import { add, mul } from "../../../ops/elementwise/arithmetic.ts";
 import { ne } from "../../../ops/elementwise/comparison.ts";
-import { toDType } from "../../../ops/copy/cast.ts";
 import { cumsum } from "../../../ops/scan/cumsum.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import { Embedding } from "../../layers/embedding.ts";
@@ -9,7 +10,7 @@ import { type LayerOptions, layerOptions } from "../../layers/initialization.ts"
 import { Linear } from "../../layers/linear.ts";
 import { Module } from "../../layers/module.ts";
 import type { Normalization } from "../../layers/normalization.ts";
-import { QuantizedEmbedding } from "../../quantized/embedding.ts";
+import type { QuantizedEmbedding } from "../../quantized/embedding.ts";
 import type { QuantizedLinear } from "../../quantized/linear.ts";
 import { newNorm } from "../decoder/block.ts";
 import type { NormDescription } from "../decoder/description.ts";

@@ -58,7 +58,7 @@ const readInputs = parameters("Encoder.forward", {
  * | parameter | shape |
  * |---|---|
  * | `embeddings. …` | see {@link EncoderEmbeddings} |
- * | `blocks.0. …` | `attentionNorm`, `attention`, `feedForwardNorm` and `feedForward` of each block with other weights |
+ * | `blocks.0. …` | `attentionNorm`, `attention`, `feedForwardNorm` and `feedForward` of each block |
  * | `distanceEmbedding.weight` | [buckets, heads] of MPNet, [2 · span, width] of DeBERTa; null for others |
  * | `finalNorm.weight` | [width], if there is one |
  * | `head. …` | see {@link EncoderHead}; null for a model without a head |
@@ -87,7 +87,8 @@ export class Encoder extends Module<[tokens: Tensor, inputs?: EncoderInputs], Te
     const own = { ...layerOptions(options), initialization: options.initialization ?? llamaInitialization() };
     this.#description = description;
     this.embeddings = new EncoderEmbeddings({ ...own, vocabularySize, width, norm, embeddings });
-    const rows = distances?.kind === "buckets" ? [distances.rows, distances.heads] : [2 * (distances?.span ?? 0), width];
+    const rows =
+      distances?.kind === "buckets" ? [distances.rows, distances.heads] : [2 * (distances?.span ?? 0), width];
     this.distanceEmbedding = distances ? new Embedding(rows[0]!, rows[1]!, own) : null;
     this.distanceNorm = distances?.kind === "disentangled" && distances.norm ? newNorm(width, norm, own) : null;
     this.blocks = layers.map((layer) => new EncoderBlock({ ...own, width, norm, normPlace, layer }));

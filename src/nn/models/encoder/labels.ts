@@ -1,6 +1,6 @@
 /** The names of a head's results. */
 
-/** How scores become results: probabilities that add up to 1, a probability for each label, or the scores themselves. */
+/** How scores become results: probabilities that add up to 1, one for each label, or the scores themselves. */
 export type LabelScores = "softmax" | "sigmoid" | "identity";
 
 /** The names of a head's results, and how its scores become probabilities. */

@@ -1,8 +1,9 @@
 /** The steps of sentence-transformers after the hidden states: pooling, linear layers, normalization. */
-import { relu } from "../../../ops/activation/relu.ts";
-import { silu } from "../../../ops/activation/silu.ts";
+
 import { gelu } from "../../../ops/activation/gelu.ts";
+import { relu } from "../../../ops/activation/relu.ts";
 import { sigmoid } from "../../../ops/activation/sigmoid.ts";
+import { silu } from "../../../ops/activation/silu.ts";
 import { toDType } from "../../../ops/copy/cast.ts";
 import { tensor } from "../../../ops/creation/tensor.ts";
 import { normalize } from "../../../ops/distance/normalize.ts";
@@ -88,7 +89,10 @@ export function pooled(states: Tensor, pooling: Pooling, lengths: readonly numbe
     case "max":
       return amax(where(unsqueeze(textMask(lengths, count), 2), states, -Infinity) as Tensor, { dim: 1 });
     case "last": {
-      const rows = tensor(Int32Array.from(lengths, (length) => length - 1), { shape: [batch, 1, 1] });
+      const rows = tensor(
+        Int32Array.from(lengths, (length) => length - 1),
+        { shape: [batch, 1, 1] },
+      );
       return select(takeAlongDim(states, expand(rows, [batch, 1, width]), { dim: 1 }), 1, 0);
     }
     case "weightedMean": {
@@ -110,7 +114,9 @@ export class SentenceHead extends Module<[states: Tensor, lengths: readonly numb
     super();
     this.#description = description;
     this.layers = description.steps.flatMap((step) =>
-      step.kind === "dense" ? [new Linear(step.inputs, step.outputs, { ...layerOptions(options), bias: step.bias })] : [],
+      step.kind === "dense"
+        ? [new Linear(step.inputs, step.outputs, { ...layerOptions(options), bias: step.bias })]
+        : [],
     );
   }
 

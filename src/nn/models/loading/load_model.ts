@@ -15,8 +15,8 @@ import { floatDType } from "../../layers/kinds.ts";
 import { Decoder } from "../decoder/decoder.ts";
 import { readConfig } from "../hugging_face/config.ts";
 import type { Described } from "./architectures.ts";
-import { openEncoder } from "./encoder/open.ts";
 import { isEncoder } from "./encoder/architectures.ts";
+import { openEncoder } from "./encoder/open.ts";
 import { fill, noMemory } from "./fill.ts";
 import {
   chatTemplateOf,
@@ -81,11 +81,11 @@ const loadModelParameters = parameters("loadModel", {
 });
 
 /**
- * Loads a language model from a Hugging Face folder or a GGUF file, or an {@link Encoder} such as BERT from a folder. In
- * TypeScript, name the type of an encoder: `loadModel<nn.Encoder>(path)`. A folder has `config.json` and one or several
- * safetensors files, whose weights may be quantized by MLX, GPTQ, AWQ or fp8. `docs/models.md` and
- * `docs/encoders.md` list the supported architectures and methods. Weights that keep their dtype are mapped from the file. Other weights are converted one at
- * a time, so that no weight is in memory twice.
+ * Loads a language model from a Hugging Face folder or a GGUF file, or an {@link Encoder} such as BERT from a folder.
+ * Name the type of an encoder in TypeScript: `loadModel<nn.Encoder>(path)`. A folder has `config.json` and one or more
+ * safetensors files, whose weights may be quantized by MLX, GPTQ, AWQ or fp8. `docs/models.md` and `docs/encoders.md`
+ * list the supported architectures and methods. Weights that keep their dtype are mapped from the file. Other weights
+ * are converted one at a time, so that no weight is in memory twice.
  *
  * @param path a folder, or a `.gguf` file; for a model in several files, any of them
  *
@@ -99,10 +99,7 @@ const loadModelParameters = parameters("loadModel", {
  * before any weight is read, with the number of bytes.
  */
 export function loadModel(path: string, options?: LoadModelOptions): Promise<LoadedModel>;
-export function loadModel<M extends LoadableModel>(
-  path: string,
-  options?: LoadModelOptions,
-): Promise<LoadedModel<M>>;
+export function loadModel<M extends LoadableModel>(path: string, options?: LoadModelOptions): Promise<LoadedModel<M>>;
 export async function loadModel(...values: unknown[]): Promise<LoadedModel<LoadableModel>> {
   const { path, dtype, quantize, precision, onReport } = loadModelParameters(values);
   using opened = open(path);

@@ -169,7 +169,8 @@ function wantedOf(
   const isNorm = /Norm$/.test(path);
   if (isNorm && (change?.kind === "plusOne" || stored.dtype === "float32") && isRms(module)) return "float32";
   const isWeight = end === "weight" && (module instanceof Linear || module instanceof Embedding);
-  const isLeft = path.endsWith(".router") || (module instanceof Embedding && !/^(tokenEmbedding|embeddings\.token)$/.test(path));
+  const isLeft =
+    path.endsWith(".router") || (module instanceof Embedding && !/^(tokenEmbedding|embeddings\.token)$/.test(path));
   if (quantize === undefined || !isWeight || isLeft) return dtype;
   return formatFor(quantize, shape[1]!) ?? dtype;
 }

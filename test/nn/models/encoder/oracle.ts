@@ -37,7 +37,7 @@ export const names = Object.keys(families) as EncoderName[];
 export const lengths = Array.from(answers["lengths"]!.dataSync(), Number);
 
 /** What `weight` of configs.py makes. */
-function weight(name: string, shape: readonly number[]): Tensor {
+export function weight(name: string, shape: readonly number[]): Tensor {
   const count = shape.reduce((product, size) => product * size, 1);
   const offset = shape.length === 1 && name.endsWith("weight") ? 1 : 0;
   const hash = crc32(name);

@@ -67,7 +67,8 @@ function sizesOf(name: EncoderName, config: Settings): Sizes {
   const count = config.whole(names.count);
   if (count > MOST_LAYERS) throw config.wrong(names.count, `at most ${MOST_LAYERS}`, count);
   const given = config.wholeIfAny("head_dim");
-  if (given === undefined && width % heads !== 0) throw config.wrong(names.width, `a multiple of ${names.heads}`, width);
+  if (given === undefined && width % heads !== 0)
+    throw config.wrong(names.width, `a multiple of ${names.heads}`, width);
   const headWidth = given ?? width / heads;
   if (encoderRow(name).positions === "rotary" && headWidth % 2 !== 0)
     throw config.wrong(given === undefined ? names.heads : "head_dim", "such that heads have an even size", heads);
@@ -78,7 +79,9 @@ function describe(name: EncoderName, config: Settings): EncoderDescription {
   const row = encoderRow(name);
   const sizes = sizesOf(name, config);
   const { width } = sizes;
-  const { layers, order, groupSize } = row.shared ? groupsOf(name, row, config, sizes) : eachOf(name, row, config, sizes);
+  const { layers, order, groupSize } = row.shared
+    ? groupsOf(name, row, config, sizes)
+    : eachOf(name, row, config, sizes);
   const positions = positionsOf(row, config);
   const eps = epsOf(name, config);
   const length = config.whole("max_position_embeddings");
@@ -219,7 +222,13 @@ function projectionsOf(config: Settings, headWidth: number): Partial<EncoderAtte
 
 function distanceTypes(config: Settings): string[] {
   const value = config.get("pos_att_type") ?? [];
-  const types = typeof value === "string" ? value.toLowerCase().split("|").map((type) => type.trim()) : value;
+  const types =
+    typeof value === "string"
+      ? value
+          .toLowerCase()
+          .split("|")
+          .map((type) => type.trim())
+      : value;
   const isKnown = (type: unknown) => type === "c2p" || type === "p2c";
   if (Array.isArray(types) && types.every(isKnown)) return types;
   throw config.wrong("pos_att_type", "a list of c2p and p2c", value);
@@ -247,9 +256,12 @@ function distancesOf(row: EncoderArchitecture, config: Settings, { heads, width,
   };
   const longest = positive("max_relative_positions") ?? config.whole("max_position_embeddings");
   const count = positive("position_buckets");
-  const norms = (config.textIfAny("norm_rel_ebd") ?? "none").toLowerCase().split("|").map((own) => own.trim());
+  const norms = (config.textIfAny("norm_rel_ebd") ?? "none")
+    .toLowerCase()
+    .split("|")
+    .map((own) => own.trim());
   return {
-    ...{ kind: "disentangled", span: count ?? longest, norm: norms.includes("layer_norm") } as const,
+    ...({ kind: "disentangled", span: count ?? longest, norm: norms.includes("layer_norm") } as const),
     buckets: count === undefined ? undefined : { count, longest },
   };
 }

@@ -117,7 +117,11 @@ const names: Readonly<Record<EncoderName, EncoderNames>> = {
   },
   modernbert: {
     prefixes: ["model.", ""],
-    top: { "embeddings.token": "embeddings.tok_embeddings", "embeddings.norm": "embeddings.norm", finalNorm: "final_norm" },
+    top: {
+      "embeddings.token": "embeddings.tok_embeddings",
+      "embeddings.norm": "embeddings.norm",
+      finalNorm: "final_norm",
+    },
     block: (index) => `layers.${index}.`,
     layer: {
       attentionNorm: "attn_norm",
@@ -214,7 +218,11 @@ function* layerPaths({ attentionNorm, attention, feedForward }: EncoderLayerDesc
   if (distances?.ofKeys && !distances.shared) yield "attention.distanceKey";
   if (distances?.ofQueries && !distances.shared) yield "attention.distanceQuery";
   yield* ["attention.output", "feedForwardNorm"];
-  yield* feedForward.fused ? ["feedForward.gateUp"] : feedForward.gated ? ["feedForward.gate", "feedForward.up"] : ["feedForward.up"];
+  yield* feedForward.fused
+    ? ["feedForward.gateUp"]
+    : feedForward.gated
+      ? ["feedForward.gate", "feedForward.up"]
+      : ["feedForward.up"];
   yield "feedForward.down";
 }
 

@@ -10,6 +10,7 @@ import { toDType } from "../../../../ops/copy/cast.ts";
 import { contiguous } from "../../../../ops/copy/copy.ts";
 import { formatShape, sameShape } from "../../../../tensor/shape.ts";
 import { keep } from "../../../../tensor/tidy.ts";
+import type { LayerOptions } from "../../../layers/initialization.ts";
 import {
   type Pooling,
   type SentenceDescription,
@@ -17,7 +18,6 @@ import {
   type SentenceStep,
   type sentenceActivations,
 } from "../../encoder/sentence.ts";
-import type { LayerOptions } from "../../../layers/initialization.ts";
 import { checkKeys } from "../config_fields.ts";
 import { Settings } from "../settings.ts";
 
@@ -30,10 +30,7 @@ const operation = "loadModel";
  * @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} `unknownModule`, and `unsupportedConfig`, for
  * unsupported steps, which the error names.
  */
-export function loadSentenceHead(
-  folder: string,
-  width: number,
-): ((options: LayerOptions) => SentenceHead) | undefined {
+export function loadSentenceHead(folder: string, width: number): ((options: LayerOptions) => SentenceHead) | undefined {
   const path = join(folder, "modules.json");
   if (!existsSync(path)) return undefined;
   const modules = modulesIn(path);
