@@ -125,6 +125,11 @@ export class SentenceHead extends Module<[states: Tensor, lengths: readonly numb
     return this.#description;
   }
 
+  /** @internal Returns the size of the results for hidden states of a size. */
+  widthOf(width: number): number {
+    return this.layers.at(-1)?.weight.shape[0] ?? width * this.#description.poolings.length;
+  }
+
   /** Whether a step normalizes. */
   get normalizes(): boolean {
     return this.#description.steps.some(({ kind }) => kind === "normalize");
