@@ -53,7 +53,7 @@ export function checkNoBools(operation: string, operands: Readonly<Record<string
 
 /** Tests whether an operand is a boolean or a tensor of bools. */
 export const isBool = (operand: unknown): boolean =>
-  operand instanceof Tensor ? operand.dtype === "bool" : typeof operand === "boolean";
+  Tensor.isTensor(operand) ? operand.dtype === "bool" : typeof operand === "boolean";
 
 /** Returns the common dtype of operands, like `torch.result_type`. */
 export function commonDType(operation: string, operands: readonly (Tensor | Scalar)[]): DType {

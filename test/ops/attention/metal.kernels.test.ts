@@ -175,7 +175,7 @@ describe.if(hasMetal)("attention's Metal kernels", () => {
         withBackend("metal", () => {
           const bias = zeros([length, length], { requiresGrad: true });
           const [q, k, v] = [randn(shape), randn(shape), randn(shape)];
-          const out = flashAttention(q, k, v, { ...options, bias, path: "fused" });
+          const out = flashAttention(q, k, v, { ...options, bias, path: "fused" } as object);
           grad([sum(out)], [bias]);
         }),
       );
