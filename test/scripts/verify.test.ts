@@ -104,7 +104,8 @@ describe("a probe", () => {
   const others = ["command-line-tools", "hosted-runner", "tensor-operations"];
 
   test.each(Object.entries(probes))("of %s holds on the software device", (identifier, probe) => {
-    if (!metalContext().isSoftware) return expect(process.platform).toBe("darwin"); // on a Mac, verify:apple reports the outcome
+    // On a Mac, verify:apple reports the outcome.
+    if (!metalContext().isSoftware) return expect(process.platform).toBe("darwin");
     try {
       expect(probe().length).toBeGreaterThan(10);
     } catch (error) {

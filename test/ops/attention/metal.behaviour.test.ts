@@ -153,6 +153,22 @@ describe.if(hasMetal)("attention on metal", () => {
     });
   });
 
+  // Tiles of pairs contain rows of several sequences, of one, and pairs of no sequence.
+  test.each(["bias", "biasOfHeads", "biasOfKeys"] as const)(
+    "gradients of %s in packed sequences of several tiles",
+    (name) => {
+      const lengths = [
+        [65, 40],
+        [40, 90],
+        [97, 33],
+      ] as const;
+      checked(name, () => {
+        for (const [at, [queries, keys]] of lengths.entries())
+          checkCase(caseOf(["packed", name], [1, queries, keys, 8, 9], at + name.length), "float32", metal);
+      });
+    },
+  );
+
   describe("with few queries and keys that are split into parts", () => {
     const names: readonly (readonly OptionName[])[] = [
       [],

@@ -1,6 +1,6 @@
 /** Checks texts against a constraint, byte by byte. */
 import { data, text } from "../../../src/index.ts";
-import type { TokenConstraint } from "../../../src/nn/generation/constraint.ts";
+import type { TokenConstraint } from "../../../src/text/constraint/token_constraint.ts";
 
 export const bytes = new data.ByteTokenizer();
 /** Never occurs in UTF-8: it ends the texts. */
