@@ -20,7 +20,7 @@ struct SliceBatch {
   bool has_adjacent_elements() const { return along[0] == 1 && along[1] == 1 && along[2] == 1; }
 };
 
-// How slices are divided among tasks. A row of slices is the slices along the last of the other axes.
+// How slices are divided among tasks. A row consists of the slices along the last of the other axes.
 struct SliceTasks {
   int64_t width;   // slices per batch
   int64_t batches; // batches per row of slices

@@ -16,7 +16,7 @@ import {
   isOutOfDate,
   isPerSet,
   keyFile,
-  lessOptimised,
+  lessOptimized,
   type ObjectFile,
   objectFiles,
   objectKey,
@@ -41,9 +41,9 @@ export interface CpuBuild {
   readonly flags: readonly string[];
   readonly libraryFlags: readonly string[];
   /**
-   * A quick build: it has these instruction sets, and others only if they were compiled before. What it compiles is
-   * optimized less, which changes no result, and is recompiled by the next full build. It omits {@link laterFamilies}
-   * unless one was compiled before: calls of them fall back, with a message that says what builds them.
+   * A quick build: it has these instruction sets, and others only if they were compiled before. Files are optimized
+   * less, which changes no result, and are recompiled by the next full build. It omits {@link laterFamilies} unless one
+   * was compiled before: calls of them fall back, with a message that names the command that builds them.
    */
   readonly sets?: readonly string[];
   /**
@@ -136,7 +136,7 @@ export function forNow(
  */
 const quick = (compiler: Pick<CppCompiler, "isClang">, object: ObjectFile, isApart: boolean): ObjectFile => ({
   ...object,
-  flags: [...object.flags, ...(isPerSet(object.source) && !isApart ? lessOptimised(compiler) : ["-O1"]), "-w"],
+  flags: [...object.flags, ...(isPerSet(object.source) && !isApart ? lessOptimized(compiler) : ["-O1"]), "-w"],
 });
 
 /**

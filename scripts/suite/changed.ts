@@ -62,7 +62,8 @@ export function distancesFrom(
 }
 
 /**
- * Returns the test files that import one of these files, directly or through others, and those that reach it otherwise.
+ * Returns the test files that import one of these files, directly or through others, and those that depend on it
+ * otherwise.
  */
 export function reachedTests(
   changed: readonly string[],

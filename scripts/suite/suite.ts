@@ -98,7 +98,7 @@ async function besideTests(
   ];
 }
 
-/** Runs the tests that the working tree's changes reach, after building what changed. */
+/** Runs the tests affected by the working tree's changes, after building changed parts. */
 async function testChanged(options: SuiteOptions): Promise<void> {
   const changed = await changedFiles();
   const files = reachedTests(changed);

@@ -62,20 +62,20 @@ export class SchemaTerms {
   /** Returns the term of a schema without some of its keywords. */
   without(term: Term, names: readonly string[]): Term {
     const schema = term.schema as Schema;
-    const own =
+    const reduced =
       this.lesser.get(schema) ?? Object.fromEntries(Object.entries(schema).filter(([name]) => !names.includes(name)));
-    this.lesser.set(schema, own);
-    this.bases.set(own, this.bases.get(schema)!);
-    this.paths.set(own, term.path);
-    return this.of(own, term.path);
+    this.lesser.set(schema, reduced);
+    this.bases.set(reduced, this.bases.get(schema)!);
+    this.paths.set(reduced, term.path);
+    return this.of(reduced, term.path);
   }
 
   private name({ schema, path, parent }: Placed): void {
     const { $id, $anchor, $dynamicAnchor } = schema;
     const around = parent ? this.bases.get(parent.schema)! : BASE;
     const isAnchor = typeof $id === "string" && $id.startsWith("#"); // as in drafts 6 and 7
-    const own = typeof $id === "string" && !isAnchor ? (URL.parse($id, around)?.href ?? around) : around;
-    const base = own.replace(/#.*$/, "");
+    const resolved = typeof $id === "string" && !isAnchor ? (URL.parse($id, around)?.href ?? around) : around;
+    const base = resolved.replace(/#.*$/, "");
     this.bases.set(schema, base);
     this.paths.set(schema, path);
     if (!parent || base !== around) this.named.set(base, schema);

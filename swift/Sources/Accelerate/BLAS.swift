@@ -38,7 +38,7 @@ func offset(_ index: Int, _ count: Int32, _ stride: Int32) -> Int {
     stride >= 0 ? index * Int(stride) : (index - Int(count) + 1) * Int(stride)
 }
 
-/// beta · c; where beta is 0, c is not read.
+/// beta · c; if beta is 0, c is not read.
 @inline(__always)
 func scaled<T: FloatingPoint>(_ beta: T, _ c: T) -> T { beta == 0 ? 0 : beta * c }
 

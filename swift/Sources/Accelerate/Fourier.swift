@@ -1,4 +1,4 @@
-// vDSP's complex transforms of powers of 2, and arithmetic on split complex vectors: of float, and of double where the
+// vDSP's complex transforms of powers of 2, and arithmetic on split complex vectors: of float, and of double if the
 // name ends in D.
 import Foundation
 

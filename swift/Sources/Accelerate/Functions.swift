@@ -1,4 +1,4 @@
-// vForce: functions of each element of a dense vector, for double, and for float where the name ends in f.
+// vForce: functions of each element of a dense vector, for double, and for float if the name ends in f.
 import Foundation
 
 public typealias VectorFunction<T> = @Sendable (UnsafeMutablePointer<T>, UnsafePointer<T>, UnsafePointer<Int32>) -> Void

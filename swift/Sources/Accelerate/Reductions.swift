@@ -1,5 +1,4 @@
-// vDSP's reductions of strided vectors, in the order of the elements, for float, and for double where the name ends in
-// D.
+// vDSP's reductions of strided vectors, in the order of the elements, for float, and for double if the name ends in D.
 
 public typealias VectorReduction<T> =
     @Sendable (UnsafePointer<T>, vDSP_Stride, UnsafeMutablePointer<T>, vDSP_Length) -> Void

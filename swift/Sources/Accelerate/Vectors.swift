@@ -1,4 +1,4 @@
-// vDSP's arithmetic on strided vectors, for float, and for double where the name ends in D. Each operand is followed by
+// vDSP's arithmetic on strided vectors, for float, and for double if the name ends in D. Each operand is followed by
 // its stride.
 
 public typealias VectorToVector<From, To> =

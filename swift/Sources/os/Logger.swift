@@ -28,7 +28,7 @@ public struct OSLogPrivacy: Sendable {
     public static func auto(mask: Mask) -> OSLogPrivacy { .auto }
 }
 
-/// The places behind the point: `\(time, format: .fixed(precision: 2))`.
+/// The digits after the point: `\(time, format: .fixed(precision: 2))`.
 public struct OSLogFloatFormatting: Sendable {
     let conversion: String
 
@@ -49,7 +49,7 @@ public struct OSLogIntegerFormatting: Sendable {
     }
 }
 
-/// Columns that a value takes at least.
+/// The minimum number of columns of a value.
 public struct OSLogStringAlignment: Sendable {
     let columns: Int, isRight: Bool
 

@@ -1,6 +1,6 @@
 /**
- * Every block of a cpu call that C++ declares, as TypeScript writes it, against the struct that the C++ compiler lays
- * out. Generated blocks need no test: their fields are those of the description.
+ * Compares every block of a cpu call that C++ declares, as TypeScript writes it, with the struct that the C++ compiler
+ * lays out. Generated blocks need no test: their fields are those of the description.
  */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -28,11 +28,11 @@ function headerOf(call: CpuCallDescription): string | undefined {
   return headers.find((name) => declaration.test(readFileSync(join(folder, name), "utf8")));
 }
 
-/** A field of a block, or a field inside one, as C++ names it. */
+/** A field of a block, or a field inside one, under its name in C++. */
 interface Member {
   readonly path: string;
   readonly field: CpuField<never>;
-  /** From the block's begin, in doubles. */
+  /** From the start of the block, in doubles. */
   readonly offset: number;
 }
 
@@ -47,8 +47,8 @@ const fieldsOf = ({ fields }: CpuCallDescription): Member[] =>
   fields.flatMap(({ name, field, offset }) => membersOf(snakeCase(name), field, offset));
 
 /**
- * A program that prints what the compiler makes of each field: offset, size and whether it has the type that TypeScript
- * names.
+ * A program that prints the compiler's view of each field: offset, size and whether it has the type that TypeScript
+ * states.
  */
 function probe(): string {
   const rows = calls.flatMap((call) => {
@@ -115,7 +115,7 @@ describe("the dylib's tables", () => {
     expect(Object.keys(nativeTables().functions).sort()).toEqual([...cpuCalls.keys()].sort());
   });
 
-  test("have the names of every enumeration, in whatever order", () => {
+  test("contain the names of every enumeration, in any order", () => {
     const { names } = nativeTables();
     const own = enumerations().filter(({ type }) => type in names);
     expect(own.length).toBeGreaterThan(2);

@@ -1,6 +1,7 @@
 /**
- * Matrix products of the cpu backend, by its own code on every instruction set and by the BLAS that it can be told to
- * use, against sums in float64 or exact integers.
+ * Matrix products of the cpu backend, by the dylib on every instruction set and by the BLAS that it can use, compared
+ * with sums in float64 or exact integers. Operands lie between large values, so that reads outside of them show in the
+ * result.
  */
 import { dlopen } from "bun:ffi";
 import { afterAll, describe, expect, test } from "bun:test";
@@ -62,7 +63,7 @@ describe.each([...floats, ...integers])("%s", (dtype) => {
       }
   });
 
-  test("operands that lie either way, whole tiles and parts of them, one block deep and two", () => {
+  test("operands in each orientation, whole and partial tiles, one and two blocks deep", () => {
     const sizes = [
       [28, 64, 32],
       [43, 65, 39],
@@ -82,7 +83,7 @@ describe.each([...floats, ...integers])("%s", (dtype) => {
       }
   });
 
-  test("a matrix times a column and a row times a matrix, past every block of either", () => {
+  test("a matrix times a column and a row times a matrix, larger than a block", () => {
     const vectorSizes = [
       [1, 9, 5000],
       [9, 1, 5000],
@@ -106,7 +107,7 @@ describe.each([...floats, ...integers])("%s", (dtype) => {
       }
   });
 
-  test("batches, repeated operands, rows that go on through a batch", () => {
+  test("batches, repeated operands, rows that continue across a batch", () => {
     for (const batchShape of [[3], [2, 3], [2, 1, 2], [1, 1, 1, 1, 2, 2], [0], [2, 0]])
       for (const repeated of [{}, { a: true }, { b: true }, { a: true, b: true }])
         expectRight(
@@ -135,7 +136,7 @@ describe.each([...floats, ...integers])("%s", (dtype) => {
     );
   });
 
-  test("an input, scaled and repeated, and the result's own elements as input", () => {
+  test("an input, scaled and repeated, and the result's elements as the input", () => {
     const type = elementTypes[dtype];
     const scales = type.wrap
       ? [
@@ -165,7 +166,7 @@ describe.each([...floats, ...integers])("%s", (dtype) => {
 });
 
 test.each(["float64", "float32"] as const)(
-  "%s: a batch of products that are worth a BLAS, with copied operands",
+  "%s: a batch of products large enough for a BLAS, with copied operands",
   (dtype) => {
     const layouts = ["strided", "reversed", "strided"] as const;
     for (const repeated of [{}, { b: true }]) {
@@ -188,7 +189,7 @@ describe.each(["float64", "float32", "float16", "bfloat16", "int32"] as const)("
   ] as const)("$size of $lies", ({ size, lies }) => {
     const type = elementTypes[dtype];
     const turn = 1 + ((size[1] + dtype.length) % (resultLayouts.length - 1));
-    // Usually in rows, and in one other layout, another one for each size and dtype.
+    // Usually contiguous, and in one other layout, a different one for each size and dtype.
     for (const out of usually(resultLayouts, (_, at) => at === 0 || at === turn)) {
       const given = randomCase(dtype, size, [...lies, out]);
       expectRight(given, out);
@@ -198,7 +199,7 @@ describe.each(["float64", "float32", "float16", "bfloat16", "int32"] as const)("
   });
 });
 
-test("with beta 0 the input is not read, and NaN in it stays there", () => {
+test("with beta 0 the input is not read, and NaN in it is ignored", () => {
   const given = randomCase("float32", [5, 6, 7], ["rows", "rows", "rows"]);
   const input = { ...given.out, storage: new Float32Array(given.out.storage.length).fill(Number.NaN) };
   expectRight({ ...given, input, beta: 0 }, "beta 0");
@@ -217,7 +218,7 @@ test.each([
   { dtype: "bfloat16", size: [130, 150, 140], lies: ["rows", "rows"], batch: 7 },
   { dtype: "float16", size: [300, 500, 700], lies: ["rows", "rows"] },
   { dtype: "int32", size: [300, 500, 700], lies: ["rows", "rows"] },
-] as const)("large products on one thread and on many are the same numbers: $dtype $size of $lies", (large) => {
+] as const)("large products have the same bits on one thread and on many: $dtype $size of $lies", (large) => {
   const given = randomCase(large.dtype, large.size, [...large.lies, "rows"], "batch" in large ? [large.batch] : []);
   const results = ["1", "2", "3", "7", "16"].map((threads) => {
     configure(native, "threads", threads);
@@ -230,7 +231,7 @@ test.each([
   expect(new Set(results).size).toBe(1);
 });
 
-test.if(blas?.name === "OpenBLAS")("products on Linux are the backend's own, and a BLAS's where that is set", () => {
+test.if(blas?.name === "OpenBLAS")("products on Linux use the dylib, or a BLAS if one is set", () => {
   const bitsBy = (given: ReturnType<typeof randomCase>, products: string) => {
     configure(native, "products", products);
     const storage = given.out.storage.slice();
@@ -243,7 +244,7 @@ test.if(blas?.name === "OpenBLAS")("products on Linux are the backend's own, and
     const own = bitsBy(given, "own");
     expect(bitsBy(given, "blas")).not.toBe(own);
     const { symbols, close } = dlopen(blas!.path, { openblas_get_num_threads: { args: [], returns: "i32" } });
-    expect(symbols.openblas_get_num_threads()).toBe(1); // again, when it does not compute
+    expect(symbols.openblas_get_num_threads()).toBe(1); // again, since it does not compute
     close();
     expect(bitsBy(given, "table")).toBe(own);
   }
@@ -258,7 +259,7 @@ test.each([
   { size: [300, 530, 390], lies: ["columns", "rows"] },
   { size: [6, 1103, 541], lies: ["rows", "columns"] },
   { size: [5, 1103, 541], lies: ["rows", "rows"] },
-] as const)("a product larger than every block is right, on every way: $size of $lies", ({ size, lies }) => {
+] as const)("a product larger than every block is correct in every way: $size of $lies", ({ size, lies }) => {
   const [m, n, k] = size;
   const given = randomCase("float32", size, [...lies, "rows"]);
   const input = randomOperand(elementTypes.float32, m, n, "oneRow", []);
@@ -284,10 +285,10 @@ test.each([
   }
 });
 
-describe("bad calls", () => {
+describe("invalid calls", () => {
   const given = randomCase("int32", [5, 6, 7], ["strided", "rows", "rows"]);
 
-  test("bool, a batch of too many axes, and factors that are not whole are refused by name", () => {
+  test("bool, a batch of too many axes, and fractional factors are rejected with an error that names them", () => {
     expect(() => multiply({ ...given, dtype: "bool" })).toThrow("[matmul] there is no matrix product of bool");
     const nine = Array(9).fill(1);
     expect(() => multiply({ ...given, batchShape: nine })).toThrow("expected a rank of 0 to 8, got 9");
@@ -296,10 +297,10 @@ describe("bad calls", () => {
     expect(() => multiply({ ...given, m: -1 })).toThrow("expected m to be at least 0, got -1");
   });
 
-  test("without memory for packed operands it is an error, nothing is kept, and the next call works", () => {
+  test("without memory for packed operands it fails, keeps nothing, and the next call works", () => {
     for (const way of ways) {
       use(way);
-      Bun.gc(true); // what other tests have forgotten goes now, not between two readings
+      Bun.gc(true); // garbage of other tests is collected now, not between two readings
       const { liveBytes } = cpuStatistics(native);
       native.orchard_cpu_fail_allocations(1);
       expect(() => multiply(given)).toThrow(OutOfMemoryError);

@@ -1,6 +1,6 @@
 /**
- * Every parameter struct of a kernel, as TypeScript writes it, against what the kernel compiler makes of the kernel's
- * own source. Generated structs need no test: their fields' types are those of the description.
+ * Compares every parameter struct of a kernel, as TypeScript writes it, with the layout that the kernel compiler gives
+ * to the kernel's source. Generated structs need no test: their fields' types are those of the description.
  */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -17,8 +17,8 @@ const written = structs.filter(({ header }) => header === undefined);
 const byFile = Map.groupBy(written, ({ file }) => file);
 
 /**
- * The source with a kernel at its end that writes, for each struct, its size, then each field's offset, size and
- * whether its type is the named one.
+ * The source with an additional kernel that writes, for each struct, its size, then each field's offset, size and
+ * whether its type is the stated one.
  */
 function probe(file: string, own: readonly Struct<never>[]): string {
   const source = file.endsWith(".metal")

@@ -1,4 +1,4 @@
-/** Inverse circular and hyperbolic functions, the error and the gamma function and their like, on every backend. */
+/** Inverse circular and hyperbolic functions, the error and gamma functions and related ones, on every backend. */
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { enableGrad } from "../../../src/autograd/modes.ts";
@@ -22,11 +22,11 @@ interface Row {
   readonly formula: (x: number) => number;
   readonly ulps: number;
   readonly values?: Values;
-  /** Further values, at which results are compared. */
+  /** Further values at which results are compared. */
   readonly also?: readonly number[];
   /** Whether the oracle adds up many terms. */
   readonly isSum?: boolean;
-  /** The largest term of the formula, where terms cancel. Default: none do. */
+  /** The largest term of the formula if terms cancel. Default: none do. */
   readonly magnitude?: (x: number) => number;
 }
 
@@ -79,7 +79,7 @@ const rows: readonly Row[] = [
 ];
 
 /**
- * In float64 the oracle's own roundings show: those of terms up to 2 near the zeros from 1 to 3, and those of long
+ * In float64 the oracle's rounding errors matter: those of terms up to 2 near the zeros from 1 to 3, and those of long
  * sums.
  */
 function withRoundings(blocks: readonly Block[], { formula, magnitude, isSum = false }: Row): Expected {
@@ -136,7 +136,7 @@ describe.each(tested)("on %s", (backend) => {
     const values = fc.sample(poleless, { numRuns: repeats({ usual: 1000, all: 20_000 }), seed: 12 });
     const results = valuesOf((x) => library.polygamma(1, x), values);
     const errors = values.map((x, at) => {
-      // The reflection: of a negative x the sum is that of sine's square, less the terms of 1 − x.
+      // The reflection formula: for a negative x the sum is that of sine's square, minus the terms of 1 − x.
       const expected = x > 0 ? polygamma(1, x) : (1 / (x * sinc(x))) ** 2 - polygamma(1, 1 - x);
       return { x, ulps: Math.abs(results[at]! - expected) / ulpOf("float32", expected) };
     });

@@ -1,4 +1,4 @@
-/** Operations on each element, on pairs with broadcasting, and writes in place. */
+/** Elementwise operations, operations on pairs with broadcasting, and in-place writes. */
 import { definitions } from "../../../../src/ops/elementwise/define.ts";
 import * as operations from "../../../../src/ops/index.ts";
 import type { DType } from "../../../../src/tensor/dtype.ts";
@@ -26,7 +26,7 @@ function named<T>(names: string, value: T): Record<string, T> {
 
 const isPublic = (name: string): boolean => name in operations;
 
-/** The dtype of an operand: a float, or for some calls what else the operation takes. */
+/** The dtype of an operand: a float, or for some calls another dtype that the operation accepts. */
 function dtypeFor(draw: Draw, takes: string): DType {
   if (takes === "integers") return draw.pick(["int32", "int64", "uint8"]);
   if (takes === "bits") return draw.pick(["int32", "int64", "uint8", "bool"]);

@@ -40,9 +40,9 @@ abstract class Cell<Given, Result> extends Module<[x: Tensor, state?: Given], Re
   readonly hiddenSize: number;
   readonly #recurrence: Recurrence;
 
-  constructor(recurrence: Recurrence, own: ReturnType<typeof gruCellParameters>) {
+  constructor(recurrence: Recurrence, parameters: ReturnType<typeof gruCellParameters>) {
     super();
-    const { inputSize, hiddenSize, bias, ...options } = own;
+    const { inputSize, hiddenSize, bias, ...options } = parameters;
     this.inputSize = inputSize;
     this.hiddenSize = hiddenSize;
     this.#recurrence = recurrence;
@@ -57,8 +57,8 @@ abstract class Cell<Given, Result> extends Module<[x: Tensor, state?: Given], Re
     checkInput(name, x, [1, 2], this.inputSize, weights.inputWeight);
     const isBatch = x.rank === 2;
     const shape = isBatch ? [x.shape[0]!, this.hiddenSize] : [this.hiddenSize];
-    const state = (own: "hidden" | "cell"): Tensor => {
-      const values = stateOrZeros(name, own, given[own], shape, weights.inputWeight);
+    const state = (kind: "hidden" | "cell"): Tensor => {
+      const values = stateOrZeros(name, kind, given[kind], shape, weights.inputWeight);
       return isBatch ? values : unsqueeze(values, 0);
     };
     const product = linear(isBatch ? x : unsqueeze(x, 0), weights.inputWeight, this.#recurrence.bias(weights));
@@ -123,8 +123,8 @@ const gruCellParameters = parameters("GRUCell", { ...sizes, ...layerParameters }
 export class RNNCell extends Cell<Tensor, Tensor> {
   constructor(inputSize: number, hiddenSize: number, ...options: Given<RNNCellOptions, ["bias", "nonlinearity"]>);
   constructor(...values: unknown[]) {
-    const { nonlinearity, ...own } = rnnCellParameters(values);
-    super(elmanRecurrences[nonlinearity], own);
+    const { nonlinearity, ...rest } = rnnCellParameters(values);
+    super(elmanRecurrences[nonlinearity], rest);
   }
 
   /**

@@ -48,16 +48,16 @@ export function runNetwork({ recurrence, weights, between }: Network, x: Tensor,
   let output = x;
   for (const [layer, directions] of weights.entries()) {
     const input: Tensor = layer === 0 ? output : between(output);
-    const runs = directions.map((own, direction) => {
+    const runs = directions.map((weights, direction) => {
       const at = layer * directions.length + direction;
       const state = {
         hidden: select(initial.hidden, 0, at),
         cell: initial.cell && select(initial.cell, 0, at),
       };
-      return runDirection(recurrence, own, input, state, direction === 1, extent);
+      return runDirection(recurrence, weights, input, state, direction === 1, extent);
     });
     last.push(...runs.map(({ state }) => state));
-    const outputs = runs.map((own) => own.output);
+    const outputs = runs.map((run) => run.output);
     const joined = outputs.length === 1 ? outputs[0]! : cat(outputs, { dim: 2 });
     output = extent ? (where(extent.whole, joined, zeros([], { dtype: joined.dtype })) as Tensor) : joined;
   }
