@@ -193,7 +193,9 @@ test.each([
   [15, 77, 64],
   [17, 70, 2 ** 15],
 ])("%i rows of x by %i of weights, in several tiles, have the bits of two products", (count, rows, columns) => {
-  for (const format of columns > 64 ? (["q4_0"] as const) : (["q4_0", { bits: 4, groupSize: 64 }] as const)) {
+  for (const format of columns > 64
+    ? (["q4_0"] as const)
+    : (["q4_0", { bits: 4, groupSize: 64, symmetric: false }] as const)) {
     const { x, gate, up, ...biases } = caseOf(format, count, rows, columns);
     for (const precision of ["exact", "fast"] as const) {
       const [expected, got] = on("cpu", () => [

@@ -1,6 +1,6 @@
 /**
  * If the code does not know a name of a C++ enumeration, the compiler rejects it. Each run tries two enumerations; with
- * `ORCHARD_TEST_ALL=1` it tries all. Those of elementwise operations are generated.
+ * `ORCHARD_TEST_ALL=1` it tries all. The names of elementwise operations are generated.
  */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { cpSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
