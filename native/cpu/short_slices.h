@@ -70,10 +70,10 @@ template <class C> inline void to_columns(const C *from, int64_t length, C *to, 
       transpose_rows<C>([&](int row) { return from + (j + row) * length + k; }, to + k * pitch + j, pitch, length - k);
 }
 
-// to[j * length + k] = from[k * pitch + j]. The last part of a row may exceed it; the next row overwrites what exceeds.
+// to[j * length + k] = from[k * pitch + j]. The last vector of a row may reach into the next one, which is written later.
 template <class C> inline void to_rows(const C *from, int64_t pitch, int64_t length, C *to) {
   constexpr int part = 16 / int(sizeof(C));
-  if (length < part) { // what exceeds would overwrite rows that are written earlier
+  if (length < part) { // the excess would overwrite rows that are written earlier
     for (int64_t j = 0; j < pitch; j++)
       for (int64_t k = 0; k < length; k++) to[j * length + k] = from[k * pitch + j];
     return;

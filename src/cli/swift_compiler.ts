@@ -36,8 +36,8 @@ depth == 0 && match($0, "^[[:space:]]*(@[[:alnum:]_]+ +)*import +([a-z]+ +)?" na
  * modules whose files import XCTest import them too.
  *
  * Programs import Darwin either because they run on Apple's systems only, or after `#if canImport(Darwin)`, with other
- * code for Linux. So Darwin exists only in modules that import it without asking, which get `OrchardDarwin` as its
- * meaning. Modules that import any of Apple's modules without asking see its names too, as on a Mac, where Foundation
+ * code for Linux. So Darwin exists only in modules that import it outside of `#if`, which get `OrchardDarwin` as its
+ * meaning. Modules that import any of Apple's modules outside of `#if` see its names too, as on a Mac, where Foundation
  * imports Darwin.
  */
 const script = (swiftc: string): string => `#!/bin/sh

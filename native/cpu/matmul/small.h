@@ -27,7 +27,7 @@ constexpr int small_registers = 16;
 #endif
 
 // The most vectors of columns for a tile height: sums, a vector of b for each, and the factor are in registers. Tiles
-// of a few rows need several vectors, since a multiply-add takes as long as eight can start.
+// of a few rows need several vectors, since eight multiply-adds can start before the first one ends.
 constexpr int most_small_vectors = 4;
 constexpr int small_vectors(int rows) {
   const int fitting = (small_registers - 2) / (rows + 1);

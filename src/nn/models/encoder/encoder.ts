@@ -245,14 +245,14 @@ export class Encoder extends Module<[tokens: Tensor, inputs?: EncoderInputs], Te
   }
 }
 
-/** @internal Returns which tokens are no padding: bool [batch, count]. */
+/** @internal Returns which tokens are not padding: bool [batch, count]. */
 export function textMask(lengths: readonly number[], count: number): Tensor<"bool"> {
   const isText = new Uint8Array(lengths.length * count);
   for (const [row, length] of lengths.entries()) isText.fill(1, row * count, row * count + length);
   return tensor(isText, { shape: [lengths.length, count], dtype: "bool" });
 }
 
-/** @internal Returns the mean of the hidden states of the tokens that are no padding: [batch, width]. */
+/** @internal Returns the mean of the hidden states of the tokens that are not padding: [batch, width]. */
 export function meanOfTokens(states: Tensor, lengths: readonly number[] | undefined): Tensor {
   const [batch, count] = states.shape as readonly [number, number];
   const own = lengths ?? Array<number>(batch).fill(count);

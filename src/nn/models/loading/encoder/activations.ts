@@ -3,7 +3,7 @@ import type { EncoderActivation } from "../../encoder/description.ts";
 import type { Settings } from "../settings.ts";
 import type { EncoderName } from "./architectures.ts";
 
-/** @internal The activations by their names in configs. `gelu_fast` rounds otherwise than `gelu_new`. */
+/** @internal The activations by their names in configs. `gelu_fast` and `gelu_new` differ in rounding. */
 export const encoderActivations: Readonly<Record<string, EncoderActivation>> = {
   ...{ gelu: "gelu", gelu_python: "gelu", gelu_new: "geluTanh", gelu_pytorch_tanh: "geluTanh", gelu_fast: "geluTanh" },
   ...{ relu: "relu", silu: "silu", swish: "silu", tanh: "tanh" },

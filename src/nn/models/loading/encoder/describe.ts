@@ -126,7 +126,7 @@ function projectionOf(row: EncoderArchitecture, config: Settings, width: number)
   return isBefore ? ({ place: "before", bias: false } as const) : ({ place: "after", bias: true } as const);
 }
 
-/** Blocks with their own weights each. */
+/** Blocks with separate weights. */
 function eachOf(name: EncoderName, row: EncoderArchitecture, config: Settings, sizes: Sizes) {
   const layers = Array.from({ length: sizes.count }, (_, index) => layerOf(name, row, config, sizes, index));
   return { layers, order: layers.map((_, index) => index), groupSize: undefined };

@@ -3,7 +3,7 @@ import Darwin.Mach
 import Kernels
 import Shared
 
-// Darwin is here, since this module imports it without asking. In Shared, which asks, it is not.
+// Darwin is here, since this module imports it outside of #if. In Shared, which imports it inside, it is not.
 #if !canImport(Darwin)
 #error("Darwin is missing")
 #endif
