@@ -70,7 +70,7 @@ template <class C> inline void to_columns(const C *from, int64_t length, C *to, 
       transpose_rows<C>([&](int row) { return from + (j + row) * length + k; }, to + k * pitch + j, pitch, length - k);
 }
 
-// to[j * length + k] = from[k * pitch + j]. The last vector of a row may reach into the next one, which is written later.
+// to[j * length + k] = from[k * pitch + j]. The last vector of a row may reach into the next, which is written later.
 template <class C> inline void to_rows(const C *from, int64_t pitch, int64_t length, C *to) {
   constexpr int part = 16 / int(sizeof(C));
   if (length < part) { // the excess would overwrite rows that are written earlier
