@@ -135,6 +135,12 @@ describe("a build for now", () => {
     expect(built(false, [perSet])).toEqual([{ name: names[0]!, flags }]);
     expect(built(true, [own])[0]!.flags).toEqual(["-O3", "-Wall", "-Werror", "-O1", "-w"]);
     expect(built(false, [own], false)[0]!.flags).toEqual(own.flags);
+    // Of mutants, everything: it is compiled once, and runs for seconds.
+    const apart = forNow({ isClang: false }, [own, perSet], () => true, true);
+    expect(apart.map(({ flags: used }) => used.slice(-2))).toEqual([
+      ["-O1", "-w"],
+      ["-O1", "-w"],
+    ]);
   });
 
   test("warnings are errors in whole builds alone: code that warns compiles in a first one", async () => {

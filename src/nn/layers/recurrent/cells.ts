@@ -8,6 +8,7 @@ import type { LayerOptions } from "../initialization.ts";
 import { layerParameters, size } from "../kinds.ts";
 import { Module } from "../module.ts";
 import { checkInput, readInputs, stateOrZeros } from "./inputs.ts";
+import { runInKernel } from "./sequence.ts";
 import { elmanRecurrences, gruRecurrence, lstmRecurrence, type Recurrence, type State } from "./steps.ts";
 import { addWeights, weightsOf } from "./weights.ts";
 
@@ -62,7 +63,8 @@ abstract class Cell<Given, Result> extends Module<[x: Tensor, state?: Given], Re
     };
     const product = linear(isBatch ? x : unsqueeze(x, 0), weights.inputWeight, this.#recurrence.bias(weights));
     const old = { hidden: state("hidden"), cell: this.#recurrence.hasCell ? state("cell") : undefined };
-    const { hidden, cell } = this.#recurrence.step(weights)(product, old);
+    const whole = runInKernel(this.#recurrence, weights, unsqueeze(product, 0), old);
+    const { hidden, cell } = whole ? whole.state : this.#recurrence.step(weights)(product, old);
     return isBatch ? { hidden, cell } : { hidden: squeeze(hidden, 0), cell: cell && squeeze(cell, 0) };
   }
 
