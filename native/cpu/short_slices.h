@@ -15,6 +15,13 @@ namespace orchard {
 constexpr int64_t longest_short = 256, short_unit = 16, short_elements = 4096, most_short_slices = 256;
 static_assert(longest_short * short_unit <= short_elements, "a unit of the longest slices fits in a block");
 
+// Whether slices are computed in blocks. Loops over whole units of `sum_lanes` elements (lanes.h) have no remainder:
+// such slices are as fast one after the other if they are not that short.
+inline bool are_short(int64_t length, int64_t count) {
+  constexpr int64_t unit = 32, fast_from = 128;
+  return length > 0 && length <= longest_short && (length < fast_from || length % unit != 0) && count >= short_unit;
+}
+
 // The number of slices of a block; depends on their length only.
 inline int64_t short_slices(int64_t length) {
   return std::clamp(short_elements / length / short_unit * short_unit, short_unit, most_short_slices);
@@ -55,10 +62,9 @@ template <class C> struct ShortBlock {
   alignas(64) C columns[short_elements];
 };
 
-// The elements slice by slice, with room for the squares that are transposed last.
+// The elements slice by slice, and room for a vector that exceeds the last slice.
 template <class C> struct ShortRows {
-  static constexpr int64_t room = lanes<C> * (longest_short + lanes<C>);
-  alignas(64) C elements[short_elements + room];
+  alignas(64) C elements[short_elements + lanes<C>];
 };
 
 inline int64_t short_pitch(int64_t count) { return (count + short_unit - 1) / short_unit * short_unit; }

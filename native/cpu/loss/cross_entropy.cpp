@@ -73,12 +73,6 @@ void for_each_batch(const Call &call, const Slices<operands> &slices, const Oper
 
 // ---------------------------------------------------------------- few classes
 
-constexpr int64_t few_classes = 128;
-
-bool has_few_classes(int64_t classes, int64_t slices) {
-  return classes > 0 && classes <= few_classes && slices >= short_unit;
-}
-
 // The same as for_each_batch for slices of few classes; use(block, starts of its slices in each operand).
 template <int operands, class Use>
 void for_each_short_block(const Call &call, const Slices<operands> &slices, const Operands &buffers, Use &&use) {
@@ -138,7 +132,7 @@ void cross_entropy(const CrossEntropyBlock &block, Operands operands) {
       log_sums[at] = Number(found.largest);
       log_sums[at + count] = Number(found.logarithm);
     };
-    if (has_few_classes(slices.length, count))
+    if (are_short(slices.length, count))
       return for_each_short_block(call, slices, operands, [&](const ShortClasses &block, const auto &starts) {
         ClassLoss found[most_short_slices];
         short_cross_entropies().losses[static_cast<int>(call.dtype)](block, found);
@@ -170,7 +164,7 @@ void cross_entropy_gradient(const CrossEntropyGradientBlock &block, Operands ope
     auto read = [&, count = slices.count()](int64_t sums_at, int64_t scale_at) {
       return ClassScale{log_sum[sums_at], log_sum[sums_at + count], scale[scale_at]};
     };
-    if (has_few_classes(slices.length, slices.count()))
+    if (are_short(slices.length, slices.count()))
       return for_each_short_block(call, slices, operands, [&](ShortClasses block, const auto &starts) {
         ClassScale given[most_short_slices];
         for (int64_t slice = 0; slice < block.logits.count; slice++)

@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t task_elements = 1 << 13; // about 5 µs, so that even a small batch of rows is divided evenly
 // The maximum number of chunks of rows, each with separate sums for weight and bias: more than a machine has threads.
 constexpr int64_t most_chunks = 256;
-constexpr int64_t most_short_row = 128; // longer rows are as fast one after the other
+constexpr int64_t most_short_row = 63; // longer rows are as fast one after the other
 // The number of rows whose gradients are summed in float32 before they are added to the chunk's float64 sums.
 constexpr int64_t float_rows = 64;
 

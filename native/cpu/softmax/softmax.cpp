@@ -59,7 +59,7 @@ void run_slices(const Call &call) {
 // Few slices, or slices that are side by side in memory, are not copied.
 bool has_short_slices(const Call &call) {
   const int64_t together = call.has_adjacent_slices() ? call.slices.row_slices() : 1;
-  return call.slices.whole.length <= longest_short && call.slices.count() >= short_unit && together < 2 * short_unit;
+  return are_short(call.slices.whole.length, call.slices.count()) && together < 2 * short_unit;
 }
 
 // Computes blocks of short slices, whatever their strides are.
