@@ -74,7 +74,12 @@ private:
   void add_axis(int64_t size, const int64_t *strides);
   Layout layout_of(const LoopOperand &operand) const;
   Target target_of(const View &result) const;
+  void run_all(const PlacedRow &row, bool starts_anywhere) const;
   void run_part(const PlacedRow &row, const View *views, int64_t begin, int64_t end) const;
+  bool goes_by_runs(const View *views) const;
+  void run_by_runs(const PlacedRow &row, const View *views, int64_t begin, int64_t end) const;
+  static bool is_repeated(const View &view);
+  int64_t period_of(const LoopOperand &operand) const;
   template <class Move> void move(const View &view, int64_t start, int64_t length, Move move) const;
   void gather(const View &view, int64_t start, int64_t length, char *dense) const;
   void scatter(const View &view, int64_t start, int64_t length, const char *dense) const;

@@ -29,8 +29,11 @@ template <class T, Scattering way> void put(State<T, way> &to, T value) {
   using S = State<T, way>;
   constexpr bool is_sum = way == Scattering::sum;
   if constexpr (way == Scattering::last) to = value;
-  else if constexpr (way == Scattering::amax) to = is_taken<T, true>(value, to) ? value : to;
-  else if constexpr (way == Scattering::amin) to = is_taken<T, false>(value, to) ? value : to;
+  else if constexpr (way == Scattering::amax || way == Scattering::amin) {
+    const bool takes = is_taken<T, way == Scattering::amax>(value, to);
+    if constexpr (sizeof(T) == 2) to.bits = takes ? value.bits : to.bits; // a choice of structs is not vectorized
+    else to = takes ? value : to;
+  }
   else {
     static_assert(is_sum || way == Scattering::prod);
     if constexpr (std::is_same_v<T, Bool>) to = store<Bool>(load(to) || load(value));

@@ -89,8 +89,8 @@ void sum_columns(const ResampleAxis &wide, const double *from, double *to) {
   }
   if (wide.longest < short_window && wide.input > 0) return sum_short(wide, from, to);
   for (int64_t x = 0; x < wide.output; x++)
-    to[x] = sum_window(from + wide.starts[x], wide.weights ? wide.weights + wide.weights_at[x] : nullptr,
-                       wide.lengths[x]);
+    to[x] =
+        sum_window(from + wide.starts[x], wide.weights ? wide.weights + wide.weights_at[x] : nullptr, wide.lengths[x]);
 }
 
 template <class T> void line(const Resampling &resampling, const void *plane, int64_t number, void *out, double *rows) {
