@@ -93,6 +93,9 @@ private func convolve<T: FloatingPoint>() -> VectorConvolution<T> {
     }
 }
 
+/// √(2/3), to the digits of vDSP.h.
+private let hannNorm = 0.816496580927726
+
 public let vDSP_HALF_WINDOW: Int32 = 1
 public let vDSP_HANN_DENORM: Int32 = 0
 public let vDSP_HANN_NORM: Int32 = 2
@@ -132,9 +135,9 @@ public let vDSP_normalizeD: VectorNormalize<Double> = normalize()
 public let vDSP_conv: VectorConvolution<Float> = convolve()
 public let vDSP_convD: VectorConvolution<Double> = convolve()
 
-/// 0.5 − 0.5 cos, or 0.8165 (1 − cos) with `vDSP_HANN_NORM`.
-public let vDSP_hann_window: VectorWindow<Float> = window { $0 ? [0.8165, -0.8165] : [0.5, -0.5] }
-public let vDSP_hann_windowD: VectorWindow<Double> = window { $0 ? [0.8165, -0.8165] : [0.5, -0.5] }
+/// 0.5 − 0.5 cos, or √(2/3) (1 − cos) with `vDSP_HANN_NORM`.
+public let vDSP_hann_window: VectorWindow<Float> = window { $0 ? [hannNorm, -hannNorm] : [0.5, -0.5] }
+public let vDSP_hann_windowD: VectorWindow<Double> = window { $0 ? [hannNorm, -hannNorm] : [0.5, -0.5] }
 /// 0.54 − 0.46 cos
 public let vDSP_hamm_window: VectorWindow<Float> = window { _ in [0.54, -0.46] }
 public let vDSP_hamm_windowD: VectorWindow<Double> = window { _ in [0.54, -0.46] }

@@ -84,6 +84,8 @@ final class AccelerateSelectionTests: XCTestCase {
         for (i, value) in window.enumerated() {
             XCTAssertEqual(Double(value), pow(sin(.pi * Double(i) / 8), 2), accuracy: 1e-7)
         }
+        vDSP_hann_window(&window, 8, vDSP_HANN_NORM)
+        XCTAssertEqual(window[2], Float(2.0 / 3).squareRoot(), accuracy: 1e-7)
         window = [Float](repeating: -1, count: 8)
         vDSP_hamm_window(&window, 8, vDSP_HALF_WINDOW)
         XCTAssertEqual(window[0], 0.08, accuracy: 1e-7)
@@ -91,6 +93,37 @@ final class AccelerateSelectionTests: XCTestCase {
         XCTAssertEqual(window[4], -1, "a half window writes half of the values")
         vDSP_blkman_window(&window, 8, 0)
         XCTAssertEqual(window[4], 1, accuracy: 1e-6)
+    }
+
+    /// Filters that are not symmetric.
+    func testFiltersOfMatrices() {
+        for (rows, columns, p, q) in [(5, 7, 3, 3), (6, 5, 5, 5), (7, 9, 3, 5), (2, 2, 3, 3)] {
+            let a = drawn(rows * columns), kernel = drawn(p * q)
+            var expected = [Double](repeating: 0, count: rows * columns)
+            for row in 0..<rows where row >= p / 2 && row + p / 2 < rows {
+                for column in 0..<columns where column >= q / 2 && column + q / 2 < columns {
+                    for at in 0..<p * q {
+                        let (j, k) = (row + at / q - p / 2, column + at % q - q / 2)
+                        expected[row * columns + column] += a[j * columns + k] * kernel[at]
+                    }
+                }
+            }
+            let filtered = vDSP.convolve(
+                a, rowCount: rows, columnCount: columns, withKernel: kernel, kernelRowCount: p, kernelColumnCount: q)
+            XCTAssertEqual(filtered, expected, "\(p) x \(q)")
+            var c = a
+            let (m, n) = (vDSP_Length(rows), vDSP_Length(columns))
+            vDSP_imgfirD(a, m, n, kernel, &c, vDSP_Length(p), vDSP_Length(q))
+            XCTAssertEqual(c, expected)
+            if (p, q) == (3, 3) {
+                vDSP_f3x3D(a, m, n, kernel, &c)
+                XCTAssertEqual(c, expected)
+            }
+            if (p, q) == (5, 5) {
+                vDSP_f5x5D(a, m, n, kernel, &c)
+                XCTAssertEqual(c, expected)
+            }
+        }
     }
 
     func testConversions() {
