@@ -10,12 +10,13 @@ import { Failure } from "../failure.ts";
 import { inParallel } from "../parallel.ts";
 import { withSpinner } from "../progress.ts";
 import { type CppCompiler, findCompiler } from "./compiler.ts";
+import { writeGenerated } from "./generated.ts";
 import {
   flagsOf,
   isOutOfDate,
   isPerSet,
   keyFile,
-  lessOptimised,
+  lessOptimized,
   type ObjectFile,
   objectFiles,
   objectKey,
@@ -40,9 +41,9 @@ export interface CpuBuild {
   readonly flags: readonly string[];
   readonly libraryFlags: readonly string[];
   /**
-   * A quick build: it has these instruction sets, and others only if they were compiled before. What it compiles is
-   * optimized less, which changes no result, and is recompiled by the next full build. It omits {@link laterFamilies}
-   * unless one was compiled before: calls of them fall back, with a message that says what builds them.
+   * A quick build: it has these instruction sets, and others only if they were compiled before. Files are optimized
+   * less, which changes no result, and are recompiled by the next full build. It omits {@link laterFamilies} unless one
+   * was compiled before: calls of them fall back, with a message that names the command that builds them.
    */
   readonly sets?: readonly string[];
   /**
@@ -73,6 +74,7 @@ export async function buildCpu(which: "all" | "machine" = "all"): Promise<void> 
 /** Compiles what is out of date, and links if anything changed. Returns the dylib's path. */
 export async function buildCpuLibrary(progress: (text: string) => void = () => {}, given?: CpuBuild): Promise<string> {
   const build = given ?? (await usualBuild());
+  writeGenerated();
   await mkdir(build.objectFolder, { recursive: true });
   const onWait = () => progress("Waiting for another build of the cpu backend");
   return withLock(join(build.objectFolder, ".lock"), onWait, () => buildLocked(build, progress));
@@ -134,7 +136,7 @@ export function forNow(
  */
 const quick = (compiler: Pick<CppCompiler, "isClang">, object: ObjectFile, isApart: boolean): ObjectFile => ({
   ...object,
-  flags: [...object.flags, ...(isPerSet(object.source) && !isApart ? lessOptimised(compiler) : ["-O1"]), "-w"],
+  flags: [...object.flags, ...(isPerSet(object.source) && !isApart ? lessOptimized(compiler) : ["-O1"]), "-w"],
 });
 
 /**

@@ -27,8 +27,8 @@ const project = "tsconfig.mutant.json";
 const typeInformation = join("build", "mutants.tsbuildinfo");
 
 /**
- * Types of all of `src`. Without a mutant, the check writes what the compiler knows of each file, so that of a mutant
- * it checks the file again, and those that see another type in it. An unused name is not an error of types, and tests
+ * Checks the types of all of `src`. Without a mutant, the check writes the compiler's state for each file, so that with
+ * a mutant it checks only that file and the files that see a changed type. An unused name is not a type error, so tests
  * run such a mutant.
  */
 async function checkTypes(copy: Copy): Promise<string | undefined> {
@@ -47,10 +47,11 @@ function runTypes(copy: Copy, isWhole = false): Promise<LimitedRun> {
 }
 
 /**
- * Checks the types of many mutants at once, since one check takes as long as many: all whose files differ are in place
- * together, and an error is of the mutant in its file. Where an error is in another file, halves are checked.
+ * Checks the types of many mutants at once, since one check takes as long as many: all mutants in different files are
+ * in place together, and an error belongs to the mutant in its file. If an error is in another file, halves are
+ * checked.
  *
- * @returns for each mutant why it does not compile; undefined where it does
+ * @returns for each mutant why it does not compile; undefined if it does
  */
 export async function checkManyTypes(
   copy: Copy,
@@ -109,7 +110,7 @@ async function buildDylib(copy: Copy): Promise<string | undefined> {
   return status === 0 ? undefined : firstError(output.replaceAll(`${copy.root}/`, ""));
 }
 
-/** What the checks change. It comes from a check without a mutant, and is put back after each mutant. */
+/** Paths that the checks change. Their contents after a check without a mutant are restored after each mutant. */
 export const checkedPaths: Readonly<Record<LanguageName, readonly string[]>> = {
   TypeScript: [typeInformation],
   "C++": [join("build", platform, cpuLibraryName), join("native", ".build", "cpu")],
@@ -117,8 +118,8 @@ export const checkedPaths: Readonly<Record<LanguageName, readonly string[]>> = {
 };
 
 /**
- * Whether the compiler reads a line of C++ for this machine: an `#error` in its place is one in some object. Lines for
- * other processors have mutants that no test here can find.
+ * Whether the compiler reads a line of C++ for this machine: an `#error` in its place must fail in some object. Lines
+ * for other processors have mutants that no test here can find.
  */
 export async function isCompiled({ root }: Pick<Copy, "root">, { file, line }: Mutation): Promise<boolean> {
   const compiler = await findCompiler();
@@ -141,7 +142,7 @@ export async function isCompiled({ root }: Pick<Copy, "root">, { file, line }: M
   }
 }
 
-/** Of many objects that hold a header, some read it as the others do. */
+/** If many objects include a header, only some are compiled, since the others read it in the same way. */
 const MOST_OBJECTS = 6;
 
 /** Compiles the kernel, or those that include the header, with the strict typing pass. */

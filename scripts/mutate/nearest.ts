@@ -78,7 +78,7 @@ export class Tests {
       inFolder && stem.split("_").includes(stemOf(test)), // `lu_blocks.metal` has tests in lu and in blocks
       inFolder && isDirect,
       (inFolder && mentions) || ofTables,
-      isDirect, // many tests import what many need, such as the backend's name
+      isDirect, // many tests import common modules, such as the backend's name
       inFolder,
       mentions,
       true,

@@ -1,4 +1,4 @@
-/** What elementwise operations refuse, on every backend where it matters. */
+/** Calls that elementwise operations reject, on every backend where it matters. */
 import { describe, expect, test } from "bun:test";
 import { noGrad } from "../../../src/autograd/modes.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
@@ -219,7 +219,7 @@ describe("a cast with overflow: error", () => {
     expect(message(() => strictly(tensor([2 ** 63], { dtype: "float64" }), "int64"))).toContain("element 0 is");
   });
 
-  test("lets pass what fits after truncation", () => {
+  test("accepts values that fit after truncation", () => {
     expect(strictly(tensor([-128.9, 127.9, -0.5]), "int8").toArray()).toEqual([-128, 127, 0]);
     expect(strictly(tensor([-(2 ** 63)], { dtype: "float64" }), "int64").toArray()).toEqual([-(2n ** 63n)]);
     expect(toDType(tensor([300, Number.NaN, -300]), "int8").toArray()).toEqual([127, 0, -128]);
@@ -230,7 +230,7 @@ describe("in place", () => {
   const leaf = () => tensor([1, 2], { requiresGrad: true });
   const changes = { add_, sub_, mul_, div_, copy_ };
 
-  test.each(Object.entries(changes))("%s refuses a leaf that requires a gradient, outside noGrad", (name, change) => {
+  test.each(Object.entries(changes))("%s rejects a leaf that requires a gradient, outside noGrad", (name, change) => {
     expect(message(() => change(leaf(), 2))).toStartWith(`AutogradError [${name}] a leaf float32[2]`);
     expect(message(() => change(mul(leaf(), 2), 2))).toStartWith(`AutogradError [${name}] a tensor float32[2]`);
     expect(message(() => change(tensor([1, 2]), leaf()))).toStartWith(`AutogradError [${name}]`);
@@ -240,7 +240,7 @@ describe("in place", () => {
   test.each([
     ["zero_", (x) => zero_(x)],
     ["fill_", (x) => fill_(x, 1)],
-  ] as readonly [string, (x: typeof floats) => unknown][])("%s refuses such a leaf too", (name, change) => {
+  ] as readonly [string, (x: typeof floats) => unknown][])("%s rejects such a leaf too", (name, change) => {
     expect(message(() => change(leaf()))).toStartWith(`AutogradError [${name}] a leaf`);
   });
 });

@@ -1,4 +1,4 @@
-/** Losses that are made of other operations: each element's formula, in float64. */
+/** Losses composed of other operations: each element's formula, in float64. */
 import { describe, expect, test } from "bun:test";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import {
@@ -35,7 +35,7 @@ interface Elements {
 interface Loss {
   readonly call: (operands: Tensor[], options: Elements) => Tensor;
   readonly formula: (...values: number[]) => number;
-  /** Of each operand. Default −4 to 4. {@link sides} have no gradient. */
+  /** For each operand. Default −4 to 4. {@link sides} have no gradient. */
   readonly values?: readonly Values[];
 }
 
