@@ -92,6 +92,27 @@ test("before init, and with an unknown rank, calls say so", () => {
   ]);
 });
 
+test("messages are refused by their rank, not by their tag", () => {
+  const { out, err } = run(`
+    await d.init();
+    for (const call of [
+      () => d.send(o.ones([2]), { dst: 2, tag: 7 }),
+      () => d.sendAsync(o.ones([2]), { dst: 2, tag: 7 }),
+      () => d.receive([2], { src: 2, tag: 7 }),
+      () => d.receiveAsync([2], { src: 2, tag: 7 }),
+    ])
+      try { await call(); } catch ({ code, message }) { console.log(code, message); }`);
+  expect(err).toBe("");
+  const refused = (operation: string, rank: string) =>
+    `noSuchRank [${operation}] expected ${rank} to be a rank below 1 other than this one, 0, got 2\n`;
+  const ranks = { send: "dst", sendAsync: "dst", receive: "src", receiveAsync: "src" };
+  expect(out).toBe(
+    Object.entries(ranks)
+      .map(([operation, rank]) => refused(operation, rank))
+      .join(""),
+  );
+});
+
 describe("detection", () => {
   test("the launcher, by its variables", () => {
     expect(launchOf({})).toBeUndefined();
