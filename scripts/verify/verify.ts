@@ -33,7 +33,7 @@ interface Request {
   readonly suite: readonly string[] | undefined;
 }
 
-/** Verifies everything, or what the arguments name. */
+/** Verifies everything, or the named parts. */
 export async function verifyApple(words: readonly string[]): Promise<void> {
   const all = assumptionsOf(readPage());
   if (words.includes("--list")) return list(all);

@@ -46,7 +46,7 @@ const guide = [
   {
     text: "Kernels and backends",
     items: [
-      ...(existsSync(join(pages, "kernels.md")) ? [{ text: "Kernels of your own", link: "/kernels" }] : []),
+      ...(existsSync(join(pages, "kernels.md")) ? [{ text: "Custom kernels", link: "/kernels" }] : []),
       { text: "The checker", link: "/checker" },
       { text: "Swift programs on Linux", link: "/swift" },
       { text: "Overrides and routes", link: "/overrides" },

@@ -167,9 +167,9 @@ export class ModelServer {
   }
 
   private errorOf(error: unknown): ApiError {
-    const own = apiErrorOf(error);
-    if (own.status === 500) console.error("serve:", error);
-    return own;
+    const failure = apiErrorOf(error);
+    if (failure.status === 500) console.error("serve:", error);
+    return failure;
   }
 
   private route(request: Request, path: string): Promise<Response> | Response {
@@ -246,11 +246,11 @@ export class ModelServer {
   }
 
   private checkModel(name: string): void {
-    const own = this.served.name;
-    if (name !== own)
+    const served = this.served.name;
+    if (name !== served)
       throw new ApiError(
         404,
-        `expected the model ${own}, got ${JSON.stringify(name.slice(0, 200))}`,
+        `expected the model ${served}, got ${JSON.stringify(name.slice(0, 200))}`,
         "model_not_found",
         "model",
       );

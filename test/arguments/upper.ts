@@ -1,4 +1,4 @@
-/** What stands above the operations: each function with arguments that it takes. */
+/** Functions above the operations, each with valid arguments. */
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import * as orchard from "../../src/index.ts";
@@ -11,11 +11,14 @@ import { quantCalls, quantLayerCalls } from "./quant.ts";
 
 const { data, io, metrics, nn, optim, tensor, text, zeros, sum } = orchard;
 
-/** Where functions of files write. */
+/** The folder where functions write files. */
 let folder = "";
 const before = process.cwd();
 
-/** A folder for what functions write. It is the working folder too: a hostile path may be that of a new file. */
+/**
+ * Creates a folder for files that functions write. It is the working folder too, since a hostile path may name a new
+ * file.
+ */
 export function enterFolder(): void {
   folder = testFolder("arguments").path;
   process.chdir(folder);
@@ -25,7 +28,7 @@ export function leaveFolder(): void {
   process.chdir(before);
 }
 export type Call = (...values: never[]) => unknown;
-/** Functions by name, each with arguments that it takes. */
+/** Functions by name, each with valid arguments. */
 export type Calls = Readonly<Record<string, readonly [call: Call, values: () => readonly unknown[]]>>;
 
 /** A class as a function. */
@@ -103,7 +106,7 @@ function restoringStrict(call: Call): Call {
   };
 }
 
-/** Each function with arguments that it takes. */
+/** Each function with valid arguments. */
 export const calls: Calls = {
   formatCodepaths: [orchard.formatCodepaths as Call, () => [orchard.codepaths()]],
   Linear: [make(nn.Linear), () => [2, 3, { bias: true, residual: false, dtype: "float32" }]],

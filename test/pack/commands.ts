@@ -4,10 +4,10 @@ import { packageRoot } from "../../src/core/paths.ts";
 
 export interface CommandLine {
   readonly words: readonly string[];
-  /** What standard output and standard error together must have. */
+  /** Texts that standard output and standard error together must contain. */
   readonly says: RegExp;
   readonly exitCode?: number;
-  /** What it reads from standard input. */
+  /** Its standard input. */
   readonly input?: string;
 }
 
@@ -15,7 +15,7 @@ const llama = join(packageRoot, "test", "fixtures", "decoders", "llama");
 const tiny = ["--layers", "1", "--heads", "1", "--width", "32", "--context", "8", "--batch", "1", "--steps", "2"];
 
 /**
- * In this order: later ones use what earlier ones wrote. `serve` has a test of its own.
+ * In this order, since later ones use files of earlier ones. `serve` has a separate test.
  *
  * @param model a folder with a model that chats
  */

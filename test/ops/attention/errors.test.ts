@@ -10,7 +10,7 @@ import type { DType } from "../../../src/tensor/dtype.ts";
 type Kind = new (...parameters: never[]) => OrchardError;
 type Shapes = readonly [readonly number[], readonly number[], readonly number[]];
 
-/** What is refused: its name, shapes of q, k and v, options, the error, and words that its message has. */
+/** Rejected calls: the name, shapes of q, k and v, options, the error, and words of its message. */
 type Row = readonly [string, Shapes, Readonly<Record<string, unknown>>, Kind, ...string[]];
 
 const good: Shapes = [
@@ -132,7 +132,7 @@ function expectRefusal(error: unknown, operation: string, kind: Kind, said: read
 }
 
 describe("flashAttention", () => {
-  test.each([...shapes, ...numbers, ...operands])("%s is refused, and no random number taken", (...row) => {
+  test.each([...shapes, ...numbers, ...operands])("%s is rejected, and no random number drawn", (...row) => {
     const [, [q, k, v], options, kind, ...said] = row;
     const generator = new Generator(1);
     const all: object = { dropout: 0.5, generator, ...options };
@@ -145,7 +145,7 @@ describe("flashAttention", () => {
     ["dtypes that differ", "float32", "float16", "one dtype"],
     ["integers", "int32", "int32", "floats"],
     ["bools", "bool", "bool", "floats"],
-  ])("%s are refused", (_, first, second, said) => {
+  ])("%s are rejected", (_, first, second, said) => {
     const [q, k, v] = good.map((shape, at) => zeros(shape, { dtype: at === 1 ? second : first }));
     expectRefusal(
       refused(() => flashAttention(q!, k!, v!)),
@@ -155,7 +155,7 @@ describe("flashAttention", () => {
     );
   });
 
-  test.each(["q", "k", "v", "bias", "sinks", "mask", "alibi"])("a disposed %s is refused", (name) => {
+  test.each(["q", "k", "v", "bias", "sinks", "mask", "alibi"])("a disposed %s is rejected", (name) => {
     const all = {
       ...{ q: zeros(good[0]), k: zeros(good[1]), v: zeros(good[2]) },
       ...{ bias: zeros([7]), sinks: zeros([4]), mask: ones([7], { dtype: "bool" }), alibi: zeros([4]) },

@@ -59,7 +59,7 @@ const cases: readonly (readonly [string, (generator: Generator) => unknown, Kind
   ["integers as weights", (generator) => multinomial(tensor([1n]), 1, { generator }), DTypeError, "int64"],
 ];
 
-test.each(cases)("%s is refused, and takes no number of the generator", (_, body, kind, ...said) => {
+test.each(cases)("%s is rejected, and draws nothing from the generator", (_, body, kind, ...said) => {
   const generator = new Generator(1);
   let error: unknown;
   try {
