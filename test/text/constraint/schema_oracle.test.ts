@@ -124,8 +124,11 @@ function* near(own: unknown): Generator<unknown> {
 }
 
 const IMPOSSIBLE = /expected a schema that some value satisfies/;
-const REFUSED =
-  /not supported within not or oneOf|minProperties to be|combinations of alternatives|patternProperties in total|automaton states in total/;
+const REFUSED = new RegExp(
+  ["not supported within not or oneOf", "minProperties to be", "combinations of alternatives"]
+    .concat("patternProperties in total", "automaton states in total")
+    .join("|"),
+);
 const few = [null, true, 0, 1, -1, 2.5, 7, 100, "", "a", "ab", "xy", [], [1], ["a"], {}, { a: 1 }, { a: "a" }];
 
 test("texts are valid by ajv; similar values are accepted if, and only if, they are valid", async () => {
