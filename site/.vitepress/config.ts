@@ -31,6 +31,7 @@ const guide = [
     items: [
       { text: "Layers and generation", link: "/nn" },
       { text: "Pretrained models", link: "/models" },
+      { text: "Embeddings, rerankers, classifiers", link: "/encoders" },
       { text: "Chats and serving", link: "/serving" },
       { text: "Training and text", link: "/training" },
       { text: "Saving and loading", link: "/saving" },

@@ -160,7 +160,7 @@ export type {
   HeadDescription,
   PositionsDescription,
 } from "./models/encoder/description.ts";
-export { Encoder, type EncoderInputs } from "./models/encoder/encoder.ts";
+export type { Encoder, EncoderInputs } from "./models/encoder/encoder.ts";
 export type { EncoderLabels, LabelScores } from "./models/encoder/labels.ts";
 export type { Pooling, SentenceDescription, SentenceHead, SentenceStep } from "./models/encoder/sentence.ts";
 export { type FeedForwardOptions, MLP, type MLPOptions, SwiGLU } from "./models/feed_forward.ts";

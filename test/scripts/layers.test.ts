@@ -76,8 +76,8 @@ describe("found", () => {
   });
 
   test("an import from a folder in the same row", () => {
-    expect(problemsOf({ "nn/a.ts": 'import "../optim/b.ts";', "optim/b.ts": "export {};" })).toEqual([
-      "nn/a.ts imports optim/b.ts, but optim is not above nn in the table of layers",
+    expect(problemsOf({ "data/a.ts": 'import "../optim/b.ts";', "optim/b.ts": "export {};" })).toEqual([
+      "data/a.ts imports optim/b.ts, but optim is not above data in the table of layers",
     ]);
   });
 

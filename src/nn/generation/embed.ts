@@ -1,7 +1,7 @@
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { noGrad } from "../../autograd/modes.ts";
 import { choice, flag } from "../../core/kinds.ts";
-import { type Kind, named, operand, unlisted } from "../../core/parameters.ts";
+import { type Kind, named, operand, parameters, reading } from "../../core/parameters.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import { normalize } from "../../ops/distance/normalize.ts";
@@ -13,6 +13,7 @@ import { tidy } from "../../tensor/tidy.ts";
 import { inEvaluation } from "../layers/module.ts";
 import type { Encoder } from "../models/encoder/encoder.ts";
 import type { LanguageModel } from "../models/language_model.ts";
+import { MOST_TEXTS } from "../tasks/batches.ts";
 import { type EmbedTextsOptions, embedTexts, isForEncoder } from "../tasks/embed_texts.ts";
 import { aModel, checkTokens, prompt, type Tokens } from "../tasks/prompt.ts";
 
@@ -37,9 +38,8 @@ const texts: Kind<readonly (ArrayLike<unknown> | Tensor)[]> = {
     return own;
   },
 };
-const MOST_TEXTS = 2 ** 20;
 
-const readCall = unlisted("embed", {
+const readCall = parameters("embed", {
   model: operand(aModel),
   texts: operand(texts),
   pooling: named(choice("mean", "last"), "mean"),
@@ -78,7 +78,7 @@ export function embed(
   options?: EmbedTextsOptions,
 ): Promise<Tensor<"float32">>;
 export async function embed(...values: unknown[]): Promise<Tensor> {
-  if (isForEncoder(values)) return embedTexts(values);
+  if (reading("embed", () => isForEncoder(values))) return embedTexts(values);
   const { model, texts, pooling, normalize: isUnit } = readCall(values);
   const lists = texts.map((tokens) => checkTokens("embed", tokens, model.vocabularySize));
   const rows: Tensor[] = [];

@@ -28,6 +28,8 @@ export const anEncoder: Kind<Encoder> = instanceOf(Encoder, "an encoder");
 export const aCount: Kind<number> = aNumber(count);
 /** @internal */
 export const someTexts: Kind<string[]> = listOf(text, "a list of texts");
+/** @internal The maximum number of texts in a call. */
+export const MOST_TEXTS = 2 ** 20;
 /** @internal The default of `batch`. */
 export const BATCH = 32;
 

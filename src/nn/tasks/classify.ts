@@ -10,6 +10,7 @@ import {
   checkLength,
   checkTask,
   inBatches,
+  MOST_TEXTS,
   sigmoidOf,
   softmaxOf,
   tokenizerOf,
@@ -36,8 +37,8 @@ export const textOrPair: Kind<string | readonly [string, string]> = either(text,
 const textsOrPairs: Kind<(string | readonly [string, string])[]> = {
   expected: "a list of texts, or of pairs of texts",
   parse(value, operation, name) {
-    if (!Array.isArray(value) || value.length === 0) return undefined;
-    const parsed = value.map((own) => textOrPair.parse(own, operation, name));
+    if (!Array.isArray(value) || value.length === 0 || value.length > MOST_TEXTS) return undefined;
+    const parsed = Array.from(value, (own) => textOrPair.parse(own, operation, name));
     return parsed.some((own) => own === undefined) ? undefined : (parsed as string[]);
   },
 };

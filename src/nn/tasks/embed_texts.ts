@@ -1,7 +1,7 @@
 /** Embeddings of texts by an encoder. */
 import { ArgumentError } from "../../core/errors.ts";
 import { choice, either, flag, text } from "../../core/kinds.ts";
-import { type Kind, named, operand, parameters } from "../../core/parameters.ts";
+import { type Kind, named, operand, unlisted } from "../../core/parameters.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import { normalize } from "../../ops/distance/normalize.ts";
@@ -15,6 +15,7 @@ import {
   BATCH,
   type BatchingOptions,
   inBatches,
+  MOST_TEXTS,
   type Row,
   tokenizerOf,
   valuesOfRows,
@@ -45,13 +46,13 @@ const item = either(text, prompt as Kind<ArrayLike<unknown> | Tensor>);
 const someItems: Kind<readonly (string | ArrayLike<unknown> | Tensor)[]> = {
   expected: "a list of texts, or of lists of tokens",
   parse(value, operation, name) {
-    if (!Array.isArray(value) || value.length === 0) return undefined;
-    const parsed = value.map((own) => item.parse(own, operation, name));
+    if (!Array.isArray(value) || value.length === 0 || value.length > MOST_TEXTS) return undefined;
+    const parsed = Array.from(value, (own) => item.parse(own, operation, name));
     return parsed.some((own) => own === undefined) ? undefined : (parsed as (string | ArrayLike<unknown> | Tensor)[]);
   },
 };
 
-const readCall = parameters("embed", {
+const readCall = unlisted("embed", {
   model: operand(anEncoder),
   texts: operand(someItems),
   pooling: named(choice(...poolings)),

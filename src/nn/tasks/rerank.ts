@@ -43,7 +43,6 @@ const readCall = parameters("rerank", {
  * text. A pair that is too long is truncated, first its longer text.
  *
  * @param model an encoder with a head for one class (`…ForSequenceClassification`)
- * @param texts at least one
  * @returns the most relevant text first
  *
  * @example

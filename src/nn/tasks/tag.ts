@@ -51,7 +51,7 @@ const OUTSIDE = "O";
  * Labels the tokens of texts, for example to find names.
  *
  * @param model an encoder with a head for classes of tokens (`…ForTokenClassification`)
- * @param texts at least one, each of at most as many tokens as the model's context
+ * @param texts each of at most as many tokens as the model's context
  * @returns for each text its labelled parts in order, without those with the label `O`
  *
  * @example

@@ -68,7 +68,9 @@ interface Files {
 }
 
 async function sentenceFolder(name: string, { modules, ...files }: Files): Promise<string> {
-  const path = await folderOf(folder.file(name), "classify", { isBare: true });
+  // as of models that were made from one with a head
+  const architectures = ["BertForMaskedLM"];
+  const path = await folderOf(folder.file(name), "classify", { isBare: true, architectures });
   const list = modules.map(([type, own], idx) => ({
     ...{ idx, name: `${idx}`, path: own },
     type: `sentence_transformers.models.${type}`,

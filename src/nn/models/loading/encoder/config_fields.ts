@@ -13,26 +13,23 @@ type Fields = Readonly<Record<string, Json>>;
 const common = {
   ...{ is_decoder: false, add_cross_attention: false, tie_word_embeddings: true, architectures: null },
   ...{ id2label: null, num_labels: null, problem_type: null, sentence_transformers: null },
-  sbert_ce_default_activation_function: null,
+  ...{ sbert_ce_default_activation_function: null, position_embedding_type: "absolute" },
 } as const satisfies Fields;
 
 const bert = {
   ...common,
   ...{ vocab_size: 30_522, hidden_size: 768, num_hidden_layers: 12, num_attention_heads: 12 },
   ...{ intermediate_size: 3072, hidden_act: "gelu", max_position_embeddings: 512, type_vocab_size: 2 },
-  ...{ layer_norm_eps: 1e-12, position_embedding_type: "absolute" },
+  layer_norm_eps: 1e-12,
 } as const satisfies Fields;
 
-const { position_embedding_type: _, ...withoutType } = bert;
-
 const rotary = {
-  ...withoutType,
+  ...bert,
   ...{ rope_parameters: null, rope_scaling: null, rope_theta: 10_000, partial_rotary_factor: null },
 } as const satisfies Fields;
 
 const roberta = { ...bert, pad_token_id: 1 } as const satisfies Fields;
-const { type_vocab_size: __, ...withoutTypes } = withoutType;
-const { hidden_act: ___, ...withoutActivation } = withoutTypes;
+const { type_vocab_size: _, ...withoutTypes } = bert;
 
 /** The fields by the `model_type` of a config, with their default values. */
 export const encoderFields: Readonly<Record<EncoderName, Fields>> = {
@@ -69,7 +66,7 @@ export const encoderFields: Readonly<Record<EncoderName, Fields>> = {
     rope_theta: 20_000,
   },
   "deberta-v2": {
-    ...{ ...withoutActivation, hidden_act: "gelu", vocab_size: 128_100, hidden_size: 1536, num_hidden_layers: 24 },
+    ...{ ...withoutTypes, vocab_size: 128_100, hidden_size: 1536, num_hidden_layers: 24 },
     ...{ num_attention_heads: 24, intermediate_size: 6144, type_vocab_size: 0, layer_norm_eps: 1e-7 },
     ...{ relative_attention: false, max_relative_positions: -1, position_biased_input: true, pos_att_type: null },
     ...{ pooler_hidden_act: "gelu", legacy: true, position_buckets: -1, norm_rel_ebd: "none" },
@@ -96,11 +93,8 @@ const notes: ReadonlySet<string> = new Set([
 const unused: Readonly<Partial<Record<EncoderName, readonly string[]>>> = {
   distilbert: ["type_vocab_size", "layer_norm_eps", "hidden_act"],
   mpnet: ["type_vocab_size"],
-  modernbert: ["layer_norm_eps", "position_embedding_type", "type_vocab_size"],
-  nomic_bert: ["position_embedding_type"],
-  gte: ["position_embedding_type"],
-  jina_embeddings_v3: ["position_embedding_type"],
-  "deberta-v2": ["position_embedding_type", "conv_act", "conv_groups"],
+  modernbert: ["layer_norm_eps", "type_vocab_size"],
+  "deberta-v2": ["conv_act", "conv_groups"],
 };
 
 /**

@@ -10,18 +10,20 @@ import { sourceOf } from "../packed/methods.ts";
 import { Settings } from "../settings.ts";
 import type { WeightSource } from "../source.ts";
 import type { EncoderName } from "./architectures.ts";
-import { describeEncoder } from "./describe.ts";
+import { type DescribedEncoder, describeEncoder } from "./describe.ts";
 import { encoderPlaces, isWithoutUse } from "./names.ts";
 import { loadSentenceHead } from "./sentence_files.ts";
 
 /** @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for unsupported settings. */
 export function openEncoder(path: string, name: EncoderName, config: object): Opened {
   const settings = new Settings(join(path, "config.json"), new Map(Object.entries(config)));
-  const { description, labels } = describeEncoder(name, settings);
+  const described = describeEncoder(name, settings);
   const about = { generation: generationOf(path), chatTemplate: chatTemplateOf(path) };
   // before the weights, so that errors appear immediately
   const tokenizer = existsSync(join(path, "tokenizer.json")) ? loadTokenizer(path) : undefined;
-  const sentence = loadSentenceHead(path, description.width);
+  const sentence = loadSentenceHead(path, described.description.width);
+  // Configs of sentence-transformers often name the head of the model that they were made from, whose weights are gone.
+  const { description, labels } = sentence ? withoutHead(described) : described;
   const file = openFor("loadModel", path);
   try {
     const source = withoutUnused(sourceOf(file, settings));
@@ -42,6 +44,11 @@ export function openEncoder(path: string, name: EncoderName, config: object): Op
     throw cause;
   }
 }
+
+const withoutHead = ({ description }: DescribedEncoder) => ({
+  description: { ...description, head: undefined },
+  labels: undefined,
+});
 
 /** Ignores the weights of other heads. */
 const withoutUnused = (source: WeightSource): WeightSource => ({
