@@ -49,6 +49,8 @@ public:
     whole.is_streamed = is_streamed(nest_.count() * whole.length * dtype_sizes[static_cast<int>(to)]);
   }
 
+  const Nest<3> &nest() const { return nest_; }
+  int64_t count() const { return nest_.count(); }
   int64_t row_slices() const { return nest_.run_length(); }
   int64_t rows() const {
     int64_t count = 1;

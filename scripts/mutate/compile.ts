@@ -1,5 +1,5 @@
 /** Checks whether a mutant compiles, with the check of its language on the files that contain it. */
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { run } from "../../src/cli/run.ts";
 import { cpuLibraryName, platform } from "../../src/core/paths.ts";
@@ -55,15 +55,26 @@ export async function checkManyTypes(
   mutations: readonly Mutation[],
 ): Promise<ReadonlyMap<Mutation, string | undefined>> {
   const found = new Map<Mutation, string | undefined>();
+  const path = join(copy.root, typeInformation);
+  const information = existsSync(path) ? readFileSync(path) : undefined;
   for (let left = [...mutations]; left.length > 0; left = left.filter((each) => !found.has(each))) {
     const apart = [...new Map(left.toReversed().map((each) => [each.file, each])).values()];
-    for (const [mutation, why] of await checkApart(copy, apart)) found.set(mutation, why);
+    for (const [mutation, why] of await checkApart(copy, apart, information)) found.set(mutation, why);
   }
   return found;
 }
 
-/** @param mutations of different files */
-async function checkApart(copy: Copy, mutations: readonly Mutation[]): Promise<[Mutation, string | undefined][]> {
+/**
+ * @param mutations of different files
+ * @param information what the compiler knows of the files without a mutant: after a check of mutants it may report an
+ * error of one that is gone
+ */
+async function checkApart(
+  copy: Copy,
+  mutations: readonly Mutation[],
+  information: Uint8Array | undefined,
+): Promise<[Mutation, string | undefined][]> {
+  if (information) writeFileSync(join(copy.root, typeInformation), information);
   const planted = mutations.map((mutation) => copy.planted(mutation));
   let run: LimitedRun;
   try {
@@ -81,8 +92,8 @@ async function checkApart(copy: Copy, mutations: readonly Mutation[]): Promise<[
     return mutations.map((mutation) => [mutation, errors.get(mutation.file)]);
   const middle = mutations.length >> 1;
   return [
-    ...(await checkApart(copy, mutations.slice(0, middle))),
-    ...(await checkApart(copy, mutations.slice(middle))),
+    ...(await checkApart(copy, mutations.slice(0, middle), information)),
+    ...(await checkApart(copy, mutations.slice(middle), information)),
   ];
 }
 

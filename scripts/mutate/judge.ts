@@ -115,10 +115,12 @@ export class Judge implements Disposable {
       );
   }
 
-  async #test(copy: Copy, { file }: Mutation, language: LanguageName): Promise<Verdict> {
+  async #test(copy: Copy, { file, line }: Mutation, language: LanguageName): Promise<Verdict> {
     const ran: TestFile[] = [];
     const { seconds, jobs } = this.#options;
-    const nearest = this.#tests.nearest(file, seconds).filter((test) => jobs === 1 || classOf(test.file) === undefined);
+    const nearest = this.#tests
+      .nearest(file, seconds, line)
+      .filter((test) => jobs === 1 || classOf(test.file) === undefined);
     for (const group of groupsOf(nearest)) {
       let left: readonly TestFile[] = group;
       while (left.length > 0) {

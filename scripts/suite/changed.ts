@@ -80,7 +80,7 @@ export function reachedTests(
  * all families.
  */
 const beside: readonly (readonly [file: RegExp, tests: (family: string) => readonly string[]])[] = [
-  [/^(?:kernels|native\/cpu)\/(?:common|include|runtime)\//, () => everyOperation],
+  [/^(?:kernels|native\/cpu)\/(?:common|formulas|include|runtime)\//, () => everyOperation],
   [/^native\/cpu\/[^/]+$/, () => everyOperation],
   // the random calls in test/backend/cpu use every function
   [/^native\/cpu\/(\w+)\//, (family) => [...testsOfFamily(family), "test/backend/cpu/**"]],

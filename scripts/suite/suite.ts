@@ -105,7 +105,8 @@ async function testChanged(options: SuiteOptions): Promise<void> {
   console.log(`${changed.length} changed files reach ${files.length} test files.`);
   if (files.length === 0) return;
   const results: PartResult[] = [];
-  if (changed.some((file) => file.startsWith("native/"))) results.push(await cpuPart());
+  if (changed.some((file) => /^(?:native|kernels\/formulas)\/|\/primitive\.ts$/.test(file)))
+    results.push(await cpuPart());
   if (changed.some((file) => file.startsWith("swift/"))) results.push(await metalPart(await setUp()));
   const selection: Selection = { files, isFull: options.isFull, shard: undefined, seed: options.seed };
   const ordinary = await testOrdinary(selection);

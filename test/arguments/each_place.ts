@@ -1,5 +1,6 @@
 /** A call with hostile values in each of its places, one at a time. */
 import { OrchardError } from "../../src/core/errors.ts";
+import { signatures } from "../../src/core/parameters.ts";
 import { CallersError, hostiles } from "./hostile.ts";
 import type { Call } from "./upper.ts";
 
@@ -25,7 +26,7 @@ function* mutations(values: readonly unknown[], hostile: () => unknown): Generat
 
 const isFunction = (value: unknown): boolean => typeof value === "function";
 
-/** What a call threw that is no `OrchardError`, with the place and the value. */
+/** What a call threw that is no `OrchardError` with a code, with the place and the value. */
 export async function untypedErrors(call: Call, values: () => readonly unknown[]): Promise<string[]> {
   const untyped: string[] = [];
   for (const { name, make } of hostiles) {
@@ -33,7 +34,8 @@ export async function untypedErrors(call: Call, values: () => readonly unknown[]
       const error = await failureOf(() => call(...(given as never[])));
       if (error === undefined || error instanceof CallersError) continue;
       if (typeof make() === "function" && values().some(isFunction)) continue; // what a body throws is its own
-      if (error instanceof OrchardError && error.message.length > 0) continue;
+      const isTyped = error instanceof OrchardError && error.message.length > 0;
+      if (isTyped && !signatures.has(error.code)) continue; // no code has an operation's name
       untyped.push(`${place}, ${name}: ${String(error).slice(0, 200)}`);
     }
   }

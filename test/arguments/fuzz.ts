@@ -86,6 +86,7 @@ function problemOf({ call, signature }: Subject, { values, place, name, hostile 
     if (error instanceof CallersError) return undefined;
     if (!(error instanceof OrchardError)) return `${where} ${String(error)}`;
     if (error.message.length < signature.operation.length + 8) return `${where} an empty message`;
+    if (signatures.has(error.code)) return `${where} an operation as the code: ${error.code}`;
     if (!error.message.startsWith("[") || error.operation === "") return `${where} no operation in ${error.message}`;
     if (Object.hasOwn(signature.parameters, error.operation) && error.operation !== signature.operation)
       return `${where} the operation is a parameter in ${error.message}`;

@@ -186,6 +186,25 @@ test.each(isas)("with %s the bits are those of swiglu of two products", (isa) =>
   configure(native, "isa", initial);
 });
 
+/** Of few rows of x, 960 products are in a tile; of many, 2²¹ weights are unpacked at once. */
+test.each([
+  [1, 971, 64],
+  [8, 133, 64],
+  [15, 77, 64],
+  [17, 70, 2 ** 15],
+])("%i rows of x by %i of weights, in several tiles, have the bits of two products", (count, rows, columns) => {
+  for (const format of columns > 64 ? (["q4_0"] as const) : (["q4_0", { bits: 4, groupSize: 64 }] as const)) {
+    const { x, gate, up, ...biases } = caseOf(format, count, rows, columns);
+    for (const precision of ["exact", "fast"] as const) {
+      const [expected, got] = on("cpu", () => [
+        apart({ x, gate, up, ...biases }, "silu", precision),
+        quantizedSwiglu(x, gate, up, { precision, ...biases }),
+      ]);
+      expect(hex(got!) === hex(expected!)).toBe(true);
+    }
+  }
+});
+
 test("in float32 gelu has the bits of two products too", () => {
   for (const activation of ["gelu", "geluTanh"] as const)
     for (const count of [1, 18]) {

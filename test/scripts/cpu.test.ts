@@ -1,9 +1,10 @@
 /** How the cpu backend's dylib is built: which objects there are, in which order, and when one is made anew. */
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { forNow, laterFamilies } from "../../scripts/cpu/build.ts";
 import { findCompiler, findCompilers } from "../../scripts/cpu/compiler.ts";
+import { blockOf, generatedCalls, generatedHeaders, writeGenerated } from "../../scripts/cpu/generated.ts";
 import {
   includedFiles,
   isOutOfDate,
@@ -16,11 +17,39 @@ import {
 import { precompile } from "../../scripts/cpu/precompile.ts";
 import { setsOfMachine, setsSource, tableNames } from "../../scripts/cpu/sets.ts";
 import { slowestFirst } from "../../scripts/cpu/slow.ts";
+import { cpuCalls } from "../../src/backend/cpu/call.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { testFolder } from "../support/folder.ts";
 
 const { path: folder } = testFolder("objects");
 const compiler = { command: ["c++"], linkFlags: [], version: "1", isClang: false };
+
+describe("generated headers", () => {
+  const pathOf = (name: string) => join(folder, "native", ".build", name);
+
+  test("are written once, and again after a change", () => {
+    writeGenerated(folder);
+    const paths = generatedHeaders().map(({ name }) => pathOf(name));
+    for (const path of paths) utimesSync(path, 1, 1);
+    writeFileSync(paths[0]!, "other");
+    writeGenerated(folder);
+    expect(paths.map((path) => statSync(path).mtimeMs > 1000)).toEqual(paths.map((_, index) => index === 0));
+    expect(readFileSync(paths[0]!, "utf8")).toBe(generatedHeaders()[0]!.text);
+  });
+
+  test("declare the fields of each block in the order in which they are written", () => {
+    const text = generatedHeaders()
+      .map((header) => header.text)
+      .join("");
+    expect(generatedCalls.size).toBeGreaterThan(5);
+    for (const name of generatedCalls) {
+      const call = cpuCalls.get(name)!;
+      const [, body] = new RegExp(`^struct ${blockOf(call)} {\\n([^}]*)};$`, "m").exec(text)!;
+      const names = [...body!.matchAll(/ (\w+)(?:\[\d+\])*;$/gm)].map(([, field]) => field!.replaceAll("_", ""));
+      expect(names).toEqual(call.fields.map((field) => field.name.toLowerCase()));
+    }
+  });
+});
 
 describe("objects", () => {
   test("a file for every instruction set is compiled once for each, and the plainest are linked first", () => {
@@ -106,6 +135,12 @@ describe("a build for now", () => {
     expect(built(false, [perSet])).toEqual([{ name: names[0]!, flags }]);
     expect(built(true, [own])[0]!.flags).toEqual(["-O3", "-Wall", "-Werror", "-O1", "-w"]);
     expect(built(false, [own], false)[0]!.flags).toEqual(own.flags);
+    // Of mutants, everything: it is compiled once, and runs for seconds.
+    const apart = forNow({ isClang: false }, [own, perSet], () => true, true);
+    expect(apart.map(({ flags: used }) => used.slice(-2))).toEqual([
+      ["-O1", "-w"],
+      ["-O1", "-w"],
+    ]);
   });
 
   test("warnings are errors in whole builds alone: code that warns compiles in a first one", async () => {

@@ -163,6 +163,42 @@ describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
     expect(tables.at(-1)).toBe("test/arguments/long.test.ts");
   });
 
+  test("tests that mention the function of a kernel's or C++ line come first among the others", () => {
+    const write = smallRepository("functions");
+    const source =
+      "inline float log_sum(float x) {\n    return x;\n}\n\ninline float mish(float x) {\n    return x;\n}\n";
+    for (const file of ["kernels/common/math.h", "native/cpu/math.h"]) write(file, source);
+    for (const name of ["mish", "logSum"]) write(`test/ops/${name}.test.ts`, `${name}(1);\n`);
+    write("test/timings.json", JSON.stringify({ files: { "test/ops/mish.test.ts": 1, "test/ops/logSum.test.ts": 1 } }));
+    const tests = new Tests(folder.file("functions"));
+    const first = (file: string, line: number) => tests.nearest(file, 100, line)[0]!.file;
+    for (const file of ["kernels/common/math.h", "native/cpu/math.h"])
+      expect([2, 6].map((line) => first(file, line))).toEqual(["test/ops/logSum.test.ts", "test/ops/mish.test.ts"]);
+  });
+
+  test("a part of a kernel's or C++ file has the tests of the whole, and C++ none of Metal alone", () => {
+    const write = smallRepository("parts");
+    for (const name of ["lu", "blocks", "lu.metal", "other"]) write(`test/linalg/${name}.test.ts`, "");
+    const seconds = { "test/linalg/other.test.ts": 1, "test/linalg/lu.test.ts": 2, "test/linalg/blocks.test.ts": 3 };
+    write("test/timings.json", JSON.stringify({ files: { ...seconds, "test/linalg/lu.metal.test.ts": 4 } }));
+    const nearest = (file: string) =>
+      new Tests(folder.file("parts")).nearest(file, 100).map(({ file: test }) => test.slice(5, -8));
+    for (const name of ["cpu", "metal"]) write(`test/backend/${name}/lu.test.ts`, "");
+    const files = ["kernels/linalg/lu_blocks.metal", "native/cpu/linalg/lu_blocks.h"];
+    for (const file of files) write(file, "");
+    expect(files.map(nearest)).toEqual([
+      ["linalg/lu", "linalg/blocks", "linalg/lu.metal", "linalg/other"],
+      ["linalg/lu", "linalg/blocks", "linalg/other", "backend/cpu/lu"],
+    ]);
+    const shared = ["kernels/common/lu.h", "native/cpu/memory.h"];
+    for (const file of shared) write(file, "");
+    const ofOther = (file: string, backend: string) => nearest(file).includes(`backend/${backend}/lu`);
+    expect(shared.map((file) => ["cpu", "metal"].map((backend) => ofOther(file, backend)))).toEqual([
+      [false, true],
+      [true, false],
+    ]);
+  });
+
   test("a draw depends on the seed, and of a line on nothing but that line", () => {
     const write = smallRepository("draws");
     const names = Array.from({ length: 30 }, (_, at) => `src/each/file${at}.ts`);

@@ -193,11 +193,12 @@ describe("which tests a change reaches", () => {
       "test/backend/cpu/storm.test.ts",
       "test/optim/muon.test.ts",
     ]);
-    expect(reached("kernels/common/bits.h")).toEqual([
-      "test/backend/cpu/storm.test.ts",
-      "test/ops/scan/scan.test.ts",
-      "test/optim/muon.test.ts",
-    ]);
+    for (const shared of ["kernels/common/bits.h", "kernels/formulas/unary.h"])
+      expect(reached(shared)).toEqual([
+        "test/backend/cpu/storm.test.ts",
+        "test/ops/scan/scan.test.ts",
+        "test/optim/muon.test.ts",
+      ]);
     expect(reached("docs/start.md")).toEqual(["test/pool.test.ts", "test/readme.test.ts", "test/types.test.ts"]);
     expect(reached("LICENSE")).toEqual([]);
   });

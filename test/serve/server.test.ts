@@ -356,7 +356,13 @@ test("closing lets requests end, and takes no more", async () => {
   const goOn = holdAfter(model, 6);
   const stream = await clientOf(closing).chat.completions.create({ ...options, stream: true });
   const text = Array.fromAsync(stream);
+  const health = async () => {
+    const answer = await fetch(`${closing.url}/health`);
+    return [answer.status, await answer.json()];
+  };
+  expect(await health()).toEqual([200, { status: "ok" }]);
   const closed = closing.close(300);
+  expect(await health()).toEqual([503, { status: "closing" }]);
   const asked = clientOf(closing)
     .chat.completions.create(options)
     .catch((error: unknown) => error);

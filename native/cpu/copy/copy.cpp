@@ -164,17 +164,36 @@ void run_transposed(Addresses first, const CopyPlan &plan, int64_t size) {
 }
 
 // Copies elements without conversion. Returns false, and copies nothing, if no plan exists.
-bool copy_elements(const CopyBlock &block, int64_t size, const Operands &operands) {
-  const Nest<2> nest(block.loop.nest);
-  if (nest.count() == 0) return false;
-  const int64_t from_offset = block.loop.offsets[0], to_offset = block.loop.offsets[1];
-  const Addresses first{operands.input(0, size, from_offset, nest.extent(0)),
-                        operands.result(1, size, to_offset, nest.extent(1))};
+bool copy_planned(const Nest<2> &nest, int64_t size, const Addresses &first) {
   CopyPlan plan;
   if (!find_plan(nest, size, plan)) return false;
   if (plan.is_rows) run_rows(first, plan, size);
   else run_transposed(first, plan, size);
   return true;
+}
+
+// Does the same for a call's operands.
+bool copy_elements(const CopyBlock &block, int64_t size, const Operands &operands) {
+  const Nest<2> nest(block.loop.nest);
+  if (nest.count() == 0) return false;
+  const int64_t from_offset = block.loop.offsets[0], to_offset = block.loop.offsets[1];
+  return copy_planned(
+      nest, size,
+      {operands.input(0, size, from_offset, nest.extent(0)), operands.result(1, size, to_offset, nest.extent(1))});
+}
+
+// Copies elements one at a time, for nests without a plan.
+template <class T> void copy_singly(const Nest<2> &nest, const T *from, T *to) {
+  const int64_t from_stride = nest.run_stride(0), to_stride = nest.run_stride(1);
+  parallel_for(nest.count(), task_bytes / int64_t(sizeof(T)), [&](int64_t begin, int64_t end) {
+    for_each_run(nest, begin, end, [&](const int64_t (&offsets)[2], int64_t, int64_t length) {
+      const T *source = from + offsets[0];
+      T *target = to + offsets[1];
+      if (from_stride == 0 && to_stride == 1) std::fill_n(target, length, *source);
+      else
+        for (int64_t i = 0; i < length; i++) target[i * to_stride] = source[i * from_stride];
+    });
+  });
 }
 
 // out[i] = (dtype of out) source[i], converted as by the function "convert".
@@ -188,3 +207,15 @@ void copy(const CopyBlock &block, Operands operands) {
 ORCHARD_FUNCTION("copy", copy, CopyBlock, 2)
 
 } // namespace
+
+void orchard::copy_nest(const Nest<2> &nest, int64_t size, const char *from, char *to) {
+  if (nest.count() == 0 || copy_planned(nest, size, {from, to})) return;
+  const auto singly = [&](auto element) {
+    using T = decltype(element);
+    copy_singly(nest, reinterpret_cast<const T *>(from), reinterpret_cast<T *>(to));
+  };
+  if (size == 1) singly(uint8_t{});
+  else if (size == 2) singly(uint16_t{});
+  else if (size == 4) singly(uint32_t{});
+  else singly(uint64_t{});
+}

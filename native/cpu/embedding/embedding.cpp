@@ -8,6 +8,7 @@
 #include "../streamed.h"
 
 #include <algorithm>
+#include <cstring>
 
 using namespace orchard;
 
@@ -200,12 +201,20 @@ void embedding_bag_gradient(const EmbeddingBagGradientBlock &block, Operands ope
   int64_t blocks = blocks_of(shapes.width);
   bool is_streamed = shapes.streams_rows(shapes.rows);
   parallel_for(shapes.rows * blocks, grain_of(std::min(shapes.width, bag_columns)), [&](int64_t begin, int64_t end) {
-    for (int64_t task = begin; task < end; task++) {
-      int64_t row = task / blocks, column = task % blocks * bag_columns;
+    for (int64_t task = begin; task < end;) {
+      int64_t row = task / blocks, column = task % blocks * bag_columns, rows = 0;
+      // Few indices leave most rows of a large table without a gradient.
+      while (column == 0 && task + (rows + 1) * blocks <= end && by_row.count(row + rows) == 0) rows++;
+      if (rows > 0) {
+        std::memset(out + shapes.bytes(row * shapes.width), 0, static_cast<size_t>(shapes.bytes(rows * shapes.width)));
+        task += rows * blocks;
+        continue;
+      }
       shapes.kernel().row({shapes.mode, from(incoming, shapes, 0, column), by_row.of(row), by_row.count(row),
                            numbers.data(), first_factor, shares.data(), finds_largest ? best + column : nullptr,
                            shapes.width, std::min(bag_columns, shapes.width - column),
                            out + shapes.bytes(row * shapes.width + column), is_streamed});
+      task++;
     }
     if (is_streamed) streams().finish();
   });

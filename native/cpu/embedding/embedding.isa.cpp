@@ -78,7 +78,8 @@ template <class T> int64_t add_strided_rows(const BagColumns &bag, double *sums)
 }
 
 template <class T> void add_bag(const BagColumns &bag) {
-  alignas(64) double sums[bag_columns] = {};
+  alignas(64) double sums[bag_columns];
+  std::fill_n(sums, bag.columns, 0.0);
   int64_t counted = 0;
   if (bag.table.column != 1) counted = add_strided_rows<T>(bag, sums);
   else
@@ -116,7 +117,8 @@ template <class T> void bag(const BagColumns &task) {
 // ---------------------------------------------------------------- gradients
 
 template <class T> void row(const RowColumns &task) {
-  double sums[bag_columns] = {};
+  double sums[bag_columns];
+  std::fill_n(sums, task.columns, 0.0);
   for (int64_t k = 0; k < task.count; k++) {
     int64_t number = task.numbers[k], bag = task.bags[number];
     const T *gradient = row_of<T>(task.gradients, bag);

@@ -5,6 +5,7 @@
 // combined by or. Slices are processed in tiles of adjacent slices, so that an embedding is read row by row.
 #include "scatter.h"
 
+#include "../copy/copy.h"
 #include "../functions.h"
 #include "../parallel.h"
 #include "indices.h"
@@ -14,6 +15,9 @@ using namespace orchard;
 
 namespace {
 
+// With fewer indices than this share of a slice's elements, sums of only the selected elements are faster than of all.
+constexpr int64_t few_indices = 4;
+
 // The operands of a call and the parameters of its kernels. A slice of the result has the length of a slice of x, or of
 // the source.
 class ScatterProblem {
@@ -22,7 +26,7 @@ public:
 
   template <class Block>
   ScatterProblem(const Block &block, Operands operands, ScatterOperand result_is_as)
-      : scatter{block.length, block.size, {}, block.slices, block.includes_self}, dtype_(block.dtype),
+      : scatter{block.length, block.size, {}, block.slices, block.includes_self, false}, dtype_(block.dtype),
         index_dtype_(block.index_dtype), index_offset_(block.offsets[scatter_index]), operands_(operands) {
     for (int operand = 0; operand < 4; operand++) scatter.strides[operand] = block.strides[operand];
     x_ = operands.input(scatter_x, dtype_, block.offsets[scatter_x], extent(scatter_x, scatter.size));
@@ -33,7 +37,15 @@ public:
     const int64_t source = scatter.slices.run_stride(scatter_source);
     const bool is_adjacent = scatter.slices.run_stride(scatter_out) == 1 && (source == 1 || source == 0);
     run_ = scatter.slices.run_length();
-    tile_ = is_adjacent ? std::min(scatter_tile, run_) : 1;
+    is_adjacent_ = is_adjacent;
+    set_tile(scatter.size);
+  }
+
+  // `elements` is the number of elements or sums per slice that should stay in the caches.
+  void set_tile(int64_t elements) {
+    const int64_t of_slice = std::max({elements, scatter.length, int64_t(1)});
+    const int64_t most = std::max(scatter_tile, scatter_tile_elements / of_slice);
+    tile_ = is_adjacent_ ? std::min(most, run_) : 1;
     tiles_of_run_ = (run_ + tile_ - 1) / tile_;
     tiles_ = scatter.slices.count() / std::max<int64_t>(run_, 1) * tiles_of_run_;
   }
@@ -41,13 +53,37 @@ public:
   DType dtype() const { return dtype_; }
   int index_ordinal() const { return index_dtype_ == DType::int32; }
 
+  // Copies x to the result. Kernels then visit only the elements that indices select, instead of all.
+  void copy_x() {
+    Nest<2> nest;
+    for (int axis = 0; axis < scatter.slices.rank; axis++) {
+      nest.shape[axis] = scatter.slices.shape[axis];
+      nest.strides[0][axis] = scatter.slices.strides[scatter_x][axis];
+      nest.strides[1][axis] = scatter.slices.strides[scatter_out][axis];
+    }
+    nest.rank = scatter.slices.rank + 1;
+    nest.shape[nest.rank - 1] = scatter.size;
+    nest.strides[0][nest.rank - 1] = scatter.strides[scatter_x];
+    nest.strides[1][nest.rank - 1] = scatter.strides[scatter_out];
+    copy_nest(nest, dtype_sizes[static_cast<int>(dtype_)], x_, out_);
+    scatter.is_copied = true;
+  }
+
+  // Returns whether copying x first is faster: always for adjacent slices without sums, whose rows are then written at
+  // once, else with few indices.
+  bool copies_first(bool is_wide) const {
+    const bool has_few = scatter.length < scatter.size / few_indices;
+    return scatter.slices.rank < max_rank && ((is_adjacent_ && !is_wide) || has_few);
+  }
+
   // Runs a kernel on each tile. Slices share a tile if their results are adjacent in memory, and their contributions
   // are adjacent too or are the same elements. `sums` and `flags` are the numbers of sums and flags per slice.
   void run(ScatterSlices kernel, int64_t sums, int64_t flags) const {
     if (scatter.slices.count() == 0) return;
     const int64_t flags_begin = scratch_product({sums, tile_});
     ScratchSlots<double> slots(tiles_, flags_begin + (scratch_product({flags, tile_}) + 7) / 8);
-    const int64_t grain = std::max<int64_t>(1, (1 << 14) / ((scatter.length + scatter.size) * tile_ + 1));
+    const int64_t visited = scatter.length + (scatter.is_copied ? 0 : scatter.size);
+    const int64_t grain = std::max<int64_t>(1, (1 << 14) / (visited * tile_ + 1));
     BadIndex bad;
     const auto run_by = [&](auto *indices) {
       parallel_for(tiles_, grain, [&](int64_t begin, int64_t end) {
@@ -88,17 +124,23 @@ private:
   const char *x_, *source_;
   char *out_;
   int64_t run_, tile_, tiles_of_run_, tiles_;
+  bool is_adjacent_;
 };
 
 // out = x, with each element of the source combined into the element that its index selects along an axis.
 void scatter(const ScatterBlock &block, Operands operands) {
   const Scattering way = block.way;
-  const ScatterProblem problem(block, operands, scatter_x);
+  ScatterProblem problem(block, operands, scatter_x);
   const int64_t size = problem.scatter.size;
+  const bool is_wide = is_widened(way, problem.dtype());
   const ScatterSlices kernel =
       scatterings().slices[static_cast<int>(way)][static_cast<int>(problem.dtype())][problem.index_ordinal()];
   if (!kernel) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected bools to be summed or replaced");
-  problem.run(kernel, is_widened(way, problem.dtype()) ? size : 0, problem.scatter.includes_self ? 0 : size);
+  if (problem.copies_first(is_wide)) {
+    problem.copy_x();
+    if (!is_wide) problem.set_tile(0);
+  }
+  problem.run(kernel, is_wide ? size : 0, problem.scatter.includes_self ? 0 : size);
 }
 
 // out = for each element of the source, the product of all other elements with the same index.

@@ -28,8 +28,9 @@ struct ScatterOthersBlock {
   Flag includes_self;
 };
 
-// The largest number of slices that are processed together.
-inline constexpr int64_t scatter_tile = 16;
+// Slices that are processed together: at least `scatter_tile` where there are so many, and more while their elements,
+// or the sums of their elements, stay below `scatter_tile_elements`.
+inline constexpr int64_t scatter_tile = 16, scatter_tile_elements = 1 << 15;
 
 struct Scatter {
   int64_t length;     // of a slice of the source
@@ -37,6 +38,8 @@ struct Scatter {
   int64_t strides[4]; // of each operand, along the slice
   Nest<4> slices;     // over all other axes
   bool includes_self; // if false, an element of x is kept only if no index selects it
+  // Whether the result has x's elements already, so that only elements that an index selects are read and written.
+  bool is_copied;
 };
 
 // The addresses of the first of `count` slices. `sums` has room for a double per element of x, and `is_named` for a

@@ -22,7 +22,7 @@ template <class S, class T> S state_of(T value) {
 // Returns whether `value` replaces `best`. NaN counts as both larger and smaller than any number.
 template <class T, bool is_largest> bool is_taken(T value, T best) {
   const Compute<T> number = load(value), other = load(best);
-  return (is_largest ? number > other : number < other) || !(number == number);
+  return bool(is_largest ? number > other : number < other) | !(number == number); // without a branch, for vectors
 }
 
 template <class T, Scattering way> void put(State<T, way> &to, T value) {
@@ -60,10 +60,11 @@ public:
   }
 
   void run() {
-    begin();
+    if (!scatter_.is_copied) begin();
+    else if (!begin_selected()) return;
     const bool is_done = part_.is_named ? run_by<true>() : run_by<false>();
     if constexpr (is_wide)
-      if (is_done) finish();
+      if (is_done) scatter_.is_copied ? finish_selected() : finish();
   }
 
 private:
@@ -107,7 +108,7 @@ private:
       if (index_across == 0) {
         const int64_t place = *index;
         if (uint64_t(place) >= uint64_t(size)) return refuse(place);
-        for (int64_t slice = 0; slice < part_.count; slice++) put_at<marks>(place, slice, row[slice * source_across]);
+        put_row<marks>(place, row, source_across);
       } else {
         for (int64_t slice = 0; slice < part_.count; slice++) {
           const int64_t place = index[slice * index_across];
@@ -119,6 +120,52 @@ private:
       row += scatter_.strides[scatter_source];
     }
     return true;
+  }
+
+  // Combines a row of the source with the elements of one place.
+  template <bool marks, class Stride> void put_row(int64_t place, const T *row, Stride source_across) {
+    if constexpr (marks) {
+      for (int64_t slice = 0; slice < part_.count; slice++) put_at<marks>(place, slice, row[slice * source_across]);
+    } else {
+      S *__restrict to = states_ + place * step_;
+      const int64_t count = part_.count;
+      for (int64_t slice = 0; slice < count; slice++) put<T, way>(to[slice], row[slice * source_across]);
+    }
+  }
+
+  // Calls use(place, slice) for each place that an index selects; returns false for an index out of range.
+  template <class Use> bool for_each_selected(Use &&use) const {
+    const Index *index = static_cast<const Index *>(part_.index);
+    const int64_t index_across = across_[scatter_index], size = scatter_.size;
+    for (int64_t at = 0; at < scatter_.length; at++, index += scatter_.strides[scatter_index]) {
+      int64_t place = 0;
+      for (int64_t slice = 0; slice < part_.count; slice++) {
+        if (slice == 0 || index_across != 0) place = index[slice * index_across];
+        if (uint64_t(place) >= uint64_t(size)) return refuse(place);
+        use(place, slice);
+      }
+    }
+    return true;
+  }
+
+  // Begins with the elements that indices select. An element that several indices select begins as often, with the
+  // same value.
+  bool begin_selected() {
+    if (!is_wide && !part_.is_named) return true;
+    const T *out = static_cast<const T *>(part_.out);
+    return for_each_selected([&](int64_t place, int64_t slice) {
+      if constexpr (is_wide)
+        states_[place * step_ + slice] = state_of<S>(out[place * scatter_.strides[scatter_out] + slice]);
+      if (part_.is_named) part_.is_named[place * part_.count + slice] = false;
+    });
+  }
+
+  void finish_selected() {
+    T *out = static_cast<T *>(part_.out);
+    for_each_selected([&](int64_t place, int64_t slice) {
+      out[place * scatter_.strides[scatter_out] + slice] =
+          store<T>(static_cast<Compute<T>>(states_[place * part_.count + slice]));
+    });
   }
 
   void begin() {

@@ -6,6 +6,10 @@ namespace orchard::ORCHARD_ISA {
 namespace {
 
 constexpr int64_t chunk = 256; // results of a line that are computed together
+constexpr int lanes = 16;
+// With fewer windows than this in a line, and at least this many elements in each, lanes are elements of one window
+// instead of one element of several windows.
+constexpr int64_t few_windows = 16, long_window = 8;
 
 // A range of indices; empty if `end` is not greater than `begin`.
 struct Range {
@@ -71,10 +75,60 @@ void include_row_slowly(const ConvolutionAxis &wide, const T *row, I row_place, 
   }
 }
 
+// Includes `count` adjacent elements of one window, by lanes. Returns false, and includes nothing, if one is NaN.
+template <bool is_indexed, class T, class I>
+bool include_adjacent(const T *x, int64_t count, I at, Best<Compute<T>, I> best) {
+  using C = Compute<T>;
+  C largest[lanes];
+  bool is_nan = false;
+  std::fill_n(largest, lanes, -std::numeric_limits<C>::infinity());
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    for (int lane = 0; lane < lanes; lane++) {
+      const C value = load(x[i + lane]);
+      is_nan |= value != value;
+      largest[lane] = value > largest[lane] ? value : largest[lane];
+    }
+  for (; i < count; i++) {
+    const C value = load(x[i]);
+    is_nan |= value != value;
+    largest[0] = value > largest[0] ? value : largest[0];
+  }
+  if (is_nan) return false;
+  const C found = *std::max_element(largest, largest + lanes);
+  if constexpr (is_indexed) {
+    if (!(found > *best.values) && *best.places >= 0) return true;
+    int64_t first = 0;
+    while (load(x[first]) != found) first++;
+    *best.places = I(at + I(first));
+    *best.values = found;
+  } else *best.values = found > *best.values ? found : *best.values;
+  return true;
+}
+
+// For few long windows: the elements of each are adjacent.
+template <bool is_indexed, class T, class I>
+void include_row_by_windows(const ConvolutionAxis &wide, const T *row, I row_place, Range windows,
+                            Best<Compute<T>, I> best) {
+  for (int64_t window = windows.begin; window < windows.end; window++) {
+    const Range places = places_inside(wide, window);
+    const int64_t index = window - windows.begin, first = window * wide.stride - wide.before + places.begin;
+    const int64_t count = places.end - places.begin;
+    const Best<Compute<T>, I> own = {best.values + index, is_indexed ? best.places + index : nullptr};
+    const I at = I(row_place + I(first));
+    const bool is_before_nan = *own.values != *own.values;
+    if (count <= 0 || (!is_before_nan && include_adjacent<is_indexed, T, I>(row + first, count, at, own))) continue;
+    for (int64_t i = 0; i < count; i++) include<1, is_indexed, T, I>(row + first + i, 1, 1, I(at + I(i)), own);
+  }
+}
+
 template <bool is_indexed, class T, class I>
 void include_row(const ConvolutionAxis &wide, const T *row, I row_place, Range windows, Best<Compute<T>, I> best) {
   // Most elements of the kernel are outside the input for every window.
   if (wide.kernel > wide.input) return include_row_slowly<is_indexed>(wide, row, row_place, windows, best);
+  const bool has_few = windows.end - windows.begin < few_windows && wide.kernel >= long_window;
+  if (has_few && wide.dilation == 1)
+    return include_row_by_windows<is_indexed, T, I>(wide, row, row_place, windows, best);
   for (int64_t place = 0; place < wide.kernel; place++) {
     const Range inside = windows_inside(wide, place, windows);
     const int64_t count = inside.end - inside.begin;

@@ -11,7 +11,7 @@ import { basicView, completed, type Index, indexList, type ListedAxis, rowsOf } 
 /**
  * Returns the elements selected by one index per axis, like `x[…]` in NumPy and PyTorch. Numbers, bounds, `null` and
  * `"..."` give a view. Integer tensors are broadcast together and give a copy: their axes replace the indexed axes, or
- * come first if those are not adjacent. A mask is read on the host, which waits for the device. Negative numbers count
+ * come first if those are not adjacent. A mask makes the call wait for the device. Negative numbers count
  * from the end.
  *
  * @example

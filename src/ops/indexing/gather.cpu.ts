@@ -1,14 +1,13 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { collapse } from "../../tensor/shape.ts";
 import { gatherCall, type IndexAttributes } from "./primitive.ts";
-import { checkRangeOnCpu } from "./range.cpu.ts";
+import { errorWithRange } from "./range.cpu.ts";
 
 export const gatherCpu: Implementation<IndexAttributes> = {
   run({ inputs: [x, index], outputs: [output], attributes: { operation, dim, ...caller } }) {
     const size = x!.shape[dim]!;
-    checkRangeOnCpu({ operation, index: index!, size, ...caller });
-    gatherCall(
-      operation,
+    const operands = [x, index, output];
+    const status = gatherCall.status(
       {
         dtype: x!.dtype,
         indexDtype: index!.dtype,
@@ -17,7 +16,9 @@ export const gatherCpu: Implementation<IndexAttributes> = {
         stride: x!.strides[dim]!,
         nest: collapse(output!.shape, [x!.strides.with(dim, 0), index!.strides, output!.strides]),
       },
-      [x, index, output],
+      operands,
     );
+    if (status !== 0)
+      throw errorWithRange(gatherCall.error(operation, status), { operation, index: index!, size, ...caller });
   },
 };

@@ -1,4 +1,7 @@
-/** Elements selected by a condition. The result's size depends on the elements, so they are read on the host. */
+/**
+ * Elements selected by a condition. The result's size depends on the elements, so they are counted first, and on metal
+ * read on the host.
+ */
 import { noGrad } from "../../autograd/modes.ts";
 import { named as underName } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
@@ -14,10 +17,11 @@ import { ne } from "../elementwise/comparison.ts";
 import { expand } from "../view/expand.ts";
 import { flatten } from "../view/flatten.ts";
 import { indexSelect } from "./gather.ts";
+import { coordinatesOfSet, hasMasks, selectSet } from "./masks.ts";
 
 /**
- * Returns the coordinates of the nonzero elements, in row-major order. The elements are read on the host, which waits
- * for the device.
+ * Returns the coordinates of the nonzero elements, in row-major order. The call waits for the device, since the size of
+ * the result depends on the elements.
  *
  * @returns int64 [count, rank]
  *
@@ -27,6 +31,7 @@ import { indexSelect } from "./gather.ts";
 export function nonzero(x: Tensor): Tensor<"int64">;
 export function nonzero(...values: unknown[]): Tensor<"int64"> {
   const { x } = nonzeroParameters(values);
+  if (hasMasks()) return tidy(() => coordinatesOfSet("nonzero", x, x.shape));
   return underName("nonzero", () => {
     const places = placesOf(x);
     return tensor(coordinatesOf(places, x.shape, [...x.shape.keys()]), { shape: [places.length, x.rank] });
@@ -72,8 +77,8 @@ export const indexOf = (places: Uint32Array): Tensor<"int64"> =>
   tensor(coordinatesOf(places, [Number.MAX_SAFE_INTEGER], [0]));
 
 /**
- * Returns the elements where a mask is true, as a vector in row-major order. The mask is read on the host, which waits
- * for the device.
+ * Returns the elements where a mask is true, as a vector in row-major order. The call waits for the device, since the
+ * size of the result depends on the mask.
  *
  * @param mask bool; `x` and the mask are broadcast together
  *
@@ -90,7 +95,11 @@ export function maskedSelect(...values: unknown[]): Tensor {
     throw new DTypeError("maskedSelect", "notAMask", `expected the mask to be bool, got ${mask.describe()}`);
   const shape = broadcastShapes("maskedSelect", x.shape, mask.shape);
   return underName("maskedSelect", () =>
-    tidy(() => indexSelect(flatten(expand(x, shape)), indexOf(placesOf(expand(mask, shape))), { dim: 0 })),
+    tidy(() => {
+      const [whole, isSet] = [expand(x, shape), expand(mask, shape)];
+      if (hasMasks()) return selectSet("maskedSelect", whole, isSet);
+      return indexSelect(flatten(whole), indexOf(placesOf(isSet)), { dim: 0 });
+    }),
   );
 }
 maskedSelect.method = "same" as const;

@@ -21,6 +21,7 @@ import { reshape } from "../view/reshape.ts";
 import { select } from "../view/slice.ts";
 import { gatherAlong, scatterAddAlong } from "./adjoint.ts";
 import { anIndex, type IndexDType } from "./indices.ts";
+import { hasMasks, scatterSet, selectionOf } from "./masks.ts";
 import { fromTheFront, signed } from "./places.ts";
 import { scatterAlong } from "./scatter.ts";
 import { checkSourceDType } from "./scatter_add.ts";
@@ -77,8 +78,8 @@ const putParameters = parameters("put", {
 });
 
 /**
- * Returns a copy of `x` with the elements of `source`, in order, where a mask is true. The number of true elements is
- * read on the host, which waits for the device.
+ * Returns a copy of `x` with the elements of `source`, in order, where a mask is true. The call waits for the device,
+ * to count the true elements.
  *
  * @param mask bool; `x` and the mask are broadcast together
  * @param source of x's dtype, with at least as many elements as the mask has true ones
@@ -100,14 +101,14 @@ export function maskedScatter(...values: unknown[]): Tensor {
   return underName("maskedScatter", () =>
     tidy(() => {
       const [whole, isSet] = [expand(x, shape), expand(mask, shape)];
+      if (hasMasks()) {
+        const selection = selectionOf("maskedScatter", isSet);
+        checkEnough(selection.count, source);
+        return scatterSet("maskedScatter", whole, isSet, source, selection);
+      }
       const counts = noGrad(() => cumsum(flatten(isSet), 0) as Tensor<"int64">);
       const count = counts.size === 0 ? 0 : Number(select(counts, 0, -1).item());
-      if (count > source.size)
-        throw new ShapeError(
-          "maskedScatter",
-          "tooFewElements",
-          `expected at least ${count} elements in source, one for each true in the mask, got ${source.describe()}`,
-        );
+      checkEnough(count, source);
       if (count === 0) return unchanged(whole, source);
       const places = noGrad(() => maximum(sub(counts, 1n), 0n) as Tensor<"int64">);
       const values = reshape(gatherAlong("maskedScatter", flatten(source), places, 0), shape);
@@ -121,6 +122,15 @@ const maskedScatterParameters = parameters("maskedScatter", {
   mask: operand(aTensor),
   source: operand(aTensor),
 });
+
+function checkEnough(count: number, source: Tensor): void {
+  if (count <= source.size) return;
+  throw new ShapeError(
+    "maskedScatter",
+    "tooFewElements",
+    `expected at least ${count} elements in source, one for each true in the mask, got ${source.describe()}`,
+  );
+}
 
 /** Returns a copy of x that is connected to both inputs in the graph. */
 const unchanged = (x: Tensor, source: Tensor): Tensor => {

@@ -13,6 +13,7 @@ import { reshape } from "../view/reshape.ts";
 import { select, slice } from "../view/slice.ts";
 import { unsqueeze } from "../view/squeeze.ts";
 import type { IndexDType } from "./indices.ts";
+import { coordinatesOfSet, hasMasks } from "./masks.ts";
 import { coordinatesOf, placesOf } from "./nonzero.ts";
 import { placesAmong } from "./places.ts";
 
@@ -165,6 +166,10 @@ function coordinatesIn(operation: string, view: Tensor, axis: number, mask: Tens
       "shapesDiffer",
       `expected a mask in indices to have the shape [${sizes.join(", ")}] of its axes, got ${mask.describe()}`,
     );
+  if (hasMasks()) {
+    const coordinates = coordinatesOfSet(operation, mask, mask.shape);
+    return mask.shape.map((_, at) => select(coordinates, 1, at));
+  }
   const places = placesOf(mask);
   return mask.shape.map((_, at) => tensor(coordinatesOf(places, mask.shape, [at])));
 }

@@ -15,8 +15,9 @@ import { tensor } from "../creation/tensor.ts";
 import { add, mul } from "../elementwise/arithmetic.ts";
 import { indexSelectAlong } from "../indexing/adjoint.ts";
 import { adaptiveAvgPool1d, adaptiveAvgPool2d, adaptiveAvgPool3d } from "../pooling/average_pool.ts";
+import { canResample, resample } from "../pooling/resample.ts";
 import { resampledBytes } from "./resample_bytes.ts";
-import { type Axis, type Taps, tapsOf } from "./taps.ts";
+import { type Axis, mapOf, type Taps, tapsOf } from "./taps.ts";
 
 /** Interpolation modes of {@link interpolate}. */
 export type InterpolationMode = "nearest" | "nearest-exact" | "linear" | "bilinear" | "trilinear" | "bicubic" | "area";
@@ -78,6 +79,10 @@ export function interpolate(...values: unknown[]): Tensor {
         );
       const isNearest = mode === "nearest" || mode === "nearest-exact";
       const resampling = mode === "bicubic" ? "cubic" : isNearest ? mode : "linear";
+      if (isFloat(x.dtype) && canResample() && x.size > 0) {
+        const maps = axes.map((axis) => mapOf(resampling, axis, call.antialias));
+        return resample("interpolate", x, maps);
+      }
       const isBytes = x.dtype === "uint8" && !isNearest;
       const ways = axes.map((axis, at) => [at + 2, tapsOf(resampling, axis, call.antialias)] as const);
       const along = isBytes ? resampledBytes : resampled;

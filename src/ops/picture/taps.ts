@@ -3,6 +3,8 @@
  * `interpolate`.
  */
 
+import type { AxisMap } from "../pooling/resample.ts";
+
 /** The interpolation along one axis. */
 export type Resampling = "nearest" | "nearest-exact" | "linear" | "cubic";
 
@@ -22,6 +24,36 @@ export interface Axis {
   readonly factor: number | undefined;
   readonly alignCorners: boolean;
 }
+
+const maps = new Map<string, AxisMap>();
+const MOST_MAPS = 64;
+
+/** Returns the taps of an axis as a map. Maps are kept, since a model resizes to the same sizes again and again. */
+export function mapOf(resampling: Resampling, axis: Axis, antialias: boolean): AxisMap {
+  const key = `${resampling} ${axis.size} ${axis.output} ${axis.factor} ${axis.alignCorners} ${antialias}`;
+  const known = maps.get(key);
+  if (known) return known;
+  const map = mapOfTaps(axis, tapsOf(resampling, axis, antialias));
+  if (maps.size >= MOST_MAPS) maps.delete(maps.keys().next().value!);
+  maps.set(key, map);
+  return map;
+}
+
+/** Taps of one element become one. */
+function mapOfTaps({ size, output }: Axis, taps: Taps | undefined): AxisMap {
+  if (!taps) return { input: size, starts: Array.from({ length: output }, (_, at) => at), lengths: fill(output, 1) };
+  const places = taps.places.map((list) => Array.from(list, Number));
+  const starts = fill(output, 0).map((_, at) => Math.min(...places.map((list) => list[at]!)));
+  const lengths = starts.map((start, at) => Math.max(...places.map((list) => list[at]!)) - start + 1);
+  const weights = starts.flatMap((start, at) => {
+    const window = fill(lengths[at]!, 0);
+    for (const [tap, list] of places.entries()) window[list[at]! - start]! += taps.weights?.[tap]?.[at] ?? 1;
+    return window;
+  });
+  return { input: size, starts, lengths, weights: taps.weights && weights };
+}
+
+const fill = (length: number, value: number): number[] => new Array<number>(length).fill(value);
 
 /** Returns the taps of an axis, or undefined if the axis does not change. */
 export function tapsOf(resampling: Resampling, axis: Axis, antialias: boolean): Taps | undefined {

@@ -19,7 +19,8 @@ import { filled } from "../view/embed.ts";
 import { reshape } from "../view/reshape.ts";
 import { type AdaptiveSize, adaptiveSize, adaptiveSizes } from "./adaptive.ts";
 import type { PooledWithIndices } from "./max_pool.ts";
-import { checkAxes } from "./windows.ts";
+import { largestOfWindows } from "./max_pool_function.ts";
+import { checkAxes, windowsOf } from "./windows.ts";
 
 /** Options of {@link adaptiveMaxPool1d}, {@link adaptiveMaxPool2d} and {@link adaptiveMaxPool3d}. */
 export interface AdaptiveMaxPoolOptions {
@@ -120,6 +121,13 @@ function adaptiveMaxPool(
   checkShape(operation, [...x.shape.slice(0, -rank), ...sizes]);
   return underName(operation, () =>
     tidy(() => {
+      const input = x.shape.slice(-rank);
+      if (sizes.every((size, axis) => input[axis]! % size === 0)) {
+        const kernelSize = sizes.map((size, axis) => input[axis]! / size);
+        const windows = windowsOf(operation, x, { kernelSize, stride: undefined, padding: 0, ceilMode: false }, rank);
+        const { values, indices } = largestOfWindows(operation, x, windows, returnIndices);
+        return returnIndices ? { values, indices: indices as Tensor<"int64"> } : values;
+      }
       // last axis first, so that of equal elements the first in row-major order is kept
       let values = x;
       let places: Tensor<"int64"> | undefined;

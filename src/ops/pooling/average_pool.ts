@@ -2,7 +2,7 @@
 import { named as underName } from "../../backend/dispatch.ts";
 import { aNumber, flag } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
-import { accumulationDType, type DType } from "../../tensor/dtype.ts";
+import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
@@ -17,6 +17,7 @@ import { mean } from "../reduction/mean.ts";
 import { reshape } from "../view/reshape.ts";
 import { narrow, slice } from "../view/slice.ts";
 import { type AdaptiveSize, adaptiveSize, adaptiveSizes } from "./adaptive.ts";
+import { type AxisMap, canResample, resample } from "./resample.ts";
 import { checkAxes, type Windows, windowsOf } from "./windows.ts";
 
 /** Options of {@link avgPool1d}, {@link avgPool2d} and {@link avgPool3d}. */
@@ -181,11 +182,31 @@ function avgPool(
   const windows = windowsOf(operation, x, given, rank);
   return underName(operation, () =>
     tidy(() => {
+      if (canResample() && x.size > 0) {
+        const floats = isFloat(x.dtype) ? x : (toDType(x, wideDType(x.dtype)) as Tensor);
+        return toDType(resample(operation, floats, mapsOf(windows, given)), x.dtype);
+      }
       const views = viewsOf(toDType(x, wideDType(x.dtype)), windows, 0);
       const total = views.reduce((sum, view) => add(sum, view) as Tensor);
       return toDType(div(total, divisorsOf(windows, given, total)), x.dtype);
     }),
   );
+}
+
+/** Returns the map of each axis. The divisor of a window is the product of the axes' divisors. */
+function mapsOf(
+  { kernel, stride, padding, input, output }: Windows,
+  { countIncludePad, divisorOverride }: { countIncludePad: boolean; divisorOverride: number | undefined },
+): AxisMap[] {
+  return output.map((size, axis) => {
+    const begins = Array.from({ length: size }, (_, at) => at * stride[axis]! - padding[axis]!);
+    const starts = begins.map((begin) => Math.max(begin, 0));
+    const lengths = begins.map((begin, at) => Math.min(begin + kernel[axis]!, input[axis]!) - starts[at]!);
+    const padded = begins.map((begin) => Math.min(begin + kernel[axis]!, input[axis]! + padding[axis]!) - begin);
+    const counts = countIncludePad ? padded : lengths;
+    const divisors = divisorOverride === undefined ? counts : starts.map(() => (axis === 0 ? divisorOverride : 1));
+    return { input: input[axis]!, starts, lengths, divisors };
+  });
 }
 
 /** Returns the divisor of each window's sum. */
@@ -219,12 +240,27 @@ function adaptiveAvgPool(
   const sizes = adaptiveSizes(operation, x, outputSize, rank);
   return underName(operation, () =>
     tidy(() => {
+      const isTotal = sizes.every((size) => size === 1);
+      if (canResample() && x.size > 0 && !isTotal)
+        return resample(
+          operation,
+          x,
+          sizes.map((size, at) => adaptiveMap(x.shape[x.rank - rank + at]!, size)),
+        );
       const wide = toDType(x, accumulationDType(x.dtype)) as Tensor;
+      if (isTotal) return toDType(mean(wide, { dim: sizes.map((_, at) => at - rank), keepdim: true }), x.dtype);
       // a window is a product of intervals, so its mean can be taken one axis at a time
       const result = sizes.reduce((partial, size, at) => meansAlong(partial, x.rank - rank + at, size), wide);
       return toDType(result, x.dtype);
     }),
   );
+}
+
+/** Returns the map of an axis to the means of `count` windows. */
+function adaptiveMap(size: number, count: number): AxisMap {
+  const starts = Array.from({ length: count }, (_, at) => Math.floor((at * size) / count));
+  const lengths = starts.map((start, at) => Math.ceil(((at + 1) * size) / count) - start);
+  return { input: size, starts, lengths, divisors: lengths };
 }
 
 function meansAlong(x: Tensor, axis: number, count: number): Tensor {

@@ -1,14 +1,12 @@
 /** Expands a schema's alternatives to shapes. A valid value has one of them. */
 import { matches, matchesNothing } from "./automaton.ts";
 import { everything } from "./code_points.ts";
-import { type Branch, failing, heldBy, type Reading } from "./keywords.ts";
+import { type Branch, failing, heldBy, type Reading, tooManyShapes } from "./keywords.ts";
 import { anyText, both, choice, lengthsOf, literal, not, nothing, type Pattern, repeat, setOf } from "./pattern.ts";
 import type { SchemaTerms, Term } from "./schema_terms.ts";
-import { invalidSchema as invalid, type Schema, UNEVALUATED } from "./schema_text.ts";
-import { anything, equal, meet, type Shape, TYPES, type Type, typeOf } from "./shape.ts";
+import { type Schema, UNEVALUATED } from "./schema_text.ts";
+import { anything, equal, MOST_SHAPES, meet, type Shape, TYPES, type Type, typeOf } from "./shape.ts";
 
-/** Maximum number of shapes of one schema. */
-const MOST_SHAPES = 256;
 const MOST_STEPS = 100_000;
 
 interface Way {
@@ -36,8 +34,7 @@ export class Alternatives {
       if (!next) found.push(way.shape);
       else if (way.seen.has(next)) ways.push({ ...way, waiting });
       else if (!this.isContradicted(next, way)) ways.push(...this.after(next, { ...way, waiting }));
-      if (found.length > MOST_SHAPES || this.steps++ > MOST_STEPS)
-        throw invalid(terms[0]?.path ?? "", `expected at most ${MOST_SHAPES} combinations of alternatives`);
+      if (found.length > MOST_SHAPES || this.steps++ > MOST_STEPS) throw tooManyShapes(terms[0]?.path ?? "");
     }
     const shapes = found
       .reverse()
@@ -65,8 +62,7 @@ export class Alternatives {
     let ways: Way[] = [{ shape, waiting, seen: now }];
     for (const branches of all) {
       ways = ways.flatMap((way) => branches.flatMap((branch) => joined(way, branch)));
-      if (ways.length > MOST_SHAPES)
-        throw invalid(path, `expected at most ${MOST_SHAPES} combinations of alternatives`);
+      if (ways.length > MOST_SHAPES) throw tooManyShapes(path);
     }
     return ways.reverse();
   }

@@ -75,7 +75,7 @@ function atomsOf(pattern: Pattern): CodePoints[] {
   const sets = [...setsOf(pattern)];
   const starts = [...new Set([everything, ...sets].flatMap((set) => set.flatMap(([first, last]) => [first, last + 1])))]
     .sort((a, b) => a - b)
-    .filter((start) => everything.some(([first, last]) => first <= start && start <= last));
+    .filter((start) => lastFrom(start) !== undefined);
   const places = sets.map(() => 0);
   const groups = new Map<string, (readonly [number, number])[]>();
   for (const [at, start] of starts.entries()) {
@@ -84,12 +84,16 @@ function atomsOf(pattern: Pattern): CodePoints[] {
       const range = set[places[own]!];
       return range !== undefined && range[0] <= start;
     });
-    const end = (starts[at + 1] ?? 0x110000) - 1;
+    const end = Math.min((starts[at + 1] ?? 0x110000) - 1, lastFrom(start)!);
     const key = members.map(Number).join("");
     groups.set(key, [...(groups.get(key) ?? []), [start, end]]);
   }
   return [...groups.values()].map((ranges) => union(ranges));
 }
+
+/** Returns the last character of the range of characters around a code point; undefined for a surrogate. */
+const lastFrom = (point: number): number | undefined =>
+  everything.find(([first, last]) => first <= point && point <= last)?.[1];
 
 const digits = Array.from({ length: 10 }, (_, digit) => rangeOf(48 + digit));
 

@@ -1,11 +1,12 @@
 /** The conditions of each JSON schema keyword for values that satisfy it, and for values that don't. */
+import type { ArgumentError } from "../../core/errors.ts";
 import { formatPattern, formats, subsetPattern } from "./formats.ts";
 import { nextAfter } from "./number_pattern.ts";
 import { anyText, not, type Pattern } from "./pattern.ts";
 import { readPattern } from "./read_pattern.ts";
 import type { SchemaTerms, Term } from "./schema_terms.ts";
 import { atPath, invalidSchema as invalid, type Schema, UNEVALUATED } from "./schema_text.ts";
-import { anything, type Facts, meet, TYPES, type Type } from "./shape.ts";
+import { anything, type Facts, MOST_SHAPES, meet, TYPES, type Type, typeOf } from "./shape.ts";
 
 /** Facts and terms that all hold. */
 export interface Branch {
@@ -149,14 +150,59 @@ const values: readonly Keyword[] = [
   {
     names: ["enum"],
     holds: ({ schema }) => [facts({ values: schema["enum"] as unknown[] })],
-    fails: ({ schema }) => [facts({ excluded: schema["enum"] as unknown[] })],
+    fails: (own) => differing(own, own.schema["enum"] as unknown[]),
   },
   {
     names: ["const"],
     holds: ({ schema }) => [facts({ values: [schema["const"]] })],
-    fails: ({ schema }) => [facts({ excluded: [schema["const"]] })],
+    fails: (own) => differing(own, [own.schema["const"]]),
   },
 ];
+
+/** Matches values that equal none of the listed ones. */
+function differing(own: Reading, listed: readonly unknown[]): Branches {
+  const isList = (value: unknown): value is unknown[] => typeOf(value) === "array";
+  const isObject = (value: unknown): value is Record<string, unknown> => typeOf(value) === "object";
+  return product(own, [
+    [facts({ excluded: listed.filter((value) => !isList(value) && !isObject(value)) })],
+    ...listed.filter(isList).map((value) => otherLists(own, value)),
+    ...listed.filter(isObject).map((value) => otherObjects(own, value)),
+  ]);
+}
+
+/** Matches what differs from a list: it is no list, is shorter or longer, or has a different item. */
+function otherLists(own: Reading, list: readonly unknown[]): Branches {
+  const anyItem = own.terms.of(true, own.path);
+  return [
+    ...others("array"),
+    ...(list.length > 0 ? [only("array", { mostItems: list.length - 1 })] : []),
+    only("array", { leastItems: list.length + 1 }),
+    ...list.map((item, at) => {
+      const prefix = [...list.slice(0, at).map(() => anyItem), own.terms.unequal(item, own.path)];
+      return only("array", { leastItems: at + 1, lists: [{ prefix, rest: anyItem, isDenied: true }] });
+    }),
+  ];
+}
+
+/** Matches what differs from an object: it is no object, lacks a property, has a further or a different one. */
+function otherObjects(own: Reading, object: Readonly<Record<string, unknown>>): Branches {
+  const keys = Object.keys(object);
+  const having = (properties: ReadonlyMap<string, Term>): Facts => ({
+    objects: [{ properties, patterns: [], others: undefined, isDenied: true }],
+  });
+  const anyValue = own.terms.of(true, own.path);
+  const present = new Map(keys.map((key) => [key, anyValue]));
+  return [
+    ...others("object"),
+    ...keys.map((key) => without(own, key)),
+    only("object", { leastProperties: keys.length + 1, ...having(present) }),
+    ...keys.map((key) =>
+      only("object", { required: [key], ...having(new Map([[key, own.terms.unequal(object[key], own.path)]])) }),
+    ),
+  ];
+}
+
+const others = (type: Type): Branches => [facts({ types: TYPES.filter((own) => own !== type) })];
 
 const unsupported = ({ path }: Reading, name: string): never => {
   throw invalid(`${path}.${name}`, "not supported within not or oneOf: its negation can't be enforced");
@@ -272,7 +318,11 @@ const dependent = (name: string): Keyword => {
       : { ...only("object", { required: [key] }), terms: [held(own, name, key)] };
   return {
     names: [name],
-    holds: (own) => product(entries(own).map(([key, value]) => [...absent(own, key), besides(own, key, value)])),
+    holds: (own) =>
+      product(
+        own,
+        entries(own).map(([key, value]) => [...absent(own, key), besides(own, key, value)]),
+      ),
     fails: (own) =>
       entries(own).flatMap(([key, value]) =>
         Array.isArray(value)
@@ -283,14 +333,20 @@ const dependent = (name: string): Keyword => {
 };
 
 /** Matches non-objects, and objects without a property. */
-const absent = (own: Reading, key: string): Branches => [
-  { facts: { types: TYPES.filter((type) => type !== "object") } },
-  without(own, key),
-];
+const absent = (own: Reading, key: string): Branches => [...others("object"), without(own, key)];
 
-/** Returns all combinations of one branch from each. */
-const product = (all: readonly Branches[]): Branches =>
-  all.reduce<Branches>((some, next) => some.flatMap((a) => next.map((b) => merged([a, b]))), [{}]);
+/** Returns all combinations of one branch from each. @throws {ArgumentError} `invalidSchema` for too many */
+function product({ path }: Reading, all: readonly Branches[]): Branches {
+  let combined: Branches = [{}];
+  for (const next of all) {
+    combined = combined.flatMap((a) => next.map((b) => merged([a, b])));
+    if (combined.length > MOST_SHAPES) throw tooManyShapes(path);
+  }
+  return combined;
+}
+
+export const tooManyShapes = (path: string): ArgumentError =>
+  invalid(path, `expected at most ${MOST_SHAPES} combinations of alternatives`);
 
 /** Merges branches that all hold. */
 const merged = (branches: readonly Branch[]): Branch => ({

@@ -20,6 +20,7 @@ export class SchemaTerms {
   private readonly named = new Map<string, Schema>();
   private readonly paths = new Map<Schema, string>();
   private readonly dynamic = new Map<string, number>();
+  private readonly constants = new Map<string, Schema>();
   private readonly lesser = new Map<Schema, Schema>();
   private count = 0;
 
@@ -36,6 +37,14 @@ export class SchemaTerms {
     const key = isDenied ? "denied" : "held";
     both[key] ??= { id: this.count++, schema, path, isDenied };
     return both[key];
+  }
+
+  /** Returns the term of values that differ from this one. */
+  unequal(value: unknown, path: string): Term {
+    const key = JSON.stringify(value);
+    const schema = this.constants.get(key) ?? { const: value };
+    this.constants.set(key, schema);
+    return this.of(schema, path, true);
   }
 
   /** Returns the schemas that `$ref` and `$dynamicRef` of a schema refer to. */

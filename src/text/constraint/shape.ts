@@ -5,6 +5,9 @@ import type { Term } from "./schema_terms.ts";
 export type Type = "null" | "boolean" | "number" | "string" | "array" | "object";
 export const TYPES: readonly Type[] = ["null", "boolean", "number", "string", "array", "object"];
 
+/** Maximum number of shapes of one schema. */
+export const MOST_SHAPES = 256;
+
 /** A schema's conditions on the items of lists: the leading ones, and all others. */
 export interface ListFacts {
   readonly prefix: readonly Term[];
@@ -36,6 +39,7 @@ export interface Shape {
   readonly types: readonly Type[];
   /** The allowed values; undefined if they are not listed. */
   readonly values: readonly unknown[] | undefined;
+  /** Scalars that are not allowed. */
   readonly excluded: readonly unknown[];
   readonly least: number;
   readonly most: number;

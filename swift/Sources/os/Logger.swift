@@ -1,5 +1,6 @@
 // Loggers, which write to the standard error.
 @_exported import Foundation
+@_exported import OrchardDarwin
 
 /// The severity of a message. Messages of `debug` and `info` are not kept by default, and are not written here.
 public struct OSLogType: Equatable, RawRepresentable, Sendable {

@@ -31,7 +31,7 @@ const isOptions = ({ type }: Enumeration): boolean => type.endsWith("Option");
 /** Groups with a kernel of their own, by its host name, which holds nothing of other groups. */
 const ownKernels: Readonly<Record<string, string>> = { TERNARY_CHOICES: "where_" };
 
-/** A formula in a kernel: the struct of a name. */
+/** A formula: the struct of a name, in a kernel or in a table of `formulas/` that it includes. */
 interface Formula {
   readonly file: string;
   readonly struct: string;
@@ -42,12 +42,20 @@ interface Formula {
 function formulasIn(file: string, text: string): Formula[] {
   return included.flatMap(({ type, names, groups }) =>
     Object.entries({ names, ...groups }).flatMap(([group, members]) => {
-      const uses = text.matchAll(new RegExp(`${constantOf(type, group)}\\(ORCHARD_CASE, (\\w+),`, "g"));
+      const uses = text.matchAll(new RegExp(`${constantOf(type, group)}\\(ORCHARD_CASE, (?:orchard::)?(\\w+),`, "g"));
       const structs = new Set([...uses].map(([, struct]) => struct!));
       const constants = members.map((name) => constantOf(type, name));
-      return [...structs].flatMap((struct) => constants.map((constant) => ({ file, struct, constant })));
+      return [...structs].flatMap((struct) =>
+        constants.map((constant) => ({ file: holderOf(file, struct), struct, constant })),
+      );
     }),
   );
+}
+
+/** The file that declares a struct: the kernel, or a table that it includes. */
+function holderOf(file: string, struct: string): string {
+  const tables = [...texts[file]!.matchAll(/^#include "(formulas\/\w+\.h)"/gm)].map(([, name]) => name!);
+  return [file, ...tables].find((name) => texts[name]!.includes(`> struct ${struct};`)) ?? file;
 }
 
 const formulas = files.flatMap(([file, text]) => formulasIn(file, text));
@@ -138,7 +146,7 @@ describe("a kernel does not compile", () => {
         if (!(error instanceof KernelCompileError)) throw error;
         message = error.diagnostics;
       }
-      expect(message).toContain(`'${formula.struct}<${formula.constant}>'`);
+      expect(message).toContain(`${formula.struct}<${formula.constant}>'`);
     },
   );
 

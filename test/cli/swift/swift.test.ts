@@ -28,7 +28,7 @@ test.skipIf(!hasSwift)("a package is built, tested and run, with its manifest as
   const copy = join(folder, "package");
   cpSync(join(import.meta.dir, "package"), copy, { recursive: true });
   const tested = swift(copy, "test");
-  expect(tested.out + tested.err).toMatch(/Executed 3 tests, with 0 failures/);
+  expect(tested.out + tested.err).toMatch(/Executed 4 tests, with 0 failures/);
   expect(tested.exitCode).toBe(0);
   // 2.5, the factor that lies in a resource, times 99
   const ran = swift(copy, "run", "--", "one", "two");

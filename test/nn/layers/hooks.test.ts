@@ -119,6 +119,19 @@ describe("forward hooks", () => {
 });
 
 describe("backward hooks", () => {
+  test.each([0, 1, 2].flatMap((hooks) => [0, 1, 2].map((preHooks) => [hooks, preHooks] as const)))(
+    "%i hooks and %i pre-hooks are each called once a pass, the pre-hooks first",
+    (hooks, preHooks) => {
+      const [layer, calls] = [linear(), [] as string[]];
+      for (let at = 0; at < hooks; at++) layer.registerFullBackwardHook((): undefined => void calls.push(`hook ${at}`));
+      for (let at = 0; at < preHooks; at++)
+        layer.registerFullBackwardPreHook((): undefined => void calls.push(`pre-hook ${at}`));
+      layer.forward(x(4, 3)).sum().backward();
+      const named = (name: string, count: number) => Array.from({ length: count }, (_, at) => `${name} ${at}`);
+      expect(calls).toEqual([...named("pre-hook", preHooks), ...named("hook", hooks)]);
+    },
+  );
+
   test("get gradients of arguments and results, and are called once a pass", () => {
     const [layer, input] = [linear(), x(4, 3)];
     const expected = numbers(grad(layer.forward(input).square().sum(), input)[0]!)!;

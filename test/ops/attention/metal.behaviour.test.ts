@@ -152,6 +152,22 @@ describe.if(hasMetal)("attention on metal", () => {
     });
   });
 
+  // Tiles of pairs hold rows of several sequences, of one, and pairs of none.
+  test.each(["bias", "biasOfHeads", "biasOfKeys"] as const)(
+    "gradients of %s in packed sequences of several tiles",
+    (name) => {
+      const lengths = [
+        [65, 40],
+        [40, 90],
+        [97, 33],
+      ] as const;
+      checked(name, () => {
+        for (const [at, [queries, keys]] of lengths.entries())
+          checkCase(caseOf(["packed", name], [1, queries, keys, 8, 9], at + name.length), "float32", metal);
+      });
+    },
+  );
+
   describe("with few queries and keys that are cut into parts", () => {
     const names: readonly (readonly OptionName[])[] = [
       [],

@@ -9,6 +9,7 @@ import { metalTypeOf, pipelineFor } from "../../../src/backend/metal/launch.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { environmentFlag } from "../../../src/core/environment.ts";
 import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
+import type { FlashAttentionOptions } from "../../../src/ops/attention/options.ts";
 import {
   core,
   kernelName,
@@ -22,8 +23,8 @@ import {
   tileFor,
   tiles,
 } from "../../../src/ops/attention/tiles.metal.ts";
-import { backward } from "../../../src/ops/gradient/backward.ts";
-import { randn, sum } from "../../../src/ops/index.ts";
+import { backward, grad } from "../../../src/ops/gradient/backward.ts";
+import { randn, sum, zeros } from "../../../src/ops/index.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
 
 const hasMetal = !environmentFlag("ORCHARD_SKIP_METAL");
@@ -164,6 +165,29 @@ describe.if(hasMetal)("attention's Metal kernels", () => {
     }
   });
 
+  /** Multiply-accumulates of `gradient_bias`, for a bias of each pair, under the checker. */
+  const productsOfBias = (length: number, options: FlashAttentionOptions = {}): number => {
+    const [context, shape] = [metalContext(), [1, 1, length, 8]];
+    context.report({ clear: true });
+    for (const what of ["count", "check"] as const) context.configure(what, true);
+    try {
+      withStrict(true, () =>
+        withBackend("metal", () => {
+          const bias = zeros([length, length], { requiresGrad: true });
+          const [q, k, v] = [randn(shape), randn(shape), randn(shape)];
+          const out = flashAttention(q, k, v, { ...options, bias, path: "fused" } as object);
+          grad([sum(out)], [bias]);
+        }),
+      );
+      context.wait();
+    } finally {
+      for (const what of ["count", "check"] as const) context.configure(what, false);
+    }
+    const { dispatches, findings } = context.report({ clear: true });
+    expect(findings).toEqual([]);
+    return dispatches.find(({ kernel }) => kernel.startsWith("gradient_bias_"))!.counters.matrix_multiply_accumulates;
+  };
+
   test.each([
     // 32 of 256 keys for each query: a tile's 32 rows see 63 of them.
     ["a window", { window: { left: 31, right: 0 } }, (columns: number) => (63 + columns) / 256],
@@ -177,6 +201,8 @@ describe.if(hasMetal)("attention's Metal kernels", () => {
       expect([kernel, operations / all[at]!.operations <= share(tile.columns)]).toEqual([kernel, true]);
       expect([kernel, bytes < 0.7 * all[at]!.bytes]).toEqual([kernel, true]);
     }
+    const { columns } = tileFor("gradient_bias", "apple7", "float32", 8, 8);
+    expect(productsOfBias(256, options) / productsOfBias(256)).toBeLessThanOrEqual(share(columns));
   });
 
   test("the products are those of the formula: 4 N² D forward, 14 N² D backward, about half of it where causal", () => {

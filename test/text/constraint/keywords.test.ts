@@ -1,11 +1,12 @@
 /** Keywords of JSON schemas, one by one: the values that each takes and refuses, and limits from both sides. */
 import { describe, expect, test } from "bun:test";
 import { checkSchema } from "../../../src/text/constraint/json_schema.ts";
+import { schemaRules } from "../../../src/text/constraint/schema_rules.ts";
 
-/** The problem of a schema; undefined for one that is accepted. */
-function problemOf(schema: unknown): string | undefined {
+/** The problem of a schema, or of its rules; undefined for one that is accepted. */
+function problemOf(schema: unknown, check: (schema: unknown) => unknown = checkSchema): string | undefined {
   try {
-    checkSchema(schema);
+    check(schema);
     return undefined;
   } catch (error) {
     expect(error).toMatchObject({ name: "ArgumentError", code: "invalidSchema" });
@@ -93,6 +94,23 @@ describe("limits", () => {
   ])("%s", (_, most, more, problem) => {
     expect(problemOf(most)).toBeUndefined();
     expect(problemOf(more)).toContain(problem);
+  });
+
+  const counted = (names: number, least: number) => ({ properties: properties(names), minProperties: least });
+  const listed = (items: number, least: number) => ({
+    ...{ type: "array", prefixItems: Array.from({ length: items }, () => ({ type: ["null", "boolean"] })) },
+    ...{ contains: { type: "null" }, minContains: least },
+  });
+  const impossible = { type: "object", properties: { a: false }, required: ["a"] };
+
+  test.each([
+    ["rules", counted(100, 50), counted(200, 100), "schema: expected a schema of at most 5000 rules"],
+    ["counted items", listed(50, 25), listed(90, 45), "schema: contains requires fewer items here"],
+    ["no value", {}, impossible, "schema: expected a schema that some value satisfies"],
+  ])("of rules: %s", (_, most, more, problem) => {
+    const check = (schema: unknown) => schemaRules(JSON.stringify(schema));
+    expect(problemOf(most, check)).toBeUndefined();
+    expect(problemOf(more, check)).toStartWith(`[compileConstraint] ${problem}`);
   });
 
   test("the whole is an object, and all its schemas are found with their paths and parents", () => {

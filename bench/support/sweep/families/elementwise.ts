@@ -10,11 +10,15 @@ import { at, type Drawn, each, type Family } from "../family.ts";
 const domains: Readonly<Record<string, Values>> = {
   ...named("log log2 log10 log1p sqrt rsqrt lgamma digamma mvlgamma", { low: 1.1, high: 9 }),
   ...named("asin acos atanh erfinv", { low: -0.95, high: 0.95 }),
+  entr: { low: 0.05, high: 4 },
   ...{ logit: { low: 0.05, high: 0.95 }, acosh: { low: 1.05, high: 9 }, reciprocal: { low: 0.5, high: 4 } },
 };
 
 /** PyTorch has these in another module, or by another name. */
 const elsewhere: Readonly<Record<string, string>> = { hardsigmoid: "nn.functional.hardsigmoid" };
+
+/** Functions of floats without a gradient. */
+const constant = ["nextafter", "heaviside"];
 
 function named<T>(names: string, value: T): Record<string, T> {
   return Object.fromEntries(names.split(" ").map((name) => [name, value]));
@@ -90,7 +94,7 @@ const drawOf = (operands: number, takes: string, isPredicate: boolean) =>
         name,
         (draw: Draw) => {
           const drawn = operands === 1 ? unary(draw, name, takes) : binary(draw, takes);
-          return isPredicate ? { ...drawn, gradients: false } : drawn;
+          return isPredicate || constant.includes(name) ? { ...drawn, gradients: false } : drawn;
         },
       ]),
   );

@@ -1,0 +1,46 @@
+// Elements selected by a mask, or that are not zero. A first pass counts them by blocks, so that in a second one each
+// block has its place in the result and threads share the blocks.
+#pragma once
+
+#include "../nest.h"
+
+namespace orchard {
+
+// `starts` gets, for each block of `block_size` elements in row-major order, the number of selected elements before it,
+// and last the number of all.
+struct MaskStartsBlock {
+  DTypeField dtype;
+  Whole offset, block_size;
+  NestBlock<1> nest;
+};
+
+// `selected` is the number of selected elements: the last of `starts`, which is dense, as the result is.
+struct NonzeroBlock {
+  DTypeField dtype;
+  Whole offset, block_size, selected;
+  Whole rank, sizes[max_rank]; // the shape whose coordinates are written
+  NestBlock<1> nest;
+};
+
+// The nest is over x and the mask.
+struct MaskedSelectBlock {
+  DTypeField dtype;
+  Whole offsets[2], block_size, selected;
+  NestBlock<2> nest;
+};
+
+// The nest is over x, the mask and the result. The source is dense, with at least `selected` elements.
+struct MaskedScatterBlock {
+  DTypeField dtype;
+  Whole offsets[3], source_offset, block_size, selected;
+  NestBlock<3> nest;
+};
+
+// Whether each of `count` elements is not zero, as 0 or 1; returns how many are not. Elements are `stride` apart.
+struct MaskKernels {
+  int64_t (*flags[dtype_count])(const void *x, int64_t stride, int64_t count, uint8_t *flags);
+};
+
+} // namespace orchard
+
+ORCHARD_ISA_TABLE(MaskKernels, mask_kernels)

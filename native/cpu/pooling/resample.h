@@ -1,0 +1,44 @@
+// Weighted sums over windows along the last three axes: average pooling, adaptive average pooling and interpolation,
+// which are products of one map per axis, and their gradients. src/ops/pooling/resample.ts defines the maps.
+#pragma once
+
+#include "../block.h"
+#include "../dtypes.h"
+
+namespace orchard {
+
+inline constexpr int resample_axes = 3;
+
+// The table has for each axis: the start, the length and the divisor of each result's window, a factor for each element
+// of the input, and the weights of all windows, or none if all are 1.
+struct ResampleBlock {
+  DTypeField dtype; // a float
+  Whole planes, input[resample_axes], output[resample_axes], weights[resample_axes];
+  Whole offsets[2], table_size;
+};
+
+struct ResampleAxis {
+  int64_t input, output;
+  const int64_t *starts, *lengths;
+  const int64_t *weights_at;               // the number of the first weight of each window
+  const double *weights;                   // null if all are 1
+  const double *divisors, *factors;        // null if all are 1
+  int64_t length, step;                    // of all windows, and from each to the next; -1 if they differ
+  int64_t longest;                         // the largest of the lengths
+};
+
+struct Resampling {
+  ResampleAxis axes[resample_axes];
+};
+
+// Computes a line of results, along the last axis. `scratch` has room for a line of the input and one of results.
+using ResampleLine = void (*)(const Resampling &resampling, const void *plane, int64_t line, void *out,
+                              double *scratch);
+
+struct Resamplings {
+  ResampleLine lines[4]; // by dtype: float64, float32, float16, bfloat16
+};
+
+} // namespace orchard
+
+ORCHARD_ISA_TABLE(Resamplings, resamplings)
