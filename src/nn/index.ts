@@ -177,6 +177,7 @@ export type { LlamaConfig, RopeConfig } from "./models/llama.hugging_face.ts";
 export { Llama, type LlamaOptions } from "./models/llama.ts";
 export type { GenerationSettings } from "./models/loading/generation.ts";
 export { type LoadedModel, type LoadModelOptions, loadModel } from "./models/loading/load_model.ts";
+export type { LoadableModel } from "./models/loading/opened.ts";
 export type { MemoryReport } from "./models/loading/plan.ts";
 export { type LoraAdapter, type LoraOptions, lora } from "./models/lora/lora.ts";
 export { loadLora, saveLora } from "./models/lora/peft.ts";
