@@ -165,8 +165,8 @@ const rateRows = onCpu(() => [
   rates("float16", square(64, [64]), [isa]),
   rates("int32", square(512), [isa]),
 ]);
-console.log(table(["", "BLAS itself", "with BLAS", "ratio", ...isas, "own/BLAS"], rateRows));
-console.log("ratio and own/BLAS: to the BLAS itself; the aims are 0.95 and 0.6 at 1024·1024·1024\n");
+console.log(table(["", "BLAS itself", "with BLAS", "ratio", ...isas, "dylib/BLAS"], rateRows));
+console.log("ratio and dylib/BLAS: to the BLAS itself; the aims are 0.95 and 0.6 at 1024·1024·1024\n");
 console.log("Layers of a small GPT in training");
 const layers = [
   [128, 128],
@@ -178,7 +178,7 @@ const layers = [
 const layerRows = onCpu(() =>
   layers.flatMap(([from, to]) => layer(768, from, to)).map((size) => rates("float32", size, [isa])),
 );
-console.log(table(["", "BLAS itself", "with BLAS", "ratio", ...isas, "own/BLAS"], layerRows));
+console.log(table(["", "BLAS itself", "with BLAS", "ratio", ...isas, "dylib/BLAS"], layerRows));
 console.log("The cost of a small call (µs)");
 const costRows = onCpu(() => [2, 8, 32].map((size) => costs(square(size))));
-console.log(table(["", "BLAS itself", "with BLAS", "own"], costRows));
+console.log(table(["", "BLAS itself", "with BLAS", "dylib"], costRows));

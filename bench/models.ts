@@ -169,7 +169,7 @@ const ask = async (peer: LineProcess): Promise<Run> =>
 const least = (runs: readonly Run[], part: keyof Times): number =>
   Math.min(...runs.map((run) => (flags.processor ? run.processor : run)[part]));
 
-/** Runs in turn with another program. */
+/** Runs in alternation with another program. */
 async function beside(name: string, model: nn.LanguageModel, peer: LineProcess | undefined): Promise<void> {
   await peer?.hear();
   const [ours, theirs]: [Run[], Run[]] = [[], []];

@@ -29,7 +29,7 @@ const model = new Sequential(
 /** uint8 [count, 784] as [count, 1, 28, 28], around 0. */
 const pictures = (images: Tensor): Tensor => images.to("float32").div(255).sub(0.13).div(0.31).reshape([-1, 1, 28, 28]);
 
-/** The share of digits that are read as what they are. */
+/** The share of digits that are recognized. */
 function accuracy(part: "t10k", count: number): number {
   const { images, labels } = readDigits(part, count);
   let right = 0;

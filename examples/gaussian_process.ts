@@ -40,12 +40,12 @@ function covariance(a: Tensor, b: Tensor, [length, amplitude]: readonly Tensor[]
 }
 
 /** Returns the Cholesky factor of the covariance of the observations, noise included, and K⁻¹ y. */
-function posterior(): { own: Tensor[]; factor: Tensor; weights: Tensor } {
-  const own = scales.exp().unbind(0) as Tensor[];
-  const k = covariance(x, x, own).add(eye(count).mul(own[2]!.square().add(1e-5)));
+function posterior(): { parameters: Tensor[]; factor: Tensor; weights: Tensor } {
+  const parameters = scales.exp().unbind(0) as Tensor[];
+  const k = covariance(x, x, parameters).add(eye(count).mul(parameters[2]!.square().add(1e-5)));
   const factor = linalg.cholesky(k);
   const half = linalg.solveTriangular(factor, y, { upper: false });
-  return { own, factor, weights: linalg.solveTriangular(factor.mT, half, { upper: true }) };
+  return { parameters, factor, weights: linalg.solveTriangular(factor.mT, half, { upper: true }) };
 }
 
 /** −log p(y): ½ yᵀ K⁻¹ y + Σ log L[i, i] + ½ n log 2π. */
@@ -71,10 +71,10 @@ console.log(
 /** Returns the mean and the standard deviation of the function at new points. */
 function predict(places: Tensor): { mean: number[]; deviation: number[] } {
   return noGrad(() => {
-    const { own, factor, weights } = posterior();
-    const across = covariance(places, x, own);
+    const { parameters, factor, weights } = posterior();
+    const across = covariance(places, x, parameters);
     const half = linalg.solveTriangular(factor, across.mT, { upper: false });
-    const variance = own[1]!.square().sub(half.square().sum(0)).clamp({ min: 0 });
+    const variance = parameters[1]!.square().sub(half.square().sum(0)).clamp({ min: 0 });
     return {
       mean: Array.from(across.matmul(weights).dataSync() as Float32Array),
       deviation: Array.from(variance.sqrt().dataSync() as Float32Array),
@@ -96,7 +96,7 @@ function marks(across: Scale, up: Scale): string {
   const edge = (sign: number): number[] => mean.map((value, at) => value + sign * 2 * deviation[at]!);
   const back = pathOf(across, up, edge(-1), places.keys().toArray().reverse()).slice(1);
   const band = `${pathOf(across, up, edge(1))}L${back}Z`;
-  const [xs, ys] = [x, y].map((own) => Array.from(own.dataSync() as Float32Array)) as [number[], number[]];
+  const [xs, ys] = [x, y].map((values) => Array.from(values.dataSync() as Float32Array)) as [number[], number[]];
   const dots = xs.map(
     (value, at) => `<circle cx="${across(value).toFixed(1)}" cy="${up(ys[at]!).toFixed(1)}" r="4" fill="#0f172a"/>`,
   );

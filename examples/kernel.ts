@@ -1,4 +1,4 @@
-// A kernel of your own, end to end: heat spreads over a plate. Then a kernel with a data race, which the checker
+// A custom kernel, end to end: heat spreads over a plate. Then a kernel with a data race, which the checker
 // explains.
 //
 //   bun examples/kernel.ts [heat.svg]
@@ -30,7 +30,7 @@ kernel void heat(device const float* before [[buffer(0)]],
 }
 `;
 
-// Each thread adds the value of the next thread to its own. Without a barrier this is a data race.
+// Each thread adds the next thread's value to its value. Without a barrier this is a data race.
 const racySource = `
 #include <metal_stdlib>
 using namespace metal;

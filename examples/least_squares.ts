@@ -1,6 +1,6 @@
-// Least squares with a design whose columns depend on each other: an intercept beside an indicator for each group. No
-// solution is the only one; `lstsq` finds the rank, and of all solutions the shortest. What the data say is the same
-// whichever solution is taken.
+// Least squares with a design matrix whose columns are linearly dependent: an intercept and an indicator for each
+// group. The solution is not unique; `lstsq` finds the rank, and returns the shortest solution. The fitted values are
+// the same for every solution.
 //
 //   bun examples/least_squares.ts [fit.png]
 import { cat, linalg, manualSeed, oneHot, ones, randint, randn, type Tensor, tensor, uniform } from "../src/index.ts";

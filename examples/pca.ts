@@ -16,13 +16,13 @@ const shown = 10;
 
 const { images, labels } = readDigits("train", Number(count));
 const x = images.to("float32").div(255);
-const centred = x.sub(x.mean(0));
+const centered = x.sub(x.mean(0));
 // Rows of cov's operand are variables: here, pixels.
 const { eigenvalues, eigenvectors } = linalg.eigh(cov(x.T));
 // In ascending order: the last columns are the principal ones.
 const components = eigenvectors.T.flip(0).narrow(0, 0, shown).contiguous();
 const shares = Array.from(eigenvalues.div(eigenvalues.sum()).flip(0).dataSync() as Float32Array);
-const scores = centred.matmul(components.T);
+const scores = centered.matmul(components.T);
 
 const [first, second] = shares as [number, number];
 const total = shares.slice(0, shown).reduce((sum, share) => sum + share, 0);
@@ -31,7 +31,7 @@ const off = linalg.vectorNorm(components.matmul(components.T).sub(eye(shown))).i
 console.log(`${count} digits of ${pixels} pixels; the components are orthonormal to ${off.toExponential(0)}`);
 console.log(`variance along the first two: ${percent(first)} and ${percent(second)}; the first ten: ${percent(total)}`);
 // The error of images reconstructed from only ten components.
-const left = centred.sub(scores.matmul(components)).square().sum().div(centred.square().sum()).item();
+const left = centered.sub(scores.matmul(components)).square().sum().div(centered.square().sum()).item();
 console.log(`ten components leave ${percent(left)} of the variance`);
 
 const columnOf = (values: Tensor, column: number): number[] => numbersOf(values.select(1, column));

@@ -14,7 +14,7 @@ const [path = "model", question = "How do I learn weights?"] = process.argv.slic
 const [tokenizer, { model }] = [text.loadTokenizer(path), await nn.loadModel(path)];
 const vectors = await nn.embed(
   model,
-  [...sentences, question].map((own) => tokenizer.encode(own)),
+  [...sentences, question].map((sentence) => tokenizer.encode(sentence)),
 );
 const cosines = matmul(vectors, vectors.T).dataSync();
 const found = sentences.map((sentence, at) => ({ sentence, cosine: Number(cosines[sentences.length * 5 + at]) }));

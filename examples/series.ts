@@ -1,4 +1,5 @@
-// Learns to continue a series, the sum of two waves, with an LSTM: it predicts each next value, then goes on by itself.
+// Learns to continue a series, the sum of two waves, with an LSTM: it learns to predict the next value, then continues
+// alone.
 //
 //   bun examples/series.ts [steps]
 import { cat, manualSeed, mseLoss, nn, noGrad, optim, type Tensor, tensor } from "../src/index.ts";
@@ -51,6 +52,6 @@ for (let step = 0; step < steps; step++) {
 
 const ahead = 40;
 const [known, wanted] = [seriesFrom([2000], 100), seriesFrom([2100], ahead)];
-const own = noGrad(() => model.continue(known, ahead));
-const error = Math.sqrt(Number(mseLoss(own, wanted).item()));
+const predicted = noGrad(() => model.continue(known, ahead));
+const error = Math.sqrt(Number(mseLoss(predicted, wanted).item()));
 console.log(`${ahead} values ahead: a root mean square error of ${error.toFixed(4)}`);

@@ -1,4 +1,4 @@
-// Learns to tell two spirals apart: the README's program, and a picture of what the network has learned after a few
+// Learns to separate two spirals: the README's program, and a picture of what the network has learned after a few
 // steps, after more, and at the end.
 //
 //   bun examples/spirals.ts [spirals.svg]

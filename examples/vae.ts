@@ -1,4 +1,4 @@
-// Learns to draw handwritten digits: a variational autoencoder (Kingma and Welling, 2014), and digits of its own.
+// Learns to draw handwritten digits: a variational autoencoder (Kingma and Welling, 2014), and new digits.
 //
 //   bun examples/vae.ts [vae.svg] [digits to train on] [epochs]
 import {

@@ -1,4 +1,4 @@
-/** Builds what programs of this repository need, then runs them. */
+/** Builds the parts that programs of this repository need, then runs them. */
 import { getBackend } from "../src/backend/policy.ts";
 import { checkOrchard } from "../src/cli/program.ts";
 import { environmentFlag } from "../src/core/environment.ts";

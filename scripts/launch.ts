@@ -11,7 +11,7 @@ type Command = (words: readonly string[]) => Promise<unknown>;
 interface Entry {
   /** Imports the command's module, and returns its function, which gets the arguments after the command's name. */
   readonly load: () => Promise<Command>;
-  /** Describes the command; undefined if it has its own help. */
+  /** Describes the command; undefined if it prints its help itself. */
   readonly meaning?: string;
 }
 

@@ -1,9 +1,10 @@
-/** A plugin of TypeDoc: the files of the API's pages, the names of dtypes in them, and what namespaces are for. */
+/** A TypeDoc plugin: files of the API's pages, names of dtypes and errors in them, and descriptions of namespaces. */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   type Application,
   Comment,
+  type CommentTag,
   type Context,
   Converter,
   type DeclarationReflection,
@@ -26,7 +27,7 @@ class PageRouter extends MemberRouter {
   }
 }
 
-/** Types that the compiler spells out, where a page should name them. The largest is first. */
+/** Types that the compiler expands, but that a page should name. The largest is first. */
 const named = ["DType", "IntegerDType", "FloatDType"];
 
 /** The strings that a type allows, through the names in it; undefined if it allows anything else. */
@@ -38,7 +39,7 @@ function stringsOf(type: SomeType | undefined): string[] | undefined {
   return parts.every((part) => part !== undefined) ? parts.flat() : undefined;
 }
 
-/** The union with a name in place of the strings that it stands for. */
+/** The union with a name in place of its strings. */
 function withNames(union: UnionType, project: ProjectReflection): UnionType {
   let { types } = union;
   for (const name of named) {
@@ -67,7 +68,7 @@ class NamingTheme extends MarkdownTheme {
   }
 }
 
-/** A namespace is `src/<name>/index.ts`, whose first comment says what is in it. */
+/** A namespace is `src/<name>/index.ts`, whose first comment describes it. */
 function describeNamespaces({ project }: Context): void {
   for (const namespace of project.getChildrenByKind(ReflectionKind.Namespace)) {
     const source = readFileSync(join(import.meta.dirname, "..", "src", namespace.name, "index.ts"), "utf8");
@@ -78,8 +79,25 @@ function describeNamespaces({ project }: Context): void {
   }
 }
 
+/** Adds the error of `@throws {ShapeError} if …` to the tag's text, since the Markdown omits types of tags. */
+function nameErrors({ project }: Context): void {
+  const done = new Set<CommentTag>(); // reflections may share a comment
+  for (const { comment } of Object.values(project.reflections))
+    for (const tag of comment?.blockTags ?? []) {
+      const name = tag.typeAnnotation?.replace(/^\{|\}$/g, "");
+      if (!name || done.has(tag)) continue;
+      done.add(tag);
+      const target = project.getChildByName(name);
+      const named = target
+        ? ({ kind: "inline-tag", tag: "@link", text: name, target } as const)
+        : ({ kind: "code", text: `\`${name}\`` } as const);
+      tag.content.unshift(named, { kind: "text", text: " " });
+    }
+}
+
 export function load(app: Application): void {
   app.renderer.defineRouter("page", PageRouter);
   app.renderer.defineTheme("named", NamingTheme);
   app.converter.on(Converter.EVENT_RESOLVE_BEGIN, describeNamespaces);
+  app.converter.on(Converter.EVENT_RESOLVE_BEGIN, nameErrors);
 }

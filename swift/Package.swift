@@ -11,20 +11,23 @@ let hasTests = FileManager.default.fileExists(atPath: Context.packageDirectory +
 let softwareDevice: [Target] = [
     .target(
         name: "MetalRuntime",
-        exclude: ["metal"],
+        exclude: ["metal", "apple"],
         cxxSettings: [.headerSearchPath("."), .unsafeFlags(["-O2", "-fno-rtti", "-Wall", "-Wextra", "-Werror"])],
         linkerSettings: [.linkedLibrary("dl"), .linkedLibrary("pthread")]
     ),
     .target(name: "CGlibcCompat"),
-    .target(name: "Metal", dependencies: ["MetalRuntime", "CGlibcCompat"]),
-    .target(name: "simd"), .target(name: "QuartzCore"),
-    .target(name: "os", dependencies: ["CGlibcCompat"]),
-    .target(name: "MetalKit", dependencies: ["Metal", "simd"]), .target(name: "Accelerate", dependencies: ["simd"]),
+    .target(name: "Metal", dependencies: ["MetalRuntime", "CGlibcCompat", "OrchardDarwin"]),
+    .target(name: "OrchardDarwin"), .target(name: "OrchardCommonCrypto"), .target(name: "simd"),
+    .target(name: "QuartzCore", dependencies: ["OrchardDarwin"]),
+    .target(name: "os", dependencies: ["CGlibcCompat", "OrchardDarwin"]), .target(name: "OSLog", dependencies: ["os"]),
+    .target(name: "MetalKit", dependencies: ["Metal", "simd"]),
+    .target(name: "Accelerate", dependencies: ["CGlibcCompat", "OrchardDarwin", "simd"]),
     .target(name: "CoreGraphics"), .target(name: "CoreVideo", dependencies: ["CoreGraphics"]),
 ]
 // Apple's modules that programs import besides Metal, to the extent that compute programs use them.
 let besideMetal: [Target.Dependency] = [
-    "simd", "QuartzCore", "os", "MetalKit", "Accelerate", "CoreGraphics", "CoreVideo",
+    "OrchardDarwin", "OrchardCommonCrypto", "simd", "QuartzCore", "os", "OSLog", "MetalKit", "Accelerate",
+    "CoreGraphics", "CoreVideo",
 ]
 let softwareTests: [Target] = [
     .target(name: "CTestSupport", path: "Tests/CTestSupport"),
@@ -35,7 +38,10 @@ let metalDependency: [Target.Dependency] = ["Metal", "MetalRuntime"]
 let metalProducts: [Product] = [
     .library(
         name: "Metal", type: .static,
-        targets: ["Metal", "simd", "QuartzCore", "os", "MetalKit", "Accelerate", "CoreGraphics", "CoreVideo"])
+        targets: [
+            "Metal", "OrchardDarwin", "OrchardCommonCrypto", "simd", "QuartzCore", "os", "OSLog", "MetalKit",
+            "Accelerate", "CoreGraphics", "CoreVideo",
+        ])
 ]
 #else
 let softwareDevice: [Target] = []

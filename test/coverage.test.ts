@@ -1,4 +1,6 @@
-/** docs/coverage.md: every function that it names is here, none that it calls missing is, and no export is left out. */
+/**
+ * docs/coverage.md: every function that it lists exists, none that it calls missing does, and no export is left out.
+ */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +11,7 @@ const page = readFileSync(join(packageRoot, "docs", "coverage.md"), "utf8");
 
 interface Row {
   readonly theirs: string;
-  /** The name here, or undefined if the function is missing. */
+  /** The name in this library, or undefined if the function is missing. */
   readonly ours: string | undefined;
 }
 
@@ -18,7 +20,7 @@ const camelCase = (name: string): string =>
 
 const namesOf = (text: string): string[] => [...text.matchAll(/`([^`]+)`/g)].map(([, name]) => name!);
 
-/** The names in the paragraphs that begin with the words. */
+/** The names in the paragraphs that begin with these words. */
 const listed = (part: string, words: string): string[] =>
   [...part.matchAll(new RegExp(`^${words}: (.*?)\\.$`, "gms"))].flatMap(([, names]) => namesOf(names!));
 
@@ -56,7 +58,7 @@ function isHere(name: string): boolean {
   return true;
 }
 
-/** Missing functions of which another function has the name here: `select` takes an index, as PyTorch's. */
+/** Missing functions whose name is another function here: `select` has an index, as in PyTorch. */
 const namesakes = ["select"];
 
 /** Functions of a namespace; classes are described elsewhere. */
@@ -66,7 +68,7 @@ const functionsOf = (namespace: object): string[] =>
     .map(([name]) => name);
 
 describe("docs/coverage.md", () => {
-  test("has names of each library, none twice", () => {
+  test("lists names of each library, none twice", () => {
     expect([pytorch.length > 400, numpy.length > 300, mlx.length > 200]).toEqual([true, true, true]);
     for (const rows of [pytorch, numpy, mlx]) expect(new Set(rows.map(({ theirs }) => theirs)).size).toBe(rows.length);
     // The three patterns find everything in backticks in a section.
@@ -75,18 +77,18 @@ describe("docs/coverage.md", () => {
       expect(namesOf(start(part)).length).toBe(rowsOf(part).length + [...part.matchAll(/ \| `[^`]+` \|$/gm)].length);
   });
 
-  test("every name is here", () => {
+  test("every name exists", () => {
     expect(all.filter(({ ours }) => ours !== undefined && !isHere(ours))).toEqual([]);
     expect(others.filter((name) => name !== "linalg" && !isHere(name))).toEqual([]);
   });
 
-  test("a table's name is not only the same in camelCase", () => {
+  test("a table lists only names that differ by more than camelCase", () => {
     const rows = [...page.matchAll(/^\| (`.+`) \| `([^`]+)` \|$/gm)];
     expect(rows.length).toBeGreaterThan(100);
     expect(rows.filter(([, names, ours]) => namesOf(names!).some((theirs) => camelCase(theirs) === ours))).toEqual([]);
   });
 
-  test("a missing function is not here under its usual name", () => {
+  test("a missing function does not exist under its usual name", () => {
     const missing = all.filter(({ ours }) => ours === undefined).map(({ theirs }) => theirs);
     expect(missing.length).toBeGreaterThan(70);
     expect(missing.filter((name) => isHere(camelCase(name)))).toEqual(namesakes);
@@ -108,7 +110,7 @@ describe("docs/coverage.md", () => {
   test.each([
     ["NumPy", numpy],
     ["MLX", mlx],
-  ] as const)("of %s's functions at least 85 of 100 are here, and the number is right", (name, rows) => {
+  ] as const)("at least 85 of 100 of %s's functions exist, and the number is right", (name, rows) => {
     const here = rows.filter(({ ours }) => ours !== undefined).length;
     expect(page).toContain(`## ${name}\n\n${here} of ${rows.length} functions, with those above.`);
     expect(here / rows.length).toBeGreaterThanOrEqual(0.85);

@@ -1,4 +1,4 @@
-/** The matchers' tests run in a process of their own: `toEqual` is changed for all that runs in one. */
+/** The matchers' tests run in a separate process, since they change `toEqual` for the whole process. */
 import { expect, test } from "bun:test";
 import { packageRoot } from "../src/core/paths.ts";
 

@@ -1,7 +1,7 @@
 /**
- * The packages as others get them: staged and packed, added to an empty project without network or toolchain, and used
- * there. They and what they depend on come from a registry of this process's. The dylib is this machine's build;
- * `bun run release --local` does the same with the portable one, from a real registry, in projects of every kind.
+ * The packages as users install them: staged and packed, added to an empty project without network or toolchain, and
+ * used there. They and their dependencies come from a registry in this process. The dylib is this machine's build; `bun
+ * run release --local` does the same with the portable one, from a real registry, in projects of every kind.
  */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
@@ -48,7 +48,7 @@ describe("the tarballs", () => {
       .map((path) => path.replace(/^package\//, ""));
   };
 
-  test("the package holds JavaScript, declarations, kernels and documents, and nothing else", () => {
+  test("the package contains JavaScript, declarations, kernels and documents, and nothing else", () => {
     const kinds = [
       /^(?:package\.json|README\.md|LICENSE|CHANGELOG\.md)$/,
       /^docs\/[\w/-]+\.(?:md|svg|png)$/,
@@ -68,7 +68,7 @@ describe("the tarballs", () => {
     expect(names.filter((name) => /(?:^|\/)\.|\.test\.|(?:^|\/)[Tt]ests?\/|\.o$|~$/.test(name))).toEqual([]);
   });
 
-  test("every link in the package's documents leads to a file of it", () => {
+  test("every link in the package's documents leads to one of its files", () => {
     const names = new Set(listed());
     const documents = [...names].filter((name) => name.endsWith(".md"));
     expect(documents.length).toBeGreaterThan(30);
@@ -83,7 +83,7 @@ describe("the tarballs", () => {
       }
   });
 
-  test("the platform's holds this machine's dylib of the cpu backend, and of Metal only Apple's", () => {
+  test("the platform's contains this machine's dylib of the cpu backend, and of Metal only Apple's", () => {
     const dylibs = [cpuLibraryName, ...(hasMetal ? [libraryName] : [])];
     const others = ["LICENSE", "README.md", "index.d.ts", "index.js", "package.json"];
     expect(listed(platformTarball).sort()).toEqual([...others, ...dylibs].sort());
@@ -95,7 +95,7 @@ describe("the tarballs", () => {
     expect(sums).toBe([tarball, platformTarball].map((path) => `${digest(path)}  ${basename(path)}\n`).join(""));
   });
 
-  test("no declaration names a TypeScript source, and none is of type any", () => {
+  test("no declaration names a TypeScript source, and none has type any", () => {
     const declarations = [...new Bun.Glob("src/**/*.d.ts").scanSync({ cwd: main })];
     const texts = declarations.map((file) => ({ file, text: readFileSync(join(main, file), "utf8") }));
     const withoutComments = (text: string) => text.replace(/\/\*[\s\S]*?\*\//g, "");
@@ -125,7 +125,7 @@ describe("in an empty project", () => {
     expect(sum).toBe(6);
   }
 
-  test("it and what it depends on is all that was added", () => {
+  test("only the package and its dependencies were added", () => {
     const dependencies = Object.keys(packageFile.dependencies);
     expect(asked).toEqual(expect.arrayContaining(dependencies));
     const names = ["*/package.json", "@*/*/package.json"].flatMap((pattern) => [
@@ -147,14 +147,14 @@ describe("in an empty project", () => {
     expect(bytes.reduce((sum, own) => sum + own, 0)).toBeWithin(10e6, 30e6);
   });
 
-  test("it computes and trains by the packed dylib, without a word", () => {
+  test("it computes and trains with the packed dylib, without output", () => {
     const result = used();
     expectLearned(result);
     expect(result.backends).toEqual([hasMetal ? "metal" : "cpu"]);
     if (process.platform === "linux" || hasMetal) expect(result.err).toBe("");
   });
 
-  test("it is one file with bytecode, which this Bun takes, and says what each module said", async () => {
+  test("it is one file with bytecode that this Bun accepts, and prints each module's output", async () => {
     await Bun.write(join(project, "one.js"), oneFile);
     await Bun.write(
       join(project, "items.ts"),
@@ -169,10 +169,10 @@ describe("in an empty project", () => {
     expect(told.names).toEqual(namesOf(library as unknown as Names));
     expect(told.stack).toContain(join(installed, "src", "ops", "matmul", "matmul.js"));
     expect(existsSync(join(installed, "src", "ops", "matmul", "matmul.js"))).toBe(true);
-    expect(told.item).toBe(-1); // a thread gave it, by a module of its own
+    expect(told.item).toBe(-1); // in a thread, by a separate module
   });
 
-  test("matchers for tests are of the same library", async () => {
+  test("matchers for tests use the same library", async () => {
     const text = `import { expect, test } from "bun:test";
       import "${packageFile.name}/test";
       import { tensor } from "${packageFile.name}";
@@ -193,8 +193,8 @@ describe("in an empty project", () => {
   test.each([
     ["bytecode of another version", (path: string) => writeFileSync(`${path}.jsc`, new Uint8Array(1000))],
     ["no bytecode", (path: string) => rmSync(`${path}.jsc`)],
-    ["another engine", (path: string) => rmSync(path)], // the file that is then not asked for
-  ])("%s: the text of the library computes, without a word", (_, spoil) => {
+    ["another engine", (path: string) => rmSync(path)], // the file that is not requested in that case
+  ])("%s: the library's source text computes, without output", (_, spoil) => {
     const path = join(installed, "src", "bundle", "bytecode.js");
     using _spoiled = spoiled([path, `${path}.jsc`], () => spoil(path));
     const result = used();
@@ -211,7 +211,7 @@ describe("in an empty project", () => {
     expect([out, exitCode]).toEqual([`${packageFile.version}\n`, 0]);
   });
 
-  test("what it advises is there: no command that only a clone has", () => {
+  test("every command that it recommends exists: none that only a clone has", () => {
     const advice = [
       bun("x", "orchard", "doctor"),
       bun("x", "orchard", "train", "--resume", "nowhere"),
@@ -224,7 +224,7 @@ describe("in an empty project", () => {
     expect(advice[2]).toContain("bunx orchard train --help");
   });
 
-  test("its types resolve and are the tensors' own", async () => {
+  test("its types resolve and are those of the tensors", async () => {
     const types = join(project, "node_modules", "@types");
     mkdirSync(types, { recursive: true });
     for (const name of ["@types/bun", "@types/node", "bun-types", "undici-types"])
@@ -239,7 +239,7 @@ describe("in an empty project", () => {
     await Bun.write(join(project, "program.ts"), program);
   });
 
-  test("an executable and a bundle compute by the dylib that they hold, where nothing else is installed", async () => {
+  test("an executable and a bundle compute with the embedded dylib, if nothing else is installed", async () => {
     const away = join(folder, "away");
     mkdirSync(away);
     expect(bun("build", "--compile", "program.ts", "--outfile", join(away, "executable")).exitCode).toBe(0);
@@ -261,7 +261,7 @@ describe("in an empty project", () => {
     expect([stdout.toString(), stderr.toString()]).toEqual(["[ 1, 2 ]\n", ""]);
   });
 
-  test("kernels come in the JavaScript, each with the text of its file", () => {
+  test("kernels are embedded in the JavaScript, each with the text of its file", () => {
     const kernels = JSON.parse(readFileSync(join(installed, "src", "kernels.json"), "utf8")) as Record<string, string>;
     const files = [...new Bun.Glob("**/*.{metal,h}").scanSync({ cwd: join(packageRoot, "kernels") })].sort();
     expect(Object.keys(kernels)).toEqual(files);
@@ -290,7 +290,7 @@ describe.if(hasDevice)("the software device's package", () => {
     await Bun.write(join(project, "kernel.ts"), kernelProgram);
   });
 
-  test("holds the dylib, Metal's headers and what describes them", async () => {
+  test("contains the dylib, Metal's headers and their descriptions", async () => {
     const names = [...new Bun.Glob("**").scanSync({ cwd: device.folder })];
     const own = names.filter((path) => !path.startsWith("metal/"));
     expect(own.sort()).toEqual(["LICENSE", "README.md", "index.d.ts", "index.js", libraryName, "package.json"].sort());
@@ -300,7 +300,7 @@ describe.if(hasDevice)("the software device's package", () => {
     expect(await Bun.file(join(device.folder, "README.md")).text()).toMatch(/needs glibc 2\.\d\d or newer/);
   });
 
-  test("without it, what needs it says how to add it", () => {
+  test("without it, functions that need it say how to add it", () => {
     const command = `bun add --dev ${name}@${packageFile.version}`;
     expect(bun("x", "orchard", "doctor").out).toContain(`the software device is not installed\n`);
     expect(bun("x", "orchard", "doctor").out).toContain(`fix: ${command}\n`);
@@ -310,14 +310,14 @@ describe.if(hasDevice)("the software device's package", () => {
     );
   });
 
-  test("with it, but no compiler, a kernel says what brings one", () => {
+  test("with it, but no compiler, a kernel says how to install one", () => {
     using _added = device.added();
     const { err, exitCode } = bun("kernel.ts");
     expect(err).toContain("`orchard toolchain install` brings one");
     expect(exitCode).toBe(1);
   });
 
-  test("with both, kernels run, the checker speaks up, and several files are checked", async () => {
+  test("with both, kernels run, the checker works, and several files are checked", async () => {
     using _added = device.added();
     const more = withCompiler();
     expect(bunWith(more, "kernel.ts")).toEqual({ out: "3,5,7 metal\n", err: "", exitCode: 0 });

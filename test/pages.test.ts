@@ -1,4 +1,4 @@
-/** What the pages for people from PyTorch and MLX call ours is there. */
+/** Orchard's names on the pages for users of PyTorch and MLX exist. */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

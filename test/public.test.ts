@@ -1,6 +1,4 @@
-/**
- * The public surface: every name of it has a comment that editors show, none is internal, and operations are methods.
- */
+/** The public API: every name has a comment that editors show, none is internal, and operations are methods. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -11,13 +9,13 @@ import { methods } from "../src/ops/methods.ts";
 
 interface Declaration {
   readonly name: string;
-  /** What stands before it up to the end of its comment; undefined where it has none. */
+  /** The source before it, up to the end of its comment; undefined if it has none. */
   readonly comment: string | undefined;
 }
 
 const read = (path: string) => readFileSync(path, "utf8");
 
-/** Every name that a file exports, with its declaration, through all files that it exports from. */
+/** Every name that a file exports, with its declaration, through re-exports. */
 function declarationsOf(path: string): Declaration[] {
   const text = read(path);
   const whole = [...text.matchAll(/^export \* from "(.*)";/gm)].flatMap(([, from]) =>
@@ -37,7 +35,7 @@ function declarationsOf(path: string): Declaration[] {
   return [...whole, ...namespaces, ...named, ...own];
 }
 
-/** A file as one name, whose comment is the file's, and what it exports as that name's. */
+/** A file as one name, whose comment is the file's, and its exports as that name's. */
 function namespaceOf(name: string, path: string): Declaration[] {
   const comment = /^\/\*\*(?:(?!\*\/)[\s\S])*\*\/\n/.exec(read(path))?.[0];
   return [{ name, comment }, ...declarationsOf(path).map((own) => ({ ...own, name: `${name}.${own.name}` }))];
@@ -52,7 +50,7 @@ function renamedDeclaration(path: string, names: string): Declaration {
 const declaration = (name = "\\w+") =>
   new RegExp(`^export (?:abstract |async )?(?:const|function|class|interface|type) (${name})\\b`, "gm");
 
-/** The first declaration of a name: of overloads, the one that has the comment. */
+/** The first declaration of a name; of overloads, the one with the comment. */
 function declarationOf(path: string, name: string): Declaration {
   const text = read(path);
   const at = declaration(name).exec(text)?.index;
@@ -79,7 +77,7 @@ describe("src/index.ts", () => {
   });
 });
 
-/** Operations that are no methods, and why. */
+/** Operations that are not methods, and why. */
 const exceptions: Readonly<Record<string, readonly string[]>> = {
   "it makes a tensor from something else": [
     ...["arange", "empty", "eye", "fromArray", "full", "linspace", "logspace", "ones", "tensor", "zeros"],
@@ -171,7 +169,7 @@ describe("methods", () => {
     ]);
   });
 
-  test("methods stay out of a tensor's own properties", () => {
+  test("methods are not properties of a tensor itself", () => {
     expect(Object.keys(library.tensor([1])).filter((name) => name in methods)).toEqual([]);
   });
 

@@ -1,4 +1,7 @@
-/** Examples of tensors in documents run as written, by the package's own name, and print what their comments say. */
+/**
+ * Examples of tensors in documents run as written, imported from the package by name, and print the output in their
+ * comments.
+ */
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";

@@ -1,11 +1,11 @@
-/** What a program loads that imports the package: no dylib, until an operation needs one. */
+/** The dylibs that importing the package loads: none, until an operation needs one. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { packageRoot } from "../src/core/paths.ts";
 
 const from = JSON.stringify(join(packageRoot, "src", "index.ts"));
 
-/** The dylibs of ours that a process has mapped after it ran a program. */
+/** The dylibs of this package in a process's map after it ran a program. */
 function loadedBy(program: string): string[] {
   const tell = 'console.log(await Bun.file("/proc/self/maps").text());';
   const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "-e", `${program}\n${tell}`], {
@@ -17,7 +17,7 @@ function loadedBy(program: string): string[] {
 }
 
 // On macOS a process can't read its own map.
-test.if(process.platform === "linux")("importing loads none, an operation its backend's alone", () => {
+test.if(process.platform === "linux")("importing loads none, an operation loads only its backend's", () => {
   expect(loadedBy(`import ${from};`)).toEqual([]);
   expect(loadedBy(`import { add, tensor } from ${from}; add(tensor([1, 2]), 1);`)).toEqual(["CPU"]);
   expect(

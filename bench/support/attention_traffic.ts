@@ -1,6 +1,6 @@
 /**
- * Counts what attention's Metal kernels move and multiply on the software device, relative to the minimum for their
- * tiles.
+ * Counts the memory traffic and products of attention's Metal kernels on the software device, relative to the minimum
+ * for their tiles.
  */
 
 import { metalContext } from "../../src/backend/metal/context.ts";
@@ -39,7 +39,7 @@ export interface Traffic {
   readonly mostOperations: number;
 }
 
-/** A kernel's matrix products, and what it does per row: elements by name, and words of float32. */
+/** A kernel's matrix products, and its cost per row: elements by name, and words of float32. */
 const costs = {
   forward: { products: 2, owned: 1, streamed: 2, written: 1, ownedWords: 0, streamedWords: 0, writtenWords: 2 },
   gradient_queries: {

@@ -1,6 +1,6 @@
 /**
- * Counts what the batched kernels of linear algebra move on the software device, relative to the minimum: each matrix
- * read once, and each result written once.
+ * Counts the memory traffic of the batched kernels of linear algebra on the software device, relative to the minimum:
+ * each matrix read once, and each result written once.
  */
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";

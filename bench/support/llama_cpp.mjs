@@ -1,4 +1,4 @@
-// llama.cpp through the npm package node-llama-cpp of a folder, in a process of its own. It answers each line of tokens,
+// llama.cpp through the npm package node-llama-cpp of a folder, in a separate process. It answers each line of tokens,
 // after which `count` more are to come, with the milliseconds of the prompt and of the others, those of all its
 // processors, and the tokens.
 import { join } from "node:path";

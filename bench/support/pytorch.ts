@@ -17,7 +17,7 @@ export class LineProcess {
   /** Returns its next line. */
   async hear(): Promise<string> {
     const { value, done } = await this.#lines.next();
-    if (done) throw new Error("the other process ended before it answered; what it wrote is above");
+    if (done) throw new Error("the other process ended before it answered; its output is above");
     return value;
   }
 

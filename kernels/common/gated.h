@@ -3,7 +3,7 @@
 // With a = |x|, all results are computed from values at -a. x S(x) is -a S(-a) or a (1 - S(-a)). The derivative at x is
 // w or 1 - w, where w = S(-a) - a S'(a) is the derivative at -a. This avoids cancellation far from 0, where S(-a) is an
 // exponential. That exponential is fully accurate, although its exponent needs more digits than float32 has.
-// native/cpu/elementwise/gated.h has the same formulas.
+// native/cpu/elementwise/gated.h has other approximations, which are faster there.
 
 #ifndef ORCHARD_COMMON_GATED_H
 #define ORCHARD_COMMON_GATED_H
@@ -95,6 +95,12 @@ struct TanhShare {
 template <typename Share> inline Tail tail_of(float x) {
     float a = metal::fabs(x);
     return Share::tail(a > Share::end() ? Share::end() : a);  // written so that NaN stays NaN
+}
+
+// S(x)
+template <typename Share> inline float gate(float x) {
+    float share = tail_of<Share>(x).share;
+    return x < 0.0f ? share : 1.0f - share;
 }
 
 // An infinite x is multiplied only by a gate of 1, never by one of 0.

@@ -20,7 +20,7 @@ struct Range {
     long count;
 };
 
-// output[i] = start + i · step + i · remainder / divisor, truncated towards zero; all are int64, passed as bits.
+// output[i] = start + i · step + i · remainder / divisor, truncated toward zero; all are int64, passed as bits.
 struct WholeRange {
     ulong start;
     ulong step;

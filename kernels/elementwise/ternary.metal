@@ -12,48 +12,17 @@ using namespace metal;
 
 constant uint operation [[function_constant(1)]];
 
-// min(max(x, least), most): `most` if least > most, NaN if any operand is NaN, and x itself if it equals a bound.
-template <typename Number> inline Number clamp_between(Number x, Number least, Number most) {
-    Number lifted = x < least || orchard::is_nan(least) ? least : x;
-    return lifted > most || orchard::is_nan(most) ? most : lifted;
+namespace orchard {
+#include "formulas/ternary.h"
 }
-
-// Interpolates from the nearer end, so that both ends are exact.
-inline float interpolate(float a, float b, float weight) {
-    float difference = b - a;
-    return fabs(weight) < 0.5f ? a + weight * difference : b - difference * (1.0f - weight);
-}
-
-// ln(1 + e^(beta x)) / beta; above the threshold x itself
-inline float softplus(float x, float beta, float threshold) {
-    float scaled = x * beta;
-    return scaled > threshold ? x : orchard::log1p(precise::exp(scaled)) / beta;
-}
-
-// The result of each operation for floats. An operation that is missing here does not compile.
-template <Ternary name> struct OfFloats;
-#define OF_FLOATS(name, result)                                       \
-    template <> struct OfFloats<name> {                               \
-        static float of(float a, float b, float c) { return result; } \
-    };
-
-OF_FLOATS(TERNARY_CLAMP, clamp_between(a, b, c))
-OF_FLOATS(TERNARY_LERP, interpolate(a, b, c))
-OF_FLOATS(TERNARY_SOFTPLUS, softplus(a, b, c))
-OF_FLOATS(TERNARY_ELU, a > 0.0f ? a : b * orchard::expm1(a * c))
 
 inline float apply(float a, float b, float c) {
-    switch (operation) { TERNARY_FLOATS(ORCHARD_CASE, OfFloats, of(a, b, c)) }
+    switch (operation) { TERNARY_FLOATS(ORCHARD_CASE, orchard::OfFloats, of(a, b, c)) }
     return NAN;
 }
 
-template <Ternary name> struct OfIntegers;
-template <> struct OfIntegers<TERNARY_CLAMP> {
-    template <typename T> static T of(T a, T b, T c) { return clamp_between(a, b, c); }
-};
-
 template <typename T> inline T apply_integer(T a, T b, T c) {
-    switch (operation) { TERNARY_INTEGERS(ORCHARD_CASE, OfIntegers, of(a, b, c)) }
+    switch (operation) { TERNARY_INTEGERS(ORCHARD_CASE, orchard::OfIntegers, of(a, b, c)) }
     return T(0);
 }
 

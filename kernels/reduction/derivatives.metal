@@ -6,20 +6,11 @@
 using namespace metal;
 
 #include "common/loop.h"
+#include "generated/derivative_parameters.h"
 #include "generated/reduction_derivative.h"
+#include "generated/select_at.h"
 
 constant uint operation [[function_constant(0)]];
-
-struct DerivativeParameters {
-    LoopNest loop;    // operands: x, y, output
-    float parameter;  // p of a power
-};
-
-struct SelectAt {
-    LoopNest loop;  // operands: x, indices, output
-    long size;      // length of the axis
-    long inner;     // distance between indices of the axis in the output, in elements
-};
 
 inline bool is_tie(float x, float y) { return x == y || (x != x && y != y); }
 

@@ -9,19 +9,11 @@
 #define ORCHARD_REDUCTION_GROUPS_H
 
 #include "common/loop.h"
+#include "generated/reduction_parameters.h"
 
 constant uint operation [[function_constant(0)]];
 constant uint COLUMNS [[function_constant(1)]];
 constant uint LANES [[function_constant(2)]];
-
-struct ReductionParameters {
-    Nest<2> kept;     // over the results; operands are the input and the results
-    Nest<1> reduced;  // over the elements of one result
-    long count;       // elements (or states) per result
-    long chunk;       // elements (or states) of a result per threadgroup
-    long chunks;
-    float parameter;  // p of a norm, correction of a variance
-};
 
 // The part of a reduction that a thread computes.
 struct Share {

@@ -20,7 +20,7 @@ struct SliceBatch {
   bool has_adjacent_elements() const { return along[0] == 1 && along[1] == 1 && along[2] == 1; }
 };
 
-// How slices are divided among tasks. A row of slices is the slices along the last of the other axes.
+// How slices are divided among tasks. A row consists of the slices along the last of the other axes.
 struct SliceTasks {
   int64_t width;   // slices per batch
   int64_t batches; // batches per row of slices
@@ -49,6 +49,8 @@ public:
     whole.is_streamed = is_streamed(nest_.count() * whole.length * dtype_sizes[static_cast<int>(to)]);
   }
 
+  const Nest<3> &nest() const { return nest_; }
+  int64_t count() const { return nest_.count(); }
   int64_t row_slices() const { return nest_.run_length(); }
   int64_t rows() const {
     int64_t count = 1;

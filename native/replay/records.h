@@ -94,7 +94,7 @@ inline Record read_record(Reader &file) {
 // Returns the records of a file, which must stay in memory.
 inline std::vector<Record> read_records(std::string_view file) {
   Reader reader(file);
-  if (reader.text(signature.size()) != signature) throw std::runtime_error("this is no file of recorded calls");
+  if (reader.text(signature.size()) != signature) throw std::runtime_error("this is not a file of recorded calls");
   std::vector<Record> records;
   while (!reader.is_at_end()) records.push_back(read_record(reader));
   return records;

@@ -17,7 +17,7 @@ export interface ObjectFile {
 export interface InstructionSet {
   readonly name: string;
   readonly flags: readonly string[];
-  /** Whether to optimize less: see {@link lessOptimised}. */
+  /** Whether to optimize less: see {@link lessOptimized}. */
   readonly isRare?: boolean;
 }
 
@@ -93,7 +93,7 @@ export function objectFiles(
  * With these flags GCC 12 compiles a file in three fifths of the time, and its code is up to a quarter slower, with the
  * same values. For an instruction set that only processors from before 2013 need, the shorter build is worth it.
  */
-export const lessOptimised = ({ isClang }: Pick<CppCompiler, "isClang">): string[] => [
+export const lessOptimized = ({ isClang }: Pick<CppCompiler, "isClang">): string[] => [
   "-O2",
   ...(isClang ? [] : ["-fvect-cost-model=dynamic"]),
 ];
@@ -108,7 +108,7 @@ export const flagsOf = (
   more: readonly string[] = [],
 ): string[] => [
   ...commonFlags,
-  ...(isRare ? lessOptimised({ isClang }) : []),
+  ...(isRare ? lessOptimized({ isClang }) : []),
   ...(isClang ? clangFlags : gccFlags),
   ...flags,
   `-DORCHARD_ISA=${name}`,

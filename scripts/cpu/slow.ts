@@ -1,7 +1,7 @@
 /** The order of compilation. */
 import { type ObjectFile, objectName } from "./objects.ts";
 
-/** The files that take longest, such as GCC 12 with AVX-512; the others take a tenth of the first one's time. */
+/** The slowest files, such as GCC 12 with AVX-512; the others take a tenth of the first one's time. */
 const slow = [
   "attention.backward.isa",
   "attention.forward.isa",

@@ -12,7 +12,7 @@ import { buildSite, repositoryAddress, siteFolder } from "./site.ts";
 export interface DocsOptions {
   /** Builds a site, and returns its folder. */
   readonly build?: () => Promise<string>;
-  /** The folder for one file per content that passed; by default it is in the user's cache, for all clones. */
+  /** The folder that records which contents passed; by default it is in the user's cache, for all clones. */
   readonly cache?: string;
 }
 
@@ -70,7 +70,9 @@ async function contentProblems(folder: string): Promise<string[]> {
       ))
         problems.push(`api/: the namespace ${name} has no description: see site/typedoc_plugin.ts`);
     if (/"float16"\s*\|\s*"bfloat16"\s*\|\s*"int64"/.test(plain(page).replaceAll("&quot;", '"')) && !isOfDTypes(file))
-      problems.push(`${file}: the dtypes are listed where their type has a name: see site/typedoc_plugin.ts`);
+      problems.push(`${file}: the dtypes are listed instead of the name of their type: see site/typedoc_plugin.ts`);
+    if (/<h\d id="throws[^>]*>(?:(?!<\/h\d>)[\s\S])*<\/h\d>\s*<p>(?:if|for|where) /.test(page))
+      problems.push(`${file}: it does not name the thrown error: see site/typedoc_plugin.ts`);
   }
   return problems;
 }

@@ -83,7 +83,7 @@ interface Site {
 function problemOf({ folder, base, pages }: Site, page: Page, link: string): string | undefined {
   const origin = "http://site";
   const url = URL.parse(link, `${origin}${base}${page.path}`);
-  if (!url) return "is no address";
+  if (!url) return "is not a valid address";
   if (url.origin !== origin) return "elsewhere";
   if (!url.pathname.startsWith(base)) return `is outside ${base}`;
   const path = decodeURIComponent(url.pathname.slice(base.length));

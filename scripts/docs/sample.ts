@@ -1,8 +1,8 @@
 /**
- * Draws prose for a reader to judge: comments, docstrings, sentences of pages and error messages, each with its place.
- * The same seed draws the same texts from the same sources.
+ * Draws prose for a reader to judge: comments, docstrings, sentences of pages, error messages and titles of tests, each
+ * with its place. The same seed draws the same texts from the same sources.
  *
- *     bun scripts/docs/sample.ts --seed 7 --comments 200 --docstrings 60 --sentences 100 --messages 60
+ *     bun scripts/docs/sample.ts --seed 7 --comments 200 --docstrings 60 --sentences 100 --messages 60 --titles 60
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import { contentKey } from "../content_cache.ts";
 import { Failure, main } from "../failure.ts";
 import { filesOf } from "../format/files.ts";
 
-const usual = { comments: 200, docstrings: 60, sentences: 100, messages: 60 };
+const usual = { comments: 200, docstrings: 60, sentences: 100, messages: 60, titles: 60 };
 type Kind = keyof typeof usual;
 
 /** A text, and the file and line where it begins. */
@@ -25,7 +25,7 @@ interface Passage {
 
 const lineAt = (source: string, offset: number): number => source.slice(0, offset).split("\n").length;
 
-/** Comments, docstrings of exports, and messages of errors in a file of TypeScript. */
+/** Comments, docstrings of exports, messages of errors, and titles of tests in a file of TypeScript. */
 function* passagesOfTypeScript(file: string, source: string): Generator<Passage> {
   const { comments, program } = parseSync(file, source);
   const at = (offset: number) => `${file}:${lineAt(source, offset)}`;
@@ -45,10 +45,10 @@ function* passagesOfTypeScript(file: string, source: string): Generator<Passage>
       yield { kind: isOfExport ? "docstrings" : "comments", place: at(start), text };
     }
   }
-  const messages: Passage[] = [];
+  const found: Passage[] = [];
   const add = (node: { start: number; end: number }) => {
     const text = source.slice(node.start + 1, node.end - 1);
-    if (text.split(" ").length > 3) messages.push({ kind: "messages", place: at(node.start), text });
+    if (text.split(" ").length > 3) found.push({ kind: "messages", place: at(node.start), text });
   };
   let depth = 0;
   new Visitor({
@@ -56,14 +56,24 @@ function* passagesOfTypeScript(file: string, source: string): Generator<Passage>
     "ThrowStatement:exit": () => depth--,
     Literal: (node) => depth > 0 && typeof node.value === "string" && add(node),
     TemplateLiteral: (node) => depth > 0 && add(node),
+    CallExpression: ({ callee, arguments: [title] }) => {
+      if (!title || !/^(?:test|it|describe)\b/.test(source.slice(callee.start, callee.end))) return;
+      if (title.type !== "Literal" && title.type !== "TemplateLiteral") return;
+      found.push({ kind: "titles", place: at(title.start), text: source.slice(title.start + 1, title.end - 1) });
+    },
   }).visit(program);
-  yield* messages;
+  yield* found;
 }
 
-/** Runs of `//` lines. */
-function* passagesOfC(file: string, source: string): Generator<Passage> {
-  for (const { 0: text, index } of source.matchAll(/^[ \t]*\/\/.*(?:\n[ \t]*\/\/.*)*/gm))
-    yield { kind: "comments", place: `${file}:${lineAt(source, index)}`, text: text.replaceAll(/^[ \t]*\/\//gm, " ") };
+/** Runs of lines that begin with `//` or, in Python, with `#`. */
+function* passagesOfLines(file: string, source: string): Generator<Passage> {
+  const runs = file.endsWith(".py") ? /^[ \t]*#(?!!).*(?:\n[ \t]*#.*)*/gm : /^[ \t]*\/\/.*(?:\n[ \t]*\/\/.*)*/gm;
+  for (const { 0: text, index } of source.matchAll(runs))
+    yield {
+      kind: "comments",
+      place: `${file}:${lineAt(source, index)}`,
+      text: text.replaceAll(/^[ \t]*(?:\/\/\/?|#)/gm, " "),
+    };
 }
 
 /** Sentences outside code, tables and headings. */
@@ -82,14 +92,20 @@ function* passagesOfPage(file: string, source: string): Generator<Passage> {
 
 function* allPassages(): Generator<Passage> {
   const read = (file: string) => readFileSync(join(packageRoot, file), "utf8");
-  for (const file of filesOf(["src/**/*.ts"])) yield* passagesOfTypeScript(file, read(file));
-  for (const file of filesOf(["native/**/*.{cpp,h}", "kernels/**/*.{metal,h}"])) yield* passagesOfC(file, read(file));
+  const programs = ["src", "scripts", "bench", "examples", "site", "test"].map((folder) => `${folder}/**/*.ts`);
+  const others = ["native/**/*.{cpp,h}", "kernels/**/*.{metal,h}", "swift/**/*.{swift,cpp,c,h}", "scripts/**/*.py"];
+  for (const file of filesOf(programs)) yield* passagesOfTypeScript(file, read(file));
+  for (const file of filesOf(others)) yield* passagesOfLines(file, read(file));
   for (const file of filesOf(["README.md", "docs/**/*.md"])) yield* passagesOfPage(file, read(file));
 }
 
 await main(async () => {
   const option = { type: "string" } as const;
-  const options = { seed: option, comments: option, docstrings: option, sentences: option, messages: option };
+  const names = Object.keys(usual) as Kind[];
+  const options = {
+    seed: option,
+    ...(Object.fromEntries(names.map((kind) => [kind, option])) as Record<Kind, typeof option>),
+  };
   const { values } = parseArgs({ args: process.argv.slice(2), options });
   const number = (name: keyof typeof options, fallback: number): number => {
     const value = Number(values[name] ?? fallback);
@@ -102,9 +118,9 @@ await main(async () => {
     ...passage,
     text: text.replaceAll(/\s+/g, " ").trim(),
   }));
-  for (const kind of Object.keys(usual) as Kind[]) {
+  for (const kind of names) {
     const all = texts.filter((passage) => passage.kind === kind && /[a-z]/.test(passage.text));
-    // A passage's place in the order depends on the seed and itself alone, so a change elsewhere moves no other.
+    // A passage's position in the order depends only on the seed and its text, so a change elsewhere moves no other.
     const keyed = all.map((passage) => ({ ...passage, key: contentKey([String(seed), passage.place, passage.text]) }));
     const drawn = keyed.toSorted((a, b) => (a.key < b.key ? -1 : 1)).slice(0, number(kind, usual[kind]));
     console.log(`\n## ${drawn.length} of ${all.length} ${kind}, seed ${seed}\n`);

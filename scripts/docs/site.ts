@@ -95,6 +95,7 @@ const apiOptions = {
   hidePageHeader: true,
   useCodeBlocks: true,
   sanitizeComments: true,
+  preservedTypeAnnotationTags: ["@throws"],
   useHTMLEncodedBrackets: true,
   expandParameters: true,
   parametersFormat: "table",

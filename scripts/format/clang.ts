@@ -25,7 +25,7 @@ export async function clangProblems(files: readonly string[], folder: string = p
   return status !== 0 && problems.length === 0 ? [`clang-format: ${output.trim()}`] : problems;
 }
 
-/** Formats in place. A second pass may align what the first one wrapped. */
+/** Formats in place. A second pass may align lines that the first one wrapped. */
 export async function clangFormat(files: readonly string[], folder: string = packageRoot): Promise<void> {
   for (let pass = 0; pass < 2; pass++) await run([process.execPath, program, "-i", ...files], { cwd: folder });
 }

@@ -25,7 +25,7 @@ export async function filesOf(root: string): Promise<string[]> {
 }
 
 /** Build products that tests need. */
-const built = [join("build", platform), join("native", ".build", "cpu")];
+const built = [join("build", platform), ...["cpu", "generated"].map((name) => join("native", ".build", name))];
 /** Folders that tests need and no mutant changes. */
 const shared = ["node_modules", join("swift", ".build", "products")];
 

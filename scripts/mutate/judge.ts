@@ -18,7 +18,7 @@ export type Verdict =
 export interface JudgeOptions {
   /** The total of the measured times of the test files to run, in seconds. */
   readonly seconds: number;
-  /** Mutants that are judged at once. With more than one, tests that depend on the machine's load are left out. */
+  /** The number of mutants judged at once. With more than one, tests that depend on the machine's load are left out. */
   readonly jobs: number;
 }
 
@@ -39,7 +39,7 @@ export class Judge implements Disposable {
   /** Whether a test file, or one test of it, passes without a mutant. */
   readonly #passing = new Map<string, Promise<boolean>>();
   readonly #failing = new Set<string>();
-  /** Of mutants whose types were checked with others: why they do not compile. */
+  /** For mutants whose types were checked together: why they do not compile. */
   readonly #types = new Map<Mutation, string | undefined>();
 
   private constructor(pristine: Copy, copies: readonly Copy[], tests: Tests, options: JudgeOptions) {
@@ -55,18 +55,18 @@ export class Judge implements Disposable {
     return new Judge(pristine!, copies, new Tests(root), options);
   }
 
-  /** @throws {Error} where more than `jobs` mutants are judged at once */
+  /** @throws {Error} if more than `jobs` mutants are judged at once */
   judge(mutation: Mutation): Promise<Verdict> {
     return this.#inBench((bench) => this.#judgeIn(bench, mutation));
   }
 
   /** Checks the types of mutants that are judged later. It counts as one that is judged. */
   async checkTypes(mutations: readonly Mutation[]): Promise<void> {
-    const own = mutations.filter(({ file }) => languageOf(file)!.name === "TypeScript");
-    if (own.length === 0) return;
+    const typeScript = mutations.filter(({ file }) => languageOf(file)!.name === "TypeScript");
+    if (typeScript.length === 0) return;
     await this.#inBench(async (bench) => {
-      await this.#prepare(bench, "TypeScript", own[0]!.file);
-      for (const [mutation, why] of await checkManyTypes(bench.copy, own)) this.#types.set(mutation, why);
+      await this.#prepare(bench, "TypeScript", typeScript[0]!.file);
+      for (const [mutation, why] of await checkManyTypes(bench.copy, typeScript)) this.#types.set(mutation, why);
       bench.copy.restore(checkedPaths.TypeScript, this.#pristine);
     });
   }
@@ -115,10 +115,12 @@ export class Judge implements Disposable {
       );
   }
 
-  async #test(copy: Copy, { file }: Mutation, language: LanguageName): Promise<Verdict> {
+  async #test(copy: Copy, { file, line }: Mutation, language: LanguageName): Promise<Verdict> {
     const ran: TestFile[] = [];
     const { seconds, jobs } = this.#options;
-    const nearest = this.#tests.nearest(file, seconds).filter((test) => jobs === 1 || classOf(test.file) === undefined);
+    const nearest = this.#tests
+      .nearest(file, seconds, line)
+      .filter((test) => jobs === 1 || classOf(test.file) === undefined);
     for (const group of groupsOf(nearest)) {
       let left: readonly TestFile[] = group;
       while (left.length > 0) {
@@ -142,7 +144,7 @@ export class Judge implements Disposable {
     return (await runTests(copy, [test], language)).failure !== undefined;
   }
 
-  /** Whether a file passes without a mutant; of a test with a name, whether that passes alone. */
+  /** Whether a file passes without a mutant; for a named test, whether that test passes alone. */
   #passes(test: TestFile, language: LanguageName, name?: string): Promise<boolean> {
     const key = `${language} ${test.file} ${name ?? ""}`;
     const run = async () => {
@@ -197,13 +199,13 @@ const patterns: Readonly<Record<LanguageName, string | undefined>> = {
 /** The first failure and its file. */
 interface FirstFailure {
   readonly file: string | undefined;
-  /** The test's name, as `bun test` selects it; undefined where no test has run. */
+  /** The test's name, as `bun test` selects it; undefined if no test has run. */
   readonly name: string | undefined;
   readonly what: string;
 }
 
 interface Outcome {
-  /** Undefined where everything passed. */
+  /** Undefined if everything passed. */
   readonly failure: FirstFailure | undefined;
   /** Whether the pattern left out every test. */
   readonly isEmpty: boolean;

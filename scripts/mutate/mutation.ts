@@ -136,7 +136,7 @@ const commutative: ReadonlySet<string> = new Set([
   ...["bitwiseAnd", "bitwiseOr", "bitwiseXor"],
 ]);
 
-/** Each pair of neighboring arguments in the other order, where a function of this name tells them apart. */
+/** Each pair of neighboring arguments swapped, if a function of this name distinguishes them. */
 export function swapChanges(
   source: string,
   name: string,

@@ -39,13 +39,15 @@ export class Tests {
   /**
    * Returns the nearest test files that reach a file, whose measured times add up to at most `seconds`. The choice does
    * not depend on the speed of this machine. The first one is always included.
+   *
+   * @param line the mutant's line, from 1: tests that mention its function come first among others
    */
-  nearest(file: string, seconds: number): TestFile[] {
+  nearest(file: string, seconds: number, line = 0): TestFile[] {
     const source = this.#textOf(file);
-    const names = exportedNames(file, source);
+    const names = [...exportedNames(file, source), ...functionsAt(file, source, line)];
     const hasTables = /\bparameters\(/.test(source);
     const distances = distancesFrom([file], this.#importers);
-    const reached = reachedTests([file], this.#root, this.#importers);
+    const reached = reachedTests([file], this.#root, this.#importers).filter((test) => !isOfOther(file, test));
     const folders = mirrorsOf(file, reached);
     const ranked = reached.map((test) => ({
       file: test,
@@ -73,9 +75,10 @@ export class Tests {
     const ofTables = hasTables && isIn(test, "test/arguments") && this.#timings(test) < MOST_OF_TABLES;
     const order = [
       inFolder && stemOf(test) === stem,
+      inFolder && stem.split("_").includes(stemOf(test)), // `lu_blocks.metal` has tests in lu and in blocks
       inFolder && isDirect,
       (inFolder && mentions) || ofTables,
-      isDirect, // many tests import what many need, such as the backend's name
+      isDirect, // many tests import common modules, such as the backend's name
       inFolder,
       mentions,
       true,
@@ -109,8 +112,26 @@ function mirrorsOf(file: string, tests: readonly string[]): string[] {
 
 const stemOf = (file: string): string => basename(file).split(".", 1)[0]!;
 
+/** Whether a test has only cases of the other backend, which do not run the file. */
+const isOfOther = (file: string, test: string): boolean =>
+  file.startsWith("native/cpu/")
+    ? test.endsWith(".metal.test.ts") || isIn(test, "test/backend/metal")
+    : file.startsWith("kernels/") && isIn(test, "test/backend/cpu");
+
 /** Seconds of a test of argument tables that comes early: the longest makes every call with every hostile value. */
 const MOST_OF_TABLES = 15;
+
+/**
+ * Returns the name that tests have for the function of C++ or a kernel that holds a line: `logSigmoid` for
+ * `log_sigmoid`. It begins at the start of a line.
+ */
+function functionsAt(file: string, source: string, line: number): string[] {
+  if (file.endsWith(".ts")) return [];
+  const above = source.split("\n").slice(0, line);
+  const found = above.findLast((text) => /^(?! *(?:return|else|if|for|while|switch)\b)\S.*\b[a-z]\w*\(/.test(text));
+  const name = /\b([a-z]\w*)\(/.exec(found ?? "")?.[1]?.replaceAll(/_(\w)/g, (_, letter) => letter.toUpperCase());
+  return name !== undefined && name.length >= LEAST_NAME ? [name] : [];
+}
 
 /** Shorter names occur in every file. */
 const LEAST_NAME = 4;

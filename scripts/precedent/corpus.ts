@@ -77,7 +77,7 @@ function isFirst(text: string, seen: Set<string>): boolean {
 
 const isKernelFile = (path: string): boolean => /\.(metal|metalh|msl)$/.test(path);
 
-/** A header that only kernels include: a host's use of C++ is no precedent. */
+/** A header that only kernels include: a host's use of C++ is not a precedent. */
 const isKernelHeader = ({ path, text }: SourceFile): boolean =>
   /\.(h|hpp)$/.test(path) &&
   /#include <metal_|using namespace metal|\[\[\s*(kernel|buffer\()/.test(text) &&

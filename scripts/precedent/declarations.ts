@@ -86,7 +86,7 @@ function vectorType(tokens: readonly Token[], words: [number, number][], scopes:
   return shape && /^[234]$/.test(size) ? { base: `${shape.element}${size}`, space: "", depth: 0 } : undefined;
 }
 
-/** A template argument: Metal's types and numbers as they are, everything else as `_`. */
+/** A template argument: Metal's types and numbers unchanged, everything else as `_`. */
 export function wordForm(tokens: readonly Token[], from: number, to: number, scopes: Scopes): string {
   const words = tokens.slice(from, to).map(({ kind, text }, index, all) => {
     if (all[index - 1]?.text === "::") return "";

@@ -57,7 +57,7 @@ export class Table {
    */
   has(construct: string): boolean {
     if (this.#exact.has(construct)) return true;
-    // If `metal::f` has a precedent, so has `f`, but not vice versa, since keywords are no members.
+    // If `metal::f` has a precedent, so has `f`, but not vice versa, since keywords are not members.
     if (construct.startsWith("member ")) return this.#cases.has(construct.slice(7));
     if (/^(function|method) /.test(construct)) return this.#hasCall(construct);
     if (construct.startsWith("name ")) return this.#exact.has(construct.replace("name ", "name metal::"));

@@ -22,8 +22,8 @@ const device = (platform) => {
 export const packaged = {
   dylibs(platform) {
     if (!found.has(platform)) {
-      const [own, more] = [finders[platform]?.(), device(platform)];
-      found.set(platform, own || more ? { ...more, ...own } : undefined);
+      const [contained, more] = [finders[platform]?.(), device(platform)];
+      found.set(platform, contained || more ? { ...more, ...contained } : undefined);
     }
     return found.get(platform);
   },

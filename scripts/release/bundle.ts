@@ -58,7 +58,7 @@ export async function bundleLibrary(folder: string): Promise<void> {
   const ofNoType = join(source, "package.json");
   await Bun.write(ofNoType, "{}\n");
   const draft = await (await build(entry, { naming: "library.js" })).text();
-  const exported = new Bun.Transpiler({ loader: "js" }).scan(draft).exports.filter((own) => !own.startsWith("$"));
+  const exported = new Bun.Transpiler({ loader: "js" }).scan(draft).exports.filter((name) => !name.startsWith("$"));
   const names = renamedIn(draft);
   await Bun.write(entry, objectEntryOf(exported, imports));
   await build(entry, { naming: "library.js", isWritten: true, names });

@@ -12,7 +12,7 @@ export const releaseFolder: string = join(packageRoot, "build", "release");
 
 const fileName = "libOrchardCPU.so";
 
-/** Flags of the link. Zig brings its C++ library, which it always links statically. */
+/** Flags of the link. Zig includes its C++ library, which it always links statically. */
 const libraryFlags = ["-shared", "-pthread", "-Wl,-z,defs", "-Wl,--gc-sections", "-s", "-ldl"];
 
 /** Builds the dylib incrementally, and returns its path. @throws {Failure} if it needs a newer glibc than allowed */

@@ -63,7 +63,7 @@ function repositoryPage(): string | undefined {
 
 /**
  * Documents link to sources, tests and pages that are not packed. These links lead to the repository, at the version's
- * tag, and are words where it is not known.
+ * tag, and become plain text if its address is unknown.
  *
  * @param folder has all other files of the package
  */

@@ -18,7 +18,7 @@ export interface Sanitizer {
   readonly package: string;
 }
 
-/** Line numbers as debug information, and no optimization that removes frames or checks. Warnings are no errors. */
+/** Line numbers as debug information, and no optimization that removes frames or checks. Warnings are not errors. */
 const common = ["-O1", "-g1", "-fno-omit-frame-pointer", "-w"];
 
 export const sanitizers: readonly Sanitizer[] = [

@@ -62,7 +62,8 @@ export function distancesFrom(
 }
 
 /**
- * Returns the test files that import one of these files, directly or through others, and those that reach it otherwise.
+ * Returns the test files that import one of these files, directly or through others, and those that depend on it
+ * otherwise.
  */
 export function reachedTests(
   changed: readonly string[],
@@ -80,7 +81,7 @@ export function reachedTests(
  * all families.
  */
 const beside: readonly (readonly [file: RegExp, tests: (family: string) => readonly string[]])[] = [
-  [/^(?:kernels|native\/cpu)\/(?:common|include|runtime)\//, () => everyOperation],
+  [/^(?:kernels|native\/cpu)\/(?:common|formulas|include|runtime)\//, () => everyOperation],
   [/^native\/cpu\/[^/]+$/, () => everyOperation],
   // the random calls in test/backend/cpu use every function
   [/^native\/cpu\/(\w+)\//, (family) => [...testsOfFamily(family), "test/backend/cpu/**"]],

@@ -37,7 +37,7 @@ async function checkProject(project: string): Promise<Counts> {
 
 export const checkStyle = (): Promise<Counts> => runTool("biome", "check", ".");
 
-/** @param among only those of these files that are C++ or MSL; default all */
+/** @param among the files to check, of which only C++ and MSL count. Default: all */
 export async function checkClangFormat(among?: readonly string[]): Promise<Counts> {
   const files = clangFiles().filter((file) => among === undefined || among.includes(file));
   return one(files.length === 0 ? [] : await clangProblems(files));

@@ -16,8 +16,8 @@ export function graphOf(edges: Iterable<readonly [from: string, to: string]>): G
 export type EdgePredicate = (from: string, to: string) => boolean;
 
 /**
- * Returns a shortest cycle for each strongly connected component with an edge of the wanted kind, beginning with that
- * edge. Source of the components: Tarjan, "Depth-first search and linear graph algorithms", 1972.
+ * Returns a shortest cycle for each strongly connected component with an edge of the requested kind, beginning with
+ * that edge. Source of the components: Tarjan, "Depth-first search and linear graph algorithms", 1972.
  */
 export function cyclesIn(graph: Graph, isWanted: EdgePredicate = () => true): string[][] {
   return componentsOf(graph).flatMap((component) => {

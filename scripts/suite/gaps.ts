@@ -4,7 +4,7 @@ import { gapsFile } from "./report.ts";
 /** Deletes the gaps of an earlier run. */
 export const forgetGaps = (): Promise<void> => rm(gapsFile(), { force: true });
 
-/** The gaps of this run; empty where there are none. */
+/** The gaps of this run; empty if there are none. */
 export async function readGaps(): Promise<string> {
   return readFile(gapsFile(), "utf8").catch(() => ""); // no test found a gap
 }

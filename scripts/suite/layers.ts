@@ -41,8 +41,8 @@ export function layerProblems(root: string, layers: readonly Layer[], nn: readon
 function importsInNn(imports: readonly Import[], layers: readonly Layer[]): Import[] {
   const named = new Set(layers.flat());
   const within = (path: string) => {
-    const own = path.slice("nn/".length);
-    return own.includes("/") || named.has(own) ? own : `${layers[0]![0]!}/${own}`;
+    const inner = path.slice("nn/".length);
+    return inner.includes("/") || named.has(inner) ? inner : `${layers[0]![0]!}/${inner}`;
   };
   return imports
     .filter(({ from, to }) => from.startsWith("nn/") && to.startsWith("nn/"))

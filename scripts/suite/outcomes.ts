@@ -1,7 +1,7 @@
 /**
- * Remembers what passed in this clone until a file changes that it may depend on, so that a repeated run takes minutes.
- * Only outcomes that no load can change are remembered: they are a function of the files. A run reports how many of its
- * results are from an earlier one; `--again`, `--all`, shares and continuous integration use none.
+ * Remembers passed tests in this clone until a file changes that they may depend on, so that a repeated run takes
+ * minutes. Only outcomes that no load can change are remembered: they are a function of the files. A run reports how
+ * many of its results are from an earlier one; `--again`, `--all`, shares and continuous integration use none.
  */
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -34,7 +34,7 @@ const readsTests = (file: string): boolean => /^test\/(?:[^/]+|scripts\/.+)$/.te
 /** The outcomes of a clone, for its files at the time of creation. */
 export class Outcomes {
   readonly #path: string;
-  /** Hash of all files that are no tests. */
+  /** Hash of all files that are not tests. */
   readonly #others: string;
   readonly #keys: ReadonlyMap<string, string>;
   readonly #known: Kept;
@@ -95,7 +95,7 @@ export class Outcomes {
     return all;
   }
 
-  /** Writes what this run used and added. */
+  /** Writes the outcomes that this run used and added. */
   save(): void {
     mkdirSync(dirname(this.#path), { recursive: true });
     writeFileSync(`${this.#path}.${process.pid}`, JSON.stringify(this.#current));

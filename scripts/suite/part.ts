@@ -4,7 +4,7 @@ import type { Outcomes, Passed } from "./outcomes.ts";
 
 /** The counts of a part, and further remarks of its report. */
 export interface PartCounts extends Counts {
-  /** A sentence each, such as that a file failed once and then passed. */
+  /** Sentences, such as one that says that a file failed once and then passed. */
   readonly remarks?: readonly string[];
   /** The number of tests that passed in an earlier run of the same files. */
   readonly kept?: number;
@@ -35,7 +35,7 @@ export async function runPart(name: string, body: () => Promise<PartCounts>): Pr
   return { name, counts, seconds };
 }
 
-/** Adds what passed in an earlier run of the same files. */
+/** Adds outcomes that passed in an earlier run of the same files. */
 export function withKept(counts: PartCounts, kept: readonly Passed[]): PartCounts {
   const earlier = sum(kept.map((each) => ({ ...noTests, ...each })));
   return { ...counts, ...sum([counts, earlier]), kept: earlier.passed };
@@ -70,7 +70,7 @@ export function describeKept(results: readonly PartResult[]): string {
 }
 
 /**
- * Returns a row for each part, and what was skipped. Parts overlap, so the suite takes less than the sum of their
+ * Returns a row for each part, and the skipped parts. Parts overlap, so the suite takes less than the sum of their
  * times.
  */
 export function describe(results: readonly PartResult[]): string {

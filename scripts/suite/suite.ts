@@ -98,14 +98,15 @@ async function besideTests(
   ];
 }
 
-/** Runs the tests that the working tree's changes reach, after building what changed. */
+/** Runs the tests affected by the working tree's changes, after building changed parts. */
 async function testChanged(options: SuiteOptions): Promise<void> {
   const changed = await changedFiles();
   const files = reachedTests(changed);
   console.log(`${changed.length} changed files reach ${files.length} test files.`);
   if (files.length === 0) return;
   const results: PartResult[] = [];
-  if (changed.some((file) => file.startsWith("native/"))) results.push(await cpuPart());
+  if (changed.some((file) => /^(?:native|kernels\/formulas)\/|\/primitive\.ts$/.test(file)))
+    results.push(await cpuPart());
   if (changed.some((file) => file.startsWith("swift/"))) results.push(await metalPart(await setUp()));
   const selection: Selection = { files, isFull: options.isFull, shard: undefined, seed: options.seed };
   const ordinary = await testOrdinary(selection);

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { type RunResult, run } from "../../src/cli/run.ts";
-import { packageFlags, swiftFolder } from "../../src/cli/swift_module.ts";
+import { moduleEnvironment, packageFlags, swiftFolder } from "../../src/cli/swift_module.ts";
 import type { SwiftToolchain } from "../../src/cli/toolchain.ts";
 import { type Counts, countXCTest } from "../counts.ts";
 import { headersFolder } from "../swift/dylib.ts";
@@ -24,6 +24,7 @@ export async function runSwiftTests(swift: SwiftToolchain, choice: SwiftTestChoi
   await buildTests(swift);
   const environment = {
     ...swift.environment,
+    ...moduleEnvironment(),
     ...(swift.sysroot ? { SDKROOT: swift.sysroot } : {}), // for tests that call a tool of the toolchain
     ORCHARD_METAL_CACHE_LIMIT: String(suiteCacheLimit),
     ORCHARD_METAL_HEADERS: headersFolder, // a program from the cache has the paths of the clone that built it

@@ -13,11 +13,15 @@ export async function buildLibrary(swift: SwiftToolchain): Promise<string> {
   const target = join(buildFolder, libraryName);
   await mkdir(buildFolder, { recursive: true });
   await copyHeaders();
-  if (await isNewer(target, built)) return target;
+  const stamp = Bun.file(join(buildFolder, `${libraryName}.sources.json`));
+  const source = await hashOf(built);
+  // By content: a copied or restored folder has new times.
+  if (await isCopy(target, source, stamp)) return target;
   const draft = `${target}.${process.pid}`;
   await copyFile(built, draft);
   await strip(draft);
   await rename(draft, target); // atomic: a process that has the old file open keeps it
+  await stamp.write(JSON.stringify({ source, target: await hashOf(target) }));
   return target;
 }
 
@@ -44,10 +48,15 @@ function runtimeKey(): string {
   return contentKey(names.sort().flatMap((name) => [name, contentOf(join(runtimeFolder, name))!]));
 }
 
-async function isNewer(target: string, built: string): Promise<boolean> {
-  const file = Bun.file(target);
-  return (await file.exists()) && file.lastModified >= Bun.file(built).lastModified;
+/** Whether the target is the copy of a build with this hash, as the stamp says. */
+async function isCopy(target: string, source: string, stamp: Bun.BunFile): Promise<boolean> {
+  if (!(await Bun.file(target).exists()) || !(await stamp.exists())) return false;
+  const made = (await stamp.json()) as { readonly source?: string; readonly target?: string };
+  return made.source === source && made.target === (await hashOf(target));
 }
+
+/** Not a cryptographic hash: 60 MB take 20 ms. */
+const hashOf = async (path: string): Promise<string> => Bun.hash(await Bun.file(path).bytes()).toString(16);
 
 /**
  * On Linux the linker has already removed unneeded symbols. Apple's keeps local symbols, and a changed file must be

@@ -10,6 +10,7 @@ import {
   claimScratch,
   keepModules,
   moduleFiles,
+  moduleFolder,
   packageFlags,
   packageKey,
   swiftFolder,
@@ -73,8 +74,9 @@ export async function buildDylib(swift: SwiftToolchain): Promise<string> {
 
 /** Builds the tests and, on Linux, the modules of `orchard swift`, or takes them from the cache. */
 export async function buildTests(swift: SwiftToolchain): Promise<void> {
+  const folder = moduleFolder(swift); // before the build, during which a file may change
   await bring(tests, swift);
-  if (process.platform === "linux") keepModules(swift, products);
+  if (process.platform === "linux") keepModules(products, folder);
 }
 
 async function bring(product: Product, swift: SwiftToolchain): Promise<void> {

@@ -34,7 +34,7 @@ export async function ensureBlas(show: typeof withSpinner = withSpinner): Promis
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     console.log(
-      `OpenBLAS is not installed (${error.message}). The cpu backend has its own linear algebra, which is slower ` +
+      `OpenBLAS is not installed (${error.message}). The cpu backend uses built-in linear algebra, which is slower ` +
         "for large matrices.",
     );
   }

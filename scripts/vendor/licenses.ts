@@ -39,8 +39,8 @@ const packageFolder = (path: string): string =>
 
 /** A document with the packages by name, each once, and their licenses. */
 export function licenseText(packages: readonly VendoredPackage[]): string {
-  const byName = new Map(packages.map((own) => [`${own.name} ${own.version}`, own] as const));
-  const sections = [...byName].sort(([a], [b]) => (a < b ? -1 : 1)).map(([title, own]) => sectionOf(title, own));
+  const byName = new Map(packages.map((each) => [`${each.name} ${each.version}`, each] as const));
+  const sections = [...byName].sort(([a], [b]) => (a < b ? -1 : 1)).map(([title, each]) => sectionOf(title, each));
   return `# Licenses of bundled packages
 
 The files in this folder are bundled and minified from the packages below.

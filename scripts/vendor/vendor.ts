@@ -1,7 +1,7 @@
 /**
- * Copies of packages within the published package: what the sources import of development dependencies is bundled into
- * `src/vendor`, a file per import, with the licenses. Users install a few files instead of thirty packages, of which
- * the library uses a small part.
+ * Copies of packages within the published package: the parts of development dependencies that the sources import are
+ * bundled into `src/vendor`, a file per import, with the licenses. Users install a few files instead of thirty
+ * packages, of which the library uses a small part.
  */
 import { cp } from "node:fs/promises";
 import { dirname, join, relative, resolve } from "node:path";
@@ -20,7 +20,7 @@ const packageOf = (specifier: string): string => specifier.split("/", specifier.
 export const isVendored = (specifier: string): boolean =>
   Object.hasOwn(devDependencies, packageOf(specifier)) && !installed.has(packageOf(specifier));
 
-/** Whether an import is of a file that is no program, such as a font. */
+/** Whether an import is of a file that is not a program, such as a font. */
 const isAsset = (specifier: string): boolean => /\.(?:css|ttf)$/.test(specifier);
 
 /** The name of an import's file in `src/vendor`: `d3_scale.js`. */
@@ -29,7 +29,7 @@ export function vendoredFile(specifier: string): string {
   return isAsset(specifier) ? name : `${name}.js`;
 }
 
-/** The names that modules import of a package; all where one loads it on first use. */
+/** The names that modules import from a package; all if one module loads it on first use. */
 type Names = ReadonlySet<string> | "all";
 
 /**
@@ -82,12 +82,12 @@ function namesIn(path: string, text: string): [specifier: string, Names][] {
     return [moduleRequest.value, values.includes("*") ? "all" : new Set(values)] as [string, Names];
   });
   const onUse = [...text.matchAll(/\b(?:import|require)\("([^"\n]+)"/g)].map(
-    ([, own]) => [own!, "all"] as [string, Names],
+    ([, specifier]) => [specifier!, "all"] as [string, Names],
   );
   return [...fixed, ...onUse].filter(([specifier]) => isVendored(specifier));
 }
 
-/** Bundles each import into a file; what several share becomes a file too. Returns the packages that they are of. */
+/** Bundles each import into a file; shared parts become a file too. Returns the packages that they come from. */
 async function bundleCopies(copies: string, wanted: readonly (readonly [string, Names])[]): Promise<VendoredPackage[]> {
   const entries = await Promise.all(
     wanted.map(async ([specifier, names]) => [entryPath(specifier), await entryOf(specifier, names)] as const),

@@ -13,7 +13,7 @@ export type Probe = () => string;
 /** The assumption does not hold; the message has the observation. */
 export class Refuted extends Error {}
 
-/** This machine cannot tell; the message has the reason. */
+/** This machine can't decide; the message has the reason. */
 export class NotChecked extends Error {}
 
 /** The language version of a program. Default: that of the library's kernels. */

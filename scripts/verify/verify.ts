@@ -17,7 +17,7 @@ import { type Assumption, assumptionsOf, byHand, readPage } from "./page.ts";
 import { formatReport, type Part, type Verified } from "./report.ts";
 import { Checks } from "./run_check.ts";
 
-/** Metal's API validation, unless the caller sets it; slow compilation on a busy machine is no evidence. */
+/** Metal's API validation, unless the caller sets it; slow compilation on a busy machine proves nothing. */
 const environment = {
   METAL_DEVICE_WRAPPER_TYPE: "1",
   ORCHARD_METAL_COMPILE_TIMEOUT_MS: "600000",
@@ -33,7 +33,7 @@ interface Request {
   readonly suite: readonly string[] | undefined;
 }
 
-/** Verifies everything, or what the arguments name. */
+/** Verifies everything, or the named parts. */
 export async function verifyApple(words: readonly string[]): Promise<void> {
   const all = assumptionsOf(readPage());
   if (words.includes("--list")) return list(all);

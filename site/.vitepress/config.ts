@@ -31,6 +31,7 @@ const guide = [
     items: [
       { text: "Layers and generation", link: "/nn" },
       { text: "Pretrained models", link: "/models" },
+      { text: "Embeddings, rerankers, classifiers", link: "/encoders" },
       { text: "Chats and serving", link: "/serving" },
       { text: "Training and text", link: "/training" },
       { text: "Saving and loading", link: "/saving" },
@@ -45,7 +46,7 @@ const guide = [
   {
     text: "Kernels and backends",
     items: [
-      ...(existsSync(join(pages, "kernels.md")) ? [{ text: "Kernels of your own", link: "/kernels" }] : []),
+      ...(existsSync(join(pages, "kernels.md")) ? [{ text: "Custom kernels", link: "/kernels" }] : []),
       { text: "The checker", link: "/checker" },
       { text: "Swift programs on Linux", link: "/swift" },
       { text: "Overrides and routes", link: "/overrides" },

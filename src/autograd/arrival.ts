@@ -1,4 +1,4 @@
-/** Hooks for complete gradients, which the last layers of a model have long before the backward pass ends. */
+/** Hooks that run once a gradient is complete: for a model's last layers long before the backward pass ends. */
 import type { Tensor } from "../tensor/tensor.ts";
 
 const hooks = new WeakMap<Tensor, () => void>();

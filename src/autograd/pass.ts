@@ -108,7 +108,7 @@ class BackwardPass {
   private plus(known: Tensor | null | undefined, gradient: Tensor): Tensor {
     if (!known) return gradient;
     const sum = this.callbacks.add(known, gradient);
-    if (!this.createGraph) this.references.own(sum);
+    if (!this.createGraph) this.references.adopt(sum);
     this.references.retain(sum);
     this.references.release(known);
     this.references.release(gradient);
@@ -168,7 +168,7 @@ class BackwardPass {
       return results;
     } finally {
       const returned = new Set(results.filter((result) => result !== null));
-      for (const made of scope.close(returned, around)) this.references.own(made);
+      for (const made of scope.close(returned, around)) this.references.adopt(made);
     }
   }
 }

@@ -10,7 +10,7 @@ export class GradientReferences {
   private readonly counts = new Map<Tensor, number>();
 
   /** Marks a tensor as created by the pass, and returns it. */
-  own<T extends Tensor>(made: T): T {
+  adopt<T extends Tensor>(made: T): T {
     if (!this.counts.has(made)) this.counts.set(made, 0);
     return made;
   }

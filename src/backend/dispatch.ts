@@ -210,9 +210,9 @@ function dispatch<Attributes>(
 
 /** {@link runOn} with an observer. It is separate so that calls without one create no closure. */
 const runWatched =
-  (own: Observer, reason: string, inputs: readonly Tensor[]): typeof runOn =>
+  (observer: Observer, reason: string, inputs: readonly Tensor[]): typeof runOn =>
   (backend, primitive, attributes, operandsOn, discard) =>
-    own.watch(observedCall(primitive, backend.name, reason, inputs, attributes), () =>
+    observer.watch(observedCall(primitive, backend.name, reason, inputs, attributes), () =>
       runOn(backend, primitive, attributes, operandsOn, discard),
     );
 

@@ -51,7 +51,7 @@ function inElf<T>(path: string, body: (file: ElfFile) => T): T | undefined {
  */
 export const truncation = (path: string): string | undefined =>
   inElf(path, ({ size, tableEnd, segments }) => {
-    const needed = Math.max(tableEnd, ...segments.map((own) => own.start + own.size));
+    const needed = Math.max(tableEnd, ...segments.map((segment) => segment.start + segment.size));
     return needed > size ? `it is truncated: it has ${size} bytes, expected at least ${needed}` : undefined;
   });
 
@@ -74,7 +74,7 @@ export const librariesOf = (path: string): readonly string[] =>
     }));
     const address = entries.find(({ tag }) => tag === STRINGS)?.value ?? 0;
     const around = segments.find(
-      (own) => own.type === LOAD && own.address <= address && address < own.address + own.size,
+      (segment) => segment.type === LOAD && segment.address <= address && address < segment.address + segment.size,
     );
     if (!around) return [];
     const names = entries.filter(({ tag }) => tag === NEEDED);

@@ -12,8 +12,16 @@ export interface Enumeration<Name extends string = string> {
   readonly groups: Readonly<Record<string, readonly Name[]>>;
   /** Returns a name's number in Metal's kernels. */
   ordinal(name: Name): number;
-  /** The generated header `generated/<type>.h`. */
-  readonly header: { readonly name: string; readonly text: string };
+  /** The generated header `generated/<type>.h` of Metal's kernels. */
+  readonly header: Header;
+  /** The generated header of the cpu dylib, which also has the names as texts. */
+  readonly cpuHeader: Header;
+}
+
+/** A generated header. */
+export interface Header {
+  readonly name: string;
+  readonly text: string;
 }
 
 /** The names of an enumeration, as a union. */
@@ -48,6 +56,9 @@ export function enumeration<const Name extends string>(
     get header() {
       return headerOf(type, { names, ...groups });
     },
+    get cpuHeader() {
+      return cpuHeaderOf(type, headerOf(type, { names, ...groups }), names);
+    },
   };
   defined.set(type, result as unknown as Enumeration);
   return result;
@@ -70,7 +81,7 @@ const caseMacro = "#define ORCHARD_CASE(name, Of, call) \\\n    case name: retur
 
 type Lists = { readonly names: readonly string[] } & Readonly<Record<string, readonly string[]>>;
 
-function headerOf(type: string, lists: Lists): Enumeration["header"] {
+function headerOf(type: string, lists: Lists): Header {
   const constant = (name: string) => `${snakeCase(type)}_${snakeCase(name)}`.toUpperCase();
   const rows = lists.names.map((name, index) => `    ${constant(name)} = ${index},\n`);
   const macros = Object.entries(lists).map(([list, names]) => {
@@ -79,6 +90,13 @@ function headerOf(type: string, lists: Lists): Enumeration["header"] {
   });
   const text = `enum ${type} {\n${rows.join("")}};\n${caseMacro}${macros.join("")}`;
   return { name: `generated/${snakeCase(type)}.h`, text };
+}
+
+/** The same enumeration for C++, with the name of each constant in TypeScript. */
+function cpuHeaderOf(type: string, { name, text }: Header, names: readonly string[]): Header {
+  const list = names.map((each) => `"${each}"`).join(", ");
+  const nameOf = `constexpr const char *names_of(${type} name) {\n  constexpr const char *names[] = {${list}};\n`;
+  return { name, text: `#pragma once\n\nnamespace orchard {\n\n${text}\n${nameOf}  return names[name];\n}\n\n}\n` };
 }
 
 /** Creates a table with an entry for each name. */

@@ -42,6 +42,14 @@ export interface SharedField<Value> {
   readonly cpu: CpuField<Value>;
 }
 
+const snakeCase = (name: string): string => name.replace(/(?<=[a-z0-9])[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
+
+/** Returns a field's declaration in C++ and MSL: `long[3]` and `partSizes` give `long part_sizes[3];`. */
+export function declaration(type: string, name: string): string {
+  const [, base, dimensions] = /^(.*?)((?:\[\d+\])*)$/.exec(type)!;
+  return `${base} ${snakeCase(name)}${dimensions};`;
+}
+
 /** Lays out consecutive fields of a block. Returns their offsets and total length in doubles. */
 export function cpuMembers(
   fields: Readonly<Record<string, Field<never>>>,

@@ -101,8 +101,8 @@ export function packagePlatform(): string {
 }
 
 /**
- * Returns the Linux platform of a program in names of packages. A process can load only dylibs of its own C library,
- * which the loader that its program names tells, as in the package `detect-libc`; the system may have both libraries.
+ * Returns the Linux platform of a program in names of packages. A process can load only dylibs for its C library, which
+ * the loader named in the program identifies, as in the package `detect-libc`; the system may have both libraries.
  */
 export function packagePlatformOf(program: string): string {
   let interpreter: string | undefined;
@@ -110,7 +110,7 @@ export function packagePlatformOf(program: string): string {
     interpreter = interpreterOf(program);
   } catch {} // The program may be unreadable, or gone.
   // Where musl's loader is run with a program as its argument, it is the program.
-  return [interpreter, program].some((own) => own?.includes("/ld-musl-")) ? `${platform}-musl` : platform;
+  return [interpreter, program].some((file) => file?.includes("/ld-musl-")) ? `${platform}-musl` : platform;
 }
 
 /**

@@ -79,7 +79,7 @@ const running = new ContextVariable<readonly Override[]>([]);
 
 /** @internal Whether an override or a route is active. */
 export const isAnyInUse = (): boolean =>
-  isInUse && [ofProcess, ofBody.get()].some((own) => own.overrides.length > 0 || own.routes.length > 0);
+  isInUse && [ofProcess, ofBody.get()].some((changes) => changes.overrides.length > 0 || changes.routes.length > 0);
 
 /** A backend's name, checked by {@link checkName}. */
 const backendName = operand(text as Kind<BackendName>);
@@ -139,12 +139,12 @@ export function override(
 ): OverrideHandle;
 export function override(...values: unknown[]): OverrideHandle {
   const { operation, backend, body, ...options } = overrideParameters(values);
-  const own = makeOverride("override", operation, backend, body, options);
-  ofProcess = { ...ofProcess, overrides: [...ofProcess.overrides, own] };
+  const made = makeOverride("override", operation, backend, body, options);
+  ofProcess = { ...ofProcess, overrides: [...ofProcess.overrides, made] };
   const restore = (): void => {
-    ofProcess = { ...ofProcess, overrides: ofProcess.overrides.filter((other) => other !== own) };
+    ofProcess = { ...ofProcess, overrides: ofProcess.overrides.filter((other) => other !== made) };
   };
-  return { operation, backend, name: own.name, restore, [Symbol.dispose]: restore };
+  return { operation, backend, name: made.name, restore, [Symbol.dispose]: restore };
 }
 
 /**
@@ -162,9 +162,9 @@ export function withOverride<Result>(
 ): Result;
 export function withOverride(...values: unknown[]): unknown {
   const { operation, backend, implementation, body, ...options } = withOverrideParameters(values);
-  const own = makeOverride("withOverride", operation, backend, implementation, options);
+  const made = makeOverride("withOverride", operation, backend, implementation, options);
   const outer = ofBody.get();
-  return ofBody.run({ ...outer, overrides: [...outer.overrides, own] }, body);
+  return ofBody.run({ ...outer, overrides: [...outer.overrides, made] }, body);
 }
 
 /** Returns the active overrides, in order of precedence. */
@@ -192,28 +192,28 @@ export interface RouteHandle extends Disposable, Route {
 export function route(family: string, backend: BackendName): RouteHandle;
 export function route(...values: unknown[]): RouteHandle {
   const { family, backend } = routeParameters(values);
-  const own = makeRoute("route", family, backend);
-  ofProcess = { ...ofProcess, routes: [...ofProcess.routes, own] };
+  const made = makeRoute("route", family, backend);
+  ofProcess = { ...ofProcess, routes: [...ofProcess.routes, made] };
   const restore = (): void => {
-    ofProcess = { ...ofProcess, routes: ofProcess.routes.filter((other) => other !== own) };
+    ofProcess = { ...ofProcess, routes: ofProcess.routes.filter((other) => other !== made) };
   };
-  return { ...own, restore, [Symbol.dispose]: restore };
+  return { ...made, restore, [Symbol.dispose]: restore };
 }
 
 /** As {@link route}, but only within `body`, including after its awaits. */
 export function withRoute<Result>(family: string, backend: BackendName, body: () => Result): Result;
 export function withRoute(...values: unknown[]): unknown {
   const { family, backend, body } = withRouteParameters(values);
-  const own = makeRoute("withRoute", family, backend);
+  const made = makeRoute("withRoute", family, backend);
   const outer = ofBody.get();
-  return ofBody.run({ ...outer, routes: [...outer.routes, own] }, body);
+  return ofBody.run({ ...outer, routes: [...outer.routes, made] }, body);
 }
 
 /** Returns the active routes, in order of precedence. */
 export function routes(): readonly Route[];
 export function routes(...values: unknown[]): readonly Route[] {
   expectNothing("routes", values);
-  return inForce("routes").map((own) => ({ ...own }));
+  return inForce("routes").map((routed) => ({ ...routed }));
 }
 
 /** @internal Returns the override for a call on a backend; undefined if there is none, the usual case. */
@@ -226,8 +226,11 @@ export function overrideFor(
   const call = { operation, inputs, attributes };
   const under = running.get();
   return inForce("overrides").find(
-    (own) =>
-      own.operation === operation && own.backend === backend && !under.includes(own) && (own.when?.(call) ?? true),
+    (candidate) =>
+      candidate.operation === operation &&
+      candidate.backend === backend &&
+      !under.includes(candidate) &&
+      (candidate.when?.(call) ?? true),
   );
 }
 
@@ -245,7 +248,7 @@ export const overridden = <Attributes>(
  *   precedence over `withBackend`, which takes precedence over a route of the process.
  */
 export function routeOf(family: string | undefined): BackendName | undefined {
-  const find = ({ routes }: Changes) => routes.findLast((own) => own.family === family)?.backend;
+  const find = ({ routes }: Changes) => routes.findLast((routed) => routed.family === family)?.backend;
   return find(ofBody.get()) ?? getScopedBackend() ?? find(ofProcess);
 }
 
@@ -273,7 +276,7 @@ function makeOverride(
   checkName(called, "operation", operation, primitives.keys());
   checkName(called, "backend", backend, backendNames);
   const run = (call: OverrideCall): Launched => {
-    const within = [...running.get(), own];
+    const within = [...running.get(), made];
     if (typeof body !== "function") return running.run(within, () => noGrad(() => body.encode(call)));
     const versions = call.outputs.map(({ storage }) => storage.version);
     const results = running.run(within, () => noGrad(() => body(call)));
@@ -282,8 +285,8 @@ function makeOverride(
     checkWritten(name, call, versions);
     return results;
   };
-  const own: Override = { operation, backend, name, when, implementation: { run } };
-  return own;
+  const made: Override = { operation, backend, name, when, implementation: { run } };
+  return made;
 }
 
 /** Whether a body returned nothing or the command buffers of a kernel. */
@@ -328,7 +331,9 @@ function copyResults(
     checkResult(name, operation, result, output, index);
     return copyBetween(operation, result, output, backend);
   });
-  return launches.reduce((before, own) => (before && own ? { first: before.first, last: own.last } : (own ?? before)));
+  return launches.reduce((before, span) =>
+    before && span ? { first: before.first, last: span.last } : (span ?? before),
+  );
 }
 
 function checkResult(name: string, operation: string, result: Tensor, expected: Tensor, index: number): void {

@@ -42,8 +42,8 @@ function allocateLike(backend: Backend, targets: readonly Tensor[]): Memory[] {
 export function restore(before: readonly Tensor[], targets: readonly Tensor[]): void {
   if (before === targets) return;
   for (const [index, { storage }] of targets.entries()) {
-    const own = before[index]!;
-    own.storage.swap(storage.swap(own.storage.memory));
-    own.dispose();
+    const previous = before[index]!;
+    previous.storage.swap(storage.swap(previous.storage.memory));
+    previous.dispose();
   }
 }

@@ -1,13 +1,13 @@
 import { readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
-import { enumerations } from "../backend/enumeration.ts";
 import { metalContext } from "../backend/metal/context.ts";
+import { generatedHeaders } from "../backend/metal/launch.ts";
 import { createLibrary } from "../backend/metal/pipeline.ts";
 import { isAboutSource } from "../backend/metal/report.ts";
 import { ArgumentError, KernelCompileError } from "../core/errors.ts";
 import { packageRoot } from "../core/paths.ts";
 import { withFileErrors } from "../io/file_errors.ts";
-// These modules define the enumerations that kernels include.
+// These modules define the enumerations and structs that kernels include.
 import "../ops/index.ts";
 import "../optim/primitive.ts";
 import "../quant/primitive.ts";
@@ -66,7 +66,7 @@ function versionOf(std: string): `${number}.${number}` {
 /** A file and those that it includes. */
 interface Texts {
   readonly source: string;
-  /** Texts by {@link nameOf} their files; those of enumerations by name, such as `generated/scan.h`. */
+  /** Texts by {@link nameOf} their files; generated ones by name, such as `generated/scan.h`. */
   readonly headers: Record<string, string>;
   /** The full paths of the included files. */
   readonly files: readonly string[];
@@ -92,7 +92,7 @@ const ownHeader = /^(metal_\w+|simd\/\w+\.h)$/;
 export function includedTexts(path: string, folders: readonly string[] = []): Texts {
   const headers: Record<string, string> = {};
   const files: string[] = [];
-  const generated = new Map(enumerations().map(({ header: { name, text } }) => [name, text]));
+  const generated = new Map(generatedHeaders().map(({ name, text }) => [name, text]));
   const search = [...folders.map((folder) => resolve(folder)), join(packageRoot, "kernels")];
   const read = (file: string): string =>
     readFileSync(file, "utf8").replace(

@@ -77,7 +77,7 @@ function diagnosticOf(line: string): string {
 /** Groups the findings by file, like compiler diagnostics. */
 function resultsOf(found: readonly Found[], seconds: number): FileResult[] {
   const files = Map.groupBy(found, ({ file }) => file ?? "orchard");
-  return [...files].map(([file, own]) => ({ file, text: own.map(textOf).join("\n"), seconds }));
+  return [...files].map(([file, findings]) => ({ file, text: findings.map(textOf).join("\n"), seconds }));
 }
 
 /** Formats a finding as the program printed it. */

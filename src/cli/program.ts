@@ -4,6 +4,7 @@ import packageFile from "../../package.json" with { type: "json" };
 import { orchardCommand } from "../core/commands.ts";
 import { addChatCommand } from "./chat.ts";
 import { formats } from "./diagnostics.ts";
+import { addEmbedCommand } from "./embed.ts";
 import { addGenerateCommand } from "./generate.ts";
 import { addMergeCommand } from "./merge.ts";
 import type { CheckOptions } from "./metal_check.ts";
@@ -30,6 +31,7 @@ function makeProgram(): Command {
   addMergeCommand(program);
   addChatCommand(program);
   addServeCommand(program);
+  addEmbedCommand(program);
   addPullCommand(program);
   addTuneCommand(program);
   addMetalCommand(program);

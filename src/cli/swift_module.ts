@@ -17,6 +17,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { broughtBlas } from "../backend/cpu/loader.ts";
 import { isClone } from "../core/commands.ts";
 import { cacheFolder, packageRoot } from "../core/paths.ts";
 import type { SwiftToolchain } from "./toolchain.ts";
@@ -57,7 +58,7 @@ export type ModuleFolder = { readonly folder: string } | { readonly problem: str
  * atomically, so concurrent builds see all of it or nothing.
  */
 export async function buildModules(swift: SwiftToolchain): Promise<ModuleFolder> {
-  const folder = join(modulesFolder(), packageKey(swift).slice(0, 16));
+  const folder = moduleFolder(swift);
   if (existsSync(folder)) return touched(folder);
   claimScratch(scratchFolder());
   const products = join(scratchFolder(), "release");
@@ -69,16 +70,18 @@ export async function buildModules(swift: SwiftToolchain): Promise<ModuleFolder>
   ];
   const { status, output } = await collect(swift, command, swiftFolder);
   if (status !== 0) return { problem: output };
-  keepModules(swift, products);
+  keepModules(products, folder);
   return { folder };
 }
 
 /** The files of a build's folder that programs import and link. */
 export const moduleFiles: readonly string[] = ["Modules", "libMetal.a"];
 
-/** Stores the modules of a build where {@link buildModules} finds them. */
-export function keepModules(swift: SwiftToolchain, products: string): void {
-  const folder = join(modulesFolder(), packageKey(swift).slice(0, 16));
+/** Returns the folder where {@link buildModules} finds the modules of the current sources. */
+export const moduleFolder = (swift: SwiftToolchain): string => join(modulesFolder(), packageKey(swift).slice(0, 16));
+
+/** Stores the modules of a build in the folder of the sources from which it began. */
+export function keepModules(products: string, folder: string): void {
   if (existsSync(folder)) return;
   const draft = `${folder}.${process.pid}`;
   mkdirSync(draft, { recursive: true });
@@ -108,19 +111,27 @@ export function claimScratch(scratch: string): void {
 export const scratchFolder = (): string =>
   isClone ? join(swiftFolder, ".build") : join(cacheFolder(), "swift", shortHash(packageRoot));
 
+/** The folder of Apple's C headers that the modules bring: `#include <simd/simd.h>`. */
+export const appleHeaders: string = join(headers, "apple");
+
 /** The flags by which `swiftc` finds the modules. */
 export const importFlags = (folder: string): string[] => [
   ...["-I", folder, "-Xcc", `-fmodule-map-file=${join(headers, "include", "module.modulemap")}`],
+  ...["-Xcc", `-fmodule-map-file=${join(appleHeaders, "modules.modulemap")}`, "-Xcc", `-I${appleHeaders}`],
 ];
 
 /** The linker flags for the modules' static library. */
 export const linkFlags = (folder: string): string[] => ["-L", folder, "-lMetal", "-lstdc++"];
 
-/** Environment variables for programs that use the modules: the path of the Metal standard library's headers. */
-export const moduleEnvironment = (): Record<string, string> =>
-  process.platform === "linux" && !process.env["ORCHARD_METAL_HEADERS"]
-    ? { ORCHARD_METAL_HEADERS: join(headers, "metal") }
-    : {};
+/**
+ * Environment variables for programs that use the modules: the path of the Metal standard library's headers, and the
+ * OpenBLAS that `setup` installs if the system has none.
+ */
+export function moduleEnvironment(): Record<string, string> {
+  if (process.platform !== "linux") return {};
+  const variables = { ORCHARD_METAL_HEADERS: join(headers, "metal"), ORCHARD_BLAS: broughtBlas() };
+  return Object.fromEntries(Object.entries(variables).filter(([name, path]) => !process.env[name] && existsSync(path)));
+}
 
 /** Runs a command of the toolchain and collects its output. */
 export async function collect(swift: SwiftToolchain, command: string[], cwd: string) {

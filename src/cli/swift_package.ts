@@ -1,8 +1,8 @@
 /** `orchard swift build`, `test`, `run` and `package`: runs SwiftPM in any package, with the toolchain and modules. */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { testingCompiler } from "./swift_compiler.ts";
-import { buildModules, collect, importFlags, linkFlags, moduleEnvironment } from "./swift_module.ts";
+import { pluginCompiler, testingCompiler } from "./swift_compiler.ts";
+import { appleHeaders, buildModules, collect, importFlags, linkFlags, moduleEnvironment } from "./swift_module.ts";
 import { noSwift } from "./swift_program.ts";
 import { findSwift, type SwiftToolchain } from "./toolchain.ts";
 
@@ -36,7 +36,7 @@ export async function runPackage(command: string, words: readonly string[]): Pro
       ...swift.environment,
       ...(swift.sysroot ? { SDKROOT: swift.sysroot } : {}),
       ...moduleEnvironment(),
-      ...(process.platform === "linux" ? { SWIFT_EXEC: testingCompiler(swift.swiftc) } : {}),
+      ...("compilers" in flags ? flags.compilers : {}),
     },
     stdio: ["inherit", "inherit", "inherit"],
   });
@@ -48,13 +48,22 @@ function fail(problem: string): number {
   return 1;
 }
 
-async function flagsOf(swift: SwiftToolchain): Promise<{ flags: string[] } | { problem: string }> {
+type Flags = { readonly flags: string[]; readonly compilers?: Record<string, string> };
+
+async function flagsOf(swift: SwiftToolchain): Promise<Flags | { readonly problem: string }> {
   if (process.platform !== "linux") return { flags: [] };
   const modules = await buildModules(swift);
   if ("problem" in modules) return modules;
-  const imports = importFlags(modules.folder).flatMap((word) => ["-Xswiftc", word]);
-  const links = linkFlags(modules.folder).flatMap((word) => ["-Xlinker", word]);
-  return { flags: [...imports, ...links, ...swift.buildFlags, ...swift.programFlags] };
+  const [imports, links] = [importFlags(modules.folder), linkFlags(modules.folder)];
+  const forSwift = [...imports.flatMap((word) => ["-Xswiftc", word]), ...links.flatMap((word) => ["-Xlinker", word])];
+  const forManifests = swift.environment["SWIFT_EXEC_MANIFEST"] ?? swift.swiftc;
+  return {
+    flags: [...forSwift, "-Xcc", `-I${appleHeaders}`, ...swift.buildFlags, ...swift.programFlags],
+    compilers: {
+      SWIFT_EXEC: testingCompiler(swift.swiftc),
+      SWIFT_EXEC_MANIFEST: pluginCompiler(swift.swiftc, forManifests, [...imports, ...links]),
+    },
+  };
 }
 
 /** Options of `swift run` that have a value as the next argument. */

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync,
 import { basename, dirname, join, resolve } from "node:path";
 import { swiftCommand } from "../core/commands.ts";
 import { cacheFolder } from "../core/paths.ts";
+import { testingCompiler } from "./swift_compiler.ts";
 import { buildModules, collect, importFlags, linkFlags, moduleEnvironment } from "./swift_module.ts";
 import { findSwift, oldestSwift, type SwiftToolchain } from "./toolchain.ts";
 
@@ -22,7 +23,8 @@ export async function compileProgram(sources: readonly string[]): Promise<{ prog
   const folder = mkdtempSync(join(parent, `${basename(sources[0] ?? "program", ".swift")}-`));
   const program = join(folder, basename(sources[0] ?? "program", ".swift"));
   const words = [...programFlags(swift, modules?.folder), ...arranged(sources, folder), "-o", program];
-  const { status, output } = await collect(swift, [swift.swiftc, ...words], process.cwd());
+  const compiler = process.platform === "linux" ? testingCompiler(swift.swiftc) : swift.swiftc;
+  const { status, output } = await collect(swift, [compiler, ...words], process.cwd());
   if (status === 0) return { program };
   rmSync(folder, { recursive: true });
   return { problem: output.replaceAll(join(folder, "main.swift"), sources[0] ?? "") };

@@ -108,8 +108,8 @@ export function cachedToolchain(folder: string): SwiftToolchain | undefined {
 
 /** Returns the Swift to build with: the one on PATH if it is new enough, else one that `setup` installed. */
 export function findSwift(): SwiftToolchain | undefined {
-  const own = swiftOnPath();
-  if (own && isAtLeast(own.version, oldestSwift)) return own;
+  const found = swiftOnPath();
+  if (found && isAtLeast(found.version, oldestSwift)) return found;
   for (const folder of cachedToolchains()) {
     const cached = cachedToolchain(folder);
     if (cached) return cached;

@@ -30,8 +30,8 @@ function described(value: unknown, depth: number): string {
 function describedObject(value: object, depth: number): string {
   if (Array.isArray(value)) return describedList(value, depth);
   const { describe } = value as { describe?: unknown };
-  const own: unknown = typeof describe === "function" ? describe.call(value) : undefined; // tensors have it
-  if (typeof own === "string") return own;
+  const described: unknown = typeof describe === "function" ? describe.call(value) : undefined; // tensors have it
+  if (typeof described === "string") return described;
   const name: unknown = Object.getPrototypeOf(value)?.constructor?.name;
   if (ArrayBuffer.isView(value) && "length" in value) return `a ${String(name)} of ${String(value.length)}`;
   if (name !== "Object" && typeof name === "string" && name !== "") return `a ${name}`;

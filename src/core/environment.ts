@@ -8,7 +8,7 @@ export interface EnvironmentVariable {
 }
 
 /** Variables that the TypeScript side and the scripts read. */
-const own = {
+const variables = {
   ORCHARD_LIBRARY: {
     fallback: "the platform package's dylib, then `build/<platform>-<arch>`",
     meaning: "Path of the metal backend's dylib; if set, no other place is tried",
@@ -216,7 +216,7 @@ export const softwareDevice = {
   },
 } as const satisfies Record<string, EnvironmentVariable>;
 
-export const environmentVariables = { ...own, ...softwareDevice };
+export const environmentVariables = { ...variables, ...softwareDevice };
 
 /** Returns the value of a declared variable; undefined if it is unset or empty. */
 export function environment(

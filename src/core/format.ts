@@ -28,6 +28,6 @@ export function formatCount(count: number): string {
 
 /** Returns a path relative to the working folder if it is inside, else unchanged. */
 export function shownPath(path: string): string {
-  const own = relative(process.cwd(), path);
-  return own === "" || own.startsWith("..") ? path : own;
+  const shown = relative(process.cwd(), path);
+  return shown === "" || shown.startsWith("..") ? path : shown;
 }

@@ -16,9 +16,9 @@ export const flag: Kind<boolean> = {
 /** One of several strings. */
 export const choice = <const C extends string>(...choices: readonly C[]): Kind<C> => ({
   get expected() {
-    return listedText(choices.map((own) => `"${own}"`)); // for errors alone
+    return listedText(choices.map((choice) => `"${choice}"`)); // for errors alone
   },
-  parse: (value) => choices.find((own) => own === value),
+  parse: (value) => choices.find((choice) => choice === value),
   error: [ArgumentError, "unknownChoice"],
 });
 

@@ -24,5 +24,5 @@ export function openLibc<const Functions extends Readonly<Record<string, FFIFunc
   return undefined;
 }
 
-/** Returns a text as C has it. */
+/** Returns a text as a null-terminated C string. */
 export const cString = (value: string): Buffer => Buffer.from(`${value}\0`);

@@ -209,7 +209,10 @@ function planOf(operation: string, declared: Parameters): Plan {
     required: entries.filter(([, { isRequired }]) => isRequired).map(([name]) => name),
     operands: entries.filter(([, { by }]) => by === "operand").length,
     options: new Map(
-      options.map(([name, { kind }]) => [name, { kind, at: positional.findIndex(([own]) => own === name) }]),
+      options.map(([name, { kind }]) => [
+        name,
+        { kind, at: positional.findIndex(([positionalName]) => positionalName === name) },
+      ]),
     ),
     defaults: Object.fromEntries(entries.map(([name, { fallback }]) => [name, fallback])),
   };
@@ -278,12 +281,13 @@ export function structure<P extends Parameters>(parts: P): Kind<Parsed<P>> {
       const given = optionsOf(value);
       if (given === undefined) return undefined;
       const result: Record<string, unknown> = {};
-      for (const own of Object.keys(given)) if (!names.includes(own)) throw unknownOption(operation, own, names, name);
-      for (const [own, { kind, fallback, isRequired }] of Object.entries(parts)) {
-        const part = given[own];
+      for (const field of Object.keys(given))
+        if (!names.includes(field)) throw unknownOption(operation, field, names, name);
+      for (const [field, { kind, fallback, isRequired }] of Object.entries(parts)) {
+        const part = given[field];
         if (part === undefined && isRequired)
-          throw new ArgumentError(operation, "missingArgument", `missing ${name}.${own}`);
-        result[own] = part === undefined ? fallback : parsed(operation, `${name}.${own}`, kind, part, false);
+          throw new ArgumentError(operation, "missingArgument", `missing ${name}.${field}`);
+        result[field] = part === undefined ? fallback : parsed(operation, `${name}.${field}`, kind, part, false);
       }
       return result as Parsed<P>;
     },

@@ -6,6 +6,6 @@
  */
 export const printable = (text: string): string =>
   // biome-ignore lint/suspicious/noControlCharactersInRegex: this function escapes them
-  text.replace(/\r(?!\n)|[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/g, (own) => {
-    return `\\x${own.charCodeAt(0).toString(16).padStart(2, "0")}`;
+  text.replace(/\r(?!\n)|[\0-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]/g, (character) => {
+    return `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`;
   });

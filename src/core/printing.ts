@@ -52,6 +52,6 @@ export function printedColumns(rows: readonly (readonly string[])[]): string[] {
 }
 
 /** Makes a function print as `text`. */
-export function printedAs<F extends (...values: never) => unknown>(own: F, text: string): F {
-  return Object.defineProperty(own, Symbol.for("nodejs.util.inspect.custom"), { value: () => text });
+export function printedAs<F extends (...values: never) => unknown>(callee: F, text: string): F {
+  return Object.defineProperty(callee, Symbol.for("nodejs.util.inspect.custom"), { value: () => text });
 }

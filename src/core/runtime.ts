@@ -17,9 +17,9 @@ export function missingRuntime(versions: Readonly<Record<string, string | undefi
 
 /** Compares the three numbers of versions. Suffixes, as in `1.4.6-canary.1`, are ignored. */
 function isOlder(version: string, least: string): boolean {
-  const [own, others] = [version, least].map((text) => text.split(/[.+-]/).map(Number)) as [number[], number[]];
-  const at = [0, 1, 2].find((place) => own[place] !== others[place]);
-  return at !== undefined && !(own[at]! > others[at]!);
+  const [actual, others] = [version, least].map((text) => text.split(/[.+-]/).map(Number)) as [number[], number[]];
+  const at = [0, 1, 2].find((place) => actual[place] !== others[place]);
+  return at !== undefined && !(actual[at]! > others[at]!);
 }
 
 /** @throws {Error} in an engine that cannot run the package. */

@@ -25,8 +25,8 @@ const checked = new WeakSet<object>();
  * not classes are skipped.
  */
 export function refuseSurplus(values: Iterable<unknown>): void {
-  for (const own of values)
-    for (let Each = own; isClass(Each); Each = Object.getPrototypeOf(Each)) {
+  for (const given of values)
+    for (let Each = given; isClass(Each); Each = Object.getPrototypeOf(Each)) {
       if (checked.has(Each)) break;
       checked.add(Each);
       checkMethods(Each.name, Each.prototype, calledByOthers);
@@ -53,7 +53,7 @@ function checkedMethod(className: string, name: string, method: Method): Method 
   let isRead = false;
   const value = function (this: unknown, ...values: readonly unknown[]): unknown {
     if (values.length > most && !isRead) {
-      most = parametersOf(method).reduce((count, own) => (own.startsWith("...") ? Infinity : count + 1), 0);
+      most = parametersOf(method).reduce((count, parameter) => (parameter.startsWith("...") ? Infinity : count + 1), 0);
       isRead = true;
     }
     const surplus = values.length > most ? surplusOf(`${className}.${name}`, parametersOf(method), values) : undefined;
@@ -79,11 +79,11 @@ export function surplusOf(
 ): ArgumentError | undefined {
   const most = parameters.length;
   if (values.length <= most) return undefined;
-  const at = values.findIndex((value, own) => own >= most && value !== undefined);
+  const at = values.findIndex((value, index) => index >= most && value !== undefined);
   if (at < 0) return undefined;
   const expected = most === 0 ? "no arguments" : `at most ${counted(most, "argument")}`;
   const got = `got ${values.length}, with ${describeValue(values[at])} as argument ${at + 1}`;
-  const names = parameters.map((own) => own.replace(/^(\w+)\s*=.*$/s, "$1?"));
+  const names = parameters.map((parameter) => parameter.replace(/^(\w+)\s*=.*$/s, "$1?"));
   const form = `${operation}(${names.join(", ")})`;
   return new ArgumentError(operation, "tooManyArguments", `expected ${expected}, ${got}. Usage: ${form}`);
 }

@@ -14,7 +14,7 @@ const pattern = new RegExp(WORD_PATTERN, "gu");
 export const wordsOf = (text: string): string[] => text.match(pattern) ?? [];
 
 /**
- * The character that represents each byte in files: the byte's own character if it is visible, and U+0100 and following
+ * The character that represents each byte in files: that character if it is visible, and U+0100 and following
  * for the 68 others (GPT-2's `bytes_to_unicode`); and all bytes in the order of their characters, as a vocabulary lists
  * them.
  */

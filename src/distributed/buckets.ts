@@ -38,10 +38,10 @@ export function layoutOf(
   for (const index of order) {
     const parameter = parameters[index]!;
     const dtype = sumDType(parameter);
-    const own = `${dtype} ${owners.has(parameter)}`;
-    if (bytes >= bucketBytes || kind !== own) {
+    const bucketKind = `${dtype} ${owners.has(parameter)}`;
+    if (bytes >= bucketBytes || kind !== bucketKind) {
       buckets.push([]);
-      [bytes, kind] = [0, own];
+      [bytes, kind] = [0, bucketKind];
     }
     buckets.at(-1)!.push(index);
     bytes += parameter.size * bytesOf(dtype);
@@ -134,7 +134,7 @@ export class CommonBucket implements Bucket {
  */
 export class SharedBucket implements Bucket {
   private readonly sections: readonly Section[];
-  private readonly own: Section;
+  private readonly kept: Section;
   private readonly result: Tensor;
   private readonly job: Job<void>;
 
@@ -150,12 +150,12 @@ export class SharedBucket implements Bucket {
       { length: worldSize },
       (_, owner) => new Section(members.filter((parameter) => owners.get(parameter) === owner)),
     );
-    this.own = this.sections[rank]!;
+    this.kept = this.sections[rank]!;
     const [counts, dtype] = [this.sections.map(({ size }) => size), sumDType(members[0]!)];
     const count = counts.reduce((sum, size) => sum + size, 0);
     const memory = keep(empty([count], dtype, {}, "dataParallel"));
     tidy(() => noGrad(() => this.fill(memory)));
-    const result = keep(empty([this.own.size], dtype, {}, "dataParallel"));
+    const result = keep(empty([this.kept.size], dtype, {}, "dataParallel"));
     this.result = result;
     this.job = queue.begin("dataParallel", undefined, function* () {
       const [from, to] = [memory, result].map((each) => elementsOf("dataParallel", each));
@@ -181,7 +181,7 @@ export class SharedBucket implements Bucket {
   finish({ queue }: Connection, worldSize: number): void {
     queue.wait(this.job);
     this.result.storage.version++;
-    tidy(() => noGrad(() => this.own.writeBack(this.result, worldSize)));
+    tidy(() => noGrad(() => this.kept.writeBack(this.result, worldSize)));
     this.result.dispose();
   }
 }

@@ -47,9 +47,9 @@ export async function callAsync(make: () => Call, operation: string): Promise<Te
   return resultOf(call, await queue.finish(job), isRecorded);
 }
 
-function resultOf({ operation, x, backward, target }: Call, own: Tensor, isRecorded: boolean): Tensor {
-  if (target !== undefined) return target(own);
-  const result = published(own);
+function resultOf({ operation, x, backward, target }: Call, local: Tensor, isRecorded: boolean): Tensor {
+  if (target !== undefined) return target(local);
+  const result = published(local);
   if (isRecorded && backward !== undefined)
     enableGrad(() => record(operation, [x], [result], [], ([gradient]) => [backward(gradient!)]));
   return result;

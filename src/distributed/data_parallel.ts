@@ -215,8 +215,8 @@ export class DataParallel<M extends ParallelModel = ParallelModel> {
   /** Returns rank 0's order. Parameters without a gradient in the first pass come last. */
   private agreeOnLayout(): Layout {
     const others = [...this.parameters.keys()].reverse().filter((index) => !this.arrived.has(index));
-    const own = fromArray(Int32Array.from([...this.arrived, ...others]));
-    const order = callSync(() => broadcastCall("dataParallel", own, 0, false), "dataParallel");
+    const indices = fromArray(Int32Array.from([...this.arrived, ...others]));
+    const order = callSync(() => broadcastCall("dataParallel", indices, 0, false), "dataParallel");
     return layoutOf(this.parameters, Array.from(order.dataSync(), Number), this.bucketBytes, this.owners);
   }
 }

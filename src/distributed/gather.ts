@@ -15,15 +15,15 @@ export function broadcastCall(operation: string, x: Tensor, src: number, inPlace
   const { rank } = worldOf(operation);
   checkRank(operation, "src", src);
   if (inPlace) checkTarget(operation, x, []);
-  const own = rank === src ? ownCopy(x) : ownEmpty(x.shape, x.dtype, operation);
+  const local = rank === src ? ownCopy(x) : ownEmpty(x.shape, x.dtype, operation);
   return {
-    ...{ operation, x, from: own },
+    ...{ operation, x, from: local },
     description: `broadcast ${x.describe()} from rank ${src}`,
     *steps({ mpi, everyone }) {
-      yield mpi.broadcast(operation, everyone, elementsOf(operation, own), src);
-      return own;
+      yield mpi.broadcast(operation, everyone, elementsOf(operation, local), src);
+      return local;
     },
-    alone: () => own,
+    alone: () => local,
     target: inPlace
       ? (result) => {
           if (rank !== src) copyInto(x, result);

@@ -62,7 +62,7 @@ export class Heartbeat {
     rank: number,
     size: number,
     seconds: number,
-    exchange: (own: string) => readonly string[],
+    exchange: (text: string) => readonly string[],
   ): Promise<Heartbeat> {
     const worker = new Worker(moduleFile("distributed/heartbeat_main"));
     worker.unref();

@@ -46,9 +46,9 @@ export const ownEmpty = (shape: Shape, dtype: DType, operation: string): Tensor 
   keep(empty(shape, dtype, {}, operation));
 
 /** Hands a call's result to the caller, and to the open `tidy` scope. */
-export function published(own: Tensor): Tensor {
-  const view = detach(own);
-  own.dispose();
+export function published(local: Tensor): Tensor {
+  const view = detach(local);
+  local.dispose();
   return view;
 }
 

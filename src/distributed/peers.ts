@@ -55,14 +55,14 @@ export class Watch {
    */
   constructor(
     private readonly peers: readonly Peer[],
-    private readonly own: number,
+    private readonly rank: number,
     private readonly seconds: number,
     private readonly missing: () => readonly number[],
   ) {}
 
   /** Returns the lost ranks. */
   lost(): Lost[] {
-    const { place } = this.peers[this.own]!;
+    const { place } = this.peers[this.rank]!;
     const missing = new Set(this.missing());
     return [...this.peers.keys()].flatMap((rank) => {
       const fate = missing.has(rank) ? "silent" : this.peers[rank]!.place === place ? this.fateHere(rank) : undefined;

@@ -31,17 +31,17 @@ export function allReduceCall(operation: string, x: Tensor, op: ReduceOp, inPlac
   if (inPlace) checkTarget(operation, x, []);
   const reduction = reductionOf(op);
   const isDirect = inPlace && x.isContiguous && x.storage.memory.device === "host" && x.dtype === reducedDType(x.dtype);
-  const own = isDirect ? keep(noGrad(() => detach(x))) : ownCopy(x, reducedDType(x.dtype));
+  const sum = isDirect ? keep(noGrad(() => detach(x))) : ownCopy(x, reducedDType(x.dtype));
   return {
-    ...{ operation, x, from: own },
+    ...{ operation, x, from: sum },
     description: `allReduce ${x.describe()} ${op}`,
     *steps({ mpi, everyone }) {
-      toWire(own, reduction);
-      yield mpi.allReduce(operation, everyone, reducible(operation, own, reduction), reduction);
-      fromWire(own, reduction);
-      return finished(own, op, x.dtype);
+      toWire(sum, reduction);
+      yield mpi.allReduce(operation, everyone, reducible(operation, sum, reduction), reduction);
+      fromWire(sum, reduction);
+      return finished(sum, op, x.dtype);
     },
-    alone: () => finished(own, op, x.dtype),
+    alone: () => finished(sum, op, x.dtype),
     target: inPlace ? (result) => into(x, result, isDirect) : undefined,
   };
 }
@@ -71,17 +71,17 @@ function reducible(operation: string, x: Tensor, reduction: Reduction): Elements
 }
 
 /** Returns the result in the caller's dtype, divided for a mean. Takes ownership of its argument. */
-function finished(own: Tensor, op: ReduceOp, dtype: DType): Tensor {
+function finished(reduced: Tensor, op: ReduceOp, dtype: DType): Tensor {
   const { worldSize } = worldOf("allReduce");
-  let result = own;
+  let result = reduced;
   if (op === "mean" && worldSize > 1) result = replaced(result, (sum) => div(sum, worldSize) as Tensor);
   if (result.dtype !== dtype) result = replaced(result, (wide) => toDType(wide, dtype));
   return result;
 }
 
-function replaced(own: Tensor, by: (own: Tensor) => Tensor): Tensor {
-  const result = noGrad(() => keep(by(own)));
-  own.dispose();
+function replaced(local: Tensor, by: (operand: Tensor) => Tensor): Tensor {
+  const result = noGrad(() => keep(by(local)));
+  local.dispose();
   return result;
 }
 
@@ -105,20 +105,20 @@ export function reduceScatterCall(operation: string, x: Tensor, op: ReduceOp): C
   const { worldSize } = worldOf(operation);
   const shape = partShape(operation, x, worldSize);
   const reduction = reductionOf(op);
-  const own = ownCopy(x, reducedDType(x.dtype));
+  const sum = ownCopy(x, reducedDType(x.dtype));
   return {
-    ...{ operation, x, from: own },
+    ...{ operation, x, from: sum },
     description: `reduceScatter ${x.describe()} ${op}`,
     *steps({ mpi, everyone }) {
-      toWire(own, reduction);
-      const part = ownEmpty(shape, own.dtype, operation);
-      const [from, to] = [own, part].map((each) => reducible(operation, each, reduction));
+      toWire(sum, reduction);
+      const part = ownEmpty(shape, sum.dtype, operation);
+      const [from, to] = [sum, part].map((each) => reducible(operation, each, reduction));
       yield mpi.reduceScatter(operation, everyone, from!, to!, reduction);
-      own.dispose();
+      sum.dispose();
       fromWire(part, reduction);
       return finished(part, op, x.dtype);
     },
-    alone: () => finished(own, op, x.dtype),
+    alone: () => finished(sum, op, x.dtype),
   };
 }
 

@@ -131,7 +131,7 @@ async function join(launch: Launch | undefined, options: JoinOptions): Promise<W
   const local = [...peers.keys()].filter((other) => peers[other]!.place === peers[rank]!.place);
   const heartbeat =
     local.length < size
-      ? await Heartbeat.start(rank, size, seconds, (own) => exchangeTexts(mpi, size, own))
+      ? await Heartbeat.start(rank, size, seconds, (text) => exchangeTexts(mpi, size, text))
       : undefined;
   const watch = new Watch(peers, rank, seconds, () => heartbeat?.missing() ?? []);
   const lost = () => watch.lost();
@@ -181,9 +181,9 @@ function checkLauncher(mpi: Mpi, { family, size: expected }: Launch, size: numbe
 const TEXT_BYTES = 256;
 
 /** Exchanges a short text of each rank, and returns the texts of all. */
-function exchangeTexts(mpi: Mpi, size: number, own: string): string[] {
+function exchangeTexts(mpi: Mpi, size: number, text: string): string[] {
   const bytes = new Uint8Array(new ArrayBuffer(TEXT_BYTES));
-  bytes.set(new TextEncoder().encode(own).subarray(0, TEXT_BYTES));
+  bytes.set(new TextEncoder().encode(text).subarray(0, TEXT_BYTES));
   const from: Elements = { bytes, type: "uint8", count: TEXT_BYTES };
   const all = new Uint8Array(new ArrayBuffer(TEXT_BYTES * size));
   const request = mpi.allGather("distributed.init", mpi.world, from, { bytes: all, type: "uint8", count: all.length });
@@ -294,8 +294,8 @@ export const wholeNumber: NumberRule = {
  * @throws {ArgumentError} `noSuchRank`
  */
 export function checkRank(operation: string, name: string, given: number, which: "any" | "another" = "any"): void {
-  const { worldSize: size, rank: own } = worldOf(operation);
-  if (given < size && (which === "any" || given !== own)) return;
-  const expected = `a rank below ${size}${which === "another" ? ` other than this one, ${own}` : ""}`;
+  const { worldSize: size, rank } = worldOf(operation);
+  if (given < size && (which === "any" || given !== rank)) return;
+  const expected = `a rank below ${size}${which === "another" ? ` other than this one, ${rank}` : ""}`;
   throw new ArgumentError(operation, "noSuchRank", `expected ${name} to be ${expected}, got ${given}`);
 }

@@ -1,5 +1,6 @@
 /** Layers, models and generation. Exported as `nn`. */
 
+export type { TokenConstraint } from "../text/constraint/token_constraint.ts";
 export { KeyValueCacheBatch } from "./cache/batch.ts";
 export {
   AttentionCache,
@@ -9,11 +10,9 @@ export {
 } from "./cache/cache.ts";
 export type { CacheFormat, KeysAndValues } from "./cache/store.ts";
 export { Batcher, type BatcherOptions } from "./generation/batcher.ts";
-export type { TokenConstraint } from "./generation/constraint.ts";
 export { type EmbedOptions, embed } from "./generation/embed.ts";
 export { generate } from "./generation/generate.ts";
 export type { BatchOptions, GenerateOptions, SamplingOptions } from "./generation/options.ts";
-export type { Tokens } from "./generation/prompt.ts";
 export type { FinishReason, GeneratedToken, TokenChance } from "./generation/sequence.ts";
 export { type GenerateTextOptions, generateText, type TextCodec } from "./generation/text.ts";
 export { TokenStream } from "./generation/token_stream.ts";
@@ -147,6 +146,23 @@ export type {
   NormDescription,
   RopeDescription,
 } from "./models/decoder/description.ts";
+export type {
+  BucketsDescription,
+  DenseDescription,
+  DisentangledDescription,
+  DistanceProjections,
+  EmbeddingsDescription,
+  EncoderActivation,
+  EncoderAttentionDescription,
+  EncoderDescription,
+  EncoderLayerDescription,
+  EncoderTask,
+  HeadDescription,
+  PositionsDescription,
+} from "./models/encoder/description.ts";
+export type { Encoder, EncoderInputs } from "./models/encoder/encoder.ts";
+export type { EncoderLabels, LabelScores } from "./models/encoder/labels.ts";
+export type { Pooling, SentenceDescription, SentenceHead, SentenceStep } from "./models/encoder/sentence.ts";
 export { type FeedForwardOptions, MLP, type MLPOptions, SwiGLU } from "./models/feed_forward.ts";
 export type { Gpt2Config } from "./models/gpt.hugging_face.ts";
 export { GPT, type GPTDropout, type GPTOptions } from "./models/gpt.ts";
@@ -188,6 +204,14 @@ export {
   type QuantizeModelOptions,
   quantizeModel,
 } from "./quantized/model.ts";
+export { type Answer, type AnswerOptions, answer } from "./tasks/answer.ts";
+export type { BatchingOptions } from "./tasks/batches.ts";
+export { type Classification, classify } from "./tasks/classify.ts";
+export type { EmbedTextsOptions } from "./tasks/embed_texts.ts";
+export { type FilledMask, type FillMaskOptions, fillMask } from "./tasks/fill_mask.ts";
+export type { Tokens } from "./tasks/prompt.ts";
+export { type Ranked, type RerankOptions, rerank } from "./tasks/rerank.ts";
+export { type Tagged, type TagOptions, tag } from "./tasks/tag.ts";
 export * from "./transformer/attention.ts";
 export {
   type DecoderInputs,

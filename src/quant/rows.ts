@@ -30,14 +30,14 @@ function affineRows(format: AffineFormat, columns: number, weights: readonly Ten
   const [rowWords, rowGroups] = [(columns / 32) * bits, columns / groupSize];
   const [scaleAt, biasAt] = [numbersIn(scales), biases ? numbersIn(biases) : undefined];
   const levels = new Uint8Array(columns);
-  const centre = 2 ** (bits - 1);
+  const center = 2 ** (bits - 1);
   return (row, out) => {
     const first = packed.offset + row * rowWords;
     unpackLevels(words.subarray(first, first + rowWords), bits, levels);
     for (let column = 0; column < columns; column++) {
       const group = row * rowGroups + Math.floor(column / groupSize);
       const scale = scaleAt(group);
-      out[column] = biasAt ? Math.fround(scale * levels[column]!) + biasAt(group) : scale * (levels[column]! - centre);
+      out[column] = biasAt ? Math.fround(scale * levels[column]!) + biasAt(group) : scale * (levels[column]! - center);
     }
   };
 }

@@ -60,7 +60,7 @@ export class Access {
   }
 
   private allows(origin: string): boolean {
-    return this.options.origins.some((own) => own === "*" || own.toLowerCase() === origin.toLowerCase());
+    return this.options.origins.some((allowed) => allowed === "*" || allowed.toLowerCase() === origin.toLowerCase());
   }
 }
 

@@ -65,8 +65,8 @@ export function streamedAnswer({ work, format, done }: Session, includeUsage: bo
         send(isTyped ? format.end?.(work.usage) : "[DONE]");
         end("finished");
       } catch (error) {
-        const own = apiErrorOf(error);
-        send(format.failed ? format.failed(own) : own.body);
+        const failure = apiErrorOf(error);
+        send(format.failed ? format.failed(failure) : failure.body);
         end("failed");
       }
     },

@@ -73,7 +73,7 @@ function depthOf(text: string): number {
   }
   return most;
 }
-const [QUOTE, BACKSLASH, BRACKET, BRACE] = ['"', "\\", "[", "{"].map((own) => own.charCodeAt(0)) as [
+const [QUOTE, BACKSLASH, BRACKET, BRACE] = ['"', "\\", "[", "{"].map((character) => character.charCodeAt(0)) as [
   number,
   number,
   number,

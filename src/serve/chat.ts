@@ -90,7 +90,7 @@ export function chatFormat({ name, tokenizer }: ServedModel, request: ChatReques
       object: "chat.completion",
       choices: choices.map((parts, index) => {
         const found = parts.map((part) => splitter.split(part));
-        const [content, calls] = [found.map(({ text }) => text).join(""), found.flatMap((own) => own.calls)];
+        const [content, calls] = [found.map(({ text }) => text).join(""), found.flatMap((item) => item.calls)];
         const called = calls.length > 0;
         const message = { role: "assistant", content: called && content === "" ? null : content, refusal: null };
         return {

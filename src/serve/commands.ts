@@ -8,7 +8,7 @@ import type { LoadModelOptions } from "../nn/models/loading/load_model.ts";
 import { runChatLoop } from "./chat_loop.ts";
 import { type ChatOptions, ChatSession } from "./chat_session.ts";
 import { defaultLimits } from "./limits.ts";
-import { loadServed } from "./load.ts";
+import { loadAnyServed, loadServed } from "./load.ts";
 import { ModelServer } from "./server.ts";
 
 /** Options for loading a model. */
@@ -57,9 +57,9 @@ async function reporting(body: () => Promise<number>): Promise<number> {
   }
 }
 
-const load = (path: string, { backend, dtype, quantize, adapter }: ModelFlags, name?: string) => {
+const optionsOf = ({ backend, dtype, quantize, adapter }: ModelFlags) => {
   if (backend) setBackend(backend);
-  return loadServed(path, { dtype, quantize, adapter }, name);
+  return { dtype, quantize, adapter };
 };
 
 /** Runs `orchard chat`. Returns the exit code. */
@@ -67,7 +67,7 @@ export const runChat = (path: string, flags: ChatFlags): Promise<number> =>
   reporting(async () => {
     const { dtype: _, quantize: __, backend: ___, adapter: ____, tokens: maxTokens, ...options } = flags;
     const chat: ChatOptions = { ...options, maxTokens };
-    using session = new ChatSession(await load(path, flags), chat);
+    using session = new ChatSession(await loadServed(path, optionsOf(flags)), chat);
     const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true;
     const columns = isTerminal ? (process.stdout.columns ?? 80) : undefined;
     return await runChatLoop(session, { input: process.stdin, output: process.stdout, notes: process.stderr, columns });
@@ -83,7 +83,7 @@ export const runServe = (path: string, flags: ServeFlags): Promise<number> =>
       ended.resolve(0);
     };
     for (const signal of signals) process.on(signal, end);
-    const served = await load(path, flags, flags.name);
+    const served = await loadAnyServed(path, optionsOf(flags), flags.name);
     const server = new ModelServer(served, {
       ...{ host: flags.host, port: flags.port, origins: flags.cors },
       key: flags.key ?? environment("ORCHARD_SERVE_KEY"),
@@ -95,7 +95,8 @@ export const runServe = (path: string, flags: ServeFlags): Promise<number> =>
         connections: flags.maxConnections ?? defaultLimits.connections,
       },
     });
-    console.log(`serving ${served.name} at ${server.url}\nchat in a browser: ${server.url}/`);
+    const page = "model" in served ? `\nchat in a browser: ${server.url}/` : "";
+    console.log(`serving ${served.name} at ${server.url}${page}`);
     const code = await ended.promise;
     console.error("closing; finishing the answers in progress");
     await server.close();

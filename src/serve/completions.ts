@@ -13,7 +13,7 @@ import { checkOrder, type Engine, type Order } from "./work.ts";
 /** OpenAI's default for this endpoint. */
 const MAX_TOKENS = 16;
 
-/** An order of the plain-text endpoint. */
+/** A request to the endpoint for plain text. */
 export interface CompletionOrder extends Order {
   /** The tokens of each prompt with their probabilities, if the answer repeats them. */
   readonly chances: readonly (readonly GeneratedToken[])[];
@@ -31,7 +31,7 @@ export async function completionOrder(
   if (!echo || logprobs === undefined) return { ...order, chances: [] };
   checkOrder({ served, limits, batcher }, order);
   const chances: GeneratedToken[][] = [];
-  for (const own of prompts) chances.push(await promptChances(served.model, own, logprobs, signal));
+  for (const prompt of prompts) chances.push(await promptChances(served.model, prompt, logprobs, signal));
   return { ...order, chances };
 }
 

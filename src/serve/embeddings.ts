@@ -10,9 +10,11 @@ import type { ServedModel } from "./served_model.ts";
 export async function embeddings(
   served: ServedModel,
   limits: Limits,
-  { input, encoding_format, dimensions }: EmbeddingRequest,
+  { input, encoding_format, dimensions, prompt_name }: EmbeddingRequest,
   signal: AbortSignal,
 ): Promise<Response> {
+  if (prompt_name !== undefined)
+    throw new ApiError(400, "expected no prompt_name: a language model has no prompts", null, "prompt_name");
   const prompts = promptsOf(served, input, "input");
   const count = check(served, limits, prompts);
   const data: object[] = [];
@@ -50,7 +52,7 @@ function shortened(vector: Float32Array, dimensions: number | undefined): Float3
 }
 
 /** Encodes an embedding as numbers, or as float32 in base64, which OpenAI's client requests. */
-const written = (vector: Float32Array, format: "float" | "base64" | undefined): number[] | string =>
+export const written = (vector: Float32Array, format: "float" | "base64" | undefined): number[] | string =>
   format === "base64"
     ? Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength).toString("base64")
     : [...vector];

@@ -1,10 +1,13 @@
 /** Loads a model with its tokenizer and chat template. */
 import { basename, resolve } from "node:path";
 import { ArgumentError } from "../core/errors.ts";
-import { type LoadModelOptions, loadModel } from "../nn/models/loading/load_model.ts";
+import type { Decoder } from "../nn/models/decoder/decoder.ts";
+import { Encoder } from "../nn/models/encoder/encoder.ts";
+import { type LoadedModel, type LoadModelOptions, loadModel } from "../nn/models/loading/load_model.ts";
 import { loadLora } from "../nn/models/lora/peft.ts";
 import { ChatTemplate } from "../text/chat_template.ts";
 import { loadTokenizer } from "../text/load_tokenizer.ts";
+import type { ServedEncoder } from "./encoders.ts";
 import type { ServedModel } from "./served_model.ts";
 
 /**
@@ -16,16 +19,38 @@ export async function loadServed(
   { adapter, ...options }: LoadModelOptions & { readonly adapter?: string | undefined } = {},
   name?: string,
 ): Promise<ServedModel> {
+  const served = await loadAnyServed(path, { adapter, ...options }, name);
+  if ("model" in served) return served;
+  throw new ArgumentError(
+    "loadModel",
+    "encoder",
+    `expected a language model, got the encoder ${served.encoder.description.architecture} in ${path}; ` +
+      "use `orchard embed` or `orchard serve`",
+  );
+}
+
+/** As {@link loadServed}, but also accepts encoders. */
+export async function loadAnyServed(
+  path: string,
+  { adapter, ...options }: LoadModelOptions & { readonly adapter?: string | undefined } = {},
+  name?: string,
+): Promise<ServedModel | ServedEncoder> {
   const tokenizer = loadTokenizer(path); // before the weights, so that errors appear immediately
-  const { model, generation, chatTemplate } = await loadModel(path, options);
+  const loaded: LoadedModel<Decoder | Encoder> = await loadModel<Decoder | Encoder>(path, options);
+  const { model, generation, chatTemplate } = loaded;
+  const ownName = name ?? basename(resolve(path)).replace(/\.gguf$/, "");
   if (tokenizer.vocabularySize > model.vocabularySize) {
     const message = `expected a tokenizer of at most ${model.vocabularySize} tokens, the model's vocabulary, got`;
     throw new ArgumentError("loadModel", "otherTokenizer", `${message} ${tokenizer.vocabularySize} in ${path}`);
   }
+  if (model instanceof Encoder) {
+    if (adapter === undefined) return { name: ownName, encoder: model, tokenizer };
+    throw new ArgumentError("loadModel", "adapter", "expected no adapter: adapters of encoders are not supported");
+  }
   if (adapter !== undefined) loadLora(model, adapter);
   const { temperature, topK, topP, repetitionPenalty, stopTokens } = generation;
   return {
-    name: name ?? basename(resolve(path)).replace(/\.gguf$/, ""),
+    name: ownName,
     model,
     tokenizer,
     template: chatTemplate === undefined ? undefined : new ChatTemplate(chatTemplate, tokenizer.templateTokens),

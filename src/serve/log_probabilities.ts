@@ -51,9 +51,11 @@ export function completionChances(tokenizer: ServedTokenizer, tokens: readonly G
       .map(
         ({ likeliest }) =>
           likeliest &&
-          Object.fromEntries(likeliest.map((own) => [keyOf(tokenizer, own.token), finite(own.logProbability)])),
+          Object.fromEntries(
+            likeliest.map((choice) => [keyOf(tokenizer, choice.token), finite(choice.logProbability)]),
+          ),
       )
-      .map((own) => own ?? null),
+      .map((chance) => chance ?? null),
     text_offset: texts.map(({ length }) => {
       offset += length;
       return offset - length;

@@ -20,9 +20,10 @@ export class Metrics {
     registers: [this.registry],
   });
 
-  constructor(batcher: Batcher, inFlight: () => number) {
-    this.gauge("texts_active", "Texts being generated", () => batcher.active);
-    this.gauge("texts_waiting", "Texts waiting for a slot", () => batcher.waiting);
+  /** @param batcher undefined for an encoder, which generates no texts */
+  constructor(batcher: Batcher | undefined, inFlight: () => number) {
+    this.gauge("texts_active", "Texts being generated", () => batcher?.active ?? 0);
+    this.gauge("texts_waiting", "Texts waiting for a slot", () => batcher?.waiting ?? 0);
     this.gauge("requests_in_flight", "Requests being answered", inFlight);
   }
 

@@ -10,8 +10,8 @@ import type { ServedModel } from "./served_model.ts";
 export function promptsOf(served: ServedModel, prompt: CompletionRequest["prompt"], param = "prompt"): number[][] {
   if (typeof prompt === "string") return [encoded(served, prompt, param)];
   if (typeof prompt[0] === "number") return [prompt as number[]];
-  return (prompt as readonly (string | number[])[]).map((own) =>
-    typeof own === "string" ? encoded(served, own, param) : own,
+  return (prompt as readonly (string | number[])[]).map((tokens) =>
+    typeof tokens === "string" ? encoded(served, tokens, param) : tokens,
   );
 }
 

@@ -1,6 +1,7 @@
 /** `response_format`: constrains answers to a format. */
-import type { TokenConstraint } from "../nn/generation/constraint.ts";
+
 import { compileConstraint } from "../text/constraint/compile.ts";
+import type { TokenConstraint } from "../text/constraint/token_constraint.ts";
 import { busy } from "./api_error.ts";
 import type { ChatRequest } from "./schemas.ts";
 import type { ServedModel } from "./served_model.ts";

@@ -4,7 +4,10 @@ import { ApiError, apiErrorOf } from "./api_error.ts";
 import { anything, type ChatRequest, chatRequest, tool as chatTool, ignored, optional } from "./schemas.ts";
 
 const text = z.object({ type: z.enum(["input_text", "output_text", "text", "refusal"]), text: z.string().optional() });
-const content = z.union([z.string(), z.array(text).transform((parts) => parts.map((own) => own.text ?? "").join(""))]);
+const content = z.union([
+  z.string(),
+  z.array(text).transform((parts) => parts.map((part) => part.text ?? "").join("")),
+]);
 
 const message = z.object({
   type: z.literal("message").optional(),
@@ -86,7 +89,7 @@ export function chatOf(request: ResponseRequest): ChatRequest {
     logprobs: hasChances(request),
     messages: messagesOf(request),
     response_format: formatOf(request.text?.format),
-    tools: request.tools?.map(({ type, ...own }) => ({ type, function: own })),
+    tools: request.tools?.map(({ type, ...definition }) => ({ type, function: definition })),
     tool_choice: choiceOf(request.tool_choice),
   };
 }
@@ -101,13 +104,13 @@ const unused = {
 type Message = ChatRequest["messages"][number];
 
 function messagesOf({ instructions, input }: ResponseRequest): Message[] {
-  const own = { name: undefined, tool_calls: undefined, tool_call_id: undefined };
-  const messages: Message[] = instructions === undefined ? [] : [{ ...own, role: "system", content: instructions }];
-  if (typeof input === "string") return [...messages, { ...own, role: "user", content: input }];
+  const absent = { name: undefined, tool_calls: undefined, tool_call_id: undefined };
+  const messages: Message[] = instructions === undefined ? [] : [{ ...absent, role: "system", content: instructions }];
+  if (typeof input === "string") return [...messages, { ...absent, role: "user", content: input }];
   for (const each of input)
-    if (!("call_id" in each)) messages.push({ ...own, role: each.role, content: each.content });
+    if (!("call_id" in each)) messages.push({ ...absent, role: each.role, content: each.content });
     else if (each.type === "function_call_output")
-      messages.push({ ...own, role: "tool", tool_call_id: each.call_id, content: each.output });
+      messages.push({ ...absent, role: "tool", tool_call_id: each.call_id, content: each.output });
     else {
       // Calls belong to the preceding assistant message, which may contain text.
       const last = messages.at(-1)?.role === "assistant" ? messages.pop() : undefined;
@@ -116,14 +119,14 @@ function messagesOf({ instructions, input }: ResponseRequest): Message[] {
         ...(last?.tool_calls ?? []),
         { id, type: "function" as const, function: { name, arguments: given } },
       ];
-      messages.push({ ...own, role: "assistant", content: last?.content, tool_calls });
+      messages.push({ ...absent, role: "assistant", content: last?.content, tool_calls });
     }
   return messages;
 }
 
-function formatOf(own: z.infer<typeof format> | undefined): ChatRequest["response_format"] {
-  if (own?.type !== "json_schema") return own;
-  const { type, ...json_schema } = own;
+function formatOf(chosen: z.infer<typeof format> | undefined): ChatRequest["response_format"] {
+  if (chosen?.type !== "json_schema") return chosen;
+  const { type, ...json_schema } = chosen;
   return { type, json_schema };
 }
 

@@ -74,7 +74,7 @@ class ResponseWriter {
     const events = text === "" ? [] : this.say(text, part);
     if (reason === undefined) return events;
     const isSilent = this.message === undefined && calls.length === 0;
-    return [...events, ...(isSilent ? this.open() : []), ...this.close(), ...calls.flatMap((own) => this.call(own))];
+    return [...events, ...(isSilent ? this.open() : []), ...this.close(), ...calls.flatMap((call) => this.call(call))];
   }
 
   end(usage: Usage) {
@@ -90,8 +90,8 @@ class ResponseWriter {
     return [this.event("error", { code, message, param }), this.event("response.failed", { response })];
   }
 
-  private event(type: string, own: object) {
-    return { type, sequence_number: this.count++, ...structuredClone(own) };
+  private event(type: string, fields: object) {
+    return { type, sequence_number: this.count++, ...structuredClone(fields) };
   }
 
   private response(status: string): object {
@@ -121,10 +121,10 @@ class ResponseWriter {
 
   private say(delta: string, part: Part): object[] {
     const opened = this.message ? [] : this.open();
-    const own = this.message!.part;
+    const current = this.message!.part;
     const logprobs = hasChances(this.request) ? chatChances(this.tokenizer, part.tokens).content : [];
-    own.text += delta;
-    own.logprobs.push(...logprobs);
+    current.text += delta;
+    current.logprobs.push(...logprobs);
     return [...opened, this.event("response.output_text.delta", { ...this.place(), delta, logprobs })];
   }
 

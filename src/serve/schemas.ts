@@ -125,10 +125,24 @@ export const embeddingRequest = z.strictObject({
   input: z.union([z.string(), tokens, z.array(z.string()).min(1), z.array(tokens).min(1)]),
   encoding_format: optional(z.enum(["float", "base64"])),
   dimensions: optional(z.int().min(1)),
+  prompt_name: optional(z.string()),
+});
+
+const document = z.union([z.string(), z.strictObject({ text: z.string() })]);
+
+/** The request of Jina's and of Cohere's clients. */
+export const rerankRequest = z.strictObject({
+  user: anything,
+  model: z.string(),
+  query: z.string(),
+  documents: z.array(document).min(1).max(4096),
+  top_n: optional(z.int().min(1)),
+  return_documents: optional(z.boolean()),
 });
 
 export type ChatRequest = z.infer<typeof chatRequest>;
 export type CompletionRequest = z.infer<typeof completionRequest>;
 export type EmbeddingRequest = z.infer<typeof embeddingRequest>;
+export type RerankRequest = z.infer<typeof rerankRequest>;
 /** Parameters that both kinds of completions share. */
 export type Shared = Pick<ChatRequest & CompletionRequest, keyof typeof shared>;

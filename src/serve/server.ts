@@ -8,12 +8,13 @@ import { readBody } from "./body.ts";
 import { chatFormat, chatOrder } from "./chat.ts";
 import { completionFormat, completionOrder } from "./completions.ts";
 import { embeddings } from "./embeddings.ts";
+import { encoderEmbeddings, rerankings, type ServedEncoder } from "./encoders.ts";
 import { defaultLimits, type Limits } from "./limits.ts";
 import { Metrics } from "./metrics.ts";
 import { page } from "./page.ts";
 import { chatOf, ofResponses, responseRequest } from "./response_request.ts";
 import { responseFormat } from "./responses.ts";
-import { chatRequest, completionRequest, embeddingRequest } from "./schemas.ts";
+import { chatRequest, completionRequest, embeddingRequest, rerankRequest } from "./schemas.ts";
 import type { ServedModel } from "./served_model.ts";
 import { type Engine, type Order, Work } from "./work.ts";
 
@@ -49,7 +50,10 @@ function pathOf({ url }: Request): string {
 }
 
 export class ModelServer {
-  private readonly engine: Engine;
+  private readonly served: ServedModel | ServedEncoder;
+  private readonly limits: Limits;
+  /** Generates texts; undefined for an encoder. */
+  private readonly engine: Engine | undefined;
   private readonly server: Bun.Server<undefined>;
   private readonly access: Access;
   private readonly metrics: Metrics;
@@ -60,7 +64,7 @@ export class ModelServer {
   private idle: (() => void) | undefined;
 
   /** @throws {ArgumentError} for an address that requires a key or is not available. */
-  constructor(served: ServedModel, options: ServerOptions = {}) {
+  constructor(served: ServedModel | ServedEncoder, options: ServerOptions = {}) {
     const { host = "127.0.0.1", port = 8080, key, origins = [] } = options;
     const isLoopback = ["127.0.0.1", "localhost", "::1"].includes(host);
     if (!isLoopback && !key)
@@ -69,10 +73,14 @@ export class ModelServer {
         "noKey",
         `expected a key for the address ${host}, which other machines can reach`,
       );
-    const limits = { ...defaultLimits, ...options.limits };
+    this.served = served;
+    this.limits = { ...defaultLimits, ...options.limits };
     this.access = new Access({ key, origins, isLoopback });
-    this.engine = { served, limits, batcher: new Batcher(served.model, options.batcher) };
-    this.metrics = new Metrics(this.engine.batcher, () => this.inFlight);
+    this.engine =
+      "model" in served
+        ? { served, limits: this.limits, batcher: new Batcher(served.model, options.batcher) }
+        : undefined;
+    this.metrics = new Metrics(this.engine?.batcher, () => this.inFlight);
     this.routes = this.makeRoutes();
     this.server = this.listen(host, port);
   }
@@ -107,11 +115,13 @@ export class ModelServer {
       ["/health", { ...open, handle: () => this.health() }],
       ["/metrics", { ...get, handle: () => this.metrics.answer() }],
       ["/v1/models", { ...get, handle: () => Response.json({ object: "list", data: [this.card] }) }],
-      [`/v1/models/${this.engine.served.name}`, { ...get, handle: () => Response.json(this.card) }],
+      [`/v1/models/${this.served.name}`, { ...get, handle: () => Response.json(this.card) }],
       ["/v1/chat/completions", { ...post, handle: (request) => this.chat(request) }],
       ["/v1/responses", { ...post, handle: (request) => this.respond(request) }],
       ["/v1/completions", { ...post, handle: (request) => this.complete(request) }],
       ["/v1/embeddings", { ...post, handle: (request) => this.embed(request) }],
+      ["/v1/rerank", { ...post, handle: (request) => this.rerank(request, true) }],
+      ["/v2/rerank", { ...post, handle: (request) => this.rerank(request, false) }],
     ]);
   }
 
@@ -120,13 +130,14 @@ export class ModelServer {
   }
 
   private get card(): object {
-    const { name, model } = this.engine.served;
+    const { name } = this.served;
+    const { contextLength } = "model" in this.served ? this.served.model : this.served.encoder;
     return {
       id: name,
       object: "model",
       created: this.created,
       owned_by: "orchard",
-      context_length: model.contextLength,
+      context_length: contextLength,
     };
   }
 
@@ -156,9 +167,9 @@ export class ModelServer {
   }
 
   private errorOf(error: unknown): ApiError {
-    const own = apiErrorOf(error);
-    if (own.status === 500) console.error("serve:", error);
-    return own;
+    const failure = apiErrorOf(error);
+    if (failure.status === 500) console.error("serve:", error);
+    return failure;
   }
 
   private route(request: Request, path: string): Promise<Response> | Response {
@@ -171,13 +182,22 @@ export class ModelServer {
     if (route.needsKey) this.access.checkKey(request);
     if (route.method === "POST" && this.closing)
       throw new ApiError(503, "the server is shutting down", "shutting_down");
-    if (route.method === "POST" && this.inFlight > this.engine.limits.connections)
-      throw busy(`expected at most ${this.engine.limits.connections} requests at a time; try again later`);
+    if (route.method === "POST" && this.inFlight > this.limits.connections)
+      throw busy(`expected at most ${this.limits.connections} requests at a time; try again later`);
     return route.handle(request);
   }
 
+  /** @throws {ApiError} 404 for an encoder */
+  private generating(): Engine {
+    if (this.engine) return this.engine;
+    throw new ApiError(
+      404,
+      `the model ${this.served.name} is an encoder, and generates no text; expected /v1/embeddings or /v1/rerank`,
+    );
+  }
+
   private async chat(request: Request): Promise<Response> {
-    const { served, limits } = this.engine;
+    const { served, limits } = this.generating();
     const body = await readBody(request, chatRequest, limits);
     this.checkModel(body.model);
     const order = await chatOrder(served, body);
@@ -185,7 +205,7 @@ export class ModelServer {
   }
 
   private async respond(request: Request): Promise<Response> {
-    const { served, limits } = this.engine;
+    const { served, limits } = this.generating();
     const body = await readBody(request, responseRequest, limits);
     this.checkModel(body.model);
     const chat = chatOf(body);
@@ -198,27 +218,39 @@ export class ModelServer {
   }
 
   private async complete(request: Request): Promise<Response> {
-    const { served, limits } = this.engine;
+    const engine = this.generating();
+    const { served, limits } = engine;
     const body = await readBody(request, completionRequest, limits);
     this.checkModel(body.model);
     const signal = AbortSignal.any([request.signal, AbortSignal.timeout(limits.seconds * 1000)]);
-    const order = await completionOrder(this.engine, body, signal);
+    const order = await completionOrder(engine, body, signal);
     return this.run(request, body, order, () => completionFormat(served, body, order));
   }
 
   private async embed(request: Request): Promise<Response> {
-    const { served, limits } = this.engine;
+    const { served, limits } = this;
     const body = await readBody(request, embeddingRequest, limits);
     this.checkModel(body.model);
-    return embeddings(served, limits, body, request.signal);
+    if ("model" in served) return embeddings(served, limits, body, request.signal);
+    return encoderEmbeddings(served, limits, body);
+  }
+
+  /** @param returnsDocuments the default of `return_documents`: true for Jina's clients, false for Cohere's */
+  private async rerank(request: Request, returnsDocuments: boolean): Promise<Response> {
+    const { served, limits } = this;
+    const body = await readBody(request, rerankRequest, limits);
+    this.checkModel(body.model);
+    if ("model" in served)
+      throw new ApiError(404, `the model ${served.name} is no cross-encoder, and ranks no documents`);
+    return rerankings(served, limits, { ...body, return_documents: body.return_documents ?? returnsDocuments });
   }
 
   private checkModel(name: string): void {
-    const own = this.engine.served.name;
-    if (name !== own)
+    const served = this.served.name;
+    if (name !== served)
       throw new ApiError(
         404,
-        `expected the model ${own}, got ${JSON.stringify(name.slice(0, 200))}`,
+        `expected the model ${served}, got ${JSON.stringify(name.slice(0, 200))}`,
         "model_not_found",
         "model",
       );
@@ -229,8 +261,8 @@ export class ModelServer {
       throw new ApiError(400, "stream_options requires stream: true", "invalid_value", "stream_options");
     const start = performance.now();
     const controller = new AbortController();
-    const work = new Work(this.engine, order, controller.signal);
-    const seconds = this.engine.limits.seconds;
+    const work = new Work(this.generating(), order, controller.signal);
+    const seconds = this.limits.seconds;
     const late = () => controller.abort(new ApiError(503, `expected an answer within ${seconds} seconds`, "timeout"));
     const timer = setTimeout(late, seconds * 1000);
     const left = () => work.cancel();
@@ -260,7 +292,7 @@ export class ModelServer {
           resolve();
         };
       });
-    this.engine.batcher.dispose();
+    this.engine?.batcher.dispose();
     // The last bytes may still be in transit.
     const deadline = performance.now() + FLUSH_MILLISECONDS;
     while (this.server.pendingRequests > 0 && performance.now() < deadline) await Bun.sleep(10);

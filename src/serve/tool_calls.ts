@@ -52,8 +52,8 @@ export class ToolCallFilter {
     if (this.held === undefined) return { text: held, calls: [] };
     const calls: ToolCall[] = [];
     const written = held.startsWith(OPEN) ? TAGGED : WHOLE;
-    const text = held.replace(written, (whole, own: string) => {
-      const call = this.callOf(own);
+    const text = held.replace(written, (whole, inner: string) => {
+      const call = this.callOf(inner);
       if (call) calls.push(call);
       return call ? "" : whole;
     });

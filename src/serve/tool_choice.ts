@@ -1,8 +1,8 @@
 /** `tools`, `tool_choice` and `parallel_tool_calls`: the functions that may be called, and constraints on answers. */
 import { ArgumentError } from "../core/errors.ts";
-import type { TokenConstraint } from "../nn/generation/constraint.ts";
 import { type CallableFunction, compileCalls } from "../text/constraint/compile.ts";
 import type { CallForm } from "../text/constraint/messages.ts";
+import type { TokenConstraint } from "../text/constraint/token_constraint.ts";
 import { ApiError } from "./api_error.ts";
 import { compiledOnce } from "./response_format.ts";
 import type { ChatRequest } from "./schemas.ts";

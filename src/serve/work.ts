@@ -1,7 +1,7 @@
 /** A request in progress: its texts and its end. */
 import type { Batcher } from "../nn/generation/batcher.ts";
-import type { TokenConstraint } from "../nn/generation/constraint.ts";
 import type { BatchOptions } from "../nn/generation/options.ts";
+import type { TokenConstraint } from "../text/constraint/token_constraint.ts";
 import { ApiError, busy } from "./api_error.ts";
 import { Choice } from "./choice.ts";
 import type { Limits } from "./limits.ts";

@@ -12,7 +12,7 @@ type Layout = Pick<Tensor, "storage" | "dtype" | "shape" | "strides" | "offset">
  */
 export function adjacentAxis(views: readonly Layout[]): number | undefined {
   const [first, ...others] = views;
-  if (!first || others.some((own) => !isLike(first, own))) return undefined;
+  if (!first || others.some((other) => !isLike(first, other))) return undefined;
   const axes = [...first.shape.keys()].filter((axis) => areSuccessive(views, axis));
   return axes.find((axis) => others.every(({ shape }) => differOnlyIn(axis, first.shape, shape)));
 }

@@ -80,8 +80,8 @@ export function followMemoryLimit(listener: (count: number) => void): () => void
   return () => void listeners.delete(listener);
 }
 
-function setLimit(own: MemoryLimit | undefined): void {
-  limit = own;
+function setLimit(next: MemoryLimit | undefined): void {
+  limit = next;
   spare = 0;
   for (const listener of listeners) listener(limitOfMemory().count);
 }

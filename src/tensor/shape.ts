@@ -59,19 +59,19 @@ export const formatShape = (shape: Shape): string => `[${shape.join(", ")}]`;
 export function checkShape(operation: string, shape: Shape): Shape {
   if (!Array.isArray(shape))
     throw new ShapeError(operation, "invalidShape", `expected shape to be a list of sizes, got ${String(shape)}`);
-  const own = [...plainList(shape)];
-  checkRank(operation, own);
-  for (const size of own) {
+  const sizes = [...plainList(shape)];
+  checkRank(operation, sizes);
+  for (const size of sizes) {
     if (!Number.isSafeInteger(size) || size < 0)
       throw new ShapeError(
         operation,
         "invalidShape",
-        `expected sizes to be whole numbers of at least 0, got ${formatShape(own)}`,
+        `expected sizes to be whole numbers of at least 0, got ${formatShape(sizes)}`,
       );
   }
-  if (!Number.isSafeInteger(elementCount(own)))
-    throw new ShapeError(operation, "invalidShape", `${formatShape(own)} has more elements than a number can count`);
-  return freezeList(own);
+  if (!Number.isSafeInteger(elementCount(sizes)))
+    throw new ShapeError(operation, "invalidShape", `${formatShape(sizes)} has more elements than a number can count`);
+  return freezeList(sizes);
 }
 
 export function checkRank(operation: string, shape: Shape): void {

@@ -113,7 +113,7 @@ export class Storage {
     return created;
   }
 
-  /** Replaces the memory by one with the same contents, and frees the old one. */
+  /** Replaces the memory with one that has the same contents, and frees the old one. */
   moveTo(memory: Memory): void {
     this.swap(memory).release();
   }

@@ -34,9 +34,9 @@ export interface Meter {
 const meters = new Map<MemoryDevice, Meter>();
 
 /** @internal Registers the meter of a device's memory. */
-export function meter<Own extends Meter>(device: MemoryDevice, own: Own): Own {
-  meters.set(device, own);
-  return own;
+export function meter<Own extends Meter>(device: MemoryDevice, created: Own): Own {
+  meters.set(device, created);
+  return created;
 }
 
 /**
@@ -81,13 +81,13 @@ export function memory(...values: unknown[]): Record<MemoryDevice, MemoryUsage> 
 export function resetPeakMemory(): void;
 export function resetPeakMemory(...values: unknown[]): void {
   expectNothing("resetPeakMemory", values);
-  for (const own of meters.values()) own.resetPeak();
+  for (const each of meters.values()) each.resetPeak();
 }
 
 /** @internal Collects garbage and returns free memory to the system. */
 export function reclaimMemory(): void {
-  for (const own of meters.values()) own.settle?.();
+  for (const each of meters.values()) each.settle?.();
   dropSpareBlocks();
   Bun.gc(true);
-  for (const own of meters.values()) own.trim?.();
+  for (const each of meters.values()) each.trim?.();
 }

@@ -35,8 +35,8 @@ const objects = <T>(expected: string): Kind<readonly T[]> => ({
   expected,
   parse(value) {
     if (!Array.isArray(value) || value.length > MOST_OBJECTS) return undefined;
-    const own = Array.from<unknown>(value);
-    return own.every((each) => typeof each === "object" && each !== null) ? (own as T[]) : undefined;
+    const messages = Array.from<unknown>(value);
+    return messages.every((each) => typeof each === "object" && each !== null) ? (messages as T[]) : undefined;
   },
 });
 /** More than any chat needs. */

@@ -55,8 +55,8 @@ const replacements: Readonly<Record<string, (step: Step) => readonly Step[]>> = 
 
 /** Returns the steps of a section, with sequences flattened. */
 function stepsOf(step: Step, parts: "normalizers" | "pretokenizers"): readonly Step[] {
-  const own = step[parts];
-  if (step.type === "Sequence" && Array.isArray(own)) return own.flatMap((each: Step) => stepsOf(each, parts));
+  const inner = step[parts];
+  if (step.type === "Sequence" && Array.isArray(inner)) return inner.flatMap((each: Step) => stepsOf(each, parts));
   return Object.hasOwn(replacements, step.type) ? replacements[step.type]!(step) : [step];
 }
 

@@ -54,8 +54,8 @@ const patterns: Readonly<Record<string, readonly object[]>> = {
 
 /** Returns the splitting steps of a name. @throws {ArgumentError} for an unknown name. */
 export function patternsOf(name: string): readonly object[] {
-  const own = Object.hasOwn(patterns, name) ? patterns[name] : undefined;
-  if (own) return own;
+  const pattern = Object.hasOwn(patterns, name) ? patterns[name] : undefined;
+  if (pattern) return pattern;
   throw new ArgumentError(
     "loadTokenizer",
     "unsupportedTokenizer",

@@ -65,17 +65,22 @@ const makers: Readonly<Record<string, (vocabulary: Vocabulary) => TokenizerJson>
 };
 
 /** Byte-level BPE that splits words by `tokenizer.ggml.pre`. */
-function byteLevel(own: Vocabulary): TokenizerJson {
-  const patterns = patternsOf(String(own.read("pre") ?? "default"));
+function byteLevel(vocabulary: Vocabulary): TokenizerJson {
+  const patterns = patternsOf(String(vocabulary.read("pre") ?? "default"));
   const toBytes = { type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: false };
-  const isNfc = own.read("pre") === "qwen2";
+  const isNfc = vocabulary.read("pre") === "qwen2";
   return {
     normalizer: isNfc ? { type: "NFC" } : null,
     pre_tokenizer: { type: "Sequence", pretokenizers: [...patterns, toBytes] },
     decoder: { type: "ByteLevel" },
-    post_processor: beginning(own, false),
-    added_tokens: addedTokens(own),
-    model: { type: "BPE", vocab: idsOf(own.tokens), merges: own.merges.map(pairOf), ignore_merges: ignoresMerges(own) },
+    post_processor: beginning(vocabulary, false),
+    added_tokens: addedTokens(vocabulary),
+    model: {
+      type: "BPE",
+      vocab: idsOf(vocabulary.tokens),
+      merges: vocabulary.merges.map(pairOf),
+      ignore_merges: ignoresMerges(vocabulary),
+    },
   };
 }
 
@@ -89,11 +94,11 @@ const pairOf = (merge: string): [string, string] => {
 };
 
 /** SentencePiece prefixes texts with a space, unless the file disables it, and writes spaces as `▁`. */
-const spaces = (own: Vocabulary) => ({
+const spaces = (vocabulary: Vocabulary) => ({
   normalizer: {
     type: "Sequence",
     normalizers: [
-      ...(addsSpace(own) ? [{ type: "Prepend", prepend: "▁" }] : []),
+      ...(addsSpace(vocabulary) ? [{ type: "Prepend", prepend: "▁" }] : []),
       { type: "Replace", pattern: { String: " " }, content: "▁" },
     ],
   },
@@ -103,7 +108,7 @@ const spaces = (own: Vocabulary) => ({
       { type: "Replace", pattern: { String: "▁" }, content: " " },
       { type: "ByteFallback" },
       { type: "Fuse" },
-      ...(addsSpace(own) ? [{ type: "Strip", content: " ", start: 1, stop: 0 }] : []),
+      ...(addsSpace(vocabulary) ? [{ type: "Strip", content: " ", start: 1, stop: 0 }] : []),
     ],
   },
 });
@@ -114,11 +119,11 @@ const addsSpace = ({ read }: Vocabulary): boolean => read("add_space_prefix") !=
  * SentencePiece's BPE merges the adjacent tokens whose result has the highest score. So its merges are the vocabulary
  * in order of scores; for equal results, the pair that is first in the vocabulary wins.
  */
-function sentencePieceBpe(own: Vocabulary): TokenizerJson {
-  const ids = new Map(own.tokens.map((token, id) => [token, id]));
+function sentencePieceBpe(vocabulary: Vocabulary): TokenizerJson {
+  const ids = new Map(vocabulary.tokens.map((token, id) => [token, id]));
   const merges: { readonly pair: [string, string]; readonly score: number }[] = [];
-  for (const [id, token] of own.tokens.entries()) {
-    if (isAdded(own.types[id])) continue;
+  for (const [id, token] of vocabulary.tokens.entries()) {
+    if (isAdded(vocabulary.types[id])) continue;
     const characters = [...token];
     const found: [string, string][] = [];
     for (let at = 1; at < characters.length; at++) {
@@ -126,15 +131,15 @@ function sentencePieceBpe(own: Vocabulary): TokenizerJson {
       if (pair.every((part) => ids.has(part))) found.push(pair);
     }
     found.sort(([a, b], [c, d]) => ids.get(a)! - ids.get(c)! || ids.get(b)! - ids.get(d)!);
-    for (const pair of found) merges.push({ pair, score: own.scores[id]! });
+    for (const pair of found) merges.push({ pair, score: vocabulary.scores[id]! });
   }
   merges.sort((a, b) => b.score - a.score); // stable: equal scores stay in the vocabulary's order
-  const unknown = own.tokens[Number(own.read("unknown_token_id") ?? 0)];
+  const unknown = vocabulary.tokens[Number(vocabulary.read("unknown_token_id") ?? 0)];
   return {
-    ...spaces(own),
+    ...spaces(vocabulary),
     pre_tokenizer: null,
-    post_processor: beginning(own, true),
-    added_tokens: addedTokens(own),
+    post_processor: beginning(vocabulary, true),
+    added_tokens: addedTokens(vocabulary),
     model: {
       ...{ type: "BPE", vocab: Object.fromEntries(ids), merges: merges.map(({ pair }) => pair) },
       ...{ unk_token: unknown, fuse_unk: true, byte_fallback: true },
@@ -143,9 +148,9 @@ function sentencePieceBpe(own: Vocabulary): TokenizerJson {
 }
 
 /** SentencePiece's unigram model. */
-function unigram(own: Vocabulary): TokenizerJson {
-  const charsmap = own.read("precompiled_charsmap") as ArrayLike<number> | undefined;
-  const { normalizer, decoder } = spaces(own);
+function unigram(vocabulary: Vocabulary): TokenizerJson {
+  const charsmap = vocabulary.read("precompiled_charsmap") as ArrayLike<number> | undefined;
+  const { normalizer, decoder } = spaces(vocabulary);
   const precompiled = {
     type: "Precompiled",
     precompiled_charsmap: Buffer.from(Uint8Array.from(charsmap ?? [])).toString("base64"),
@@ -155,13 +160,13 @@ function unigram(own: Vocabulary): TokenizerJson {
     normalizer: { type: "Sequence", normalizers },
     pre_tokenizer: null,
     decoder,
-    post_processor: beginning(own, false),
-    added_tokens: addedTokens(own),
+    post_processor: beginning(vocabulary, false),
+    added_tokens: addedTokens(vocabulary),
     model: {
       type: "Unigram",
-      unk_id: Number(own.read("unknown_token_id") ?? 0),
-      vocab: own.tokens.map((token, id) => [token, own.scores[id]!]),
-      byte_fallback: own.tokens.includes("<0x00>"),
+      unk_id: Number(vocabulary.read("unknown_token_id") ?? 0),
+      vocab: vocabulary.tokens.map((token, id) => [token, vocabulary.scores[id]!]),
+      byte_fallback: vocabulary.tokens.includes("<0x00>"),
     },
   };
 }
@@ -182,8 +187,8 @@ function beginning({ tokens, read }: Vocabulary, byDefault: boolean): object | n
   const ends = read("add_eos_token") === true ? specialOf(tokens, read("eos_token_id")) : undefined;
   if (!begins && !ends) return null;
   const text = { Sequence: { id: "A", type_id: 0 } };
-  const place = (own: { id: string } | undefined) => (own ? [{ SpecialToken: { id: own.id, type_id: 0 } }] : []);
-  const used = [begins, ends].filter((own) => own !== undefined);
+  const place = (token: { id: string } | undefined) => (token ? [{ SpecialToken: { id: token.id, type_id: 0 } }] : []);
+  const used = [begins, ends].filter((token) => token !== undefined);
   const single = [...place(begins), text, ...place(ends)];
   return {
     type: "TemplateProcessing",

@@ -1,11 +1,12 @@
 import type { Tokenizer as Encoder } from "@huggingface/tokenizers";
 import { describeValue } from "../core/describe.ts";
 import { ArgumentError } from "../core/errors.ts";
-import { anObject, flag, text } from "../core/kinds.ts";
+import { anObject, flag, someNumber, text } from "../core/kinds.ts";
 import { type Kind, named, operand, parameters, reading } from "../core/parameters.ts";
 import { checkText, decodeAll, printedTokenizer, TextStream, type Tokenizer } from "../data/tokenizer.ts";
 import type { TemplateTokens } from "./chat_template.ts";
 import { withExactSteps } from "./exact_steps.ts";
+import { spansOf, type TextSpan } from "./offsets.ts";
 import { PackedBpe } from "./packed/bpe.ts";
 import type { Packed } from "./packed/file.ts";
 import { installPacked } from "./packed/install.ts";
@@ -53,6 +54,37 @@ const readDecode = parameters("PretrainedTokenizer.decode", {
   ...decodeParameters,
 });
 
+/** Options of {@link PretrainedTokenizer.encodePair}. */
+export interface EncodePairOptions extends EncodeOptions {
+  /**
+   * The maximum number of tokens; the longer text is truncated first. With `addSpecialTokens`, they count, and remain.
+   * Default: no limit.
+   */
+  readonly maxTokens?: number | undefined;
+}
+
+/** Two texts as one list of tokens, such as `[CLS] text [SEP] pair [SEP]`. */
+export interface EncodedPair {
+  readonly tokens: number[];
+  /** For each token the number of its text, as the model was trained: mostly 0 for the first, and 1 for the second. */
+  readonly tokenTypes: number[];
+}
+
+/** @internal Where each token of an {@link EncodedPair} comes from. */
+export interface EncodedInputs extends EncodedPair {
+  /** The text (0 or 1) of each token, and the token's index in it; null for special tokens. */
+  readonly origins: readonly (readonly [text: 0 | 1, index: number] | null)[];
+  /** Returns where the tokens of a text are in it. */
+  spans(text: 0 | 1): TextSpan[];
+}
+
+const readPair = parameters("PretrainedTokenizer.encodePair", {
+  text: operand(text),
+  pair: operand(text),
+  addSpecialTokens: named(flag, true),
+  maxTokens: named(someNumber),
+});
+
 const SPACE = 0x20;
 
 /**
@@ -73,6 +105,8 @@ export class PretrainedTokenizer implements Tokenizer {
   /** The token at the start of a text; null if there is none. */
   readonly beginOfText: number | null;
   readonly separator: number;
+  /** The token that stands for a word to predict, such as `[MASK]`; null if there is none. */
+  readonly mask: number | null;
   private readonly encoder: Encoder;
   private readonly spelling: Spelling;
   private readonly added = new Map<number, Uint8Array>();
@@ -107,6 +141,7 @@ export class PretrainedTokenizer implements Tokenizer {
     this.vocabularySize = size;
     this.endOfText = this.idOf(contentOf(config.eos_token));
     this.beginOfText = this.idOf(contentOf(config.bos_token));
+    this.mask = this.idOf(contentOf(config.mask_token));
     this.separator = this.endOfText ?? this.idOf(contentOf(config.sep_token)) ?? 0;
   }
 
@@ -121,6 +156,11 @@ export class PretrainedTokenizer implements Tokenizer {
     return content === undefined ? null : (this.encoder.token_to_id(content) ?? null);
   }
 
+  /** @internal Returns the spelling of a token in the vocabulary; undefined for an unknown token. */
+  textOf(token: number): string | undefined {
+    return this.encoder.id_to_token(token);
+  }
+
   encode(text: string, options?: EncodeOptions): number[];
   encode(...values: unknown[]): number[] {
     const { text, addSpecialTokens } = readEncode(values);
@@ -129,6 +169,58 @@ export class PretrainedTokenizer implements Tokenizer {
     if (ids.every((id) => id !== undefined)) return ids;
     const message = "expected a vocabulary that contains its unk_token";
     throw new ArgumentError("PretrainedTokenizer", "noUnknownToken", message);
+  }
+
+  /**
+   * Encodes two texts as one input, with the special tokens and token types that the model's file defines.
+   *
+   * @example
+   * tokenizer.encodePair("Who wrote it?", "Ada wrote it."); // { tokens: [101, …, 102, …, 102], tokenTypes: [0, …, 1] }
+   *
+   * @throws {ArgumentError} for fewer `maxTokens` than there are special tokens.
+   */
+  encodePair(text: string, pair: string, options?: EncodePairOptions): EncodedPair;
+  encodePair(...values: unknown[]): EncodedPair {
+    const { text, pair, ...options } = readPair(values);
+    const { tokens, tokenTypes } = this.encodeInputs("PretrainedTokenizer.encodePair", text, { ...options, pair });
+    return { tokens, tokenTypes };
+  }
+
+  /** @internal Encodes one text or two, of at most `maxTokens` tokens, and keeps where each token comes from. */
+  encodeInputs(
+    operation: string,
+    text: string,
+    { pair, addSpecialTokens = true, maxTokens = Infinity }: EncodePairOptions & { readonly pair?: string | undefined },
+  ): EncodedInputs {
+    const texts = pair === undefined ? [text] : [text, pair];
+    const parts = texts.map((own) => this.encode(own, { addSpecialTokens: false }));
+    const arrange = (counts: readonly number[]) =>
+      arranged(this.encoder, counts, { addSpecialTokens, isPair: pair !== undefined });
+    const room = maxTokens - arrange(parts.map(() => 0)).tokens.length;
+    if (room < 0)
+      throw new ArgumentError(
+        operation,
+        "tooFewTokens",
+        `expected maxTokens to be at least ${maxTokens - room}, the number of special tokens, got ${maxTokens}`,
+      );
+    const counts = truncated(
+      parts.map(({ length }) => length),
+      room,
+    );
+    const { tokens, tokenTypes, origins } = arrange(counts);
+    const ids = tokens.map((token, at) => {
+      const origin = origins[at];
+      return origin ? parts[origin[0]]![origin[1]]! : this.idOf(token)!;
+    });
+    return { tokens: ids, tokenTypes, origins, spans: (own) => this.spansIn(texts[own]!, parts[own]!) };
+  }
+
+  private spansIn(text: string, tokens: readonly number[]): TextSpan[] {
+    const { normalizer } = this.encoder;
+    const { unk_token_id: unknown, config } = this.encoder.model as unknown as PackageModel;
+    const pieces = tokens.map((token) => (token === unknown ? undefined : this.bytesOf(token)));
+    const normalize = (part: string) => (normalizer ? normalizer.normalize(part) : part);
+    return spansOf(text.toWellFormed(), pieces, { normalize, hasUnknownWords: config?.type === "WordPiece" });
   }
 
   /** Returns the text of tokens. Invalid UTF-8 becomes U+FFFD. @throws {ArgumentError} for an unknown token. */
@@ -181,6 +273,70 @@ export class PretrainedTokenizer implements Tokenizer {
 }
 
 const EMPTY = new Uint8Array();
+
+/** The internals of the package's models, in the pinned version. */
+interface PackageModel {
+  readonly unk_token_id?: number;
+  readonly config?: { readonly type?: string };
+}
+
+/** A placeholder for a token of a text. No vocabulary has tokens that begin with U+0000 and U+FFFF. */
+const MARK = "\u0000\uFFFF";
+
+interface PostProcessed {
+  readonly tokens: readonly string[];
+  /** Tokens of the second text that the post-processor leaves apart. */
+  readonly tokens_pair?: readonly string[] | null;
+  readonly token_type_ids?: number[];
+}
+
+/** Returns the special tokens around placeholders for tokens of texts, as the tokenizer's post-processor adds them. */
+function arranged(
+  { post_processor: processor }: Encoder,
+  counts: readonly number[],
+  { addSpecialTokens, isPair }: { readonly addSpecialTokens: boolean; readonly isPair: boolean },
+) {
+  const places = counts.map((count, own) => Array.from({ length: count }, (_, index) => `${MARK}${own} ${index}`));
+  const [first, second] = [places[0]!, isPair ? places[1]! : null];
+  const plain = { tokens: [...first, ...(second ?? [])], token_type_ids: undefined };
+  const processed = processor && addSpecialTokens ? processor.post_process(first, second, true) : plain;
+  const { tokens: own, tokens_pair: rest = [], token_type_ids: types } = processed as PostProcessed;
+  const tokens = rest ? [...own, ...rest] : own;
+  const origins = tokens.map((token): readonly [0 | 1, number] | null => {
+    if (!token.startsWith(MARK)) return null;
+    const [own, index] = token.slice(MARK.length).split(" ").map(Number);
+    return [own as 0 | 1, index!];
+  });
+  return { tokens, tokenTypes: typesOf(processor?.config, types, origins), origins };
+}
+
+interface ProcessorConfig {
+  readonly type?: string;
+  readonly processors?: readonly ProcessorConfig[];
+}
+
+/** Returns the types of tokens as `tokenizers` does: by default the number of the text, and 0 with RoBERTa's step. */
+function typesOf(
+  config: unknown,
+  given: number[] | undefined,
+  origins: readonly (readonly [text: 0 | 1, index: number] | null)[],
+): number[] {
+  const { type, processors = [] } = (config ?? {}) as ProcessorConfig;
+  const isRoberta = [type, ...processors.map((own) => own.type)].includes("RobertaProcessing");
+  if (isRoberta) return origins.map(() => 0);
+  return given ?? origins.map((origin) => origin?.[0] ?? 0);
+}
+
+/** Returns how many tokens remain of each text, as `longest_first` of Hugging Face's `tokenizers`. */
+function truncated(counts: readonly number[], room: number): number[] {
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  if (total <= room) return [...counts];
+  if (counts.length === 1) return [room];
+  const [shorter, longer] = [Math.min(...counts), Math.max(...counts)];
+  let [few, many] = [shorter, shorter > room ? shorter : Math.max(shorter, room - shorter)];
+  if (few + many > room) [few, many] = [Math.floor(room / 2), Math.floor(room / 2) + (room % 2)];
+  return counts[0]! > counts[1]! ? [many, few] : [Math.min(few, longer), many];
+}
 
 function partsOf(json: TokenizerJson, config: TokenizerConfig) {
   if (json.model?.type === "Unigram" && json.model["byte_fallback"]) throw noByteFallback();

@@ -114,10 +114,10 @@ function boundedInterpreter(Base: Constructor): Constructor {
       const known = this.weights.get(value);
       if (known !== undefined) return known;
       let weight = 1;
-      for (const own of inner) {
-        if (typeof own === "string") weight += own.length;
-        else if (own.type === "NamespaceValue") throw tooMuch("puts no namespace into another value");
-        else weight += this.weigh(own);
+      for (const part of inner) {
+        if (typeof part === "string") weight += part.length;
+        else if (part.type === "NamespaceValue") throw tooMuch("puts no namespace into another value");
+        else weight += this.weigh(part);
         checked(weight);
       }
       if (value.type !== "NamespaceValue") this.weights.set(value, weight);

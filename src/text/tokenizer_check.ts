@@ -48,7 +48,7 @@ const aLength = kind("a whole number of at least 1", (value) => Number.isInteger
 const aCount = kind("a whole number of at least 0", (value) => Number.isInteger(value) && (value as number) >= 0);
 const [text, flag, number] = [aText, aFlag, aNumber].map(optional) as [Check, Check, Check];
 const one = (...values: readonly string[]): Check =>
-  kind(`one of ${values.join(", ")}`, (own) => values.includes(own as string));
+  kind(`one of ${values.join(", ")}`, (choice) => values.includes(choice as string));
 
 const list =
   (check: Check): Check =>
@@ -60,7 +60,7 @@ const record =
   (check: Check): Check =>
   (value, path, depth) => {
     if (!isObject(value)) throw wrong(path, "an object", value);
-    for (const [name, own] of Object.entries(value)) check(own, `${path}[${JSON.stringify(name)}]`, depth);
+    for (const [name, item] of Object.entries(value)) check(item, `${path}[${JSON.stringify(name)}]`, depth);
   };
 const object =
   (fields: Fields): Check =>
@@ -155,7 +155,7 @@ const many =
   (expected: string, holds: (value: unknown) => boolean): Check =>
   (value, path) => {
     if (!Array.isArray(value)) throw wrong(path, "a list", value);
-    const at = value.findIndex((own) => !holds(own));
+    const at = value.findIndex((item) => !holds(item));
     if (at >= 0) throw wrong(`${path}[${at}]`, expected, value[at]);
   };
 const ids: Check = (value, path) => {
@@ -167,7 +167,7 @@ const ids: Check = (value, path) => {
 const isMerge = (value: unknown): boolean =>
   typeof value === "string"
     ? value.includes(" ")
-    : Array.isArray(value) && value.length === 2 && value.every((own) => typeof own === "string");
+    : Array.isArray(value) && value.length === 2 && value.every((item) => typeof item === "string");
 const isPiece = (value: unknown): boolean =>
   Array.isArray(value) && value.length === 2 && typeof value[0] === "string" && Number.isFinite(value[1]);
 
@@ -244,7 +244,8 @@ function addedByProcessor(section: unknown): string[] {
   if (!isObject(section)) return [];
   const { type, single, pair: two, sep, cls, processors } = section;
   if (type === "Sequence") return (processors as unknown[]).flatMap(addedByProcessor);
-  if (type !== "TemplateProcessing") return [sep, cls].flatMap((own) => (Array.isArray(own) ? [own[0] as string] : []));
+  if (type !== "TemplateProcessing")
+    return [sep, cls].flatMap((item) => (Array.isArray(item) ? [item[0] as string] : []));
   const items = [single, two ?? []].flat() as { readonly SpecialToken?: { readonly id: string } }[];
-  return items.flatMap(({ SpecialToken: own }) => own?.id ?? []);
+  return items.flatMap(({ SpecialToken: token }) => token?.id ?? []);
 }

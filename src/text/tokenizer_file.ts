@@ -32,6 +32,7 @@ export interface TokenizerConfig {
   readonly bos_token?: Named;
   readonly eos_token?: Named;
   readonly sep_token?: Named;
+  readonly mask_token?: Named;
   readonly chat_template?: unknown;
   readonly [field: string]: unknown;
 }

@@ -108,8 +108,8 @@ async function loadModel(named: string | undefined, flags: GenerateFlags): Promi
       `${given} requires a Hugging Face model folder or a .gguf file, got ${named ?? "a run"}`,
     );
   const isFile = named !== undefined && statSync(named, { throwIfNoEntry: false })?.isFile();
-  const own = isFile ? loadQuantizedFile(named, precision) : undefined;
-  if (own !== undefined) return { model: own.model, tokenizer: own.tokenizer, isQuantized: true };
+  const loaded = isFile ? loadQuantizedFile(named, precision) : undefined;
+  if (loaded !== undefined) return { model: loaded.model, tokenizer: loaded.tokenizer, isQuantized: true };
   const path = isFile ? named : checkpointsIn(findRun("generate", named));
   const tuned = await loadTuned(path);
   if (tuned) return { ...tuned, isQuantized: false };

@@ -55,7 +55,7 @@ const CONTROL = 3;
 function tokensOf(tokenizer: Tokenizer): Metadata {
   const { vocabularySize, endOfText } = tokenizer;
   const bytes = Array.from({ length: vocabularySize }, (_, token) => tokenizer.bytesOf(token));
-  const tokens = bytes.map((own, token) => (token === endOfText ? END_OF_TEXT : textOf(own)));
+  const tokens = bytes.map((byte, token) => (token === endOfText ? END_OF_TEXT : textOf(byte)));
   const types = bytes.map((_, token) => (token === endOfText ? CONTROL : NORMAL));
   const last = endOfText ?? tokenizer.separator;
   return {

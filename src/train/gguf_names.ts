@@ -13,7 +13,7 @@ type Weight = Tensor | QuantizedTensor;
 export type Weights = Readonly<Record<string, Weight>>;
 
 /** Returns the name of each layer here and in llama.cpp. */
-function layerNames({ layers }: Settings): (readonly [own: string, other: string])[] {
+function layerNames({ layers }: Settings): (readonly [name: string, other: string])[] {
   const blocks = Array.from({ length: layers }, (_, at) =>
     [
       ["attentionNorm", "attn_norm"],
@@ -23,7 +23,7 @@ function layerNames({ layers }: Settings): (readonly [own: string, other: string
       ["feedForward.gate", "ffn_gate"],
       ["feedForward.up", "ffn_up"],
       ["feedForward.down", "ffn_down"],
-    ].map(([own, other]) => [`blocks.${at}.${own}`, `blk.${at}.${other}`] as const),
+    ].map(([name, other]) => [`blocks.${at}.${name}`, `blk.${at}.${other}`] as const),
   );
   return [
     ["tokenEmbedding", "token_embd"],
@@ -37,9 +37,9 @@ function layerNames({ layers }: Settings): (readonly [own: string, other: string
 /** Converts a model's state to llama.cpp's tensors. Its `llama` has separate queries, keys and values. */
 export function toGgufWeights(settings: Settings, state: Weights): Weights {
   const found: Record<string, Weight> = {};
-  for (const [own, other] of layerNames(settings))
+  for (const [name, other] of layerNames(settings))
     for (const end of ["weight", "bias"]) {
-      const value = state[`${own}.${end}`];
+      const value = state[`${name}.${end}`];
       if (value === undefined) continue;
       if (settings.architecture === "llama" && other.endsWith("attn_qkv"))
         for (const [letter, part] of Object.entries(splitRows(value, settings)))
@@ -60,10 +60,10 @@ export function fromGgufWeights(settings: Settings, weights: Weights): Weights {
     return value;
   };
   const found: Record<string, Weight> = {};
-  for (const [own, other] of layerNames(settings))
+  for (const [name, other] of layerNames(settings))
     for (const end of ["weight", "bias"]) {
       const value = take(`${other}.${end}`) ?? joinedRows(other, end, take, settings);
-      if (value !== undefined) found[`${own}.${end}`] = value;
+      if (value !== undefined) found[`${name}.${end}`] = value;
     }
   return { ...found, ...Object.fromEntries(rest) };
 }
@@ -102,24 +102,26 @@ function joinedRows(
   const [q, k, v] = parts;
   const { width } = settings;
   if (q === undefined || k === undefined || v === undefined) return undefined;
-  const isAlike = (own: Weight) =>
-    kindOf(own) === kindOf(q) && own.shape[0] === width && own.shape.slice(1).join() === q.shape.slice(1).join();
+  const isAlike = (weight: Weight) =>
+    kindOf(weight) === kindOf(q) &&
+    weight.shape[0] === width &&
+    weight.shape.slice(1).join() === q.shape.slice(1).join();
   if (![q, k, v].every(isAlike)) return undefined;
   const back = new Int32Array(width);
   for (const [row, from] of headRows(width, settings).entries()) back[from] = row;
   const index = fromArray(back, [width]);
-  const turned = (own: Weight) => withRows(own, (part) => indexSelect(part, 0, index));
+  const turned = (weight: Weight) => withRows(weight, (part) => indexSelect(part, 0, index));
   const all = [turned(q), turned(k), v];
   return withRows(turned(q), () => noGrad(() => cat(all.map(packedOf), { dim: 0 })));
 }
 
-const kindOf = (own: Weight): string =>
-  QuantizedTensor.isQuantized(own) ? `quantized ${String(own.format)}` : own.dtype;
-const packedOf = (own: Weight): Tensor => (QuantizedTensor.isQuantized(own) ? own.parts.packed : own);
+const kindOf = (weight: Weight): string =>
+  QuantizedTensor.isQuantized(weight) ? `quantized ${String(weight.format)}` : weight.dtype;
+const packedOf = (weight: Weight): Tensor => (QuantizedTensor.isQuantized(weight) ? weight.parts.packed : weight);
 
 /** Reorders the rows of a weight. In quantized weights, these are rows of bytes. */
-function withRows(own: Weight, change: (part: Tensor) => Tensor): Weight {
-  if (!QuantizedTensor.isQuantized(own)) return noGrad(() => change(own));
-  const packed = noGrad(() => change(own.parts.packed));
-  return new QuantizedTensor(own.format, [packed.shape[0]!, ...own.shape.slice(1)], own.dtype, { packed });
+function withRows(weight: Weight, change: (part: Tensor) => Tensor): Weight {
+  if (!QuantizedTensor.isQuantized(weight)) return noGrad(() => change(weight));
+  const packed = noGrad(() => change(weight.parts.packed));
+  return new QuantizedTensor(weight.format, [packed.shape[0]!, ...weight.shape.slice(1)], weight.dtype, { packed });
 }

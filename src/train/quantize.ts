@@ -63,8 +63,8 @@ const formatOf = ({ format, bits, groupSize }: QuantizeFlags): QuantizedFormat =
     : (format as GgmlFormat);
 
 /** Returns the output file. GGUF does not support affine weights. */
-function outOf({ format, out, bits }: QuantizeFlags, own: QuantizedFormat, run: string | undefined): string {
-  const extension = typeof own === "string" ? "gguf" : "safetensors";
+function outOf({ format, out, bits }: QuantizeFlags, chosenFormat: QuantizedFormat, run: string | undefined): string {
+  const extension = typeof chosenFormat === "string" ? "gguf" : "safetensors";
   const name = `model-${isAffine(format) ? `${format}${bits}` : format}.${extension}`;
   if (out === undefined) return join(run ?? ".", name);
   if (!out.endsWith(".gguf") && !out.endsWith(".safetensors"))

@@ -25,8 +25,8 @@ function textsIn(path: string): { settings: string; tokenizer: string | undefine
   if (path.endsWith(".gguf")) {
     using file = openGguf(path);
     const of = (key: string) => {
-      const own = Object.hasOwn(file.metadata, key) ? file.metadata[key] : undefined;
-      return own?.type === "string" ? String(own.value) : undefined;
+      const field = Object.hasOwn(file.metadata, key) ? file.metadata[key] : undefined;
+      return field?.type === "string" ? String(field.value) : undefined;
     };
     const settings = of(settingsKey);
     if (settings !== undefined) return { settings, tokenizer: of(tokenizerKey) };
@@ -85,11 +85,11 @@ function readSettings(path: string, text: string): Settings {
   if (!isJsonObject(json)) throw fail("expected an object");
   const settings = { ...presets.cpu, ...json } as unknown as Settings;
   for (const [name, value] of Object.entries(presets.cpu) as [keyof Settings, unknown][]) {
-    const own: unknown = settings[name];
+    const setting: unknown = settings[name];
     const among: readonly unknown[] | undefined = name in choices ? choices[name as keyof typeof choices] : undefined;
     const most = MOST[name] ?? Number.POSITIVE_INFINITY;
-    const fits = typeof own === typeof value && Array.isArray(own) === Array.isArray(value);
-    if (!fits || among?.includes(own) === false || (typeof own === "number" && own > most))
+    const fits = typeof setting === typeof value && Array.isArray(setting) === Array.isArray(value);
+    if (!fits || among?.includes(setting) === false || (typeof setting === "number" && setting > most))
       throw fail(`${name} is not a setting of a run`);
   }
   try {

@@ -1,4 +1,4 @@
-/** Every public function with hostile arguments: it returns, or throws a typed error that says what was wrong. */
+/** Calls every public function with hostile arguments: it returns, or throws a typed error that says what was wrong. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
@@ -10,14 +10,14 @@ import { problemsOf, type Subject } from "./fuzz.ts";
 import { groups } from "./groups.ts";
 import { CallersError, hostiles } from "./hostile.ts";
 
-/** A hostile call costs no memory for longer than it runs, and no fallback. */
+/** A hostile call causes no fallback, and leaves no memory behind. */
 const around = <R>(body: () => R): R => withBackend("cpu", () => withStrict(true, () => tidy(body)));
 
 for (const group of groups)
   describe(group.name, () => {
     const { subjects, missing } = group.collect();
 
-    test("every function is in the table of parameters, and has a right call", () => {
+    test("every function is in the table of parameters and has a valid call", () => {
       expect(missing).toEqual([]);
       expect(subjects.length).toBeGreaterThan(group.atLeast);
       const refused = around(() => subjects.flatMap((subject) => whyRefused(subject) ?? []));
@@ -54,7 +54,7 @@ function whyRefused({ name, call, right }: Subject): string | undefined {
   }
 }
 
-test("nothing in the table is left out", () => {
+test("the table is complete", () => {
   const tested = new Set(groups.flatMap((group) => group.collect().subjects.map(({ signature }) => signature)));
   const elsewhere = new Set(groups.flatMap((group) => group.elsewhere ?? []));
   const untested = [...signatures.values()].filter((own) => !tested.has(own) && !elsewhere.has(own.operation));

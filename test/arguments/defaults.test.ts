@@ -1,6 +1,6 @@
 /**
- * Defaults of every class and function: those of the argument tables and of optimizers, compared with PyTorch's
- * (`scripts/fixtures/defaults.py`) and with what the documentation of each option says.
+ * Compares the defaults of every class and function, as the argument tables and optimizers state them, with PyTorch's
+ * (`scripts/fixtures/defaults.py`) and with the documentation of each option.
  */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -17,7 +17,7 @@ type Defaults = Readonly<Record<string, unknown>>;
 const fixture = join(packageRoot, "test", "fixtures", "defaults", "pytorch.json");
 const pytorch = JSON.parse(readFileSync(fixture, "utf8")) as Readonly<Record<string, Defaults>>;
 
-/** What PyTorch calls otherwise. */
+/** PyTorch's names, where they differ. */
 const pytorchName: Readonly<Record<string, string>> = {
   ...{ ReduceOnPlateau: "schedules.ReduceLROnPlateau", GradScaler: "amp.GradScaler", oneCycle: "schedules.OneCycleLR" },
   ...{ "optim.step": "schedules.StepLR", "optim.multiStep": "schedules.MultiStepLR" },
@@ -28,7 +28,9 @@ const pytorchOption: Readonly<Record<string, string>> = {
   ...{ floor: "etaMin", multiple: "TMult", warmupShare: "pctStart", stepsUp: "stepSizeUp", stepsDown: "stepSizeDown" },
 };
 
-/** PyTorch's defaults of an operation: of the class, or of the function in the first module that has it. */
+/**
+ * Returns PyTorch's defaults for an operation: those of the class, or of the function in the first module that has it.
+ */
 function pytorchOf(operation: string): Defaults | undefined {
   const named = pytorchName[operation] ?? (operation in pytorch ? operation : undefined);
   if (named !== undefined || operation.includes(".")) return pytorch[named ?? operation];
@@ -36,7 +38,10 @@ function pytorchOf(operation: string): Defaults | undefined {
   return modules.map((module) => pytorch[`${module}.${operation}`]).find((own) => own !== undefined);
 }
 
-/** None, an empty list and nothing are the same; so are a number and a list of equal ones, one for each axis. */
+/**
+ * Treats None, an empty list and a missing value as equal, and a number as equal to a list that repeats it for each
+ * axis.
+ */
 function plain(value: unknown): unknown {
   if (value === undefined || (Array.isArray(value) && value.length === 0)) return null;
   if (Array.isArray(value)) return value.every((own) => own === value[0]) ? value[0] : value;
@@ -44,7 +49,7 @@ function plain(value: unknown): unknown {
   return value === Number.POSITIVE_INFINITY ? "inf" : value === Number.NEGATIVE_INFINITY ? "-inf" : value;
 }
 
-/** Defaults by operation. Those of optimizers are in their groups. */
+/** Defaults by operation. Those of optimizers come from their parameter groups. */
 const ours = new Map<string, Defaults>(
   [...signatures.values()].map(({ operation, parameters }) => [
     operation,
@@ -72,7 +77,7 @@ const epsilon = "PyTorch takes the machine epsilon of the dtype, which differs b
 const inTraining = "as dropout, whose default is true in PyTorch too";
 const jordan = "Jordan's own implementation, which came before PyTorch's, has these";
 
-/** Where a default differs, and why. */
+/** Defaults that differ from PyTorch's, and why. */
 const differences: Readonly<Record<string, Difference>> = {
   "tensor.requiresGrad": [null, false, "a tensor that was not asked to needs no gradient"],
   "gridSample.alignCorners": [false, null, same],
@@ -120,26 +125,26 @@ describe("PyTorch's defaults", () => {
     }),
   );
 
-  test("are ours, but for those that a table argues", () => {
+  test("equal ours, except those that a table explains", () => {
     const found = compared
       .filter(({ own, theirs }) => JSON.stringify(own) !== JSON.stringify(theirs))
       .map(({ place, own, theirs }) => [place, own, theirs] as const);
     const argued = Object.entries(differences).map(([place, [own, theirs]]) => [place, own, theirs] as const);
-    expect(found.toSorted()).toEqual(argued.toSorted()); // their order is that in which modules load
+    expect(found.toSorted()).toEqual(argued.toSorted()); // in the order in which the modules load
   });
 
-  test("are known of hundreds of options", () => expect(compared.length).toBeGreaterThan(600));
+  test("are known for hundreds of options", () => expect(compared.length).toBeGreaterThan(600));
 });
 
-/** Options of an interface, each with the value that its documentation calls the default. */
+/** Returns the options of an interface, each with the default that its documentation states. */
 interface Documented {
-  /** Whether it is of a function in `src/ops`, not of a class. */
+  /** Whether it belongs to a function in `src/ops` rather than to a class. */
   readonly isOfFunction: boolean;
   readonly bases: readonly string[];
   readonly defaults: ReadonlyMap<string, unknown>;
 }
 
-/** The interfaces of the sources that name options. */
+/** The interfaces in the sources that declare options. */
 function documentedInterfaces(): ReadonlyMap<string, Documented> {
   const found = new Map<string, Documented>();
   for (const file of new Bun.Glob("**/*.ts").scanSync(join(packageRoot, "src"))) {
@@ -167,7 +172,7 @@ const defaultPattern = new RegExp(
   `\\bDefault (true|false|null|${number}|\`?"[^"]*"\`?|-?Infinity)(?=[.,;:]|\\s*$)(?!\\.\\d)`,
 );
 
-/** The value in `Default 0.1.`; undefined where the words say no value, such as `Default: those of x`. */
+/** Returns the value in `Default 0.1.`; undefined if the default is not a value, as in `Default: those of x`. */
 function documentedDefault(words: string): unknown {
   const text = defaultPattern.exec(words)?.[1];
   if (text === undefined) return undefined;
@@ -181,7 +186,7 @@ describe("documented defaults", () => {
     const own = interfaces.get(name);
     return own === undefined ? [] : [...own.bases.flatMap(allOf), ...own.defaults];
   };
-  /** A function and a class may differ in their first letter alone. */
+  /** The names of a function and a class may differ only in the case of the first letter. */
   const operationOf = (name: string): string | undefined => {
     const base = name.replace(/Options$/, "");
     const [upper, lower] = [base, base[0]!.toLowerCase() + base.slice(1)];
@@ -196,14 +201,14 @@ describe("documented defaults", () => {
     });
   });
 
-  test("are those that hold", () => {
+  test("are correct", () => {
     const wrong = compared.filter(({ own, documented }) => own !== documented);
     expect(wrong).toEqual([]);
   });
 
-  test("are known of hundreds of options", () => expect(compared.length).toBeGreaterThan(200));
+  test("are known for hundreds of options", () => expect(compared.length).toBeGreaterThan(200));
 
-  test("of parameters that are no options are those that hold", () => {
+  test("of parameters other than options are correct", () => {
     const functions = /\/\*\*((?:[^*]|\*(?!\/))*)\*\/\s*export (?:async )?function (\w+)/g;
     const files = [...new Bun.Glob("**/*.ts").scanSync(join(packageRoot, "src"))];
     const found = files.flatMap((file) =>
@@ -224,7 +229,7 @@ describe("documented defaults", () => {
 });
 
 describe("dtypes of layers", () => {
-  /** Layers with parameters, and arguments without a dtype that they take. */
+  /** Layers with parameters, and valid arguments without a dtype. */
   const layers = Object.entries(nn as unknown as Record<string, new (...values: unknown[]) => orchard.nn.Module>)
     .filter(([name]) => /^[A-Z]/.test(name) && signatures.get(name)?.parameters["dtype"] !== undefined && name in calls)
     .map(([name, Class]) => {
@@ -237,10 +242,10 @@ describe("dtypes of layers", () => {
     });
   const dtypesOf = (module: orchard.nn.Module) => [...new Set(module.parameters().map(({ dtype }) => dtype))];
 
-  test.each(layers)("$name has float32 unless it is told another", ({ make }) => {
+  test.each(layers)("$name is float32 by default", ({ make }) => {
     expect(dtypesOf(make({}))).toEqual(["float32"]);
     for (const dtype of ["float64", "float16", "bfloat16"] as const) expect(dtypesOf(make({ dtype }))).toEqual([dtype]);
   });
 
-  test("are known of dozens of layers", () => expect(layers.length).toBeGreaterThan(30));
+  test("are known for dozens of layers", () => expect(layers.length).toBeGreaterThan(30));
 });

@@ -1,4 +1,4 @@
-/** Several processes: each function with arguments that it takes, in a world of one. */
+/** Distributed functions, each with valid arguments for a world of one process. */
 import { distributed as d, nn, ones, optim } from "../../src/index.ts";
 import type { Call, Calls } from "./upper.ts";
 

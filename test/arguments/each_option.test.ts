@@ -1,6 +1,6 @@
 /**
- * Every option of operations and layers alone, with the others at their defaults: each keyword, and each flag both
- * ways. Such a call gives a result, or is refused for a reason that a table names.
+ * Tries every option of operations and layers alone, with the others at their defaults: each keyword, and each flag
+ * both ways. Such a call returns a result, or is rejected for a reason that a table states.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { OrchardError } from "../../src/core/errors.ts";
@@ -22,14 +22,14 @@ interface Subject {
 const isOptions = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 
-/** Options without which a call is refused, whatever else is given. */
+/** Options that are required whatever else is given. */
 const companions: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   fractionalMaxPool2d: { outputSize: 1 },
   interpolate: { size: 2 },
   randintLike: { high: 4 },
 };
 
-/** Combinations that are refused, by words of the error. */
+/** Combinations that are rejected, by words of the error. */
 const refused: Readonly<Record<string, string>> = {
   "batchNorm training=false": "expected runningMean and runningVar without training",
   "instanceNorm useInputStats=false": "expected runningMean and runningVar without useInputStats",
@@ -53,7 +53,7 @@ const subjects: readonly Subject[] = [
   return signature === undefined ? [] : [{ ...subject, signature }];
 });
 
-/** The call with one option: what else is given by name is left out, unless it is required. */
+/** Makes the call with one option; all other options are omitted unless they are required. */
 function withOption({ call, right, signature }: Subject, option: Readonly<Record<string, unknown>>): unknown {
   manualSeed(7);
   const values = right();
@@ -65,7 +65,7 @@ function withOption({ call, right, signature }: Subject, option: Readonly<Record
   return call(...([...operands, { ...Object.fromEntries(needed), ...option }] as never[]));
 }
 
-/** What an option is tried with. */
+/** The values to try for an option. */
 function valuesFor(expected: string): readonly unknown[] {
   if (expected === "true or false") return [true, false];
   return /^"[^"]*"(?:(?:, | or )"[^"]*")*$/.test(expected)
@@ -95,7 +95,7 @@ describe("each option alone", () => {
     expect(met).toEqual(meant);
   });
 
-  test("is known of hundreds of options", () => expect(trials.length).toBeGreaterThan(600));
+  test("is known for hundreds of options", () => expect(trials.length).toBeGreaterThan(600));
 });
 
 function failureOf(call: () => unknown): unknown {

@@ -1,9 +1,10 @@
-/** A call with hostile values in each of its places, one at a time. */
+/** Calls a function with a hostile value in each argument, one at a time. */
 import { OrchardError } from "../../src/core/errors.ts";
+import { signatures } from "../../src/core/parameters.ts";
 import { CallersError, hostiles } from "./hostile.ts";
 import type { Call } from "./upper.ts";
 
-/** Runs a call to its end; gives what it threw or rejected with. */
+/** Runs a call to its end; returns what it threw or rejected with. */
 export async function failureOf(call: () => unknown): Promise<unknown> {
   try {
     const result = call();
@@ -14,7 +15,7 @@ export async function failureOf(call: () => unknown): Promise<unknown> {
   }
 }
 
-/** The arguments of a call with one value in the place of each, and of each option. */
+/** Yields the arguments of a call with one value replaced, for each argument and each option. */
 function* mutations(values: readonly unknown[], hostile: () => unknown): Generator<readonly [string, unknown[]]> {
   for (const [at, value] of values.entries()) {
     yield [`argument ${at}`, values.with(at, hostile())];
@@ -25,15 +26,16 @@ function* mutations(values: readonly unknown[], hostile: () => unknown): Generat
 
 const isFunction = (value: unknown): boolean => typeof value === "function";
 
-/** What a call threw that is no `OrchardError`, with the place and the value. */
+/** Returns errors that a call threw, other than an `OrchardError` with a code, with the argument and the value. */
 export async function untypedErrors(call: Call, values: () => readonly unknown[]): Promise<string[]> {
   const untyped: string[] = [];
   for (const { name, make } of hostiles) {
     for (const [place, given] of mutations(values(), make)) {
       const error = await failureOf(() => call(...(given as never[])));
       if (error === undefined || error instanceof CallersError) continue;
-      if (typeof make() === "function" && values().some(isFunction)) continue; // what a body throws is its own
-      if (error instanceof OrchardError && error.message.length > 0) continue;
+      if (typeof make() === "function" && values().some(isFunction)) continue; // errors from a callback are passed on
+      const isTyped = error instanceof OrchardError && error.message.length > 0;
+      if (isTyped && !signatures.has(error.code)) continue; // no code has an operation's name
       untyped.push(`${place}, ${name}: ${String(error).slice(0, 200)}`);
     }
   }

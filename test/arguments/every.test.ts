@@ -1,6 +1,6 @@
 /**
- * Every export, class and method, found by walking the package: nothing that is passed is dropped, and whatever is
- * passed, the answer is a result or an `OrchardError`.
+ * Checks every export, class and method, found by walking the package: no argument is ignored, and every call returns a
+ * result or throws an `OrchardError`.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -22,7 +22,7 @@ const isClass = (value: unknown): value is Class =>
   typeof value === "function" && /^class\b/.test(Function.prototype.toString.call(value));
 const isError = (value: unknown): boolean => typeof value === "function" && value.prototype instanceof Error;
 
-/** Functions and classes that the package exports, also those of its namespaces. */
+/** Functions and classes that the package exports, including its namespaces. */
 const exported = Object.entries<unknown>(orchard)
   .flatMap(([name, value]): [string, unknown][] =>
     typeof value === "object"
@@ -35,31 +35,31 @@ const ofOperations = new Map(
   groups.flatMap((group) => group.collect().subjects.map(({ name, right }) => [name, right])),
 );
 
-/** Arguments that a function takes; none where it is in no table of calls. */
+/** Returns valid arguments for a function; none if no table of calls lists it. */
 const rightOf = (name: string): readonly unknown[] =>
   (calls[name] ?? calls[name.split(".").at(-1)!])?.[1]() ?? ofOperations.get(name)?.() ?? [];
 
-/** What is made by functions of the package, or is a base class: its constructor is not called. */
+/** Classes that functions of the package construct, and base classes: their constructors are not called. */
 const notConstructed = new Set([
   ...["Function", "FunctionContext", "Tensor", "PerTensorWeights", "SmoothWeights"],
   ...["data.HeldOutWindows", "data.Progress", "data.TextStream", "data.WorkerDataset", "nn.TokenStream"],
   ...["nn.LanguageModel", "nn.Module"],
 ]);
-/** Passes what comes after the model on to its `forward`. */
+/** Passes the arguments after the model to its `forward`. */
 const passesOn = new Set(["nn.summary"]);
-/** Ends what the others stand on. */
+/** Closes the resources that the other calls depend on. */
 const ending = new Set(["distributed.finalize"]);
 
 const isOptions = (value: unknown): value is object =>
   typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 
-/** A value of a class that no function knows. */
+/** An instance of a class that no function knows. */
 class Surplus {}
-/** More than any function has parameters. */
+/** More arguments than any function has parameters. */
 const MANY = 20;
 
 test.each(exported.filter(([name]) => !notConstructed.has(name) && !passesOn.has(name) && !ending.has(name)))(
-  "%s refuses an argument too many, and an unknown option",
+  "%s rejects a surplus argument and an unknown option",
   async (name, value) => {
     const call = (...values: readonly unknown[]): unknown =>
       isClass(value) ? new value(...values) : (value as (...own: readonly unknown[]) => unknown)(...values);
@@ -74,7 +74,7 @@ test.each(exported.filter(([name]) => !notConstructed.has(name) && !passesOn.has
   },
 );
 
-/** Names of methods that are private, protected or internal: TypeScript refuses them, and no page lists them. */
+/** Names of private, protected and internal methods: TypeScript rejects calls of them, and no page lists them. */
 const hidden = new Set<string>();
 for (const file of new Bun.Glob("**/*.ts").scanSync(join(packageRoot, "src"))) {
   const text = readFileSync(join(packageRoot, "src", file), "utf8");
@@ -84,27 +84,27 @@ for (const file of new Bun.Glob("**/*.ts").scanSync(join(packageRoot, "src"))) {
     hidden.add(own!);
 }
 
-/** Gives back what it gets, which the test cannot look at where it is a proxy. */
+/** Returns its argument, which the test can't inspect if it is a proxy. */
 const givesBack = new Set(["nn.Identity.forward"]);
 
-/** What optimizers override for the base class to call. */
+/** Methods that optimizers override and only the base class calls. */
 const ofSubclasses = new Set(["stateNames", "stateShape"]);
 
-/** Values of every sort, but for those that take long to look through. */
+/** Values of every sort, except those that take long to traverse. */
 const some = hostiles
   .filter(({ name }) => !/holes|nine sizes|9_?007|texts?\b.*x{5}/.test(name))
   .filter((_, at) => at % 2 === 0);
 
 /**
- * What JSON.stringify and loops call with arguments of their own, predicates that are passed to `filter`, and methods
- * that take any number of values.
+ * Methods that JSON.stringify and loops call with extra arguments, predicates that are passed to `filter`, and methods
+ * that accept any number of arguments.
  */
 const unlimited = new Set([
   ...["toJSON", "return", "isTensor", "isQuantized"],
   ...["apply", "saveForBackward", "markNonDifferentiable"],
 ]);
 
-/** The result of a call; undefined where it failed. */
+/** Returns the result of a call; undefined if it failed. */
 async function settled(call: () => unknown): Promise<unknown> {
   try {
     return await call();
@@ -119,7 +119,7 @@ function* staticsOf(Class: Class): Generator<readonly [string, Call]> {
     if (typeof value === "function" && !isClass(value) && !hidden.has(name)) yield [name, value as Call];
 }
 
-/** The public methods of a class and of those that it extends. */
+/** The public methods of a class and its base classes. */
 function* methodsOf(Class: Class): Generator<readonly [string, Call]> {
   for (let own = Class.prototype; own && own !== Object.prototype; own = Object.getPrototypeOf(own))
     for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(own)))
@@ -127,7 +127,7 @@ function* methodsOf(Class: Class): Generator<readonly [string, Call]> {
         yield [name, value as Call];
 }
 
-test("methods of every class refuse an argument too many", async () => {
+test("methods of every class reject a surplus argument", async () => {
   const seen = new Set<Call>();
   const found: string[] = [];
   const surplus = Array.from({ length: MANY }, () => new Surplus());
@@ -147,7 +147,10 @@ test("methods of every class refuse an argument too many", async () => {
   expect(seen.size).toBeGreaterThan(400);
 });
 
-/** What a method threw that is no error of ours. A promise that is open after a second is no failure. */
+/**
+ * Returns an error other than ours that a method threw. A promise that is still pending after a second is not a
+ * failure.
+ */
 async function untyped(make: () => object, method: Call, values: readonly unknown[]): Promise<unknown> {
   const instance = make();
   const failure = await Promise.race([failureOf(() => method.apply(instance, values as never[])), Bun.sleep(1000)]);
@@ -160,7 +163,7 @@ test("methods of every class answer hostile arguments with a result or a typed e
   for (const [name, value] of exported) {
     if (!isClass(value) || notConstructed.has(name)) continue;
     const make = () => new value(...rightOf(name));
-    if ((await failureOf(make)) !== undefined) continue; // made by functions
+    if ((await failureOf(make)) !== undefined) continue; // constructed by functions
     for (const [method, call] of methodsOf(value)) {
       if (seen.has(call) || givesBack.has(`${name}.${method}`)) continue;
       seen.add(call);

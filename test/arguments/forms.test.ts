@@ -1,10 +1,10 @@
-/** PyTorch's everyday forms of calls, beside formulas in float64. */
+/** PyTorch's common forms of calls, compared with formulas in float64. */
 import { describe, expect, test } from "bun:test";
 import * as o from "../../src/index.ts";
 import "../../src/test.ts";
 import { manualSeed, type Tensor, tensor } from "../../src/index.ts";
 
-/** Whole numbers from low to high, both included. */
+/** Whole numbers from low to high, inclusive. */
 const draw = (count: number, low: number, high: number): bigint[] =>
   Array.from(o.randint(low, high + 1, [count]).dataSync());
 
@@ -153,8 +153,8 @@ describe.each(["cpu", "reference"] as const)("on %s", (backend) => {
 
 const row = tensor([3, 1, 2]);
 
-describe("what PyTorch takes in place of a number", () => {
-  test("a tensor without axes as a value, unless it requires a gradient", () => {
+describe("values that PyTorch accepts in place of a number", () => {
+  test("a tensor of rank 0 as a value, unless it requires a gradient", () => {
     const three = tensor(3);
     expect(o.full([2], tensor(3n)).toArray()).toEqual([3n, 3n]);
     expect(o.fullLike(row, three).toArray()).toEqual([3, 3, 3]);
@@ -166,7 +166,7 @@ describe("what PyTorch takes in place of a number", () => {
     expect(() => o.full([2], tensor(3, { requiresGrad: true }))).toThrow("detach it");
   });
 
-  test("a tensor without axes as any number: axes, sizes, factors", () => {
+  test("a tensor of rank 0 as any number: axes, sizes, factors", () => {
     const x = o.arange(6).reshape([2, 3]);
     expect(o.sum(x, tensor(1n) as never).toArray()).toEqual(o.sum(x, 1).toArray());
     expect(o.narrow(x, 1, tensor(1n) as never, 2).toArray()).toEqual(o.narrow(x, 1, 1, 2).toArray());
@@ -192,7 +192,7 @@ describe("what PyTorch takes in place of a number", () => {
     expect(o.linalg.pinv(diagonal, { atol: tensor(2) }).toArray()).toEqual(o.diag(tensor([0.25, 0])).toArray());
   });
 
-  test("null in sizes of adaptive pooling leaves an axis as it is", () => {
+  test("null in sizes of adaptive pooling leaves an axis unchanged", () => {
     const picture = o.arange(8, { dtype: "float32" }).reshape([1, 2, 4]);
     for (const pool of [o.adaptiveAvgPool2d, o.adaptiveMaxPool2d] as const) {
       expect(pool(picture, [null, 2]).toArray()).toEqual(pool(picture, [2, 2]).toArray());
@@ -236,7 +236,7 @@ describe("what PyTorch takes in place of a number", () => {
     expect(o.searchsorted(tensor([1, 2, 3]), values, { side: "left" }).toArray()).toEqual([1n]);
   });
 
-  test("a size of 1 is repeated in tensordot, elements without axes are indexed", () => {
+  test("a size of 1 is broadcast in tensordot, and tensors of rank 0 are indexed", () => {
     const [a, b] = [tensor([[2], [3]]), tensor([[1, 10], [100, 1000]])]; // biome-ignore format: a matrix
     expect(o.tensordot(a, b, 1).toArray()).toEqual([[202, 2020], [303, 3030]]); // biome-ignore format: a matrix
     const five = tensor(5);
@@ -245,7 +245,7 @@ describe("what PyTorch takes in place of a number", () => {
     expect(o.indexCopy(five, 0, tensor([0n]), tensor(8)).toArray()).toBe(8);
   });
 
-  test("where parts end as a vector, integers in threshold, -1 classes, weights of another float", () => {
+  test("a vector of split positions, integers in threshold, classes of -1, weights of another float dtype", () => {
     expect(o.tensorSplit(row, tensor([1n, 2n])).map((part) => part.toArray())).toEqual([[3], [1], [2]]);
     expect(o.threshold(tensor([3n, 1n, 2n]), 1, 7).toArray()).toEqual([3n, 7n, 2n]);
     expect(o.oneHot(tensor([0n, 2n]), -1).shape).toEqual([2, 3]);

@@ -1,6 +1,6 @@
 /**
- * The fuzz of arguments: calls of every function with hostile values in the place of each argument and option. Each
- * returns, or throws an OrchardError that names the operation and, where the value is not of the parameter's kind, the
+ * The fuzz test of arguments: calls of every function with a hostile value for each argument and option. Each call
+ * returns, or throws an OrchardError that names the operation and, if the value is not of the parameter's kind, the
  * parameter.
  */
 import { OrchardError } from "../../src/core/errors.ts";
@@ -11,7 +11,7 @@ import { CallersError, hostiles } from "./hostile.ts";
 
 export type Call = (...values: readonly unknown[]) => unknown;
 
-/** A function, a right call of it, and its row in the table. */
+/** A function, a valid call of it, and its row in the table. */
 export interface Subject {
   readonly name: string;
   readonly call: Call;
@@ -19,7 +19,7 @@ export interface Subject {
   readonly right: () => readonly unknown[];
 }
 
-/** The row of a function: that of its own name, or of another name that it has. */
+/** Returns the row of a function, by its name or an alias. */
 export function signatureOf(name: string, functions: Readonly<Record<string, unknown>>): Signature | undefined {
   const names = Object.keys(functions).filter((other) => functions[other] === functions[name]);
   return [name, ...names].map((own) => signatures.get(own)).find((found) => found !== undefined);
@@ -27,7 +27,7 @@ export function signatureOf(name: string, functions: Readonly<Record<string, unk
 
 interface Trial {
   readonly values: readonly unknown[];
-  /** What was replaced, for messages. */
+  /** The argument that was replaced, for messages. */
   readonly place: string;
   /** The parameter whose value is hostile. */
   readonly name?: string;
@@ -39,7 +39,7 @@ type Named = readonly [name: string, parameter: Parameter<unknown>];
 const isOptions = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 
-/** The values before the options, and the options. */
+/** The positional values, and the options. */
 function partsOf(values: readonly unknown[]): { positional: unknown[]; options: Record<string, unknown> } {
   const last = values.at(-1);
   return isOptions(last)
@@ -47,11 +47,11 @@ function partsOf(values: readonly unknown[]): { positional: unknown[]; options: 
     : { positional: [...values], options: {} };
 }
 
-/** Without one key. */
+/** Returns the options without one key. */
 const without = (options: Record<string, unknown>, name: string): Record<string, unknown> =>
   Object.fromEntries(Object.entries(options).filter(([own]) => own !== name));
 
-/** Every call of a function with one hostile value in it. */
+/** Yields every call of a function with one hostile value. */
 function* trials({ signature, right }: Subject, make: () => unknown): Generator<Trial> {
   const entries: readonly Named[] = Object.entries(signature.parameters);
   const places = entries.filter(([, { by }]) => by !== "name").map(([name]) => name);
@@ -76,7 +76,7 @@ function* trials({ signature, right }: Subject, make: () => unknown): Generator<
   }
 }
 
-/** What is wrong with the outcome of a call; undefined where nothing is. */
+/** Describes what is wrong with the outcome of a call; undefined if nothing is. */
 function problemOf({ call, signature }: Subject, { values, place, name, hostile }: Trial): string | undefined {
   const where = `${place}:`;
   let seconds = 0;
@@ -86,6 +86,7 @@ function problemOf({ call, signature }: Subject, { values, place, name, hostile 
     if (error instanceof CallersError) return undefined;
     if (!(error instanceof OrchardError)) return `${where} ${String(error)}`;
     if (error.message.length < signature.operation.length + 8) return `${where} an empty message`;
+    if (signatures.has(error.code)) return `${where} an operation as the code: ${error.code}`;
     if (!error.message.startsWith("[") || error.operation === "") return `${where} no operation in ${error.message}`;
     if (Object.hasOwn(signature.parameters, error.operation) && error.operation !== signature.operation)
       return `${where} the operation is a parameter in ${error.message}`;
@@ -96,8 +97,9 @@ function problemOf({ call, signature }: Subject, { values, place, name, hostile 
 }
 
 /**
- * Whether a message names the parameter. A tensor that is gone is described, and what can't be read has no name. Where
- * a call has two orders (the axis before or after the indices, `low` or none), another parameter may be named.
+ * Whether a message names the parameter. A disposed tensor is described instead, and unreadable values have no name. If
+ * a call accepts two orders (the axis before or after the indices, with `low` or without), another parameter may be
+ * named.
  */
 function namesPlace({ parameters }: Signature, name: string, { message }: OrchardError): boolean {
   if (message.includes(name) || /after dispose\(\)|reading the arguments threw/.test(message)) return true;
@@ -105,14 +107,14 @@ function namesPlace({ parameters }: Signature, name: string, { message }: Orchar
   return hasTwoOrders && /index|source|shape/.test(message);
 }
 
-/** Functions that take a second tensor in place of an axis. */
+/** Functions that accept a second tensor in place of an axis. */
 const takesOther = new Set(["max", "min"]);
 
-/** Whether a parameter takes a value, or says more of it by an error of its own. */
+/** Whether a parameter accepts a value, or rejects it with a more specific error. */
 function isOfKind({ parameters, operation }: Signature, name: string, value: unknown): boolean {
   try {
     if (value === undefined || isOptions(value)) return true; // nothing, or the options themselves
-    if (Tensor.isTensor(value) && (value.rank === 0 || takesOther.has(operation))) return true; // stands for a number
+    if (Tensor.isTensor(value) && (value.rank === 0 || takesOther.has(operation))) return true; // represents a number
     const { kind } = parameters[name]!;
     return kind.starts?.(value) === true || kind.parse(value, operation, name) !== undefined;
   } catch {
@@ -120,7 +122,7 @@ function isOfKind({ parameters, operation }: Signature, name: string, value: unk
   }
 }
 
-/** All that is wrong with a function, at most so many lines of it. */
+/** Returns everything that is wrong with a function, in at most `count` lines. */
 export function problemsOf(subject: Subject, around: <R>(body: () => R) => R): string[] {
   const found: string[] = [];
   for (const { name, make } of hostiles)

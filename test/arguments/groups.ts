@@ -10,9 +10,9 @@ import { calls as upperCalls } from "./upper.ts";
 
 export interface Group {
   readonly name: string;
-  /** How many functions there are at least. */
+  /** The minimum number of functions. */
   readonly atLeast: number;
-  /** The functions with their rows of the table; the names of those that have none, or no right call. */
+  /** The functions with their rows of the table, and the names of those that have no row or no valid call. */
   readonly collect: () => { readonly subjects: readonly Subject[]; readonly missing: readonly string[] };
   /** Names in the table that tests of another group call. */
   readonly elsewhere?: readonly string[];
@@ -21,7 +21,7 @@ export interface Group {
 type Functions = Readonly<Record<string, unknown>>;
 type Rights = Readonly<Record<string, () => readonly unknown[]>>;
 
-/** A group of functions, each with a right call. */
+/** A group of functions, each with a valid call. */
 function collected(functions: Functions, rights: Rights): ReturnType<Group["collect"]> {
   const subjects: Subject[] = [];
   const missing: string[] = [];
@@ -63,7 +63,7 @@ const operationsGroup: Group = {
   collect: () => collected(operations, ofOperations),
 };
 
-/** The same functions as methods: the tensor is `this`, the others are fuzzed. */
+/** The same functions as methods: `this` is the tensor, and the other arguments are fuzzed. */
 const asMethods: Functions = Object.fromEntries(
   Object.keys(methods)
     .filter((name) => name !== "to" && name !== "unfold" && name !== "detach" && name !== "backward")
@@ -98,14 +98,14 @@ const gradientsGroup: Group = {
   collect: () => collected(gradients, ofGradients),
 };
 
-/** What `metal.test.ts` calls. */
+/** Functions that `metal.test.ts` calls. */
 const metalCalls = [
   ...[
     "metalKernel",
     "MetalKernel.run",
     "MetalKernel.apply",
     "MetalContext",
-    ...["deviceInfo", "wait", "trim", "injectFault", "labelled", "capture"].map((method) => `MetalContext.${method}`),
+    ...["deviceInfo", "wait", "trim", "injectFault", "labeled", "capture"].map((method) => `MetalContext.${method}`),
     "configure",
     "report",
     "kernelOverride",
@@ -114,7 +114,7 @@ const metalCalls = [
   ...["", ".read", ".write", ".fill", ".copyTo", ".moveTo"].map((method) => `DeviceBuffer${method}`),
 ];
 
-/** What stands above the operations; `upper.test.ts` calls it. */
+/** Functions above the operations; `upper.test.ts` calls them. */
 const upperGroup: Pick<Group, "elsewhere"> = {
   elsewhere: [...Object.keys(upperCalls), ...metalCalls, "setState", "loadStateDict", "LanguageModel.forward"],
 };

@@ -1,4 +1,4 @@
-/** Values that no function expects, each made anew: what the fuzz of arguments passes everywhere. */
+/** Values that no function expects, created anew for each call: the fuzz test passes them everywhere. */
 import { ones, zeros } from "../../src/ops/index.ts";
 import { Tensor } from "../../src/tensor/tensor.ts";
 
@@ -37,7 +37,7 @@ function cyclic(): unknown[] {
   return list;
 }
 
-/** What a function of the caller throws, which is the caller's to catch. */
+/** The error that a callback throws, which the caller has to receive. */
 export class CallersError extends Error {}
 const callersFunction = (): never => {
   throw new CallersError("a function of the caller failed");
@@ -47,7 +47,7 @@ const fail = (): never => {
   throw new TypeError("a value's own code was run");
 };
 
-/** Any text and number after the other is refused by somebody, and used by somebody else. */
+/** Some functions reject any other text or number, and others accept it. */
 export const hostiles: readonly Hostile[] = [
   ...numbers.map((value) => row(Object.is(value, -0) ? "-0" : String(value), () => value)),
   ...[0n, -1n, 3n, 2n ** 63n, 2n ** 70n].map((value) => row(`${value}n`, () => value)),

@@ -1,28 +1,26 @@
-/**
- * Limits and keywords of the argument tables: what an error says is expected is what is taken, and nothing beside it.
- */
+/** Limits and keywords of the argument tables: functions accept exactly what their errors say is expected. */
 import { describe, expect, test } from "bun:test";
 import { type Kind, signatures } from "../../src/core/parameters.ts";
 import "../../src/index.ts"; // every signature
 
-/** The numbers next to one, in float64. */
-function neighbour(value: number, direction: 1 | -1): number {
+/** The neighbors of a number, in float64. */
+function neighbor(value: number, direction: 1 | -1): number {
   if (value === 0) return direction * Number.MIN_VALUE;
   const bits = new BigInt64Array(Float64Array.of(value).buffer);
   bits[0]! += BigInt(value > 0 ? direction : -direction);
   return new Float64Array(bits.buffer)[0]!;
 }
 
-/** Values at the sides of the limits that words set. */
+/** Values on both sides of the limits that a description sets. */
 interface Sides {
   readonly taken: readonly number[];
   readonly refused: readonly number[];
 }
 
-const atLeast = (least: number): Sides => ({ taken: [least, neighbour(least, 1)], refused: [neighbour(least, -1)] });
-const above = (limit: number): Sides => ({ taken: [neighbour(limit, 1)], refused: [limit, neighbour(limit, -1)] });
-const atMost = (most: number): Sides => ({ taken: [most, neighbour(most, -1)], refused: [neighbour(most, 1)] });
-const below = (limit: number): Sides => ({ taken: [neighbour(limit, -1)], refused: [limit, neighbour(limit, 1)] });
+const atLeast = (least: number): Sides => ({ taken: [least, neighbor(least, 1)], refused: [neighbor(least, -1)] });
+const above = (limit: number): Sides => ({ taken: [neighbor(limit, 1)], refused: [limit, neighbor(limit, -1)] });
+const atMost = (most: number): Sides => ({ taken: [most, neighbor(most, -1)], refused: [neighbor(most, 1)] });
+const below = (limit: number): Sides => ({ taken: [neighbor(limit, -1)], refused: [limit, neighbor(limit, 1)] });
 const wholeFrom = (least: number): Sides => ({ taken: [least, least + 1], refused: [least - 1, least + 0.5] });
 const wholeTo = (most: number): Sides => ({ taken: [most, most - 1], refused: [most + 1, most - 0.5] });
 const notFinite: Sides = { taken: [], refused: [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, Number.NaN] };
@@ -35,7 +33,7 @@ const infinite: Sides = { taken: [Number.POSITIVE_INFINITY], refused: [Number.Na
 
 const N = String.raw`(-?[\d.]+)`;
 
-/** The limits that words name. */
+/** The limits in a description. */
 const words: readonly (readonly [pattern: string, sides: (first: number, second: number) => Sides])[] = [
   [`a number of at least ${N}`, atLeast],
   [`a number above ${N}`, above],
@@ -74,7 +72,7 @@ const all = [...signatures.values()].flatMap(({ operation, parameters }) =>
   Object.entries(parameters).map(([name, { kind }]) => ({ operation, name, kind })),
 );
 
-/** Whether a kind takes a value. Those that say more themselves throw. */
+/** Whether a kind accepts a value. Kinds with more specific errors throw. */
 function takes({ kind, operation, name }: { kind: Kind<unknown>; operation: string; name: string }, value: unknown) {
   try {
     return kind.parse(value, operation, name) !== undefined;
@@ -86,7 +84,7 @@ function takes({ kind, operation, name }: { kind: Kind<unknown>; operation: stri
 describe("limits of numbers", () => {
   const limited = all.filter(({ kind }) => sidesOf(kind.expected) !== undefined);
 
-  test("are where the words say", () => {
+  test("are those of the description", () => {
     const wrong = limited.flatMap((parameter) => {
       const { taken, refused } = sidesOf(parameter.kind.expected)!;
       const place = `${parameter.operation}.${parameter.name} (${parameter.kind.expected})`;
@@ -98,11 +96,11 @@ describe("limits of numbers", () => {
     expect(wrong).toEqual([]);
   });
 
-  test("are known of every number that has some", () => {
+  test("are known for every number that has limits", () => {
     const isNumber = /^a (?:finite |whole )?(?:number|probability|fraction)\b(?!.* or (?:a|an|null|two|\[))/;
     const unread = all.map(({ kind }) => kind.expected).filter((own) => isNumber.test(own) && !sidesOf(own));
     expect([...new Set(unread)].sort()).toEqual([
-      "a number", // of which the operation says more
+      "a number", // the operation says more about these
       "a number, ±Infinity included",
       'a number, ±Infinity included or "fro"',
       "a whole number of at least 0 and below 2^64 (a bigint from 2^53 on)", // test/random
@@ -118,7 +116,7 @@ describe("keywords", () => {
     return isChoice ? [{ ...parameter, words: [...expected.matchAll(/"([^"]*)"/g)].map(([, word]) => word!) }] : [];
   });
 
-  test("that an error names are taken, and no others", () => {
+  test("in an error are accepted, and no others", () => {
     for (const { words: own, ...parameter } of choices) {
       const place = `${parameter.operation}.${parameter.name}`;
       for (const word of own) {

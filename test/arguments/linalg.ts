@@ -1,4 +1,4 @@
-/** Linear algebra: each function with arguments that it takes, in alphabetical order. */
+/** Linear algebra: each function with valid arguments, in alphabetical order. */
 import { eye, linalg, ones, zeros } from "../../src/index.ts";
 import type { Call, Calls } from "./upper.ts";
 

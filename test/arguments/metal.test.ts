@@ -1,4 +1,4 @@
-/** Whatever kernels, buffers and contexts are given, the answer is a result or an `OrchardError`. */
+/** For all kernels, buffers and contexts, the call returns a result or throws an `OrchardError`. */
 import { describe, expect, test } from "bun:test";
 import { output } from "../../src/backend/metal/arguments.ts";
 import { DeviceBuffer } from "../../src/backend/metal/buffer.ts";
@@ -57,7 +57,7 @@ function rows(): Row[] {
     ["wait", (ticket, timeout) => metalContext().wait(ticket, timeout), () => [0, 1000]],
     ["finished", (ticket, timeout) => metalContext().finished(ticket, timeout), () => [0, 1000]],
     ["trim", (bytes) => metalContext().trim(bytes), () => [0]],
-    ["labelled", (label, body) => metalContext().labelled(label, body), () => ["own", () => 1]],
+    ["labeled", (label, body) => metalContext().labeled(label, body), () => ["own", () => 1]],
     ["report", (given) => metalContext().report(given), () => [{ clear: false }]],
     ["kernelOverride", kernelOverride as Call, () => [kernel, () => ({ bindings: {}, options: { grid: 1 } })]],
     ["output", output as Call, () => [Float32Array, 4]],

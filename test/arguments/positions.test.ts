@@ -1,6 +1,6 @@
 /**
- * Arguments by position, in PyTorch's order: each call next to what PyTorch gives for it (written by hand from its
- * documentation), with the types that callers see.
+ * Positional arguments in PyTorch's order: each call with PyTorch's result (written by hand from its documentation),
+ * and with the types that callers see.
  */
 import { describe, expect, test } from "bun:test";
 import { AutogradError } from "../../src/autograd/node.ts";
@@ -296,7 +296,7 @@ describe("by position", () => {
     ],
   ])("%s", (_, call, expected) => expect(listOf(call())).toEqual(expected));
 
-  test("sizes one by one, with options after them", () => {
+  test("sizes as separate arguments, with options after them", () => {
     expect([o.zeros(2, 3), o.ones(2), o.empty(3, 1), o.rand(2, 2), o.randn(4)].map(shapeOf)).toEqual([
       ...[[2, 3], [2], [3, 1], [2, 2], [4]],
     ]);
@@ -306,7 +306,7 @@ describe("by position", () => {
     expect([...digits.dataSync()].every((digit) => digit >= 0n && digit < 10n)).toBeTrue();
   });
 
-  test("the result's type follows", () => {
+  test("the result's type depends on the arguments", () => {
     const summed: Tensor<"float32"> = x.sum(1);
     const cast: Tensor<"int32"> = o.sum(x, 1, true, { dtype: "int32" });
     const other: Tensor<"int32"> = x.sum({ dim: 1, dtype: "int32" });
@@ -331,7 +331,7 @@ describe("plain values", () => {
     ["tensor() of numbers float32", () => tensor([1]), "float32"],
   ] as const)("%s", (_, make, dtype) => expect((make() as Tensor).dtype).toBe(dtype));
 
-  test("a number that meets integers leaves them integers", () => expect(o.add(tensor([1n]), 2).dtype).toBe("int64"));
+  test("a number keeps the dtype of an integer tensor", () => expect(o.add(tensor([1n]), 2).dtype).toBe("int64"));
 });
 
 describe("negative indices", () => {
@@ -368,7 +368,7 @@ describe("negative indices", () => {
   });
 });
 
-describe("what can't be used is refused", () => {
+describe("rejected arguments", () => {
   const loss = (options: object) => () => o.crossEntropy(o.zeros(1, 2), tensor([0n]), options as o.CrossEntropyOptions);
   const wrong =
     (call: (...values: never[]) => unknown, ...values: readonly unknown[]) =>
@@ -421,7 +421,7 @@ describe("what can't be used is refused", () => {
       ArgumentError,
       "a function, got 5",
     ],
-    ["a hook's result that is no tensor", hookThatReturns(5), AutogradError, "a gradient or nothing, got 5"],
+    ["a hook's result that is not a tensor", hookThatReturns(5), AutogradError, "a gradient or nothing, got 5"],
     [
       "requiresGrad = 1",
       wrong((value: never) => Object.assign(leaf(), { requiresGrad: value }), 1),
@@ -434,7 +434,7 @@ describe("what can't be used is refused", () => {
   });
 });
 
-test("four billion holes are refused at once", () => {
+test("an array with four billion holes is rejected at once", () => {
   const holes = new Array(2 ** 32 - 1) as never;
   const calls = [o.zeros, o.tensor, o.cat, () => o.sum(x, holes), () => o.reshape(x, holes), () => o.split(x, holes)];
   for (const call of calls) expect(() => (call as (value: never) => unknown)(holes)).toThrow(OrchardError);
@@ -458,7 +458,7 @@ function cyclic(): unknown[] {
   return list;
 }
 
-describe("what is required by position, the others by position or by name", () => {
+describe("required arguments by position, the others by position or by name", () => {
   test("schedules", () => {
     const { step, multiStep, polynomial, cosineWarmRestarts, linear } = o.optim;
     expect(step(7, { gamma: 0.3 })(7)).toBe(0.3);
@@ -477,14 +477,14 @@ describe("what is required by position, the others by position or by name", () =
     expect(() => new o.nn.MLP(8, { nonsense: 5 } as never)).toThrow(ArgumentError);
   });
 
-  test("what the object says of a typed array is not believed", () => {
+  test("a proxy of a typed array is not trusted", () => {
     const array = Object.defineProperties(new Float32Array([1, 2, 3]), {
       ...{ buffer: { value: new ArrayBuffer(0) }, byteOffset: { value: 3 }, length: { value: 0 } },
     });
     expect(listOf(o.fromArray(array))).toEqual([1, 2, 3]);
   });
 
-  test("modules in modules, 20,000 deep", () => {
+  test("modules nested 20,000 deep", () => {
     let deep: o.nn.Module = new o.nn.Identity();
     for (let depth = 0; depth < 20_000; depth++) deep = new o.nn.ModuleList([deep]);
     for (const run of [() => deep.stateDict(), () => deep.eval(), () => deep.modules(), () => String(deep)])

@@ -1,4 +1,4 @@
-/** Quantized weights: each function with arguments that it takes, in alphabetical order. */
+/** Quantized weights: each function with valid arguments, in alphabetical order. */
 import * as orchard from "../../src/index.ts";
 import type { Call, Calls } from "./upper.ts";
 
@@ -11,7 +11,7 @@ const { nn } = orchard;
 const made = (Class: new (...values: never[]) => unknown): Call =>
   ((...values: never[]) => new Class(...values)) as Call;
 
-/** A state, which is no object of options. */
+/** A state, which is not an object of options. */
 const aState = () => Object.assign(Object.create(null) as object, { weight: ones([2, 64]) });
 
 /** Layers and models with quantized weights. */

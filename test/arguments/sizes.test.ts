@@ -1,4 +1,4 @@
-/** Limits of sizes and depths that no argument table has: the largest that is taken, and the next one. */
+/** Limits of sizes and depths that are in no argument table: the largest that is accepted, and the next one. */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import * as fc from "fast-check";
@@ -28,13 +28,13 @@ import { compiledOnce } from "../../src/serve/response_format.ts";
 import { schemaText } from "../../src/text/constraint/schema_text.ts";
 import { bytes } from "../text/constraint/held_to.ts";
 
-/** Text of JSON with so many levels. */
+/** JSON with this many levels. */
 const nested = (depth: number): string => "[".repeat(depth) + "]".repeat(depth);
 
 const render = (source: string, messages: readonly { role: string; content: string }[] = []) =>
   new text.ChatTemplate(source).render(messages);
 
-/** A call with a size, the largest size, and the error of the next one. */
+/** A call with a size, the largest size, and the error for the next one. */
 type Limit = readonly [name: string, most: number, call: (size: number) => unknown, error: string];
 
 const failed = (_: unknown, message: string) => new Error(message);
@@ -72,7 +72,7 @@ const all: readonly Limit[] = [
   ],
 ];
 
-describe("the largest is taken, and the next is refused", () => {
+describe("the largest is accepted, and the next is rejected", () => {
   test.each(all)("%s: %d", async (_, most, call, error) => {
     for (const size of [most - 1, most]) await call(size);
     let problem = "nothing";
@@ -85,7 +85,7 @@ describe("the largest is taken, and the next is refused", () => {
   });
 });
 
-describe("eps may be 0, and not below it:", () => {
+describe("eps may be 0, but not negative:", () => {
   const x = tensor([1, 2, 3, 5], { shape: [2, 2, 1] });
   const training = { training: true } as const;
   test.each<[string, (eps: number) => Tensor]>([
@@ -100,7 +100,7 @@ describe("eps may be 0, and not below it:", () => {
   });
 });
 
-describe("texts are cut where they say", () => {
+describe("texts are truncated at the stated length", () => {
   const textOf = (size: number) => "abcdefghij".repeat(40).slice(0, size);
 
   test("values in messages", () => {
@@ -120,7 +120,7 @@ describe("texts are cut where they say", () => {
     expect(describeValue([[[1, 2]]])).toBe("[[an array of 2]]");
   });
 
-  test("values of files", () => {
+  test("values from files", () => {
     expect(formatMetadata(textOf(58))).toBe(`"${textOf(58)}"`);
     expect(formatMetadata(textOf(59))).toBe(`"${textOf(59)}…`);
     expect(brief(textOf(58))).toBe(`"${textOf(58)}"`);
@@ -145,11 +145,11 @@ describe("texts are cut where they say", () => {
   });
 });
 
-describe("forms of answers", () => {
+describe("compiled constraints", () => {
   const form = {} as never;
   const served = () => ({}) as never;
 
-  test("the last 16 are remembered, those used last, and no failures", async () => {
+  test("the 16 used last are kept, and failures are not", async () => {
     const model = served();
     const made: string[] = [];
     const ask = (key: string, own: unknown = model) =>
@@ -161,21 +161,21 @@ describe("forms of answers", () => {
     const keys = Array.from({ length: 16 }, (_, at) => `key ${at}`);
     for (const key of [...keys, ...keys]) expect(await ask(key)).toBe(form);
     expect(made.splice(0)).toEqual(keys);
-    await ask("more"); // the first key is the one that is forgotten
+    await ask("more"); // the first key is the one that is evicted
     await ask(keys[1]!);
     expect(made.splice(0)).toEqual(["more"]);
-    await ask(keys[0]!); // in the place of the third
+    await ask(keys[0]!); // replaces the third
     await ask(keys[1]!);
     expect(made.splice(0)).toEqual([keys[0]!]);
     await ask(keys[2]!);
     expect(made.splice(0)).toEqual([keys[2]!]);
-    await ask(keys[1]!, served()); // another model has forms of its own
+    await ask(keys[1]!, served()); // another model has separate constraints
     expect(made.splice(0)).toEqual([keys[1]!]);
     for (const _ of [1, 2]) await expect(ask("bad")).rejects.toThrow("bad");
     expect(made).toEqual(["bad", "bad"]);
   });
 
-  test("16 are compiled at once, and the next is refused until one is done", async () => {
+  test("16 compile at once, and the next is rejected until one finishes", async () => {
     const ends: PromiseWithResolvers<never>[] = [];
     const model = served();
     const start = (key: string) =>
@@ -184,7 +184,7 @@ describe("forms of answers", () => {
         return ends.at(-1)!.promise;
       });
     const forms = Array.from({ length: 16 }, (_, at) => start(`${at}`));
-    const again = start("3"); // which is being compiled
+    const again = start("3"); // is being compiled
     await expect(start("more")).rejects.toMatchObject({ status: 429, message: expect.stringContaining("too many") });
     ends[5]!.resolve(form);
     expect(await forms[5]).toBe(form);
@@ -195,7 +195,7 @@ describe("forms of answers", () => {
   });
 });
 
-test("limits of servers are those that their documentation says", async () => {
+test("the limits of servers match their documentation", async () => {
   const source = await Bun.file(join(packageRoot, "src", "serve", "limits.ts")).text();
   const documented = [...source.matchAll(/Default ([\d,]+)( MiB)?[^\n]*\n {2}readonly (\w+)/g)].map(
     ([, count, isMiB, name]) => [name!, Number(count!.replaceAll(",", "")) * (isMiB ? 2 ** 20 : 1)],
@@ -204,7 +204,7 @@ test("limits of servers are those that their documentation says", async () => {
   expect(defaultLimits.bodyBytes).toBe(4 * 2 ** 20);
 });
 
-describe("a module in 1000 others is taken, in 1001 refused:", () => {
+describe("a module inside 1000 others is accepted, inside 1001 rejected:", () => {
   const nest = (depth: number): nn.Module => {
     let model: nn.Module<[x: Tensor], Tensor> = new nn.Linear(2, 2);
     for (let at = 0; at < depth; at++) model = new nn.Sequential(model);

@@ -1,6 +1,6 @@
 /**
- * Whatever is passed to what stands above the operations (layers, optimizers, gradients, contexts, files, data), the
- * answer is a result or an `OrchardError`.
+ * For all arguments of functions above the operations (layers, optimizers, gradients, contexts, files, data), the call
+ * returns a result or throws an `OrchardError`.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { OrchardError } from "../../src/core/errors.ts";
@@ -21,7 +21,7 @@ describe("hostile arguments", () => {
   });
 });
 
-test("an unknown option is refused with the nearest name, in every function that has options", async () => {
+test("every function with options rejects an unknown option and suggests the nearest name", async () => {
   const refused: string[] = [];
   for (const [operation, [call, values]] of Object.entries(calls)) {
     const given = values();
@@ -37,7 +37,9 @@ test("an unknown option is refused with the nearest name, in every function that
   expect(refused.length).toBeGreaterThan(30);
 });
 
-/** What takes nothing that a caller could get wrong, or is made by something else in this list. */
+/**
+ * Functions without arguments that a caller could get wrong, and classes that another entry of this list constructs.
+ */
 const exempt = new Set([
   ...[
     "codepaths",
@@ -49,10 +51,10 @@ const exempt = new Set([
     "overrides",
     "routes",
   ],
-  ...["distributed.DataParallel"], // made by a function
+  ...["distributed.DataParallel"], // constructed by a function
   ...["memory", "resetPeakMemory", "optim.constant", "metalContext"],
   ...["Function", "FunctionContext", "nn.Module", "nn.LanguageModel", "optim.Optimizer"], // base classes
-  // made by functions
+  // constructed by functions
   ...[
     "data.HeldOutWindows",
     "data.TrainingWindows",

@@ -1,7 +1,9 @@
-/** What stands above the operations: each function with arguments that it takes. */
+/** Functions above the operations, each with valid arguments. */
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import * as orchard from "../../src/index.ts";
+import { Encoder } from "../../src/nn/models/encoder/encoder.ts";
+import { describeEncoderConfig } from "../../src/nn/models/loading/encoder/describe.ts";
 import { testFolder } from "../support/folder.ts";
 import { distributedCalls } from "./distributed.ts";
 import { linalgCalls } from "./linalg.ts";
@@ -9,11 +11,14 @@ import { quantCalls, quantLayerCalls } from "./quant.ts";
 
 const { data, io, metrics, nn, optim, tensor, text, zeros, sum } = orchard;
 
-/** Where functions of files write. */
+/** The folder where functions write files. */
 let folder = "";
 const before = process.cwd();
 
-/** A folder for what functions write. It is the working folder too: a hostile path may be that of a new file. */
+/**
+ * Creates a folder for files that functions write. It is the working folder too, since a hostile path may name a new
+ * file.
+ */
 export function enterFolder(): void {
   folder = testFolder("arguments").path;
   process.chdir(folder);
@@ -23,7 +28,7 @@ export function leaveFolder(): void {
   process.chdir(before);
 }
 export type Call = (...values: never[]) => unknown;
-/** Functions by name, each with arguments that it takes. */
+/** Functions by name, each with valid arguments. */
 export type Calls = Readonly<Record<string, readonly [call: Call, values: () => readonly unknown[]]>>;
 
 /** A class as a function. */
@@ -46,6 +51,22 @@ const smallTokenizer = {
   model: { type: "BPE", vocab: { a: 0, b: 1 }, merges: [] },
   ...{ normalizer: null, pre_tokenizer: null, post_processor: null, decoder: { type: "ByteLevel" }, added_tokens: [] },
 };
+
+/** An encoder with a head. */
+function encoder(end: string, labels = 2): Encoder {
+  const id2label = Object.fromEntries(Array.from({ length: labels }, (_, label) => [`${label}`, `B-${label}`]));
+  const { description, labels: named } = describeEncoderConfig("test", "bert", {
+    ...{ vocab_size: 5, hidden_size: 4, intermediate_size: 4, num_hidden_layers: 1, num_attention_heads: 2 },
+    ...{ max_position_embeddings: 16, architectures: [`Bert${end}`], id2label },
+  });
+  const vocab = { a: 0, b: 1, "[MASK]": 2 };
+  const own = { ...smallTokenizer, model: { ...smallTokenizer.model, vocab } };
+  const added_tokens = [{ id: 2, content: "[MASK]", special: true }];
+  const made = new Encoder(description).eval();
+  made.tokenizer = new text.PretrainedTokenizer({ ...own, added_tokens }, { config: { mask_token: "[MASK]" } });
+  made.labels = named;
+  return made;
+}
 
 const layerOptions = { dimFeedforward: 3, dropout: 0, layerNormEps: 1e-5 };
 const smallTransformer = new nn.Transformer({
@@ -85,7 +106,7 @@ function restoringStrict(call: Call): Call {
   };
 }
 
-/** Each function with arguments that it takes. */
+/** Each function with valid arguments. */
 export const calls: Calls = {
   formatCodepaths: [orchard.formatCodepaths as Call, () => [orchard.codepaths()]],
   Linear: [make(nn.Linear), () => [2, 3, { bias: true, residual: false, dtype: "float32" }]],
@@ -391,6 +412,23 @@ export const calls: Calls = {
   ],
   generateText: [nn.generateText as Call, () => [model, tokenizer, "a", { maxTokens: 1, stop: ["b"] }]],
   embed: [nn.embed as Call, () => [model, [[1, 2], [3]], { pooling: "last", normalize: false }]],
+  "embed of an encoder": [
+    nn.embed as Call,
+    () => [
+      encoder("Model"),
+      ["ab", [1, 2]],
+      { pooling: "max", normalize: false, truncateDim: 3, prompt: "a", batch: 2 },
+    ],
+  ],
+  "Encoder.forward": [
+    (tokens, inputs) => encoder("Model").forward(tokens, inputs),
+    () => [tensor([[1, 2]], { dtype: "int32" }), { lengths: [1], tokenTypes: tensor([[0, 1]], { dtype: "int32" }) }],
+  ],
+  classify: [nn.classify as Call, () => [encoder("ForSequenceClassification"), ["ab", ["a", "b"]], { batch: 1 }]],
+  rerank: [nn.rerank as Call, () => [encoder("ForSequenceClassification", 1), "a", ["b"], { topK: 1, batch: 1 }]],
+  tag: [nn.tag as Call, () => [encoder("ForTokenClassification"), ["ab"], { aggregate: "none", batch: 1 }]],
+  answer: [nn.answer as Call, () => [encoder("ForQuestionAnswering"), "a", "ab", { topK: 1, maxAnswerTokens: 2 }]],
+  fillMask: [nn.fillMask as Call, () => [encoder("ForMaskedLM"), "a[MASK]", { topK: 1 }]],
   Batcher: [make(nn.Batcher), () => [model, { slots: 2, queue: 3, promptChunk: 4, cache: "q8_0" }]],
   "Batcher.submit": [
     (...values: never[]) => {
@@ -405,6 +443,10 @@ export const calls: Calls = {
   "PretrainedTokenizer.encode": [
     (own, options) => new text.PretrainedTokenizer(smallTokenizer).encode(own, options),
     () => ["ab", { addSpecialTokens: false }],
+  ],
+  "PretrainedTokenizer.encodePair": [
+    (own, pair, options) => new text.PretrainedTokenizer(smallTokenizer).encodePair(own, pair, options),
+    () => ["ab", "a", { addSpecialTokens: false, maxTokens: 2 }],
   ],
   "PretrainedTokenizer.decode": [
     (tokens, options) => new text.PretrainedTokenizer(smallTokenizer).decode(tokens, options),

@@ -1,4 +1,4 @@
-/** What ELF files say of themselves, and which package's dylib a process loads for its C library. */
+/** The interpreter and libraries of ELF files, and which package's dylib a process loads for its C library. */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import * as fc from "fast-check";
@@ -25,7 +25,7 @@ const made = fc.record({
   base: fc.constantFrom(0, 0x200000, 0x7fff0000),
 });
 
-test("drawn files: their interpreter and their libraries, and where they are cut", async () => {
+test("generated files: their interpreter and libraries, and truncated files", async () => {
   await fc.assert(
     fc.asyncProperty(made, fc.nat(200), async (own, cut) => {
       const path = await written(own);
@@ -57,7 +57,7 @@ describe("a process loads the dylib of its C library", () => {
     expect(packagePlatformOf("/lib/ld-musl-x86_64.so.1")).toBe(`${platform}-musl`);
   });
 
-  test("a program that can't be read", () => {
+  test("an unreadable program", () => {
     expect(packagePlatformOf(folder.file("nothing"))).toBe(platform);
   });
 });
@@ -69,7 +69,7 @@ test.if(process.platform === "linux")("the dylib of this build, and this program
   expect(interpreterOf(process.execPath)).toMatch(/\/ld-(linux|musl)-/);
 });
 
-test("another file has neither", async () => {
+test("a file of another format has neither", async () => {
   const path = folder.file("text");
   await Bun.write(path, "no program\n".repeat(20));
   expect([interpreterOf(path), librariesOf(path), truncation(path)]).toEqual([undefined, [], undefined]);

@@ -1,4 +1,4 @@
-/** Overrides and routes: they hold where they should, are named, are checked, and leave nothing behind. */
+/** Overrides and routes: their scope, names and checks, and that they leave nothing behind. */
 import { afterEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import {
@@ -30,14 +30,14 @@ import {
 import { errorOf } from "../support/errors.ts";
 
 const x = tensor([-1, 0, 2]);
-/** What `gelu` gives without an override. */
+/** The result of `gelu` without an override. */
 const plain = [-0.158655, 0, 1.9545];
 const onCpu = (): number[] => withBackend("cpu", () => gelu(x).toArray() as number[]);
 const expectPlain = (values: readonly number[] = onCpu()): void =>
   values.forEach((value, index) => void expect(value).toBeCloseTo(plain[index]!, 4));
 
 afterEach(() => {
-  expect([overrides(), routes()]).toEqual([[], []]); // each test takes back what it did
+  expect([overrides(), routes()]).toEqual([[], []]); // each test restores its changes
 });
 
 describe("override", () => {
@@ -81,7 +81,7 @@ describe("override", () => {
     onCpu().forEach((value, index) => void expect(value).toBeCloseTo(2 * plain[index]!, 4));
   });
 
-  test("may write the results itself", () => {
+  test("may write the results directly", () => {
     using _ = override("gelu", "cpu", ({ outputs: [out] }) => {
       out!.fill_(7);
     });
@@ -132,7 +132,7 @@ describe("override", () => {
       'there is no backend "cup"; there are: cpu, metal, reference',
     ],
     ["an unknown family", () => route("normalisation", "cpu"), 'did you mean "normalization"?'],
-  ] as const)("%s is refused", (_what, call, message) => {
+  ] as const)("%s is rejected", (_what, call, message) => {
     expect(errorOf(call).message).toContain(message);
   });
 });
@@ -146,7 +146,7 @@ describe("withOverride", () => {
     expectPlain();
   });
 
-  test("holds across awaits, and not for code in between", async () => {
+  test("holds across awaits, and not for code that runs between them", async () => {
     const inside = withOverride("gelu", "cpu", tenfold, async () => {
       await Bun.sleep(2);
       return onCpu();
@@ -158,7 +158,7 @@ describe("withOverride", () => {
     expectPlain();
   });
 
-  test("goes before an override of the process, and ends where the body throws", () => {
+  test("precedes an override of the process, and ends if the body throws", () => {
     using _ = override("gelu", "cpu", ({ inputs: [own] }) => mul(own!, 100));
     expect(withOverride("gelu", "cpu", tenfold, onCpu)).toEqual([-10, 0, 20]);
     expect(() =>
@@ -229,7 +229,7 @@ describe("route", () => {
     expect(rows).toEqual(["matmul cpu 1", "normalizationForward cpu 1", "normalizationForward reference 1"]);
   });
 
-  test("of the process gives way to withBackend, which gives way to one of the body", () => {
+  test("of the process yields to withBackend, which yields to a route of the body", () => {
     using _ = route("normalization", "reference");
     expect(backendOf("normalizationForward", norm)).toBe("cpu");
     expect(backendOf("normalizationForward", () => withRoute("normalization", "reference", norm))).toBe("reference");
@@ -266,13 +266,13 @@ test("a thousand random sequences of both end in the original state", () => {
   fc.assert(property, { numRuns: 1000 });
 });
 
-describe("what a body returns", () => {
+describe("the return value of a body", () => {
   const run = (body: unknown) => {
     using _ = override("gelu", "cpu", body as never);
     return withBackend("cpu", () => errorOf(() => gelu(x)));
   };
 
-  test("is tensors or nothing: anything else is an error that names the override", () => {
+  test("must be tensors or undefined: anything else is an error that names the override", () => {
     const anything = fc.oneof(
       fc.anything({ withTypedArray: true, withDate: true, withMap: true }).filter((own) => own != null),
       fc.constantFrom(() => 1, Symbol("a"), Promise.resolve(), { first: 1 }, { last: "2" }, new Float32Array(3)),
@@ -290,7 +290,7 @@ describe("what a body returns", () => {
     expect(run(async () => mul(x, 2))).toMatchObject({ message: expect.stringMatching(/got a promise; .*async/) });
   });
 
-  test("is nothing only where every result is written, in whatever way", () => {
+  test("may be undefined only if every result was written, in any way", () => {
     expect(run(() => undefined)).toMatchObject({ code: "wrongOverride", message: expect.stringMatching(/result 0/) });
     expect(run(({ outputs: [y] }: OverrideCall) => void mul(y!, 2))).toMatchObject({ code: "wrongOverride" });
     const ways: ((call: OverrideCall) => void)[] = [

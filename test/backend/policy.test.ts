@@ -1,4 +1,4 @@
-/** Which backend runs a call: by code, by the environment, and where backends are missing. */
+/** Which backend runs a call: by code, by the environment, and if backends are missing. */
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { type Codepath, codepaths, resetCodepaths } from "../../src/backend/codepaths.ts";
 import { forgetFailures } from "../../src/backend/dispatch.ts";
@@ -27,7 +27,7 @@ const wayOf = (body: () => unknown): string[] => {
 const x = tensor([1, 2]);
 
 describe("the backend that is tried first", () => {
-  test("setBackend is for the process, withBackend for a body, the inner one wins", () => {
+  test("setBackend applies to the process, withBackend to a body; the innermost wins", () => {
     setBackend("reference");
     expect(wayOf(() => exp(x))).toEqual(["exp: reference (preferred)"]);
     expect(wayOf(() => withBackend("cpu", () => exp(x)))).toEqual(["exp: cpu (preferred)"]);
@@ -35,7 +35,7 @@ describe("the backend that is tried first", () => {
     expect(getBackend()).toBe("reference");
   });
 
-  test("withBackend holds across awaits, of that body alone, and ends with an error", async () => {
+  test("withBackend holds across awaits, for that body alone, and ends if the body throws", async () => {
     const inside = withBackend("reference", async () => {
       await Bun.sleep(1);
       const first = getBackend();
@@ -57,7 +57,7 @@ describe("the backend that is tried first", () => {
     expect(getBackend()).toBe("cpu");
   });
 
-  test("one that there is not is an error that names those that there are", () => {
+  test("the error for an unknown one lists those that exist", () => {
     expect(() => setBackend("gpu" as never)).toThrow(ArgumentError);
     expect(() => withBackend("gpu" as never, () => 1)).toThrow(
       '[withBackend] expected name to be a backend (metal, cpu, reference), got "gpu"',
@@ -83,7 +83,7 @@ describe("codepaths", () => {
     expect(codepaths()).toEqual([]);
   });
 
-  test("says why the backends before did not run a call", () => {
+  test("says why earlier backends did not run a call", () => {
     const wide = tensor([1], { dtype: "float64" });
     expect(wayOf(() => withBackend("metal", () => exp(wide)))).toEqual(["exp: cpu (metal: Metal has no float64)"]);
   });
@@ -92,7 +92,7 @@ describe("codepaths", () => {
 describe("strict mode", () => {
   const fallback = () => withBackend("metal", () => exp(tensor([1], { dtype: "float64" })));
 
-  test("makes a fallback an error that names the operation, the reason and what to do", () => {
+  test("turns a fallback into an error that names the operation, the reason and what to do", () => {
     expect(fallback().item()).toBeCloseTo(Math.E, 12);
     setStrict(true);
     expect(fallback).toThrow(BackendError);
@@ -119,7 +119,7 @@ interface Outcome {
   readonly ways: Codepath[];
 }
 
-/** What a process of its own computes with some settings, and what it says. */
+/** The backend and output of a separate process with some settings. */
 function compute(environment: Record<string, string>, body = "exp(tensor([1, 2])).toArray()") {
   const program = `
     import { tensor, exp, mul, codepaths } from "./src/index.ts";
@@ -168,7 +168,7 @@ describe("the environment", () => {
     );
   });
 
-  test("a value that a variable does not take is an error that names both", () => {
+  test("the error for an invalid value names the variable and the value", () => {
     expect(compute({ ORCHARD_BACKEND: "gpu" }).said).toContain(
       'ArgumentError: [ORCHARD_BACKEND] expected a backend (metal, cpu, reference), got "gpu"',
     );
@@ -179,7 +179,7 @@ describe("the environment", () => {
 });
 
 describe("without any dylib", () => {
-  test("reference serves, with one warning, however many calls there are", () => {
+  test("reference is used, with one warning, however many calls there are", () => {
     const { outcome, said } = compute(
       { ORCHARD_BACKEND: "cpu", ...nowhere },
       "[1, 2, 3].map(() => exp(tensor([1, 2])).toArray())",
@@ -200,15 +200,15 @@ describe("without any dylib", () => {
     expect(said).toBe("[orchard] cpu is unavailable: ORCHARD_CPU_LIBRARY names /nowhere/cpu, which does not exist");
   });
 
-  test("a file that is no library is left out with the loader's reason", () => {
+  test("a file that is not a library is skipped with the loader's reason", () => {
     const { outcome, said } = compute({ ORCHARD_BACKEND: "cpu", ORCHARD_CPU_LIBRARY: `${packageRoot}/package.json` });
     expect(outcome?.ways[0]?.backend).toBe("reference");
     expect(said).toMatch(/^\[orchard\] cpu is unavailable: .*package\.json can't be used: .*$/);
   });
 });
 
-describe("a backend that a call skips is warned of", () => {
-  test("never where it only lacks the dtype", () => {
+describe("a warning names a backend that a call skips", () => {
+  test("but not if it only lacks the dtype", () => {
     forgetFailures();
     const warn = spyOn(console, "warn").mockImplementation(() => undefined);
     withBackend("metal", () => exp(tensor([1], { dtype: "float64" })));

@@ -1,4 +1,4 @@
-/** The `orchard` command: what it says of itself. What its commands do is tested where they are. */
+/** The `orchard` command: help, version and mistakes. The commands themselves are tested elsewhere. */
 import { describe, expect, test } from "bun:test";
 import packageFile from "../../package.json";
 import { packageRoot } from "../../src/core/paths.ts";
@@ -11,7 +11,7 @@ function orchard(...words: string[]) {
 }
 
 const commands = [
-  ...["doctor", "train", "generate", "quantize", "merge", "chat", "serve", "pull", "tune", "metal", "swift"],
+  ...["doctor", "train", "generate", "quantize", "merge", "chat", "serve", "embed", "pull", "tune", "metal", "swift"],
   "toolchain",
 ];
 
@@ -21,7 +21,7 @@ test("--help shows every command on stdout", () => {
   for (const name of commands) expect(out).toMatch(new RegExp(`^  ${name}\\b.* {2}\\S`, "m"));
 });
 
-test("no command at all shows the same, on stderr, and fails", () => {
+test("without a command it shows the same on stderr, and fails", () => {
   const { out, err, exitCode } = orchard();
   expect([out, exitCode]).toEqual(["", 1]);
   expect(err).toBe(orchard("--help").out);
@@ -47,7 +47,7 @@ test("--version is the package's", () => {
   expect(orchard("--version")).toEqual({ out: `${packageFile.version}\n`, err: "", exitCode: 0 });
 });
 
-describe("is refused in a few lines, the last of which names the help", () => {
+describe("is rejected in a few lines, the last of which names the help", () => {
   test.each([
     [["nothing"], "unknown command 'nothing'"],
     [["metal", "nothing"], "unknown command 'nothing'"],
@@ -85,7 +85,7 @@ describe("is refused in a few lines, the last of which names the help", () => {
   });
 });
 
-test("metal check of a file that is not there is one sentence", () => {
+test("the error of metal check for a missing file is one sentence", () => {
   const { out, err, exitCode } = orchard("metal", "check", "/nowhere/x.metal");
   expect([out, exitCode]).toEqual(["", 1]);
   expect(err).toMatch(/^\[metal check\] .* \(ENOENT\)\n$/);

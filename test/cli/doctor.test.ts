@@ -1,4 +1,4 @@
-/** `orchard doctor` on machines of every kind: a cache folder and a PATH of the test's own. No dylib is needed. */
+/** `orchard doctor` on machines of every kind: a temporary cache folder and PATH. No dylib is required. */
 import { expect, test } from "bun:test";
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +6,7 @@ import { metalFix } from "../../src/cli/doctor.ts";
 import { buildFolder, cpuLibraryName, packageRoot } from "../../src/core/paths.ts";
 import { testFolder } from "../support/folder.ts";
 
-/** A cache folder whose toolchain's `swiftc` is the given shell script; without one it is empty. */
+/** Creates a cache folder whose toolchain's `swiftc` is the given shell script; without one it is empty. */
 function machine(swiftc?: string) {
   const { path: cache } = testFolder("doctor");
   const toolchain = join(cache, "orchard", "toolchain", "swift-6.0.3-test");
@@ -19,7 +19,7 @@ function machine(swiftc?: string) {
   return { cache, toolchain };
 }
 
-/** What the doctor prints, with no Swift on PATH and a dylib that is not there. */
+/** Returns the doctor's output, with no Swift on PATH and a missing dylib. */
 function doctor(cache: string, library = join(cache, "missing.so"), environment: Record<string, string> = {}) {
   const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "src/cli/orchard.ts", "doctor"], {
     cwd: packageRoot,
@@ -29,14 +29,14 @@ function doctor(cache: string, library = join(cache, "missing.so"), environment:
   return { text: stdout.toString(), exitCode };
 }
 
-/** A file that the loader finds and can't use. */
+/** A file that the loader finds but can't use. */
 function noLibrary(folder: string): string {
   const path = join(folder, "text.so");
   writeFileSync(path, "not a library");
   return path;
 }
 
-test("a toolchain that set-up brought is named, and set-up is not advised, whatever the dylib's state", () => {
+test("an installed toolchain is named, and setup is not recommended, whatever the dylib's state", () => {
   const { cache, toolchain } = machine("echo 'Swift version 6.0.3 (swift-6.0.3-RELEASE)'");
   for (const library of [join(cache, "missing.so"), noLibrary(cache)]) {
     const { text } = doctor(cache, library, { ORCHARD_BLAS: "none" });
@@ -45,17 +45,17 @@ test("a toolchain that set-up brought is named, and set-up is not advised, whate
   }
 });
 
-test("a toolchain that does not start is to be removed first: set-up takes it for whole", () => {
+test("a toolchain that does not start has to be removed first, because setup considers it complete", () => {
   const { cache, toolchain } = machine("exit 1");
   expect(doctor(cache).text).toContain(`fix: rm -r ${toolchain} && bun run setup\n`);
 });
 
-test("without any Swift, the command that brings it", () => {
+test("without Swift it names the command that installs it", () => {
   const command = process.platform === "darwin" ? "xcode-select --install" : "bun run setup";
   expect(doctor(machine().cache).text).toMatch(new RegExp(`Swift 6\\.0 or newer was not found\\n +fix: ${command}\\n`));
 });
 
-test("a dylib that is not there, or is none, is the environment's fault where that names it", () => {
+test("a missing or invalid dylib is blamed on the environment if a variable names it", () => {
   const { cache } = machine();
   for (const path of [join(cache, "missing.so"), noLibrary(cache)]) {
     const { text, exitCode } = doctor(cache, path);
@@ -65,7 +65,7 @@ test("a dylib that is not there, or is none, is the environment's fault where th
   }
 });
 
-test("a wrong library of LAPACK in the environment is a fault of the environment; none at all is no fault", () => {
+test("an invalid LAPACK library in the environment is an error; a missing one is not", () => {
   if (!existsSync(join(buildFolder, cpuLibraryName))) return expect(doctor(machine().cache).text).toContain("✗ cpu ");
   const { cache } = machine();
   const path = noLibrary(cache);
@@ -75,9 +75,12 @@ test("a wrong library of LAPACK in the environment is a fault of the environment
   expect(left).toMatch(/cpu LAPACK +none: the built-in linear algebra is used\n[^ ]/);
 });
 
-test.if(process.platform === "linux")("without clang or a linker, the toolchain is the fix, and not the dylib", () => {
-  const problems = ["no clang++ was found in the toolchain cache or on PATH", "no linker (ld.lld or ld) was found"];
-  for (const problem of problems)
-    expect(metalFix(`[doctor] ${problem}`, "bun install --force", false)).toBe("bunx orchard toolchain install");
-  expect(metalFix("[doctor] no device", "bun install --force", false)).toBe("bun install --force");
-});
+test.if(process.platform === "linux")(
+  "without clang or a linker, it recommends the toolchain and not the dylib",
+  () => {
+    const problems = ["no clang++ was found in the toolchain cache or on PATH", "no linker (ld.lld or ld) was found"];
+    for (const problem of problems)
+      expect(metalFix(`[doctor] ${problem}`, "bun install --force", false)).toBe("bunx orchard toolchain install");
+    expect(metalFix("[doctor] no device", "bun install --force", false)).toBe("bun install --force");
+  },
+);

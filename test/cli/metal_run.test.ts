@@ -40,18 +40,18 @@ function run(options: readonly string[], ...words: string[]) {
 
 const read = /reads 4 bytes at byte 240 of buffer 'from'.*\[out-of-bounds\]/;
 
-test.if(software)("as text, the programs' own lines are all there is, and errors fail it", () => {
+test.if(software)("as text, only the programs' output is printed, and errors fail the command", () => {
   const { out, err, exitCode } = run([], "1");
   expect([out, exitCode]).toEqual(["computed\n", 1]);
   expect(err.match(new RegExp(read, "g"))).toHaveLength(1);
 });
 
-test.if(software)("a program that does nothing wrong keeps its status, whatever it is", () => {
+test.if(software)("a program without mistakes keeps its exit status", () => {
   expect(run([])).toEqual({ out: "computed\n", err: "", exitCode: 0 });
   expect(run(["--format", "github"], "0", "7")).toEqual({ out: "computed\n", err: "", exitCode: 7 });
 });
 
-test.if(software)("GitHub's annotations, after what the program prints", () => {
+test.if(software)("GitHub's annotations, after the program's output", () => {
   const { out, exitCode } = run(["--format", "github"], "1");
   const [first, ...lines] = out.trimEnd().split("\n");
   expect([first, lines.length, exitCode]).toEqual(["computed", 2, 1]);
@@ -79,7 +79,7 @@ test.if(software)("SARIF, JSON and JUnit, into a file", () => {
   expect(report("junit")).toContain('failures="0"');
 });
 
-test("a program that is not there, and a file that can't be written, are one sentence", () => {
+test("a missing program, and a file that can't be written, are one sentence", () => {
   const orchard = [process.execPath, join(packageRoot, "src/cli/orchard.ts"), "metal", "run"];
   const missing = Bun.spawnSync([...orchard, "no-such-program"]);
   expect([missing.stderr.toString(), missing.exitCode]).toEqual(["There is no program no-such-program.\n", 127]);

@@ -1,4 +1,4 @@
-/** Commands whose output nobody reads to its end. */
+/** Commands whose output is not read to the end. */
 import { expect, test } from "bun:test";
 import { packageRoot } from "../../src/core/paths.ts";
 import { testFolder } from "../support/folder.ts";

@@ -1,4 +1,4 @@
-/** What a build of the Swift package depends on, and the folder that it is made in. */
+/** Inputs of a build of the Swift package, and its folder. */
 import { expect, test } from "bun:test";
 import { cpSync, existsSync, mkdirSync, renameSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -33,7 +33,7 @@ function writePackage(name: string): string {
   return folder.file(name);
 }
 
-test("the key is that of the files' content, wherever and whenever they were written", () => {
+test("the key depends on the files' contents only, not on their place and time", () => {
   const [one, other] = [writePackage("one"), writePackage("other")];
   utimesSync(join(other, files[1]!), 1000, 1000);
   expect(packageKey(toolchain, one)).toBe(packageKey(toolchain, other));
@@ -54,7 +54,7 @@ test("the key changes with every file, a new one, the compiler and its flags", (
   expect(new Set(keys).size).toBe(keys.length);
 });
 
-test("SwiftPM's folder is emptied where it was made for another place, and left alone otherwise", () => {
+test("SwiftPM's folder is emptied if it was made for another place, and kept otherwise", () => {
   const scratch = folder.file("here", ".build");
   claimScratch(scratch);
   writeFileSync(join(scratch, "cache.pcm"), "");

@@ -1,4 +1,4 @@
-/** What `orchard swift` does before SwiftPM, and packages whose dependencies have URLs. */
+/** Preparation by `orchard swift` before SwiftPM runs, and packages whose dependencies have URLs. */
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -27,7 +27,7 @@ test.each([
   expect(scratchOf(words, "/a")).toBe(scratch);
 });
 
-test("what was built is built again where the package was moved, and what was downloaded stays", () => {
+test("after a package was moved it is built again, and its downloads are kept", () => {
   write({ "here/.build/debug/module.pch": "", "here/.build/checkouts/other/file": "" });
   const here = folder.file("here", ".build");
   repairMoved(here);
@@ -44,7 +44,7 @@ test("what was built is built again where the package was moved, and what was do
 
 const hasSwift = process.env["ORCHARD_SKIP_METAL"] !== "1" && findSwift() !== undefined && Bun.which("git") !== null;
 
-test.skipIf(!hasSwift)("a dependency with a URL resolves from a folder that is its mirror", () => {
+test.skipIf(!hasSwift)("a dependency with a URL resolves to a folder that is its mirror", () => {
   const url = "https://host.invalid/people/numbers.git";
   const manifest = (rest: string) =>
     `// swift-tools-version:5.9\nimport PackageDescription\nlet package = Package(${rest})\n`;

@@ -1,4 +1,4 @@
-/** `orchard toolchain install`: what it says where there is nothing to do, or nothing that it can. */
+/** `orchard toolchain install`: its output if there is nothing to do, or nothing it can do. */
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { testFolder } from "../support/folder.ts";
 
 const { path: root } = testFolder("install");
 
-/** Runs it with no Swift on PATH, and what it finds in this cache folder. */
+/** Runs it with no Swift on PATH and this cache folder. */
 function install(cache: string, release = join(root, "none")) {
   const program = `
     import { runInstall } from ${JSON.stringify(join(packageRoot, "src/cli/toolchain/command.ts"))};
@@ -22,7 +22,7 @@ function install(cache: string, release = join(root, "none")) {
 
 const toolchains = (cache: string): string => join(cache, "orchard", "toolchain");
 
-test("one that is installed is named, and nothing is done", () => {
+test("an installed one is named, and nothing is done", () => {
   const folder = join(toolchains(root), toolchainName);
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, "stamp.json"), "{}");
@@ -30,12 +30,15 @@ test("one that is installed is named, and nothing is done", () => {
   expect(readdirSync(toolchains(root))).toEqual([toolchainName]);
 });
 
-test.if(process.platform === "linux")("a system that has none to give is refused in one line, and left alone", () => {
-  const cache = mkdtempSync(join(root, "empty-"));
-  const release = join(root, "os-release");
-  writeFileSync(release, 'ID=fedora\nPRETTY_NAME="Fedora Linux 42"\n');
-  const { out, err, exitCode } = install(cache, release);
-  expect([out, exitCode, err.trimEnd().split("\n").length]).toEqual(["", 1, 1]);
-  expect(err).toContain("Install Swift 6.0 or newer (swift.org/install) and put it on PATH");
-  expect(existsSync(toolchains(cache))).toBe(false);
-});
+test.if(process.platform === "linux")(
+  "a system without a toolchain is rejected in one line, and left unchanged",
+  () => {
+    const cache = mkdtempSync(join(root, "empty-"));
+    const release = join(root, "os-release");
+    writeFileSync(release, 'ID=fedora\nPRETTY_NAME="Fedora Linux 42"\n');
+    const { out, err, exitCode } = install(cache, release);
+    expect([out, exitCode, err.trimEnd().split("\n").length]).toEqual(["", 1, 1]);
+    expect(err).toContain("Install Swift 6.0 or newer (swift.org/install) and put it on PATH");
+    expect(existsSync(toolchains(cache))).toBe(false);
+  },
+);

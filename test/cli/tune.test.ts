@@ -1,6 +1,6 @@
 /**
- * `orchard tune`: what it makes of measurements, and the command in a process and a cache folder of its own. No test is
- * about speed.
+ * `orchard tune`: its conclusions from measurements, and the command in a process with a temporary cache folder. No
+ * test depends on speed.
  */
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -16,18 +16,18 @@ import { testFolder } from "../support/folder.ts";
 
 const { path: root } = testFolder("tune");
 
-/** Speed-ups of the unfused way by length. */
+/** Speed-ups of the unfused path by length. */
 const bound = (speedups: Readonly<Record<number, number>>): number =>
   crossoverFrom(Object.entries(speedups).map(([length, speedup]) => ({ length: Number(length), speedup })));
 
-test("a crossover is the bound up to which the unfused way gains the most", () => {
+test("a crossover is the bound up to which the unfused path gains the most", () => {
   expect(bound({ 8: 1.5, 16: 1.2, 32: 0.8, 64: 0.3 })).toBe(16 * 16);
   expect(bound({ 8: 0.9, 16: 0.8 })).toBe(0);
   expect(bound({ 8: 1, 16: 1 })).toBe(0); // no gain, no crossover
   expect(bound({ 8: 1.3, 16: 1.3, 32: 1.3 })).toBe(32 * 32);
-  expect(bound({ 8: 0.95, 16: 1.4, 32: 0.5 })).toBe(16 * 16); // a small loss on the way to a gain
+  expect(bound({ 8: 0.95, 16: 1.4, 32: 0.5 })).toBe(16 * 16); // a small loss before a gain
   expect(bound({ 8: 0.6, 16: 1.4, 32: 0.5 })).toBe(0); // and one that outweighs it: 0.6 · 1.4 < 1
-  expect(bound({ 8: 0.4, 16: 0.4, 32: 50 })).toBe(0); // a sample that is off counts as 2
+  expect(bound({ 8: 0.4, 16: 0.4, 32: 50 })).toBe(0); // an outlier counts as 2
   expect(bound({})).toBe(0);
 });
 
@@ -59,7 +59,7 @@ test("the software device's speed is not measured", () => {
   expect(tunedBackends().includes("metal")).toBe(process.platform === "darwin");
 });
 
-test("the table in words", () => {
+test("the table as text", () => {
   const grid = dimClasses.map((dim) => headClasses.map((heads) => dim * heads));
   const table: CrossoverTable = { pairs: { cpu: { float32: grid } }, scoresShare: 1 };
   expect(formatTable(table).split("\n").slice(2)).toEqual([
@@ -71,7 +71,7 @@ test("the table in words", () => {
   ]);
 });
 
-/** The command with a cache folder of its own. */
+/** The command with a temporary cache folder. */
 function orchard(cache: string, words: readonly string[], environment: Record<string, string> = {}) {
   const { ORCHARD_ATTENTION_TABLE: _, ORCHARD_LINALG_TABLE: __, ...others } = process.env;
   const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "src/cli/orchard.ts", ...words], {
@@ -86,7 +86,7 @@ const doctorOf = (cache: string) =>
     .out.split("\n")
     .find((line) => / attention /.test(line));
 
-test("orchard tune measures, writes a table that is then in use, and --reset removes it", () => {
+test("orchard tune measures and writes a table that is then used, and --reset removes it", () => {
   const cache = join(root, "cache");
   const path = join(cache, "orchard", "attention.json");
   expect(doctorOf(cache)).toMatch(
@@ -116,10 +116,10 @@ test("orchard tune measures, writes a table that is then in use, and --reset rem
   expect(doctorOf(cache)).toEndWith(`crossovers measured ${date}, ${path}`);
   expect(orchard(cache, ["tune", "--reset"])).toEqual({ out: expect.stringContaining(path), err: "", exitCode: 0 });
   expect(existsSync(path)).toBe(false);
-  expect(orchard(cache, ["tune", "--reset"]).exitCode).toBe(0); // nothing to remove is no fault
+  expect(orchard(cache, ["tune", "--reset"]).exitCode).toBe(0); // nothing to remove is not an error
 });
 
-test("the doctor says why a table is not used, and what fixes it", () => {
+test("the doctor says why a table is not used, and how to fix it", () => {
   const cache = join(root, "foreign");
   mkdirSync(join(cache, "orchard"), { recursive: true });
   const path = join(cache, "orchard", "attention.json");
@@ -130,14 +130,14 @@ test("the doctor says why a table is not used, and what fixes it", () => {
     /· attention +shipped crossovers: .*attention\.json was written by version 0\.0\.9, .*\n +fix: \S/,
   );
   expect(out).toContain("fix: bun src/cli/orchard.ts tune\n");
-  expect(readFileSync(path, "utf8")).toBe(JSON.stringify(file)); // who looks changes nothing
+  expect(readFileSync(path, "utf8")).toBe(JSON.stringify(file)); // reading changes nothing
 });
 
-test("the sizes from which metal is faster at one large matrix", () => {
+test("the sizes from which metal is faster for one large matrix", () => {
   const measured = (times: Readonly<Record<number, number>>) =>
     Object.entries(times).map(([size, metal]) => ({ size: Number(size), metal, cpu: 1 }));
   expect(leastSizeFrom(measured({ 128: 2, 256: 0.9, 512: 0.5 }))).toBe(256);
-  expect(leastSizeFrom(measured({ 128: 0.9, 256: 1.1, 512: 0.5 }))).toBe(512); // at every size from there on
+  expect(leastSizeFrom(measured({ 128: 0.9, 256: 1.1, 512: 0.5 }))).toBe(512); // for every size from there on
   expect(leastSizeFrom(measured({ 128: 0.9, 256: 0.8 }))).toBe(128);
   expect(leastSizeFrom(measured({ 128: 0.9, 256: 1 }))).toBeNull();
   const reported: unknown[] = [];
@@ -155,7 +155,7 @@ test("the sizes from which metal is faster at one large matrix", () => {
   );
 });
 
-test("where a table is switched off, or can't be written, it says so", () => {
+test("if a table is disabled or can't be written, it says so", () => {
   const none = orchard(root, ["tune", "--quick"], { ORCHARD_ATTENTION_TABLE: "none" });
   expect(none).toEqual({ out: "", err: expect.stringContaining("ORCHARD_ATTENTION_TABLE is none"), exitCode: 1 });
   const linalg = orchard(root, ["tune", "--quick"], { ORCHARD_LINALG_TABLE: "none" });
@@ -165,5 +165,5 @@ test("where a table is switched off, or can't be written, it says so", () => {
   const blocked = orchard(root, ["tune", "--quick"], { ORCHARD_ATTENTION_TABLE: join(file, "table.json") });
   expect([blocked.out, blocked.exitCode]).toEqual(["", 1]);
   expect(blocked.err).toContain(file);
-  expect(blocked.err).not.toContain("fused / unfused"); // it is found before anything is measured
+  expect(blocked.err).not.toContain("fused / unfused"); // this is found before anything is measured
 });

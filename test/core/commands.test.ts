@@ -9,7 +9,7 @@ import {
   swiftCommand,
 } from "../../src/core/commands.ts";
 
-test("in a clone, commands are its scripts; where the package is installed, its own command", () => {
+test("in a clone, commands are its scripts; in a project, those of the installed package", () => {
   expect(isClone).toBe(true);
   const words = ["train --resume runs/a", "generate", "doctor", "tune"];
   expect(words.map((each) => orchardCommand(each, true))).toEqual([
@@ -19,7 +19,7 @@ test("in a clone, commands are its scripts; where the package is installed, its 
   for (const each of words.slice(0, 3)) expect(packageFile.scripts).toHaveProperty(each.split(" ")[0]!);
 });
 
-test("an installed package is told of no script", () => {
+test("an installed package never recommends a script", () => {
   const advice = [dylibCommand, dylibAdvice, swiftCommand, blasCommand];
   for (const each of advice) expect(each(false)).not.toContain("bun run");
   for (const each of [dylibCommand, dylibAdvice, blasCommand]) expect(each(true)).toContain("bun run");

@@ -1,4 +1,4 @@
-/** What importing the library costs before a program does anything: modules of Bun, and loops. */
+/** The cost of importing the library before a program does anything: modules of Bun, and loops. */
 import { beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { parseSync } from "oxc-parser";
@@ -22,7 +22,7 @@ test("it loads these modules of Bun and no other package than tinyqueue", () => 
   expect([...new Set(loaded)].sort()).toEqual(expected);
 });
 
-test("no module has a loop outside of functions: it would have the whole bundle compiled", async () => {
+test("no module has a loop outside of functions: it would make Bun compile the whole bundle", async () => {
   expect(sources.length).toBeGreaterThan(500);
   const loops = /^(?:For|ForIn|ForOf|While|DoWhile)Statement$/;
   for (const path of sources) {

@@ -1,4 +1,4 @@
-/** Functions of the C library, against what another handle of it says. */
+/** Functions of the C library, checked through a second handle of it. */
 import { dlopen } from "bun:ffi";
 import { afterAll, expect, test } from "bun:test";
 import * as fc from "fast-check";
@@ -16,7 +16,7 @@ const functions = {
 } as const;
 const libc = openLibc(functions)!;
 
-/** Texts of any characters that C can hold. */
+/** Texts of any characters that C strings can hold. */
 const text = fc.string({ unit: "binary" }).map((value) => value.toWellFormed().replaceAll("\0", ""));
 const name = text.map((value) => `ORCHARD_TEST_${value.replaceAll("=", "")}`);
 const set = new Set<string>();
@@ -39,7 +39,7 @@ test(`drawn names and values are set, changed and removed (seed ${seed})`, () =>
   );
 });
 
-test("a name that is empty or has an equals sign is refused, as POSIX says", () => {
+test("an empty name and one with an equals sign are rejected, as POSIX requires", () => {
   fc.assert(
     fc.property(text, text, (before, after) => {
       expect(libc.setenv(cString(`${before}=${after}`), cString("x"), 1)).toBe(-1);
@@ -49,7 +49,7 @@ test("a name that is empty or has an equals sign is refused, as POSIX says", () 
   expect(libc.setenv(cString(""), cString("x"), 1)).toBe(-1);
 });
 
-test("names are tried in order, and none is an answer", () => {
+test("names are tried in order, and finding none is a result", () => {
   const real = process.platform === "darwin" ? "libSystem.B.dylib" : "libc.so.6";
   expect(openLibc(functions, ["libnothing.so.0"])).toBeUndefined();
   expect(openLibc(functions, [])).toBeUndefined();

@@ -109,7 +109,7 @@ describe("the processors that this process may use", () => {
     expect(limit).toEqual({ count, source: expect.stringMatching(source) });
   });
 
-  test("files with anything in them are no limit", () => {
+  test("files with invalid contents set no limit", () => {
     const texts = ["", "\n", "max", "0 0", "-5 100000", "1e3 7", "x y z", "100000", "\0\0", "9".repeat(400), "5 max"];
     for (const text of texts) {
       const files = {
@@ -189,14 +189,14 @@ const memories: [name: string, files: Files, count: number, source: RegExp][] = 
   ],
 ];
 
-describe("the memory that tensors may take", () => {
+describe("the memory limit of tensors", () => {
   test.each(memories)("%s", (_, files, count, source) => {
     const limit = memoryLimit(systemRoot(folder, files), 16 * GB, {});
     expect(limit).toMatchObject({ count, source: expect.stringMatching(source) });
     expect(limit.resident).toBeGreaterThan(limit.count);
   });
 
-  test("files with anything in them are no limit", () => {
+  test("files with invalid contents set no limit", () => {
     for (const text of ["", "\n", "max", "-1", "0x100", "1e3", "-5", "1 2", "\0", "9".repeat(400)]) {
       const files = {
         ...inGroup2("/a"),
@@ -209,7 +209,7 @@ describe("the memory that tensors may take", () => {
     }
   });
 
-  test("the environment's own", () => {
+  test("the environment's limit", () => {
     const of = (text: string) => memoryLimit("/", 16 * GB, { ORCHARD_MEMORY_LIMIT: text });
     expect(of("1000000")).toMatchObject({ count: 1_000_000, source: "ORCHARD_MEMORY_LIMIT" });
     expect(of("").count).toBeLessThanOrEqual(12 * GB);

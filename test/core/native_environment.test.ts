@@ -13,7 +13,7 @@ const { getenv } = dlopen(process.platform === "darwin" ? "libSystem.B.dylib" : 
 }).symbols;
 const native = (name: string): string | undefined => getenv(Buffer.from(`${name}\0`))?.toString();
 
-/** What a variable may be: any text that C can hold, or nothing. */
+/** Possible values of a variable: any text that C strings can hold, or nothing. */
 const value = fc.oneof(
   fc.string({ unit: "binary" }).map((text) => text.toWellFormed().replaceAll("\0", "")),
   fc.constantFrom("", "=", "a=b", "é 8", "7"),
@@ -22,7 +22,7 @@ const value = fc.oneof(
 /** Variables that no part of this process reads while the test runs. */
 const names = Object.keys(softwareDevice).filter((name) => name.startsWith("ORCHARD_METAL_"));
 
-test(`the C library's environment gets what is set, changed and removed (seed ${seed})`, () => {
+test(`the C library's environment has the variables that are set, changed and removed (seed ${seed})`, () => {
   const before = Object.fromEntries(names.map((name) => [name, native(name)]));
   const change = fc.dictionary(fc.constantFrom(...names), value);
   try {
@@ -38,13 +38,13 @@ test(`the C library's environment gets what is set, changed and removed (seed ${
   }
 });
 
-test("variables that dylibs do not read stay as they are", () => {
+test("variables that dylibs do not read are unchanged", () => {
   const before = native("LANG");
   exportEnvironment({ ...process.env, LANG: "xx" });
   expect(native("LANG")).toBe(before);
 });
 
-test.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("the suite's settings are the software device's", () => {
+test.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("the software device has the suite's settings", () => {
   const context = metalContext();
   if (!context.isSoftware) return expect(process.platform).toBe("darwin");
   expect(context.report().settings).toMatchObject({

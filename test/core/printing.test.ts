@@ -1,4 +1,6 @@
-/** What `console.log` shows of objects that hold much: exact texts, the same from `Bun.inspect` and `node:util`. */
+/**
+ * The output of `console.log` for objects with many parts: exact texts, the same from `Bun.inspect` and `node:util`.
+ */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { inspect } from "node:util";
@@ -9,7 +11,7 @@ import { saveShards } from "../support/shards.ts";
 
 const { path: folder } = testFolder("printing");
 
-/** What is printed; alone, in Node's inspect, and inside a list. */
+/** The printed text: alone, in Node's inspect, and inside a list. */
 function printed(value: unknown): string {
   const text = Bun.inspect(value);
   expect(inspect(value)).toBe(text);
@@ -28,7 +30,7 @@ describe("modules", () => {
 48 parameters, 192 B`);
   });
 
-  test("tensors of its own, frozen and tied ones, and equal parts once", () => {
+  test("tensors outside of layers, frozen and tied ones, and equal parts once", () => {
     class Model extends nn.Module<[x: Tensor], Tensor> {
       readonly scale = ones([3], { requiresGrad: true });
       readonly steps = zeros([1], { dtype: "int64" });
@@ -52,12 +54,12 @@ describe("modules", () => {
 45 parameters, 150 B; 1 in buffers, 8 B`);
   });
 
-  test("one without anything in it", () => {
+  test("an empty module", () => {
     expect(printed(new nn.Dropout(0.5))).toBe("Dropout(p: 0.5)\n0 parameters, 0 B");
   });
 });
 
-describe("optimizers and what goes with them", () => {
+describe("optimizers and related objects", () => {
   test("parameters, steps, bytes of state, and options", () => {
     const w = tensor([1, 2, 3], { requiresGrad: true });
     const adam = new optim.Adam([w], { lr: 0.01 });
@@ -71,7 +73,7 @@ describe("optimizers and what goes with them", () => {
     );
   });
 
-  test("what is on among the options", () => {
+  test("options that are on", () => {
     const w = ones([2], { requiresGrad: true });
     expect(printed(new optim.SGD([w], { lr: 1, momentum: 0.9, nesterov: true }))).toContain("nesterov: true");
     expect(printed(new optim.SGD([w], { lr: 1, momentum: 0.9 }))).not.toContain("nesterov");
@@ -93,7 +95,7 @@ describe("optimizers and what goes with them", () => {
     );
   });
 
-  test("schedules, as the calls that make them, with their factors", () => {
+  test("schedules, as the calls that create them, with their factors", () => {
     expect(printed(optim.constant())).toBe("Schedule constant(): 1 in step 0");
     expect(printed(optim.linear({ total: 10 }))).toBe(
       "Schedule linear({ total: 10, from: 1, to: 0 }): 1 in step 0, 0 in step 10",
@@ -142,7 +144,7 @@ describe("readers of files", () => {
     expect(printed(file)).toStartWith(`safetensors ${path}: 2 tensors, 624 B (closed)\n`);
   });
 
-  test("many tensors are cut", async () => {
+  test("many tensors are truncated", async () => {
     const path = join(folder, "many.safetensors");
     await io.saveSafetensors(path, Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`t${at}`, zeros([1])])));
     using file = io.openSafetensors(path);
@@ -175,7 +177,7 @@ describe("readers of files", () => {
   });
 });
 
-test("the parts that texts are made of", () => {
+test("the parts of printed texts", () => {
   expect([0, 999, 1000, 123_456, 1e15].map(printedBytes)).toEqual(["0 B", "999 B", "1.00 KB", "123 KB", "1.00e+3 TB"]);
   expect([1, 2, 1e6].map((count) => printedCount(count, "step"))).toEqual(["1 step", "2 steps", "1,000,000 steps"]);
   expect(printedOptions({ a: [1, "x"], b: undefined, c: null })).toBe('a: [1, "x"], c: null');

@@ -1,4 +1,4 @@
-/** A module for openWorkerDataset: images that are changed at random. */
+/** A module for openWorkerDataset: images with random changes. */
 import { arange, data, type Tensor } from "../../src/index.ts";
 
 const { colorJitter, compose, randomCrop, randomHorizontalFlip, randomRotation, toFloat } = data.transforms;

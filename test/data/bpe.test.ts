@@ -1,4 +1,4 @@
-/** Byte pair encodings that are trained: against Hugging Face's trainer, and its libraries as readers of the file. */
+/** Trained byte pair encodings, compared with Hugging Face's trainer, and with its libraries as readers of the file. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ const tokenizer = data.trainBpe(fixture.text, { size: fixture.size });
 const hub = new HubTokenizer(JSON.parse(JSON.stringify(tokenizer)), {});
 
 describe("the trainer of Hugging Face's tokenizers", () => {
-  test("makes the same tokens by the same merges in the same order, ties included", () => {
+  test("produces the same tokens by the same merges in the same order, ties included", () => {
     const { vocab, merges } = tokenizer.toJSON().model;
     expect(merges).toEqual(fixture.tokenizer.model.merges as [string, string][]);
     expect(vocab).toEqual(fixture.tokenizer.model.vocab);
@@ -49,7 +49,7 @@ describe("a reader of the file", () => {
     ],
   ];
 
-  test.each(texts)("has the ids of %j, and the text again", (text) => {
+  test.each(texts)("has the ids of %j, and decodes them to the text", (text) => {
     const tokens = tokenizer.encode(text);
     expect(hub.encode(text).ids).toEqual(tokens);
     expect(tokenizer.decode(tokens)).toBe(text);
@@ -78,7 +78,7 @@ describe("a reader of the file", () => {
   });
 });
 
-test("a token that ends a text is never that of a text", () => {
+test("a token that ends a text never occurs in an encoded text", () => {
   expect([tokenizer.endOfText, tokenizer.separator]).toEqual([0, 0]);
   expect(tokenizer.encode("a<|endoftext|>b")).not.toContain(0);
   expect(tokenizer.decode([0])).toBe("<|endoftext|>");
@@ -92,13 +92,13 @@ test("every byte is a token of any vocabulary, and text without pairs has no oth
   expect(least.decode(least.encode("né 🍎"))).toBe("né 🍎");
 });
 
-test("several texts are as one, but for words across their ends", () => {
+test("several texts are encoded as one, except for words across their ends", () => {
   const [one, two] = [data.trainBpe(["low lower", " lowest"], 262), data.trainBpe("low lower lowest", 262)];
   expect(one.toJSON()).toEqual(two.toJSON());
   expect(data.trainBpe(["lo", "w"], 262).name).not.toBe(data.trainBpe("low", 262).name);
 });
 
-test("a word of a megabyte takes no longer for each byte", () => {
+test("the time per byte does not grow in a word of a megabyte", () => {
   const word = "ststxy".repeat(170_000);
   expect(tokenizer.decode(tokenizer.encode(word))).toBe(word);
 });

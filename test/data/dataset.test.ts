@@ -22,7 +22,7 @@ const cacheFolder = root.file("cache");
 const bytes = new data.ByteTokenizer();
 let made = 0;
 
-/** A new folder with files of given contents. */
+/** Creates a new folder with these files. */
 function folderOf(files: Record<string, string | Uint8Array>): string {
   const folder = root.file(`text-${made++}`);
   for (const [name, content] of Object.entries(files)) {
@@ -45,7 +45,7 @@ async function refused(promise: Promise<unknown>): Promise<DataError> {
   return error as DataError;
 }
 
-/** The text of all tokens, the training part first. */
+/** Returns the text of all tokens, the training part first. */
 async function textOf(dataset: data.TextDataset): Promise<string> {
   return await Bun.file(dataset.report.tokenFile)
     .arrayBuffer()
@@ -64,18 +64,18 @@ describe("files", () => {
     "a/.h": "hhhhh",
   };
 
-  test("of a folder are all below it, in the order of their names, without hidden ones", async () => {
+  test("in a folder are found recursively, in the order of their names, without hidden ones", async () => {
     expect(await textOf(await open(folderOf(files), { heldOut: 0 }))).toBe("yyyyyy\nxxxxxx\nbbbbbb\n");
   });
 
-  test("of several files and globs are read once each", async () => {
+  test("from several paths and globs are read once each", async () => {
     const folder = folderOf(files);
     const paths = [join(folder, "**/*.txt"), join(folder, "a", "deep"), join(folder, "b.txt")];
     expect(await textOf(await open(paths, { heldOut: 0 }))).toBe("yyyyyy\nbbbbbb\n");
     expect(await textOf(await open(join(folder, "a/*.{md,txt}"), { heldOut: 0 }))).toBe("xxxxxx\n");
   });
 
-  test("behind links are followed once, in circles too", async () => {
+  test("behind links are followed once, also in cycles", async () => {
     const folder = folderOf({ "real/a.txt": "aaaaaaa" });
     symlinkSync(join(folder, "real"), join(folder, "again"));
     symlinkSync(folder, join(folder, "real", "circle"));
@@ -83,7 +83,7 @@ describe("files", () => {
     expect((await open(folder, { heldOut: 0 })).report.files).toBe(1);
   });
 
-  test("that are no text are left out, and counted by reason", async () => {
+  test("other than text are skipped, and counted by reason", async () => {
     const folder = folderOf({
       "good.txt": "good text\n",
       "accents.txt": "\ufeffÅngström\n",
@@ -103,7 +103,7 @@ describe("files", () => {
       { empty: 1, binary: 2, badUtf8: 2, duplicate: 1, unreadable: 0 },
     ]);
     expect(skipped.empty).toEqual([join(folder, "empty.txt")]);
-    expect(await textOf(dataset)).toBe("Ångström\n\ngood text\n\n"); // a byte order mark is none of the text
+    expect(await textOf(dataset)).toBe("Ångström\n\ngood text\n\n"); // a byte order mark is not part of the text
   });
 
   test("large ones are read in parts that have the same tokens as the whole", () => {
@@ -145,7 +145,7 @@ describe("the held-out part", () => {
     expect(new Set(again)).toEqual(new Set(heldOut));
   });
 
-  test("is the end of one file", async () => {
+  test("is the end of a single file", async () => {
     const dataset = await open(folderOf({ "one.txt": text(3, 1000) }), { heldOut: 0.2 });
     expect(dataset.report).toMatchObject({ split: "tail", tokens: 1001, trainTokens: 800, heldOutTokens: 201 });
     const [first] = [...dataset.heldOut.batches(1)];
@@ -158,7 +158,7 @@ describe("the held-out part", () => {
     expect([...dataset.heldOut.batches(2)]).toEqual([]);
   });
 
-  test("that is shorter than a window gives a warning", async () => {
+  test("that is shorter than a window causes a warning", async () => {
     const { report } = await open(folderOf({ "one.txt": text(3, 60) }), { contextLength: 10 });
     expect(report.warnings).toEqual([
       "the text has only 60 bytes",
@@ -200,14 +200,16 @@ describe("the token file", () => {
     expect(train.next(1).x.toArray()).toEqual([expect.arrayContaining([65_536, 69_999, 1])] as never);
   });
 
-  test("of others that were not used for long are removed", async () => {
+  test("of another run that was unused for long is removed", async () => {
     const folder = root.file("small-cache");
     for (let at = 0; at < 20; at++) await open(folderOf({ "a.txt": text(1) }), { cacheFolder: folder });
     expect(readdirSync(folder).length).toBe(32);
   });
 
   describe("of a cache over its limit", () => {
-    /** Opens texts of so many bytes, 2 for each token, in this order. Returns which of them are there after that. */
+    /**
+     * Opens texts of this many bytes, 2 for each token, in this order. Returns the ones that are still in the cache.
+     */
     const keptOf = async (limit: string | undefined, sizes: readonly number[]) => {
       const folder = root.file(`limited-${counter++}`);
       using _ = withVariables({ ORCHARD_TOKEN_CACHE_LIMIT: limit });
@@ -223,7 +225,7 @@ describe("the token file", () => {
     };
     let counter = 0;
 
-    test("the least recently used are removed, and one that is used stays, whatever its size", async () => {
+    test("the least recently used are removed; the one in use stays, whatever its size", async () => {
       expect(await keptOf("45000", [8000, 8000, 8000])).toEqual([1, 2]); // 3 × 16 KB and their manifests
       expect(await keptOf("50000", [8000, 30_000])).toEqual([1]);
       expect(await keptOf("50000", [30_000, 400])).toEqual([1]);
@@ -234,7 +236,7 @@ describe("the token file", () => {
       expect(await keptOf(undefined, [8000, 8000, 8000])).toEqual([0, 1, 2]);
     });
 
-    test("tokens that a killed process left without a manifest count, and are removed", async () => {
+    test("token files that a killed process left without a manifest are counted and removed", async () => {
       const folder = root.file("left");
       mkdirSync(folder);
       const [left, foreign] = [join(folder, `${"0".repeat(32)}.tokens`), join(folder, "mine.tokens")];
@@ -319,7 +321,7 @@ describe("errors for unusable text", () => {
 });
 
 describe("without data, the declarations of TypeScript", () => {
-  /** Opens the default data in a process whose working folder is that one. */
+  /** Opens the default data in a process with this working folder. */
   function opened(cwd: string): { report?: data.DataReport; message?: string } {
     const index = JSON.stringify(join(import.meta.dir, "..", "..", "src", "index.ts"));
     const program = `

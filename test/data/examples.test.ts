@@ -1,4 +1,4 @@
-/** The programs of docs/data.md run as written, and print what their comments say. */
+/** The programs of docs/data.md run as written, and print the output in their comments. */
 import { expect, test } from "bun:test";
 import { packageRoot } from "../../src/core/paths.ts";
 import { examplesOf } from "../support/readme.ts";

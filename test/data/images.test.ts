@@ -1,4 +1,4 @@
-/** Pictures in folders of classes, also from other threads. */
+/** Images in folders of classes, also from other threads. */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { pack, unpack } from "../../src/data/loader/transfer.ts";
@@ -16,7 +16,7 @@ const failure = async (run: () => unknown): Promise<unknown> => {
   }
 };
 
-/** A gray picture of 2 × 3 pixels of one value. */
+/** A gray image of 2 × 3 pixels with one value. */
 const plain = (value: number) => png(new Uint8Array(6).fill(value), { width: 3, height: 2, channels: 1 });
 
 beforeAll(() => {
@@ -35,7 +35,7 @@ beforeAll(() => {
 });
 
 describe("ImageFolder", () => {
-  test("classes and pictures in the order of their names", async () => {
+  test("classes and images in the order of their names", async () => {
     const set = new data.ImageFolder(folder.file("pets"), { mode: "gray" });
     expect([set.classes, set.length]).toEqual([["cats", "dogs"], 6]);
     const items = await Promise.all(Array.from({ length: 6 }, (_, at) => set.get(at)));
@@ -74,7 +74,7 @@ describe("ImageFolder", () => {
     expect(new Set(seen).size).toBe(6);
   });
 
-  test("other threads make what this one makes", async () => {
+  test("other threads return the same as this one", async () => {
     const module = new URL("./pictures.ts", import.meta.url);
     const { default: make } = (await import("./pictures.ts")) as typeof import("./pictures.ts");
     const run = async (set: data.Dataset<[Tensor, bigint]>) => {
@@ -94,14 +94,14 @@ describe("ImageFolder", () => {
     ["a class without pictures", () => new data.ImageFolder(folder.file("empty")), DataError, "noImages"],
     ["an index too far", () => new data.ImageFolder(folder.file("pets")).get(6), Error, "outOfRange"],
     ["a picture that is cut off", () => new data.ImageFolder(folder.file("broken")).get(0), FileFormatError, "damaged"],
-  ] as const)("refuses %s", async (_, call, Class, code) => {
+  ] as const)("rejects %s", async (_, call, Class, code) => {
     const cause = await failure(call);
     expect(cause).toBeInstanceOf(Class);
     expect(cause).toEqual(expect.objectContaining({ code }));
   });
 });
 
-describe("items on their way from a thread", () => {
+describe("items sent from a thread", () => {
   const sent = (item: unknown): unknown => {
     const { value, moved } = pack(item);
     return unpack(structuredClone(value, { transfer: moved }));
@@ -119,13 +119,13 @@ describe("items on their way from a thread", () => {
     expect([got.dtype, got.shape, got.toArray()]).toEqual([dtype, [3, 2], x.T.toArray()]);
   });
 
-  test("what bfloat16 holds, and nothing else of the memory of a view", () => {
+  test("the values of a bfloat16 view, and nothing else of its memory", () => {
     const x = tensor([1e30, -0.0078125, Infinity], { dtype: "bfloat16" });
     expect((sent(x) as Tensor).toArray()).toEqual(x.toArray());
     expect(pack(tensor([1, 2, 3, 4]).narrow(0, 1, 2)).moved.map(({ byteLength }) => byteLength)).toEqual([8]);
   });
 
-  test("in lists and objects, beside everything else, and a part twice", () => {
+  test("in lists and objects with other values, and a part that occurs twice", () => {
     const x = tensor([1, 2]);
     const item = {
       x,
@@ -143,7 +143,7 @@ describe("items on their way from a thread", () => {
     expect(turned[1]).toBe(turned);
   });
 
-  test("an empty tensor and one without axes", () => {
+  test("an empty tensor and one of rank 0", () => {
     expect((sent(tensor(3)) as Tensor).shape).toEqual([]);
     expect((sent(tensor([1]).narrow(0, 0, 0)) as Tensor).shape).toEqual([0]);
   });

@@ -1,4 +1,4 @@
-/** Data sets by index, and batches of them: orders, what is collated, where a loop goes on, items of other threads. */
+/** Data sets by index, and batches of them: order, collation, resumption, items from other threads. */
 import { describe, expect, test } from "bun:test";
 import { ArgumentError, DataError, data, Generator, randn, ShapeError, type Tensor, tensor } from "../../src/index.ts";
 
@@ -20,7 +20,7 @@ describe("DataLoader", () => {
     expect(await valuesOf(new data.DataLoader(numbers(0), 2))).toEqual([]);
   });
 
-  test("shuffled, every epoch has each item once, in an order of seed and epoch alone", async () => {
+  test("shuffled, every epoch has each item once, in an order that depends only on seed and epoch", async () => {
     const epochs = async (seed: number) => {
       const loader = new data.DataLoader(numbers(101), { batchSize: 7, shuffle: true, seed });
       return [(await valuesOf(loader)).flat(), (await valuesOf(loader)).flat()];
@@ -33,7 +33,7 @@ describe("DataLoader", () => {
     expect((await epochs(2))[0]).not.toEqual(first);
   });
 
-  test.each([0, 1, 5])("goes on from a state to the batch, with a prefetch of %i", async (prefetch) => {
+  test.each([0, 1, 5])("resumes from a state at the right batch, with a prefetch of %i", async (prefetch) => {
     const make = () => new data.DataLoader(numbers(23), { batchSize: 4, shuffle: true, seed: 3n, prefetch });
     const loader = make();
     const whole = [...(await valuesOf(loader)), ...(await valuesOf(loader))];
@@ -50,14 +50,14 @@ describe("DataLoader", () => {
     expect([resumed.epoch, stopped.epoch]).toEqual([2, 2]);
   });
 
-  test("the state inside of a loop is that of the next batch", async () => {
+  test("the state inside a loop is that of the next batch", async () => {
     const loader = new data.DataLoader(numbers(6), { batchSize: 2, prefetch: 3 });
     const states: unknown[] = [];
     for await (const _ of loader) states.push(loader.getState().batch);
     expect([states, loader.getState()]).toEqual([[1, 2, 3], { epoch: 1, batch: 0, seed: 0n }]);
   });
 
-  test("each item has a seed of its own in each epoch", async () => {
+  test("each item has a different seed in each epoch", async () => {
     const seen: bigint[] = [];
     const noisy = new data.MappedDataset(numbers(9), (index, { seed, epoch }) => {
       seen.push(seed);
@@ -96,7 +96,7 @@ describe("DataLoader", () => {
     expect(loader.length).toBeUndefined();
   });
 
-  test("an item that fails fails the loop, and the next epoch runs", async () => {
+  test("an item that fails ends the loop with its error, and the next epoch runs", async () => {
     let isBroken = true;
     const items = { length: 4, get: async (index: number) => (isBroken && index === 2 ? Promise.reject("no") : index) };
     const loader = new data.DataLoader(items, { batchSize: 2 });
@@ -125,7 +125,7 @@ describe("DataLoader", () => {
     ["an iterable to shuffle", () => new data.DataLoader([1, 2], { shuffle: true }), ArgumentError],
     ["another seed", () => new data.DataLoader(numbers(3)).setState({ epoch: 0, batch: 0, seed: 1n }), DataError],
     ["a batch too far", () => new data.DataLoader(numbers(3)).setState({ epoch: 0, batch: 4, seed: 0n }), DataError],
-  ] as const)("refuses %s", (_, call, Class) => {
+  ] as const)("rejects %s", (_, call, Class) => {
     expect(call).toThrow(Class as typeof DataError);
   });
 });
@@ -179,13 +179,13 @@ describe("collate", () => {
     ["names that differ", [{ a: 1 }, { b: 1 }], "expected item to have the same names in a batch, got a and b"],
     ["what is no data", [[new Date(0)], [new Date(0)]], "expected item[0] to be a tensor, a number, a string"],
     ["nothing", [], "expected a list of items"],
-  ])("refuses %s", (_, items, message) => {
+  ])("rejects %s", (_, items, message) => {
     expect(() => data.collate(items as unknown[])).toThrow(DataError);
     expect(() => data.collate(items as unknown[])).toThrow(message);
   });
 });
 
-describe("items of other threads", () => {
+describe("items from other threads", () => {
   interface Square {
     readonly square: number;
     readonly values: Float32Array;
@@ -209,7 +209,7 @@ describe("items of other threads", () => {
     expect(await run(3)).toEqual(one);
   });
 
-  test("fail as they failed there; a thread goes on, and none after the end", async () => {
+  test("fail with the same error; a thread continues, and ends with the loader", async () => {
     const set = await data.openWorkerDataset<Square>(url, { workers: 1, options: { length: 20 } });
     expect(await set.get(13).catch((cause: unknown) => cause)).toEqual(
       expect.objectContaining({ code: "workerFailed", message: expect.stringContaining("13 is not there") }),
@@ -221,7 +221,7 @@ describe("items of other threads", () => {
     expect(await set.get(3).catch((cause: unknown) => cause)).toEqual(expect.objectContaining({ code: "closed" }));
   });
 
-  test("a module that gives no data set, or is not there, is an error", async () => {
+  test("a module that exports no data set, or is missing, is an error", async () => {
     const broken = data.openWorkerDataset(url, { options: { length: 1, isBroken: true } });
     expect(await broken.catch((cause: unknown) => cause)).toBeInstanceOf(DataError);
     const missing = data.openWorkerDataset("/nowhere/at/all.ts");

@@ -1,4 +1,4 @@
-/** A module for openWorkerDataset: pictures of a folder, changed at random. */
+/** A module for openWorkerDataset: images of a folder with random changes. */
 import { data } from "../../src/index.ts";
 
 export default ({ folder }: { readonly folder: string }) =>

@@ -7,7 +7,7 @@ import { testFolder } from "../support/folder.ts";
 
 const folder = testFolder("progress").path;
 
-/** What a program with this body writes: the lines on standard error that are not empty, and standard output. */
+/** Runs a program with this body; returns the lines on standard error that are not empty, and standard output. */
 async function run(body: string): Promise<{ readonly lines: string[]; readonly output: string }> {
   const path = join(folder, `${Bun.hash(body)}.ts`);
   await Bun.write(path, `import { data } from ${JSON.stringify(join(packageRoot, "src", "index.ts"))};\n${body}`);
@@ -32,7 +32,7 @@ test("shows the batches of a loader with figures, and ends", async () => {
   );
 });
 
-test("of nested loops, the inner ones stay above the outer one; a total may be named, or is not known", async () => {
+test("of nested loops: the inner bars stay above the outer one; a total may be given, or unknown", async () => {
   const { lines } = await run(`
     for await (const epoch of data.progress([1, 2], { label: "epochs" })) {
       const items = data.progress((function* () { yield* [1, 2, 3]; })(), { label: \`epoch \${epoch}\` });
@@ -45,7 +45,7 @@ test("of nested loops, the inner ones stay above the outer one; a total may be n
   expect(lines.at(-1)).toMatch(/^█{5}░{15} 1\/4 │/);
 });
 
-test("a loop that is left, or fails, ends its bar", async () => {
+test("leaving a loop, also by an error, ends its bar", async () => {
   const { lines } = await run(`
     for await (const each of data.progress([1, 2, 3])) if (each === 2) break;
     try { for await (const _ of data.progress([1, 2])) throw new Error("no"); } catch {}
@@ -54,7 +54,7 @@ test("a loop that is left, or fails, ends its bar", async () => {
   expect(lines.map((line) => line.match(/\d\/\d/)?.[0])).toContain("1/3");
 });
 
-test("refuses what cannot be iterated over, and figures that are none", () => {
+test("rejects values that can't be iterated over, and invalid figures", () => {
   expect(() => data.progress(5 as never)).toThrow(ArgumentError);
   expect(() => data.progress([1]).show({ loss: [1] as never })).toThrow(ArgumentError);
 });

@@ -1,4 +1,4 @@
-/** Data sets that are joined or have no length, and indices that are drawn by weights. */
+/** Data sets that are joined or have no length, and indices drawn by weights. */
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { ArgumentError, DataError, data, type Tensor } from "../../src/index.ts";
@@ -36,7 +36,7 @@ describe("IterableDataset", () => {
       for (let at = 0; at < length; at++) yield at;
     }, options);
 
-  test("is opened in each epoch, with its number and a seed of its own", async () => {
+  test("is opened in each epoch, with its number and a different seed", async () => {
     const contexts: data.ItemContext[] = [];
     const set = new data.IterableDataset((context) => {
       contexts.push(context);
@@ -53,7 +53,7 @@ describe("IterableDataset", () => {
     expect(contexts[2]).toEqual(contexts[0]!);
   });
 
-  test("a buffer gives each item once, in an order of seed and epoch, none earlier than it can be there", async () => {
+  test("a buffer returns each item once, in an order of seed and epoch, and never before it was read", async () => {
     await fc.assert(
       fc.asyncProperty(fc.nat(60), fc.nat(70), fc.nat(1000), async (length, shuffleBuffer, seed) => {
         const loader = () => new data.DataLoader(counting(length, { shuffleBuffer }), { batchSize: 3, seed });
@@ -71,7 +71,7 @@ describe("IterableDataset", () => {
     );
   });
 
-  test("a function that returns nothing to iterate over is an error of the loop", async () => {
+  test("a function that returns nothing to iterate over makes the loop throw", async () => {
     const set = new data.IterableDataset(() => 5 as never);
     await expect(Array.fromAsync(new data.DataLoader(set))).rejects.toThrow(DataError);
   });
@@ -81,7 +81,10 @@ describe("weightedRandomSampler", () => {
   const weights = [3, 0, 1, 0.5, 2.5, 1e-3, 0];
   const total = weights.reduce((sum, weight) => sum + weight, 0);
 
-  /** Pearson's statistic of counts, and whether it is below the 99.9 % quantile (Wilson and Hilferty's formula). */
+  /**
+   * Computes Pearson's statistic of counts, and whether it is below the 99.9 % quantile (Wilson and Hilferty's
+   * formula).
+   */
   function expectDistribution(counts: readonly number[], probabilities: readonly number[]): void {
     const drawn = counts.reduce((sum, count) => sum + count, 0);
     const possible = [...probabilities.keys()].filter((at) => probabilities[at]! > 0);
@@ -117,7 +120,7 @@ describe("weightedRandomSampler", () => {
     expectDistribution(counts, probabilities);
   });
 
-  test("is a function of seed and epoch, and of weights up to a factor", () => {
+  test("depends on the seed, the epoch, and the ratios of the weights", () => {
     const drawn = (epoch: number, seed: bigint, factor = 1) => [
       ...data.weightedRandomSampler(weights.map((weight) => weight * factor))(epoch, seed),
     ];
@@ -127,7 +130,7 @@ describe("weightedRandomSampler", () => {
     expect(drawn(2, 3n, 2 ** 1020)).toEqual(drawn(2, 3n));
   });
 
-  test("gives the items of a loader", async () => {
+  test("selects the items of a loader", async () => {
     const items = { length: 3, get: (index: number) => index };
     const sampler = data.weightedRandomSampler([0, 1, 0], { count: 4 });
     expect(await valuesOf(new data.DataLoader(items, { batchSize: 2, sampler }))).toEqual([1, 1, 1, 1]);
@@ -139,7 +142,7 @@ describe("weightedRandomSampler", () => {
     ["a negative one", () => data.weightedRandomSampler([1, -1])],
     ["NaN", () => data.weightedRandomSampler([Number.NaN])],
     ["too many", () => data.weightedRandomSampler([1, 0, 2], { count: 3, replacement: false })],
-  ])("refuses %s", (_name, call) => {
+  ])("rejects %s", (_name, call) => {
     expect(call).toThrow(ArgumentError);
   });
 });

@@ -1,4 +1,4 @@
-/** A module for openWorkerDataset: squares, with what they were made with. */
+/** A module for openWorkerDataset: squares, with the options of the data set. */
 interface Options {
   readonly length: number;
   readonly isBroken?: boolean;

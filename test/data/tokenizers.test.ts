@@ -1,4 +1,6 @@
-/** Tokens of any text give the text back, all at once and one by one; GPT-2's are those of the original. */
+/**
+ * Decoding the tokens of any text returns the text, all at once and one by one; GPT-2's tokens equal the original's.
+ */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -58,7 +60,7 @@ describe.each(tokenizers)("$name", (tokenizer) => {
     );
   });
 
-  test("a text is the bytes of its tokens", () => {
+  test("the bytes of a text are those of its tokens", () => {
     const text = "naïve 🍎 中文 \ufeff";
     const bytes = Array.from(tokenizer.encode(text), (token) => [...tokenizer.bytesOf(token)]).flat();
     expect(bytes).toEqual([...new TextEncoder().encode(text)]);
@@ -87,7 +89,7 @@ describe.each(tokenizers)("$name", (tokenizer) => {
     expect(streamed(tokenizer, tokens)).toEqual(["", "", "", "\ufffd"]);
   });
 
-  test("an unknown token is refused", () => {
+  test("an unknown token is rejected", () => {
     for (const token of [-1, 0.5, tokenizer.vocabularySize, Number.NaN]) {
       expect(() => tokenizer.decode([token])).toThrow(ArgumentError);
       expect(() => tokenizer.decoder().push(token)).toThrow(`got ${token}`);
@@ -131,7 +133,7 @@ test("bytes are UTF-8, and a newline separates documents", () => {
   expect([bytes.endOfText, bytes.separator, bytes.vocabularySize]).toEqual([null, 10, 256]);
 });
 
-test("GPT-2's tables are loaded when the first text is encoded, and not before", () => {
+test("GPT-2's tables are loaded when the first text is encoded", () => {
   const index = JSON.stringify(join(packageRoot, "src", "index.ts"));
   const program = `
     import { data } from ${index};

@@ -1,4 +1,4 @@
-/** Transforms of images against formulas in float64, pixel by pixel, and their random numbers. */
+/** Transforms of images compared with formulas in float64, pixel by pixel, and their random numbers. */
 import { describe, expect, test } from "bun:test";
 import { data, manualSeed, type Tensor, tensor } from "../../src/index.ts";
 import { errorOf } from "../support/errors.ts";
@@ -30,10 +30,10 @@ function expectNear(got: Tensor, expected: Image, off: number): void {
     if (!(Math.abs(own[at]! - value) <= off)) expect(`pixel ${at}: ${own[at]}`).toBe(`pixel ${at}: ${value}`);
 }
 
-/** Of bytes half a step from rounding, and what float32 is off in 255; of float64 next to nothing. */
+/** The tolerance: for bytes half a step of rounding and float32's error in 255; for float64 next to nothing. */
 const [BYTE, DOUBLE] = [0.5 + 1e-3, 1e-12];
 
-/** The same in both dtypes: a formula of colors from 0 to `white`. */
+/** A formula for colors from 0 to `white`, the same in both dtypes. */
 function expectColors(
   change: data.transforms.Transform,
   image: Image,
@@ -100,7 +100,7 @@ describe("colors", () => {
     );
   });
 
-  /** torchvision's `_rgb2hsv` and `_hsv2rgb`, of one color. */
+  /** torchvision's `_rgb2hsv` and `_hsv2rgb`, for one color. */
   function turned([r, g, b]: number[], shift: number): number[] {
     const [max, min] = [Math.max(r!, g!, b!), Math.min(r!, g!, b!)];
     const s = max === 0 ? 0 : (max - min) / max;
@@ -120,7 +120,7 @@ describe("colors", () => {
     for (const own of [image, special]) expectColors(t.adjustHue(shift), own, (rgb) => turned(rgb, shift));
   });
 
-  test("gray images, and gray of colors", () => {
+  test("gray images, and converting colors to gray", () => {
     const own = noise(1, 3, 4);
     for (const change of [t.adjustHue(0.3), t.adjustSaturation(0)])
       expect(flat(change(bytesOf(own)))).toEqual(flat(own));
@@ -134,7 +134,7 @@ describe("colors", () => {
     expectNear(t.grayscale(3)(bytesOf(image)), [sums, sums, sums], BYTE);
   });
 
-  test("jitter is one of its changes after the other, in an order of the seed", () => {
+  test("jitter applies its changes one after the other, in an order drawn from the seed", () => {
     const context = (seed: number) => ({ epoch: 0, seed: BigInt(seed) });
     const x = floatsOf(image);
     const one = t.colorJitter({ brightness: [0.5, 0.5] })(x, context(1));
@@ -156,7 +156,7 @@ describe("sizes", () => {
   const image = noise(2, 6, 9);
   const at = (own: Image, y: number, x: number, padded = 0) => own.map((plane) => plane[y]?.[x] ?? padded);
 
-  test("centerCrop cuts the middle, and pads what is too small", () => {
+  test("centerCrop cuts the middle, and pads images that are too small", () => {
     const middle = image.map((plane) => plane.slice(1, 5).map((row) => row.slice(2, 7)));
     expect(flat(t.centerCrop([4, 5])(bytesOf(image)))).toEqual(flat(middle));
     // Half of an odd remainder is rounded to even: (6 − 3) / 2 = 1.5 becomes 2, (9 − 4) / 2 = 2.5 becomes 2.
@@ -168,7 +168,7 @@ describe("sizes", () => {
     for (let y = 0; y < 9; y++) expect(listOf(wide).map((plane) => plane[y]![1]!)).toEqual(at(image, y - 1, 3));
   });
 
-  test("resize: sizes, and a half of each side is the mean of four pixels", () => {
+  test("resize: sizes, and at half the size each pixel is the mean of four", () => {
     const shape = (size: number | readonly [number, number], options?: data.transforms.ResizeOptions) =>
       t.resize(size, options)(bytesOf(image)).shape;
     expect([shape(4), shape(12), shape([3, 2])]).toEqual([
@@ -209,7 +209,7 @@ describe("sizes", () => {
     expectNear(t.resize([3, 3])(bytesOf(half)), [exact], BYTE);
   });
 
-  test("pad: a value, and what is there", () => {
+  test("pad: with a value, and around the image", () => {
     const x = tensor([[[1, 2, 3]]], { dtype: "uint8" });
     expect(listOf(t.pad([1, 2, 0, 1], { value: 9 })(x))).toEqual([
       [
@@ -221,7 +221,7 @@ describe("sizes", () => {
     expect(t.pad(1)(x).shape).toEqual([1, 3, 5]);
   });
 
-  test("randomCrop is a part, at every place", () => {
+  test("randomCrop returns a part, from every position", () => {
     const own: Image = [Array.from({ length: 4 }, (_, y) => Array.from({ length: 3 }, (_, x) => 10 * y + x))];
     const places = Array.from({ length: 80 }, (_, seed) => {
       const part = listOf(t.randomCrop([3, 2])(bytesOf(own), { epoch: 0, seed: BigInt(seed) }))[0]!;
@@ -280,7 +280,7 @@ describe("sizes", () => {
     expect(listOf(never(row, { epoch: 0, seed: 1n }))[0]![39]).toEqual(Array.from({ length: 12 }, (_, x) => x + 24));
   });
 
-  test("flips, as often as they are probable", () => {
+  test("flips occur with their probability", () => {
     const x = tensor([[[1, 2], [3, 4]]], { dtype: "uint8" }); // biome-ignore format: a picture
     expect(listOf(t.randomHorizontalFlip(1)(x))).toEqual([[[2, 1], [4, 3]]]); // biome-ignore format: a picture
     expect(listOf(t.randomVerticalFlip(1)(x))).toEqual([[[3, 4], [1, 2]]]); // biome-ignore format: a picture
@@ -298,7 +298,7 @@ describe("sizes", () => {
 describe("affine maps", () => {
   const image = noise(2, 7, 9);
 
-  /** A pixel, or between four of them; beyond the border is the fill. */
+  /** Returns a pixel, or interpolates between four; beyond the border is the fill. */
   function sample(plane: Plane, y: number, x: number, mode: "nearest" | "bilinear", fill: number): number {
     const at = (row: number, column: number) => plane[row]?.[column] ?? fill;
     if (mode === "nearest") return at(Math.round(y), Math.round(x));
@@ -360,7 +360,7 @@ describe("affine maps", () => {
     expectNear(t.affine({ ...motion, fill: 7 })(bytesOf(image)), mapped(image, motion, "nearest", 7), 0);
   });
 
-  test("rotate is counterclockwise, and the same of each image of a batch", () => {
+  test("rotate is counterclockwise, and the same for each image of a batch", () => {
     const x = tensor([[[1, 2, 3], [4, 5, 6], [7, 8, 9]]], { dtype: "uint8" }); // biome-ignore format: a picture
     expect(listOf(t.rotate(90)(x))[0]!).toEqual([[3, 6, 9], [2, 5, 8], [1, 4, 7]]); // biome-ignore format: a picture
     const two = tensor([listOf(x), listOf(x)] as number[][][][], { dtype: "float64" });
@@ -371,7 +371,7 @@ describe("affine maps", () => {
     );
   });
 
-  test("random rotations and motions are within their ranges, and move both ways", () => {
+  test("random rotations and motions are within their ranges, in both directions", () => {
     // The new position of one white pixel gives the angle. It is far enough from the center to detect a degree.
     const size = 201;
     const angleOf = (x: Tensor) => {
@@ -411,14 +411,14 @@ describe("affine maps", () => {
     );
   });
 
-  test("shifts are shares of their own side", () => {
+  test("shifts are fractions of the side that they apply to", () => {
     const white = tensor([Array.from({ length: 9 }, () => Array(90).fill(1) as number[])]);
     const shift = t.randomAffine(0, { translate: [0, 0.12] }); // a row at most
     const rows = Array.from({ length: 20 }, (_, seed) => flat(shift(white, { epoch: 0, seed: BigInt(seed) })));
     expect(new Set(rows.map((own) => own.reduce((a, b) => a + b) / 90))).toEqual(new Set([8, 9]));
   });
 
-  test("a random motion is the motion that it draws", () => {
+  test("a random affine map equals the map that it draws", () => {
     const fixed = { scale: [0.8, 0.8], shear: [5, 5, -3, -3], mode: "bilinear" } as const;
     const got = t.randomAffine([12, 12], fixed)(floatsOf(image), { epoch: 0, seed: 4n });
     expectNear(got, mapped(listOf(floatsOf(image)), { angle: 12, scale: 0.8, shear: [5, -3] }, "bilinear", 0), 1e-10);
@@ -449,7 +449,7 @@ describe("random numbers", () => {
   ]);
   const bits = (x: Tensor) => flat(x).join();
 
-  test("are those of the seed, whatever was drawn before", () => {
+  test("depend on the seed only, not on earlier draws", () => {
     const context = { epoch: 3, seed: 99n };
     const first = bits(change(image, context));
     manualSeed(5);
@@ -459,7 +459,7 @@ describe("random numbers", () => {
     expect(new Set(seeds).size).toBe(12);
   });
 
-  test("without a context are the default generator's", () => {
+  test("without a context are those of the default generator", () => {
     manualSeed(7);
     const [first, second] = [bits(change(image)), bits(change(image))];
     manualSeed(7);
@@ -467,7 +467,7 @@ describe("random numbers", () => {
     expect(first).not.toBe(second);
   });
 
-  test("of equal transforms after each other are others", () => {
+  test("differ between equal transforms in sequence", () => {
     const twice = t.compose([t.randomRotation([1, 179]), t.randomRotation([1, 179])]);
     const once = (seed: bigint) => bits(t.randomRotation([1, 179])(image, { epoch: 0, seed }));
     const flips = t.compose([t.randomHorizontalFlip(), t.randomHorizontalFlip()]);
@@ -498,11 +498,11 @@ describe("random numbers", () => {
   });
 });
 
-describe("what is refused", () => {
+describe("invalid arguments", () => {
   const [image, one] = [bytesOf(noise(3, 4, 4)), tensor([1])];
   test.each([
     ["a vector", () => t.resize(2)(one), "notAnImage"],
-    ["what is no tensor", () => t.resize(2)("a" as never), "notAnImage"],
+    ["a value that is not a tensor", () => t.resize(2)("a" as never), "notAnImage"],
     ["integers of 32 bits", () => t.adjustBrightness(1)(image.to("int32")), "notAnImage"],
     ["bytes to normalize", () => t.normalize([0], [1])(image), "notFloats"],
     ["means of other channels", () => t.normalize([0, 1], [1, 1])(image.to("float32")), "channelsDiffer"],

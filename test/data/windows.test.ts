@@ -10,7 +10,7 @@ const root = testFolder("windows");
 const CONTEXT = 4;
 let made = 0;
 
-/** A data set whose n-th token is n, of so many tokens. */
+/** A data set of this many tokens whose n-th token is n. */
 async function counting(tokens: number, options: Partial<data.TextDatasetOptions> = {}): Promise<data.TextDataset> {
   const path = root.file(`${made++}.txt`);
   writeFileSync(path, "x".repeat(made));
@@ -31,11 +31,11 @@ async function counting(tokens: number, options: Partial<data.TextDatasetOptions
 }
 
 const rows = ({ x }: data.Batch) => x.toArray() as number[][];
-/** First tokens of the next windows. */
+/** The first tokens of the next windows. */
 const starts = (train: data.TrainingWindows, count: number) => rows(train.next(count)).map(([first]) => first!);
 
 describe("training windows", () => {
-  test("are int32 [batch, context], and y is x moved on by one", async () => {
+  test("are int32 [batch, context], and y is x shifted by one", async () => {
     const { train } = await counting(103);
     const { x, y } = train.next(5);
     expect([x.dtype, x.shape, y.dtype, y.shape]).toEqual(["int32", [5, CONTEXT], "int32", [5, CONTEXT]]);
@@ -43,7 +43,7 @@ describe("training windows", () => {
     expect([...y.dataSync()]).toEqual([...x.dataSync()].map((token) => token + 1));
   });
 
-  test("are each window of a grid once in an epoch, in random order, and the grid moves", async () => {
+  test("contain each window of a grid once per epoch, in random order, and the grid shifts", async () => {
     const { train } = await counting(1003);
     const shifts = new Set<number>();
     for (let epoch = 0; epoch < 12; epoch++) {
@@ -73,7 +73,7 @@ describe("training windows", () => {
     expect(new Set(orders.flat()).size).toBe(4);
   });
 
-  test("of the shortest text that has one are that one", async () => {
+  test("of the shortest possible text are that one window", async () => {
     const { train } = await counting(CONTEXT + 1);
     expect(rows(train.next(3))).toEqual([
       [0, 1, 2, 3],
@@ -82,7 +82,7 @@ describe("training windows", () => {
     ]);
   });
 
-  test("from a saved position are those that would have followed, for batches of any sizes", async () => {
+  test("from a saved position are those that would have followed, for batches of any size", async () => {
     const { train } = await counting(97, { seed: 7 });
     const sizes = fc.array(fc.integer({ min: 1, max: 30 }), { maxLength: 6 });
     await fc.assert(
@@ -108,7 +108,7 @@ describe("training windows", () => {
     expect(rows(again.next(9))).toEqual(expected);
   });
 
-  test("refuse a position of other data", async () => {
+  test("reject a position in other data", async () => {
     const { train } = await counting(97);
     const state = train.getState();
     for (const other of [
@@ -125,7 +125,7 @@ describe("training windows", () => {
     expect(train.getState()).toEqual(state);
   });
 
-  test("refuse an empty batch", async () => {
+  test("reject an empty batch", async () => {
     const { train } = await counting(97);
     for (const size of [0, 1.5, -1]) expect(() => train.next(size)).toThrow(ArgumentError);
   });

@@ -1,4 +1,4 @@
-/** Every call on every dtype, between processes of MPI, against formulas on the elements of all ranks. */
+/** Every call on every dtype, between processes of MPI, compared with formulas on the elements of all ranks. */
 import { describe, expect, test } from "bun:test";
 import { testFolder } from "../support/folder.ts";
 import { expectedOf } from "./expected.ts";
@@ -16,7 +16,7 @@ for (const [installation, ranks] of [
   [standardAbi, 3],
 ] as const)
   describe.skipIf(installation.missing !== undefined)(`${ranks} ranks of ${installation.name}`, () => {
-    test("every call on every dtype gives what the formula gives of all ranks' elements", async () => {
+    test("every call on every dtype equals the formula on all ranks' elements", async () => {
       const { ranks: got, text, status } = await runProgram<Results>(installation, ranks, "collectives.ts", folder);
       expect({ text, status }).toEqual({ text: "", status: 0 });
       for (const [rank, results] of got.entries()) expect(results).toEqual(expectedOf(ranks, rank));

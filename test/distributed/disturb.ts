@@ -1,18 +1,18 @@
-/** Programs that are disturbed while they run. */
+/** Disturbs programs while they run. */
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { isAlive } from "../../src/io/atomic.ts";
 import { waitFor } from "../support/wait.ts";
 import { type Command, type Launched, programWords, resultsIn, saidBy, spawn } from "./launch.ts";
 
-/** What a rank learned. */
+/** The error that a rank received. */
 export interface Learned {
   readonly code: string;
   readonly message: string;
   readonly ranks: readonly number[];
 }
 
-/** The processes of a world, and where they are. */
+/** The processes of a world, and their hosts. */
 export interface World {
   readonly pids: readonly number[];
   readonly hosts: readonly string[];
@@ -20,15 +20,21 @@ export interface World {
 
 export interface Disturbing {
   readonly variables?: Readonly<Record<string, string>>;
-  /** The ranks that have to end; then the launcher is ended, which may wait for ever. Otherwise it has to end. */
+  /**
+   * The ranks that have to end; then the launcher is killed, since it may wait forever. Otherwise it has to end by
+   * itself.
+   */
   readonly survivors?: readonly number[] | undefined;
-  /** The ranks that have to learn it; then everything is ended. */
+  /** The ranks that have to receive the error; then everything is killed. */
   readonly learners?: readonly number[] | undefined;
-  /** When they have ended: to end what is left. */
+  /** After they have ended: kills the rest. */
   readonly afterwards?: () => Promise<void> | undefined;
 }
 
-/** Runs `programs/faults.ts`, disturbs it once all ranks exchange, and returns what each learned before all ended. */
+/**
+ * Runs `programs/faults.ts`, disturbs it once all ranks exchange, and returns the errors that each received before all
+ * ended.
+ */
 export async function disturbed(
   folder: string,
   ranks: number,
@@ -62,17 +68,17 @@ export async function disturbed(
   return { learned: learned(), text, status, world };
 }
 
-/** Waits until no process of these is left. */
+/** Waits until none of these processes is left. */
 export const untilEnded = (pids: () => readonly number[]): Promise<true> =>
   waitFor("the end of all processes", () => pids().length === 0, { state: pids });
 
-/** What a rank learns of another one. */
+/** The error that a rank receives about another one. */
 export const lostBy = (rank: number, { pids, hosts }: World, what: string): Learned => ({
   code: "rankLost",
   ranks: [rank],
   message: `rank ${rank} (process ${pids[rank]} on ${hosts[rank]}) ${what}, while this rank waited`,
 });
 
-/** What a rank learned, without the operation in which it did. */
+/** The error that a rank received, without the operation. */
 export const plain = (learned: Learned | undefined): Learned | undefined =>
   learned && { ...learned, message: learned.message.replace(/^\[\w+\] /, "") };

@@ -1,4 +1,4 @@
-/** What each call gives on a rank, from the elements of all ranks. */
+/** The result of each call on a rank, from the elements of all ranks. */
 import { type DType, dtypes, isFloat } from "../../src/tensor/dtype.ts";
 import { asDType, elementsOf, SIZE } from "./samples.ts";
 
@@ -29,7 +29,7 @@ const part = (values: readonly number[], rank: number, ranks: number): number[] 
   return values.slice(rank * size, (rank + 1) * size);
 };
 
-/** What each call gives on a rank, from the elements of all. */
+/** Returns the result of each call on a rank, from the elements of all. */
 export function expectedOf(ranks: number, rank: number): Record<string, unknown> {
   const all = Array.from({ length: ranks }, (_, own) => elementsOf(own, SIZE));
   const results: Record<string, unknown> = {};

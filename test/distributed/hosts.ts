@@ -23,7 +23,7 @@ export class Hosts implements Disposable {
   readonly second: Host;
   private readonly agent: string;
 
-  /** @param folder for the script that starts commands there, in the place of `ssh` */
+  /** @param folder for the script that starts commands there, instead of `ssh` */
   constructor(folder: string) {
     const names = ["a", "b"].map((letter) => `orchard-${process.pid}-${letter}`);
     const [first, second] = names.map((namespace, at) => ({
@@ -58,7 +58,7 @@ export class Hosts implements Disposable {
     return undefined;
   }
 
-  /** `agent.sh [options] ADDRESS COMMAND…`, as launchers call `ssh`. A host name needs a namespace of its own. */
+  /** `agent.sh [options] ADDRESS COMMAND…`, as launchers call `ssh`. A host name requires a separate namespace. */
   private agentScript(): string {
     const lines = [this.first, this.second].map(({ address, namespace }) => `${address}) host=${namespace} ;;`);
     return `#!/bin/sh
@@ -69,7 +69,7 @@ exec ip netns exec "$host" unshare --uts sh -c 'hostname "$0"; exec sh -c "$1"' 
 `;
   }
 
-  /** A command as two ranks, one on each host, which MPI connects over TCP. */
+  /** Runs a command as two ranks, one on each host, which MPI connects over TCP. */
   command(installation: Installation, words: readonly string[]): Command {
     const { agent, first, second } = this;
     const addresses = `${first.address}:1,${second.address}:1`;
@@ -89,12 +89,12 @@ exec ip netns exec "$host" unshare --uts sh -c 'hostname "$0"; exec sh -c "$1"' 
     return { words: [...at, ...command.words], environment };
   }
 
-  /** Pulls the cable. */
+  /** Disconnects the cable. */
   cut(): void {
     ip("-n", this.second.namespace, "link", "set", this.second.link, "down");
   }
 
-  /** Puts it back. */
+  /** Reconnects it. */
   mend(): void {
     ip("-n", this.second.namespace, "link", "set", this.second.link, "up");
   }
@@ -105,7 +105,7 @@ exec ip netns exec "$host" unshare --uts sh -c 'hostname "$0"; exec sh -c "$1"' 
     return stdout.toString().split("\n").filter(Boolean).map(Number);
   }
 
-  /** The host's power fails: no process of it says another word. */
+  /** The host loses power: its processes send nothing more. */
   fail(host: Host): void {
     for (const pid of this.pids(host)) kill(pid);
   }
@@ -122,6 +122,6 @@ function kill(pid: number): void {
   try {
     process.kill(pid, "SIGKILL");
   } catch {
-    // it has ended by itself
+    // it has already ended
   }
 }

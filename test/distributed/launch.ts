@@ -1,4 +1,4 @@
-/** Programs as ranks of MPI. */
+/** Runs programs as ranks of MPI. */
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
@@ -7,7 +7,7 @@ import { fromJson } from "./json.ts";
 
 export { type Installation, mpich, openMpi, openMpi5, standardAbi } from "./installations.ts";
 
-/** As root, and with more ranks than processors, as tests run; Open MPI 4 and 5 read other names. */
+/** Permits root and more ranks than processors, as in tests; Open MPI 4 and 5 read different names. */
 const permissions = {
   OMPI_ALLOW_RUN_AS_ROOT: "1",
   OMPI_ALLOW_RUN_AS_ROOT_CONFIRM: "1",
@@ -23,13 +23,13 @@ const permissions = {
 
 type Variables = Readonly<Record<string, string | undefined>>;
 
-/** The words and variables that start a command as ranks. */
+/** The command line and environment that start a command as ranks. */
 export interface Command {
   readonly words: readonly string[];
   readonly environment: Variables;
 }
 
-/** A command as ranks of this machine. @param options for the launcher */
+/** Builds a command as ranks of this machine. @param options for the launcher */
 export const localCommand = (
   { launcher, environment }: Installation,
   ranks: number,
@@ -58,13 +58,13 @@ export const launch = (
   variables: Variables = {},
 ): Launched => spawn(localCommand(installation, ranks, words), variables);
 
-/** The words that start a program of `programs`, which gets the folder for its results. */
+/** The command line that starts a program in `programs`, which receives the folder for its results. */
 export const programWords = (program: string, folder: string): string[] => [
   join(packageRoot, "test/distributed/programs", program),
   folder,
 ];
 
-/** What a program's ranks left: each writes a file of JSON; undefined where one did not. */
+/** The results of a program's ranks: each writes a JSON file; undefined if it wrote none. */
 export const resultsIn = <Result>(folder: string, ranks: number): (Result | undefined)[] =>
   Array.from({ length: ranks }, (_, rank) => {
     const file = join(folder, `rank-${rank}.json`);
@@ -73,7 +73,7 @@ export const resultsIn = <Result>(folder: string, ranks: number): (Result | unde
       : undefined;
   });
 
-/** What a launcher and its ranks say until they end. */
+/** The output of a launcher and its ranks until they end. */
 export async function saidBy(child: Launched): Promise<{ readonly text: string; readonly status: number }> {
   const [out, err, status] = await Promise.all([
     new Response(child.stdout).text(),

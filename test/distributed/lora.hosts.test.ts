@@ -1,4 +1,4 @@
-/** Adapting a model on ranks: the losses of one process, and one adapter. */
+/** Fine-tuning a model on ranks: the losses of one process, and one adapter. */
 import { beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { writeModel } from "../serve/folder.ts";
@@ -7,10 +7,10 @@ import { openMpi, programWords, resultsIn, runProgram, saidBy, spawn } from "./l
 
 const { path: folder } = testFolder("lora-ranks");
 type Results = Readonly<Record<string, { readonly losses: readonly number[]; readonly adapter: number[][] }>>;
-/** Sums of float32 numbers in another order, which four steps of AdamW carry on. */
+/** Sums of float32 numbers in another order, whose differences grow over four steps of AdamW. */
 const CLOSE = 1e-4;
 
-/** Chats of different lengths: shares of a batch are not equal in what is learned. */
+/** Chats of different lengths: parts of a batch have different numbers of trained tokens. */
 const chat = (at: number) => ({
   messages: [
     { role: "user", content: `${"the ".repeat((at % 3) + 1)}${at}` },
@@ -35,7 +35,7 @@ const differ = (a: readonly number[], b: readonly number[]): number =>
 const RANKS = 3;
 
 test.skipIf(openMpi.missing !== undefined)(
-  "ranks have the losses of one process, and one adapter bit by bit",
+  "ranks have the losses of one process, and the same adapter bit by bit",
   async () => {
     const { ranks, text, status } = await runProgram<Results>(openMpi, RANKS, "lora.ts", folder);
     expect([status, status === 0 ? "" : text]).toEqual([0, ""]);

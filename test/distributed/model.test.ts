@@ -1,4 +1,4 @@
-/** The model of bytes and latency against messages that are counted one by one. */
+/** The model of bytes and latency, compared with messages that are counted one by one. */
 import { expect, test } from "bun:test";
 import { efficiency, fitted, halving, ring } from "../../bench/support/distributed_model.ts";
 
@@ -21,7 +21,7 @@ function simulateRing(ranks: number): { readonly steps: number; readonly sums: n
 
 const network = { name: "a network", latency: 3e-6, bandwidth: 2e9 };
 
-test.each([2, 3, 8])("a ring of %d ranks sums, in the steps and messages that the formula counts", (ranks) => {
+test.each([2, 3, 8])("a ring of %d ranks sums in as many steps and messages as the formula states", (ranks) => {
   const { steps, sums } = simulateRing(ranks);
   const total = (ranks * (ranks - 1)) / 2;
   for (const parts of sums) expect(parts).toEqual(parts.map((_, part) => total + ranks * 10 * part));
@@ -32,13 +32,13 @@ test.each([2, 3, 8])("a ring of %d ranks sums, in the steps and messages that th
 test("halving and doubling sends as many bytes, in fewer messages", () => {
   let [sent, messages] = [0, 0];
   for (let part = 512; part >= 1; part /= 2) {
-    sent += 2 * part; // a half of what is left, and the way back
+    sent += 2 * part; // half of the rest, and back
     messages += 2;
   }
   expect(halving(1024, 1024e6, network)).toBeCloseTo((sent * 1e6) / 2e9 + messages * 3e-6, 9);
 });
 
-test("efficiency counts what backward does not hide", () => {
+test("efficiency counts the time that backward does not hide", () => {
   const work = { bytes: 2e9, seconds: 4, overlap: 0.5 };
   const free = { name: "free", latency: 0, bandwidth: 1e9 }; // two ranks: 2 s, all hidden
   expect(efficiency(2, work, free)).toBe(1);

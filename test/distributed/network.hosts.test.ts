@@ -1,4 +1,4 @@
-/** Two hosts: ranks that MPI connects over TCP, and what becomes of them when a host or the way to it is gone. */
+/** Two hosts: ranks that MPI connects over TCP, and their behavior when a host or the connection is lost. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { testFolder } from "../support/folder.ts";
 import { disturbed, lostBy, plain, untilEnded, type World } from "./disturb.ts";
@@ -19,19 +19,19 @@ for (const installation of [openMpi, standardAbi])
         survivors,
         afterwards: async () => {
           await untilEnded(() => hosts.pids(hosts.first));
-          hosts.fail(hosts.second); // a daemon of the launcher's may wait there for ever
+          hosts.fail(hosts.second); // a launcher's daemon may wait there forever
           hosts.mend();
         },
       });
     const names = [hosts.first.namespace, hosts.second.namespace];
 
-    test.skipIf(installation !== openMpi)("give what the formula gives, by every call on every dtype", async () => {
+    test.skipIf(installation !== openMpi)("every call on every dtype equals the formula", async () => {
       const { text, status } = await saidBy(spawn(command(programWords("collectives.ts", folder))));
       expect({ text, status }).toEqual({ text: "", status: 0 });
       for (const [rank, results] of resultsIn(folder, 2).entries()) expect(results).toEqual(expectedOf(2, rank));
     });
 
-    test("a cable that is pulled: each side names the other, and ends", async () => {
+    test("a disconnected cable: each side names the other, and ends", async () => {
       const { learned, world } = await fault(() => hosts.cut(), [0, 1]);
       expect(world.hosts).toEqual(names);
       const [first, second] = learned.map(plain);
@@ -39,12 +39,12 @@ for (const installation of [openMpi, standardAbi])
       if (second !== undefined) expect(second).toEqual(lostBy(0, world, "has been silent for 1 s"));
     });
 
-    test("a rank that is stopped is named, and the first side ends", async () => {
+    test("the error names a stopped rank, and the first side ends", async () => {
       const { learned, world } = await fault(({ pids }) => process.kill(pids[1]!, "SIGSTOP"), [0]);
       expect(plain(learned[0])).toEqual(lostBy(1, world, "has been silent for 1 s"));
     });
 
-    test("a host whose processes are all gone: the others end", async () => {
+    test("all processes of a host are killed: the others end", async () => {
       const { status, learned, text } = await fault(() => hosts.fail(hosts.second));
       expect(status).not.toBe(0);
       expect(learned[1]).toBeUndefined();

@@ -27,7 +27,7 @@ interface Span {
   readonly args: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** What a trace has beside operations: a beginning and an end with one id. */
+/** Events of a trace other than operations: a beginning and an end with one id. */
 function spansIn(path: string): Span[] {
   const events = JSON.parse(readFileSync(path, "utf8")) as (Span & { ph: string; id?: string; ts: number })[];
   const ends = new Map(events.flatMap(({ ph, id, ts }) => (ph === "e" ? [[id, ts] as const] : [])));
@@ -83,7 +83,7 @@ for (const [installation, ranks] of [
       expect(closeTo(got.flat(), want.flat(), 64 * 5)).toBe(true);
     });
 
-    test("keep no gradient of what nobody used, and count 0 for a rank that did not use what another did", () => {
+    test("leave unused gradients unchanged, and count 0 for ranks without a gradient that another has", () => {
       for (const results of all) {
         const [used] = results["gradients 3"] as [Gradients];
         const [unused] = results["gradients 2"] as [Gradients];
@@ -96,7 +96,7 @@ for (const [installation, ranks] of [
       }
     });
 
-    test("exchange gradients while backward goes on, from the second step on", () => {
+    test("exchange gradients during backward, from the second step on", () => {
       for (const { events } of all) {
         const of = (step: number) => events.slice(events.indexOf(`step ${step}`) + 1);
         expect(of(0).slice(0, 2)).toEqual(["first layer", "exchange"]);
@@ -115,17 +115,17 @@ for (const [installation, ranks] of [
           .filter(({ name }) => name === "backward")
           .map(({ start, end }) => buckets.filter((bucket) => bucket.start > start && bucket.start < end).length);
         const exchanging = within.filter((count) => count > 0);
-        expect(within[1]).toBe(0); // the first exchange of this rank's, at the end of its pass
+        expect(within[1]).toBe(0); // this rank's first exchange, at the end of its pass
         expect(exchanging.length).toBeGreaterThanOrEqual(4);
         for (const { start, end } of buckets) expect(end).toBeGreaterThanOrEqual(start);
       }
     });
 
-    test("skip a step all together where one rank's gradients overflow", () => {
+    test("skip a step together if one rank's gradients overflow", () => {
       for (const { skipped } of all) expect(skipped).toEqual({ same: true, scale: 32 });
     });
 
-    test("exchange by sync() where a rank's pass reaches nothing, and no more after detach()", () => {
+    test("exchange by sync() if a rank's pass reaches no parameter, and not after detach()", () => {
       for (const [rank, results] of all.entries()) {
         expect(results["one rank had none"]).toEqual(all[0]!["one rank had none"]);
         expect(results.detached).not.toEqual(all[(rank + 1) % ranks]!.detached);

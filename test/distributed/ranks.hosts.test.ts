@@ -1,4 +1,4 @@
-/** What becomes of a world of which a rank ends, stops or stays away, where no launcher ends the others. */
+/** Worlds in which a rank ends, stops or does not join, and no launcher ends the others. */
 import { describe, expect, test } from "bun:test";
 import { isAlive } from "../../src/io/atomic.ts";
 import { testFolder } from "../support/folder.ts";
@@ -18,7 +18,7 @@ describe.skipIf(mpich.missing !== undefined)("ranks of MPICH", () => {
 });
 
 describe.skipIf(openMpi.missing !== undefined || process.platform !== "linux")("ranks of Open MPI", () => {
-  test("name the rank that was killed, where the launcher does not end them all", async () => {
+  test("name the rank that was killed, if the launcher does not end them all", async () => {
     const kill = ({ pids }: World, launcher: Launched) => {
       launcher.kill("SIGSTOP");
       process.kill(pids[1]!, "SIGKILL");
@@ -56,7 +56,7 @@ describe.skipIf(openMpi.missing !== undefined || process.platform !== "linux")("
     const interrupt = ({ pids }: World) => process.kill(pids[1]!, "SIGINT");
     const { learned, text, status, world } = await disturbed(folder, 2, of(openMpi, 2), interrupt);
     expect(status).not.toBe(0);
-    // Whoever notices first names it: the launcher, or the other rank, which then ends the world.
+    // The first to notice names it: the launcher, or the other rank, which then ends the world.
     if (/process rank 1 with PID \d+ on node \S+ exited on signal 2/.test(text)) return;
     expect(plain(learned[0])).toEqual(lostBy(1, world, "ended"));
   });

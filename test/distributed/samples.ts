@@ -1,7 +1,7 @@
-/** What ranks exchange in tests: elements that follow from the rank. */
+/** The data that ranks exchange in tests: elements computed from the rank. */
 import { type DType, dtypes } from "../../src/tensor/dtype.ts";
 
-/** The elements of a rank: whole numbers that every dtype holds, other ones for each rank and index. */
+/** The elements of a rank: whole numbers that every dtype can hold, different for each rank and index. */
 export const elementsOf = (rank: number, count: number): number[] =>
   Array.from({ length: count }, (_, at) => ((rank * 7 + at * 3) % 11) + (at % 2));
 

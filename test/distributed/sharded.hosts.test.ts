@@ -1,4 +1,4 @@
-/** Optimizer state in shares: the steps of a whole optimizer, bit by bit, with a share of its memory. */
+/** Sharded optimizer state: the steps of a whole optimizer, bit by bit, with a share of its memory. */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { testFolder } from "../support/folder.ts";
 import { mpich, openMpi, runProgram } from "./launch.ts";
@@ -6,7 +6,7 @@ import { mpich, openMpi, runProgram } from "./launch.ts";
 const { path: folder } = testFolder("sharded");
 type Pair = readonly [unknown, unknown];
 
-describe.skipIf(openMpi.missing !== undefined)("optimizers in shares", () => {
+describe.skipIf(openMpi.missing !== undefined)("sharded optimizers", () => {
   test.each([2, 3])("on %d ranks", async (ranks) => {
     const { ranks: all, text, status } = await runProgram<Record<string, Pair>>(openMpi, ranks, "sharded.ts", folder);
     expect({ text, status }).toEqual({ text: "", status: 0 });
@@ -19,7 +19,7 @@ describe.skipIf(openMpi.missing !== undefined)("optimizers in shares", () => {
       const bytes = all.map((results) => results[`${name} bytes`] as readonly [number, number]);
       const [, whole] = bytes[0]!;
       expect(bytes.reduce((sum, [own]) => sum + own, 0)).toBe(whole);
-      // Adafactor's state is not in proportion to the parameters that are shared out.
+      // The size of Adafactor's state is not proportional to that of the sharded parameters.
       if (name !== "Adafactor") for (const [own] of bytes) expect(own / whole).toBeLessThan(1.5 / ranks);
     }
   });
@@ -34,7 +34,7 @@ interface Bytes {
 }
 type Numbers = readonly [readonly number[], readonly number[]];
 
-/** Sums of as many terms as there are ranks, in another order: roundings that six steps carry on. */
+/** Sums of as many terms as there are ranks, in another order: rounding errors that grow over six steps. */
 const areClose = ([got, want]: Numbers): boolean => {
   const bound = 256 * 2 ** -24 * Math.max(...want.map(Math.abs));
   return got.length === want.length && got.every((value, at) => Math.abs(value - want[at]!) <= bound);
@@ -44,7 +44,7 @@ for (const [installation, ranks] of [
   [openMpi, 2],
   [mpich, 3],
 ] as const)
-  describe.skipIf(installation.missing !== undefined)(`gradients in shares on ${ranks} ranks`, () => {
+  describe.skipIf(installation.missing !== undefined)(`sharded gradients on ${ranks} ranks`, () => {
     let all: readonly Shares[] = [];
 
     beforeAll(async () => {
@@ -54,7 +54,7 @@ for (const [installation, ranks] of [
       all = results;
     });
 
-    test("give the steps of whole ones: accumulated, clipped, scaled, with an overflow of one rank", () => {
+    test("have the same steps as whole ones: accumulated, clipped, scaled, with an overflow of one rank", () => {
       expect(all).toHaveLength(ranks);
       for (const results of all)
         for (const step of [0, 1, 2, 3, 4, 5]) {
@@ -65,10 +65,10 @@ for (const [installation, ranks] of [
           expect(results[`weights ${step}`]).toEqual(all[0]![`weights ${step}`]); // the same on every rank
         }
       const weights = [3, 4].map((step) => all[0]![`weights ${step}`] as Numbers);
-      expect(weights[1]).toEqual(weights[0]!); // the overflow was no step
+      expect(weights[1]).toEqual(weights[0]!); // the overflow was not a step
     });
 
-    test("are exchanged by reduceScatter alone, and take a rank's share of the memory", () => {
+    test("are exchanged by reduceScatter alone, and use a rank's share of the memory", () => {
       for (const results of all)
         for (const step of [0, 1, 2, 3, 4, 5]) expect(results[`calls ${step}`]).toEqual(["reduceScatterParts"]);
       for (const what of ["gradients", "state"] as const) {
@@ -79,7 +79,7 @@ for (const [installation, ranks] of [
       }
     });
 
-    test("are refused where a second pass would exchange them again", () => {
+    test("are rejected if a second pass would exchange them again", () => {
       for (const results of all) expect(results["not cleared"]).toBe("notCleared");
     });
   });

@@ -1,4 +1,4 @@
-/** `orchard train` on ranks: the losses of one process, and what becomes of a run whose ranks end. */
+/** `orchard train` on ranks: the losses of one process, and the end of a run whose ranks end. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
@@ -36,13 +36,13 @@ async function trained(installation: Installation, ranks: number, ...words: read
   return run;
 }
 
-/** Losses are means of float32 numbers near 5: they may differ by roundings, which steps carry on. */
+/** Losses are means of float32 numbers near 5: they may differ by rounding errors, which grow over the steps. */
 const differ = (a: readonly number[], b: readonly number[]): number =>
   a.length === b.length ? Math.max(...a.map((loss, at) => Math.abs(loss / b[at]! - 1))) : Number.POSITIVE_INFINITY;
 const ROUNDING = 64 * 2 ** -24;
 
 describe.skipIf(openMpi.missing !== undefined)("ranks of Open MPI", () => {
-  test("have the losses of one process with all windows, in shares that are not equal too", async () => {
+  test("have the losses of one process with all windows, also with unequal parts", async () => {
     const words = [...plain, "--batch", "14", "--steps", "8", "--save-every", "0"]; // of four: 3, 4, 3, 4 windows
     const alone = newRun();
     const [, run] = await Promise.all([train(alone, ...words), trained(openMpi, 4, ...words)]);
@@ -58,7 +58,7 @@ describe.skipIf(openMpi.missing !== undefined)("ranks of Open MPI", () => {
   });
 });
 
-/** The process of a rank: a descendant of the launcher, known by what the launcher told it. */
+/** Finds the process of a rank: a descendant of the launcher, recognized by its environment. */
 function pidOf(launcher: number, rank: number): number {
   const children = (pid: number): number[] =>
     readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
@@ -78,7 +78,7 @@ let undisturbed: Promise<readonly number[]> | undefined;
 const wholeRun = (installation: Installation) =>
   (undisturbed ??= trained(installation, 2, ...long).then((run) => lossesOf(run)));
 
-/** Disturbs two ranks after some steps, and returns what was said until all had ended. */
+/** Disturbs two ranks after some steps, and returns the output until all had ended. */
 async function disturbed(run: string, child: Child, disturb: (launcher: number) => void) {
   await reaches(run, 11, child);
   disturb(child.pid);
@@ -86,14 +86,14 @@ async function disturbed(run: string, child: Child, disturb: (launcher: number) 
   return { said: `${out}${err}`, exitCode };
 }
 
-/** Every checkpoint is whole, and none is half-written. */
+/** Every checkpoint is complete, and none is half-written. */
 async function expectCheckpoints(run: string): Promise<void> {
   const names = readdirSync(join(run, "checkpoints"));
   expect(names.filter((name) => !/^checkpoint-\d+\.safetensors$/.test(name))).toEqual([]);
   for (const name of names) await loadRun(join(run, "checkpoints", name));
 }
 
-/** Resumes on two ranks: the losses are those of a run that was left alone. */
+/** Resumes on two ranks: the losses are those of an undisturbed run. */
 async function expectToResume(installation: Installation, run: string): Promise<void> {
   await expectCheckpoints(run);
   const child = launch(installation, 2, ["src/cli/orchard.ts", "train", "--resume", run], environment);
@@ -156,7 +156,7 @@ const hosts = new Hosts(folder);
 afterAll(() => hosts[Symbol.dispose]());
 
 describe.skipIf((openMpi.missing ?? hosts.missing) !== undefined)("a run on two hosts", () => {
-  test("ends when the cable is pulled, names the rank, and resumes on one host with the same losses", async () => {
+  test("ends when the cable is disconnected, names the rank, and resumes on one host with equal losses", async () => {
     const run = newRun();
     const command = hosts.command(openMpi, trainWords(run, ...long));
     const child = spawn(command, { XDG_CACHE_HOME: environment.XDG_CACHE_HOME, ORCHARD_MPI_HEARTBEAT: "1" });

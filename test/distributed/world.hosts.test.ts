@@ -1,4 +1,4 @@
-/** Ranks that do not agree, and ranks that end. */
+/** Ranks whose calls differ, and ranks that end. */
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ for (const [installation, ranks] of [
   [mpich, 3],
 ] as const)
   describe.skipIf(installation.missing !== undefined)(`${ranks} ranks of ${installation.name}`, () => {
-    test("that do not agree get the same error each, and the next call works", async () => {
+    test("whose calls differ get the same error each, and the next call works", async () => {
       type Outcome = { readonly code: string; readonly message: string };
       const program = runProgram<Record<string, Outcome>>(installation, ranks, "mistakes.ts", folder);
       const { ranks: got, text, status } = await program;
@@ -48,7 +48,7 @@ for (const [installation, ranks] of [
     });
   });
 
-/** A process that ends without the word is taken for one that crashed: its launcher kills those that still end. */
+/** The launcher treats a process that ends without finalizing as crashed, and kills those that are still ending. */
 for (const installation of [mpich, standardAbi])
   describe.skipIf(installation.missing !== undefined)(
     `ranks of ${installation.name} tell the launcher that they end`,
@@ -60,11 +60,11 @@ for (const installation of [mpich, standardAbi])
         return { status, ends: text.match(/(cmd=|\): )finalize$/gm)?.length ?? 0 };
       };
 
-      test("where the process ends", async () => {
+      test("when the process ends", async () => {
         expect(await commandsOf("await d.init();")).toEqual({ status: 0, ends: 2 });
       });
 
-      test("where what it does at the end calls something: it is told that there is no world", async () => {
+      test("if its exit handlers call something: the error says that there is no world", async () => {
         const told = `({ code }) => { if (code !== "notInitialized") process.kill(process.pid, "SIGABRT"); }`;
         expect(
           await commandsOf(
@@ -75,7 +75,7 @@ for (const installation of [mpich, standardAbi])
         ).toEqual({ status: 0, ends: 2 });
       });
 
-      test("where it goes on after `finalize`", async () => {
+      test("if it continues after `finalize`", async () => {
         expect(await commandsOf("await d.init();", "await d.finalize();", "await Bun.sleep(10);")).toEqual({
           status: 0,
           ends: 2,

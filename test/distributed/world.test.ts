@@ -10,7 +10,7 @@ import { testFolder } from "../support/folder.ts";
 const { path: folder, file } = testFolder("world");
 const source = join(packageRoot, "src/index.ts");
 
-/** What a program prints as a process of its own, without a launcher unless the environment is one's. */
+/** The output of a separate process, without a launcher unless the environment is that of one. */
 function run(lines: string, environment: Readonly<Record<string, string>> = {}) {
   const program = file("program.ts");
   writeFileSync(program, `import * as o from ${JSON.stringify(source)};\nconst d = o.distributed;\n${lines}`);
@@ -19,7 +19,7 @@ function run(lines: string, environment: Readonly<Record<string, string>> = {}) 
   return { out: stdout.toString(), err: stderr.toString(), exitCode };
 }
 
-test("alone it is a world of one: every call works, and no library is needed", () => {
+test("alone it is a world of one: every call works, and no library is required", () => {
   const { out, err } = run(
     `
     const { rank, worldSize, localRank, localSize, library } = await d.init();
@@ -47,20 +47,20 @@ test("alone it is a world of one: every call works, and no library is needed", (
   expect(out).toEndWith("false\n");
 });
 
-test("under a launcher, without a library: the error names the package that brings one", () => {
+test("under a launcher, without a library: the error names the package that provides one", () => {
   const launched = { OMPI_COMM_WORLD_SIZE: "2", ORCHARD_MPI: "/none/libmpi.so" };
   const { out } = run("await d.init().catch(({ name, code, message }) => console.log(name, code, message));", launched);
   expect(out).toStartWith("DistributedError mpiMissing [distributed.init] a launcher of Open MPI started this process");
   expect(out).toContain(process.platform === "darwin" ? "brew install open-mpi" : "apt install openmpi-bin");
 });
 
-test("a library that is none of MPI is an error", () => {
+test("a library that is not MPI is an error", () => {
   const launched = { PMI_RANK: "0", PMI_SIZE: "2", ORCHARD_MPI: "libm.so.6" };
   const { out } = run("await d.init().catch(({ code }) => console.log(code));", launched);
   expect(out).toBe("mpiMissing\n");
 });
 
-test("before init, and with a rank that there is not, calls say so", () => {
+test("before init, and with an unknown rank, calls say so", () => {
   const { out } = run(`
     const said = (call) => { try { call(); } catch ({ name, code, message }) { console.log(name, code, message); } };
     said(() => d.rank());
@@ -92,7 +92,28 @@ test("before init, and with a rank that there is not, calls say so", () => {
   ]);
 });
 
-describe("what is found", () => {
+test("messages are refused by their rank, not by their tag", () => {
+  const { out, err } = run(`
+    await d.init();
+    for (const call of [
+      () => d.send(o.ones([2]), { dst: 2, tag: 7 }),
+      () => d.sendAsync(o.ones([2]), { dst: 2, tag: 7 }),
+      () => d.receive([2], { src: 2, tag: 7 }),
+      () => d.receiveAsync([2], { src: 2, tag: 7 }),
+    ])
+      try { await call(); } catch ({ code, message }) { console.log(code, message); }`);
+  expect(err).toBe("");
+  const refused = (operation: string, rank: string) =>
+    `noSuchRank [${operation}] expected ${rank} to be a rank below 1 other than this one, 0, got 2\n`;
+  const ranks = { send: "dst", sendAsync: "dst", receive: "src", receiveAsync: "src" };
+  expect(out).toBe(
+    Object.entries(ranks)
+      .map(([operation, rank]) => refused(operation, rank))
+      .join(""),
+  );
+});
+
+describe("detection", () => {
   test("the launcher, by its variables", () => {
     expect(launchOf({})).toBeUndefined();
     expect(launchOf({ OMPI_COMM_WORLD_SIZE: "4", PMIX_RANK: "1" })).toEqual({ family: "Open MPI", size: 4 });

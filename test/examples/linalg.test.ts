@@ -1,4 +1,4 @@
-/** The examples of linear algebra, as a user runs them: what they print is true, and what they draw is a picture. */
+/** The examples of linear algebra, as a user runs them: their output is right, and they draw a picture. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,7 +7,7 @@ import { testFolder } from "../support/folder.ts";
 
 const { path: folder } = testFolder("examples");
 
-/** What an example prints, and the size of its picture. */
+/** The output of an example, and the size of its picture. */
 function run(name: string, ...words: string[]) {
   const picture = join(folder, `${name}.png`);
   const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, `examples/${name}.ts`, picture, ...words], {
@@ -30,7 +30,7 @@ describe("examples of linear algebra", () => {
     expect(numberIn(out, /orthonormal to (\S+)/)).toBeLessThan(1e-5);
     const [ten, left] = [numberIn(out, /first ten: (\S+) %/), numberIn(out, /leave (\S+) %/)];
     expect(ten).toBeGreaterThan(45);
-    // What the components leave is what their eigenvalues do not have.
+    // The squared error of the components is the sum of the other eigenvalues.
     expect(Math.abs(ten + left - 100)).toBeLessThan(0.11);
   });
 
@@ -43,7 +43,7 @@ describe("examples of linear algebra", () => {
     expect(numberIn(out, /deviations at (\d+) of/)).toBeGreaterThan(180);
   });
 
-  test("least squares with a design of too low a rank", () => {
+  test("least squares with a rank-deficient design matrix", () => {
     const { out, width } = run("least_squares");
     expect(width).toBe(1920);
     expect(out).toContain("a design of 120 rows and 5 columns, of rank 4");

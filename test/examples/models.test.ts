@@ -18,11 +18,11 @@ const lines = (name: string, input = ""): string[] => {
 
 beforeAll(() => writeModel(folder));
 
-test("a chat answers a line", () => {
+test("a chat replies to a line", () => {
   expect(lines("chat", "the in\n").join("").length).toBeGreaterThan(10);
 });
 
-test("a search puts sentences in the order of their cosines", () => {
+test("a search sorts sentences by their cosines", () => {
   const cosines = lines("search").map((line) => Number.parseFloat(line));
   expect(cosines).toHaveLength(4);
   expect(cosines).toEqual(cosines.toSorted((a, b) => b - a));
@@ -38,7 +38,7 @@ test("an agent calls tools, whose results are right", () => {
   }
 });
 
-test("a fine-tuned model answers what it was taught, and leaves an adapter", async () => {
+test("a fine-tuned model gives the answers that it was trained on, and saves an adapter", async () => {
   const printed = lines("fine-tune");
   const losses = printed.flatMap((line) => /^step \d+: loss (\S+)$/.exec(line)?.slice(1) ?? []).map(Number);
   expect(losses).toHaveLength(6);

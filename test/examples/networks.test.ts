@@ -7,7 +7,7 @@ import { testFolder } from "../support/folder.ts";
 
 const { path: folder } = testFolder("networks");
 
-/** What a program prints, and the losses in it. */
+/** The output of a program, and the losses in it. */
 function run(...words: readonly string[]): { readonly out: string; readonly losses: readonly number[] } {
   const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, ...words], {
     cwd: packageRoot,
@@ -18,7 +18,7 @@ function run(...words: readonly string[]): { readonly out: string; readonly loss
   return { out, losses: [...out.matchAll(/loss (\d+\.\d+)/g)].map(([, loss]) => Number(loss)) };
 }
 
-test("a convolutional network reads digits after a few hundred of them", () => {
+test("a convolutional network recognizes digits after a few hundred of them", () => {
   const { out, losses } = run("examples/cnn.ts", "2560", "1", "500");
   expect(losses).toHaveLength(10);
   expect(losses.at(-1)!).toBeLessThan(losses[0]! / 3);
@@ -31,7 +31,7 @@ test("an LSTM continues a series", () => {
   expect(Number(/40 values ahead: a root mean square error of (\d\.\d+)/.exec(out)![1])).toBeLessThan(0.5);
 });
 
-test("a variational autoencoder costs less each epoch, and draws its digits", () => {
+test("a variational autoencoder's loss falls each epoch, and it draws digits", () => {
   const picture = join(folder, "vae.svg");
   const { losses } = run("examples/vae.ts", picture, "2560", "3");
   expect(losses).toHaveLength(3);

@@ -1,4 +1,4 @@
-/** The example, as a user runs it: it learns from real digits, says how, and fails where it has not learned enough. */
+/** The example, as a user runs it: it learns from real digits, reports it, and fails if it did not learn enough. */
 import { describe, expect, test } from "bun:test";
 import { packageRoot } from "../../src/core/paths.ts";
 
@@ -32,14 +32,14 @@ describe("on the cpu backend", () => {
     expect(err).toMatch(/learning \[=+\] 100 %, batch 312 of 312, loss 0\.\d{3}/); // 2 × ⌊20000 / 128⌋
   });
 
-  test("two batches are not: it says so, and exits with 1", () => {
+  test("two batches are not enough: it says so, and exits with 1", () => {
     const { out, err, exitCode } = perceptron(cpu, "256", "1");
     expect(accuracyIn(out)).toBeLessThan(95);
     expect(err).toEndWith("expected an accuracy of at least 95 %\n");
     expect(exitCode).toBe(1);
   });
 
-  test("the code paths are those of the two layers, all on the backend that was asked for", () => {
+  test("the code paths are those of the two layers, all on the requested backend", () => {
     const paths = pathsIn(perceptron(cpu, "256", "1").out);
     expect(paths.filter(({ backend, reason }) => backend !== "cpu" || reason !== "preferred")).toEqual([]);
     // Two batches of two products each and of the gradients of three factors (the images need none), and two products
@@ -58,7 +58,7 @@ test("the reference backend learns the same", () => {
   expect(accuracyIn(reference!.out)).toBeCloseTo(accuracyIn(ours!.out), 0);
 });
 
-test("fewer digits than a batch are refused", () => {
+test("fewer digits than a batch are rejected", () => {
   const { err, exitCode } = perceptron({}, "127");
   expect(err).toContain("expected at least 128 digits and one epoch, got 127 and");
   expect(exitCode).toBe(1);

@@ -7,7 +7,7 @@ import { testFolder } from "../support/folder.ts";
 
 const { path: folder } = testFolder("spirals");
 
-test("the spirals are told apart, and the picture shows it getting better", () => {
+test("the spirals are separated, and the picture shows the progress", () => {
   const picture = join(folder, "spirals.svg");
   const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "examples/spirals.ts", picture], {
     cwd: packageRoot,

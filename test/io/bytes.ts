@@ -7,14 +7,14 @@ import { elementCount, type Shape } from "../../src/tensor/shape.ts";
 import { Storage } from "../../src/tensor/storage.ts";
 import { Tensor } from "../../src/tensor/tensor.ts";
 
-/** The bytes of a dense tensor's elements as they are stored. */
+/** Returns the bytes of a dense tensor's elements as stored. */
 export function bytesIn({ storage, dtype, offset, shape }: Tensor): Uint8Array {
   const { bytes } = dtypeFacts[dtype];
   const { buffer } = storage.array(dtype);
   return new Uint8Array(buffer, offset * bytes, elementCount(shape) * bytes);
 }
 
-/** A tensor of given bytes. */
+/** Creates a tensor from its bytes. */
 export function tensorOf(dtype: DType, shape: Shape, bytes: Uint8Array): Tensor {
   const memory = new ScriptMemory(bytes.byteLength);
   memory.hostBytes().set(bytes);

@@ -1,4 +1,4 @@
-/** Disks that are full while a process saves: the last good checkpoint is there. */
+/** Disks that are full while a process saves: the last good checkpoint remains. */
 import { afterAll, expect, test } from "bun:test";
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -26,7 +26,7 @@ function failedSaver(shell: readonly string[], folder: string, elements: number)
   return { saved: lines.length - 1, failed: JSON.parse(lines.at(-1)!) as Failed };
 }
 
-test("a file over the size limit is an error, and the folder is unchanged", async () => {
+test("exceeding the limit on file sizes is an error, and the folder is unchanged", async () => {
   const folder = root.file("limited");
   await io.saveCheckpoint(folder, { model: { w: tensor([1]) }, step: 0 });
   const { saved, failed } = failedSaver(["bash", "-c", 'ulimit -f 1000; exec "$@"', "bash"], folder, 1_000_000);

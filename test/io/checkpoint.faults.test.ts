@@ -1,4 +1,4 @@
-/** Processes that are killed while they save: the last good checkpoint is there. */
+/** Processes that are killed while they save: the last good checkpoint remains. */
 import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -33,7 +33,7 @@ async function killedSaver(folder: string, first: number, milliseconds: number):
   return Number(said.trim().split("\n").at(-1));
 }
 
-test(`after each of ${KILLS} kills at random moments the last checkpoint is whole`, async () => {
+test(`after each of ${KILLS} kills at random moments the last checkpoint is valid`, async () => {
   const folder = root.file("killed");
   const random = new Random(1);
   let [saved, interrupted] = [0, 0];
@@ -43,7 +43,7 @@ test(`after each of ${KILLS} kills at random moments the last checkpoint is whol
     expect(leftovers(folder).length).toBeLessThan(2);
     const { step, model, rejected, extra } = await io.loadCheckpoint(folder);
     expect(rejected).toEqual([]);
-    expect([said, said + 1]).toContain(step); // it may be killed between the rename and its word
+    expect([said, said + 1]).toContain(step); // it may be killed after the rename and before it reports it
     expect(extra).toBe(step);
     for (const each of Object.values(model)) expect([...new Set<number | bigint>(each.dataSync())]).toEqual([step]);
     saved = step;

@@ -37,7 +37,7 @@ const save = (folder: string, step: number, options = {}) =>
   io.saveCheckpoint(folder, { model: { w: tensor([step, step + 1]) }, step }, options);
 const names = (folder: string) => readdirSync(folder).sort();
 
-/** Writes a checkpoint of this metadata without tensors, with the hash that it must have. */
+/** Writes a checkpoint with this metadata and no tensors, with the right hash. */
 function writeHashed(folder: string, metadata: Record<string, string>): string {
   const header = Buffer.from(JSON.stringify({ __metadata__: { sha256: "0".repeat(64), ...metadata } }));
   const length = Buffer.alloc(8);
@@ -50,7 +50,7 @@ function writeHashed(folder: string, metadata: Record<string, string>): string {
 }
 
 describe("saveCheckpoint and loadCheckpoint", () => {
-  test("weights, step, random state, position and everything else are restored", async () => {
+  test("weights, step, random state, position and other values are restored", async () => {
     const folder = newFolder();
     const generator = new Generator(2n ** 63n + 1n);
     randn([3], { generator });
@@ -127,7 +127,7 @@ describe("saveCheckpoint and loadCheckpoint", () => {
     );
   });
 
-  test("a tree is nested at most 1000 deep, when it is saved and when it is loaded", async () => {
+  test("trees nested more than 1000 deep are rejected by save and load", async () => {
     const nested = (depth: number): unknown => (depth === 0 ? 1n : [nested(depth - 1)]);
     const folder = newFolder();
     await io.saveCheckpoint(folder, { model: {}, step: 1, extra: nested(1000) });
@@ -160,7 +160,7 @@ describe("saveCheckpoint and loadCheckpoint", () => {
       '{"step":1,"model":{},"extra":{"$bigint":"1e3"}}',
       'expected the digits of a bigint in its training state, got "1e3"',
     ],
-  ])("a state with the right hash and a wrong value is refused: %s", async (state, message) => {
+  ])("a state with the right hash and an invalid value is rejected: %s", async (state, message) => {
     const folder = newFolder();
     mkdirSync(folder);
     const path = writeHashed(folder, { format: "orchard-checkpoint", version: "1", state });
@@ -197,7 +197,7 @@ describe("saveCheckpoint and loadCheckpoint", () => {
       "expected extra.a.0 to be a number, string, boolean, bigint, null, tensor, array or plain object, got a function",
     ],
     ["an object of a class", { model: {}, step: 1, data: new Map() }, {}, "or plain object, got a Map"],
-  ])("%s is refused", async (_, content, options, says) => {
+  ])("%s is rejected", async (_, content, options, says) => {
     const folder = newFolder();
     const error = await io.saveCheckpoint(folder, content, options).catch((cause: unknown) => cause);
     expect(error).toBeInstanceOf(ArgumentError);
@@ -255,7 +255,7 @@ describe("a damaged checkpoint", () => {
     return error as FileFormatError;
   }
 
-  test("with one flipped bit anywhere is refused", async () => {
+  test("with one flipped bit anywhere is rejected", async () => {
     const { path } = await folderAfter(() => undefined);
     const bytes = readFileSync(path);
     const positions = new Set([0, 1, 7, 8, bytes.length - 1, bytes.indexOf("sha256") + 12, bytes.indexOf("note") + 10]);

@@ -1,4 +1,4 @@
-/** Invalid GGUF files: each is refused, and wherever the `gguf` package refuses one. */
+/** Invalid GGUF files: each is rejected, as are all that the `gguf` package rejects. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ const text = (value: string | Uint8Array) =>
 /** A value of metadata. */
 const field = (key: string, type: number, ...value: readonly Uint8Array[]) =>
   Buffer.concat([text(key), u32(type), ...value]);
-/** A tensor, sizes in the order of the file. */
+/** A tensor, with sizes in the order of the file. */
 const info = (name: string, sizes: readonly (number | bigint)[], type: number, offset: number | bigint) =>
   Buffer.concat([text(name), u32(sizes.length), ...sizes.map(u64), u32(type), u64(offset)]);
 
@@ -209,7 +209,7 @@ const bad: readonly Bad[] = [
     tensor: "a",
   },
   {
-    title: "rows that are no whole blocks",
+    title: "rows that are not whole blocks",
     tensors: [info("a", [33], q8, 0)],
     data: 64,
     code: "partOfBlock",
@@ -291,7 +291,7 @@ const bad: readonly Bad[] = [
 ];
 
 describe("a file with", () => {
-  test.each(bad)("$title is refused, in seconds", ({ title: _, code, says, tensor, ...parts }) => {
+  test.each(bad)("$title is rejected, in seconds", ({ title: _, code, says, tensor, ...parts }) => {
     const bytes = bytesOf(parts);
     let error: ReturnType<typeof refused> | undefined;
     const seconds = processorSeconds(() => {
@@ -303,18 +303,18 @@ describe("a file with", () => {
     expect(seconds).toBeLessThan(10);
   });
 
-  test("a tensor without axes, one without elements and a gap is read", () => {
+  test("a tensor of rank 0, one without elements and a gap are read", () => {
     const tensors = [info("scalar", [], f32, 64), info("none", [0, 4], f32, 0), info("x", [2], f32, 0)];
     writeFileSync(path, bytesOf({ tensors, data: 80 }));
     using file = io.openGguf(path);
     expect(file.names.map((name) => file.tensor(name).shape)).toEqual([[], [4, 0], [2]]);
   });
 
-  test("an empty file, and part of a magic", () => {
+  test("an empty file, and part of a magic number", () => {
     for (const length of [0, 3]) expect(refused(small.subarray(0, length)).code).toBe("truncated");
   });
 
-  test("a name of 60,000 bytes is refused with a short message", () => {
+  test("a name of 60,000 bytes is rejected with a short message", () => {
     expect(refused(bytesOf({ tensors: [info("x".repeat(60_000), [4], 99, 0)], data: 32 })).message.length).toBeLessThan(
       500,
     );
@@ -329,10 +329,10 @@ interface Row {
 
 const rows = JSON.parse(readFileSync(join(fixtures, "verdicts.json"), "utf8")) as Row[];
 
-/** What the format rules out and the package reads. */
+/** Files that the format forbids and the package reads. */
 const stricter = new Set([
   ...["misaligned", "invalidOffsets", "invalidBool", "tooManyAxes", "textTooLong", "partOfBlock"],
-  "tooLarge", // 2^53 rows of no values
+  "tooLarge", // 2^53 rows without values
   "unknownVersion", // the other byte order
 ]);
 
@@ -354,8 +354,8 @@ function verdictOf(bytes: Uint8Array): { code: string } | { shapes: Record<strin
   }
 }
 
-describe("a file that is changed", () => {
-  test("as the package was shown it is read where the package reads it, and refused where it refuses or hangs", () => {
+describe("a modified file", () => {
+  test("as the package read it is read if the package read it, and rejected if it failed or hung", () => {
     const counts: Record<string, number> = {};
     for (const row of rows) {
       const own = verdictOf(changed(row));
@@ -374,7 +374,7 @@ describe("a file that is changed", () => {
     expect(counts["read by both"]).toBeGreaterThan(50);
   });
 
-  test("at random is read, or refused with a typed error, at once", () => {
+  test("at random is read, or rejected with a typed error, at once", () => {
     const edit = fc.tuple(
       fc.nat(small.byteLength - 9),
       fc.bigInt({ min: 0n, max: 2n ** 64n - 1n }),
@@ -391,14 +391,14 @@ describe("a file that is changed", () => {
     );
   });
 
-  test("while it is open is refused before a missing page is accessed", () => {
+  test("while it is open is rejected before a missing page is accessed", () => {
     writeFileSync(path, readFileSync(join(fixtures, "aligned.gguf")));
     using file = io.openGguf(path);
     truncateSync(path, 40_000);
     expect(() => file.tensor("long")).toThrow(FileFormatError);
   });
 
-  test("a path of nothing, and of a folder", () => {
+  test("a missing path, and the path of a folder", () => {
     expect(() => io.openGguf(folder.file("missing.gguf"))).toThrow(FileError);
     expect(() => io.openGguf(folder.path)).toThrow(FileError);
   });

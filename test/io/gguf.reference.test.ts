@@ -28,14 +28,14 @@ const unheld = ["int16", "iq4_xs"];
 const sha256 = (bytes: Uint8Array) => new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
 const bytesOf = (own: Tensor | QuantizedTensor) => bytesIn(Tensor.isTensor(own) ? own : own.parts.packed);
 
-/** As JSON of Python has it. */
+/** As in Python's JSON. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain);
   if (typeof value !== "bigint") return value;
   return value >= 2n ** 53n || value <= -(2n ** 53n) ? String(value) : Number(value);
 }
 
-/** Types and value as the package has them: of an empty array it knows no type of the elements. */
+/** Types and value as in the package, which does not know the element type of an empty array. */
 const field = (own: io.GgufValue) => ({
   types: own.type === "array" ? ["array", ...(own.value.length > 0 ? [own.of] : [])] : [own.type],
   value: plain(own.value),
@@ -90,13 +90,13 @@ test("a file without blocks is written with the package's bytes", async () => {
   expect(readFileSync(copy).equals(readFileSync(fixture("nothing")))).toBe(true);
 });
 
-test("types that tensors can't have are errors once they are asked for", () => {
+test("types that tensors can't have are errors when they are read", () => {
   using file = io.openGguf(fixture("types"));
   for (const name of unheld) expect(() => file.tensor(name)).toThrow(DTypeError);
   expect(() => file.tensor("iq4_xs")).toThrow('tensor "iq4_xs" has type iq4_xs, which is not supported');
 });
 
-test("blocks are quantized tensors, large ones mapped, which outlive the file", () => {
+test("blocks become quantized tensors; large ones are mapped, and outlive the file", () => {
   const path = folder.file("mapped.gguf");
   copyFileSync(fixture("aligned"), path);
   const file = io.openGguf(path);
@@ -112,7 +112,7 @@ test("blocks are quantized tensors, large ones mapped, which outlive the file", 
 describe("a model in several files", () => {
   const split = (number: number) => fixture(`split-0000${number}-of-00003`);
 
-  test.each([1, 2, 3])("is opened by its file %d", (number) => {
+  test.each([1, 2, 3])("is opened through its file %d", (number) => {
     using file = io.openGguf(split(number));
     expect(file.names).toEqual(["t0", "t1", "t2", "t3", "t4"]);
     expect(file.metadata["general.architecture"]).toEqual({ type: "string", value: "llama" });
@@ -124,7 +124,7 @@ describe("a model in several files", () => {
     expect(() => file.tensor("t5")).toThrow(FileFormatError);
   });
 
-  test("of which one is missing, misnamed or another's is refused", () => {
+  test("of which one is missing, misnamed or from another model is rejected", () => {
     const at = (number: number, of = 3) => folder.file(`m-0000${number}-of-0000${of}.gguf`);
     const code = (path: string) => {
       try {
@@ -151,7 +151,7 @@ describe("a model in several files", () => {
 describe("saveGguf", () => {
   const path = folder.file("saved.gguf");
 
-  test("gives plain values types that hold them", async () => {
+  test("writes plain values with types that can hold them", async () => {
     const metadata = {
       a: 3,
       b: -3,
@@ -186,7 +186,7 @@ describe("saveGguf", () => {
 
   test.each([
     ["a number beyond its type", { x: { type: "uint8", value: 256 } }],
-    ["a text that is no number", { x: { type: "uint32", value: "3" } }],
+    ["a text that is not a number", { x: { type: "uint32", value: "3" } }],
     ["a type that there is not", { x: { type: "uint128", value: 3 } }],
     ["a text that is no UTF-16", { x: "\ud800" }],
     ["an object", { x: {} }],
@@ -194,13 +194,13 @@ describe("saveGguf", () => {
     ["a list of texts and numbers", { x: [1, "a"] }],
     ["an array without a type", { x: { type: "array", value: [1] } }],
     ["a fraction as an integer", { x: { type: "int64", value: 1.5 } }],
-  ])("refuses %s as metadata", (_, metadata) => {
+  ])("rejects %s as metadata", (_, metadata) => {
     expect(io.saveGguf(path, {}, { metadata: metadata as Record<string, string> })).rejects.toMatchObject({
       code: "invalidMetadata",
     });
   });
 
-  test("refuses what files can't have", async () => {
+  test("rejects what the format can't represent", async () => {
     const code = (tensors: object) => io.saveGguf(path, tensors as Record<string, Tensor>).catch((error) => error.code);
     expect(await code({ x: zeros([1], { dtype: "bool" }) })).toBe("unsupportedDType");
     expect(await code({ x: quantize(ones([1, 64])) })).toBe("unsupportedDType");
@@ -211,7 +211,7 @@ describe("saveGguf", () => {
     expect(await code({ x: gone })).toBe("disposed");
   });
 
-  test("takes views, and tensors that are disposed of meanwhile", async () => {
+  test("accepts views, and tensors that are disposed of meanwhile", async () => {
     const x = zeros([3, 2]).add(1);
     const saved = io.saveGguf(path, { x: x.transpose(0, 1) });
     x.dispose();
@@ -227,7 +227,7 @@ describe("saveGguf", () => {
 const python = presentPython(quantAlone);
 if (python === undefined) gaps.push("GGUF read by the Python package: it is not here; `bun run fixtures` brings it");
 
-test.if(python !== undefined)("the Python package reads what is written here", async () => {
+test.if(python !== undefined)("the Python package reads files that were written here", async () => {
   const names = whole.filter((name) => name !== "version2");
   const paths = await Promise.all(
     names.map(async (name) => {

@@ -1,4 +1,4 @@
-/** `orchard pull` against a server on the loopback address that breaks off, lies and answers slowly. */
+/** `orchard pull` against a server on the loopback address that disconnects, sends wrong data and responds slowly. */
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { createHash, randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
@@ -14,7 +14,7 @@ const small = Buffer.from('{"model_type":"llama"}');
 const sha256 = createHash("sha256").update(large).digest("hex");
 const git = createHash("sha1").update(`blob ${small.length}\0`).update(small).digest("hex");
 
-/** What the server does with a request for the large file; the next one of the list each time, the last one again. */
+/** The server's responses to requests for the large file, one after the other; the last one repeats. */
 type Behaviour = (request: Request, start: number) => Response | Promise<Response>;
 let behaviours: Behaviour[] = [];
 let listing: () => unknown;
@@ -42,14 +42,14 @@ const part = (start: number, bytes: Uint8Array = large.subarray(start)): Respons
   });
 const honest: Behaviour = (_, start) => part(start);
 
-/** Sends so many bytes, and then does something with the connection. */
+/** Sends this many bytes, and then does something with the connection. */
 const sending =
   (count: number, after: (controller: ReadableStreamDefaultController) => void): Behaviour =>
   (_, start) => {
     const stream = new ReadableStream({
       start: (controller) => controller.enqueue(new Uint8Array(large.subarray(start, start + count))),
       async pull(controller) {
-        await Bun.sleep(1); // else the server knows the length, and announces it
+        await Bun.sleep(1); // otherwise the server knows the length, and announces it
         after(controller);
       },
     });
@@ -98,7 +98,7 @@ const codeOf = (run: Promise<unknown>): Promise<string> =>
     (error) => error.code,
   );
 
-test("files are in the cache as Hugging Face's tools have them, and not downloaded again", async () => {
+test("files are in the layout of Hugging Face's cache, and not downloaded again", async () => {
   const progress: number[] = [];
   const path = await pull("owner/name", { ...options, onProgress: ({ bytes }) => progress.push(bytes) });
   expect(path).toBe(join(cache(), "snapshots", COMMIT));
@@ -113,13 +113,13 @@ test("files are in the cache as Hugging Face's tools have them, and not download
   expect(requestsOfLarge()).toHaveLength(1);
 });
 
-test("a file in a folder keeps its place", async () => {
+test("a file in a folder keeps its path", async () => {
   const path = await pull("owner/name", { ...options, include: ["deep/**"] });
   expect(readFileSync(join(path, "deep", "er", "config.json"))).toEqual(small);
   expect(readlinkSync(join(path, "deep", "er", "config.json"))).toBe(`../../../../blobs/${git}`);
 });
 
-test("a connection that breaks off is resumed where it ended", async () => {
+test("an interrupted download resumes", async () => {
   const broken = sending(100_000, (controller) => controller.close());
   behaviours = [broken, broken, honest];
   const path = await pull("owner/name", options);
@@ -127,7 +127,7 @@ test("a connection that breaks off is resumed where it ended", async () => {
   expect(requestsOfLarge().map(({ range }) => range)).toEqual([null, "bytes=100000-", "bytes=200000-"]);
 });
 
-test("a later call resumes what an earlier one left", async () => {
+test("a later call resumes an earlier one's download", async () => {
   behaviours = [sending(100_000, (controller) => controller.close()), () => new Response("", { status: 503 })];
   expect(await codeOf(pull("owner/name", options))).toBe("unavailable");
   expect(blobs()).toEqual([git, `${sha256}.incomplete`].sort());
@@ -137,13 +137,13 @@ test("a later call resumes what an earlier one left", async () => {
   expect(requestsOfLarge().map(({ range }) => range)).toEqual(["bytes=100000-"]);
 });
 
-test("a server that knows no parts of files sends it whole", async () => {
+test("a server without range requests sends the whole file", async () => {
   behaviours = [sending(100_000, (controller) => controller.close()), () => part(0)];
   const path = await pull("owner/name", options);
   expect(readFileSync(join(path, "model.safetensors"))).toEqual(large);
 });
 
-test("what was damaged in between is found by its checksum, and downloaded anew", async () => {
+test("a file that was damaged in between fails its checksum, and is downloaded again", async () => {
   mkdirSync(join(cache(), "blobs"), { recursive: true });
   writeFileSync(join(cache(), "blobs", `${sha256}.incomplete`), Buffer.alloc(1000, 7));
   const path = await pull("owner/name", options);
@@ -151,7 +151,7 @@ test("what was damaged in between is found by its checksum, and downloaded anew"
   expect(requestsOfLarge().map(({ range }) => range)).toEqual(["bytes=1000-", null]);
 });
 
-describe("lies", () => {
+describe("wrong responses", () => {
   const other = Buffer.from(large);
   other[5] = other[5]! ^ 1;
   test.each<[string, Behaviour, string]>([
@@ -188,7 +188,7 @@ describe("lies", () => {
     ["redirects without an end", ({ url }) => Response.redirect(url, 302), "tooManyRedirects"],
   ])("%s", async (_, behaviour, code) => {
     behaviours = [behaviour];
-    // a part that came is no reason to give up: that one is tried once
+    // after a partial response it continues: that one is tried once
     const attempts = code === "tooShort" ? 1 : 3;
     expect(await codeOf(pull("owner/name", { ...options, attempts }))).toBe(code);
     expect(existsSync(join(cache(), "blobs", sha256))).toBe(false);
@@ -211,14 +211,14 @@ describe("lies", () => {
   });
 });
 
-test("a server that stops answering is left after the timeout, and asked again", async () => {
+test("a server that stops responding is retried after the timeout", async () => {
   behaviours = [sending(100_000, () => undefined), honest];
   const path = await pull("owner/name", { ...options, stallMilliseconds: 500, attempts: 20 });
   expect(readFileSync(join(path, "model.safetensors"))).toEqual(large);
   expect(requestsOfLarge().length).toBeGreaterThan(1);
 });
 
-test("a signal ends it, and what came stays", async () => {
+test("a signal ends it, and the received part stays", async () => {
   const controller = new AbortController();
   behaviours = [sending(100_000, () => undefined)];
   const onProgress = ({ bytes }: { bytes: number }) => bytes > 100_000 && controller.abort(new Error("enough"));
@@ -227,7 +227,7 @@ test("a signal ends it, and what came stays", async () => {
   expect(blobs()).toContain(`${sha256}.incomplete`);
 });
 
-test("the token goes to the hub, and to no other server", async () => {
+test("the token is sent to the hub, and to no other server", async () => {
   const others: (string | null)[] = [];
   using other = Bun.serve({
     ...{ hostname: "127.0.0.1", port: 0 },
@@ -242,7 +242,7 @@ test("the token goes to the hub, and to no other server", async () => {
   expect(new Set(seen.map(({ authorization }) => authorization))).toEqual(new Set(["Bearer secret"]));
 });
 
-test("names and revisions that lead elsewhere are refused before anything is asked", async () => {
+test("names and revisions that lead elsewhere are rejected before any request", async () => {
   for (const name of ["name", "a/b/c", "../x", "a/..", "a b/c", ""])
     expect(await codeOf(pull(name, options))).toBe("invalidName");
   for (const revision of ["../x", "a//b", "", "a/.."])
@@ -250,7 +250,7 @@ test("names and revisions that lead elsewhere are refused before anything is ask
   expect(seen).toEqual([]);
 });
 
-test("without a file that fits, the error lists what there is", async () => {
+test("the error for a missing file lists those that exist", async () => {
   const run = pull("owner/name", { ...options, include: ["*.gguf"] });
   await expect(run).rejects.toThrow(
     "it has config.json, model.safetensors, deep/er/config.json, model.bin; choose files with --include",
@@ -276,7 +276,7 @@ describe("the command", () => {
     expect(seen[0]!.authorization).toBe("Bearer kept");
   });
 
-  test("without HF_HOME the folder is the user's cache; HF_TOKEN comes before the stored token", async () => {
+  test("without HF_HOME the folder is the user's cache; HF_TOKEN precedes the stored token", async () => {
     const home = join(options.home, "user");
     const hub = join(home, ".cache", "huggingface");
     mkdirSync(hub, { recursive: true });
@@ -292,7 +292,7 @@ describe("the command", () => {
     }
   });
 
-  test.each(["0", "-1", "86401"])("a timeout of %s s is refused", async (seconds) => {
+  test.each(["0", "-1", "86401"])("a timeout of %s s is rejected", async (seconds) => {
     const { error, code } = await orchard(["owner/name", "--timeout", seconds], { HF_ENDPOINT: endpoint });
     expect([error, code]).toEqual([
       `error: expected --timeout to be a number of seconds above 0 and at most 86400, got ${seconds}\n`,
@@ -305,12 +305,15 @@ describe("the command", () => {
     expect(await orchard(words, { HF_ENDPOINT: endpoint, HF_HOME: options.home })).toMatchObject({ code: 0 });
   });
 
-  test.each(["hub.example", "ftp://hub.example", "https://", "https:///a"])("%s is no hub", async (HF_ENDPOINT) => {
-    const { error, code } = await orchard(["owner/name"], { HF_ENDPOINT, HF_HOME: options.home });
-    expect([error, code]).toEqual([expect.stringContaining("expected HF_ENDPOINT to be the URL of a hub"), 1]);
-  });
+  test.each(["hub.example", "ftp://hub.example", "https://", "https:///a"])(
+    "%s is rejected as a hub",
+    async (HF_ENDPOINT) => {
+      const { error, code } = await orchard(["owner/name"], { HF_ENDPOINT, HF_HOME: options.home });
+      expect([error, code]).toEqual([expect.stringContaining("expected HF_ENDPOINT to be the URL of a hub"), 1]);
+    },
+  );
 
-  test("without HF_ENDPOINT it says what it needs", async () => {
+  test("without HF_ENDPOINT it says what is required", async () => {
     const { out, error, code } = await orchard(["owner/name"], { HF_HOME: options.home });
     expect([out, code]).toEqual(["", 1]);
     expect(error).toStartWith("error: expected HF_ENDPOINT to be the URL of a hub");

@@ -1,4 +1,4 @@
-/** Pictures: what is read of files with known pixels, what is written, and files that are damaged or too large. */
+/** Images: reading files with known pixels, writing, and files that are damaged or too large. */
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -25,7 +25,7 @@ const flat = (x: Tensor): number[] => Array.from(x.dataSync() as Uint8Array);
 const failure = async (run: Promise<unknown>): Promise<unknown> =>
   run.then(() => "nothing failed").catch((cause) => cause);
 
-/** [C, H, W] of pixels with channels last. */
+/** [C, H, W] from pixels with channels last. */
 const channelsFirst = (pixels: readonly number[], channels: number): number[] =>
   Array.from({ length: channels }, (_, own) => pixels.filter((_value, at) => at % channels === own)).flat();
 
@@ -41,7 +41,7 @@ describe("loadImage", () => {
     expect([flat(last), flat(first)]).toEqual([[...rgb], channelsFirst([...rgb], 3)]);
   });
 
-  test("alpha is there where the mode has it, and full where the file has none", async () => {
+  test("alpha exists if the mode has it, and is opaque if the file has none", async () => {
     const [opaque, clear] = [png(rgb, { width, height, channels: 3 }), png(rgba, { width, height, channels: 4 })];
     const read = async (file: Uint8Array, mode: io.ImageMode) =>
       flat(await io.loadImage(file, { mode, channels: "last" }));
@@ -81,7 +81,7 @@ describe("loadImage", () => {
     expect(flat(x)).toEqual([...pixels, ...pixels, ...pixels]);
   });
 
-  test("16 bits are cut to 8", async () => {
+  test("16 bits are truncated to 8", async () => {
     const pixels = bytes(2 * 3 * 4);
     const x = await io.loadImage(png(pixels, { width: 2, height: 2, channels: 3, bits: 16 }), { channels: "last" });
     expect(flat(x)).toEqual([...pixels].filter((_, at) => at % 2 === 0));
@@ -119,7 +119,7 @@ describe("loadImage", () => {
     ]);
   });
 
-  test("a path, and bytes that are changed while they are read", async () => {
+  test("a path, and bytes that change while they are read", async () => {
     const file = png(rgb, { width, height, channels: 3 });
     writeFileSync(join(folder, "a.png"), file);
     const pending = io.loadImage(file);
@@ -151,7 +151,7 @@ describe("saveImage and encodeImage", () => {
     expect(flat(await io.loadImage(file, { mode: "unchanged" }))).toEqual(flat(own));
   });
 
-  test("a matrix is gray", async () => {
+  test("a matrix is saved as gray", async () => {
     const own = tensor([[0, 100, 255]], { dtype: "uint8" });
     const read = await io.loadImage(await io.encodeImage(own, { format: "png" }), { mode: "unchanged" });
     expect([read.shape, flat(read)]).toEqual([
@@ -160,7 +160,7 @@ describe("saveImage and encodeImage", () => {
     ]);
   });
 
-  test("JPEG is near, the nearer the higher the quality", async () => {
+  test("JPEG is close, and closer for a higher quality", async () => {
     const ramp = Uint8Array.from({ length: 3 * 32 * 32 }, (_, at) => (at % 32) * 8);
     const own = tensor(ramp, { dtype: "uint8", shape: [3, 32, 32] });
     const off = async (quality: number) => {
@@ -193,12 +193,12 @@ describe("saveImage and encodeImage", () => {
       ArgumentError,
     ],
     ["a folder that is not there", () => io.saveImage(join(folder, "none", "a.png"), x), FileError],
-  ] as const)("refuses %s", async (_, call, Class) => {
+  ] as const)("rejects %s", async (_, call, Class) => {
     expect(await failure(call())).toBeInstanceOf(Class);
   });
 });
 
-describe("files that are no pictures", () => {
+describe("files that are not images", () => {
   const codeOf = async (source: string | Uint8Array, options?: io.LoadImageOptions) => {
     const cause = await failure(io.loadImage(source, options));
     expect(cause === "nothing failed" || cause instanceof FileFormatError || cause instanceof FileError).toBe(true);
@@ -207,18 +207,18 @@ describe("files that are no pictures", () => {
   const gray = tensor(bytes(8 * 8), { dtype: "uint8", shape: [8, 8] });
   const formats = ["png", "jpeg", "webp"] as const;
 
-  test.each(formats)("a %s file that is cut off anywhere", async (format) => {
+  test.each(formats)("a %s file that is truncated anywhere", async (format) => {
     const file = await io.encodeImage(gray, { format, lossless: true });
     for (let end = 0; end < file.length; end += 1 + (end >> 5)) {
       const code = await codeOf(file.subarray(0, end));
-      // A PNG without its last chunk, which holds nothing, has every pixel.
+      // A PNG without its last chunk, which is empty, has every pixel.
       const isWhole = format === "png" && end >= file.length - 12;
       if (isWhole) expect([end, ["damaged", "none"].includes(code as string)]).toEqual([end, true]);
       else expect([end, ["damaged", "unknownFormat"].includes(code as string)]).toEqual([end, true]);
     }
   });
 
-  test.each(formats)("a %s file with a byte altered is a picture or an error", async (format) => {
+  test.each(formats)("a %s file with one altered byte is an image or an error", async (format) => {
     const file = await io.encodeImage(gray, { format });
     for (let at = 0; at < file.length; at += 1 + (file.length >> 7)) {
       const altered = Uint8Array.from(file);
@@ -227,7 +227,7 @@ describe("files that are no pictures", () => {
     }
   });
 
-  test("a few bytes that say they are billions of pixels", async () => {
+  test("a few bytes that claim billions of pixels", async () => {
     expect(await codeOf(hollowPng(60_000, 60_000))).toBe("tooManyPixels");
     const small = png(bytes(12), { width: 2, height: 2, channels: 3 });
     expect([await codeOf(small, { maxPixels: 3 }), await codeOf(small, { maxPixels: 4 })]).toEqual([
@@ -236,7 +236,7 @@ describe("files that are no pictures", () => {
     ]);
   });
 
-  test("a picture whose data is less than it says, and text that fills gigabytes", async () => {
+  test("an image with less data than it claims, and text chunks that expand to gigabytes", async () => {
     expect(await codeOf(hollowPng(100, 100))).toBe("damaged");
     const start = png(bytes(3), { width: 1, height: 1, channels: 3 });
     const broken = Buffer.concat([start.subarray(0, 33), chunk("iCCP", bytes(200)), start.subarray(33)]);
@@ -249,11 +249,11 @@ describe("files that are no pictures", () => {
     ["a PDF", "%PDF-1.7"],
     ["a BMP", "BM      "],
     ["nothing", ""],
-  ])("refuses %s before it is decoded", async (_, text) => {
+  ])("rejects %s before it is decoded", async (_, text) => {
     expect(await codeOf(new TextEncoder().encode(text))).toBe("unknownFormat");
   });
 
-  test("files that are not there, and what is no file", async () => {
+  test("missing files, and paths that are not files", async () => {
     mkdirSync(join(folder, "folder.png"), { recursive: true });
     expect(await codeOf(join(folder, "none.png"))).toBe("notFound");
     expect(["isFolder", "notAFile"]).toContain((await codeOf(join(folder, "folder.png"))) as string);

@@ -1,4 +1,4 @@
-/** .npy files as NumPy writes and reads them (`scripts/fixtures/numpy_files.py`), and files that are none. */
+/** .npy files as NumPy writes and reads them (`scripts/fixtures/numpy_files.py`), and invalid files. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ const { files, refused } = JSON.parse(readFileSync(path, "utf8")) as {
 const bytesOf = (base64: string) => Buffer.from(base64, "base64");
 
 let count = 0;
-/** The path of a new file with these bytes. */
+/** Writes these bytes to a new file, and returns its path. */
 function fileOf(bytes: Uint8Array): string {
   const own = folder.file(`${count++}.npy`);
   writeFileSync(own, bytes);
@@ -41,7 +41,7 @@ describe("NumPy's files", () => {
     expect(readFileSync(own).toString("base64")).toBe(bytes);
   });
 
-  test("of what is no tensor's are refused", () => {
+  test("with unsupported types are rejected", () => {
     expect(refused).toHaveLength(4);
     for (const bytes of refused) expect(() => io.loadNpy(fileOf(bytesOf(bytes)))).toThrow(FileFormatError);
   });
@@ -53,7 +53,7 @@ test("a strided tensor is written as its values", async () => {
   expect(io.loadNpy(own).toArray()).toEqual([[3, 5], [4, 6]]); // biome-ignore format: rows
 });
 
-test("bfloat16 and files that are not there are typed errors", async () => {
+test("bfloat16 and missing files are typed errors", async () => {
   const own = folder.file("none.npy");
   expect(await io.saveNpy(own, zeros([2], { dtype: "bfloat16" })).catch((cause: unknown) => cause)).toBeInstanceOf(
     DTypeError,
@@ -92,12 +92,12 @@ test.each([
   ["more elements than there is memory", header(literal("(94906266, 94906266)")), "sizeDiffers"],
   ["more bytes", Buffer.concat([header(literal("(1,)")), Buffer.alloc(5)]), "sizeDiffers"],
   ["a boolean of 2", Buffer.concat([header(literal("(1,)", "|b1")), Buffer.from([2])]), "badBool"],
-] as const)("%s is refused", (_, bytes, code) => {
+] as const)("%s is rejected", (_, bytes, code) => {
   expect(() => io.loadNpy(fileOf(bytes))).toThrow(FileFormatError);
   expect(() => io.loadNpy(fileOf(bytes))).toThrow(expect.objectContaining({ code }));
 });
 
-test("whatever bytes change, the answer is a tensor or a FileFormatError", () => {
+test("after any change of bytes, loading returns a tensor or throws a FileFormatError", () => {
   const own = folder.file("fuzzed.npy");
   const [small] = files.filter(({ name }) => name === "f4 (2, 3)");
   const change = fc.record({ at: fc.nat(160), byte: fc.nat(255) });

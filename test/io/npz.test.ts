@@ -1,4 +1,4 @@
-/** .npz archives as NumPy writes them (`scripts/fixtures/numpy_files.py`), and files that are none. */
+/** .npz archives as NumPy writes them (`scripts/fixtures/numpy_files.py`), and invalid files. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -37,7 +37,7 @@ test.each(["stored", "deflated"] as const)("NumPy's archive, %s", (name) => {
 });
 
 describe("saveNpz", () => {
-  test.each([false, true])("writes what it reads, deflated: %p", async (compressed) => {
+  test.each([false, true])("writes archives that it reads, deflated: %p", async (compressed) => {
     const own = folder.file("own.npz");
     const tensors = { x: tensor([[1, 2, 3]]).T, "a/b.c": tensor([true, false]), ["__proto__"]: zeros([0, 2]) };
     await io.saveNpz(own, tensors, { compressed });
@@ -57,7 +57,7 @@ describe("saveNpz", () => {
     expect(readFileSync(small).length).toBeLessThan(500);
   });
 
-  test("refuses what NumPy does not have, and what is no tensor", async () => {
+  test("rejects dtypes that NumPy lacks, and values other than tensors", async () => {
     const own = folder.file("none.npz");
     const failure = (tensors: object) => io.saveNpz(own, tensors as never).catch((cause: unknown) => cause);
     expect(await failure({ x: zeros([2], { dtype: "bfloat16" }) })).toBeInstanceOf(DTypeError);
@@ -67,7 +67,7 @@ describe("saveNpz", () => {
   });
 });
 
-/** An archive with the first 4 bytes that equal these, from the back, replaced. */
+/** An archive in which the last 4 bytes equal to these are replaced. */
 function changed(from: number, offset: number, bytes: readonly number[]): Buffer {
   const archive = bytesOf("stored");
   const at = archive.lastIndexOf(Buffer.from([0x50, 0x4b, from, from + 1]));
@@ -88,13 +88,13 @@ test.each([
   ["a file of 64 bits", () => changed(5, 16, [255, 255, 255, 255]), "tooLarge"],
   ["a text", () => Buffer.from(zipSync({ "a.txt": text })), "notAnArray"],
   ["a text by an array's name", () => Buffer.from(zipSync({ "a.npy": text })), "badMagic"],
-] as const)("%s is refused", (_, bytes, code) => {
+] as const)("%s is rejected", (_, bytes, code) => {
   const own = fileOf(bytes());
   expect(() => io.loadNpz(own)).toThrow(FileFormatError);
   expect(() => io.loadNpz(own)).toThrow(expect.objectContaining({ code }));
 });
 
-test("whatever bytes change, the answer is the arrays or a FileFormatError", () => {
+test("after any change of bytes, loading returns the arrays or throws a FileFormatError", () => {
   const own = folder.file("fuzzed.npz");
   const change = fc.record({ at: fc.nat(1500), byte: fc.nat(255) });
   const expected = { stored: 0, deflated: 0 };
@@ -107,7 +107,7 @@ test("whatever bytes change, the answer is the arrays or a FileFormatError", () 
         writeFileSync(own, kept < 100 ? bytes.subarray(0, kept * 9) : bytes);
         try {
           const found = io.loadNpz(own)["layer.0.weight"];
-          if (found) expect(String(found.toArray())).toBe(right); // the sum of checks sees any other elements
+          if (found) expect(String(found.toArray())).toBe(right); // the checksum detects any changed element
           expected[name]++;
         } catch (cause) {
           if (!(cause instanceof FileFormatError)) throw cause;
@@ -119,7 +119,7 @@ test("whatever bytes change, the answer is the arrays or a FileFormatError", () 
   expect(Object.values(expected).map((taken) => taken > 10 && taken < 390)).toEqual([true, true]);
 });
 
-/** A zip archive of deflated files, of which the list may say anything. */
+/** A zip archive of deflated files, whose directory may claim anything. */
 function archiveOf(files: readonly { name: string; packed: Uint8Array; size: number; crc?: number; at?: number }[]) {
   const parts: Buffer[] = [];
   const list: Buffer[] = [];
@@ -153,7 +153,7 @@ function archiveOf(files: readonly { name: string; packed: Uint8Array; size: num
 describe("bombs", () => {
   const megabytes = deflateRawSync(Buffer.alloc(64 * 2 ** 20));
 
-  test("what is larger than the memory limit is refused before it is inflated", () => {
+  test("a file larger than the memory limit is rejected before it is inflated", () => {
     const packed = Buffer.alloc(64 * 1024, 0xff); // which can't be inflated
     const files = Array.from({ length: 9 }, (_, at) => ({ name: `${at}.npy`, packed, size: 64 * 2 ** 20 }));
     const own = fileOf(archiveOf(files));
@@ -166,12 +166,12 @@ describe("bombs", () => {
     }
   });
 
-  test("a file that is more than the list says is not inflated beyond that", () => {
+  test("a file larger than its directory entry is not inflated beyond that size", () => {
     const own = fileOf(archiveOf([{ name: "a.npy", packed: megabytes, size: 100 }]));
     expect(() => io.loadNpz(own)).toThrow(expect.objectContaining({ name: "FileFormatError", code: "sizeDiffers" }));
   });
 
-  test("files within each other", () => {
+  test("nested files", () => {
     const packed = deflateRawSync(Buffer.alloc(1000));
     const first = { name: "a.npy", packed, size: 1000 };
     for (const more of [

@@ -1,4 +1,4 @@
-/** Invalid files: each is refused, with the file, the tensor, what was expected and what was found. */
+/** Invalid files: each error has the file, the tensor, the expected and the actual value. */
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
@@ -10,7 +10,7 @@ import { processorSeconds } from "../support/processor_time.ts";
 
 const folder = testFolder("bad");
 
-/** A file of a header's text, or bytes, and as many bytes of data. */
+/** A file with this header text, or bytes, and as many bytes of data. */
 function fileOf(header: string | Uint8Array, dataBytes = 0, headerBytes?: number | bigint): string {
   const text = Buffer.from(header as string);
   const length = Buffer.alloc(8);
@@ -265,7 +265,7 @@ const bad: readonly BadHeader[] = [
 ];
 
 describe("a file with", () => {
-  test.each(bad)("$title is refused", ({ header, data, length, code, says, tensor }) => {
+  test.each(bad)("$title is rejected", ({ header, data, length, code, says, tensor }) => {
     const error = refused(fileOf(header, data, length));
     expect([error.code, error.operation, error.tensor]).toEqual([code, "openSafetensors", tensor]);
     expect(error.message).toContain(says);
@@ -277,26 +277,26 @@ describe("a file with", () => {
     expect(processorSeconds(() => void refused(path))).toBeLessThan(10);
   });
 
-  test("a name of a megabyte is refused with a short message", () => {
+  test("a name of a megabyte is rejected with a short message", () => {
     const name = "x".repeat(1_000_000);
     const error = refused(fileOf(`{"${name}":1}`));
     expect(error.tensor).toBe(name);
     expect(error.message.length).toBeLessThan(500);
   });
 
-  test("keys that are equal in different objects, and braces in names, is read", () => {
+  test("equal keys in different objects, and braces in names, are read", () => {
     const header = `{"__metadata__":{"a{":"}\\"[","b":""},"a{":${f32("[1]", "[0,4]")},"b":${f32("[1]", "[4,8]")}}`;
     using file = io.openSafetensors(fileOf(header, 8));
     expect(file.names).toEqual(["a{", "b"]);
     expect(file.metadata).toEqual({ "a{": '}"[', b: "" });
   });
 
-  test("null in place of metadata, as MLX writes it, is read", () => {
+  test("null as metadata, as MLX writes it, is read", () => {
     using file = io.openSafetensors(fileOf(`{"__metadata__":null,"a":${f32("[1]", "[0,4]")}}`, 4));
     expect([file.names, file.metadata]).toEqual([["a"], {}]);
   });
 
-  test("a header that is changed at random is read, or refused with a typed error, at once", () => {
+  test("a randomly modified header is read, or rejected with a typed error, at once", () => {
     const header = `{"__metadata__":{"format":"pt"},"a":${f32("[2,3]", "[0,24]")},"b":${f32("[]", "[24,28]")}}`;
     const parts = [
       "{",
@@ -332,7 +332,7 @@ describe("a file with", () => {
     );
   });
 
-  test("fewer bytes than the header's length takes is refused", () => {
+  test("fewer bytes than the header's length are rejected", () => {
     const path = folder.file("short.safetensors");
     for (const bytes of [0, 7]) {
       writeFileSync(path, new Uint8Array(bytes));
@@ -343,17 +343,17 @@ describe("a file with", () => {
     }
   });
 
-  test("a dtype from the future is read up to that tensor", () => {
+  test("a file with an unknown dtype is read except for that tensor", () => {
     const path = fileOf(`{"a":{"dtype":"F2_E1","shape":[9],"data_offsets":[0,3]},"b":${f32("[1]", "[3,7]")}}`, 7);
     using file = io.openSafetensors(path);
     expect(() => file.tensor("a")).toThrow(DTypeError);
     expect(() => file.tensor("a")).toThrow(/expected tensor "a" to be one of .*, got F2_E1/);
-    expect(file.tensor("b").toArray()).toEqual([0]); // at a byte that no float32 begins at
+    expect(file.tensor("b").toArray()).toEqual([0]); // not aligned to a float32
   });
 });
 
 describe("a path", () => {
-  test("of nothing, of a folder without a model, and through a file", () => {
+  test("without a file, of a folder without a model, and through a file", () => {
     const missing = folder.file("missing.safetensors");
     expect(() => io.openSafetensors(missing)).toThrow(FileError);
     expect(() => io.openSafetensors(missing)).toThrow(`${missing}: no such file or folder (ENOENT)`);
@@ -385,7 +385,7 @@ describe("an open file", () => {
     expect(tensor.sum().item()).toBe(0);
   });
 
-  test("that is truncated while it is open is refused before a missing page is accessed", () => {
+  test("that is truncated while it is open is rejected before a missing page is accessed", () => {
     const path = fileOf(a(f32("[40000]", "[0,160000]")), 160_000);
     using file = io.openSafetensors(path);
     truncateSync(path, 80_000);
@@ -397,7 +397,7 @@ describe("an index", () => {
   const index = folder.file("model.safetensors.index.json");
   const write = (json: unknown) => writeFileSync(index, typeof json === "string" ? json : JSON.stringify(json));
 
-  test("of several files gives their tensors, opened when they are asked for", async () => {
+  test("of several files loads their tensors, opening each file at its first use", async () => {
     await io.saveSafetensors(folder.file("one.safetensors"), { a: zeros([2]), b: zeros([3]) });
     await io.saveSafetensors(folder.file("two.safetensors"), { c: zeros([4]) });
     write({
@@ -431,14 +431,14 @@ describe("an index", () => {
       'got "../secret.safetensors"',
     ],
     ["a file that is not there", { weight_map: { a: "three.safetensors" } }, "missingShard", "three.safetensors"],
-  ])("with %s is refused", (_, json, code, says) => {
+  ])("with %s is rejected", (_, json, code, says) => {
     write(json);
     const error = refused(index);
     expect(error.code).toBe(code);
     expect(error.message).toContain(says);
   });
 
-  test("that names a tensor which its file lacks is refused when that tensor is loaded", () => {
+  test("with a tensor that its file lacks is rejected when that tensor is loaded", () => {
     write({ weight_map: { absent: "one.safetensors" } });
     using sharded = io.openSafetensors(index);
     expect(refused(folder.file("one.safetensors"), () => sharded.tensor("absent")).code).toBe("missingTensor");

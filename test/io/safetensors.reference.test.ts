@@ -59,7 +59,7 @@ describe.each(held)("%s.safetensors", (name) => {
   });
 });
 
-test("a dtype that tensors can't have is an error once it is asked for, and the others are read", () => {
+test("an unsupported dtype is an error when it is read, and the others are read", () => {
   using file = io.openSafetensors(fixture("unheld"));
   expect(file.names.length).toBe(11);
   for (const name of file.names) {
@@ -78,7 +78,7 @@ const python = presentPython(safetensorsAlone);
 if (python === undefined)
   gaps.push("safetensors read by the Python package: it is not here; `bun run fixtures` brings it");
 
-test.if(python !== undefined)("the Python package reads what is written here", async () => {
+test.if(python !== undefined)("the Python package reads files that were written here", async () => {
   const paths = await Promise.all(
     held.map(async (name) => {
       const path = folder.file(`${name}.python.safetensors`);

@@ -94,10 +94,10 @@ describe("saveSafetensors", () => {
   });
 
   test.each([
-    ["what is no tensor", { a: [1, 2] }, {}, ArgumentError, 'expected "a" to be a tensor, got [1, 2]'],
+    ["a value that is not a tensor", { a: [1, 2] }, {}, ArgumentError, 'expected "a" to be a tensor, got [1, 2]'],
     ["the name of the texts", { __metadata__: zeros([1]) }, {}, ArgumentError, "cannot be named __metadata__"],
     ["texts that are none", {}, { step: 3 }, ArgumentError, 'expected metadata "step" to be a string, got number'],
-  ])("%s is refused, and no file is made", async (_, model, metadata, kind, says) => {
+  ])("%s is rejected, and no file is written", async (_, model, metadata, kind, says) => {
     const path = folder.file("refused.safetensors");
     const save = io.saveSafetensors(path, model as Record<string, Tensor>, {
       metadata: metadata as Record<string, string>,
@@ -108,7 +108,7 @@ describe("saveSafetensors", () => {
     expect(folder.names()).not.toContain("refused.safetensors");
   });
 
-  test("a disposed tensor is refused", async () => {
+  test("a disposed tensor is rejected", async () => {
     const x = zeros([2]);
     x.dispose();
     expect(io.saveSafetensors(folder.file("no.safetensors"), { x })).rejects.toThrow(DisposedError);
@@ -166,7 +166,7 @@ describe("a writer that fails", () => {
     expect(error).toMatchObject({ name: "FileError", code: "notPermitted" });
   });
 
-  test("the file is as readable as others that the user makes", async () => {
+  test("the file's permissions are those of the user's other files", async () => {
     const path = folder.file("mode.safetensors");
     await io.saveSafetensors(path, {});
     writeFileSync(folder.file("other"), "");

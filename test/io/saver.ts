@@ -1,5 +1,5 @@
 /**
- * A process that saves checkpoints in a loop until it is killed, or can't: `bun saver.ts FOLDER FIRST_STEP ELEMENTS
+ * A process that saves checkpoints in a loop until it is killed or fails: `bun saver.ts FOLDER FIRST_STEP ELEMENTS
  * KEEP`.
  */
 import { loadCheckpoint } from "../../src/io/checkpoint/load.ts";

@@ -1,4 +1,4 @@
-/** Tables as tensors: CSV against pandas, Parquet against pyarrow, and what is no table. */
+/** Tables as tensors: CSV compared with pandas, Parquet with pyarrow, and invalid tables. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -29,7 +29,7 @@ async function written(content: string | Uint8Array): Promise<string> {
 
 const words: Readonly<Record<string, number>> = { inf: Infinity, "-inf": -Infinity, nan: Number.NaN };
 
-/** A value of a fixture as a number of the dtype has it. */
+/** A value of a fixture as a number of the dtype. */
 function numberOf(value: Cell, dtype: DType): unknown {
   if (Array.isArray(value)) return value.map((each) => numberOf(each, dtype));
   if (value === null) return Number.NaN;
@@ -40,10 +40,10 @@ function numberOf(value: Cell, dtype: DType): unknown {
 }
 
 describe("CSV", () => {
-  /** pandas has float64 and objects where float32 and lists are here. */
+  /** pandas has float64 and objects, and the library float32 and lists. */
   const dtypes: Readonly<Record<string, DType>> = { int64: "int64", float64: "float32", bool: "bool" };
 
-  test.each(fixture<Csv>("csv").map((own, at) => ({ at, own })))("case $at is as pandas reads it", async ({ own }) => {
+  test.each(fixture<Csv>("csv").map((own, at) => ({ at, own })))("case $at equals pandas's result", async ({ own }) => {
     const path = await written(own.text);
     const table = await io.loadCsv(path, own.options);
     expect(Object.keys(table)).toEqual(Object.keys(own.columns));
@@ -74,13 +74,13 @@ describe("CSV", () => {
     expect(failure).toMatchObject({ code });
   });
 
-  test("bytes that are no UTF-8, and a file that is not there", async () => {
+  test("invalid UTF-8, and a missing file", async () => {
     const path = await written(Uint8Array.of(0x61, 0x0a, 0xff));
     await expect(io.loadCsv(path)).rejects.toMatchObject({ code: "badUtf8" });
     await expect(io.loadCsv(folder.file("none"))).rejects.toBeInstanceOf(FileError);
   });
 
-  test("names of prototypes are names, and no rows are no rows", async () => {
+  test("names of prototype members are plain names, and a table without rows is empty", async () => {
     const table = await io.loadCsv(await written("__proto__,constructor\n1,2\n"));
     expect(Object.keys(table)).toEqual(["__proto__", "constructor"]);
     expect(await io.loadCsv(await written("a,b\n"))).toEqual({ a: [], b: [] });
@@ -91,7 +91,7 @@ describe("Parquet", () => {
   const own: Readonly<Record<string, DType>> = { int16: "int32", uint16: "int32" };
   const cases = fixture<Parquet>("parquet").map((each, at) => ({ ...each, at }));
 
-  test.each(cases)("case $at, $compression, is as pyarrow wrote it", async ({ bytes, columns }) => {
+  test.each(cases)("case $at, $compression, equals what pyarrow wrote", async ({ bytes, columns }) => {
     const path = await written(Buffer.from(bytes, "base64"));
     const table = await io.loadParquet(path);
     expect(Object.keys(table)).toEqual(Object.keys(columns));
@@ -110,7 +110,7 @@ describe("Parquet", () => {
     expect(Object.keys(await io.loadParquet(path, { columns: [first!] }))).toEqual([first!]);
   });
 
-  test("a file that is cut off or changed ends in a typed error or a table", async () => {
+  test("a truncated or modified file is a table or a typed error", async () => {
     const bytes = Buffer.from(cases[1]!.bytes, "base64");
     const outcomes = new Set<string>();
     for (let at = 0; at < 200; at++) {
@@ -123,7 +123,7 @@ describe("Parquet", () => {
     expect([...outcomes].toSorted()).toEqual(["FileFormatError", "table"]);
   });
 
-  test("a column that is not there, a dtype of texts, a file that is none", async () => {
+  test("a missing column, a dtype for texts, an invalid file", async () => {
     const path = await written(Buffer.from(cases[0]!.bytes, "base64"));
     await expect(io.loadParquet(path, { columns: ["none"] })).rejects.toMatchObject({ code: "unknownColumn" });
     await expect(io.loadParquet(await written("PAR1"))).rejects.toMatchObject({ code: "damaged" });

@@ -1,4 +1,4 @@
-/** Event files: byte for byte the records of the package `tensorboard`, which reads what a run writes. */
+/** Event files: byte for byte the records of the package `tensorboard`, which also reads the files of a run. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -75,7 +75,7 @@ describe("a run", () => {
   ];
   const path = folder.file("run");
 
-  test("has its scalars; a session that is resumed starts where the checkpoint was", () => {
+  test("has its scalars; a resumed session starts at its checkpoint", () => {
     for (const [session, list] of [
       [startEvent, steps],
       [{ ...startEvent, step: 1 }, steps.slice(1)],
@@ -118,7 +118,7 @@ describe("a run", () => {
   });
 });
 
-test("writers of one second have files of their own", () => {
+test("writers in the same second have separate files", () => {
   const path = folder.file("two");
   for (const value of [1, 2]) {
     using log = new io.SummaryWriter(path);
@@ -127,7 +127,7 @@ test("writers of one second have files of their own", () => {
   expect(readdirSync(path)).toHaveLength(2);
 });
 
-test("refuses steps that are none, folders that cannot be made, and work after the end", async () => {
+test("rejects invalid steps, folders that can't be created, and writes after the end", async () => {
   using log = new io.SummaryWriter(folder.file("closed"));
   for (const step of [-1, 0.5, 2 ** 60]) expect(() => log.addScalar("a", 1, step)).toThrow(ArgumentError);
   log.close();

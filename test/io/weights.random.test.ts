@@ -1,4 +1,4 @@
-/** Files of quantized weights with errors at random places: each is read whole, or refused with a typed error. */
+/** Files of quantized weights with random errors: each is read whole, or rejected with a typed error. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
@@ -16,7 +16,7 @@ const tensors = {
   plain: ones([5]),
 };
 
-/** What comes of a file: the number of weights that were read and dequantized, or the code of a typed error. */
+/** The outcome of a file: the number of weights that were read and dequantized, or the code of a typed error. */
 function outcomeOf(path: string): number | string {
   try {
     return tidy(() => {
@@ -33,7 +33,7 @@ function outcomeOf(path: string): number | string {
   }
 }
 
-/** A header of safetensors with another text in it, and the data behind it. */
+/** A safetensors file with another header text, followed by the data. */
 function withHeader(file: Buffer, edit: (header: string) => string): Buffer {
   const end = 8 + Number(file.readBigUInt64LE());
   const header = Buffer.from(edit(file.toString("utf8", 8, end)));
@@ -51,7 +51,7 @@ async function saved(path: string): Promise<Buffer> {
   return readFileSync(path);
 }
 
-/** How often which outcome followed, of files that are edited at random. */
+/** Counts the outcomes of randomly edited files. */
 function outcomes<T>(path: string, edits: fc.Arbitrary<T>, edited: (edit: T) => Buffer): Map<number | string, number> {
   const counts = new Map<number | string, number>();
   fc.assert(
@@ -80,7 +80,7 @@ describe.each(["safetensors", "gguf"])("random errors in %s", (ending) => {
     expect([...counts.keys()].filter((outcome) => typeof outcome === "string").length).toBeGreaterThan(3);
   });
 
-  test("an end that is missing", async () => {
+  test("a missing end", async () => {
     const file = await saved(path);
     const padding = ending === "gguf" ? 32 : 0; // GGUF's files may end before the padding of their last tensor
     for (let cut = 1 + padding; cut < file.byteLength; cut += 7) {
@@ -90,7 +90,7 @@ describe.each(["safetensors", "gguf"])("random errors in %s", (ending) => {
   });
 });
 
-test("random values in the header of safetensors, the formats among them", async () => {
+test("random values in the header of safetensors, including the formats", async () => {
   const path = folder.file("header.safetensors");
   const file = await saved(path);
   const values = /(?<=[:,[\\{"])\d+(?=[,\]}])|"(U8|U32|F32|BF16)"|\\"(q4_0|q4_K|affine|symmetric|float32|bfloat16)\\"/g;

@@ -1,4 +1,4 @@
-/** Quantized tensors in safetensors files, MLX's own among them, and `quantizedFromParts`. */
+/** Quantized tensors in safetensors files, also MLX's, and `quantizedFromParts`. */
 import { describe, expect, test } from "bun:test";
 import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -40,7 +40,7 @@ const loaded = (path: string, name: string, options?: io.LoadWeightsOptions): Qu
   throw new Error(`${name} is ${String(own)}`);
 };
 
-describe("a quantized tensor comes back as it was saved", () => {
+describe("a quantized tensor is loaded as it was saved", () => {
   const same = async (w: QuantizedTensor) => {
     const own = loaded(await saved({ "a.weight": w, plain: ones([3]) }), "a.weight");
     expect([own.format, own.shape, own.dtype]).toEqual([w.format, w.shape, w.dtype]);
@@ -65,7 +65,7 @@ describe("a quantized tensor comes back as it was saved", () => {
   });
 });
 
-test("parts lie under MLX's names, and formats in the metadata", async () => {
+test("parts have MLX's names, and formats are in the metadata", async () => {
   const w = quantize(weights, { bits: 4, groupSize: 64 });
   const path = await saved({ "a.weight": w, weight: w, b: w, c: quantizeGgml(weights, "q8_0"), d: ones([2]) });
   using file = io.openSafetensors(path);
@@ -136,17 +136,17 @@ describe("MLX's files", () => {
     const path = await saved(some, "triple");
     const own = loaded(path, "m.weight", { quantization: { bits: 4, groupSize: 64 } });
     expect(own.format).toEqual({ bits: 4, groupSize: 64, symmetric: false });
-    expect(Object.keys(io.loadWeights(path)).sort()).toEqual(["m.biases", "m.scales", "m.weight"]); // nobody said it
+    expect(Object.keys(io.loadWeights(path)).sort()).toEqual(["m.biases", "m.scales", "m.weight"]);
     copyFileSync(path, join(mlx, "model.safetensors"));
     config({ group_size: 64, bits: 4, mode: "affine" });
     expect(partsOf(loaded(mlx, "m.weight"))).toEqual(partsOf(own));
     config({ group_size: 64, bits: 4, m: false });
     expect(io.loadWeights(mlx)["m.weight"]).toBeInstanceOf(Tensor);
-    // 8 bits in groups of 32 have as many words and groups: the file alone can't say which it is
+    // 8 bits in groups of 32 have the same numbers of words and groups, so the file alone is ambiguous
     expect(loaded(path, "m.weight", { quantization: { bits: 8, groupSize: 32 } }).shape).toEqual([12, 128]);
   });
 
-  test("are refused where they do not fit, by name", () => {
+  test("are rejected if they do not match, with an error that names them", () => {
     const code = (quantization: unknown) => {
       config(quantization);
       try {
@@ -223,7 +223,7 @@ describe("hostile files end in typed errors", () => {
   });
 });
 
-test("a tensor with the name of another one's scales is refused", () => {
+test("a tensor whose name is that of another one's scales is rejected", () => {
   const w = quantize(ones([1, 64]));
   for (const tensors of [
     { "a.weight": w, "a.scales": ones([1]) },
@@ -252,7 +252,7 @@ describe("quantizedFromParts", () => {
     expect(quantizedMatmul(x, w).shape).toEqual([2, 4]);
   });
 
-  test("takes strided parts, blocks, symmetric ones, and a dtype", () => {
+  test("accepts strided parts, blocks, symmetric ones, and a dtype", () => {
     const strided = packed.transpose(0, 1).contiguous().transpose(0, 1);
     expect(partsOf(quantizedFromParts(format, { packed: strided, scales, biases }))).toEqual(partsOf(w));
     const blocks = quantizeGgml(weights, "q4_K");
@@ -288,7 +288,7 @@ describe("quantizedFromParts", () => {
     ["half a block", ["q8_0", { packed: zeros([1, 35], { dtype: "uint8" }) }], ShapeError, "wrongColumns"],
     ["a part that is gone", [format, { packed: gone, scales, biases }], OrchardError, "disposed"],
   ];
-  test.each(wrong)("refuses %s", (_, values, Class, code) => {
+  test.each(wrong)("rejects %s", (_, values, Class, code) => {
     const call = quantizedFromParts as (...values: unknown[]) => unknown;
     let error: unknown;
     try {

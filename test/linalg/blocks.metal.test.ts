@@ -28,7 +28,7 @@ const onMetal = <Result>(body: () => Result): Result => on("metal", true, body);
 /** Around the kernels' blocks of 32 columns and tiles of 64 rows. */
 const sizes = usually([65, 95, 96, 97, 128, 129, 161], (size) => [65, 95, 96, 129].includes(size));
 
-/** A triangle with NaN in what is not read. */
+/** A triangle with NaN in the elements that are not read. */
 const triangle = (size: number, upper: boolean): Matrix => {
   const { values } = families.random!(size, size, size);
   return rounded(
@@ -40,7 +40,7 @@ const triangle = (size: number, upper: boolean): Matrix => {
 };
 const read = (a: Matrix): Matrix => ({ ...a, values: a.values.map((value) => (Number.isNaN(value) ? 0 : value)) });
 
-/** The other triangle than the lower one is NaN. */
+/** Fills all except the lower triangle with NaN. */
 const lowerOnly = (a: Matrix): Matrix =>
   matrix(a.rows, a.columns, (i, j) => (j > i ? Number.NaN : a.values[i * a.columns + j]!));
 
@@ -86,7 +86,7 @@ describe.if(whyUnavailable("metal") === undefined)("blocks of large matrices", (
         }
   });
 
-  test("of a batch, the second at each step may have no factor", () => {
+  test("of a batch, in which every second matrix may have no factor", () => {
     const size = 100;
     const good = rounded(definiteFamilies.random!(size, 3));
     for (const minor of [1, 32, 33, 64, 97, 100])
@@ -108,8 +108,8 @@ describe.if(whyUnavailable("metal") === undefined)("blocks of large matrices", (
       }
   });
 
-  test("batches of small matrices, of which several share a threadgroup", () => {
-    // Usually one, several that fill no threadgroup, and more than one threadgroup has.
+  test("batches of small matrices that share a threadgroup", () => {
+    // Usually one, several that do not fill a threadgroup, and more than one threadgroup holds.
     for (const size of [1, 2, 15, 16, 17, 31, 32, 33])
       for (const batch of usually([1, 2, 3, 7, 9, 33], (own) => [1, 7, 33].includes(own))) {
         const good = [1, 2, 3].map((seed) => rounded(definiteFamilies.random!(size, seed)));
@@ -138,7 +138,7 @@ describe.if(whyUnavailable("metal") === undefined)("blocks of large matrices", (
     expect([error.batch, error.pivot]).toEqual([[], 67]);
   });
 
-  test("dispatches do not depend on the batch", () => {
+  test("the number of dispatches does not depend on the batch", () => {
     const dispatches = (batch: number, size: number): [number, number] => {
       const a = toTensor(rounded(definiteFamilies.random!(size, 1)), "float32");
       const context = metalContext();
@@ -151,7 +151,7 @@ describe.if(whyUnavailable("metal") === undefined)("blocks of large matrices", (
         return [second - first, context.statistics().dispatches - second];
       });
     };
-    // two for each 32 columns, and one that clears; one, and a copy of what is expanded
+    // two for each 32 columns, and one that clears; one, and a copy of an expanded operand
     expect([dispatches(1, 100), dispatches(5, 100)]).toEqual([
       [9, 1],
       [9, 2],
@@ -161,6 +161,6 @@ describe.if(whyUnavailable("metal") === undefined)("blocks of large matrices", (
 
   testVariants(
     import.meta.path,
-    "blocks of large matrices (cholesky, random|solveTri|of a batch, the s|batches of small)",
+    "blocks of large matrices (cholesky, random|solveTri|of a batch, in which|batches of small)",
   );
 });

@@ -120,7 +120,7 @@ for (const { backend, dtype } of places)
     });
   });
 
-test("shapes that do not fit", () => {
+test("incompatible shapes", () => {
   expect(() => choleskySolve(zeros([3, 1]), eye(2))).toThrow("[choleskySolve] expected b with 2 rows");
   expect(() => choleskySolve(zeros([3]), eye(3))).toThrow("[choleskySolve]");
   expect(() => choleskySolve(zeros([2, 1], { dtype: "float64" }), eye(2))).toThrow("[choleskySolve]");

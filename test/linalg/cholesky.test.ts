@@ -107,7 +107,7 @@ for (const { backend, dtype } of places) {
       });
     });
 
-    test("a matrix that lies behind another one", () => {
+    test("a matrix that follows another one", () => {
       on(backend, true, () => {
         const a = select(reshape(tensor([1, 0, 0, 1, 4, 2, 2, 5], { dtype }), [2, 2, 2]), 0, 1);
         expect(cholesky(a).toArray()).toEqual([
@@ -201,7 +201,7 @@ describe.each(
 
 describe.each(["float32", "float64"] as const)("large on cpu, %s, by panels", (dtype) => {
   const { native } = cpuLibrary();
-  // dominated by its diagonal, which takes the square of the size to make
+  // diagonally dominant, which takes only the square of the size to construct
   const definite = (size: number): Matrix => {
     const { values } = families.random!(size, size, size);
     const lower = (i: number, j: number) => values[Math.max(i, j) * size + Math.min(i, j)]!;
@@ -214,7 +214,7 @@ describe.each(["float32", "float64"] as const)("large on cpu, %s, by panels", (d
   const same = (a: Float64Array, b: Float64Array) => Buffer.from(a.buffer).equals(Buffer.from(b.buffer));
   afterAll(() => configure(native, "threads", "auto"));
 
-  test.each([false, true])("the same bits on any number of threads and in a batch, upper %p", (upper) => {
+  test.each([false, true])("the same bits for any number of threads and in a batch, upper %p", (upper) => {
     for (const size of [300, 850]) {
       const one = toTensor(definite(size), dtype);
       const factor = (a: Tensor) =>

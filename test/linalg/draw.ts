@@ -1,4 +1,4 @@
-/** Draws batches of matrices of every family, with sizes and batches that a budget bounds. */
+/** Draws batches of matrices of every family, with sizes and batches limited by a budget. */
 import {
   definiteFamilies,
   families,
@@ -13,10 +13,10 @@ import {
 import { mulberry32, randomNumbers } from "./random.ts";
 import { inDType, type RealDType } from "./run.ts";
 
-/** What a factorization takes: any matrix, one of at most as many columns as rows, or a square one. */
+/** The shapes that a factorization accepts: any matrix, one with at most as many columns as rows, or a square one. */
 export type Kind = "general" | "tall" | "square" | "symmetric" | "definite";
 
-/** A batch, and how it came to be, for the message of a failure. */
+/** A batch, and how it was drawn, for error messages. */
 export interface Drawn {
   readonly matrices: readonly Matrix[];
   readonly families: readonly string[];
@@ -36,7 +36,7 @@ export class Chooser {
   below = (count: number): number => Math.floor(this.#uniform() * count);
   flag = (): boolean => this.#uniform() < 0.5;
   of = <Value>(values: readonly Value[]): Value => values[this.below(values.length)]!;
-  /** A whole number from 1 to `most`: every other time as often below √most as above. */
+  /** Draws a whole number from 1 to `most`, as often below √most as above. */
   size = (most: number): number =>
     this.flag() ? 1 + this.below(most) : Math.min(most, Math.floor(Math.exp(this.#uniform() * Math.log(most + 1))));
 }
@@ -45,7 +45,7 @@ type Make = (rows: number, columns: number, choose: Chooser) => Matrix;
 
 const seed = (choose: Chooser): number => 1 + choose.below(1 << 20);
 
-/** Covariances of variables of which there are few samples: rank 1 to 5. */
+/** Covariance matrices from few samples: rank 1 to 5. */
 const covariance: Make = (size, _, choose) => {
   const samples = 1 + choose.below(5);
   const values = randomNumbers(size * samples, seed(choose));
@@ -71,7 +71,7 @@ const island: Make = (size, _, choose) => {
   });
 };
 
-/** The identity with its rows in another order; a symmetric one swaps pairs. */
+/** The identity with permuted rows; a symmetric one swaps pairs. */
 const permutation: Make = (rows, columns, choose) => {
   const place = Array.from({ length: rows }, (_, i) => i);
   for (let i = rows - 1; i > 0; i--) {
@@ -127,14 +127,14 @@ const makers: Readonly<Record<Kind, Readonly<Record<string, Make>>>> = {
   definite: ofSize(definiteFamilies),
 };
 
-/** The most rows and columns, and the most that rows · columns · their larger one may come to in a batch. */
+/** The maximum number of rows and columns, and of rows · columns · the larger one for a batch. */
 export interface Budget {
   readonly most: number;
   readonly operations: number;
 }
 
 const LARGEST_BATCH = 40;
-/** The exponents of ten of a scale, so that numbers of the families stay within the dtype. */
+/** The decimal exponents of a scale, so that numbers of the families stay within the dtype. */
 const scales: Readonly<Record<RealDType, readonly number[]>> = { float32: [-25, 25], float64: [-200, 200] };
 
 /** Draws a case: one family for the whole batch, or one for each matrix; in a quarter of the cases scaled. */

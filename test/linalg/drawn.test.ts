@@ -1,4 +1,4 @@
-/** Every factorization, of batches and sizes that a generator draws: residuals and orthogonality in float64. */
+/** Every factorization of drawn batches and sizes: residuals and orthogonality in float64. */
 import { describe, expect, test } from "bun:test";
 import type { BackendName } from "../../src/backend/names.ts";
 import { choleskyEx } from "../../src/linalg/cholesky/cholesky.ts";
@@ -24,13 +24,13 @@ import { families, identity, type Matrix, matrix, product, transposed } from "./
 import { departure, distance, gram, inverse, leastSquares, orthogonality, solution, turned } from "./residuals.ts";
 import { batchOf, inDType, matricesIn, on, places, type RealDType, THRESHOLD } from "./run.ts";
 
-/** One case: its matrices as a tensor, and what is drawn beside them. */
+/** One case: its matrices as a tensor, and other drawn values. */
 interface Case extends Drawn {
   readonly x: Tensor;
   readonly dtype: RealDType;
 }
 
-/** Ratios of the matrix `at`, by what they are of. */
+/** Ratios of the matrix `at`, by what they measure. */
 type Residuals = (a: Matrix, at: number) => Readonly<Record<string, number>>;
 
 interface Factorisation {
@@ -38,7 +38,7 @@ interface Factorisation {
   readonly run: (own: Case) => Residuals;
 }
 
-/** The codes of matrices, 0 where the result is one. */
+/** The codes of the matrices, 0 for success. */
 const codesOf = (info: Tensor): number[] => Array.from(info.dataSync() as ArrayLike<number>, Number);
 /** Rows of numbers, one for each matrix. */
 const rowsOf = (x: Tensor): Float64Array[] => {
@@ -51,16 +51,16 @@ const lower = (x: Matrix, unit: boolean): Matrix =>
   matrix(x.rows, x.columns, (i, j) => (i === j && unit ? 1 : j <= i ? x.values[i * x.columns + j]! : 0));
 const upper = (x: Matrix, rows: number): Matrix =>
   matrix(rows, x.columns, (i, j) => (j >= i ? x.values[i * x.columns + j]! : 0));
-/** Right sides, the same for all matrices of a batch. */
+/** Right-hand sides, the same for all matrices of a batch. */
 const sides = ({ rows, choose, dtype }: Case): Matrix =>
   inDType(families.random!(rows, choose.of([1, 2, 5, 40]), 1 + choose.below(1 << 20)), dtype);
 
-/** 1 for an order or a sign that is wrong, beside ratios. */
+/** Returns 1 for a wrong order or sign, as an additional ratio. */
 const broken = (isBroken: boolean): number => (isBroken ? Number.POSITIVE_INFINITY : 0);
 const isDescending = (values: Float64Array): boolean =>
   values.every((value, at) => at === 0 || values[at - 1]! >= value);
 
-/** Whether a solution may be beyond the dtype: a pivot is 0, or nearly so, beside right sides of about 1. */
+/** Whether a solution may be beyond the dtype: a pivot is 0, or tiny compared with right-hand sides of about 1. */
 const mayOverflow = (factors: Matrix, dtype: RealDType): boolean => {
   let least = Number.POSITIVE_INFINITY;
   for (let i = 0; i < factors.rows; i++) least = Math.min(least, Math.abs(factors.values[i * factors.columns + i]!));
@@ -273,7 +273,7 @@ const cases: Readonly<Record<string, number>> = {
   metal: repeats({ usual: 1, all: 8 }),
 };
 
-/** Draws a case and computes it: an error names the seed that draws it again. */
+/** Draws a case and computes it; an error contains the seed that reproduces it. */
 function check(name: string, backend: BackendName, dtype: RealDType, seed: number): void {
   const { kind, run } = factorisations[name]!;
   const drawn = draw(kind, dtype, budgets[backend]!, seed);

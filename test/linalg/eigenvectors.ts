@@ -1,4 +1,4 @@
-/** What LAPACK's test suite takes for the error of eigenvalues and eigenvectors (dsyt21). */
+/** The errors of eigenvalues and eigenvectors in LAPACK's test suite (dsyt21). */
 import { difference, identity, type Matrix, matrix, norm1, product, scaled, transposed } from "./matrices.ts";
 import { type RealDType, ratio } from "./run.ts";
 
@@ -11,7 +11,7 @@ export interface Eigen {
 /** The worse of the residuals ‖A V − V Λ‖ / (‖A‖ n ε) and ‖Vᵀ V − 1‖ / (n ε). */
 export function residualOf(a: Matrix, { values, vectors }: Eigen, dtype: RealDType, label: string): number {
   const n = a.rows;
-  const scale = norm1(a) || 1; // so that what lies near the smallest number does not underflow
+  const scale = norm1(a) || 1; // so that numbers near the smallest one do not underflow
   const unit = scaled(a, 1 / scale);
   const lengths = matrix(n, n, (i, j) => vectors.values[i * n + j]! * (values[j]! / scale));
   const residual = norm1(difference(product(unit, vectors), lengths));

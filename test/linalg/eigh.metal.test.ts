@@ -1,4 +1,4 @@
-/** The kernels of eigh: under the checker, by the device's numeric variants, and what they move. */
+/** The kernels of eigh: under the checker, on the device's numeric variants, and their memory traffic. */
 import { describe, expect, test } from "bun:test";
 import { eigh, eigvalsh } from "../../src/linalg/eigh/eigh.ts";
 import { contiguous } from "../../src/ops/copy/copy.ts";
@@ -14,7 +14,7 @@ import { matrix, rounded, symmetricFamilies } from "./matrices.ts";
 import { on, places, THRESHOLD, toMatrix, toTensor } from "./run.ts";
 import { watched } from "./traffic.ts";
 
-/** One dispatch, with the bytes it moved. */
+/** One dispatch, with the bytes that it moved. */
 function moved(body: () => unknown): { read: number; written: number } {
   const { dispatches, read, written } = watched(body);
   expect(dispatches).toBe(1);
@@ -43,7 +43,7 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal"))("eigh on met
     }
   });
 
-  test("larger ones: as many dispatches for one as for many", () => {
+  test("larger ones: as many dispatches for a batch as for one matrix", () => {
     const dispatchesOf = (a: Tensor, run: (x: Tensor) => unknown): number => watched(() => run(a)).dispatches;
     const plain = (count: number, size: number): Tensor =>
       on("metal", true, () => contiguous(expand(eye(size), [count, size, size])));
@@ -52,7 +52,7 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal"))("eigh on met
     expect(dispatchesOf(plain(1, 129), eigvalsh)).toBe(2 + 2 * 16 * 5);
   });
 
-  test("500 rows: eigenvalues that are known, where each row meets one of another block", () => {
+  test("500 rows: known eigenvalues, where each row is paired with one of another block", () => {
     // [d c; c d] of rows i and n - 1 - i: d - c and d + c, with vectors of ±√½
     const size = 500;
     const other = (i: number): number => size - 1 - i;
@@ -69,7 +69,7 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal"))("eigh on met
     });
   });
 
-  test("more than 512 rows go to cpu, and why", () => {
+  test("more than 512 rows go to cpu, and the reason is stated", () => {
     const error = errorOf(() => on("metal", true, () => eigh(zeros([513, 513]))));
     expect(error?.message).toMatch(/at most 512 rows, got 513/);
   });

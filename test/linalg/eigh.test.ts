@@ -53,7 +53,7 @@ function check(a: Matrix, result: Eigen, dtype: RealDType, label: string): void 
   expect(residualOf(a, result, dtype, `eigh, ${label}`)).toBeLessThan(THRESHOLD);
 }
 
-/** Computes matrices of one size in a batch: on cpu small ones share vectors. */
+/** Checks a batch of matrices of one size. On cpu, each lane of a vector computes one small matrix. */
 function checkBatch(given: readonly Matrix[], dtype: RealDType, label: string): void {
   const matrices = given.map((own) => inDType(own, dtype));
   const size = matrices[0]!.rows;
@@ -74,7 +74,7 @@ function decomposed(x: Tensor, options: { UPLO?: "L" | "U" } = {}): Eigen {
   return { values: numbers(eigenvalues), vectors: toMatrix(eigenvectors) };
 }
 
-/** How far values are from others, in roundings of the largest. */
+/** The distance of values from others, in roundings of the largest. */
 const distance = (values: readonly number[], others: readonly number[], dtype: RealDType): number =>
   ratio(
     Math.max(0, ...values.map((value, at) => Math.abs(value - others[at]!))),
@@ -82,7 +82,7 @@ const distance = (values: readonly number[], others: readonly number[], dtype: R
     dtype,
   );
 
-// the families of which slow places compute large matrices too
+// the families of which slow backends compute large matrices too
 const sample = ["random", "graded", "repeated eigenvalues", "near overflow"];
 
 for (const { backend, dtype } of places) {
@@ -163,7 +163,7 @@ for (const { backend, dtype } of places) {
       }
     });
 
-    test("a matrix gives the same bits in a batch, whatever the others are", () => {
+    test("a matrix gives the same bits in any batch", () => {
       for (const size of backend === "reference" ? [1, 8, 17] : [1, 3, 8, 16, 31, 32, 40]) {
         const own = toTensor(inDType(symmetricFamilies.random!(size, 5), dtype), dtype);
         const others = Object.values(symmetricFamilies).map((make) => toTensor(inDType(make(size, 7), dtype), dtype));
@@ -289,7 +289,7 @@ for (const { backend, dtype } of places) {
   });
 }
 
-/** Matrices with eigenvalues that are known: of tridiagonal ones of size n, the k-th for k = 1, …, n. */
+/** Matrices with known eigenvalues: the k-th of a tridiagonal matrix of size n, for k = 1, …, n. */
 const closedForms: readonly (readonly [make: (n: number) => Matrix, value: (k: number, n: number) => number])[] = [
   [
     (n) => matrix(n, n, (i, j) => (i === j ? 2 : Math.abs(i - j) === 1 ? -1 : 0)),
@@ -302,7 +302,7 @@ const closedForms: readonly (readonly [make: (n: number) => Matrix, value: (k: n
   [(n) => matrix(n, n, (i, j) => (i + j === n - 1 ? 1 : 0)), (k, n) => (k <= Math.floor(n / 2) ? -1 : 1)],
 ];
 
-// 192 and 256 are sizes from which on LAPACK computes, where there is one
+// LAPACK, if available, computes sizes from 192 and from 256
 test.each(usually([180, 260, 500], (size) => size < 500))("a matrix of %d rows on cpu", (size) => {
   for (const dtype of ["float32", "float64"] as const)
     for (const family of size === 500 ? ["random"] : ["random", "graded"]) {
@@ -340,7 +340,7 @@ test.each([57, 65, 80, 96])("batches of matrices of rank 1 to 5 and %d rows on c
 describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (backend) => {
   const symmetric = (x: Tensor): Tensor => add(x, transpose(x, -1, -2));
   const a = leaf(families.random!(4, 4, 3));
-  // what does not depend on the signs of the eigenvectors: f(A) = V f(Λ) Vᵀ, and squares of their elements
+  // functions that do not depend on the signs of the eigenvectors: f(A) = V f(Λ) Vᵀ, and squares of their elements
   const spectral = (x: Tensor): Tensor => {
     const { eigenvalues, eigenvectors } = eigh(symmetric(x));
     return matmul(mul(eigenvectors, unsqueeze(sin(eigenvalues), -2)), transpose(eigenvectors, -1, -2));

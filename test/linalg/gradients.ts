@@ -1,4 +1,4 @@
-/** Gradients of the first and of the second order, against differences. */
+/** Gradients of first and second order, compared with finite differences. */
 import { enableGrad } from "../../src/autograd/modes.ts";
 import { detach, grad } from "../../src/ops/gradient/backward.ts";
 import { gradcheck } from "../../src/ops/gradient/gradcheck.ts";

@@ -1,4 +1,7 @@
-/** When the error of a factorization comes: at the call where it is known, else when what depends on it is read. */
+/**
+ * When the error of a factorization is thrown: at the call if it is known by then, else when a dependent tensor is
+ * read.
+ */
 import { describe, expect, test } from "bun:test";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { whyUnavailable } from "../../src/backend/registry.ts";
@@ -33,7 +36,7 @@ test.each(["cpu", "reference"] as const)("a matrix without a factor is an error 
 describe.if(whyUnavailable("metal") === undefined)("on metal", () => {
   const onMetal = <Result>(body: () => Result): Result => on("metal", true, body);
 
-  test("the error comes to each who reads what depends on it, each time, and to nobody else", async () => {
+  test("the error is thrown at each read of a dependent tensor, and nowhere else", async () => {
     const [factor, later, innocent] = onMetal(() => {
       const own = cholesky(batch());
       return [own, mul(add(own, 1), 2), cholesky(good())] as const;
@@ -67,7 +70,7 @@ describe.if(whyUnavailable("metal") === undefined)("on metal", () => {
     });
   });
 
-  test("a call waits for nothing, and its numbers are given back", () => {
+  test("a call waits for nothing, and its memory is released", () => {
     const context = metalContext();
     onMetal(() => cholesky(good()).dataSync()); // compiled by now
     const { commandBuffers, liveBuffers } = context.statistics();

@@ -1,4 +1,4 @@
-/** Batches of small matrices on cpu, computed one a vector lane: on every instruction set, groups not full. */
+/** Batches of small matrices on cpu, one per vector lane: on every instruction set, also partly filled groups. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../src/backend/cpu/report.ts";
@@ -69,7 +69,7 @@ describe.each(isas)("%s", (isa) => {
       }
     });
 
-    test(`nothing is written behind the last matrix, ${dtype}`, () => {
+    test(`nothing is written after the last matrix, ${dtype}`, () => {
       configure(native, "isa", isa);
       const ArrayOf = dtype === "float32" ? Float32Array : Float64Array;
       for (const size of [1, 3, 4, 5, 9])

@@ -1,4 +1,4 @@
-/** Matrices that LAPACK factorizes one at a time, and that several threads copy, look through and turn about it. */
+/** Matrices that LAPACK factorizes one at a time, while several threads copy, scan and transpose them. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
 import { LinAlgError } from "../../src/core/errors.ts";
@@ -14,7 +14,7 @@ import { checkSvd } from "./svd.ts";
 const { native } = cpuLibrary();
 afterAll(() => configure(native, "threads", "auto"));
 
-/** Below and above the sizes from which LAPACK has all threads; in parts of rows of which the last is smaller. */
+/** Below and above the sizes from which LAPACK uses all threads; in parts of rows of which the last is smaller. */
 const sizes = [290, 370] as const;
 
 /** One triangle of a matrix, and NaN in the other. */

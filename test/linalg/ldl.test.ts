@@ -26,7 +26,7 @@ import { batchOf, largeSizes, on, places, ratio, sizes, THRESHOLD, toTensor } fr
 
 const numbers = (x: Tensor): number[] => [...(x.dataSync() as ArrayLike<number> as Float64Array)];
 
-/** The product of factors: for each block, from the last one on, L D Lᵀ with its rows and columns back in place. */
+/** Multiplies the factors: for each block, from the last one on, L D Lᵀ with its rows and columns permuted back. */
 function multiplied(ld: readonly number[], pivots: readonly number[], size: number): Matrix {
   const blocks: { k: number; width: number }[] = [];
   for (let k = 0; k < size; k += blocks.at(-1)!.width) blocks.push({ k, width: pivots[k]! < 0 ? 2 : 1 });
@@ -67,7 +67,7 @@ for (const { backend, dtype } of places.filter((own) => own.backend !== "metal")
             };
           });
           if (size > 33)
-            expect(info).toBeNumber(); // what follows takes size⁴
+            expect(info).toBeNumber(); // the checks take size⁴
           else if (ld.every(Number.isFinite)) {
             const residual = norm1(difference(multiplied(ld, pivots, size), a));
             expect(ratio(residual, size * norm1(a), dtype, `ldl, ${family}`)).toBeLessThan(THRESHOLD);
@@ -123,7 +123,7 @@ for (const { backend, dtype } of places.filter((own) => own.backend !== "metal")
     });
 
     // Bunch and Kaufman's rule by its definition. Small integers give many equal candidates, and exact comparisons.
-    test("the first block takes the pivot of the rule, of equal elements the first", () => {
+    test("the first block uses the pivot of the rule, the first of equal elements", () => {
       const random = mulberry32(11);
       const alpha = (1 + Math.sqrt(17)) / 8;
       for (const size of [2, 3, 4, 7, 9]) {
@@ -161,7 +161,7 @@ for (const { backend, dtype } of places.filter((own) => own.backend !== "metal")
       });
   });
 
-test.each(["reference", "cpu"] as const)("gradients of ldlSolve by its right side on %s", (backend) => {
+test.each(["reference", "cpu"] as const)("gradients of ldlSolve by its right-hand side on %s", (backend) => {
   on(backend, true, () => {
     const { ld, pivots } = ldlFactor(toTensor(symmetricFamilies["random"]!(4, 2), "float64"));
     checkGradients((b) => ldlSolve(ld, pivots, b), [leaf(families["random"]!(4, 2, 1))]);

@@ -14,7 +14,7 @@ import { randomNumbers } from "./random.ts";
 const BATCH = 320;
 const defaultWork = 2 ** 36;
 
-/** Random matrices; symmetric and definite ones with `isDefinite`. */
+/** Random matrices; symmetric and positive definite ones with `isDefinite`. */
 function drawn(rows: number, columns: number, { seed = 1, isDefinite = false, batch = BATCH } = {}): Tensor {
   const values = Float32Array.from(randomNumbers(batch * rows * columns, seed));
   if (isDefinite)
@@ -67,7 +67,7 @@ const bytesIn = (result: unknown): Uint8Array[] =>
       return new Uint8Array(data.buffer, data.byteOffset, data.byteLength).slice();
     });
 
-/** In a context of its own, whose command buffers have at most so much work. */
+/** Runs in a separate context, whose command buffers have at most this much work. */
 function run(body: () => unknown, batchWork: number) {
   metalContext().close();
   const context = metalContext();
@@ -77,7 +77,7 @@ function run(body: () => unknown, batchWork: number) {
   return { results, largestWork, commandBuffers, dispatches };
 }
 
-afterEach(() => metalContext().close()); // the next one has no settings of this one
+afterEach(() => metalContext().close()); // the next one does not have these settings
 
 describe.skipIf(whyUnavailable("metal") !== undefined)("batches that are too long for a command buffer", () => {
   test.each(Object.entries({ ...operations, ...composed }))("%s", (_, body) => {
@@ -87,6 +87,6 @@ describe.skipIf(whyUnavailable("metal") !== undefined)("batches that are too lon
     expect(cut.results.length).toBeGreaterThan(0);
     expect(cut.dispatches).toBeGreaterThanOrEqual(whole.dispatches + 4);
     expect(cut.commandBuffers).toBeGreaterThanOrEqual(whole.commandBuffers + 4);
-    expect(cut.largestWork).toBeLessThanOrEqual(whole.largestWork / 2); // of whatever else the call computes
+    expect(cut.largestWork).toBeLessThanOrEqual(whole.largestWork / 2); // for the other steps of the call
   });
 });

@@ -1,4 +1,4 @@
-/** The kernels of least squares: by the device's numeric variants, and what they move, in how many dispatches. */
+/** The kernels of least squares: on the device's numeric variants, their memory traffic and numbers of dispatches. */
 import { describe, expect, test } from "bun:test";
 import { LinAlgError } from "../../src/core/errors.ts";
 import { type LstsqDriver, lstsq } from "../../src/linalg/qr/lstsq.ts";
@@ -19,7 +19,7 @@ const repeated = (own: Matrix, count: number): Tensor => {
   return on("metal", true, () => stack(Array.from({ length: count }, () => one)));
 };
 
-/** The residual has no part in the space of A's columns. */
+/** The residual is orthogonal to the range of A. */
 function checkSolution(a: Matrix, driver: LstsqDriver, of: string): void {
   const b = rounded(families.random!(a.rows, 3, 5));
   const { solution, rank } = checked(() => on("metal", true, () => lstsq(onMetal(a), onMetal(b), { driver })));
@@ -53,8 +53,8 @@ describe.skipIf(!hasMetal)("lstsq on metal", () => {
 
   test.each([
     [200, 60, "gelsy"], // its triangle fits threadgroup memory
-    [130, 97, "gels"], // nothing of it does
-  ] as const)("%d x %d, %s: as many dispatches for one as for many", (rows, columns, driver) => {
+    [130, 97, "gels"], // none of it does
+  ] as const)("%d x %d, %s: as many dispatches for a batch as for one matrix", (rows, columns, driver) => {
     const a = rounded(families.random!(rows, columns, 3));
     checkSolution(a, driver, `${rows} x ${columns}`);
     const b = rounded(families.random!(rows, 2, 4));
@@ -65,7 +65,7 @@ describe.skipIf(!hasMetal)("lstsq on metal", () => {
     expect(one).toBe(two!);
   });
 
-  test("columns are pivoted where a triangle fits threadgroup memory; else cpu does it, and why", () => {
+  test("columns are pivoted if a triangle fits threadgroup memory; otherwise cpu does it, and says why", () => {
     const of = (rows: number, columns: number) => () =>
       on("metal", true, () =>
         lstsq(repeated(families.random!(rows, columns, 1), 1), onMetal(families.random!(rows, 1, 2))),

@@ -1,4 +1,4 @@
-/** Least squares: residuals orthogonal to the range (after dqrt17), right sides that are met (dqrt16), least norm. */
+/** Least squares: residuals orthogonal to the range (after dqrt17), consistent systems (dqrt16), least norm. */
 import { describe, expect, test } from "bun:test";
 import { LinAlgError, type ShapeError } from "../../src/core/errors.ts";
 import { type LstsqDriver, lstsq } from "../../src/linalg/qr/lstsq.ts";
@@ -35,20 +35,20 @@ const shapes: readonly (readonly [number, number])[] = [
     [40, 40],
   ] as const),
 ];
-/** On metal, whose svd has tests of its own. */
+/** On metal, where svd is tested separately. */
 const few = shapes.filter(([rows, columns]) => rows + columns < 20);
 const largeShapes: readonly (readonly [number, number])[] = [
   [129, 100],
   [100, 129],
   [300, 70],
 ];
-/** Small whole numbers, of which products are exact in float32. */
+/** Small whole numbers, whose products are exact in float32. */
 const whole = (rows: number, columns: number, seed: number): Matrix => {
   const values = randomNumbers(rows * columns, seed).map((value) => Math.max(-3, Math.min(3, Math.round(2 * value))));
   return { rows, columns, values };
 };
 
-/** X less its part in the space of the rows of C, which are independent. */
+/** X without its projection onto the row space of C, whose rows are independent. */
 function outsideRows(x: Matrix, c: Matrix): Matrix {
   const rows = Array.from({ length: c.rows }, (_, i) => c.values.slice(i * c.columns, (i + 1) * c.columns));
   const dot = (a: Float64Array, b: Float64Array): number => a.reduce((sum, value, i) => sum + value * b[i]!, 0);
@@ -143,7 +143,7 @@ for (const { backend, dtype } of places) {
         expect(Number(result.rank.item())).toBe(rank);
         const x = toMatrix(result.solution);
         checkOrthogonal(a, x, b, dtype, "lower rank");
-        // the rows are told from rounding as well as they are from each other
+        // the rows differ from rounding errors as much as from each other
         expect(ratio(norm1(outsideRows(x, c)), norm1(x) * columns * 10, dtype, "least norm")).toBeLessThan(THRESHOLD);
       }
     });
@@ -165,13 +165,13 @@ for (const { backend, dtype } of places) {
       const { rank } = on(backend, true, () =>
         lstsq(toTensor(own, dtype), zeros([size, 1], { dtype }), { rcond: limit / norm1(own) }),
       );
-      // on the diagonal every element is above the limit
+      // every diagonal element is above the limit
       expect(least.filter((value) => value > 7 * limit).length).toBeLessThanOrEqual(Number(rank.item()));
       expect(least.filter((value) => value > limit / 7).length).toBeGreaterThanOrEqual(Number(rank.item()));
       expect(Number(rank.item())).toBeLessThan(size);
     });
 
-    test("batches, broadcast, and right sides that are vectors", () => {
+    test("batches, broadcast, and vectors as right-hand sides", () => {
       const a = inDType(families.random!(3 * 5, 4, 1), dtype);
       const b = inDType(families.random!(5, 2, 2), dtype);
       on(backend, true, () => {
@@ -231,7 +231,7 @@ for (const { backend, dtype } of places) {
       });
     });
 
-    test("nothing to solve for, and what is not finite", () => {
+    test("empty systems, and values that are not finite", () => {
       on(backend, true, () => {
         const shapeOf = (m: number, n: number, k: number) =>
           [...lstsq(zeros([m, n], { dtype }), zeros([m, k], { dtype })).solution.shape].join();
@@ -259,7 +259,7 @@ for (const { backend, dtype } of places) {
       });
     });
 
-    test("gels refuses what has not full rank", () => {
+    test("gels rejects rank-deficient matrices", () => {
       on(backend, true, () => {
         const good = tensor(
           [
@@ -296,7 +296,7 @@ function inverseOfUpper({ rows, values }: Matrix): Matrix {
   return { rows, columns: rows, values: inverse };
 }
 
-test("shapes that do not fit", () => {
+test("incompatible shapes", () => {
   const codeOf = (body: () => unknown): unknown => (errorOf(body) as ShapeError).code;
   expect(codeOf(() => lstsq(zeros([3, 2]), zeros([2, 1])))).toBe("shapesDiffer");
   expect(codeOf(() => lstsq(zeros([3, 2]), zeros([2])))).toBe("shapesDiffer");
@@ -319,7 +319,7 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
         check((a, b) => lstsq(a, b, { driver }).solution, random(rows, columns, 1), random(rows, 2, 2));
       });
 
-  test.each(["gelsy", "gelss"] as const)("of lower rank, which stays as it is, %s", (driver) => {
+  test.each(["gelsy", "gelss"] as const)("rank-deficient, with a constant rank, %s", (driver) => {
     const compute = (x: Tensor, y: Tensor, b: Tensor) => lstsq(matmul(x, y), b, { rcond: 1e-7, driver }).solution;
     check(compute, random(4, 2, 1), random(2, 3, 2), random(4, 1, 3));
   });

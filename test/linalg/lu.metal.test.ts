@@ -1,4 +1,4 @@
-/** The kernels of LU: under the checker, by the device's numeric variants, and what they move. */
+/** The kernels of LU: under the checker, on the device's numeric variants, and their memory traffic. */
 import { describe, expect, test } from "bun:test";
 import { luFactorEx } from "../../src/linalg/lu/factor.ts";
 import { invEx } from "../../src/linalg/lu/inverse.ts";
@@ -10,7 +10,7 @@ import { on, places, ratio, THRESHOLD, toTensor } from "./run.ts";
 import { watched } from "./traffic.ts";
 import { checked, testVariants } from "./variants.ts";
 
-/** One dispatch, with the numbers it moved. */
+/** One dispatch, with the numbers that it moved. */
 function moved<Result>(body: () => Result): { read: number; written: number; result: Result } {
   const { dispatches, read, written, result } = watched(body);
   expect(dispatches).toBe(1);

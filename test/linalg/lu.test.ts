@@ -32,7 +32,7 @@ const names = Object.keys(families);
 /** One matrix of each family, as a batch. */
 const all = (rows: number, columns: number, dtype: RealDType): Matrix[] =>
   names.map((name, at) => inDType(families[name]!(rows, columns, at + 3), dtype));
-/** The largest of the ratios of columns, each to its own solution. */
+/** The largest of the ratios of columns, each to its solution. */
 function checkSolution(a: Matrix, x: Matrix, b: Matrix, dtype: RealDType, name: string): void {
   const column = (own: Matrix, j: number): Matrix => matrix(own.rows, 1, (i) => own.values[i * own.columns + j]!);
   for (let j = 0; j < b.columns; j++) {
@@ -178,7 +178,7 @@ for (const { backend, dtype } of places) {
       });
     });
 
-    test("pivots are the largest, the first of equals, NaN only where it is the first", () => {
+    test("pivots are the largest, the first of equals, and NaN only if it is the first", () => {
       const pivotOf = (...column: number[]): number =>
         on(backend, true, () => {
           const a = tensor(
@@ -199,8 +199,8 @@ for (const { backend, dtype } of places) {
       expect(pivotOf(Number.NaN, ...Array.from({ length: 299 }, () => 1))).toBe(1);
     });
 
-    test("pivots are the first of equals where rows have been swapped before", () => {
-      // row i is ±1 in one column: in each column the first such row that is left is its pivot, or 0 where none is
+    test("pivots are the first of equals after rows have been swapped", () => {
+      // row i is ±1 in one column: the pivot of each column is the first such row that is left, or 0 if none is
       for (const size of [3, 16, 17, 33, 50, 64, 100]) {
         const draws = families["random"]!(size, 1, size).values;
         const columnOf = Array.from(draws, (draw) => Math.abs(Math.trunc(draw * 1e6)) % size);

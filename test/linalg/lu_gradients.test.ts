@@ -1,4 +1,4 @@
-/** Gradients of both orders of what stands on LU, and determinants by their closed forms. */
+/** Gradients of both orders of functions based on LU, and determinants compared with closed forms. */
 import { describe, expect, test } from "bun:test";
 import { det, logdet, slogdet } from "../../src/linalg/lu/determinant.ts";
 import { lu, luFactor } from "../../src/linalg/lu/factor.ts";
@@ -63,7 +63,7 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
       );
     });
 
-  test("rows that change places in a cycle", () => {
+  test("rows that are permuted in a cycle", () => {
     const noise = random(4, 4, 2).values;
     const a = leaf(matrix(4, 4, (i, j) => noise[i * 4 + j]! / 4 + (j === (i + 1) % 4 ? 3 : 0)));
     on(backend, true, () => {
@@ -257,7 +257,7 @@ describe.each(places)("determinants on $backend in $dtype", ({ backend, dtype })
       for (let size = 1; size <= few / 2; size++) {
         const exact = factorials(size) ** 4 / factorials(2 * size);
         const own = det(toTensor(families["hilbert"]!(size, size, 0), dtype)).item() as number;
-        close(own, exact, 4 * 33 ** (size - 1)); // its condition grows by that factor
+        close(own, exact, 4 * 33 ** (size - 1)); // its condition number grows by that factor
       }
     });
   });

@@ -8,7 +8,7 @@ export interface Matrix {
   readonly values: Float64Array;
 }
 
-// Loops, not Float64Array.from and map, whose calls of a function for each element take most of the tests' time.
+// Loops, because Float64Array.from and map, which call a function for each element, would take most of the tests' time.
 export function matrix(rows: number, columns: number, at: (i: number, j: number) => number): Matrix {
   const values = new Float64Array(rows * columns);
   for (let i = 0; i < rows; i++) for (let j = 0; j < columns; j++) values[i * columns + j] = at(i, j);
@@ -35,7 +35,7 @@ export function product(a: Matrix, b: Matrix): Matrix {
     for (let k = 0; k < depth; k++) {
       const at = i * depth + k;
       const f = left[at]!;
-      if (f === 0) continue; // which adds nothing, even to infinities
+      if (f === 0) continue; // this adds nothing, even to infinities
       let from = k * width;
       if (k + 4 > depth || left[at + 1] === 0 || left[at + 2] === 0 || left[at + 3] === 0) {
         for (let j = row; j < end; j++, from++) values[j]! += f * right[from]!;
@@ -101,7 +101,7 @@ const random: Family = (rows, columns, seed) => {
   return { rows, columns, values };
 };
 
-/** 10^power of a row or column of which there are `count`: from 10^-15 to 10^15. */
+/** 10^power for a row or column, of `count`: from 10^-15 to 10^15. */
 const grade = (at: number, count: number): number => 10 ** (count < 2 ? 0 : -15 + (30 * at) / (count - 1));
 
 /** General matrices, of any shape. */

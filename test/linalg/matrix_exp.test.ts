@@ -1,4 +1,4 @@
-/** Exponentials of matrices: against closed forms, and a Taylor series in float64 with many terms. */
+/** Exponentials of matrices, compared with closed forms and with a Taylor series in float64 with many terms. */
 import { describe, expect, test } from "bun:test";
 import { matrixExp } from "../../src/linalg/exponential/matrix_exp.ts";
 import { degrees, planOf, taylor } from "../../src/linalg/exponential/taylor.ts";
@@ -17,7 +17,7 @@ import { checkGradients, leaf } from "./gradients.ts";
 import { difference, families, identity, type Matrix, matrix, norm1, product, scaled } from "./matrices.ts";
 import { epsilonOf, inDType, on, places, ratio, THRESHOLD, toMatrix, toTensor } from "./run.ts";
 
-/** Σ Aᵏ / k! of A / 2ˢ with a norm of at most 1/2, squared s times, in float64. */
+/** Computes Σ Aᵏ / k! of A / 2ˢ with a norm of at most 1/2, squared s times, in float64. */
 function series(a: Matrix): Matrix {
   const squarings = Math.max(0, Math.ceil(Math.log2(norm1(a) * 2 || 1)));
   let [sum, term] = [identity(a.rows), identity(a.rows)];
@@ -30,11 +30,11 @@ function series(a: Matrix): Matrix {
   return sum;
 }
 
-/** ‖exp(A)‖₁ at most, so that the error of squaring is bounded by ε n ‖A‖ of it: its condition is about ‖A‖. */
+/** Bounds ‖exp(A)‖₁, so that the error of squaring is at most ε n ‖A‖ times it: the condition number is about ‖A‖. */
 const growth = (a: Matrix): number => Math.exp(norm1(a));
 
-test("the polynomials are those of Taylor", () => {
-  const size = 20; // of a nilpotent matrix the powers are the superdiagonals
+test("the polynomials are Taylor polynomials", () => {
+  const size = 20; // the powers of a nilpotent matrix are the superdiagonals
   const shift = matrix(size, size, (i, j) => Number(j === i + 1));
   for (const degree of degrees) {
     const { values } = toMatrix(taylor(degree, toTensor(shift, "float64")));
@@ -47,13 +47,13 @@ test("the polynomials are those of Taylor", () => {
   }
 });
 
-test("the norms up to which a polynomial serves leave no more than a rounding", () => {
+test("the largest norm for a polynomial leaves an error of at most one rounding", () => {
   const factorial = (k: number): number => (k < 2 ? 1 : k * factorial(k - 1));
   for (const dtype of ["float32", "float64"] as const)
     for (const degree of degrees) {
       let norm = 1e-9;
       while (planOf(norm * 1.001, dtype).degree <= degree && planOf(norm * 1.001, dtype).squarings === 0) norm *= 1.001;
-      // What the series leaves out, beside the result: exp(−‖A‖) at the least.
+      // The rest of the series, relative to the result: exp(−‖A‖) at the least.
       if (norm > 1e-8) expect(norm ** (degree + 1) / factorial(degree + 1)).toBeLessThan(epsilonOf[dtype] * norm);
     }
 });
@@ -65,7 +65,7 @@ for (const { backend, dtype } of places) {
     for (const [family, make] of Object.entries(families)) {
       if (/graded|overflow|companion|wilkinson|diagonal/.test(family)) continue; // their exponentials overflow
       test(family, () => {
-        // Usually sizes over 17 of random matrices alone.
+        // Usually sizes over 17 only for random matrices.
         for (const size of usually(all, (own) => own <= 17 || family === "random"))
           for (const norm of [1e-9, 1e-4, 1e-2, 0.3, 1, 2.9, 20]) {
             const own = make(size, size, size + 1);
@@ -81,7 +81,7 @@ for (const { backend, dtype } of places) {
       });
     }
 
-    test("rotations, large and small decays, and what is not finite", () => {
+    test("rotations, large and small decays, and values that are not finite", () => {
       on(backend, true, () => {
         for (const angle of [1e-3, 1, 100]) {
           const got = toMatrix(
@@ -107,7 +107,7 @@ for (const { backend, dtype } of places) {
       });
     });
 
-    test("a matrix's result does not depend on others of its batch", () => {
+    test("a matrix's result does not depend on the others of its batch", () => {
       on(backend, true, () => {
         const norms = [3, 1e-8, 40, 0.2, 1e-3, 1.2, 3, 0, 700, 5e-2];
         const batch = norms.map((norm, at) => {
@@ -179,7 +179,7 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
     on(backend, true, () => checkGradients((x: Tensor) => matrixExp(stack([x, mul(x, 3)])), [a]));
   });
 
-  test("a large cotangent costs no digits", () => {
+  test("a large cotangent loses no digits", () => {
     const a = leaf(scaled(families.random!(3, 3, 4), 0.1));
     on(backend, true, () => {
       const gradientOf = (scale: number): number[] => {

@@ -1,4 +1,4 @@
-/** Products, powers and norms: against their definitions in float64. */
+/** Products, powers and norms, compared with their definitions in float64. */
 import { describe, expect, test } from "bun:test";
 import { ArgumentError, DTypeError, LinAlgError, ShapeError } from "../../src/core/errors.ts";
 import { vectorNorm } from "../../src/linalg/norms/vector_norm.ts";
@@ -27,7 +27,7 @@ const order = ["random", "near overflow", "near underflow", "graded rows", "hilb
 const absolute = (x: Matrix): number[] => Array.from(x.values, Math.abs);
 const largest = (x: readonly number[]): number => x.reduce((most, value) => Math.max(most, value), 0);
 
-/** (Σ |x|ᵖ)^(1/p), of numbers that are divided by the largest one first. */
+/** Computes (Σ |x|ᵖ)^(1/p), after division by the largest number. */
 function normOf(x: Matrix, p: number): number {
   const sizes = absolute(x);
   const most = largest(sizes);
@@ -78,7 +78,7 @@ for (const { backend, dtype } of places) {
       });
     });
 
-    test("vectorNorm along axes, of nothing, and its gradient at zero", () => {
+    test("vectorNorm along axes, without elements, and its gradient at zero", () => {
       on(backend, true, () => {
         const x = tensor(
           [
@@ -224,7 +224,7 @@ for (const { backend, dtype } of places) {
   });
 }
 
-test("multiDot takes the order of the fewest multiplications", () => {
+test("multiDot uses the order with the fewest multiplications", () => {
   // The example of the book: ((A₁ (A₂ A₃)) ((A₄ A₅) A₆)).
   const splits = bestSplits([30, 35, 15, 5, 10, 20, 25]);
   expect([splits[0]![5], splits[0]![2], splits[3]![5]]).toEqual([2, 0, 4]);
@@ -239,7 +239,7 @@ describe("gradients of both orders", () => {
     checkGradients((x) => vectorNorm(x, { ord, dim: 1 }), [a]);
   });
 
-  test.each([1.5, 3])("second derivatives of a norm of order %p are 0 at elements that are", (ord) => {
+  test.each([1.5, 3])("second derivatives of a norm of order %p are 0 at zero elements", (ord) => {
     const x = tensor([0, 2, -1], { dtype: "float64", requiresGrad: true });
     const [first] = grad([vectorNorm(x, ord)], [x], { createGraph: true }) as [Tensor];
     const [second] = grad([first.sum()], [x]) as [Tensor];
@@ -264,7 +264,7 @@ describe("gradients of both orders", () => {
   });
 });
 
-describe("refusals", () => {
+describe("rejected arguments", () => {
   const square = eyeOf(2);
   test.each([
     ["a matrix that is not square", () => matrixPower(zeros([2, 3]), 2), ShapeError, "to be square, got float32[2, 3]"],

@@ -1,4 +1,4 @@
-/** The kernels of QR: under the checker, by the device's numeric variants, and what they move. */
+/** The kernels of QR: under the checker, on the device's numeric variants, and their memory traffic. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { geqrf } from "../../src/linalg/qr/geqrf.ts";
@@ -14,7 +14,7 @@ import { difference, families, identity, type Matrix, norm1, product, rounded, t
 import { on, places, ratio, THRESHOLD, toMatrix, toTensor } from "./run.ts";
 import { checked, testVariants } from "./variants.ts";
 
-/** Those that a threadgroup's memory holds, and two that are computed in blocks. */
+/** Sizes that fit a threadgroup's memory, and two that are computed in blocks. */
 const shapes = [
   ...([
     [1, 1],
@@ -150,7 +150,7 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal"))("QR on metal
     expect(dispatches).toEqual([1 + 2 + 2 + 1 + 1 + 2 + 2, 1 + 2 + 2 + 1 + 1 + 2 + 2]);
   });
 
-  test("what is not finite, in blocks, ends in NaN beside what is finite", () => {
+  test("elements that are not finite, in blocks, give NaN only in their matrix", () => {
     const good = rounded(families["random"]!(130, 62, 5));
     const bad = { ...good, values: good.values.map((value, at) => (at === 62 ? Number.NaN : value)) };
     const batch = on("metal", true, () => stack([toTensor(bad, "float32"), toTensor(good, "float32")]));

@@ -24,7 +24,7 @@ import { checkGradients, leaf } from "./gradients.ts";
 import { difference, families, identity, type Matrix, matrix, norm1, product, transposed } from "./matrices.ts";
 import { inDType, inTurn, on, places, type RealDType, ratio, THRESHOLD, toMatrix, toTensor } from "./run.ts";
 
-/** Rows and columns: those at which the kernels change their ways, and what fits the memory of a threadgroup. */
+/** Rows and columns: sizes at which the kernels change their method, and sizes that fit a threadgroup's memory. */
 const shapes: readonly (readonly [number, number])[] = [
   ...[0, 1, 2, 3, 5, 8, 9, 16, 17, 32, 33, 64].map((size) => [size, size] as const),
   ...([
@@ -42,7 +42,7 @@ const shapes: readonly (readonly [number, number])[] = [
     [128, 32],
   ] as const),
 ];
-/** Those that only cpu computes. */
+/** Sizes that only cpu computes. */
 const largeShapes: readonly (readonly [number, number])[] = [
   [100, 129],
   [129, 129],
@@ -77,7 +77,7 @@ function checkResidual(residual: Matrix, a: Matrix, dtype: RealDType, of: string
   expect(ratio(norm1(residual), scale, dtype, of)).toBeLessThan(THRESHOLD);
 }
 
-/** Checks Q and R as matrices of their own. */
+/** Checks Q and R as separate matrices. */
 function checkFactors(a: Matrix, q: Matrix, r: Matrix, dtype: RealDType, of: string): void {
   expect(isUpper(r)).toBe(true);
   expect(diagonalOf(r).every((value) => value >= 0)).toBe(true);
@@ -169,7 +169,7 @@ for (const { backend, dtype } of places) {
       }
     });
 
-    test("a matrix does not depend on the others of its batch", () => {
+    test("a matrix's result does not depend on the others of its batch", () => {
       const scales = [1, 1e30, 1e-30, Number.NaN, 1e19, 0, 1e-25, Number.POSITIVE_INFINITY];
       for (const [rows, columns] of [
         [5, 4],
@@ -254,7 +254,7 @@ for (const { backend, dtype } of places) {
       expect(Math.abs(determinant * 266716800000 - 1)).toBeLessThan(dtype === "float64" ? 1e-10 : 0.2);
     });
 
-    test("what is not finite ends in NaN, and ends", () => {
+    test("elements that are not finite give NaN, and the call returns", () => {
       for (const value of [Number.NaN, Number.POSITIVE_INFINITY])
         for (const [rows, columns] of [
           [4, 4],
@@ -310,7 +310,7 @@ test("10000 x 8, in parts", () => {
   }
 });
 
-test("shapes and dtypes that do not fit", () => {
+test("incompatible shapes and dtypes", () => {
   const a = zeros([2, 3, 4]);
   const codeOf = (body: () => unknown): unknown => {
     const error = errorOf(body);
@@ -386,7 +386,7 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
     check((x) => flat(...Object.values(geqrf(stack([x, transpose(x, 0, 1)])))), make(3, 3));
   });
 
-  test("Q of mode complete has none where there are more rows than columns", () => {
+  test("Q of mode complete has no gradient if there are more rows than columns", () => {
     const x = leaf(make(3, 2));
     const failing = () => on(backend, true, () => backward(sum(qr(x, { mode: "complete" }).r)));
     const error = errorOf(failing) as AutogradError;

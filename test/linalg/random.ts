@@ -1,4 +1,4 @@
-/** Normal random numbers that do not come from the library: mulberry32, and the transform of Box and Muller. */
+/** Normal random numbers that do not come from the library: mulberry32, and the Box–Muller transform. */
 export function randomNumbers(count: number, seed: number): Float64Array {
   const uniform = mulberry32(seed);
   return Float64Array.from(

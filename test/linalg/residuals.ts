@@ -1,11 +1,11 @@
-/** How far results of factorizations are from right, in roundings: the residuals of LAPACK's test suite. */
+/** Errors of factorizations, in roundings: the residuals of LAPACK's test suite. */
 import { difference, identity, type Matrix, matrix, norm1, product, scaled, transposed } from "./matrices.ts";
 import { type RealDType, ratio } from "./run.ts";
 
 /** The matrix divided by its norm, so that products of numbers near the largest or the smallest one exist. */
 const unit = (a: Matrix): Matrix => scaled(a, 1 / (norm1(a) || 1));
 
-/** ‖A − B‖ / (‖A‖ max(m, n) ε), of a product B that has to be A. */
+/** ‖A − B‖ / (‖A‖ max(m, n) ε), of a product B that has to equal A. */
 export const departure = (a: Matrix, b: Matrix, dtype: RealDType, of: string): number =>
   ratio(norm1(difference(a, b)), norm1(a) * Math.max(a.rows, a.columns), dtype, of);
 
@@ -13,7 +13,7 @@ export const departure = (a: Matrix, b: Matrix, dtype: RealDType, of: string): n
 export const orthogonality = (q: Matrix, dtype: RealDType, of: string): number =>
   ratio(norm1(difference(product(transposed(q), q), identity(q.columns))), q.rows, dtype, `${of}, orthogonality`);
 
-/** ‖AᵀA − RᵀR‖ / (‖Aᵀ‖ ‖A‖ max(m, n) ε), of a triangle whose Q is not known. */
+/** ‖AᵀA − RᵀR‖ / (‖Aᵀ‖ ‖A‖ max(m, n) ε), for a triangle whose Q is not known. */
 export function gram(a: Matrix, r: Matrix, dtype: RealDType, of: string): number {
   const scale = norm1(a) || 1;
   const [own, other] = [scaled(a, 1 / scale), scaled(r, 1 / scale)];
@@ -25,7 +25,7 @@ export function gram(a: Matrix, r: Matrix, dtype: RealDType, of: string): number
 export const turned = (q: Matrix, b: Matrix, c: Matrix, dtype: RealDType, of: string): number =>
   ratio(norm1(difference(product(transposed(q), b), c)), norm1(b) * q.rows, dtype, of);
 
-/** ‖A X − B‖ / (‖A‖ ‖X‖ n ε), the largest of those of columns. */
+/** ‖A X − B‖ / (‖A‖ ‖X‖ n ε), the largest over the columns. */
 export function solution(a: Matrix, x: Matrix, b: Matrix, dtype: RealDType, of: string): number {
   const scale = norm1(a) || 1;
   const residual = difference(product(scaled(a, 1 / scale), x), scaled(b, 1 / scale));
@@ -54,7 +54,7 @@ export function leastSquares(a: Matrix, x: Matrix, b: Matrix, dtype: RealDType, 
   return ratio(norm1(product(transposed(own), residual)), size, dtype, of);
 }
 
-/** How far numbers are from others, in roundings of the largest times their count. */
+/** The distance of numbers from others, in roundings of the largest times their count. */
 export function distance(values: Float64Array, others: Float64Array, dtype: RealDType, of: string): number {
   let [worst, largest] = [0, 0];
   for (const [at, value] of values.entries()) {

@@ -46,7 +46,7 @@ describe.if(whyUnavailable("metal") === undefined)("on metal", () => {
     expect(pathsOf(true, 65)).toEqual(onMetal);
   });
 
-  test("so do the others, from their least size on", () => {
+  test("so do other factorizations, from their minimum size on", () => {
     const backendsOf = (size: number): Record<string, string> => {
       resetCodepaths();
       const a = on("metal", false, () => add(eye(size), 1));
@@ -86,14 +86,14 @@ describe.if(whyUnavailable("metal") === undefined)("on metal", () => {
   });
 });
 
-test("many matrices are worth as much as one larger one", () => {
+test("many matrices count as one larger one", () => {
   const table: LinalgTable = { metalFrom: { ...shippedTable.metalFrom, cholesky: 1000, solveTriangular: null } };
   expect(isWorthMetal(table, "cholesky", 1000 * 100 ** 3)).toBe(true);
   expect(isWorthMetal(table, "cholesky", 999 * 100 ** 3)).toBe(false);
   expect(isWorthMetal(table, "solveTriangular", 1e300)).toBe(false);
 });
 
-test("a table is read again as it was written, and another one is not believed", () => {
+test("a table is read back as written, and an invalid one is ignored", () => {
   const path = folder.file("table.json");
   expect(readLinalgTable(path)).toEqual({ table: shippedTable, date: undefined, problem: undefined });
   const table: LinalgTable = { metalFrom: { ...shippedTable.metalFrom, cholesky: 700, eigh: null } };

@@ -1,4 +1,4 @@
-/** Runs factorizations on every backend, and gives results as float64 matrices. */
+/** Runs factorizations on every backend, and returns results as float64 matrices. */
 
 import { afterAll } from "bun:test";
 import type { BackendName } from "../../src/backend/names.ts";
@@ -16,7 +16,7 @@ export type RealDType = "float32" | "float64";
 /** The relative distance from 1 to the next number. */
 export const epsilonOf: Readonly<Record<RealDType, number>> = { float32: 2 ** -23, float64: 2 ** -52 };
 
-/** What LAPACK's test suite takes for a right result: a residual of fewer than this many roundings. */
+/** LAPACK's test suite accepts a residual of fewer than this many roundings. */
 export const THRESHOLD = 30;
 
 /** Backends with the dtypes that they compute linear algebra in. */
@@ -32,27 +32,27 @@ export const places: readonly { readonly backend: BackendName; readonly dtype: R
   .filter(([backend]) => whyUnavailable(backend) === undefined)
   .map(([backend, dtype]) => ({ backend, dtype }));
 
-/** Sizes around those at which kernels change their ways. */
+/** Sizes around those at which kernels change their method. */
 export const sizes: readonly number[] = [0, 1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64];
-/** Sizes that metal's kernels leave to cpu: usually those that are one more than whole blocks. */
+/** Sizes that metal's kernels leave to cpu: usually one more than whole blocks. */
 export const largeSizes = usually([65, 100, 127, 128, 129], (size) => size % 64 === 1);
 
 /**
- * The sizes at which a family of matrices is computed. Random ones have all of them; in a usual run each other family
- * has a third, so that each size meets every third family, and each family small and large sizes.
+ * The sizes at which a family of matrices is computed. Random ones use all sizes; in a usual run each other family uses
+ * a third, so that each size occurs in every third family, and each family has small and large sizes.
  */
 export const inTurn = <Size>(family: string, names: readonly string[], all: readonly Size[]): readonly Size[] =>
   usually(all, (_, at) => family === "random" || at % 3 === names.indexOf(family) % 3);
 
 let runsOn: BackendName | undefined;
 
-/** Runs on one backend; `isStrict` where it has to run there. */
+/** Runs on one backend; with `isStrict` it must not fall back. */
 export function on<Result>(backend: BackendName, isStrict: boolean, body: () => Result): Result {
   runsOn = backend;
   return withStrict(isStrict, () => withBackend(backend, body));
 }
 
-/** The matrix with its elements as a dtype holds them. */
+/** The matrix with its elements rounded to a dtype. */
 export const inDType = (x: Matrix, dtype: string): Matrix => (dtype === "float32" ? rounded(x) : x);
 
 export const toTensor = ({ rows, columns, values }: Matrix, dtype: RealDType): Tensor =>
@@ -80,10 +80,10 @@ export function matricesIn(x: Tensor): Matrix[] {
 }
 
 /**
- * A residual in roundings: the least unit is the smallest normal number, so that zeros are no division by zero. With
- * `ORCHARD_PRINT_RATIOS=1` the worst are printed when a file is done, by the backend that ran last.
+ * Records a residual in roundings. The unit is at least the smallest normal number, so that zeros do not divide by
+ * zero. With `ORCHARD_PRINT_RATIOS=1` the worst residuals are printed at the end of a file, by backend.
  *
- * @param of what was computed from which matrices, such as "cholesky, hilbert"; default the line of the caller
+ * @param of what was computed from which matrices, such as "cholesky, hilbert". Default: the line of the caller
  */
 export function ratio(residual: number, scale: number, dtype: RealDType, of?: string): number {
   const own = residual === 0 ? 0 : residual / Math.max(scale * epsilonOf[dtype], Number.MIN_VALUE);

@@ -1,4 +1,4 @@
-/** What stands on singular values: pseudoinverses, ranks, condition numbers, norms. */
+/** Functions based on singular values: pseudoinverses, ranks, condition numbers, norms. */
 import { describe, expect, test } from "bun:test";
 import { LinAlgError, ShapeError } from "../../src/core/errors.ts";
 import { cond } from "../../src/linalg/svd/cond.ts";
@@ -136,7 +136,7 @@ for (const { backend, dtype } of places)
       });
     });
 
-    test("norms of nothing, and of short dtypes", () => {
+    test("norms of empty matrices, and of 16-bit dtypes", () => {
       run(() => {
         for (const shape of [
           [0, 0],
@@ -170,7 +170,7 @@ for (const { backend, dtype } of places)
         ]);
         expect(of(diagonal, "nuc")).toBe(4.5 * 2.25);
         expect(of(diagonal, "fro") / (16.25 / 2)).toBeCloseTo(1, 6);
-        // PyTorch's answers for matrices that are singular, not square, empty, not finite.
+        // PyTorch's results for matrices that are singular, not square, empty, not finite.
         const zero = zeros([2, 2], { dtype });
         expect([2, -2, "nuc" as const].map((p) => of(zero, p))).toEqual([Number.NaN, Number.NaN, Number.NaN]);
         for (const p of ["fro", 1, -1, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY] as const) {
@@ -223,7 +223,7 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
       test(`matrixNorm, ${ord}, ${what}`, () => run((x) => reshape(matrixNorm(x, ord), [1, 1]), a));
   }
 
-  test("pinv of a rank that stays", () =>
+  test("pinv with a constant rank", () =>
     run((x) => pinv(matmul(x, transpose(x, 0, 1)), { rtol: 1e-10 }), leaf(families.random!(3, 1, 3))));
   test("pinv of symmetric matrices", () =>
     run((x) => pinv(matmul(x, transpose(x, 0, 1)), { hermitian: true }), square));
@@ -314,7 +314,7 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
     ],
   };
   for (const [ord, [values, gradient]] of Object.entries(shares))
-    test(`matrixNorm, ${ord}, where it has a kink`, () => {
+    test(`matrixNorm, ${ord}, at a kink`, () => {
       on(backend, true, () => {
         const a = tensor(values, { dtype: "float64", requiresGrad: true });
         backward(matrixNorm(a, ord === "fro" || ord === "nuc" ? ord : Number(ord)));

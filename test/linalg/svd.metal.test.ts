@@ -1,4 +1,7 @@
-/** What the kernel of singular value decompositions moves, in how many dispatches; and those for larger matrices. */
+/**
+ * The memory traffic and numbers of dispatches of the kernels of singular value decompositions, also for larger
+ * matrices.
+ */
 import { describe, expect, test } from "bun:test";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { LinAlgError } from "../../src/core/errors.ts";
@@ -38,7 +41,7 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal") || !metalCont
       }
     });
 
-    test("64 x 64, whose vectors leave no room for norms", () => {
+    test("64 x 64, whose vectors leave no space for norms", () => {
       const a = batchOf(1, 64, 64);
       const [bytes, ...others] = watched(() => svd(a, false)).each;
       expect(others).toEqual([]);
@@ -51,7 +54,7 @@ const hasMetal = places.some(({ backend }) => backend === "metal");
 const check = (family: string, rows: number, columns: number, full: boolean): unknown =>
   on("metal", true, () => checkSvd(rounded(families[family]!(rows, columns, 3)), "float32", full, `svd, ${family}`));
 
-// Rows of nearly one length change places in most sweeps, and a sweep in which some did has not met all pairs.
+// Rows of nearly equal length are swapped in most sweeps. After a swap, a sweep misses some pairs.
 test.skipIf(!hasMetal)("repeated singular values", () => {
   for (const size of [9, 12, 16, 33])
     for (let seed = 1; seed <= 12; seed++) {
@@ -78,7 +81,7 @@ describe.skipIf(!hasMetal)("svd of matrices that are larger than a threadgroup's
     checked(() => check("rank-deficient", 26, 300, true));
   });
 
-  test("of every family, oblong", () => {
+  test("of every family, rectangular", () => {
     // Usually every other one by columns, and the others by rows.
     for (const [at, family] of Object.keys(families).entries())
       for (const [rows, columns] of usually(oblong, (_, turn) => turn === at % 2)) check(family, rows, columns, false);
@@ -86,7 +89,7 @@ describe.skipIf(!hasMetal)("svd of matrices that are larger than a threadgroup's
     check("random", 50, 130, true);
   });
 
-  // their rotations need many sweeps where columns are not in falling order first
+  // their rotations need many sweeps if columns are not sorted in descending order first
   test.each([
     ["graded rows", 66, 70],
     ["graded columns", 66, 70],
@@ -145,7 +148,7 @@ describe.skipIf(!hasMetal)("svd of matrices that are larger than a threadgroup's
     [66, 66],
     [700, 12],
     [12, 700],
-  ])("%d x %d with an element that is not finite: the matrix is named", (rows, columns) => {
+  ])("the error for %d x %d with an element that is not finite names the matrix", (rows, columns) => {
     for (const bad of [Number.NaN, Number.POSITIVE_INFINITY]) {
       const good = families.diagonal!(rows, columns, 1);
       const values = good.values.with(rows * columns - 3, bad);
@@ -158,7 +161,7 @@ describe.skipIf(!hasMetal)("svd of matrices that are larger than a threadgroup's
     }
   });
 
-  test("more than 512 rows and columns go to cpu, and why", () => {
+  test("more than 512 rows and columns go to cpu, and the reason is stated", () => {
     const error = errorOf(() => on("metal", true, () => svd(toTensor(families.zero!(513, 513, 1), "float32"))));
     expect(error?.message).toMatch(/at most 512 rows or columns, got 513 x 513/);
   });

@@ -48,7 +48,7 @@ const shapesOn: Readonly<Record<string, readonly [random: readonly Shape[], othe
   ],
 };
 
-/** How many matrices, and of which size. On metal they run without the checker, which has seen smaller ones. */
+/** The number and size of matrices. On metal they run without the checker, which has seen smaller ones. */
 const batchesOn: Readonly<Record<string, readonly Shape[]>> = {
   reference: [[5, 4]],
   metal: [
@@ -134,7 +134,7 @@ for (const { backend, dtype } of places)
           expect(Math.abs(value / exact[k]! - 1)).toBeLessThan(200 * epsilon[dtype]);
     });
 
-    test("a product of singular values is the determinant's size: Kahan's matrix", () => {
+    test("the product of the singular values is |det|: Kahan's matrix", () => {
       const [size, sine] = [8, 0.8];
       const kahan = matrix(size, size, (i, j) => (i > j ? 0 : sine ** i * (i === j ? 1 : -0.6)));
       const values = run(() => numbers(svdvals(toTensor(inDType(kahan, dtype), dtype))));
@@ -163,7 +163,7 @@ for (const { backend, dtype } of places)
           run(() => {
             const error = errorOf(() => {
               const found = call(stack([stack([good, good]), stack([good, bad])]));
-              numbers("s" in found ? found.s : found); // a device tells when it is asked
+              numbers("s" in found ? found.s : found); // a device reports errors when its results are read
             }) as LinAlgError;
             expect(error).toBeInstanceOf(LinAlgError);
             expect(error.batch).toEqual([1, 1]);
@@ -243,7 +243,7 @@ for (const { backend, dtype } of places)
             `batch ${count}x${size}`,
           );
         }
-        // A matrix has the same result, bit for bit, at any place in a batch.
+        // A matrix has the same result, bit for bit, at any position in a batch.
         const again = on(backend, true, () => svd(narrow(whole, 0, 1, count - 1), false));
         for (const name of ["u", "s", "vh"] as const)
           expect(numbers(again[name])).toEqual(numbers(narrow({ u, s, vh }[name], 0, 1, count - 1)));
@@ -296,7 +296,7 @@ for (const { backend, dtype } of places)
       }
     });
 
-    test("a zero matrix has the axes for vectors", () => {
+    test("a zero matrix has unit vectors", () => {
       const { u, s, vh } = run(() => svd(reshape(tensor([0, 0, 0, 0, 0, 0], { dtype }), [3, 2])));
       expect(u.toArray()).toEqual([
         [1, 0, 0],
@@ -348,21 +348,18 @@ test.each(["libraries", "none"])(
 
 testVariants(import.meta.path, "svd on a variant of the device");
 
-test.each(["float32", "float64"] as const)(
-  "cpu %s computes small matrices in lanes, and leaves none to the other way",
-  (dtype) => {
-    // Matrices that do not fill the lanes are computed one at a time, with similar errors but different bits. If a
-    // vector has at most two lanes, one matrix fills enough of it, and is computed in lanes.
-    const { isa } = cpuInfo(cpuLibrary().native);
-    const staysInLanes = dtype === "float64" && (isa === "baseline" || process.arch === "arm64");
-    const list = Array.from({ length: 16 }, (_, at) => toTensor(families.random!(17, 17, at + 1), dtype));
-    const together = on("cpu", true, () => svdvals(stack(list)));
-    for (const [at, one] of list.entries()) {
-      const alone = on("cpu", true, () => numbers(svdvals(one)));
-      expect(Bun.deepEquals(numbers(select(together, 0, at)), alone)).toBe(staysInLanes);
-    }
-  },
-);
+test.each(["float32", "float64"] as const)("cpu %s computes small matrices in lanes only", (dtype) => {
+  // Matrices that do not fill the lanes are computed one at a time, with similar errors but different bits. If a
+  // vector has at most two lanes, one matrix fills enough of it, and is computed in lanes.
+  const { isa } = cpuInfo(cpuLibrary().native);
+  const staysInLanes = dtype === "float64" && (isa === "baseline" || process.arch === "arm64");
+  const list = Array.from({ length: 16 }, (_, at) => toTensor(families.random!(17, 17, at + 1), dtype));
+  const together = on("cpu", true, () => svdvals(stack(list)));
+  for (const [at, one] of list.entries()) {
+    const alone = on("cpu", true, () => numbers(svdvals(one)));
+    expect(Bun.deepEquals(numbers(select(together, 0, at)), alone)).toBe(staysInLanes);
+  }
+});
 
 describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (backend) => {
   const shapes: Shape[] = [

@@ -1,4 +1,4 @@
-/** What a singular value decomposition has to be. */
+/** Checks of singular value decompositions. */
 import { expect } from "bun:test";
 import { svd } from "../../src/linalg/svd/svd.ts";
 import { difference, identity, type Matrix, matrix, norm1, product, transposed } from "./matrices.ts";
@@ -11,7 +11,7 @@ export interface SvdMatrices {
   readonly vh: Matrix;
 }
 
-/** Decomposes a matrix and checks the result: ‖A − U Σ Vᵀ‖, ‖UᵀU − I‖, ‖VᵀV − I‖, falling values and signs. */
+/** Decomposes a matrix and checks the result: ‖A − U Σ Vᵀ‖, ‖UᵀU − I‖, ‖VᵀV − I‖, descending values and signs. */
 export function checkSvd(a: Matrix, dtype: RealDType, fullMatrices: boolean, of: string): SvdMatrices {
   const { u, s, vh } = svd(toTensor(a, dtype), { fullMatrices });
   const found = { u: toMatrix(u), s: Float64Array.from(s.dataSync() as Float64Array), vh: toMatrix(vh) };
@@ -39,7 +39,7 @@ export function checkFactors(a: Matrix, { u, s, vh }: SvdMatrices, dtype: RealDT
   for (let k = 0; k < u.columns; k++) checkSign(u, k, what);
 }
 
-/** ‖QᵀQ − I‖ for columns, or rows where there are more columns than rows. */
+/** ‖QᵀQ − I‖ for columns, or for rows if there are more columns than rows. */
 function checkOrthonormal(q: Matrix, dtype: RealDType, of: string): void {
   const error = norm1(difference(product(transposed(q), q), identity(q.columns)));
   expectSmall(ratio(error, q.rows, dtype, of), `QᵀQ − I, ${of} ${q.rows}x${q.columns}`);

@@ -13,7 +13,7 @@ import { checkSvd } from "./svd.ts";
 const { native } = cpuLibrary();
 afterAll(() => configure(native, "threads", "auto"));
 
-/** Two blocks and no row more, one row more, several blocks with a rest, and blocks that are higher. */
+/** Exactly two blocks, one row more, several blocks with a remainder, and taller blocks. */
 const shapes = [
   [1024, 64],
   [1025, 1],
@@ -35,7 +35,7 @@ function checkQr(a: Matrix, dtype: RealDType, of: string): void {
   expect([...qr(toTensor(a, dtype), "r").r.dataSync()]).toEqual([...upper.values]);
 }
 
-/** The residual has no part in the space of A's columns: Aᵀ(B − A X) = 0. */
+/** The residual is orthogonal to the range of A: Aᵀ(B − A X) = 0. */
 function checkLeastSquares(a: Matrix, dtype: RealDType, of: string): void {
   const b = inDType(families.random!(a.rows, 2, 5), dtype);
   const x = toMatrix(lstsq(toTensor(a, dtype), toTensor(b, dtype)).solution);
@@ -77,7 +77,7 @@ describe.each(["float64", "float32"] as const)("%s", (dtype) => {
     for (const other of others) expect(other).toEqual(one!);
   });
 
-  test("what is not finite ends in NaN, and in an error of svd", () => {
+  test("elements that are not finite give NaN, and an error in svd", () => {
     const make = families.random!(1100, 4, 1);
     make.values[4000] = Number.NaN;
     const a = toTensor(make, dtype);

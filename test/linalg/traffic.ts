@@ -1,4 +1,4 @@
-/** What a body's kernels move on the software Metal device, in how many dispatches. */
+/** The memory traffic and number of dispatches of a function's kernels on the software Metal device. */
 import { expect } from "bun:test";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { on } from "./run.ts";
@@ -13,7 +13,7 @@ export interface Traffic<Result> {
   readonly result: Result;
 }
 
-/** Runs the body on metal, in which the checker must find nothing. */
+/** Runs the body on metal; the checker must find nothing. */
 export function watched<Result>(body: () => Result): Traffic<Result> {
   const context = metalContext();
   const watch = (isOn: boolean): void => {

@@ -1,4 +1,4 @@
-/** Triangular systems whose operands lie in every way, from either side, with and without a BLAS. */
+/** Triangular systems with operands in every layout, from either side, with and without a BLAS. */
 import { describe, expect, test } from "bun:test";
 import { configure, cpuLibrary, defaultBlas } from "../../src/backend/cpu/loader.ts";
 import { solveTriangular } from "../../src/linalg/triangular/triangular.ts";
@@ -12,7 +12,7 @@ import { inDType, on, places, type RealDType, ratio, THRESHOLD, toTensor } from 
 const { native } = cpuLibrary();
 const defaults = defaultBlas().join("\n");
 
-/** Where each place computes: the cpu backend with its BLAS and without. */
+/** Where each backend computes: the cpu backend with its BLAS and without. */
 const ways = places.flatMap(({ backend, dtype }) => {
   const names = backend === "cpu" ? [defaults, "none"] : [defaults];
   return names.map((blas) => ({
@@ -23,7 +23,7 @@ const ways = places.flatMap(({ backend, dtype }) => {
   }));
 });
 
-/** A triangle with NaN in what is not read. */
+/** A triangle with NaN in the elements that are not read. */
 function triangle(
   size: number,
   seed: number,
@@ -36,7 +36,7 @@ function triangle(
   });
 }
 
-/** What is read of it. */
+/** The elements that are read. */
 const read = (a: Matrix): Matrix => ({
   ...a,
   values: a.values.map((value, at) => {
@@ -45,7 +45,7 @@ const read = (a: Matrix): Matrix => ({
   }),
 });
 
-/** The matrices as a batch, which lies row-major or column-major. */
+/** The matrices as a batch, row-major or column-major. */
 function batchOf(all: readonly Matrix[], dtype: RealDType, isTurned: boolean): Tensor {
   const own = stack(all.map((x) => toTensor(isTurned ? transposed(x) : x, dtype)));
   return isTurned ? transpose(own, 1, 2) : own;
@@ -93,7 +93,7 @@ describe.each(ways)("$name", ({ backend, dtype, blas }) => {
       );
       const first = (b: number[][]) => solveTriangular(a, tensor(b, { dtype }), { upper: false }).dataSync()[0];
       expect([first([[1], [0]]), first([[0], [0]])]).toEqual([Number.POSITIVE_INFINITY, Number.NaN]);
-      if (backend === "metal") return; // which may flush them
+      if (backend === "metal") return; // it may flush them
       const small = tensor(
         [
           [tiny, 0],

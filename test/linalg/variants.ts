@@ -1,4 +1,4 @@
-/** Tests of kernels on the software device's numeric variants, and what its checker found. */
+/** Tests of kernels on the software device's numeric variants, and the findings of its checker. */
 import { expect, test } from "bun:test";
 import { basename } from "node:path";
 import { metalContext } from "../../src/backend/metal/context.ts";
@@ -6,7 +6,7 @@ import { whyUnavailable } from "../../src/backend/registry.ts";
 import { environmentFlag } from "../../src/core/environment.ts";
 import { usually } from "../support/repeats.ts";
 
-// Where Metal is left out the names have no test in the child, which would fail.
+// If Metal is left out, no test in the child has the name, and the child would fail.
 const isSoftware =
   !environmentFlag("ORCHARD_SKIP_METAL") && whyUnavailable("metal") === undefined && metalContext().isSoftware;
 
@@ -17,14 +17,13 @@ const variants: Readonly<Record<string, Settings>> = {
   "fast formulas": { fast: "1", contract: "1", denormals: "flush" },
 };
 
-/** Names the variant to a child process: the device has it before the first kernel is compiled. */
+/** Names the variant for a child process, whose device has it before the first kernel is compiled. */
 const VARIABLE = "METAL_TEST_VARIANT";
 const own = process.env[VARIABLE];
 if (own) for (const [name, value] of Object.entries(variants[own]!)) metalContext().configure(name, value);
 
 /**
- * Runs the tests of that name, which the file has, on each variant of the device; usually on the one that differs in
- * everything.
+ * Runs the file's tests of that name on each variant of the device; usually only on the one that differs in everything.
  */
 export function testVariants(file: string, name: string): void {
   const all = usually(Object.keys(variants), (variant) => variant === "fast formulas");
@@ -41,7 +40,7 @@ export function testVariants(file: string, name: string): void {
     });
 }
 
-/** Has the checker watch what runs, and fails where it found something. */
+/** Runs under the checker, and fails if it finds anything. */
 export function checked<Result>(body: () => Result): Result {
   if (!isSoftware) return body();
   const context = metalContext();

@@ -1,4 +1,4 @@
-/** Measures of predictions: against scikit-learn's, with ties and absent classes. */
+/** Metrics of predictions, compared with scikit-learn's, with ties and absent classes. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -39,10 +39,10 @@ interface Fixture {
 const path = join(packageRoot, "test", "fixtures", "metrics", "scores.json");
 const fixture = JSON.parse(readFileSync(path, "utf8")) as Fixture;
 
-/** Class numbers in each dtype that has them. */
+/** Class numbers in each dtype that can hold them. */
 const dtypes = ["int64", "int32", "uint8"] as const;
 const classNumbers = (values: readonly number[], at = 0): Tensor => tensor([...values], { dtype: dtypes[at % 3]! });
-/** Scores of which the largest are those of the classes. */
+/** Scores whose largest are those of the classes. */
 const scoresOf = (predicted: readonly number[], classes: number): Tensor =>
   tensor(predicted.map((own) => Array.from({ length: classes }, (_, at) => (at === own ? 2 : -at))));
 
@@ -92,7 +92,7 @@ describe("scikit-learn", () => {
   });
 });
 
-describe("what cannot be measured is an error", () => {
+describe("invalid arguments are errors", () => {
   const labels = tensor([0n, 1n, 2n]);
   test.each([
     ["other shapes", () => metrics.accuracy(tensor([0n]), labels), ShapeError, "shapesDiffer"],
@@ -114,7 +114,7 @@ describe("what cannot be measured is an error", () => {
   });
 });
 
-test("perplexity leaves out targets to ignore", () => {
+test("perplexity skips targets to ignore", () => {
   const logits = tensor([
     [1, 2],
     [3, 0],

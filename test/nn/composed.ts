@@ -1,4 +1,4 @@
-/** Reference implementations of the layers, composed of plain operations, given the parameters by name. */
+/** Reference implementations of the layers, composed of plain operations, with the parameters by name. */
 import {
   add,
   cat,
@@ -50,14 +50,14 @@ export const linear = (x: Tensor, weights: Weights, hasBias = true): Tensor => {
   return hasBias ? plus(product, weights("bias")) : product;
 };
 
-/** Rows of a table, chosen by numbers of JavaScript. */
+/** Rows of a table, selected by JavaScript numbers. */
 export const rows = (table: Tensor, indices: readonly number[]): Tensor =>
   indexSelect(table, tensor(indices as number[], { dtype: "int32" }), { dim: 0 });
 
 export function layerNorm(x: Tensor, weights: Weights, eps = 1e-5, hasBias = true): Tensor {
-  const centred = sub(x, mean(x, { dim: -1, keepdim: true })) as Tensor;
-  const variance = mean(times(centred, centred), { dim: -1, keepdim: true });
-  const normed = times(div(centred, sqrt(add(variance, eps) as Tensor)) as Tensor, weights("weight"));
+  const centered = sub(x, mean(x, { dim: -1, keepdim: true })) as Tensor;
+  const variance = mean(times(centered, centered), { dim: -1, keepdim: true });
+  const normed = times(div(centered, sqrt(add(variance, eps) as Tensor)) as Tensor, weights("weight"));
   return hasBias ? plus(normed, weights("bias")) : normed;
 }
 
@@ -74,7 +74,7 @@ export const geluTanh = (x: Tensor): Tensor => {
 /** x / (1 + exp(−x)) */
 export const silu = (x: Tensor): Tensor => div(x, add(exp(neg(x)), 1)) as Tensor;
 
-/** Row `position` of [..., tokens, dim] turned: pairs (i, i + dim/2) by position · base^(−2i/dim). */
+/** Row `position` of [..., tokens, dim] rotated: pairs (i, i + dim/2) by position · base^(−2i/dim). */
 export function rotated(x: Tensor, positions: readonly number[], base: number): Tensor {
   const dim = x.shape.at(-1)!;
   const table = (of: (angle: number) => number): Tensor =>
@@ -94,7 +94,7 @@ export interface AttentionShape {
   readonly causal?: boolean;
   /** The base of rotary positions. */
   readonly base?: number;
-  /** bool [tokens, tokens], beside `causal`. */
+  /** bool [tokens, tokens], in addition to `causal`. */
   readonly mask?: Tensor<"bool">;
   readonly hasBias?: boolean;
 }

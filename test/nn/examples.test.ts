@@ -1,4 +1,6 @@
-/** The examples of docs/nn.md run as written, by the package's own name, and print what their comments say. */
+/**
+ * The examples of docs/nn.md run as written, imported from the package by name, and print the output in their comments.
+ */
 import { expect, test } from "bun:test";
 import { packageRoot } from "../../src/core/paths.ts";
 import { examplesOf } from "../support/readme.ts";

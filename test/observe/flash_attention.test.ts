@@ -1,4 +1,4 @@
-/** `ORCHARD_DEBUG_FLASH_ATN`: what is logged of attention's passes, and counted. */
+/** `ORCHARD_DEBUG_FLASH_ATN`: the log lines and counts of attention's passes. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ const on = { ORCHARD_DEBUG_FLASH_ATN: "1" };
 const nowhere = { ORCHARD_LIBRARY: "/nowhere/metal" };
 const COUNTS = "flashattn_kernel_calls.log";
 
-/** Lines without the time that passes took, which must be a number. */
+/** Lines without the times of passes, which must be numbers. */
 const untimed = (lines: readonly string[]): string[] =>
   lines.map((line) => line.replace(/, \d+\.\d{3} ms/, ", … ms").replace("[orchard] flashAttention ", ""));
 
@@ -34,7 +34,7 @@ const countsIn = (folder: string): Counts[] =>
       return { pid, forward, backward };
     });
 
-describe("what is logged", () => {
+describe("the log", () => {
   test.each(["ORCHARD_DEBUG_FLASH_ATN", "ORCHARD_DEBUG_FLASHATN"])("of fused passes, under %s=1", (name) => {
     const { lines, folder } = record(step, { [name]: "1" });
     expect(untimed(lines)).toEqual([
@@ -44,7 +44,7 @@ describe("what is logged", () => {
     expect(countsIn(folder)).toEqual([expect.objectContaining({ forward: 1, backward: 1 })]);
   });
 
-  test("why the backends before did not run it", () => {
+  test("why earlier backends did not run it", () => {
     const { lines } = record(step, { ...on, ...nowhere, ORCHARD_BACKEND: "metal" });
     const [warning, ...logged] = untimed(lines);
     expect(warning).toContain("metal is unavailable");
@@ -53,7 +53,7 @@ describe("what is logged", () => {
     );
   });
 
-  test("of unfused passes: each one once, of the operands of the forward", () => {
+  test("of unfused passes: each one once, with the operands of the forward", () => {
     const { lines, folder } = record(
       `const [q, k, v] = operands();
       const loss = sum(flashAttention(q, k, v, { path: "unfused" }));
@@ -101,7 +101,7 @@ describe("what is logged", () => {
     expect(logged.printed).toBe(silent.printed);
   });
 
-  test("nothing, and no file, where it is off", () => {
+  test("is not written, to any file, if it is off", () => {
     const { lines, folder, exitCode } = record(step, { ORCHARD_DEBUG_FLASH_ATN: "0" });
     expect([exitCode, lines, recordsIn(folder)]).toEqual([0, [], []]);
   });
@@ -156,7 +156,7 @@ describe.if(hasMetal)("on metal", () => {
 });
 
 describe("the counts", () => {
-  test("of processes at the same time, one of them killed, are all there", async () => {
+  test("of concurrent processes, one of them killed, are all there", async () => {
     const folder = newFolder();
     const { command, options } = child(
       `const [q, k, v] = operands([1, 1, 2, 2]);
@@ -180,7 +180,7 @@ describe("the counts", () => {
     }
   });
 
-  test("that can't be written are warned of once, and passes go on", () => {
+  test("that can't be written cause one warning, and passes continue", () => {
     const { lines, exitCode } = record(`${step} ${step.replace("const [q, k, v]", "const [a, b, c]")}`, {
       ...on,
       TMPDIR: "/nowhere",

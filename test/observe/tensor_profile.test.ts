@@ -16,7 +16,7 @@ interface Line {
   readonly label: string;
 }
 
-/** NaN for what is not known. Every line must be whole. */
+/** NaN for unknown figures. Every line must be complete. */
 function parse(text: string): Line[] {
   expect(text).toEndWith("\n");
   return text
@@ -39,7 +39,7 @@ function parse(text: string): Line[] {
     });
 }
 
-test("large blocks of the cpu backend: bytes, what is live with them and was at most, and the operation", () => {
+test("large blocks of the cpu backend: bytes, live bytes and their peak, and the operation", () => {
   const { file, lines } = record(
     `const x = zeros([512, 512]);
     const y = orchard.exp(x);
@@ -59,7 +59,7 @@ test("large blocks of the cpu backend: bytes, what is live with them and was at 
   ]);
 });
 
-test("the peak stays when memory is given back", () => {
+test("the peak stays when memory is released", () => {
   const { file } = record(
     `zeros([1024, 1024]).dispose();
     zeros([512, 512]);`,
@@ -70,14 +70,14 @@ test("the peak stays when memory is given back", () => {
   expect([large!.peak, small!.peak]).toEqual([large!.live, large!.live]);
 });
 
-test("JavaScript's own memory, whose live bytes are unknown; arrays that are handed over are none", () => {
+test("JavaScript's memory, whose live bytes are unknown; borrowed arrays are not counted", () => {
   const { file } = record(`withBackend("reference", () => orchard.exp(orchard.fromArray(new Float32Array(25))));`, on);
   expect(parse(file(LOG))).toEqual([
     expect.objectContaining({ bytes: 100, storage: "script", live: Number.NaN, peak: Number.NaN, label: "exp" }),
   ]);
 });
 
-test.if(hasMetal)("Metal's buffers: the storage mode, and the label where there is one", () => {
+test.if(hasMetal)("Metal's buffers: the storage mode, and the label if there is one", () => {
   const { file } = record(
     `using weights = new orchard.DeviceBuffer(65536, { storage: "private", label: "the weights" });
     withBackend("metal", () => orchard.exp(zeros([128, 128])));`,
@@ -104,7 +104,7 @@ test("several processes add to one file, and no line is torn", async () => {
   for (const { pid } of children) expect(lines.filter((line) => line.pid === pid)).toHaveLength(300);
 });
 
-test("a file that can't be written is warned of once, and work goes on", () => {
+test("a file that can't be written causes one warning, and work continues", () => {
   const { lines, printed } = record("console.log(orchard.neg(orchard.neg(tensor([1, 2]))).toArray());", {
     ...on,
     TMPDIR: "/nowhere",
@@ -117,7 +117,7 @@ test("a file that can't be written is warned of once, and work goes on", () => {
   ]);
 });
 
-test("there is no file where it is off", () => {
+test("there is no file if it is off", () => {
   const { folder, exitCode } = record("zeros([512, 512]);", { ORCHARD_TENSOR_PROFILE: "" });
   expect([exitCode, existsSync(folder), recordsIn(folder)]).toEqual([0, true, []]);
 });

@@ -1,4 +1,4 @@
-/** `ORCHARD_TRACE`: a file of trace events that is JSON at any time. */
+/** `ORCHARD_TRACE`: a file of trace events that is valid JSON at any time. */
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ interface TraceEvent {
   readonly args: Readonly<Record<string, unknown>>;
 }
 
-/** @throws where it is not JSON */
+/** @throws if it is not JSON */
 const parse = (path: string): TraceEvent[] => JSON.parse(readFileSync(path, "utf8")) as TraceEvent[];
 
 /** The events of a program that runs to its end. */
@@ -51,7 +51,7 @@ describe("the events", () => {
     expect(ts).toBeGreaterThanOrEqual(spans[1]!.ts + spans[1]!.dur);
   });
 
-  test("an operation of a backward pass says of what", () => {
+  test("an operation of a backward pass names its forward", () => {
     const { spans } = trace("const [q, k, v] = operands(); backward(sum(flashAttention(q, k, v)));");
     const { args } = spans.find(({ name }) => name === "attentionBackward")!;
     expect(args["within"]).toBe("backward of FlashAttention");
@@ -60,11 +60,11 @@ describe("the events", () => {
   test("an operation that fails is a span with the reason", () => {
     const { spans, exitCode } = trace(`try { orchard.zeros([2 ** 25, 2 ** 25]); } catch { console.log("refused"); }`);
     expect(exitCode).toBe(0);
-    expect(spans.map(({ name, cat }) => `${name} ${cat}`)).toEqual(["fill cpu"]); // no other has memory
+    expect(spans.map(({ name, cat }) => `${name} ${cat}`)).toEqual(["fill cpu"]); // no other event has memory
     for (const { args } of spans) expect(String(args["failure"])).toContain(String(2 ** 52));
   });
 
-  test("allocations are counters: what was allocated so far, and what is live", () => {
+  test("allocations are counters: bytes allocated so far, and live bytes", () => {
     const { events } = trace("const x = zeros([512, 512]); orchard.exp(x).dispose(); orchard.neg(tensor([1, 2]));");
     const values = (name: string, key: string) =>
       events.filter((event) => event.ph === "C" && event.name === name).map(({ args }) => Number(args[key]));
@@ -76,7 +76,7 @@ describe("the events", () => {
     expect(values("peak bytes (host)", "peak")).toEqual([one, two]);
   });
 
-  test("each has what the format requires of its phase", () => {
+  test("each has the fields that the format requires for its phase", () => {
     const { events } = trace("const [q, k, v] = operands(); backward(sum(flashAttention(q, k, v)));");
     expect(events.filter(({ ph }) => ph === "M").map(({ name, args }) => [name, args["name"]])).toEqual([
       ["process_name", `orchard ${events[0]!.pid}`],
@@ -89,7 +89,7 @@ describe("the events", () => {
     }
   });
 
-  test.if(hasMetal)("a command buffer is a span beside the threads, which ends once it is seen to be done", () => {
+  test.if(hasMetal)("a command buffer is a span in a separate row, which ends once it is seen to be done", () => {
     const { events, spans } = trace(
       `const host = tensor([1, 2]);
       withBackend("metal", () => {
@@ -108,7 +108,7 @@ describe("the events", () => {
     expect(spans[0]!.args["copies"]).toBe(1); // to the device
   });
 
-  test.if(hasMetal)("what a failed command buffer lost is computed again, and shown", () => {
+  test.if(hasMetal)("results that a failed command buffer lost are computed again, and shown", () => {
     const { spans, printed } = trace(
       `withBackend("metal", () => {
         const x = orchard.exp(tensor([0, 0]));
@@ -133,7 +133,7 @@ const work = `
 `;
 
 describe("a reader of the format", () => {
-  test("of Chrome's developer tools shows the process, its thread and its operations, in their order", () => {
+  test("in Chrome's developer tools shows the process, its thread and its operations, in their order", () => {
     const { path, spans, events } = trace(work);
     const program = join(import.meta.dir, "..", "support", "open-trace.ts");
     const { stdout, stderr } = Bun.spawnSync([process.execPath, program, path]);
@@ -152,7 +152,7 @@ describe("a reader of the format", () => {
       if (ph !== "M") expect(Number.isFinite(ts)).toBe(true);
       if (ph === "C") expect(Object.values(args).every((value) => Number.isFinite(value))).toBe(true);
     }
-    const open: TraceEvent[] = []; // those that the next one may lie in
+    const open: TraceEvent[] = []; // spans that the next one may be nested in
     for (const span of spans.toSorted((a, b) => a.ts - b.ts || b.dur - a.dur)) {
       while (open.length > 0 && open.at(-1)!.ts + open.at(-1)!.dur <= span.ts) open.pop();
       for (const around of open) expect(span.ts + span.dur).toBeLessThanOrEqual(around.ts + around.dur);
@@ -170,7 +170,7 @@ describe("a reader of the format", () => {
   });
 });
 
-describe("the file is JSON", () => {
+describe("the file is valid JSON", () => {
   const forever =
     "for (let call = 0; ; call++) { orchard.exp(tensor([1, 2])); if (call === 200) console.log('under way'); }";
 
@@ -194,7 +194,7 @@ describe("the file is JSON", () => {
     expect([exitCode, spans.map(({ name }) => name)]).toEqual([code, ["exp"]]);
   });
 
-  test("whatever names, reasons and messages hold", () => {
+  test("with any names, reasons and messages", () => {
     const { spans } = trace("orchard.exp(tensor([1, 2]));", {
       ORCHARD_BACKEND: "metal",
       ORCHARD_LIBRARY: '/nowhere/"quoted"\\\n',
@@ -204,7 +204,7 @@ describe("the file is JSON", () => {
 });
 
 describe("the path", () => {
-  test("%p is the process's number", () => {
+  test("%p stands for the process id", () => {
     const folder = newFolder();
     record("orchard.exp(tensor([1, 2]));", { ORCHARD_TRACE: join(folder, "trace-%p.json") }, folder);
     const [name] = recordsIn(folder);
@@ -212,7 +212,7 @@ describe("the path", () => {
     expect(name).toBe(`trace-${pid}.json`);
   });
 
-  test("a file from before is replaced", () => {
+  test("an existing file is replaced", () => {
     const folder = newFolder();
     const path = join(folder, "trace.json");
     writeFileSync(path, "x".repeat(1_000_000));
@@ -220,7 +220,7 @@ describe("the path", () => {
     expect(parse(path).some(({ name }) => name === "exp")).toBe(true);
   });
 
-  test("a second process of the same path leaves two traces: its own, and the first's without a name", async () => {
+  test("a second process with the same path leaves two traces: its file, and the first's without a name", async () => {
     const folder = newFolder();
     const path = join(folder, "trace.json");
     const { command, options } = child(
@@ -241,7 +241,7 @@ describe("the path", () => {
     ).toEqual(["neg"]);
   });
 
-  test("a worker writes a file of its own", () => {
+  test("a worker writes a separate file", () => {
     const folder = newFolder();
     const program = `
       if (Bun.isMainThread) {
@@ -268,10 +268,10 @@ describe("the path", () => {
   });
 });
 
-describe("a file that can't be written is warned of once, and work goes on", () => {
+describe("a file that can't be written causes one warning, and work continues", () => {
   const program = "console.log(orchard.neg(orchard.neg(tensor([1, 2]))).toArray());";
 
-  test("in a folder that is not there", () => {
+  test("in a missing folder", () => {
     const { lines, printed } = record(program, { ORCHARD_TRACE: "/nowhere/trace.json" });
     expect([printed, lines]).toEqual([
       "[ 1, 2 ]",
@@ -283,7 +283,7 @@ describe("a file that can't be written is warned of once, and work goes on", () 
     ]);
   });
 
-  test("where a folder is, which stays", () => {
+  test("at the path of a folder, which stays", () => {
     const folder = newFolder();
     mkdirSync(join(folder, "trace.json"));
     const { lines, printed } = record(program, { ORCHARD_TRACE: join(folder, "trace.json") }, folder);
@@ -291,7 +291,7 @@ describe("a file that can't be written is warned of once, and work goes on", () 
     expect(readdirSync(folder)).toContain("trace.json");
   });
 
-  test("where a device is, which stays", () => {
+  test("at the path of a device, which stays", () => {
     const folder = newFolder();
     const path = join(folder, "trace.json");
     symlinkSync("/dev/null", path);
@@ -300,7 +300,7 @@ describe("a file that can't be written is warned of once, and work goes on", () 
     expect(readlinkSync(path)).toBe("/dev/null");
   });
 
-  test("when the disk is full: what is there is JSON", () => {
+  test("when the disk is full: the part that was written is valid JSON", () => {
     const folder = newFolder();
     const path = join(folder, "trace.json");
     const { command, options } = child(
@@ -310,7 +310,7 @@ describe("a file that can't be written is warned of once, and work goes on", () 
         ORCHARD_TRACE: path,
       },
     );
-    // A limit of files' lengths instead of a full disk: a write that goes over it takes a part, and the next one fails.
+    // A limit on file sizes simulates a full disk: a write beyond it is cut, and the next one fails.
     const limited = ["sh", "-c", 'trap "" XFSZ; ulimit -f 8; exec "$@"', "sh", ...command];
     const { stdout, stderr } = Bun.spawnSync(limited, options);
     expect(stdout.toString().trim()).toBe("[ 1, 2 ]");

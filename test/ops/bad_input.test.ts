@@ -1,6 +1,6 @@
 /**
- * Wrong calls of every operation on every backend: each is refused by a typed error that says what came and what was
- * wanted, and leaves nothing.
+ * Invalid calls of every operation on every backend: each throws a typed error with the expected and the actual value,
+ * and leaks nothing.
  */
 import { afterAll, describe, expect, spyOn, test } from "bun:test";
 import { AutogradError } from "../../src/autograd/node.ts";
@@ -37,7 +37,7 @@ function tensorsIn(value: unknown): Tensor[] {
   return [...new Set(Object.values(value).flatMap(tensorsIn))];
 }
 
-/** The arguments with one tensor in another's place. */
+/** The arguments with one tensor replaced. */
 function replaced(value: unknown, from: Tensor, to: Tensor): unknown {
   if (value === from) return to;
   if (Array.isArray(value)) return value.map((item) => replaced(item, from, to));
@@ -45,10 +45,10 @@ function replaced(value: unknown, from: Tensor, to: Tensor): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, replaced(item, from, to)]));
 }
 
-/** They take a tensor's shape and dtype, which it has after its memory is gone. */
+/** These functions use only a tensor's shape and dtype, which it has after its memory is released. */
 const likes = new Set(names.filter((name) => name.endsWith("Like")));
 
-/** A right call with each of its tensors disposed of in turn. */
+/** A valid call with each of its tensors disposed of in turn. */
 function disposedOf(operation: OperationName, operands: Operands): Mistake[] {
   if (likes.has(operation)) return [];
   const right = calls[operation](operands);
@@ -66,8 +66,8 @@ function disposedOf(operation: OperationName, operands: Operands): Mistake[] {
 }
 
 /**
- * What is wrong about the error of a call; undefined where nothing is. Results are read: a device may find a mistake no
- * earlier.
+ * Describes what is wrong with the error of a call; undefined if nothing is. Results are read, since a device may find
+ * a mistake only then.
  */
 function problemOf({ kind, operation, arguments: make, error, says }: Mistake, operands: Operands): string | undefined {
   const outcome = tidy(() => {
@@ -89,7 +89,7 @@ function problemOf({ kind, operation, arguments: make, error, says }: Mistake, o
   return missing.length === 0 ? undefined : `${what}: ${missing.join(" | ")} is not in: ${outcome.message}`;
 }
 
-/** What `backward` says of an operation's results: with a graph, and without one. */
+/** The errors of `backward` for an operation's results: with a graph, and without one. */
 function backwardOf(operation: OperationName, operands: Operands): { codes: string[]; problems: string[] } {
   const codes: string[] = [];
   const problems: string[] = [];
@@ -103,7 +103,7 @@ function backwardOf(operation: OperationName, operands: Operands): { codes: stri
   const right = calls[operation](operands);
   const call = (list: readonly unknown[]) => tensorsIn(functions[operation]!(...list));
   for (const root of library.noGrad(() => call(right))) refusal(root, "noGraph");
-  if (operation.endsWith("_")) return { codes, problems }; // it takes no leaf
+  if (operation.endsWith("_")) return { codes, problems }; // it does not accept a leaf
   const leaves = tensorsIn(right).reduce<unknown>(
     (list, tensor) => (isFloat(tensor.dtype) ? replaced(list, tensor, leafOf(tensor)) : list),
     right,
@@ -113,14 +113,14 @@ function backwardOf(operation: OperationName, operands: Operands): { codes: stri
   return { codes, problems };
 }
 
-/** Bytes and blocks that are live once everything under way is done. */
+/** Live bytes and blocks once all work is done. */
 function liveMemory() {
   if (isMetalOpen()) forgetFinished(metalContext(), { wait: true });
   const { host, metal } = memory();
   return [host, metal].map(({ liveBytes, blocks }) => ({ liveBytes, blocks }));
 }
 
-/** Runs wrong calls twice: the second time nothing may be left that was not there before. */
+/** Runs invalid calls twice: the second run must leave no more memory in use than the first. */
 function refuse(list: readonly Mistake[], operands: Operands): void {
   const problems = () => list.flatMap((mistake) => problemOf(mistake, operands) ?? []);
   expect(problems()).toEqual([]);
@@ -130,7 +130,7 @@ function refuse(list: readonly Mistake[], operands: Operands): void {
   expect(liveMemory()).toEqual(before);
 }
 
-/** Operations that go by indices, of a square of them or its first row. */
+/** Operations with indices, for a square of them or its first row. */
 const byIndices: Readonly<Record<string, (x: Tensor, index: Tensor<"int64">) => Tensor>> = {
   gather: (x, index) => library.gather(x, index, { dim: 1 }),
   takeAlongDim: (x, index) => library.takeAlongDim(x, index, { dim: 1 }),
@@ -152,10 +152,10 @@ function byRow(index: Tensor<"int64">, call: (row: Tensor<"int64">) => Tensor): 
 /** Statistics count every buffer of Metal, and on the cpu blocks of 64 KB and more. */
 const sizes: Readonly<Record<BackendName, number>> = { metal: 10, cpu: 130, reference: 10 };
 
-const warnings = spyOn(console, "warn").mockImplementation(() => undefined); // of fallbacks for want of memory
+const warnings = spyOn(console, "warn").mockImplementation(() => undefined); // of fallbacks because memory is short
 afterAll(() => warnings.mockRestore());
 
-test("every operation has wrong calls", () => {
+test("every operation has invalid calls", () => {
   const refused = new Set([...mistakes, ...limits].map(({ operation }) => functions[operation]));
   expect(names.filter((name) => !refused.has(functions[name]))).toEqual([]);
 });
@@ -176,11 +176,11 @@ describe.each(tested)("on %s", (backend: BackendName) => {
     on(() => refuse(list, operands));
   });
 
-  test("more memory than there is", () => {
+  test("more memory than available", () => {
     on(() => refuse(limits, operands), false);
   });
 
-  test("calls that go by indices give back at once what they took, where they succeed and where they fail", () => {
+  test("calls with indices release their memory at once, on success and on failure", () => {
     const size = sizes[backend];
     const x = on(() => library.ones([size, size]));
     const [right, wrong] = [1, size].map((value) => on(() => library.full([size, size], value, { dtype: "int64" })));
@@ -189,7 +189,7 @@ describe.each(tested)("on %s", (backend: BackendName) => {
         using result = call();
         result.dataSync();
       });
-    for (const call of Object.values(byIndices)) read(() => call(x, right!)); // what stays is made once
+    for (const call of Object.values(byIndices)) read(() => call(x, right!)); // permanent memory is allocated once
     const before = liveMemory();
     for (const [name, call] of Object.entries(byIndices)) {
       read(() => call(x, right!));
@@ -204,23 +204,23 @@ describe.each(tested)("on %s", (backend: BackendName) => {
     expect(held.filter(({ storage }) => !storage.isReleased)).toEqual([]);
   });
 
-  test("backward of what is no scalar, and of what has no graph", () => {
-    const own = on(() => makeOperands(sizes[backend])); // graphs that nobody passes hold them until they are collected
+  test("backward of a tensor that is not a scalar, and of one without a graph", () => {
+    const own = on(() => makeOperands(sizes[backend])); // graphs that no pass visits keep them until they are collected
     const isLeft = (name: string) =>
       (name === "floatPower" && backend === "metal") || // which has no float64
       (name.endsWith("Attention") && whyMissing(backend) !== undefined);
     const found = names.map((name) => on(() => tidy(() => backwardOf(name as OperationName, own)), !isLeft(name)));
     expect(found.flatMap(({ problems }) => problems)).toEqual([]);
     expect(found.filter(({ codes }) => codes.includes("notAScalar")).length).toBeGreaterThan(70);
-    const giveTensors = names.filter((name) => !["allClose", "equal"].includes(name)); // those give a boolean
+    const giveTensors = names.filter((name) => !["allClose", "equal"].includes(name)); // those return a boolean
     expect(found.filter(({ codes }) => codes.includes("noGraph")).length).toBe(giveTensors.length);
   });
 
-  test("afterwards right calls are right, and disposing of the operands gives back their memory", () => {
+  test("afterwards valid calls are right, and disposing of the operands releases their memory", () => {
     expect(on(() => tidy(() => library.indexSelect(operands.vector, operands.places, { dim: 0 }).sum().item()))).toBe(
       operands.vector.size,
     );
-    liveMemory(); // waits for what holds them
+    liveMemory(); // waits for work that uses them
     if (backend === "metal") expect(metalContext().report({ clear: true }).findings).toEqual([]);
     const held = tensorsIn(operands);
     for (const tensor of held) tensor.dispose();

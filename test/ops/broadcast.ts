@@ -1,11 +1,11 @@
 /**
- * Broadcasting, for oracles: which element of an operand an element of the result sees, and what gradients of operands
- * are sums of.
+ * Broadcasting, for oracles: which element of an operand an element of the result uses, and which terms the gradients
+ * of operands sum.
  */
 import type { Shape } from "../../src/tensor/shape.ts";
 import type { Block } from "./samples.ts";
 
-/** Where in an operand's row-major values the element of the result with this number comes from. */
+/** The index, in an operand's row-major values, of the element that this element of the result uses. */
 export function placeIn(own: Shape, shape: Shape, index: number): number {
   let rest = index;
   let place = 0;
@@ -19,14 +19,14 @@ export function placeIn(own: Shape, shape: Shape, index: number): number {
   return place;
 }
 
-/** An operand with its elements repeated as the result's shape asks for. */
+/** An operand broadcast to the result's shape. */
 export function repeated(block: Block, shape: Shape): Block {
   const count = shape.reduce((product, size) => product * size, 1);
   const values = Array.from({ length: count }, (_, index) => block.values[placeIn(block.shape, shape, index)]!);
   return { ...block, shape, values };
 }
 
-/** The sum of the magnitudes of those terms, in the result's shape, that belong to each element of an operand. */
+/** For each element of an operand, the sum of the magnitudes of its terms, which are in the result's shape. */
 export function sumMagnitudes(terms: ArrayLike<number>, own: Shape, shape: Shape): number[] {
   const sums = new Array<number>(own.reduce((product, size) => product * size, 1)).fill(0);
   for (let index = 0; index < terms.length; index++) sums[placeIn(own, shape, index)]! += Math.abs(terms[index]!);

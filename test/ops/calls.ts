@@ -1,4 +1,4 @@
-/** A right call of every operation: what tests of all of them start from. */
+/** A valid call of every operation, from which tests of all operations start. */
 import { signatures } from "../../src/core/parameters.ts";
 import { type Definition, definitions } from "../../src/ops/elementwise/define.ts";
 import * as operations from "../../src/ops/index.ts";
@@ -17,12 +17,12 @@ export const operationNames = Object.entries(functions).flatMap(([name, value]) 
   typeof value === "function" ? [name as OperationName] : [],
 );
 
-/** Elementwise operations that take integers alone, or a number first: they have rows of their own. */
+/** Elementwise operations that accept only integers, or a number first: they have separate rows. */
 const ofTheirOwn: ReadonlySet<string> = new Set(["gcd", "lcm", "polygamma", "bitwiseLeftShift", "bitwiseRightShift"]);
 
 /**
- * Kinds of operations whose calls and mistakes need no list: elementwise ones, and functions of real numbers made of
- * them.
+ * Kinds of operations whose calls and mistakes are generated: elementwise ones, and functions of real numbers composed
+ * of them.
  */
 export const kinds = {
   unary: named(({ operands, takes }) => operands === 1 && takes !== "bits"),
@@ -31,7 +31,7 @@ export const kinds = {
   binaryOfBits: named(({ operands, takes }) => operands === 2 && takes === "bits"),
   unaryOfNumbers: named(({ operands, takes }) => operands === 1 && takes === "numbers"),
   binaryOfNumbers: named(({ operands, takes }) => operands === 2 && takes === "numbers"),
-  /** Of real numbers, whose other arguments have defaults. */
+  /** For real numbers; their other arguments have defaults. */
   float: operationNames.filter((name) => (functions[name] as { method?: string }).method === "float"),
 } as const;
 
@@ -41,7 +41,7 @@ function named(applies: (definition: Definition) => boolean): readonly Operation
 
 const { expand, ones, tensor, zeros } = operations;
 
-/** Operands of the calls: matrices of size × size, and what goes with them. */
+/** Operands of the calls: matrices of size × size, and related tensors. */
 export const makeOperands = (size: number) => ({
   x: ones([size, size]),
   y: ones([size, size]),
@@ -80,7 +80,7 @@ export function leafOf({ storage, dtype, shape, strides, offset }: Tensor): Tens
   return leaf;
 }
 
-/** Disposes of all leaves, and of the gradients that they have. */
+/** Disposes of all leaves and their gradients. */
 export function disposeLeaves(): void {
   for (const leaf of made) {
     leaf.grad?.dispose();
@@ -96,7 +96,7 @@ const ofAxes = (name: string, values: (x: Tensor) => readonly unknown[]): Readon
   [`${name}3d`]: ({ volume }) => values(volume),
 });
 
-/** The arguments of those that are of no kind above. */
+/** The arguments of operations of no kind above. */
 const others: Readonly<Partial<Record<OperationName, Arguments>>> = {
   addbmm: ({ x, batch }) => [x, batch, batch],
   addcdiv: ({ x, y, vector }) => [x, y, vector],

@@ -1,11 +1,11 @@
-/** The examples in the comments of operations give what they say: `call; // dtype [values]`. */
+/** The examples in the comments of operations give the stated results: `call; // dtype [values]`. */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { packageRoot } from "../../src/core/paths.ts";
 import * as library from "../../src/index.ts";
 
 interface DocumentedCall {
-  /** Declarations that come before it. */
+  /** Declarations for an example. */
   readonly setup: string;
   readonly call: string;
   readonly dtype: string;
@@ -28,7 +28,7 @@ const calls = sources.flatMap((path): DocumentedCall[] =>
   })),
 );
 
-/** A call's text as a program would have it; `var` is a keyword, and has another name. */
+/** A call's text as a program would write it; `var` is a keyword, and has another name. */
 function evaluate(text: string, setup = ""): unknown {
   const names = Object.keys(library).filter((name) => name !== "var");
   const given = names.map((name) => (library as Readonly<Record<string, unknown>>)[name]);
@@ -43,7 +43,7 @@ test.each(calls)("$call", ({ setup, call, dtype, values }) => {
   const result = evaluate(call, setup) as library.Tensor;
   const [got, wanted] = [numbersOf(result.toArray()), numbersOf(evaluate(values))];
   expect([result.dtype as string, got.length]).toEqual([dtype, wanted.length]);
-  // Examples are written with four decimals or more.
+  // Examples have four decimals or more.
   const wrong = wanted.filter(
     (value, index) => !(Math.abs(got[index]! - value) <= 6e-5 * Math.max(1, Math.abs(value))),
   );

@@ -1,4 +1,4 @@
-/** Wrong calls of operations: what each must be refused with. A file of `mistakes/` has those of a kind. */
+/** Invalid calls of operations, and the error of each. Each file in `mistakes/` has one kind. */
 import { axes, indices, ranks, steps } from "./mistakes/axes.ts";
 import { dtypes, overflows } from "./mistakes/dtypes.ts";
 import { graphs, repeats } from "./mistakes/graphs.ts";
@@ -9,7 +9,7 @@ import type { Mistake } from "./mistakes/table.ts";
 export { limits } from "./mistakes/limits.ts";
 export type { ErrorClass, Mistake } from "./mistakes/table.ts";
 
-/** Every mistake but those that are made of right calls: see bad_input.test.ts. */
+/** Every mistake except those derived from valid calls: see bad_input.test.ts. */
 export const mistakes: readonly Mistake[] = [
   ...[shapes, dtypes, ranks, axes, indices, steps, ragged, sizes, overflows, graphs, repeats].flat(),
 ];

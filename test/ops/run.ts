@@ -16,7 +16,7 @@ import { compare, readsPlain } from "./tolerance.ts";
 import { samplesOn, withoutLayouts } from "./turns.ts";
 import { asList, forgetWanted, gradientsOf, nameOf, type Wanted, type WantedGradients, wantedOf } from "./wanted.ts";
 
-/** The backends that are tested: all of them, without Metal where that is left out on purpose. */
+/** The tested backends: all, or all except Metal if it is left out on purpose. */
 export const tested = backendNames.filter((name) => name !== "metal" || !environmentFlag("ORCHARD_SKIP_METAL"));
 
 // biome-ignore lint/suspicious/noExplicitAny: rows of one table differ in their options
@@ -34,10 +34,10 @@ export function testTable(family: string, rows: readonly OperationRow<any>[]): v
   });
 }
 
-/** What a backend lacks, one line each, until {@link writeGaps} writes them. */
+/** Missing features of a backend, one line each, until {@link writeGaps} writes them. */
 export const gaps: string[] = [];
 
-/** What a backend lacks is shown at the end of the run: see `scripts/suite`. */
+/** Missing features of a backend are shown at the end of the run: see `scripts/suite`. */
 export function writeGaps(): void {
   if (gaps.length === 0) return;
   mkdirSync(reportFolder(), { recursive: true });
@@ -141,7 +141,7 @@ function testFiniteDifferences(row: OperationRow<unknown>, backend: "cpu" | "ref
   });
 }
 
-/** The checker has watched every dispatch: it must have found nothing. */
+/** Fails unless the checker, which watched every dispatch, found nothing. */
 export function checkFindings({ name }: { readonly name: string }): void {
   const context = metalContext();
   context.wait();

@@ -1,4 +1,4 @@
-/** Results that do not depend on who computes them, or in which order. */
+/** Results that are independent of threads, workers and their order. */
 import { expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
 import { metalContext } from "../../src/backend/metal/context.ts";

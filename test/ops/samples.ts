@@ -1,5 +1,5 @@
 /**
- * Operands for tests of operations: values of a seeded generator, in memory of every layout, padded with loud values.
+ * Operands for tests of operations: values of a seeded generator, in memory of every layout, padded with large values.
  */
 
 import { empty } from "../../src/backend/dispatch.ts";
@@ -9,11 +9,11 @@ import { type DType, isFloat } from "../../src/tensor/dtype.ts";
 import { elementCount, type Shape } from "../../src/tensor/shape.ts";
 import { Tensor } from "../../src/tensor/tensor.ts";
 
-/** How an operand's elements lie in its storage. */
+/** The layout of an operand's elements in its storage. */
 export type Layout = "contiguous" | "offset" | "transposed" | "strided" | "reversed" | "expanded";
 export const layouts: readonly Layout[] = ["contiguous", "offset", "transposed", "strided", "reversed", "expanded"];
 
-/** Where values come from: a uniform range, whole numbers of a range, or a list that repeats. */
+/** The source of values: a uniform range, whole numbers of a range, or a list that repeats. */
 export type Values =
   | { readonly low: number; readonly high: number }
   | { readonly integers: readonly [number, number] }
@@ -29,7 +29,7 @@ export interface OperandSpec {
   readonly dtype?: DType;
 }
 
-/** Values as an oracle sees them: row-major, exact. */
+/** Values for the oracle: row-major, exact. */
 export interface Block {
   readonly shape: Shape;
   readonly dtype: DType;
@@ -52,7 +52,7 @@ export class Random {
   }
 }
 
-/** Row-major values of an operand, each one that its dtype can hold. */
+/** Row-major values of an operand, rounded to its dtype. */
 export function makeBlock({ shape, values, dtype: own }: OperandSpec, dtype: DType, random: Random): Block {
   const kind = own ?? dtype;
   const round = rounder(kind);
@@ -97,8 +97,8 @@ function widen(bits: number): number {
 const LOUD = 31; // elements of padding on each side
 
 /**
- * A tensor of the block's values in a layout, inside a larger storage whose other elements are loud: an access beyond
- * the view changes the answer. `expanded` repeats along the first axis, so it keeps only the block's first row there
+ * A tensor of the block's values in a layout, inside a larger storage whose other elements are large: an access beyond
+ * the view changes the result. `expanded` repeats along the first axis, so it keeps only the block's first row there
  * (see {@link expandedBlock}).
  */
 export function place(block: Block, layout: Layout, backend: "metal" | "cpu" | "reference", random: Random): Tensor {
@@ -124,7 +124,7 @@ function loud(dtype: DType, random: Random): number {
   return dtype === "bool" ? random.integer(0, 1) : random.integer(50, 120);
 }
 
-/** The block that an expanded operand really has: the first row of axis 0 everywhere. */
+/** The block of an expanded operand: the first row of axis 0 everywhere. */
 export function expandedBlock(block: Block): Block {
   const [first = 1] = block.shape;
   const row = block.values.length / Math.max(first, 1);
@@ -165,7 +165,7 @@ function forEachPlace(
   level(0, start);
 }
 
-/** The seed of a text. */
+/** The seed for a text. */
 export function hash(text: string): number {
   let state = 2166136261;
   for (let index = 0; index < text.length; index++) state = Math.imul(state ^ text.charCodeAt(index), 16777619);

@@ -10,33 +10,33 @@ import type { Accuracy } from "./tolerance.ts";
 export type Round = (value: number) => number;
 
 /**
- * What the oracle itself is given. A formula may know it by this, and add up without loss: in float64 the plain
+ * The rounding that marks the oracle itself. A formula may check for it and add without loss: in float64 the plain
  * computation rounds too.
  */
 export const exactly: Round = (value) => value;
 
-/** One call: operands, and whatever else the operation takes. */
+/** One call: operands, and the operation's other arguments. */
 export interface Sample<Options = undefined> {
   /** Default: shapes and layouts. */
   readonly name?: string;
   readonly inputs: readonly OperandSpec[];
   readonly options: Options;
-  /** Dtypes for which the sample makes sense; default all of the row's. */
+  /** Dtypes for which the sample makes sense. Default: all of the row's. */
   readonly dtypes?: readonly DType[];
-  /** False where the gradient is not defined at these values (ties, kinks, NaN). */
+  /** False if the gradient is not defined at these values (ties, kinks, NaN). */
   readonly gradient?: boolean;
 }
 
-/** What the oracle says of one result. */
+/** The oracle's result. */
 export interface Expected {
   readonly shape: readonly number[];
-  /** Row-major; exact as far as float64 is. */
+  /** Row-major; exact up to float64's precision. */
   readonly values: readonly number[];
   /** Default: the dtype of the first operand. */
   readonly dtype?: DType;
   /**
-   * The error that each value may have by analysis (pairwise summation: log₂ n · Σ |x|), in rounding errors of the type
-   * that computes. A lucky plain computation can be better than any bound, where there are few results.
+   * The error that each value may have by analysis (pairwise summation: log₂ n · Σ |x|), in rounding errors of the
+   * computation's dtype. A plain computation with few results can happen to be better than any bound.
    */
   readonly roundings?: readonly number[];
 }
@@ -48,26 +48,26 @@ export interface OperationRow<Options = undefined> {
   readonly dtypes: readonly DType[];
   readonly samples: readonly Sample<Options>[];
   /**
-   * The definition, written without any code of the library, from operands that are exact. With a `round` it is the
-   * plain computation in low precision that FlashAttention's rule compares with: each step rounded.
+   * The definition, written without any code of the library, for exact operands. With a `round` it is the plain
+   * computation in low precision that FlashAttention's rule compares with: each step is rounded.
    */
   readonly oracle: (inputs: readonly Block[], options: Options, round: Round) => Expected | readonly Expected[];
   readonly accuracy: Accuracy;
   /**
-   * Of an operation that is linear in each operand: how many terms its longest sum has. Results and gradients may then
-   * be off by 2 √n · Σ |terms| roundings too (Higham and Mary, "A New Approach to Probabilistic Rounding Error
-   * Analysis", 2019), where a plain computation happens to be better.
+   * For an operation that is linear in each operand: the number of terms of its longest sum. Results and gradients may
+   * then be off by 2 √n · Σ |terms| roundings too (Higham and Mary, "A New Approach to Probabilistic Rounding Error
+   * Analysis", 2019), if a plain computation happens to be better.
    */
   readonly sumLength?: (inputs: readonly Block[], options: Options) => number;
   /**
-   * Whether it computes each element by itself, from operands that are broadcast. The gradient of one is then the sum
-   * of those of its repetitions, and may be off by as much as any sum: see `sumLength`.
+   * Whether it computes each element separately, from operands that are broadcast. The gradient of a broadcast operand
+   * is then the sum over its repetitions, with the error of any sum: see `sumLength`.
    */
   readonly elementwise?: boolean;
-  /** Whether it has a gradient, checked in float64 by finite differences and on each backend against that. */
+  /** Whether it has a gradient, checked in float64 by finite differences and then on each backend against float64. */
   readonly gradient: boolean;
   /**
-   * The error that gradients may have by analysis, in rounding errors of the largest one: as `roundings` of a result.
+   * The error that gradients may have by analysis, in rounding errors of the largest one, like `roundings` of a result.
    * A list for each operand has the error of each element, in rounding errors of that element.
    */
   readonly gradientRoundings?: (inputs: readonly Block[], options: Options) => number | readonly (readonly number[])[];

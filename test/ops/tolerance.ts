@@ -5,12 +5,11 @@
  * elementwise operations.
  *
  * `flash`: FlashAttention's rule. The largest error is at most `factor` times (2 forward, 3 backward) that of the plain
- * computation in the same dtype, which rounds after each step, plus one rounding of the largest value. For everything
- * that sums, and for gradients: that of an elementwise function which may be off by some `ulps` may be off by as many
- * more.
+ * computation in the same dtype, which rounds after each step, plus one rounding of the largest value. For all sums,
+ * and for gradients: the gradient of an elementwise function with an error of some `ulps` may be off by as many more.
  *
- * `scaleUlps`: each element within so many units in the last place of the largest value. Where the oracle rounds as we
- * do, in another order.
+ * `scaleUlps`: each element within so many units in the last place of the largest value. For oracles that round as the
+ * library does, in another order.
  */
 import type { DType } from "../../src/tensor/dtype.ts";
 import { isFloat } from "../../src/tensor/dtype.ts";
@@ -56,7 +55,7 @@ export interface Mismatch {
 
 const finiteOr0 = (value = 0): number => (Number.isFinite(value) ? value : 0);
 
-/** The first element that is too far off; undefined where none is. */
+/** The first element with too large an error; undefined if there is none. */
 export function compare(
   dtype: DType,
   got: ArrayLike<number>,
@@ -67,7 +66,7 @@ export function compare(
   roundings?: readonly number[],
 ): Mismatch | undefined {
   const usual = allowance(dtype, expected, plain, accuracy, factor);
-  const unit = dtype === "float64" ? 2 ** -53 : 2 ** -24; // float32 computes for the narrower ones
+  const unit = dtype === "float64" ? 2 ** -53 : 2 ** -24; // narrower dtypes are computed in float32
   const allowed = (index: number) => Math.max(usual(index), finiteOr0(roundings?.[index]) * unit);
   let first: { index: number; allowed: number } | undefined;
   let largestAbsolute = 0;

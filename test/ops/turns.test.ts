@@ -8,7 +8,7 @@ import { samplesOn, withoutLayouts } from "./turns.ts";
 const floats: readonly DType[] = ["float32", "float16", "bfloat16"];
 const add = (x: number) => (y: number) => x + y;
 
-/** Two shapes and two options, in all layouts; options are told apart by what they are, functions by themselves. */
+/** Two shapes and two options, in all layouts; options are distinguished by their values, and functions by identity. */
 function samplesOf(first: unknown, second: unknown): Sample<unknown>[] {
   const shapes = [[2, 3], [7]];
   return [first, second].flatMap((options) =>
@@ -24,7 +24,7 @@ describe.each([
 ])("samples with %s", (_, samples, groups) => {
   const row = { samples, dtypes: ["float64", ...floats] as const };
 
-  test("run on metal in each dtype a third, and in all dtypes everything", () => {
+  test("run a third on metal in each dtype, and everything over all dtypes", () => {
     const runs = floats.map((dtype) => samplesOn(row, "metal", dtype, false));
     for (const own of runs) {
       expect(own.length).toBe(samples.length / 3);
@@ -34,7 +34,7 @@ describe.each([
     expect(new Set(runs.flat())).toEqual(new Set(samples));
   });
 
-  test("run elsewhere, and exhaustively, in every layout", () => {
+  test("run in every layout elsewhere, and in exhaustive runs", () => {
     expect(samplesOn(row, "cpu", "float16", false)).toEqual(samples);
     expect(samplesOn(row, "reference", "float64", false)).toEqual(samples);
     expect(samplesOn(row, "metal", "float16", true)).toEqual(samples);
@@ -43,7 +43,7 @@ describe.each([
   test("have no layouts for finite differences", () => expect(withoutLayouts(samples).length).toBe(groups));
 });
 
-test("groups of two, and samples of one dtype, run on metal whole", () => {
+test("run whole on metal for groups of two, and for samples of one dtype", () => {
   const two = layouts.slice(0, 2).map((layout) => ({ inputs: [{ shape: [3], layout }], options: undefined }));
   expect(samplesOn({ samples: two, dtypes: floats }, "metal", "float32", false)).toEqual(two);
   const one = samplesOf(1, 2).map((sample) => ({ ...sample, dtypes: ["float16"] as const }));

@@ -45,7 +45,7 @@ const keyOf = ({ inputs, options, dtypes, gradient }: Sample<unknown>): string =
     isPlain(value) ? value : `${typeof value} ${identityOf(value)}`,
   );
 
-/** Whether JSON tells such values apart. */
+/** Whether JSON distinguishes such values. */
 function isPlain(value: unknown): boolean {
   if (typeof value === "number") return Number.isFinite(value) && !Object.is(value, -0);
   if (typeof value === "bigint" || typeof value === "function") return false;

@@ -1,5 +1,5 @@
 /**
- * Tensors of 2⁵² elements that take no memory: an operation makes a view of one, or refuses it before it begins to
+ * Tensors of 2⁵² elements that occupy no memory: an operation makes a view of one, or rejects it before it begins to
  * work.
  */
 import { describe, expect, test } from "bun:test";
@@ -8,7 +8,7 @@ import { operationNames } from "./calls.ts";
 import { tested } from "./run.ts";
 import { type Ended, virtualCalls } from "./virtual.ts";
 
-/** They make views, of which the right call of some is small. */
+/** Operations that make views; the valid calls of some are small. */
 const views = (
   "expand reshape flatten unflatten permute transpose movedim swapaxes squeeze unsqueeze slice narrow select " +
   "diagonal diag asStrided slidingWindows unfold broadcastTensors pixelShuffle pixelUnshuffle channelShuffle " +
@@ -29,19 +29,19 @@ const refusals = [
 describe.each(tested)("on %s", (backend) => {
   const { outcomes, last, problem } = virtualCalls(backend);
 
-  test("every operation comes to an end", () => {
+  test("every operation returns", () => {
     expect([last, problem]).toEqual(["", ""]);
     expect(outcomes.length).toBeGreaterThan(operationNames.length);
   });
 
-  test("with a view, or a typed error that names what it was", () => {
+  test("with a view, or a typed error that names the operand", () => {
     const isView = ({ ends, outcome }: Ended) => /^(view|VALUE Tensor float32)/.test(outcome) && views.includes(ends);
     const isRefused = ({ outcome }: Ended) => refusals.some((refusal) => refusal.test(outcome));
     expect(outcomes.filter((outcome) => !isView(outcome) && !isRefused(outcome))).toEqual([]);
   });
 });
 
-test("a million views are made, and no more", () => {
+test("at most a million views are created", () => {
   const most = 2 ** 20;
   const x = expand(ones([1]), [most]);
   expect([unbind(x).length, split(x, 1).length, chunk(x, most).length]).toEqual([most, most, most]);

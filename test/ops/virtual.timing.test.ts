@@ -1,4 +1,4 @@
-/** An operation refuses a tensor of 2⁵² elements, or makes a view of it, before it begins to work. */
+/** An operation rejects a tensor of 2⁵² elements, or makes a view of it, before it begins to work. */
 import { expect, test } from "bun:test";
 import { tested } from "./run.ts";
 import { virtualCalls } from "./virtual.ts";

@@ -1,4 +1,4 @@
-/** Calls of every operation with tensors of 2⁵² elements that take no memory. */
+/** Calls of every operation with tensors of 2⁵² elements that occupy no memory. */
 import { packageRoot } from "../../src/core/paths.ts";
 
 export interface Ended {
@@ -7,10 +7,10 @@ export interface Ended {
   readonly seconds: number;
 }
 
-/** What ends a call that works instead of refusing, which would take for ever. */
+/** Ends a call that works instead of rejecting, which would take forever. */
 const TIMEOUT = 500_000;
 
-/** Runs them in a process of their own; `last` is the line before it broke off, and `problem` what it said then. */
+/** Runs them in a separate process; `last` is its last complete line, and `problem` what it reported then. */
 export function virtualCalls(backend: string) {
   const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "test/support/virtual-calls.ts", backend], {
     cwd: packageRoot,

@@ -17,10 +17,10 @@ type Numbers = readonly number[];
 /** Expected values of one sample, the same for every backend. */
 export interface Wanted {
   readonly blocks: readonly Block[];
-  /** Of the random cotangents: see {@link gradientsOf}. */
+  /** For the random cotangents: see {@link gradientsOf}. */
   readonly seed: number;
   readonly exact: readonly Expected[];
-  /** The oracle with each step rounded; only FlashAttention's rule reads it, so it is computed when asked for. */
+  /** The oracle with each step rounded; only FlashAttention's rule reads it, so it is computed on demand. */
   readonly plain: () => readonly Expected[];
   readonly gradients: () => WantedGradients;
 }
@@ -30,7 +30,7 @@ export interface WantedGradients {
   readonly exact: readonly Numbers[];
   /** In the dtype of the test. */
   readonly plain: readonly Numbers[];
-  /** What each element may be off by: see {@link Expected}'s `roundings`. */
+  /** The permitted error of each element: see {@link Expected}'s `roundings`. */
   readonly roundings: readonly Numbers[];
 }
 
@@ -80,7 +80,7 @@ function blockOf(spec: OperandSpec, dtype: DType, random: Random): Block {
   return spec.layout === "expanded" ? expandedBlock(block) : block;
 }
 
-/** What results may be off by where operands are multiplied and summed: see `sumLength`. */
+/** The permitted errors of results where operands are multiplied and summed: see `sumLength`. */
 function withRoundings(
   row: Row,
   { options }: Sample<unknown>,
@@ -150,7 +150,7 @@ function gradientRoundings(
   });
 }
 
-/** What gradients of broadcast operands may be off by: they are sums of the gradients of the operands written out. */
+/** The permitted errors of gradients of broadcast operands: they are sums of the gradients of the expanded operands. */
 function broadcastRoundings(
   blocks: readonly Block[],
   shape: readonly number[],

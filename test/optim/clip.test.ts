@@ -1,4 +1,4 @@
-/** Clipping, against the formula in float64, on every backend. */
+/** Clipping, compared with the formula in float64, on every backend. */
 import { describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
 import { optim, type Tensor, tensor } from "../../src/index.ts";
@@ -35,7 +35,7 @@ const normOf = (values: readonly number[], p: number): number =>
     ? Math.max(...values.map(Math.abs))
     : values.reduce((sum, value) => sum + Math.abs(value) ** p, 0) ** (1 / p);
 
-/** Of the norm, its sum with 1e-6, the quotient, the factor in the gradient's dtype and the product. */
+/** Roundings of the norm, its sum with 1e-6, the quotient, the factor in the gradient's dtype and the product. */
 const ROUNDINGS = 5;
 
 describe.each(tested)("clipGradNorm on %s", (backend) => {
@@ -79,7 +79,7 @@ describe.each(tested)("clipGradNorm on %s", (backend) => {
     });
   });
 
-  test("takes more gradients than a launch, of several chunks, and views with gaps", () => {
+  test("accepts more gradients than a launch, of several chunks, and views with gaps", () => {
     on(backend, () => {
       const sizes = [16_384, 16_385, 40_000, ...Array.from({ length: 14 }, (_, at) => at + 1)];
       const list = sizes.map((size, at) => withGradient(draw(size, at)));
@@ -98,7 +98,7 @@ describe.each(tested)("clipGradNorm on %s", (backend) => {
     });
   });
 
-  test("leaves small gradients as they are, to the bit", () => {
+  test("leaves small gradients unchanged, to the bit", () => {
     on(backend, () => {
       const list = owners(["float32", "bfloat16"]);
       const before = list.flatMap(({ grad }) => (grad ? [bitsOf([grad])] : []));
@@ -107,7 +107,7 @@ describe.each(tested)("clipGradNorm on %s", (backend) => {
     });
   });
 
-  test("sums up float16 without an overflow", () => {
+  test("sums float16 without an overflow", () => {
     on(backend, () => {
       const owner = parameterOf([0, 0]);
       owner.grad = tensor([60000, 60000], { dtype: "float16" });
@@ -151,7 +151,7 @@ describe("clipGradNorm", () => {
     expect(clipGradNorm([parameterOf([1])], 1).item()).toBe(0);
   });
 
-  test("with Infinity gives the norm, and touches no gradient", () => {
+  test("with Infinity returns the norm, and changes no gradient", () => {
     const owner = parameterOf([1, 1]);
     const gradient = tensor([3, Infinity]);
     owner.grad = gradient;
@@ -160,7 +160,7 @@ describe("clipGradNorm", () => {
     expect(valuesOf(gradient)).toEqual([3, Infinity]);
   });
 
-  test("propagates non-finite values, or refuses them with errorIfNonfinite", () => {
+  test("propagates non-finite values, or rejects them with errorIfNonfinite", () => {
     const [a, b] = [parameterOf([1]), parameterOf([1])];
     a.grad = tensor([Infinity]);
     b.grad = tensor([1]);

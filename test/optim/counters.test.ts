@@ -1,5 +1,6 @@
 /**
- * What a step costs on metal, as the software device counts it: launches, and bytes of parameters, gradients and state.
+ * The cost of a step on metal, as the software device counts it: launches, and bytes of parameters, gradients and
+ * state.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { metalContext } from "../../src/backend/metal/context.ts";
@@ -9,14 +10,14 @@ import { updateMetal } from "../../src/optim/update.metal.ts";
 import { bytesOf, type FloatDType } from "../../src/tensor/dtype.ts";
 import { make, type OptimizerName, tested } from "./run.ts";
 
-/** Counters are the software device's. */
+/** Only the software device has counters. */
 const isWatched = tested.includes("metal") && metalContext().isSoftware;
 const watch = (isOn: boolean): void => {
   for (const setting of ["check", "count"]) metalContext().configure(setting, isOn);
 };
 afterAll(() => isWatched && watch(false));
 
-/** Of one training step, the second, in which every state is there. */
+/** For one training step, the second, when all states exist. */
 function dispatchesOf(optimizer: optim.Optimizer<never>, parameters: readonly Tensor[], gradient: FloatDType) {
   return withStrict(true, () =>
     withBackend("metal", () => {
@@ -49,7 +50,7 @@ describe.if(isWatched)("a step on metal", () => {
     expect(dispatches.map(({ label, count }) => [label, count])).toEqual([["update_float_float", 6]]);
   });
 
-  test("has no room for a tenth parameter in a launch: such a call is for another backend", () => {
+  test("does not support ten parameters per launch: such a call goes to another backend", () => {
     const reasonFor = (count: number) =>
       updateMetal.unsupported!({ inputs: [], attributes: { members: Array(count) } } as never);
     expect([1, 9, 10, 11].map(reasonFor)).toEqual([

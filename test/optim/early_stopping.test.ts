@@ -1,4 +1,4 @@
-/** Early stopping: against its definition over all measures so far. */
+/** Early stopping, compared with its definition over all values so far. */
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { ArgumentError, optim } from "../../src/index.ts";
@@ -8,8 +8,8 @@ const measures = fc.array(fc.oneof(fc.integer({ min: -4, max: 4 }), fc.constant(
 });
 
 /**
- * A measure is a record where it is below all before it; the first stop is the first place that is `patience` after the
- * last record, or after the start.
+ * A value is a record if it is below all before it; training stops `patience` steps after the last record, or after the
+ * start.
  */
 function firstStop(list: readonly number[], patience: number): number {
   const isRecord = (at: number) =>
@@ -19,7 +19,7 @@ function firstStop(list: readonly number[], patience: number): number {
 }
 
 describe("EarlyStopping", () => {
-  test("stops after as many measures that are no better; its state is JSON and goes on", () => {
+  test("stops after this many values that are no better; its state is JSON and resumes", () => {
     fc.assert(
       fc.property(measures, fc.integer({ min: 1, max: 6 }), fc.constantFrom("min", "max"), (list, patience, mode) => {
         let stopping = new optim.EarlyStopping({ patience, mode });
@@ -36,7 +36,7 @@ describe("EarlyStopping", () => {
     );
   });
 
-  test("a measure has to be better by more than minDelta", () => {
+  test("a value has to be better by more than minDelta", () => {
     const stopping = new optim.EarlyStopping({ patience: 2, minDelta: 0.5 });
     expect([3, 2.5, 2.4375, 2, 2].map((measure) => stopping.step(measure))).toEqual([false, false, false, false, true]);
     expect([stopping.best, stopping.badSteps]).toEqual([2.4375, 2]);
@@ -47,7 +47,7 @@ describe("EarlyStopping", () => {
     ["a negative delta", () => new optim.EarlyStopping({ minDelta: -1 })],
     ["a text", () => new optim.EarlyStopping().step("1" as never)],
     ["another state", () => new optim.EarlyStopping().loadStateDict({ best: 1, badSteps: -1 })],
-  ])("refuses %s", (_name, call) => {
+  ])("rejects %s", (_name, call) => {
     expect(call).toThrow(ArgumentError);
   });
 });

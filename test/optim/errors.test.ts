@@ -197,7 +197,7 @@ describe.each([
 });
 
 describe("step", () => {
-  test("refuses a parameter that was disposed of", () => {
+  test("rejects a parameter that was disposed of", () => {
     const x = w();
     x.grad = w().detach();
     const optimizer = new AdamW([x]);
@@ -224,7 +224,7 @@ describe("limits, from both sides", () => {
   });
 });
 
-test("no optimizer keeps master weights, or maximizes, unless it is asked to", () => {
+test("no optimizer keeps master weights, or maximizes, unless requested", () => {
   const { Adadelta, Adagrad, Adam, Adamax, NAdam, RAdam, RMSprop } = optim;
   for (const Optimizer of [Adadelta, Adagrad, Adam, AdamW, Adamax, NAdam, RAdam, RMSprop, SGD, Lion]) {
     const [group] = new Optimizer([w()], {}).groups as readonly { masterWeights?: boolean; maximize?: boolean }[];

@@ -20,7 +20,7 @@ describe.each(tested)("GradScaler on %s", (backend) => {
     });
   });
 
-  test.each([Infinity, Number.NaN])("leaves out a step with %p, and backs off", (bad) => {
+  test.each([Infinity, Number.NaN])("skips a step with %p, and backs off", (bad) => {
     on(backend, () => {
       const [a, b] = [parameterOf([1]), parameterOf([2])];
       const scaler = new GradScaler({ initialScale: 8 });
@@ -37,7 +37,7 @@ describe.each(tested)("GradScaler on %s", (backend) => {
   });
 });
 
-/** Steps of which each is clean or not; the factors after each. */
+/** Steps, each with or without overflow, and the factor after each. */
 function factors(scaler: optim.GradScaler, clean: readonly boolean[]): number[] {
   const w = parameterOf([0]);
   const optimizer = new SGD([w]);
@@ -52,7 +52,7 @@ function factors(scaler: optim.GradScaler, clean: readonly boolean[]): number[] 
 describe("GradScaler's factor", () => {
   const options = { initialScale: 16, growthFactor: 4, backoffFactor: 0.5, growthInterval: 3 };
   const clean = [true, true, true, true, false, true, true, false, true, true, true];
-  // PyTorch's: it grows after three clean steps in a row, and counts anew after each change.
+  // PyTorch's: it grows after three finite steps in a row, and restarts counting after each change.
   const wanted = [16, 16, 64, 64, 32, 32, 32, 16, 16, 16, 64];
 
   test("grows and backs off", () => {

@@ -1,4 +1,4 @@
-/** What a step changes and what it does not: layouts, views, versions, threads, and failed command buffers. */
+/** The effects of a step: layouts, views, versions, threads, and failed command buffers. */
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
 import { forgetFailures } from "../../src/backend/dispatch.ts";
@@ -43,7 +43,7 @@ describe.each(tested)("a step on %s", (backend) => {
     });
   });
 
-  test("views of a parameter see it", () => {
+  test("views of a parameter change with it", () => {
     on(backend, () => {
       const w = parameterOf([1, 2, 3, 4], "float32", [2, 2]);
       const row = noGrad(() => w.select(0, 1));
@@ -56,7 +56,7 @@ describe.each(tested)("a step on %s", (backend) => {
     });
   });
 
-  test("parameters without a gradient or without elements stay as they are", () => {
+  test("parameters without a gradient or without elements are unchanged", () => {
     on(backend, () => {
       const [a, b, empty] = [parameterOf([1]), parameterOf([2]), zeros([0, 3], { requiresGrad: true })];
       a.grad = tensor([1]);
@@ -68,7 +68,7 @@ describe.each(tested)("a step on %s", (backend) => {
     });
   });
 
-  test("state goes with a parameter from one company to another", () => {
+  test("the state of a parameter does not depend on its group", () => {
     on(backend, () => {
       const together = [1, 2, 3].map((value) => parameterOf([value, value]));
       const alone = [1, 2, 3].map((value) => parameterOf([value, value]));
@@ -101,11 +101,11 @@ describe.each(tested)("a step on %s", (backend) => {
       expect(step()).toBe(0.75);
       expect(Object.keys(optimizer.stateDict().tensors)).toEqual(["0.master"]);
       optimizer.groups[0]!.momentum = 0.5;
-      expect(step()).toBe(0.625); // m begins anew
+      expect(step()).toBe(0.625); // m restarts
     });
   });
 
-  test("raises the version, so that backward notices", () => {
+  test("increments the version, so that backward detects the change", () => {
     on(backend, () => {
       const w = parameterOf([2]);
       const loss = w.mul(w).sum();
@@ -126,7 +126,7 @@ function surroundings(x: Tensor): unknown[] {
   return all.filter((_, at) => !own.has(at));
 }
 
-test("the same bits on any number of threads and instruction set", () => {
+test("the same bits for every number of threads and instruction set", () => {
   const run = (threads: string, isa = "auto") => {
     const { native } = cpuLibrary();
     configure(native, "threads", threads);
@@ -162,7 +162,7 @@ describe.if(tested.includes("metal"))("failed command buffers on metal", () => {
   });
   afterEach(() => warn.mockRestore());
 
-  /** A small training; with a fault in each step. */
+  /** A short training run with a fault in each step. */
   function train(disturb?: (step: number) => void): number[] {
     manualSeed(11);
     const w = parameterOf(draw(12, 1), "float32", [3, 4]);
@@ -175,7 +175,7 @@ describe.if(tested.includes("metal"))("failed command buffers on metal", () => {
       const loss = error.mul(error).mean();
       loss.backward();
       optimizer.step();
-      optimizer.step(); // without anything that reads the parameters in between
+      optimizer.step(); // without any read of the parameters in between
       optimizer.zeroGrad();
       return loss;
     });

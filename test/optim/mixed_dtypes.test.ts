@@ -1,4 +1,4 @@
-/** Parameters of several dtypes in one list: whatever goes around them keeps each one's dtype, and computes it well. */
+/** Parameters of several dtypes in one list: functions on them keep each one's dtype, and compute accurately in it. */
 import { describe, expect, test } from "bun:test";
 import { nn, optim, type Tensor, tensor } from "../../src/index.ts";
 import type { FloatDType } from "../../src/tensor/dtype.ts";
@@ -6,14 +6,14 @@ import { Random } from "../ops/samples.ts";
 import { seed } from "../support/some.ts";
 import { draw, on, parameterOf, tested, valuesOf } from "./run.ts";
 
-/** The distance of 1 to the next number of a dtype. */
+/** The distance from 1 to the next number of a dtype. */
 const epsilons: Readonly<Record<FloatDType, number>> = {
   ...{ float64: 2 ** -52, float32: 2 ** -23, float16: 2 ** -10, bfloat16: 2 ** -7 },
 };
 
 /**
- * Within some roundings of each value: those of its dtype, or of the dtype in which a part of it was computed. What
- * float16 holds below its normal numbers is coarser.
+ * Within some roundings of each value: those of its dtype, or of the dtype in which a part of it was computed. Below
+ * float16's normal numbers the spacing is coarser.
  */
 function expectNear(got: Tensor, wanted: readonly number[], computed: FloatDType = "float64"): void {
   const epsilon = Math.max(epsilons[got.dtype as FloatDType], epsilons[computed]);
@@ -52,7 +52,7 @@ describe.each(tested)("lists of several dtypes on %s", (backend) => {
     return Array.from({ length: 5 }, () => drawn(random, dtypes));
   };
 
-  test("clipGradNorm scales by the norm of all, and keeps the dtype of each gradient", () => {
+  test("clipGradNorm scales by the total norm, and keeps the dtype of each gradient", () => {
     on(backend, () => {
       for (const own of lists()) {
         const norm = Math.hypot(...own.flatMap(({ gradient }) => gradient));
@@ -82,7 +82,7 @@ describe.each(tested)("lists of several dtypes on %s", (backend) => {
     });
   });
 
-  test("averages are of float32, and float64 of float64; a body sees each in its parameter's dtype", () => {
+  test("averages are float32, or float64 for float64; a body sees each in its parameter's dtype", () => {
     on(backend, () => {
       for (const own of lists()) {
         const averages = new optim.AveragedWeights(parametersOf(own));

@@ -1,4 +1,4 @@
-/** Muon against its formula in float64, and its matrices, which are nearly orthogonal. */
+/** Muon compared with its formula in float64, and its update matrices, which are nearly orthogonal. */
 import { describe, expect, test } from "bun:test";
 import { optim, tensor } from "../../src/index.ts";
 import { draw, on, parameterOf, tested, valuesOf } from "./run.ts";
@@ -78,7 +78,7 @@ test("Muon's steps have singular values of about 1", () => {
   expect(trace).toBeLessThan(1.5);
 });
 
-test("Muon keeps float32 values of bfloat16 parameters", () => {
+test("Muon keeps float32 copies of bfloat16 parameters", () => {
   const w = parameterOf([1, 1, 1, 1], "bfloat16", [2, 2]);
   const muon = new optim.Muon([w], { lr: 2 ** -12, masterWeights: true });
   for (let step = 0; step < 64; step++) {
@@ -89,6 +89,6 @@ test("Muon keeps float32 values of bfloat16 parameters", () => {
     muon.step();
   }
   const master = valuesOf(muon.stateDict().tensors["0.master"]!);
-  expect(master[0]).toBeLessThan(0.995); // a step alone is too small for bfloat16
+  expect(master[0]).toBeLessThan(0.995); // a single step is too small for bfloat16
   expect(valuesOf(w)[0]).toBeLessThan(1);
 });

@@ -1,9 +1,9 @@
 /**
- * Optimizers as their papers and PyTorch's documentation write them, one parameter at a time, in float64 or with each
- * operation rounded.
+ * Optimizers as their papers and PyTorch's documentation describe them, one parameter at a time, in float64 or with
+ * each operation rounded.
  */
 
-/** What each optimizer is made of. */
+/** The parts of each optimizer. */
 export interface OracleOptions {
   readonly optimizer: "AdamW" | "Adam" | "SGD" | "Lion";
   readonly lr: number;
@@ -22,7 +22,7 @@ export type Round = (value: number) => number;
 /** A parameter under an optimizer. */
 export class Oracle {
   readonly p: Float64Array;
-  /** What is remembered: the momentum or the moments. */
+  /** The state: the momentum or the moments. */
   readonly state: readonly [Float64Array, Float64Array, Float64Array];
   steps = 0;
   private readonly options: Required<OracleOptions>;
@@ -32,8 +32,8 @@ export class Oracle {
   private corrections = { first: 0, second: 0 };
 
   /**
-   * @param round of each operation: exact, or that of a dtype
-   * @param store of the parameter after each step
+   * @param round applied to each operation: exact, or to a dtype
+   * @param store applied to the parameter after each step
    */
   constructor(
     options: OracleOptions,

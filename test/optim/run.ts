@@ -44,7 +44,7 @@ export function draw(count: number, seed: number, dtype: FloatDType = "float32")
 
 export const valuesOf = (x: Tensor): number[] => Array.from(x.dataSync() as ArrayLike<number>);
 
-/** The bits of everything, for comparisons to the last. */
+/** The bits of everything, for exact comparisons. */
 export const bitsOf = (tensors: readonly Tensor[]): string =>
   tensors.map((x) => Buffer.from((x.dataSync() as Float32Array).buffer.slice(0)).toString("hex")).join(" ");
 
@@ -52,8 +52,8 @@ export const bitsOf = (tensors: readonly Tensor[]): string =>
 const ROUNDINGS = 3;
 
 /**
- * By FlashAttention's rule, at most twice the error of the plain computation, plus a rounding; or as far off as the
- * roundings of so many steps take it that are independent of each other.
+ * By FlashAttention's rule, at most twice the error of the plain computation, plus a rounding; or as far off as
+ * independent roundings of this many steps may be.
  */
 export function expectClose(
   label: string,

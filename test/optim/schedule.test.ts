@@ -1,4 +1,4 @@
-/** Schedules by their formulas (PyTorch's are in trajectories.test.ts), and how they set learning rates. */
+/** Schedules compared with their formulas (PyTorch's are in trajectories.test.ts), and how they set learning rates. */
 import { describe, expect, test } from "bun:test";
 import { noGrad, optim, type Tensor, tensor, zeros } from "../../src/index.ts";
 import { parameterOf } from "./run.ts";
@@ -18,14 +18,14 @@ describe("schedules", () => {
     expect(cosineWithWarmup({ warmup: 0, total: 10 })(0)).toBe(1);
   });
 
-  test("linear is constant after its end, constant everywhere", () => {
+  test("linear is constant after its end, and constant everywhere", () => {
     const schedule = linear({ total: 4, to: 0.5 });
     expect([0, 1, 4, 9].map(schedule)).toEqual([1, 0.875, 0.5, 0.5]);
     expect([0, 7].map(constant())).toEqual([1, 1]);
   });
 });
 
-test("chained multiplies, sequential begins each at its milestone", () => {
+test("chained multiplies, sequential starts each at its milestone", () => {
   const [rise, fall] = [linear({ total: 4, from: 0.5, to: 1 }), optim.exponential({ gamma: 0.5 })];
   expect([0, 2, 4].map(optim.chained([rise, fall]))).toEqual([0.5, 0.75 / 4, 1 / 16]);
   const slow = linear({ total: 8, from: 0.5, to: 1 }); // 0.75 in step 4
@@ -42,7 +42,7 @@ describe("averaged weights", () => {
   };
   const shift = (parameter: Tensor, by: number) => noGrad(() => parameter.add_(by));
 
-  test("the parameters come back where the body throws, and after a promise", async () => {
+  test("the parameters are restored if the body throws, and after a promise", async () => {
     const { parameter, averages } = make();
     averages.update();
     shift(parameter, 2);
@@ -58,7 +58,7 @@ describe("averaged weights", () => {
     expect(parameter.toArray()).toEqual([3, 4]);
   });
 
-  test("a state goes on where it was, and another one is refused", () => {
+  test("a state resumes, and one of another kind is rejected", () => {
     const [one, other] = [make(), make()];
     for (const by of [1, 4]) {
       shift(one.parameter, by);
@@ -76,7 +76,7 @@ describe("averaged weights", () => {
     expect(() => one.averages.loadStateDict(wrong)).toThrow("expected w to be float32[2]");
   });
 
-  test("those of bfloat16 are float32: small changes add up", () => {
+  test("averages of bfloat16 are float32: small changes accumulate", () => {
     const parameter = parameterOf([256], "bfloat16");
     const averages = new optim.AveragedWeights([parameter]);
     averages.update();

@@ -19,7 +19,7 @@ const parametersOf = (dtype: (typeof dtypes)[number]): Tensor[] =>
     ),
   );
 
-/** Gives every parameter its gradient of a step. The last has none in the first three. */
+/** Sets every parameter's gradient for a step. The last has none in the first three. */
 function prepare(parameters: readonly Tensor[], step: number): void {
   for (const [at, parameter] of parameters.entries()) {
     const isLeftOut = at === parameters.length - 1 && step < 3;
@@ -50,7 +50,7 @@ const cases: readonly (readonly [OptimizerName, object])[] = [
   ["Adafactor", { lr: 0.1, d: 2, weightDecay: 0.1, masterWeights: true }],
 ];
 
-/** A record as a file of JSON and one of tensors bring it back. */
+/** A JSON file and a file of tensors restore it. */
 function throughFiles({ tensors, ...rest }: optim.OptimizerStateDict): optim.OptimizerStateDict {
   const copies = Object.entries(tensors).map(([name, x]) => [
     name,
@@ -88,7 +88,7 @@ const { AdamW, SGD, Muon } = optim;
 const weight = () => parameterOf([1, 2, 3, 4, 5, 6], "float32", [2, 3]);
 
 describe("stateDict", () => {
-  test("names parameters by number, or as they were named", () => {
+  test("names parameters by number, or by their given names", () => {
     const [w, b] = [weight(), parameterOf([1, 2])];
     for (const x of [w, b]) x.grad = tensor(new Float32Array(x.size), { shape: x.shape });
     const numbered = new AdamW([w, b]);
@@ -130,7 +130,7 @@ describe("stateDict", () => {
     ]);
   });
 
-  test("an optimizer can load its own", () => {
+  test("an optimizer can load its state", () => {
     const w = weight();
     w.grad = weight().detach();
     const own = new AdamW([w]);
@@ -172,7 +172,7 @@ describe("stateDict", () => {
       /unexpected tensor 0.momentum/,
     ],
   ];
-  test.each(wrong)("a state %s is refused, and nothing changes", (_, state, message) => {
+  test.each(wrong)("a state %s is rejected, and nothing changes", (_, state, message) => {
     const w = weight();
     const optimizer = new AdamW([w]);
     w.grad = weight().detach();

@@ -1,7 +1,6 @@
 /**
- * Steps over parameters of many sizes and mixed dtypes, all in one optimizer, against the formulas in float64. The cpu
- * backend takes thousands; the others take a few of a training that is thousands of steps old, from a state that was
- * loaded.
+ * Steps over parameters of many sizes and mixed dtypes, all in one optimizer, compared with the formulas in float64.
+ * The cpu backend runs thousands; the others run a few from a loaded state, which simulates thousands of earlier steps.
  */
 import { describe, test } from "bun:test";
 import type { BackendName } from "../../src/backend/names.ts";
@@ -19,7 +18,7 @@ const kinds = [
 ];
 /** Gradients repeat after this many steps. */
 const PERIOD = 7;
-/** Steps before those that are taken here. */
+/** The number of simulated earlier steps. */
 const AGE: Readonly<Record<BackendName, number>> = { cpu: 0, reference: 5000, metal: 5000 };
 
 interface Case {
@@ -46,7 +45,7 @@ const cases: readonly Case[] = [
   { options: { optimizer: "Lion", lr: 2 ** -10, weightDecay: 0.5 }, steps: { cpu: 40, reference: 20, metal: 3 } },
 ];
 
-/** What the state's tensors are in an oracle. */
+/** The names of the state's tensors in an oracle. */
 const places: Readonly<Record<string, 0 | 1 | 2>> = {
   momentum: 0,
   firstMoment: 0,
@@ -76,7 +75,7 @@ class Subject {
     this.plain = new Oracle(options, start, Math.fround, store);
   }
 
-  /** A state as long trainings have them: averages, squares of them and larger ones. */
+  /** A state as after long training: averages, their squares and larger ones. */
   age(steps: number, seed: number): void {
     const averages = draw(this.parameter.size, seed);
     const fills = [(x: number) => x / 4, (x: number) => x ** 2 + 0.1, (x: number) => x ** 2 + 0.2].map(
@@ -103,7 +102,7 @@ class Subject {
   }
 }
 
-/** What is remembered of a parameter. */
+/** The state of a parameter. */
 function namesIn({ dtype }: Tensor, group: object): string[] {
   const own = "betas" in group && !("amsgrad" in group) ? ["momentum"] : "momentum" in group ? ["momentum"] : [];
   const moments = "amsgrad" in group ? ["firstMoment", "secondMoment"] : own;
@@ -112,7 +111,7 @@ function namesIn({ dtype }: Tensor, group: object): string[] {
   return [...moments, ...largest, ...master];
 }
 
-/** The state that the oracles have, as an optimizer's. */
+/** The oracles' state, in the form of an optimizer's. */
 function stateOf(optimizer: ReturnType<typeof make>, subjects: readonly Subject[], steps: number) {
   const tensors = optimizer.slots.flatMap((slot, index) =>
     namesIn(slot.parameter, optimizer.groups[0]!).map(

@@ -1,16 +1,16 @@
-/** Many parameters in one call of the cpu backend: the same bits as each alone, whatever the number of threads. */
+/** Many parameters in one call of the cpu backend: the same bits as each alone, for any number of threads. */
 import { describe, expect, spyOn, test } from "bun:test";
 import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
 import { codepaths, optim, resetCodepaths, type Tensor, tensor } from "../../src/index.ts";
 import type { FloatDType } from "../../src/tensor/dtype.ts";
 import { bitsOf, draw, make, type OptimizerName, on, parameterOf, valuesOf } from "./run.ts";
 
-/** Of no elements and of one, around the pieces that a thread takes, and many small ones. */
+/** Sizes 0 and 1, around the pieces of a thread, and many small ones. */
 const sizes = [1, 16_384, 3, 0, 16_385, 40_001, ...Array.from({ length: 40 }, (_, at) => 1 + 7 * at), 16_383, 64, 65];
 
 const dtypes: readonly FloatDType[] = ["float32", "bfloat16", "float16", "float64"];
 
-/** Parameters of these sizes; dtypes take turns where there are several. */
+/** Parameters of these sizes; if there are several dtypes, they alternate. */
 const parametersOf = (own: readonly FloatDType[]): Tensor[] =>
   sizes.map((size, at) => parameterOf(draw(size, at, own[at % own.length]!), own[at % own.length]!));
 
@@ -95,7 +95,7 @@ test("AdamW's formula in float64, over parameters of every size", () => {
   });
 });
 
-test("a step is one call of the dylib for each dtype, in groups of whatever options", () => {
+test("a step is one call of the dylib for each dtype, in groups with any options", () => {
   on("cpu", () => {
     const parameters = parametersOf(["float32", "bfloat16"]);
     const groups = [{ parameters: parameters.slice(0, 20), lr: 0.5 }, { parameters: parameters.slice(20) }];
@@ -111,7 +111,7 @@ test("a step is one call of the dylib for each dtype, in groups of whatever opti
   });
 });
 
-test("state stays where it is while some parameters have no gradient", () => {
+test("state stays in place while some parameters have no gradient", () => {
   on("cpu", () => {
     const parameters = parametersOf(["float32"]).filter(({ size }) => size > 0);
     const optimizer = new optim.AdamW(parameters);

@@ -1,4 +1,6 @@
-/** Optimizers and schedules against PyTorch's trajectories (`scripts/fixtures/optimizers.py`), on every backend. */
+/**
+ * Optimizers and schedules compared with PyTorch's trajectories (`scripts/fixtures/optimizers.py`), on every backend.
+ */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -35,9 +37,9 @@ interface Fixtures {
   }[];
   readonly minimised: readonly {
     readonly function: "rosenbrock" | "quartic" | "wavy" | "negated" | "waves";
-    /** Of waves. */
+    /** For waves. */
     readonly square?: number;
-    /** Of waves: factors, frequencies and phases. */
+    /** For waves: factors, frequencies and phases. */
     readonly terms?: readonly (readonly [number, number, number])[];
     readonly options: Partial<optim.LBFGSOptions>;
     /** By the number of steps taken. */
@@ -55,7 +57,7 @@ const nameOf = ({ optimizer, options, shape, dtype }: Trajectory) =>
 const exactOf = (own: Trajectory) =>
   cases.find((other) => nameOf({ ...own, dtype: "float64" }) === nameOf(other))!.parameters;
 
-/** Roundings of a step in which PyTorch and we may differ, of values up to 4. */
+/** Roundings per step in which PyTorch and the library may differ, for values up to 4. */
 const ROUNDINGS = 4 * 4;
 
 testVariants(import.meta.path, "PyTorch's trajectories on metal");
@@ -170,7 +172,7 @@ describe.each(["cpu", "reference"] as const)("PyTorch's L-BFGS on %s", (backend)
   });
 });
 
-test("L-BFGS on metal finds the minimum that float64 has", () => {
+test("L-BFGS on metal finds the minimum that float64 finds", () => {
   const minimum = (backend: "cpu" | "metal", dtype: "float64" | "float32") =>
     on(backend, () => {
       const parameter = parameterOf(start.slice(0, 5), dtype);

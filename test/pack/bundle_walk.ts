@@ -23,7 +23,7 @@ const withPackage: BunPlugin = {
   },
 };
 
-/** A value as JSON has it, for another copy of the library. */
+/** Represents a value as JSON, for another copy of the library. */
 function written(value: unknown): Written {
   if (Tensor.isTensor(value)) return { tensor: numbersOf(value.toArray()), dtype: value.dtype };
   if (Array.isArray(value)) return { list: value.map(written) };
@@ -38,7 +38,7 @@ function written(value: unknown): Written {
 
 const numbersOf = (value: unknown): unknown => (Array.isArray(value) ? value.map(numbersOf) : Number(value));
 
-/** Writes `walk.js` and what it reads into a folder. */
+/** Writes `walk.js` and the files that it reads into a folder. */
 export async function writeWalk(folder: string): Promise<void> {
   const { outputs } = await Bun.build({
     entrypoints: [join(import.meta.dir, "walk.ts")],

@@ -4,10 +4,10 @@ import { packageRoot } from "../../src/core/paths.ts";
 
 export interface CommandLine {
   readonly words: readonly string[];
-  /** What standard output and standard error together must have. */
+  /** Texts that standard output and standard error together must contain. */
   readonly says: RegExp;
   readonly exitCode?: number;
-  /** What it reads from standard input. */
+  /** Its standard input. */
   readonly input?: string;
 }
 
@@ -15,7 +15,7 @@ const llama = join(packageRoot, "test", "fixtures", "decoders", "llama");
 const tiny = ["--layers", "1", "--heads", "1", "--width", "32", "--context", "8", "--batch", "1", "--steps", "2"];
 
 /**
- * In this order: later ones use what earlier ones wrote. `serve` has a test of its own.
+ * In this order, since later ones use files of earlier ones. `serve` has a separate test.
  *
  * @param model a folder with a model that chats
  */
@@ -29,6 +29,7 @@ export const commandLines = (model: string): Readonly<Record<string, CommandLine
   quantize: { words: ["quantize", "run", "--format", "q8_0", "--out", "run.gguf"], says: /run\.gguf/ },
   merge: { words: ["merge", llama, join(llama, "adapter"), "--out", "merged"], says: /merged/ },
   chat: { words: ["chat", model, "--tokens", "3", "--temperature", "0"], input: "Hello\n", says: /\S/ },
+  embed: { words: ["embed", "nothing.txt", "--model", llama, "--out", "x.npy"], says: /nothing\.txt/, exitCode: 1 },
   pull: { words: ["pull", "one/model"], says: /HF_ENDPOINT|127\.0\.0\.1/, exitCode: 1 },
   tune: { words: ["tune", "--reset"], says: /crossovers/ },
   metal: { words: ["metal", "check", "nothing.metal"], says: /nothing\.metal/, exitCode: 1 },

@@ -1,4 +1,4 @@
-/** Tests of the package in a project: every name it exports, the programs of its documents, its commands. */
+/** Tests of the package in a project: every exported name, the programs of its documents, its commands. */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { isBuiltin } from "node:module";
@@ -24,14 +24,14 @@ import {
 } from "./project.ts";
 import type { Walked } from "./walk.ts";
 
-/** With what computes kernels where there is something, until the result is disposed of. */
+/** Provides a compiler of kernels, if there is one, until the result is disposed of. */
 function kernels(): Disposable & { readonly more: Record<string, string>; readonly by: "metal" | "none" } {
   if (!hasDevice) return { more: {}, by: hasMetal ? "metal" : "none", [Symbol.dispose]: () => undefined };
   const added = device.added();
   return { more: withCompiler(), by: "metal", [Symbol.dispose]: () => added[Symbol.dispose]() };
 }
 
-/** The names of a library as the walk says them: those in rooms, such as `nn`, with the room's. */
+/** The names of a library as the walk prints them: those in namespaces, such as `nn`, with the namespace's. */
 const exportedNames = (values: object, room = ""): string[] =>
   Object.entries(values).flatMap(([key, value]) =>
     Object.prototype.toString.call(value) === "[object Module]"
@@ -52,7 +52,7 @@ const packageOf = (path: string): string => path.split("/", path.startsWith("@")
 
 /** A line for every name that the package exports, with the bytecode and without. */
 export function testEntries(): void {
-  describe("every name that it exports does what it is for", () => {
+  describe("every exported name works", () => {
     beforeAll(async () => {
       await writeWalk(project);
       if (hasDevice) await device.stage();
@@ -78,7 +78,7 @@ export function testEntries(): void {
       expect([...called].sort()).toEqual(exportedNames(library).sort());
       const bundles = loaded.filter((file) => /\/bundle\/(?:bytecode|library)\.js$/.test(file));
       expect(bundles).toEqual([join(installed, "src", "bundle", bundle)]);
-      // The lines reach every import of a package that the bundle has.
+      // The lines use every package import in the bundle.
       const isLoaded = (name: string) =>
         name.startsWith("..")
           ? loaded.includes(join(installed, "src", "bundle", name))
@@ -120,7 +120,7 @@ export function testCommands(): void {
       await Promise.all([writeModel(model), writeBooks(project)]);
     });
 
-    test("this list has all", () => {
+    test("this list is complete", () => {
       const { out } = bun("x", "orchard", "--help");
       const names = [...out.matchAll(/^ {2}([a-z]+) /gm)].map(([, name]) => name!);
       expect(names.sort()).toEqual([...Object.keys(lines), "help", "serve"].sort());

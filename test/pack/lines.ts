@@ -1,6 +1,6 @@
 /**
- * A line for every public name that the tables of arguments have no call of, or none that succeeds: of files, of
- * classes that functions make, of state. Each does what its name promises, or throws.
+ * A line for every public name that the tables of arguments do not call successfully: of files, of classes that
+ * functions construct, of state. Each does what its name promises, or throws.
  */
 import { join } from "node:path";
 import * as orchard from "../../src/index.ts";
@@ -12,7 +12,7 @@ function holds(condition: boolean): void {
   if (!condition) throw new Error("the line is not true");
 }
 
-/** The line must throw an error whose message begins so. */
+/** The line must throw an error whose message begins like this. */
 async function refused(line: () => unknown, message: string): Promise<void> {
   const outcome = await Promise.try(line).catch((error: unknown) => error);
   holds(outcome instanceof orchard.OrchardError && outcome.message.startsWith(message));
@@ -228,7 +228,7 @@ kernel void saxpy(device const float *x, device float *y, constant float &a, uin
 }`,
 };
 
-/** What needs a device; without one each line is refused. */
+/** Lines that need a device; without one each is rejected. */
 export const ofMetal: Lines = {
   MetalContext: () => holds(orchard.metalContext() instanceof orchard.MetalContext),
   metalContext: () => holds(orchard.metalContext().deviceInfo().name !== ""),

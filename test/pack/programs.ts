@@ -1,7 +1,7 @@
 /** Programs for a project that has the package, and the settings of its types. */
 import packageFile from "../../package.json";
 
-/** Learns 2·x + 1 from eight points by gradient descent, and says what it found and where. */
+/** Learns 2·x + 1 from eight points by gradient descent, and prints the result and the backend. */
 export const program = `
 import { codepaths, noGrad, type Tensor, tensor } from "${packageFile.name}";
 
@@ -34,7 +34,7 @@ console.log(y.join(), "metal");
 
 export type Names = Readonly<Record<string, unknown>>;
 
-/** What functions and classes are called, by where they are; also in a program of its own, as text. */
+/** Returns the names of functions and classes by their paths; also used as text in a separate program. */
 export function namesOf(library: Names): Record<string, string> {
   const rooms = ["data", "distributed", "io", "linalg", "nn", "optim", "text"].map((room) => [room, library[room]]);
   const found = [["", library], ...rooms].flatMap(([room, members]) =>
@@ -46,7 +46,7 @@ export function namesOf(library: Names): Record<string, string> {
   return Object.fromEntries(found.sort());
 }
 
-/** Loads one file of the library and tells what it finds, of names, errors and threads. */
+/** Loads one file of the library and prints its names, errors and threads. */
 export const oneFile = `
 import * as library from "${packageFile.name}";
 import { data, matmul, tensor } from "${packageFile.name}";

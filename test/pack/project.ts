@@ -19,29 +19,29 @@ import { testFolder } from "../support/folder.ts";
 import { localRegistry } from "../support/registry.ts";
 import { program } from "./programs.ts";
 
-/** For everything that a test of the packages writes. */
+/** For all files that tests of the packages write. */
 export const { path: folder } = testFolder("pack");
 export const project: string = join(folder, "project");
-/** Where `node_modules` has the package. */
+/** The package's path in `node_modules`. */
 export const installed: string = join(project, "node_modules", packageFile.name);
 /** An empty folder. */
 export const nothing: string = join(folder, "nothing");
 
 export const platformName = `${packageFile.name}-${platform}`;
-/** What is packed: the package, and the one of this platform. */
+/** The packed packages: the main one, and this platform's. */
 export const main: string = join(folder, "packages", packageFile.name);
 const platformFolder = join(folder, "packages", platformName);
 
 /** On macOS, unless this run leaves Metal out. */
 export const hasMetal: boolean = process.platform === "darwin" && existsSync(join(buildFolder, libraryName));
 
-/** Where this run built the software device. */
+/** The path of this run's build of the software device. */
 export const hasDevice: boolean =
   process.platform === "linux" && process.arch === "x64" && existsSync(join(buildFolder, libraryName));
 
-/** Of a machine that has nothing else: no tool on PATH, no cache. */
+/** The environment of an empty machine: no tool on PATH, no cache. */
 export const environment: Readonly<Record<string, string>> = { PATH: nothing, HOME: nothing, TMPDIR: folder };
-/** Bun would install what is missing. */
+/** Otherwise Bun would install missing packages. */
 export const noRegistry: Readonly<Record<string, string>> = { BUN_CONFIG_REGISTRY: "http://127.0.0.1:9/" };
 
 export interface Outcome {
@@ -50,7 +50,7 @@ export interface Outcome {
   readonly exitCode: number;
 }
 
-/** Runs Bun in the project, with more in its environment. */
+/** Runs Bun in the project, with additional variables. */
 export function bunWith(more: Readonly<Record<string, string>>, ...words: string[]): Outcome {
   const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, ...words], {
     cwd: project,
@@ -59,7 +59,7 @@ export function bunWith(more: Readonly<Record<string, string>>, ...words: string
   return { out: stdout.toString(), err: stderr.toString(), exitCode };
 }
 
-/** Runs Bun in the project on a machine that has nothing else. */
+/** Runs Bun in the project on an empty machine. */
 export const bun = (...words: string[]): Outcome => bunWith({}, ...words);
 
 /** Stages and packs; returns the tarballs of the package and of the platform's. */
@@ -73,7 +73,7 @@ export async function packHere(): Promise<[main: string, platform: string]> {
   return (await packFolders([main, platformFolder], join(folder, "tarballs"))) as [string, string];
 }
 
-/** Adds the package in the project, and returns the names that were asked of the registry. */
+/** Adds the package to the project, and returns the names that were requested from the registry. */
 export async function add(): Promise<string[]> {
   using registry = localRegistry(folder, { [packageFile.name]: main, [platformName]: platformFolder });
   const child = Bun.spawn([process.execPath, "add", packageFile.name], {
@@ -87,13 +87,13 @@ export async function add(): Promise<string[]> {
   return [...registry.served].sort();
 }
 
-/** The software device's package. It is not packed, which takes long: a link is put where Bun puts it. */
+/** The software device's package. Packing takes long, so a link is placed where Bun would install it. */
 export const device = {
   name: `${packageFile.name}-${deviceTarget}`,
   folder: join(folder, "packages", `${packageFile.name}-${deviceTarget}`),
   /** Makes the package. */
   stage: () => stageDevice(device.folder, join(buildFolder, libraryName), join(buildFolder, "metal")),
-  /** Has the project have the package, until the result is disposed of. */
+  /** Installs the package in the project, until the result is disposed of. */
   added(): Disposable {
     const place = join(project, "node_modules", device.name);
     symlinkSync(device.folder, place);
@@ -109,14 +109,14 @@ export function withCompiler(): Record<string, string> {
   return { XDG_CACHE_HOME: cache, PATH: process.env["PATH"]! };
 }
 
-/** Takes a package out of the project, until the result is disposed of. */
+/** Removes a package from the project, until the result is disposed of. */
 export function without(name: string): Disposable {
   const place = join(project, "node_modules", name);
   renameSync(place, `${place}.away`);
   return { [Symbol.dispose]: () => renameSync(`${place}.away`, place) };
 }
 
-/** Has a file of the installed package be another one or none, until the result is disposed of. */
+/** Replaces or removes a file of the installed package, until the result is disposed of. */
 export function spoiled(paths: readonly string[], spoil: () => void): Disposable {
   const kept = paths.map((path) => [path, readFileSync(path)] as const);
   for (const [path, bytes] of kept) {

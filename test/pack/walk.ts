@@ -1,15 +1,15 @@
 /**
- * A program for the project that has the package: runs a line for every name that the package exports, and prints as
- * JSON what became of each. `bundle_walk.ts` bundles it, with the package in place of the sources.
+ * A program for the project that has the package: runs a line for every name that the package exports, and prints the
+ * outcomes as JSON. `bundle_walk.ts` bundles it, with the package in place of the sources.
  *
- *   bun walk.js <folder for files> <what may compute kernels: "metal" or "none">
+ *     bun walk.js <folder for files> <the compiler of kernels: "metal" or "none">
  */
 import { join } from "node:path";
 import * as orchard from "../../src/index.ts";
 import { calls, enterFolder, leaveFolder } from "../arguments/upper.ts";
 import { linesIn, ofMetal } from "./lines.ts";
 
-/** A value of a right call of an operation as JSON has it. */
+/** An argument of a valid call of an operation, as JSON. */
 export type Written =
   | { readonly tensor: unknown; readonly dtype: orchard.DType }
   | { readonly list: readonly Written[] }
@@ -18,11 +18,11 @@ export type Written =
   | { readonly bigint: string }
   | { readonly plain: number | string | boolean | null };
 
-/** What the program prints. */
+/** The program's output. */
 export interface Walked {
   /** Names whose line ran. */
   readonly called: readonly string[];
-  /** `name: what its line threw`, or that it has none. */
+  /** `name: the error of its line`, or that it has none. */
   readonly problems: readonly string[];
   /** Paths of all loaded modules. */
   readonly loaded: readonly string[];
@@ -43,7 +43,7 @@ const [scratch, device] = process.argv.slice(2) as [string, "metal" | "none"];
 const own = linesIn(scratch);
 const operations = (await Bun.file(join(import.meta.dir, "operations.json")).json()) as Record<string, Written[]>;
 
-/** Every name that the package exports, those in its rooms with the room's: `nn.Linear`. */
+/** Every exported name, those in namespaces with the namespace's: `nn.Linear`. */
 function* exported(values: object, room = ""): Generator<readonly [name: string, value: unknown]> {
   for (const [key, value] of Object.entries(values)) {
     const name = `${room}${key}`;
@@ -53,7 +53,7 @@ function* exported(values: object, room = ""): Generator<readonly [name: string,
   }
 }
 
-/** The names by which tables may have a call: `data.transforms.pad`, `transforms.pad`, `pad`. */
+/** The names under which tables may list a call: `data.transforms.pad`, `transforms.pad`, `pad`. */
 const namesOf = (name: string): string[] => name.split(".").map((_, at, parts) => parts.slice(at).join("."));
 
 function lineOf(name: string, value: unknown): Line | undefined {

@@ -52,7 +52,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("on metal", () => {
   testVariants(import.meta.path, "few rows and many, checked");
 });
 
-test("fast products take it too", () => {
+test("fast products accept it too", () => {
   for (const count of [1, 6, 20]) {
     const [x, w, bias] = [wave(count, 256, 1.1), weightsOf("q4_0", 37, 256), row(37)];
     const [expected, got] = on("cpu", () => [
@@ -63,7 +63,7 @@ test("fast products take it too", () => {
   }
 });
 
-test.each(places)("on %s it may be a view, and of another dtype than x", (backend) => {
+test.each(places)("on %s it may be a view, and have another dtype than x", (backend) => {
   const [x, w] = [wave(3, 64, 0.9), quantizeGgml(wave(9, 64, 0.3), "q5_1")];
   const long = row(40);
   for (const bias of [
@@ -118,11 +118,11 @@ test("a layer with a bias is one operation", () => {
   expect(bits(y)).toBe(bits(on("cpu", () => add(quantizedMatmul(x, layer.weight), row(5)) as Tensor)));
 });
 
-describe("refused are", () => {
+describe("rejected", () => {
   const x = wave(2, 64, 0.3);
   const w = quantizeGgml(ones([4, 64]), "q4_0");
 
-  test("biases of another shape than the rows of w", () => {
+  test("biases whose length differs from the rows of w", () => {
     for (const shape of [[3], [1], [1, 4], []])
       expect(() => quantizedMatmul(x, w, { bias: ones(shape) })).toThrow(ShapeError);
     expect(() => matmulGgml(x, w, { bias: ones([3]) })).toThrow("[matmulGgml] expected bias to be [4]");

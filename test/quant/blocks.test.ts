@@ -7,10 +7,10 @@ import { bytesIn } from "../io/bytes.ts";
 import { blocks, blocksOf, on, places } from "./fixtures.ts";
 
 const weights = blocks["weights"]!;
-/** What the package packs; it unpacks all. */
+/** The formats that the package packs; it unpacks all. */
 const packedThere = ["q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "mxfp4", "f16", "bf16"] as const;
 
-/** Where bytes differ, and how often: short where they do not. */
+/** Where bytes differ, and how often: empty if they do not. */
 function differences(got: Uint8Array, expected: Uint8Array): string[] {
   const found = [...expected.keys()].filter((at) => got[at] !== expected[at]);
   const shown = found.slice(0, 4).map((at) => `byte ${at}: ${got[at]}, expected ${expected[at]}`);
@@ -27,7 +27,7 @@ test("the package packs eight of the formats, and unpacks all fourteen", () => {
 describe.each(packedThere)("quantizeGgml %s", (format) => {
   const expected = bytesIn(blocks[`${format.toLowerCase()}.quantized`]!);
 
-  test("is what the package packs, bit for bit", () => {
+  test("equals the package's packing, bit for bit", () => {
     const w = quantizeGgml(weights, format);
     const { packed } = w.parts;
     expect(differences(bytesIn(packed), expected)).toEqual(same(expected.length));
@@ -35,7 +35,7 @@ describe.each(packedThere)("quantizeGgml %s", (format) => {
     expect(w.byteLength).toBe(expected.length);
   });
 
-  test("takes float64 of the same values, strides and several axes", () => {
+  test("accepts float64, strides and several axes", () => {
     const { shape } = weights;
     const doubled = weights.to("float64").reshape([2, shape[0]! / 2, shape[1]!]);
     const strided = doubled.transpose(0, 1).contiguous().transpose(0, 1);
@@ -50,7 +50,7 @@ describe.each(ggmlFormats)("dequantizeGgml %s", (format) => {
   const values = blocks[`${format.toLowerCase()}.values`]!;
   const w = blocksOf(format, values.shape[0]!, bytesIn(packed));
 
-  test.each(places)("on %s is what the package unpacks, bit for bit", (backend) => {
+  test.each(places)("on %s equals the package's unpacking, bit for bit", (backend) => {
     const got = on(backend, () => dequantizeGgml(w));
     expect([got.shape, got.dtype]).toEqual([values.shape, "float32"]);
     expect(differences(bytesIn(got), bytesIn(values))).toEqual(same(bytesIn(values).length));
@@ -64,7 +64,7 @@ describe.each(ggmlFormats)("dequantizeGgml %s", (format) => {
     }
   });
 
-  test("has as many bytes as GGML says", () => {
+  test("has as many bytes as GGML states", () => {
     const { values: count, bytes } = blockFormat(format);
     expect(packed.shape).toEqual([values.shape[0]!, (values.shape[1]! / count) * bytes]);
   });
@@ -110,7 +110,7 @@ test.each(places)("mxfp4 on %s: every element with every scale", (backend) => {
   expect(expected.flatMap((value, at) => (values[at] === value ? [] : [[at, values[at], value]]))).toEqual([]);
 });
 
-describe("quantizeGgml refuses", () => {
+describe("quantizeGgml rejects", () => {
   const fails = (body: () => unknown): unknown => {
     try {
       body();
@@ -120,13 +120,13 @@ describe("quantizeGgml refuses", () => {
     throw new Error("it was taken");
   };
 
-  test("formats that there are not", () => {
+  test("unknown formats", () => {
     const error = fails(() => quantizeGgml(ones([1, 256]), "q7_K" as "q4_K"));
     expect(error).toBeInstanceOf(ArgumentError);
     expect(error).toMatchObject({ code: "unknownChoice", message: expect.stringContaining('got "q7_K"') });
   });
 
-  test("rows that are no whole blocks, and scalars", () => {
+  test("rows that are not whole blocks, and scalars", () => {
     expect(fails(() => quantizeGgml(ones([2, 40]), "q8_0"))).toBeInstanceOf(ShapeError);
     expect(fails(() => quantizeGgml(tensor(1), "q8_0"))).toMatchObject({ code: "wrongColumns" });
   });

@@ -1,4 +1,4 @@
-/** Products of x in 8 bits, against float64 products of what x was rounded to. */
+/** Products with x rounded to 8 bits, compared with float64 products of the rounded x. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../src/backend/cpu/report.ts";
@@ -31,10 +31,10 @@ const { native } = cpuLibrary();
 const { isa: initial, isas } = cpuInfo(native);
 afterAll(() => configure(native, "isa", initial));
 const withLevels = formats.filter((format) => format !== "f16" && format !== "bf16");
-/** Where x is rounded. */
+/** Backends that round x. */
 const roundingPlaces = ["reference", "cpu"] as const;
 
-/** What x is rounded to, in float64: max|x| / 127 of each 32 values, in float32, times −127 to 127. */
+/** The rounded x, in float64: max|x| / 127 of each 32 values, in float32, times −127 to 127. */
 function rounded(x: Tensor): Tensor<"float64"> {
   const [rows, columns] = x.shape as [number, number];
   const values = numbers(x);
@@ -48,7 +48,7 @@ function rounded(x: Tensor): Tensor<"float64"> {
   return fromArray(values, [rows, columns]) as Tensor<"float64">;
 }
 
-/** Of a product in float32, the nearest whole number, the even one of two. */
+/** For a product in float32: the nearest whole number, ties to even. */
 function nearest(product: number): number {
   const value = Math.fround(product);
   const below = Math.floor(value);
@@ -56,13 +56,13 @@ function nearest(product: number): number {
   return over > 0.5 || (over === 0.5 && below % 2 !== 0) ? below + 1 : below;
 }
 
-/** The bytes of a block that are no levels, where values have lows. */
+/** The bytes of a block that are not levels, if values have lows. */
 const heads: Readonly<Record<string, (at: number) => boolean>> = {
   ...{ q4_1: (at) => at < 4, q5_1: (at) => at < 4, q4_K: (at) => at < 16, q5_K: (at) => at < 16 },
   q2_K: (at) => at < 16 || at >= 80,
 };
 
-/** The lows of weights: what they are where levels are 0. */
+/** The lows of weights: their values where levels are 0. */
 function lowsOf(w: QuantizedTensor): Float64Array | undefined {
   const { format, parts } = w;
   const valuesOf = (own: QuantizedTensor) => numbers(on("reference", () => dequantize(own, { dtype: "float32" })));
@@ -135,7 +135,7 @@ test("groups of every size, with scales of every dtype", () => {
       }
 });
 
-/** Weights of which row i is 1 at column i, and 0 elsewhere: a product is the row of x itself. */
+/** Weights whose row i is 1 at column i, and 0 elsewhere: a product is the row of x itself. */
 function identity(size: number): QuantizedTensor {
   const bytes = new Uint8Array((size * size * 34) / 32);
   for (let block = 0; block < bytes.length; block += 34) bytes[block + 1] = 0x3c; // 1 in float16
@@ -143,7 +143,7 @@ function identity(size: number): QuantizedTensor {
   return blocksOf("q8_0", size, bytes);
 }
 
-describe("x is rounded to the same bits everywhere:", () => {
+describe("x is rounded to the same bits on every backend:", () => {
   const size = 64;
   const rows: Readonly<Record<string, (at: number) => number>> = {
     "numbers of all sizes": (at) => Math.sin(at * 1.7) * 10 ** ((at % 7) - 3),
@@ -196,7 +196,7 @@ test("a row with a value that is not finite gives NaN, and no other does", () =>
   configure(native, "isa", initial);
 });
 
-test("levels at their ends saturate nothing", () => {
+test("the largest and smallest levels do not saturate", () => {
   const columns = 256;
   const xs = [1, 6].map((count) =>
     fromArray(
@@ -250,7 +250,7 @@ const kinds = [
   ["neon", "dotprod", "fhm", "bf16"],
 ].map((names) => isas.filter((isa) => names.includes(isa)));
 
-test("products of bytes have the same bits by every instruction for them, on 1, 2 and 4 threads", () => {
+test("products of bytes have the same bits with every instruction for them, on 1, 2 and 4 threads", () => {
   for (const kind of kinds)
     for (const format of withLevels)
       for (const [count, columns] of [
@@ -281,7 +281,7 @@ test("products of bytes have the same bits by every instruction for them, on 1, 
 const inOrder = isas.filter((isa) => ["avx512", "avx512_bf16", "amx"].includes(isa));
 
 test.each(withLevels.map((format) => [formatName(format), format] as const))(
-  "many rows of %s have the same bits by AVX512_VNNI and AMX, on 1, 2 and 4 threads",
+  "many rows of %s have the same bits with AVX512_VNNI and AMX, on 1, 2 and 4 threads",
   (_, format) => {
     const w = weightsOf(format, 45, 768);
     for (const count of [32, 47, 100]) {
@@ -327,7 +327,7 @@ test("products have the same bits on any number of threads", () => {
   configure(native, "threads", "auto");
 });
 
-test.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("metal computes as exactly as ever", () => {
+test.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("metal always computes exactly", () => {
   const w = quantizeGgml(wave(5, 64, 0.2), "q4_0");
   for (const count of [2, 7]) {
     const x = wave(count, 64, 0.5);
@@ -372,7 +372,7 @@ test("codepaths tell which precision ran", () => {
   }
 });
 
-test("another precision is refused", () => {
+test("any other precision is rejected", () => {
   const w = quantizeGgml(ones([4, 64]), "q4_0");
   expect(() => quantizedMatmul(ones([1, 64]), w, { precision: "medium" as "fast" })).toThrow(ArgumentError);
 });

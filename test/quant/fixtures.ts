@@ -1,4 +1,4 @@
-/** What tests of quantized weights share: fixtures of the `gguf` package and MLX, places, bytes. */
+/** Shared by the tests of quantized weights: fixtures of the `gguf` package and MLX, indices, bytes. */
 import { join } from "node:path";
 import type { BackendName } from "../../src/backend/names.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
@@ -14,8 +14,8 @@ import { bytesIn, tensorOf } from "../io/bytes.ts";
 const folder = join(packageRoot, "test", "fixtures", "quant");
 
 /**
- * The tensors of a file by name, each anew whenever it is asked for: one that a test brought into a Metal context is
- * gone when another test closes that.
+ * The tensors of a file by name, created anew for each request, because closing a Metal context that a test used also
+ * releases its tensors.
  */
 function fresh(file: string): Readonly<Record<string, Tensor>> {
   const all = {};
@@ -30,7 +30,7 @@ function fresh(file: string): Readonly<Record<string, Tensor>> {
 export const blocks = fresh("blocks.safetensors");
 export const groups = fresh("groups.safetensors");
 
-/** The backends that have their own implementation. */
+/** The backends with a separate implementation. */
 export const places: readonly BackendName[] = environmentFlag("ORCHARD_SKIP_METAL")
   ? ["reference", "cpu"]
   : ["reference", "cpu", "metal"];
@@ -39,7 +39,7 @@ export const places: readonly BackendName[] = environmentFlag("ORCHARD_SKIP_META
 export const on = <Result>(backend: BackendName, body: () => Result): Result =>
   withStrict(true, () => withBackend(backend, body));
 
-/** A quantized tensor of blocks that are there as bytes. */
+/** A quantized tensor from the bytes of its blocks. */
 export function blocksOf(format: GgmlFormat, rows: number, bytes: Uint8Array): QuantizedTensor {
   const { values, bytes: size } = blockFormat(format);
   const rowBytes = bytes.byteLength / rows;
@@ -47,7 +47,7 @@ export function blocksOf(format: GgmlFormat, rows: number, bytes: Uint8Array): Q
   return new QuantizedTensor(format, [rows, (rowBytes / size) * values], "float32", { packed });
 }
 
-/** A quantized tensor of random bits, whose scales are those of a small normal number. */
+/** A quantized tensor of random bits, with scales that are small normal numbers. */
 export function randomWeights(
   format: QuantizedFormat,
   rows: number,

@@ -1,4 +1,4 @@
-/** Affine weights: MLX's packing, rounding to the nearest and by least squares, the error's bounds. */
+/** Affine weights: MLX's packing, rounding to the nearest and by least squares, error bounds. */
 import { describe, expect, test } from "bun:test";
 import { ShapeError } from "../../src/core/errors.ts";
 import {
@@ -22,7 +22,7 @@ const weights = groups["weights"]!;
 const hex = (x: Tensor): string => new Bun.CryptoHasher("sha256").update(bytesIn(x)).digest("hex");
 const numbers = (x: Tensor): Float64Array => Float64Array.from(x.dataSync() as ArrayLike<number>);
 
-/** Weights that look like those of a layer, the same in every run. */
+/** Weights similar to those of a layer, the same in every run. */
 function layer(rows: number, columns: number, dtype: ScaleDType = "float32"): Tensor {
   const values = Float32Array.from({ length: rows * columns }, (_, at) => Math.sin(at * 1.7) * Math.cos(at * at) * 0.1);
   return fromArray(values).reshape([rows, columns]).to(dtype);
@@ -53,7 +53,7 @@ describe.each(cases)("$key", ({ key, bits, groupSize, scaleDType }) => {
     expect([parts.packed.dtype, parts.packed.shape]).toEqual(["uint32", packed.shape]);
     expect([parts.scales!.dtype, parts.biases!.dtype]).toEqual([scaleDType, scaleDType]);
     expect(hex(parts.scales!)).toBe(hex(scales));
-    expect(numbers(parts.biases!)).toEqual(numbers(biases)); // MLX writes 0 where we write -0, or the other way round
+    expect(numbers(parts.biases!)).toEqual(numbers(biases)); // MLX may write 0 instead of -0, or the reverse
     expect(hex(parts.packed)).toBe(hex(packed));
   });
 
@@ -63,7 +63,7 @@ describe.each(cases)("$key", ({ key, bits, groupSize, scaleDType }) => {
     const got = numbers(on(backend, () => dequantize(w)));
     const [words, scale, bias] = [packed.dataSync() as Uint32Array, numbers(scales), numbers(biases)];
     const expected = got.map((_, at) => {
-      const bit = at * bits; // levels lie one after the other, and a row is a whole number of words
+      const bit = at * bits; // levels are contiguous, and a row is a whole number of words
       const both = BigInt(words[bit >> 5]!) | (BigInt(words[(bit >> 5) + 1] ?? 0) << 32n);
       const level = Number((both >> BigInt(bit & 31)) & BigInt(2 ** bits - 1));
       const group = Math.floor(at / groupSize);
@@ -91,7 +91,7 @@ describe.each(every)("$bits bits, groups of $groupSize, symmetric $symmetric", (
   };
   const squares = (errors: Float64Array): number => errors.reduce((sum, error) => sum + error * error, 0);
 
-  test("an error is at most half a step, or a step at the end that has no level", () => {
+  test("an error is at most half a step, or one step at the end that has no level", () => {
     const errors = errorOf("nearest", "float32");
     for (let group = 0; group < exact.length / format.groupSize; group++) {
       const own = exact.subarray(group * format.groupSize, (group + 1) * format.groupSize);
@@ -107,12 +107,15 @@ describe.each(every)("$bits bits, groups of $groupSize, symmetric $symmetric", (
     }
   });
 
-  test.each(scaleDTypes)("least squares with scales in %s leaves a smaller error than the nearest", (scaleDType) => {
-    const [fitted, nearest] = [errorOf("leastSquares", scaleDType), errorOf("nearest", scaleDType)].map(squares);
-    expect(fitted).toBeLessThanOrEqual(nearest!);
-    // steps of bfloat16 are too wide to refine the scale of 8 bits
-    if (scaleDType !== "bfloat16" || format.bits < 8) expect(fitted).toBeLessThan(nearest!);
-  });
+  test.each(scaleDTypes)(
+    "least squares with scales in %s has a smaller error than rounding to the nearest",
+    (scaleDType) => {
+      const [fitted, nearest] = [errorOf("leastSquares", scaleDType), errorOf("nearest", scaleDType)].map(squares);
+      expect(fitted).toBeLessThanOrEqual(nearest!);
+      // steps of bfloat16 are too wide to refine the scale of 8 bits
+      if (scaleDType !== "bfloat16" || format.bits < 8) expect(fitted).toBeLessThan(nearest!);
+    },
+  );
 
   test("both backends unpack the same bits, in every dtype", () => {
     for (const scaleDType of scaleDTypes)
@@ -124,7 +127,7 @@ describe.each(every)("$bits bits, groups of $groupSize, symmetric $symmetric", (
   });
 });
 
-test("levels that a format has are kept exactly: (q − zero) · scale", () => {
+test("values that equal a format's levels are kept exactly: (q − zero) · scale", () => {
   for (const backend of places) {
     const data = Array.from({ length: 64 }, (_, at) => (at % 16) * 0.5 - 4);
     const symmetric = quantizeInt4(tensor([data]), { symmetric: true });
@@ -144,7 +147,7 @@ test("zeros are zeros", () => {
     }
 });
 
-describe("refused are", () => {
+describe("rejected", () => {
   const codeOf = (body: () => unknown): unknown => {
     try {
       return body();
@@ -153,13 +156,13 @@ describe("refused are", () => {
     }
   };
 
-  test("rows that are no whole groups", () => {
+  test("rows that are not whole groups", () => {
     expect(() => quantize(ones([2, 96]))).toThrow(ShapeError);
     expect(() => quantize(ones([2, 96]))).toThrow("expected a multiple of 64 values along the last axis");
     expect(quantize(ones([2, 96]), { groupSize: 32 }).shape).toEqual([2, 96]);
   });
 
-  test("bits and groups that there are not", () => {
+  test("unsupported bits and groups", () => {
     expect(codeOf(() => quantize(ones([1, 64]), { bits: 7 as 8 }))).toBe("invalidOption");
     expect(codeOf(() => quantizeInt4(ones([1, 64]), { groupSize: 16 as 32 }))).toBe("invalidOption");
     expect(codeOf(() => quantizeInt4(ones([1, 64]), { bits: 4 } as object))).toBe("unknownOption");

@@ -1,4 +1,4 @@
-/** Products with quantized weights, against float64 products of what the weights dequantize to. */
+/** Products with quantized weights, compared with float64 products of the dequantized weights. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../src/backend/cpu/report.ts";
@@ -57,7 +57,7 @@ describe.each(formats.map((format) => [formatName(format), format] as const))("%
 });
 
 describe.each(isas)("with %s", (isa) => {
-  test("every format gives what the weights say", () => {
+  test("every format multiplies with its dequantized weights", () => {
     configure(native, "isa", isa);
     for (const format of formats) {
       const [x, w] = [wave(5, 256, 1.1), weightsOf(format, 9, 256)];
@@ -82,7 +82,7 @@ describe.each(isas)("with %s", (isa) => {
       }
   });
 
-  test("sizes around those of tiles, and of the parts that are taken at once", () => {
+  test("sizes around those of tiles, and of the parts that are processed at once", () => {
     configure(native, "isa", isa);
     const someFormats = ["q8_0", "q4_0", "q5_1", "mxfp4", { bits: 4, groupSize: 32 }] as const;
     for (const [rows, columns] of [
@@ -120,7 +120,7 @@ test("many rows of x on cpu, for which weights are unpacked in two blocks of row
   expect(worstRatio(own!, cotangent, w, true)).toBeLessThanOrEqual(1);
 });
 
-test.each(places)("x of two axes of any strides gives the bits of a copy, on %s", (backend) => {
+test.each(places)("x with two axes of any strides gives the bits of a copy, on %s", (backend) => {
   const w = quantizeInt4(wave(6, 64, 0.2));
   for (const dtype of scaleDTypes) {
     const stored = on("reference", () => wave(130, 9, 0.6).to(dtype));
@@ -132,7 +132,7 @@ test.each(places)("x of two axes of any strides gives the bits of a copy, on %s"
   }
 });
 
-test.each(places)("x of three axes is taken without a copy where two axes say where its rows lie, on %s", (backend) => {
+test.each(places)("x with three axes is not copied if two strides describe its rows, on %s", (backend) => {
   const copies = () => codepaths().reduce((sum, { operation, calls }) => sum + (operation === "copy" ? calls : 0), 0);
   const w = quantizeInt4(wave(6, 64, 0.2));
   const stored = on(backend, () =>
@@ -149,7 +149,7 @@ test.each(places)("x of three axes is taken without a copy where two axes say wh
     [stored.transpose(1, 2), 0], // a product's transposed result
     [stored.transpose(1, 2).slice(1, { start: 1, end: 9, step: 2 }).flip(0), 0],
     [stored.permute([2, 0, 1]), 0],
-    [rows.transpose(0, 1), 1], // three axes of rows, of which none go on from another
+    [rows.transpose(0, 1), 1], // three axes of rows, none of which can be merged
     [rows.permute([2, 0, 1, 3]), 0],
     [rows.slice(2, { start: 1, end: 2 }).transpose(0, 1), 0],
   ] as const) {
@@ -162,7 +162,7 @@ test.each(places)("x of three axes is taken without a copy where two axes say wh
   }
 });
 
-test("many rows of float32 with one stride are multiplied where they lie on cpu", () => {
+test("many rows of float32 with one stride are multiplied in place on cpu", () => {
   const w = quantizeInt4(wave(6, 256, 0.2));
   const x = on("cpu", () => wave(256, 4096, 0.6).mul(1).transpose(0, 1));
   resetPeakMemory();
@@ -222,7 +222,7 @@ test.each(places)("x in every dtype, of any axes and strides, on %s", (backend) 
   }
 });
 
-test.each(places)("nothing to multiply, on %s", (backend) => {
+test.each(places)("empty operands, on %s", (backend) => {
   const w = quantizeGgml(ones([4, 64]), "q4_0");
   expect(on(backend, () => quantizedMatmul(zeros([0, 64]), w)).shape).toEqual([0, 4]);
   expect(on(backend, () => quantizedMatmul(zeros([3, 64]), quantizeGgml(zeros([0, 64]), "q4_0"))).shape).toEqual([
@@ -254,7 +254,7 @@ test.each(places)("gradients of second order reach x through the compressed weig
   expect(worst(second, twice)).toBeLessThan(1e-5);
 });
 
-describe("refused are", () => {
+describe("rejected", () => {
   const w = quantizeInt4(ones([4, 64]));
 
   test("x of another width, and scalars", () => {
@@ -263,7 +263,7 @@ describe("refused are", () => {
     expect(() => quantizedMatmul(ones([]), w)).toThrow(ShapeError);
   });
 
-  test("weights that are no matrix", () => {
+  test("weights that are not a matrix", () => {
     expect(() => quantizedMatmul(ones([64]), quantizeInt4(ones([2, 4, 64])))).toThrow("expected w to be a matrix");
   });
 

@@ -120,8 +120,8 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("quantized weights on met
       return w;
     }
 
-    test("one row: each byte of the weights once, within a twentieth of what there is to read and write", () => {
-      // As of 4096 rows and columns: what is read twice is x, once for each 256 rows, whatever the number of columns.
+    test("one row: each byte of the weights once, within a twentieth of the minimum traffic", () => {
+      // As for 4096 rows and columns: only x is read twice, once for each 256 rows, whatever the number of columns.
       const [rows, columns] = [4096, 512];
       for (const format of ["q4_0", "q8_0", "q4_K", { bits: 4, groupSize: 64, symmetric: false }] as const) {
         const w = resident(weightsOf(format, rows, columns));
@@ -143,7 +143,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("quantized weights on met
       }
     });
 
-    test("many rows of a gated product: one dispatch, and the bytes of two products but for what lies between", () => {
+    test("many rows of a gated product: one dispatch, and the bytes of two products without intermediates", () => {
       const [count, rows, columns] = [128, 1024, 256];
       const x = onMetal(() => ones([count, columns], { dtype: "float16" }));
       const [gate, up] = [resident(weightsOf("q4_K", rows, columns)), resident(weightsOf("q4_K", rows, columns))];
@@ -156,7 +156,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("quantized weights on met
     test("many rows: no more bytes than a product of float16 in tiles of 64 x 64", () => {
       const [count, rows, columns] = [128, 1024, 256];
       const x = onMetal(() => ones([count, columns], { dtype: "float16" }));
-      // What kernels/matmul/tiled.metal moves: x once for each 64 rows of weights, and they for each 64 of x.
+      // The traffic of kernels/matmul/tiled.metal: x once for each 64 rows of weights, and weights for each 64 of x.
       const plain = 2 * (count * columns * (rows / 64) + columns * rows * (count / 64) + count * rows);
       for (const format of ["q4_0", "q8_0", "q3_K", "q6_K", "f16", groupsOf8] as const) {
         const w = resident(weightsOf(format, rows, columns));
@@ -166,7 +166,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("quantized weights on met
       }
     });
 
-    test("x of any strides is read where it lies", () => {
+    test("x of any strides is read in place", () => {
       const w = resident(weightsOf("q4_0", 40, 64));
       for (const count of [3, 7]) {
         const turned = onMetal(() => wave(64, count, 0.6).mul(1).transpose(0, 1));

@@ -1,6 +1,6 @@
 /**
- * Formats that the `gguf` package only unpacks: packed by least squares. What is packed is unpacked by
- * `dequantizeGgml`, which other tests hold to the package's results bit for bit.
+ * Formats that the `gguf` package only unpacks, packed by least squares. `dequantizeGgml` unpacks the result, and other
+ * tests compare it with the package bit for bit.
  */
 import { describe, expect, test } from "bun:test";
 import { dequantizeGgml, fromArray, quantizeGgml, type Tensor } from "../../src/index.ts";
@@ -11,7 +11,7 @@ const VALUES = 256;
 type Fitted = "q2_K" | "q3_K" | "q4_K" | "q5_K" | "q6_K" | "iq4_nl";
 
 /**
- * How a format is laid out: values of a sub-block, its lowest and highest level, the largest integer scale, and whether
+ * The layout of a format: values of a sub-block, its lowest and highest level, the largest integer scale, and whether
  * sub-blocks have a minimum.
  */
 const layouts = {
@@ -23,7 +23,7 @@ const layouts = {
 } as const;
 type Layout = (typeof layouts)[keyof typeof layouts];
 
-/** Normal numbers (Box and Muller), the same in every run. */
+/** Normal numbers (Box–Muller), the same in every run. */
 function normal(count: number, seed: number): Float32Array {
   let state = seed >>> 0;
   const uniform = () => {
@@ -36,7 +36,7 @@ function normal(count: number, seed: number): Float32Array {
   );
 }
 
-/** Rounds each sub-block by its extremes, with exact scales: the plain way, which least squares must beat. */
+/** Rounds each sub-block by its extremes, with exact scales: the simple method, which least squares must beat. */
 function plain(values: Float32Array, { size, low, high, raised }: Layout): Float64Array {
   const out = new Float64Array(values.length);
   for (let from = 0; from < values.length; from += size) {
@@ -65,22 +65,19 @@ const formats = Object.keys(layouts) as (keyof typeof layouts)[];
 describe.each(formats)("quantizeGgml %s", (format) => {
   const layout = layouts[format];
 
-  test.each([1, 0.02, 30])(
-    "leaves a smaller error than rounding by the extremes, of normal numbers times %p",
-    (size) => {
-      const values = normal(16 * VALUES, 7).map((value) => value * size);
-      expect(squaredError(unpacked(values, format), values)).toBeLessThan(squaredError(plain(values, layout), values));
-    },
-  );
+  test.each([1, 0.02, 30])("has a smaller error than rounding by the extremes, for normal numbers times %p", (size) => {
+    const values = normal(16 * VALUES, 7).map((value) => value * size);
+    expect(squaredError(unpacked(values, format), values)).toBeLessThan(squaredError(plain(values, layout), values));
+  });
 
-  test("each value is within a step of its sub-block, and what its scale loses to integers", () => {
+  test("each value is within a step of its sub-block, plus the error of its integer scale", () => {
     const values = normal(16 * VALUES, 11);
     const got = unpacked(values, format);
     const { size, high, raised, scales } = layout;
     for (let block = 0; block < values.length; block += VALUES) {
       const own = values.subarray(block, block + VALUES);
       const spread = Math.max(...own) - Math.min(...own, 0);
-      // an integer scale is at most half of 1 / scales of the largest off
+      // an integer scale is off by at most half of 1 / scales of the largest
       const lost = spread / scales;
       for (let i = 0; i < VALUES; i += size) {
         const sub = [...own.subarray(i, i + size)];
@@ -93,7 +90,7 @@ describe.each(formats)("quantizeGgml %s", (format) => {
   });
 });
 
-test("iq4_nl leaves a smaller error on normal numbers than the even levels of q4_0", () => {
+test("iq4_nl has a smaller error on normal numbers than the even levels of q4_0", () => {
   const values = normal(16 * VALUES, 7);
   const w = quantizeGgml(fromArray(values), "q4_0");
   const even = dequantizeGgml(w).dataSync() as Float32Array;
@@ -107,13 +104,13 @@ describe.each([...formats, "iq4_nl"] as Fitted[])("%s", (format) => {
     expect(unpacked(values, format).every((value) => value === 0)).toBe(true);
   });
 
-  test("takes what rounding may get wrong: constants, one large value, numbers of almost no size", () => {
+  test("handles difficult inputs: constants, one large value, numbers near zero", () => {
     const w = blocks["weights"] as Tensor;
     const exact = w.dataSync() as Float32Array;
     const got = on("reference", () => dequantizeGgml(quantizeGgml(w, format))).dataSync() as Float32Array;
     for (let row = 0; row < w.shape[0]!; row++) {
       const own = exact.subarray(row * VALUES, (row + 1) * VALUES);
-      // a block can always be zeros: nothing may be worse
+      // a block can always be zeros, so no error may be larger than that
       const error = squaredError(got.subarray(row * VALUES, (row + 1) * VALUES), own);
       expect([row, error <= squaredError(new Float32Array(VALUES), own)]).toEqual([row, true]);
     }

@@ -1,4 +1,4 @@
-/** Products with quantized weights: operands, the oracle in float64, and errors over their bounds. */
+/** Products with quantized weights: operands, the oracle in float64, and errors relative to their bounds. */
 import { expect } from "bun:test";
 import { withBackend } from "../../src/backend/policy.ts";
 import { dequantize, fromArray, quantize, type Tensor } from "../../src/index.ts";
@@ -23,7 +23,7 @@ export const weightsOf = (format: QuantizedFormat, rows: number, columns: number
     quantize(wave(rows, columns, 0.37, 0.1), { ...(format as object), scaleDType: "float16" }),
   );
 
-/** Each element of x Wᵀ, or of x W, in float64, with the sum of the magnitudes of its terms, lows apart. */
+/** Each element of x Wᵀ, or of x W, in float64, with the sum of the magnitudes of its terms, with lows separate. */
 function oracle(x: Tensor, w: QuantizedTensor, isTransposed: boolean, lows?: Float64Array) {
   const [rows, columns] = w.shape as [number, number];
   const [terms, outs] = isTransposed ? [rows, columns] : [columns, rows];
@@ -44,9 +44,10 @@ function oracle(x: Tensor, w: QuantizedTensor, isTransposed: boolean, lows?: Flo
 const roundings = { float32: 2 ** -24, float16: 2 ** -11, bfloat16: 2 ** -8 } as const;
 
 /**
- * The worst error over its bound: that of a sum in float32 (Higham and Mary, 2019), and one rounding of the result.
+ * The largest ratio of an error to its bound: that of a sum in float32 (Higham and Mary, 2019), and one rounding of the
+ * result.
  *
- * @param lows of each weight, where scale · level and low are summed apart: |scale · level| ≤ |value| + |low|
+ * @param lows of each weight, if scale · level and low are summed separately: |scale · level| ≤ |value| + |low|
  */
 export function worstRatio(
   got: Tensor,

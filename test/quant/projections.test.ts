@@ -1,4 +1,4 @@
-/** Three products with one x as one operation, against float64 of what the weights say, and against three calls. */
+/** Three products with one x as one operation, compared with float64 products of the weights, and with three calls. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../src/backend/cpu/report.ts";
@@ -26,7 +26,7 @@ const as = (x: Tensor, dtype: FloatName): Tensor => on("reference", () => x.to(d
 const hex = (x: Tensor): string => Buffer.from(bytesIn(x)).toString("hex");
 const rowOf = (size: number, step: number): Tensor => wave(1, size, step).reshape([size]);
 
-/** Of as many rows as queries, keys and values have, where there are fewer of the latter; two of them have a bias. */
+/** With the numbers of rows of queries, keys and values, if there are fewer of the latter; two of them have a bias. */
 function projectionsOf(own: Three<QuantizedFormat>, columns: number, dtype: FloatName): Three<Projection> {
   const sizes = [37, 11, 11] as const;
   const biases = [as(rowOf(37, 0.7), dtype), null, as(rowOf(11, 0.3), dtype)];
@@ -80,7 +80,7 @@ test.each(isas)("with %s the bits are those of three calls", (isa) => {
   configure(native, "isa", initial);
 });
 
-test("the same bits on any number of threads, where tasks end within a weight", () => {
+test("the same bits on any number of threads, if tasks end within a weight", () => {
   const all = without(projectionsOf(["q4_0", "q8_0", "q4_1"], 8192, "float32"));
   for (const precision of ["exact", "fast"] as const) {
     const bits = [1, 2, 5].map((threads) => {
@@ -105,14 +105,14 @@ test("rows of x of any strides", () => {
   expect(got!.map(hex)).toEqual(expected!.map(hex));
 });
 
-test("floats among levels are no fast product", () => {
+test("float weights among quantized ones are not a fast product", () => {
   const all = projectionsOf(["q8_0", "f16", "q8_0"], 64, "float32");
   expect(whyNotAtOnce(all, "fast")).toBe("some weights are quantized to integer levels, others are stored as floats");
   expect(whyNotAtOnce(all, "exact")).toBeUndefined();
   expect(whyNotAtOnce(projectionsOf(thrice("f16"), 64, "float32"), "fast")).toBeUndefined();
 });
 
-test.each(places)("nothing to multiply, on %s", (backend) => {
+test.each(places)("empty operands, on %s", (backend) => {
   const all = projectionsOf(thrice("q4_0"), 64, "float32");
   const got = on(backend, () => quantizedProjections(zeros([0, 64]), all, "exact"));
   expect(got.map(({ shape }) => shape)).toEqual([37, 11, 11].map((rows) => [0, rows]));

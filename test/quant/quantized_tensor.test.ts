@@ -1,4 +1,4 @@
-/** What a quantized tensor is to a program: it prints itself, moves, is freed, and is refused by operations. */
+/** Quantized tensors in a program: they print, move, are freed, and are rejected by operations. */
 import { describe, expect, test } from "bun:test";
 import { inspect } from "node:util";
 import { whyUnavailable } from "../../src/backend/registry.ts";
@@ -36,12 +36,12 @@ test("it can't be changed", () => {
 
 const functions: Readonly<Record<string, unknown>> = operations;
 
-describe("an operation that can't take it says so", () => {
+describe("an operation that does not support it says so", () => {
   test.each(["add", "matmul", "exp", "sum", "transpose", "reshape", "toDType", "linear"] as const)(
     "%s",
     async (name) => {
       const call = functions[name] as (...values: unknown[]) => unknown;
-      await collectGarbage(); // what other tests have forgotten goes now, not between two readings
+      await collectGarbage(); // garbage of other tests is collected now, not between two readings
       const bytes = liveBytes();
       let error: unknown;
       try {
@@ -65,7 +65,7 @@ describe("an operation that can't take it says so", () => {
   });
 });
 
-test("its parts go to the backend that uses them, and back", () => {
+test("its parts move to the backend that uses them, and back", () => {
   const x = Float32Array.from({ length: 512 }, (_, at) => Math.cos(at));
   const made = withBackend("reference", () => quantizeGgml(orchard.fromArray(x).reshape([2, 256]), "q5_1"));
   const expected = withBackend("reference", () => dequantize(made).toArray());
@@ -73,7 +73,7 @@ test("its parts go to the backend that uses them, and back", () => {
   for (const backend of backends) expect(withBackend(backend, () => dequantize(made).toArray())).toEqual(expected);
 });
 
-test("tidy leaves it, dispose frees it at once", () => {
+test("tidy ignores it, dispose frees it at once", () => {
   const own = tidy(() => ({ layers: new Map([["w", quantize(ones([64, 64]))]]) })).layers.get("w")!;
   expect(dequantize(own).sum().item()).toBe(4096);
   own.dispose();
@@ -96,7 +96,7 @@ test("quantizing and unpacking leave nothing behind", async () => {
   expect(liveBytes()).toBeLessThanOrEqual(before);
 });
 
-test("what looks like one is none", () => {
+test("an object that resembles one is rejected", () => {
   const fake = Object.create(QuantizedTensor.prototype) as orchard.QuantizedTensor;
   expect(() => dequantize(fake)).toThrow(ArgumentError);
   expect(() => dequantize({ ...w } as unknown as orchard.QuantizedTensor)).toThrow(

@@ -1,4 +1,4 @@
-/** Products with quantized weights in four schemes, beside the same in float64. */
+/** Products with quantized weights in four schemes, compared with float64. */
 import { describe, expect, test } from "bun:test";
 import { ArgumentError, DTypeError, type OrchardError, ShapeError } from "../../src/core/errors.ts";
 import {
@@ -52,7 +52,7 @@ function expectExact(got: Tensor, weights: readonly number[], terms = 1): void {
 }
 
 describe.each(places)("on %s", (backend) => {
-  test.each(affineBits)("one scale for all, %d bits: the product with what the levels stand for", (bits) => {
+  test.each(affineBits)("one scale for all, %d bits: the product with the dequantized levels", (bits) => {
     on(backend, () => {
       const own = quantizePerTensor(w, { bits });
       const values = numbers(own.levels).map((level) => own.scale * (level - own.zero));
@@ -60,7 +60,7 @@ describe.each(places)("on %s", (backend) => {
       expectExact(matmulPerTensor(x, own), values, 2 ** bits);
       const exact = numbers(w);
       const worst = Math.max(...values.map((value, at) => Math.abs(value - exact[at]!)));
-      expect(worst).toBeLessThanOrEqual(own.scale * (1 + 1e-6)); // half a step, and half of one that zero is off
+      expect(worst).toBeLessThanOrEqual(own.scale * (1 + 1e-6)); // half a step, and half of one for the rounded zero
     });
   });
 
@@ -70,7 +70,7 @@ describe.each(places)("on %s", (backend) => {
     { bits: 8, groupSize: 128 },
     { bits: 4, groupSize: 32, symmetric: true },
     { bits: 5, groupSize: 32, scaleDType: "float16" },
-  ])("groups as a batch, and scales beforehand: %p", (options) => {
+  ])("groups as a batch, and scales applied before: %p", (options) => {
     on(backend, () => {
       const own = quantize(w, options);
       const values = numbers(dequantize(own, { dtype: "float32" }));
@@ -79,7 +79,7 @@ describe.each(places)("on %s", (backend) => {
     });
   });
 
-  test("SmoothQuant is within the rounding of 8 bits, also of columns that are far larger than the others", () => {
+  test("SmoothQuant is within the rounding of 8 bits, also for columns that are far larger than the others", () => {
     on(backend, () => {
       const spread = tensor(Array.from({ length: COLUMNS }, (_, at) => (at % 16 === 3 ? 60 : 1)));
       const own = x.mul(spread);
@@ -126,7 +126,7 @@ describe.each(places)("on %s", (backend) => {
   });
 });
 
-describe("refuses", () => {
+describe("rejects", () => {
   const call = (name: (...values: never[]) => unknown, ...values: unknown[]) => {
     try {
       (name as (...values: unknown[]) => unknown)(...values);
@@ -137,7 +137,7 @@ describe("refuses", () => {
   };
   const affine = quantize(w);
 
-  test("blocks, other sizes, other dtypes, what is not finite, and objects of another kind", () => {
+  test("blocks, other sizes, other dtypes, values that are not finite, and objects of another kind", () => {
     expect(call(matmulPerGroup, x, quantizeGgml(w, "q4_0"))).toMatchObject({ code: "wrongFormat" });
     expect(call(matmulPremultiplied, x, quantizeGgml(w, "q4_0"))).toBeInstanceOf(ArgumentError);
     for (const name of [matmulPerGroup, matmulPremultiplied]) {

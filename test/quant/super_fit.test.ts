@@ -31,7 +31,7 @@ const decoded = ({ size }: RaisedRule, { d, dmin, scales, minima }: RaisedBlock,
   return d * scales[sub]! * level - dmin * minima[sub]!;
 };
 
-/** The error of the levels that are nearest, by trying all. */
+/** The error of the nearest levels, by trying all. */
 function leastError(values: Float32Array, rule: RaisedRule, block: RaisedBlock): number {
   const levels = Array.from({ length: rule.most + 1 }, (_, level) => level);
   return values.reduce(
@@ -80,7 +80,7 @@ describe.each(rules)("%s", (_, rule) => {
   });
 });
 
-// No definition says how many starts and rounds the search has. Another number gives other bytes, as here.
+// No specification fixes how many starts and rounds the search has. Another number gives other bytes, as here.
 test.each<[GgmlFormat, string]>([
   ["q2_K", "34a06d16db368e78"],
   ["q3_K", "1ee5790e92beff96"],

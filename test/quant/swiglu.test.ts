@@ -1,4 +1,4 @@
-/** Gated products with quantized weights, against float64 of what the weights say, and against two products. */
+/** Gated products with quantized weights, compared with float64 products of the weights, and with two products. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../src/backend/cpu/report.ts";
@@ -64,7 +64,7 @@ interface Case {
   readonly upBias: Tensor | null;
 }
 
-/** A product and its bias in float64, and how far the computed one may be off, as test/quant/products.ts has it. */
+/** A product and its bias in float64, and the error bound of the computed one, as in test/quant/products.ts. */
 function productOf(x: Float64Array, w: Float64Array, rows: number, bias: Float64Array | null, rounding: number) {
   const columns = w.length / rows;
   return (row: number, out: number) => {
@@ -80,7 +80,7 @@ function productOf(x: Float64Array, w: Float64Array, rows: number, bias: Float64
   };
 }
 
-/** The worst error over its bound: those of both products go on through a slope of at most 1.13. */
+/** The largest ratio of an error to its bound: the errors of both products pass through a slope of at most 1.13. */
 function worstRatio(got: Tensor, { x, gate, up, ...own }: Case, activation: Activation): number {
   const rows = gate.shape[0]!;
   const rounding = roundings[got.dtype as "float32"];
@@ -151,7 +151,7 @@ test.each(places)("every activation and dtype on %s", (backend) => {
         expectCase(caseOf("q5_1", count, 70, 64, dtype), activation, `${activation}, ${dtype}, ${count}`, backend);
 });
 
-/** swiglu of two products, or what stands in its place. */
+/** swiglu of two products, or its replacement. */
 function apart({ x, gate, up, gateBias, upBias }: Case, activation: Activation, precision: "exact" | "fast"): Tensor {
   const [first, second] = [
     quantizedMatmul(x, gate, { precision, bias: gateBias }),
@@ -184,6 +184,27 @@ test.each(isas)("with %s the bits are those of swiglu of two products", (isa) =>
   configure(native, "isa", isa);
   expectBitsOfTwo("cpu", [1, 4, 6]);
   configure(native, "isa", initial);
+});
+
+/** Of few rows of x, 960 products are in a tile; of many, 2²¹ weights are unpacked at once. */
+test.each([
+  [1, 971, 64],
+  [8, 133, 64],
+  [15, 77, 64],
+  [17, 70, 2 ** 15],
+])("%i rows of x by %i of weights, in several tiles, have the bits of two products", (count, rows, columns) => {
+  for (const format of columns > 64
+    ? (["q4_0"] as const)
+    : (["q4_0", { bits: 4, groupSize: 64, symmetric: false }] as const)) {
+    const { x, gate, up, ...biases } = caseOf(format, count, rows, columns);
+    for (const precision of ["exact", "fast"] as const) {
+      const [expected, got] = on("cpu", () => [
+        apart({ x, gate, up, ...biases }, "silu", precision),
+        quantizedSwiglu(x, gate, up, { precision, ...biases }),
+      ]);
+      expect(hex(got!) === hex(expected!)).toBe(true);
+    }
+  }
 });
 
 test("in float32 gelu has the bits of two products too", () => {
@@ -249,7 +270,7 @@ describe("gradients", () => {
     }
   });
 
-  test("of one of the biases alone, and of the exact product where x is fast", () => {
+  test("of one of the biases alone, and of the exact product if x is fast", () => {
     const own = asked(caseOf("q8_0", 2, 5, 64));
     const { gate, up, gateBias, upBias } = own;
     const x = own.x.detach();
@@ -264,7 +285,7 @@ describe("gradients", () => {
   });
 });
 
-describe("weights that are not alike", () => {
+describe("weights that differ", () => {
   const reasons = () =>
     codepaths()
       .filter(({ operation, reason }) => operation === "quantizedSwiglu" && reason.startsWith("two products"))
@@ -272,7 +293,7 @@ describe("weights that are not alike", () => {
   const x = wave(3, 64, 0.8);
   const values = wave(9, 64, 0.3);
 
-  test("are multiplied apart, and the codepath says so", () => {
+  test("in format are multiplied separately, and the codepath says so", () => {
     for (const [gate, up, reason] of [
       [quantizeGgml(values, "q4_0"), quantizeGgml(values, "q8_0"), "gate is q4_0, up is q8_0"],
       [quantizeInt4(values), quantize(values, { bits: 3 }), "up is affine 3 bits, groups of 64"],
@@ -292,7 +313,7 @@ describe("weights that are not alike", () => {
     }
   });
 
-  test("of another shape are refused", () => {
+  test("in shape are rejected", () => {
     const gate = quantizeGgml(values, "q4_0");
     expect(() => quantizedSwiglu(x, gate, quantizeGgml(ones([8, 64]), "q4_0"))).toThrow(ShapeError);
     expect(() => quantizedSwiglu(x, gate, quantizeGgml(ones([8, 64]), "q4_0"))).toThrow("the shape of gate, [9, 64]");
@@ -302,7 +323,7 @@ describe("weights that are not alike", () => {
   });
 });
 
-test.each(places)("nothing to multiply, on %s", (backend) => {
+test.each(places)("empty operands, on %s", (backend) => {
   const w = quantizeGgml(ones([4, 64]), "q4_0");
   expect(on(backend, () => quantizedSwiglu(zeros([0, 64]), w, w)).shape).toEqual([0, 4]);
   const none = quantizeGgml(zeros([4, 0]), "q4_0");

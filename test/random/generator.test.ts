@@ -5,7 +5,7 @@ import { randn } from "../../src/ops/random/randn.ts";
 import { defaultGenerator, Generator, manualSeed } from "../../src/random/generator.ts";
 import { bytesOf, on, tested } from "./backends.ts";
 
-test("manualSeed makes a run repeat exactly, on another backend too", () => {
+test("manualSeed makes a run repeat exactly, also on another backend", () => {
   const run = () => [rand([3]), randn([5]), rand([3])].map(bytesOf);
   const runs = tested.map((backend) => {
     manualSeed(11);
@@ -17,14 +17,14 @@ test("manualSeed makes a run repeat exactly, on another backend too", () => {
   expect(run()).not.toEqual(runs[0]!);
 });
 
-test("a call takes one number of the generator, whatever its size and dtype", () => {
+test("a call draws one number from the generator, whatever its size and dtype", () => {
   const generator = new Generator(1);
   for (const shape of [[0], [1], [1000, 3]]) rand(shape, { generator });
   randn([2], { generator, dtype: "float64" });
   expect(generator.getState()).toEqual({ seed: 1n, offset: 4n });
 });
 
-test("a state goes on where it was taken", () => {
+test("a saved state resumes", () => {
   const generator = new Generator(5);
   rand([4], { generator });
   const state = generator.getState();
@@ -34,7 +34,7 @@ test("a state goes on where it was taken", () => {
   expect(bytesOf(rand([4], { generator: new Generator().setState(state) }))).toBe(first);
 });
 
-test("a checkpoint goes on in a new generator on every backend", () => {
+test("a checkpoint resumes in a new generator on every backend", () => {
   const generator = new Generator(8);
   randn([7], { generator });
   const checkpoint = structuredClone(generator.getState());
@@ -67,7 +67,7 @@ test("the last state wraps around", () => {
   expect(generator.getState().offset).toBe(0n);
 });
 
-test.each([-1, 0.5, Number.NaN, 2 ** 53, -1n, 2n ** 64n])("the seed %p is refused", (seed) => {
+test.each([-1, 0.5, Number.NaN, 2 ** 53, -1n, 2n ** 64n])("the seed %p is rejected", (seed) => {
   expect(() => manualSeed(seed)).toThrow(ArgumentError);
   expect(() => new Generator(seed)).toThrow(/whole number of at least 0/);
 });

@@ -1,6 +1,6 @@
 const words = 2n ** 32n;
 
-/** Philox4x32-10 from its paper, in whole numbers without bounds. */
+/** Philox4x32-10 from its paper, in arbitrary-precision integers. */
 export function philoxByDefinition(counter: readonly number[], key: readonly number[]): bigint[] {
   let [a, b, c, d] = counter.map(BigInt) as [bigint, bigint, bigint, bigint];
   let [k, l] = key.map(BigInt) as [bigint, bigint];

@@ -36,7 +36,7 @@ describe.each(tested)("on %s", (backend) => {
     expect([...on(backend, () => randomBits([4], { key, counter }).dataSync())]).toEqual([...words]);
   });
 
-  test("blocks count on, across 32 bits too, and an odd end is cut", () => {
+  test("counters continue across blocks, also across 32 bits, and an odd end is truncated", () => {
     const key: PhiloxKey = [1, 2];
     const drawn = on(backend, () => randomBits([3, 5003], { key, counter: [0xfffffff0, 6, 7, 8] }).dataSync());
     const expected = Array.from({ length: 3753 }, (_, block) => {
@@ -58,7 +58,7 @@ test("the three sources have the same constants", () => {
   }
 });
 
-test("every bit of seed and offset reaches the key", () => {
+test("every bit of seed and offset affects the key", () => {
   const keys = new Set([callKey(0n, 0n).join()]);
   for (let bit = 0n; bit < 64n; bit++) keys.add(callKey(1n << bit, 0n).join()).add(callKey(0n, 1n << bit).join());
   expect(keys.size).toBe(129);

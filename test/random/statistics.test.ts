@@ -15,10 +15,13 @@ import { chiSquare, correlation, countsOf, kolmogorovSmirnov, momentsOf, normalD
 
 const numbersOf = (x: Tensor): number[] => Array.from(x.dataSync() as ArrayLike<number | bigint>, Number);
 const count = 200_000;
-/** So many standard errors are left to a mean. */
+/** The tolerance of a mean, in standard errors. */
 const errors = (of: number) => 4 * Math.sqrt(of / count);
 
-/** Where χ² would be once in 100,000; a statistic that is too small is as suspicious as one that is too large. */
+/**
+ * The quantile of χ² that is exceeded once in 100,000; a statistic that is too small is as suspicious as one that is
+ * too large.
+ */
 const expectPlausible = (statistic: number) => {
   expect(statistic).toBeLessThan(4.3);
   expect(statistic).toBeGreaterThan(-4.3);
@@ -70,7 +73,7 @@ test("normal has its mean and deviation", () => {
   expect(Math.abs(variance - 0.25)).toBeLessThan(errors(0.125));
 });
 
-test.each([2, 7, 10, 256, 1000])("randint below %d takes each as often", (choices) => {
+test.each([2, 7, 10, 256, 1000])("randint below %d draws each equally often", (choices) => {
   const values = numbersOf(randint(0, choices, [count], { generator: new Generator(6) }));
   expectPlausible(chiSquare(countsOf(values, choices), new Array(choices).fill(count / choices)));
 });
@@ -84,13 +87,13 @@ describe("multinomial", () => {
   const weights = [0.5, 3, 0.02, 1.48, 2, 1, 1.5, 0.5];
   const total = weights.reduce((sum, weight) => sum + weight, 0);
 
-  test("with replacement takes each in proportion to its weight", () => {
+  test("with replacement draws each in proportion to its weight", () => {
     const drawn = multinomial(tensor(weights), count, { replacement: true, generator: new Generator(8) });
     const expected = weights.map((weight) => (count * weight) / total);
     expectPlausible(chiSquare(countsOf(numbersOf(drawn), weights.length), expected));
   });
 
-  test("without replacement takes pairs as drawing twice does", () => {
+  test("without replacement draws pairs as two consecutive draws do", () => {
     const rows = 100_000;
     const every = expand(tensor(weights), [rows, weights.length]);
     const drawn = numbersOf(multinomial(every, 2, { generator: new Generator(9) }));
@@ -110,7 +113,7 @@ describe("multinomial", () => {
     expect(weights.every((_, a) => counts[a * (weights.length + 1)] === 0)).toBe(true);
   });
 
-  test("many equal weights are taken evenly, the first ones too", () => {
+  test("many equal weights are drawn evenly, the first ones too", () => {
     const categories = 1000;
     const drawn = multinomial(full([categories], 0.1), 50_000, { replacement: true, generator: new Generator(10) });
     expectPlausible(chiSquare(countsOf(numbersOf(drawn), categories), new Array(categories).fill(50)));
@@ -123,7 +126,7 @@ describe("randperm", () => {
     return Array.from({ length: rounds }, () => numbersOf(randperm(n, { generator })));
   };
 
-  test.each([2, 3, 4, 5])("all orders of %d come as often, even and odd", (n) => {
+  test.each([2, 3, 4, 5])("all orders of %d are equally frequent, even and odd", (n) => {
     const rank = (order: readonly number[]) =>
       order.reduce((sum, value, at) => {
         const later = order.slice(at + 1).filter((other) => other < value).length;
@@ -134,7 +137,7 @@ describe("randperm", () => {
     expectPlausible(chiSquare(countsOf(drawn, orders), new Array(orders).fill(60_000 / orders)));
   });
 
-  test.each([8, 32, 33])("each of %d comes to each place as often", (n) => {
+  test.each([8, 32, 33])("each of %d comes to each position equally often", (n) => {
     const cells = permutations(n, 20_000, 12).flatMap((order) => order.map((value, place) => place * n + value));
     expectPlausible(chiSquare(countsOf(cells, n * n), new Array(n * n).fill(20_000 / n)));
   });

@@ -1,4 +1,4 @@
-/** Statistics of samples, and their probabilities. Formulas of the textbook, no code of the library. */
+/** Statistics of samples, and their probabilities, by textbook formulas without any code of the library. */
 
 export interface Moments {
   readonly mean: number;

@@ -23,7 +23,7 @@ describe("apt's sources", () => {
     expect(targets[1]).toEqual({ uri: "http://mirror.example/debian/", suite: "bookworm", component: "main" });
   });
 
-  test("the mirror is the one of the machine's own release, not its security archive or a third party", () => {
+  test("the mirror is that of the machine's release, not its security archive or a third party", () => {
     expect(chooseMirror(targets, "bookworm")).toBe("http://mirror.example/debian/");
     expect(chooseMirror(targets, "trixie")).toBeUndefined();
     expect(chooseMirror([{ uri: "http://m.example/", suite: "stable", component: "main" }], "trixie")).toBe(
@@ -31,7 +31,7 @@ describe("apt's sources", () => {
     );
   });
 
-  test("a private list names each release once, with the keyring where there is one", () => {
+  test("a private list has each release once, with the keyring if there is one", () => {
     expect(sourcesList("http://m.example/", ["trixie", "trixie"], "/keys/debian.gpg")).toBe(
       "deb [signed-by=/keys/debian.gpg] http://m.example/ trixie main\n",
     );
@@ -47,24 +47,24 @@ describe("apt's options", () => {
       expect(options.find((option) => option.startsWith(`${name}=`))).toStartWith(`${name}=/private/place/`);
   });
 
-  test("each is announced by -o, and the machine's own lists are not read", () => {
+  test("each is passed by -o, and the machine's lists are not read", () => {
     expect(options.filter((_, index) => index % 2 === 0).every((word) => word === "-o")).toBe(true);
     expect(options).toContain("Dir::Etc::sourceparts=-");
   });
 
-  test("the configuration keeps one that was set before, and drops hooks on the system", () => {
+  test("the configuration includes an earlier one, and removes hooks that change the system", () => {
     expect(aptConfiguration("/etc/own.conf")).toBe('#include "/etc/own.conf";\n#clear APT::Update;\n');
     expect(aptConfiguration(undefined)).toBe("#clear APT::Update;\n");
   });
 });
 
-describe("what apt says", () => {
+describe("apt's output", () => {
   test("progress is read from its status lines alone", () => {
     expect(parseProgress("dlstatus:3:41.2500:Retrieving file 3 of 46")).toBe(41.25);
     expect(parseProgress("Get:1 http://mirror.example trixie/main swiftlang")).toBeUndefined();
   });
 
-  test("the usual causes of a failure are put plainly", () => {
+  test("the usual causes of a failure are explained", () => {
     expect(reason("E: Failed to fetch x  Could not resolve 'mirror.example'")).toStartWith(
       "the network or the mirror does not answer",
     );

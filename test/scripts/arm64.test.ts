@@ -10,7 +10,7 @@ import { buildFolder, cpuLibraryName } from "../../src/core/paths.ts";
 const noMetal = "there is no Metal on Linux's arm64";
 const noReference = "the reference backend is TypeScript, the same on every processor";
 
-describe("words", () => {
+describe("arguments", () => {
   test("name files and an emulated processor", () => {
     expect(parseWords(["test/quant", "--processor", "max", "test/linalg"])).toEqual({
       processor: "max",
@@ -37,21 +37,21 @@ describe("words", () => {
     expect(chooseFiles(["test/ops/sc"])).toEqual([]);
   });
 
-  test("a processor may run some folders alone", () => {
+  test("a processor may run only some folders", () => {
     const files = ["test/quant/fast.test.ts", "test/ops/scan/scan.test.ts"];
     expect(filesFor({ folders: ["test/quant"] }, files)).toEqual(["test/quant/fast.test.ts"]);
     expect(filesFor({}, files)).toEqual(files);
   });
 });
 
-test("in emulation Bun is a command of several words, wherever it stands in another", () => {
+test("in emulation Bun is a command of several words, at any place in another command", () => {
   const bun = ["qemu", "-cpu", "max", "bun"];
   expect(emulating(["/bin/bun", "-e", "1"], "/bin/bun", bun)).toEqual([...bun, "-e", "1"]);
   expect(emulating(["taskset", "-c", "0", "/bin/bun"], "/bin/bun", bun)).toEqual(["taskset", "-c", "0", ...bun]);
 });
 
 describe("counts", () => {
-  test("skipped tests of a report, and why they were", () => {
+  test("list skipped tests of a report, and why they were skipped", () => {
     const report =
       '<testsuite name="a"><testcase name="one" classname="a" file="a.test.ts" assertions="1" />\n' +
       '<testcase name="exp &lt; on reference" classname="a &gt; b" file="a.test.ts">\n  <skipped />\n</testcase>\n' +
@@ -83,7 +83,7 @@ describe("counts", () => {
     ]);
   });
 
-  test("come from runs of the files, a file that is all about Metal among them", async () => {
+  test("come from runs of the files, including a file that tests only Metal", async () => {
     const library = join(buildFolder, cpuLibraryName);
     const processor = { name: "this Bun", bun: [process.execPath], library, isEmulated: true };
     const outcomes = await testOn(processor, ["test/quant/metal.test.ts", "test/ops/softmax/large.test.ts"]);
@@ -92,7 +92,7 @@ describe("counts", () => {
     expect(new Set(metal?.skipped)).toEqual(new Set([noMetal]));
     expect(softmax?.counts).toMatchObject({ passed: 7, failed: 0 });
     expect(softmax?.skipped.filter((reason) => reason !== noMetal)).toEqual(Array(7).fill(noReference));
-    // It fails on purpose: its output would look like a failure of this test.
+    // It fails on purpose, and its output would look like a failure of this test.
     const log = spyOn(console, "log").mockImplementation(() => undefined);
     try {
       const missing = await testOn({ ...processor, library: "/nowhere.so" }, ["test/ops/softmax/large.test.ts"]);

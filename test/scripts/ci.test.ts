@@ -1,11 +1,11 @@
-/** `.ci/run` against an `npx` that plays the suite. */
+/** `.ci/run` with an `npx` that plays the suite. */
 import { expect, test } from "bun:test";
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import { testFolder } from "../support/folder.ts";
 
-/** What `.ci/run` makes of a suite that prints `output` and exits with `status`. */
+/** The result of `.ci/run` for a suite that prints `output` and exits with `status`. */
 function runCi(output: string, status: number, ...words: string[]) {
   const { path: folder } = testFolder("ci");
   writeFileSync(join(folder, "npx"), `#!/bin/sh\necho "$@"\nprintf '${output}'\nexit ${status}\n`);
@@ -32,7 +32,7 @@ test.each([
   expect(runCi(output, status)).toMatchObject({ lastLine, succeeded });
 });
 
-test("hands on the options that it is given", () => {
+test("passes its options on", () => {
   const { printed } = runCi("1 passed, 0 failed\\n", 0, "--shard", "1/3");
   expect(printed).toMatch(/^--yes bun@[\d.]+ run test --shard 1\/3$/m);
 });

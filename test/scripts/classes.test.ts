@@ -7,7 +7,7 @@ import { packageRoot } from "../../src/core/paths.ts";
 
 const files = [...new Bun.Glob("test/**/*.test.ts").scanSync({ cwd: packageRoot })].sort();
 
-/** Words of tests that depend on load, and the class that may have them. */
+/** Words of tests that depend on load, and the classes that may have them. */
 const words: Readonly<Record<string, LoadClass>> = {
   "process.cpuUsage(": "timing",
   "memoryUsage.rss(": "memory",
@@ -20,7 +20,7 @@ const words: Readonly<Record<string, LoadClass>> = {
   "performance.now(": "timing", // waits are those of test/support/wait.ts
 };
 
-/** Where a word depends on no load: a quota of processors limits, and measures nothing. */
+/** Files in which a word does not depend on load: a quota of processors is a limit and measures nothing. */
 const exempt = ["test/backend/cpu/processors.test.ts", "test/scripts/classes.test.ts"];
 
 test("every class has files", () => {

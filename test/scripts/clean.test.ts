@@ -1,4 +1,4 @@
-/** `bun run clean` removes what builds left, and nothing else. */
+/** `bun run clean` removes the outputs of builds, and nothing else. */
 import { expect, spyOn, test } from "bun:test";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -10,7 +10,7 @@ import { testFolder } from "../support/folder.ts";
 const folder = testFolder("clean");
 const sources = ["src/index.ts", "swift/Package.swift", "native/cpu/a.cpp", "runs/last/checkpoint", "build.ts"];
 
-/** A clone with sources, a run and the products of builds; and the caches beside it. */
+/** A clone with sources, a run and the outputs of builds, and the caches. */
 function makeClone(name: string) {
   const root = folder.file(`${name}/clone`);
   const caches = folder.file(`${name}/caches`);
@@ -37,12 +37,12 @@ async function cleaned(name: string, words: readonly string[]) {
   return existsSync(caches);
 }
 
-test("the products of builds go, sources, runs and caches stay", async () =>
+test("the outputs of builds are removed; sources, runs and caches stay", async () =>
   expect(await cleaned("plain", [])).toBe(true));
 
 test("--caches removes the caches too", async () => expect(await cleaned("caches", ["--caches"])).toBe(false));
 
-test("an unknown word removes nothing", async () => {
+test("an unknown argument removes nothing", async () => {
   const { root, caches } = makeClone("unknown");
   await expect(clean(["--cache"], root, caches)).rejects.toThrow(Failure);
   expect(builtFolders.filter((own) => !existsSync(join(root, own)))).toEqual([]);

@@ -1,4 +1,4 @@
-/** The package's scripts on a machine where Metal is left out on purpose, and on one where Swift can't be had. */
+/** The package's scripts on a machine where Metal is left out on purpose, and on one where Swift can't be installed. */
 import { describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,8 +12,8 @@ import { within } from "../support/wait.ts";
 const { path: empty } = testFolder("commands");
 
 /**
- * Runs a script with an empty cache folder. Nothing is downloaded: `ORCHARD_BLAS` names a BLAS, none. The report of a
- * run that this test may be a part of is left alone.
+ * Runs a script with an empty cache folder. Nothing is downloaded: `ORCHARD_BLAS` is set to none. The report of a
+ * surrounding test run is not touched.
  */
 function script(name: string, environment: Record<string, string>, ...words: string[]) {
   const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "scripts/launch.ts", name, ...words], {
@@ -56,7 +56,7 @@ describe("ORCHARD_SKIP_METAL=1", () => {
     "Tests of test/backend/metal/",
   ];
 
-  // Types, lint, formats and packages have just been checked in this run, so a usual run leaves them out here.
+  // Types, lint, formats and packages have just been checked in this run, so a usual run skips them here.
   test("check does the rest, and names each part that it left out", () => {
     const usual = ["layers", "lines", "swift", "kernels", "backend"];
     const rest = {
@@ -83,7 +83,7 @@ describe("ORCHARD_SKIP_METAL=1", () => {
     expect(rows.length).toBe(Object.keys(rest).length + metalParts.length);
   });
 
-  test("check names the checks that there are where a word is in none", () => {
+  test("check lists its checks if an argument matches none", () => {
     const { err, exitCode } = script("check", skip, "layers", "spelling");
     expect([err, exitCode]).toEqual([
       'check: no check has "spelling" in its name; the checks are: Types; Format and lint; Layers of src; ' +
@@ -103,7 +103,7 @@ describe("ORCHARD_SKIP_METAL=1", () => {
     ]);
   });
 
-  test("bench leaves out what is about Metal, and says so", () => {
+  test("bench leaves out Metal's benchmarks, and says so", () => {
     const { out, exitCode } = script("bench", skip, "checker", "dispatch");
     const names = out.split("\n").filter((line) => line.startsWith("bench/"));
     expect(names).toEqual([
@@ -113,7 +113,7 @@ describe("ORCHARD_SKIP_METAL=1", () => {
     expect(exitCode).toBe(0);
   });
 
-  test("anything but 0 and 1 is a mistake", () => {
+  test("any value but 0 and 1 is an error", () => {
     const { err, exitCode } = script("setup", { ORCHARD_SKIP_METAL: "yes" });
     expect(err).toContain('expected ORCHARD_SKIP_METAL to be 0 or 1, got "yes"');
     expect(exitCode).toBe(1);
@@ -121,7 +121,7 @@ describe("ORCHARD_SKIP_METAL=1", () => {
 });
 
 describe("nothing is built for", () => {
-  /** A machine on which nothing can be built: no compiler, no Swift, no network, and the dylib is somewhere else. */
+  /** A machine on which nothing can be built: no compiler, no Swift, no network, and the dylib is elsewhere. */
   const nothing = { PATH: empty, XDG_CACHE_HOME: empty, ORCHARD_BLAS: "" };
 
   test.each(["train", "generate", "demo"])("%s --help, which is orchard's", (name) => {
@@ -143,13 +143,13 @@ describe("nothing is built for", () => {
     "fixtures",
     "precedent",
     "verify:apple",
-  ])("%s --help, which is a line", (name) => {
+  ])("%s --help, which is one line", (name) => {
     const { out, err, exitCode } = script(name, nothing, "--help");
     expect([out.trimEnd().split("\n").length, err, exitCode]).toEqual([1, "", 0]);
     expect(out).toStartWith(`bun run ${name} `);
   });
 
-  test("a mistake in the words of train", () => {
+  test("an invalid argument of train", () => {
     const { out, err, exitCode } = script("train", nothing, "--stepz", "5");
     const lines = [
       "error: unknown option '--stepz'",
@@ -168,7 +168,7 @@ describe("nothing is built for", () => {
   });
 });
 
-describe("where Swift can't be had", () => {
+describe("if Swift can't be installed", () => {
   test.each(["setup", "build", "check", "test", "demo", "bench"])("%s fails with one clear line", (name) => {
     const { err, exitCode } = script(name, { PATH: empty, XDG_CACHE_HOME: empty, ORCHARD_BLAS: "" });
     expect(err).toMatch(process.platform === "darwin" ? /xcode-select --install.*\n$/ : /ORCHARD_SKIP_METAL=1.*\n$/);
@@ -176,7 +176,7 @@ describe("where Swift can't be had", () => {
   });
 });
 
-test("an unknown command is an error that names those that there are", () => {
+test("the error for an unknown command lists the commands", () => {
   const { err, exitCode } = script("nothing", {});
   const known =
     "bench, build, check, check:quick, check:sanitize, clean, demo, docs, fixtures, format, generate, mutate, " +
@@ -184,14 +184,14 @@ test("an unknown command is an error that names those that there are", () => {
   expect([err, exitCode]).toEqual([`There is no command "nothing"; there are: ${known}.\n`, 1]);
 });
 
-test("every script of package.json that is launched is a command", () => {
+test("every launched script of package.json is a command", () => {
   const launched = Object.values(packageFile.scripts).filter((line) => line.startsWith("bun scripts/"));
   const { err } = script("", {});
   for (const line of launched) expect(err).toContain(line.replace("bun scripts/launch.ts ", ""));
   expect(launched).toHaveLength(19);
 });
 
-test("bench names the benchmarks that there are, where it is asked for another", () => {
+test("the error for an unknown benchmark lists the benchmarks", () => {
   const programs = readdirSync(join(packageRoot, "bench")).filter((name) => name !== "support");
   const known = programs.map((name) => name.replace(/\.ts$/, "")).sort();
   expect(known).toContain("checker");
@@ -199,10 +199,10 @@ test("bench names the benchmarks that there are, where it is asked for another",
   expect([err, exitCode]).toEqual([`There is no benchmark "nothing"; there are: ${known.join(", ")}.\n`, 1]);
 });
 
-describe("what backends lack", () => {
+describe("unsupported features of backends", () => {
   const report = join(empty, "report", "gaps.txt");
 
-  test("is listed at the end of a run with its reason, before the counts, and forgotten by the next", () => {
+  test("are listed at the end of a run with their reasons, before the counts, and forgotten by the next", () => {
     mkdirSync(join(empty, "report"), { recursive: true });
     writeFileSync(report, "old float32 on cpu: of an earlier run\n");
     const { out, exitCode } = script("test", {}, "./test/support/gaps.ts");
@@ -213,14 +213,14 @@ describe("what backends lack", () => {
     expect(readFileSync(report, "utf8").split("\n")).toHaveLength(3);
   });
 
-  test("is not said where there is nothing", () => {
+  test("are not mentioned if there are none", () => {
     const { out } = script("test", {}, "test/scripts/counts.test.ts");
     expect(out).not.toContain("What backends lack");
     expect(existsSync(report)).toBe(false);
   });
 });
 
-test("a build in a terminal without columns, as a container may have, shows its steps as lines, and ends", async () => {
+test("a build in a terminal without columns, as in some containers, prints its steps as lines, and ends", async () => {
   let shown = "";
   const data = (_: unknown, bytes: Uint8Array) => {
     shown += Buffer.from(bytes).toString();
@@ -238,12 +238,12 @@ test("a build in a terminal without columns, as a container may have, shows its 
   try {
     expect(await within("the end of the build", child.exited)).toBe(0);
   } finally {
-    child.kill("SIGKILL"); // a spinner of no columns clears lines without end
+    child.kill("SIGKILL"); // a spinner without columns would clear lines forever
   }
   for (const text of ["working", "  one", "  two"]) expect(shown).toContain(text);
 });
 
-test("what failed is told once more at the end, before the counts", () => {
+test("failures are repeated at the end, before the counts", () => {
   const { out, exitCode } = script("test", {}, "./test/support/failing.ts");
   const why = "expect(received).toBe(expected) Expected: 1 Received: 2";
   expect(out).toEndWith(

@@ -1,4 +1,4 @@
-/** Files of builds, kept by what they are made of. */
+/** Files of builds, cached by their inputs. */
 import { expect, test } from "bun:test";
 import { chmodSync, existsSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,13 +11,13 @@ const write = (name: string, text: string): string => {
   return folder.file(name);
 };
 
-test("a key tells parts apart, and text from nothing", () => {
+test("a key distinguishes parts, and text from nothing", () => {
   const keys = [["ab", "c"], ["a", "bc"], ["abc"], ["abc", ""], ["ä", "c"]].map(contentKey);
   expect(new Set(keys).size).toBe(keys.length);
   expect(contentKey([Buffer.from("ab"), "c"])).toBe(keys[0]!);
 });
 
-test("what was stored is restored, with its mode, and nothing else", () => {
+test("stored files are restored, with their modes, and nothing else", () => {
   const cache = new ContentCache("restored", 1e6, folder.file("."));
   const [from, to] = [write("program", "text"), folder.file("copy")];
   chmodSync(from, 0o755);
@@ -30,7 +30,7 @@ test("what was stored is restored, with its mode, and nothing else", () => {
   expect(cache.restore(contentKey(["two"]), folder.file("other"))).toBe(false);
 });
 
-test("over the limit, what was used least recently goes first", () => {
+test("over the limit, the least recently used entry is removed first", () => {
   const cache = new ContentCache("trimmed", 25, folder.file("."));
   const keys = ["one", "two", "three"].map((name) => contentKey([name]));
   for (const [at, key] of keys.entries()) {
@@ -43,14 +43,14 @@ test("over the limit, what was used least recently goes first", () => {
   expect(keys.map((key) => cache.restore(key, folder.file("used")))).toEqual([true, false, true]);
 });
 
-test("a cache that cannot be written is left as it is", () => {
+test("a cache that can't be written is left unchanged", () => {
   const cache = new ContentCache("file", 1e6, write("file-in-the-way", ""));
   cache.store(contentKey(["one"]), write("program", "text"));
   cache.trim();
   expect(cache.restore(contentKey(["one"]), folder.file("none"))).toBe(false);
 });
 
-test("a file is read anew after it changed", () => {
+test("a file is read again after it changed", () => {
   const path = write("changing", "one");
   expect(contentOf(path)?.toString()).toBe("one");
   write("changing", "three");

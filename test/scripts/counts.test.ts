@@ -35,12 +35,12 @@ describe("XCTest", () => {
     expect(countXCTest("", 127)).toEqual({ passed: 0, failed: 1, skipped: 0, failures: failures(127) });
   });
 
-  test("skipped tests are neither", () => {
+  test("skipped tests are neither passed nor failed", () => {
     const output = `${passed("A.one")}Test Case 'A.two' started at 1\nTest Case 'A.two' skipped (0.0 seconds)\n`;
     expect(countXCTest(output, 0)).toEqual({ passed: 1, failed: 0, skipped: 1, failures: [] });
   });
 
-  test("Apple's names are counted as well", () => {
+  test("Apple's test names are counted as well", () => {
     const output = "Test Case '-[Tests.A one]' started.\nTest Case '-[Tests.A one]' passed (0.001 seconds).\n";
     expect(countXCTest(output, 0)).toEqual({ passed: 1, failed: 0, skipped: 0, failures: [] });
   });

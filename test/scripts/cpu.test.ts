@@ -1,9 +1,10 @@
-/** How the cpu backend's dylib is built: which objects there are, in which order, and when one is made anew. */
+/** Building the cpu backend's dylib: its objects, their order, and when one is rebuilt. */
 import { describe, expect, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, utimesSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { forNow, laterFamilies } from "../../scripts/cpu/build.ts";
 import { findCompiler, findCompilers } from "../../scripts/cpu/compiler.ts";
+import { blockOf, generatedCalls, generatedHeaders, writeGenerated } from "../../scripts/cpu/generated.ts";
 import {
   includedFiles,
   isOutOfDate,
@@ -16,14 +17,42 @@ import {
 import { precompile } from "../../scripts/cpu/precompile.ts";
 import { setsOfMachine, setsSource, tableNames } from "../../scripts/cpu/sets.ts";
 import { slowestFirst } from "../../scripts/cpu/slow.ts";
+import { cpuCalls } from "../../src/backend/cpu/call.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { testFolder } from "../support/folder.ts";
 
 const { path: folder } = testFolder("objects");
 const compiler = { command: ["c++"], linkFlags: [], version: "1", isClang: false };
 
+describe("generated headers", () => {
+  const pathOf = (name: string) => join(folder, "native", ".build", name);
+
+  test("are written once, and again after a change", () => {
+    writeGenerated(folder);
+    const paths = generatedHeaders().map(({ name }) => pathOf(name));
+    for (const path of paths) utimesSync(path, 1, 1);
+    writeFileSync(paths[0]!, "other");
+    writeGenerated(folder);
+    expect(paths.map((path) => statSync(path).mtimeMs > 1000)).toEqual(paths.map((_, index) => index === 0));
+    expect(readFileSync(paths[0]!, "utf8")).toBe(generatedHeaders()[0]!.text);
+  });
+
+  test("declare the fields of each block in the order in which they are written", () => {
+    const text = generatedHeaders()
+      .map((header) => header.text)
+      .join("");
+    expect(generatedCalls.size).toBeGreaterThan(5);
+    for (const name of generatedCalls) {
+      const call = cpuCalls.get(name)!;
+      const [, body] = new RegExp(`^struct ${blockOf(call)} {\\n([^}]*)};$`, "m").exec(text)!;
+      const names = [...body!.matchAll(/ (\w+)(?:\[\d+\])*;$/gm)].map(([, field]) => field!.replaceAll("_", ""));
+      expect(names).toEqual(call.fields.map((field) => field.name.toLowerCase()));
+    }
+  });
+});
+
 describe("objects", () => {
-  test("a file for every instruction set is compiled once for each, and the plainest are linked first", () => {
+  test("a file for every instruction set is compiled once for each, and the most basic set is linked first", () => {
     mkdirSync(join(folder, "kernels"), { recursive: true });
     for (const name of ["plain.cpp", "kernels/add.isa.cpp"]) writeFileSync(join(folder, name), "");
     const objects = objectFiles(folder, "/objects", compiler);
@@ -31,8 +60,8 @@ describe("objects", () => {
     expect(objects.map(objectName)).toEqual([`plain.${sets[0]}`, ...sets.map((set) => `kernels.add.isa.${set}`)]);
     for (const [index, { flags }] of objects.slice(1).entries())
       expect(flags).toContain(`-DORCHARD_ISA=${sets[index]}`);
-    const lessOptimised = objects.filter(({ flags }) => flags.includes("-O2")).map(objectName);
-    expect(lessOptimised).toEqual(process.arch === "x64" ? ["kernels.add.isa.baseline"] : []);
+    const lessOptimized = objects.filter(({ flags }) => flags.includes("-O2")).map(objectName);
+    expect(lessOptimized).toEqual(process.arch === "x64" ? ["kernels.add.isa.baseline"] : []);
   });
 
   const sources = {
@@ -48,18 +77,18 @@ describe("objects", () => {
   };
   const newFolder = () => mkdtempSync(join(folder, "keys-"));
 
-  test("a source's includes are found through others, each once", () => {
+  test("includes are found recursively, each once", () => {
     const { source } = write(newFolder(), sources);
     expect(includedFiles(source).map((path) => relative(dirname(source), path))).toEqual(["s.cpp", "a/h.h", "none.h"]);
   });
 
-  test("a key is the same wherever and whenever the sources were written", () => {
+  test("a key does not depend on the place and time of the sources", () => {
     const [one, other] = [write(newFolder(), sources), write(newFolder(), sources)];
     utimesSync(other.source, 1000, 1000);
     expect(objectKey(compiler, one)).toBe(objectKey(compiler, other));
   });
 
-  test("a key changes with each thing that the object is made of", () => {
+  test("a key changes with each input of the object", () => {
     const plain = write(newFolder(), sources);
     const keys = [
       objectKey(compiler, plain),
@@ -77,7 +106,7 @@ describe("objects", () => {
     expect(new Set([...keys, objectKey(compiler, plain)]).size).toBe(keys.length + 1);
   });
 
-  test("one is out of date where it is not there, or was made of something else", () => {
+  test("one is out of date if it is missing, or has other inputs", () => {
     const object = write(newFolder(), sources);
     expect(isOutOfDate(object, "key")).toBe(true);
     writeFileSync(object.path, "");
@@ -88,7 +117,7 @@ describe("objects", () => {
   });
 });
 
-describe("a build for now", () => {
+describe("a quick build", () => {
   const names = ["matmul.matmul.baseline", "linalg.qr.baseline", "linalg.lu.isa.avx512", "quant.quant.isa.avx512"];
   const objects = (folder: string) =>
     names.map((name) => ({
@@ -99,16 +128,22 @@ describe("a build for now", () => {
   const built = (isClang: boolean, given: ReturnType<typeof objects>, stale = true) =>
     forNow({ isClang }, given, () => stale).map((object) => ({ name: objectName(object), flags: object.flags }));
 
-  test("compiles quickly what is out of date, without warnings, and leaves the others as they are", () => {
+  test("compiles objects that are out of date quickly, without warnings, and keeps the others", () => {
     const own = { ...objects("/objects")[0]!, source: "matmul/matmul.cpp" };
     const perSet = { ...own, source: "matmul/kernel.isa.cpp" };
     const flags = ["-O3", "-Wall", "-Werror", "-O2", "-fvect-cost-model=dynamic", "-w"];
     expect(built(false, [perSet])).toEqual([{ name: names[0]!, flags }]);
     expect(built(true, [own])[0]!.flags).toEqual(["-O3", "-Wall", "-Werror", "-O1", "-w"]);
     expect(built(false, [own], false)[0]!.flags).toEqual(own.flags);
+    // Of mutants, everything: it is compiled once, and runs for seconds.
+    const apart = forNow({ isClang: false }, [own, perSet], () => true, true);
+    expect(apart.map(({ flags: used }) => used.slice(-2))).toEqual([
+      ["-O1", "-w"],
+      ["-O1", "-w"],
+    ]);
   });
 
-  test("warnings are errors in whole builds alone: code that warns compiles in a first one", async () => {
+  test("warnings are errors only in full builds: code that warns compiles in a first one", async () => {
     const { command } = await findCompiler();
     const source = join(folder, "warns.cpp");
     writeFileSync(source, "static int unused() { return 1; }\nint used() { int x; return x; }\n");
@@ -134,7 +169,7 @@ describe("instruction sets", () => {
   const v4 = `${v3} avx512f avx512bw avx512cd avx512dq avx512vl`;
   const processors = (flags: string) => `processor\t: 0\nflags\t\t: fpu sse2 ${flags} rdrand\nbugs\t\t:\n`;
 
-  test("a machine needs the best that its processor has, and the one that is named", () => {
+  test("a machine needs the best set that its processor supports, and the one that is set", () => {
     expect(setsOfMachine(all, processors(v4), undefined)).toEqual(["avx512"]);
     expect(setsOfMachine(all, processors(v3), undefined)).toEqual(["avx2"]);
     expect(setsOfMachine(all, processors(v4.replace("avx512dq", "")), undefined)).toEqual(["avx2"]);
@@ -143,19 +178,19 @@ describe("instruction sets", () => {
     expect(setsOfMachine(all, processors(v4), "avx512_bf16")).toEqual(["avx512"]);
   });
 
-  test("all are needed where the system does not say what the processor has", () => {
+  test("all are needed if the system does not report the processor's features", () => {
     expect(setsOfMachine(all, "processor : 0\n", undefined)).toEqual(["baseline", "avx2", "avx512"]);
     expect(setsOfMachine([all[0]!], processors(v4), undefined)).toEqual(["baseline"]);
   });
 
-  test("files that take long are compiled first, the others in their order", () => {
+  test("slow files are compiled first, the others in their order", () => {
     const objects = ["a.baseline", "scan.scan.isa.avx2", "attention.backward.isa.avx2", "b.baseline"];
     const named = objects.map((name) => ({ source: "", path: `/o/${name}.o`, flags: [] }));
     const order = slowestFirst(named).map(objectName);
     expect(order).toEqual(["attention.backward.isa.avx2", "scan.scan.isa.avx2", "a.baseline", "b.baseline"]);
   });
 
-  test("headers are precompiled for flags that many objects have, and removed with what reads them", async () => {
+  test("headers are precompiled for flags that many objects share, and removed with those objects", async () => {
     const own = await findCompiler();
     const compiling = { ...own, command: [process.platform === "linux" ? "/usr/bin/c++" : own.command[0]!] };
     const of = (flags: string[]) => ({ source: "", path: "", flags });
@@ -173,7 +208,7 @@ describe("instruction sets", () => {
   });
 });
 
-test("precompiled headers are made again after they were removed, and sources compile without them too", async () => {
+test("precompiled headers are rebuilt after they were removed, and sources compile without them too", async () => {
   for (const own of await findCompilers()) {
     const place = mkdtempSync(join(folder, "precompiled-"));
     const source = join(place, "source.cpp");
@@ -194,7 +229,7 @@ const sources = join(packageRoot, "native", "cpu");
 const built = join(packageRoot, "native", ".build", "cpu");
 
 describe.if(process.platform === "linux" && process.arch === "x64")("a dylib of some instruction sets", () => {
-  /** Links the objects of the last whole build with the tables of these sets alone, and runs a program with it. */
+  /** Links the objects of the last full build with the tables of only these sets, and runs a program with it. */
   async function runWith(
     sets: readonly string[],
     program: string,
@@ -224,21 +259,21 @@ describe.if(process.platform === "linux" && process.arch === "x64")("a dylib of 
     const backends = new Set(codepaths().map(({ backend }) => backend));
     console.log(x.item().toFixed(3), cpuInfo(cpuLibrary().native).isas.join(), [...backends].join());`;
 
-  test("computes with those that it has, and never with another", async () => {
+  test("computes with its sets, and never with another", async () => {
     expect(await runWith(["baseline"], compute)).toBe("64.000 baseline cpu\n");
   });
 
-  test("refuses one that it was not built with, and says what builds it", async () => {
+  test("rejects a set that it was not built with, and names the command that builds it", async () => {
     const refused = await runWith(["baseline"], compute, { ORCHARD_CPU_ISA: "avx2" });
     expect(refused).toContain("this build of the dylib has no kernels for avx2: in a clone, `bun run build` compiles");
   });
 
-  test("of another processor is refused as a whole", async () => {
+  test("for another processor is rejected as a whole", async () => {
     const refused = await runWith([], compute);
     expect(refused).toContain("the dylib was built for another processor");
   });
 
-  test("without the families of later builds it links, trains, and says of the others what builds them", async () => {
+  test("without the families of later builds it links and trains, and errors name the command to build", async () => {
     const program = `
       import { codepaths, linalg, mseLoss, nn, optim, tensor } from "./src/index.ts";
       const model = new nn.Linear(2, 1);
@@ -259,7 +294,7 @@ describe.if(process.platform === "linux" && process.arch === "x64")("a dylib of 
   });
 });
 
-test("the machine's compiler is found and says its version", async () => {
+test("the machine's compiler is found and its version reported", async () => {
   const { version, isClang } = await findCompiler();
   expect(version).toMatch(/\d+\.\d+/);
   expect(isClang).toBe(/clang/i.test(version));

@@ -5,7 +5,7 @@ import { installDependencies } from "../../scripts/dependencies.ts";
 import { Failure } from "../../scripts/failure.ts";
 import { type TestFolder, testFolder } from "../support/folder.ts";
 
-/** A project with a dependency in a folder of its own, and the lock file that Bun writes for it. */
+/** A project with a dependency in a separate folder, and the lock file that Bun writes for it. */
 function writeProject(folder: TestFolder, dependency: string): void {
   mkdirSync(folder.file(dependency), { recursive: true });
   writeFileSync(folder.file(dependency, "package.json"), JSON.stringify({ name: dependency, version: "1.0.0" }));
@@ -25,7 +25,7 @@ test("are installed once, and again when the lock file changes; a command then s
   expect(await installDependencies(folder.path)).toBe(true);
 });
 
-test("that can't be installed are a failure with what the installation printed", async () => {
+test("that can't be installed are a failure with the output of the installation", async () => {
   const folder = testFolder("no dependencies");
   writeFileSync(folder.file("package.json"), "{");
   writeFileSync(folder.file("bun.lock"), "{");

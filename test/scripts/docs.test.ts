@@ -1,4 +1,4 @@
-/** What `bun run docs` makes of the documents, without the tools that build the site. */
+/** The output of `bun run docs` for the documents, without the tools that build the site. */
 import { beforeEach, describe, expect, test } from "bun:test";
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ import { testFolder } from "../support/folder.ts";
 
 const { path: folder } = testFolder("docs");
 
-test("a terminal's picture has words where they stand, curves as dots, and what is left of a bar", () => {
+test("a terminal picture has words at their positions, curves as dots, and partial bars", () => {
   const svg = terminalPicture("█░ 1\r██ 2 \u001b[1m<of> 2\u001b[0m\n  ⠁⢀ a  b\n", "A run");
   expect(svg).toContain("<title>A run</title>");
   expect(svg).toContain('<rect x="20" y="22.5" width="16" height="13"');
@@ -42,7 +42,7 @@ describe("links of a page", () => {
     expect(text(file, given)).toBe(expected);
   });
 
-  test("to files that are no pages lead to the repository, and are words where there is none", () => {
+  test("to files that are not pages lead to the repository, and are plain text without one", () => {
     const given = "see [`a.ts`](../src/a.ts), [b](nn.md) and [c](../src)";
     expect(text("docs/nn.md", given, "https://x.y/z")).toBe(
       "see [`a.ts`](https://x.y/z/blob/main/src/a.ts), [b](./nn.md) and [c](https://x.y/z/blob/main/src)",
@@ -76,7 +76,7 @@ describe("documents of the package", () => {
       cpSync(join(packageRoot, path), join(packed, path), { recursive: true });
   });
 
-  test("link to what is packed alone while the repository's address is not known", async () => {
+  test("link only to packed files while the repository's address is not known", async () => {
     expect(linkProblems(documents(), packed).length).toBeGreaterThan(50);
     await linkDocuments(packed, undefined);
     expect(linkProblems(documents(), packed)).toEqual([]);
@@ -84,7 +84,7 @@ describe("documents of the package", () => {
     expect(read("README.md")).toContain("| [A first program](docs/start.md) | Contributing |");
   });
 
-  test("link to the repository at the version's tag for all else", async () => {
+  test("link to the repository at the version's tag for everything else", async () => {
     const start = `https://x.y/z/blob/v${packageFile.version}/`;
     await linkDocuments(packed, "https://x.y/z");
     expect(linkProblems(documents(), packed)).toEqual([]);
@@ -122,7 +122,7 @@ test("the site's tools are pinned, and their lock file names no host", () => {
   expect(readFileSync(join(packageRoot, "site", "bun.lock"), "utf8")).not.toMatch(/https?:\/\//);
 });
 
-test("the server gives pages without their ending, below its base alone, nothing outside its folder", async () => {
+test("the server serves pages without their extension, only below its base and inside its folder", async () => {
   const root = join(folder, "served");
   mkdirSync(join(root, "api"), { recursive: true });
   writeFileSync(join(root, "page.html"), "a page");

@@ -1,9 +1,9 @@
-/** Needs the dylib: left out with the metal backend. */
+/** Requires the dylib: left out with the metal backend. */
 import { expect, test } from "bun:test";
 import { library } from "../../src/backend/metal/loader.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 
-test("this machine's own loader resolves every name that the dylib needs", () => {
+test("this machine's loader resolves every name that the dylib needs", () => {
   const command = process.platform === "linux" ? ["ldd", "-r"] : ["otool", "-L"];
   const { stdout, stderr } = Bun.spawnSync([...command, library().path]);
   const text = `${stdout}${stderr}`;
@@ -11,7 +11,7 @@ test("this machine's own loader resolves every name that the dylib needs", () =>
   expect(text.split("\n").filter((line) => /undefined symbol|not found/.test(line))).toEqual([]);
 });
 
-test("set-up, where it was done before, brings nothing and says which Swift there is", () => {
+test("setup, if it was run before, installs nothing and says which Swift there is", () => {
   const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "scripts/launch.ts", "setup"], {
     cwd: packageRoot,
   });

@@ -1,4 +1,4 @@
-/** The checks of formats: each names the line that is wrong, and passes what is right. */
+/** The checks of formats: each names the wrong line, and accepts correct ones. */
 import { expect, test } from "bun:test";
 import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -61,7 +61,7 @@ test("a line of more than 120 columns is named; columns are characters, not byte
   expect(longLines("a.ts", text)).toEqual(["a.ts:2: 122 columns; the limit is 120"]);
 });
 
-test("what can't be broken may be longer: rows of tables and links in Markdown, an address in a comment", () => {
+test("text that can't be wrapped may be longer: rows of tables and links in Markdown, an address in a comment", () => {
   const address = `https://example.org/${"a".repeat(120)}`;
   expect(longLines("a.md", `| ${"a ".repeat(80)}|\n- [a page](${address})\n${address}\n`)).toEqual([]);
   expect(longLines("a.md", `See ${address}\n`).length).toBe(1);
@@ -70,7 +70,7 @@ test("what can't be broken may be longer: rows of tables and links in Markdown, 
   ]);
 });
 
-test("the checks look at every folder of sources, and at nothing that is built", () => {
+test("the checks read every folder of sources, and no outputs of builds", () => {
   const folders = (paths: readonly string[]) => new Set(paths.map((path) => path.split("/")[0]!));
   expect(folders(clangFiles())).toEqual(new Set(["kernels", "native", "swift"]));
   expect(folders(swiftFiles())).toEqual(new Set(["swift"]));

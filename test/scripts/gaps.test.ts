@@ -14,4 +14,4 @@ test("gaps are grouped by backend and reason, each once", () => {
   );
 });
 
-test("where there are no gaps nothing is said", () => expect(describeGaps("")).toBe(""));
+test("without gaps nothing is printed", () => expect(describeGaps("")).toBe(""));

@@ -1,4 +1,4 @@
-/** The check of layers finds what it is for, and the table that it reads is the one of the architecture. */
+/** The check of layers finds violations, and its table is the one in the architecture page. */
 import { beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -35,12 +35,12 @@ test("the table of nn names every folder of src/nn once", () => {
   expect(layersOfNn.flat().toSorted()).toEqual([...folders, "index.ts"].toSorted());
 });
 
-test("a table is needed", () => {
+test("a missing table is an error", () => {
   expect(() => readLayers("## Layers\n\nnone\n\n## Others\n\n| `a` | b |\n")).toThrow("no table of layers");
 });
 
-describe("allowed are", () => {
-  test("imports of what is above", () => {
+describe("allowed", () => {
+  test("imports from upper layers", () => {
     expect(
       problemsOf({
         "core/errors.ts": "export class OrchardError extends Error {}",
@@ -50,7 +50,7 @@ describe("allowed are", () => {
     ).toEqual([]);
   });
 
-  test("types in a circle within a folder", () => {
+  test("cycles of types within a folder", () => {
     expect(
       problemsOf({
         "tensor/a.ts": 'import { type B, b } from "./b.ts";\nexport type A = B;\nusing a = b;',
@@ -60,7 +60,7 @@ describe("allowed are", () => {
   });
 });
 
-describe("found are", () => {
+describe("found", () => {
   const upward = "core/a.ts imports tensor/b.ts, but tensor is not above core in the table of layers";
   test.each([
     ["a value", 'import { b } from "../tensor/b.ts";'],
@@ -69,19 +69,19 @@ describe("found are", () => {
     ["a whole module", 'export * from "../tensor/b.ts";'],
     ["an effect", 'import "../tensor/b.ts";'],
     ["import()", 'export const b = () => import("../tensor/b.ts");'],
-  ])("an import of what is below: %s", (_, text) => {
+  ])("an import from a lower layer: %s", (_, text) => {
     expect(problemsOf({ "core/a.ts": text, "tensor/b.ts": "export const b = 1; export type B = 1;" })).toEqual([
       upward,
     ]);
   });
 
-  test("an import of a neighbor in the same row", () => {
-    expect(problemsOf({ "nn/a.ts": 'import "../optim/b.ts";', "optim/b.ts": "export {};" })).toEqual([
-      "nn/a.ts imports optim/b.ts, but optim is not above nn in the table of layers",
+  test("an import from a folder in the same row", () => {
+    expect(problemsOf({ "data/a.ts": 'import "../optim/b.ts";', "optim/b.ts": "export {};" })).toEqual([
+      "data/a.ts imports optim/b.ts, but optim is not above data in the table of layers",
     ]);
   });
 
-  test("an import of what is below within nn, or of a neighbor", () => {
+  test("an import from a lower layer of nn, or from the same row", () => {
     const text = 'import { b } from "../models/b.ts";';
     const files = { "nn/layers/a.ts": text, "nn/transformer/a.ts": text, "nn/a.ts": 'import "./cache/c.ts";' };
     expect(problemsOf({ ...files, "nn/models/b.ts": "export const b = 1;", "nn/cache/c.ts": "" })).toEqual([
@@ -91,7 +91,7 @@ describe("found are", () => {
     ]);
   });
 
-  test("a folder that the table does not name", () => {
+  test("a folder that is missing in the table", () => {
     expect(problemsOf({ "attic/a.ts": 'import "./b.ts";', "attic/b.ts": "export {};" })).toEqual([
       "attic is in no row of the table of layers",
     ]);
@@ -104,7 +104,7 @@ describe("found are", () => {
     ).toEqual(["a cycle of imports: core/a.ts → core/b.ts → core/c.ts → core/a.ts"]);
   });
 
-  test("a cycle of types across folders, beside one within a folder", () => {
+  test("a cycle of types across folders, next to one within a folder", () => {
     expect(
       problemsOf({
         "ops/a.ts": 'import type { B } from "./b.ts";\nimport type { C } from "./view/c.ts";\nexport type A = B | C;',

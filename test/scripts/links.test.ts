@@ -1,4 +1,4 @@
-/** The documents link to what is there. */
+/** Links in the documents. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -8,7 +8,7 @@ import { packageRoot } from "../../src/core/paths.ts";
 import { testFolder } from "../support/folder.ts";
 
 describe("the repository's documents", () => {
-  test("link to files that are there, and to headings that they have", () => {
+  test("link to existing files and headings", () => {
     expect(documents()).toContain("docs/nn.md");
     expect(linkProblems()).toEqual([]);
   });
@@ -30,7 +30,7 @@ describe("the repository's documents", () => {
   });
 });
 
-describe("a link is told where it leads nowhere", () => {
+describe("a broken link is reported", () => {
   const { path: root } = testFolder("links");
   const problems = (text: string) => {
     writeFileSync(join(root, "page.md"), `# Page one\n\n${text}\n`);

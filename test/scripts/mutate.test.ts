@@ -1,4 +1,4 @@
-/** `bun run mutate`: what it plants, which tests it chooses, and a whole run over a small repository. */
+/** `bun run mutate`: its mutations, the tests that it chooses, and a whole run over a small repository. */
 import { describe, expect, spyOn, test } from "bun:test";
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -105,7 +105,7 @@ describe("over the files of the repository", () => {
   });
 });
 
-/** A repository of three files, of which a test reaches two lines. */
+/** A repository of three files; a test covers two of its lines. */
 function smallRepository(name: string): (path: string, text: string) => void {
   const root = folder.file(name);
   const write = (path: string, text: string) => {
@@ -136,7 +136,7 @@ function smallRepository(name: string): (path: string, text: string) => void {
 }
 
 describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
-  test("the nearest tests come first, and those that reach nothing not at all", () => {
+  test("the nearest tests come first, and unrelated ones are left out", () => {
     const write = smallRepository("nearest");
     const tests = new Tests(folder.file("nearest"));
     const nearest = (seconds: number) => tests.nearest("src/sign/sign.ts", seconds).map(({ file }) => file);
@@ -146,7 +146,7 @@ describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
     const files = new Tests(folder.file("nearest")).nearest("src/sign/sign.ts", 100).map(({ file }) => file);
     expect(files).toEqual(["test/sign/sign.test.ts", "test/any.test.ts", "test/far.test.ts"]);
     rmSync(folder.file("nearest/test/any.test.ts"));
-    // What lies deeper than any test belongs to those of the folder above.
+    // Files that lie deeper than any test belong to the tests of the folder above.
     write("src/sign/deep/part.ts", "export const part = 1;\n");
     write("src/all.ts", 'import "./sign/deep/part.ts";\nexport { isNegative } from "./sign/sign.ts";\n');
     write("test/other.test.ts", 'import "../src/all.ts";\n');
@@ -163,7 +163,43 @@ describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
     expect(tables.at(-1)).toBe("test/arguments/long.test.ts");
   });
 
-  test("a draw depends on the seed, and of a line on nothing but that line", () => {
+  test("tests that mention the function of a kernel's or C++ line come first among the others", () => {
+    const write = smallRepository("functions");
+    const source =
+      "inline float log_sum(float x) {\n    return x;\n}\n\ninline float mish(float x) {\n    return x;\n}\n";
+    for (const file of ["kernels/common/math.h", "native/cpu/math.h"]) write(file, source);
+    for (const name of ["mish", "logSum"]) write(`test/ops/${name}.test.ts`, `${name}(1);\n`);
+    write("test/timings.json", JSON.stringify({ files: { "test/ops/mish.test.ts": 1, "test/ops/logSum.test.ts": 1 } }));
+    const tests = new Tests(folder.file("functions"));
+    const first = (file: string, line: number) => tests.nearest(file, 100, line)[0]!.file;
+    for (const file of ["kernels/common/math.h", "native/cpu/math.h"])
+      expect([2, 6].map((line) => first(file, line))).toEqual(["test/ops/logSum.test.ts", "test/ops/mish.test.ts"]);
+  });
+
+  test("a part of a kernel's or C++ file has the tests of the whole, and C++ none of Metal alone", () => {
+    const write = smallRepository("parts");
+    for (const name of ["lu", "blocks", "lu.metal", "other"]) write(`test/linalg/${name}.test.ts`, "");
+    const seconds = { "test/linalg/other.test.ts": 1, "test/linalg/lu.test.ts": 2, "test/linalg/blocks.test.ts": 3 };
+    write("test/timings.json", JSON.stringify({ files: { ...seconds, "test/linalg/lu.metal.test.ts": 4 } }));
+    const nearest = (file: string) =>
+      new Tests(folder.file("parts")).nearest(file, 100).map(({ file: test }) => test.slice(5, -8));
+    for (const name of ["cpu", "metal"]) write(`test/backend/${name}/lu.test.ts`, "");
+    const files = ["kernels/linalg/lu_blocks.metal", "native/cpu/linalg/lu_blocks.h"];
+    for (const file of files) write(file, "");
+    expect(files.map(nearest)).toEqual([
+      ["linalg/lu", "linalg/blocks", "linalg/lu.metal", "linalg/other"],
+      ["linalg/lu", "linalg/blocks", "linalg/other", "backend/cpu/lu"],
+    ]);
+    const shared = ["kernels/common/lu.h", "native/cpu/memory.h"];
+    for (const file of shared) write(file, "");
+    const ofOther = (file: string, backend: string) => nearest(file).includes(`backend/${backend}/lu`);
+    expect(shared.map((file) => ["cpu", "metal"].map((backend) => ofOther(file, backend)))).toEqual([
+      [false, true],
+      [true, false],
+    ]);
+  });
+
+  test("a draw depends on the seed, and the mutation of a line only on that line", () => {
     const write = smallRepository("draws");
     const names = Array.from({ length: 30 }, (_, at) => `src/each/file${at}.ts`);
     for (const [at, name] of names.entries()) write(name, `export const value${at} = (x: number) => x + ${at};\n`);
@@ -176,7 +212,7 @@ describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
     expect(draw(1).filter(({ file }) => file !== names[7])).toEqual(before);
   });
 
-  test("mutants are judged in copies: what a test finds is killed, the rest is named with what ran", async () => {
+  test("mutants are judged in copies: detected ones are killed, others are listed with the tests run", async () => {
     const write = smallRepository("whole");
     write("src/sign/sign.ts", "export const isNegative = (x: number): boolean => x < 0;\nexport const unused = 1;\n");
     const source = readFileSync(folder.file("whole/src/sign/sign.ts"), "utf8");
@@ -205,7 +241,7 @@ describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
     expect(copies()).toEqual(earlier);
   });
 
-  test("types of many mutants are checked at once; an error in another file is that of its mutant", async () => {
+  test("types of many mutants are checked at once; an error in another file is attributed to its mutant", async () => {
     const write = smallRepository("many");
     write("src/a.ts", "export const a = 1 as const;\nexport const two: 2 = 2;\n");
     write("src/b.ts", "export const b = (x: number): number => x + 1;\n");
@@ -231,7 +267,7 @@ describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
     expect(readFileSync(join(copy.root, "src/b.ts"), "utf8")).toBe("export const b = (x: number): number => x + 1;\n");
   });
 
-  test("a later run goes on where an earlier one ended", async () => {
+  test("a later run resumes where an earlier one ended", async () => {
     smallRepository("later");
     const log = spyOn(console, "log").mockImplementation(() => undefined);
     let printed: string;
@@ -272,7 +308,7 @@ describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
   });
 });
 
-test.skipIf(!hasCompiler())("lines of C++ for another machine are none of this one's", async () => {
+test.skipIf(!hasCompiler())("lines of C++ for another machine are excluded", async () => {
   const root = folder.file("compiled");
   mkdirSync(join(root, "native", "cpu"), { recursive: true });
   const source = "#if 0\nint none;\n#endif\n#define TWO \\\n  2\nint two = TWO;\n";
@@ -286,7 +322,7 @@ test.skipIf(!hasCompiler())("lines of C++ for another machine are none of this o
 });
 
 describe("running tests", () => {
-  test("files share a process up to some seconds, and those that depend on load run alone", () => {
+  test("files share a process up to some seconds, and those that depend on load run separately", () => {
     const files = ["a 4", "b 10", "c 2", "d.memory 1", "e 1", "f 100", "g 1"].map((text) => {
       const [name, seconds] = text.split(" ");
       return { file: `test/${name}.test.ts`, seconds: Number(seconds) };
@@ -305,15 +341,15 @@ describe("running tests", () => {
     expect(firstFailure(passed, true).what).toBe("test/b.test.ts: the tests do not end");
   });
 
-  test("a program that does not end is ended, with what it started", async () => {
+  test("a program that hangs is killed, with its children", async () => {
     const child = "await Bun.spawn([process.execPath, '-e', 'setInterval(() => {}, 1000)']).exited";
     const { isOver } = await runLimited([process.execPath, "-e", child], { cwd: folder.path, seconds: 0.5 });
     expect(isOver).toBe(true);
   });
 });
 
-describe("words of `bun run mutate`", () => {
-  test("are read", () => {
+describe("arguments of `bun run mutate`", () => {
+  test("are parsed", () => {
     const plain = { place: { path: "", line: undefined }, seed: 1, count: 20, skip: 0, jobs: 1, seconds: 180 };
     expect(readMutateOptions([])).toEqual(plain);
     expect(readMutateOptions(["--seed=7", "--count=3", "--skip=4", "--jobs=2", "--seconds=60", "src/optim/"])).toEqual({
@@ -328,12 +364,12 @@ describe("words of `bun run mutate`", () => {
     [["--seed", "x"], '--seed to be an integer of at least 0, got "x"'],
     [["--count", "0"], "--count to be an integer of at least 1"],
     [["src", "kernels"], "got src and kernels"],
-  ])("%j is refused", (words, message) => {
+  ])("%j is rejected", (words, message) => {
     expect(() => readMutateOptions(words)).toThrow(Failure);
     expect(() => readMutateOptions(words)).toThrow(message);
   });
 
-  test("a place where nothing can be mutated is refused", async () => {
+  test("a place where nothing can be mutated is rejected", async () => {
     await expect(mutate(["docs"])).rejects.toThrow(
       "expected a folder or a file of src, native/cpu or kernels, got docs",
     );

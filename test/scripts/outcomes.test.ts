@@ -1,4 +1,4 @@
-/** Outcomes that the suite keeps: until a file changes that they may depend on, and no longer. */
+/** Outcomes that the suite keeps until a file changes that they may depend on. */
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -11,7 +11,7 @@ import { testFolder } from "../support/folder.ts";
 
 const tests = ["test/ops/a.test.ts", "test/ops/b.test.ts", "test/scripts/names.test.ts", "test/readme.test.ts"];
 const others = ["src/a.ts", "kernels/a.metal", "native/a.cpp", "test/support/a.ts", "docs/a.md", "package.json"];
-/** Which outcomes a change of a file ends. */
+/** The outcomes that a change of a file invalidates. */
 const endedBy = (changed: string): readonly string[] =>
   others.includes(changed) ? tests : [changed, ...tests.slice(2)];
 
@@ -43,7 +43,7 @@ test("are those of the last run while no file changes", async () => {
   expect(outcomes.allGaps("a on metal: b")).toBe("exp float64 on metal: Metal has no float64\na on metal: b");
 });
 
-test("end with any file that they may depend on: changed, new, removed or back again", async () => {
+test("are invalidated by any file that they may depend on: changed, new, removed or restored", async () => {
   const change = fc.constantFrom(...tests, ...others);
   const property = fc.asyncProperty(change, fc.constantFrom("changed", "removed"), async (file, how) => {
     if (how === "changed") write(file, `${file}, changed`);
@@ -62,7 +62,7 @@ test("end with any file that they may depend on: changed, new, removed or back a
   expect(keptFiles(await open())).toEqual([]);
 });
 
-test("end with a variable of ours, and when a run forgets them", async () => {
+test("are invalidated by the suite's variables, and when a run clears them", async () => {
   {
     using _ = withVariables({ ORCHARD_METAL_CHECK: "0" });
     expect(keptFiles(await open())).toEqual([]);
@@ -70,13 +70,13 @@ test("end with a variable of ours, and when a run forgets them", async () => {
   expect(keptFiles(await open(true))).toEqual([]);
 });
 
-test("do not depend on how long tests take, nor on what git ignores", async () => {
+test("do not depend on how long tests take, nor on ignored files", async () => {
   write("test/timings.json", "{}");
   write("build/a.o", "object");
   expect(keptFiles(await open())).toEqual(tests);
 });
 
-test("are of the files as they were when the run began", async () => {
+test("belong to the files as they were when the run began", async () => {
   const outcomes = await open();
   write("test/ops/a.test.ts", "changed while it ran");
   outcomes.keepFile("test/ops/a.test.ts", { passed: 9, skipped: 0 });
@@ -84,7 +84,7 @@ test("are of the files as they were when the run began", async () => {
   expect((await open()).ofFile("test/ops/a.test.ts")).toBeUndefined();
 });
 
-test("are forgotten once a run uses them no more, and when their file is damaged", async () => {
+test("are forgotten once a run no longer uses them, and when their file is damaged", async () => {
   const path = join(root, "build", "suite", "outcomes.json");
   const outcomes = await open();
   outcomes.ofFile(tests[0]!);
@@ -94,13 +94,13 @@ test("are forgotten once a run uses them no more, and when their file is damaged
   expect(keptFiles(await open())).toEqual([]);
 });
 
-test("are not kept where there is no git", async () => {
+test("are not kept without git", async () => {
   rmSync(join(root, ".git"), { recursive: true });
   expect(await Outcomes.open({ root })).toBeUndefined();
 });
 
 describe("a part", () => {
-  // Its lines would read as if they were of the suite that runs this file.
+  // Its lines would look like those of the suite that runs this file.
   let log: ReturnType<typeof spyOn>;
   beforeEach(() => {
     log = spyOn(console, "log").mockImplementation(() => {});
@@ -123,7 +123,7 @@ describe("a part", () => {
     }
   });
 
-  test("adds what it kept to what it ran", () => {
+  test("adds kept outcomes to new ones", () => {
     const earlier = [
       { passed: 3, skipped: 1 },
       { passed: 4, skipped: 0 },

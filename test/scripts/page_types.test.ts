@@ -10,7 +10,9 @@ import { testFolder } from "../support/folder.ts";
 
 const { path: folder } = testFolder("page_types");
 
-/** A fragment uses values that the page only names, such as `model`: of unknown names, and of what comes from them. */
+/**
+ * A fragment may use values that the page only mentions, such as `model`: their types, and derived ones, are unknown.
+ */
 const OF_FRAGMENTS = /error TS(?:2304|2488|2552|18004|7006|7031):/;
 
 interface Block {

@@ -1,6 +1,6 @@
 /**
- * Plants in our sources: each puts one construct that is illegal, or that nobody has, where a legal one was, and says
- * how the check must call it. What is drawn is chosen by numbers of 0 up to 1.
+ * Plants in our sources: each replaces a legal construct by one that is illegal or without precedent, and states how
+ * the check must report it. Random choices are numbers from 0 up to 1.
  */
 import type { SourceFile } from "../../scripts/precedent/preprocessor.ts";
 
@@ -10,7 +10,7 @@ export type Draw = () => number;
 export interface Planted {
   readonly file: SourceFile;
   readonly line: number;
-  /** What the construct's name must hold. */
+  /** Text that the construct's name must contain. */
   readonly construct: string;
 }
 
@@ -18,7 +18,7 @@ type Plant = (files: readonly SourceFile[], draw: Draw) => Planted;
 
 const pick = <Item>(items: readonly Item[], draw: Draw): Item => items[Math.floor(draw() * items.length)]!;
 
-/** A word that nobody has. */
+/** A name that no project uses. */
 const word = (draw: Draw): string => Array.from({ length: 6 }, () => pick([..."bcdfghjklmnpqrstvwz"], draw)).join("");
 
 /** A name with one letter too many. */
@@ -44,7 +44,7 @@ function placeOf(files: readonly SourceFile[], pattern: RegExp, draw: Draw): Pla
 const withoutComments = (text: string): string =>
   text.replace(/\/\/[^\n]*|\/\*[\s\S]*?\*\//g, (comment) => comment.replace(/[^\n]/g, " "));
 
-/** Puts a text where the place is. */
+/** Inserts a text at the place. */
 function put({ file: { path, text }, start, found }: Place, replacement: string, construct: string): Planted {
   const end = start + found[0].length;
   const offset = found[0].length - found[0].trimStart().length;
@@ -52,7 +52,7 @@ function put({ file: { path, text }, start, found }: Place, replacement: string,
   return { file: { path, text: text.slice(0, start) + replacement + text.slice(end) }, line, construct };
 }
 
-/** Replaces each place of the pattern by what `write` makes of it. */
+/** Replaces each match of the pattern by the result of `write`. */
 const replaced =
   (
     pattern: RegExp,
@@ -63,7 +63,7 @@ const replaced =
     return put(place, ...write(place.found, draw));
   };
 
-/** Puts a statement behind the opening brace of a function. */
+/** Inserts a statement after the opening brace of a function. */
 const statement = (write: (draw: Draw) => readonly [text: string, construct: string]): Plant =>
   replaced(/(?<=\)) \{(?=\n {4}\w)/g, (_, draw) => {
     const [text, construct] = write(draw);
@@ -208,7 +208,7 @@ export const kernelPlants: Readonly<Record<string, Plant>> = {
   }),
 };
 
-/** Names of Metal's that the Swift sources use: members, and labels behind the names of methods. */
+/** Metal's names that the Swift sources use: members, and labels after the names of methods. */
 const members =
   "label|rawValue|functionNames|threadExecutionWidth|computeFunction|maxThreadsPerThreadgroup|maxBufferLength";
 const member = new RegExp(String.raw`(?<=[a-z)\]?!]\.)(${members})\b(?! *[({:])`, "g");

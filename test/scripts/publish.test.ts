@@ -1,4 +1,4 @@
-/** Publishing a release with npm to a registry of this process: the order, the tag, and running it again. */
+/** Publishing a release with npm to a registry in this process: the order, the tag, and repeated runs. */
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { join } from "node:path";
 import { publish } from "../../scripts/release/publish.ts";
@@ -13,7 +13,7 @@ interface Upload {
 const folder = testFolder("publish");
 const tarballs = folder.file("tarballs");
 const uploads: Upload[] = [];
-/** A name that the registry refuses. */
+/** A name that the registry rejects. */
 let refused = "";
 
 const server = Bun.serve({
@@ -55,7 +55,7 @@ beforeEach(() => {
   refused = "";
 });
 
-test("publishes the package that depends on the others last, as next; a second run publishes nothing", async () => {
+test("publishes the dependent package last, with the tag next; a second run publishes nothing", async () => {
   const lines = await publish(tarballs);
   expect(lines).toEqual([
     "tiny-darwin-arm64@1.2.3: published as next",
@@ -68,7 +68,7 @@ test("publishes the package that depends on the others last, as next; a second r
   expect(uploads).toHaveLength(3);
 });
 
-test("goes on where a run failed", async () => {
+test("resumes after a failed run", async () => {
   refused = "tiny";
   await expect(publish(tarballs)).rejects.toThrow("Publishing tiny@1.2.3");
   expect(uploads).toHaveLength(2);

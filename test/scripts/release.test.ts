@@ -1,4 +1,4 @@
-/** What the release's packages need, and what packing writes. */
+/** Requirements of the release's packages, and the files that packing writes. */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,12 +13,12 @@ import { testFolder } from "../support/folder.ts";
 
 const strings = (...names: string[]) => new TextEncoder().encode(`\u007fELF\0${names.join("\0")}\0`);
 
-test("the newest version of glibc that a library's symbols name", () => {
+test("the newest glibc version among a library's symbols", () => {
   expect(glibcNeeded(strings("exp", "GLIBC_2.2.5", "GLIBC_2.17", "GLIBC_2.9", "GLIBCXX_3.4.30"))).toBe("2.17");
   expect(glibcNeeded(strings("GLIBC_2.27", "GLIBC_2.3.4", "XGLIBC_2.99", "GLIBC_PRIVATE"))).toBe("2.27");
 });
 
-test("a library that needs a newer glibc than 2.28 is refused, by its version", async () => {
+test("the error for a library that requires a newer glibc than 2.28 names its version", async () => {
   const { path: folder } = testFolder("glibc");
   const path = join(folder, "library.so");
   await Bun.write(path, strings("GLIBC_2.28"));
@@ -27,7 +27,7 @@ test("a library that needs a newer glibc than 2.28 is refused, by its version", 
   await expect(checkGlibc(path)).rejects.toThrow("needs glibc 2.35, expected at most 2.28");
 });
 
-test("a library for musl that needs another library is refused, with its name", async () => {
+test("the error for a library for musl that requires another library names that one", async () => {
   const { path: folder } = testFolder("musl");
   const path = join(folder, "library.so");
   await Bun.write(path, elf({ libraries: ["libc.so"] }));
@@ -40,7 +40,7 @@ test("a library for musl that needs another library is refused, with its name", 
   }
 });
 
-test("of two packages of a system, that of the process's C library is loaded", async () => {
+test("of two packages for a system, that of the process's C library is loaded", async () => {
   const { path: folder } = testFolder("libc");
   for (const platform of ["linux-x64", "linux-x64-musl"]) {
     const own = join(folder, "node_modules", `orchard-metal-${platform}`);
@@ -64,14 +64,14 @@ test("of two packages of a system, that of the process's C library is loaded", a
   expect([stdout.toString(), stderr.toString()]).toEqual([lines.join("\n"), ""]);
 });
 
-test("one module says where files are: in the packed library the others are no files of their own", () => {
+test("one module knows the paths of files: in the packed library the others are not separate files", () => {
   const source = join(packageRoot, "src");
   const files = [...new Bun.Glob("**/*.ts").scanSync({ cwd: source })].sort();
   const code = (file: string) => readFileSync(join(source, file), "utf8").replace(/^ *(?:\*|\/\/).*$/gm, "");
   expect(files.filter((file) => /\bimport\.meta\b|\b__(?:dir|file)name\b/.test(code(file)))).toEqual(["core/place.ts"]);
 });
 
-test("declarations name modules as JavaScript has them, and nothing else changes", () => {
+test("declarations name modules as JavaScript does, and nothing else changes", () => {
   const before = [
     'import { a } from "./a.ts";',
     'import "../b.ts";',
@@ -91,7 +91,10 @@ test("declarations name modules as JavaScript has them, and nothing else changes
 describe("imports of packages are the same from the bytecode, the plain bundle and the modules", () => {
   const { path: folder } = testFolder("bundle");
 
-  /** A package of each kind of default, under names that are external: an export, the whole module, a marked export. */
+  /**
+   * A package of each kind of default export, under names that are external: an export, the whole module, a marked
+   * export.
+   */
   const packages = {
     sharp: ["module", "export default class Made {}\nexport const named = 1;\n"],
     "@resvg/resvg-wasm": ["commonjs", "module.exports = class Made {};\nmodule.exports.named = 2;\n"],

@@ -1,4 +1,4 @@
-/** The repository's own promises: what the documents say is what there is. */
+/** The documents agree with the repository. */
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -15,7 +15,7 @@ const sources = [...files("src/**/*.ts"), ...files("scripts/**/*.ts")];
 describe("environment variables", () => {
   const page = [...read("docs/environment.md").matchAll(/^\| `([A-Z_]+)` \| (.*?) \| (.*) \|$/gm)];
 
-  test("docs/environment.md is the declaration, row by row", () => {
+  test("docs/environment.md equals the declaration, row by row", () => {
     const declared = Object.entries(environmentVariables).map(([name, { fallback, meaning }]) => [
       name,
       fallback,
@@ -24,14 +24,14 @@ describe("environment variables", () => {
     expect(page.map(([, ...row]) => row)).toEqual(declared);
   });
 
-  test("every variable of ours that the code names is declared", () => {
+  test("every variable of ours in the code is declared", () => {
     const named = sources.flatMap((path) =>
       [...read(path).matchAll(/\bORCHARD_(?:LIBRARY|SKIP|DEBUG|METAL|CPU|BLAS)[A-Z_]*\b/g)].map(([name]) => name),
     );
     expect([...new Set(named)].filter((name) => !(name in environmentVariables))).toEqual([]);
   });
 
-  test("the software device's settings are those of its own table", () => {
+  test("the software device's settings are those of its table", () => {
     const rows = read("swift/Sources/MetalRuntime/support/settings.cpp").matchAll(/Setting::\w+, "(\w+)"/g);
     const settings = [...rows].map(([, name]) => `ORCHARD_METAL_${name!.toUpperCase()}`).sort();
     const declared = Object.keys(environmentVariables).filter((name) => name.startsWith("ORCHARD_METAL_"));
@@ -46,7 +46,7 @@ describe("environment variables", () => {
 });
 
 describe("the package", () => {
-  test("everything that is exported or run is there", () => {
+  test("everything that is exported or run exists", () => {
     const entries = Object.values(packageFile.exports).flatMap((entry) =>
       typeof entry === "string" ? [entry] : Object.values(entry),
     );
@@ -54,7 +54,7 @@ describe("the package", () => {
       expect(existsSync(join(packageRoot, path))).toBe(true);
   });
 
-  test("every script's file is there", () => {
+  test("every script's file exists", () => {
     const named = Object.values(packageFile.scripts).flatMap((command) => command.match(/\S+\.ts\b/g) ?? []);
     expect(named.length).toBeGreaterThan(5);
     for (const path of named) expect(existsSync(join(packageRoot, path))).toBe(true);
@@ -67,7 +67,7 @@ describe("the package", () => {
     expect(read("bun.lock")).not.toMatch(/https?:\/\//);
   });
 
-  test("it depends on the packages that its sources import, or holds a copy, and on no other", () => {
+  test("it depends on the packages that its sources import, or contains a copy, and on no other", () => {
     const imported = files("src/**/*.ts").flatMap((path) =>
       [...read(path).matchAll(/\b(?:from |import\(|require\()"([^."\s][^"\s]*)"/g)].map(([, name]) => name!),
     );
@@ -80,7 +80,7 @@ describe("the package", () => {
     expect([...new Set(others)].sort()).toEqual(Object.keys({ ...dependencies, ...peerDependencies }).sort());
   });
 
-  test("a package that is optional is not installed with it, and an error names the version", () => {
+  test("an optional package is not installed with it, and an error names the version", () => {
     const { peerDependencies, peerDependenciesMeta, devDependencies } = packageFile;
     expect(peerDependenciesMeta).toEqual({ sharp: { optional: true } });
     expect(peerDependencies).toEqual({ sharp: devDependencies.sharp });
@@ -95,13 +95,13 @@ describe("the package", () => {
   });
 });
 
-describe("set-up", () => {
+describe("setup", () => {
   test("TypeScript is strict", () => {
     const { compilerOptions } = JSON.parse(read("tsconfig.json")) as { compilerOptions: Record<string, unknown> };
     for (const option of ["strict", "noUncheckedIndexedAccess", "exactOptionalPropertyTypes"])
       expect([option, compilerOptions[option]]).toEqual([option, true]);
     expect(compilerOptions["declaration"]).toBe(true); // so that the check reports errors of declarations too
-    // A test of types may say that a line is wrong, with its reason: it fails where the line is right.
+    // A test of types may say that a line is wrong, with its reason: it fails if the line is right.
     const silencers = /@ts-(?:ignore|nocheck)|@ts-expect-error(?! \w)/;
     const loose = [
       ...files("{src,scripts,bench,examples}/**/*.ts").filter((path) => /@ts-\w/.test(read(path))),
@@ -117,7 +117,7 @@ describe("set-up", () => {
     expect(read("LICENSE")).toStartWith("MIT License");
   });
 
-  test("the README gives the two commands, each for a machine with Bun and for one without", () => {
+  test("the README gives the two commands, for a machine with Bun and for one without", () => {
     for (const name of ["demo", "test"] as const) {
       expect(read("README.md")).toContain(`| \`bun run ${name}\` | \`npx --yes bun@`);
       expect(packageFile.scripts[name]).toBe(`bun scripts/launch.ts ${name}`);
@@ -143,7 +143,7 @@ describe("set-up", () => {
   });
 });
 
-test("each supported macOS is a runner with an Xcode of its time, and each pair keeps a report of its own", () => {
+test("each supported macOS is a runner with an Xcode of its time, and each pair keeps a separate report", () => {
   const text = read(".github/workflows/ci.yml");
   const { jobs } = Bun.YAML.parse(text) as { jobs: { macos: MacJob } };
   const pairs = jobs.macos.strategy.matrix.include;
@@ -164,7 +164,7 @@ interface MacJob {
   readonly strategy: { readonly matrix: { readonly include: readonly { system: string; xcode: number }[] } };
 }
 
-test("a release packs each platform on a runner of its own, and publishes with provenance and checksums", () => {
+test("a release packs each platform on a separate runner, and publishes with provenance and checksums", () => {
   const text = read(".github/workflows/release.yml");
   const { jobs } = Bun.YAML.parse(text) as { jobs: Record<"pack" | "publish" | "installed", Job> };
   const packed = jobs.pack.strategy.matrix.include.flatMap(({ platform, also }) => [platform, ...(also ? [also] : [])]);
@@ -199,7 +199,7 @@ describe("documents", () => {
   );
   const local = links.filter(({ target }) => !/^[a-z]+:/.test(target));
 
-  test.each(local)("$document links to $target, which is there", ({ document, target }) => {
+  test.each(local)("$document links to $target, which exists", ({ document, target }) => {
     expect(existsSync(join(packageRoot, dirname(document), target))).toBe(true);
   });
 

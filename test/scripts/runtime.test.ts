@@ -1,4 +1,4 @@
-/** What the packed package says where it cannot run: in Node.js, and in a Bun that is too old. */
+/** The errors of the packed package where it can't run: in Node.js, and in a Bun that is too old. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import packageFile from "../../package.json" with { type: "json" };
@@ -14,7 +14,7 @@ const node = Bun.which("node");
 if (node === null) gaps.push("the package in Node.js: there is no `node` on PATH");
 afterAll(writeGaps);
 
-/** The modules that are loaded first, as the package has them; none of the others is there. */
+/** The modules that are loaded first, as packed; none of the others exists. */
 beforeAll(async () => {
   const transpiler = new Bun.Transpiler({ loader: "ts", target: "bun" });
   for (const name of ["core/runtime", "cli/orchard"]) {
@@ -44,7 +44,7 @@ describe.if(node !== null)("in Node.js", () => {
     expect(errors).toContain(`Error: ${sentence(`Node.js ${version}`)}\n`);
   });
 
-  test("the command prints the sentence alone", () => {
+  test("the command prints only that sentence", () => {
     expect(run([node!, "src/cli/orchard.js", "doctor"])).toEqual({
       code: 1,
       errors: `${sentence(`Node.js ${version}`)}\n`,
@@ -59,7 +59,7 @@ test("in an old Bun, importing it is an error of one sentence", () => {
   expect(errors).toContain(sentence("Bun 1.2.30; `bun upgrade` installs the newest"));
 });
 
-test("versions are compared by their numbers, with the one of package.json", () => {
+test("versions are compared numerically, with the one of package.json", () => {
   expect(packageFile.engines.bun).toBe(`>=${OLDEST_BUN}`);
   const runs = (bun: string) => missingRuntime({ bun, node: "24.3.0" }) === undefined;
   expect(["1.4.5", "1.4.10", "1.10.0", "2.0.0", "1.4.5-canary.1", "1.5.0+abc"].filter((own) => !runs(own))).toEqual([]);

@@ -1,4 +1,4 @@
-/** `bun run check:sanitize`: calls that are recorded, replayed with faults that one sanitizer each must find. */
+/** `bun run check:sanitize`: recorded calls, replayed with faults that only one sanitizer each must find. */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { setsOf } from "../../scripts/cpu/objects.ts";
@@ -34,7 +34,7 @@ const functions = [
   })),
 ];
 
-/** A dylib with these functions that only says which status each call has. */
+/** A dylib with these functions that only returns a given status for each call. */
 function describedNative(status: () => number): Native {
   const text = new TextEncoder().encode(JSON.stringify({ functions, names: {} }));
   const tables = (buffer: Uint8Array) => {
@@ -51,7 +51,7 @@ interface Call {
   readonly status?: number;
 }
 
-/** Records calls as the library does, and returns the files. What has no operand has its block. */
+/** Records calls as the library does, and returns the files. A call without operands has its block. */
 function record(name: string, calls: readonly Call[]): string[] {
   let status = 0;
   const native = recordCalls(
@@ -80,7 +80,7 @@ beforeAll(async () => {
     const instrumented = await findInstrumented(sanitizer);
     const library = folder.file(`faults-${sanitizer.name}.so`);
     const { command, linkFlags } = instrumented.compiler;
-    const sets = folder.file("sets.cpp"); // which instruction sets it has: all, as a whole build says
+    const sets = folder.file("sets.cpp"); // its instruction sets: all, as in a full build
     const all = setsOf(instrumented.compiler);
     const native = join(packageRoot, "native", "cpu");
     await Bun.write(
@@ -114,7 +114,7 @@ function jobOf(sanitizer: Sanitizer, files: readonly string[], callers = 1): Job
 const run = (sanitizer: Sanitizer, name: string, calls: readonly Call[], callers?: number): Promise<Replayed> =>
   replay(jobOf(sanitizer, record(name, calls), callers));
 
-describe("what is replayed", () => {
+describe("the replay", () => {
   test("calls without a fault have no finding; functions without a record are named", async () => {
     for (const sanitizer of sanitizers) {
       const { calls, tooLarge, notRecorded, findings } = await run(sanitizer, `right-${sanitizer.name}`, [
@@ -127,7 +127,7 @@ describe("what is replayed", () => {
     }
   });
 
-  test("operands lie as they lay: one that is given twice in one place, and as far from a multiple of 64", async () => {
+  test("operands keep their positions: repeated operands share one place, alignment modulo 64 is kept", async () => {
     const shared = new Uint8Array(new ArrayBuffer(100), 3, 40).map((_, at) => at + 1);
     const own = new Uint8Array(new ArrayBuffer(100), 3, 40);
     own.set(shared);
@@ -144,20 +144,20 @@ describe("what is replayed", () => {
     ]);
   });
 
-  test("a call that was refused is refused again", async () => {
+  test("a call that was rejected is rejected again", async () => {
     const refused = { name: "placed", block: [2, 0, 256], operands: [new Uint8Array(2), new Uint8Array(2)] };
     const { findings } = await run(address, "refused", [{ ...refused, status: Status.invalidArgument }]);
     expect(findings).toEqual([]);
   });
 
-  test("of calls that differ in contents alone, one is recorded; a call for want of memory is not", async () => {
+  test("of calls that differ only in contents, one is recorded; calls that lacked memory are not", async () => {
     const other = { ...fault("sum"), operands: [new Uint8Array(40)] };
     const full = { ...fault("sum", 7), status: Status.outOfMemory };
     const { calls } = await run(address, "once", [fault("sum"), other, full, fault("sum", 3)]);
     expect(calls).toBe(2);
   });
 
-  test("of a large operand the first bytes are recorded and repeated", async () => {
+  test("the first bytes of a large operand are recorded and repeated", async () => {
     const [count, period] = [2 ** 12 + 1000, 2 ** 8];
     const large = new Uint8Array(count).map((_, at) => (at % period) + 1);
     const { ptr } = await import("bun:ffi");
@@ -176,7 +176,7 @@ describe("what is replayed", () => {
   });
 });
 
-describe("what is found", () => {
+describe("findings", () => {
   test.each([
     ["readOneTooMany", "heap-buffer-overflow"],
     ["readOneBefore", "use-after-poison|heap-buffer-overflow"],
@@ -197,7 +197,7 @@ describe("what is found", () => {
     expect(findings[0]!.report).toContain("data race");
   });
 
-  test("another status before a report, and the report", async () => {
+  test("a call with an unexpected status, and the sanitizer's report of a later one", async () => {
     const refused = { ...fault("sum", 5), status: Status.invalidArgument };
     const { findings } = await run(address, "both", [refused, fault("overflow")]);
     expect(findings.map((finding) => finding.calls[0])).toEqual(["0 (sum)", "1 (overflow)"]);
@@ -226,7 +226,7 @@ describe("the command", () => {
     ]);
   });
 
-  test("uses after a return are looked for where vectors have at most 32 bytes", () => {
+  test("uses after a return are checked with vectors of at most 32 bytes", () => {
     const found = (isa: string) => environmentOn(address, isa)["ASAN_OPTIONS"]!.match(/use_after_return=(\d)$/)?.[1];
     expect(["baseline", "avx2", "avx512", "avx512_bf16", "amx"].map(found)).toEqual([
       undefined,

@@ -1,4 +1,4 @@
-/** The site's check: links of built pages, and what it remembers. */
+/** The site's check: links of built pages, and its cache. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ import { packageRoot } from "../../src/core/paths.ts";
 const root = mkdtempSync(join(tmpdir(), "orchard-site-"));
 afterAll(() => rmSync(root, { recursive: true }));
 
-/** Writes files into a new folder of their own. */
+/** Writes files into a new separate folder. */
 function folderOf(files: Readonly<Record<string, string>>): string {
   const folder = mkdtempSync(join(root, "folder-"));
   for (const [file, text] of Object.entries(files)) {
@@ -21,7 +21,7 @@ function folderOf(files: Readonly<Record<string, string>>): string {
   return folder;
 }
 
-/** A site of three pages and a picture, with more on its second page. */
+/** A site of three pages and a picture, with additional text on its second page. */
 const siteOf = (more = "") =>
   folderOf({
     "index.html": '<h1 id="top">a</h1><a href="/base/guide">b</a> <a href="/base/api/#t&amp;f">c</a>',
@@ -31,7 +31,7 @@ const siteOf = (more = "") =>
   });
 
 describe("links of built pages", () => {
-  test("lead to pages with and without their ending, to files and to anchors", async () => {
+  test("lead to pages with and without their extension, to files and to anchors", async () => {
     expect(await checkSiteLinks(siteOf(), "/base/")).toEqual({ pages: 3, links: 6, problems: [] });
   });
 
@@ -42,8 +42,8 @@ describe("links of built pages", () => {
     ['<a href="#there">', 'guide: #there: the page has no anchor "there"'],
     ['<img src="/base/other.svg">', "guide: /base/other.svg: leads to no page or file"],
     ['<script src="/guide.js"></script>', "guide: /guide.js: is outside /base/"],
-    ['<a href="http://[">', "guide: http://[: is no address"],
-  ])("that lead nowhere are problems: %s", async (link, problem) => {
+    ['<a href="http://[">', "guide: http://[: is not a valid address"],
+  ])("that are broken are problems: %s", async (link, problem) => {
     const { links, problems } = await checkSiteLinks(siteOf(link), "/base/");
     expect(problems).toEqual([problem]);
     expect(links).toBe(7);
@@ -54,14 +54,17 @@ describe("links of built pages", () => {
 const namespaces = (description: string) =>
   `<tr><td style=""><a href="./orchard-metal/namespaces/nn/">nn</a></td><td>${description}</td></tr>`;
 
-/** The first dtypes, as a page shows them in colors. */
+/** The first dtypes, highlighted as on a page. */
 const dtypeList = '<span>|</span> "float16"\n  <b>|</b> <i>&quot;bfloat16&quot;</i> | "int64"';
 
+const throwing = (words: string) =>
+  `<h2 id="throws" tabindex="-1">Throws <a href="#throws"></a></h2><p>${words} it is</p>`;
+
 describe("the check", () => {
-  /** What the first page must have. */
+  /** Required text of the first page. */
   const banner = '<link rel="icon" href="/favicon.svg"><p class="tagline">a <code>bun add orchard-metal</code></p>';
 
-  /** Checks a site of one page with its cache in a folder, and tells how often the site was built. */
+  /** Checks a site of one page with its cache in a folder, and returns how often the site was built. */
   async function check(cache: string, page: string | Failure, more: Readonly<Record<string, string>> = {}) {
     let builds = 0;
     const counts = await checkDocs({
@@ -75,7 +78,7 @@ describe("the check", () => {
     return { builds, failures: counts.failures, passed: counts.passed };
   }
 
-  test("builds once for a content that passes, and then takes the result, in any clone", async () => {
+  test("builds once for contents that pass, and then uses the result, in any clone", async () => {
     const cache = join(root, "passes");
     expect(await check(cache, '<a href="/">')).toEqual({ builds: 1, failures: [], passed: 1 });
     expect(readdirSync(cache)).toEqual([`${await docsKey()}.json`]);
@@ -105,19 +108,21 @@ describe("the check", () => {
     ["api/index.html", namespaces("Layers"), []],
     ["api/functions/add.html", dtypeList, ["api/functions/add.html: the dtypes are listed"]],
     ["api/type-aliases/DType.html", dtypeList, []],
-  ])("fails for what readers would miss in %s: %s", async (file, text, problems) => {
+    ["api/functions/add.html", throwing("if"), ["api/functions/add.html: it does not name the thrown error"]],
+    ["api/functions/add.html", throwing("<code>ShapeError</code> if"), []],
+  ])("fails for missing content in %s: %s", async (file, text, problems) => {
     const page = { "api/orchard-metal/namespaces/nn/index.html": "", [file]: text };
     const { failures } = await check(join(root, `content-${Bun.hash(file + text)}`), "", page);
     expect(failures).toEqual(problems.map((problem) => expect.stringContaining(problem)));
   });
 
-  test("throws what the build throws, and remembers nothing", async () => {
+  test("passes on errors of the build, and caches nothing", async () => {
     const cache = join(root, "throws");
     await expect(check(cache, new Failure("1 dead link(s) found"))).rejects.toThrow("1 dead link(s) found");
     expect(existsSync(cache)).toBe(false);
   });
 
-  test("depends on every page, source and tool, wherever the clone is", async () => {
+  test("depends on every page, source and tool, not on the clone's path", async () => {
     const sources = docsSources();
     const site = ["site/.vitepress/config.ts", "site/bun.lock", "site/typedoc_plugin.ts"];
     const pages = ["README.md", "CHANGELOG.md", "docs/start.md", "docs/pictures/demo.svg"];

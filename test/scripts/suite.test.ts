@@ -1,4 +1,4 @@
-/** The suite's runner: its words, the classes of tests that depend on load, and what it reports. */
+/** The suite's runner: its arguments, the classes of tests that depend on load, and its report. */
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -15,7 +15,7 @@ import { testFolder } from "../support/folder.ts";
 
 const orders = testFolder("orders");
 
-describe("words of `bun run test`", () => {
+describe("arguments of `bun run test`", () => {
   const plain = {
     files: [],
     bunWords: [],
@@ -27,7 +27,7 @@ describe("words of `bun run test`", () => {
   };
   const read = (...words: string[]) => readOptions([...words, "--seed", "7"]);
 
-  test("are read", () => {
+  test("are parsed", () => {
     expect(read()).toEqual(plain);
     expect(read("--all")).toEqual({ ...plain, isFull: true });
     expect(read("--again")).toEqual({ ...plain, isAgain: true });
@@ -51,7 +51,7 @@ describe("words of `bun run test`", () => {
     [["--changed", "test/io"], "got --changed and names of files"],
     [["--changed", "--shard", "1/2"], "got --changed and --shard"],
     [["-t", "npy"], "requires files or folders"],
-  ])("%j is refused", (words, message) => {
+  ])("%j is rejected", (words, message) => {
     expect(() => readOptions(words)).toThrow(Failure);
     expect(() => readOptions(words)).toThrow(message);
   });
@@ -61,7 +61,7 @@ describe("the order of files", () => {
   const files = Array.from({ length: 40 }, (_, at) => `test/${at}.test.ts`);
   const timings = (file: string) => (file === "test/7.test.ts" ? 400 : 1);
 
-  test("is that of the seed: all of the files, whatever their order was", () => {
+  test("depends on the seed: all of the files, whatever their order was", () => {
     fc.assert(
       fc.property(fc.nat(), fc.shuffledSubarray(files, { minLength: 40 }), (seed, shuffled) => {
         const order = inOrderOf(seed, shuffled, timings);
@@ -78,7 +78,7 @@ describe("the order of files", () => {
     expect(new Set(first).size).toBeGreaterThan(20);
   });
 
-  test("shares are all of the files, each once, and take equally long", () => {
+  test("shares cover all files, each once, and take equally long", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 6 }),
@@ -160,7 +160,7 @@ describe("classes of tests that depend on load", () => {
   });
 });
 
-describe("which tests a change reaches", () => {
+describe("tests affected by a change", () => {
   const folder = testFolder("changed");
   const write = (path: string, text = "") => {
     mkdirSync(dirname(folder.file(path)), { recursive: true });
@@ -183,7 +183,7 @@ describe("which tests a change reaches", () => {
   for (const name of ["scripts", "bench", "examples"]) write(`${name}/none.ts`);
   const reached = (...files: string[]) => reachedTests(files, folder.path);
 
-  test("through imports of values and types, and by the family of what is not imported", () => {
+  test("through imports of values and types, and by the family of files that nothing imports", () => {
     expect(reached("src/low.ts")).toEqual(["test/cli/run.test.ts", "test/ops/scan/scan.test.ts"]);
     expect(reached("src/worker_main.ts")).toEqual(["test/pool.test.ts"]);
     expect(reached("src/other.ts")).toEqual(["test/cli/join.test.ts", "test/types.test.ts"]);
@@ -193,40 +193,38 @@ describe("which tests a change reaches", () => {
       "test/backend/cpu/storm.test.ts",
       "test/optim/muon.test.ts",
     ]);
-    expect(reached("kernels/common/bits.h")).toEqual([
-      "test/backend/cpu/storm.test.ts",
-      "test/ops/scan/scan.test.ts",
-      "test/optim/muon.test.ts",
-    ]);
+    for (const shared of ["kernels/common/bits.h", "kernels/formulas/unary.h"])
+      expect(reached(shared)).toEqual([
+        "test/backend/cpu/storm.test.ts",
+        "test/ops/scan/scan.test.ts",
+        "test/optim/muon.test.ts",
+      ]);
     expect(reached("docs/start.md")).toEqual(["test/pool.test.ts", "test/readme.test.ts", "test/types.test.ts"]);
     expect(reached("LICENSE")).toEqual([]);
   });
 
-  test.skipIf(Bun.which("git") === null)(
-    "what git names as changed: edited, staged, new and removed files",
-    async () => {
-      const git = (...words: string[]) =>
-        Bun.spawnSync(["git", "-c", "user.name=a", "-c", "user.email=a@b", ...words], { cwd: folder.path });
-      git("init");
-      git("add", ".");
-      git("commit", "-m", "first");
-      expect(await changedFiles(folder.path)).toEqual([]);
-      write("src/low.ts", "export const low = 2;\n");
-      write("src/new name.ts");
-      write("test/optim/muon.test.ts", "changed\n");
-      git("add", "test/optim/muon.test.ts");
-      git("rm", "-q", "test/readme.test.ts");
-      expect(await changedFiles(folder.path)).toEqual([
-        "src/low.ts",
-        "src/new name.ts",
-        "test/optim/muon.test.ts",
-        "test/readme.test.ts",
-      ]);
-    },
-  );
+  test.skipIf(Bun.which("git") === null)("git's changed files: edited, staged, new and removed files", async () => {
+    const git = (...words: string[]) =>
+      Bun.spawnSync(["git", "-c", "user.name=a", "-c", "user.email=a@b", ...words], { cwd: folder.path });
+    git("init");
+    git("add", ".");
+    git("commit", "-m", "first");
+    expect(await changedFiles(folder.path)).toEqual([]);
+    write("src/low.ts", "export const low = 2;\n");
+    write("src/new name.ts");
+    write("test/optim/muon.test.ts", "changed\n");
+    git("add", "test/optim/muon.test.ts");
+    git("rm", "-q", "test/readme.test.ts");
+    expect(await changedFiles(folder.path)).toEqual([
+      "src/low.ts",
+      "src/new name.ts",
+      "test/optim/muon.test.ts",
+      "test/readme.test.ts",
+    ]);
+  });
 });
 
-test("the slowest files of a report of Bun's are named, the slowest first", () => {
+test("the slowest files of Bun's report are listed, the slowest first", () => {
   const report = [
     '<testsuites name="bun test" tests="2" time="3">',
     '  <testsuite name="a" file="test/a.test.ts" tests="5" failures="1" skipped="2" time="1.5" hostname="h">',

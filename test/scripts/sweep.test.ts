@@ -1,4 +1,4 @@
-/** The cases that `bun run bench sweep` draws repeat, are sound, cover the library, and run. */
+/** The cases that `bun run bench sweep` draws are reproducible and valid, cover the library, and run. */
 import { describe, expect, test } from "bun:test";
 import { type Argument, baseShape, type Case, sizeOf } from "../../bench/support/sweep/case.ts";
 import { drawCase, families } from "../../bench/support/sweep/cases.ts";
@@ -36,7 +36,7 @@ function checkSound({ operands, ours, theirs, gradients }: Case): void {
   for (const position of gradients) expect(operands[position]!.dtype).toContain("float");
 }
 
-test("a seed and a number give the same case again, and other cases than their neighbours", () => {
+test("a seed and a number give the same case again, and other cases than neighboring numbers", () => {
   const texts = new Set<string>();
   for (let number = 0; number < 300; number++) {
     const text = JSON.stringify(drawCase(5, number));
@@ -47,11 +47,11 @@ test("a seed and a number give the same case again, and other cases than their n
   expect(JSON.stringify(drawCase(6, 0))).not.toBe(JSON.stringify(drawCase(5, 0)));
 });
 
-test("4,000 drawn cases have operands that fit, and name only operands that they have", () => {
+test("4,000 drawn cases have compatible operands, and use only operands that they have", () => {
   for (let number = 0; number < 4000; number++) checkSound(drawCase(11, number));
 });
 
-test("words choose operations by name, and families", () => {
+test("arguments choose operations by name, and families", () => {
   for (let number = 0; number < 100; number++) {
     expect(drawCase(1, number, ["softmax"]).ours.name.toLowerCase()).toContain("softmax");
     expect(drawCase(1, number, ["linalg"]).family).toBe("linalg");
@@ -59,7 +59,7 @@ test("words choose operations by name, and families", () => {
   expect(() => drawCase(1, 0, ["nonsense"])).toThrow("no operation's or family's name contains nonsense");
 });
 
-describe("every function of the library is drawn, but for", () => {
+describe("every function of the library is drawn, except", () => {
   const drawn = new Set(drawings.map(({ name }) => name));
   const missing = (space: object, prefix = ""): string[] =>
     Object.entries(space).flatMap(([name, value]) =>
@@ -77,7 +77,7 @@ describe("every function of the library is drawn, but for", () => {
     ]);
   });
 
-  test("layers that PyTorch lacks, that hold others, or whose operation is drawn", () => {
+  test("layers that PyTorch lacks, that contain others, or whose operation is drawn", () => {
     const isLayer = (name: string) => (nn as Record<string, unknown>)[name] !== nn.Module && isModule(name);
     expect(missing(nn, "nn.").filter(isLayer).sort()).toEqual([
       ...["CTCLoss", "CosineEmbeddingLoss", "FractionalMaxPool2d", "GPT", "GaussianNLLLoss", "HingeEmbeddingLoss"],

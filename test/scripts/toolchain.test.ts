@@ -37,7 +37,7 @@ describe("the machine", () => {
     });
   });
 
-  test("a release that can't be served is refused in one line that says what to do", async () => {
+  test("an unsupported release is rejected in one line that says what to do", async () => {
     const path = join(folder, "os-release");
     writeFileSync(path, 'ID=fedora\nPRETTY_NAME="Fedora Linux 42"\n');
     const message = await describeMachine(path).then(String, (error: Error) => error.message);
@@ -45,7 +45,7 @@ describe("the machine", () => {
     expect(message).toContain("ORCHARD_SKIP_METAL=1");
   });
 
-  test("development files carry the release's own GCC", () => {
+  test("development files come with the release's GCC", () => {
     expect(developmentPackages("bookworm")).toContain("libstdc++-12-dev");
     expect(developmentPackages("trixie")).toContain("libstdc++-14-dev");
     expect(isKnownRelease("buster")).toBe(false);
@@ -56,7 +56,7 @@ describe("the machine", () => {
   });
 });
 
-test("only toolchains that came whole are found, the newest first", () => {
+test("only complete toolchains are found, the newest first", () => {
   for (const name of ["swift-6.0.3-a", "swift-6.0.3-b", ".swift-6.0.3-c.partial"]) mkdirSync(join(folder, name));
   for (const name of ["swift-6.0.3-a", "swift-6.0.3-b"]) writeFileSync(join(folder, name, "stamp.json"), "{}");
   mkdirSync(join(folder, "swift-6.0.3-d"));
@@ -109,7 +109,7 @@ describe("the lock", () => {
     expect(waited).toBe(0);
   });
 
-  test("it is given back when the work throws", async () => {
+  test("it is released when the work throws", async () => {
     const failing = withLock(
       path,
       () => {},

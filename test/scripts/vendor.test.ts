@@ -1,4 +1,4 @@
-/** Copies of packages compute what the packages compute, come with every license, and nothing else is copied. */
+/** Copies of packages behave like the packages, include every license, and nothing else is copied. */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -15,7 +15,7 @@ const { path: folder } = testFolder("vendor");
 const copies = join(folder, "src", "vendor");
 const specifiers = new Set<string>();
 
-/** The modules of the sources that import packages, as packing has them. */
+/** The modules of the sources that import packages, as packed. */
 beforeAll(async () => {
   const transpiler = new Bun.Transpiler({ loader: "ts" });
   for (const path of new Bun.Glob("src/**/*.ts").scanSync({ cwd: packageRoot })) {
@@ -35,7 +35,7 @@ const copyOf = (specifier: string) => import(join(copies, vendoredFile(specifier
 // biome-ignore lint/suspicious/noExplicitAny: packages of many shapes
 type Library = Record<string, any>;
 
-/** What a package computes of a text. */
+/** The result of a package for a text. */
 const uses: Readonly<Record<string, (library: Library, text: string) => unknown>> = {
   "@eslint-community/regexpp": ({ RegExpParser }, text) =>
     Bun.inspect(attempt(() => new RegExpParser().parsePattern(text).raw)),
@@ -87,14 +87,14 @@ test("each import of the sources has a line here, and a copy", () => {
   expect([...specifiers].filter((specifier) => !existsSync(join(copies, vendoredFile(specifier))))).toEqual([]);
 });
 
-test.each(Object.entries(uses))(`%s: drawn texts give what the package gives (seed ${seed})`, async (name, use) => {
+test.each(Object.entries(uses))(`%s: drawn texts give the package's results (seed ${seed})`, async (name, use) => {
   const [package_, copy] = [await import(name), await copyOf(name)];
   expect(Object.keys(copy).filter((key) => typeof copy[key] !== typeof package_[key])).toEqual([]);
   const texts = fc.sample(fc.string({ unit: "grapheme" }), { numRuns: 20, seed });
   for (const text of texts) expect(await use(copy, text)).toEqual(await use(package_, text));
 });
 
-test("a module imports the copies alone, by paths", async () => {
+test("a module imports only the copies, by paths", async () => {
   const named: string[] = [];
   for (const path of new Bun.Glob("src/**/*.{js,ts}").scanSync({ cwd: folder })) {
     if (path.startsWith("src/vendor/")) continue;
@@ -112,11 +112,11 @@ test("a module imports the copies alone, by paths", async () => {
 describe("licenses", () => {
   const text = () => readFileSync(join(copies, "LICENSES.md"), "utf8");
 
-  test("of every package that a copy has code of, the whole text is there", async () => {
+  test("the full text is there for every package whose code a copy contains", async () => {
     const names = [...text().matchAll(/^## (\S+) \d+\.\d+\.\d+ \(/gm)].map(([, name]) => name!);
     const direct = [...specifiers].map((own) => /^(?:@[^/]+\/)?[^/]+/.exec(own)![0]);
     expect(direct.filter((name) => !names.includes(name))).toEqual([]);
-    expect(names).toEqual(expect.arrayContaining(["d3-array", "bintrees", "emoji-regex"])); // what those depend on
+    expect(names).toEqual(expect.arrayContaining(["d3-array", "bintrees", "emoji-regex"])); // their dependencies
     for (const name of direct) {
       const { texts } = await licenseOf(join(packageRoot, "node_modules", name, "package.json"));
       for (const [file, own] of Object.entries(texts))
@@ -131,7 +131,7 @@ describe("licenses", () => {
     return licenseOf(join(dirname(path), "lib", "index.js"));
   };
 
-  test("notices come too, each package once", async () => {
+  test("notices are included too, each package once", async () => {
     const one = await packed("Apache-2.0", { LICENSE: "the license", NOTICE: "the notice", "README.md": "no" });
     const found = [...licenseText([one, one]).matchAll(/@some\/one|the license|the notice|no\b/g)].map(
       ([text]) => text,
@@ -143,7 +143,7 @@ describe("licenses", () => {
     await expect(packed(license, { LICENSE: "text" })).rejects.toThrow(`@some/one: a copy is not allowed under`);
   });
 
-  test("a package without a text of its license is not copied", async () => {
+  test("a package without a license text is not copied", async () => {
     await expect(packed("MIT", {})).rejects.toThrow("@some/one: there is no file with its license");
   });
 });
@@ -156,7 +156,7 @@ describe("declarations", () => {
     return path;
   };
 
-  test("to which nothing leads are removed", async () => {
+  test("that nothing refers to are removed", async () => {
     const path = await staged({
       "a.d.ts": 'export type A = import("./b/b.js").B;',
       "b/b.d.ts": 'export type { C as B } from "../c.js";',
@@ -168,12 +168,12 @@ describe("declarations", () => {
     expect(left).toEqual(["a.d.ts", "b/b.d.ts", "c.d.ts", "index.d.ts", "test.d.ts"]);
   });
 
-  test("that name a package which users lack are refused", async () => {
+  test("that name a package which users lack are rejected", async () => {
     const path = await staged({ "a.d.ts": 'import type { z } from "zod";\nexport type A = z.ZodType;' });
     await expect(vendorPackages(path)).rejects.toThrow("a.d.ts names a package that users do not install");
   });
 });
 
-test("what users install is what no copy can replace", () => {
+test("users install only packages that can't be copied", () => {
   expect(Object.keys(packageFile.dependencies)).toEqual(["@mlc-ai/web-xgrammar", "@resvg/resvg-wasm"]);
 });

@@ -1,4 +1,4 @@
-/** `bun run verify:apple`: its checks and docs/apple.md are of the same assumptions, and it says what it saw. */
+/** `bun run verify:apple`: its checks cover the assumptions of docs/apple.md, and it reports what it saw. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
@@ -19,21 +19,19 @@ import { packageRoot } from "../../src/core/paths.ts";
 import { testFolder } from "../support/folder.ts";
 import { takeFindings } from "../support/leftovers.ts";
 
-afterAll(() => void takeFindings()); // probes ask what a kernel must not rely on
+afterAll(() => void takeFindings()); // probes test what a kernel must not rely on
 
 const page = readPage();
 const assumptions = assumptionsOf(page);
 const identifiers = assumptions.map(({ identifier }) => identifier);
 
 describe("docs/apple.md", () => {
-  test("has each assumption once, and no row that is none", () => {
+  test("lists each assumption once, and no other row", () => {
     expect(identifiers.length).toBeGreaterThan(80);
     expect(new Set(identifiers).size).toBe(identifiers.length);
     expect(identifiers.filter((own) => !/^[a-z0-9]+(-[a-z0-9]+)*$/.test(own))).toEqual([]);
-    const rows = page.split("\n").filter((line) => /^\| (?!identifier|construct|---)/.test(line));
-    const constructs = page.split("\n## ").find((part) => part.startsWith("Without a precedent\n"))!;
-    const argued = constructs.split("\n").filter((line) => /^\| (?!construct)/.test(line));
-    expect(rows.length).toBe(identifiers.length + argued.length);
+    const rows = page.split("\n").filter((line) => /^\| (?!identifier|---)/.test(line));
+    expect(rows.length).toBe(identifiers.length);
   });
 
   test("is in the order of the risks", () => {
@@ -42,7 +40,7 @@ describe("docs/apple.md", () => {
     expect(new Set(order).size).toBe(risks.length);
   });
 
-  test("says of each assumption what checks it, or why nothing does", () => {
+  test("states for each assumption what checks it, or why nothing does", () => {
     const wrong = assumptions.filter(({ identifier, checkedBy }) => {
       const own = checks[identifier];
       if (own) return checkedBy !== own.map(describeCheck).join(", ");
@@ -51,13 +49,13 @@ describe("docs/apple.md", () => {
     expect(wrong).toEqual([]);
   });
 
-  test("says of each what goes wrong without it", () => {
+  test("states for each what goes wrong without it", () => {
     expect(assumptions.filter(({ text, consequence }) => text.length < 20 || consequence.length < 6)).toEqual([]);
   });
 });
 
 describe("each check", () => {
-  test("is of an assumption of the page", () => {
+  test("belongs to an assumption of the page", () => {
     expect(Object.keys(checks).filter((identifier) => !identifiers.includes(identifier))).toEqual([]);
   });
 
@@ -100,11 +98,12 @@ describe("each check", () => {
 });
 
 describe("a probe", () => {
-  /** What the software device may be unable to tell: they are about other machines. */
+  /** Probes that the software device may be unable to decide: they concern other machines. */
   const others = ["command-line-tools", "hosted-runner", "tensor-operations"];
 
   test.each(Object.entries(probes))("of %s holds on the software device", (identifier, probe) => {
-    if (!metalContext().isSoftware) return expect(process.platform).toBe("darwin"); // there the command judges
+    // On a Mac, verify:apple reports the outcome.
+    if (!metalContext().isSoftware) return expect(process.platform).toBe("darwin");
     try {
       expect(probe().length).toBeGreaterThan(10);
     } catch (error) {
@@ -112,7 +111,7 @@ describe("a probe", () => {
     }
   });
 
-  test("is refuted by a device that computes otherwise", () => {
+  test("is refuted by a device that computes differently", () => {
     const context = metalContext();
     if (!context.isSoftware) return expect(process.platform).toBe("darwin");
     context.configure("fast", "1");
@@ -125,7 +124,7 @@ describe("a probe", () => {
 
   const legal = "kernel void k(device float *y [[buffer(0)]]) { y[0] = 1; }";
 
-  test("says what was refused, what compiles, and what differs", () => {
+  test("reports what was rejected, what compiles, and what differs", () => {
     expect(expectCompiles({ "a kernel": legal })).toBe("accepted: a kernel");
     expect(() => expectRefused({ "a kernel": legal })).toThrow(new Refuted("a kernel: compiles"));
     expect(() => expectCompiles({ nonsense: "kernel void k() { nothing; }" })).toThrow(/^nonsense: refused: .*error/);
@@ -134,7 +133,7 @@ describe("a probe", () => {
   });
 });
 
-test("an assumption holds where each of its checks says so", () => {
+test("an assumption holds if each of its checks holds", () => {
   const [holds, fails, unknown] = (["holds", "fails", "unknown"] as const).map((state) => ({ state, evidence: state }));
   expect(together([holds!, holds!]).state).toBe("holds");
   expect(together([holds!, unknown!]).state).toBe("unknown");
@@ -178,7 +177,7 @@ describe("bun run verify:apple", () => {
     return { out: stdout.toString(), err: stderr.toString(), exitCode };
   };
 
-  test("checks what is named, compiles kernels at each version, runs tests, and writes a report", () => {
+  test("checks the named ones, compiles kernels at each version, runs tests, and writes a report", () => {
     const words = ["denormals", "progress", "dropped-buffers", "kernels/softmax", "test/scripts/counts.test.ts"];
     const { out, exitCode } = verify(...words);
     const text = readFileSync(join(report, "verify-apple.md"), "utf8");
@@ -198,7 +197,7 @@ describe("bun run verify:apple", () => {
     expect(lines.map((line) => line.split(/\s+/)[0]!)).toEqual(identifiers);
   });
 
-  test("refuses what it does not know", () => {
+  test("rejects unknown arguments", () => {
     const { err, exitCode } = verify("denormal", "kernels");
     expect(err).toContain('got "denormal". --list prints the identifiers.');
     expect(exitCode).toBe(1);

@@ -29,7 +29,7 @@ const forms = {
   },
 } as const;
 
-/** What a response says and calls, whole or as the last of its events. */
+/** The text and calls of a response, whole or as the last of its events. */
 function answerOf(text: string) {
   const last = text.startsWith("event: ") ? text.slice(text.lastIndexOf("data: ") + "data: ".length) : text;
   const own = JSON.parse(last) as OpenAI.Responses.Response & { readonly response?: OpenAI.Responses.Response };
@@ -87,7 +87,7 @@ describe.each(Object.keys(forms) as (keyof typeof forms)[])("calls in %s", (form
       const name = tool?.function?.name ?? tool?.name;
       const isForced = body.tool_choice !== undefined && body.tool_choice !== "auto";
       const calls = isForced || (name !== undefined && at === 0);
-      // A model that is forced to call a function would never stop calling it.
+      // A model that is forced to call a function would call it forever.
       model.says(calls ? written(name!, values[name!]!).repeat(isForced ? 3 : 1) : person);
       const found = await answer(path, body);
       expect([found.content, found.reason]).toEqual(calls ? ["", "tool_calls"] : [person, "stop"]);
@@ -96,7 +96,7 @@ describe.each(Object.keys(forms) as (keyof typeof forms)[])("calls in %s", (form
     }
   });
 
-  test("openai: runTools, until the model says something", async () => {
+  test("openai: runTools, until the model returns text", async () => {
     const client = new OpenAI({ baseURL: `${server.url}/v1`, apiKey: "none", maxRetries: 0 });
     for (const stream of [false, true]) {
       const given: object[] = [];

@@ -1,4 +1,4 @@
-/** A folder as people download one: config, weights, tokenizer, chat template. */
+/** A model folder as users download it: config, weights, tokenizer, chat template. */
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import { Generator, io, nn } from "../../src/index.ts";
@@ -16,7 +16,7 @@ const template =
   "{{ bos_token }}{% for m in messages %}<|start|>{{ m.role }}\n{{ m.content }}<|end|>\n{% endfor %}" +
   "{% if add_generation_prompt %}<|start|>assistant\n{% endif %}";
 
-/** Writes a small random Llama with a tokenizer in the manner of Llama 3's. */
+/** Writes a small random Llama with a tokenizer like Llama 3's. */
 export async function writeModel(folder: string): Promise<void> {
   const path = join(packageRoot, "test", "fixtures", "text", "llama3.json");
   const { tokenizer, config: tokenizerConfig } = (await Bun.file(path).json()) as Record<string, object>;

@@ -1,4 +1,4 @@
-/** Answers in a form: JSON by a schema, and calls of functions. */
+/** Constrained answers: JSON by a schema, and calls of functions. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import OpenAI from "openai";
@@ -34,7 +34,7 @@ describe("response_format", () => {
     response_format: { type: "json_schema", json_schema: { name: "a", schema } } as const,
   };
 
-  test("a schema holds, streamed too", async () => {
+  test("a schema is enforced, also when streaming", async () => {
     for (let seed = 0; seed < 3; seed++) {
       const { choices } = await clientOf(plain).chat.completions.create({ ...options, seed });
       expect(choices[0]!.finish_reason).toBe("stop");
@@ -46,7 +46,7 @@ describe("response_format", () => {
     }
   });
 
-  test("a schema that can't be held to is the client's mistake", async () => {
+  test("a schema that can't be enforced is the client's mistake", async () => {
     const format = { type: "json_schema", json_schema: { name: "a", schema: { allOf: [] } } } as const;
     const asked = clientOf(plain).chat.completions.create({ ...options, response_format: format });
     expect(await asked.catch((error: unknown) => error)).toMatchObject({ status: 400, code: "invalidSchema" });
@@ -102,7 +102,7 @@ describe("tools", () => {
   const callsIn = (message: OpenAI.ChatCompletionMessage) =>
     message.tool_calls!.map((call) => (call.type === "function" ? [call.function.name, call.function.arguments] : []));
 
-  test.each(["tags", "json"])("a call that is forced comes, whatever the model says; form: %s", async (form) => {
+  test.each(["tags", "json"])("a forced call is made, whatever the model generates; form: %s", async (form) => {
     const source = `${template.source}${form === "tags" ? "{# <tool_call> #}" : ""}`;
     const own = { ...served(randomLlama()), template: new ChatTemplate(source), stopTokens: [0] };
     const forcing = new ModelServer(own, { port: 0 });
@@ -177,7 +177,7 @@ describe("tools", () => {
     }
   });
 
-  test("calls that are finished are returned, wherever the answer is cut", async () => {
+  test("complete calls are returned, wherever the answer is cut", async () => {
     const name = fc.constantFrom("add", "sub", "other");
     const value = fc.string({
       unit: fc.constantFrom("a", '"', "\\", "\n", "</tool_call>", "<tool_call>"),
@@ -229,7 +229,7 @@ describe("tools", () => {
     [{ tools: [{ type: "custom", custom: { name: "f" } }] }, "tools.0.type"],
     [{ tools: [{ type: "function", function: { name: "a b" } }] }, "tools.0.function.name"],
     [{ response_format: { ...json, other: 1 }, nothing: 1 }, "nothing"],
-  ])("%j is refused by name", async (options, param) => {
+  ])("the error for %j names it", async (options, param) => {
     const asked = clientOf(server).chat.completions.create({ ...ask, tools: exact, ...options } as never);
     expect(await asked.catch((error: unknown) => error)).toMatchObject({ status: 400, param });
   });

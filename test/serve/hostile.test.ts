@@ -1,4 +1,4 @@
-/** Whatever a client sends, the answer is an error of its own (4xx), and the server goes on; nothing piles up. */
+/** Whatever a client sends, it gets an error (4xx), and the server continues; no resources accumulate. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { connect } from "node:net";
 import * as fc from "fast-check";
@@ -30,7 +30,7 @@ const requests = {
   "/v1/embeddings": { model: "tiny/llama", input: "a" },
 } as const;
 
-test("bodies that are no request", async () => {
+test("bodies that are not requests", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(...paths),
@@ -86,7 +86,7 @@ const fields = [
   ...["parallel_tool_calls", "max_completion_tokens", "frequency_penalty", "modalities", "metadata", "prediction"],
 ];
 
-test("requests of which some fields are anything", async () => {
+test("requests with arbitrary values in some fields", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(...paths),
@@ -102,7 +102,7 @@ test("requests of which some fields are anything", async () => {
   );
 });
 
-test("messages of which some fields are anything", async () => {
+test("messages with arbitrary values in some fields", async () => {
   const message = fc.dictionary(fc.constantFrom("role", "content", "name", "tool_calls", "tool_call_id"), hostile);
   await fc.assert(
     fc.asyncProperty(fc.array(message, { minLength: 1, maxLength: 3 }), async (changes) => {
@@ -115,7 +115,7 @@ test("messages of which some fields are anything", async () => {
   );
 });
 
-test("tools, choices and schemas that are nearly right", async () => {
+test("tools, choices and schemas that are nearly valid", async () => {
   const type = fc.constantFrom("object", "integer", "string", "array", "null", "nothing", 3, ["string", "null"]);
   const { schema } = fc.letrec<{ schema: object }>((tie) => ({
     schema: fc.record(
@@ -189,7 +189,7 @@ test("a large body of unknown length", async () => {
   expect((await fetch(server.url + paths[0], { method: "POST", body, headers })).status).toBe(413);
 });
 
-test("a body that never comes", async () => {
+test("a body that never arrives", async () => {
   const hasty = start({ limits: { bodySeconds: 0.1 } }, randomLlama());
   try {
     const head = "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
@@ -208,7 +208,7 @@ test("a body that never comes", async () => {
   }
 });
 
-/** Sends bytes, and waits until the server has closed or answered. */
+/** Sends bytes, and waits until the server has closed the connection or answered. */
 const raw = (bytes: string) =>
   new Promise<string>((resolve) => {
     const socket = connect(Number(new URL(server.url).port), "127.0.0.1", () => socket.end(bytes));
@@ -220,7 +220,7 @@ const raw = (bytes: string) =>
     socket.on("error", () => resolve(text));
   });
 
-test("what is no HTTP, and a server that goes on after all of it", async () => {
+test("bytes that are not HTTP, and a server that continues after all of it", async () => {
   for (const bytes of [
     "\0\0\0",
     "GET",
@@ -231,7 +231,7 @@ test("what is no HTTP, and a server that goes on after all of it", async () => {
   expect(response.status).toBe(200);
   const answer = (await response.json()) as { usage: { completion_tokens: number } };
   expect(answer.usage.completion_tokens).toBe(2);
-  await showsFigures(server, /requests_in_flight 1\n/); // the one for these figures
+  await showsFigures(server, /requests_in_flight 1\n/); // the request for these figures
 });
 
 test("no tensor outlives its request", async () => {

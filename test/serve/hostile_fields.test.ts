@@ -1,4 +1,4 @@
-/** Requests that are right but for one place: a value, a header, some bytes. Each is answered, or refused in form. */
+/** Valid requests with one change: a value, a header, some bytes. Each is answered, or rejected in the API's format. */
 import { afterAll, afterEach, beforeAll, expect, test } from "bun:test";
 import { connect } from "node:net";
 import * as fc from "fast-check";
@@ -29,7 +29,7 @@ const common = {
   ...{ repetition_penalty: 1.1, presence_penalty: 0.5, frequency_penalty: 0.5, logit_bias: { "5": 2 } },
   ...{ stream: false, user: "u", metadata: { a: "b" } },
 };
-/** With every field that there is. */
+/** A request with every field. */
 const whole: Readonly<Record<string, unknown>> = {
   "/v1/chat/completions": {
     ...{ ...common, max_tokens: 2, logprobs: true, top_logprobs: 2, modalities: ["text"] },
@@ -60,14 +60,14 @@ const whole: Readonly<Record<string, unknown>> = {
 };
 const paths = Object.keys(whole);
 
-/** Every value in a value, by its way. */
+/** Every value inside a value, by its path. */
 function* places(value: unknown, way: readonly string[] = []): Generator<readonly string[]> {
   yield way;
   if (typeof value === "object" && value !== null)
     for (const [key, own] of Object.entries(value)) yield* places(own, [...way, key]);
 }
 
-/** A copy with JSON text in one place. */
+/** A copy with JSON text at one path. */
 function withText(value: unknown, [key, ...rest]: readonly string[], text: string): string {
   if (key === undefined) return text;
   const [open, close] = Array.isArray(value) ? ["[", "]"] : ["{", "}"];
@@ -81,7 +81,7 @@ function withText(value: unknown, [key, ...rest]: readonly string[], text: strin
 const post = (path: string, body: string | Uint8Array<ArrayBuffer>) =>
   fetch(server.url + path, { method: "POST", body, headers: { "Content-Type": "application/json" } });
 
-/** Answered, or refused in OpenAI's form. */
+/** Answered, or rejected in OpenAI's format. */
 async function expectInForm(response: Response, what: string): Promise<void> {
   const text = await response.text();
   const isRefused = response.status >= 400 && response.status < 500;
@@ -126,7 +126,7 @@ const texts = [
   ],
 ];
 
-test.each(paths)("%s: anything in every place", async (path) => {
+test.each(paths)("%s: any value at every path", async (path) => {
   const body = whole[path];
   await expectInForm(await post(path, JSON.stringify(body)), "the request itself");
   for (const way of places(body))
@@ -134,7 +134,7 @@ test.each(paths)("%s: anything in every place", async (path) => {
       await expectInForm(await post(path, withText(body, way, text)), `${way.join(".")}: ${text.slice(0, 40)}`);
 });
 
-test("every place twice, or under another name", async () => {
+test("every field twice, or under another name", async () => {
   for (const path of paths) {
     const json = JSON.stringify(whole[path]);
     for (const key of Object.keys(whole[path] as object)) {
@@ -147,7 +147,7 @@ test("every place twice, or under another name", async () => {
 
 const bytesOf = (path: string) => new TextEncoder().encode(JSON.stringify(whole[path]));
 
-test("bytes put in, taken out, and bodies that are cut off", async () => {
+test("bytes inserted, removed, and truncated bodies", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.constantFrom(...paths),
@@ -186,7 +186,7 @@ const raw = (bytes: Uint8Array | string) =>
   });
 const statusOf = (answer: string) => Number(/^HTTP\/1.1 (\d+)/.exec(answer)?.[1] ?? 0);
 
-test("headers that are wrong, and bodies of other lengths than they say", async () => {
+test("invalid headers, and bodies whose length is not as stated", async () => {
   const body = JSON.stringify({ model: "tiny/llama", prompt: "a", max_tokens: 1 });
   const line = fc.oneof(
     fc.constantFrom(
@@ -227,7 +227,7 @@ test("headers that are wrong, and bodies of other lengths than they say", async 
   );
 });
 
-test("paths and methods that are not there", async () => {
+test("unknown paths and methods", async () => {
   for (const method of ["GET", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS"])
     for (const path of [
       ...paths,

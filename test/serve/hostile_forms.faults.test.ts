@@ -1,4 +1,4 @@
-/** Forms that explode: the server answers others meanwhile, and says what was too large. */
+/** Constraints that explode: the server answers other requests meanwhile, and says what was too large. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { setBackend } from "../../src/index.ts";
 import { ModelServer } from "../../src/serve/server.ts";
@@ -59,7 +59,7 @@ test.each([formatOf, toolsOf])(
   },
 );
 
-test("while a large form is compiled, others are answered", async () => {
+test("while a large constraint compiles, other requests are answered", async () => {
   const properties = Object.fromEntries(Array.from({ length: 150 }, (_, at) => [`p${at}`, { type: "integer" }]));
   let isCompiled = false;
   const large = ask(formatOf({ type: "object", properties })).then((response) => {

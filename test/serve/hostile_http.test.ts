@@ -1,4 +1,4 @@
-/** Requests at the edge of HTTP and of the limits: answered in the API's form, never with 5xx. */
+/** Requests at the limits of HTTP and of the server: answered in the API's format, never with 5xx. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { connect } from "node:net";
 import * as fc from "fast-check";
@@ -13,7 +13,7 @@ beforeAll(() => {
 });
 afterAll(() => server.close(0));
 
-/** Sends bytes, and reads what comes until the server closes or the answer is whole. */
+/** Sends bytes, and reads until the server closes or the answer is complete. */
 const raw = (parts: readonly (string | Uint8Array)[], to: ModelServer = server) =>
   new Promise<string>((resolve) => {
     let text = "";
@@ -42,7 +42,7 @@ test.each([
   expect([statusOf(answer), errorOf(answer).message]).toEqual([400, expect.stringMatching(/Host/)]);
 });
 
-test("whatever the Host is, the answer is no 5xx", async () => {
+test("whatever the Host is, the answer is never 5xx", async () => {
   const host = fc.oneof(
     fc.string({ unit: fc.constantFrom(..."localhost127.0.0.1:80@/\\[]%#?&= \t") }),
     fc.webAuthority({ withUserInfo: true, withPort: true, withIPv6: true }),
@@ -69,7 +69,7 @@ test.each([66, 200, 260, 5000, 200_000])("a schema of %d levels: 400", async (le
   expect([response.status, error.message]).toEqual([400, expect.stringMatching(/at most \d+ nested levels/)]);
 });
 
-test("brackets within texts are no levels", async () => {
+test("brackets within texts do not count as levels", async () => {
   const content = `${'["'.repeat(2000)}\\`;
   const response = await post(
     "/v1/chat/completions",
@@ -83,7 +83,7 @@ test("brackets within texts are no levels", async () => {
   expect(response.status).toBe(200);
 });
 
-test("bodies over the limit get a 413 that can be read, however they come", async () => {
+test("bodies over the limit get a readable 413, however they are sent", async () => {
   const small = start({ limits: { bodyBytes: 10_000 } });
   try {
     for (const size of [10_001, 30_000, 3_000_000]) {
@@ -114,7 +114,7 @@ test("bodies over the limit get a 413 that can be read, however they come", asyn
   }
 });
 
-test("a prompt that is far too long is refused before it is encoded whole", async () => {
+test("a prompt that is far too long is rejected before it is encoded completely", async () => {
   let longest = 0;
   const encode: typeof tokenizer.encode = (text) => {
     longest = Math.max(longest, text.length);

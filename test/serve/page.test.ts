@@ -37,7 +37,7 @@ afterEach(async () => {
 const open = () => page.goto(server.url, { waitUntil: "networkidle0" });
 const articles = (kind: string) =>
   page.$$eval(`article.${kind} .body`, (all) => all.map(({ textContent }) => textContent));
-/** The answers as the model wrote them, which are drawn as Markdown. */
+/** The answers as the model wrote them, to be rendered as Markdown. */
 const answers = () =>
   page.evaluate(`(JSON.parse(sessionStorage.getItem("orchard-chat"))?.messages ?? [])
     .filter(({ role }) => role === "assistant").map(({ content }) => content)`) as Promise<string[]>;
@@ -47,7 +47,7 @@ const visible = (id: string) => page.$eval(`#${id}`, (element) => element.checkV
 const promptOf = (...said: string[]) =>
   `${said.map((text, at) => `<${at % 2 === 0 ? "user" : "assistant"}>${text}\n`).join("")}<assistant>`;
 
-test("Enter sends, the answer streams, and the next message knows what was said", async () => {
+test("Enter sends, the answer streams, and the next message includes the conversation", async () => {
   await open();
   expect(await page.$eval("#model", ({ textContent }) => textContent)).toBe("tiny/llama");
   const goOn = holdAfter(model, 6);
@@ -102,7 +102,7 @@ test.each(["the button", "Escape", "a new chat"])("%s stops an answer, on the se
   expect(problems).toEqual([]);
 });
 
-test("a mistake is shown, and the chat goes on without it", async () => {
+test("an error is shown, and the chat continues without it", async () => {
   await open();
   await page.$eval("#text", (field) => {
     (field as unknown as { value: string }).value = "x".repeat(300);
@@ -138,7 +138,7 @@ test("a reload keeps the chat and the settings, but no key", async () => {
   expect(await articles("user")).toEqual([]);
 });
 
-test("the system prompt and the sampling are sent, what is empty is not", async () => {
+test("the system prompt and the sampling are sent, empty fields are not", async () => {
   const sent: Record<string, unknown>[] = [];
   page.on("request", (request) => {
     if (request.method() === "POST") sent.push(JSON.parse(request.postData()!) as Record<string, unknown>);
@@ -158,7 +158,7 @@ test("the system prompt and the sampling are sent, what is empty is not", async 
   expect(asked).toEqual({ model: "tiny/llama", messages, temperature: 0.5, max_completion_tokens: 7, seed: 3 });
 });
 
-/** Opens the page with answers that were written before. */
+/** Opens the page with earlier answers. */
 async function openWith(...contents: string[]): Promise<void> {
   const messages = contents.map((content) => ({ role: "assistant", content }));
   const kept = JSON.stringify({ messages, settings: {} });
@@ -172,7 +172,7 @@ const drawn = () =>
     all.map((body) => (body as unknown as { innerHTML: string }).innerHTML),
   );
 
-/** Texts of CommonMark's and GFM's specifications, with the elements that these name. */
+/** Texts from the specifications of CommonMark and GFM, with the specified elements. */
 const specified = [
   ["*foo **bar** baz*", "<p><em>foo <strong>bar</strong> baz</em></p>"],
   ["# foo", "<h2>foo</h2>"], // the page has a first heading
@@ -188,19 +188,19 @@ const specified = [
   ["\\*a\\* &lt;", "<p>*a* &lt;</p>"],
 ] as const;
 
-test("draws Markdown as its specifications say", async () => {
+test("renders Markdown as specified", async () => {
   await openWith(...specified.map(([content]) => content));
   const elements = (await drawn()).map((html) => html.replaceAll("\n", ""));
   expect(elements).toEqual(specified.map(([, html]) => html));
 });
 
-test("a link leads out of the page in a tab of its own", async () => {
+test("a link leaves the page in a new tab", async () => {
   await openWith("[a](https://example.org/b)");
   const rel = 'target="_blank" rel="noopener noreferrer nofollow"';
   expect(await drawn()).toEqual([`<p><a href="https://example.org/b" ${rel}>a</a></p>`]);
 });
 
-test("hostile Markdown makes no element but those of texts, and runs nothing", async () => {
+test("hostile Markdown creates only text elements, and runs nothing", async () => {
   const [run, scheme] = ["window.pwned=1", "javascript:window.pwned=1"];
   const pieces = [
     ...[`<script>${run}</script>`, `<img src=x onerror="${run}">`, `<svg onload=${run}>`, `<iframe srcdoc="x">`],
@@ -300,7 +300,7 @@ const LUMINANCE = `(css) => {
 }`;
 
 describe.each(["light", "dark"])("%s", (scheme) => {
-  test.each([320, 1280])("%d pixels wide: nothing is cut off, and everything can be read", async (width) => {
+  test.each([320, 1280])("%d pixels wide: nothing is cut off, and everything is readable", async (width) => {
     await page.setViewport({ width, height: 640 });
     await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
     await open();
@@ -336,7 +336,7 @@ describe.each(["light", "dark"])("%s", (scheme) => {
   });
 });
 
-test("the page may do nothing but ask its server", async () => {
+test("the page may connect only to its server", async () => {
   const response = await fetch(server.url);
   const policy = response.headers.get("content-security-policy")!;
   expect(policy).toContain("default-src 'none'");

@@ -1,4 +1,4 @@
-/** Parameters that the types of the OpenAI client have: each is used, ignored as documented, or refused. */
+/** Parameters in the types of the OpenAI client: each is used, ignored as documented, or rejected. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import type OpenAI from "openai";
 import { setBackend } from "../../src/index.ts";
@@ -12,7 +12,7 @@ beforeAll(() => {
 });
 afterAll(() => server.close(0));
 
-/** A value, and what becomes of it. Keys are those of the client's types: one that is missing does not compile. */
+/** A value, and its treatment. Keys are those of the client's types: a missing one does not compile. */
 type Fates<T> = Readonly<Record<keyof T, readonly [value: unknown, fate: "used" | "ignored" | "refused"]>>;
 
 const shared = {
@@ -127,7 +127,7 @@ const post = (path: string, body: object) =>
     headers: { "Content-Type": "application/json" },
   });
 
-/** Of a parameter, or of what its value would mean. */
+/** Of a parameter, or of the meaning of its value. */
 const REFUSED = /^(unknown_parameter|invalid_value)$/;
 
 test.each(requests)("%s", async (path, request, fates) => {
@@ -143,7 +143,7 @@ test.each(requests)("%s", async (path, request, fates) => {
   expect(undocumented).toEqual([]);
 });
 
-test.each(requests)("%s: what nobody knows is refused by name", async (path, request) => {
+test.each(requests)("%s: the error for an unknown parameter names it", async (path, request) => {
   for (const name of ["temprature", "__proto__x", "a.b"]) {
     const response = await post(path, { ...request, [name]: 1 });
     expect(response.status).toBe(400);
@@ -151,7 +151,7 @@ test.each(requests)("%s: what nobody knows is refused by name", async (path, req
   }
 });
 
-test("what is used changes the answer", async () => {
+test("used parameters change the answer", async () => {
   const ask = async (options: object) => {
     const response = await post("/v1/chat/completions", {
       ...requests[0][1],

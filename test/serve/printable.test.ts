@@ -1,4 +1,4 @@
-/** `orchard chat` and `orchard generate` print control characters as escapes: no model steers a terminal. */
+/** `orchard chat` and `orchard generate` print control characters as escapes: no model controls a terminal. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { PassThrough } from "node:stream";
@@ -10,7 +10,7 @@ import type { ChatSession } from "../../src/serve/chat_session.ts";
 import { testFolder } from "../support/folder.ts";
 import { writeModel } from "./folder.ts";
 
-/** By Unicode's own category, but for tabs and ends of lines. */
+/** By Unicode's categories, except for tabs and line ends. */
 const steers = (text: string): boolean => /\p{Cc}/u.test(text.replace(/\r\n|[\n\t]/g, ""));
 
 test("control characters become escapes, and nothing else changes", () => {
@@ -66,5 +66,5 @@ test("generate", async () => {
     expect([await child.exited, steers(said)]).toEqual([0, false]);
     escapes += said.split("\\x").length - 1;
   }
-  expect(escapes).toBeGreaterThan(0); // the random model does say some
+  expect(escapes).toBeGreaterThan(0); // the random model does generate some
 });

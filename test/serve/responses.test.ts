@@ -128,7 +128,7 @@ describe("structured output", () => {
   });
 });
 
-test("probabilities of tokens, where they are asked for", async () => {
+test("probabilities of tokens, if requested", async () => {
   model.says("Hi");
   const { output } = await client.responses.create({
     ...{ model: "m", input: "?", include: ["message.output_text.logprobs"], top_logprobs: 2 },
@@ -150,7 +150,7 @@ test.each([
   [{ tools: [{ type: "web_search" }] }, "tools.0.type"],
   [{ tools: [add], tool_choice: { type: "function", name: "sub" } }, "tool_choice"],
   [{ reasoning: { effort: "low" } }, "reasoning"],
-])("%p is refused by name", async (options, param) => {
+])("the error for %p names it", async (options, param) => {
   const error = await client.responses
     .create({ model: "m", input: "?", ...options } as never)
     .catch((cause: unknown) => cause);

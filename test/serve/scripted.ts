@@ -1,9 +1,9 @@
-/** A model that says what a test tells it to, where its constraint lets it. */
+/** A model that generates a given text, as far as its constraint allows. */
 import { nn, type Tensor, tensor } from "../../src/index.ts";
 
 const sizes = { vocabularySize: 256, contextLength: 512, layers: 1, heads: 1, width: 8 };
 
-/** Says a text in bytes, whatever it is asked; then only zeros. */
+/** Generates a text as bytes for any prompt; then only zeros. */
 export class Scripted extends nn.Llama {
   script = new Uint8Array();
   private said = 0;

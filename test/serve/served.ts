@@ -7,11 +7,11 @@ import { waitFor } from "../support/wait.ts";
 
 const sizes = { vocabularySize: 256, contextLength: 256, layers: 2, heads: 4, keyValueHeads: 2, width: 32 } as const;
 
-/** Larger weights than models start with, so that each prompt has a text of its own. */
+/** Larger weights than initialized ones, so that each prompt has a different text. */
 export const randomLlama = (): nn.Llama =>
   new nn.Llama({ ...sizes, generator: new Generator(9), initialization: nn.llamaInitialization(0.4) });
 
-/** Tokens that are no ASCII never come, so that texts are valid whatever the weights say. */
+/** Tokens that are not ASCII are never generated, so that texts are valid for any weights. */
 export const tokenizer = new data.ByteTokenizer();
 
 export const TEMPLATE =
@@ -32,7 +32,7 @@ export const start = (
   defaults?: ServedModel["defaults"],
 ): ModelServer => new ModelServer({ ...served(model), defaults }, { port: 0, ...options });
 
-/** Lets a model compute so many times; its results then wait until the function that this returns is called. */
+/** Lets a model compute this often; its results then wait until the returned function is called. */
 export function holdAfter(model: nn.Llama, calls: number): () => void {
   const gate = Promise.withResolvers<void>();
   model.forward = (tokens, inputs) => {
@@ -47,7 +47,7 @@ export function holdAfter(model: nn.Llama, calls: number): () => void {
   };
 }
 
-/** Undoes {@link holdAfter} for what the model computes from now on. */
+/** Undoes {@link holdAfter} for later computations of the model. */
 export const restoreModel = (model: nn.Llama): boolean => Reflect.deleteProperty(model, "forward");
 
 /** Waits until a server's `/metrics` match. */

@@ -1,4 +1,4 @@
-/** The server as the client of OpenAI sees it. */
+/** The server as OpenAI's client sees it. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import OpenAI from "openai";
 import { noGrad, setBackend, tensor } from "../../src/index.ts";
@@ -23,7 +23,7 @@ beforeAll(() => {
 afterAll(() => server.close(0));
 
 describe("chats", () => {
-  test("an answer is what the model says, with usage", async () => {
+  test("an answer is the model's text, with usage", async () => {
     const answer = await client.chat.completions.create({
       ...{ model: name, messages: said("Hi"), max_tokens: 12, temperature: 0 },
     });
@@ -90,7 +90,7 @@ describe("chats", () => {
     expect(content).toHaveLength(5);
     for (const { logprob, top_logprobs } of content!) {
       expect(top_logprobs).toHaveLength(3);
-      expect(logprob).toBe(top_logprobs[0]!.logprob); // greedy: the likeliest
+      expect(logprob).toBe(top_logprobs[0]!.logprob); // greedy: the most likely
       expect(logprob).toBeLessThan(0);
     }
   });
@@ -127,7 +127,7 @@ describe("echo with log-probabilities", () => {
     });
   }
 
-  test("prompts and answers have them, the first token none", async () => {
+  test("prompts and answers have them, except for the first token", async () => {
     const { choices, usage } = await client.completions.create(body);
     for (const [at, { text, logprobs }] of choices.entries()) {
       const { tokens, token_logprobs, top_logprobs, text_offset } = logprobs!;
@@ -145,7 +145,7 @@ describe("echo with log-probabilities", () => {
     expect(usage!.completion_tokens).toBe(9);
   });
 
-  test("a stream has the same, and no token need be generated", async () => {
+  test("a stream has the same, and no token has to be generated", async () => {
     const whole = await client.completions.create(body);
     const parts = await Array.fromAsync(await client.completions.create({ ...body, stream: true }));
     for (const [index, { text, logprobs }] of whole.choices.entries()) {
@@ -168,7 +168,7 @@ describe("echo with log-probabilities", () => {
     [{ prompt: [[1, 256]] }, "prompt"],
     [{ prompt: "a".repeat(256) }, "prompt"],
     [{ prompt: Array.from({ length: 17 }, () => "a") }, "n"],
-  ])("%j is refused", async (options, param) => {
+  ])("%j is rejected", async (options, param) => {
     const error = await client.completions.create({ ...body, ...options } as never).catch((cause: unknown) => cause);
     expect(error).toMatchObject({ status: 400, param: expect.stringContaining(param) });
   });
@@ -193,7 +193,7 @@ test("models are listed", async () => {
   expect((await client.models.retrieve(name)).id).toBe(name);
 });
 
-describe("mistakes come back in OpenAI's form", () => {
+describe("mistakes are returned in OpenAI's format", () => {
   const create = (options: object) =>
     client.chat.completions.create({ model: name, messages: said("Hi"), ...options } as never);
 
@@ -236,7 +236,7 @@ describe("mistakes come back in OpenAI's form", () => {
   });
 });
 
-test("a key is asked for, and needed where other machines reach the server", async () => {
+test("a key is checked, and required if other machines reach the server", async () => {
   const guarded = start({ key: "secret", origins: ["http://app.example"] }, model);
   try {
     const wrong = await clientOf(guarded, "other")
@@ -280,14 +280,14 @@ test("limits of bodies and of waiting requests", async () => {
   }
 });
 
-test("so many requests at a time, and no more", async () => {
+test("as many requests at a time as the limit, and no more", async () => {
   const small = start({ limits: { connections: 2 } }, model);
   const own = clientOf(small);
-  const goOn = holdAfter(model, 0); // both still go on when the third comes
+  const goOn = holdAfter(model, 0); // both continue when the third arrives
   try {
     const options = { model: name, messages: said("Hi"), max_tokens: 100 };
     const open = [own.chat.completions.create(options), own.chat.completions.create({ ...options, stream: true })];
-    await showsFigures(small, /requests_in_flight 3\n/); // with the one for these figures
+    await showsFigures(small, /requests_in_flight 3\n/); // with the request for these figures
     const asked = own.chat.completions.create(options).catch((error: unknown) => error);
     const third = await within("the refusal of a third request", asked);
     expect(third).toMatchObject({ status: 429, code: "overloaded" });
@@ -304,7 +304,7 @@ test("so many requests at a time, and no more", async () => {
   }
 });
 
-test("a text that takes too long is broken off", async () => {
+test("a text that takes too long is stopped", async () => {
   const hasty = start({ limits: { seconds: 0.05 } }, model);
   const forward = model.forward.bind(model);
   try {
@@ -323,7 +323,7 @@ test("a text that takes too long is broken off", async () => {
   }
 });
 
-test("64 clients at once, of whom half leave: each of the others gets its own answer", async () => {
+test("64 clients at once, half of which disconnect: each of the others gets its answer", async () => {
   const busyServer = start({ batcher: { slots: 8, queue: 64 } }, model);
   const own = clientOf(busyServer);
   try {
@@ -350,13 +350,19 @@ test("64 clients at once, of whom half leave: each of the others gets its own an
   }
 });
 
-test("closing lets requests end, and takes no more", async () => {
+test("closing lets requests finish, and accepts no more", async () => {
   const closing = start({}, model);
   const options = { model: name, messages: said("Hi"), max_tokens: 40, temperature: 0 };
   const goOn = holdAfter(model, 6);
   const stream = await clientOf(closing).chat.completions.create({ ...options, stream: true });
   const text = Array.fromAsync(stream);
+  const health = async () => {
+    const answer = await fetch(`${closing.url}/health`);
+    return [answer.status, await answer.json()];
+  };
+  expect(await health()).toEqual([200, { status: "ok" }]);
   const closed = closing.close(300);
+  expect(await health()).toEqual([503, { status: "closing" }]);
   const asked = clientOf(closing)
     .chat.completions.create(options)
     .catch((error: unknown) => error);

@@ -13,7 +13,7 @@ test.each([
   ["SIGINT", "SIGTERM"],
   ["SIGTERM", "SIGINT"],
   ["SIGTERM", "SIGTERM"],
-] as const)("%s lets answers end, %s after it ends the server at once", async (first, second) => {
+] as const)("%s lets answers finish, %s after it ends the server at once", async (first, second) => {
   const model = join(folder, "tiny-llama");
   await writeModel(model);
   const child = Bun.spawn([process.execPath, "src/cli/orchard.ts", "serve", model, "--port", "0"], {

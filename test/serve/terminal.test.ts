@@ -25,7 +25,7 @@ class Terminal {
   readonly child;
   private readonly gate = folder.file(`gate-${chats++}`);
 
-  /** @param calls how often the model computes until {@link release}; without it, it waits for nothing */
+  /** @param calls how often the model computes until {@link release}; without it, it does not wait */
   constructor(words: readonly string[] = [], calls?: number) {
     const held = calls === undefined ? [] : ["--preload", "./test/serve/held_chat.ts"];
     const chat = ["src/cli/orchard.ts", "chat", model, "--temperature", "0", ...words];
@@ -44,7 +44,7 @@ class Terminal {
     });
   }
 
-  /** Lets the model go on. */
+  /** Lets the model continue. */
   release(): void {
     writeFileSync(this.gate, "");
   }
@@ -53,7 +53,7 @@ class Terminal {
     this.child.terminal!.write(keys);
   }
 
-  /** What was shown since `from`, once it matches. */
+  /** The output since `from`, once it matches. */
   async shows(pattern: RegExp, from = 0): Promise<string> {
     const shown = () => this.plain(from);
     const isThere = () => {
@@ -65,7 +65,7 @@ class Terminal {
     return shown();
   }
 
-  /** Sends a message, and returns what is shown until the next prompt. */
+  /** Sends a message, and returns the output until the next prompt. */
   async say(keys: string): Promise<string> {
     const from = this.text.length;
     this.type(`${keys}\r`);
@@ -82,7 +82,7 @@ const savedIn = async (path: string): Promise<[string, string][]> => {
   return JSON.parse(lines.at(-1)!).messages.map((own: Record<string, string>) => [own["role"], own["content"]]);
 };
 
-test("an answer streams within 80 columns, and what was said is remembered, saved and forgotten", async () => {
+test("an answer streams within 80 columns, and the conversation is remembered, saved and forgotten", async () => {
   const [file, chat] = [folder.file("saved.jsonl"), new Terminal(["--tokens", "60"], 30)];
   await chat.shows(/^> $/);
   const from = chat.text.length;
@@ -94,7 +94,7 @@ test("an answer streams within 80 columns, and what was said is remembered, save
   const lines = shown.split("\n").map((line) => Bun.stringWidth(line));
   expect(lines.length).toBeGreaterThan(4);
   expect(Math.max(...lines)).toBeLessThanOrEqual(COLUMNS);
-  expect(await chat.say(UP)).toContain("the in\n"); // what was typed last, and its answer
+  expect(await chat.say(UP)).toContain("the in\n"); // the last input, and its answer
   await chat.say(`/save ${file}`);
   const [first, answer, again] = await savedIn(file);
   expect([first, again]).toEqual([
@@ -110,7 +110,7 @@ test("an answer streams within 80 columns, and what was said is remembered, save
   expect(await chat.child.exited).toBe(0);
 });
 
-test("Ctrl-C ends an answer and the chat goes on; where none comes, it leaves", async () => {
+test("Ctrl-C ends an answer and the chat continues; between answers it leaves", async () => {
   const chat = new Terminal(["--tokens", "230"], 30);
   await chat.shows(/^> $/);
   chat.type("the in\r");

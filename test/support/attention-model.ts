@@ -1,6 +1,6 @@
 /**
- * A small model of two attention layers, trained as a user would: prints its losses. Each token repeats the one three
- * places before it.
+ * A small model of two attention layers, trained as a user would, which prints its losses. Each token repeats the one
+ * three positions before it.
  */
 import {
   type AttentionPath,
@@ -48,7 +48,7 @@ function attend(x: Tensor, { project, back }: Layer, path: AttentionPath): Tenso
 }
 
 /**
- * The loss of each step of a training that starts from a seed, on the backend of the moment.
+ * The loss of each step of a training run from a seed, on the current backend.
  *
  * @param beforeStep is called with the number of each step
  */

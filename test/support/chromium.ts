@@ -14,7 +14,7 @@ const installed = [
 interface Program {
   readonly executablePath: string;
   readonly args: readonly string[];
-  /** Brings the libraries that a machine may lack. Returns their folder. */
+  /** Installs libraries that a machine may lack. Returns their folder. */
   readonly libraries?: () => Promise<string>;
 }
 
@@ -27,10 +27,10 @@ async function findProgram(): Promise<Program> {
   return { executablePath: await chromium.executablePath(), args: chromium.args, libraries };
 }
 
-/** Chromium refuses a locale of POSIX, which is what a machine without one has. */
+/** Chromium rejects the POSIX locale, the default of a machine without a locale. */
 const locale = { LANG: "en_US.UTF-8", LC_ALL: "en_US.UTF-8" };
 
-/** How long a page, the browser's start and its protocol may take: a limit for what hangs. */
+/** A limit on the time of a page, the browser's start and its protocol, for cases that hang. */
 const TIMEOUT = 300_000;
 
 export async function launchChromium(): Promise<Browser> {

@@ -1,4 +1,4 @@
-/** Matrix products of the cpu backend over memory that belongs to no tensor. */
+/** Matrix products of the cpu backend on memory that is not a tensor's. */
 import { matmulCall } from "../../src/ops/matmul/primitive.ts";
 import type { DType } from "../../src/tensor/dtype.ts";
 
@@ -28,7 +28,7 @@ export interface MatmulCase {
   readonly b: MatmulOperand;
   readonly out: MatmulOperand;
   readonly input?: MatmulOperand | undefined;
-  /** 1 where it is left out; `beta` then counts only with an input. */
+  /** Default 1; `beta` has an effect only with an input. */
   readonly alpha?: number | undefined;
   readonly beta?: number | undefined;
 }

@@ -1,6 +1,6 @@
 /**
- * A program that dispatches a kernel 20,000 times with arrays of its own, and prints resident memory after each
- * thousand of them.
+ * A program that dispatches a kernel 20,000 times with new arrays, and prints resident memory after each thousand of
+ * them.
  */
 import { MetalContext, metalKernel } from "../../src/index.ts";
 

@@ -1,13 +1,13 @@
-/** Elements of every dtype as JavaScript sees them, written and read without the code under test. */
+/** Elements of every dtype as JavaScript values, written and read without the code under test. */
 import type { DType } from "../../src/tensor/dtype.ts";
 
 export interface ElementType {
-  /** Storage that native code can take. */
+  /** Memory that native code can access. */
   readonly make: (count: number) => NodeJS.TypedArray;
   readonly write: (storage: NodeJS.TypedArray, index: number, value: number | bigint) => void;
   /** A bigint for integers. */
   readonly read: (storage: NodeJS.TypedArray, index: number) => number | bigint;
-  /** Of floats: half the distance from 1 to the next number, the largest relative error of one rounding. */
+  /** For floats: half the distance from 1 to the next number, the largest relative error of one rounding. */
   readonly rounding?: number;
   /** Integers whose sums wrap around. */
   readonly wrap?: (value: bigint) => bigint;
@@ -33,7 +33,7 @@ const integer = (make: (count: number) => NodeJS.TypedArray, wrap: (value: bigin
   wrap,
 });
 
-/** Two-byte floats lie in a Uint16Array; `view` gives their values. */
+/** Two-byte floats are in a Uint16Array; `view` has their values. */
 const view16 = (storage: NodeJS.TypedArray) => new Float16Array(storage.buffer, storage.byteOffset, storage.length);
 const widened = new Float32Array(1);
 const widenedBits = new Uint32Array(widened.buffer);
@@ -53,7 +53,7 @@ export const elementTypes: Record<Exclude<DType, "bool">, ElementType> = {
     make: (count) => new Uint16Array(count),
     write: (storage, index, value) => {
       widened[0] = Number(value);
-      (storage as NumberArray)[index] = widenedBits[0]! >>> 16; // cut: test data need not be the nearest
+      (storage as NumberArray)[index] = widenedBits[0]! >>> 16; // truncated: test data need not be the nearest
     },
     read: (storage, index) => {
       widenedBits[0] = ((storage as NumberArray)[index]! << 16) >>> 0;

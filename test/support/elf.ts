@@ -1,4 +1,4 @@
-/** ELF files of a table of segments, an interpreter, strings and dynamic entries, for tests. */
+/** ELF files with a table of segments, an interpreter, strings and dynamic entries, for tests. */
 
 export interface Made {
   readonly interpreter?: string | undefined;

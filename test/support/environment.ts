@@ -1,8 +1,8 @@
 /** Environment variables for a part of a test file. */
 
 /**
- * Sets variables, or unsets them where the value is undefined, until the result is disposed of. Files of tests share
- * one process, so each has to restore what it changes.
+ * Sets variables, or unsets them if the value is undefined, until the result is disposed of. Test files share one
+ * process, so each has to restore its changes.
  *
  * @example using _ = withVariables({ ORCHARD_TOKEN_CACHE_LIMIT: "50000" });
  */

@@ -1,4 +1,4 @@
-/** What a call throws. @throws {Error} where it throws nothing. */
+/** Returns the error of a call. @throws {Error} if it throws nothing. */
 export function errorOf(call: () => unknown): Error {
   try {
     call();

@@ -1,9 +1,9 @@
 /**
- * A program for `test/ops/attention/offsets.test.ts`: attention on operands and results whose elements lie far apart
- * along one axis: more than 2³³ elements on Metal. JavaScript has no arrays of more than 4 GB, so that on the other
- * backends it is the mask alone, whose elements are bytes, and more than 2³¹. Nothing of that size is in memory:
- * buffers are addresses, to which pages come where they are touched. Takes the name of a backend, and prints a line of
- * JSON for each axis.
+ * A program for `test/ops/attention/offsets.test.ts`. It computes attention on operands and results whose elements are
+ * far apart along one axis. On Metal an operand spans more than 2³³ elements. JavaScript has no arrays of more than 4
+ * GB, so on the other backends only the mask is that large: its elements are bytes, and it spans more than 2³¹. No
+ * buffer of that size occupies memory: pages are allocated when they are touched. Its argument is the name of a
+ * backend, and it prints a line of JSON for each axis.
  */
 
 import { executeInto } from "../../src/backend/dispatch.ts";
@@ -22,10 +22,10 @@ import { Generator } from "../../src/random/generator.ts";
 import type { DType } from "../../src/tensor/dtype.ts";
 import { Tensor } from "../../src/tensor/tensor.ts";
 
-/** Results with operands side by side, and far apart. */
+/** Results with dense operands, and with operands that are far apart. */
 export interface FarResults {
   readonly axis: number;
-  /** Few go through Metal's vector kernel. */
+  /** Few queries use Metal's vector kernel. */
   readonly queries: number;
   /** The largest offset of an element. */
   readonly offset: number;
@@ -36,7 +36,7 @@ export interface FarResults {
 
 const [batch, heads, keys, dim] = [2, 2, 40, 8] as const;
 
-/** Strides that put the last index of `axis` beyond `distance` elements, and the others side by side. */
+/** Strides that put the last index of `axis` beyond `distance` elements, and keep the others adjacent. */
 function farStrides(shape: readonly number[], axis: number, distance: number): number[] {
   const far = Math.ceil(distance / (shape[axis]! - 1) / 8 + 1) * 8;
   const others = shape.with(axis, 1);
@@ -50,7 +50,7 @@ type Make = (shape: readonly number[], dtype: DType) => Tensor;
 
 const makeNear: Make = (shape, dtype) => empty(shape, { dtype });
 
-/** In private memory, where there is any: it is no array of JavaScript's. */
+/** Allocates private memory if the backend has any, since JavaScript's arrays are limited. */
 const makeFar =
   (axis: number, distance: number, canBeFar: (dtype: DType) => boolean): Make =>
   (shape, dtype) => {
@@ -80,7 +80,7 @@ const backwardAttributes: AttentionAttributes = {
   outputs: ["gradQ", "gradK", "gradV", "gradBias"],
 };
 
-/** Both passes, from operands and into results that `make` lays out. */
+/** Both passes, with the layouts of operands and results by `make`. */
 function results(make: Make, queries: number): Pick<FarResults, "far" | "offset"> {
   const generator = new Generator(3);
   const drawn = (rows: number, columns: number, dtype: DType = "float16"): Tensor => {

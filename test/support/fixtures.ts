@@ -7,7 +7,7 @@ import { basename, join } from "node:path";
 
 const folder = join(import.meta.dir, "..", "fixtures");
 
-/** The library's dtypes; `int16` occurs as a result only: uint8 and int8 meet in it. */
+/** The library's dtypes; `int16` occurs only as a result: the promoted dtype of uint8 and int8. */
 export const fixtureDTypes = [
   "float64",
   "float32",
@@ -49,7 +49,7 @@ export interface FixtureCase {
   readonly cotangents?: readonly (FixtureTensor | null)[];
   /** One for each input; null if it is not a floating-point tensor. */
   readonly gradients?: readonly (FixtureTensor | null)[];
-  /** PyTorch refuses the call. */
+  /** PyTorch rejects the call. */
   readonly error: boolean;
 }
 
@@ -66,7 +66,7 @@ export function readFixtures(): FixtureFamily[] {
   return files.map((file) => parseFamily(basename(file, ".json"), readFileSync(join(folder, file), "utf8")));
 }
 
-/** Parses one file; throws an error that names the case and the field where the text is not in the format. */
+/** Parses one file. @throws {Error} with the case and the field if the text is not in the format */
 export function parseFamily(family: string, text: string): FixtureFamily {
   const file = record(JSON.parse(text), family);
   return {

@@ -17,7 +17,7 @@ async function pointsOf(program: string, words: readonly string[]): Promise<Memo
 const megabytes = (values: readonly number[]) => values.map((bytes) => (bytes / 1e6).toFixed(0)).join(" ");
 const largest = (points: readonly MemoryPoint[], of: (point: MemoryPoint) => number) => Math.max(...points.map(of));
 
-/** Runs a program of this folder. Prints its curve of memory, and returns it. */
+/** Runs a program of this folder. Prints its memory use over time, and returns it. */
 export async function checkFlat(program: string, ...words: string[]): Promise<readonly MemoryPoint[]> {
   const points = await pointsOf(program, words);
   const resident = points.map(({ residentBytes }) => residentBytes);

@@ -13,14 +13,14 @@ export interface TestFolder {
 
 const made: string[] = [];
 
-/** Makes a folder at once, in a test or outside; it is removed after the tests of the file. */
+/** Creates a folder at once, in a test or outside; it is removed after the tests of the file. */
 export function testFolder(label: string): TestFolder {
   const path = mkdtempSync(join(tmpdir(), `orchard-${label}-`));
   made.push(path);
   return { path, file: (...names) => join(path, ...names), names: () => readdirSync(path).sort() };
 }
 
-/** Removes the folders of the file that ends. The preload calls it after the file's own hooks. */
+/** Removes the folders of the current file. The preload calls it after the file's hooks. */
 export function removeTestFolders(): void {
   for (const path of made.splice(0)) rmSync(path, { recursive: true, force: true });
 }

@@ -1,7 +1,7 @@
 /**
- * Forgets tensors in a loop that neither waits nor collects. Prints the bytes that it made, and the most that were live
- * at once. It is a process of its own, since the collector lets garbage grow with all that a process holds: after other
- * tests that is a lot.
+ * Drops tensors in a loop that neither waits nor collects. Prints the number of bytes that it allocated, and the peak
+ * of live bytes. It is a separate process, because the collector's limit grows with the heap, which is large after
+ * other tests.
  */
 import { setBackend } from "../../src/backend/policy.ts";
 import { ones } from "../../src/ops/creation/full.ts";
@@ -9,11 +9,11 @@ import { tensor } from "../../src/ops/creation/tensor.ts";
 import { mul } from "../../src/ops/elementwise/arithmetic.ts";
 import { memory } from "../../src/tensor/usage.ts";
 
-/** How often each is done, what is done, and how many bytes it makes. */
+/** How often each action runs, the action, and the bytes that it allocates. */
 const kinds = {
   /** Results of operations. */
   results: { count: 4000, make: () => ones([256, 256]), bytes: 4 * 256 * 256 },
-  /** Results whose graph nobody passes: with an operand that is saved, and one that wants a gradient. */
+  /** Results whose graph is never differentiated: with an operand that is saved, and one that requires a gradient. */
   graphs: {
     count: 2000,
     make: () => mul(tensor(new Float32Array(2 ** 14), { requiresGrad: true }), tensor(new Float32Array(2 ** 14))),

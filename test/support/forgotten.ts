@@ -2,7 +2,10 @@ import { expect } from "bun:test";
 import { join } from "node:path";
 import { withoutAnnouncement } from "./child.ts";
 
-/** Runs {@link file://./forgetting.ts}, and holds its most live bytes to a tenth of what it made. */
+/**
+ * Runs {@link file://./forgetting.ts}, and checks that its peak of live bytes is at most a tenth of the bytes that it
+ * allocated.
+ */
 export function checkForgotten(kind: "results" | "graphs"): void {
   const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, join(import.meta.dir, "forgetting.ts"), kind]);
   expect([withoutAnnouncement(stderr.toString()), exitCode]).toEqual(["", 0]);

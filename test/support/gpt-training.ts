@@ -1,9 +1,9 @@
 /**
- * A program that trains a small GPT and disposes of nothing. Prints what its memory does: twenty lines of JSON, and one
- * more once the training is over and garbage is collected.
+ * A program that trains a small GPT and disposes of nothing. Prints its memory use: twenty lines of JSON, and one more
+ * after the training, once garbage is collected.
  *
- * Words: `loop` (as a user would write it, with nothing but what the package exports) or `run` (as `orchard train`
- * does, with evaluations, samples and checkpoints); a folder; the number of steps.
+ * Arguments: `loop` (as a user would write it, with only the package's exports) or `run` (as `orchard train` does, with
+ * evaluations, samples and checkpoints); a folder; the number of steps.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-/** What a file of tests must leave to the next one, which runs in the same process. */
+/** Checks and cleanup after a test file, so that the next one in the same process starts clean. */
 import { isMetalOpen, metalContext } from "../../src/backend/metal/context.ts";
 import { getBackend, isStrict, setBackend, setStrict } from "../../src/backend/policy.ts";
 import { restoreVariables } from "./environment.ts";
@@ -7,12 +7,12 @@ import { removeTestFolders } from "./folder.ts";
 let suite: { readonly variables: Readonly<Record<string, string | undefined>>; readonly folder: string } | undefined;
 const [backend, strict] = [getBackend(), isStrict()];
 
-/** Takes the environment of now for that of the suite. */
+/** Records the current environment as the suite's. */
 export function rememberSuite(): void {
   suite = { variables: { ...process.env }, folder: process.cwd() };
 }
 
-/** Takes the checker's findings that the file left: the next file would report them as its mistakes. */
+/** Removes the checker's findings of this file, which the next file would report as its mistakes. */
 export function takeFindings(): readonly string[] {
   if (!isMetalOpen()) return [];
   const context = metalContext();
@@ -26,10 +26,9 @@ export function takeFindings(): readonly string[] {
 }
 
 /**
- * Removes the file's temporary folders, takes its findings, and restores the suite's environment and working folder
- * and the backend that is tried first. A file may choose a backend and leave it chosen; environment variables and the
- * folder it has to restore itself, so that nobody has to know which file ran before: the error names the file that did
- * not.
+ * Removes the file's temporary folders, clears its findings, and restores the suite's environment, working folder and
+ * default backend. A file may leave a backend chosen; it has to restore environment variables and the working folder
+ * itself, so that tests do not depend on earlier files: the error names the file that did not.
  */
 export function restoreSuite(file: string): void {
   if (suite === undefined) throw new Error("expected the preload to call rememberSuite()");

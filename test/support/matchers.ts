@@ -1,4 +1,4 @@
-/** `orchard-metal/test`, as a program of a test uses it. */
+/** `orchard-metal/test`, as a test program uses it. */
 import { describe, expect, test } from "bun:test";
 import "../../src/test.ts";
 import { tensor, zeros } from "../../src/index.ts";
@@ -29,7 +29,7 @@ describe("toEqual and toStrictEqual", () => {
     expect(tensor([[1, 2], [3, 4]]).T).toEqual(tensor([[1, 3], [2, 4]])); // biome-ignore format: matrices
   });
 
-  test("inside lists and plain objects, beside other values and matchers", () => {
+  test("inside lists and plain objects, with other values and matchers", () => {
     expect({ a: [tensor([1])], b: 2 }).toEqual({ a: [tensor([1])], b: 2 });
     expect({ a: [tensor([1])], b: 2 }).not.toEqual({ a: [tensor([2])], b: 2 });
     expect({ a: tensor([1]), b: "x" }).toEqual({ a: tensor([1]), b: expect.any(String) });
@@ -42,7 +42,7 @@ describe("toEqual and toStrictEqual", () => {
     expect(null).not.toEqual(tensor([1]));
   });
 
-  test("what has no tensor is compared as before", () => {
+  test("values without tensors are compared as before", () => {
     const circle: { self?: unknown } = {};
     circle.self = circle;
     expect(circle).toEqual(circle);

@@ -1,6 +1,6 @@
 /**
- * A program: makes tensors of some bytes each on backends, and keeps them, until there is an error. It prints the
- * error, what it has made, and whether it can go on afterwards. The third argument leaves pages unwritten.
+ * A program: creates tensors of a given size on backends, and keeps them, until there is an error. It prints the error,
+ * the tensors created, and whether it can continue. The third argument leaves pages unwritten.
  */
 import type { BackendName } from "../../src/backend/names.ts";
 import { withBackend } from "../../src/backend/policy.ts";

@@ -1,6 +1,6 @@
 /**
- * Opens a trace with the engine behind the Performance panel of Chrome's developer tools, in a process of its own, as
- * that engine wants a rectangle of the DOM, and prints what it shows: {@link OpenedTrace}.
+ * Opens a trace with the engine behind the Performance panel of Chrome's developer tools, in a separate process,
+ * because that engine requires a DOM rectangle, and prints the result: {@link OpenedTrace}.
  */
 import { TraceModel } from "@paulirish/trace_engine";
 
@@ -10,7 +10,7 @@ interface Track {
   readonly spans: readonly string[];
 }
 
-/** What the engine makes of a trace. */
+/** The engine's view of a trace. */
 export interface OpenedTrace {
   readonly processes: readonly string[];
   readonly tracks: readonly Track[];

@@ -1,10 +1,10 @@
-/** PNG files of given pixels, made without the package that reads them. */
+/** PNG files with given pixels, made without the package that reads them. */
 import { deflateSync } from "node:zlib";
 
-/** How many channels a color type has: gray, RGB, gray with alpha, RGBA. */
+/** The number of channels of a color type: gray, RGB, gray with alpha, RGBA. */
 const colorTypes: Readonly<Record<number, number>> = { 1: 0, 2: 4, 3: 2, 4: 6 };
 
-/** One chunk: its length, name, data and sum of checks. */
+/** One chunk: its length, name, data and checksum. */
 export function chunk(name: string, data: Uint8Array): Uint8Array {
   const whole = new Uint8Array(12 + data.length);
   const view = new DataView(whole.buffer);
@@ -49,7 +49,7 @@ export function png(pixels: Uint8Array, { width, height, channels, bits = 8, ori
 const exif = (orientation: number): Uint8Array =>
   Uint8Array.of(0x4d, 0x4d, 0, 0x2a, 0, 0, 0, 8, 0, 1, 0x01, 0x12, 0, 3, 0, 0, 0, 1, 0, orientation, 0, 0, 0, 0, 0, 0);
 
-/** A PNG file that says it has so many pixels, with the data of none. */
+/** A PNG file that claims this many pixels, without data for them. */
 export function hollowPng(width: number, height: number): Uint8Array {
   const whole = png(new Uint8Array(3), { width: 1, height: 1, channels: 3 });
   const header = new DataView(whole.buffer, whole.byteOffset, whole.byteLength);

@@ -10,8 +10,8 @@ const packageRoot = join(import.meta.dir, "..", "..");
 
 // The timeout only ends tests that hang: compiling kernels into a cold cache can take minutes on a busy machine. A
 // default timeout applies to the file that sets it (Bun 1.4.5 has no project setting), so the statement is inserted
-// into the first line of each file. What checks that a file restored the environment comes last: hooks run in the order
-// in which they are registered.
+// into the first line of each file. The hook that checks that a file restored the environment is registered last, since
+// hooks run in the order of registration.
 const statement = 'import { setDefaultTimeout as setSuiteTimeout } from "bun:test"; setSuiteTimeout(600_000);';
 const leftovers = JSON.stringify(join(import.meta.dir, "leftovers.ts"));
 const check = (path: string) => `

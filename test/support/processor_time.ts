@@ -1,6 +1,6 @@
 /**
- * Seconds of processor time that a body takes, of all threads of the process. Unlike the time of day it hardly grows
- * while other programs want the processors, so that a test may bound it.
+ * Measures the seconds of processor time of a function, over all threads of the process. Unlike wall time it hardly
+ * grows while other programs use the processors, so a test may bound it.
  */
 export function processorSeconds(body: () => void): number {
   const before = process.cpuUsage();

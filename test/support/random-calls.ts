@@ -1,8 +1,8 @@
 /**
- * Throws random calls at the dylib: random functions, handles, sizes, descriptor bytes and orders. Each answer must be
- * a status that orchard.h names. Run as a program, so that a crash is an exit code and not the end of the tests:
+ * Throws random calls at the dylib: random functions, handles, sizes, descriptor bytes and orders. Each result must be
+ * a status that orchard.h names. It runs as a program, so that a crash is an exit code and not the end of the tests:
  *
- *   bun test/support/random-calls.ts <seed> <calls> <threads>
+ *     bun test/support/random-calls.ts <seed> <calls> <threads>
  */
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import { declarations, statusNames } from "../../src/backend/metal/abi.ts";
@@ -45,7 +45,7 @@ type Kind = "buffer" | "library" | "pipeline";
 
 const names = Object.keys(declarations).filter((name) => !excluded.has(name)) as (keyof typeof declarations)[];
 
-/** Gives up every owner. */
+/** Releases every owner. */
 function releaseFully(handle: number): void {
   while (native.orchard_release(handle) === 0);
 }
@@ -70,7 +70,7 @@ class Storm {
     return items[this.below(items.length)] as T;
   }
 
-  /** Mostly a handle of the kind that fits, sometimes of another, sometimes nonsense. */
+  /** Mostly a handle of the right kind, sometimes of another, sometimes an invalid one. */
   private handle(kind: Kind): number {
     if (this.random() < 0.85 && this.handles[kind].length > 0) return this.pick(this.handles[kind]);
     const any = this.pick([...Object.values(this.handles).flat(), this.context]);
@@ -85,7 +85,7 @@ class Storm {
     return this.pick([0, 0, 1, 1, 2, 3, 5, 16, 31, 32, 64, 255, 1024, 1025, 4096, 2 ** 31, 2 ** 32 - 1]);
   }
 
-  /** A block that makes sense most of the time, with bytes altered some of the time. */
+  /** A block that is usually valid, sometimes with altered bytes. */
   private block(layout: Layout, sensible: () => Parameters<typeof writeBlock>[1]): Uint8Array {
     const block = new Uint8Array(writeBlock(layout, sensible()));
     if (this.random() < 0.35)
@@ -170,12 +170,12 @@ class Storm {
     };
   }
 
-  /** What is left. */
+  /** The objects that are left. */
   releaseAll(): void {
     for (const handle of Object.values(this.handles).flat()) releaseFully(handle);
   }
 
-  /** One random call. `length` is always correct for the view, as any caller's must be. */
+  /** One random call. `length` is always correct for the view, which every caller must ensure. */
   step(): void {
     const name = this.pick(names);
     const out = new BigUint64Array(4);
@@ -256,7 +256,7 @@ class Storm {
     return native[name as "orchard_buffer_create"](parent, block, block.length, out);
   }
 
-  /** The functions whose arguments follow from their types alone. */
+  /** The functions whose arguments can be derived from their types. */
   private plain(
     name: keyof typeof declarations,
     owner: number,
@@ -276,7 +276,7 @@ class Storm {
     return (native[name] as (...values: unknown[]) => number)(...values);
   }
 
-  /** The handle that a function is about. */
+  /** The handle that a function operates on. */
   private subject(name: string, owner: number): number {
     const kinds = ["buffer", "library", "pipeline"] as const;
     const kind = kinds.find((candidate) => name.includes(candidate));

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 
-/** A program in a document, with the lines that its comments say it prints. */
+/** A program in a document, with its expected output according to its comments. */
 export interface Example {
   /** The heading above it. */
   readonly title: string;
@@ -11,8 +11,8 @@ export interface Example {
 }
 
 /**
- * The TypeScript blocks of a document that print something. `console.log(x); // text` and `// text` below it are
- * promises.
+ * The TypeScript blocks of a document that print something. `console.log(x); // text` and `// text` below it state the
+ * output.
  */
 export function examplesOf(document: string): Example[] {
   const text = readFileSync(join(packageRoot, document), "utf8");
@@ -23,7 +23,7 @@ export function examplesOf(document: string): Example[] {
   }));
 }
 
-/** The programs of a document: blocks that continue the one above import nothing. Loops of training are cut short. */
+/** The programs of a document: blocks that continue the previous one import nothing. Training loops are shortened. */
 export const programsOf = (document: string): Example[] =>
   examplesOf(document)
     .filter(({ program }) => program.includes("import "))
@@ -33,5 +33,5 @@ export const programsOf = (document: string): Example[] =>
 export const writeBooks = (folder: string): Promise<number> =>
   Bun.write(join(folder, "books", "one.txt"), "It was the best of times. ".repeat(4000));
 
-/** What a program prints if it keeps its promises. */
+/** The expected output of a program. */
 export const promisedText = ({ promised }: Example): string => promised.map((line) => `${line}\n`).join("");

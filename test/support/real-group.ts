@@ -1,9 +1,9 @@
-/** Control groups of the running system, where a test may make one (version 1 or 2, as root). */
+/** Control groups of the running system, if a test may create one (version 1 or 2, as root). */
 import { mkdirSync, rmdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { type Controller, groupFolders } from "../../src/core/control_groups.ts";
 
-/** Limits of a group: names of files of each version, and what is written there. */
+/** Limits of a group: file names of each version, and their contents. */
 export interface GroupLimits {
   readonly 1: Readonly<Record<string, string>>;
   readonly 2: Readonly<Record<string, string>>;
@@ -11,7 +11,7 @@ export interface GroupLimits {
 
 let made = 0;
 
-/** A new group below this process's with the limits; undefined where the system does not let us. */
+/** Creates a group below this process's with the limits; undefined if the system does not permit it. */
 function makeGroup(controller: Controller, limits: GroupLimits): string | undefined {
   for (const { version, path } of groupFolders(controller, "/")) {
     const group = join(path, `orchard-test-${process.pid}-${made++}`);
@@ -31,7 +31,7 @@ function makeGroup(controller: Controller, limits: GroupLimits): string | undefi
   return undefined;
 }
 
-/** Runs a program in a new group with limits; undefined where the system allows no group. */
+/** Runs a program in a new group with limits; undefined if the system permits no group. */
 export function spawnInGroup(
   controller: Controller,
   limits: GroupLimits,

@@ -1,4 +1,4 @@
-/** Programs in separate processes with their own temporary folders, and the files they write there. */
+/** Programs in separate processes with separate temporary folders, and the files that they write there. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { environmentFlag } from "../../src/core/environment.ts";
@@ -18,7 +18,7 @@ const prelude = `
   const operands = (shape = [1, 2, 16, 8]) => [0, 1, 2].map(() => randn(shape, { requiresGrad: true }));
 `;
 
-/** Command and environment of a program that runs on the cpu backend, unless it asks for another. */
+/** Command and environment of a program that runs on the cpu backend, unless it sets another. */
 export function child(program: string, folder: string, settings: Record<string, string>) {
   return {
     command: [process.execPath, "-e", prelude + program],
@@ -40,6 +40,6 @@ export function record(program: string, settings: Record<string, string>, folder
   return { folder, exitCode, printed: stdout.toString().trim(), lines: said === "" ? [] : said.split("\n"), file };
 }
 
-/** The logs in a folder: other files there are not ours. */
+/** The logs in a folder, which may contain other files. */
 export const recordsIn = (folder: string): string[] =>
   existsSync(folder) ? readdirSync(folder).filter((name) => /\.(log|json)$/.test(name)) : [];

@@ -6,7 +6,7 @@ import { packageRoot } from "../../src/core/paths.ts";
 /** A registry that runs until it is disposed of. */
 export interface LocalRegistry extends Disposable {
   readonly url: string;
-  /** Names that were asked for, and served. */
+  /** Names that were requested, and served. */
   readonly served: ReadonlySet<string>;
 }
 
@@ -39,7 +39,7 @@ interface Installed {
 
 const root = join(packageRoot, "node_modules");
 
-/** Every package in a folder of packages, and in those that they have of their own. */
+/** Every package in a folder of packages, and in their nested `node_modules`. */
 function* packagesIn(folder: string, scope = ""): Generator<Installed> {
   for (const entry of existsSync(join(root, folder)) ? readdirSync(join(root, folder)) : []) {
     const own = join(folder, entry);
@@ -52,7 +52,7 @@ function* packagesIn(folder: string, scope = ""): Generator<Installed> {
 
 const installed = Map.groupBy(packagesIn(""), ({ name }) => name);
 
-/** Where the versions of a package are: first the one for all, then those for packages that need another. */
+/** The paths of a package's versions: first the shared one, then those for packages that need another. */
 const foldersOf = (name: string): string[] =>
   (installed.get(name) ?? []).map(({ folder }) => folder).sort((a, b) => a.length - b.length);
 

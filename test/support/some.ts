@@ -7,7 +7,7 @@ export const seed = Number(process.env["ORCHARD_TEST_SEED"] ?? 1);
 
 const random = new Random(seed);
 
-/** So many different cases of a list, or all. */
+/** This many different cases of a list, or all. */
 export function someOf<Case>(cases: readonly Case[], count: number): readonly Case[] {
   if (isExhaustive) return cases;
   const left = [...cases];

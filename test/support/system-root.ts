@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { TestFolder } from "./folder.ts";
 
-/** Files of a system, by path, in a new folder that `ORCHARD_SYSTEM_ROOT` takes. */
+/** A fake system's files, by path, in a new folder for `ORCHARD_SYSTEM_ROOT`. */
 export function systemRoot(folder: TestFolder, files: Readonly<Record<string, string>>): string {
   const root = folder.file(`root-${folder.names().length}`);
   mkdirSync(root);
@@ -28,7 +28,7 @@ export const inGroup1 = (path: string): Record<string, string> => ({
   ),
 });
 
-/** Lines among others that are no control groups. */
+/** Lines between others that are not control groups. */
 export const mountinfo = (...lines: string[]): string =>
   [
     "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw",

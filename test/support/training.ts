@@ -1,9 +1,9 @@
 /**
- * A program that trains without disposing of anything, and prints its memory use: twenty lines of JSON, and
- * one more once the training is over and garbage is collected.
+ * A program that trains without disposing of anything, and prints its memory use: twenty lines of JSON, and one more
+ * after the training, once garbage is collected.
  *
- * Words: the backend; the number of steps; `sync` (a loop that never lets the event loop turn) or `async`; the sizes of
- * the layers, as `64x128x32`; optionally `private`, for Metal buffers that the CPU can't see.
+ * Arguments: the backend; the number of steps; `sync` (a loop that never lets the event loop run) or `async`; the sizes
+ * of the layers, as `64x128x32`; optionally `private`, for Metal buffers that the CPU can't see.
  */
 import { noGrad } from "../../src/autograd/modes.ts";
 import { metalContext } from "../../src/backend/metal/context.ts";
@@ -60,7 +60,7 @@ forgetFinished();
 Bun.gc(true);
 printMemory(count, last);
 
-/** Metal keeps operands until it has looked at what is done. */
+/** Metal keeps operands until it has checked which work is done. */
 function forgetFinished(): void {
   weights[0]!.dataSync();
 }

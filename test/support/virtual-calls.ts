@@ -1,6 +1,6 @@
 /**
- * A program: calls every operation on a backend with tensors that take no memory and have far more elements than there
- * is memory or time for. It prints a line as a call begins, and one as it ends.
+ * A program: calls every operation on a backend with tensors that occupy no memory and have far more elements than
+ * there is memory or time for. It prints a line when a call begins, and one when it ends.
  */
 import type { BackendName } from "../../src/backend/names.ts";
 import { withBackend } from "../../src/backend/policy.ts";
@@ -42,7 +42,9 @@ function virtualOperands(vector: number): Operands {
   return Object.fromEntries(ones.map(([name, one]) => [name, expanded(name, one)])) as Operands;
 }
 
-/** What takes arrays of the user, which are not virtual, or reads so little of a matrix that it may work. */
+/**
+ * Operations that accept arrays of the user, which are not virtual, or read so little of a matrix that they may work.
+ */
 const exempt: ReadonlySet<string> = new Set(["fromArray", "tensor", "trace"]);
 const matrices = virtualOperands(side);
 const vectors = virtualOperands(side ** 2);
@@ -69,7 +71,7 @@ function report(name: string, call: () => unknown): void {
   console.log(JSON.stringify({ ends: name, outcome, seconds: (used.user + used.system) / 1e6 }));
 }
 
-/** A call with matrices; where it takes none, with vectors of as many elements. */
+/** A call with matrices; if it accepts none, with vectors of as many elements. */
 const argumentsOf = (name: OperationName): readonly unknown[] => {
   const own = calls[name](matrices);
   return own.some(hasMatrix) ? own : calls[name](vectors);

@@ -1,11 +1,11 @@
-/** Waits for something that another process, thread or task does. */
+/** Waits for an action of another process, thread or task. */
 
 /** Long enough for a machine of two busy cores that is three times slower: the limit only ends waits that hang. */
 const SECONDS = 300;
 
 export interface WaitOptions {
   readonly seconds?: number;
-  /** Describes what there is instead, for the message of the error. */
+  /** Describes the current state, for the error message. */
   readonly state?: () => unknown;
   readonly pauseMilliseconds?: number;
 }
@@ -13,8 +13,8 @@ export interface WaitOptions {
 type Held<Value> = Exclude<Value, undefined | null | false>;
 
 /**
- * Waits until the condition holds, and returns its value. Throws where it does not within the limit, with what it
- * waited for and the last state; an error that the condition throws ends the wait at once.
+ * Waits until the condition holds, and returns its value. After the limit it throws an error that says what it waited
+ * for and the last state; an error that the condition throws ends the wait at once.
  *
  * @example await waitFor("the log of step 3", () => existsSync(log), { state: () => readdirSync(folder) });
  */
@@ -36,7 +36,7 @@ export async function waitFor<Value>(
   }
 }
 
-/** A promise, or an error that says what it waited for where it does not end within the limit. */
+/** Awaits a promise; after the limit it throws an error that says what it waited for. */
 export async function within<Value>(what: string, promise: Promise<Value>, seconds = SECONDS): Promise<Value> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(new Error(`waited ${seconds} s for ${what}`)), seconds * 1000);

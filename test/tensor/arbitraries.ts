@@ -1,4 +1,4 @@
-/** Shapes and views for property tests, with what they mean spelled out element by element. */
+/** Shapes and views for property tests, with their elements computed one by one. */
 import fc from "fast-check";
 import { fromArray } from "../../src/ops/creation/tensor.ts";
 import { transpose } from "../../src/ops/view/permute.ts";
@@ -9,7 +9,7 @@ import type { Tensor } from "../../src/tensor/tensor.ts";
 export const shapes = (maxRank: number, maxSize = 5): fc.Arbitrary<number[]> =>
   fc.array(fc.nat(maxSize), { maxLength: maxRank });
 
-/** Every place of a shape, row-major. */
+/** Every position of a shape, row-major. */
 export function places(shape: Shape): number[][] {
   return shape.reduce<number[][]>(
     (before, size) => before.flatMap((place) => Array.from({ length: size }, (_, index) => [...place, index])),
@@ -17,7 +17,7 @@ export function places(shape: Shape): number[][] {
   );
 }
 
-/** Where each element of a view lies in its storage, row-major. */
+/** The storage offset of each element of a view, row-major. */
 export const offsets = ({ shape, strides, offset }: Pick<Tensor, "shape" | "strides" | "offset">): number[] =>
   places(shape).map((place) => place.reduce((at, index, axis) => at + index * strides[axis]!, offset));
 
@@ -41,7 +41,7 @@ export type Step =
 const bounds = fc.integer({ min: -7, max: 7 });
 const axis = fc.nat(7);
 
-/** Cuts and exchanges of axes, to be done one after the other. Axes count modulo the rank. */
+/** Slices and transpositions of axes, to be applied one after the other. Axes count modulo the rank. */
 export const steps: fc.Arbitrary<Step[]> = fc.array(
   fc.oneof(
     fc.record({

@@ -1,4 +1,4 @@
-/** Memory that a caller shares with a tensor: what becomes of it is an error that says so, and never a crash. */
+/** Memory that a caller shares with a tensor: if it changes or disappears, an error says so, and nothing crashes. */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { backendNames } from "../../src/backend/names.ts";
@@ -21,7 +21,7 @@ const backends = backendNames.filter((name) => name !== "metal" || hasMetal);
 
 const library = join(import.meta.dir, "../../src/index.ts");
 
-/** Has a buffer go where `postMessage` with a list of transfers would take it. */
+/** Transfers a buffer as `postMessage` with a transfer list does. */
 const transfer = (array: { buffer: ArrayBufferLike }): void => {
   structuredClone(array.buffer, { transfer: [array.buffer as ArrayBuffer] });
 };
@@ -61,7 +61,7 @@ for (const backend of backends)
       });
     }
 
-    test("a buffer that has grown, or is longer than its array, is no matter", () => {
+    test("a buffer that has grown, or is longer than its array, is valid", () => {
       const array = resizable(8);
       const x = fromArray(array);
       array.fill(2);
@@ -71,7 +71,7 @@ for (const backend of backends)
       expect([...x.dataSync()]).toEqual(new Array(8).fill(2));
     });
 
-    test("an array in the middle of a buffer that shrinks behind it stays", () => {
+    test("an array in the middle of a buffer that shrinks after its end stays valid", () => {
       const buffer = new ArrayBuffer(64, { maxByteLength: 64 });
       const x = fromArray(new Float32Array(buffer, 8, 2).fill(3));
       buffer.resize(16);
@@ -79,7 +79,7 @@ for (const backend of backends)
     });
   });
 
-test("data(), item() and a gradient say it too, and what is printed says why", async () => {
+test("data(), item() and a gradient report it too, and the printed text says why", async () => {
   const array = new Float32Array([2]);
   const x = fromArray(array, []);
   x.requiresGrad = true;
@@ -91,7 +91,7 @@ test("data(), item() and a gradient say it too, and what is printed says why", a
   expect(String(x)).toMatch(/its buffer was transferred/);
 });
 
-test("memory that other threads share is refused by fromArray, and copied by tensor", () => {
+test("memory shared with other threads is rejected by fromArray, and copied by tensor", () => {
   const shared = new Float32Array(new SharedArrayBuffer(8)).fill(1);
   expect(() => fromArray(shared)).toThrow(/SharedArrayBuffer, .*tensor\(array\) copies it/);
   expect(tensor(shared).sum().item()).toBe(2);
@@ -100,7 +100,7 @@ test("memory that other threads share is refused by fromArray, and copied by ten
   expect(() => fromArray(gone)).toThrow(/buffer was transferred/);
 });
 
-test("a process with buffers that go away between all calls ends by itself", () => {
+test("a process whose buffers disappear between all calls ends normally", () => {
   const program = `
     import { fromArray, setBackend, ones, embedding, embeddingBag, sum } from "${library}";
     setBackend("cpu");
@@ -128,7 +128,7 @@ test("a process with buffers that go away between all calls ends by itself", () 
   expect([exitCode, signalCode ?? null, stdout.toString().trim(), stderr.toString()]).toEqual([0, null, "6", ""]);
 });
 
-describe("what an operation saved, changed between forward and backward", () => {
+describe("a saved tensor that is changed between forward and backward", () => {
   const table = () => ones([4, 3], { requiresGrad: true });
   const refilled = <A extends Int32Array | BigInt64Array | Float32Array>(
     array: A,
@@ -176,7 +176,7 @@ describe("what an operation saved, changed between forward and backward", () => 
         expect(() => withBackend(backend, again)).toThrow(/was changed between forward and backward.*tensor\(array\)/);
       });
 
-  test("what is changed back, or afterwards, or beside what was saved, is no matter", () => {
+  test("restored values, later changes, and changes outside the saved part are permitted", () => {
     const tokens = new BigInt64Array([0n, 1n, 2n, 3n]);
     const weight = table();
     const indices = fromArray(tokens);
@@ -186,11 +186,11 @@ describe("what an operation saved, changed between forward and backward", () => 
       loss.backward();
       tokens.fill(BigInt(step));
     }
-    // rows named in turn: 0 and 1; 0 and 0; 1 and 1
+    // alternating rows: 0 and 1; 0 and 0; 1 and 1
     expect([...weight.grad!.sum({ dim: 1 }).dataSync()]).toEqual([9, 9, 0, 0]);
   });
 
-  test("views of one array are told apart", () => {
+  test("views of one array are distinguished", () => {
     const tokens = new BigInt64Array([0n, 1n, 2n, 3n]);
     const weight = table();
     const indices = orchard.slice(fromArray(tokens), { start: 2, end: 4 });
@@ -200,12 +200,12 @@ describe("what an operation saved, changed between forward and backward", () => 
     const second = orchard.sum(embedding(indices, weight));
     tokens[2] = 3n;
     expect(() => second.backward()).toThrow(/int64\[2\] that embedding needs .*was changed/);
-    tokens[2] = 2n; // as it was
+    tokens[2] = 2n; // unchanged
     second.backward();
     expect([...weight.grad!.sum({ dim: 1 }).dataSync()]).toEqual([0, 0, 6, 6]);
   });
 
-  test.if(hasMetal)("metal has a copy of its own: gradients are those of the forward", () => {
+  test.if(hasMetal)("metal has a separate copy: gradients are those of the forward", () => {
     withBackend("metal", () => {
       const tokens = new BigInt64Array([0n, 1n]);
       const weight = table();
@@ -216,18 +216,18 @@ describe("what an operation saved, changed between forward and backward", () => 
     });
   });
 
-  test.if(hasMetal)("elements that moved to a device since are compared where they are", () => {
+  test.if(hasMetal)("elements that moved to a device since are compared there", () => {
     const array = new Float32Array([1, 2]);
     const x = fromArray(array);
     const weight = tensor([3, 4], { requiresGrad: true });
     const loss = withBackend("cpu", () => orchard.sum(x.mul(weight) as Tensor));
     withBackend("metal", () => x.add(1).dataSync()); // moves x
-    array.fill(9); // not its memory any more
+    array.fill(9); // no longer its memory
     withBackend("cpu", () => loss.backward());
     expect([...weight.grad!.dataSync()]).toEqual([1, 2]);
   });
 
-  test("gradients of gradients of a weighted loss take the weights that were saved", () => {
+  test("gradients of gradients of a weighted loss use the saved weights", () => {
     const array = new Float32Array([1, 2, 3]);
     const x = logits();
     const loss = crossEntropy(x, tensor([0n, 1n, 2n, 0n]), { weight: fromArray(array) });

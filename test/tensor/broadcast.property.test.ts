@@ -1,4 +1,4 @@
-/** Broadcasting, against its definition: from the last axis on, sizes are equal or one of them is 1. */
+/** Broadcasting, compared with its definition: from the last axis on, sizes are equal or one of them is 1. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { withBackend } from "../../src/backend/policy.ts";
@@ -8,7 +8,7 @@ import { expand } from "../../src/ops/view/expand.ts";
 import { broadcastShapes, type Shape } from "../../src/tensor/shape.ts";
 import { counted, places, shapes } from "./arbitraries.ts";
 
-/** By the definition; undefined where there is none. */
+/** By the definition; undefined if incompatible. */
 function definition(a: Shape, b: Shape): number[] | undefined {
   const result: number[] = [];
   for (let back = 1; back <= Math.max(a.length, b.length); back++) {
@@ -19,7 +19,7 @@ function definition(a: Shape, b: Shape): number[] | undefined {
   return result;
 }
 
-/** A pair of shapes that often fit together: sizes of one are made 1, axes left out in front. */
+/** A pair of shapes that are often compatible: some sizes become 1, and leading axes are removed. */
 const related: fc.Arbitrary<[number[], number[]]> = fc
   .tuple(shapes(5, 4), fc.array(fc.nat(3), { minLength: 5, maxLength: 5 }), fc.nat(4), fc.boolean())
   .map(([shape, choices, cut, swap]) => {
@@ -39,7 +39,7 @@ const attempt = (a: Shape, b: Shape): Shape | undefined => {
 };
 
 describe("broadcastShapes", () => {
-  test("is the definition, whichever shape comes first", () => {
+  test("equals the definition, in either order", () => {
     fc.assert(
       fc.property(pairs, ([a, b]) => {
         expect(attempt(a, b) as unknown).toEqual(definition(a, b));
@@ -49,7 +49,7 @@ describe("broadcastShapes", () => {
     );
   });
 
-  test("of three shapes is that of two and the third, in any order", () => {
+  test("of three shapes equals pairwise application, in any order", () => {
     fc.assert(
       fc.property(related, shapes(4, 2), ([a, b], c) => {
         const [ab, bc] = [definition(a, b), definition(b, c)];
@@ -70,7 +70,7 @@ describe("broadcastShapes", () => {
 });
 
 describe.each(["cpu", "reference"] as const)("on %s", (backend) => {
-  test("a sum of two shapes has at each place the sum of what is there in either", () => {
+  test("each element of a sum of two shapes is the sum of the broadcast elements", () => {
     fc.assert(
       fc.property(related, ([a, b]) => {
         const shape = definition(a, b);

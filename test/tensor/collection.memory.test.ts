@@ -1,4 +1,4 @@
-/** Tensors that are forgotten are collected while a loop goes on that never waits. */
+/** Unreachable tensors are collected during a loop that never waits. */
 import { describe, expect, test } from "bun:test";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { withBackend } from "../../src/backend/policy.ts";
@@ -10,9 +10,9 @@ import { slice } from "../../src/ops/view/slice.ts";
 import { memory, resetPeakMemory } from "../../src/tensor/usage.ts";
 import { checkForgotten } from "../support/forgotten.ts";
 
-describe("what is forgotten is collected", () => {
+describe("unreachable tensors are collected", () => {
   test.each(["results", "graphs"] as const)(
-    "%s, in a loop that neither waits nor collects: live bytes drive the collector",
+    "%s, in a loop that neither waits nor collects: live bytes trigger the collector",
     checkForgotten,
   );
 

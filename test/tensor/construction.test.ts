@@ -15,7 +15,7 @@ import { memory } from "../../src/tensor/usage.ts";
 beforeEach(() => setBackend("cpu"));
 
 describe("construction", () => {
-  test("nested arrays give shape and elements; kinds give the dtype", () => {
+  test("nested arrays determine shape and elements, and their kinds the dtype", () => {
     const cases = [
       [
         [
@@ -40,7 +40,7 @@ describe("construction", () => {
     }
   });
 
-  test("typed arrays are copied with their dtype, and converted where another is asked for", () => {
+  test("typed arrays are copied with their dtype, and converted if another is given", () => {
     const source = new Float16Array([1, 2.5, -0.1]);
     const made = tensor(source);
     source[0] = 9;
@@ -63,7 +63,7 @@ describe("construction", () => {
     ]);
   });
 
-  test("fromArray shares the array's memory on cpu and reference, from its place in the buffer", () => {
+  test("fromArray shares the array's memory on cpu and reference, from its offset in the buffer", () => {
     const source = new Float32Array([0, 1, 2, 3, 4, 5]).subarray(2);
     for (const backend of ["cpu", "reference"] as const)
       withBackend(backend, () => {
@@ -82,14 +82,14 @@ describe("construction", () => {
     expect(withBackend("metal", () => add(fromArray(source), 1).toArray())).toEqual([3, 4, source[2]! + 1, 6]);
   });
 
-  test("memory that a tensor can't lie in is refused by fromArray", () => {
+  test("memory that a tensor can't use is rejected by fromArray", () => {
     expect(() => fromArray(new Uint16Array(2) as never)).toThrow(/fromArray.*Uint16Array/);
     expect(() => fromArray(new Float32Array(4), [3])).toThrow(/expected 3 elements for shape \[3\], got 4/);
     expect(() => fromArray(new Float32Array(new SharedArrayBuffer(8)))).toThrow(/SharedArrayBuffer.*tensor\(array\)/);
   });
 });
 
-describe("values that do not fit are refused with their place", () => {
+describe("the error for an invalid value states its position", () => {
   test.each([
     [[1, 256], "uint8", /expected whole numbers from 0 to 255 for uint8, got 256 at \[1\]/],
     [[-129], "int8", /for int8, got -129 at \[0\]/],
@@ -105,7 +105,7 @@ describe("values that do not fit are refused with their place", () => {
     expect(make).toThrow(message);
   });
 
-  test("what is no number", () => {
+  test("values that are not numbers", () => {
     for (const value of ["1", null, undefined, {}]) expect(() => tensor([1, value] as never)).toThrow(ArgumentError);
     expect(() => tensor(["x"] as never)).toThrow(
       /\[tensor\] expected elements to be numbers, bigints or booleans, got "x"/,
@@ -123,10 +123,10 @@ describe("values that do not fit are refused with their place", () => {
   });
 });
 
-describe("shapes that are none", () => {
+describe("invalid shapes", () => {
   const nine = [1, 1, 1, 1, 1, 1, 1, 1, 1];
 
-  test("rank over 8, wherever it arises", () => {
+  test("rank over 8, from any operation", () => {
     const x = tensor(1);
     for (const make of [
       () => tensor([1], { shape: nine }),
@@ -146,7 +146,7 @@ describe("shapes that are none", () => {
     expect(() => tensor([], { shape })).toThrow(ShapeError);
   });
 
-  test("what is no array", () => {
+  test("values that are not arrays", () => {
     for (const shape of ["3", null]) {
       expect(() => zeros(shape as never)).toThrow(ShapeError);
       expect(() => tensor([1, 2, 3], { shape: (shape ?? {}) as never })).toThrow(ShapeError);
@@ -162,14 +162,14 @@ describe("shapes that are none", () => {
     );
   });
 
-  test("an operand that is no tensor", () => {
+  test("an operand that is not a tensor", () => {
     expect(() => add(tensor([1]), "1" as never)).toThrow(
       /\[add\] expected b to be a tensor, a number, a bigint or a boolean, got "1"/,
     );
   });
 });
 
-test("an error leaves no memory behind", () => {
+test("an error leaks no memory", () => {
   const big = new Float32Array(2 ** 16);
   const kept = tensor(big);
   Bun.gc(true);
@@ -188,7 +188,7 @@ test("an error leaves no memory behind", () => {
   }
 });
 
-test("an allocation that nothing can hold is an error that names the bytes", () => {
+test("the error for an allocation beyond any memory states the bytes", () => {
   expect(() => withBackend("cpu", () => zeros([2 ** 50]))).toThrow(OutOfMemoryError);
   expect(() => withBackend("reference", () => zeros([2 ** 50]))).toThrow(OutOfMemoryError);
   expect(() => withBackend("metal", () => zeros([2 ** 50]))).toThrow(OutOfMemoryError);
@@ -218,14 +218,14 @@ describe("reading", () => {
       });
   });
 
-  test("data() is a copy of its own", async () => {
+  test("data() is a separate copy", async () => {
     const x = tensor([1, 2]);
     (await x.data())[0] = 9;
     x.dataSync()[1] = 9;
     expect(x.toArray()).toEqual([1, 2]);
   });
 
-  test("item() of several elements, and any call after dispose, is an error that names the call", async () => {
+  test("the error of item() for several elements, and of any call after dispose, names the call", async () => {
     expect(() => tensor([1, 2]).item()).toThrow("[item] expected a tensor of one element, got float32[2]");
     const x = tensor([1]);
     x.dispose();

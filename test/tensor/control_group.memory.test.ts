@@ -1,4 +1,4 @@
-/** The memory of a control group is a limit of tensors, and no process in it is killed. */
+/** The memory limit of a control group limits tensors, and no process in it is killed. */
 import { describe, expect, test } from "bun:test";
 import { mayMakeGroups, spawnInGroup } from "../support/real-group.ts";
 import { combinations, expectLimit, filler, MB, options, parsed } from "./filling.ts";
@@ -15,7 +15,7 @@ describe.if(process.platform === "linux" && mayMakeGroups("memory", limits))(
       expectLimit(own, 256 * MB, /^of 536870912 bytes: memory\./);
     });
 
-    test.each(["cpu", "reference"])("small tensors on %s, which are JavaScript's own", (backend) => {
+    test.each(["cpu", "reference"])("small tensors on %s, in JavaScript's memory", (backend) => {
       const own = parsed(spawnInGroup("memory", limits, [...filler, backend, `${32 << 10}`], options({}))!);
       expect(own).toMatchObject({ name: "OutOfMemoryError", code: "memoryLimit", after: [2 ** 18] });
       expect(own.made).toBeGreaterThan(200 * MB);

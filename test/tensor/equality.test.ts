@@ -1,4 +1,4 @@
-/** Bun's own matchers compare tensors by what they hold, without any import. */
+/** Bun's own matchers compare tensors by their contents, without any import. */
 import { describe, expect, test } from "bun:test";
 import { deepStrictEqual } from "node:assert";
 import { packageRoot } from "../../src/core/paths.ts";
@@ -6,7 +6,7 @@ import { mul, nn, noGrad, sum, tensor, zeros } from "../../src/index.ts";
 
 const [one, other] = [() => tensor([1, 2, 3]), () => tensor([1, 2, 4])];
 const { NaN: nan } = Number;
-/** Whether each of the ways to compare holds two values for equal. */
+/** Whether each way of comparing treats two values as equal. */
 const areEqual = (a: unknown, b: unknown): boolean[] => [
   passes(() => expect(a).toEqual(b)),
   passes(() => expect(a).toStrictEqual(b)),
@@ -37,7 +37,7 @@ describe("tensors are equal by dtype, shape and elements", () => {
     expect(areEqual(tensor([[1, 2]]).T, tensor([[1], [2]]))).toEqual(all);
   });
 
-  test("a history, a gradient and what keeps it make no difference", () => {
+  test("a history, a gradient and a retained gradient make no difference", () => {
     const w = tensor([1, 2, 3], { requiresGrad: true });
     expect(areEqual(w, one())).toEqual(all);
     sum(mul(w, w)).backward();
@@ -65,7 +65,7 @@ describe("tensors are equal by dtype, shape and elements", () => {
     expect(layer(1)).not.toEqual(layer(2));
   });
 
-  test("no other value is one", () => {
+  test("no other value is equal to one", () => {
     for (const value of [[1, 2, 3], new Float32Array([1, 2, 3]), null, undefined, {}, 1])
       expect(areEqual(one(), value)).toEqual(none);
     const gone = one();
@@ -85,7 +85,7 @@ describe("tensors are equal by dtype, shape and elements", () => {
     expect(message).toMatch(/-\s+4,\n\+\s+3,/);
   });
 
-  test("as they are now, after a change in place too", () => {
+  test("with their current elements, also after a change in place", () => {
     const x = one();
     expect(x).toEqual(one());
     x.add_(1);
@@ -99,7 +99,7 @@ test("the suite has the matchers of tensors everywhere", () => {
   expect(one()).not.toBeCloseToTensor(other());
 });
 
-test("outside of tests a tensor has no property of its own but the one that refuses clones", () => {
+test("outside of tests a tensor's only own property is the one that prevents clones", () => {
   const program = `import { tensor } from "./src/index.ts";
     console.log(JSON.stringify([Object.keys(tensor([1])), { ...tensor([1]) }]));`;
   for (const [NODE_ENV, printed] of [

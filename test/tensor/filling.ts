@@ -1,4 +1,4 @@
-/** Programs that make tensors until a limit refuses one. */
+/** Programs that create tensors until a limit rejects one. */
 import { expect } from "bun:test";
 import { packageRoot } from "../../src/core/paths.ts";
 import { tested } from "../ops/run.ts";
@@ -31,7 +31,7 @@ export function parsed(ended: { stdout: string; stderr: string; exitCode: number
   return JSON.parse(stdout);
 }
 
-/** Refused at the limit, not before seven eighths of it, and fine afterwards. */
+/** Rejected at the limit, not before seven eighths of it, and usable afterwards. */
 export function expectLimit(own: Filled, limit: number, source: RegExp): void {
   expect(own).toMatchObject({ name: "OutOfMemoryError", code: "memoryLimit" });
   const live = /(\d+) bytes are refused: (\d+) bytes are live on the host and (\d+) on metal/.exec(own.message) ?? [];

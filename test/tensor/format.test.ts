@@ -52,7 +52,7 @@ describe("a tensor prints its shape, its dtype and its elements", () => {
     expect(String(tensor([0.1], { dtype: "float16" }))).toBe(lines("Tensor float16[1]", "[0.099976]"));
   });
 
-  test("that it takes part in a graph", () => {
+  test("whether it is part of a graph", () => {
     const w = tensor([1, 2], { requiresGrad: true });
     expect(String(w)).toBe(lines("Tensor float32[2], requires grad", "[1, 2]"));
     expect(String(mul(w, 2))).toBe(lines("Tensor float32[2], requires grad", "[2, 4]"));
@@ -66,7 +66,7 @@ describe("a tensor prints its shape, its dtype and its elements", () => {
   });
 });
 
-describe("what is long is cut or wrapped", () => {
+describe("long texts are truncated or wrapped", () => {
   test("rows at 80 columns", () => {
     expect(String(counted(25, [25]))).toBe(
       lines(
@@ -105,13 +105,13 @@ describe("console.log", () => {
     expect(Bun.inspect({ weight: x })).toContain(lines("Tensor float32[2, 1]", "[[1],", " [2]]"));
   });
 
-  test("never throws: of what is gone it says so", () => {
+  test("never throws: a disposed tensor says so", () => {
     const x = tensor([1, 2]);
     x.dispose();
     expect(Bun.inspect(x)).toBe("Tensor float32[2] (disposed)");
   });
 
-  test.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("nor of what went with its Metal context", () => {
+  test.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("nor for a tensor of a closed Metal context", () => {
     const y = withBackend("metal", () => mul(tensor([1, 2]), 2));
     metalContext().close();
     expect(Bun.inspect(y)).toBe("Tensor float32[2] (its Metal context was closed)");

@@ -34,7 +34,7 @@ describe("arrays of the caller", () => {
       );
     });
 
-  // [what it does to a vector of 4, its argument, what is done to that afterwards, the gradient of the sum of weights]
+  // [a call for a vector of 4, its argument, a later change of the argument, the gradient of a weighted sum]
   const gradients: readonly (readonly [string, (x: Tensor, list: number[]) => Tensor, number[], number[]])[] = [
     ["repeat", (x, list) => x.repeat(list), [2, 3], [99, 99]],
     ["tile", (x, list) => orchard.tile(x, list), [3], [99]],
@@ -48,7 +48,7 @@ describe("arrays of the caller", () => {
     ["reshape", (x, list) => x.reshape(list), [2, 2], [LARGE, LARGE]],
   ];
   for (const [name, apply, list, later] of gradients)
-    test(`the gradient of ${name} does not depend on what becomes of its argument`, () => {
+    test(`the gradient of ${name} does not depend on later changes of its argument`, () => {
       const gradientOf = (change: boolean): number[] => {
         const x = arange(4, { dtype: "float32" });
         x.requiresGrad = true;
@@ -108,7 +108,7 @@ describe("a tensor's layout", () => {
     };
   };
   for (const name of Object.keys(hostile(ones([4, 4]))))
-    test(`${name} is refused and changes nothing`, () => {
+    test(`${name} is rejected and changes nothing`, () => {
       const x = ones([4, 4]);
       expect(hostile(x)[name]!).toThrow(TypeError);
       expect([x.shape, x.strides, x.offset, x.dtype] as unknown).toEqual([[4, 4], [4, 1], 0, "float32"]);
@@ -147,7 +147,7 @@ describe("a tensor's layout", () => {
 });
 
 describe("frozen lists", () => {
-  test("equal lists share one, whatever was made in between", () => {
+  test("equal lists share one, whatever was created in between", () => {
     const first = freezeList([3, 5]);
     expect(freezeList([3, 5])).toBe(first);
     for (let size = 0; size < 10_000; size++) expect(freezeList([size, size + 1])).toEqual([size, size + 1]);
@@ -155,7 +155,7 @@ describe("frozen lists", () => {
     expect(plainList(first)).toEqual([3, 5]);
   });
 
-  test("a negative zero is a zero for whoever shares its list", () => {
+  test("a negative zero is a zero for all lists that share it", () => {
     expect(Object.is(freezeList([-0, 987])[0], 0)).toBe(true);
   });
 

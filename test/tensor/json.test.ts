@@ -1,4 +1,4 @@
-/** Tensors as JSON, and on their way to other threads. */
+/** Tensors as JSON, and their transfer to other threads. */
 import { describe, expect, test } from "bun:test";
 import { ArgumentError } from "../../src/core/errors.ts";
 import { fromArray, nn, quantizeGgml, type Tensor, tensor, zeros } from "../../src/index.ts";
@@ -18,7 +18,7 @@ describe("JSON.stringify", () => {
     }
   });
 
-  test("what JSON has no number for", () => {
+  test("numbers that JSON lacks", () => {
     const values = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 0.5];
     expect(read(tensor(values)).data).toEqual(["NaN", "Infinity", "-Infinity", 0.5]);
     expect(read(tensor([2n ** 53n, 2n ** 53n - 1n])).data).toEqual(["9007199254740992", 9007199254740991]);
@@ -29,7 +29,7 @@ describe("JSON.stringify", () => {
     expect(JSON.stringify({ x: x.T })).toBe('{"x":{"dtype":"float32","shape":[2,2],"data":[[1,3],[2,4]]}}');
   });
 
-  test("a million elements, and no more", () => {
+  test("up to a million elements", () => {
     expect(read(zeros(1_000_000, { dtype: "bool" })).data.length).toBe(1_000_000);
     const error = errorOf(() => JSON.stringify(zeros(1_000_001, { dtype: "bool" })));
     expect(error).toBeInstanceOf(ArgumentError);

@@ -1,4 +1,4 @@
-/** When a tensor's memory goes back: by count, by scope, by collection; and what `memory()` says of it. */
+/** When a tensor's memory is released: by reference count, by scope, by collection; and the figures of `memory()`. */
 import { beforeEach, describe, expect, test } from "bun:test";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { setBackend, withBackend } from "../../src/backend/policy.ts";
@@ -24,11 +24,11 @@ const live = () => memory().host.liveBytes;
 beforeEach(async () => {
   setBackend("cpu");
   block().dispose(); // the dylib is loaded
-  await collectGarbage(); // what other tests have forgotten goes now, not while a test waits
+  await collectGarbage(); // garbage of other tests is collected now, not while a test waits
 });
 
-describe("a storage is counted", () => {
-  test("it goes back with the last of its tensors, at once", () => {
+describe("a storage counts its tensors", () => {
+  test("it is released with the last of its tensors, at once", () => {
     const before = live();
     const x = block();
     const views = [transpose(x, 0, 1), reshape(x, [SIDE * SIDE]), detach(x)];
@@ -41,7 +41,7 @@ describe("a storage is counted", () => {
     expect([x.storage.isReleased, live()]).toEqual([true, before]);
   });
 
-  test("using ends with the block, by an error too", () => {
+  test("using ends with the block, also after an error", () => {
     const before = live();
     let seen: Tensor | undefined;
     const body = () => {
@@ -55,7 +55,7 @@ describe("a storage is counted", () => {
     expect([seen!.isDisposed, live()]).toEqual([true, before]);
   });
 
-  test("dispose() twice counts once, and leaves a view's share alone", () => {
+  test("dispose() twice counts once, and does not affect views", () => {
     const x = block();
     const view = reshape(x, [SIDE * SIDE]);
     x.dispose();
@@ -65,8 +65,8 @@ describe("a storage is counted", () => {
   });
 });
 
-describe("tidy gives back what was made in it", () => {
-  test("but for what it returns, anywhere inside", () => {
+describe("tidy releases what was created in it", () => {
+  test("except for what it returns, at any depth", () => {
     const before = live();
     const result = tidy(() => {
       const [a, b, c, d, e] = [block(), block(), block(), block(), block()] as const;
@@ -80,14 +80,14 @@ describe("tidy gives back what was made in it", () => {
     expect(live()).toBe(before);
   });
 
-  test("a returned view keeps its memory, though the tensor that it is of goes", () => {
+  test("a returned view keeps its memory, though its base tensor is released", () => {
     const before = live();
     const view = tidy(() => transpose(exp(block()), 0, 1));
     expect([view.dataSync()[5], live()]).toEqual([Math.fround(Math.E), before + BYTES]);
     view.dispose();
   });
 
-  test("nested: the outer scope takes over what the inner one returns", () => {
+  test("nested: the outer scope tracks what the inner one returns", () => {
     const before = live();
     let middle: Tensor | undefined;
     const outer = tidy(() => {
@@ -99,7 +99,7 @@ describe("tidy gives back what was made in it", () => {
     outer.dispose();
   });
 
-  test("by an error, thrown or rejected", async () => {
+  test("after an error, thrown or rejected", async () => {
     const before = live();
     expect(() =>
       tidy(() => {
@@ -118,7 +118,7 @@ describe("tidy gives back what was made in it", () => {
     expect(live()).toBe(before);
   });
 
-  test("across awaits, for its own body alone", async () => {
+  test("across awaits, for its body alone", async () => {
     const before = live();
     const made: Record<string, Tensor> = {};
     const work = async (name: string, pause: number) => {
@@ -134,7 +134,7 @@ describe("tidy gives back what was made in it", () => {
     for (const one of [x, y, outside]) one.dispose();
   });
 
-  test("not what is kept, nor parameters, nor gradients", () => {
+  test("except for kept tensors, parameters and gradients", () => {
     const w = tensor([1, 2], { requiresGrad: true });
     const [kept, parameter, plain] = tidy(() => {
       const made = [keep(mul(w, 1)), zeros([2], { requiresGrad: true }), mul(w, 3)] as const;
@@ -145,7 +145,7 @@ describe("tidy gives back what was made in it", () => {
     expect(w.grad!.toArray()).toEqual([2, 4]);
   });
 
-  test("what a backward pass needs waits for it", () => {
+  test("tensors that a backward pass needs are kept until then", () => {
     const x = ones([SIDE, SIDE], { requiresGrad: true });
     const before = live();
     const loss = tidy(() => sum(exp(mul(x, x))));
@@ -157,7 +157,7 @@ describe("tidy gives back what was made in it", () => {
 });
 
 describe("memory()", () => {
-  test("counts live bytes, blocks and the peak since it was reset, by place", () => {
+  test("counts live bytes, blocks and the peak since its reset, by backend", () => {
     const before = memory().host;
     const [a, b] = [block(), block()];
     expect(memory().host).toMatchObject({ liveBytes: before.liveBytes + 2 * BYTES, blocks: before.blocks + 2 });
@@ -169,16 +169,19 @@ describe("memory()", () => {
     expect(memory().host.peakBytes).toBe(before.liveBytes + BYTES);
   });
 
-  test.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("counts Metal's buffers apart, and none once it is closed", () => {
-    withBackend("metal", () => {
-      metalContext().wait();
-      const before = memory();
-      const x = block();
-      expect(memory().metal.liveBytes).toBe(before.metal.liveBytes + BYTES);
-      expect(memory().host.liveBytes).toBe(before.host.liveBytes);
-      x.dispose();
-      metalContext().close();
-      expect(memory().metal).toMatchObject({ liveBytes: 0, blocks: 0 });
-    });
-  });
+  test.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))(
+    "counts Metal's buffers separately, and none once it is closed",
+    () => {
+      withBackend("metal", () => {
+        metalContext().wait();
+        const before = memory();
+        const x = block();
+        expect(memory().metal.liveBytes).toBe(before.metal.liveBytes + BYTES);
+        expect(memory().host.liveBytes).toBe(before.host.liveBytes);
+        x.dispose();
+        metalContext().close();
+        expect(memory().metal).toMatchObject({ liveBytes: 0, blocks: 0 });
+      });
+    },
+  );
 });

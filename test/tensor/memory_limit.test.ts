@@ -1,4 +1,4 @@
-/** What tensors take on all backends together has a limit, beyond which there is a typed error and no other backend. */
+/** Tensors of all backends share a memory limit, beyond which a typed error is thrown and no other backend is tried. */
 import { afterEach, describe, expect, spyOn, test } from "bun:test";
 import { metalContext } from "../../src/backend/metal/context.ts";
 import { withBackend, withStrict } from "../../src/backend/policy.ts";
@@ -58,7 +58,7 @@ describe("a limit of the program", () => {
   const refusal = (elements: number) => errorOf(() => withBackend("cpu", () => zeros([elements])));
   const fractionOf = (bytes: number) => (memory().host.liveBytes + bytes) / available;
 
-  test("holds from the next allocation on, in bytes and as a fraction of the memory", () => {
+  test("applies from the next allocation on, in bytes and as a fraction of the memory", () => {
     const set = [
       [() => setMemoryLimit(memory().host.liveBytes + 16 * MB), /set by setMemoryLimit/],
       [() => setMemoryFraction(fractionOf(16 * MB)), /set by setMemoryFraction: 0\.\d+(e-\d+)? of \d+ bytes/],
@@ -73,7 +73,7 @@ describe("a limit of the program", () => {
   });
 
   test.each(tested)("may be raised: %s follows", (backend) => {
-    reclaimMemory(); // what other tests left must not make room
+    reclaimMemory(); // garbage of other tests must not make room
     const used = memory().host.liveBytes + memory().metal.liveBytes;
     setMemoryLimit(used + 8 * MB);
     expect(errorOf(() => withBackend(backend, () => zeros([4 * MB])))).toBeInstanceOf(OutOfMemoryError);
@@ -88,10 +88,10 @@ describe("a limit of the program", () => {
     expect(withBackend("cpu", () => zeros([MB])).size).toBe(MB);
   });
 
-  test.each([0, -1, 1.5, Number.NaN, Infinity, 2 ** 53, "1", undefined])("is no %p", (bytes) =>
+  test.each([0, -1, 1.5, Number.NaN, Infinity, 2 ** 53, "1", undefined])("can't be %p", (bytes) =>
     expect(errorOf(() => setMemoryLimit(bytes as number))).toBeInstanceOf(ArgumentError),
   );
-  test.each([0, -0.5, 1.0001, Number.NaN, "1", null])("is no fraction %p", (fraction) =>
+  test.each([0, -0.5, 1.0001, Number.NaN, "1", null])("can't be the fraction %p", (fraction) =>
     expect(errorOf(() => setMemoryFraction(fraction as number))).toBeInstanceOf(ArgumentError),
   );
   test.each([Number.MIN_VALUE, 1])("may be the fraction %p", (fraction) => setMemoryFraction(fraction));
@@ -101,7 +101,7 @@ describe.each(tested)("on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withBackend(backend, body);
   afterEach(() => setMemoryLimit(null));
 
-  test("no other backend is tried, and what is live stays", () => {
+  test("no other backend is tried, and live tensors stay", () => {
     const warn = spyOn(console, "warn").mockImplementation(() => undefined);
     const x = on(() => ones([MB / 4]));
     const live = () => memory().host.liveBytes + memory().metal.liveBytes;
@@ -127,7 +127,7 @@ describe.each(tested)("on %s", (backend) => {
     }
   });
 
-  test("views take nothing, however large", () => {
+  test("views take no memory, however large", () => {
     // Garbage of earlier tests that is not collected yet counts as well.
     setMemoryLimit(memory().host.liveBytes + memory().metal.liveBytes + 2 * process.memoryUsage().heapUsed + 64 * MB);
     const view = on(() =>
@@ -139,7 +139,7 @@ describe.each(tested)("on %s", (backend) => {
   });
 });
 
-test.if(tested.includes("metal"))("a limit of metal's own leaves the host's memory to other backends", () => {
+test.if(tested.includes("metal"))("a limit of metal alone leaves the host's memory to other backends", () => {
   const warn = spyOn(console, "warn").mockImplementation(() => undefined);
   const { memoryLimit } = metalContext().statistics();
   try {
@@ -162,7 +162,7 @@ function errorOf(body: () => unknown): unknown {
   return undefined;
 }
 
-test("memory that an operation takes for itself is under the limit too, which the message names", () => {
+test("temporary memory of an operation is under the limit too, and the message states it", () => {
   const program = `
     import { withBackend } from "./src/backend/policy.ts";
     import { OutOfMemoryError, ones, sort } from "./src/index.ts";

@@ -1,4 +1,4 @@
-/** Promotion of dtypes: against PyTorch's own answers, and by the laws that it keeps. */
+/** Promotion of dtypes: compared with PyTorch's results, and by its algebraic laws. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { withBackend } from "../../src/backend/policy.ts";
@@ -18,7 +18,7 @@ const operandOf = (input: FixtureTensor | FixtureScalar): PromotionOperand =>
     ? { dtype: input.dtype as DType, priority: input.shape.length > 0 ? 0 : 1 }
     : { dtype: scalarDType(input), priority: 2 };
 
-/** The smallest integer type that holds all of two. */
+/** The smallest integer type that can hold all values of two. */
 function smallestHolding(a: DType, b: DType): DType {
   const ranges = [a, b].map((dtype) => integerRange(dtype as IntegerDType));
   const holds = (dtype: IntegerDType) =>
@@ -27,7 +27,7 @@ function smallestHolding(a: DType, b: DType): DType {
 }
 
 /**
- * PyTorch's answer in Orchard's dtypes: it has 16-bit integers, which Orchard lacks, and refuses to mix uint32 with
+ * PyTorch's result in Orchard's dtypes: it has 16-bit integers, which Orchard lacks, and rejects mixing uint32 with
  * other integers.
  */
 function expected({ inputs, outputs, error }: FixtureCase): DType {
@@ -36,7 +36,7 @@ function expected({ inputs, outputs, error }: FixtureCase): DType {
   return smallestHolding(a, b);
 }
 
-test("every pair of tensors, of 0-d tensors and of numbers is what torch.result_type says", () => {
+test("every pair of tensors, of 0-d tensors and of numbers equals torch.result_type", () => {
   expect(cases.length).toBeGreaterThanOrEqual(dtypes.length ** 2 * 3);
   for (const one of cases) expect([one.name, resultType(one.inputs.map(operandOf))]).toEqual([one.name, expected(one)]);
 });
@@ -60,7 +60,7 @@ const operands = fc.record<PromotionOperand>({
   priority: fc.constantFrom(0 as const, 1 as const, 2 as const),
 });
 
-test("the order of operands does not matter, and saying one twice changes nothing", () => {
+test("the order and repetition of operands do not matter", () => {
   fc.assert(
     fc.property(fc.array(operands, { minLength: 1, maxLength: 5 }), fc.nat(), (list, turn) => {
       const turned = [...list.slice(turn % list.length), ...list.slice(0, turn % list.length)];
@@ -75,7 +75,7 @@ test("the order of operands does not matter, and saying one twice changes nothin
   );
 });
 
-test("operations give what resultType says, for tensors, 0-d tensors and numbers", () => {
+test("operations have the dtype of resultType, for tensors, 0-d tensors and numbers", () => {
   const scalars = fc.constantFrom<Scalar>(true, 1, 0.5, 1n);
   const sides = fc.oneof(
     fc.tuple(fc.constantFrom(...dtypes), fc.boolean()).map(([dtype, flat]) => tensor(flat ? [1] : 1, { dtype })),

@@ -1,4 +1,4 @@
-/** `data()` lets the event loop turn, on every backend, and reads what is there. */
+/** `data()` lets the event loop run, on every backend, and reads the right elements. */
 import { describe, expect, test } from "bun:test";
 import "../../src/checked_methods.ts";
 import type { BackendName } from "../../src/backend/names.ts";
@@ -19,7 +19,7 @@ const tested = (["metal", "cpu", "reference"] as const).filter(
 const on = <Result>(backend: BackendName, body: () => Result): Result =>
   withStrict(true, () => withBackend(backend, body));
 
-/** How often a timer came to run while a promise was awaited. */
+/** How often a timer ran while a promise was awaited. */
 async function turnsDuring(promise: Promise<unknown>): Promise<number> {
   let turns = 0;
   const timer = setInterval(() => turns++, 0);
@@ -34,7 +34,7 @@ const longProduct = (): Tensor => {
   return matmul(ones, transpose(ones, 0, 1));
 };
 
-describe("a timer goes on while data() is awaited", () => {
+describe("a timer runs while data() is awaited", () => {
   test.if(tested.includes("metal" as never))(
     "metal: a long operation, whose call returns before it is done",
     async () => {
@@ -52,7 +52,7 @@ describe("a timer goes on while data() is awaited", () => {
     const x = fromArray(values, [2 ** 11, 2 ** 10]);
     const turned = on(backend, () => transpose(x, 0, 1));
     const narrow = on(backend, () => toDType(x, "bfloat16"));
-    narrow.dataSync(); // nothing is under way any more
+    narrow.dataSync(); // no work is left
     for (const large of [turned, narrow]) {
       const pending = large.data();
       expect(await turnsDuring(pending)).toBeGreaterThan(3);
@@ -63,8 +63,8 @@ describe("a timer goes on while data() is awaited", () => {
 
 type Equal<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
 
-describe("what data() gives", () => {
-  test.each([...dtypes])("%s: a typed array of that kind, whole and in parts alike", async (dtype) => {
+describe("the result of data()", () => {
+  test.each([...dtypes])("%s: a typed array of the same kind, for a whole tensor and a part", async (dtype) => {
     const x = toDType(fromArray(Uint8Array.from({ length: 70_000 }, (_, index) => index % 100)), dtype);
     const view = new Tensor(x.storage, dtype, [2, 3, 11_000], [1, 2, 6], 5);
     const data = await view.data();
@@ -115,7 +115,7 @@ const arrays: Readonly<Record<DType, string>> = {
   bool: "Uint8Array",
 };
 
-test("toArray takes the rank that the tensor has", () => {
+test("toArray accepts only the tensor's rank", () => {
   const x = tensor([[1, 2], [3, 4]]); // biome-ignore format: a matrix
   const rows: number[][] = x.toArray({ rank: 2 });
   expect(rows).toEqual(x.toArray() as number[][]);
@@ -130,7 +130,7 @@ test("toArray takes the rank that the tensor has", () => {
   expect(wrong(2)).toThrow("[toArray] expected no arguments by position, got 1, with 2 as argument 1");
 });
 
-test("what reads a tensor takes no arguments", async () => {
+test("reading methods accept no arguments", async () => {
   const x = zeros([1]);
   for (const read of ["dataSync", "item"] as const)
     expect(() => (x[read] as (...values: unknown[]) => unknown).call(x, 3)).toThrow(

@@ -1,4 +1,4 @@
-/** Released blocks of JavaScript's are given out again, and never while somebody may reach them. */
+/** Released JavaScript blocks are reused, but never while they can still be reached. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { withBackend } from "../../src/backend/policy.ts";
 import { backward, detach, fromArray, mul, noGrad, reshape, sum, type Tensor, tensor } from "../../src/index.ts";
@@ -7,14 +7,14 @@ import { dropSpareBlocks, poisonSpareBlocks, spareBytes } from "../../src/tensor
 import { reclaimMemory } from "../../src/tensor/usage.ts";
 
 beforeEach(dropSpareBlocks);
-afterEach(() => poisonSpareBlocks(0xff)); // as preload.ts has it
+afterEach(() => poisonSpareBlocks(0xff)); // as in preload.ts
 
 const COUNT = 1024; // of float32: 4 KB
 const made = (value: number): Tensor => tensor(Array.from({ length: COUNT }, () => value));
 const bytesOf = ({ storage }: Tensor) => storage.hostBytes();
 
 describe("a block", () => {
-  test("is given out again once its tensor is disposed of, to one of the same size alone", () => {
+  test("is reused once its tensor is disposed of, only for the same size", () => {
     withBackend("cpu", () => {
       const [x, factor] = [made(1), made(3)];
       const bytes = bytesOf(x);
@@ -51,7 +51,7 @@ describe("a block", () => {
     });
   });
 
-  test("is not what a caller was given, nor what a caller gave", () => {
+  test("is not reused if a caller received it or passed it", () => {
     const [x, array] = [made(1), new Float32Array(COUNT).fill(4)];
     const data = x.dataSync();
     const borrowed = fromArray(array, [COUNT]);
@@ -62,7 +62,7 @@ describe("a block", () => {
     expect([array[0], spareBytes()]).toEqual([4, 4 * COUNT]);
   });
 
-  test("is kept once, however often its memory is released, and leaves nothing to who comes too late", () => {
+  test("is kept once, however often its memory is released, and a late release does nothing", () => {
     const memory = new ScriptMemory(4 * COUNT);
     memory.release();
     memory.release();
@@ -71,7 +71,7 @@ describe("a block", () => {
     expect(first.hostBytes().buffer).not.toBe(second.hostBytes().buffer);
   });
 
-  test("whose buffer was transferred is not given out", () => {
+  test("whose buffer was transferred is not reused", () => {
     const memory = new ScriptMemory(4 * COUNT);
     const { buffer } = memory.hostBytes() as Uint8Array<ArrayBuffer>;
     memory.release();
@@ -80,7 +80,7 @@ describe("a block", () => {
   });
 });
 
-describe("what is kept", () => {
+describe("the cache", () => {
   test("is bounded", () => {
     const blocks = Array.from({ length: 200 }, () => new ScriptMemory(LARGE - 8));
     for (const block of blocks) {
@@ -90,12 +90,12 @@ describe("what is kept", () => {
     expect(spareBytes()).toBeGreaterThan(0);
   });
 
-  test("is neither tiny nor large", () => {
+  test("has no tiny or large blocks", () => {
     for (const size of [1, 512, LARGE, 2 * LARGE]) new ScriptMemory(size).release();
     expect(spareBytes()).toBe(0);
   });
 
-  test("goes where memory is short", () => {
+  test("is released if memory is short", () => {
     new ScriptMemory(4 * COUNT).release();
     expect(spareBytes()).toBe(4 * COUNT);
     reclaimMemory();

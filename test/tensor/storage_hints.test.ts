@@ -1,4 +1,6 @@
-/** `{ storage }`: honored by whatever makes a tensor, one by one and by default, and shown by `storageMode`. */
+/**
+ * `{ storage }`: honored by all functions that create tensors, one by one and by default, and shown by `storageMode`.
+ */
 import { afterEach, describe, expect, spyOn, test } from "bun:test";
 import { forgetFailures } from "../../src/backend/dispatch.ts";
 import { orderFrom } from "../../src/backend/policy.ts";
@@ -29,7 +31,7 @@ import { tested } from "../ops/run.ts";
 type StorageMode = "shared" | "private";
 const modes = ["shared", "private"] as const;
 
-/** Ways to make a tensor with a hint. */
+/** Ways to create a tensor with a hint. */
 const makers: Readonly<Record<string, (storage?: StorageMode) => Tensor>> = {
   zeros: (storage) => zeros([4, 8], { storage }),
   randn: (storage) => randn([4, 8], { storage }),
@@ -43,7 +45,7 @@ describe.if(!environmentFlag("ORCHARD_SKIP_METAL"))("on metal", () => {
   const onMetal = <Result>(body: () => Result): Result => withStrict(true, () => withBackend("metal", body));
   afterEach(() => metalContext().configure("storage", "shared"));
 
-  test.each(Object.keys(makers))("%s: where the hint says, and its elements are right", (name) => {
+  test.each(Object.keys(makers))("%s: in the hinted mode, with the right elements", (name) => {
     onMetal(() => {
       const [near, far] = modes.map((storage) => {
         manualSeed(4);
@@ -55,7 +57,7 @@ describe.if(!environmentFlag("ORCHARD_SKIP_METAL"))("on metal", () => {
     });
   });
 
-  test.each(Object.keys(makers))("%s: where the default says, and a hint overrules it", (name) => {
+  test.each(Object.keys(makers))("%s: in the default mode, which a hint overrides", (name) => {
     onMetal(() => {
       expect(makers[name]!().storageMode).toBe("shared");
       metalContext().configure("storage", "private");
@@ -64,7 +66,7 @@ describe.if(!environmentFlag("ORCHARD_SKIP_METAL"))("on metal", () => {
     });
   });
 
-  test.each([2, 20_000])("operands of the host go where the default says, with their elements: %d of them", (count) => {
+  test.each([2, 20_000])("operands of the host move to the default mode, with their elements: %d of them", (count) => {
     const values = Float32Array.from({ length: count }, (_, at) => at % 7);
     const x = withBackend("reference", () => tensor(values));
     expect(x.storageMode).toBe("host");
@@ -75,7 +77,7 @@ describe.if(!environmentFlag("ORCHARD_SKIP_METAL"))("on metal", () => {
     expect(x.dataSync()).toEqual(values);
   });
 
-  test("reading moves what is private, and views show the same memory", () => {
+  test("reading moves private memory, and views show the same memory", () => {
     onMetal(() => {
       const x = tensor([[1, 2]], { storage: "private" });
       const view = transpose(x, 0, 1);
@@ -112,7 +114,7 @@ test.each(["cpu", "reference"] as const)("on %s a hint changes nothing", (backen
   });
 });
 
-test("a mode that there is not is refused, wherever the tensor were to be", () => {
+test("an unknown mode is rejected, on every backend", () => {
   for (const make of Object.values(makers)) {
     expect(() => make("managed" as StorageMode)).toThrow(ArgumentError);
     expect(() => make("managed" as StorageMode)).toThrow(/expected storage to be "shared" or "private", got "managed"/);
@@ -122,7 +124,7 @@ test("a mode that there is not is refused, wherever the tensor were to be", () =
 describe("more bytes than JavaScript's arrays have", () => {
   const make = (storage?: StorageMode) => empty([2 ** 30 + 1], { dtype: "float32", storage });
 
-  test.each(tested)("are no memory on %s, which is reported in one line for each backend", (backend) => {
+  test.each(tested)("fail on %s, which is reported in one line for each backend", (backend) => {
     const warn = spyOn(console, "warn").mockImplementation(() => undefined);
     if (backend === "metal") metalContext().configure("poison", false); // which would touch every page
     try {

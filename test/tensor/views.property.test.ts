@@ -1,4 +1,4 @@
-/** Views of views: what they read, that they share memory, and that a copy is made only where no strides will do. */
+/** Views of views: their elements, that they share memory, and that a copy is made only if no strides describe them. */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { reshape, viewStrides } from "../../src/ops/view/reshape.ts";
@@ -9,18 +9,18 @@ type Nested = number | Nested[];
 
 const leaves = (value: Nested): number[] => (Array.isArray(value) ? value.flatMap(leaves) : [value]);
 
-/** Array.prototype.slice on one axis of nested arrays, and every step-th of what it gives. */
+/** Array.prototype.slice on one axis of nested arrays, and every step-th element of the result. */
 function sliceNested(value: Nested, dim: number, { start, end, step }: Extract<Step, { kind: "slice" }>): Nested {
   if (dim > 0)
     return (value as Nested[]).map((item) => sliceNested(item, dim - 1, { kind: "slice", dim, start, end, step }));
   return (value as Nested[]).slice(start, end).filter((_, index) => index % step === 0);
 }
 
-test("slices of slices are those of JavaScript's own arrays", () => {
+test("slices of slices equal those of JavaScript's arrays", () => {
   const onlySlices = steps.map((list) => list.filter((step) => step.kind === "slice"));
   fc.assert(
     fc.property(shapes(3), onlySlices, (shape, list) => {
-      fc.pre(shape.length > 0 && shape.every((size) => size > 0)); // nested arrays have no shape behind an empty axis
+      fc.pre(shape.length > 0 && shape.every((size) => size > 0)); // nested arrays have no shape after an empty axis
       const x = counted(shape);
       const expected = list.reduce<Nested>(
         (value, step) => sliceNested(value, step.dim % shape.length, step),
@@ -47,7 +47,7 @@ test("a view reads the elements at its offsets, by every way of reading", async 
   );
 });
 
-/** A size in up to four factors, with ones between. */
+/** A size split into up to four factors, with ones between. */
 const factored = (size: number): fc.Arbitrary<number[]> =>
   fc.array(fc.nat(11), { minLength: 1, maxLength: 4 }).map((choices) => {
     let remainder = size;
@@ -71,7 +71,7 @@ function haveStrides(at: readonly number[], shape: Shape): boolean {
   );
 }
 
-test("reshape keeps the order, and copies exactly where no strides will do", () => {
+test("reshape keeps the order, and copies exactly if no strides describe the result", () => {
   let copies = 0;
   let views = 0;
   fc.assert(
@@ -98,7 +98,7 @@ test("reshape keeps the order, and copies exactly where no strides will do", () 
   expect(Math.min(copies, views)).toBeGreaterThan(20); // both were tried
 });
 
-test("isRowMajor says whether the elements lie one after the other", () => {
+test("isRowMajor tells whether the elements are contiguous", () => {
   fc.assert(
     fc.property(shapes(4), steps, (shape, list) => {
       const view = viewAfter(counted(shape), list);

@@ -1,4 +1,4 @@
-/** Chat templates, against Jinja itself as transformers sets it up. */
+/** Chat templates, compared with Jinja as transformers configures it. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
@@ -21,7 +21,7 @@ test.each(rows.map((row, at) => [at, row.template, row] as const))("row %d: %s",
   expect(template.render(row.messages, options)).toBe(row.text);
 });
 
-test("what a template refuses, and what is no template", () => {
+test("rejected arguments, and invalid templates", () => {
   const template = new text.ChatTemplate(sources["instruct"]!, tokens);
   expect(() => template.render([{ role: "assistant", content: "a" }])).toThrow(/roles must alternate/);
   expect(() => new text.ChatTemplate("{% if %}")).toThrow(expect.objectContaining({ code: "invalidTemplate" }));
@@ -65,7 +65,7 @@ test.each([
   expect(render).toThrow(expect.objectContaining({ name: "ArgumentError", message: expect.stringMatching(message) }));
 });
 
-test("a long chat, with what templates use, is far from the limits", () => {
+test("a long chat with a typical template stays far below the limits", () => {
   const source =
     "{% set ns = namespace(n=0) %}{% for m in messages %}{% if m.role == 'system' %}{% continue %}{% endif %}" +
     "{% set ns.n = ns.n + 1 %}{{ m.role | upper }}: {{ m.content.split('</think>')[-1].lstrip('\\n') | trim }}" +

@@ -1,4 +1,4 @@
-/** Files of tokenizers of which something is of another kind: a typed error at load, or a tokenizer that works. */
+/** Tokenizer files in which one value has another type: a typed error at load, or a tokenizer that works. */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import * as fc from "fast-check";
@@ -17,14 +17,14 @@ const fixtures = Object.fromEntries(
   ),
 );
 
-/** The places of a value, but for those of long lists of one kind, of which some are enough. */
+/** The paths of a value, except for long lists of one kind, of which some are enough. */
 function placesOf(value: unknown, path: readonly (string | number)[] = []): (readonly (string | number)[])[] {
   if (typeof value !== "object" || value === null) return [path];
   const keys = Array.isArray(value) ? [...value.keys()].slice(0, 4) : Object.keys(value).slice(0, 40);
   return [path, ...keys.flatMap((key) => placesOf((value as Json)[key], [...path, key]))];
 }
 
-/** A copy in which one place has another value; undefined removes it. */
+/** A copy in which one path has another value; undefined removes it. */
 function changed(value: unknown, [key, ...rest]: readonly (string | number)[], by: unknown): unknown {
   if (key === undefined) return by;
   const copy = (Array.isArray(value) ? [...value] : { ...(value as Json) }) as Json;
@@ -90,7 +90,7 @@ const other = fc.oneof(
   fc.jsonValue({ maxDepth: 2 }),
 );
 
-test.each(names)("%s: one value is another", (name) => {
+test.each(names)("%s: one value has another type", (name) => {
   const { tokenizer, config } = fixtures[name]!;
   const places = placesOf(tokenizer).map((path) => ["tokenizer", ...path]);
   const own = [...places, ...placesOf(config).map((path) => ["config", ...path])].slice(1);
@@ -105,7 +105,7 @@ test.each(names)("%s: one value is another", (name) => {
   );
 });
 
-describe("refused at load, with the place", () => {
+describe("rejected at load, with the path", () => {
   const { tokenizer, config } = fixtures["llama3"]!;
   let deep: Json = { type: "ByteLevel" };
   for (let level = 0; level < 50_000; level++) deep = { type: "Sequence", pretokenizers: [deep] };

@@ -1,4 +1,4 @@
-/** Large vocabularies from the cache: the same tokens as without it, for tokenizers and texts that are drawn. */
+/** Large vocabularies from the cache: the same tokens as without it, for drawn tokenizers and texts. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ interface Drawn {
   readonly texts: readonly string[];
 }
 
-/** A byte pair encoding whose merges make tokens of its vocabulary, some of them twice, in either form of a file. */
+/** A byte pair encoding whose merges make tokens of its vocabulary, some of them twice, in either format. */
 const drawn: fc.Arbitrary<Drawn> = fc
   .record({
     words: fc.uniqueArray(piece, { minLength: 1, maxLength: 30 }),
@@ -91,7 +91,7 @@ const drawnUnigram: fc.Arbitrary<Drawn> = fc
     return { json: json as unknown as TokenizerJson, texts };
   });
 
-/** The same tokenizer by way of the packed file. */
+/** The same tokenizer through the packed file. */
 function throughFile(json: TokenizerJson): PretrainedTokenizer {
   const read = decodePacked(Uint8Array.from(encodePacked(packTokenizer(json)!)))!;
   return new PretrainedTokenizer(read.json, { packed: read.packed });
@@ -111,7 +111,7 @@ const outcome = (body: () => unknown): unknown => {
 test.each([
   ["BPE", drawn],
   ["Unigram", drawnUnigram],
-] as const)("a packed %s gives the ids, texts and bytes of the one that it is made of", (_kind, arbitrary) => {
+] as const)("a packed %s has the ids, texts and bytes of the original", (_kind, arbitrary) => {
   let [encoded, merged] = [0, 0];
   fc.assert(
     fc.property(arbitrary, ({ json, texts }) => {
@@ -131,7 +131,7 @@ test.each([
     }),
     { numRuns: 400, seed: 34 },
   );
-  expect([encoded > 500, merged > 100]).toEqual([true, true]); // the texts reach what is tested
+  expect([encoded > 500, merged > 100]).toEqual([true, true]); // the texts cover the tested cases
 });
 
 test.each([
@@ -209,7 +209,7 @@ describe("the cache", () => {
     expect(readFileSync(path!)).toEqual(bytes);
   });
 
-  test("a cache that cannot be written is done without", () => {
+  test("without write permission the cache is not used", () => {
     const expected = loadTokenizer(model).encode(text);
     rmSync(cache, { recursive: true });
     writeFileSync(cache, "a file");

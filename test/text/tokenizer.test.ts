@@ -1,4 +1,4 @@
-/** Tokenizers of models against Hugging Face's own, and SentencePiece; streams against whole texts. */
+/** Tokenizers of models compared with Hugging Face's and SentencePiece; streams compared with whole texts. */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
@@ -80,7 +80,7 @@ test("Gemma's runs of spaces, which were added to its vocabulary, are spaces", (
   expect(tokenizer.decode(tokenizer.encode("a   b", plain))).toBe("a   b");
 });
 
-test("special tokens: known by name, skipped where asked, and where a text continues its space stays", () => {
+test("special tokens: known by name, skipped on request, and the space stays where a text continues", () => {
   const tokenizer = make("llama2");
   const [begin, end] = [tokenizer.idOf("<s>")!, tokenizer.idOf("</s>")!];
   expect([tokenizer.beginOfText, tokenizer.endOfText]).toEqual([begin, end]);
@@ -115,7 +115,7 @@ describe("the tokenizers of GGUF files", () => {
     }
   });
 
-  test("SentencePiece's unigram, against SentencePiece", async () => {
+  test("SentencePiece's unigram, compared with SentencePiece", async () => {
     const { unigram, rows } = (await read("sentencepiece")) as { unigram: Pieces; rows: readonly Row[] };
     const tokenizer = ofMetadata(metadataOf("t5", unigram));
     for (const { text: own, ids } of rows)
@@ -159,7 +159,7 @@ describe("the tokenizers of GGUF files", () => {
     }
   });
 
-  test("what is not known is refused by its name", () => {
+  test("the error for an unknown kind names it", () => {
     expect(() => tokenizerOfGguf({})).toThrow(/tokenizer.ggml.model.*got none/);
     expect(() =>
       ofMetadata([
@@ -176,7 +176,7 @@ describe("the tokenizers of GGUF files", () => {
   });
 });
 
-test("files: a folder, a GGUF file, and what is wrong with them", async () => {
+test("files: a folder, a GGUF file, and invalid ones", async () => {
   const { path: folder } = testFolder("text");
   const { tokenizer: json, config, rows } = fixtures.llama3;
   await Bun.write(join(folder, "tokenizer.json"), JSON.stringify(json));

@@ -1,4 +1,4 @@
-/** Texts of Unicode's odd characters: the tokens that Hugging Face's `tokenizers` makes of them. */
+/** Texts of unusual Unicode characters: the tokens equal those of Hugging Face's `tokenizers`. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";

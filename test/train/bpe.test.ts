@@ -1,4 +1,4 @@
-/** Runs whose tokenizer is trained on their text: saved, resumed, generated from, written in a few bits each. */
+/** Runs whose tokenizer is trained on their text: saved, resumed, used for generation, quantized. */
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ const words = ["--tokenizer", "bpe", "--vocabulary", "300", "--prompt", "export"
 const tokenizerIn = (run: string) => JSON.parse(readFileSync(join(run, "tokenizer.json"), "utf8"));
 
 describe("a run with a trained tokenizer", () => {
-  test("resumes with the tokens of its checkpoint and the losses of a run that went on", async () => {
+  test("resumes with the tokens of its checkpoint and the losses of an uninterrupted run", async () => {
     const [whole, parted] = [newRun(), newRun()];
     const { out, exitCode } = await train(whole, "--steps", "10", ...words);
     expect(exitCode).toBe(0);
@@ -40,7 +40,7 @@ describe("a run with a trained tokenizer", () => {
     expect(own.vocabularySize).toBe(300);
   });
 
-  test("is generated from as it is, and when it is written in a few bits each", async () => {
+  test("generates as trained, and when quantized", async () => {
     const run = newRun();
     await train(run, "--steps", "5", "--width", "32", "--heads", "1", ...words);
     const options = ["--tokens", "12", "--temperature", "0", "--prompt", "export const"] as const;
@@ -56,7 +56,7 @@ describe("a run with a trained tokenizer", () => {
     }
   });
 
-  test("tells its loss in bits for each byte of the text", async () => {
+  test("reports its loss in bits per byte of the text", async () => {
     const run = newRun();
     await train(run, "--steps", "3", ...words);
     const events = readLog(run);

@@ -1,4 +1,4 @@
-/** Runs that are interrupted or killed on the way: resumed, they have the losses of a run that nothing disturbed. */
+/** Runs that are interrupted or killed: when resumed, they have the losses of an undisturbed run. */
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync, truncateSync } from "node:fs";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ test("a run that is interrupted saves and stops; resumed, it has the losses of o
   expect(lossesOf(stopped)).toEqual(lossesOf(whole));
 });
 
-test("a run that is killed goes on from its last checkpoint, past a damaged one, with the same losses", async () => {
+test("a run that is killed resumes from its last valid checkpoint, with the same losses", async () => {
   const [whole, killed] = [newRun(), newRun()];
   await train(whole, "--steps", "40");
   const child = start(["train", text, ...tiny, "--out", killed, "--steps", "40"]);
@@ -43,10 +43,10 @@ test("a run that is killed goes on from its last checkpoint, past a damaged one,
   expect(err).toContain(newest);
   expect(out).toMatch(/^steps +from \d+ to 40/m);
   expect(lossesOf(killed)).toEqual(lossesOf(whole));
-  expect(pointsDrawn(killed)).toBe(40); // a step that was taken twice once
+  expect(pointsDrawn(killed)).toBe(40); // a step that ran twice is counted once
 });
 
-test("a full disk destroys no log, curve or checkpoint: with room again the run goes on from them", async () => {
+test("a full disk destroys no log, curve or checkpoint: with free space the run resumes from them", async () => {
   const [whole, run] = [newRun(), newRun()];
   const steps = ["--steps", "100"];
   await train(whole, ...steps);

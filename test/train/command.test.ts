@@ -1,4 +1,4 @@
-/** `orchard train` and `orchard generate` as processes: what they print and leave behind, and what stops them. */
+/** `orchard train` and `orchard generate` as processes: their output and files, and rejected arguments. */
 import { describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -40,7 +40,7 @@ describe("a run", () => {
     expect(readdirSync(join(run, "checkpoints")).sort()).toEqual([checkpointName(15), checkpointName(20)]);
   });
 
-  test("of few steps, one layer and one head says so in the singular, and adapts its warmup", async () => {
+  test("of few steps, one layer and one head uses the singular, and adapts its warmup", async () => {
     const run = newRun();
     const shape = ["--layers", "1", "--heads", "1", "--batch", "1"];
     const { out, exitCode } = await train(run, "--steps", "5", ...shape);
@@ -54,7 +54,7 @@ describe("a run", () => {
     expect(`${again.out}${again.err}`).not.toContain("NaN");
   });
 
-  test("whose warmup is named and too long is refused", async () => {
+  test("whose explicit warmup is too long is rejected", async () => {
     const { err, exitCode } = await train(newRun(), "--steps", "5", "--warmup", "5");
     expect([exitCode, err]).toEqual([1, "[train] expected warmup to be below the number of steps, 5, got 5\n"]);
   });
@@ -70,7 +70,7 @@ describe("a run", () => {
     expect(`${out}${err}`).not.toContain("NaN");
   });
 
-  test("refuses a folder that holds a run", async () => {
+  test("rejects a folder that contains a run", async () => {
     const run = newRun();
     await train(run, "--steps", "3");
     const { err, exitCode } = await train(run, "--steps", "3");
@@ -78,7 +78,7 @@ describe("a run", () => {
     expect(err).toContain(`${run} already has a run; resume it with --resume ${run}`);
   });
 
-  test("with a dashboard says where it is, and serves it while it trains", async () => {
+  test("with a dashboard prints its address, and serves it while it trains", async () => {
     const run = newRun();
     const child = start(["train", text, ...tiny, "--out", run, "--steps", "1000000", "--dashboard"]);
     await reaches(run, 1, child);
@@ -93,7 +93,7 @@ describe("a run", () => {
 });
 
 describe("a run that is", () => {
-  test("resumed with other settings takes them, but not another shape", async () => {
+  test("resumed with other settings applies them, but not another shape", async () => {
     const run = newRun();
     await train(run, "--steps", "5");
     const longer = await orchard("train", "--resume", run, "--steps", "8");
@@ -104,7 +104,7 @@ describe("a run that is", () => {
 });
 
 describe("a disk that is full", () => {
-  test("ends no run, and it is said", async () => {
+  test("ends no run, and is reported", async () => {
     const run = newRun();
     const words = ["train", text, ...tiny, "--width", "96", "--steps", "6", "--warmup", "1", "--out", run];
     const { stdout, stderr, exitCode } = limited(300, environment, ...words); // a checkpoint has 3 MB
@@ -116,7 +116,7 @@ describe("a disk that is full", () => {
   });
 });
 
-describe("is refused", () => {
+describe("is rejected", () => {
   const cases: readonly (readonly [string, () => string[], string])[] = [
     ["a folder that is not there", () => [join(folder, "nowhere")], "nowhere"],
     ["an empty file", () => [writeTo("empty.txt", "")], "empty"],
@@ -134,7 +134,7 @@ describe("is refused", () => {
     expect(existsSync(run)).toBe(false);
   });
 
-  test("a run that is not there, to go on with and to generate from", async () => {
+  test("a missing run, to resume and to generate from", async () => {
     for (const words of [
       ["train", "--resume", folder],
       ["generate", folder],
@@ -153,7 +153,7 @@ describe("is refused", () => {
 });
 
 describe("generate", () => {
-  test("writes on after the prompt, the same with the same seed, from a run or a checkpoint", async () => {
+  test("continues the prompt, the same with the same seed, from a run or a checkpoint", async () => {
     const run = newRun();
     await train(run, "--steps", "5");
     const words = ["--prompt", "export const", "--tokens", "30", "--seed", "1"];
@@ -166,7 +166,7 @@ describe("generate", () => {
     expect((await orchard("generate", run, ...words.with(5, "2"))).out).not.toBe(first.out);
   });
 
-  describe("refuses in one sentence", () => {
+  describe("rejects in one sentence", () => {
     const layer = (width: number) => ({ model: new Linear(width, width), step: 1 });
     const cases: readonly (readonly [string, (path: string) => Promise<unknown>, string])[] = [
       [
@@ -191,7 +191,7 @@ describe("generate", () => {
       await checkRefused(path, sentence);
     });
 
-    test("a checkpoint that is of no run", async () => {
+    test("a checkpoint that does not belong to a run", async () => {
       const path = await saveCheckpoint(newRun(), layer(2));
       await checkRefused(path, `expected a checkpoint of a training run, got ${path}`);
     });

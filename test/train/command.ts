@@ -37,7 +37,7 @@ export function trainingCommands() {
   return { folder, text, environment, start, orchard, train, newRun };
 }
 
-/** What a process says until it ends. */
+/** The output of a process until it ends. */
 export async function outputOf(child: Child) {
   const [out, err, exitCode] = await Promise.all([
     new Response(child.stdout).text(),
@@ -55,7 +55,7 @@ export const lossesOf = (run: string): number[] => {
 export const pointsDrawn = (run: string): number =>
   /class="training" d="([^"]*)"/.exec(readFileSync(join(run, "loss.svg"), "utf8"))![1]!.split("L").length;
 
-/** Waits until the log of a process has this step. Fails with what it said where it ends before. */
+/** Waits until the log of a process has this step. Fails with its output if it ends before. */
 export async function reaches(run: string, step: number, child: Child): Promise<void> {
   const log = join(run, "log.jsonl");
   const text = () => (existsSync(log) ? readFileSync(log, "utf8") : "");
@@ -74,7 +74,7 @@ export async function reaches(run: string, step: number, child: Child): Promise<
   }
 }
 
-/** Runs the command as a process whose files have so many KB at most. */
+/** Runs the command as a process with a limit on file sizes, in KB. */
 export function limited(kilobytes: number, environment: Record<string, string | undefined>, ...words: string[]) {
   const script = `ulimit -f ${kilobytes}; trap "" XFSZ; exec "$0" "$@"`;
   const options = { cwd: packageRoot, env: environment };

@@ -1,4 +1,4 @@
-/** The loss curve: what is drawn, that it is well-formed, and that the PNG is the same picture, text included. */
+/** The loss curve: its contents, that it is well-formed, and that the PNG is the same picture, text included. */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { drawCurve, type Point, toPng } from "../../src/train/curve.ts";
@@ -33,7 +33,7 @@ describe("the picture", () => {
     expect((bottom - half) / (bottom - high)).toBeCloseTo(0.5, 2);
   });
 
-  test("says the last losses, and marks held-out ones", () => {
+  test("labels the last losses, and marks held-out ones", () => {
     expect([lastText(svg, "training"), lastText(svg, "held out")]).toEqual(["1.030", "1.500"]);
     expect(svg.match(/<circle class="held-out"/g)).toHaveLength(1);
   });
@@ -68,7 +68,7 @@ describe("as PNG", () => {
     expect([header.getUint32(16), header.getUint32(20)]).toEqual([1920, 1080]);
   });
 
-  test("its text is drawn where the machine has no typeface", async () => {
+  test("its text is drawn on a machine without fonts", async () => {
     const text = (content: string) =>
       toPng(`<svg xmlns="http://www.w3.org/2000/svg" width="960" height="540" font-family="Inter">${content}</svg>`);
     expect(Bun.hash(await text('<text y="50">loss</text>'))).not.toBe(Bun.hash(await text("")));
@@ -79,7 +79,7 @@ describe("in a run's folder", () => {
   const { path: folder } = testFolder("curve");
   const file = (kind: keyof typeof CURVE_FILES) => Bun.file(join(folder, CURVE_FILES[kind]));
 
-  test("the SVG is there after an evaluation, the PNG at the end, with what came before the session", async () => {
+  test("the SVG exists after an evaluation, the PNG at the end, including earlier sessions", async () => {
     const files = new CurveFiles(folder, { training: points(3, () => 2), heldOut: [] });
     files.on(stepEvent(4));
     expect(await file("svg").exists()).toBe(false);

@@ -1,4 +1,4 @@
-/** Who may read a run's page: requests as bytes, as browsers of other sites, other programs and attackers send them. */
+/** Who may read a run's page: raw requests, as browsers of other sites, other programs and attackers send them. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import { Dashboard } from "../../src/train/dashboard/server.ts";
@@ -16,7 +16,7 @@ beforeAll(() => {
 });
 afterAll(() => dashboard.close());
 
-/** Whether this is a whole answer: an event after the upgrade, or a body as long as its head says. */
+/** Whether this is a complete response: an event after the upgrade, or a body of the stated length. */
 function isWhole(got: string): boolean {
   if (/^HTTP\/1\.1 101/.test(got)) return got.includes("secret");
   const [head, ...parts] = got.split("\r\n\r\n");
@@ -26,7 +26,7 @@ function isWhole(got: string): boolean {
   return length !== undefined && parts.join("\r\n\r\n").length >= Number(length);
 }
 
-/** Sends a request as it is, and returns the answer, or what came until the server closed the connection. */
+/** Sends a raw request, and returns the response, or what arrived until the server closed the connection. */
 function send(lines: readonly string[]): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const socket = connect(Number(port), "127.0.0.1", () => socket.write(`${lines.join("\r\n")}\r\n\r\n`));
@@ -49,7 +49,7 @@ const upgrade = [
   "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==",
 ];
 
-/** A request for a path with the token, or another one, and these headers besides those of a WebSocket. */
+/** A request for a path with the token, or another one, and these headers in addition to those of a WebSocket. */
 const get = (path: string, headers: readonly string[], with_ = token, method = "GET") => {
   const query = with_ === "" ? "" : `?token=${with_}`;
   return send([`${method} ${path}${query} HTTP/1.1`, ...headers, ...(path === "/events" ? upgrade : [])]);
@@ -58,14 +58,14 @@ const local = () => `Host: 127.0.0.1:${port}`;
 
 const paths = ["/", "/events", "/page.css", "/client.ts", "/settings.json", "/log.jsonl", "//", "/%2e%2e/package.json"];
 
-describe.each(paths)("%s is refused", (path) => {
+describe.each(paths)("%s is rejected", (path) => {
   const expectRefused = async (answer: Promise<string>, status = 403) => {
     const text = await answer;
     expect(statusOf(text)).toBe(status);
     for (const hidden of ["secret", "<html", token]) expect(text).not.toContain(hidden);
   };
 
-  test("to another host, as DNS rebinding sends it, whatever else is right", async () => {
+  test("to another host, as in DNS rebinding, even if everything else is right", async () => {
     const hosts = ["evil.example", `evil.example:${port}`, `127.0.0.1.evil.example:${port}`, "127.0.0.1", "localhost"];
     const ports = ["127.0.0.1:1", `0.0.0.0:${port}`, `192.168.0.1:${port}`, `localhost.:${port}`, `[::]:${port}`, ""];
     await Promise.all([...hosts, ...ports].map((host) => expectRefused(get(path, [`Host: ${host}`]))));
@@ -76,7 +76,7 @@ describe.each(paths)("%s is refused", (path) => {
     expect(statusOf(await get(path, []))).toBeGreaterThanOrEqual(400);
   });
 
-  test("to a page of another origin, whatever else is right", async () => {
+  test("to a page of another origin, even if everything else is right", async () => {
     const origins = ["http://evil.example", "null", "https://127.0.0.1", "http://127.0.0.1:1", "http://127.0.0.1", ""];
     const near = [`https://127.0.0.1:${port}`, `http://localhost:${port}`, `http://127.0.0.1:${port}.evil.example`];
     await Promise.all([...origins, ...near].map((origin) => expectRefused(get(path, [local(), `Origin: ${origin}`]))));
@@ -93,7 +93,7 @@ describe.each(paths)("%s is refused", (path) => {
 describe("with host and token right", () => {
   const hosts = () => [`127.0.0.1:${port}`, `localhost:${port}`, `LOCALHOST:${port}`, `[::1]:${port}`];
 
-  test("the page is served, and tells its address to nobody", async () => {
+  test("the page is served, and sends no referrer", async () => {
     for (const host of hosts()) {
       const answer = await get("/", [`Host: ${host}`]);
       expect(statusOf(answer)).toBe(200);
@@ -101,7 +101,7 @@ describe("with host and token right", () => {
       expect(answer).toMatch(/^referrer-policy: no-referrer\r$/im);
       expect(answer).toMatch(/^cache-control: no-store\r$/im);
       expect(answer).toMatch(/^content-security-policy: default-src 'none';.*frame-ancestors 'none'/im);
-      expect(answer).not.toMatch(/<script[^>]* src=|<link[^>]* href=/); // nothing else is asked for
+      expect(answer).not.toMatch(/<script[^>]* src=|<link[^>]* href=/); // nothing else is requested
     }
   });
 
@@ -132,6 +132,6 @@ test("each server has its own token, of 192 random bits", async () => {
   for (const other of others) await other.close();
 });
 
-test("it listens to this machine alone", () => {
+test("it listens on the loopback address only", () => {
   expect(new URL(dashboard.url).hostname).toBe("127.0.0.1");
 });

@@ -1,7 +1,4 @@
-/**
- * The dashboard's page in a real browser: what it shows of events that came before it was opened, and of those that
- * come after.
- */
+/** The dashboard's page in a real browser: events before and after it was opened. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import type { Browser, Page } from "puppeteer-core";
 import { Dashboard } from "../../src/train/dashboard/server.ts";
@@ -38,13 +35,14 @@ const emit = (...events: readonly RunEvent[]) => {
 const open = () => page.goto(dashboard.url, { waitUntil: "networkidle0" });
 const textOf = (id: string) => page.$eval(`#${id}`, ({ textContent }) => textContent);
 /**
- * Waits until an element's text has this in it. What runs in the page is text: this project's types are those of Bun.
+ * Waits until an element's text contains this. Code for the page is text, because this project's types are those of
+ * Bun.
  */
 const shows = (id: string, text: string) =>
   page.waitForFunction(`document.getElementById("${id}")?.textContent?.includes(${JSON.stringify(text)})`);
 const countOf = (selector: string) => page.$$eval(selector, ({ length }) => length);
 
-/** Pixels of a chart that have a color near this one. */
+/** Counts the pixels of a chart that have a color near this one. */
 const colored = (chart: string, color: readonly [number, number, number]): Promise<number> =>
   page.evaluate(`(() => {
     const canvas = document.querySelector("#${chart} canvas");
@@ -57,7 +55,7 @@ const blue = [59, 130, 246] as const;
 const orange = [234, 88, 12] as const;
 
 describe("a page", () => {
-  test("that is opened during a run shows what has happened", async () => {
+  test("that is opened during a run shows earlier events", async () => {
     emit(startEvent, ...Array.from({ length: 100 }, (_, k) => stepEvent(k + 1)), {
       kind: "evaluation",
       step: 100,
@@ -102,7 +100,7 @@ describe("a page", () => {
     expect(await textOf("notes")).toContain("a checkpoint is broken");
   });
 
-  test("says that a loss is not finite, and draws a gap", async () => {
+  test("reports a loss that is not finite, and draws a gap", async () => {
     emit(startEvent, stepEvent(1), stepEvent(2, { loss: Number.NaN, bitsPerByte: Number.NaN }));
     await open();
     await shows("loss", "not finite");
@@ -131,7 +129,7 @@ describe("charts", () => {
     { kind: "evaluation", step: 300, loss: 7.5, bitsPerByte: 2.5 },
   ];
 
-  /** Opens the page in a window of this width. Returns where the drawings are, and what was written in them. */
+  /** Opens the page in a window of this width. Returns the positions of the drawings, and their texts. */
   async function opened(width: number) {
     await page.setViewport({ width, height: 900 });
     await page.evaluateOnNewDocument(`
@@ -222,13 +220,13 @@ describe("charts", () => {
   });
 });
 
-test("a long run's page is given a part of its steps, from the first to the last", async () => {
+test("the page of a long run receives a part of its steps, from the first to the last", async () => {
   emit(startEvent, ...Array.from({ length: 20_000 }, (_, k) => stepEvent(k + 1)));
   await open();
   await shows("step", "20000 of 400");
 });
 
-test("a port that is taken is an error which names it", () => {
+test("the error for a port in use names it", () => {
   const other = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => undefined } });
   expect(() => new Dashboard(other.port)).toThrow(`the dashboard cannot use port ${other.port}`);
   other.stop();

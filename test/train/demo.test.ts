@@ -1,4 +1,4 @@
-/** What `bun run demo` shows in a terminal of 80 columns: one bar, the curve, a sample, and what to do next. */
+/** The output of `bun run demo` in a terminal of 80 columns: one bar, the curve, a sample, and the next steps. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
@@ -46,7 +46,7 @@ test("a run of the demo's preset in 80 columns", async () => {
   expect(await Bun.file(join(run, "tokenizer.json")).exists()).toBe(true);
 });
 
-test("the demo's model has tokens of its own text, and about a million parameters", () => {
+test("the demo's model has tokens of its text, and about a million parameters", () => {
   const { tokenizer, vocabulary, layers, width, context } = presets.demo;
   expect([tokenizer, vocabulary]).toEqual(["bpe", 1024]);
   const parameters = vocabulary * width + context * width + layers * (12 * width * width + 13 * width) + 2 * width;

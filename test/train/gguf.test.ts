@@ -42,7 +42,7 @@ describe.each(["gpt", "llama"] as const)("%s", (architecture) => {
     expect(names.toSorted()).toEqual([...otherNames[architecture], ...blocks].toSorted());
   });
 
-  test.each(["float32", "q8_0"])("comes back bit for bit from a file in %s, and computes the same", (format) => {
+  test.each(["float32", "q8_0"])("is read back bit for bit from a file in %s, and computes the same", (format) => {
     const model = modelOf(settings);
     if (format === "q8_0") nn.quantizeModel(model, { format });
     const state = model.quantizedState();
@@ -59,7 +59,7 @@ describe.each(["gpt", "llama"] as const)("%s", (architecture) => {
     expect(got).toEqual(expected!);
   });
 
-  test("of other names is left for the model to refuse", () => {
+  test("with other names is passed on, and the model rejects it", () => {
     const weights: Weights = toGgufWeights(settings, modelOf(settings).quantizedState());
     const back = fromGgufWeights(settings, { ...weights, "blk.7.attn_q.weight": weights["token_embd.weight"]! });
     expect(Object.keys(back)).toContain("blk.7.attn_q.weight");
@@ -67,7 +67,7 @@ describe.each(["gpt", "llama"] as const)("%s", (architecture) => {
     expect(Object.keys(fromGgufWeights(settings, fewer))).not.toContain("blocks.0.feedForward.up.weight");
   });
 
-  test("has the sizes that llama.cpp asks for", () => {
+  test("has the sizes that llama.cpp requires", () => {
     const metadata = ggufMetadata(settings, modelOf(settings), new ByteTokenizer());
     const prefix = architecture === "gpt" ? "gpt2" : "llama";
     expect(metadata["general.architecture"]).toBe(prefix);
@@ -81,7 +81,7 @@ describe.each(["gpt", "llama"] as const)("%s", (architecture) => {
   });
 });
 
-test("rows of queries and keys are turned as convert_hf_to_gguf.py's permute does", () => {
+test("rows of queries and keys are permuted as by convert_hf_to_gguf.py's permute", () => {
   const settings = runs.llama!;
   const { heads, width } = settings;
   const name = "blocks.0.attention.queryKeyValue.weight";

@@ -10,11 +10,11 @@ async function checkTraining(mode: "loop" | "run", steps: number): Promise<void>
   const points = await checkFlat("gpt-training.ts", mode, folder.path, String(steps));
   const live = points.map(({ liveBytes }) => liveBytes);
   const firstHalf = Math.max(...live.slice(0, 10));
-  expect(firstHalf).toBeGreaterThan(0); // what is counted is there
+  expect(firstHalf).toBeGreaterThan(0); // memory is counted
   // Weights and moments stay; the tensors of a step are released before the next step ends.
   expect(Math.max(...live.slice(10))).toBeLessThan(1.25 * firstHalf);
 }
 
 const steps = repeats({ usual: 6000, all: 10_000 });
 test(`${steps} steps of a loop that never waits`, () => checkTraining("loop", steps));
-test("2,000 steps of a run that is evaluated, sampled and saved on the way", () => checkTraining("run", 2_000));
+test("2,000 steps of a run that is evaluated, sampled and saved meanwhile", () => checkTraining("run", 2_000));

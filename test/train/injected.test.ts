@@ -1,6 +1,6 @@
 /**
- * A run on Metal, which fails in one way or another, ends with the losses, the moments and the sample that it has when
- * nothing fails.
+ * A run on a Metal device that fails in various ways ends with the losses, moments and sample of a run without
+ * failures.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, type Mock, spyOn, test } from "bun:test";
 import type { Implementation } from "../../src/backend/backend.ts";
@@ -17,7 +17,7 @@ import { clearFaults, faultKinds, injectedFaults } from "../ops/attention/faults
 import { checkFindings } from "../ops/run.ts";
 import { type Disturbance, distances, small, type Trained, train } from "./trained.ts";
 
-/** Relative to the largest number: another backend rounds otherwise. */
+/** Relative to the largest number: another backend rounds differently. */
 const TOLERANCE = 2e-6;
 const settings = { ...small, steps: 6 };
 
@@ -35,7 +35,7 @@ beforeEach(() => {
   resetCodepaths();
 });
 
-/** Trains under faults. Operations fall back at times, with this cause on record, and said once. */
+/** Trains under faults. Operations fall back at times, with this cause on record, which is reported once. */
 async function checkRun(operations: readonly string[], cause: RegExp, disturb: Disturbance = {}): Promise<void> {
   const trained = await train("metal", settings, disturb);
   clearFaults();
@@ -52,7 +52,7 @@ async function checkRun(operations: readonly string[], cause: RegExp, disturb: D
 
 const said = (): string[] => warn.mock.calls.map(([text]) => String(text));
 
-/** What fails in a step: most of what is compiled; two allocations, each time others; one command buffer. */
+/** The faults of a step: most compilations; two allocations, different ones each time; one command buffer. */
 const plans: Readonly<Record<FaultKind, (step: number) => { skip: number; count: number }>> = {
   library: () => ({ skip: 4, count: 1000 }),
   pipeline: () => ({ skip: 4, count: 1000 }),
@@ -60,9 +60,7 @@ const plans: Readonly<Record<FaultKind, (step: number) => { skip: number; count:
   "command-buffer": (step) => ({ skip: step % 3, count: 1 }),
 };
 
-/**
- * Operations of the forward pass, the backward pass and the update. An allocation is refused where it happens to be.
- */
+/** Operations of the forward pass, the backward pass and the update. Any allocation may fail. */
 const operations = ["attentionForward", "attentionBackward", "optimizerUpdate"] as const;
 
 type Refusing = Pick<Implementation<never>, "unsupported">;
@@ -72,7 +70,7 @@ const implementations: Readonly<Record<(typeof operations)[number], Refusing>> =
   optimizerUpdate: updatePrimitive.implementations.metal as Refusing,
 };
 
-/** Until it is disposed of, Metal's kernels lack an option that the calls of an operation have. */
+/** Until it is disposed of, Metal's kernels lack an option of an operation's calls. */
 function withoutSupport(implementation: Refusing): Disposable {
   const known = implementation.unsupported;
   implementation.unsupported = () => "no such option";
@@ -95,22 +93,22 @@ const beforeUpdates =
   };
 
 describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("a run is the same", () => {
-  test.each(faultKinds)("where its steps meet a fault: %s", async (kind) => {
-    // What comes after a command buffer that fails does read what nothing has written, and is computed again.
+  test.each(faultKinds)("if its steps have a fault: %s", async (kind) => {
+    // Work after a failed command buffer reads memory that was never written, and is computed again.
     metalContext().configure("check", kind !== "command-buffer");
     const beforeStep = (step: number) => metalContext().injectFault(kind, plans[kind](step));
     await checkRun(kind === "allocate" ? [] : operations, injectedFaults[kind], { beforeStep });
     expect(said().join("\n")).toMatch(/injected/i);
   });
 
-  test.each(faultKinds)("where each update of the parameters meets a fault: %s", async (kind) => {
+  test.each(faultKinds)("if each update of the parameters has a fault: %s", async (kind) => {
     metalContext().configure("check", kind !== "command-buffer");
     const atStart = beforeUpdates(() => metalContext().injectFault(kind, { count: kind === "allocate" ? 2 : 1 }));
     await checkRun(["optimizerUpdate"], injectedFaults[kind], { atStart });
     expect(said().join("\n")).toMatch(/injected/i);
   });
 
-  test("where pipelines have room for few threads", async () => {
+  test("if pipelines support few threads", async () => {
     metalContext().configure("check", true);
     metalContext().configure("max_threads", 64);
     try {
@@ -123,7 +121,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("a run is the same", () =
     }
   });
 
-  test.each(operations)("where %s lacks an option", async (operation) => {
+  test.each(operations)("if %s lacks an option", async (operation) => {
     metalContext().configure("check", true);
     using _ = withoutSupport(implementations[operation]);
     await checkRun([operation], /^metal: no such option$/);

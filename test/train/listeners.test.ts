@@ -59,7 +59,7 @@ describe("the line of progress", () => {
   };
   const at = (width: number) => progressLine(width, 1234, 2000, figures);
 
-  test("has all figures where there is room, and never more columns than there are", () => {
+  test("has all figures if they fit, and never exceeds the columns", () => {
     expect(at(Number.POSITIVE_INFINITY)).toBe(
       "████████████░░░░░░░░ 1234/2000 │ loss 1.234 │ held out 2.345 │ 45.7K tokens/s │ 12 min 30 s left" +
         " │ 123.4 MB │ reference",
@@ -67,7 +67,7 @@ describe("the line of progress", () => {
     for (let width = 9; width < 200; width++) expect([width, at(width).length <= width]).toEqual([width, true]);
   });
 
-  test("gives up the least important figures first", () => {
+  test("drops the least important figures first", () => {
     expect(at(97)).toBe(
       "██████░░░░ 1234/2000 │ loss 1.234 │ held out 2.345 │ 45.7K tokens/s │ 12 min 30 s left │ 123.4 MB",
     );
@@ -76,7 +76,7 @@ describe("the line of progress", () => {
     expect(at(12)).toBe("1234/2000");
   });
 
-  test.each([40, 80, 120])("in a terminal of %d columns fills one row, and is drawn over itself", async (cols) => {
+  test.each([40, 80, 120])("in a terminal of %d columns fills one row, and is redrawn in place", async (cols) => {
     let shown = "";
     const data = (_: unknown, bytes: Uint8Array) => {
       shown += Buffer.from(bytes).toString();
@@ -128,7 +128,7 @@ describe("several listeners", () => {
     return { received, on: (event: RunEvent) => void received.push(event) };
   };
 
-  test("get events in order; one that fails gets no more events, and the others get a note", () => {
+  test("receive events in order; one that fails receives no more events, and the others receive a note", () => {
     class Failing implements Listener {
       calls = 0;
       on(): void {
@@ -147,7 +147,7 @@ describe("several listeners", () => {
     ]);
   });
 
-  test("are all closed, also after one that can't be", async () => {
+  test("are all closed, also after one that fails to close", async () => {
     const said = spyOn(console, "error").mockImplementation(() => undefined);
     let closed = 0;
     const broken: Listener = { on: () => undefined, close: () => Promise.reject(new Error("broken")) };
@@ -177,7 +177,7 @@ test("the pace is that of the latest steps, and does not begin at 0", () => {
   expect(half).toBeLessThan(0.14); // 20 steps of 0.2 weigh about half as much as 21 of 0.1
 });
 
-test("numbers as people read them", () => {
+test("numbers in readable form", () => {
   expect([0, 1023, 1024, 3 * 2 ** 20, 2 ** 50].map(formatBytes)).toEqual([
     "0 B",
     "1023 B",

@@ -1,4 +1,4 @@
-/** Two processes and one run: the second is refused, until the first has ended, however it ended. */
+/** Two processes and one run: the second is rejected until the first has ended, in any way. */
 import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,7 +10,7 @@ const { text, start, orchard, train, newRun } = trainingCommands();
 const startsOf = (run: string) => readLog(run).filter(({ kind }) => kind === "start").length;
 
 describe("a run that a process is training", () => {
-  test("is resumed by no other, which names the folder and the process, and goes on undisturbed", async () => {
+  test("is not resumed by another process, whose error names folder and process, and continues", async () => {
     const [whole, run] = [newRun(), newRun()];
     await train(whole, "--steps", "300", "--save-every", "0");
     const first = start(["train", text, ...tiny, "--out", run, "--steps", "300", "--save-every", "0"]);
@@ -28,7 +28,7 @@ describe("a run that a process is training", () => {
     expect(lossesOf(run)).toEqual(lossesOf(whole));
   });
 
-  test("is free after kill -9 of that process, and only one of two that resume it then gets it", async () => {
+  test("is free after kill -9 of that process, and only one of two processes can then resume it", async () => {
     const [whole, run] = [newRun(), newRun()];
     await train(whole, "--steps", "300");
     const first = start(["train", text, ...tiny, "--out", run, "--steps", "300"]);

@@ -1,4 +1,4 @@
-/** The lock of a folder: whoever comes second is refused, until the first has ended. */
+/** The lock of a folder: a second process is rejected until the first has ended. */
 import { afterEach, describe, expect, spyOn, test } from "bun:test";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -50,7 +50,7 @@ describe("a folder", () => {
     expect(() => lockFolder("test", path)).toThrow("is using it");
   });
 
-  test("whose lock file cannot be written is an error that says why", () => {
+  test("whose lock file can't be written is an error that says why", () => {
     const path = made();
     mkdirSync(join(path, LOCK_FILE));
     expect(() => lockFolder("test", path)).toThrow("expected a file, got a folder (EISDIR)");
@@ -75,11 +75,11 @@ describe("a folder", () => {
         "a file system without locks: a second process may use it at the same time",
         { tryLock: () => "unsupported" as const },
       ],
-    ])("such as %s, and it is said", (sentence, system: Partial<LockSystem>) => {
+    ])("such as %s, a warning is printed", (sentence, system: Partial<LockSystem>) => {
       expect(warningsOf(system)).toEndWith(`is on ${sentence}`);
     });
 
-    test("of this machine nothing is said", () => {
+    test("of this machine, no warning is printed", () => {
       for (const kind of [0xef53, 0x9123683e, undefined]) expect(warningsOf({ kindOf: () => kind })).toBe("");
     });
   });
@@ -110,7 +110,7 @@ describe("a folder", () => {
   });
 });
 
-test("runs that are started within a second get folders of their own", () => {
+test("runs that start within the same second use separate folders", () => {
   const before = process.cwd();
   process.chdir(folder);
   try {

@@ -1,6 +1,6 @@
 /**
- * A training run beside PyTorch's, from the same weights and batches: the gradients of its first step, and 200 losses.
- * See scripts/fixtures/training.py.
+ * A training run compared with PyTorch's, from the same weights and batches: the gradients of its first step, and 200
+ * losses. See scripts/fixtures/training.py.
  */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
@@ -33,14 +33,14 @@ const partOf = (prefix: string): Record<string, Tensor> =>
 const numbers = (x: Tensor): number[] => Array.from(toDType(x, "float64").dataSync());
 
 const VOCABULARY = 96;
-/** PyTorch's recipe there: AdamW with β (0.9, 0.99), a rate that stays, decay of matrices only. */
+/** PyTorch's recipe: AdamW with β (0.9, 0.99), a constant learning rate, decay of matrices only. */
 const settings: Settings = {
   ...presets.tiny,
   ...{ layers: 2, heads: 2, width: 16, context: 16, dropout: 0, batch: 4, accumulate: 1 },
   ...{ steps: 200, warmup: 0, learningRate: 1e-3, finalLearningRate: 1e-3, beta2: 0.99, weightDecay: 0.1, clip: 1 },
 };
 
-/** What a session is made of, with PyTorch's first weights. */
+/** The parts of a session, with PyTorch's initial weights. */
 function makeTrainee(): Trainee {
   const generator = new Generator(0);
   const model = makeModel(settings, VOCABULARY, generator);
@@ -57,7 +57,7 @@ function makeTrainee(): Trainee {
   };
 }
 
-/** The windows of a step: its tokens, and those moved on by one. */
+/** The windows of a step: its tokens, and the same shifted by one. */
 function batchOf(step: number): Batch {
   const { tokens } = fixture;
   const windows = toDType(tokens!.narrow(0, step, 1).squeeze({ dim: 0 }), "int32");
@@ -69,10 +69,10 @@ const tested = (["cpu", "reference", "metal"] as const).filter(
   (name) => name !== "metal" || !environmentFlag("ORCHARD_SKIP_METAL"),
 );
 
-/** All of them where that is fast. */
+/** All steps if the backend is fast. */
 const steps: Readonly<Record<BackendName, number>> = { cpu: 200, reference: 40, metal: 3 };
 
-/** What each step found. */
+/** The results of each step. */
 async function train(count: number): Promise<StepResult[]> {
   const trainee = makeTrainee();
   const found: StepResult[] = [];
@@ -80,7 +80,7 @@ async function train(count: number): Promise<StepResult[]> {
   return found;
 }
 
-/** On a backend and no other; Metal's checker watches. */
+/** Runs on one backend only, and on Metal under the checker. */
 function on<Result>(backend: BackendName, body: () => Result): Result {
   if (backend === "metal") metalContext().configure("check", true);
   return withStrict(true, () => withBackend(backend, body));
@@ -91,7 +91,7 @@ const distance = (got: readonly number[], want: readonly number[]): number =>
   largest(want.map((value, at) => got[at]! - value));
 
 describe.each(tested)("on %s", (backend) => {
-  test("each gradient of the first step is at most 3 times as far off as PyTorch's, and a rounding", () => {
+  test("each gradient of the first step is at most 3 times as far off as PyTorch's, plus a rounding", () => {
     const { model } = on(backend, () => {
       const trainee = makeTrainee();
       accumulateGradients(trainee.model, [batchOf(0)]).dispose();

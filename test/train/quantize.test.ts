@@ -1,4 +1,4 @@
-/** `orchard quantize` and `orchard generate` of its files: what they print and write, and what stops them. */
+/** `orchard quantize` and `orchard generate` with its files: their output, and rejected arguments. */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -23,7 +23,7 @@ describe("a run is quantized and generates", () => {
   const words = ["--prompt", "export const", "--tokens", "20", "--seed", "1"];
 
   test.each([
-    ["q4_K", ["--format", "q4_K"], "model-q4_K.gguf", "q5_0"], // rows of 64 values are no super-blocks
+    ["q4_K", ["--format", "q4_K"], "model-q4_K.gguf", "q5_0"], // rows of 64 values are not super-blocks
     ["q8_0", ["--format", "q8_0", "--exclude", "blocks.1"], "model-q8_0.gguf", "q8_0"],
     ["affine", ["--format", "affine", "--group-size", "32"], "model-affine4.safetensors", "affine 4 bits"],
   ])("in %s", async (_, flags, name, format) => {
@@ -63,14 +63,14 @@ describe("a run is quantized and generates", () => {
     }
   });
 
-  test("of a run that is not quantized, --stats tells the same", async () => {
+  test("for a run that is not quantized, --stats prints the same", async () => {
     const { err, exitCode } = await orchard("generate", run, "--tokens", "3", "--stats");
     expect(exitCode).toBe(0);
     expect(err).toMatch(/^3 tokens, [\d.e+]+ tokens\/s, \d+\.\d KB of weights\n$/);
   });
 });
 
-describe("quantize refuses in one sentence", () => {
+describe("quantize rejects in one sentence", () => {
   test.each([
     ["another ending", ["--out", "x.bin"], "expected a .gguf or .safetensors file, got x.bin"],
     ["groups in GGUF", ["--format", "affine", "--out", "x.gguf"], "expected a .safetensors file for affine weights"],
@@ -85,13 +85,13 @@ describe("quantize refuses in one sentence", () => {
     expect(existsSync("x.gguf")).toBe(false);
   });
 
-  test("formats that there are not, and folders without a run", async () => {
+  test("unknown formats, and folders without a run", async () => {
     expect((await orchard("quantize", run, "--format", "q9")).err).toContain("argument 'q9' is invalid");
     expect((await orchard("quantize", folder)).err).toContain(`${folder} has no run`);
   });
 });
 
-describe("generate refuses in one sentence", () => {
+describe("generate rejects in one sentence", () => {
   const model = new nn.GPT({ vocabularySize: 256, contextLength: 32, layers: 2, heads: 2, width: 64 });
   nn.quantizeModel(model, { format: "q8_0" });
   const state = model.quantizedState();

@@ -66,7 +66,7 @@ describe("a run with patience", () => {
     ...{ steps: 40, evaluateEvery: 2, saveEvery: 2, keep: 20, patience: 3 },
   };
 
-  test("ends after as many evaluations as have no lower loss, says so, and resumes to the same end", async () => {
+  test("ends after this many evaluations without a lower loss, reports it, and resumes to the same end", async () => {
     const checkpoints = newFolder();
     const { outcome, events } = await run(await Session.start(still), checkpoints);
     expect(outcome).toMatchObject({ reason: "finished", step: 8 });
@@ -77,14 +77,14 @@ describe("a run with patience", () => {
     expect(resumed.outcome).toMatchObject({ reason: "finished", step: 8, heldOutLoss: outcome.heldOutLoss });
   });
 
-  test("of 0 takes all steps", async () => {
+  test("of 0 runs all steps", async () => {
     const { outcome } = await run(await Session.start({ ...still, steps: 12, patience: 0 }));
     expect(outcome).toMatchObject({ reason: "finished", step: 12 });
   });
 });
 
 describe("a run", () => {
-  test("emits steps, evaluations, checkpoints and samples when they are due, and its end", async () => {
+  test("emits steps, evaluations, checkpoints, samples and its end when they are due", async () => {
     const checkpoints = newFolder();
     const { outcome, events } = await run(await Session.start(small), checkpoints);
     const at = (kind: RunEvent["kind"]) => events.filter((event) => event.kind === kind).map(({ step }) => step);
@@ -102,7 +102,7 @@ describe("a run", () => {
     expect(existsSync(join(checkpoints, checkpointName(4)))).toBe(false); // two stay
   });
 
-  test("learns: 60 steps take the loss from ln 256 to less than half", async () => {
+  test("learns: in 60 steps the loss falls from ln 256 to less than half", async () => {
     const settings = { ...small, steps: 60, dropout: 0, learningRate: 1e-2, evaluateEvery: 0, saveEvery: 0 };
     const { losses, outcome } = await run(await Session.start({ ...settings, sampleEvery: 0 }));
     expect(losses[0]).toBeCloseTo(Math.log(256), 0);
@@ -131,7 +131,7 @@ describe("a run", () => {
     expect(await clipped(0.1)).not.toEqual(any);
   });
 
-  test("accumulates: two passes of half the windows are one step of the whole, up to rounding", async () => {
+  test("accumulates: two passes of half the windows equal one step of the whole, up to rounding", async () => {
     const whole = { ...small, dropout: 0, batch: 4, steps: 4, warmup: 1 };
     const halves = { ...whole, batch: 2, accumulate: 2 };
     const [one, two] = [await run(await Session.start(whole)), await run(await Session.start(halves))];
@@ -140,7 +140,7 @@ describe("a run", () => {
   });
 
   test.each(["bfloat16", "float16"] as const)(
-    "in %s is near the one in float32, with float32 weights beside",
+    "in %s is near the one in float32, with float32 copies of the weights",
     async (dtype) => {
       const settings = { ...small, dropout: 0 };
       const exact = await run(await Session.start(settings));
@@ -160,7 +160,7 @@ describe("a run", () => {
 });
 
 describe("a run that is stopped", () => {
-  test("after a step is saved there, and goes on with the losses that it would have had, bit by bit", async () => {
+  test("after a step is saved there, and continues with the losses of an uninterrupted run, bit by bit", async () => {
     const { losses } = await run(await Session.start(small));
     const [checkpoints, controller] = [newFolder(), new AbortController()];
     const stopAtFive = (event: RunEvent) => void (event.kind === "step" && event.step === 5 && controller.abort());
@@ -172,7 +172,7 @@ describe("a run that is stopped", () => {
     expect(second.events[0]).toMatchObject({ kind: "start", step: 5 });
   });
 
-  test.each(["bfloat16", "float16"] as const)("goes on bit by bit in %s too", async (dtype) => {
+  test.each(["bfloat16", "float16"] as const)("continues bit by bit in %s too", async (dtype) => {
     const settings = { ...small, dtype, accumulate: 2 };
     const whole = await Session.start(settings);
     const { losses } = await run(whole);
@@ -186,7 +186,7 @@ describe("a run that is stopped", () => {
     expect(weights(resumed)).toEqual(weights(whole));
   });
 
-  test("can't go on as a model of another shape: the differences are listed", async () => {
+  test("can't continue as a model of another shape: the differences are listed", async () => {
     const checkpoints = newFolder();
     await run(await Session.start({ ...small, steps: 3, saveEvery: 0 }), checkpoints);
     const saved = await loadRun(checkpoints);
@@ -215,8 +215,8 @@ describe("numbers that are not finite", () => {
   const set = (session: Session, name: string, value: number) =>
     noGrad(() => void fill_(session.model.namedParameters().get(name)!, value));
 
-  test("stop the run with its last good state, and the operation that made the first NaN", async () => {
-    // Of products that are infinite some differ in sign: their difference is the first NaN.
+  test("stop the run with its last good state, and name the operation that made the first NaN", async () => {
+    // Some of the infinite products differ in sign: their difference is the first NaN.
     const { error, checkpoints } = await broken(5, (session) => set(session, "blocks.1.feedForward.up.weight", 3e38));
     expect(error.step).toBe(6);
     expect(error.firstOperation).toBeDefined();
@@ -225,7 +225,7 @@ describe("numbers that are not finite", () => {
     expect((await loadRun(checkpoints)).step).toBe(5);
   });
 
-  test("in the loss: where that is infinite, the operation that made the first infinity", async () => {
+  test("in the loss: if that is infinite, the operation that made the first infinity is named", async () => {
     const { error, checkpoints } = await broken(2, (session) => set(session, "finalNorm.weight", 1e38));
     expect(error.message).toContain(
       "a loss of Infinity in step 3, which was not taken: [sum] it returned the first infinity or NaN",
@@ -234,7 +234,7 @@ describe("numbers that are not finite", () => {
     expect((await loadRun(checkpoints)).step).toBe(2);
   });
 
-  test("in the gradients: the operation of the backward pass, of a loss that is good", async () => {
+  test("in the gradients: the operation of the backward pass is named, for a finite loss", async () => {
     const { error, checkpoints } = await broken(2, ({ model }) => {
       const forward = model.forward.bind(model);
       const root = (logits: Tensor) => sqrt(mul(logits, 0)); // at 0 its derivative is 1/0, and that times 0 is NaN
@@ -249,7 +249,7 @@ describe("numbers that are not finite", () => {
     expect((await loadRun(checkpoints)).step).toBe(2);
   });
 
-  test("in their norm alone: it is said that no operation is to blame", async () => {
+  test("in their norm alone: the message says that no operation is to blame", async () => {
     const { error } = await broken(2, (session) => set(session, "finalNorm.bias", 1e38), { batch: 1 });
     expect(error.message).toContain("every result is finite, but the global norm of the gradients is not");
     expect(error.firstOperation).toBeUndefined();

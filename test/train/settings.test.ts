@@ -22,7 +22,7 @@ describe("settings", () => {
   const counts = "warmup seed evaluateEvery patience saveEvery sampleEvery sampleTokens";
   const positiveCounts = "layers heads width context steps batch accumulate evaluationBatches keep";
   const most = Number.MAX_SAFE_INTEGER;
-  /** Words of the error, names, and values on the allowed and on the other side of each limit. */
+  /** Words of the error, names, and values on the valid and the invalid side of each limit. */
   const limits: readonly (readonly [string, string, readonly number[], readonly number[]])[] = [
     ["a whole number of at least 0", counts, [0, 1, most], [-1, 0.5, most + 1]],
     ["a whole number of at least 1", positiveCounts, [1, 2, most], [0, -1, 1.5, most + 1]],
@@ -46,7 +46,7 @@ describe("settings", () => {
     expect(limited).toEqual(numbers.map(([name]) => name).toSorted());
   });
 
-  test.each(wrong)("%p are refused", (settings, sentence) => {
+  test.each(wrong)("%p are rejected", (settings, sentence) => {
     expect(() => checkSettings({ ...presets.cpu, ...settings })).toThrow(ArgumentError);
     expect(() => checkSettings({ ...presets.cpu, ...settings })).toThrow(sentence);
   });
@@ -60,7 +60,7 @@ describe("a warmup", () => {
     }
   });
 
-  test("that is named is kept, and is an error where it is too long", () => {
+  test("that is explicit is kept, and is an error if it is too long", () => {
     expect(settingsOf({ steps: 5, warmup: 4 }, presets.cpu).warmup).toBe(4);
     expect(settingsOf({ steps: 200 }, { ...presets.cpu, warmup: 150 }).warmup).toBe(150);
     expect(() => checkSettings(settingsOf({ steps: 5, warmup: 5 }, presets.cpu))).toThrow(
@@ -68,7 +68,7 @@ describe("a warmup", () => {
     );
   });
 
-  test("adapts to no number of steps that is none: that is the error", () => {
+  test("does not adapt to an invalid number of steps, which is the error", () => {
     expect(() => checkSettings(settingsOf({ steps: 0 }, presets.cpu))).toThrow("expected steps to be");
   });
 });
@@ -128,7 +128,7 @@ describe("settings of adapters", () => {
     for (const value of refused) expect(check({ [name]: value })).toThrow(`[train] expected ${name} to be`);
   });
 
-  test("a warmup that is not named ends within the steps; one that is named has to", () => {
+  test("a default warmup ends within the steps; an explicit one has to", () => {
     for (const [steps, warmup] of [
       [0, 10],
       [1, 0],
@@ -142,12 +142,12 @@ describe("settings of adapters", () => {
   });
 
   test.each(["architecture", "layers", "heads", "width", "dropout", "tokenizer", "vocabulary", "preset"])(
-    "%s is the model's",
+    "%s is set by the model",
     (name) => expect(check({ [name]: 1 } as TuningFlags)).toThrow(`${name} can't be set for a pretrained model`),
   );
 
   test.each(["model", "lora", "loraAlpha", "loraTargets", "quantize", "dtype", "context", "packing"] as const)(
-    "%s is the run's",
+    "%s is set by the run",
     (name) => {
       const saved = check({})();
       const other = { model: "n", loraTargets: ["value"], quantize: "q8_0", dtype: "float16", packing: true } as const;

@@ -1,4 +1,4 @@
-/** A run that is asked to end: it ends its step, saves, gives the terminal back, and says by what it was ended. */
+/** Signals to a run: it ends its step, saves, restores the terminal, and names the signal. */
 import { describe, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
@@ -12,7 +12,7 @@ const { text, environment, start, orchard, train, newRun } = trainingCommands();
 const words = ["--steps", "150", "--save-every", "0", "--evaluate-every", "0"];
 
 let whole: string | undefined;
-/** The losses of a run that nothing interrupts. */
+/** The losses of an uninterrupted run. */
 async function undisturbed(): Promise<number[]> {
   if (!whole) {
     whole = newRun();
@@ -21,7 +21,7 @@ async function undisturbed(): Promise<number[]> {
   return lossesOf(whole);
 }
 
-/** Starts a run, and waits until it is under way. */
+/** Starts a run, and waits until it is training. */
 async function started(run: string, launch: (words: string[]) => Child = start): Promise<Child> {
   const child = launch(["train", text, ...tiny, "--out", run, ...words]);
   await reaches(run, 3, child);
@@ -35,7 +35,7 @@ const signals = [
 ] as const;
 
 describe.each(signals)("%s", (signal, code, advice) => {
-  test(`saves and exits with ${code}; resumed, the run has the losses of one that went on`, async () => {
+  test(`saves and exits with ${code}; resumed, the run has the losses of an uninterrupted one`, async () => {
     const run = newRun();
     const child = await started(run);
     child.kill(signal);
@@ -51,7 +51,7 @@ describe.each(signals)("%s", (signal, code, advice) => {
     expect(lossesOf(run)).toEqual(await undisturbed());
   });
 
-  test("to the script that started it is passed on, and waited for", async () => {
+  test("to the script that started it is passed on, and the script waits", async () => {
     const run = newRun();
     const program = `
       const { runBuilt } = await import("./scripts/built.ts");
@@ -60,7 +60,7 @@ describe.each(signals)("%s", (signal, code, advice) => {
       Bun.spawn([process.execPath, "-e", program, ...command], {
         ...({ stdout: "pipe", stderr: "pipe" } as const),
         cwd: packageRoot,
-        env: { ...environment, ORCHARD_BLAS: "none" }, // nothing is to be set up
+        env: { ...environment, ORCHARD_BLAS: "none" }, // no setup is needed
       }),
     );
     child.kill(signal);
@@ -71,7 +71,7 @@ describe.each(signals)("%s", (signal, code, advice) => {
 });
 
 describe("in a terminal", () => {
-  /** Starts a run in a terminal of its own, and waits until it is under way. */
+  /** Starts a run in a separate terminal, and waits until it is training. */
   async function inTerminal(run: string) {
     let shown = "";
     const data = (_: unknown, bytes: Uint8Array) => {
@@ -116,7 +116,7 @@ describe("in a terminal", () => {
     await until("working");
     child.terminal!.write("\x03");
     await until("press Ctrl-C again to end at once");
-    await Bun.sleep(150); // what comes at once is the same key
+    await Bun.sleep(150); // input that arrives at once is the same key press
     expect(child.exitCode).toBe(null);
     child.terminal!.write("\x03");
     expect(await child.exited).toBe(130);
@@ -134,7 +134,7 @@ describe("in a terminal", () => {
   });
 });
 
-test("the same signal twice at once, as a terminal and `bun run` send it, is one", async () => {
+test("the same signal twice at once, as a terminal and `bun run` send it, counts once", async () => {
   const child = await started(newRun());
   child.kill("SIGINT");
   child.kill("SIGINT");

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { bytesAt, distances, withDecimals } from "../../src/train/dashboard/page/ticks.ts";
 import { smooth } from "../../src/train/smooth.ts";
 
-test("the average of 200 values forgets half at each, and begins at the first", () => {
+test("the average over 200 values forgets half with each, and begins at the first", () => {
   const values = [4, 2, 6, ...Array.from({ length: 197 }, () => 1)];
   const [first, second, third] = smooth(values);
   expect(first).toBe(4);
@@ -11,7 +11,7 @@ test("the average of 200 values forgets half at each, and begins at the first", 
   expect(smooth(values).at(-1)).toBeCloseTo(1, 12);
 });
 
-test("up to 100 values are their own average; what is missing or not finite has none, and changes none", () => {
+test("up to 100 values are not smoothed; missing and non-finite values are skipped", () => {
   expect(smooth([3, null, Number.NaN, 1, Number.POSITIVE_INFINITY])).toEqual([3, null, null, 1, null]);
   const values = Array.from({ length: 300 }, (_, index) => Math.sin(index));
   const gaps = values.flatMap((value) => [value, null]);
@@ -19,7 +19,7 @@ test("up to 100 values are their own average; what is missing or not finite has 
   expect(smooth([])).toEqual([]);
 });
 
-test("ticks are 1, 2 and 5 times powers of ten, of bytes in their units", () => {
+test("ticks are 1, 2 and 5 times powers of ten, or bytes in their units", () => {
   const isRound = (value: number) => /^[125]e/.test(value.toExponential());
   for (const distance of [...distances.steps, ...distances.numbers])
     expect([distance, isRound(distance)]).toEqual([distance, true]);

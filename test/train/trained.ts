@@ -1,4 +1,4 @@
-/** Runs so small that Metal's software device takes a step of them in a moment, and what is left of them. */
+/** Runs so small that Metal's software device computes a step in a moment, and their results. */
 import { join } from "node:path";
 import type { BackendName } from "../../src/backend/names.ts";
 import { withBackend } from "../../src/backend/policy.ts";
@@ -11,7 +11,7 @@ import { presets, type Settings } from "../../src/train/settings.ts";
 import "../../src/index.ts";
 import { testFolder } from "../support/folder.ts";
 
-/** With dropout, all else as small as it can be. */
+/** With dropout, and everything else as small as possible. */
 export const small: Settings = {
   ...presets.tiny,
   ...{ data: [join(packageRoot, "LICENSE")], layers: 1, heads: 2, width: 16, context: 8, batch: 2, dropout: 0.1 },
@@ -29,7 +29,7 @@ export interface Trained {
 }
 
 export interface Disturbance {
-  /** Before anything is computed with the model. */
+  /** Before any computation with the model. */
   readonly atStart?: (session: Session) => void;
   /** Before each step, counted from 0. */
   readonly beforeStep?: (step: number) => void;

@@ -1,5 +1,5 @@
-/** Whether two types are the same, not only assignable to each other; `any` is the same as itself alone. */
+/** Whether two types are the same, not only assignable to each other; `any` equals only itself. */
 export type Equals<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 
-/** Compiles for `true` alone. */
+/** Compiles only for `true`. */
 export type True<T extends true> = T;

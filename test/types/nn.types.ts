@@ -1,4 +1,4 @@
-/** Types of layers and of what is read from tensors: the compiler is the test (`bun run check`). */
+/** Types of layers and of values read from tensors: the compiler is the test (`bun run check`). */
 import { type FloatDType, type NestedArray, nn, randn, type Tensor, tensor, zeros } from "../../src/index.ts";
 import type { Equals, True } from "./expect.ts";
 

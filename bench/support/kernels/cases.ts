@@ -115,7 +115,7 @@ function norms(dtype: FloatDType): Case[] {
   );
 }
 
-/** A layer of a residual network and a depthwise one: both passes, of which the backward pass is counted separately. */
+/** A layer of a residual network and a depthwise one: both passes, with the backward pass counted separately. */
 function convolutions(dtype: FloatDType): Case[] {
   const layers = [
     { shape: [2, 32, 14, 14], weight: [64, 32, 3, 3], groups: 1 },
@@ -235,7 +235,7 @@ function optimizer(): Case {
   return { name: "AdamW 2^16 f32", ideal: 7 * 4 * 2 ** 16, operands: [], run: () => adamW.step() };
 }
 
-/** Always uses the same numbers, since what a sort moves depends on them. */
+/** Always uses the same numbers, since the traffic of a sort depends on them. */
 export function makeCases(): Case[] {
   manualSeed(1);
   return [

@@ -65,7 +65,7 @@ const productNeeds = (): Needs[] =>
     })),
   );
 
-/** Rows of float32 of which a thread holds `count` elements, in this many arrays; teams exchange sums in 128 bytes. */
+/** Rows of float32 for which a thread holds `count` elements, in this many arrays; teams exchange sums in 128 bytes. */
 const rowNeeds = (): Needs[] =>
   (
     [

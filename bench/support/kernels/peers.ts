@@ -22,7 +22,7 @@ export interface PeerLaunch {
   readonly name: string;
   readonly constants?: Constants;
   readonly arguments: Arguments;
-  /** Threads, or threadgroups where `threadgroups` is given. */
+  /** Threads, or threadgroups if `threadgroups` is given. */
   readonly grid?: Size;
   readonly threadgroups?: Size;
   readonly threadgroup: Size;

@@ -1,7 +1,7 @@
 /** A drawn case of the sweep: one call, as both libraries make it. pytorch.py reads cases as JSON. */
 import type { DType } from "../../../src/tensor/dtype.ts";
 
-/** How an operand lies in memory. A sliced operand has every second element of an axis of a larger tensor. */
+/** The layout of an operand in memory. A sliced operand has every second element of an axis of a larger tensor. */
 export type Layout =
   | { readonly kind: "contiguous" }
   | { readonly kind: "transposed"; readonly dims: readonly [number, number] }
@@ -26,7 +26,7 @@ export interface Operand {
   readonly values: Values;
 }
 
-/** A value of a call: an operand by its position, a list, or what JSON has. */
+/** An argument of a call: an operand by its position, a list, or a JSON value. */
 export type Argument = number | boolean | string | null | { readonly operand: number } | readonly Argument[];
 export type Options = Readonly<Record<string, Argument>>;
 
@@ -40,17 +40,17 @@ export interface Call {
 export interface Case {
   readonly family: string;
   readonly operands: readonly Operand[];
-  /** Operands that the layer or the operation is differentiated by; none where only the forward is measured. */
+  /** The operands with a gradient; none if only the forward is measured. */
   readonly gradients: readonly number[];
   readonly ours: Call;
-  /** PyTorch's name with its module, such as `nn.functional.pad`; without one where it is found by ours. */
+  /** PyTorch's name with its module, such as `nn.functional.pad`; without one if it has our name. */
   readonly theirs: Call;
   /**
    * What is called: an operation; a layer's `forward`; a step of an optimizer over the operands as parameters; a step
    * of training with the layers of `args`.
    */
   readonly kind: "operation" | "layer" | "optimizer" | "training";
-  /** Which of several results is compared; null where libraries may choose, such as an order among equal elements. */
+  /** Which of several results is compared; null if libraries may choose, such as an order among equal elements. */
   readonly compared: number | null;
   /** How many times the dtype's usual tolerance is allowed. */
   readonly slack: number;
@@ -58,7 +58,7 @@ export interface Case {
 
 export const sizeOf = (shape: readonly number[]): number => shape.reduce((product, size) => product * size, 1);
 
-/** The shape of the tensor in memory of which the operand is a view. */
+/** The shape of the tensor in memory that the operand is a view of. */
 export function baseShape({ shape, layout }: Operand): number[] {
   const base = [...shape];
   if (layout.kind === "transposed") {

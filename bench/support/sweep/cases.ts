@@ -12,7 +12,9 @@ import { rows } from "./families/rows.ts";
 import { shaping } from "./families/shaping.ts";
 import { caseOf, type Family } from "./family.ts";
 
-/** The families with their shares of the cases: as often as programs spend time in them, not as many as they are. */
+/**
+ * The families with their shares of the cases: proportional to the time that programs spend in them, not to their size.
+ */
 export const families = {
   elementwise: [elementwise, 0.18],
   reductions: [reductions, 0.13],
@@ -31,7 +33,7 @@ export type FamilyName = keyof typeof families;
 
 const shares = Object.fromEntries(Object.entries(families).map(([name, [, share]]) => [name, share]));
 
-/** @param words where given, only operations or families whose names contain one of them are drawn */
+/** @param words if given, only operations or families whose names contain one of them are drawn */
 export function drawCase(seed: number, number: number, words: readonly string[] = []): Case {
   const draw = new Draw(seed, number);
   const chosen = Object.entries(families).flatMap(([family, [members]]) => {
@@ -51,5 +53,5 @@ export function drawCase(seed: number, number: number, words: readonly string[] 
 const matches = (family: string, name: string, words: readonly string[]): boolean =>
   words.some((word) => family === word || name.toLowerCase().includes(word.toLowerCase()));
 
-/** The elements of the largest operand: what pictures draw ratios against. */
+/** The elements of the largest operand, against which the pictures plot ratios. */
 export const largestOf = ({ operands }: Case): number => Math.max(1, ...operands.map(({ shape }) => sizeOf(shape)));

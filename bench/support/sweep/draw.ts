@@ -5,7 +5,7 @@ import { baseShape, type Layout, type Operand, sizeOf, type Values } from "./cas
 /** The most elements of an operand in memory: 32 MB of float32. */
 export const MOST_ELEMENTS = 2 ** 23;
 
-/** How often an operand that may lie in any way does. */
+/** How often an operand that supports any layout is strided. */
 const layoutShares = { contiguous: 0.7, transposed: 0.12, sliced: 0.1, expanded: 0.08 } as const;
 
 /** The float dtypes by their shares: most programs compute in float32. */

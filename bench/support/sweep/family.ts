@@ -1,4 +1,4 @@
-/** What a family of operations gives for one draw, and how a case is made of it. */
+/** The result of a family of operations for one draw, and how a case is made from it. */
 import type { Argument, Call, Case, Operand, Options } from "./case.ts";
 import type { Draw } from "./draw.ts";
 
@@ -21,7 +21,7 @@ export interface Drawn {
 
 export type Drawing = (draw: Draw) => Drawn;
 
-/** Operations by their names, each with what draws a call of it. */
+/** Operations by name, each with the function that draws its calls. */
 export type Family = Readonly<Record<string, Drawing>>;
 
 export const at = (position: number): { readonly operand: number } => ({ operand: position });

@@ -18,7 +18,7 @@ import {
 } from "../../../src/index.ts";
 import { type Operand, sizeOf } from "./case.ts";
 
-/** Square matrices that are well conditioned: random ones beside a multiple of the identity. */
+/** Well-conditioned square matrices: a random one plus a multiple of the identity. */
 function conditioned(shape: readonly number[], isSymmetric: boolean): Tensor {
   const n = shape.at(-1)!;
   const x = mul(randn([...shape]), 0.3 / Math.sqrt(n));
@@ -26,7 +26,7 @@ function conditioned(shape: readonly number[], isSymmetric: boolean): Tensor {
   return add(part, mul(eye(n), 1.5));
 }
 
-/** Distinct whole numbers: of one axis in order, as edges of bins are; of more one permutation for all pictures. */
+/** Distinct whole numbers. A vector ascends, as edges of bins do; with more axes, all pictures have one permutation. */
 function distinct(shape: readonly number[], below: number): Tensor {
   const count = sizeOf(shape);
   if (shape.length === 1) return mul(ones([count]).cumsum(0), Math.max(1, Math.floor(below / count)));
@@ -43,7 +43,7 @@ function drawn({ dtype, values }: Operand, shape: readonly number[]): Tensor {
   return randint(low, high + 1, [...shape]);
 }
 
-/** The elements in memory, of which {@link view} gives the operand. */
+/** The elements in memory, from which {@link view} makes the operand. */
 export const drawBase = (operand: Operand, shape: readonly number[]): Tensor =>
   tidy(() => toDType(drawn(operand, shape), operand.dtype));
 

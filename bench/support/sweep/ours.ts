@@ -3,7 +3,7 @@ import * as orchard from "../../../src/index.ts";
 import { crossEntropy, grad, linalg, nn, noGrad, ones, optim, Tensor, tidy } from "../../../src/index.ts";
 import type { Argument, Call, Case } from "./case.ts";
 
-/** One call, which gives what is compared; nothing else that it makes is left. */
+/** One call, which returns what is compared, and releases everything else. */
 export type Prepared = () => readonly Tensor[];
 
 export interface Ready {
@@ -22,7 +22,7 @@ function exported(name: string): unknown {
   return found ?? (spaces[first] as Record<string, unknown> | undefined)?.[second ?? ""];
 }
 
-/** Values of a call with operands in their places, options last. */
+/** Arguments of a call with operands in their positions, options last. */
 function argumentsOf({ args, options }: Call, operands: readonly Tensor[]): unknown[] {
   const filled = (value: Argument): unknown => {
     if (typeof value !== "object" || value === null) return value;
@@ -41,7 +41,7 @@ function tensorsOf(value: unknown): Tensor[] {
 
 const none: ReadonlyMap<string, Tensor> = new Map();
 
-/** Calls forward and, where there are inputs to differentiate by, backward. Gradients come after the results. */
+/** Calls forward and, if some inputs have gradients, backward. Gradients come after the results. */
 function withGradients(forward: () => unknown, inputs: readonly Tensor[]): Prepared {
   if (inputs.length === 0) return () => tensorsOf(noGrad(forward));
   const results = tensorsOf(noGrad(forward));
@@ -61,7 +61,7 @@ function operation(each: Case, operands: readonly Tensor[]): Ready {
   const inputs = each.gradients.map((position) => operands[position]!);
   for (const input of inputs) input.requiresGrad = true;
   const call = withGradients(() => found(...values), inputs);
-  // What is written in place, or needs no copy, is the operand itself, which the caller must not dispose of.
+  // A result that is written in place, or needs no copy, is the operand itself, which the caller must not dispose of.
   const isOperand = (result: Tensor): boolean => operands.includes(result);
   return { call: () => call().map((result) => (isOperand(result) ? result.detach() : result)), weights: none };
 }

@@ -1,4 +1,4 @@
-/** What a sweep shows: distributions of PyTorch's time over ours, the slowest cases, and what changed. */
+/** The report of a sweep: distributions of PyTorch's time divided by ours, the slowest cases, and changes. */
 import { table } from "../measure.ts";
 import type { Row } from "./run.ts";
 
@@ -42,7 +42,7 @@ export function byFamily(rows: readonly Row[]): string {
 
 const microseconds = (milliseconds: number): string => (milliseconds * 1000).toPrecision(3);
 
-/** The slowest cases beside PyTorch, each with the command that repeats it. */
+/** The slowest cases relative to PyTorch, each with the command that repeats it. */
 export function worst(rows: readonly Row[], count: number, repeat: (row: Row) => string): string {
   const slowest = rows.toSorted((a, b) => a.ratio - b.ratio).slice(0, count);
   const lines = slowest.map((row) => [

@@ -1,8 +1,8 @@
 /**
- * Measures drawn cases beside PyTorch on one number of threads, in turn, and prints a line of JSON for each. Results
- * are compared before anything is timed.
+ * Measures drawn cases in alternation with PyTorch on a given number of threads, and prints a line of JSON for each.
+ * Results are compared before anything is timed.
  *
- * Words: the seed; the numbers of the first case and of the one after the last; words that names contain.
+ * Arguments: the seed; the numbers of the first case and of the one after the last; texts that names contain.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -29,7 +29,7 @@ export interface Row {
   readonly ratio: number;
 }
 
-/** What came of a case. A fault is an error here, or results that differ; PyTorch may lack what is missing. */
+/** The outcome of a case. A fault is an error in Orchard, or results that differ; PyTorch may lack a missing one. */
 export type Line =
   | { readonly row: Row }
   | { readonly note: string }
@@ -40,9 +40,9 @@ const [seed, first, last] = process.argv.slice(2, 5).map(Number) as [number, num
 const words = process.argv.slice(5);
 
 const ROUNDS = 7;
-/** How long a sample takes at least, in milliseconds, if one call is shorter. */
+/** The minimum duration of a sample, in milliseconds, if one call is shorter. */
 const SAMPLE = 6;
-/** Calls before the first sample: JavaScript's compiler takes its time. */
+/** Calls before the first sample, because JavaScript's compiler needs time. */
 const WARM = { calls: 500, milliseconds: 80 } as const;
 /** Threads of the other side may wait in a loop for their next work: they stop within this many milliseconds. */
 const SETTLING = 12;
@@ -74,19 +74,20 @@ const tolerances: Readonly<Record<string, number>> = {
   ...{ float32: 1e-5, float64: 1e-13, float16: 2 ** -9, bfloat16: 2 ** -6 },
 };
 
-/** @throws where results differ */
+/** @throws if results differ */
 function compare(each: Case, output: Tensor, theirs: Float64Array): void {
   const mine = toDType(output, "float64").dataSync() as Float64Array;
   if (mine.length !== theirs.length) throw new Error(`${mine.length} elements here, ${theirs.length} in PyTorch`);
   const allowed = (tolerances[output.dtype] ?? 0) * each.slack;
   let [largest, off] = [0, 0];
   for (const [at, value] of theirs.entries()) {
-    const own = mine[at]!;
-    if (Object.is(own, value) || own === value) continue;
-    if (Number.isNaN(own) !== Number.isNaN(value)) throw new Error(`element ${at}: ${own} here, ${value} in PyTorch`);
-    if (Number.isNaN(own)) continue;
+    const computed = mine[at]!;
+    if (Object.is(computed, value) || computed === value) continue;
+    if (Number.isNaN(computed) !== Number.isNaN(value))
+      throw new Error(`element ${at}: ${computed} here, ${value} in PyTorch`);
+    if (Number.isNaN(computed)) continue;
     largest = Math.max(largest, Math.abs(value));
-    off = Math.max(off, Math.abs(value - own));
+    off = Math.max(off, Math.abs(value - computed));
   }
   if (off > allowed * Math.max(1, largest)) throw new Error(`results differ by ${off}, of at most ${largest}`);
 }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr int most_lines = 8;                // lines of the result at once, enough to hide the latency of an addition
 constexpr int most_taps = 9;                 // elements of the kernel whose sums are in registers at once
-constexpr int64_t box_numbers = 1 << 14;     // for a band of one channel, unless the fewest lines take more
+constexpr int64_t box_numbers = 1 << 14;     // for a band of one channel, if its lines permit
 constexpr int64_t all_box_numbers = 1 << 16; // for a band of all channels
 constexpr double operations_per_task = 1 << 16;
 constexpr int64_t least_weigh_tasks = 32;

@@ -25,7 +25,7 @@ template <class T> inline T rounded(double value) {
     uint32_t bits = bits_of(nearest);
     bool is_exact = double(nearest) == value || value != value;
     bool is_beyond = (double(nearest) > value) == (value > 0);
-    uint32_t inward = is_beyond ? bits - 1 : bits; // the nearest float32 towards zero
+    uint32_t inward = is_beyond ? bits - 1 : bits; // the nearest float32 toward zero
     return store<T>(float_of(is_exact ? bits : inward | 1));
   }
 }

@@ -1,6 +1,6 @@
 // The functions "unary", "binary" and "ternary".
+#include "../../.build/generated/elementwise_blocks.h"
 #include "../functions.h"
-#include "blocks.h"
 #include "operations.h"
 
 using namespace orchard;
@@ -46,9 +46,8 @@ Loop::Test zero_test(int64_t size) {
 }
 
 // out[i] = operation(inputs[i] …). The result has the dtype of the inputs, or bool if the operation is a predicate.
-template <class Operation, int operands>
-void compute(const ElementwiseOperations &operations, const ElementwiseBlock<Operation, operands> &block,
-             Operands buffers) {
+template <int operands, class Block>
+void compute(const ElementwiseOperations &operations, const Block &block, Operands buffers) {
   constexpr int out = operands - 1;
   const DType dtype = block.dtype;
   const auto [operation, row] = find(operations, Whole{block.operation.value}, dtype);
@@ -62,9 +61,9 @@ void compute(const ElementwiseOperations &operations, const ElementwiseBlock<Ope
   loop.run(row);
 }
 
-void unary(const UnaryBlock &block, Operands operands) { compute(unary_operations(), block, operands); }
-void binary(const BinaryBlock &block, Operands operands) { compute(binary_operations(), block, operands); }
-void ternary(const TernaryBlock &block, Operands operands) { compute(ternary_operations(), block, operands); }
+void unary(const UnaryBlock &block, Operands operands) { compute<2>(unary_operations(), block, operands); }
+void binary(const BinaryBlock &block, Operands operands) { compute<3>(binary_operations(), block, operands); }
+void ternary(const TernaryBlock &block, Operands operands) { compute<4>(ternary_operations(), block, operands); }
 
 ORCHARD_FUNCTION("unary", unary, UnaryBlock, 2)
 ORCHARD_FUNCTION("binary", binary, BinaryBlock, 3)

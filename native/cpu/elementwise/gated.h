@@ -103,6 +103,12 @@ template <class Number> inline Number magnitude_up_to(Number x, Number most) {
   return most < a ? most : a; // written so that NaN stays NaN
 }
 
+// S(x) is S(-a) or 1 - S(-a).
+template <class Share, class Number> inline Number gate(Number x) {
+  Number share = Share::tail(magnitude_up_to(x, Share::template end<Number>)).share;
+  return fused(share, x < Number(0) ? lowered<Number> : -lowered<Number>, x < Number(0) ? Number(0) : Number(1));
+}
+
 // max(x, 0) - a·S(-a), which holds for both signs of x.
 template <class Share, class Number> inline Number gated(Number x) {
   Number a = magnitude_up_to(x, Share::template end<Number>);

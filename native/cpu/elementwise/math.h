@@ -1,4 +1,5 @@
-// Elementary functions of float32 without branches, so that compilers vectorize them.
+// Elementary functions of float32 without branches, so that compilers vectorize them. kernels/formulas/elementary.h has
+// those that Metal's kernels compute in the same way.
 //
 // Each function reduces its argument to a short interval, on which it evaluates a polynomial: the Chebyshev interpolant
 // of the function, with coefficients rounded to float32. Errors are within 2 units in the last place (tan, atan2, tanh,
@@ -13,7 +14,7 @@ namespace orchard::ORCHARD_ISA {
 
 constexpr float infinity = __builtin_inff(), not_a_number = __builtin_nanf("");
 constexpr float ln2 = 0.693147181f, log2_e = 1.44269504f, pi = 3.14159265f;
-// ln 2, split into two parts: the product of the first part and an integer below 2^12 is exact.
+// ln 2, split into two parts (see reduced_by_ln2).
 constexpr float ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f;
 
 // a·b + c, rounded once if the instruction set has fused multiply-add.
@@ -53,20 +54,51 @@ inline float absolute(float x) { return float_of(bits_of(x) & 0x7fffffff); }
 inline float with_sign(float magnitude, float sign) {
   return float_of((bits_of(magnitude) & 0x7fffffff) | (bits_of(sign) & 0x80000000));
 }
-// NaN stays NaN.
-inline float at_least(float x, float least) { return x < least ? least : x; }
-inline float at_most(float x, float most) { return x > most ? most : x; }
-// Two separate selections: GCC compiles a three-way selection to branches.
-inline float bounded(float x, float least, float most) { return at_most(at_least(x, least), most); }
+
+#define ORCHARD_FUNCTION_OF(name)                                                                                      \
+  inline float name(float x) { return std::name(x); }                                                                  \
+  inline double name(double x) { return std::name(x); }
+ORCHARD_FUNCTION_OF(fabs)
+ORCHARD_FUNCTION_OF(sqrt)
+ORCHARD_FUNCTION_OF(floor)
+ORCHARD_FUNCTION_OF(ceil)
+ORCHARD_FUNCTION_OF(rint)
+ORCHARD_FUNCTION_OF(trunc)
+#undef ORCHARD_FUNCTION_OF
+template <class T> inline T rsqrt(T x) { return T(1) / std::sqrt(x); }
+template <class T> inline bool has_sign(T x) { return std::signbit(x); }
+template <class T> inline T copysign(T magnitude, T sign) { return std::copysign(magnitude, sign); }
+
+// ---------------------------------------------------------------- float64: the C library
+
+#define ORCHARD_LIBRARY_FUNCTION(name)                                                                                 \
+  inline double name(double x) { return std::name(x); }
+ORCHARD_LIBRARY_FUNCTION(exp)
+ORCHARD_LIBRARY_FUNCTION(exp2)
+ORCHARD_LIBRARY_FUNCTION(expm1)
+ORCHARD_LIBRARY_FUNCTION(tanh)
+ORCHARD_LIBRARY_FUNCTION(log)
+ORCHARD_LIBRARY_FUNCTION(log2)
+ORCHARD_LIBRARY_FUNCTION(log10)
+ORCHARD_LIBRARY_FUNCTION(log1p)
+ORCHARD_LIBRARY_FUNCTION(erf)
+ORCHARD_LIBRARY_FUNCTION(sin)
+ORCHARD_LIBRARY_FUNCTION(cos)
+ORCHARD_LIBRARY_FUNCTION(tan)
+#undef ORCHARD_LIBRARY_FUNCTION
+inline double atan2(double y, double x) { return std::atan2(y, x); }
+
+inline float exp(float x);
+inline float log(float x);
+
+} // namespace orchard::ORCHARD_ISA
+
+#define ORCHARD_FORMULAS orchard::ORCHARD_ISA
+#include "../../../kernels/formulas/elementary.h"
+
+namespace orchard::ORCHARD_ISA {
 
 // ---------------------------------------------------------------- exponentials: x = n·ln 2 + r, e^x = 2^n·e^r
-
-// e^r - 1 for |r| ≤ ln 2 / 2
-inline float expm1_reduced(float r) {
-  float p = polynomial(r, 0.000198909882f, 0.00139336474f, 0.00833331048f, 0.0416664667f, 0.166666672f, 0.5f);
-  return fused(p * r, r, r);
-}
-inline float reduced_by_ln2(float x, float n) { return fused(n, -ln2_low, fused(n, -ln2_high, x)); }
 
 inline float exp(float x) {
   float limited = bounded(x, -105.0f, 89.0f);
@@ -78,21 +110,6 @@ inline float exp2(float x) {
   float limited = bounded(x, -151.0f, 129.0f);
   float n = to_whole(limited);
   return scaled(expm1_reduced((limited - n) * ln2) + 1.0f, integer_of(n));
-}
-
-// 2^n·(e^r - 1) + (2^n - 1), computed as half of it, since 2^128 is out of range.
-inline float expm1(float x) {
-  float limited = bounded(x, -18.0f, 89.0f);
-  float n = to_whole(limited * log2_e);
-  float half = power_of_two(integer_of(n) - 1);
-  float result = 2.0f * fused(half, expm1_reduced(reduced_by_ln2(limited, n)), half - 0.5f);
-  return absolute(x) < 1e-8f ? x : result;
-}
-
-// e/(1 + e) with e = e^-|x|, which can't overflow.
-inline float sigmoid(float x) {
-  float e = exp(-absolute(x));
-  return (x < 0.0f ? e : 1.0f) / (1.0f + e);
 }
 
 // (1 - e^(-2|x|))/(1 + e^(-2|x|))
@@ -138,14 +155,6 @@ inline float log10(float x) {
   constexpr float high = 0.301025391f, low = 4.60503901e-6f, log10_e = 0.434294482f; // log10 2, split into two parts
   Logarithm l = logarithm(x);
   return or_special(fused(l.e, high, fused(l.e, low, l.of_f * log10_e)), x);
-}
-
-// ln u · x/(u - 1), where u is 1 + x rounded: the quotient compensates the rounding error. Source: W. Kahan, as in
-// Goldberg, "What every computer scientist should know about floating-point arithmetic", theorem 4.
-inline float log1p(float x) {
-  float u = 1.0f + x;
-  float corrected = log(u) * (x / (u - 1.0f));
-  return u == 1.0f || x == infinity ? x : corrected;
 }
 
 // ---------------------------------------------------------------- erf
@@ -218,29 +227,6 @@ inline float atan2(float y, float x) {
   float half = is_steep ? 0.5f * pi - first : first;
   float whole = bits_of(x) >> 31 ? pi - half : half;
   return x == x && y == y ? with_sign(whole, y) : not_a_number;
-}
-
-// ---------------------------------------------------------------- float64: the C library
-
-#define ORCHARD_LIBRARY_FUNCTION(name)                                                                                 \
-  inline double name(double x) { return std::name(x); }
-ORCHARD_LIBRARY_FUNCTION(exp)
-ORCHARD_LIBRARY_FUNCTION(exp2)
-ORCHARD_LIBRARY_FUNCTION(expm1)
-ORCHARD_LIBRARY_FUNCTION(tanh)
-ORCHARD_LIBRARY_FUNCTION(log)
-ORCHARD_LIBRARY_FUNCTION(log2)
-ORCHARD_LIBRARY_FUNCTION(log10)
-ORCHARD_LIBRARY_FUNCTION(log1p)
-ORCHARD_LIBRARY_FUNCTION(erf)
-ORCHARD_LIBRARY_FUNCTION(sin)
-ORCHARD_LIBRARY_FUNCTION(cos)
-ORCHARD_LIBRARY_FUNCTION(tan)
-#undef ORCHARD_LIBRARY_FUNCTION
-inline double atan2(double y, double x) { return std::atan2(y, x); }
-inline double sigmoid(double x) {
-  double e = std::exp(-std::fabs(x));
-  return (x < 0 ? e : 1) / (1 + e);
 }
 
 } // namespace orchard::ORCHARD_ISA

@@ -1,9 +1,8 @@
 // Generates the row functions of elementwise operations from their formulas, for one instruction set.
 //
-// An operation is a struct with these members: `static constexpr const char *name`, its name in TypeScript; `static
-// constexpr Kinds kinds`, the dtypes that it supports; and a template `of` that computes one element of the result, a
-// bool for a predicate. The order of the list at the end of a file has no meaning. float16 and bfloat16 are computed in
-// float32.
+// An operation is a struct with these members (formula.h): `static constexpr const char *name`, its name in TypeScript;
+// `static constexpr Kinds kinds`, the dtypes that it supports; and a template `of` that computes one element of the
+// result, a bool for a predicate. float16 and bfloat16 are computed in float32.
 //
 // Optional members:
 // - `correct(in..., out, count)`, for float32: called after all elements were computed, to recompute those for which
@@ -150,9 +149,5 @@ template <class Operation, int operands> constexpr ElementwiseOperation elementw
   fill_rows<Operation, operands>(operation.rows, std::make_integer_sequence<int, dtype_count>{});
   return operation;
 }
-
-// The table of a file's operations.
-template <int operands, class... Operations>
-inline constexpr ElementwiseOperation operations_of[] = {elementwise_operation<Operations, operands>()...};
 
 } // namespace orchard::ORCHARD_ISA

@@ -10,6 +10,9 @@ namespace orchard::ORCHARD_ISA {
 // leaves room to divide by a small number.
 template <class Number> constexpr Number half_lowered = 1;
 template <> inline constexpr float half_lowered<float> = 0x1p-32f;
+template <class T> inline T fused_half_lowered(T a, T factor, T addend) {
+  return fused(a, factor * half_lowered<T>, addend);
+}
 
 inline float lifted_log_of_one_and_exp(float a) {
   float e = lifted_exp_of_negative(at_most(a, 110.0f)), t = e * lowered<float>;

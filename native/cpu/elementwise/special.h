@@ -26,22 +26,10 @@ inline Turns<double> turns(double a) {
   return {a - whole, std::fmod(whole, 2.0) != 0.0};
 }
 
-// sin(πr)/(πr) for |r| ≤ ½, interpolated in r² at Chebyshev points.
-inline float sine_quotient(float r) {
-  return polynomial(r * r, -0.00223717862f, 0.0261174385f, -0.190747902f, 0.811742187f, -1.64493406f, 1.0f);
-}
 inline double sine_quotient(double r) {
   return polynomial(r * r, -7.0931258816238045e-09, 2.5300985563134005e-07, -6.975840829271595e-06,
                     0.0001484287872033628, -0.002346081034815316, 0.026147847817611935, -0.19075182412208255,
                     0.8117424252833536, -1.6449340668482264, 1.0);
-}
-
-// sin(πx)/(πx) = ±sin(πr)/(πr)·r/x; 1 at 0.
-template <class Number> inline Number sinc(Number x) {
-  Number a = std::fabs(x);
-  Turns<Number> t = turns(a);
-  Number value = t.remainder / a * sine_quotient(t.remainder);
-  return a == Number(0) ? Number(1) : t.is_odd ? -value : value;
 }
 
 // ---------------------------------------------------------------- erfc
@@ -68,17 +56,6 @@ inline double erfc(double x) { return std::erfc(x); }
 
 // ---------------------------------------------------------------- erfinv
 
-// x·P(w) with w = -ln(1 - x²): a polynomial in w for w ≤ 5, and in √w beyond. ±infinity at ±1, NaN for |x| > 1. Source:
-// M. Giles, "Approximating the erfinv function", GPU Computing Gems, 2012. The polynomials here have one degree more.
-inline float erfinv(float x) {
-  float w = -log((1.0f - x) * (1.0f + x)), s = w - 2.5f, t = std::sqrt(w) - 3.0f;
-  float center = polynomial(s, -8.93192631e-09f, 2.33359678e-08f, 4.68131361e-07f, -3.46398519e-06f, -4.9724199e-06f,
-                            0.000218349393f, -0.00125272642f, -0.00417739293f, 0.24664028f, 1.50140941f);
-  float tail = polynomial(t, 0.000120385863f, -0.000313715573f, -6.2952633e-05f, 0.00148983696f, -0.00359459501f,
-                          0.00568534806f, -0.00763777411f, 0.00944545027f, 1.00167501f, 2.83297682f);
-  return absolute(x) == 1.0f ? x * infinity : x * (w < 5.0f ? center : tail);
-}
-
 // Halley's method from an initial value within 0.3 %. Above ½ the steps use erfc, which avoids cancellation. Source of
 // the initial value: S. Winitzki, "A handy approximation for the error function and its inverse", 2008.
 inline double erfinv(double x) {
@@ -96,27 +73,11 @@ inline double erfinv(double x) {
   return std::copysign(y, x);
 }
 
-// ---------------------------------------------------------------- functions of two arguments
+// ---------------------------------------------------------------- functions that C++ and Metal share
 
-// ln(e^a + e^b), computed so that no exponential overflows.
-template <class Number> inline Number logaddexp(Number a, Number b) {
-  Number larger = a > b || a != a ? a : b;
-  Number distance = a == b ? Number(0) : std::fabs(a - b); // infinity minus infinity would be NaN
-  return larger + log1p(exp(-distance));
-}
-
-// log2(2^a + 2^b), computed likewise.
-template <class Number> inline Number logaddexp2(Number a, Number b) {
-  constexpr Number log2_of_e = Number(1.44269504088896340736);
-  Number larger = a > b || a != a ? a : b;
-  Number distance = a == b ? Number(0) : std::fabs(a - b);
-  return larger + log1p(exp2(-distance)) * log2_of_e;
-}
-
-// a·ln b; 0 if a is 0, unless b is NaN.
-template <class Number> inline Number xlogy(Number a, Number b) {
-  Number product = a * log(b);
-  return a == Number(0) && b == b ? Number(0) : product;
-}
+inline float log2_of_e(float) { return log2_e; }
+inline double log2_of_e(double) { return 1.44269504088896340736; }
 
 } // namespace orchard::ORCHARD_ISA
+
+#include "../../../kernels/formulas/special.h"

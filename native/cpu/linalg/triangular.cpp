@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t columns_of_task = 64;
 
-// With fewer operations, solving takes less time than a call of a BLAS.
+// For fewer operations, a call of a BLAS takes longer than solving here.
 constexpr int64_t lapack_operations = 1 << 10;
 // Up to these sizes, systems are solved one per vector lane, if the batch fills half a vector.
 constexpr int64_t lanes_size = 32, lanes_columns = 64;

@@ -71,6 +71,41 @@ void for_each_batch(const Call &call, const Slices<operands> &slices, const Oper
   bad.check(slices.length);
 }
 
+// ---------------------------------------------------------------- few classes
+
+// The same as for_each_batch for slices of few classes; use(block, starts of its slices in each operand).
+template <int operands, class Use>
+void for_each_short_block(const Call &call, const Slices<operands> &slices, const Operands &buffers, Use &&use) {
+  const int64_t count = slices.count(), width = short_slices(slices.length);
+  const int64_t grain = std::max<int64_t>(1, task_elements / (width * slices.length));
+  BadIndex bad;
+  auto run_by = [&](auto *targets) {
+    parallel_for((count - 1) / width + 1, grain, [&](int64_t begin, int64_t end) {
+      int64_t starts[operands][most_short_slices], slice_targets[most_short_slices];
+      for (int64_t number = begin; number < end; number++) {
+        const int64_t in_block = std::min(width, count - number * width);
+        find_starts(slices.nest, number * width, in_block, starts);
+        for (int64_t slice = 0; slice < in_block; slice++) {
+          const int64_t target = targets[starts[of_targets][slice]];
+          bool is_counted = target != call.ignored;
+          if (is_counted && !is_in_range(target, slices.length)) bad.set(target), is_counted = false;
+          slice_targets[slice] = is_counted ? target : -1;
+        }
+        const ClassBatch &whole = call.whole;
+        const ShortSlices logits{slices.length, in_block, slices.along[of_logits], starts[of_logits]};
+        use(ShortClasses{call.logits, nullptr, logits, logits, slice_targets, whole.factors, whole.factor_sum,
+                         whole.smoothing, whole.is_streamed},
+            starts);
+      }
+      if (call.whole.is_streamed) streams().finish();
+    });
+  };
+  with_indices(buffers, 1, call.index_dtype, slices.offsets[of_targets], slices.nest.extent(of_targets), run_by);
+  bad.check(slices.length);
+}
+
+// ---------------------------------------------------------------- both passes
+
 // Calls use(T{}) for the compute type of a dtype.
 template <class Use> void with_compute_type(DType dtype, Use &&use) {
   if (dtype == DType::float64) use(double{});
@@ -91,16 +126,23 @@ void cross_entropy(const CrossEntropyBlock &block, Operands operands) {
     Number *losses = operands.results<Number>(3, offset, extent);
     Number *used = operands.results<Number>(4, offset, extent);
     Number *log_sums = operands.results<Number>(5, offset, Extent(extent).along(2, count));
+    auto write = [&](int64_t at, const ClassLoss &found) {
+      losses[at] = Number(found.loss);
+      used[at] = Number(found.factor);
+      log_sums[at] = Number(found.largest);
+      log_sums[at + count] = Number(found.logarithm);
+    };
+    if (are_short(slices.length, count))
+      return for_each_short_block(call, slices, operands, [&](const ShortClasses &block, const auto &starts) {
+        ClassLoss found[most_short_slices];
+        short_cross_entropies().losses[static_cast<int>(call.dtype)](block, found);
+        for (int64_t slice = 0; slice < block.logits.count; slice++) write(starts[of_slices][slice], found[slice]);
+      });
     for_each_batch(call, slices, operands, [&](const ClassBatch &batch, const int64_t (&offsets)[3]) {
       ClassLoss found[batch_slices];
       kernel.losses(batch, found);
-      for (int64_t slice = 0; slice < batch.slices; slice++) {
-        int64_t at = offsets[of_slices] + slice * slices.nest.run_stride(of_slices);
-        losses[at] = Number(found[slice].loss);
-        used[at] = Number(found[slice].factor);
-        log_sums[at] = Number(found[slice].largest);
-        log_sums[at + count] = Number(found[slice].logarithm);
-      }
+      for (int64_t slice = 0; slice < batch.slices; slice++)
+        write(offsets[of_slices] + slice * slices.nest.run_stride(of_slices), found[slice]);
     });
   });
 }
@@ -119,13 +161,23 @@ void cross_entropy_gradient(const CrossEntropyGradientBlock &block, Operands ope
     const Extent planes = slices.nest.extent(of_slices).along(2, slices.count());
     const Number *log_sum = operands.inputs<Number>(3, slices.offsets[of_slices], planes);
     const Number *scale = operands.inputs<Number>(4, slices.offsets[of_scale], slices.nest.extent(of_scale));
+    auto read = [&, count = slices.count()](int64_t sums_at, int64_t scale_at) {
+      return ClassScale{log_sum[sums_at], log_sum[sums_at + count], scale[scale_at]};
+    };
+    if (are_short(slices.length, slices.count()))
+      return for_each_short_block(call, slices, operands, [&](ShortClasses block, const auto &starts) {
+        ClassScale given[most_short_slices];
+        for (int64_t slice = 0; slice < block.logits.count; slice++)
+          given[slice] = read(starts[of_slices][slice], starts[of_scale][slice]);
+        block.out = out;
+        block.gradients = {slices.length, block.logits.count, slices.along[of_gradient], starts[of_gradient]};
+        short_cross_entropies().gradients[static_cast<int>(call.dtype)](block, given);
+      });
     for_each_batch(call, slices, operands, [&](ClassBatch batch, const int64_t (&offsets)[5]) {
       ClassScale given[batch_slices];
-      for (int64_t slice = 0; slice < batch.slices; slice++) {
-        const Number *sums = log_sum + offsets[of_slices] + slice * slices.nest.run_stride(of_slices);
-        given[slice] = {sums[0], sums[slices.count()],
-                        scale[offsets[of_scale] + slice * slices.nest.run_stride(of_scale)]};
-      }
+      for (int64_t slice = 0; slice < batch.slices; slice++)
+        given[slice] = read(offsets[of_slices] + slice * slices.nest.run_stride(of_slices),
+                            offsets[of_scale] + slice * slices.nest.run_stride(of_scale));
       batch.out = element(out, call.dtype, offsets[of_gradient]);
       batch.across_out = slices.nest.run_stride(of_gradient);
       kernel.gradients(batch, given);

@@ -6,6 +6,7 @@
 // Each pass reads the logits once, a tile at a time: Σ exp(x - largest) is rescaled whenever a tile has a larger logit.
 #pragma once
 
+#include "../short_slices.h"
 #include "../slices.h"
 
 namespace orchard {
@@ -57,6 +58,24 @@ struct CrossEntropyKernel {
   void (*gradients)(const ClassBatch &, const ClassScale *);
 };
 
+// A block of slices of few classes; the fields that ClassBatch has too mean the same.
+struct ShortClasses {
+  const char *x;
+  char *out;
+  ShortSlices logits, gradients;
+  const int64_t *targets;
+  const void *factors;
+  double factor_sum;
+  double smoothing;
+  bool is_streamed;
+};
+
+// By dtype, as below. The arrays have an element for each slice.
+struct ShortCrossEntropies {
+  void (*losses[4])(const ShortClasses &, ClassLoss *);
+  void (*gradients[4])(const ShortClasses &, const ClassScale *);
+};
+
 struct CrossEntropies {
   CrossEntropyKernel kernels[4]; // float64, float32, float16, bfloat16
 };
@@ -64,3 +83,4 @@ struct CrossEntropies {
 } // namespace orchard
 
 ORCHARD_ISA_TABLE(CrossEntropies, cross_entropies)
+ORCHARD_ISA_TABLE(ShortCrossEntropies, short_cross_entropies)

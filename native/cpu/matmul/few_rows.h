@@ -12,6 +12,7 @@
 #include "../memory.h"
 #include "../parallel.h"
 #include "finish.h"
+#include "some_lanes.h"
 #include "tile.h"
 
 #include <algorithm>
@@ -55,13 +56,14 @@ void add_dots(const T *a, int64_t a_stride, const T *b, int64_t b_stride, int64_
       for (int c = 0; c < columns; c++) parts[r][c] = multiply_add<T>(right[c], left, parts[r][c]);
     }
   }
+  const SomeLanes<T> rest(depth - p);
 #pragma GCC unroll 4
   for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
     for (int c = 0; c < columns; c++) {
-      T sum = sum_of_lanes<T>(parts[r][c]);
-      for (int64_t q = p; q < depth; q++) sum += a[r * a_stride + q] * b[c * b_stride + q];
-      sums[r * dot_columns + c] += sum;
+      if (p < depth)
+        parts[r][c] = multiply_add<T>(rest.load(a + r * a_stride + p), rest.load(b + c * b_stride + p), parts[r][c]);
+      sums[r * dot_columns + c] += sum_of_lanes<T>(parts[r][c]);
     }
 }
 

@@ -1,14 +1,13 @@
 // The function "matmul".
 #include "../isa.h"
 #include "../parallel.h"
+#include "all_or_failure.h"
 #include "blas_product.h"
 #include "kernel.h"
 #include "pairs.h"
 
 #include <algorithm>
 #include <cmath>
-#include <mutex>
-#include <optional>
 
 using namespace orchard;
 
@@ -22,6 +21,7 @@ constexpr double small_operations = 2.0 * 96 * 96 * 96;
 constexpr double medium_operations = 2.0 * 768 * 768 * 768;
 constexpr double least_share_of_threads = 0.8; // fraction of threads that must be busy on average
 constexpr double operations_per_task = 1e6;
+constexpr double operations_per_call = 2000; // the time of a call for a tiny product: about 20 ns
 
 using Multiply = void (*)(const MatrixProduct &);
 
@@ -37,20 +37,12 @@ bool is_batch_for_threads(const BatchedProduct &batch) {
          (operations < medium_operations && divides_well(batch.count(), threads_at_hand()));
 }
 
-// Bodies must not throw: the first failure is stored, and thrown after all have finished.
 void multiply_in_parallel(Multiply multiply, const BatchedProduct &batch) {
-  std::mutex mutex;
-  std::optional<Failure> failure;
-  int64_t grain = static_cast<int64_t>(std::ceil(operations_per_task / std::max(batch.first.operations(), 1.0)));
-  parallel_for(batch.count(), grain, [&](int64_t begin, int64_t end) {
-    try {
-      for (int64_t index = begin; index < end; index++) multiply(batch.at(index));
-    } catch (const Failure &problem) {
-      std::lock_guard lock(mutex);
-      failure = problem;
-    }
+  const double operations = batch.first.operations() + operations_per_call;
+  const int64_t grain = static_cast<int64_t>(std::ceil(operations_per_task / operations));
+  parallel_for_failing(batch.count(), grain, [&](int64_t begin, int64_t end) {
+    for (int64_t index = begin; index < end; index++) multiply(batch.at(index));
   });
-  if (failure) throw *failure;
 }
 
 void multiply_one_by_one(Multiply multiply, const BatchedProduct &batch) {

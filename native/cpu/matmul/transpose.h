@@ -51,6 +51,25 @@ template <class T> inline Vector<T> load_parts(const T *from, int64_t distance) 
   return load_parts<T>([&](int i) { return from + i * distance; });
 }
 
+// Stores 16 bytes to each of as many addresses: address(0), address(1), …
+template <class T, class Address> inline void store_parts(Vector<T> vector, Address &&address) {
+#if defined(__AVX512F__)
+  auto store = [&](int i, __m128i part) { _mm_storeu_si128(reinterpret_cast<__m128i *>(address(i)), part); };
+  const __m512i parts = (__m512i)vector;
+  store(0, _mm512_castsi512_si128(parts));
+  store(1, _mm512_extracti32x4_epi32(parts, 1));
+  store(2, _mm512_extracti32x4_epi32(parts, 2));
+  store(3, _mm512_extracti32x4_epi32(parts, 3));
+#elif defined(__AVX2__)
+  auto store = [&](int i, __m128i part) { _mm_storeu_si128(reinterpret_cast<__m128i *>(address(i)), part); };
+  const __m256i parts = (__m256i)vector;
+  store(0, _mm256_castsi256_si128(parts));
+  store(1, _mm256_extracti128_si256(parts, 1));
+#else
+  store_vector<T>(vector, address(0));
+#endif
+}
+
 // out[c * out_stride + r] = row(r)[c] for a square, of which the first `columns` columns are written. Rows are loaded
 // in 16-byte parts and transposed within the parts. Compared to whole rows, this takes half the shuffles, and none of
 // them crosses parts: about 115 cycles instead of 300 for 16 x 16.

@@ -10,13 +10,31 @@
 #include "finish.h"
 #include "pack.h"
 #include "simd.h"
+#include "some_lanes.h"
 
 #include <algorithm>
 
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-constexpr int64_t chunk = 512; // numbers that are converted to the accumulator's type at a time
+constexpr int64_t chunk = 512;        // numbers that are converted to the accumulator's type at a time
+constexpr int64_t whole_chunk = 2048; // numbers of a row that are summed at a time, without conversion
+
+// Scratch memory that is on the stack if it is small, since an allocation takes as long as a small product.
+template <class T> class SmallScratch {
+public:
+  explicit SmallScratch(int64_t count) : allocated_(count > capacity ? count : 0) {
+    data_ = count > capacity ? allocated_.data() : own_;
+  }
+  SmallScratch(const SmallScratch &) = delete;
+  SmallScratch &operator=(const SmallScratch &) = delete;
+  T *data() { return data_; }
+
+private:
+  static constexpr int64_t capacity = 512;
+  T own_[capacity], *data_;
+  Scratch<T> allocated_;
+};
 
 template <class T> T sum_of_lanes(Vector<T> vector) {
   T numbers[lanes<T>];
@@ -26,15 +44,21 @@ template <class T> T sum_of_lanes(Vector<T> vector) {
   return numbers[0];
 }
 
-template <class T> T dot(const T *a, const T *b, int64_t count) {
+template <class T> [[gnu::always_inline]] inline T dot(const T *a, const T *b, int64_t count) {
   constexpr int unrolled = 4;
   Vector<T> sums[unrolled] = {};
   int64_t i = 0;
   for (; i + unrolled * lanes<T> <= count; i += unrolled * lanes<T>)
     for (int u = 0; u < unrolled; u++)
       sums[u] = multiply_add<T>(load_vector(a + i + u * lanes<T>), load_vector(b + i + u * lanes<T>), sums[u]);
+  for (; i + lanes<T> <= count; i += lanes<T>)
+    sums[0] = multiply_add<T>(load_vector(a + i), load_vector(b + i), sums[0]);
   T remainder = 0;
-  for (; i < count; i++) remainder += a[i] * b[i];
+  if constexpr (std::is_floating_point_v<T>) {
+    if (const SomeLanes<T> rest(count - i); i < count)
+      sums[unrolled - 1] = multiply_add<T>(rest.load(a + i), rest.load(b + i), sums[unrolled - 1]);
+  } else
+    for (; i < count; i++) remainder += a[i] * b[i];
   return sum_of_lanes<T>((sums[0] + sums[1]) + (sums[2] + sums[3])) + remainder;
 }
 
@@ -60,27 +84,54 @@ public:
         depths_((product.k - 1) / depth_block_ + 1) {}
 
   void run() {
-    Scratch<T> x(p_.k), partial(scratch_product({p_.m, depths_}));
-    load_row(reinterpret_cast<const S *>(p_.b.data), p_.b.row_stride, x.data(), p_.k);
+    if (p_.m == 1 && has_rows_) return multiply_vectors();
+    const bool is_read_in_place = std::is_same_v<S, T> && p_.b.row_stride == 1;
+    SmallScratch<T> copy(is_read_in_place ? 0 : p_.k), partial(scratch_product({p_.m, depths_}));
+    if (!is_read_in_place) load_row(element_of<S>(p_.b, 0, 0), p_.b.row_stride, copy.data(), p_.k);
+    const T *x = is_read_in_place ? element_of<T>(p_.b, 0, 0) : copy.data();
     int64_t row_blocks = (p_.m - 1) / row_block_ + 1;
     parallel_for(row_blocks * depths_, 1, [&](int64_t task, int64_t) {
       int64_t row = task / depths_ * row_block_, block = task % depths_, depth = block * depth_block_;
       int64_t rows = std::min(row_block_, p_.m - row), length = std::min(depth_block_, p_.k - depth);
       T *sums = partial.data() + block * p_.m + row;
-      if (has_rows_) multiply_rows(row, rows, depth, length, x.data() + depth, sums);
-      else multiply_columns(row, rows, depth, length, x.data() + depth, sums);
+      if (has_rows_) multiply_rows(row, rows, depth, length, x + depth, sums);
+      else multiply_columns(row, rows, depth, length, x + depth, sums);
     });
     finish(partial.data());
   }
 
 private:
+  // A dot product: both vectors are read once, so the second one is not converted in advance.
+  void multiply_vectors() const {
+    SmallScratch<T> partial(depths_);
+    parallel_for(depths_, 1, [&](int64_t block, int64_t) {
+      const int64_t depth = block * depth_block_;
+      partial.data()[block] = dot_of_block(depth, std::min(depth_block_, p_.k - depth));
+    });
+    finish(partial.data());
+  }
+
+  T dot_of_block(int64_t depth, int64_t length) const {
+    T left[std::is_same_v<S, T> ? 1 : chunk], right[chunk], sum = 0;
+    for (int64_t start = 0; start < length; start += chunk) {
+      const int64_t count = std::min(chunk, length - start);
+      const S *b = element_of<S>(p_.b, depth + start, 0);
+      const T *second = right;
+      if (p_.b.row_stride == 1) second = numbers_of(b, right, count);
+      else load_row(b, p_.b.row_stride, right, count);
+      sum += dot(numbers_of(element_of<S>(p_.a, 0, depth + start), left, count), second, count);
+    }
+    return sum;
+  }
+
   void multiply_rows(int64_t row, int64_t rows, int64_t depth, int64_t length, const T *x, T *sums) const {
-    T space[chunk];
+    constexpr int64_t piece = std::is_same_v<S, T> ? whole_chunk : chunk;
+    T space[std::is_same_v<S, T> ? 1 : chunk];
     for (int64_t r = 0; r < rows; r++) {
       const S *in = element_of<S>(p_.a, row + r, depth);
       sums[r] = 0;
-      for (int64_t start = 0; start < length; start += chunk) {
-        int64_t count = std::min(chunk, length - start);
+      for (int64_t start = 0; start < length; start += piece) {
+        int64_t count = std::min(piece, length - start);
         sums[r] += dot(numbers_of(in + start, space, count), x + start, count);
       }
     }
@@ -118,7 +169,19 @@ private:
   const int64_t depth_block_, row_block_, depths_;
 };
 
-template <class S> void multiply(const MatrixProduct &product) { MatrixVector<S>(product).run(); }
+// A short dot product of adjacent numbers, as in a batch of them: any other step would take longer than the sum.
+template <class S> bool multiply_if_short(const MatrixProduct &p) {
+  if constexpr (std::is_same_v<S, Accumulator<S>>)
+    if (p.m == 1 && p.k <= chunk && p.a.column_stride == 1 && p.b.row_stride == 1 && p.alpha == 1 && !p.has_input()) {
+      *reinterpret_cast<S *>(p.out.data) = dot(element_of<S>(p.a, 0, 0), element_of<S>(p.b, 0, 0), p.k);
+      return true;
+    }
+  return false;
+}
+
+template <class S> void multiply(const MatrixProduct &product) {
+  if (!multiply_if_short<S>(product)) MatrixVector<S>(product).run();
+}
 
 } // namespace
 

@@ -12,6 +12,7 @@ namespace {
 constexpr int64_t task_elements = 1 << 13; // about 5 µs, so that even a small batch of rows is divided evenly
 // The maximum number of chunks of rows, each with separate sums for weight and bias: more than a machine has threads.
 constexpr int64_t most_chunks = 256;
+constexpr int64_t most_short_row = 63; // longer rows are as fast one after the other
 // The number of rows whose gradients are summed in float32 before they are added to the chunk's float64 sums.
 constexpr int64_t float_rows = 64;
 
@@ -77,6 +78,30 @@ template <class Use> void for_each_row(RowReader &reader, int64_t begin, int64_t
   }
 }
 
+// ---------------------------------------------------------------- short rows
+
+bool has_short_rows(const NormalizationCall &call) { return call.length <= most_short_row && call.rows >= short_unit; }
+
+// Calls use(first row, rows) for the blocks of short rows that make up the rows [begin, end).
+template <class Use> void for_each_block(const NormalizationCall &call, int64_t begin, int64_t end, Use &&use) {
+  const int64_t width = short_slices(call.length);
+  for (int64_t first = begin; first < end; first += width) use(first, std::min(width, end - first));
+}
+
+// Sets the fields that both passes have. `starts` is memory for the offsets of rows.
+void set_rows(const NormalizationCall &call, int64_t first, int64_t count, ShortRowsBlock &block,
+              int64_t (&starts)[NormalizationCall::operands][most_short_slices]) {
+  find_starts(call.slices.nest, first, count, starts);
+  for (int operand = 0; operand < NormalizationCall::operands; operand++) {
+    block.operands[operand] = call.first[operand];
+    block.slices[operand] = {call.length, count, call.slices.along[operand], starts[operand]};
+  }
+  block.is_centred = call.is_centred;
+  block.is_streamed = is_streamed(call.rows * call.length * call.size());
+}
+
+// ---------------------------------------------------------------- both passes
+
 struct Normalize {
   NormalizationCall call;
   const void *weight, *bias;
@@ -88,10 +113,36 @@ struct Normalize {
   }
 
   void run() const {
+    if (has_short_rows(call)) return run_short();
     int64_t grain = rounded_up(std::max<int64_t>(1, task_elements / call.length), rows_together);
     ScratchSlots<char> slots((call.rows + grain - 1) / grain, slot_bytes());
     parallel_for(call.rows, grain,
                  [&](int64_t begin, int64_t end) { slots.with([&](char *memory) { run_rows(begin, end, memory); }); });
+  }
+
+  void run_short() const {
+    const auto kernel = short_normalizations().normalize[static_cast<int>(call.dtype)];
+    const int64_t width = short_slices(call.length);
+    const int64_t grain = rounded_up(std::max<int64_t>(1, task_elements / call.length), width);
+    parallel_for(call.rows, grain, [&](int64_t begin, int64_t end) {
+      int64_t starts[NormalizationCall::operands][most_short_slices];
+      ShortNormalize block;
+      block.weight = weight, block.bias = bias, block.eps = call.eps;
+      for_each_block(call, begin, end, [&](int64_t first, int64_t count) {
+        set_rows(call, first, count, block, starts);
+        block.out = row_of(out, first), block.sum = row_of(sum, first);
+        kernel(block);
+        for (int64_t row = 0; row < count; row++) {
+          write_statistic(call, mean, first + row, block.means[row]);
+          write_statistic(call, scale, first + row, block.scales[row]);
+        }
+      });
+      if (block.is_streamed) streams().finish();
+    });
+  }
+
+  char *row_of(void *result, int64_t number) const {
+    return result ? element(result, call.dtype, number * call.length) : nullptr;
   }
 
   void run_rows(int64_t begin, int64_t end, char *memory) const {
@@ -135,13 +186,45 @@ struct Gradient {
   void run() const {
     int64_t each = sums_of_chunk() * call.length;
     Scratch<double> parts(scratch_product({chunks(), each}));
-    ScratchSlots<char> slots(chunks(), slot_bytes());
-    parallel_for(call.rows, chunk_rows(), [&](int64_t begin, int64_t end) {
-      slots.with([&](char *memory) { run_chunk(begin, end, memory, parts.data() + begin / chunk_rows() * each); });
-    });
+    if (has_short_rows(call)) run_short(parts.data());
+    else run_long(parts.data());
     const double *bias_parts = parts.data() + (grad_weight ? call.length : 0);
     if (grad_weight) add_chunks(parts.data(), each, grad_weight);
     if (grad_bias) add_chunks(bias_parts, each, grad_bias);
+  }
+
+  void run_long(double *parts) const {
+    int64_t each = sums_of_chunk() * call.length;
+    ScratchSlots<char> slots(chunks(), slot_bytes());
+    parallel_for(call.rows, chunk_rows(), [&](int64_t begin, int64_t end) {
+      slots.with([&](char *memory) { run_chunk(begin, end, memory, parts + begin / chunk_rows() * each); });
+    });
+  }
+
+  void run_short(double *parts) const {
+    int64_t each = sums_of_chunk() * call.length;
+    parallel_for(call.rows, chunk_rows(),
+                 [&](int64_t begin, int64_t end) { run_short_chunk(begin, end, parts + begin / chunk_rows() * each); });
+  }
+
+  void run_short_chunk(int64_t begin, int64_t end, double *totals) const {
+    const auto kernel = short_normalizations().gradient[static_cast<int>(call.dtype)];
+    std::fill_n(totals, sums_of_chunk() * call.length, 0.0);
+    int64_t starts[NormalizationCall::operands][most_short_slices];
+    ShortGradient block;
+    block.weight = weight;
+    block.weight_sums = grad_weight ? totals : nullptr;
+    block.bias_sums = grad_bias ? totals + (grad_weight ? call.length : 0) : nullptr;
+    for_each_block(call, begin, end, [&](int64_t first, int64_t count) {
+      set_rows(call, first, count, block, starts);
+      block.grad_x = grad_x ? element(grad_x, call.dtype, first * call.length) : nullptr;
+      for (int64_t row = 0; row < most_short_slices; row++) {
+        block.means[row] = row < count ? read_statistic(call, mean, first + row) : 0;
+        block.scales[row] = row < count ? read_statistic(call, scale, first + row) : 0;
+      }
+      kernel(block);
+    });
+    if (block.is_streamed) streams().finish();
   }
 
   void run_chunk(int64_t begin, int64_t end, char *memory, double *totals) const {

@@ -1,6 +1,7 @@
 // Layer and RMS normalization of rows, and their gradients; src/ops/normalization/problem.ts has the formulas.
 #pragma once
 
+#include "../short_slices.h"
 #include "../slices.h"
 
 namespace orchard {
@@ -75,6 +76,35 @@ struct Normalizations {
   NormalizationKernel kernels[4]; // by dtype: float64, float32, float16, bfloat16
 };
 
+// A block of short rows of the operands, in the order of RowsBlock; absent ones are null. Results are row-major, from
+// the first row of the block on. `means` and `scales` have a number for each row: results of the forward pass, operands
+// of the backward pass, where they are 0 for the rows that fill up the last unit.
+struct ShortRowsBlock {
+  const char *operands[RowsBlock::operands];
+  ShortSlices slices[RowsBlock::operands];
+  bool is_centred, is_streamed;
+  const void *weight, *bias; // C
+  double means[most_short_slices], scales[most_short_slices];
+};
+
+struct ShortNormalize : ShortRowsBlock {
+  double eps;
+  void *out, *sum; // T
+};
+
+// The gradients of these rows are added to `weight_sums` and `bias_sums`.
+struct ShortGradient : ShortRowsBlock {
+  void *grad_x; // T
+  double *weight_sums, *bias_sums;
+};
+
+// By dtype, as above.
+struct ShortNormalizations {
+  void (*normalize[4])(ShortNormalize &);
+  void (*gradient[4])(const ShortGradient &);
+};
+
 } // namespace orchard
 
 ORCHARD_ISA_TABLE(Normalizations, normalizations)
+ORCHARD_ISA_TABLE(ShortNormalizations, short_normalizations)

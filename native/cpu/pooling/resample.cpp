@@ -18,7 +18,7 @@ constexpr int64_t task_steps = 1 << 15; // additions of a task, about 10 µs
 // An axis with a checked copy of its table, since another thread may change the table.
 class AxisTable {
 public:
-  // Moves `table` behind the axis' part, and `left` to what is left after it.
+  // Moves `table` past the axis's part, and subtracts that part from `left`.
   AxisTable(int64_t input, int64_t output, int64_t weights, const double *&table, int64_t &left)
       : whole_(scratch_product({3, count(output)})),
         real_(take(scratch_product({3, count(output)}) + count(input) + count(weights), left)) {

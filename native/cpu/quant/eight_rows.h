@@ -134,7 +134,7 @@ void multiply_lanes(std::index_sequence<r...>, const Weights &weights, int64_t f
 
 template <class Dots, class Row>
 void multiply_lanes(const Weights &weights, const ByteLanes &x, int64_t count, int64_t begin, int64_t end, float *out) {
-  constexpr int64_t together = Dots::takes_wide ? 8 : 4; // as many sums as there are registers for
+  constexpr int64_t together = Dots::takes_wide ? 8 : 4; // as many sums as there are registers
   for (int64_t n = begin; n < end; n += together)
     multiply_lanes<Dots, Row>(std::make_index_sequence<together>(), weights, n, std::min(together, end - n), x, count,
                               out + n, weights.rows);

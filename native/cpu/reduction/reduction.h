@@ -2,22 +2,12 @@
 // computed from them.
 #pragma once
 
+#include "../../.build/generated/reduction_blocks.h"
 #include "../nest.h"
 
 namespace orchard {
 
-ORCHARD_NAMES(Reduction, sum, mean, prod, amax, amin, all, any, norm0, norm1, norm2, normInf, normNegInf, normP, var,
-              std, logsumexp, max, min)
 inline constexpr int reduction_count = static_cast<int>(Reduction::count);
-
-struct ReduceBlock {
-  Name<Reduction> operation;
-  DTypeField from, to; // dtypes of the input and of the results
-  Whole input_offset, output_offset, indices_offset;
-  Real parameter;       // p of a norm, correction of a variance
-  NestBlock<2> kept;    // axes of the input and of the results
-  NestBlock<1> reduced; // axes of the input
-};
 
 // What an operation depends on besides its elements.
 struct ReductionFacts {

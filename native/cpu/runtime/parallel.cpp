@@ -154,7 +154,7 @@ public:
   }
 
 private:
-  // The number of a work and of its helpers, packed into one word so that they are read together.
+  // The number of a task and of its helpers, packed into one word so that they are read together.
   static constexpr int helper_bits = 12;
   static constexpr int most_helpers = (1 << helper_bits) - 1;
   static uint64_t number_of(uint64_t call) { return call >> helper_bits; }

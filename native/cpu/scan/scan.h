@@ -1,25 +1,12 @@
 // Scans along an axis: out[k] is computed from out[k - 1], in each slice along that axis.
 #pragma once
 
+#include "../../.build/generated/scan_blocks.h"
 #include "../slice_batches.h"
 
 namespace orchard {
 
-// h is the carried value, and `a` a second operand:
-//   cumsum             h = h + x[k]
-//   cumprod            h = h · x[k]
-//   exclusiveCumprod   the product of the elements before k
-//   shift              the element before k; 0 for k = 0
-//   recurrence         h = a[k] · h + x[k]
-//   shiftedRecurrence  h = a[k - 1] · h + x[k]
-ORCHARD_NAMES(Scan, cumsum, cumprod, exclusiveCumprod, shift, recurrence, shiftedRecurrence)
 inline constexpr int scan_count = static_cast<int>(Scan::count);
-
-struct ScanBlock {
-  Name<Scan> operation;
-  DTypeField from, to; // dtypes of x and a, and of out
-  SlicesBlock<3> slices;
-};
 
 // The largest number of adjacent slices that are scanned together.
 constexpr int64_t max_adjacent_slices = 256;

@@ -56,6 +56,33 @@ void run_slices(const Call &call) {
   });
 }
 
+// Few slices, or slices that are side by side in memory, are not copied.
+bool has_short_slices(const Call &call) {
+  const int64_t together = call.has_adjacent_slices() ? call.slices.row_slices() : 1;
+  return are_short(call.slices.whole.length, call.slices.count()) && together < 2 * short_unit;
+}
+
+// Computes blocks of short slices, whatever their strides are.
+void run_short_slices(const Call &call) {
+  const SliceBatch &whole = call.slices.whole;
+  const int64_t count = call.slices.count(), width = short_slices(whole.length);
+  const int64_t grain = std::max<int64_t>(1, task_elements / (width * whole.length));
+  const auto run = short_softmaxes().blocks[static_cast<int>(call.dtype())];
+  parallel_for((count - 1) / width + 1, grain, [&](int64_t begin, int64_t end) {
+    int64_t starts[3][most_short_slices];
+    for (int64_t block = begin; block < end; block++) {
+      const int64_t first = block * width, slices = std::min(width, count - first);
+      find_starts(call.slices.nest(), first, slices, starts);
+      auto slices_of = [&](int operand) {
+        return ShortSlices{whole.length, slices, whole.along[operand], starts[operand]};
+      };
+      run(call.operation,
+          {whole.x, whole.second, whole.out, {slices_of(0), slices_of(1), slices_of(2)}, whole.is_streamed});
+    }
+    if (whole.is_streamed) streams().finish();
+  });
+}
+
 // Computes a long slice in parts, each of which is read twice, possibly by different threads. The parts depend on the
 // slice's length only.
 void run_long_slice(const Call &call, const SliceBatch &slice) {
@@ -88,6 +115,7 @@ void softmax(const SoftmaxBlock &block, Operands operands) {
   const Slices<3> slices = block.slices;
   Call call{operation, {slices, dtype, dtype, operands, is_gradient(operation)}};
   if (slices.is_empty()) return;
+  if (has_short_slices(call)) return run_short_slices(call);
   const SliceBatch &whole = call.slices.whole;
   if (whole.length < long_slice || !whole.has_adjacent_elements()) return run_slices(call);
   for (int64_t row = 0; row < call.slices.rows(); row++)

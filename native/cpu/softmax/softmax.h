@@ -1,6 +1,7 @@
 // Softmax and log-softmax along an axis, and their gradients.
 #pragma once
 
+#include "../short_slices.h"
 #include "../slice_batches.h"
 
 namespace orchard {
@@ -33,6 +34,14 @@ struct SoftmaxState {
 
 // `slices` computes whole slices. For adjacent elements there are also functions that compute the states of parts,
 // merge them, and compute results from the merged state.
+// A block of short slices of x (or g), y and out.
+struct ShortSoftmax {
+  const char *x, *second;
+  char *out;
+  ShortSlices slices[3];
+  bool is_streamed;
+};
+
 struct SoftmaxKernel {
   void (*slices)(Softmax, const SoftmaxBatch &);
   SoftmaxState (*state)(Softmax, const char *x, const char *y, int64_t count);
@@ -44,6 +53,12 @@ struct Softmaxes {
   SoftmaxKernel kernels[4]; // float64, float32, float16, bfloat16
 };
 
+// Computes blocks of short slices; by dtype, as above.
+struct ShortSoftmaxes {
+  void (*blocks[4])(Softmax, const ShortSoftmax &);
+};
+
 } // namespace orchard
 
 ORCHARD_ISA_TABLE(Softmaxes, softmaxes)
+ORCHARD_ISA_TABLE(ShortSoftmaxes, short_softmaxes)

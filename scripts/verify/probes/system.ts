@@ -11,7 +11,7 @@ const isMac = process.platform === "darwin";
 
 /** The build has succeeded if this runs, so the only question is whether Xcode was installed. */
 const commandLineTools: Probe = () => {
-  if (!isMac) throw new NotChecked("there are no command-line tools of Apple's here");
+  if (!isMac) throw new NotChecked("Apple's command-line tools are not installed");
   const { stdout } = Bun.spawnSync(["xcode-select", "--print-path"]);
   const path = stdout.toString().trim();
   if (!path.endsWith("CommandLineTools")) throw new NotChecked(`Xcode is selected: ${path}`);
@@ -20,7 +20,7 @@ const commandLineTools: Probe = () => {
 
 const hostedRunner: Probe = () => {
   const { name, families, capabilities } = metalContext().deviceInfo({ probe: true });
-  if (!/paravirtual/i.test(name)) throw new NotChecked(`"${name}" is no paravirtual device`);
+  if (!/paravirtual/i.test(name)) throw new NotChecked(`"${name}" is not a paravirtual device`);
   if (families.some((family) => family === "metal3")) throw new Refuted(`"${name}" is of the family metal3`);
   const lacking = Object.entries(capabilities ?? {}).filter(([, { supported }]) => !supported);
   return `"${name}" of ${families.join(", ")} lacks ${lacking.map(([what]) => what).join(", ") || "nothing"}`;
@@ -28,7 +28,7 @@ const hostedRunner: Probe = () => {
 
 const tensorOperations: Probe = () => {
   const { supported, reason } = metalContext().deviceInfo({ probe: true }).capabilities!.tensorOps;
-  if (!supported) throw new NotChecked(`the probe was refused: ${reason}`);
+  if (!supported) throw new NotChecked(`the probe was rejected: ${reason}`);
   return "the probe compiles and runs";
 };
 

@@ -55,7 +55,7 @@ const shuffleHalves: Probe = () => {
     lanes.map((lane) => (lane < 16 ? 5 : 21) * 1.5),
     (lane) => `lane ${lane}`,
   );
-  return "each half of a SIMD-group reads a lane of its own";
+  return "each half of a SIMD-group reads another lane";
 };
 
 /** The positions of a lane's `thread_elements()`, as MLX and others assume: two elements of a row. */
@@ -196,7 +196,7 @@ const deviceFence: Probe = () => {
       if (other != ((t + 511) % 1024) * 3 + round) y[${1024 * rounds}] = round + 1;
     }`;
   const got = compute({ body, result: new Uint32Array(1024 * rounds + 1), threads: 1024, threadgroup: 1024 });
-  if (got.at(-1) !== 0) throw new Refuted(`in round ${got.at(-1)! - 1} a thread read what was there before`);
+  if (got.at(-1) !== 0) throw new Refuted(`in round ${got.at(-1)! - 1} a thread read the previous value`);
   return `1024 threads read each other's elements after a barrier, ${rounds} times`;
 };
 
@@ -212,7 +212,7 @@ const threadgroupContents: Probe = () => {
     for (uint k = t; k < ${words}; k += 256) y[(i / 256) * ${words} + k] = tile[k];`;
   const got = compute({ body: copy, result: new Uint32Array(16 * words), threads: 16 * 256, threadgroup: 256 });
   const left = got.filter((word) => word !== 0).length;
-  if (left === 0) throw new NotChecked("all of the memory that was read held zeros, which promises nothing");
+  if (left === 0) throw new NotChecked("all memory that was read held zeros, which proves nothing");
   return `${left} of ${got.length} words that nobody had set were not zero`;
 };
 

@@ -82,7 +82,7 @@ function callOf<Values>(description: CpuCallDescription, block: Float64Array, fi
     const code = status(values, given);
     if (code !== 0) throw error(operation, code);
   };
-  const more = (own: Partial<Values>) => callOf<Values>(description, block, { ...fixed, ...own });
+  const more = (added: Partial<Values>) => callOf<Values>(description, block, { ...fixed, ...added });
   return Object.assign(call, { description, status, error, with: more as CpuCall<Values>["with"] });
 }
 
@@ -127,10 +127,10 @@ function compile(description: CpuCallDescription, { block, width, fixed }: RunOp
   const parameters = fields.map((_, index) => `write${index}`);
   // Get addresses first: accessing a device's memory may recompute an operation and use this call recursively.
   const addresses = operands.map((_, index) => `const bytes${index} = bytesOf(operands[${index}], block);`);
-  const writes = fields.flatMap((own, index) =>
-    own.name in fixed
-      ? constantsOf(own, fixed[own.name]).map((number, at) => `block[${own.offset + at}] = ${number};`)
-      : [`write${index}(block, ${own.offset}, values.${own.name}, ordinals);`],
+  const writes = fields.flatMap((field, index) =>
+    field.name in fixed
+      ? constantsOf(field, fixed[field.name]).map((number, at) => `block[${field.offset + at}] = ${number};`)
+      : [`write${index}(block, ${field.offset}, values.${field.name}, ordinals);`],
   );
   // Sizes last, since a recursive call may have written to the block.
   const sizes = operands.map(

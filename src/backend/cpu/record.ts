@@ -22,7 +22,7 @@ interface RecordedFunction {
 const signature = "ORCALLS1";
 
 /** How an operand is recorded: with contents, as omitted, or else as the index of an equal earlier operand. */
-const Place = { own: -1, leftOut: -2 } as const;
+const Place = { separate: -1, leftOut: -2 } as const;
 
 /** Operands are replayed at the same offset modulo this, which is at least any vector's alignment. */
 const alignment = 64;
@@ -122,7 +122,7 @@ function describe(given: readonly NodeJS.TypedArray[], block: unknown): Operand[
     const place = placeOf(operand, given.slice(0, at), block);
     if (place === Place.leftOut) return { place, shift: 0, bytes: 0, contents: new Uint8Array() };
     const all = bytesOf(operand);
-    const contents = place === Place.own ? all.subarray(0, most) : new Uint8Array();
+    const contents = place === Place.separate ? all.subarray(0, most) : new Uint8Array();
     return { place, shift: all.length === 0 ? 0 : ptr(all) % alignment, bytes: all.length, contents };
   });
 }
@@ -133,7 +133,7 @@ function placeOf(operand: NodeJS.TypedArray, earlier: readonly NodeJS.TypedArray
     ({ buffer, byteOffset, byteLength }) =>
       buffer === operand.buffer && byteOffset === operand.byteOffset && byteLength === operand.byteLength,
   );
-  return same < 0 ? Place.own : same;
+  return same < 0 ? Place.separate : same;
 }
 
 /** Offset of the status in a record. */

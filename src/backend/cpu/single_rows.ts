@@ -24,8 +24,11 @@ export function singleRows(
   return Array.from({ length: count }, (_, row) => {
     const stride = blocks.length / count;
     const block = blocks.subarray(row * stride, (row + 1) * stride);
-    const own = addresses.subarray(row * operands, (row + 1) * operands);
-    return { block, operands: Array.from(own, (address, at) => viewOf(address, block[stride - operands + at]!)) };
+    const rowAddresses = addresses.subarray(row * operands, (row + 1) * operands);
+    return {
+      block,
+      operands: Array.from(rowAddresses, (address, at) => viewOf(address, block[stride - operands + at]!)),
+    };
   });
 }
 

@@ -27,7 +27,7 @@ export function errorOf(
 ): OrchardError {
   const name = names.get(status) ?? "internal";
   const text = readText((buffer, capacity) => native.orchard_cpu_last_error(buffer, capacity));
-  const named = (own: string, at: string) => (operands[+at] ? `${own} (${operands[+at]})` : own);
+  const named = (label: string, at: string) => (operands[+at] ? `${label} (${operands[+at]})` : label);
   const message = text.replace(/^(?:row \d+: )?operand (\d+)/, named);
   const whole = name === "memoryLimit" ? withSource(message) : message;
   return new constructors[name](operation, name, whole || `status ${status}, without a message`);

@@ -29,7 +29,7 @@ export function readTables(native: Native): NativeTables {
   const text = readText((buffer, capacity) => native.orchard_cpu_tables(buffer, capacity));
   const { functions, names } = JSON.parse(text) as TablesText;
   return {
-    functions: Object.fromEntries(functions.map(({ name, ...own }, ordinal) => [name, { ...own, ordinal }])),
+    functions: Object.fromEntries(functions.map(({ name, ...entry }, ordinal) => [name, { ...entry, ordinal }])),
     names: Object.fromEntries(Object.entries(names).map(([type, list]) => [type, ordinalsOf(list.split(", "))])),
   };
 }

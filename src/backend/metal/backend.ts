@@ -62,9 +62,9 @@ export const metalBackend: Backend = {
 function rememberChecks(
   inputs: readonly Tensor[],
   outputs: readonly Tensor[],
-  own: readonly DeferredCheck[] = [],
+  deferred: readonly DeferredCheck[] = [],
 ): void {
-  const all = [...own];
+  const all = [...deferred];
   for (const { storage } of inputs)
     for (const check of storage.checks) if (!check.hasPassed && !all.includes(check)) all.push(check);
   for (const output of outputs)

@@ -43,13 +43,13 @@ const pending = new WeakMap<MetalContext, PendingCheck[]>();
 
 /** Schedules `check` for when its kernel is done. Dependent results carry it; see {@link DeferredCheck}. */
 export function checkLater(context: MetalContext, check: DeviceCheck): DeferredCheck {
-  const own = new PendingCheck(check);
-  getOrMake(pending, context, () => [] as PendingCheck[]).push(own);
-  return own;
+  const added = new PendingCheck(check);
+  getOrMake(pending, context, () => [] as PendingCheck[]).push(added);
+  return added;
 }
 
 /** Runs the checks of finished kernels in call order, while their operands are unchanged. */
 export function runChecks(context: MetalContext): void {
-  const own = pending.get(context);
-  while (own?.[0]?.isDone) own.shift()!.outcome();
+  const waiting = pending.get(context);
+  while (waiting?.[0]?.isDone) waiting.shift()!.outcome();
 }

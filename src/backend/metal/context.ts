@@ -19,7 +19,7 @@ import { check, errorOf, readText } from "./status.ts";
 export interface MetalContextOptions {
   /** The default storage mode of buffers. Default `"shared"`. */
   storage?: StorageMode;
-  /** Allocate exact lengths and never reuse buffers, so that the checker detects all overruns. Default: if it is on. */
+  /** Allocate exact lengths and never reuse buffers, so that the checker finds every overrun. Default: if it is on. */
   exact?: boolean;
   /** Number of operations after which a command buffer is committed. Default 40. */
   batchOperations?: number;
@@ -105,7 +105,7 @@ const injectFaultParameters = parameters("MetalContext.injectFault", {
   count: named(wholeNumber, 1),
   code: named(someNumber, 0),
 });
-const labelledParameters = parameters("MetalContext.labelled", {
+const labeledParameters = parameters("MetalContext.labeled", {
   label: operand(text),
   body: operand(aFunction<() => unknown>()),
 });
@@ -336,9 +336,9 @@ export class MetalContext implements Disposable {
   }
 
   /** Labels the operations in `body` for messages, captures and reports. */
-  labelled<Result>(label: string, body: () => Result): Result;
-  labelled(...values: unknown[]): unknown {
-    const { label, body } = labelledParameters(values);
+  labeled<Result>(label: string, body: () => Result): Result;
+  labeled(...values: unknown[]): unknown {
+    const { label, body } = labeledParameters(values);
     const text = encoder.encode(label);
     this.call("label", this.native.orchard_label_push(this.handle, text, text.length));
     try {

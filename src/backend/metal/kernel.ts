@@ -194,11 +194,11 @@ export class MetalKernel<Values extends KernelValues = KernelValues, Results ext
     const source = { ...more, ...copied } as LibrarySource;
     const constantValues = copyOf(operation, constants);
     this.compile = () => {
-      const own = context ?? metalContext();
-      const mark = own.isChecked ? own.reportMark() : undefined;
-      const pipeline = createPipeline(own, operation, source, name, constantValues);
-      const findings = mark ? own.reportSince(mark).findings.filter(isAboutSource) : [];
-      return { context: own, pipeline, findings };
+      const chosen = context ?? metalContext();
+      const mark = chosen.isChecked ? chosen.reportMark() : undefined;
+      const pipeline = createPipeline(chosen, operation, source, name, constantValues);
+      const findings = mark ? chosen.reportSince(mark).findings.filter(isAboutSource) : [];
+      return { context: chosen, pipeline, findings };
     };
     if (!this.declared.fallback) this.compiled();
   }

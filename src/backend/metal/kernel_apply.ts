@@ -88,7 +88,9 @@ export function applyKernel(
   if (declared.shapes.size === 0)
     throw new ArgumentError(operation, "noResults", "expected shapes in metalKernel(): they name and size the results");
   const { tensors, others: given } = splitValues(values);
-  const others = Object.fromEntries(Object.entries(given).map(([name, own]) => [name, constant(operation, name, own)]));
+  const others = Object.fromEntries(
+    Object.entries(given).map(([name, setting]) => [name, constant(operation, name, setting)]),
+  );
   const specs = resultSpecs(operation, declared, tensors);
   const call = { names: [...tensors.keys()], others, results: specs, grid };
   const run = () => executeMany(primitive, [...tensors.values()], specs, call, operation);
@@ -98,8 +100,8 @@ export function applyKernel(
 
 /** Reads a value that is not a tensor. Arrays are copied, since the call may be recomputed later. */
 function constant(operation: string, name: string, value: unknown): NumericArray | ScalarValue {
-  const own = reading(operation, () => copyOf(operation, name, value));
-  if (own !== undefined) return own;
+  const copy = reading(operation, () => copyOf(operation, name, value));
+  if (copy !== undefined) return copy;
   const expected = "expected a tensor, a number, a bigint, a boolean, a list of up to 4 of them or a typed array";
   const message = `argument ${name}: ${expected}, got ${describeValue(value)}; run() accepts device buffers`;
   throw new ArgumentError(operation, "invalidArgument", message);
@@ -211,21 +213,21 @@ function encode(
 /** Returns the call's grid, else the declared one, else one thread per element of the first result. */
 function gridOf(
   { operation, declared }: KernelHost,
-  { grid: own, results }: KernelCall,
+  { grid: callGrid, results }: KernelCall,
   tensors: ReadonlyMap<string, Tensor>,
 ): KernelGrid {
   const shapes = Object.fromEntries([...tensors].map(([name, { shape }]) => [name, shape]));
   const resolved = (what: string, size: Declared["grid"]): Size | undefined =>
     typeof size === "function" ? sizeOf(operation, what, size(shapes)) : size;
-  const isOwn = own.grid !== undefined || own.threadgroups !== undefined;
-  const grid = isOwn ? own.grid : resolved("grid", declared.grid);
-  const threadgroups = isOwn ? own.threadgroups : resolved("threadgroups", declared.threadgroups);
+  const isOwn = callGrid.grid !== undefined || callGrid.threadgroups !== undefined;
+  const grid = isOwn ? callGrid.grid : resolved("grid", declared.grid);
+  const threadgroups = isOwn ? callGrid.threadgroups : resolved("threadgroups", declared.threadgroups);
   return {
     grid: grid ?? (threadgroups === undefined ? tensors.get(results[0]!.name)!.size : undefined),
     threadgroups,
-    threadgroup: own.threadgroup ?? declared.threadgroup,
-    threadgroupMemory: { ...declared.threadgroupMemory, ...own.threadgroupMemory },
-    label: own.label,
+    threadgroup: callGrid.threadgroup ?? declared.threadgroup,
+    threadgroupMemory: { ...declared.threadgroupMemory, ...callGrid.threadgroupMemory },
+    label: callGrid.label,
   };
 }
 

@@ -52,8 +52,8 @@ function encodeOverride(
   const inputs = call.inputs.map((input) => (input.isContiguous ? input : denseCopy(kernel.context, input, copies)));
   const { bindings, options } = argumentsOf({ ...call, inputs });
   try {
-    const own = kernel.encode(bindings, options);
-    return spanOf([...copies, own]);
+    const last = kernel.encode(bindings, options);
+    return spanOf([...copies, last]);
   } finally {
     for (const [index, input] of inputs.entries()) if (input !== call.inputs[index]) input.dispose();
   }

@@ -41,5 +41,5 @@ export const aNumericArray: Kind<NumericArray> = {
 /** The constructor of such an array. */
 export const anArrayType: Kind<NumericArrayConstructor<NumericArray>> = {
   expected: `a class of typed arrays (${arrayNames})`,
-  parse: (value) => arrays.find((own) => own === value),
+  parse: (value) => arrays.find((array) => array === value),
 };

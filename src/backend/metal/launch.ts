@@ -5,7 +5,7 @@ import { bytesOf, type DType } from "../../tensor/dtype.ts";
 import { reachOf } from "../../tensor/reach.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import type { Launched, TicketRange } from "../backend.ts";
-import { enumerations } from "../enumeration.ts";
+import { enumerations, type Header } from "../enumeration.ts";
 import { Access, dataTypes } from "./abi.ts";
 import type { Fields } from "./block.ts";
 import { type MetalContext, metalContext } from "./context.ts";
@@ -13,6 +13,7 @@ import { encode, type Size, threadCount } from "./encode.ts";
 import { headerTexts, kernelText } from "./kernel_files.ts";
 import { MetalMemory } from "./memory.ts";
 import { createLibrary, finishPipeline, type Pipeline } from "./pipeline.ts";
+import { structHeaders } from "./struct.ts";
 
 /** The Metal Shading Language type of each dtype. bool is a byte; GPUs have no float64. */
 export const metalType: Readonly<Record<Exclude<DType, "float64">, string>> = {
@@ -198,11 +199,11 @@ function libraryOf(context: MetalContext, file: string): number {
 
 let headers: Record<string, string> | undefined;
 
-/**
- * Returns all headers that kernels may include, by name: those in `kernels/` (`"common/math.h"`), and one for each
- * enumeration (`"generated/scan.h"`).
- */
+/** Returns the headers of enumerations and structs, which are generated: `"generated/scan.h"`. */
+export const generatedHeaders = (): Header[] => [...enumerations().map(({ header }) => header), ...structHeaders()];
+
+/** Returns all headers that kernels may include, by name: those in `kernels/`, and generated ones. */
 export function kernelHeaders(): Record<string, string> {
   headers ??= headerTexts();
-  return { ...headers, ...Object.fromEntries(enumerations().map(({ header: { name, text } }) => [name, text])) };
+  return { ...headers, ...Object.fromEntries(generatedHeaders().map(({ name, text }) => [name, text])) };
 }

@@ -89,7 +89,8 @@ export function runLoop(output: Tensor, inputs: readonly Tensor[]) {
   const { loop } = broadcastLoop(output, inputs);
   const operands = [...inputs, output];
   const isNarrow = operands.every(({ dtype }) => bytesOf(dtype) <= 2);
-  const width = RUN_WIDTHS.find((own) => (own === 4 || isNarrow) && isInRuns(loop, operands, own)) ?? 1;
+  const width =
+    RUN_WIDTHS.find((candidate) => (candidate === 4 || isNarrow) && isInRuns(loop, operands, candidate)) ?? 1;
   return { loop, runs: runsOf(loop, width), ...elementGrid(Math.ceil(loop.count / width)) };
 }
 

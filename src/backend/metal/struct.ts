@@ -1,13 +1,16 @@
 /** Parameter structs of the built-in kernels, in C's layout. */
-import type { Field, MetalField, ValuesOf } from "../fields.ts";
+import type { Header } from "../enumeration.ts";
+import { declaration, type Field, type MetalField, type ValuesOf } from "../fields.ts";
 
 /** A struct that a kernel declares and the host writes. */
 export interface Struct<Values> extends Field<Values> {
   readonly metal: MetalField<Values> & Required<Pick<MetalField<Values>, "members">>;
   /** The name in the source. */
   readonly name: string;
-  /** The file in `kernels/` that declares it. */
+  /** The file in `kernels/` that declares it, or its generated header. */
   readonly file: string;
+  /** The header, if it is generated. */
+  readonly header?: Header;
   /** Returns the bytes of a struct with these values. Omitted array elements are 0. */
   bytes(values: Values): Uint8Array;
 }
@@ -17,11 +20,14 @@ const defined: Struct<never>[] = [];
 /** All described structs. */
 export const structs: readonly Struct<never>[] = defined;
 
+/** Returns the generated headers of structs. */
+export const structHeaders = (): Header[] => defined.flatMap(({ header }) => header ?? []);
+
 /**
- * Describes a struct of a kernel. Fields are camelCase here and snake_case in the kernel. A test compares every offset
- * with the kernel compiler's.
+ * Describes a struct of a kernel. Fields are camelCase here and snake_case in the kernel.
  *
- * @param file the file in `kernels/` that declares it
+ * @param file the header to generate, such as `"generated/select_at.h"`; or the file in `kernels/` that declares the
+ *   struct, and then a test compares every offset with the kernel compiler's
  * @example
  * const fields = { loop: loopNest, key: array(word, 2), scale: real };
  * const parameters = struct("Dropout", "activation/dropout.metal", fields);
@@ -38,9 +44,16 @@ export function struct<Fields extends Readonly<Record<string, Field<never>>>>(
     metal.write(new DataView(result.buffer), 0, values);
     return result;
   };
-  const result: Struct<ValuesOf<Fields>> = { name, file, metal, bytes };
+  const header = file.startsWith("generated/") ? { name: file, text: textOf(name, metal.members) } : undefined;
+  const result: Struct<ValuesOf<Fields>> = { name, file, metal, bytes, ...(header && { header }) };
   defined.push(result as unknown as Struct<never>);
   return result;
+}
+
+/** The struct for Metal Shading Language. */
+function textOf(name: string, members: Struct<never>["metal"]["members"]): string {
+  const rows = Object.entries(members).map(([field, { field: own }]) => `    ${declaration(own.type, field)}\n`);
+  return `struct ${name} {\n${rows.join("")}};\n`;
 }
 
 function layOut<Values>(

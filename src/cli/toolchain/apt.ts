@@ -29,8 +29,8 @@ export function parseTargets(text: string): Target[] {
 /** Returns the mirror of the machine's release. Its archive has the other releases too. */
 export function chooseMirror(targets: readonly Target[], codename: string): string | undefined {
   const main = targets.filter(({ component }) => component === "main");
-  const own = main.find(({ suite }) => suite === codename || suite === "stable" || suite === "oldstable");
-  return own?.uri;
+  const source = main.find(({ suite }) => suite === codename || suite === "stable" || suite === "oldstable");
+  return source?.uri;
 }
 
 /** Debian's archive keys, if they are outside apt's trusted folder. */
@@ -64,8 +64,8 @@ export function aptOptions(folder: string): string[] {
 }
 
 /** Disables hooks that would change the system after an update. Command-line options can't remove them. */
-export const aptConfiguration = (own: string | undefined): string =>
-  `${own ? `#include "${own}";\n` : ""}#clear APT::Update;\n`;
+export const aptConfiguration = (included: string | undefined): string =>
+  `${included ? `#include "${included}";\n` : ""}#clear APT::Update;\n`;
 
 /** Parses the percentage in `dlstatus:<item>:<percent>:<text>`, which apt prints to its status descriptor. */
 export function parseProgress(line: string): number | undefined {

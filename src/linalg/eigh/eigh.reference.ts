@@ -42,7 +42,7 @@ function decompose(
   if (row >= 0) return failed(size, Math.floor(row / size) + 1);
   const scale = powerOfTwoBelow(a.reduce((largest, value) => Math.max(largest, Math.abs(value)), 0));
   for (const index of a.keys()) a[index]! /= scale;
-  const rows = diagonalise(a, size);
+  const rows = diagonalize(a, size);
   if (rows === undefined) return failed(size, size + 1);
   const order = Array.from({ length: size }, (_, i) => i).sort((i, j) => a[i * size + i]! - a[j * size + j]! || i - j);
   const eigenvectors = new Float64Array(size * size);
@@ -92,7 +92,7 @@ function signOf(vector: Float64Array): number {
  *
  * Source: J. Demmel and K. Veselić, "Jacobi's method is more accurate than QR", 1992.
  */
-function diagonalise(a: Float64Array, size: number): Float64Array | undefined {
+function diagonalize(a: Float64Array, size: number): Float64Array | undefined {
   const v = new Float64Array(size * size);
   for (let i = 0; i < size; i++) v[i * size + i] = 1;
   for (let sweep = 0; sweep < MAX_SWEEPS; sweep++) {

@@ -6,7 +6,7 @@ import { matricesIn, storeMatrices } from "../reference.ts";
 import type { LuFactorAttributes, LuPermutationAttributes, LuSolveAttributes } from "./primitive.ts";
 
 /** A matrix that is factorized in place: row-major, with the row that each row was swapped with, counted from 0. */
-interface Factorised {
+interface Factorized {
   readonly a: Float64Array;
   readonly pivots: number[];
   /** The first zero pivot, counted from 1; 0 if there is none. */
@@ -65,7 +65,7 @@ export const luPermutationReference: Implementation<LuPermutationAttributes> = {
   },
 };
 
-function storeFactors(factors: readonly Factorised[], lu: Tensor, pivots: Tensor): void {
+function storeFactors(factors: readonly Factorized[], lu: Tensor, pivots: Tensor): void {
   storeMatrices(
     lu,
     factors.map(({ a }) => a),
@@ -76,7 +76,7 @@ function storeFactors(factors: readonly Factorised[], lu: Tensor, pivots: Tensor
   );
 }
 
-const storeInfo = (factors: readonly Factorised[], info: Tensor): void =>
+const storeInfo = (factors: readonly Factorized[], info: Tensor): void =>
   store(
     info,
     factors.map((factor) => factor.info),
@@ -92,7 +92,7 @@ function identity(size: number): Float64Array {
  * Step k swaps row k with the row from k on that has the largest element in column k. Then it subtracts
  * A[i, k] / A[k, k] times row k from each row i below. The factors replace A: L below the diagonal, U on and above it.
  */
-function factorise(a: Float64Array, rows: number, columns: number, pivot: boolean): Factorised {
+function factorise(a: Float64Array, rows: number, columns: number, pivot: boolean): Factorized {
   const pivots: number[] = [];
   let info = 0;
   for (let k = 0; k < Math.min(rows, columns); k++) {
@@ -135,7 +135,7 @@ function swapRows(x: Float64Array, rows: number, columns: number, pivots: readon
 
 /** Replaces B by the solution X of A X = B, or of Aᵀ X = B if `adjoint`, with A = P L U. */
 function solve(
-  { a, pivots }: Pick<Factorised, "a" | "pivots">,
+  { a, pivots }: Pick<Factorized, "a" | "pivots">,
   b: Float64Array,
   columns: number,
   adjoint: boolean,

@@ -1,13 +1,14 @@
 import { axis } from "../../core/kinds.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
 import { checkSameDType } from "../../ops/matmul/checks.ts";
-import { matmul } from "../../ops/matmul/matmul.ts";
+import { product } from "../../ops/matmul/product.ts";
+import { asColumns, asNumbers, asRows } from "../../ops/matmul/views.ts";
 import { expand } from "../../ops/view/expand.ts";
 import { movedim } from "../../ops/view/permute.ts";
-import { squeeze, unsqueeze } from "../../ops/view/squeeze.ts";
+import { unsqueeze } from "../../ops/view/squeeze.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
-import { broadcastShapes, normalizeAxis } from "../../tensor/shape.ts";
+import { broadcastShapes, normalizeAxis, sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 
 /** Options of {@link vecdot}. */
@@ -39,8 +40,9 @@ export function vecdot(...values: unknown[]): Tensor {
     const all = expand(operand, shape);
     return shape.length === 0 ? unsqueeze(all, 0) : movedim(all, along, -1);
   };
-  const products = matmul(unsqueeze(vectors(x), -2), unsqueeze(vectors(y), -1));
-  return squeeze(squeeze(products, -1), -1);
+  const isPlain = shape.length > 0 && along === shape.length - 1 && sameShape(x.shape, y.shape);
+  const [left, right] = isPlain ? [x, y] : [vectors(x), vectors(y)];
+  return asNumbers(product(asRows(left), asColumns(right)));
 }
 const vecdotParameters = parameters("vecdot", {
   x: operand(aTensor),

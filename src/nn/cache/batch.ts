@@ -111,6 +111,8 @@ export class KeyValueCacheBatch extends KeyValueCache {
     const { caches } = readCaches(values);
     super(caches[0]!.layers.length, Math.max(...caches.map(({ limit }) => limit)));
     this.caches = caches;
-    this.layers = caches[0]!.layers.map((_, layer) => new AttentionCacheBatch(caches.map((own) => own.layers[layer]!)));
+    this.layers = caches[0]!.layers.map(
+      (_, layer) => new AttentionCacheBatch(caches.map((cache) => cache.layers[layer]!)),
+    );
   }
 }

@@ -40,10 +40,10 @@ export function steppedTogether(caches: readonly StepCache[], step: AttendStep):
   if (!hasStep(operands)) return null;
   if (caches.length > MOST_ROOMS) return steppedInParts(caches, step);
   const [batch, count] = q.shape as readonly [number, number];
-  const own = { shape: [caches.length === 1 ? batch : 1, kvHeads, count, headWidth], dtype: q.dtype };
+  const roomSpec = { shape: [caches.length === 1 ? batch : 1, kvHeads, count, headWidth], dtype: q.dtype };
   const places: StepPlace[] = [];
   for (const cache of caches) {
-    const place = cache.placeOf(count, { keys: own, values: own });
+    const place = cache.placeOf(count, { keys: roomSpec, values: roomSpec });
     if (!isLike(place.room, places[0]?.room)) return null;
     places.push(place);
   }
@@ -61,9 +61,9 @@ const isLike = (room: StepRoom, first = room): boolean => room.keys.dtype === fi
 function steppedInParts(caches: readonly StepCache[], step: AttendStep): Tensor | null {
   const parts: Tensor[] = [];
   for (let first = 0; first < caches.length; first += MOST_ROOMS) {
-    const own = caches.slice(first, first + MOST_ROOMS);
-    const [q, k, v] = step.operands.map((x) => narrow(x, 0, first, own.length)) as [Tensor, Tensor, Tensor];
-    const part = steppedTogether(own, { ...step, operands: [q, k, v] });
+    const room = caches.slice(first, first + MOST_ROOMS);
+    const [q, k, v] = step.operands.map((x) => narrow(x, 0, first, room.length)) as [Tensor, Tensor, Tensor];
+    const part = steppedTogether(room, { ...step, operands: [q, k, v] });
     if (!part) return null;
     parts.push(part);
   }

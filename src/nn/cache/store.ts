@@ -88,8 +88,8 @@ const quantized: Coding = {
   rows: (room) => keep(noGrad(() => permute(room, [1, 2, 0, 3]))),
 };
 
-const codings: Readonly<Record<CacheFormat | "own", Coding>> = {
-  own: inDType(({ dtype }) => dtype),
+const codings: Readonly<Record<CacheFormat | "dtype", Coding>> = {
+  dtype: inDType(({ dtype }) => dtype),
   float16: inDType(() => "float16"),
   q8_0: quantized,
 };
@@ -112,7 +112,7 @@ export class TokenStore implements Disposable, KeysAndValues {
   ) {
     const likeOf = ({ shape, dtype }: Like): Like => ({ shape, dtype });
     this.like = { keys: likeOf(keys), values: likeOf(values) };
-    this.coding = codings[format ?? "own"];
+    this.coding = codings[format ?? "dtype"];
     this.keys = this.coding.room(keys, capacity);
     this.values = this.coding.room(values, capacity);
     this.room = { keys: this.coding.rows(this.keys), values: this.coding.rows(this.values) };

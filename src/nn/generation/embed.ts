@@ -1,7 +1,7 @@
 import { setImmediate as yieldToEventLoop } from "node:timers/promises";
 import { noGrad } from "../../autograd/modes.ts";
 import { choice, flag } from "../../core/kinds.ts";
-import { type Kind, named, operand, parameters } from "../../core/parameters.ts";
+import { type Kind, named, operand, parameters, reading } from "../../core/parameters.ts";
 import { toDType } from "../../ops/copy/cast.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import { normalize } from "../../ops/distance/normalize.ts";
@@ -11,8 +11,11 @@ import { reshape } from "../../ops/view/reshape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { inEvaluation } from "../layers/module.ts";
+import type { Encoder } from "../models/encoder/encoder.ts";
 import type { LanguageModel } from "../models/language_model.ts";
-import { aModel, checkTokens, prompt, type Tokens } from "./prompt.ts";
+import { MOST_TEXTS } from "../tasks/batches.ts";
+import { type EmbedTextsOptions, embedTexts, isForEncoder } from "../tasks/embed_texts.ts";
+import { aModel, checkTokens, prompt, type Tokens } from "../tasks/prompt.ts";
 
 /** Options of {@link embed}. */
 export interface EmbedOptions {
@@ -35,7 +38,6 @@ const texts: Kind<readonly (ArrayLike<unknown> | Tensor)[]> = {
     return own;
   },
 };
-const MOST_TEXTS = 2 ** 20;
 
 const readCall = parameters("embed", {
   model: operand(aModel),
@@ -46,11 +48,17 @@ const readCall = parameters("embed", {
 
 /**
  * Computes an embedding vector for each text: similar texts get similar vectors, as far as the model was trained for
- * this. The model runs in evaluation mode without gradients, one text at a time, and yields to the event loop between
- * texts.
+ * this. The model runs in evaluation mode without gradients. A language model runs one text at a time, an encoder in
+ * batches; the event loop runs in between.
  *
- * @param texts the tokens of each text: at least one, and at most the model's context
+ * @param texts for an encoder: texts, or tokens with special tokens. Texts that are too long are truncated. For a
+ * language model: the tokens of each text, at least one, and at most the model's context
+ * @param options see {@link EmbedTextsOptions} for an encoder, {@link EmbedOptions} for a language model
  * @returns float32 [texts, width]
+ *
+ * @example
+ * const { model } = await nn.loadModel<nn.Encoder>("all-MiniLM-L6-v2");
+ * const vectors = await nn.embed(model, ["a cat", "a dog"]);
  *
  * @example
  * const vectors = await embed(model, ["a cat", "a dog"].map((text) => tokenizer.encode(text)));
@@ -64,7 +72,13 @@ export function embed(
   texts: readonly Tokens[],
   options?: EmbedOptions,
 ): Promise<Tensor<"float32">>;
+export function embed(
+  model: Encoder,
+  texts: readonly (string | Tokens)[],
+  options?: EmbedTextsOptions,
+): Promise<Tensor<"float32">>;
 export async function embed(...values: unknown[]): Promise<Tensor> {
+  if (reading("embed", () => isForEncoder(values))) return embedTexts(values);
   const { model, texts, pooling, normalize: isUnit } = readCall(values);
   const lists = texts.map((tokens) => checkTokens("embed", tokens, model.vocabularySize));
   const rows: Tensor[] = [];

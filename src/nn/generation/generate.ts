@@ -8,8 +8,8 @@ import { tidy } from "../../tensor/tidy.ts";
 import type { KeyValueCache } from "../cache/cache.ts";
 import { inEvaluation } from "../layers/module.ts";
 import type { LanguageModel } from "../models/language_model.ts";
+import { aModel, checkTokens, prompt, type Tokens } from "../tasks/prompt.ts";
 import { type GenerateOptions, type GenerateSettings, generateParameters, settingsOf } from "./options.ts";
-import { aModel, checkTokens, prompt, type Tokens } from "./prompt.ts";
 import { Sequence } from "./sequence.ts";
 import { generateDrafted } from "./speculative.ts";
 

@@ -5,11 +5,11 @@ import { finite, type NumberRule } from "../../core/options.ts";
 import { type Kind, named, type Parsed } from "../../core/parameters.ts";
 import { Generator } from "../../random/generator.ts";
 import { seed as aSeed } from "../../random/kinds.ts";
+import type { TokenConstraint } from "../../text/constraint/token_constraint.ts";
 import { type CacheFormat, cacheFormats } from "../cache/store.ts";
 import { aGenerator } from "../layers/kinds.ts";
 import type { LanguageModel } from "../models/language_model.ts";
-import type { TokenConstraint } from "./constraint.ts";
-import { aModel } from "./prompt.ts";
+import { aModel } from "../tasks/prompt.ts";
 
 /** Options for sampling the next token from logits. */
 export interface SamplingOptions {

@@ -1,5 +1,5 @@
 /** The state of one sequence during generation: previous tokens, and how the next one is sampled. */
-import type { TokenMatcher } from "./constraint.ts";
+import type { TokenMatcher } from "../../text/constraint/token_constraint.ts";
 import type { GenerateSettings } from "./options.ts";
 import { chooseToken, largestFirst } from "./sampling.ts";
 

@@ -80,9 +80,9 @@ async function proposals(reader: Reader, tokens: readonly number[], count: numbe
 function verified(drafted: readonly Proposal[], wanted: readonly Distribution[], generator: Generator): number[] {
   const accepted: number[] = [];
   for (const [at, { token, chances }] of drafted.entries()) {
-    const own = wanted[at]!;
-    if (uniformOf(generator) * chances[token]! >= own[token]!) {
-      const remainder = own.map((chance, other) => Math.max(0, chance - chances[other]!));
+    const probabilities = wanted[at]!;
+    if (uniformOf(generator) * chances[token]! >= probabilities[token]!) {
+      const remainder = probabilities.map((chance, other) => Math.max(0, chance - chances[other]!));
       return [...accepted, draw(remainder, generator)];
     }
     accepted.push(token);

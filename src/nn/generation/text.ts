@@ -1,9 +1,9 @@
 import { either, listOf, text } from "../../core/kinds.ts";
 import { type Kind, named, operand, parameters } from "../../core/parameters.ts";
 import type { LanguageModel } from "../models/language_model.ts";
+import { aModel, prompt, type Tokens } from "../tasks/prompt.ts";
 import { generate } from "./generate.ts";
 import { type GenerateOptions, generateParameters } from "./options.ts";
-import { aModel, prompt, type Tokens } from "./prompt.ts";
 import { StopFinder } from "./stop.ts";
 
 /** The part of a tokenizer that {@link generateText} requires. The tokenizers of `data` implement it. */

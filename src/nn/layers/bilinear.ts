@@ -38,13 +38,13 @@ export class Bilinear extends Module<[x1: Tensor, x2: Tensor], Tensor> {
   constructor(...values: unknown[]) {
     super();
     const { inputs1, inputs2, outputs, bias, ...options } = bilinearParameters(values);
-    const { initialization: own } = options;
+    const { initialization: given } = options;
     const fallback = pytorchInitialization.bias(inputs1);
     this.inputs1 = inputs1;
     this.inputs2 = inputs2;
     this.outputs = outputs;
-    this.weight = parameter([outputs, inputs1, inputs2], own?.weight ?? fallback, options);
-    this.bias = bias ? parameter([outputs], own?.bias(inputs1) ?? fallback, options) : null;
+    this.weight = parameter([outputs, inputs1, inputs2], given?.weight ?? fallback, options);
+    this.bias = bias ? parameter([outputs], given?.bias(inputs1) ?? fallback, options) : null;
   }
 
   /** @param x1 [..., inputs1] @param x2 [..., inputs2], with the same leading axes @returns [..., outputs] */

@@ -75,18 +75,18 @@ function checkedResult(result: unknown): Tensor {
 /** Returns detached copies of the inputs, which require a gradient where `needs` says so. */
 const detached = (inputs: readonly Tensor[], needs: (at: number) => boolean): Tensor[] =>
   inputs.map((input, at) => {
-    const own = noGrad(() => detach(input));
-    if (isFloat(own.dtype)) own.requiresGrad = needs(at);
-    return own;
+    const leaf = noGrad(() => detach(input));
+    if (isFloat(leaf.dtype)) leaf.requiresGrad = needs(at);
+    return leaf;
   });
 
 /** Returns the result without its history, and the parameters that the body uses. */
 function forward(body: CheckpointBody<Tensor[]>, inputs: readonly Tensor[]): { output: Tensor; leaves: Tensor[] } {
-  const own = detached(inputs, (at) => needsGradient(inputs[at]!));
+  const detachedInputs = detached(inputs, (at) => needsGradient(inputs[at]!));
   const leaves = new Set<Tensor>();
   const first = nextNode();
   const output = tidy(() => {
-    const result = checkedResult(body(...own));
+    const result = checkedResult(body(...detachedInputs));
     for (const node of nodesOf(result)) {
       if (node.id < first) throw foreign(node);
       for (const target of node.targets) if (target instanceof Tensor) leaves.add(target);
@@ -94,7 +94,7 @@ function forward(body: CheckpointBody<Tensor[]>, inputs: readonly Tensor[]): { o
     }
     return noGrad(() => detach(result));
   });
-  for (const input of own) leaves.delete(input);
+  for (const input of detachedInputs) leaves.delete(input);
   return { output, leaves: [...leaves] };
 }
 
@@ -136,10 +136,10 @@ function again(
   defaultGenerator.setState(state);
   try {
     return enableGrad(() => {
-      const own = detached(saved, (at) => needs[at]!);
-      const all = [...own, ...leaves];
+      const detachedInputs = detached(saved, (at) => needs[at]!);
+      const all = [...detachedInputs, ...leaves];
       const wanted = all.filter((_, at) => needs[at]);
-      const found = grad(body(...own), wanted, { gradOutputs: [gradient], allowUnused: true });
+      const found = grad(body(...detachedInputs), wanted, { gradOutputs: [gradient], allowUnused: true });
       const gradients: (Tensor | null)[] = [...found];
       return all.map((_, at) => (needs[at] ? (gradients.shift() ?? null) : null));
     });

@@ -206,7 +206,7 @@ export class ModuleDict<M extends Module = Module<[x: Tensor], Tensor>> extends 
   /** Sets the module with a name. Returns the dictionary. */
   set(name: string, module: M): this {
     checkModule("ModuleDict.set", module, `as ${describeValue(name)}`);
-    checkName("ModuleDict.set", name, (own) => own in this && !this.has(own));
+    checkName("ModuleDict.set", name, (taken) => taken in this && !this.has(taken));
     Reflect.set(this, name, module);
     return this;
   }

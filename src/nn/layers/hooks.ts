@@ -67,37 +67,44 @@ export function register<Kind extends keyof Kinds>(
 ): () => void {
   if (typeof hook !== "function")
     throw new ArgumentError(operation, "invalidOperand", `expected hook to be a function, got ${describeValue(hook)}`);
-  const own = hooks.get(module) ?? install(module);
-  const list = own[kind] as { readonly hook: Kinds[Kind] }[];
+  const installed = hooks.get(module) ?? install(module);
+  const list = installed[kind] as { readonly hook: Kinds[Kind] }[];
   const entry = { hook };
   list.push(entry);
   return () => {
     const at = list.indexOf(entry);
     if (at < 0) return;
     list.splice(at, 1);
-    if (own.forwardPre.length + own.forward.length + own.backwardPre.length + own.backward.length > 0) return;
+    if (
+      installed.forwardPre.length +
+        installed.forward.length +
+        installed.backwardPre.length +
+        installed.backward.length >
+      0
+    )
+      return;
     hooks.delete(module);
-    if (own.before) Object.defineProperty(module, "forward", own.before);
+    if (installed.before) Object.defineProperty(module, "forward", installed.before);
     else Reflect.deleteProperty(module, "forward");
   };
 }
 
 /** Defines a property `forward` that calls the hooks and the original method. */
 function install(module: Module): Hooks {
-  const own: Hooks = {
+  const installed: Hooks = {
     ...{ forwardPre: [], forward: [], backwardPre: [], backward: [] },
     before: Object.getOwnPropertyDescriptor(module, "forward"),
   };
   const forward = module.forward as (...values: readonly unknown[]) => unknown;
   const value = (...values: readonly unknown[]) =>
-    callWith(own, module, values, (given) => forward.apply(module, [...given]));
+    callWith(installed, module, values, (given) => forward.apply(module, [...given]));
   Object.defineProperty(module, "forward", { value, configurable: true, enumerable: false, writable: true });
-  hooks.set(module, own);
-  return own;
+  hooks.set(module, installed);
+  return installed;
 }
 
 function callWith(
-  own: Hooks,
+  installed: Hooks,
   module: Module,
   values: readonly unknown[],
   forward: (values: readonly unknown[]) => unknown,
@@ -105,11 +112,11 @@ function callWith(
   const name = module.constructor.name;
   let inputs = values;
   // copies of the lists: a hook may remove itself
-  for (const { hook } of [...own.forwardPre]) inputs = argumentsOf(name, hook(module, inputs)) ?? inputs;
-  const passes = own.backward.length + own.backwardPre.length > 0;
-  const pass = new Pass(own, module);
+  for (const { hook } of [...installed.forwardPre]) inputs = argumentsOf(name, hook(module, inputs)) ?? inputs;
+  const passes = installed.backward.length + installed.backwardPre.length > 0;
+  const pass = new Pass(installed, module);
   let output = forward(passes ? pass.watchInputs(inputs) : inputs);
-  for (const { hook } of [...own.forward]) {
+  for (const { hook } of [...installed.forward]) {
     const replaced = hook(module, inputs, output);
     if (replaced !== undefined) output = replaced;
   }
@@ -132,7 +139,7 @@ class Pass {
   private gradOutputs: Gradients = [];
 
   constructor(
-    private readonly own: Hooks,
+    private readonly hooks: Hooks,
     private readonly module: Module,
   ) {}
 
@@ -161,21 +168,21 @@ class Pass {
   }
 
   arriveAtOutputs(gradients: Gradients): Gradients {
-    let own = gradients;
-    for (const { hook } of [...this.own.backwardPre])
-      own = gradientsOf(this.module, "pre-hook", hook(this.module, own), own);
-    this.gradOutputs = own.map((gradient) => gradient && keep(gradient));
+    let current = gradients;
+    for (const { hook } of [...this.hooks.backwardPre])
+      current = gradientsOf(this.module, "pre-hook", hook(this.module, current), current);
+    this.gradOutputs = current.map((gradient) => gradient && keep(gradient));
     if (!this.inputs.includes(true)) this.arriveAtInputs([]);
-    return own;
+    return current;
   }
 
   arriveAtInputs(gradients: Gradients): Gradients {
     let at = 0;
-    let own: Gradients = this.inputs.map((has) => (has ? (gradients[at++] ?? null) : null));
-    for (const gradient of own) if (gradient) keep(gradient);
-    for (const { hook } of [...this.own.backward])
-      own = gradientsOf(this.module, "hook", hook(this.module, own, this.gradOutputs), own);
-    return own.filter((_, index) => this.inputs[index]);
+    let current: Gradients = this.inputs.map((has) => (has ? (gradients[at++] ?? null) : null));
+    for (const gradient of current) if (gradient) keep(gradient);
+    for (const { hook } of [...this.hooks.backward])
+      current = gradientsOf(this.module, "hook", hook(this.module, current, this.gradOutputs), current);
+    return current.filter((_, index) => this.inputs[index]);
   }
 }
 

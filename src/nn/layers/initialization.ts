@@ -83,7 +83,7 @@ export const xavierUniform: Initializer = (shape, options) =>
  */
 export const xavierNormal: Initializer = (shape, options) => {
   const [outputs, inputs, ...kernel] = shape as [number, number, ...number[]];
-  const field = kernel.reduce((product, own) => product * own, 1);
+  const field = kernel.reduce((product, size) => product * size, 1);
   return normalWith(Math.sqrt(2 / ((outputs + inputs) * field)))(shape, options);
 };
 

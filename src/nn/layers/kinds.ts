@@ -63,8 +63,8 @@ export const anInitialization: Kind<Initialization> = {
   expected: `an object with the functions ${initializers.join(", ")}`,
   parse(value) {
     if (typeof value !== "object" || value === null) return undefined;
-    const own = value as Initialization;
-    return initializers.every((name) => typeof own[name] === "function") ? own : undefined;
+    const initialization = value as Initialization;
+    return initializers.every((name) => typeof initialization[name] === "function") ? initialization : undefined;
   },
 };
 
@@ -86,8 +86,8 @@ export const optionsNamed = <O extends object>(...names: readonly (keyof O & str
   expected: `an object of options (${names.join(", ")})`,
   parse(value, operation, name) {
     if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
-    for (const own of Object.keys(value))
-      if (!names.includes(own as keyof O & string)) throw unknownOption(operation, `${name}.${own}`, names);
+    for (const field of Object.keys(value))
+      if (!names.includes(field as keyof O & string)) throw unknownOption(operation, `${name}.${field}`, names);
     return { ...(value as O) };
   },
 });

@@ -16,7 +16,7 @@ import { type LoadOptions, type LoadReport, loadInto, readLoadOptions, type Stat
 import { formatSummary, formatTree, type SummaryLayer, type SummaryTree } from "./summary.ts";
 
 /**
- * The base class of layers and models. A module's own properties are its state:
+ * The base class of layers and models. The properties of a module are its state:
  *
  * - Tensors that require gradients are parameters; other tensors are buffers.
  * - Modules are submodules. Arrays and maps are traversed.
@@ -116,7 +116,7 @@ export abstract class Module<Arguments extends readonly unknown[] = never[], Res
     const quantized = new Map<string, QuantizedTensor>();
     for (const { name, value } of stateSlotsIn(this)) {
       if (value instanceof QuantizedTensor) quantized.set(name, value);
-      for (const [own, tensor] of tensorsOf(name, value)) getOrMake(aliases, tensor, () => []).push(own);
+      for (const [path, tensor] of tensorsOf(name, value)) getOrMake(aliases, tensor, () => []).push(path);
     }
     return loadInto(this.constructor.name, aliases, state, { ...given, quantized });
   }
@@ -251,8 +251,8 @@ export function summaryLayers(model: Module): SummaryLayer[] {
 function textOf(module: Module, depth = 0): string {
   checkDepth(depth);
   const [name, details] = [module.constructor.name, module.details()];
-  const lines = [...slotsOf(module)].flatMap(({ name: own, value }) =>
-    value instanceof Module ? [`(${own}): ${textOf(value, depth + 1)}`.replaceAll("\n", "\n  ")] : [],
+  const lines = [...slotsOf(module)].flatMap(({ name: slot, value }) =>
+    value instanceof Module ? [`(${slot}): ${textOf(value, depth + 1)}`.replaceAll("\n", "\n  ")] : [],
   );
   if (lines.length === 0) return `${name}(${details})`;
   return [`${name}(`, ...(details ? [details] : []), ...lines].join("\n  ").concat("\n)");
@@ -296,7 +296,7 @@ function modulesIn(value: unknown, found: Set<Module>, depth = 0): Set<Module> {
     if (found.has(value)) return found;
     checkDepth(depth);
     found.add(value);
-    for (const own of Object.values(value)) modulesIn(own, found, depth + 1);
+    for (const inner of Object.values(value)) modulesIn(inner, found, depth + 1);
   } else if (Array.isArray(value) || value instanceof Map) {
     for (const item of value.values()) modulesIn(item, found, depth);
   }

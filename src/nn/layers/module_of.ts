@@ -124,9 +124,9 @@ function derived(
   const [[ofOperation, call]] = Object.entries(operation) as [[string, (...values: unknown[]) => unknown]];
   const all = signatures.get(ofOperation)!.parameters;
   const declared = taken?.declared ?? Object.fromEntries(Object.entries(all).filter(([, { by }]) => by !== "operand"));
-  const operands = Object.keys(all).filter((own) => all[own]!.isRequired && !(own in declared));
+  const operands = Object.keys(all).filter((option) => all[option]!.isRequired && !(option in declared));
   const names = Object.keys(declared);
-  const properties = names.filter((own) => kept === "properties" || declared[own]!.kind === aTensor);
+  const properties = names.filter((property) => kept === "properties" || declared[property]!.kind === aTensor);
   const read = parameters(name, declared);
 
   class OfOperation extends Module<readonly unknown[]> {
@@ -135,16 +135,16 @@ function derived(
     constructor(...values: unknown[]) {
       super();
       const given = Object.entries(read(values));
-      const options = Object.fromEntries(given.filter(([own]) => !properties.includes(own)));
+      const options = Object.fromEntries(given.filter(([key]) => !properties.includes(key)));
       if (kept === "options") this.options = Object.freeze(options);
-      for (const [own, value] of given) if (properties.includes(own)) Reflect.set(this, own, value ?? null);
+      for (const [key, value] of given) if (properties.includes(key)) Reflect.set(this, key, value ?? null);
     }
 
     override forward(...values: readonly unknown[]): unknown {
       const surplus = surplusOf(`${name}.forward`, operands, values);
       if (surplus) throw surplus;
-      const own = operands.map((_, at) => values[at]);
-      return names.length > 0 ? call(...own, optionsOf(this)) : call(...own);
+      const tensors = operands.map((_, at) => values[at]);
+      return names.length > 0 ? call(...tensors, optionsOf(this)) : call(...tensors);
     }
 
     /** @internal */
@@ -155,7 +155,7 @@ function derived(
 
   const optionsOf = (module: OfOperation): object => ({
     ...module.options,
-    ...Object.fromEntries(properties.map((own) => [own, Reflect.get(module, own) ?? undefined])),
+    ...Object.fromEntries(properties.map((property) => [property, Reflect.get(module, property) ?? undefined])),
   });
   return called(name, OfOperation) as never;
 }

@@ -19,9 +19,9 @@ function parameterOf(operation: string, value: unknown): Tensor {
   if (!isFloat(x.dtype))
     throw new DTypeError(operation, "notAFloat", `expected tensors of floats, got ${x.describe()}`);
   if (x.requiresGrad && x.isLeaf) return x;
-  const own: Tensor = keep(noGrad(() => detach(x)));
-  own.requiresGrad = true;
-  return own;
+  const parameter: Tensor = keep(noGrad(() => detach(x)));
+  parameter.requiresGrad = true;
+  return parameter;
 }
 
 const isParameter = (value: unknown): value is Tensor => value instanceof Tensor;
@@ -122,9 +122,9 @@ export class ParameterDict extends Module<never[], never> {
 
   /** Sets the parameter with a name. Returns the dictionary. */
   set(name: string, tensor: Tensor): this {
-    const own = parameterOf("ParameterDict", tensor);
+    const parameter = parameterOf("ParameterDict", tensor);
     checkName("ParameterDict.set", name, (taken) => taken in this && !this.has(taken));
-    Reflect.set(this, name, own);
+    Reflect.set(this, name, parameter);
     return this;
   }
 

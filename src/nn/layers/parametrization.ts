@@ -31,8 +31,8 @@ class ParametrizationList extends Module<[], Tensor> {
     super();
     const found = first.rightInverse?.(value) ?? value;
     const originals = isArray(found) ? (found as readonly Tensor[]) : [found as Tensor];
-    for (const [at, own] of originals.entries()) {
-      const original = keep(clone(own));
+    for (const [at, tensor] of originals.entries()) {
+      const original = keep(clone(tensor));
       original.requiresGrad = isTrained;
       Reflect.set(this, isArray(found) ? `original${at}` : "original", original);
     }
@@ -151,7 +151,7 @@ export function parametrize<M extends Module>(operation: string, module: M, name
 export function tensorOf(operation: string, module: Module, name: string): Tensor {
   const value = Object.hasOwn(module, name) ? (Reflect.get(module, name) as unknown) : undefined;
   if (value instanceof Tensor) return value;
-  const names = Object.entries(module).flatMap(([own, each]) => (each instanceof Tensor ? [own] : []));
+  const names = Object.entries(module).flatMap(([property, each]) => (each instanceof Tensor ? [property] : []));
   throw new ArgumentError(
     operation,
     "noSuchTensor",
@@ -210,7 +210,7 @@ export function removeParametrizations(...values: unknown[]): Module {
       `${name} has ${originals.length} trained tensors, which requires leaveParametrized: true, got false`,
     );
   const value = leaveParametrized ? keep(noGrad(() => clone(list.forward()))) : originals[0]!;
-  value.requiresGrad = originals.some((own) => own.requiresGrad);
+  value.requiresGrad = originals.some((tensor) => tensor.requiresGrad);
   Object.defineProperty(module, name, { value, configurable: true, enumerable: true, writable: true });
   const dict = dictOf(module)!;
   Reflect.deleteProperty(dict, name);

@@ -37,9 +37,9 @@ function dropoutOf(name: string, drop: Drop): new (...options: Given<DropoutOpti
     }
 
     override forward(...values: [x: Tensor]): Tensor {
-      const own = this.constructor.name;
-      const { x } = unlisted(own, { x: operand(aTensor) })(values);
-      return named(own, () => drop(x, this.p, this.training));
+      const className = this.constructor.name;
+      const { x } = unlisted(className, { x: operand(aTensor) })(values);
+      return named(className, () => drop(x, this.p, this.training));
     }
 
     /** @internal */

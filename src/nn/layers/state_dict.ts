@@ -135,8 +135,8 @@ function inParts(state: State, quantized: ReadonlyMap<string, QuantizedTensor>):
   if (!Object.values(state).some(QuantizedTensor.isQuantized)) return state;
   return Object.fromEntries(
     Object.entries(state).flatMap(([name, value]): (readonly [string, Tensor | QuantizedTensor])[] => {
-      const own = quantized.get(name);
-      const fits = own !== undefined && QuantizedTensor.isQuantized(value) && isAlike(own, value);
+      const target = quantized.get(name);
+      const fits = target !== undefined && QuantizedTensor.isQuantized(value) && isAlike(target, value);
       return fits ? namedParts(name, value) : [[name, value]];
     }),
   );

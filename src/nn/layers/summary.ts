@@ -42,13 +42,13 @@ function formatNode({ kind, details, tensors, parts }: SummaryTree, counted: Set
     counted.add(tensor);
     return text;
   });
-  const own = state.join(", ");
-  if (parts.length === 0) return `${kind}(${details})${own ? `  ${own}` : ""}`;
+  const shapes = state.join(", ");
+  if (parts.length === 0) return `${kind}(${details})${shapes ? `  ${shapes}` : ""}`;
   const printed = parts.map(([name, part]) => ({ first: name, last: name, times: 1, text: formatNode(part, counted) }));
   const lines = joined(printed).map(({ first, last, times, text }) =>
     times === 1 ? `(${first}): ${text}` : `(${first} to ${last}): ${times} × ${text}`,
   );
-  const inner = [...(details ? [details] : []), ...(own ? [own] : []), ...lines];
+  const inner = [...(details ? [details] : []), ...(shapes ? [shapes] : []), ...lines];
   return [`${kind}(`, ...inner.map((line) => line.replaceAll("\n", "\n  "))].join("\n  ").concat("\n)");
 }
 
@@ -81,7 +81,9 @@ export function formatSummary(layers: readonly SummaryLayer[], results?: Readonl
     if (tensors.length === 0 && !results?.has(name)) return [];
     const result = results ? [results.get(name) ?? ""] : [];
     const untied = tensors.map(([, tensor]) => tensor).filter((tensor) => !counted.has(tensor));
-    const state = tensors.map(([own, tensor]) => `${own} ${formatShape(tensor.shape)}${noteOf(tensor, counted)}`);
+    const state = tensors.map(
+      ([tensorName, tensor]) => `${tensorName} ${formatShape(tensor.shape)}${noteOf(tensor, counted)}`,
+    );
     for (const tensor of untied) counted.add(tensor);
     return [[name || "(itself)", kind, ...result, state.join(", "), ...figures(untied)]];
   });
@@ -97,7 +99,8 @@ const formatOf = (tensor: State): string => (tensor instanceof QuantizedTensor ?
 const sizeOf = (tensors: readonly State[]): number => tensors.reduce((sum, { size }) => sum + size, 0);
 const bytesIn = (tensors: readonly State[]): number =>
   tensors.reduce(
-    (sum, own) => sum + (own instanceof QuantizedTensor ? own.byteLength : own.size * bytesOf(own.dtype)),
+    (sum, tensor) =>
+      sum + (tensor instanceof QuantizedTensor ? tensor.byteLength : tensor.size * bytesOf(tensor.dtype)),
     0,
   );
 
@@ -108,7 +111,7 @@ const figures = (tensors: readonly State[]): [string, string] => [
 
 function totals(tensors: readonly State[]): string {
   const parameters = tensors.filter(isTrained);
-  const buffers = tensors.filter((own) => !isTrained(own));
+  const buffers = tensors.filter((tensor) => !isTrained(tensor));
   const of = (what: string, some: readonly State[]) =>
     `${sizeOf(some).toLocaleString("en")} ${what}, ${printedBytes(bytesIn(some))}`;
   return [of("parameters", parameters), ...(buffers.length > 0 ? [of("in buffers", buffers)] : [])].join("; ");

@@ -56,7 +56,7 @@ function shapesOf(model: Module, inputs: readonly unknown[]): Map<string, string
     for (const remove of removes) remove();
     for (const [at, [, module]] of named.entries()) module.training = modes[at]!;
   }
-  return new Map([...shapes].map(([name, own]) => [name, timesEach(own)]));
+  return new Map([...shapes].map(([name, shape]) => [name, timesEach(shape)]));
 }
 
 /** Formats the shape of a result, or the shapes of the tensors in an array or object; "" if there are none. */

@@ -80,7 +80,7 @@ class WeightNorm extends Module<[g: Tensor, v: Tensor], Tensor> {
   private norms(v: Tensor): Tensor {
     const { dim } = this;
     if (dim === null) return norm(v);
-    return norm(v, { dim: [...v.shape.keys()].filter((own) => own !== dim), keepdim: true });
+    return norm(v, { dim: [...v.shape.keys()].filter((axis) => axis !== dim), keepdim: true });
   }
 }
 
@@ -124,8 +124,8 @@ export function spectralNorm<M extends Module>(
 export function spectralNorm(...values: unknown[]): Module {
   const { module, name, dim, ...options } = spectralNormParameters(values);
   const weight = tensorOf("spectralNorm", module, name);
-  const own = dim ?? (/^ConvTranspose\dd$/.test(module.constructor.name) ? 1 : 0);
-  const step = new SpectralNorm(weight, { ...options, dim: normalizeAxis("spectralNorm", own, weight.rank) });
+  const axis = dim ?? (/^ConvTranspose\dd$/.test(module.constructor.name) ? 1 : 0);
+  const step = new SpectralNorm(weight, { ...options, dim: normalizeAxis("spectralNorm", axis, weight.rank) });
   return parametrize("spectralNorm", module, name, step);
 }
 /**

@@ -105,8 +105,8 @@ export class MultiHeadAttention extends DecoderAttention {
   /** @param x [batch, tokens, width] @returns [batch, tokens, width] @throws {ShapeError} for another rank or width. */
   override forward(x: Tensor, inputs: AttentionInputs = {}): Tensor {
     expectTensor("MultiHeadAttention", "x", x);
-    const own = inputsParameters([inputs]);
-    if (x.rank === 3 && x.shape[2] === this.width) return super.forward(x, own);
+    const options = inputsParameters([inputs]);
+    if (x.rank === 3 && x.shape[2] === this.width) return super.forward(x, options);
     throw new ShapeError(
       "MultiHeadAttention",
       "wrongShape",

@@ -125,22 +125,22 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
     this.checkTokens(tokens, position);
     const positions = cache?.positionsOf(tokens.shape[1]!) ?? 0;
     if (cache && (segments || isCheckpointed)) throw notWithCache(name, segments ? "segments" : "checkpoint");
-    const own = segments
+    const blockInputs = segments
       ? segmentInputs(name, tokens, segments, padding)
       : padding && paddedInputs(name, tokens, positions, padding, this.contextLength);
     const lengths = this.lengthsOf(tokens, { cache, padding, segments });
-    const stream = this.throughBlocks(tokens, positions, { cache, isCheckpointed, own: { ...own, lengths } });
+    const stream = this.throughBlocks(tokens, positions, { cache, isCheckpointed, own: { ...blockInputs, lengths } });
     return normalize(this.finalNorm, lastOnly ? lastOf(stream) : stream).out;
   }
 
   /** @internal Returns the residual stream after the last block. */
   protected throughBlocks(tokens: Tensor, positions: Positions, inputs: BlockInputs): ResidualStream {
-    const { cache, isCheckpointed = false, own } = inputs;
-    let stream: ResidualStream = { residual: this.embed(tokens, own.positions ?? positions) };
+    const { cache, isCheckpointed = false, own: blockInputs } = inputs;
+    let stream: ResidualStream = { residual: this.embed(tokens, blockInputs.positions ?? positions) };
     for (const [index, block] of this.blocks.entries())
       stream = isCheckpointed
-        ? { residual: checkpoint((x) => block.forward(x, own), stream.residual) }
-        : advanced(block, stream, { cache: cache?.layers[index], ...own });
+        ? { residual: checkpoint((x) => block.forward(x, blockInputs), stream.residual) }
+        : advanced(block, stream, { cache: cache?.layers[index], ...blockInputs });
     return stream;
   }
 
@@ -248,11 +248,11 @@ export function paddedInputs(
     throw new ArgumentError(
       operation,
       "invalidPadding",
-      "padding is not supported for a batch of caches, since each cache has its own position",
+      "padding is not supported for a batch of caches, since each cache has a separate position",
     );
   const [batch, count] = tokens.shape as readonly [number, number];
   const length = position + count;
-  if (padding.length !== batch || padding.some((own) => own >= length))
+  if (padding.length !== batch || padding.some((count) => count >= length))
     throw new ArgumentError(
       operation,
       "invalidPadding",
@@ -266,9 +266,9 @@ export function paddedInputs(
     );
   const positions = new Int32Array(batch * count);
   const isToken = new Uint8Array(batch * length);
-  for (const [row, own] of padding.entries()) {
-    for (let at = 0; at < count; at++) positions[row * count + at] = Math.max(0, position + at - own);
-    isToken.fill(1, row * length + own, (row + 1) * length);
+  for (const [row, rowPadding] of padding.entries()) {
+    for (let at = 0; at < count; at++) positions[row * count + at] = Math.max(0, position + at - rowPadding);
+    isToken.fill(1, row * length + rowPadding, (row + 1) * length);
   }
   return {
     positions: tensor(positions, { shape: [batch, count] }),
@@ -290,7 +290,7 @@ function segmentInputs(
   padding: readonly number[] | undefined,
 ): Required<Pick<AttentionInputs, "positions" | "mask">> {
   const [batch, count] = tokens.shape as readonly [number, number];
-  const lengthOf = (row: readonly number[]) => row.reduce((sum, own) => sum + own, 0);
+  const lengthOf = (row: readonly number[]) => row.reduce((sum, length) => sum + length, 0);
   if (padding !== undefined || segments.length !== batch || segments.some((row) => lengthOf(row) !== count))
     throw new ArgumentError(
       operation,

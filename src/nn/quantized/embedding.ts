@@ -76,12 +76,12 @@ export class QuantizedEmbedding extends Module<[indices: Tensor], Tensor> {
   private dequantized(select: (part: Tensor) => Tensor, count: number): Tensor {
     const { format, dtype, parts } = this.weight;
     this.weight.checkAlive("QuantizedEmbedding");
-    const own = {
+    const selectedParts = {
       packed: select(parts.packed),
       scales: parts.scales && select(parts.scales),
       biases: parts.biases && select(parts.biases),
     };
-    using selected = new QuantizedTensor(format, [count, this.width], dtype, own);
+    using selected = new QuantizedTensor(format, [count, this.width], dtype, selectedParts);
     return dequantize(selected);
   }
 

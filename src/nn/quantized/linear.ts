@@ -81,8 +81,8 @@ export class QuantizedLinear extends Module<[x: Tensor], Tensor> {
 
   /** @internal */
   override details(): string {
-    const own = `${this.inputs}, ${this.outputs}, ${formatName(this.weight.format)}`;
-    return `${own}${this.bias ? "" : ", bias: false"}${this.precision === "fast" ? ", fast" : ""}`;
+    const sizes = `${this.inputs}, ${this.outputs}, ${formatName(this.weight.format)}`;
+    return `${sizes}${this.bias ? "" : ", bias: false"}${this.precision === "fast" ? ", fast" : ""}`;
   }
 }
 

@@ -77,9 +77,9 @@ export class LoraLinear extends Module<[x: Tensor], Tensor> {
     const sum: Tensor = keep(
       tidy(() =>
         noGrad(() => {
-          const own = QuantizedTensor.isQuantized(weight) ? dequantize(weight) : weight;
+          const base = QuantizedTensor.isQuantized(weight) ? dequantize(weight) : weight;
           const added = mul(matmul(this.up.weight, this.down.weight), this.scale);
-          return toDType(add(toDType(own, "float32"), added), dtype) as Tensor;
+          return toDType(add(toDType(base, "float32"), added), dtype) as Tensor;
         }),
       ),
     );

@@ -80,8 +80,8 @@ const patterns: Kind<(string | RegExp)[]> = (() => {
   return {
     expected: "the path of a layer, a pattern, or a list of both",
     parse(value, operation, name) {
-      const own = one.parse(value, operation, name);
-      return own === undefined ? list.parse(value, operation, name) : [own];
+      const single = one.parse(value, operation, name);
+      return single === undefined ? list.parse(value, operation, name) : [single];
     },
   };
 })();
@@ -133,13 +133,13 @@ export function quantizeModel(...values: unknown[]): QuantizationReport {
   const isExcluded = matcher(names, exclude);
   const before = bytesOf(model);
   const weights = new Map<Tensor, QuantizedTensor>();
-  const made = (name: string, { weight }: Layer, own: QuantizedFormat): QuantizedTensor => {
-    if (typeof own === "string") return quantizeGgml(weight, own);
+  const made = (name: string, { weight }: Layer, layerFormat: QuantizedFormat): QuantizedTensor => {
+    if (typeof layerFormat === "string") return quantizeGgml(weight, layerFormat);
     const recorded = calibration?.get(name);
-    const usual = own.bits < 4 ? "nearest" : "leastSquares";
-    if (rounding === "nearest" || rounding === "leastSquares") return quantize(weight, { ...own, rounding });
-    if (recorded === undefined) return quantize(weight, { ...own, rounding: usual });
-    return roundByErrors(weight, productsFor("quantizeModel", name, recorded, weight.shape[1]!), own);
+    const usual = layerFormat.bits < 4 ? "nearest" : "leastSquares";
+    if (rounding === "nearest" || rounding === "leastSquares") return quantize(weight, { ...layerFormat, rounding });
+    if (recorded === undefined) return quantize(weight, { ...layerFormat, rounding: usual });
+    return roundByErrors(weight, productsFor("quantizeModel", name, recorded, weight.shape[1]!), layerFormat);
   };
   const layers = [...slots].map(([name, [{ value }]]) => {
     const chosen = isIncluded(name) && !isExcluded(name) ? formatFor(format, value.weight.shape[1]!) : undefined;
@@ -151,11 +151,11 @@ export function quantizeModel(...values: unknown[]): QuantizationReport {
           quantizedOnce(weights, value.weight, () => made(name, value, chosen)),
         );
   });
-  for (const [name, own] of slots) {
+  for (const [name, slot] of slots) {
     const weight = layers.some((layer) => layer.name === name && layer.format !== null)
-      ? weights.get(own[0].value.weight)
+      ? weights.get(slot[0].value.weight)
       : undefined;
-    if (weight !== undefined) replaceAll(own, weight, precision);
+    if (weight !== undefined) replaceAll(slot, weight, precision);
   }
   const report = { layers, bytesBefore: before, bytesAfter: bytesOf(model) };
   return Object.defineProperty(report, "toString", { value: () => formatReport(report), enumerable: false });
@@ -205,15 +205,15 @@ export function loadQuantized(...values: unknown[]): LoadReport {
   const taken = new Set<string>();
   const entries = reading("loadQuantized", () => Object.entries(weights));
   for (const [name, value] of entries) {
-    const own = QuantizedTensor.isQuantized(value) ? slots.get(name.replace(/\.?weight$/, "")) : undefined;
-    if (own === undefined || !sameSizes(own[0].value.weight, value as QuantizedTensor)) continue;
-    found.set(own, value as QuantizedTensor);
-    replaced.set(own[0].value.weight, value as QuantizedTensor);
+    const slot = QuantizedTensor.isQuantized(value) ? slots.get(name.replace(/\.?weight$/, "")) : undefined;
+    if (slot === undefined || !sameSizes(slot[0].value.weight, value as QuantizedTensor)) continue;
+    found.set(slot, value as QuantizedTensor);
+    replaced.set(slot[0].value.weight, value as QuantizedTensor);
     taken.add(name);
   }
-  for (const own of slots.values()) {
-    const tied = replaced.get(own[0].value.weight);
-    if (tied !== undefined && !found.has(own)) found.set(own, tied);
+  for (const slot of slots.values()) {
+    const tied = replaced.get(slot[0].value.weight);
+    if (tied !== undefined && !found.has(slot)) found.set(slot, tied);
   }
   const targets = new Map<Tensor, string[]>();
   for (const [name, tensor] of allNames(model)) {
@@ -222,7 +222,7 @@ export function loadQuantized(...values: unknown[]): LoadReport {
   }
   const others = Object.fromEntries(entries.filter(([name]) => !taken.has(name)));
   const report = loadInto(model.constructor.name, targets, others, { convert: true });
-  for (const [own, weight] of found) replaceAll(own, weight, precision);
+  for (const [slot, weight] of found) replaceAll(slot, weight, precision);
   return report;
 }
 
@@ -239,11 +239,11 @@ function layersIn(model: Module): Map<string, readonly [LayerSlot, ...LayerSlot[
       const name = joinPath(prefix, slot.name);
       const { value } = slot;
       if (isLayer(value)) {
-        const own = { ...slot, name, value };
+        const entry = { ...slot, name, value };
         const known = byLayer.get(value);
-        if (known !== undefined) known.push(own);
+        if (known !== undefined) known.push(entry);
         else {
-          byLayer.set(value, [own]);
+          byLayer.set(value, [entry]);
           found.set(name, byLayer.get(value)!);
         }
       } else if (value instanceof Module) visit(name, value, [...above, module]);
@@ -268,8 +268,8 @@ function* allNames(model: Module, prefix = "", above: readonly Module[] = []): G
   }
 }
 
-const sameSizes = ({ shape }: Tensor, own: QuantizedTensor): boolean =>
-  own.rank === 2 && own.shape[0] === shape[0] && own.shape[1] === shape[1];
+const sameSizes = ({ shape }: Tensor, stored: QuantizedTensor): boolean =>
+  stored.rank === 2 && stored.shape[0] === shape[0] && stored.shape[1] === shape[1];
 
 function replaceAll(slots: readonly LayerSlot[], weight: QuantizedTensor, precision: ProductPrecision): void {
   const [{ value }] = slots as readonly [LayerSlot];
@@ -283,16 +283,18 @@ function replaceAll(slots: readonly LayerSlot[], weight: QuantizedTensor, precis
  * Returns a predicate for layers that are selected by their path, the path of a module above, or a regular expression.
  */
 function matcher(names: readonly string[], given: readonly (string | RegExp)[]): (name: string) => boolean {
-  const matches = (own: string | RegExp, name: string): boolean =>
-    typeof own === "string" ? name === own || name.startsWith(`${own}.`) : new RegExp(own.source, own.flags).test(name);
-  const unknown = given.find((own) => typeof own === "string" && !names.some((name) => matches(own, name)));
+  const matches = (pattern: string | RegExp, name: string): boolean =>
+    typeof pattern === "string"
+      ? name === pattern || name.startsWith(`${pattern}.`)
+      : new RegExp(pattern.source, pattern.flags).test(name);
+  const unknown = given.find((pattern) => typeof pattern === "string" && !names.some((name) => matches(pattern, name)));
   if (unknown !== undefined)
     throw new ArgumentError(
       "quantizeModel",
       "unknownLayer",
       `expected the path of a layer, got ${JSON.stringify(unknown)}; the layers are ${names.join(", ")}`,
     );
-  return (name) => given.some((own) => matches(own, name));
+  return (name) => given.some((pattern) => matches(pattern, name));
 }
 
 /** llama.cpp's substitutes for super-block formats (`tensor_type_fallback` in llama-quant.cpp). */
@@ -306,7 +308,7 @@ const substitutes: Partial<Record<GgmlFormat, GgmlFormat>> = {
  */
 export function formatFor(format: QuantizedFormat, columns: number): QuantizedFormat | undefined {
   const other = typeof format === "string" ? substitutes[format] : undefined;
-  return [format, other].find((own) => own !== undefined && columns % valuesOfBlock(own) === 0);
+  return [format, other].find((candidate) => candidate !== undefined && columns % valuesOfBlock(candidate) === 0);
 }
 
 function quantizedOnce(
@@ -314,9 +316,9 @@ function quantizedOnce(
   weight: Tensor,
   make: () => QuantizedTensor,
 ): QuantizedTensor {
-  const own = weights.get(weight) ?? make();
-  weights.set(weight, own);
-  return own;
+  const shared = weights.get(weight) ?? make();
+  weights.set(weight, shared);
+  return shared;
 }
 
 function reportOf(name: string, weight: Tensor, quantized: QuantizedTensor): QuantizedLayer {

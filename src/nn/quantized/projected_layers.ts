@@ -31,9 +31,9 @@ export function projectedLayers(x: Tensor, layers: Three<ProductLayer>): Three<T
 
 function whyApart(x: Tensor, layers: Three<ProductLayer>): string | undefined {
   const all = layers as Three<QuantizedLinear>;
-  const own = all.map(({ precision }) => precision);
-  if (new Set(own).size > 1) return names.map((name, at) => `${name} is ${own[at]}`).join(", ");
+  const precisions = all.map(({ precision }) => precision);
+  if (new Set(precisions).size > 1) return names.map((name, at) => `${name} is ${precisions[at]}`).join(", ");
   const biases = all.flatMap(({ bias }) => bias ?? []);
   if (needsGradient(x, ...biases)) return "x or a bias needs a gradient";
-  return whyNotAtOnce(all, own[0]!);
+  return whyNotAtOnce(all, precisions[0]!);
 }

@@ -4,10 +4,10 @@ import type { QuantizationReport } from "./model.ts";
 /** Formats one row per layer (format, bytes after and before, relative error), and the totals. */
 export function formatReport({ layers, bytesBefore, bytesAfter }: QuantizationReport): string {
   const header = ["layer", "shape", "format", "bytes", "before", "error"];
-  const rows = layers.map(({ name, shape, format, ...own }) => [
+  const rows = layers.map(({ name, shape, format, ...figures }) => [
     ...[name, `[${shape.join(", ")}]`, format ?? "(as it was)"],
-    ...[own.bytesAfter.toLocaleString("en"), own.bytesBefore.toLocaleString("en")],
-    format === null ? "" : `${(100 * own.relativeError).toPrecision(3)} %`,
+    ...[figures.bytesAfter.toLocaleString("en"), figures.bytesBefore.toLocaleString("en")],
+    format === null ? "" : `${(100 * figures.relativeError).toPrecision(3)} %`,
   ]);
   const all = [header, ...rows];
   const widths = header.map((_, column) => Math.max(...all.map((row) => row[column]!.length)));

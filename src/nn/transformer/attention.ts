@@ -190,10 +190,10 @@ export class MultiheadAttention extends Module<
     const steps = (x: Tensor): Tensor => (!isBatch ? unsqueeze(x, 0) : this.batchFirst ? x : transpose(x, 0, 1));
     return tidy(() => {
       const projected = this.project(call, steps);
-      const { out, weights: own } = this.attend(projected, call, isBatch);
+      const { out, weights: probabilities } = this.attend(projected, call, isBatch);
       const joined = reshape(transpose(out, 1, 2), [out.shape[0]!, out.shape[2]!, this.embedDim]);
       const output = this.out_proj.forward(joined);
-      const weights = own && !isBatch ? select(own, 0, 0) : own;
+      const weights = probabilities && !isBatch ? select(probabilities, 0, 0) : probabilities;
       return { output: !isBatch ? select(output, 0, 0) : this.batchFirst ? output : transpose(output, 0, 1), weights };
     });
   }
@@ -254,14 +254,14 @@ export class MultiheadAttention extends Module<
     const [batch, heads, queries] = q.shape as [number, number, number];
     const dtype = q.dtype as FloatDType;
     const sizes: MaskSizes = { batch, heads, queries, keys, dtype };
-    const own = [
+    const maskList = [
       ...(attnMask ? [scoresMask("MultiheadAttention", attnMask, sizes)] : []),
       ...(keyPaddingMask ? [paddingMask("MultiheadAttention", keyPaddingMask, sizes, isBatch)] : []),
     ];
     const extra = k.shape[2]! - keys;
-    const isPlainCausal = isCausal && own.length === 0 && !needWeights && extra === 0;
-    if (isCausal && !isPlainCausal) own.push(triu(ones([queries, keys], { dtype: "bool" }), 1));
-    const masks = own.map((mask) => withKeys(mask, extra));
+    const isPlainCausal = isCausal && maskList.length === 0 && !needWeights && extra === 0;
+    if (isCausal && !isPlainCausal) maskList.push(triu(ones([queries, keys], { dtype: "bool" }), 1));
+    const masks = maskList.map((mask) => withKeys(mask, extra));
     const p = this.training ? this.dropout : 0;
     if (!needWeights) {
       const options = { attnMask: mergedMask(masks, dtype), dropoutP: p, isCausal: isPlainCausal };

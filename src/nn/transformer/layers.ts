@@ -254,13 +254,13 @@ export class TransformerDecoderLayer extends TransformerLayer<[tgt: Tensor, memo
   override forward(tgt: Tensor, memory: Tensor, inputs?: DecoderInputs): Tensor;
   override forward(...values: unknown[]): Tensor {
     const { tgt, memory, ...given } = decoderForward(values);
-    const own = { attnMask: given.tgtMask, keyPaddingMask: given.tgtKeyPaddingMask, isCausal: given.tgtIsCausal };
+    const masks = { attnMask: given.tgtMask, keyPaddingMask: given.tgtKeyPaddingMask, isCausal: given.tgtIsCausal };
     const other = {
       ...{ attnMask: given.memoryMask, keyPaddingMask: given.memoryKeyPaddingMask },
       isCausal: given.memoryIsCausal,
     };
     return tidy(() => {
-      const first = this.residual(tgt, this.norm1, this.dropout1, (x) => this.self_attn.forward(x, x, x, own).output);
+      const first = this.residual(tgt, this.norm1, this.dropout1, (x) => this.self_attn.forward(x, x, x, masks).output);
       const second = this.residual(
         first,
         this.norm2,

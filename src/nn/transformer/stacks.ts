@@ -230,8 +230,9 @@ type TransformerOrder = [
 function startMatrices(model: Module, options: LayerOptions): void {
   noGrad(() =>
     tidy(() => {
-      for (const own of model.parameters())
-        if (own.rank > 1) copyInto(own, xavierUniform(own.shape, { ...options, dtype: own.dtype as FloatDType }));
+      for (const parameter of model.parameters())
+        if (parameter.rank > 1)
+          copyInto(parameter, xavierUniform(parameter.shape, { ...options, dtype: parameter.dtype as FloatDType }));
     }),
   );
 }

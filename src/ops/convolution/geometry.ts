@@ -11,7 +11,7 @@ export type PerAxis = number | readonly number[];
 
 /** One number for all axes, or one for each. */
 export const perAxis = either(someNumber, listOf(someNumber, "a list of numbers"));
-/** {@link perAxis}, or `"same"`, which keeps the shape, or `"valid"`, which is no padding. */
+/** {@link perAxis}, or `"same"`, which keeps the shape, or `"valid"`, which means no padding. */
 export const paddingKind = either(choice("same", "valid"), perAxis);
 
 /** A convolution: x [batch, channels, …] with a weight [outputs, channels / groups, …]. */

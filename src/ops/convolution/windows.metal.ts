@@ -42,7 +42,7 @@ const LEAST_POSITIONS = 256;
  * position for an element of y.
  */
 const MOST_PHASES = 64;
-/** Limit of the kernels' 32-bit positions along an axis and element counts of a group. */
+/** Limit of positions along an axis, and of elements in a group: kernels count them in 32 bits. */
 const MOST = 2 ** 31;
 
 /** Computes y from x and the weight. */

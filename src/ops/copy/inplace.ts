@@ -16,7 +16,7 @@ import { Tensor } from "../../tensor/tensor.ts";
 import { type AlphaOptions, alphaParameter, mul, plainAdd, plainSub, scaledBy } from "../elementwise/arithmetic.ts";
 import { renamed } from "../elementwise/define.ts";
 import { type DivOptions, floorDivide, roundingParameter, trueDivide, truncDivide } from "../elementwise/division.ts";
-import { scalarTensor } from "../elementwise/operands.ts";
+import { checkNoBools, scalarTensor } from "../elementwise/operands.ts";
 import type { BinaryOperation, Operand } from "../elementwise/types.ts";
 import { clone, copyInto } from "./copy.ts";
 
@@ -83,10 +83,11 @@ export function add_(...values: unknown[]): Tensor {
 }
 add_.method = "same" as const;
 const addParameters = parameters("add_", { ...updating, alpha: alphaParameter });
-/** Computes x − other in place. @see {@link add_} */
+/** Computes x − other in place. @throws {DTypeError} for bools @see {@link add_} */
 export function sub_<T extends Tensor>(x: T, other: Operand, options?: AlphaOptions): T;
 export function sub_(...values: unknown[]): Tensor {
   const { x, other, alpha } = subParameters(values);
+  checkNoBools("sub_", { x, other });
   return update("sub_", x, scaledBy("sub_", x, other, alpha), compute.sub);
 }
 sub_.method = "same" as const;

@@ -80,8 +80,8 @@ function wholeRange(from: Bound, to: Bound, by: Bound, dtype: DType, options: Cr
   const [start, end, step] = ([from, to, by] as const).map((value) => whole(value, dtype)) as [bigint, bigint, bigint];
   const span = end - start;
   checkDirection(Number(step), Number(span));
-  const towards = step > 0n ? 1n : -1n;
-  const count = checkCount(Number((span + step - towards) / step));
+  const toward = step > 0n ? 1n : -1n;
+  const count = checkCount(Number((span + step - toward) / step));
   if (count > 0) for (const value of [start, start + BigInt(count - 1) * step]) checkHeld(value, dtype);
   return create("arange", wholeRangePrimitive, [count], dtype, { start, step, remainder: 0n, divisor: 1n }, options);
 }

@@ -9,7 +9,7 @@ import { rangePrimitive, wholeRangePrimitive } from "./range.ts";
 /**
  * Returns `steps` equally spaced numbers from `start` to `end`, both included. They are computed in float64, the first
  * half from the start and the second from the end, and rounded once to the dtype. With an integer dtype the ends are
- * truncated first, and the numbers between are truncated towards zero.
+ * truncated first, and the numbers between are truncated toward zero.
  *
  * @param steps the number of elements; 1 gives the start
  * @param options `dtype`: default float32

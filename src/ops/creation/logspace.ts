@@ -9,7 +9,7 @@ import { type TensorOptions, tensor } from "./tensor.ts";
 
 /**
  * Returns `steps` powers of a base with equally spaced exponents from `start` to `end`, both included. They are
- * computed in float64 and rounded once to the dtype. An integer dtype truncates them towards zero.
+ * computed in float64 and rounded once to the dtype. An integer dtype truncates them toward zero.
  *
  * @param steps the number of elements; 1 gives the first
  * @param base default 10

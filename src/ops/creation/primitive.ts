@@ -26,7 +26,7 @@ export interface RangeAttributes {
 
 /**
  * Attributes of `wholeRange`: equally spaced integers, start + i · step + i · remainder / divisor, computed exactly and
- * truncated towards zero. The absolute value of i · remainder must be below 2⁶³.
+ * truncated toward zero. The absolute value of i · remainder must be below 2⁶³.
  */
 export interface WholeRangeAttributes {
   readonly start: bigint;

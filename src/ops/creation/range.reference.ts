@@ -14,7 +14,7 @@ export const rangeReference: Implementation<RangeAttributes> = {
 
 export const wholeRangeReference: Implementation<WholeRangeAttributes> = {
   run({ outputs: [output], attributes: { start, step, remainder, divisor } }) {
-    // BigInt division truncates towards zero.
+    // BigInt division truncates toward zero.
     const value = (i: bigint) => ((start + i * step) * divisor + i * remainder) / divisor;
     store(
       output!,

@@ -1,4 +1,5 @@
 /** Distances between tensors, and between all pairs of points. */
+import { needsGradient } from "../../autograd/record.ts";
 import { named as underName } from "../../backend/dispatch.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { aNumber } from "../../core/kinds.ts";
@@ -9,12 +10,16 @@ import { broadcastShapes } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
-import { sub } from "../elementwise/arithmetic.ts";
+import { add, mul, sub } from "../elementwise/arithmetic.ts";
 import { indexSelect } from "../indexing/gather.ts";
 import { triuIndices } from "../indexing/triangle_indices.ts";
+import { cdist } from "../matmul/cdist.ts";
 import { checkSameDType } from "../matmul/checks.ts";
+import { distancesOfPairs, hasKernel } from "../matmul/distances.ts";
 import { norm } from "../reduction/norm.ts";
+import { reshape } from "../view/reshape.ts";
 import { select } from "../view/slice.ts";
+import { unsqueeze } from "../view/squeeze.ts";
 
 /** Options of {@link dist} and {@link pdist}. */
 export interface DistOptions {
@@ -70,9 +75,11 @@ export function pdist(...values: unknown[]): Tensor {
     throw new ShapeError("pdist", "wrongRank", `expected points in rows, [points, coordinates], got ${x.describe()}`);
   return underName("pdist", () =>
     tidy(() => {
+      const order = x.shape[1] === 0 ? 1 : p;
+      if (hasKernel(order, needsGradient(x))) return pairsByKernel(x, order);
       const pairs = triuIndices(x.shape[0]!, x.shape[0]!, 1);
       const [first, second] = [0, 1].map((at) => indexSelect(x, select(pairs, 0, at), { dim: 0 }));
-      return normOfDifference(first!, second!, x.shape[1] === 0 ? 1 : p, -1);
+      return normOfDifference(first!, second!, order, -1);
     }),
   );
 }
@@ -81,6 +88,16 @@ const pdistParameters = parameters("pdist", {
   x: operand(aTensor),
   p: optional(aNumber({ holds: (p) => p >= 0, expected: "a number of at least 0, Infinity included" }), 2),
 });
+
+/** If a gradient is needed, the pairs are selected from all distances, whose gradient has a kernel. */
+function pairsByKernel(x: Tensor, p: number): Tensor {
+  const wide = unsqueeze(toDType(x, accumulationDType(x.dtype)), 0) as Tensor;
+  if (!needsGradient(x)) return toDType(distancesOfPairs(wide, p), x.dtype);
+  const count = x.shape[0]!;
+  const pairs = triuIndices(count, count, 1);
+  const places = add(mul(select(pairs, 0, 0), count), select(pairs, 0, 1)) as Tensor<"int64">;
+  return indexSelect(reshape(cdist(x, x, { p }), [count * count]), places, { dim: 0 });
+}
 
 function normOfDifference(a: Tensor, b: Tensor, p: number, dim?: number): Tensor {
   const [left, right] = [a, b].map((each) => toDType(each, accumulationDType(a.dtype)));

@@ -5,7 +5,7 @@ import { isFloat } from "../../tensor/dtype.ts";
 import { tensorOrScalar } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { defineBinary, defineUnary } from "./define.ts";
-import { promoteOperands, zerosLike } from "./operands.ts";
+import { checkNoBools, isBool, promoteOperands, zerosLike } from "./operands.ts";
 import type { BinaryOperation, FloatOperation, Operand, ResultOf, UnaryOperation } from "./types.ts";
 
 /** Options of {@link add} and {@link sub}. */
@@ -56,10 +56,12 @@ export const plainSub: BinaryOperation = defineBinary("sub", {
  * @example
  * sub(tensor([3, 5]), 1); // float32 [2, 4]
  *
- * @throws {DTypeError} for bools. @see {@link add}
+ * @throws {DTypeError} if an operand is a bool, as in PyTorch: use {@link logicalXor} or {@link logicalNot}, or convert
+ * it. @see {@link add}
  */
 export function sub<A extends Operand, B extends Operand>(a: A, b: B, options?: AlphaOptions): Tensor<ResultOf<A, B>>;
 export function sub(minuend: Operand, subtrahend: Operand, ...options: unknown[]): Tensor {
+  if (isBool(minuend) || isBool(subtrahend)) checkNoBools("sub", { a: minuend, b: subtrahend });
   if (options.length === 0) return plainSub(minuend, subtrahend);
   const { a, b, alpha } = subParameters([minuend, subtrahend, ...options]);
   return plainSub(a, scaledBy("sub", a, b, alpha));

@@ -20,7 +20,7 @@ export const trueDivide: BinaryOperation = defineBinary("div", {
   ],
 });
 
-/** Computes a/b rounded towards 0. */
+/** Computes a/b rounded toward 0. */
 export const truncDivide: BinaryOperation = defineBinary("truncDivide", {
   operation: "div",
   takes: "numbers",
@@ -86,7 +86,7 @@ export const fmod: BinaryOperation = defineBinary("fmod", {
 /** Options of {@link div}. */
 export interface DivOptions {
   /**
-   * `"floor"` rounds the quotient down, `"trunc"` towards 0; with either, integers stay integers. Default null: true
+   * `"floor"` rounds the quotient down, `"trunc"` toward 0; with either, integers stay integers. Default null: true
    * division.
    */
   roundingMode?: "floor" | "trunc" | null | undefined;

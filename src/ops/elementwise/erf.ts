@@ -2,6 +2,7 @@ import { mul, neg, square } from "./arithmetic.ts";
 import { defineUnary } from "./define.ts";
 import { erf as exactErf, erfc as exactErfc, erfinv as exactErfinv } from "./erf.reference.ts";
 import { exp } from "./exponential.ts";
+import { normalShare } from "./gated.reference.ts";
 import type { FloatOperation } from "./types.ts";
 
 /**
@@ -42,4 +43,18 @@ export const erfinv: FloatOperation = defineUnary("erfinv", {
   saves: "output",
   reference: { float: exactErfinv },
   gradient: (g, y) => mul(g, mul(exp(square(y)), Math.sqrt(Math.PI) / 2)),
+});
+
+/**
+ * Computes the distribution function of the standard normal distribution, erfc(−x/√2)/2, for each element. It is
+ * accurate also where it is near 0. @see {@link exp}
+ *
+ * @example
+ * ndtr(tensor([-2, 0, 2])); // float32 [0.0227501, 0.5, 0.97725]
+ */
+export const ndtr: FloatOperation = defineUnary("ndtr", {
+  takes: "floats",
+  saves: "input",
+  reference: { float: normalShare.value },
+  gradient: (g, x) => mul(g, mul(exp(mul(square(x), -0.5)), 1 / Math.sqrt(2 * Math.PI))),
 });

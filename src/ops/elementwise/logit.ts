@@ -52,6 +52,6 @@ const logitParameters = parameters("logit", {
 function logitOf(x: Tensor): Tensor {
   const isNear = lt(abs(sub(x, 0.5) as Tensor), 0.25);
   const [near, far] = [where(isNear, x, 0.5) as Tensor, where(isNear, 0.25, x) as Tensor];
-  const centre = mul(atanh(sub(mul(near, 2), 1) as Tensor), 2);
-  return where(isNear, centre, sub(log(far), log1p(neg(far) as Tensor))) as Tensor;
+  const center = mul(atanh(sub(mul(near, 2), 1) as Tensor), 2);
+  return where(isNear, center, sub(log(far), log1p(neg(far) as Tensor))) as Tensor;
 }

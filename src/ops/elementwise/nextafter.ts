@@ -3,7 +3,7 @@ import { defineBinary } from "./define.ts";
 import type { BinaryOperation } from "./types.ts";
 
 /**
- * Returns the next representable number after a towards b, for each pair of elements, with broadcasting; b if they are
+ * Returns the next representable number after a toward b, for each pair of elements, with broadcasting; b if they are
  * equal, NaN if either is NaN. Integers become float32. It has no gradient. @see {@link add}
  *
  * @example

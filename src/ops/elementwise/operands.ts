@@ -40,15 +40,20 @@ export function operandDType(operation: string, dtype: DType, kind: Kind): DType
 }
 
 /** Checks operands of a difference. @throws {DTypeError} for bools @throws {DisposedError} */
-export function checkNoBools(operation: string, operands: Readonly<Record<string, Tensor>>): void {
-  for (const [name, { dtype }] of Object.entries(operands))
-    if (dtype === "bool")
+export function checkNoBools(operation: string, operands: Readonly<Record<string, Tensor | Scalar>>): void {
+  for (const [name, value] of Object.entries(operands))
+    if (isBool(value))
       throw new DTypeError(
         operation,
         "notDefined",
-        `expected floats or integers, got bool for ${name}; convert with toDType(${name}, "float32")`,
+        `expected floats or integers, got ${typeof value === "boolean" ? value : "bool"} for ${name}; ` +
+          (typeof value === "boolean" ? "pass 0 or 1" : `convert with toDType(${name}, "float32")`),
       );
 }
+
+/** Tests whether an operand is a boolean or a tensor of bools. */
+export const isBool = (operand: unknown): boolean =>
+  Tensor.isTensor(operand) ? operand.dtype === "bool" : typeof operand === "boolean";
 
 /** Returns the common dtype of operands, like `torch.result_type`. */
 export function commonDType(operation: string, operands: readonly (Tensor | Scalar)[]): DType {

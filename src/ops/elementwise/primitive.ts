@@ -18,7 +18,7 @@ export const unaryOperations = enumeration("Unary", {
     ...["exp", "exp2", "expm1", "log", "log2", "log10", "log1p"],
     ...["sin", "cos", "tan", "asin", "acos", "atan"],
     ...["sinh", "cosh", "tanh", "asinh", "acosh", "atanh"],
-    ...["erf", "erfc", "erfinv", "lgamma", "digamma", "sinc", "i0", "i1"],
+    ...["erf", "erfc", "erfinv", "lgamma", "digamma", "sinc", "i0", "i1", "ndtr", "entr"],
     ...["sigmoid", "gelu", "geluTanh", "silu", "hardswish", "hardsigmoid"],
     ...["softsign", "mish", "logSigmoid", "tanhshrink"],
   ],
@@ -36,7 +36,7 @@ const bitOperations = ["bitwiseAnd", "bitwiseOr", "bitwiseXor"] as const;
 export const binaryOperations = enumeration("Binary", {
   floats: [
     ...[...sums, ...divisions, "div"],
-    ...["atan2", "hypot", "logaddexp", "logaddexp2", "xlogy", "polygamma", "nextafter", "copysign"],
+    ...["atan2", "hypot", "logaddexp", "logaddexp2", "xlogy", "xlog1py", "polygamma", "nextafter", "copysign"],
     ...["swiglu", "geluGradient", "geluTanhGradient", "siluGradient", "hardswishGradient", "leaky"],
   ],
   integers: [...sums, ...divisions, ...bitOperations, "bitwiseLeftShift", "bitwiseRightShift", "gcd", "lcm"],

@@ -81,7 +81,7 @@ const wholeNumber = aNumber({ holds: Number.isSafeInteger, expected: "a whole nu
 const roundParameters = parameters("round", { x: operand(aTensor), decimals: named(wholeNumber, 0) });
 
 /**
- * Rounds each element towards 0. The gradient is 0. @see {@link neg}
+ * Rounds each element toward 0. The gradient is 0. @see {@link neg}
  *
  * @example
  * trunc(tensor([-1.5, 1.5])); // float32 [-1, 1]

@@ -54,7 +54,7 @@ const scatterOthersPrimitive = definePrimitive<ScatterOthersAttributes>({
   implementations: { metal: scatterOthersMetal, cpu: scatterOthersCpu, reference: scatterOthersReference },
 });
 
-/** Where the indices of a call come from. */
+/** The source of a call's indices. */
 export type IndexSource = Pick<IndexAttributes, "isSigned">;
 
 /** Computes `gather`. Elements of `x` outside the index's sizes on the other axes are ignored. */

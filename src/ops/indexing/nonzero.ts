@@ -73,8 +73,12 @@ export function coordinatesOf(places: Uint32Array, shape: Shape, axes: readonly 
 }
 
 /** @internal Returns positions as an index into a flattened tensor. */
-export const indexOf = (places: Uint32Array): Tensor<"int64"> =>
-  tensor(coordinatesOf(places, [Number.MAX_SAFE_INTEGER], [0]));
+export function indexOf(places: Uint32Array): Tensor<"int64"> {
+  const index = new BigInt64Array(places.length);
+  const words = new Uint32Array(index.buffer); // the low words come first, as in `coordinatesOf`
+  for (let row = 0; row < places.length; row++) words[2 * row] = places[row]!;
+  return tensor(index);
+}
 
 /**
  * Returns the elements where a mask is true, as a vector in row-major order. The call waits for the device, since the

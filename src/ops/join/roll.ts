@@ -24,7 +24,7 @@ export interface RollOptions {
  * Returns a copy with elements shifted along axes; elements that leave at one end enter at the other. Each element is
  * copied once.
  *
- * @param shifts the number of elements to shift by; negative values shift towards the front. Several shifts of one axis
+ * @param shifts the number of elements to shift by; negative values shift toward the front. Several shifts of one axis
  * are added
  *
  * @example

@@ -1,5 +1,5 @@
 import { noGrad } from "../../autograd/modes.ts";
-import { record } from "../../autograd/record.ts";
+import { needsGradient, record } from "../../autograd/record.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { aNumber, choice } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
@@ -22,6 +22,7 @@ import { reshape } from "../view/reshape.ts";
 import { narrow } from "../view/slice.ts";
 import { unsqueeze } from "../view/squeeze.ts";
 import { checkSameDType } from "./checks.ts";
+import { distances, hasKernel, pulledPoints } from "./distances.ts";
 import { matmul } from "./matmul.ts";
 
 const computeModes = ["useMmForEuclidDistIfNecessary", "useMmForEuclidDist", "donotUseMmForEuclidDist"] as const;
@@ -35,9 +36,9 @@ export interface CdistOptions {
   /**
    * How Euclidean distances are computed. By default they are computed from differences for all sizes, with an error of
    * a few roundings. `"useMmForEuclidDistIfNecessary"`, PyTorch's default, uses a matrix product if an operand has more
-   * than 25 points; `"useMmForEuclidDist"` always does: √(|x|² + |y|² − 2 x·y) after subtracting the points' mean. It
-   * is much faster for many points of many coordinates. The error of a distance is then about ε (|x|² + |y|²) /
-   * distance, so points that (nearly) coincide get a distance of about √ε times their spread.
+   * than 25 points; `"useMmForEuclidDist"` always does: √(|x|² + |y|² − 2 x·y) after subtracting the points' mean. On
+   * metal, it is much faster for many points of many coordinates. The error of a distance is then about
+   * ε (|x|² + |y|²) / distance, so points that (nearly) coincide get a distance of about √ε times their spread.
    */
   computeMode?: (typeof computeModes)[number];
 }
@@ -106,6 +107,7 @@ function points(x: Tensor, batch: Shape): Tensor {
 const MOST_DIFFERENCES = 2 ** 24;
 
 function byDifferences(a: Tensor, b: Tensor, p: number): Tensor {
+  if (hasKernel(p, needsGradient(a, b))) return byKernel(a, b, p);
   const [batch, m, k] = a.shape as [number, number, number];
   const rows = Math.max(1, Math.floor(MOST_DIFFERENCES / (batch * b.shape[1]! * k)));
   const others = unsqueeze(b, 1);
@@ -117,6 +119,19 @@ function byDifferences(a: Tensor, b: Tensor, p: number): Tensor {
   return blocks.length === 1 ? blocks[0]! : cat(blocks, 1);
 }
 
+/** The gradient is that of {@link byProducts}, summed from differences: Σⱼ W[·, j] (x − y[j]). */
+function byKernel(x: Tensor, y: Tensor, p: number): Tensor {
+  const output = distances(x, y, p);
+  record("cdist", [x, y], [output], [x, y, output], ([gradient], [left, right, whole], needs) => {
+    const weights = dividedWhereNotZero(gradient!, whole!);
+    return [
+      needs[0] ? pulledPoints(weights, left!, right!) : null,
+      needs[1] ? pulledPoints(transpose(weights, 1, 2), right!, left!) : null,
+    ];
+  });
+  return output;
+}
+
 /**
  * Computes distances by one matrix product. Let D̄ be the gradient of the distances D, and W = D̄ / D, which is 0 where
  * D is 0. The gradient of the points x is x Σⱼ W[·, j] − W y; that of y is the same with Wᵀ.
@@ -124,21 +139,21 @@ function byDifferences(a: Tensor, b: Tensor, p: number): Tensor {
 function byProducts(x: Tensor, y: Tensor): Tensor {
   const centre = noGrad(() => mean(cat([x, y], 1), { dim: 1, keepdim: true }));
   const [a, b] = [sub(x, centre) as Tensor, sub(y, centre) as Tensor];
-  const distances = noGrad(() => {
+  const output = noGrad(() => {
     const lengths = add(
       sum(square(a), { dim: 2, keepdim: true }),
       transpose(sum(square(b), { dim: 2, keepdim: true }), 1, 2),
     );
     return sqrt(clamp(sub(lengths, mul(matmul(a, transpose(b, 1, 2)), 2)) as Tensor, { min: 0 }));
   });
-  record("cdist", [a, b], [distances], [a, b, distances], ([gradient], [left, right, whole], needs) => {
+  record("cdist", [a, b], [output], [a, b, output], ([gradient], [left, right, whole], needs) => {
     const weights = dividedWhereNotZero(gradient!, whole!);
     return [
       needs[0] ? pulled(left!, right!, weights) : null,
       needs[1] ? pulled(right!, left!, transpose(weights, 1, 2)) : null,
     ];
   });
-  return distances;
+  return output;
 }
 
 const pulled = (side: Tensor, others: Tensor, weights: Tensor): Tensor =>

@@ -117,8 +117,8 @@ function covariances(operation: string, x: Tensor, { correction, fweights, aweig
     );
   const weighted = (values: Tensor): Tensor => (w ? mul(values, w) : values) as Tensor;
   const mean = div(sum(weighted(rows), { dim: 1, keepdim: true }) as Tensor, total ?? n);
-  const centred = sub(rows, mean) as Tensor;
-  const products = matmul(weighted(centred), transpose(centred, 0, 1));
+  const centered = sub(rows, mean) as Tensor;
+  const products = matmul(weighted(centered), transpose(centered, 0, 1));
   return toDType(squeeze(div(products, normalisation(n, w, total, importances, correction))), target);
 }
 

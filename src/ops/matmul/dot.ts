@@ -3,7 +3,8 @@ import { parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { checkRanks, checkSameDType, factors } from "./checks.ts";
-import { matmul } from "./matmul.ts";
+import { product } from "./product.ts";
+import { asColumns, asNumbers, asRows } from "./views.ts";
 
 /**
  * Computes the dot product of two vectors, `Σₖ a[k] · b[k]`; 0 if they are empty.
@@ -29,7 +30,7 @@ export function dot(...values: unknown[]): Tensor {
       "shapesDiffer",
       `expected vectors of equal length, got ${a.describe()} and ${b.describe()}`,
     );
-  return matmul(a, b);
+  return asNumbers(product(asRows(a), asColumns(b)));
 }
 dot.method = "same" as const;
 const dotParameters = parameters("dot", factors);

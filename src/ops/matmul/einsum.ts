@@ -45,7 +45,7 @@ export function einsum<D extends DType>(
 export function einsum(...values: unknown[]): Tensor {
   const { equation, operands } = einsumParameters(values);
   const { operands: labels, output } = parseEquation(equation, operands);
-  for (const own of operands) own.checkAlive("einsum");
+  for (const operand of operands) operand.checkAlive("einsum");
   return named("einsum", () => summed(equation, operands, labels, output));
 }
 const einsumParameters = parameters("einsum", { equation: operand(text), operands: operand(tensorsInline) });
@@ -76,7 +76,7 @@ interface Term {
 }
 
 /** The shape and labels of a {@link Term}, which suffice for planning. */
-interface Labelled {
+interface Labeled {
   readonly tensor: { readonly shape: readonly number[] };
   readonly labels: readonly Label[];
 }
@@ -102,7 +102,7 @@ function withoutRepeats(equation: string, { tensor, labels }: Term): Term {
 type Sizes = ReadonlyMap<Label, number>;
 
 /** The size of each label: 1 only if all its axes have size 1. */
-function sizesOf(equation: string, terms: readonly Labelled[]): Sizes {
+function sizesOf(equation: string, terms: readonly Labeled[]): Sizes {
   const sizes = new Map<Label, number>();
   for (const { tensor, labels } of terms) {
     for (const [axis, label] of labels.entries()) {
@@ -133,7 +133,7 @@ function withoutBroadcasts({ tensor, labels }: Term, sizes: Sizes): Term {
 }
 
 /** The pair of terms whose product takes the fewest multiplications; the first of equally cheap pairs. */
-function cheapestPair(terms: readonly Labelled[], sizes: Sizes): [number, number] {
+function cheapestPair(terms: readonly Labeled[], sizes: Sizes): [number, number] {
   const pairs = terms.flatMap((_, first) =>
     terms.slice(first + 1).map((_, offset) => [first, first + 1 + offset] as const),
   );
@@ -163,8 +163,8 @@ function contract(x: Term, y: Term, needed: ReadonlySet<Label>, sizes: Sizes): T
     labels.map((label) => sizes.get(label)!),
   );
   if (roles.inner.length === 0) return { tensor: elementProduct(left, right, roles), labels };
-  const own = [left.tensor, right.tensor];
-  const factors = x.tensor.dtype === y.tensor.dtype ? promoteOperands("einsum", own) : own; // sums may be int64
+  const pair = [left.tensor, right.tensor];
+  const factors = x.tensor.dtype === y.tensor.dtype ? promoteOperands("einsum", pair) : pair; // sums may be int64
   checkSameDType("einsum", factors);
   const [a, b] = factors as [Tensor, Tensor];
   return { tensor: matrixProduct({ ...left, tensor: a }, { ...right, tensor: b }, roles), labels };
@@ -201,7 +201,7 @@ function matrixProduct(x: Term, y: Term, roles: Roles): Tensor {
 
 const count = (sizes: readonly number[]): number => sizes.reduce((product, size) => product * size, 1);
 
-const shapeOf = ({ tensor, labels }: Labelled, chosen: readonly Label[]): number[] =>
+const shapeOf = ({ tensor, labels }: Labeled, chosen: readonly Label[]): number[] =>
   chosen.map((label) => tensor.shape[labels.indexOf(label)]!);
 
 const inOrder = ({ tensor, labels }: Term, chosen: readonly Label[]): Tensor =>

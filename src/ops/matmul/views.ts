@@ -6,12 +6,34 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { clone, copyInto } from "../copy/copy.ts";
 import { scalarTensor } from "../elementwise/operands.ts";
 import { expand } from "../view/expand.ts";
+import { reshape } from "../view/reshape.ts";
 import { viewOf } from "../view/view.ts";
 
 /** Swaps the last two axes. */
 export function transposed<D extends DType>(x: Tensor<D>): Tensor<D> {
   const { rank } = x;
   return permuted(x, [...Array(rank - 2).keys(), rank - 1, rank - 2]);
+}
+
+/** Returns vectors [..., k] as rows [..., 1, k]. */
+export const asRows = (x: Tensor): Tensor => vectorsAs("row", x);
+/** Returns vectors [..., k] as columns [..., k, 1]. */
+export const asColumns = (x: Tensor): Tensor => vectorsAs("column", x);
+
+function vectorsAs(kind: "row" | "column", x: Tensor): Tensor {
+  const { shape, strides, rank } = x;
+  const axis = kind === "row" ? rank - 1 : rank;
+  return viewOf("unsqueeze", x, shape.toSpliced(axis, 0, 1), strides.toSpliced(axis, 0, 0), x.offset, ([gradient]) => [
+    reshape(gradient!, shape),
+  ]);
+}
+
+/** Returns matrices [..., 1, 1] as numbers [...]. */
+export function asNumbers(x: Tensor): Tensor {
+  const { shape, strides } = x;
+  return viewOf("squeeze", x, shape.slice(0, -2), strides.slice(0, -2), x.offset, ([gradient]) => [
+    reshape(gradient!, shape),
+  ]);
 }
 
 /** Permutes axes: axis i of the result is axis `order[i]` of x. */

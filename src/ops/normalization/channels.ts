@@ -177,8 +177,8 @@ function gradientsOfGiven(
   const total = (terms: Tensor): Tensor => sum(terms, { dim: [0, 2] }) as Tensor;
   const ofBias = total(gradient);
   const isOfX = needed.size === 1 && needed.has("x");
-  const centred = isOfX ? undefined : (sub(x, alongChannels(average, x)) as Tensor);
-  const products = centred && total(mul(gradient, centred) as Tensor);
+  const centered = isOfX ? undefined : (sub(x, alongChannels(average, x)) as Tensor);
+  const products = centered && total(mul(gradient, centered) as Tensor);
   return {
     x: needed.has("x") ? toDType(mul(gradient, alongChannels(factor, x)) as Tensor, input.dtype) : null,
     bias: ofBias,

@@ -69,11 +69,11 @@ export function secondGradients(layout: NormalizedRows, operands: Operands, inco
 
 /** Returns n, a function for N(v), and one for the term of x's gradient that depends on u. */
 function rowsOf({ isCentred, eps, scale, mean, gradient: gradientOf }: NormalizedRows, x: Tensor) {
-  const centred = isCentred ? (sub(x, mean(x)) as Tensor) : x;
+  const centered = isCentred ? (sub(x, mean(x)) as Tensor) : x;
   // `scale` is r as a constant: it keeps the squared values near 1.
-  const spread = mean(square(mul(centred, scale) as Tensor) as Tensor);
+  const spread = mean(square(mul(centered, scale) as Tensor) as Tensor);
   const r = mul(scale, rsqrt(add(spread, square(mul(scale, Math.sqrt(eps)) as Tensor)) as Tensor)) as Tensor;
-  const normalized = mul(centred, r) as Tensor;
+  const normalized = mul(centered, r) as Tensor;
   const gradient = (v: Tensor): Tensor => gradientOf(x, v);
   const ofRow = (u: Tensor, v: Tensor): Tensor => {
     const ofScale = mul(normalized, mean(mul(u, gradient(v)) as Tensor));

@@ -47,7 +47,11 @@ export const reduceCall = cpuCall(
   ["input", "out", "indices"],
 );
 
-export const reductionParameters = struct("ReductionParameters", "reduction/groups.h", {
+/**
+ * `kept` loops over the results, with the input and the results as operands; `reduced` over the elements of one result.
+ * `count` is the number of elements or states per result, `chunk` that of a threadgroup.
+ */
+export const reductionParameters = struct("ReductionParameters", "generated/reduction_parameters.h", {
   ...{ kept: loopNestOf(2), reduced: loopNestOf(1) },
   ...{ count: whole, chunk: whole, chunks: whole },
   parameter: real,
@@ -77,7 +81,7 @@ export const derivativeCall = cpuCall(
   { operation: oneOf(derivatives), parameter: real, ...pairFields },
   ["x", "y", "out"],
 );
-export const derivativeParameters = struct("DerivativeParameters", "reduction/derivatives.metal", {
+export const derivativeParameters = struct("DerivativeParameters", "generated/derivative_parameters.h", {
   loop: loopNest,
   parameter: real,
 });
@@ -91,4 +95,4 @@ export interface SelectAttributes {
 const selectFields = { size: whole, inner: whole };
 
 export const selectCall = cpuCall("selectAt", { ...selectFields, ...pairFields }, ["x", "indices", "out"]);
-export const selectParameters = struct("SelectAt", "reduction/derivatives.metal", { loop: loopNest, ...selectFields });
+export const selectParameters = struct("SelectAt", "generated/select_at.h", { loop: loopNest, ...selectFields });

@@ -41,7 +41,7 @@ export function variance(...values: unknown[]): Tensor {
   const output = fold("var", input, plan, input.dtype, correction);
   record("var", [input], [output], [input], ([gradient], [saved]) => {
     const scaled = mul(gradient!, 2 / freedom(plan, correction)) as Tensor;
-    return [mul(expandResult(scaled, plan, saved!.shape), centred(saved!, plan))];
+    return [mul(expandResult(scaled, plan, saved!.shape), centered(saved!, plan))];
   });
   return output;
 }
@@ -74,7 +74,7 @@ export function std(...values: unknown[]): Tensor {
   const output = fold("std", input, plan, input.dtype, correction);
   record("std", [input], [output], [input, output], ([gradient], [saved, result]) => {
     const scaled = div(gradient!, freedom(plan, correction)) as Tensor;
-    const derivative = dividedWhereNotZero(centred(saved!, plan), expandResult(result!, plan, saved!.shape));
+    const derivative = dividedWhereNotZero(centered(saved!, plan), expandResult(result!, plan, saved!.shape));
     return [mul(expandResult(scaled, plan, saved!.shape), derivative)];
   });
   return output;
@@ -124,5 +124,5 @@ stdMean.method = "own" as const;
 
 const freedom = ({ count }: ReductionPlan, correction: number): number => Math.max(0, count - correction);
 
-const centred = (x: Tensor, { axes }: ReductionPlan): Tensor =>
+const centered = (x: Tensor, { axes }: ReductionPlan): Tensor =>
   axes.length === 0 ? sub(x, x) : sub(x, mean(x, { dim: axes, keepdim: true }) as Tensor);

@@ -52,7 +52,7 @@ export function diff(...values: unknown[]): Tensor {
   if (!Number.isInteger(n) || n < 0)
     throw new ArgumentError("diff", "invalidCount", `expected n to be a whole number of at least 0, got ${n}`);
   const parts = [prepend, x, append].filter((part) => part !== undefined);
-  for (const part of parts) checkNeighbour(x, part, axis);
+  for (const part of parts) checkNeighbor(x, part, axis);
   return underName("diff", () =>
     tidy(() => {
       let result = cat(n === 0 ? [x] : parts, axis) as Tensor;
@@ -70,7 +70,7 @@ const diffParameters = parameters("diff", {
   append: optional(aTensor),
 });
 
-function checkNeighbour(x: Tensor, part: Tensor, axis: number): void {
+function checkNeighbor(x: Tensor, part: Tensor, axis: number): void {
   if (part.dtype !== x.dtype)
     throw new DTypeError("diff", "dtypesDiffer", `expected the dtype of ${x.describe()}, got ${part.describe()}`);
   if (part.rank === x.rank && part.shape.every((size, at) => at === axis || size === x.shape[at])) return;

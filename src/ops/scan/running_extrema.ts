@@ -1,6 +1,8 @@
 /** Cumulative maximum, minimum and log-sum-exp along an axis. */
 import { noGrad } from "../../autograd/modes.ts";
-import { checkElements, named as underName } from "../../backend/dispatch.ts";
+import { record } from "../../autograd/record.ts";
+import { checkElements, executeMany, named as underName } from "../../backend/dispatch.ts";
+import { firstBackend } from "../../backend/registry.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { type Along, axis as axisKind } from "../../core/kinds.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
@@ -17,12 +19,15 @@ import { logicalAnd, logicalNot, logicalOr } from "../elementwise/logic.ts";
 import { isnan } from "../elementwise/predicates.ts";
 import { where } from "../elementwise/where.ts";
 import { gather } from "../indexing/gather.ts";
+import { scatterAdd } from "../indexing/scatter_add.ts";
 import { cat } from "../join/cat.ts";
 import type { ValuesAndIndices } from "../reduction/extrema.ts";
 import { floatOperand } from "../reduction/reduce.ts";
+import { filled } from "../view/embed.ts";
 import { expand } from "../view/expand.ts";
 import { reshape } from "../view/reshape.ts";
 import { narrow } from "../view/slice.ts";
+import { runningExtremumPrimitive } from "./extremum_primitive.ts";
 
 /** Options of {@link cummax}, {@link cummin} and {@link logcumsumexp}. */
 export interface RunningOptions {
@@ -41,7 +46,7 @@ export interface RunningOptions {
  */
 export function cummax<D extends DType>(x: Tensor<D>, ...options: Along<RunningOptions>): ValuesAndIndices<D>;
 export function cummax(...values: unknown[]): ValuesAndIndices<DType> {
-  return runningExtremum("cummax", cummaxParameters(values), ge);
+  return runningExtremum("cummax", cummaxParameters(values), false);
 }
 cummax.method = "own" as const;
 const cummaxParameters = runningParameters("cummax");
@@ -56,7 +61,7 @@ const cummaxParameters = runningParameters("cummax");
  */
 export function cummin<D extends DType>(x: Tensor<D>, ...options: Along<RunningOptions>): ValuesAndIndices<D>;
 export function cummin(...values: unknown[]): ValuesAndIndices<DType> {
-  return runningExtremum("cummin", cumminParameters(values), le);
+  return runningExtremum("cummin", cumminParameters(values), true);
 }
 cummin.method = "own" as const;
 const cumminParameters = runningParameters("cummin");
@@ -65,14 +70,10 @@ function runningParameters(operation: string) {
   return parameters(operation, { x: operand(aTensor), dim: required(axisKind) });
 }
 
-/**
- * Scans by doubling: after step s, each position has the extremum of the 2ˢ elements up to it (W. D. Hillis and G. L.
- * Steele, "Data Parallel Algorithms", 1986).
- */
 function runningExtremum(
   operation: string,
   { x, dim }: ReturnType<ReturnType<typeof runningParameters>>,
-  isBetter: (a: Tensor, b: Tensor) => Tensor,
+  isMinimum: boolean,
 ): ValuesAndIndices<DType> {
   const axis = normalizeAxis(operation, dim, x.rank);
   if (x.dtype === "bool")
@@ -82,16 +83,46 @@ function runningExtremum(
       `expected numbers, got ${x.describe()}; convert with toDType(x, "uint8")`,
     );
   checkElements(operation, [x]);
+  const lines = x.rank === 0 ? reshape(x, [1]) : x;
+  const { values, indices } =
+    firstBackend() === "cpu"
+      ? fusedExtremum(operation, lines, axis, isMinimum)
+      : composedExtremum(operation, lines, axis, isMinimum);
+  return x.rank > 0 ? { values, indices } : { values: reshape(values, []), indices: reshape(indices, []) };
+}
+
+function fusedExtremum(operation: string, x: Tensor, axis: number, isMinimum: boolean): ValuesAndIndices<DType> {
+  const { shape, dtype } = x;
+  const [values, indices] = executeMany(
+    runningExtremumPrimitive,
+    [x],
+    [
+      { shape, dtype },
+      { shape, dtype: "int64" },
+    ],
+    { axis, isMinimum },
+    operation,
+  ) as [Tensor, Tensor<"int64">];
+  record(operation, [x], [values], [indices], ([gradient], [saved]) => [
+    scatterAdd(filled(shape, gradient!.dtype, 0), saved as Tensor<"int64">, gradient!, { dim: axis }),
+  ]);
+  return { values, indices };
+}
+
+/** Composes a running extremum of other operations. */
+function composedExtremum(operation: string, x: Tensor, axis: number, isMinimum: boolean): ValuesAndIndices<DType> {
   return underName(operation, () =>
     tidy(() => {
-      const lines = x.rank === 0 ? reshape(x, [1]) : x;
-      const indices = noGrad(() => placesOfExtrema(lines, axis, isBetter));
-      const values = gather(lines, indices, { dim: axis });
-      return x.rank > 0 ? { values, indices } : { values: reshape(values, []), indices: reshape(indices, []) };
+      const indices = noGrad(() => placesOfExtrema(x, axis, isMinimum ? le : ge));
+      return { values: gather(x, indices, { dim: axis }), indices };
     }),
   );
 }
 
+/**
+ * Scans by doubling: after step s, each position has the extremum of the 2ˢ elements up to it (W. D. Hillis and G. L.
+ * Steele, "Data Parallel Algorithms", 1986).
+ */
 function placesOfExtrema(x: Tensor, axis: number, isBetter: (a: Tensor, b: Tensor) => Tensor): Tensor<"int64"> {
   const size = x.shape[axis]!;
   const along = x.shape.map((_, at) => (at === axis ? size : 1));

@@ -100,7 +100,7 @@ const movedimParameters = parameters("movedim", {
   destination: required(axes),
 });
 
-/** Swaps two axes. It is its own inverse. */
+/** Swaps two axes; a second swap undoes it. */
 function swapped(x: Tensor, first: number, second: number): Tensor {
   return viewOf(
     "transpose",

@@ -56,18 +56,18 @@ function nearestAffine(values: Float32Array, { bits }: GroupRule, levels: Uint8A
 
 /** Maps the extreme value to the lowest level exactly. */
 function nearestSymmetric(values: Float32Array, { bits, encode }: GroupRule, levels: Uint8Array): Group {
-  const centre = 2 ** (bits - 1);
+  const center = 2 ** (bits - 1);
   let extreme = 0;
   for (const value of values) if (Math.abs(value) > Math.abs(extreme)) extreme = value;
-  const group = symmetricGroup(encode(fround(extreme / -centre)), centre);
-  for (let i = 0; i < values.length; i++) levels[i] = symmetricLevel(values[i]!, group.scale, centre);
+  const group = symmetricGroup(encode(fround(extreme / -center)), center);
+  for (let i = 0; i < values.length; i++) levels[i] = symmetricLevel(values[i]!, group.scale, center);
   return group;
 }
 
-const symmetricGroup = (scale: number, centre: number): Group => ({ scale, bias: -centre * scale });
+const symmetricGroup = (scale: number, center: number): Group => ({ scale, bias: -center * scale });
 
-const symmetricLevel = (value: number, scale: number, centre: number): number =>
-  scale === 0 ? centre : Math.min(Math.max(roundEven(fround(value / scale)) + centre, 0), 2 * centre - 1);
+const symmetricLevel = (value: number, scale: number, center: number): number =>
+  scale === 0 ? center : Math.min(Math.max(roundEven(fround(value / scale)) + center, 0), 2 * center - 1);
 
 /** Rounds a group to the nearest levels. The returned scale and bias are rounded to their dtype. */
 export function nearest(values: Float32Array, rule: GroupRule, levels: Uint8Array): Group {
@@ -86,16 +86,16 @@ function squaredError(values: Float32Array, levels: Uint8Array, { scale, bias }:
 /** The scale and bias with the smallest error for given levels; null if the levels do not determine them. */
 function fitted(values: Float32Array, levels: Uint8Array, { bits, symmetric, encode }: GroupRule): Group | null {
   const count = values.length;
-  const centre = 2 ** (bits - 1);
+  const center = 2 ** (bits - 1);
   let [sum, squares, products, total] = [0, 0, 0, 0];
   for (let i = 0; i < count; i++) {
-    const level = symmetric ? levels[i]! - centre : levels[i]!;
+    const level = symmetric ? levels[i]! - center : levels[i]!;
     sum += level;
     squares += level * level;
     products += level * values[i]!;
     total += values[i]!;
   }
-  if (symmetric) return squares === 0 ? null : symmetricGroup(encode(products / squares), centre);
+  if (symmetric) return squares === 0 ? null : symmetricGroup(encode(products / squares), center);
   const spread = count * squares - sum * sum;
   if (spread === 0) return null;
   const scale = (count * products - sum * total) / spread;

@@ -20,12 +20,12 @@ const inverse = (scale: number): number => (scale === 0 ? 0 : fround(1 / scale))
 const level = (value: number, most: number): number =>
   Number.isFinite(value) ? Math.min(Math.max(trunc(value), 0), most) : 0;
 
-/** Computes centered levels: values are (q − centre) · d, and the extreme value is −centre · d. */
-function centredLevels(values: Float32Array, from: number, centre: number, levels: Uint8Array): number {
-  const scale = fround(extreme(values, from) / -centre);
+/** Computes centered levels: values are (q − center) · d, and the extreme value is −center · d. */
+function centeredLevels(values: Float32Array, from: number, center: number, levels: Uint8Array): number {
+  const scale = fround(extreme(values, from) / -center);
   const factor = inverse(scale);
   for (let i = 0; i < VALUES; i++)
-    levels[i] = level(fround(fround(values[from + i]! * factor) + centre + 0.5), 2 * centre - 1);
+    levels[i] = level(fround(fround(values[from + i]! * factor) + center + 0.5), 2 * center - 1);
   return scale;
 }
 
@@ -66,8 +66,8 @@ function takeFifthBits(bytes: Uint8Array, at: number): void {
   for (let i = 0; i < VALUES; i++) levels[i]! |= ((bytes[at + (i >> 3)]! >> (i & 7)) & 1) << 4;
 }
 
-function centred(scale: number, centre: number, out: Float32Array, to: number): void {
-  for (let i = 0; i < VALUES; i++) out[to + i] = scale * (levels[i]! - centre);
+function centered(scale: number, center: number, out: Float32Array, to: number): void {
+  for (let i = 0; i < VALUES; i++) out[to + i] = scale * (levels[i]! - center);
 }
 
 function raised(scale: number, low: number, out: Float32Array, to: number): void {
@@ -80,10 +80,10 @@ export const q4_0: BlockFormat = {
   ...{ ...common, bytes: 18, type: 2 },
   unpack(bytes, at, out, to) {
     takeNibbles(bytes, at + 2);
-    centred(halfAt(bytes, at), 8, out, to);
+    centered(halfAt(bytes, at), 8, out, to);
   },
   pack(values, from, bytes, at) {
-    putHalf(bytes, at, centredLevels(values, from, 8, levels));
+    putHalf(bytes, at, centeredLevels(values, from, 8, levels));
     putNibbles(bytes, at + 2);
   },
 };
@@ -107,10 +107,10 @@ export const q5_0: BlockFormat = {
   unpack(bytes, at, out, to) {
     takeNibbles(bytes, at + 6);
     takeFifthBits(bytes, at + 2);
-    centred(halfAt(bytes, at), 16, out, to);
+    centered(halfAt(bytes, at), 16, out, to);
   },
   pack(values, from, bytes, at) {
-    putHalf(bytes, at, centredLevels(values, from, 16, levels));
+    putHalf(bytes, at, centeredLevels(values, from, 16, levels));
     putFifthBits(bytes, at + 2);
     putNibbles(bytes, at + 6);
   },

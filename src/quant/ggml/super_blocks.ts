@@ -4,7 +4,7 @@
  */
 import type { BlockFormat } from "./block.ts";
 import { halfAt, putHalf } from "./halves.ts";
-import { type CentredRule, fitCentredBlock, fitRaisedBlock, type RaisedRule } from "./super_fit.ts";
+import { type CenteredRule, fitCenteredBlock, fitRaisedBlock, type RaisedRule } from "./super_fit.ts";
 
 const { fround } = Math;
 const VALUES = 256;
@@ -71,7 +71,7 @@ function putSixBits(bytes: Uint8Array, at: number, sub: number, scale: number): 
   bytes[at + 8 + (sub & 3)]! |= (raised >> 4) << ((sub >> 2) * 2);
 }
 
-const q3Rule: CentredRule = { size: 16, centre: 4, scaleCentre: 32 };
+const q3Rule: CenteredRule = { size: 16, center: 4, scaleCenter: 32 };
 
 export const q3_K: BlockFormat = {
   ...{ values: VALUES, bytes: 110, type: 11, halves: [108] },
@@ -83,7 +83,7 @@ export const q3_K: BlockFormat = {
     }
   },
   pack(values, from, bytes, at) {
-    const { d, scales, levels } = fitCentredBlock(valuesFrom(values, from), q3Rule);
+    const { d, scales, levels } = fitCenteredBlock(valuesFrom(values, from), q3Rule);
     clear(bytes, at, 110);
     for (let i = 0; i < VALUES; i++) {
       putPair(bytes, at + 32, i, levels[i]! & 3);
@@ -163,7 +163,7 @@ export const q5_K: BlockFormat = {
   },
 };
 
-const q6Rule: CentredRule = { size: 16, centre: 32, scaleCentre: 128 };
+const q6Rule: CenteredRule = { size: 16, center: 32, scaleCenter: 128 };
 
 export const q6_K: BlockFormat = {
   ...{ values: VALUES, bytes: 210, type: 14, halves: [208] },
@@ -176,7 +176,7 @@ export const q6_K: BlockFormat = {
     }
   },
   pack(values, from, bytes, at) {
-    const { d, scales, levels } = fitCentredBlock(valuesFrom(values, from), q6Rule);
+    const { d, scales, levels } = fitCenteredBlock(valuesFrom(values, from), q6Rule);
     clear(bytes, at, 210);
     for (let i = 0; i < VALUES; i++) {
       const level = levels[i]! + 32;

@@ -81,39 +81,39 @@ function refitRaised(values: Float32Array, size: number, block: RaisedBlock): Ra
 }
 
 /** Sub-blocks with a signed scale: (d · scale) · level. */
-export interface CentredRule {
+export interface CenteredRule {
   readonly size: number;
-  /** Levels are from −centre to centre − 1, integer scales from −scaleCentre to scaleCentre − 1. */
-  readonly centre: number;
-  readonly scaleCentre: number;
+  /** Levels are from −center to center − 1, integer scales from −scaleCenter to scaleCenter − 1. */
+  readonly center: number;
+  readonly scaleCenter: number;
 }
 
-export interface CentredBlock {
+export interface CenteredBlock {
   d: number;
   readonly scales: Int8Array;
   readonly levels: Int8Array;
 }
 
-export function fitCentredBlock(values: Float32Array, rule: CentredRule): CentredBlock {
-  const { size, centre, scaleCentre } = rule;
+export function fitCenteredBlock(values: Float32Array, rule: CenteredRule): CenteredBlock {
+  const { size, center, scaleCenter } = rule;
   const levels = new Int8Array(VALUES);
-  const toLevel = wholeLevels(-centre, centre - 1);
+  const toLevel = wholeLevels(-center, center - 1);
   const fits = Array.from({ length: VALUES / size }, (_, sub) => {
     const [from, to] = [sub * size, (sub + 1) * size];
-    return fitScale(values.subarray(from, to), levels.subarray(from, to), toLevel, -centre);
+    return fitScale(values.subarray(from, to), levels.subarray(from, to), toLevel, -center);
   });
   const extreme = fits.reduce((found, scale) => (Math.abs(scale) > Math.abs(found) ? scale : found), 0);
-  const d = f16round(extreme / -scaleCentre);
-  const toScale = wholeLevels(-scaleCentre, scaleCentre - 1);
+  const d = f16round(extreme / -scaleCenter);
+  const toScale = wholeLevels(-scaleCenter, scaleCenter - 1);
   const scales: Int8Array = Int8Array.from(fits, (scale) => (d === 0 ? 0 : toScale(scale / d)));
-  const errorOf = (candidate: CentredBlock) => centredError(values, rule, candidate);
-  const first: CentredBlock = { d, scales, levels };
-  return refined(first, ROUNDS, errorOf, (candidate) => refitCentred(values, size, candidate));
+  const errorOf = (candidate: CenteredBlock) => centeredError(values, rule, candidate);
+  const first: CenteredBlock = { d, scales, levels };
+  return refined(first, ROUNDS, errorOf, (candidate) => refitCentered(values, size, candidate));
 }
 
-function centredError(values: Float32Array, { size, centre }: CentredRule, block: CentredBlock): number {
+function centeredError(values: Float32Array, { size, center }: CenteredRule, block: CenteredBlock): number {
   const { d, scales, levels } = block;
-  const toLevel = wholeLevels(-centre, centre - 1);
+  const toLevel = wholeLevels(-center, center - 1);
   let error = 0;
   for (let i = 0; i < VALUES; i++) {
     const scale = d * scales[Math.floor(i / size)]!;
@@ -124,7 +124,7 @@ function centredError(values: Float32Array, { size, centre }: CentredRule, block
   return error;
 }
 
-function refitCentred(values: Float32Array, size: number, block: CentredBlock): CentredBlock | undefined {
+function refitCentered(values: Float32Array, size: number, block: CenteredBlock): CenteredBlock | undefined {
   let [squares, products] = [0, 0];
   for (let i = 0; i < VALUES; i++) {
     const level = block.scales[Math.floor(i / size)]! * block.levels[i]!;

@@ -112,9 +112,9 @@ function levelsOf({ format, parts, shape }: QuantizedTensor): Tensor {
   const { bits, symmetric } = format as { bits: number; symmetric: boolean };
   const levels = new Uint8Array(elementCount(shape));
   unpackLevels(contiguous(parts.packed).dataSync() as Uint32Array, bits, levels);
-  const centre = symmetric ? 2 ** (bits - 1) : 0;
+  const center = symmetric ? 2 ** (bits - 1) : 0;
   return fromArray(
-    Float32Array.from(levels, (level) => level - centre),
+    Float32Array.from(levels, (level) => level - center),
     shape,
   );
 }

@@ -70,7 +70,7 @@ function setAnswering(controller: AbortController | undefined): void {
 async function say(content: string): Promise<void> {
   if (model === "") await loadModel();
   const before = messages;
-  const own = [...before, { role: "user", content } as const];
+  const dialog = [...before, { role: "user", content } as const];
   show("user", content);
   const message = show("assistant", "");
   const controller = new AbortController();
@@ -79,7 +79,7 @@ async function say(content: string): Promise<void> {
   let [note, isKept] = ["", true];
   try {
     const settings = currentSettings();
-    const asked = { model, messages: withSystem(settings, own), ...samplingOf(settings) };
+    const asked = { model, messages: withSystem(settings, dialog), ...samplingOf(settings) };
     const body = JSON.stringify({ ...asked, stream: true, stream_options: { include_usage: true } });
     const response = await ask("/v1/chat/completions", { method: "POST", body, signal: controller.signal });
     const tokens = await follow(response, message);
@@ -97,7 +97,7 @@ async function say(content: string): Promise<void> {
   if (answer === "") message.remove();
   setAnswering(undefined);
   if (messages !== before) return; // a new chat has begun
-  if (isKept) remember([...own, { role: "assistant", content: answer }]);
+  if (isKept) remember([...dialog, { role: "assistant", content: answer }]);
   state.textContent = note;
 }
 

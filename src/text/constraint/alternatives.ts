@@ -1,14 +1,12 @@
 /** Expands a schema's alternatives to shapes. A valid value has one of them. */
 import { matches, matchesNothing } from "./automaton.ts";
 import { everything } from "./code_points.ts";
-import { type Branch, failing, heldBy, type Reading } from "./keywords.ts";
+import { type Branch, failing, heldBy, type Reading, tooManyShapes } from "./keywords.ts";
 import { anyText, both, choice, lengthsOf, literal, not, nothing, type Pattern, repeat, setOf } from "./pattern.ts";
 import type { SchemaTerms, Term } from "./schema_terms.ts";
-import { invalidSchema as invalid, type Schema, UNEVALUATED } from "./schema_text.ts";
-import { anything, equal, meet, type Shape, TYPES, type Type, typeOf } from "./shape.ts";
+import { type Schema, UNEVALUATED } from "./schema_text.ts";
+import { anything, equal, MOST_SHAPES, meet, type Shape, TYPES, type Type, typeOf } from "./shape.ts";
 
-/** Maximum number of shapes of one schema. */
-const MOST_SHAPES = 256;
 const MOST_STEPS = 100_000;
 
 interface Way {
@@ -36,12 +34,11 @@ export class Alternatives {
       if (!next) found.push(way.shape);
       else if (way.seen.has(next)) ways.push({ ...way, waiting });
       else if (!this.isContradicted(next, way)) ways.push(...this.after(next, { ...way, waiting }));
-      if (found.length > MOST_SHAPES || this.steps++ > MOST_STEPS)
-        throw invalid(terms[0]?.path ?? "", `expected at most ${MOST_SHAPES} combinations of alternatives`);
+      if (found.length > MOST_SHAPES || this.steps++ > MOST_STEPS) throw tooManyShapes(terms[0]?.path ?? "");
     }
     const shapes = found
       .reverse()
-      .map((own) => this.narrowed(own))
+      .map((shape) => this.narrowed(shape))
       .filter(({ types }) => types.length > 0);
     this.known.set(key, shapes);
     return shapes;
@@ -65,8 +62,7 @@ export class Alternatives {
     let ways: Way[] = [{ shape, waiting, seen: now }];
     for (const branches of all) {
       ways = ways.flatMap((way) => branches.flatMap((branch) => joined(way, branch)));
-      if (ways.length > MOST_SHAPES)
-        throw invalid(path, `expected at most ${MOST_SHAPES} combinations of alternatives`);
+      if (ways.length > MOST_SHAPES) throw tooManyShapes(path);
     }
     return ways.reverse();
   }
@@ -79,15 +75,17 @@ export class Alternatives {
     );
     const anyValue = this.terms.of(true, path);
     return this.shapes([this.terms.without(term, UNEVALUATED)]).map((shape) => {
-      const objects = shape.objects.filter((own) => !own.isDenied);
-      const lists = shape.lists.filter((own) => !own.isDenied);
-      const properties = new Map(objects.flatMap((own) => [...own.properties.keys()]).map((key) => [key, anyValue]));
-      const patterns = objects.flatMap((own) => own.patterns.map(([pattern]) => [pattern, anyValue] as const));
+      const objects = shape.objects.filter((object) => !object.isDenied);
+      const lists = shape.lists.filter((list) => !list.isDenied);
+      const properties = new Map(
+        objects.flatMap((object) => [...object.properties.keys()]).map((key) => [key, anyValue]),
+      );
+      const patterns = objects.flatMap((object) => object.patterns.map(([pattern]) => [pattern, anyValue] as const));
       const prefix = Array.from({ length: prefixLength({ lists }) }, () => anyValue);
       const rest = {
         ...(property &&
           !objects.some(({ others }) => others) && { objects: [{ properties, patterns, others: property }] }),
-        ...(item && !lists.some((own) => own.rest) && { lists: [{ prefix, rest: item }] }),
+        ...(item && !lists.some((list) => list.rest) && { lists: [{ prefix, rest: item }] }),
       };
       return { facts: meet(shape, rest) };
     });
@@ -97,8 +95,8 @@ export class Alternatives {
   private narrowed(shape: Shape): Shape {
     const { values, ...others } = shape;
     if (values === undefined) return shape;
-    const left = values.filter((own) => this.fits(own, { ...others, values: undefined }));
-    return { ...anything, values: left, types: TYPES.filter((type) => left.some((own) => typeOf(own) === type)) };
+    const left = values.filter((value) => this.fits(value, { ...others, values: undefined }));
+    return { ...anything, values: left, types: TYPES.filter((type) => left.some((value) => typeOf(value) === type)) };
   }
 
   /** Whether a value satisfies all terms. */
@@ -108,8 +106,8 @@ export class Alternatives {
 
   private fits(value: unknown, shape: Shape): boolean {
     const type = typeOf(value);
-    if (!shape.types.includes(type) || shape.excluded.some((own) => equal(own, value))) return false;
-    if (shape.values) return shape.values.some((own) => equal(own, value));
+    if (!shape.types.includes(type) || shape.excluded.some((excluded) => equal(excluded, value))) return false;
+    if (shape.values) return shape.values.some((constant) => equal(constant, value));
     if (type === "number") return fitsNumber(value as number, shape);
     if (type === "string") return matches(textPattern(shape), value as string);
     if (type === "array") return this.fitsList(value as unknown[], shape);
@@ -119,12 +117,12 @@ export class Alternatives {
   private fitsList(list: readonly unknown[], shape: Shape): boolean {
     const { leastItems, mostItems, isUnique, contains } = shape;
     if (list.length < leastItems || list.length > mostItems) return false;
-    if (isUnique && list.some((own, at) => list.slice(0, at).some((other) => equal(own, other)))) return false;
+    if (isUnique && list.some((item, at) => list.slice(0, at).some((other) => equal(item, other)))) return false;
     const counted = contains.every(({ term, least, most }) => {
-      const count = list.filter((own) => this.accepts(own, [term])).length;
+      const count = list.filter((item) => this.accepts(item, [term])).length;
       return least <= count && count <= most;
     });
-    return counted && list.every((own, at) => this.accepts(own, itemTerms(shape, at)));
+    return counted && list.every((item, at) => this.accepts(item, itemTerms(shape, at)));
   }
 
   private fitsObject(object: Readonly<Record<string, unknown>>, shape: Shape): boolean {
@@ -139,10 +137,10 @@ export class Alternatives {
     const key = keyOf(terms);
     const known = this.possible.get(key);
     if (known !== undefined) return known;
-    this.possible.set(key, true); // for recursive schemas, only the other parts can be impossible
-    const own = this.shapes(terms).some((shape) => shape.types.some((type) => this.mayBe(type, shape)));
-    this.possible.set(key, own);
-    return own;
+    this.possible.set(key, true); // a recursive schema is possible unless another part is not
+    const possible = this.shapes(terms).some((shape) => shape.types.some((type) => this.mayBe(type, shape)));
+    this.possible.set(key, possible);
+    return possible;
   }
 
   private mayBe(type: Type, shape: Shape): boolean {
@@ -150,7 +148,7 @@ export class Alternatives {
     switch (type) {
       case "null":
       case "boolean":
-        return constants[type].some((own) => this.fits(own, shape));
+        return constants[type].some((constant) => this.fits(constant, shape));
       case "number":
         return shape.least <= shape.most;
       case "string":
@@ -160,7 +158,7 @@ export class Alternatives {
       case "array": {
         const needed = Math.min(shape.leastItems, prefixLength(shape) + 1);
         const items = Array.from({ length: needed }, (_, at) => itemTerms(shape, at));
-        return shape.leastItems <= shape.mostItems && items.every((own) => this.isPossible(own));
+        return shape.leastItems <= shape.mostItems && items.every((item) => this.isPossible(item));
       }
       case "object":
         return (
@@ -173,7 +171,7 @@ export class Alternatives {
   /** Returns the strings that satisfy all terms. */
   textsOf(terms: readonly Term[]): Pattern {
     const shapes = this.shapes(terms).filter(({ types }) => types.includes("string"));
-    return choice(shapes.map((own) => textPattern(own)));
+    return choice(shapes.map((shape) => textPattern(shape)));
   }
 }
 
@@ -182,10 +180,10 @@ export const constants = { null: [null], boolean: [true, false] } as const;
 const keyOf = (terms: readonly Term[]): string => [...new Set(terms.map(({ id }) => id))].sort((a, b) => a - b).join();
 
 function joined({ shape, waiting, seen }: Way, { facts = {}, terms = [] }: Branch): Way[] {
-  const own = meet(shape, facts);
-  return own.types.length === 0 || own.values?.length === 0
+  const met = meet(shape, facts);
+  return met.types.length === 0 || met.values?.length === 0
     ? []
-    : [{ shape: own, waiting: [...terms, ...waiting], seen }];
+    : [{ shape: met, waiting: [...terms, ...waiting], seen }];
 }
 
 function fitsNumber(value: number, { least, most, multiples, nonMultiples }: Shape): boolean {
@@ -195,15 +193,15 @@ function fitsNumber(value: number, { least, most, multiples, nonMultiples }: Sha
 
 /** Returns the strings of a shape. */
 export function textPattern({ values, patterns, leastLength, mostLength, excluded }: Shape): Pattern {
-  const texts = (of: readonly unknown[]) => of.filter((own) => typeof own === "string").map(literal);
+  const texts = (of: readonly unknown[]) => of.filter((value) => typeof value === "string").map(literal);
   if (values) return choice(texts(values));
   if (leastLength > mostLength) return nothing;
-  const own = both(patterns);
-  const [least, most] = lengthsOf(own);
+  const pattern = both(patterns);
+  const [least, most] = lengthsOf(pattern);
   // An intersection is an automaton, which is larger than an expression.
   const isBounded = least >= leastLength && most <= mostLength;
   const length = isBounded ? anyText : repeat(setOf(everything), leastLength, mostLength);
-  return both([own, length, ...texts(excluded).map(not)]);
+  return both([pattern, length, ...texts(excluded).map(not)]);
 }
 
 /** Returns the number of leading items with separate terms. */
@@ -216,9 +214,9 @@ export const itemTerms = ({ lists }: Shape, at: number): Term[] =>
 /** Returns the terms of a property's value. */
 export const propertyTerms = ({ objects }: Shape, name: string): Term[] =>
   objects.flatMap(({ properties, patterns, others }) => {
-    const own = [
+    const terms = [
       ...[properties.get(name) ?? []].flat(),
       ...patterns.flatMap(([pattern, term]) => (matches(pattern, name) ? [term] : [])),
     ];
-    return own.length > 0 ? own : (others ?? []);
+    return terms.length > 0 ? terms : (others ?? []);
   });

@@ -34,7 +34,7 @@ export function automatonOf(pattern: Pattern): Automaton {
     if (states.length > MOST_STATES) throw tooLarge();
     moves.push(atoms.map((_, atom) => numberOf(terms.derivative(states[at]!, atom), states, numbers)));
   }
-  const accepting = states.map((own) => own.isNullable);
+  const accepting = states.map((state) => state.isNullable);
   return merged(accepting, moves, atoms);
 }
 
@@ -75,21 +75,25 @@ function atomsOf(pattern: Pattern): CodePoints[] {
   const sets = [...setsOf(pattern)];
   const starts = [...new Set([everything, ...sets].flatMap((set) => set.flatMap(([first, last]) => [first, last + 1])))]
     .sort((a, b) => a - b)
-    .filter((start) => everything.some(([first, last]) => first <= start && start <= last));
+    .filter((start) => lastFrom(start) !== undefined);
   const places = sets.map(() => 0);
   const groups = new Map<string, (readonly [number, number])[]>();
   for (const [at, start] of starts.entries()) {
-    const members = sets.map((set, own) => {
-      while (set[places[own]!] && set[places[own]!]![1] < start) places[own]!++;
-      const range = set[places[own]!];
+    const members = sets.map((set, setIndex) => {
+      while (set[places[setIndex]!] && set[places[setIndex]!]![1] < start) places[setIndex]!++;
+      const range = set[places[setIndex]!];
       return range !== undefined && range[0] <= start;
     });
-    const end = (starts[at + 1] ?? 0x110000) - 1;
+    const end = Math.min((starts[at + 1] ?? 0x110000) - 1, lastFrom(start)!);
     const key = members.map(Number).join("");
     groups.set(key, [...(groups.get(key) ?? []), [start, end]]);
   }
   return [...groups.values()].map((ranges) => union(ranges));
 }
+
+/** Returns the last character of the range of characters around a code point; undefined for a surrogate. */
+const lastFrom = (point: number): number | undefined =>
+  everything.find(([first, last]) => first <= point && point <= last)?.[1];
 
 const digits = Array.from({ length: 10 }, (_, digit) => rangeOf(48 + digit));
 
@@ -114,8 +118,8 @@ function merged(accepting: readonly boolean[], moves: readonly number[][], atoms
   let classes = accepting.map(Number);
   for (let count = new Set(classes).size; ; ) {
     const known = new Map<string, number>();
-    const refined = moves.map((own, state) => {
-      const key = `${classes[state]}:${own.map((next) => classes[next]).join()}`;
+    const refined = moves.map((transitions, state) => {
+      const key = `${classes[state]}:${transitions.map((next) => classes[next]).join()}`;
       const number = known.get(key) ?? known.size;
       known.set(key, number);
       return number;
@@ -125,25 +129,27 @@ function merged(accepting: readonly boolean[], moves: readonly number[][], atoms
     count = known.size;
   }
   const states: { accepts: boolean; moves: Map<number, CodePoints[]> }[] = [];
-  for (const [state, own] of classes.entries())
-    if (!states[own]) {
+  for (const [state, classNumber] of classes.entries())
+    if (!states[classNumber]) {
       const sets = new Map<number, CodePoints[]>();
       for (const [atom, next] of moves[state]!.entries())
         sets.set(classes[next]!, [...(sets.get(classes[next]!) ?? []), atoms[atom]!]);
-      states[own] = { accepts: accepting[state]!, moves: sets };
+      states[classNumber] = { accepts: accepting[state]!, moves: sets };
     }
-  return live(states.map((own) => ({ ...own, moves: [...own.moves].map(([next, sets]) => [union(...sets), next]) })));
+  return live(
+    states.map((state) => ({ ...state, moves: [...state.moves].map(([next, sets]) => [union(...sets), next]) })),
+  );
 }
 
 function live(states: Automaton): Automaton {
   const before = states.map((): number[] => []);
   for (const [state, { moves }] of states.entries()) for (const [, next] of moves) before[next]!.push(state);
   const leads = new Set<number>();
-  const waiting = [...states.keys()].filter((own) => states[own]!.accepts);
-  for (let own = waiting.pop(); own !== undefined; own = waiting.pop()) {
-    if (leads.has(own)) continue;
-    leads.add(own);
-    waiting.push(...before[own]!);
+  const waiting = [...states.keys()].filter((state) => states[state]!.accepts);
+  for (let state = waiting.pop(); state !== undefined; state = waiting.pop()) {
+    if (leads.has(state)) continue;
+    leads.add(state);
+    waiting.push(...before[state]!);
   }
   if (!leads.has(0)) return [];
   const numbers = new Map([...leads].sort((a, b) => a - b).map((state, number) => [state, number]));

@@ -4,7 +4,7 @@ import { rangeOf } from "./code_points.ts";
 import type { Pattern } from "./pattern.ts";
 
 const DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-const digits = Array.from(DIGITS, (own) => rangeOf(own.charCodeAt(0)));
+const digits = Array.from(DIGITS, (digit) => rangeOf(digit.charCodeAt(0)));
 
 /** A state of the texts, and the bits of their next byte that the digits so far have. */
 interface Place {
@@ -21,7 +21,7 @@ interface Place {
 export function base64Of(pattern: Pattern): Pattern {
   const texts = automatonOf(pattern);
   const places: Place[] = texts.length > 0 ? [{ state: 0, count: 0, bits: 0 }] : [];
-  const numbers = new Map(places.map((own, number) => [keyOf(own), number]));
+  const numbers = new Map(places.map((place, number) => [keyOf(place), number]));
   const states: State[] = [];
   for (let at = 0; at < places.length; at++) {
     const place = places[at]!;

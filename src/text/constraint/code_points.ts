@@ -59,9 +59,9 @@ const known = new Map<string, CodePoints>();
  * @param source such as `\w`, `.` or `\p{Script=Greek}`
  */
 export function charactersOf(source: string): CodePoints {
-  const own = known.get(source) ?? askedOf(source);
-  known.set(source, own);
-  return own;
+  const ranges = known.get(source) ?? askedOf(source);
+  known.set(source, ranges);
+  return ranges;
 }
 
 /** Every character once, ascending. */

@@ -1,10 +1,10 @@
 import { ArgumentError } from "../../core/errors.ts";
 import { anObject, flag, text } from "../../core/kinds.ts";
 import { type Kind, named, operand, parameters, reading } from "../../core/parameters.ts";
-import type { TokenConstraint } from "../../nn/generation/constraint.ts";
 import { type ConstrainedTokenizer, HeldForm } from "./held.ts";
 import type { CallForm, Form } from "./messages.ts";
 import { schemaText } from "./schema_text.ts";
+import type { TokenConstraint } from "./token_constraint.ts";
 
 /** The constraint on a text; exactly one option. */
 export interface ConstraintOptions {

@@ -124,7 +124,7 @@ export function engineProcess(): EngineProcess {
 
 /** Tells all processes to forget data. */
 export function forgetEverywhere(task: Task & { readonly kind: "forget" }): void {
-  for (const own of processes) if (own.isAlive) own.forget(task);
+  for (const engine of processes) if (engine.isAlive) engine.forget(task);
 }
 
 /** Retries while the process is lost because of another task. */

@@ -97,9 +97,9 @@ export function formatPattern(format: string): Pattern {
       "unsupported",
       `expected format to be one of ${[...formats].join(", ")}`,
     );
-  const own = known.get(format) ?? read();
-  known.set(format, own);
-  return own;
+  const pattern = known.get(format) ?? read();
+  known.set(format, pattern);
+  return pattern;
 }
 
 /** How zod writes a part of a name between dots. */

@@ -1,7 +1,8 @@
 /** The state of constraints and texts. The program keeps it, and can send it to any process. */
-import type { TokenConstraint, TokenMatcher } from "../../nn/generation/constraint.ts";
+
 import { type EngineProcess, engineProcess, forgetEverywhere, retrying } from "./engine.ts";
 import type { Form } from "./messages.ts";
+import type { TokenConstraint, TokenMatcher } from "./token_constraint.ts";
 
 /** The methods of a tokenizer that constraints need. The tokenizers of `data` and `text` have them. */
 export interface ConstrainedTokenizer {

@@ -47,11 +47,11 @@ export class Interned {
       case "sequence":
         return pattern.parts.reduceRight((rest, part) => this.pair(this.read(part), rest), this.empty);
       case "choice":
-        return this.choice(pattern.options.map((own) => this.read(own)));
+        return this.choice(pattern.options.map((option) => this.read(option)));
       case "repeat":
         return this.repeat(this.read(pattern.part), pattern.least, pattern.most);
       case "both":
-        return this.both(pattern.parts.map((own) => this.read(own)));
+        return this.both(pattern.parts.map((part) => this.read(part)));
       case "not":
         return this.not(this.read(pattern.part));
       case "multiple":
@@ -77,8 +77,8 @@ export class Interned {
         return node.atoms.includes(atom) ? this.empty : this.nothing;
       case "pair": {
         const { first, rest } = node;
-        const own = this.pair(this.derivative(first, atom), rest);
-        return first.isNullable ? this.choice([own, this.derivative(rest, atom)]) : own;
+        const head = this.pair(this.derivative(first, atom), rest);
+        return first.isNullable ? this.choice([head, this.derivative(rest, atom)]) : head;
       }
       case "choice":
         return this.choice(node.parts.map((part) => this.derivative(part, atom)));
@@ -109,9 +109,9 @@ export class Interned {
   }
 
   private term(key: string, isNullable: boolean, node: Node): Term {
-    const own = this.known.get(key) ?? { id: this.known.size, isNullable, node };
-    this.known.set(key, own);
-    return own;
+    const term = this.known.get(key) ?? { id: this.known.size, isNullable, node };
+    this.known.set(key, term);
+    return term;
   }
 
   private set(atoms: readonly number[]): Term {
@@ -129,21 +129,21 @@ export class Interned {
   }
 
   private choice(options: readonly Term[]): Term {
-    const parts = new Set(options.flatMap((own) => (own.node.kind === "choice" ? own.node.parts : [own])));
+    const parts = new Set(options.flatMap((option) => (option.node.kind === "choice" ? option.node.parts : [option])));
     if (parts.has(this.all)) return this.all;
     const atoms = new Set<number>();
-    for (const own of parts)
-      if (own.node.kind === "set") {
-        for (const atom of own.node.atoms) atoms.add(atom);
-        parts.delete(own);
+    for (const part of parts)
+      if (part.node.kind === "set") {
+        for (const atom of part.node.atoms) atoms.add(atom);
+        parts.delete(part);
       }
     if (atoms.size > 0) parts.add(this.set([...atoms].sort((a, b) => a - b)));
-    if ([...parts].some((own) => own !== this.empty && own.isNullable)) parts.delete(this.empty);
+    if ([...parts].some((part) => part !== this.empty && part.isNullable)) parts.delete(this.empty);
     return this.joined("choice", parts);
   }
 
   private both(all: readonly Term[]): Term {
-    const parts = new Set(all.flatMap((own) => (own.node.kind === "both" ? own.node.parts : [own])));
+    const parts = new Set(all.flatMap((part) => (part.node.kind === "both" ? part.node.parts : [part])));
     if (parts.has(this.nothing)) return this.nothing;
     parts.delete(this.all);
     return parts.size === 0 ? this.all : this.joined("both", parts);
@@ -186,7 +186,7 @@ export class Interned {
   }
 }
 
-const nullable = (own: Term): boolean => own.isNullable;
+const nullable = (term: Term): boolean => term.isNullable;
 
 const includes = (set: CodePoints, point: number): boolean =>
   set.some(([first, last]) => first <= point && point <= last);

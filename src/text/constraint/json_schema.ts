@@ -96,10 +96,10 @@ function check(schema: unknown, path: string, { depth, parent, found }: Place): 
   if (typeof schema === "boolean" && depth > 0) return;
   if (!isObject(schema)) throw invalid(path, "expected an object");
   if (depth > MOST_DEPTH) throw invalid(path, `expected at most ${MOST_DEPTH} nested levels`);
-  const own: Placed = { schema, path, parent };
-  found.push(own);
+  const placed: Placed = { schema, path, parent };
+  found.push(placed);
   const inner = (value: unknown, key: string) =>
-    check(value, `${path}.${key}`, { depth: depth + 1, parent: own, found });
+    check(value, `${path}.${key}`, { depth: depth + 1, parent: placed, found });
   for (const [name, value] of Object.entries(schema)) {
     const kind = kindOf.get(name);
     if (kind === undefined) throw invalid(path, `expected only the keywords ${said.join(", ")}, got ${name}`);
@@ -139,7 +139,7 @@ function innerOf(kind: Kind, name: string, value: unknown, path: string): Inner 
 }
 
 const isNames = (value: unknown): value is readonly string[] =>
-  Array.isArray(value) && value.every((own) => typeof own === "string");
+  Array.isArray(value) && value.every((item) => typeof item === "string");
 
 /** Returns the expected kind if a value does not match it. */
 function expectedOf(kind: Kind, value: unknown): string | undefined {
@@ -147,7 +147,7 @@ function expectedOf(kind: Kind, value: unknown): string | undefined {
   switch (kind) {
     case "types": {
       const types = [value].flat();
-      return unless(types.length > 0 && types.every((own) => TYPES.has(own as string)), [...TYPES].join(", "));
+      return unless(types.length > 0 && types.every((type) => TYPES.has(type as string)), [...TYPES].join(", "));
     }
     case "values":
       return unless(Array.isArray(value) && value.length > 0, "a list of values");

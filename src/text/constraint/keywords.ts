@@ -1,11 +1,12 @@
 /** The conditions of each JSON schema keyword for values that satisfy it, and for values that don't. */
+import type { ArgumentError } from "../../core/errors.ts";
 import { formatPattern, formats, subsetPattern } from "./formats.ts";
 import { nextAfter } from "./number_pattern.ts";
 import { anyText, not, type Pattern } from "./pattern.ts";
 import { readPattern } from "./read_pattern.ts";
 import type { SchemaTerms, Term } from "./schema_terms.ts";
 import { atPath, invalidSchema as invalid, type Schema, UNEVALUATED } from "./schema_text.ts";
-import { anything, type Facts, meet, TYPES, type Type } from "./shape.ts";
+import { anything, type Facts, MOST_SHAPES, meet, TYPES, type Type, typeOf } from "./shape.ts";
 
 /** Facts and terms that all hold. */
 export interface Branch {
@@ -28,21 +29,21 @@ export interface Reading {
 interface Keyword {
   /** Keywords that are evaluated together if any is present. */
   readonly names: readonly string[];
-  readonly holds: (own: Reading) => Branches;
-  readonly fails: (own: Reading) => Branches;
+  readonly holds: (reading: Reading) => Branches;
+  readonly fails: (reading: Reading) => Branches;
 }
 
-const facts = (own: Facts): Branch => ({ facts: own });
-const only = (type: Type, own: Facts = {}): Branch => ({ facts: { types: [type], ...own } });
+const facts = (shape: Facts): Branch => ({ facts: shape });
+const only = (type: Type, shape: Facts = {}): Branch => ({ facts: { types: [type], ...shape } });
 
 /** Returns the term of a schema in the value of a keyword. */
 const termOf = ({ schema, path, terms }: Reading, name: string, key?: string | number, isDenied = false): Term => {
   const value = schema[name] as Schema;
-  const own = (key === undefined ? value : value[key as string]) as Schema | boolean;
-  return terms.of(own, `${path}.${name}${key === undefined ? "" : `.${key}`}`, isDenied);
+  const inner = (key === undefined ? value : value[key as string]) as Schema | boolean;
+  return terms.of(inner, `${path}.${name}${key === undefined ? "" : `.${key}`}`, isDenied);
 };
-const held = (own: Reading, name: string, key?: string | number): Term => termOf(own, name, key);
-const denied = (own: Reading, name: string, key?: string | number): Term => termOf(own, name, key, true);
+const held = (reading: Reading, name: string, key?: string | number): Term => termOf(reading, name, key);
+const denied = (reading: Reading, name: string, key?: string | number): Term => termOf(reading, name, key, true);
 const keysOf = ({ schema }: Reading, name: string): string[] => Object.keys((schema[name] as object | undefined) ?? {});
 
 /** Defines a keyword with a number or text: its condition, and the type and condition of values that fail it. */
@@ -59,31 +60,31 @@ const numbers: readonly Keyword[] = [
     "minimum",
     "number",
     (least) => ({ least }),
-    (own) => ({ most: before(own) }),
+    (bound) => ({ most: before(bound) }),
   ),
   simple<number>(
     "maximum",
     "number",
     (most) => ({ most }),
-    (own) => ({ least: nextAfter(own) }),
+    (bound) => ({ least: nextAfter(bound) }),
   ),
   simple<number>(
     "exclusiveMinimum",
     "number",
-    (own) => ({ least: nextAfter(own) }),
+    (bound) => ({ least: nextAfter(bound) }),
     (most) => ({ most }),
   ),
   simple<number>(
     "exclusiveMaximum",
     "number",
-    (own) => ({ most: before(own) }),
+    (bound) => ({ most: before(bound) }),
     (least) => ({ least }),
   ),
   simple<number>(
     "multipleOf",
     "number",
-    (own) => ({ multiples: [own] }),
-    (own) => ({ nonMultiples: [own] }),
+    (divisor) => ({ multiples: [divisor] }),
+    (divisor) => ({ nonMultiples: [divisor] }),
   ),
 ];
 
@@ -97,14 +98,14 @@ const counts: readonly Keyword[] = (
   simple<number>(
     least,
     type,
-    (own) => ({ [low]: own }),
-    (own) => ({ [high]: own - 1 }),
+    (bound) => ({ [low]: bound }),
+    (bound) => ({ [high]: bound - 1 }),
   ),
   simple<number>(
     least.replace("min", "max"),
     type,
-    (own) => ({ [high]: own }),
-    (own) => ({ [low]: own + 1 }),
+    (bound) => ({ [high]: bound }),
+    (bound) => ({ [low]: bound + 1 }),
   ),
 ]);
 
@@ -118,13 +119,15 @@ const formatOf = ({ schema, path }: Reading): Pattern =>
 const texts: readonly Keyword[] = [
   {
     names: ["pattern"],
-    holds: (own) => [facts({ patterns: [subsetPattern(own.schema["pattern"] as string) ?? patternOf(own)] })],
-    fails: (own) => [only("string", { patterns: [not(patternOf(own))] })],
+    holds: (reading) => [
+      facts({ patterns: [subsetPattern(reading.schema["pattern"] as string) ?? patternOf(reading)] }),
+    ],
+    fails: (reading) => [only("string", { patterns: [not(patternOf(reading))] })],
   },
   {
     names: ["format"],
-    holds: (own) => [facts({ patterns: [formatOf(own)] })],
-    fails: (own) => [only("string", { patterns: [not(formatOf(own))] })],
+    holds: (reading) => [facts({ patterns: [formatOf(reading)] })],
+    fails: (reading) => [only("string", { patterns: [not(formatOf(reading))] })],
   },
 ];
 
@@ -135,13 +138,13 @@ const values: readonly Keyword[] = [
     names: ["type"],
     holds({ schema }) {
       const names = namesOf(schema["type"]);
-      const types = TYPES.filter((own) => names.includes(own) || (own === "number" && names.includes("integer")));
+      const types = TYPES.filter((type) => names.includes(type) || (type === "number" && names.includes("integer")));
       const isWhole = names.includes("integer") && !names.includes("number");
       return [facts({ types, ...(isWhole && { multiples: [1] }) })];
     },
     fails({ schema }) {
       const names = namesOf(schema["type"]);
-      const types = TYPES.filter((own) => !names.includes(own) && !(own === "number" && names.includes("integer")));
+      const types = TYPES.filter((type) => !names.includes(type) && !(type === "number" && names.includes("integer")));
       const isWhole = names.includes("integer") && !names.includes("number");
       return [facts({ types }), ...(isWhole ? [only("number", { nonMultiples: [1] })] : [])];
     },
@@ -149,14 +152,62 @@ const values: readonly Keyword[] = [
   {
     names: ["enum"],
     holds: ({ schema }) => [facts({ values: schema["enum"] as unknown[] })],
-    fails: ({ schema }) => [facts({ excluded: schema["enum"] as unknown[] })],
+    fails: (reading) => differing(reading, reading.schema["enum"] as unknown[]),
   },
   {
     names: ["const"],
     holds: ({ schema }) => [facts({ values: [schema["const"]] })],
-    fails: ({ schema }) => [facts({ excluded: [schema["const"]] })],
+    fails: (reading) => differing(reading, [reading.schema["const"]]),
   },
 ];
+
+/** Matches values that equal none of the listed ones. */
+function differing(reading: Reading, listed: readonly unknown[]): Branches {
+  const isList = (value: unknown): value is unknown[] => typeOf(value) === "array";
+  const isObject = (value: unknown): value is Record<string, unknown> => typeOf(value) === "object";
+  return product(reading, [
+    [facts({ excluded: listed.filter((value) => !isList(value) && !isObject(value)) })],
+    ...listed.filter(isList).map((value) => otherLists(reading, value)),
+    ...listed.filter(isObject).map((value) => otherObjects(reading, value)),
+  ]);
+}
+
+/** Matches what differs from a list: it is no list, is shorter or longer, or has a different item. */
+function otherLists(reading: Reading, list: readonly unknown[]): Branches {
+  const anyItem = reading.terms.of(true, reading.path);
+  return [
+    ...others("array"),
+    ...(list.length > 0 ? [only("array", { mostItems: list.length - 1 })] : []),
+    only("array", { leastItems: list.length + 1 }),
+    ...list.map((item, at) => {
+      const prefix = [...list.slice(0, at).map(() => anyItem), reading.terms.unequal(item, reading.path)];
+      return only("array", { leastItems: at + 1, lists: [{ prefix, rest: anyItem, isDenied: true }] });
+    }),
+  ];
+}
+
+/** Matches what differs from an object: it is no object, lacks a property, has a further or a different one. */
+function otherObjects(reading: Reading, object: Readonly<Record<string, unknown>>): Branches {
+  const keys = Object.keys(object);
+  const having = (properties: ReadonlyMap<string, Term>): Facts => ({
+    objects: [{ properties, patterns: [], others: undefined, isDenied: true }],
+  });
+  const anyValue = reading.terms.of(true, reading.path);
+  const present = new Map(keys.map((key) => [key, anyValue]));
+  return [
+    ...others("object"),
+    ...keys.map((key) => without(reading, key)),
+    only("object", { leastProperties: keys.length + 1, ...having(present) }),
+    ...keys.map((key) =>
+      only("object", {
+        required: [key],
+        ...having(new Map([[key, reading.terms.unequal(object[key], reading.path)]])),
+      }),
+    ),
+  ];
+}
+
+const others = (type: Type): Branches => [facts({ types: TYPES.filter((each) => each !== type) })];
 
 const unsupported = ({ path }: Reading, name: string): never => {
   throw invalid(`${path}.${name}`, "not supported within not or oneOf: its negation can't be enforced");
@@ -168,37 +219,45 @@ const isTrivial = ({ schema }: Reading, name: string): boolean => schema[name] =
 const lists: readonly Keyword[] = [
   {
     names: ["prefixItems", "items", "additionalItems"],
-    holds(own) {
-      const { prefix, rest } = itemsOf(own);
-      const items = prefix.map(([name, at]) => held(own, name, at));
-      return [facts({ lists: [{ prefix: items, rest: rest === undefined ? undefined : held(own, rest) }] })];
+    holds(reading) {
+      const { prefix, rest } = itemsOf(reading);
+      const items = prefix.map(([name, at]) => held(reading, name, at));
+      return [facts({ lists: [{ prefix: items, rest: rest === undefined ? undefined : held(reading, rest) }] })];
     },
-    fails(own) {
-      const { prefix, rest } = itemsOf(own);
+    fails(reading) {
+      const { prefix, rest } = itemsOf(reading);
       const branches = prefix.map(([name, at], length) => {
-        const before = Array.from({ length }, () => own.terms.of(true, own.path));
-        const items = [...before, denied(own, name, at)];
-        const others = own.terms.of(true, own.path);
+        const before = Array.from({ length }, () => reading.terms.of(true, reading.path));
+        const items = [...before, denied(reading, name, at)];
+        const others = reading.terms.of(true, reading.path);
         return only("array", { leastItems: length + 1, lists: [{ prefix: items, rest: others, isDenied: true }] });
       });
-      if (rest === undefined || isTrivial(own, rest)) return branches;
-      if (own.schema[rest] === false) return [...branches, only("array", { leastItems: prefix.length + 1 })];
-      if (prefix.length > 0) return unsupported(own, rest);
+      if (rest === undefined || isTrivial(reading, rest)) return branches;
+      if (reading.schema[rest] === false) return [...branches, only("array", { leastItems: prefix.length + 1 })];
+      if (prefix.length > 0) return unsupported(reading, rest);
       return [
-        only("array", { contains: [{ term: denied(own, rest), denied: held(own, rest), least: 1, most: Infinity }] }),
+        only("array", {
+          contains: [{ term: denied(reading, rest), denied: held(reading, rest), least: 1, most: Infinity }],
+        }),
       ];
     },
   },
   {
     names: ["contains"],
-    holds(own) {
-      const { minContains = 1, maxContains = Infinity } = own.schema as { minContains?: number; maxContains?: number };
-      const terms = { term: held(own, "contains"), denied: denied(own, "contains") };
+    holds(reading) {
+      const { minContains = 1, maxContains = Infinity } = reading.schema as {
+        minContains?: number;
+        maxContains?: number;
+      };
+      const terms = { term: held(reading, "contains"), denied: denied(reading, "contains") };
       return [facts({ contains: [{ ...terms, least: minContains, most: maxContains }] })];
     },
-    fails(own) {
-      const { minContains = 1, maxContains = Infinity } = own.schema as { minContains?: number; maxContains?: number };
-      const terms = { term: held(own, "contains"), denied: denied(own, "contains") };
+    fails(reading) {
+      const { minContains = 1, maxContains = Infinity } = reading.schema as {
+        minContains?: number;
+        maxContains?: number;
+      };
+      const terms = { term: held(reading, "contains"), denied: denied(reading, "contains") };
       const few = only("array", { contains: [{ ...terms, least: 0, most: minContains - 1 }] });
       const many = only("array", { contains: [{ ...terms, least: maxContains + 1, most: Infinity }] });
       return [...(minContains > 0 ? [few] : []), ...(maxContains < Infinity ? [many] : [])];
@@ -207,7 +266,7 @@ const lists: readonly Keyword[] = [
   {
     names: ["uniqueItems"],
     holds: ({ schema }) => [facts({ isUnique: schema["uniqueItems"] === true })],
-    fails: (own) => (own.schema["uniqueItems"] === true ? unsupported(own, "uniqueItems") : []),
+    fails: (reading) => (reading.schema["uniqueItems"] === true ? unsupported(reading, "uniqueItems") : []),
   },
 ];
 
@@ -222,20 +281,20 @@ function itemsOf({ schema }: Reading): { prefix: (readonly [string, number])[]; 
 const objects: readonly Keyword[] = [
   {
     names: ["properties", "patternProperties", "additionalProperties"],
-    holds(own) {
-      const properties = new Map(keysOf(own, "properties").map((key) => [key, held(own, "properties", key)]));
-      const patterns = keysOf(own, "patternProperties").map((source) => {
-        const path = `${own.path}.patternProperties.${source}`;
-        return [atPath(path, () => readPattern(source, "part")), held(own, "patternProperties", source)] as const;
+    holds(reading) {
+      const properties = new Map(keysOf(reading, "properties").map((key) => [key, held(reading, "properties", key)]));
+      const patterns = keysOf(reading, "patternProperties").map((source) => {
+        const path = `${reading.path}.patternProperties.${source}`;
+        return [atPath(path, () => readPattern(source, "part")), held(reading, "patternProperties", source)] as const;
       });
-      const others = isMissing(own, "additionalProperties") ? undefined : held(own, "additionalProperties");
+      const others = isMissing(reading, "additionalProperties") ? undefined : held(reading, "additionalProperties");
       return [facts({ objects: [{ properties, patterns, others }] })];
     },
-    fails(own) {
+    fails(reading) {
       for (const name of ["patternProperties", "additionalProperties"])
-        if (!isTrivial(own, name)) return unsupported(own, name);
-      return keysOf(own, "properties").map((key) => {
-        const properties = new Map([[key, denied(own, "properties", key)]]);
+        if (!isTrivial(reading, name)) return unsupported(reading, name);
+      return keysOf(reading, "properties").map((key) => {
+        const properties = new Map([[key, denied(reading, "properties", key)]]);
         return only("object", {
           required: [key],
           objects: [{ properties, patterns: [], others: undefined, isDenied: true }],
@@ -246,12 +305,12 @@ const objects: readonly Keyword[] = [
   {
     names: ["required"],
     holds: ({ schema }) => [facts({ required: schema["required"] as string[] })],
-    fails: (own) => (own.schema["required"] as string[]).map((name) => without(own, name)),
+    fails: (reading) => (reading.schema["required"] as string[]).map((name) => without(reading, name)),
   },
   {
     names: ["propertyNames"],
-    holds: (own) => [facts({ names: [held(own, "propertyNames")] })],
-    fails: (own) => (isTrivial(own, "propertyNames") ? [] : unsupported(own, "propertyNames")),
+    holds: (reading) => [facts({ names: [held(reading, "propertyNames")] })],
+    fails: (reading) => (isTrivial(reading, "propertyNames") ? [] : unsupported(reading, "propertyNames")),
   },
 ];
 
@@ -265,95 +324,107 @@ function without({ terms, path }: Reading, name: string): Branch {
 
 /** Defines a keyword with conditions on objects that have a property. */
 const dependent = (name: string): Keyword => {
-  const entries = (own: Reading) => keysOf(own, name).map((key) => [key, (own.schema[name] as Schema)[key]] as const);
-  const besides = (own: Reading, key: string, value: unknown): Branch =>
+  const entries = (reading: Reading) =>
+    keysOf(reading, name).map((key) => [key, (reading.schema[name] as Schema)[key]] as const);
+  const besides = (reading: Reading, key: string, value: unknown): Branch =>
     Array.isArray(value)
       ? only("object", { required: [key, ...(value as string[])] })
-      : { ...only("object", { required: [key] }), terms: [held(own, name, key)] };
+      : { ...only("object", { required: [key] }), terms: [held(reading, name, key)] };
   return {
     names: [name],
-    holds: (own) => product(entries(own).map(([key, value]) => [...absent(own, key), besides(own, key, value)])),
-    fails: (own) =>
-      entries(own).flatMap(([key, value]) =>
+    holds: (reading) =>
+      product(
+        reading,
+        entries(reading).map(([key, value]) => [...absent(reading, key), besides(reading, key, value)]),
+      ),
+    fails: (reading) =>
+      entries(reading).flatMap(([key, value]) =>
         Array.isArray(value)
-          ? (value as string[]).map((each) => merged([only("object", { required: [key] }), without(own, each)]))
-          : [{ ...only("object", { required: [key] }), terms: [denied(own, name, key)] }],
+          ? (value as string[]).map((each) => merged([only("object", { required: [key] }), without(reading, each)]))
+          : [{ ...only("object", { required: [key] }), terms: [denied(reading, name, key)] }],
       ),
   };
 };
 
 /** Matches non-objects, and objects without a property. */
-const absent = (own: Reading, key: string): Branches => [
-  { facts: { types: TYPES.filter((type) => type !== "object") } },
-  without(own, key),
-];
+const absent = (reading: Reading, key: string): Branches => [...others("object"), without(reading, key)];
 
-/** Returns all combinations of one branch from each. */
-const product = (all: readonly Branches[]): Branches =>
-  all.reduce<Branches>((some, next) => some.flatMap((a) => next.map((b) => merged([a, b]))), [{}]);
+/** Returns all combinations of one branch from each. @throws {ArgumentError} `invalidSchema` for too many */
+function product({ path }: Reading, all: readonly Branches[]): Branches {
+  let combined: Branches = [{}];
+  for (const next of all) {
+    combined = combined.flatMap((a) => next.map((b) => merged([a, b])));
+    if (combined.length > MOST_SHAPES) throw tooManyShapes(path);
+  }
+  return combined;
+}
+
+export const tooManyShapes = (path: string): ArgumentError =>
+  invalid(path, `expected at most ${MOST_SHAPES} combinations of alternatives`);
 
 /** Merges branches that all hold. */
 const merged = (branches: readonly Branch[]): Branch => ({
-  facts: branches.reduce((shape, own) => meet(shape, own.facts ?? {}), anything),
-  terms: branches.flatMap((own) => own.terms ?? []),
+  facts: branches.reduce((shape, branch) => meet(shape, branch.facts ?? {}), anything),
+  terms: branches.flatMap((branch) => branch.terms ?? []),
 });
 
-const every = (own: Reading, name: string, isDenied = false): Term[] =>
-  (own.schema[name] as unknown[]).map((_, at) => termOf(own, name, at, isDenied));
+const every = (reading: Reading, name: string, isDenied = false): Term[] =>
+  (reading.schema[name] as unknown[]).map((_, at) => termOf(reading, name, at, isDenied));
 const together = (terms: readonly Term[]): Branch => ({ terms });
 
 const applicators: readonly Keyword[] = [
   {
     names: ["$ref", "$dynamicRef"],
-    holds: ({ schema, terms }) => [together(terms.targets(schema).map(([own, path]) => terms.of(own, path)))],
-    fails: ({ schema, terms }) => terms.targets(schema).map(([own, path]) => together([terms.of(own, path, true)])),
+    holds: ({ schema, terms }) => [together(terms.targets(schema).map(([target, path]) => terms.of(target, path)))],
+    fails: ({ schema, terms }) =>
+      terms.targets(schema).map(([target, path]) => together([terms.of(target, path, true)])),
   },
   {
     names: ["allOf"],
-    holds: (own) => [together(every(own, "allOf"))],
-    fails: (own) => every(own, "allOf", true).map((term) => together([term])),
+    holds: (reading) => [together(every(reading, "allOf"))],
+    fails: (reading) => every(reading, "allOf", true).map((term) => together([term])),
   },
   {
     names: ["anyOf"],
-    holds: (own) => every(own, "anyOf").map((term) => together([term])),
-    fails: (own) => [together(every(own, "anyOf", true))],
+    holds: (reading) => every(reading, "anyOf").map((term) => together([term])),
+    fails: (reading) => [together(every(reading, "anyOf", true))],
   },
   {
     names: ["oneOf"],
-    holds(own) {
-      const [terms, others] = [every(own, "oneOf"), every(own, "oneOf", true)];
+    holds(reading) {
+      const [terms, others] = [every(reading, "oneOf"), every(reading, "oneOf", true)];
       return terms.map((term, at) =>
-        together([term, ...others.filter((_, other) => other !== at && !own.areDisjoint(term, terms[other]!))]),
+        together([term, ...others.filter((_, other) => other !== at && !reading.areDisjoint(term, terms[other]!))]),
       );
     },
-    fails(own) {
-      const terms = every(own, "oneOf");
+    fails(reading) {
+      const terms = every(reading, "oneOf");
       const pairs = terms.flatMap((a, at) => terms.slice(at + 1).map((b) => together([a, b])));
-      return [together(every(own, "oneOf", true)), ...pairs];
+      return [together(every(reading, "oneOf", true)), ...pairs];
     },
   },
   {
     names: ["not"],
-    holds: (own) => [together([denied(own, "not")])],
-    fails: (own) => [together([held(own, "not")])],
+    holds: (reading) => [together([denied(reading, "not")])],
+    fails: (reading) => [together([held(reading, "not")])],
   },
   {
     names: ["if"],
-    holds: (own) => conditional(own, false),
-    fails: (own) => conditional(own, true),
+    holds: (reading) => conditional(reading, false),
+    fails: (reading) => conditional(reading, true),
   },
   dependent("dependentRequired"),
   dependent("dependentSchemas"),
   dependent("dependencies"),
 ];
 
-function conditional(own: Reading, isDenied: boolean): Branches {
+function conditional(reading: Reading, isDenied: boolean): Branches {
   const rest = (name: string) =>
-    isMissing(own, name) ? (isDenied ? undefined : []) : [termOf(own, name, undefined, isDenied)];
+    isMissing(reading, name) ? (isDenied ? undefined : []) : [termOf(reading, name, undefined, isDenied)];
   const [then, others] = [rest("then"), rest("else")];
   return [
-    ...(then ? [together([held(own, "if"), ...then])] : []),
-    ...(others ? [together([denied(own, "if"), ...others])] : []),
+    ...(then ? [together([held(reading, "if"), ...then])] : []),
+    ...(others ? [together([denied(reading, "if"), ...others])] : []),
   ];
 }
 
@@ -363,14 +434,14 @@ const keywords: readonly Keyword[] = [
 ];
 
 /** Returns the branches of all keywords of a schema. One branch of each keyword holds. */
-export const heldBy = (own: Reading): readonly Branches[] => spoken(own).map(({ holds }) => holds(own));
+export const heldBy = (reading: Reading): readonly Branches[] => spoken(reading).map(({ holds }) => holds(reading));
 
 /** Returns the branches for values that fail a schema: one branch of one keyword holds. */
-export function failing(own: Reading): Branches {
-  for (const name of UNEVALUATED) if (!isTrivial(own, name)) return unsupported(own, name);
-  return spoken(own).flatMap(({ fails }) => fails(own));
+export function failing(reading: Reading): Branches {
+  for (const name of UNEVALUATED) if (!isTrivial(reading, name)) return unsupported(reading, name);
+  return spoken(reading).flatMap(({ fails }) => fails(reading));
 }
 
-function spoken(own: Reading): readonly Keyword[] {
-  return keywords.filter(({ names }) => names.some((name) => own.schema[name] !== undefined));
+function spoken(reading: Reading): readonly Keyword[] {
+  return keywords.filter(({ names }) => names.some((name) => reading.schema[name] !== undefined));
 }

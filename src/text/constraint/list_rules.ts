@@ -68,7 +68,7 @@ export class ListRules {
       return rule(added);
     };
     const body = (at: number, counts: readonly number[]): Expression => {
-      const isEnough = at >= leastItems && contains.every(({ least }, own) => counts[own]! >= least);
+      const isEnough = at >= leastItems && contains.every(({ least }, index) => counts[index]! >= least);
       const options = at < mostItems ? steps(contains, counts) : [];
       const items = options.map(({ terms, counts: next }) => {
         const item = this.item([...itemTerms(shape, at), ...terms]);
@@ -89,7 +89,7 @@ export class ListRules {
       throw unsupported(`uniqueItems requires items with at most ${MOST_UNIQUE} different values`);
     const { leastItems, mostItems } = shape;
     const known = new Map<number, string>();
-    const texts = values.map((own) => written(JSON.stringify(JSON.stringify(own))));
+    const texts = values.map((value) => written(JSON.stringify(JSON.stringify(value))));
     const state = (used: number): Expression => {
       const name = known.get(used);
       if (name !== undefined) return rule(name);
@@ -111,10 +111,10 @@ export class ListRules {
     const found = this.rules.alternatives.shapes(terms).map((shape) => {
       if (shape.values) return shape.values;
       const isFew = shape.types.every((type) => type === "null" || type === "boolean");
-      return isFew ? [null, true, false].filter((own) => this.rules.alternatives.accepts(own, terms)) : undefined;
+      return isFew ? [null, true, false].filter((value) => this.rules.alternatives.accepts(value, terms)) : undefined;
     });
     if (found.includes(undefined)) return undefined;
-    return [...new Map(found.flatMap((own) => own!).map((own) => [JSON.stringify(own), own])).values()];
+    return [...new Map(found.flatMap((values) => values!).map((value) => [JSON.stringify(value), value])).values()];
   }
 }
 
@@ -133,9 +133,9 @@ function steps(contains: readonly ContainsFacts[], counts: readonly number[]): S
       const meets = isExact && count >= most ? [] : [{ terms: [term], count: after }];
       const fails = { terms: isExact ? [denied] : [], count };
       return some.flatMap((step) =>
-        [...meets, fails].map((own) => ({
-          terms: [...step.terms, ...own.terms],
-          counts: step.counts.with(at, own.count),
+        [...meets, fails].map((next) => ({
+          terms: [...step.terms, ...next.terms],
+          counts: step.counts.with(at, next.count),
         })),
       );
     },

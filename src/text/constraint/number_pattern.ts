@@ -32,16 +32,16 @@ const digits = (least: number, most: number): Pattern => (most < least ? nothing
 export function numberPattern({ least, most, multiples, nonMultiples, excluded }: NumberFacts): Pattern {
   if (least > most) return nothing;
   const isWhole = multiples.some(Number.isInteger);
-  const divisors = multiples.filter((own) => own !== 1);
+  const divisors = multiples.filter((divisor) => divisor !== 1);
   const isExact = divisors.length + nonMultiples.length + excluded.length > 0;
   const fewest = divisors.length > 0 ? Math.max(...divisors.map(placesOf)) : Math.floor(EXACT_DIGITS / 2);
   const places = isWhole ? 0 : isExact ? fewest : MOST_PLACES;
   const size = isExact ? EXACT_DIGITS - places : MOST_DIGITS;
   const limit = isExact ? 10 ** size : Infinity;
   const half = (from: number, to: number, isNegative: boolean) => {
-    const own = unsigned(from, Math.min(to, limit), { places, size, isNegative, hasExponents: !isExact });
+    const digits = unsigned(from, Math.min(to, limit), { places, size, isNegative, hasExponents: !isExact });
     const texts = excluded.filter((value) => value < 0 === isNegative).map((value) => textOf(Math.abs(value)));
-    return both([own, ...divisors.map(multipleOf), ...[...nonMultiples.map(multipleOf), ...texts].map(not)]);
+    return both([digits, ...divisors.map(multipleOf), ...[...nonMultiples.map(multipleOf), ...texts].map(not)]);
   };
   const positive = most < 0 ? nothing : half(Math.max(0, least), most, false);
   const negative = least >= 0 ? nothing : sequence([literal("-"), half(Math.max(0, -most), -least, true)]);
@@ -101,10 +101,10 @@ function unsigned(least: number, most: number, { places, size, isNegative, hasEx
   return choice(options);
 }
 
-const exponent = (sign: Pattern, own: Pattern): Pattern =>
+const exponent = (sign: Pattern, signed: Pattern): Pattern =>
   sequence([
     ...[digit(1, 9), repeat(sequence([literal("."), digits(1, MOST_PLACES)]), 0, 1)],
-    ...[setOf(union(rangeOf(0x45), rangeOf(0x65))), sign, own],
+    ...[setOf(union(rangeOf(0x45), rangeOf(0x65))), sign, signed],
   ]);
 /** JavaScript writes exponents from 1e-7 down. Three-digit exponents are excluded: they approach float64's limits. */
 const small = choice([sequence([repeat(literal("0"), 0, 1), digit(7, 9)]), sequence([digit(1, 9), digit(0, 9)])]);
@@ -156,8 +156,8 @@ function fixedBetween([low, lowFraction]: Decimal, [high, highFraction]: Decimal
 }
 
 /** Matches a decimal point and digits, optionally. */
-const fraction = (own: Pattern, isOptional: boolean): Pattern =>
-  repeat(sequence([literal("."), own]), isOptional ? 0 : 1, 1);
+const fraction = (digits: Pattern, isOptional: boolean): Pattern =>
+  repeat(sequence([literal("."), digits]), isOptional ? 0 : 1, 1);
 
 /** Matches the digits of a fraction that is at least a bound. */
 function atLeast(bound: string, places: number, fewest: 0 | 1): Pattern {

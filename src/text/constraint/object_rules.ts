@@ -61,23 +61,23 @@ export class ObjectRules {
 
   /** A property with another name. The conditions on its value depend on the patterns that the name matches. */
   private others({ objects }: Shape, keys: readonly string[], allowed: Pattern): Expression {
-    const patterns = [...new Set(objects.flatMap((own) => own.patterns.map(([pattern]) => pattern)))];
+    const patterns = [...new Set(objects.flatMap((object) => object.patterns.map(([pattern]) => pattern)))];
     if (patterns.length > MOST_PATTERNS)
       throw unsupported(`expected at most ${MOST_PATTERNS} patternProperties in total, got ${patterns.length}`);
     const isOther = keys.length > 0 ? not(choice(keys.map(literal))) : anyText;
     const options = Array.from({ length: 2 ** patterns.length }, (_, set) => {
       const met = new Set(patterns.filter((_, at) => (set >> at) & 1));
-      const name = both([allowed, isOther, ...patterns.map((own) => (met.has(own) ? own : not(own)))]);
+      const name = both([allowed, isOther, ...patterns.map((pattern) => (met.has(pattern) ? pattern : not(pattern)))]);
       const key = this.key(name);
       return (
         key &&
         this.pair(
           key,
-          objects.flatMap((own) => termsOf(own, met)),
+          objects.flatMap((object) => termsOf(object, met)),
         )
       );
     });
-    return one(options.filter((own) => own !== undefined));
+    return one(options.filter((option) => option !== undefined));
   }
 
   private key(name: Pattern): Expression | undefined {
@@ -118,8 +118,8 @@ class PropertyStates {
   private next({ pair, isRequired }: Property, at: number, count: number): Expression {
     const after = () => this.state(at + 1, Math.min(count + 1, this.counted));
     const isAllowed = count < this.properties.most;
-    const own = isAllowed ? [all(count > 0 ? comma : empty, pair, after())] : [];
-    return one([...own, ...(isRequired ? [] : [this.state(at + 1, count)])]);
+    const property = isAllowed ? [all(count > 0 ? comma : empty, pair, after())] : [];
+    return one([...property, ...(isRequired ? [] : [this.state(at + 1, count)])]);
   }
 
   /** Matches properties not named in the schema. */
@@ -135,8 +135,8 @@ class PropertyStates {
 }
 
 const termsOf = ({ patterns, others }: ObjectFacts, met: ReadonlySet<Pattern>): Term[] => {
-  const own = patterns.flatMap(([pattern, term]) => (met.has(pattern) ? [term] : []));
-  return own.length > 0 ? own : [others ?? []].flat();
+  const matching = patterns.flatMap(([pattern, term]) => (met.has(pattern) ? [term] : []));
+  return matching.length > 0 ? matching : [others ?? []].flat();
 };
 
 const isForbidden = ({ objects }: Shape, key: string): boolean =>

@@ -33,18 +33,18 @@ export const nothing: Pattern = { kind: "choice", options: [] };
 /** Matches any text. */
 export const anyText: Pattern = { kind: "repeat", part: { kind: "set", set: everything }, least: 0, most: Infinity };
 
-export const isEmpty = (own: Pattern): boolean => own.kind === "sequence" && own.parts.length === 0;
-export const isNothing = (own: Pattern): boolean => own.kind === "choice" && own.options.length === 0;
+export const isEmpty = (pattern: Pattern): boolean => pattern.kind === "sequence" && pattern.parts.length === 0;
+export const isNothing = (pattern: Pattern): boolean => pattern.kind === "choice" && pattern.options.length === 0;
 
 export const setOf = (set: CodePoints): Pattern => (set.length === 0 ? nothing : { kind: "set", set });
 
 export const literal = (text: string): Pattern =>
-  sequence(Array.from(text, (own) => setOf(rangeOf(own.codePointAt(0)!))));
+  sequence(Array.from(text, (character) => setOf(rangeOf(character.codePointAt(0)!))));
 
 export const not = (part: Pattern): Pattern => (part.kind === "not" ? part.part : { kind: "not", part });
 
 export function both(parts: readonly Pattern[]): Pattern {
-  const all = parts.flatMap((part) => (part.kind === "both" ? part.parts : [part])).filter((own) => own !== anyText);
+  const all = parts.flatMap((part) => (part.kind === "both" ? part.parts : [part])).filter((part) => part !== anyText);
   const flat = [...new Set(all)];
   if (flat.some(isNothing)) return nothing;
   if (flat.length === 0) return anyText;
@@ -83,26 +83,26 @@ const hasNoGap = (inner: { readonly least: number; readonly most: number }, leas
 
 /** Returns bounds on the number of characters of matching texts; the true numbers may be closer together. */
 export function lengthsOf(pattern: Pattern): readonly [least: number, most: number] {
-  const parts = (own: readonly Pattern[]) => own.map(lengthsOf);
-  const sum = (own: readonly number[]) => own.reduce((all, each) => all + each, 0);
+  const parts = (patterns: readonly Pattern[]) => patterns.map(lengthsOf);
+  const sum = (lengths: readonly number[]) => lengths.reduce((all, each) => all + each, 0);
   switch (pattern.kind) {
     case "set":
       return [1, 1];
     case "sequence": {
-      const own = parts(pattern.parts);
-      return [sum(own.map(([least]) => least)), sum(own.map(([, most]) => most))];
+      const bounds = parts(pattern.parts);
+      return [sum(bounds.map(([least]) => least)), sum(bounds.map(([, most]) => most))];
     }
     case "choice": {
-      const own = parts(pattern.options);
-      return [Math.min(...own.map(([least]) => least)), Math.max(...own.map(([, most]) => most))];
+      const bounds = parts(pattern.options);
+      return [Math.min(...bounds.map(([least]) => least)), Math.max(...bounds.map(([, most]) => most))];
     }
     case "repeat": {
       const [least, most] = lengthsOf(pattern.part);
       return [least * pattern.least, most === 0 ? 0 : most * pattern.most];
     }
     case "both": {
-      const own = parts(pattern.parts);
-      return [Math.max(...own.map(([least]) => least)), Math.min(...own.map(([, most]) => most))];
+      const bounds = parts(pattern.parts);
+      return [Math.max(...bounds.map(([least]) => least)), Math.min(...bounds.map(([, most]) => most))];
     }
     default:
       return [0, Infinity];

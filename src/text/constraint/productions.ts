@@ -60,18 +60,18 @@ export class Productions {
     return ended;
   }
 
-  private text(own: Expression): string {
-    switch (own.kind) {
+  private text(expression: Expression): string {
+    switch (expression.kind) {
       case "written":
-        return own.text;
+        return expression.text;
       case "rule":
-        return own.name;
+        return expression.name;
       case "all":
-        return own.parts.map((part) => this.text(part)).join(" ") || EMPTY;
+        return expression.parts.map((part) => this.text(part)).join(" ") || EMPTY;
       case "one":
-        return this.choice(own.parts);
+        return this.choice(expression.parts);
       case "times":
-        return this.repeat(own.part, own.least, own.most);
+        return this.repeat(expression.part, expression.least, expression.most);
     }
   }
 
@@ -82,18 +82,19 @@ export class Productions {
 
   /** Options with a common prefix are kept apart only if they are separate rules. */
   private options(parts: readonly Expression[]): string {
-    const options = parts.filter((own) => ends(own, this.ended));
+    const options = parts.filter((part) => ends(part, this.ended));
     if (options.length === 1) return this.text(options[0]!);
-    const apart = (own: Expression) => (own.kind === "rule" ? own.name : this.extra(`held_empty ${this.text(own)}`));
+    const apart = (expression: Expression) =>
+      expression.kind === "rule" ? expression.name : this.extra(`held_empty ${this.text(expression)}`);
     return options.map(apart).join(" | ");
   }
 
   private repeat(part: Expression, least: number, most: number): string {
     if (most === 0 || !ends(part, this.ended)) return EMPTY;
-    const own = this.extra(`held_empty ${this.text(part)}`);
+    const name = this.extra(`held_empty ${this.text(part)}`);
     const end = (value: number) => (Number.isFinite(value) ? value : "");
-    if (least === 0 || most <= COUNTED || most === least) return `${own}{${least},${end(most)}}`;
-    return `${own}{${least}} ${own}{0,${end(most - least)}}`;
+    if (least === 0 || most <= COUNTED || most === least) return `${name}{${least},${end(most)}}`;
+    return `${name}{${least}} ${name}{0,${end(most - least)}}`;
   }
 
   private extra(body: string): string {
@@ -103,17 +104,17 @@ export class Productions {
   }
 }
 
-function ends(own: Expression, ended: ReadonlySet<string>): boolean {
-  switch (own.kind) {
+function ends(expression: Expression, ended: ReadonlySet<string>): boolean {
+  switch (expression.kind) {
     case "written":
       return true;
     case "rule":
-      return ended.has(own.name);
+      return ended.has(expression.name);
     case "all":
-      return own.parts.every((part) => ends(part, ended));
+      return expression.parts.every((part) => ends(part, ended));
     case "one":
-      return own.parts.some((part) => ends(part, ended));
+      return expression.parts.some((part) => ends(part, ended));
     case "times":
-      return own.least === 0 || ends(own.part, ended);
+      return expression.least === 0 || ends(expression.part, ended);
   }
 }

@@ -91,11 +91,11 @@ interface Place {
 }
 
 const alternatives = (all: readonly AST.Alternative[], place: Place): Pattern =>
-  choice(all.map((own) => alternative(own, place)));
+  choice(all.map((each) => alternative(each, place)));
 
-const isStart = (own: AST.Element): boolean => own.type === "Assertion" && own.kind === "start";
-const isEnd = (own: AST.Element): boolean => own.type === "Assertion" && own.kind === "end";
-const isGroup = (own: AST.Element | undefined): boolean => own?.type === "Group" || own?.type === "CapturingGroup";
+const isStart = (node: AST.Element): boolean => node.type === "Assertion" && node.kind === "start";
+const isEnd = (node: AST.Element): boolean => node.type === "Assertion" && node.kind === "end";
+const isGroup = (node: AST.Element | undefined): boolean => node?.type === "Group" || node?.type === "CapturingGroup";
 
 /** Reads an alternative together with the rest, since lookaheads constrain both. */
 function alternative({ elements }: AST.Alternative, { before, after, rest }: Place): Pattern {
@@ -109,64 +109,64 @@ function alternative({ elements }: AST.Alternative, { before, after, rest }: Pla
   const closes = after && to === elements.length && isGroup(inner.at(-1));
   if (inner.length === 0 && prefix === anyText) suffix = empty;
   const tail = closes ? rest : sequence([suffix, rest]);
-  const own = inner.reduceRight((next, each, at) => {
+  const pattern = inner.reduceRight((next, each, at) => {
     const isFirst = at === 0 && opens;
     const isLast = at === inner.length - 1 && closes;
     return element(each, { before: isFirst ? before : undefined, after: isLast ? after : undefined, rest: next });
   }, tail);
-  return opens ? own : sequence([prefix, own]);
+  return opens ? pattern : sequence([prefix, pattern]);
 }
 
-function element(own: AST.Element, place: Place): Pattern {
-  if (own.type === "Assertion" && own.kind === "lookahead") {
-    const ahead = alternatives(own.alternatives, { before: undefined, after: anyText, rest: empty });
-    return both([place.rest, own.negate ? not(ahead) : ahead]);
+function element(node: AST.Element, place: Place): Pattern {
+  if (node.type === "Assertion" && node.kind === "lookahead") {
+    const ahead = alternatives(node.alternatives, { before: undefined, after: anyText, rest: empty });
+    return both([place.rest, node.negate ? not(ahead) : ahead]);
   }
-  if ((own.type === "Group" && !own.modifiers) || own.type === "CapturingGroup")
-    if (place.before ?? place.after ?? looksAhead(own)) return alternatives(own.alternatives, place);
-  if (own.type === "Quantifier" && looksAhead(own.element)) return copies(own, place.rest);
-  return sequence([alone(own), place.rest]);
+  if ((node.type === "Group" && !node.modifiers) || node.type === "CapturingGroup")
+    if (place.before ?? place.after ?? looksAhead(node)) return alternatives(node.alternatives, place);
+  if (node.type === "Quantifier" && looksAhead(node.element)) return copies(node, place.rest);
+  return sequence([alone(node), place.rest]);
 }
 
 /** Reads a repeat with lookaheads by copying its part. */
 function copies({ element: part, min, max, raw }: AST.Quantifier, rest: Pattern): Pattern {
   if (max > MOST_COPIES) throw unsupported(raw);
-  let own = rest;
+  let pattern = rest;
   for (let count = max; count > 0; count--) {
-    const next = element(part, { before: undefined, after: undefined, rest: own });
-    own = count > min ? choice([rest, next]) : next;
+    const next = element(part, { before: undefined, after: undefined, rest: pattern });
+    pattern = count > min ? choice([rest, next]) : next;
   }
-  return own;
+  return pattern;
 }
 
-function looksAhead(own: AST.Element): boolean {
-  if (own.type === "Assertion") return own.kind === "lookahead";
-  if (own.type === "Quantifier") return looksAhead(own.element);
-  if (own.type !== "Group" && own.type !== "CapturingGroup") return false;
-  return own.alternatives.some(({ elements }) => elements.some(looksAhead));
+function looksAhead(node: AST.Element): boolean {
+  if (node.type === "Assertion") return node.kind === "lookahead";
+  if (node.type === "Quantifier") return looksAhead(node.element);
+  if (node.type !== "Group" && node.type !== "CapturingGroup") return false;
+  return node.alternatives.some(({ elements }) => elements.some(looksAhead));
 }
 
 /** Reads an element that is independent of its context. */
-function alone(own: AST.Element): Pattern {
+function alone(node: AST.Element): Pattern {
   const inside: Place = { before: undefined, after: undefined, rest: empty };
-  switch (own.type) {
+  switch (node.type) {
     case "Assertion":
-      throw unsupported(own.kind === "start" || own.kind === "end" ? `${own.raw} away from the ends` : own.raw);
+      throw unsupported(node.kind === "start" || node.kind === "end" ? `${node.raw} away from the ends` : node.raw);
     case "Quantifier":
-      return repeat(alone(own.element), own.min, own.max);
+      return repeat(alone(node.element), node.min, node.max);
     case "Group":
-      if (own.modifiers) throw unsupported(own.modifiers.raw);
-      return alternatives(own.alternatives, inside);
+      if (node.modifiers) throw unsupported(node.modifiers.raw);
+      return alternatives(node.alternatives, inside);
     case "CapturingGroup":
-      return alternatives(own.alternatives, inside);
+      return alternatives(node.alternatives, inside);
     case "Character":
-      return setOf(rangeOf(own.value));
+      return setOf(rangeOf(node.value));
     case "CharacterSet":
-      return setOf(charactersOf(own.raw));
+      return setOf(charactersOf(node.raw));
     case "CharacterClass":
-      return setOf(classOf(own));
+      return setOf(classOf(node));
     default:
-      throw unsupported(own.raw);
+      throw unsupported(node.raw);
   }
 }
 
@@ -175,10 +175,10 @@ const unsupported = (raw: string): ArgumentError =>
 
 function classOf({ elements, negate }: AST.CharacterClass): CodePoints {
   const set = union(
-    ...elements.map((own) => {
-      if (own.type === "Character") return rangeOf(own.value);
-      if (own.type === "CharacterClassRange") return rangeOf(own.min.value, own.max.value);
-      return charactersOf(own.raw);
+    ...elements.map((member) => {
+      if (member.type === "Character") return rangeOf(member.value);
+      if (member.type === "CharacterClassRange") return rangeOf(member.min.value, member.max.value);
+      return charactersOf(member.raw);
     }),
   );
   return negate ? complement(set) : set;

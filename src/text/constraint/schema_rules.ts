@@ -24,7 +24,7 @@ const characters = [
   "[\\xf4\\xf4] [\\x80-\\x8f] any_next any_next",
   '"\\\\" any_escape',
 ];
-const rest = characters.map((own) => `${own.replaceAll("any_next", "[\\x80-\\xbf]")} any_text_rest`).join(" | ");
+const rest = characters.map((rule) => `${rule.replaceAll("any_next", "[\\x80-\\xbf]")} any_text_rest`).join(" | ");
 
 /** Any string, with characters escaped or not. The assertion lets XGrammar compute its token masks in advance. */
 const TEXT = `any_text ::= ["] any_text_rest
@@ -41,8 +41,8 @@ any_hex ::= [0-9A-Fa-f]`;
  * @throws {ArgumentError} `invalidSchema`, with the path of the problem.
  */
 export function schemaRules(text: string): string {
-  const own = new SchemaRules(new SchemaTerms(JSON.parse(text)));
-  return own.text();
+  const rules = new SchemaRules(new SchemaTerms(JSON.parse(text)));
+  return rules.text();
 }
 
 export class SchemaRules {
@@ -101,8 +101,8 @@ export class SchemaRules {
     switch (type) {
       case "null":
       case "boolean": {
-        const left = constants[type].filter((own) => !shape.excluded.includes(own));
-        return one(left.map((own) => written(`"${own}"`)));
+        const left = constants[type].filter((constant) => !shape.excluded.includes(constant));
+        return one(left.map((constant) => written(`"${constant}"`)));
       }
       case "number":
         return this.number(shape);
@@ -116,18 +116,18 @@ export class SchemaRules {
   }
 
   private values(values: readonly unknown[]): Expression {
-    const texts = values.map((own) => literal(JSON.stringify(own)));
+    const texts = values.map((value) => literal(JSON.stringify(value)));
     return texts.length === 0 ? none : written(this.patterns.add(choice(texts), "plain")!);
   }
 
   private number({ least, most, multiples, nonMultiples, excluded }: Shape): Expression {
-    const numbers = excluded.filter((own) => typeof own === "number");
+    const numbers = excluded.filter((value) => typeof value === "number");
     const facts: NumberFacts = { least, most, multiples, nonMultiples, excluded: numbers };
     const key = [least, most, multiples, nonMultiples, numbers].map(String).join(";");
-    const own = this.numbers.get(key) ?? this.patterns.addDeterministic(numberPattern(facts));
-    if (own === undefined) return none;
-    this.numbers.set(key, own);
-    return written(own);
+    const name = this.numbers.get(key) ?? this.patterns.addDeterministic(numberPattern(facts));
+    if (name === undefined) return none;
+    this.numbers.set(key, name);
+    return written(name);
   }
 
   private string(shape: Shape): Expression {

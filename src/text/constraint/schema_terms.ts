@@ -20,6 +20,7 @@ export class SchemaTerms {
   private readonly named = new Map<string, Schema>();
   private readonly paths = new Map<Schema, string>();
   private readonly dynamic = new Map<string, number>();
+  private readonly constants = new Map<string, Schema>();
   private readonly lesser = new Map<Schema, Schema>();
   private count = 0;
 
@@ -38,6 +39,14 @@ export class SchemaTerms {
     return both[key];
   }
 
+  /** Returns the term of values that differ from this one. */
+  unequal(value: unknown, path: string): Term {
+    const key = JSON.stringify(value);
+    const schema = this.constants.get(key) ?? { const: value };
+    this.constants.set(key, schema);
+    return this.of(schema, path, true);
+  }
+
   /** Returns the schemas that `$ref` and `$dynamicRef` of a schema refer to. */
   targets(schema: Schema): readonly (readonly [schema: Schema | boolean, path: string])[] {
     return ["$ref", "$dynamicRef"].flatMap((name) => {
@@ -53,20 +62,20 @@ export class SchemaTerms {
   /** Returns the term of a schema without some of its keywords. */
   without(term: Term, names: readonly string[]): Term {
     const schema = term.schema as Schema;
-    const own =
+    const reduced =
       this.lesser.get(schema) ?? Object.fromEntries(Object.entries(schema).filter(([name]) => !names.includes(name)));
-    this.lesser.set(schema, own);
-    this.bases.set(own, this.bases.get(schema)!);
-    this.paths.set(own, term.path);
-    return this.of(own, term.path);
+    this.lesser.set(schema, reduced);
+    this.bases.set(reduced, this.bases.get(schema)!);
+    this.paths.set(reduced, term.path);
+    return this.of(reduced, term.path);
   }
 
   private name({ schema, path, parent }: Placed): void {
     const { $id, $anchor, $dynamicAnchor } = schema;
     const around = parent ? this.bases.get(parent.schema)! : BASE;
     const isAnchor = typeof $id === "string" && $id.startsWith("#"); // as in drafts 6 and 7
-    const own = typeof $id === "string" && !isAnchor ? (URL.parse($id, around)?.href ?? around) : around;
-    const base = own.replace(/#.*$/, "");
+    const resolved = typeof $id === "string" && !isAnchor ? (URL.parse($id, around)?.href ?? around) : around;
+    const base = resolved.replace(/#.*$/, "");
     this.bases.set(schema, base);
     this.paths.set(schema, path);
     if (!parent || base !== around) this.named.set(base, schema);

@@ -31,12 +31,12 @@ export function schemaText(schema: Schema): string {
 export const unsupported = (message: string): ArgumentError =>
   new ArgumentError("compileConstraint", "unsupported", message);
 
-/** Adds a path to errors about expressions. */
+/** Adds a path to errors about expressions. Errors about the schema have one. */
 export function atPath<T>(path: string, body: () => T): T {
   try {
     return body();
   } catch (cause) {
-    if (!(cause instanceof ArgumentError)) throw cause;
+    if (!(cause instanceof ArgumentError) || cause.code === "invalidSchema") throw cause;
     throw invalidSchema(path, cause.message.replace(/^\[[^\]]*\] /, ""), { cause });
   }
 }

@@ -5,6 +5,9 @@ import type { Term } from "./schema_terms.ts";
 export type Type = "null" | "boolean" | "number" | "string" | "array" | "object";
 export const TYPES: readonly Type[] = ["null", "boolean", "number", "string", "array", "object"];
 
+/** Maximum number of shapes of one schema. */
+export const MOST_SHAPES = 256;
+
 /** A schema's conditions on the items of lists: the leading ones, and all others. */
 export interface ListFacts {
   readonly prefix: readonly Term[];
@@ -36,6 +39,7 @@ export interface Shape {
   readonly types: readonly Type[];
   /** The allowed values; undefined if they are not listed. */
   readonly values: readonly unknown[] | undefined;
+  /** Scalars that are not allowed. */
   readonly excluded: readonly unknown[];
   readonly least: number;
   readonly most: number;
@@ -70,8 +74,8 @@ const greater = Math.max as Meet<number>;
 const smaller = Math.min as Meet<number>;
 
 const meets: { readonly [name in keyof Shape]: Meet<Shape[name]> } = {
-  types: (a, b) => a.filter((own) => b.includes(own)),
-  values: (a, b) => (a && b ? a.filter((own) => b.some((other) => equal(own, other))) : (a ?? b)),
+  types: (a, b) => a.filter((type) => b.includes(type)),
+  values: (a, b) => (a && b ? a.filter((value) => b.some((other) => equal(value, other))) : (a ?? b)),
   ...{ excluded: joined, multiples: joined, nonMultiples: joined, patterns: joined, lists: joined, contains: joined },
   ...{ objects: joined, required: joined, names: joined },
   ...{ least: greater, leastLength: greater, leastItems: greater, leastProperties: greater },
@@ -84,11 +88,11 @@ export type Facts = Partial<Shape>;
 
 /** Returns the conjunction of a shape and further conditions. */
 export function meet(shape: Shape, facts: Facts): Shape {
-  const own = Object.entries(facts).map(([name, value]) => {
+  const fields = Object.entries(facts).map(([name, value]) => {
     const of = meets[name as keyof Shape] as Meet<unknown>;
     return [name, of(shape[name as keyof Shape], value)];
   });
-  return { ...shape, ...Object.fromEntries(own) };
+  return { ...shape, ...Object.fromEntries(fields) };
 }
 
 /** Whether two JSON values are equal, regardless of the order of properties. */
@@ -96,11 +100,11 @@ export function equal(a: unknown, b: unknown): boolean {
   if (a === b) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
   if (Array.isArray(a) !== Array.isArray(b)) return false;
-  const [own, other] = [a as Record<string, unknown>, b as Record<string, unknown>];
-  const keys = Object.keys(own);
+  const [object, other] = [a as Record<string, unknown>, b as Record<string, unknown>];
+  const keys = Object.keys(object);
   return (
     keys.length === Object.keys(other).length &&
-    keys.every((key) => Object.hasOwn(other, key) && equal(own[key], other[key]))
+    keys.every((key) => Object.hasOwn(other, key) && equal(object[key], other[key]))
   );
 }
 

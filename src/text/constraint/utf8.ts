@@ -21,7 +21,7 @@ export const byteBranches = (set: CodePoints): readonly ByteBranch[] => merged(s
 type Sequence = readonly Range[];
 
 function sequencesOf([first, last]: Range): Sequence[] {
-  const border = LASTS.find((own) => first <= own && own < last) ?? unevenEnd(first, last);
+  const border = LASTS.find((limit) => first <= limit && limit < last) ?? unevenEnd(first, last);
   if (border !== undefined) return [...sequencesOf([first, border]), ...sequencesOf([border + 1, last])];
   const [from, to] = [bytesOf(first), bytesOf(last)];
   return [from.map((byte, at): Range => [byte, to[at]!])];
@@ -50,17 +50,17 @@ function bytesOf(point: number): number[] {
 function merged(sequences: readonly Sequence[]): ByteBranch[] {
   const byFirst = new Map<string, { readonly first: Range; readonly rests: Sequence[] }>();
   for (const [first, ...rest] of sequences) {
-    const own = byFirst.get(String(first)) ?? { first: first!, rests: [] };
-    byFirst.set(String(first), own);
-    own.rests.push(rest);
+    const group = byFirst.get(String(first)) ?? { first: first!, rests: [] };
+    byFirst.set(String(first), group);
+    group.rests.push(rest);
   }
   const byRest = new Map<string, { readonly bytes: Range[]; readonly next: readonly ByteBranch[] }>();
   for (const { first, rests } of byFirst.values()) {
     const next = rests[0]!.length === 0 ? [] : merged(rests);
     const key = JSON.stringify(next);
-    const own = byRest.get(key) ?? { bytes: [], next };
-    byRest.set(key, own);
-    own.bytes.push(first);
+    const group = byRest.get(key) ?? { bytes: [], next };
+    byRest.set(key, group);
+    group.bytes.push(first);
   }
   return [...byRest.values()];
 }

@@ -112,9 +112,9 @@ export class PatternRules {
       const moves = state.moves.map(([set, next]) => ({ ...this.set(set, notation), next: names[next]! }));
       const options = moves.map(({ text, next }) => this.rule(`${EMPTY} ${text} ${next}`));
       this.define(names[at]!, [...(state.accepts ? [EMPTY] : []), ...options].join(" | "));
-      return moves.reduce((sum, own) => sum + own.classes, 0);
+      return moves.reduce((sum, branch) => sum + branch.classes, 0);
     });
-    const sum = classes.reduce((all, own) => all + own, 0);
+    const sum = classes.reduce((all, count) => all + count, 0);
     return checked({ text: names[0]!, classes: sum, times: longest(states) });
   }
 
@@ -124,14 +124,14 @@ export class PatternRules {
     const isJSON = notation === "json";
     const branches = isJSON ? [...byteBranches(difference(set, ESCAPED)), ...escapes(set)] : byteBranches(set);
     const { text, classes } = writeBranches(branches);
-    const own = { text: classes === 1 ? text : this.rule(text), classes, inline: inlineOf(branches) };
-    this.sets[notation].set(set, own);
-    return own;
+    const written = { text: classes === 1 ? text : this.rule(text), classes, inline: inlineOf(branches) };
+    this.sets[notation].set(set, written);
+    return written;
   }
 
   private sequence(parts: readonly Pattern[], notation: Notation): Written {
-    const written = parts.map((own) => this.write(own, notation));
-    if (written.some((own) => own.isNothing)) return NOTHING;
+    const written = parts.map((part) => this.write(part, notation));
+    if (written.some((result) => result.isNothing)) return NOTHING;
     return checked({
       text: written.map(({ text }) => text).join(" ") || '""',
       classes: written.reduce((sum, { classes }) => sum + classes, 0),
@@ -140,7 +140,7 @@ export class PatternRules {
   }
 
   private choice(options: readonly Pattern[], notation: Notation): Written {
-    const written = options.map((own) => this.write(own, notation)).filter((own) => !own.isNothing);
+    const written = options.map((option) => this.write(option, notation)).filter((result) => !result.isNothing);
     if (written.length === 0) return NOTHING;
     return checked({
       text: this.rule(written.map(({ text }) => this.rule(`${EMPTY} ${text}`)).join(" | ")),
@@ -153,15 +153,15 @@ export class PatternRules {
     const { text, classes, times, inline, isNothing } = this.write(part, notation);
     if (isNothing) return least > 0 ? NOTHING : { text: EMPTY, classes: 0, times: 0 };
     const count = Number.isFinite(most) ? most : Math.max(1, least);
-    const own = checked({ text: "", classes: classes * Math.min(UNROLLED, count), times: times * count });
+    const result = checked({ text: "", classes: classes * Math.min(UNROLLED, count), times: times * count });
     const long = count > MOST_COPIES && part.kind === "set" ? longOf(part.set, notation) : undefined;
     if (count > MOST_COPIES && part.kind === "set" && classes > 1 && !long && inline)
-      return { ...own, text: this.blocks(inline, least, most) };
+      return { ...result, text: this.blocks(inline, least, most) };
     const repeated = classes === 1 ? text : (long ?? inline ?? this.rule(`${EMPTY} ${text}`));
     // XGrammar 0.1.27 loses the shorter texts of {1,129}, which is too long to unroll.
     if (least === 0 || most <= COUNTED || most === least)
-      return { ...own, text: `${repeated}{${least},${endOf(most)}}` };
-    return { ...own, text: `${repeated}{${least}} ${repeated}{0,${endOf(most - least)}}` };
+      return { ...result, text: `${repeated}{${least},${endOf(most)}}` };
+    return { ...result, text: `${repeated}{${least}} ${repeated}{0,${endOf(most - least)}}` };
   }
 
   /** Repeats a character in blocks that share one rule, so that the tokens at each position are found only once. */
@@ -205,8 +205,8 @@ function writeBranches(branches: readonly ByteBranch[]): WrittenSet {
     const rest = writeBranches(next);
     return { text: `${classOf(bytes)} ${next.length > 1 ? `(${rest.text})` : rest.text}`, classes: 1 + rest.classes };
   });
-  const classes = options.reduce((sum, own) => sum + own.classes, 0);
-  return { text: options.map((own) => own.text).join(" | "), classes };
+  const classes = options.reduce((sum, branch) => sum + branch.classes, 0);
+  return { text: options.map((branch) => branch.text).join(" | "), classes };
 }
 
 /** Copies of a character in a repeat. Each takes some 40 ms to compile for a vocabulary of 100,000 tokens. */
@@ -249,12 +249,15 @@ const hex = (byte: number): string => `\\x${byte.toString(16).padStart(2, "0")}`
 const ESCAPED = union(rangeOf(0, 0x1f), rangeOf(0x22), rangeOf(0x5c));
 /** Those with a short escape, such as `\n`, and its letter. */
 const SHORT: ReadonlyMap<number, string> = new Map(
-  ["\b", "\f", "\n", "\r", "\t", '"', "\\"].map((own) => [own.charCodeAt(0), JSON.stringify(own)[2]!]),
+  ["\b", "\f", "\n", "\r", "\t", '"', "\\"].map((character) => [
+    character.charCodeAt(0),
+    JSON.stringify(character)[2]!,
+  ]),
 );
 
 const lone = (text: string, next: readonly ByteBranch[]): ByteBranch =>
   [...text].reduceRight<readonly ByteBranch[]>(
-    (rest, own) => [{ bytes: [[own.charCodeAt(0), own.charCodeAt(0)]], next: rest }],
+    (rest, character) => [{ bytes: [[character.charCodeAt(0), character.charCodeAt(0)]], next: rest }],
     next,
   )[0]!;
 
@@ -265,7 +268,7 @@ function escapes(set: CodePoints): ByteBranch[] {
   );
   const short = points
     .flatMap((point) => SHORT.get(point) ?? [])
-    .map((own): Range => [own.charCodeAt(0), own.charCodeAt(0)]);
+    .map((character): Range => [character.charCodeAt(0), character.charCodeAt(0)]);
   const long = points.filter((point) => !SHORT.has(point));
   const next: ByteBranch[] = short.length > 0 ? [{ bytes: short.sort(([a], [b]) => a - b), next: [] }] : [];
   const digits = ["0", "1"].flatMap((high) => {

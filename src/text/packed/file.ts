@@ -50,9 +50,9 @@ export function encodePacked({ json, packed }: PackedTokenizer): Uint8Array {
   const header = new TextEncoder().encode(JSON.stringify({ json, lengths } satisfies Header));
   let place = aligned(HEADER_AT + header.byteLength);
   const places = names.map((name) => {
-    const own = place;
-    place = aligned(own + arrays[name]!.byteLength);
-    return own;
+    const start = place;
+    place = aligned(start + arrays[name]!.byteLength);
+    return start;
   });
   const bytes = new Uint8Array(place + HASH_BYTES);
   const view = new DataView(bytes.buffer);

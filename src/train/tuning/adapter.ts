@@ -19,7 +19,7 @@ type AdapterSettings = Pick<TuningSettings, "lora" | "loraAlpha" | "loraDropout"
 
 /** Returns its matrices by name, without autograd history. */
 export const weightsOf = (adapter: LoraAdapter): Record<string, Tensor> =>
-  Object.fromEntries([...adapter.namedParameters()].map(([name, own]) => [name, detach(own)]));
+  Object.fromEntries([...adapter.namedParameters()].map(([name, tensor]) => [name, detach(tensor)]));
 
 /** Copies the matrices of a checkpoint into an adapter. @throws {CheckpointError} `otherShape` */
 export function restoreAdapter(adapter: LoraAdapter, saved: Readonly<Record<string, Tensor>>): void {
@@ -27,12 +27,12 @@ export function restoreAdapter(adapter: LoraAdapter, saved: Readonly<Record<stri
 }
 
 function copyFrom(saved: Readonly<Record<string, Tensor>>, name: string, target: Tensor): void {
-  const own = saved[name];
-  if (!own || !sameShape(own.shape, target.shape))
+  const stored = saved[name];
+  if (!stored || !sameShape(stored.shape, target.shape))
     throw new CheckpointError(
       "train",
       "otherShape",
-      `expected ${name} to be ${own?.describe() ?? "absent"}, as in the checkpoint, got ${target.describe()}`,
+      `expected ${name} to be ${stored?.describe() ?? "absent"}, as in the checkpoint, got ${target.describe()}`,
     );
-  copy_(target, own);
+  copy_(target, stored);
 }

@@ -67,7 +67,8 @@ export class TrainingExamples {
   private put(filled: Example[][], rows: number): boolean {
     const next = this.examples[permuted(this.order, this.examples.length, this.index)]!;
     const isRoom = (row: readonly Example[]) =>
-      this.filling.packing && row.reduce((sum, own) => sum + lengthOf(own), lengthOf(next)) <= this.filling.context;
+      this.filling.packing &&
+      row.reduce((sum, example) => sum + lengthOf(example), lengthOf(next)) <= this.filling.context;
     const row = filled.find(isRoom);
     if (row) row.push(next);
     else if (filled.length < rows) filled.push([next]);
@@ -108,8 +109,8 @@ export class TrainingExamples {
 /** Yields batches of `rows` examples in order, one per row. */
 export function* batchesOf(examples: readonly Example[], rows: number, context: number): Generator<ExampleBatch> {
   for (let first = 0; first < examples.length; first += rows) {
-    const own = examples.slice(first, first + rows).map((example) => [example]);
-    yield batchOf(own, { context, packing: false, checkpointActivations: false });
+    const batch = examples.slice(first, first + rows).map((example) => [example]);
+    yield batchOf(batch, { context, packing: false, checkpointActivations: false });
   }
 }
 

@@ -93,7 +93,7 @@ function pairOf(where: string, prompt: unknown, completion: unknown, tools: unkn
 
 /** @param from the index of the first message that may be trained on */
 function chatOf(where: string, messages: readonly ChatMessage[], from: number, tools: unknown): Written {
-  if (tools !== undefined && !(Array.isArray(tools) && tools.every((own: Json) => isJsonObject(own))))
+  if (tools !== undefined && !(Array.isArray(tools) && tools.every((tool: Json) => isJsonObject(tool))))
     throw malformed(where, `expected tools to be a list of objects, got ${describeValue(tools)}`);
   const answers = messages.flatMap(({ role, weight }, at) =>
     at >= from && role === "assistant" && weight !== 0 ? [at] : [],

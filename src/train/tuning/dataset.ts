@@ -43,9 +43,9 @@ export async function openExamples(
 ): Promise<ExampleDataset> {
   const all: Example[] = [];
   let [truncated, dropped] = [0, 0];
-  for (const [line, own] of written.entries()) {
+  for (const [line, record] of written.entries()) {
     if (line % 256 === 255) await Bun.sleep(0); // lets timers and signal handlers run
-    for (const example of encoder.examplesOf(own)) {
+    for (const example of encoder.examplesOf(record)) {
       const cut = cutTo(example, filling.context);
       if (cut !== example) truncated++;
       if (cut.isTarget.indexOf(1, 1) < 0) dropped++;

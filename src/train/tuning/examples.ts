@@ -30,7 +30,7 @@ export class Encoder {
     if (written.kind === "chat") {
       const { where, messages, answers, tools } = written;
       if (!this.finder) throw new DataError("train", "noTemplate", `${where}: ${NO_TEMPLATE}`);
-      return this.finder.find(where, messages, answers, tools).map((own) => this.encode(where, own, []));
+      return this.finder.find(where, messages, answers, tools).map((spans) => this.encode(where, spans, []));
     }
     const { where } = written;
     const [prompt, learned] = written.kind === "text" ? ["", written.text] : [written.prompt, written.completion];
@@ -43,14 +43,14 @@ export class Encoder {
 
   /** Marks tokens that lie completely within a span as targets. */
   private encode(where: string, { text, spans }: MarkedText, leading: readonly number[]): Example {
-    const own = this.tokenizer.encode(text, { addSpecialTokens: false });
-    const bounds = this.byteBounds(text, own);
-    const isTarget = new Uint8Array(leading.length + own.length);
+    const tokens = this.tokenizer.encode(text, { addSpecialTokens: false });
+    const bounds = this.byteBounds(text, tokens);
+    const isTarget = new Uint8Array(leading.length + tokens.length);
     for (const span of spans) {
-      const [from, to] = bounds ? tokensWithin(bounds, text, span) : this.tokensBetween(where, text, own, span);
+      const [from, to] = bounds ? tokensWithin(bounds, text, span) : this.tokensBetween(where, text, tokens, span);
       isTarget.fill(1, leading.length + from, leading.length + to);
     }
-    return { tokens: Int32Array.from([...leading, ...own]), isTarget };
+    return { tokens: Int32Array.from([...leading, ...tokens]), isTarget };
   }
 
   /** Returns the byte offsets of tokens in a text and the end of the last; undefined if their bytes differ from it. */

@@ -42,8 +42,8 @@ export async function loadTuned(path: string): Promise<AdaptedModel | undefined>
   const checkpoint: TuningCheckpoint = await loadCheckpoint(path);
   const settings = checkpoint.extra?.tuning;
   if (settings === undefined) return undefined;
-  const { model: own, dtype, quantize } = settings;
-  const loaded = await loadAdapted(own, { ...(dtype && { dtype }), ...(quantize && { quantize }) });
+  const { model: modelName, dtype, quantize } = settings;
+  const loaded = await loadAdapted(modelName, { ...(dtype && { dtype }), ...(quantize && { quantize }) });
   restoreAdapter(adapt(loaded.model, settings, defaultGenerator), checkpoint.model);
   return loaded;
 }

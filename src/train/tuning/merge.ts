@@ -64,7 +64,7 @@ function checkOut(path: string, out: string): void {
 /** Rejects weights quantized by other methods: merged weights would need that method's rounding. */
 function checkPlain(folder: string): void {
   const config = new Map(Object.entries(readConfig("merge", folder)));
-  const key = quantizationKeys.find((own) => (config.get(own) ?? null) !== null);
+  const key = quantizationKeys.find((key) => (config.get(key) ?? null) !== null);
   if (key === undefined) return;
   throw new ArgumentError(
     "merge",
@@ -90,9 +90,9 @@ async function writeGguf(path: string, loaded: LoraAdapter, out: string): Promis
   using file = openGgufFor("merge", path);
   const tensors = file.tensors();
   for (const { name, weight } of mergedWeights(loaded, "gguf", file)) {
-    const own = tensors[name]!;
-    const isQuantized = QuantizedTensor.isQuantized(own) && typeof own.format === "string";
-    tensors[name] = isQuantized ? quantizeGgml(weight, own.format as GgmlFormat) : toDType(weight, own.dtype);
+    const tensor = tensors[name]!;
+    const isQuantized = QuantizedTensor.isQuantized(tensor) && typeof tensor.format === "string";
+    tensors[name] = isQuantized ? quantizeGgml(weight, tensor.format as GgmlFormat) : toDType(weight, tensor.dtype);
   }
   // a model in several files is merged into one file
   const metadata = Object.fromEntries(Object.entries(file.metadata).filter(([key]) => !key.startsWith("split.")));
@@ -105,7 +105,7 @@ function* mergedWeights({ model, layers }: LoraAdapter, style: Style, file: { ha
   for (const { path, names, change } of placesOf(architecture as ArchitectureName, model.description, style)) {
     const layer = layers.get(path);
     if (!layer) continue;
-    const name = names.map((own) => `${own}.weight`).find((own) => file.has(own))!;
+    const name = names.map((candidate) => `${candidate}.weight`).find((candidate) => file.has(candidate))!;
     const weight = layer.merged().weight as Tensor;
     yield { name, weight: noGrad(() => (change?.kind === "transposed" ? transpose(weight, 0, 1) : weight)) };
   }

@@ -155,7 +155,7 @@ export class TuningSession implements Trainee, Trainable {
       this.committed = this.position();
       return result;
     } finally {
-      for (const own of batches) disposeBatch(own);
+      for (const batch of batches) disposeBatch(batch);
     }
   }
 

@@ -1,4 +1,6 @@
-// The BLAS functions with which compute programs check their results, as plain loops.
+// The BLAS functions with which compute programs check their results, as plain loops. As in Apple's headers, pointers
+// may be nil if there is no element.
+// be nil if there is no element.
 import Foundation
 
 public struct CBLAS_ORDER: RawRepresentable, Equatable, Sendable {
@@ -36,30 +38,31 @@ func offset(_ index: Int, _ count: Int32, _ stride: Int32) -> Int {
     stride >= 0 ? index * Int(stride) : (index - Int(count) + 1) * Int(stride)
 }
 
-/// beta · c; where beta is 0, c is not read.
+/// beta · c; if beta is 0, c is not read.
 @inline(__always)
 func scaled<T: FloatingPoint>(_ beta: T, _ c: T) -> T { beta == 0 ? 0 : beta * c }
 
 public typealias MatrixMultiply<T> =
     @Sendable (
-        CBLAS_ORDER, CBLAS_TRANSPOSE, CBLAS_TRANSPOSE, Int32, Int32, Int32, T, UnsafePointer<T>, Int32,
-        UnsafePointer<T>, Int32, T, UnsafeMutablePointer<T>, Int32
+        CBLAS_ORDER, CBLAS_TRANSPOSE, CBLAS_TRANSPOSE, Int32, Int32, Int32, T, UnsafePointer<T>?, Int32,
+        UnsafePointer<T>?, Int32, T, UnsafeMutablePointer<T>?, Int32
     ) -> Void
 public typealias MatrixTimesVector<T> =
     @Sendable (
-        CBLAS_ORDER, CBLAS_TRANSPOSE, Int32, Int32, T, UnsafePointer<T>, Int32, UnsafePointer<T>, Int32, T,
-        UnsafeMutablePointer<T>, Int32
+        CBLAS_ORDER, CBLAS_TRANSPOSE, Int32, Int32, T, UnsafePointer<T>?, Int32, UnsafePointer<T>?, Int32, T,
+        UnsafeMutablePointer<T>?, Int32
     ) -> Void
-public typealias VectorDot<T> = @Sendable (Int32, UnsafePointer<T>, Int32, UnsafePointer<T>, Int32) -> T
-public typealias VectorSum<T> = @Sendable (Int32, UnsafePointer<T>, Int32) -> T
+public typealias VectorDot<T> = @Sendable (Int32, UnsafePointer<T>?, Int32, UnsafePointer<T>?, Int32) -> T
+public typealias VectorSum<T> = @Sendable (Int32, UnsafePointer<T>?, Int32) -> T
 public typealias VectorUpdate<T> =
-    @Sendable (Int32, T, UnsafePointer<T>, Int32, UnsafeMutablePointer<T>, Int32) -> Void
-public typealias VectorScale<T> = @Sendable (Int32, T, UnsafeMutablePointer<T>, Int32) -> Void
-public typealias VectorCopy<T> = @Sendable (Int32, UnsafePointer<T>, Int32, UnsafeMutablePointer<T>, Int32) -> Void
+    @Sendable (Int32, T, UnsafePointer<T>?, Int32, UnsafeMutablePointer<T>?, Int32) -> Void
+public typealias VectorScale<T> = @Sendable (Int32, T, UnsafeMutablePointer<T>?, Int32) -> Void
+public typealias VectorCopy<T> = @Sendable (Int32, UnsafePointer<T>?, Int32, UnsafeMutablePointer<T>?, Int32) -> Void
 
 /// c[m × n] = alpha · a[m × k] · b[k × n] + beta · c
 private func multiply<T: FloatingPoint>() -> MatrixMultiply<T> {
     { order, transposeA, transposeB, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc in
+        guard let a, let b, let c else { return }
         let left = Operand(a, lda, order, transposeA), right = Operand(b, ldb, order, transposeB)
         for row in 0..<Int(m) {
             for column in 0..<Int(n) {
@@ -74,6 +77,7 @@ private func multiply<T: FloatingPoint>() -> MatrixMultiply<T> {
 /// y = alpha · a · x + beta · y, where a is m × n before its transposition
 private func multiplyVector<T: FloatingPoint>() -> MatrixTimesVector<T> {
     { order, transpose, m, n, alpha, a, lda, x, incx, beta, y, incy in
+        guard let a, let x, let y else { return }
         let matrix = Operand(a, lda, order, transpose)
         let (rows, columns) = transpose == CblasNoTrans ? (m, n) : (n, m)
         for row in 0..<Int(rows) {
@@ -86,27 +90,36 @@ private func multiplyVector<T: FloatingPoint>() -> MatrixTimesVector<T> {
 
 private func dot<T: FloatingPoint>() -> VectorDot<T> {
     { n, x, incx, y, incy in
-        (0..<max(Int(n), 0)).reduce(0) { $0 + x[offset($1, n, incx)] * y[offset($1, n, incy)] }
+        guard let x, let y else { return 0 }
+        return (0..<max(Int(n), 0)).reduce(0) { $0 + x[offset($1, n, incx)] * y[offset($1, n, incy)] }
     }
 }
 
 private func sum<T: FloatingPoint>(_ term: @escaping @Sendable (T) -> T) -> VectorSum<T> {
-    { n, x, incx in (0..<max(Int(n), 0)).reduce(0) { $0 + term(x[offset($1, n, incx)]) } }
+    { n, x, incx in
+        guard let x else { return 0 }
+        return (0..<max(Int(n), 0)).reduce(0) { $0 + term(x[offset($1, n, incx)]) }
+    }
 }
 
 /// y += alpha · x
 private func update<T: FloatingPoint>() -> VectorUpdate<T> {
     { n, alpha, x, incx, y, incy in
+        guard let x, let y else { return }
         for i in 0..<max(Int(n), 0) { y[offset(i, n, incy)] += alpha * x[offset(i, n, incx)] }
     }
 }
 
 private func scale<T: FloatingPoint>() -> VectorScale<T> {
-    { n, alpha, x, incx in for i in 0..<max(Int(n), 0) { x[offset(i, n, incx)] *= alpha } }
+    { n, alpha, x, incx in
+        guard let x else { return }
+        for i in 0..<max(Int(n), 0) { x[offset(i, n, incx)] *= alpha }
+    }
 }
 
 private func copy<T>() -> VectorCopy<T> {
     { n, x, incx, y, incy in
+        guard let x, let y else { return }
         for i in 0..<max(Int(n), 0) { y[offset(i, n, incy)] = x[offset(i, n, incx)] }
     }
 }
@@ -127,3 +140,55 @@ public let cblas_sscal: VectorScale<Float> = scale()
 public let cblas_dscal: VectorScale<Double> = scale()
 public let cblas_scopy: VectorCopy<Float> = copy()
 public let cblas_dcopy: VectorCopy<Double> = copy()
+
+public typealias VectorScaledUpdate<T> =
+    @Sendable (Int32, T, UnsafePointer<T>?, Int32, T, UnsafeMutablePointer<T>?, Int32) -> Void
+public typealias VectorSwap<T> =
+    @Sendable (Int32, UnsafeMutablePointer<T>?, Int32, UnsafeMutablePointer<T>?, Int32) -> Void
+public typealias VectorArgument<T> = @Sendable (Int32, UnsafePointer<T>?, Int32) -> Int32
+
+private func scaledUpdate<T: FloatingPoint>() -> VectorScaledUpdate<T> {
+    { n, alpha, x, incx, beta, y, incy in
+        guard let x, let y else { return }
+        for i in 0..<max(Int(n), 0) {
+            let at = offset(i, n, incy)
+            y[at] = alpha * x[offset(i, n, incx)] + scaled(beta, y[at])
+        }
+    }
+}
+
+private func filled<T>() -> VectorScale<T> {
+    { n, alpha, x, incx in
+        guard let x else { return }
+        for i in 0..<max(Int(n), 0) { x[offset(i, n, incx)] = alpha }
+    }
+}
+
+private func swap<T>() -> VectorSwap<T> {
+    { n, x, incx, y, incy in
+        guard let x, let y else { return }
+        for i in 0..<max(Int(n), 0) {
+            let (first, second) = (offset(i, n, incx), offset(i, n, incy))
+            (x[first], y[second]) = (y[second], x[first])
+        }
+    }
+}
+
+/// The first index of the largest magnitude; 0 for an empty vector.
+private func largest<T: FloatingPoint>() -> VectorArgument<T> {
+    { n, x, incx in
+        guard let x else { return 0 }
+        return Int32((0..<max(Int(n), 0)).reduce(0) { abs(x[$1 * Int(incx)]) > abs(x[$0 * Int(incx)]) ? $1 : $0 })
+    }
+}
+
+/// y = alpha · x + beta · y
+public let catlas_saxpby: VectorScaledUpdate<Float> = scaledUpdate()
+public let catlas_daxpby: VectorScaledUpdate<Double> = scaledUpdate()
+/// x = alpha
+public let catlas_sset: VectorScale<Float> = filled()
+public let catlas_dset: VectorScale<Double> = filled()
+public let cblas_sswap: VectorSwap<Float> = swap()
+public let cblas_dswap: VectorSwap<Double> = swap()
+public let cblas_isamax: VectorArgument<Float> = largest()
+public let cblas_idamax: VectorArgument<Double> = largest()

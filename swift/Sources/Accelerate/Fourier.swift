@@ -1,4 +1,4 @@
-// vDSP's complex transforms of powers of 2, and arithmetic on split complex vectors: of float, and of double where the
+// vDSP's complex transforms of powers of 2, and arithmetic on split complex vectors: of float, and of double if the
 // name ends in D.
 import Foundation
 
@@ -49,12 +49,12 @@ public func vDSP_destroy_fftsetup(_ setup: FFTSetup?) {
 }
 public func vDSP_destroy_fftsetupD(_ setup: FFTSetupD?) { vDSP_destroy_fftsetup(setup) }
 
-private struct Complex {
+struct Complex {
     var re: Double, im: Double
 }
 
 /// Σ_k x_k e^(∓2πijk/n) without a factor, by halves; computed in double.
-private func transformed(_ x: [Complex], _ sign: Double) -> [Complex] {
+func transformed(_ x: [Complex], _ sign: Double) -> [Complex] {
     if x.count <= 1 { return x }
     let half = x.count / 2
     let even = transformed((0..<half).map { x[2 * $0] }, sign)
@@ -69,12 +69,17 @@ private func transformed(_ x: [Complex], _ sign: Double) -> [Complex] {
     return result
 }
 
+/// Ends the program if the transform is longer than the setup allows.
+func requireSetup(_ setup: FFTSetup, _ log2n: vDSP_Length) {
+    let most = Unmanaged<Setup>.fromOpaque(UnsafeRawPointer(setup)).takeUnretainedValue().log2n
+    precondition(log2n <= most, "vDSP_fft: the setup is for at most 2^\(most) elements (got 2^\(log2n))")
+}
+
 private func transform(
     _ setup: FFTSetup, _ log2n: vDSP_Length, _ direction: FFTDirection, get: (Int) -> Complex,
     set: (Int, Complex) -> Void
 ) {
-    let most = Unmanaged<Setup>.fromOpaque(UnsafeRawPointer(setup)).takeUnretainedValue().log2n
-    precondition(log2n <= most, "vDSP_fft: the setup is for at most 2^\(most) elements (got 2^\(log2n))")
+    requireSetup(setup, log2n)
     let result = transformed((0..<1 << Int(log2n)).map(get), direction == kFFTDirection_Forward ? -1 : 1)
     for (k, value) in result.enumerated() { set(k, value) }
 }

@@ -1,4 +1,4 @@
-// vDSP's operations on row-major matrices, for float, and for double where the name ends in D.
+// vDSP's operations on row-major matrices, for float, and for double if the name ends in D.
 
 public typealias MatrixProduct<T> =
     @Sendable (

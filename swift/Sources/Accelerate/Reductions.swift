@@ -1,5 +1,4 @@
-// vDSP's reductions of strided vectors, in the order of the elements, for float, and for double where the name ends in
-// D.
+// vDSP's reductions of strided vectors, in the order of the elements, for float, and for double if the name ends in D.
 
 public typealias VectorReduction<T> =
     @Sendable (UnsafePointer<T>, vDSP_Stride, UnsafeMutablePointer<T>, vDSP_Length) -> Void
@@ -62,6 +61,9 @@ public let vDSP_minmgvD: VectorReduction<Double> = reduction(.infinity) { min($0
 /// The mean.
 public let vDSP_meanv: VectorReduction<Float> = reduction(0, { $0 + $1 }, last: { $0 / $1 })
 public let vDSP_meanvD: VectorReduction<Double> = reduction(0, { $0 + $1 }, last: { $0 / $1 })
+/// The mean of the magnitudes.
+public let vDSP_meamgv: VectorReduction<Float> = reduction(0, { $0 + abs($1) }, last: { $0 / $1 })
+public let vDSP_meamgvD: VectorReduction<Double> = reduction(0, { $0 + abs($1) }, last: { $0 / $1 })
 /// The mean of the squares.
 public let vDSP_measqv: VectorReduction<Float> = reduction(0, { $0 + $1 * $1 }, last: { $0 / $1 })
 public let vDSP_measqvD: VectorReduction<Double> = reduction(0, { $0 + $1 * $1 }, last: { $0 / $1 })

@@ -1,6 +1,7 @@
 // The part of Accelerate with which compute programs check their results: vDSP's arithmetic, vForce's functions and
 // BLAS's products, each as a loop. Programs that use other parts of Accelerate do not compile.
 @_exported import Foundation
+@_exported import OrchardDarwin
 @_exported import simd
 
 public enum vDSP {

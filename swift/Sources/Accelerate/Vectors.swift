@@ -1,4 +1,4 @@
-// vDSP's arithmetic on strided vectors, for float, and for double where the name ends in D. Each operand is followed by
+// vDSP's arithmetic on strided vectors, for float, and for double if the name ends in D. Each operand is followed by
 // its stride.
 
 public typealias VectorToVector<From, To> =
@@ -27,7 +27,7 @@ public typealias ScaledVectorSum<T> =
         vDSP_Stride, vDSP_Length
     ) -> Void
 
-private func unary<From, To>(_ body: @escaping @Sendable (From) -> To) -> VectorToVector<From, To> {
+func unary<From, To>(_ body: @escaping @Sendable (From) -> To) -> VectorToVector<From, To> {
     { a, aStride, c, cStride, count in
         for i in 0..<Int(count) { c[i * cStride] = body(a[i * aStride]) }
     }
@@ -81,6 +81,12 @@ public let vDSP_vmaxD: BinaryVector<Double> = binary { max($0, $1) }
 /// The minimum of each pair.
 public let vDSP_vmin: BinaryVector<Float> = binary { min($0, $1) }
 public let vDSP_vminD: BinaryVector<Double> = binary { min($0, $1) }
+/// The maximum of each pair's magnitudes.
+public let vDSP_vmaxmg: BinaryVector<Float> = binary { max(abs($0), abs($1)) }
+public let vDSP_vmaxmgD: BinaryVector<Double> = binary { max(abs($0), abs($1)) }
+/// The minimum of each pair's magnitudes.
+public let vDSP_vminmg: BinaryVector<Float> = binary { min(abs($0), abs($1)) }
+public let vDSP_vminmgD: BinaryVector<Double> = binary { min(abs($0), abs($1)) }
 /// c = a + scalar
 public let vDSP_vsadd: VectorByScalar<Float> = byScalar { $0 + $1 }
 public let vDSP_vsaddD: VectorByScalar<Double> = byScalar { $0 + $1 }
@@ -90,6 +96,12 @@ public let vDSP_vsmulD: VectorByScalar<Double> = byScalar { $0 * $1 }
 /// c = a / scalar
 public let vDSP_vsdiv: VectorByScalar<Float> = byScalar { $0 / $1 }
 public let vDSP_vsdivD: VectorByScalar<Double> = byScalar { $0 / $1 }
+/// c = a, but at least the scalar
+public let vDSP_vthr: VectorByScalar<Float> = byScalar { $0 >= $1 ? $0 : $1 }
+public let vDSP_vthrD: VectorByScalar<Double> = byScalar { $0 >= $1 ? $0 : $1 }
+/// c = a where it is at least the scalar, else 0
+public let vDSP_vthres: VectorByScalar<Float> = byScalar { $0 >= $1 ? $0 : 0 }
+public let vDSP_vthresD: VectorByScalar<Double> = byScalar { $0 >= $1 ? $0 : 0 }
 /// c = scalar / b
 public let vDSP_svdiv: ScalarByVector<Float> = scalarBy { $0 / $1 }
 public let vDSP_svdivD: ScalarByVector<Double> = scalarBy { $0 / $1 }
@@ -105,15 +117,15 @@ public let vDSP_vnegD: UnaryVector<Double> = unary { -$0 }
 /// c = |a|
 public let vDSP_vabs: UnaryVector<Float> = unary { abs($0) }
 public let vDSP_vabsD: UnaryVector<Double> = unary { abs($0) }
+/// c = −|a|
+public let vDSP_vnabs: UnaryVector<Float> = unary { -abs($0) }
+public let vDSP_vnabsD: UnaryVector<Double> = unary { -abs($0) }
+/// c = a − trunc(a)
+public let vDSP_vfrac: UnaryVector<Float> = unary { $0 - $0.rounded(.towardZero) }
+public let vDSP_vfracD: UnaryVector<Double> = unary { $0 - $0.rounded(.towardZero) }
 /// c = a²
 public let vDSP_vsq: UnaryVector<Float> = unary { $0 * $0 }
 public let vDSP_vsqD: UnaryVector<Double> = unary { $0 * $0 }
-
-public let vDSP_vdpsp: VectorToVector<Double, Float> = unary { Float($0) }
-public let vDSP_vspdp: VectorToVector<Float, Double> = unary { Double($0) }
-public let vDSP_vflt16: VectorToVector<Int16, Float> = unary { Float($0) }
-public let vDSP_vflt32: VectorToVector<Int32, Float> = unary { Float($0) }
-public let vDSP_vfltu8: VectorToVector<UInt8, Float> = unary { Float($0) }
 
 public typealias VectorClear<T> = @Sendable (UnsafeMutablePointer<T>, vDSP_Stride, vDSP_Length) -> Void
 public typealias VectorFill<T> =
@@ -174,3 +186,9 @@ public let vDSP_vsmsaD: VectorByTwo<Double> = byTwo { $0 * $1 + $2 }
 /// d = a, but at least the first scalar and at most the second
 public let vDSP_vclip: VectorByTwo<Float> = byTwo { min(max($0, $1), $2) }
 public let vDSP_vclipD: VectorByTwo<Double> = byTwo { min(max($0, $1), $2) }
+/// d = a within the limits, and the limit on the side of its sign between them: the inverse of a clip
+public let vDSP_viclip: VectorByTwo<Float> = byTwo { $0 <= $1 || $0 >= $2 ? $0 : $0 < 0 ? $1 : $2 }
+public let vDSP_viclipD: VectorByTwo<Double> = byTwo { $0 <= $1 || $0 >= $2 ? $0 : $0 < 0 ? $1 : $2 }
+/// d = the second scalar where a is at least the first, else its negative
+public let vDSP_vlim: VectorByTwo<Float> = byTwo { $0 >= $1 ? $2 : -$2 }
+public let vDSP_vlimD: VectorByTwo<Double> = byTwo { $0 >= $1 ? $2 : -$2 }

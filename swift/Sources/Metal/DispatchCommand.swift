@@ -139,7 +139,7 @@ struct DispatchCommand: Command {
     }
 }
 
-/// The states of textures or samplers that kernels read, by index; null where none is bound.
+/// The states of textures or samplers that kernels read, by index; null if none is bound.
 private func states<State>(_ list: [UnsafeMutablePointer<State>?], _ count: Int)
     -> UnsafeMutablePointer<UnsafePointer<State>?>
 {

@@ -1,14 +1,9 @@
 // Apple's Metal re-exports Foundation, which on Apple's systems includes these names from Darwin. Linux lacks them.
 @_exported import Foundation
-
-public typealias CFTimeInterval = Double
-public typealias CFAbsoluteTime = CFTimeInterval
+@_exported import OrchardDarwin
 
 /// An alias, because only the standard library's pointer types accept `&variable` as an argument.
 public typealias AutoreleasingUnsafeMutablePointer<Pointee> = UnsafeMutablePointer<Pointee>
-
-/// Seconds since 1 January 2001.
-public func CFAbsoluteTimeGetCurrent() -> CFAbsoluteTime { Date().timeIntervalSinceReferenceDate }
 
 /// Reference counting on Linux uses no autorelease pools, so there is nothing to drain.
 public func autoreleasepool<Result>(invoking body: () throws -> Result) rethrows -> Result { try body() }

@@ -62,7 +62,7 @@ final class SoftwareBinaryArchive: NSObject, MTLBinaryArchive, @unchecked Sendab
             throw MTLBinaryArchiveError(
                 .invalidFile,
                 "The file at \(url.path) is not a binary archive of this device, or is damaged; delete it and "
-                    + "serialise again."
+                    + "serialize again."
             )
         }
         return Set(lines[2...])

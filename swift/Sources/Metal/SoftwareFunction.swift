@@ -14,7 +14,7 @@ final class SoftwareFunction: NSObject, MTLFunction, @unchecked Sendable {
     let options: MTLFunctionOptions = []
     var label: String?
 
-    /// The function as it is in the library, without constants.
+    /// The function in the library, without constants.
     init(unspecialized name: String, library: LibraryPart) {
         self.library = library
         self.name = name
@@ -67,7 +67,7 @@ private func makeRuntimeFunction(
     }
     let text = takeMessage(message)
     guard let function else {
-        throw MTLLibraryError(.compileFailure, text ?? "Function \(name) could not be specialised.")
+        throw MTLLibraryError(.compileFailure, text ?? "Function \(name) could not be specialized.")
     }
     return function
 }

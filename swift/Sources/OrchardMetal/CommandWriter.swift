@@ -68,7 +68,7 @@ final class CommandWriter {
         }
     }
 
-    /// Like ``encode(_:)``, but under the labels that the operation had originally.
+    /// Like ``encode(_:)``, but under the operation's original labels.
     func encodeAgain(_ operation: Operation) throws {
         for group in operation.groups { pushGroup(group) }
         defer { for _ in operation.groups { popGroup() } }

@@ -1,7 +1,7 @@
 import COrchard
 import Foundation
 
-/// Injected failures, for tests of what happens after real ones.
+/// Injected failures, for tests of recovery from real ones.
 final class Faults: @unchecked Sendable {
     enum Kind: String, CaseIterable {
         case allocate

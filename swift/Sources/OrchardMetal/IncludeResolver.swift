@@ -112,7 +112,7 @@ struct IncludeResolver {
         return false
     }
 
-    /// Looks next to the including file first, then for the name as it is.
+    /// Looks next to the including file first, then for the name unchanged.
     private func find(_ written: String) -> (String, String)? {
         let folder = stack.last!.split(separator: "/", omittingEmptySubsequences: false).dropLast()
         let beside = Self.normalized(folder + written.split(separator: "/", omittingEmptySubsequences: false))

@@ -144,7 +144,7 @@ final class LibraryCache: @unchecked Sendable {
     }
 }
 
-/// The language versions that a system's compiler accepts, as `major << 16 | minor`. Apple's enumeration does not tell,
+/// The language versions that a system's compiler accepts, as `major << 16 | minor`. Apple's enumeration does not say,
 /// since it accepts any raw value.
 private enum LanguageVersions {
     static let baseline: UInt32 = 3 << 16 | 1

@@ -47,7 +47,7 @@ struct PipelineCompiler {
             return try library.library.makeFunction(name: request.function, constantValues: values)
         } catch {
             throw OrchardError(
-                ORCHARD_COMPILE_FAILED, "Kernel '\(request.function)' can't be specialised: \(error.reason)")
+                ORCHARD_COMPILE_FAILED, "Kernel '\(request.function)' can't be specialized: \(error.reason)")
         }
     }
 

@@ -1,4 +1,4 @@
-// The unfair locks: the one that a program places itself, and the one that owns its memory.
+// The unfair locks: the one whose memory the program provides, and the one that owns its memory.
 import Foundation
 
 @_silgen_name("orchard_unfair_try") private func unfairTry(_ lock: UnsafeMutablePointer<UInt32>) -> Bool

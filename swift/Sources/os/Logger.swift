@@ -1,5 +1,6 @@
 // Loggers, which write to the standard error.
 @_exported import Foundation
+@_exported import OrchardDarwin
 
 /// The severity of a message. Messages of `debug` and `info` are not kept by default, and are not written here.
 public struct OSLogType: Equatable, RawRepresentable, Sendable {
@@ -27,7 +28,7 @@ public struct OSLogPrivacy: Sendable {
     public static func auto(mask: Mask) -> OSLogPrivacy { .auto }
 }
 
-/// The places behind the point: `\(time, format: .fixed(precision: 2))`.
+/// The digits after the point: `\(time, format: .fixed(precision: 2))`.
 public struct OSLogFloatFormatting: Sendable {
     let conversion: String
 
@@ -48,7 +49,7 @@ public struct OSLogIntegerFormatting: Sendable {
     }
 }
 
-/// Columns that a value takes at least.
+/// The minimum number of columns of a value.
 public struct OSLogStringAlignment: Sendable {
     let columns: Int, isRight: Bool
 

@@ -3,7 +3,7 @@
 #include <malloc.h>
 #include <stdlib.h>
 
-// What nobody wrote must not pass for zeros in a test.
+// Uninitialized memory must not pass for zeros in a test.
 __attribute__((constructor)) static void poison_fresh_memory(void) { setenv("ORCHARD_METAL_POISON", "1", 0); }
 
 size_t heap_bytes(void) {

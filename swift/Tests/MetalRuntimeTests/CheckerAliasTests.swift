@@ -1,6 +1,7 @@
 import XCTest
 
-/// Two arguments that share memory, one of which is const: reads through it after a write through the other.
+/// Two arguments that share memory, one of which is const: the kernel reads through the const one after a write through
+/// the other.
 final class CheckerAliasTests: CheckerTestCase {
     /// Runs a kernel with `x` and `y` bound to one buffer of 64 floats 0, 1, 2, ….
     private func run(

@@ -187,7 +187,7 @@ final class CheckerThreadgroupRaceTests: CheckerTestCase {
             says: "every write stored the value")
     }
 
-    // MARK: what must stay silent
+    // MARK: correct kernels
 
     func testAdjacentBytesOfDifferentThreads() throws {
         for (type, group) in [("uchar", 64), ("half", 64), ("ushort", 32), ("char", 33)] {

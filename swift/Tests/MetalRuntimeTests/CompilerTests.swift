@@ -1,7 +1,7 @@
 import MetalRuntime
 import XCTest
 
-/// Programs that must compile, and compute what they say.
+/// Programs that must compile, and give the stated results.
 final class CompilerTests: XCTestCase {
     private func run(
         _ source: String, _ name: String, _ inputs: [[Float]], count: Int, constants: [mrt_constant_value] = []

@@ -14,7 +14,7 @@ final class IsolationTests: XCTestCase {
         } catch { return "\(error)" }
     }
 
-    // MARK: what it calls
+    // MARK: calls
 
     func testNothingOfTheCLibraryResolves() {
         for (name, declaration, call) in [
@@ -54,7 +54,7 @@ final class IsolationTests: XCTestCase {
         XCTAssertTrue(pragma.contains("program_source:1:1: error: '#pragma clang attribute' is not supported"), pragma)
     }
 
-    // MARK: what it reads
+    // MARK: reads
 
     func testSourcesReadNoFiles() throws {
         let file = NSTemporaryDirectory() + "orchard-secret-\(getpid()).h"
@@ -85,7 +85,7 @@ final class IsolationTests: XCTestCase {
         XCTAssertTrue(text.contains("the value of the preprocessor macro 'A' must be one line"), text)
     }
 
-    // MARK: how long it takes
+    // MARK: time limits
 
     func testCompilingEndsInTime() {
         let begin = Date()

@@ -125,7 +125,7 @@ final class MemoryTests: XCTestCase {
     }
 }
 
-/// Runs the body and asserts that afterwards at most so many more bytes are allocated and resident. The number of
+/// Runs the body and asserts that afterwards at most this many more bytes are allocated and resident. The number of
 /// allocated bytes is exact, except for one-time allocations; resident bytes include mapped pages, and memory that
 /// malloc keeps.
 func assertFlat(heap: Int, resident: Int, file: StaticString = #filePath, line: UInt = #line, _ body: () throws -> Void)

@@ -79,7 +79,7 @@ final class ProgramTests: XCTestCase {
             """
             // d = a b, a: m x k, b: k x n, row-major, of any size. A threadgroup of four SIMD-groups makes a 32 x 32 \
             tile of d, each
-            // SIMD-group a quarter of 16 x 16; tiles of a and b lie in threadgroup memory, zero past the edges.
+            // SIMD-group a quarter of 16 x 16; tiles of a and b are in threadgroup memory, with zeros past the edges.
             struct Shape { uint m, n, k; };
 
             template <typename T>

@@ -8,13 +8,13 @@ import { readHeader } from "../../support/header.ts";
 const text = readFileSync(join(packageRoot, "native/cpu/include/orchard_cpu.h"), "utf8");
 const header = readHeader(text);
 
-/** What `bun:ffi` must be told: bytes are passed as views; contexts, which native code made, as addresses. */
+/** The types for `bun:ffi`: bytes are passed as views; contexts, which native code creates, as addresses. */
 const ffiTypes: Record<string, string> = { int32_t: "i32", double: "f64", void: "void", "void *": "ptr" };
 const addresses = new Set(["orchard_cpu_release", "orchard_cpu_collected"]);
 const ffiType = (name: string, cType: string) =>
   cType.includes("*") && !addresses.has(name) ? "buffer" : (ffiTypes[cType] ?? `unknown ${cType}`);
 
-describe("the declarations are those of orchard_cpu.h", () => {
+describe("the declarations match orchard_cpu.h", () => {
   test("the same functions", () => {
     expect(header.functions.length).toBeGreaterThan(12);
     expect(Object.keys(declarations).sort()).toEqual(header.functions.map(({ name }) => name).sort());

@@ -1,4 +1,4 @@
-/** The dylib refuses what leads out of an operand, whatever TypeScript says of its shape, by a typed error. */
+/** The dylib rejects calls that would leave an operand, whatever shape TypeScript passes, with a typed error. */
 import { describe, expect, test } from "bun:test";
 import { cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { errorOf } from "../../../src/backend/cpu/status.ts";
@@ -73,13 +73,13 @@ describe("a copy of", () => {
     expect(errorOfCall(() => copy(count, fromOffset, toOffset)).message).toBe(`[copy] ${message}`);
   });
 
-  test("all elements, and of none anywhere, is made", () => {
+  test("copying all elements, and copying none at any offset, succeed", () => {
     copy(16, 0, 0);
     copy(0, 2 ** 40, -5);
   });
 });
 
-test("strides and offsets may lead to both ends of an operand, and no further", () => {
+test("strides and offsets may reach both ends of an operand, but not beyond", () => {
   const source = Float32Array.from({ length: 6 }, (_, index) => index);
   const reversed = (offset: number) =>
     reduceCall(
@@ -101,21 +101,21 @@ test("strides and offsets may lead to both ends of an operand, and no further", 
   expect(errorOfCall(() => reversed(6)).message).toContain("expected at least 28 bytes, got 24");
 });
 
-test("results lie apart: a result of many elements in one is refused", () => {
+test("results that overlap themselves are rejected", () => {
   const values = { bytes: 4, offset: 0, bits: 0n, nest: { shape: [100], strides: [[0]] } };
   expect(errorOfCall(() => fillCall("fill", values, [bytes()])).message).toBe(
     "[fill] operand 0 (output): expected elements that lie apart, got 100 in 64 bytes",
   );
 });
 
-test("an operand that is needed and left out is refused", () => {
+test("a missing operand that is required is rejected", () => {
   const values = { from: "float32", to: "float32", fromOffset: 0, toOffset: 0, count: 1 } as const;
   expect(errorOfCall(() => convertCall("copy", values, [undefined, bytes()])).message).toBe(
     "[copy] operand 0 (x): expected an operand, got none",
   );
 });
 
-test("a product whose result is smaller than it is said to be is refused", () => {
+test("a product whose result is smaller than stated is rejected", () => {
   const values = {
     ...({ dtype: "float32", m: 4, n: 5, k: 4, hasInput: false, alpha: 1, beta: 0 } as const),
     ...{ rowStrides: [4, 5, 0, 5], columnStrides: [1, 1, 0, 1], offsets: [0, 0, 0, 0] },
@@ -127,7 +127,7 @@ test("a product whose result is smaller than it is said to be is refused", () =>
   );
 });
 
-test("positions that wrap around are refused, before any row is rotated", () => {
+test("positions that wrap around are rejected before any row is rotated", () => {
   const rotate = (count: number, stride: number, out = bytes()) => {
     const values = {
       ...({ dtype: "float32", positionDtype: "int64", interleaved: false, hasPositions: false } as const),
@@ -140,7 +140,7 @@ test("positions that wrap around are refused, before any row is rotated", () => 
   };
   const turned = [1, 1, 1, 1, 1, 1, ...bytes().subarray(6)];
   for (const stride of [1, 2 ** 52]) expect([...rotate(3, stride)]).toEqual(turned);
-  const limit = 2 ** 53; // of a block's numbers
+  const limit = 2 ** 53; // among a block's numbers
   expect([...rotate(3, limit)]).toEqual(turned);
   const out = new Float32Array(2 * 1025);
   expect(
@@ -154,7 +154,7 @@ test("positions that wrap around are refused, before any row is rotated", () => 
   expect(out.every((value) => value === 0)).toBe(true);
 });
 
-describe("an index that is out of range where no check went before", () => {
+describe("an index out of range that was not checked before", () => {
   const message = (index: number, size: number) => `expected indices of at least 0 and less than ${size}, got ${index}`;
   const indices = (index: number) => BigInt64Array.of(0n, BigInt(index));
 
@@ -219,15 +219,18 @@ describe("rows", () => {
       { gradientOffset: -1 },
       "expected elements from 0 on, got -1",
     ],
-  ] as const)("%s is refused by the row's number, and no row is computed", (_what, [parameter, gradient], own, why) => {
-    const first = ones();
-    const error = errorOfCall(() => updateCall("SGD", [rowOf(first, ones()), rowOf(parameter, gradient, own)]));
-    expect(error).toBeInstanceOf(ArgumentError);
-    expect(error.message).toBe(`[SGD] row 1: operand 3 (gradient): ${why}`);
-    expect([...first]).toEqual([...ones()]);
-  });
+  ] as const)(
+    "%s is rejected with the row's number, and no row is computed",
+    (_what, [parameter, gradient], own, why) => {
+      const first = ones();
+      const error = errorOfCall(() => updateCall("SGD", [rowOf(first, ones()), rowOf(parameter, gradient, own)]));
+      expect(error).toBeInstanceOf(ArgumentError);
+      expect(error.message).toBe(`[SGD] row 1: operand 3 (gradient): ${why}`);
+      expect([...first]).toEqual([...ones()]);
+    },
+  );
 
-  test("a state of which the last plane is not there is refused", () => {
+  test("a state without its last plane is rejected", () => {
     const [state, parameter] = [new Float32Array(40), ones()];
     const own = { ...values, rule: "adam" as const, plane: 24 };
     const row = { values: own, operands: [state, state, parameter, ones(), parameter] };
@@ -236,7 +239,7 @@ describe("rows", () => {
     expect(error.message).toBe("[Adam] row 0: operand 0 (stateBefore): expected at least 164 bytes, got 160");
   });
 
-  test("a function without rows, no row, and blocks of another length are refused", () => {
+  test("a function that has no rows, a call without rows, and blocks of another length are rejected", () => {
     const { ordinal, blockBytes, operands } = nativeTables().functions["update"]!;
     const unary = nativeTables().functions["unary"]!.ordinal;
     const block = new Float64Array(blockBytes / 8 + operands);
@@ -258,14 +261,14 @@ describe("the call itself", () => {
   const block = new Float64Array(blockBytes / 8 + 2);
   const refused = (status: number) => errorOf(native, status, "unary").message;
 
-  test("a block of another length is refused, and not read", () => {
+  test("a block of another length is rejected, and not read", () => {
     for (const own of [0, 8, block.byteLength - 8, block.byteLength + 8, -1])
       expect(refused(native.orchard_cpu_run3(ordinal, block, own, block, block, block))).toBe(
         `[unary] unary: expected a block of ${block.byteLength} bytes, got ${own}`,
       );
   });
 
-  test("a function with more operands than there is room for is refused", () => {
+  test("a function with too many operands is rejected", () => {
     const update = nativeTables().functions["update"]!;
     const own = new Float64Array(update.blockBytes / 8 + update.operands);
     expect(refused(native.orchard_cpu_run3(update.ordinal, own, own.byteLength, own, own, own))).toBe(
@@ -273,7 +276,7 @@ describe("the call itself", () => {
     );
   });
 
-  test("an operand's bytes are those that it has now", () => {
+  test("the size of an operand is read at the time of the call", () => {
     const buffer = new ArrayBuffer(64, { maxByteLength: 64 });
     const x = new Float32Array(buffer);
     const values = { from: "float32", to: "float32", fromOffset: 0, toOffset: 0, count: 16 } as const;

@@ -1,4 +1,6 @@
-/** Conversions between dtypes, on every instruction set, against JavaScript's own typed arrays and exact arithmetic. */
+/**
+ * Conversions between dtypes, on every instruction set, compared with JavaScript's typed arrays and exact arithmetic.
+ */
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../../src/backend/cpu/report.ts";
@@ -20,7 +22,8 @@ function convert(from: DType, source: Bytes, to: DType, out: Bytes, count = out.
 }
 
 /**
- * Every float32 whose upper bits are these, with a few lower ones: all exponents, ties, near ties, subnormals, NaNs.
+ * Every float32 with these upper bits and a few values of the lower ones: all exponents, ties, near ties, subnormals,
+ * NaNs.
  */
 function manyFloats(): Float32Array {
   const lower = [0, 1, 0xfff, 0x1000, 0x1001, 0x7fff, 0x8000, 0x8001, 0xffff];
@@ -30,13 +33,13 @@ function manyFloats(): Float32Array {
   return new Float32Array(bits.buffer);
 }
 
-/** The bfloat16 nearest to a float32, ties to the even one, by comparing distances in float64. */
+/** Returns the bfloat16 nearest to a float32, ties to even, by comparing distances in float64. */
 function nearestBfloat(value: number): number {
   const bits = new Uint32Array(new Float32Array([value]).buffer)[0]!;
   const below = bits >>> 16;
   const widened = (upper: number) => new Float32Array(new Uint32Array([(upper << 16) >>> 0]).buffer)[0]!;
   const above = widened(below + 1);
-  const beyond = Number.isFinite(above) ? above : Math.sign(value) * 2 ** 128; // where infinity would lie as a number
+  const beyond = Number.isFinite(above) ? above : Math.sign(value) * 2 ** 128; // infinity's bits as a finite number
   const [down, up] = [Math.abs(value - widened(below)), Math.abs(beyond - value)];
   return down < up || (down === up && below % 2 === 0) ? below : below + 1;
 }
@@ -44,7 +47,7 @@ function nearestBfloat(value: number): number {
 describe.each(isas)("on %s", (isa) => {
   const use = () => configure(native, "isa", isa);
 
-  test("every float16 widens to the float32 of its value, and comes back bit by bit", () => {
+  test("every float16 becomes the float32 of its value, and converts back to the same bits", () => {
     use();
     const halves = Uint16Array.from({ length: 65_536 }, (_, bits) => bits);
     const wide = convert("float16", halves, "float32", new Float32Array(65_536)) as Float32Array;
@@ -54,7 +57,7 @@ describe.each(isas)("on %s", (isa) => {
     expect([...back]).toEqual([...halves].map((bits) => (isSignalling(bits) ? bits | 0x200 : bits)));
   });
 
-  test("float32 rounds to the float16 that JavaScript rounds to", () => {
+  test("float32 rounds to the same float16 as in JavaScript", () => {
     use();
     const floats = manyFloats();
     const halves = new Float16Array(convert("float32", floats, "float16", new Uint16Array(floats.length)).buffer);
@@ -63,7 +66,7 @@ describe.each(isas)("on %s", (isa) => {
     expect([wrong, floats[wrong], halves[wrong]]).toEqual([-1, undefined, undefined]);
   });
 
-  test("float32 rounds to the nearest bfloat16, ties to even, NaN stays NaN", () => {
+  test("float32 rounds to the nearest bfloat16, ties to even, and NaN stays NaN", () => {
     use();
     const floats = manyFloats();
     const out = convert("float32", floats, "bfloat16", new Uint16Array(floats.length)) as Uint16Array;
@@ -78,7 +81,7 @@ describe.each(isas)("on %s", (isa) => {
     expect([...new Uint32Array(wide.buffer)].every((bits, index) => bits >>> 16 === out[index])).toBe(true);
   });
 
-  test("floats truncate to integers; beyond the range the nearer end, NaN 0", () => {
+  test("floats truncate to integers and saturate; NaN becomes 0", () => {
     use();
     const values = [0, -0.9, 0.9, 1.5, -1.5, 127.9, 128, 255.5, 256, -128.9, -129, 2 ** 31 - 0.5, 2 ** 31, 2 ** 32 + 3];
     const beyond = [-(2 ** 31) - 1, 2 ** 53 + 2, 2 ** 63, -(2 ** 63) - 2048, Number.NaN, Infinity, -Infinity];
@@ -107,7 +110,7 @@ describe.each(isas)("on %s", (isa) => {
     expect(truth).toEqual(Array.from(source, (value) => (value === 0 ? 0n : 1n)));
   });
 
-  test("integers become the nearest float, and bool 0 or 1", () => {
+  test("integers become the nearest float, and bool becomes 0 or 1", () => {
     use();
     const integers = BigInt64Array.from([0n, -1n, 2n ** 24n + 1n, 2n ** 53n + 1n, -(2n ** 63n), 2n ** 63n - 1n]);
     const as = (out: Bytes, to: DType) => [...(convert("int64", integers, to, out) as Float64Array)];
@@ -118,7 +121,7 @@ describe.each(isas)("on %s", (isa) => {
     expect([...(convert("bool", truth, "int32", new Int32Array(3)) as Int32Array)]).toEqual([0, 1, 1]);
   });
 
-  test("offsets lead to the elements, and the ones around stay", () => {
+  test("offsets select the elements, and their neighbors are unchanged", () => {
     use();
     for (const count of [0, 1, 7, 16, 33, 100_003]) {
       const source = Float32Array.from({ length: count + 3 }, (_, index) => index % 1000);
@@ -130,7 +133,7 @@ describe.each(isas)("on %s", (isa) => {
   });
 });
 
-test("a dtype that is none is refused", () => {
+test("an invalid dtype is rejected", () => {
   const block = new Float64Array([10, 1, 0, 0, 1, 8, 8]); // and the bytes of both operands
   const { ordinal } = nativeTables().functions["convert"]!;
   expect(() =>

@@ -1,6 +1,6 @@
 /**
- * Copies between operands of any strides, on every instruction set, for elements of every size, against coordinates
- * that are counted one by one. What lies around the result's elements must stay.
+ * Copies between operands of any strides, on every instruction set, for elements of every size, compared with
+ * coordinates that are counted one by one. Memory around the result's elements must not change.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
@@ -29,7 +29,7 @@ interface Copy {
   readonly to: readonly number[];
 }
 
-/** Row-major strides of these sizes, where each row of the last axis has a few elements more. */
+/** Row-major strides of these sizes, with a few elements of padding after each row of the last axis. */
 function stridesOf(shape: readonly number[], more = 0, step = 1): number[] {
   let next = step;
   return shape
@@ -52,7 +52,7 @@ const permute = (shape: readonly number[], order: readonly number[], more = 0, s
   to: stridesOf(permuted(shape, order)),
 });
 
-/** The operands the other way round. */
+/** Swaps the operands. */
 const swapped = ({ shape, from, to }: Copy): Copy => ({ shape, from: to, to: from });
 
 const reversed = ({ shape, from, to }: Copy): Copy => ({ shape, from: from.map((stride) => -stride), to });
@@ -126,7 +126,7 @@ describe.each(isas)("on %s", (isa) => {
   test.each([
     ["rows of whole lines", [2048, 2064]],
     ["rows that end within a line", [2049, 2053]],
-  ] as const)("past the caches: %s", (_, [rows, columns]) => {
+  ] as const)("larger than the caches: %s", (_, [rows, columns]) => {
     configure(native, "isa", isa);
     configure(native, "threads", "2");
     const source = new Uint32Array(rows * columns).map((_, index) => index);

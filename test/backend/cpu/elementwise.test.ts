@@ -1,6 +1,6 @@
 /**
- * What the vectors of elementwise operations must not show: where in a row an element lies, what lies beside it, and
- * that a quotient was rounded before it was cut. On each instruction set.
+ * Properties that vectorized elementwise operations must keep, on each instruction set: a result does not depend on its
+ * position in a row or on adjacent elements, and quotients are not rounded before they are truncated.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
@@ -55,12 +55,12 @@ const functions: Readonly<Record<string, (x: Tensor, y: Tensor) => Tensor>> = {
   remainder,
 };
 
-/** Operands of a row, of which the first 40 are positive. */
+/** Operands of one row, of which the first 40 are positive. */
 const count = 83;
 const x = Float32Array.of(...uniform(40, 0.1, 9), ...uniform(count - 40, -9, 9));
 const y = uniform(count, -3, 3);
 
-/** Quotients that lie so little below a whole number that division rounds them up to it, and their neighbors. */
+/** Quotients so little below a whole number that division rounds them up to it, and their neighbors. */
 function belowWholeNumbers(pairs: number): { a: Float32Array; b: Float32Array } {
   const b = uniform(pairs, 0.5, 4);
   const products = b.map((divisor) => divisor * random.integer(1, 2 ** 24 - 1));
@@ -90,7 +90,7 @@ describe.each(isas)("on cpu with %s", (isa) => {
 
   for (const [name, compute] of Object.entries(functions))
     test(
-      `${name} has the same bits wherever an element lies`,
+      `${name} has the same bits at every position`,
       on(() => {
         const whole = bits(computed(compute(tensor(x), tensor(y))));
         for (const [begin, end] of [
@@ -107,7 +107,7 @@ describe.each(isas)("on cpu with %s", (isa) => {
     );
 
   test(
-    "pow has the same bits beside elements that need more care",
+    "pow has the same bits next to elements of the slow path",
     on(() => {
       const bases = Float32Array.of(...uniform(60, 0.01, 30), 0, 0, 0, 1);
       const exponents = Float32Array.of(...uniform(60, -20, 20), 0.5, -0.5, 1e-20, -1e20);
@@ -130,7 +130,7 @@ describe.each(isas)("on cpu with %s", (isa) => {
   );
 
   test(
-    "pow is within 3 units in the last place, where its exponent has most digits too",
+    "pow is within 3 units in the last place, also if the exponent has most digits",
     on(() => {
       const near = uniform(20_000, 0.5, 2);
       const exponents = near.map((base) => (random.next() * 276 - 149) / Math.log2(base));
@@ -146,7 +146,7 @@ describe.each(isas)("on cpu with %s", (isa) => {
   );
 
   test(
-    "quotients just below whole numbers are not rounded up, and rests are exact",
+    "quotients just below whole numbers are not rounded up, and remainders are exact",
     on(() => {
       const { a, b } = belowWholeNumbers(4000);
       const operands = [tensor(a), tensor(b)] as const;
@@ -157,7 +157,7 @@ describe.each(isas)("on cpu with %s", (isa) => {
   );
 
   test(
-    "erf ends at 1 and goes no further; softplus falls to the last subnormal number",
+    "erf never exceeds 1; softplus decreases to the smallest subnormal number",
     on(() => {
       expect([...computed(erf(tensor([4, -4, 1 / 0, -1 / 0])))]).toEqual([1, -1, 1, -1]);
       expect(computed(erf(tensor(uniform(5000, 3, 5)))).every((value) => value <= 1)).toBe(true);

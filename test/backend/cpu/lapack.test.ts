@@ -1,4 +1,4 @@
-/** The LAPACK of the cpu backend's BLAS: where it is found, where it is used, and threads that call it at once. */
+/** LAPACK in the cpu backend's BLAS: where it is found, where it is used, and concurrent calls. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { findCompiler } from "../../../scripts/cpu/compiler.ts";
 import { configure, cpuLibrary, defaultBlas } from "../../../src/backend/cpu/loader.ts";
@@ -15,7 +15,7 @@ import { testFolder } from "../../support/folder.ts";
 const { native } = cpuLibrary();
 const libraries = defaultBlas().join("\n");
 configure(native, "blas", libraries);
-configure(native, "products", "blas"); // with them, `cholesky` is LAPACK's
+configure(native, "products", "blas"); // with these settings, `cholesky` calls LAPACK
 const { blas, lapack, threads } = cpuInfo(native);
 const useDefaults = () => {
   configure(native, "blas", libraries);
@@ -51,7 +51,7 @@ describe("LAPACK of the cpu backend", () => {
     useDefaults();
   });
 
-  test("is used where it is there, and what is computed without it is right too", () => {
+  test("is used if it is available, and results without it are correct too", () => {
     const a = toTensor(matrices[0]!, "float64");
     const own = factors(a);
     configure(native, "blas", "none");
@@ -62,7 +62,7 @@ describe("LAPACK of the cpu backend", () => {
     expect(own.some((value, at) => value !== without[at])).toBe(lapack !== null);
   });
 
-  test("ORCHARD_BLAS=none leaves the backend's own", () => {
+  test("ORCHARD_BLAS=none selects the dylib's linear algebra", () => {
     const program = `
       import { cpuLibrary } from "./src/backend/cpu/loader.ts";
       import { cpuInfo } from "./src/backend/cpu/report.ts";
@@ -76,7 +76,7 @@ describe("LAPACK of the cpu backend", () => {
     expect([stdout.toString(), stderr.toString()]).toEqual(["[600,null]\n", ""]);
   });
 
-  test("matrices of a batch that threads compute at once are each as one thread computes them", () => {
+  test("concurrent matrices of a batch have the same results as on one thread", () => {
     const all = stack(matrices.map((matrix) => toTensor(matrix, "float64")));
     configure(native, "threads", "1");
     const one = factors(all);
@@ -88,7 +88,7 @@ describe("LAPACK of the cpu backend", () => {
     useDefaults();
   });
 
-  test("one matrix on all threads is the same each time", () => {
+  test("one matrix on all threads has the same result each time", () => {
     const large = toTensor(definiteFamilies.random!(300, 5), "float64");
     const once = factors(large);
     for (let round = 0; round < 5; round++) expect(factors(large)).toEqual(once);
@@ -98,7 +98,7 @@ describe("LAPACK of the cpu backend", () => {
 describe("a BLAS", () => {
   const folder = testFolder("lapack");
 
-  /** A library with what follows after the products that every BLAS has. */
+  /** A library with the symbols that follow the products of every BLAS. */
   async function library(name: string, source: string): Promise<string> {
     const path = folder.file(`${name}.so`);
     const { command } = await findCompiler();

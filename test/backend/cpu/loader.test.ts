@@ -24,7 +24,7 @@ const failure = (path: string): BackendError => {
   throw new Error(`${path} was loaded`);
 };
 
-/** The report of a process of its own, with settings in its environment. */
+/** The report of a separate process, with settings in its environment. */
 function infoWith(environment: Record<string, string>) {
   const program = `
     import { cpuLibrary } from "./src/backend/cpu/loader.ts";
@@ -37,15 +37,15 @@ function infoWith(environment: Record<string, string>) {
   return { info: stdout.length > 0 ? JSON.parse(stdout.toString()) : undefined, problem: stderr.toString() };
 }
 
-describe("the cpu backend's dylib is found and held to its version", () => {
-  test("ORCHARD_CPU_LIBRARY is the only place where it is set", () => {
+describe("the cpu backend's dylib is found, and its version is checked", () => {
+  test("ORCHARD_CPU_LIBRARY, if set, is the only path that is tried", () => {
     expect(cpuLibraryCandidates({ ORCHARD_CPU_LIBRARY: "/some/lib.so" })).toEqual([
       { origin: "ORCHARD_CPU_LIBRARY", path: "/some/lib.so" },
     ]);
     expect(cpuLibraryCandidates({}).at(-1)?.origin).toBe("bundled");
   });
 
-  test("a missing one is named, with the command that makes it", () => {
+  test("the error for a missing dylib names it and the command that builds it", () => {
     const error = failure(join(folder, "missing.so"));
     expect([error.code, error.message]).toEqual([
       "libraryMissing",
@@ -53,7 +53,7 @@ describe("the cpu backend's dylib is found and held to its version", () => {
     ]);
   });
 
-  test("a file that is no library, and one that was cut short", () => {
+  test("a file that is not a library, and a truncated library", () => {
     const text = join(folder, "text.so");
     writeFileSync(text, "not a library");
     expect(failure(text).code).toBe("libraryUnusable");
@@ -63,7 +63,7 @@ describe("the cpu backend's dylib is found and held to its version", () => {
     expect(failure(short).code).toBe("libraryUnusable");
   });
 
-  test("it needs the machine's C library and nothing else", () => {
+  test("it requires only the machine's C library", () => {
     if (process.platform !== "linux") return expect(cpuLibrary().path).toEndWith(".dylib");
     const { stdout } = Bun.spawnSync(["ldd", "-r", cpuLibrary().path]);
     const names = stdout
@@ -80,13 +80,13 @@ describe("the cpu backend's dylib is found and held to its version", () => {
 describe("settings", () => {
   const { native } = cpuLibrary();
 
-  test("the report names an instruction set that the processor can run", () => {
+  test("the report names an instruction set that the processor supports", () => {
     const { isa, isas, threads } = cpuInfo(native);
     expect(isas).toContain(isa);
     expect(threads).toBeGreaterThan(0);
   });
 
-  test("each instruction set can be chosen, and an unknown one is refused with the known ones", () => {
+  test("each instruction set can be selected, and the error for an unknown one lists the known ones", () => {
     const { isa: before, isas } = cpuInfo(native);
     for (const isa of isas) {
       configure(native, "isa", isa);
@@ -100,20 +100,20 @@ describe("settings", () => {
       expect(() => configure(native, "threads", threads)).toThrow("threads takes a whole number");
   });
 
-  test("the environment's settings are applied, and a wrong one names its variable", () => {
+  test("settings of the environment are applied, and the error for an invalid one names its variable", () => {
     const plainest = cpuInfo(native).isas[0] ?? "";
     const environment = { ORCHARD_CPU_ISA: plainest, ORCHARD_CPU_THREADS: "3", ORCHARD_BLAS: "none" };
     expect(infoWith(environment).info).toMatchObject({ isa: plainest, threads: 3, blas: null });
     expect(infoWith({ ORCHARD_CPU_THREADS: "many" }).problem).toContain("[ORCHARD_CPU_THREADS] threads takes");
   });
 
-  test("a BLAS that is named gets every product on macOS, and none on Linux", () => {
+  test("a BLAS that is set computes every product on macOS, and none on Linux", () => {
     const named = ["Accelerate", "/some/blas.so", "none", undefined];
     expect(named.map((name) => forcesBlas(name, "darwin"))).toEqual([true, true, false, false]);
     expect(named.map((name) => forcesBlas(name, "linux"))).toEqual([false, false, false, false]);
   });
 
-  test("a BLAS that can't be loaded is passed over with a reason", () => {
+  test("a BLAS that can't be loaded is skipped with a reason", () => {
     const { info } = infoWith({ ORCHARD_BLAS: "/no/such/blas.so" });
     expect(info.blas).toBeNull();
     expect(info.blasProblems).toEqual([expect.stringContaining("/no/such/blas.so can't be loaded")]);

@@ -1,206 +1,35 @@
 /**
- * Matrix products of the cpu backend, by its own code on every instruction set and by the BLAS that it can be told to
- * use, against sums in float64 or exact integers. Operands lie among loud values: what is read outside of them shows in
- * the result.
+ * Matrix products of the cpu backend, by the dylib on every instruction set and by the BLAS that it can use, compared
+ * with sums in float64 or exact integers.
  */
 import { dlopen } from "bun:ffi";
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { cpuInfo, cpuStatistics } from "../../../src/backend/cpu/report.ts";
 import { OutOfMemoryError } from "../../../src/core/errors.ts";
-import { type MatmulCase, type MatmulOperand, multiply } from "../../support/cpu-matmul.ts";
-import { type ElementType, elementTypes } from "../../support/elements.ts";
+import { type MatmulOperand, multiply } from "../../support/cpu-matmul.ts";
+import {
+  expectRight,
+  firstWrong,
+  floats,
+  formula,
+  integers,
+  nth,
+  operandLayouts,
+  random,
+  randomCase,
+  randomOperand,
+  resultLayouts,
+  use,
+  useDefaults,
+  ways,
+} from "../../support/drawn-products.ts";
+import { elementTypes } from "../../support/elements.ts";
 import { repeats, usually } from "../../support/repeats.ts";
 
 const { native } = cpuLibrary();
-const { isa: initial, isas, blas } = cpuInfo(native);
-const useDefaults = () => {
-  configure(native, "isa", initial);
-  configure(native, "products", "table");
-};
+const { blas } = cpuInfo(native);
 afterAll(useDefaults);
-
-type Dtype = keyof typeof elementTypes;
-const floats: Dtype[] = ["float64", "float32", "float16", "bfloat16"];
-const integers: Dtype[] = ["int64", "int32", "uint32", "int8", "uint8"];
-
-/** Ways to compute: the BLAS where there is one, as on macOS, and the backend's own code on each instruction set. */
-const ways = [
-  ...(blas ? [{ name: blas.name, isa: initial, products: "blas" }] : []),
-  ...isas.map((isa) => ({ name: isa, isa, products: "own" })),
-];
-const use = (way: { isa: string; products: string }) => {
-  configure(native, "isa", way.isa);
-  configure(native, "products", way.products);
-};
-
-/** How rows and columns lie: strides as multiples, and whether the first element is the last in memory. */
-const layouts = {
-  rows: (rows: number, columns: number) => ({ rowStride: columns, columnStride: 1, length: rows * columns }),
-  columns: (rows: number, columns: number) => ({ rowStride: 1, columnStride: rows, length: rows * columns }),
-  gaps: (rows: number, columns: number) => ({ rowStride: columns + 3, columnStride: 1, length: rows * (columns + 3) }),
-  strided: (rows: number, columns: number) => ({ rowStride: 3 * columns, columnStride: 3, length: 3 * rows * columns }),
-  reversed: (rows: number, columns: number) => ({ rowStride: -columns, columnStride: -1, length: rows * columns }),
-  upsideDown: (rows: number, columns: number) => ({ rowStride: -columns, columnStride: 1, length: rows * columns }),
-  oneRow: (_: number, columns: number) => ({ rowStride: 0, columnStride: 1, length: columns }),
-  oneColumn: (rows: number, _: number) => ({ rowStride: 1, columnStride: 0, length: rows }),
-  oneElement: () => ({ rowStride: 0, columnStride: 0, length: 1 }),
-} as const;
-type Layout = keyof typeof layouts;
-
-let seed = 1;
-/** Uniform on [0, 1): a linear congruence that needs no library. */
-function random(): number {
-  seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
-  return seed / 2 ** 32;
-}
-
-const padding = 19;
-
-/** A batch of matrices of random numbers in a storage of their own, with loud values before, between and after. */
-function randomOperand(
-  type: ElementType,
-  rows: number,
-  columns: number,
-  layout: Layout,
-  batchShape: readonly number[],
-  isRepeated = false,
-): MatmulOperand {
-  const { rowStride, columnStride, length } = layouts[layout](rows, columns);
-  const step = length + padding;
-  const batchStrides = batchShape.map((_, axis) => (isRepeated ? 0 : step * product(batchShape.slice(axis + 1))));
-  const count = padding + step * (isRepeated ? 1 : product(batchShape));
-  const storage = type.make(count);
-  for (let index = 0; index < count; index++) type.write(storage, index, loud(type));
-  const first = Math.min(0, rowStride * (rows - 1)) + Math.min(0, columnStride * (columns - 1));
-  const operand = { storage, offset: padding - first, rowStride, columnStride, batchStrides };
-  forEachElement(operand, rows, columns, batchShape, (index) => type.write(storage, index, quiet(type)));
-  return operand;
-}
-
-const product = (sizes: readonly number[]) => sizes.reduce((total, size) => total * size, 1);
-const loud = ({ wrap }: ElementType) => (wrap ? wrap(0x5a5a5a5a5a5a5a5an) : Number.NaN);
-const quiet = ({ wrap }: ElementType) =>
-  wrap
-    ? wrap((BigInt(Math.floor(random() * 2 ** 32)) << 32n) | BigInt(Math.floor(random() * 2 ** 32)))
-    : random() * 2 - 1;
-
-function forEachElement(
-  operand: MatmulOperand,
-  rows: number,
-  columns: number,
-  batchShape: readonly number[],
-  visit: (index: number, row: number, column: number, base: readonly number[]) => void,
-): void {
-  const walk = (axis: number, offset: number, place: readonly number[]) => {
-    if (axis < batchShape.length) {
-      for (let index = 0; index < batchShape[axis]!; index++)
-        walk(axis + 1, offset + index * operand.batchStrides[axis]!, [...place, index]);
-      return;
-    }
-    for (let row = 0; row < rows; row++)
-      for (let column = 0; column < columns; column++)
-        visit(offset + row * operand.rowStride + column * operand.columnStride, row, column, place);
-  };
-  walk(0, operand.offset, []);
-}
-
-const baseOf = (operand: MatmulOperand, place: readonly number[]) =>
-  place.reduce((offset, index, axis) => offset + index * operand.batchStrides[axis]!, operand.offset);
-
-interface Case extends MatmulCase {
-  readonly dtype: Dtype;
-}
-
-interface Expected {
-  /** By the element's index in the storage of the result. */
-  value: Map<number, number | bigint>;
-  /** The largest error that floats may have there. */
-  bound: Map<number, number>;
-}
-
-/**
- * The formula, in float64 or exactly, with the classical bound for a sum of k products: (k + 2) u Σ|a||b|, and one
- * rounding.
- */
-function formula({ dtype, m, n, k, batchShape, a, b, out, input, alpha = 1, beta = 1 }: Case): Expected {
-  const type = elementTypes[dtype];
-  const value = new Map<number, number | bigint>();
-  const bound = new Map<number, number>();
-  const summed = Math.min(type.rounding ?? 0, 2 ** -24);
-  forEachElement(out, m, n, batchShape, (index, row, column, place) => {
-    const [aBase, bBase] = [baseOf(a, place) + row * a.rowStride, baseOf(b, place) + column * b.columnStride];
-    const added =
-      input && beta !== 0
-        ? type.read(input.storage, baseOf(input, place) + row * input.rowStride + column * input.columnStride)
-        : undefined;
-    const pairs = Array.from(
-      { length: k },
-      (_, p) =>
-        [type.read(a.storage, aBase + p * a.columnStride), type.read(b.storage, bBase + p * b.rowStride)] as const,
-    );
-    if (type.wrap) {
-      const sum = pairs.reduce((total, [x, y]) => total + BigInt(x) * BigInt(y), 0n);
-      value.set(index, type.wrap(BigInt(alpha) * sum + BigInt(beta) * BigInt(added ?? 0)));
-      return;
-    }
-    const sum = pairs.reduce((total, [x, y]) => total + Number(x) * Number(y), 0);
-    const size = pairs.reduce((total, [x, y]) => total + Math.abs(Number(x) * Number(y)), 0);
-    const whole = alpha * sum + beta * Number(added ?? 0);
-    value.set(index, whole);
-    const magnitude = Math.abs(alpha) * size + Math.abs(beta * Number(added ?? 0));
-    bound.set(
-      index,
-      (k + 4) * summed * magnitude + type.rounding! * Math.abs(whole) * 1.01 + 2 ** -25 * (dtype === "float16" ? 1 : 0),
-    );
-  });
-  return { value, bound };
-}
-
-/** Computes into a fresh copy of the result's storage and says the first thing that is wrong, or nothing. */
-function firstWrong(given: Case, expected: Expected): string | undefined {
-  const type = elementTypes[given.dtype];
-  const storage = given.out.storage.slice();
-  const before = storage.slice();
-  const isOut = (operand?: MatmulOperand) =>
-    operand && (operand.storage === given.out.storage ? { ...operand, storage } : operand);
-  multiply({ ...given, out: { ...given.out, storage }, input: isOut(given.input) });
-  for (let index = 0; index < storage.length; index++) {
-    const got = type.read(storage, index);
-    const value = expected.value.get(index);
-    if (value === undefined) {
-      if (!Object.is(got, type.read(before, index))) return `element ${index} outside of the result became ${got}`;
-    } else if (
-      typeof got === "bigint" ? got !== value : !(Math.abs(got - Number(value)) <= expected.bound.get(index)!)
-    ) {
-      return `element ${index} is ${got}, expected ${value} ± ${expected.bound.get(index) ?? 0}`;
-    }
-  }
-  return undefined;
-}
-
-/** Runs a case on every way; the formula is computed once. */
-function expectRight(given: Case, description: string): void {
-  const expected = formula(given);
-  for (const way of ways) {
-    use(way);
-    expect([description, way.name, firstWrong(given, expected)]).toEqual([description, way.name, undefined]);
-  }
-}
-
-function randomCase(
-  dtype: Dtype,
-  [m, n, k]: readonly [number, number, number],
-  [la, lb, lo]: readonly [Layout, Layout, Layout],
-  batchShape: readonly number[] = [],
-  repeated: { a?: boolean; b?: boolean } = {},
-): Case {
-  const type = elementTypes[dtype];
-  const a = randomOperand(type, m, k, la, batchShape, repeated.a);
-  const b = randomOperand(type, k, n, lb, batchShape, repeated.b);
-  const out = randomOperand(type, m, n, lo, batchShape);
-  return { dtype, m, n, k, batchShape, a, b, out };
-}
 
 // Sizes around those of tiles (6, 8, 14 rows; 8 to 128 columns), around those of blocks (120 rows, 384 deep), and 1.
 const sizes = [
@@ -216,9 +45,6 @@ const sizes = [
   [6, 40, 385],
   [9, 130, 300],
 ] as const;
-const operandLayouts = Object.keys(layouts) as Layout[];
-const resultLayouts = ["rows", "columns", "gaps", "strided", "reversed", "upsideDown"] as const;
-const nth = <Item>(items: readonly Item[], index: number) => items[index % items.length]!;
 
 describe.each([...floats, ...integers])("%s", (dtype) => {
   const isWide = dtype === "int64";
@@ -236,7 +62,7 @@ describe.each([...floats, ...integers])("%s", (dtype) => {
       }
   });
 
-  test("operands that lie either way, whole tiles and parts of them, one block deep and two", () => {
+  test("operands in each orientation, whole and partial tiles, one and two blocks deep", () => {
     const sizes = [
       [28, 64, 32],
       [43, 65, 39],
@@ -256,7 +82,7 @@ describe.each([...floats, ...integers])("%s", (dtype) => {
       }
   });
 
-  test("a matrix times a column and a row times a matrix, past every block of either", () => {
+  test("a matrix times a column and a row times a matrix, larger than a block", () => {
     const vectorSizes = [
       [1, 9, 5000],
       [9, 1, 5000],
@@ -280,7 +106,7 @@ describe.each([...floats, ...integers])("%s", (dtype) => {
       }
   });
 
-  test("batches, repeated operands, rows that go on through a batch", () => {
+  test("batches, repeated operands, rows that continue across a batch", () => {
     for (const batchShape of [[3], [2, 3], [2, 1, 2], [1, 1, 1, 1, 2, 2], [0], [2, 0]])
       for (const repeated of [{}, { a: true }, { b: true }, { a: true, b: true }])
         expectRight(
@@ -309,7 +135,7 @@ describe.each([...floats, ...integers])("%s", (dtype) => {
     );
   });
 
-  test("an input, scaled and repeated, and the result's own elements as input", () => {
+  test("an input, scaled and repeated, and the result's elements as the input", () => {
     const type = elementTypes[dtype];
     const scales = type.wrap
       ? [
@@ -339,7 +165,7 @@ describe.each([...floats, ...integers])("%s", (dtype) => {
 });
 
 test.each(["float64", "float32"] as const)(
-  "%s: a batch of products that are worth a BLAS, with copied operands",
+  "%s: a batch of products large enough for a BLAS, with copied operands",
   (dtype) => {
     const layouts = ["strided", "reversed", "strided"] as const;
     for (const repeated of [{}, { b: true }]) {
@@ -362,7 +188,7 @@ describe.each(["float64", "float32", "float16", "bfloat16", "int32"] as const)("
   ] as const)("$size of $lies", ({ size, lies }) => {
     const type = elementTypes[dtype];
     const turn = 1 + ((size[1] + dtype.length) % (resultLayouts.length - 1));
-    // Usually in rows, and in one other layout, another one for each size and dtype.
+    // Usually contiguous, and in one other layout, a different one for each size and dtype.
     for (const out of usually(resultLayouts, (_, at) => at === 0 || at === turn)) {
       const given = randomCase(dtype, size, [...lies, out]);
       expectRight(given, out);
@@ -372,7 +198,7 @@ describe.each(["float64", "float32", "float16", "bfloat16", "int32"] as const)("
   });
 });
 
-test("with beta 0 the input is not read, and NaN in it stays there", () => {
+test("with beta 0 the input is not read, and NaN in it is ignored", () => {
   const given = randomCase("float32", [5, 6, 7], ["rows", "rows", "rows"]);
   const input = { ...given.out, storage: new Float32Array(given.out.storage.length).fill(Number.NaN) };
   expectRight({ ...given, input, beta: 0 }, "beta 0");
@@ -391,7 +217,7 @@ test.each([
   { dtype: "bfloat16", size: [130, 150, 140], lies: ["rows", "rows"], batch: 7 },
   { dtype: "float16", size: [300, 500, 700], lies: ["rows", "rows"] },
   { dtype: "int32", size: [300, 500, 700], lies: ["rows", "rows"] },
-] as const)("large products on one thread and on many are the same numbers: $dtype $size of $lies", (large) => {
+] as const)("large products have the same bits on one thread and on many: $dtype $size of $lies", (large) => {
   const given = randomCase(large.dtype, large.size, [...large.lies, "rows"], "batch" in large ? [large.batch] : []);
   const results = ["1", "2", "3", "7", "16"].map((threads) => {
     configure(native, "threads", threads);
@@ -404,7 +230,7 @@ test.each([
   expect(new Set(results).size).toBe(1);
 });
 
-test.if(blas?.name === "OpenBLAS")("products on Linux are the backend's own, and a BLAS's where that is set", () => {
+test.if(blas?.name === "OpenBLAS")("products on Linux use the dylib, or a BLAS if one is set", () => {
   const bitsBy = (given: ReturnType<typeof randomCase>, products: string) => {
     configure(native, "products", products);
     const storage = given.out.storage.slice();
@@ -417,7 +243,7 @@ test.if(blas?.name === "OpenBLAS")("products on Linux are the backend's own, and
     const own = bitsBy(given, "own");
     expect(bitsBy(given, "blas")).not.toBe(own);
     const { symbols, close } = dlopen(blas!.path, { openblas_get_num_threads: { args: [], returns: "i32" } });
-    expect(symbols.openblas_get_num_threads()).toBe(1); // again, when it does not compute
+    expect(symbols.openblas_get_num_threads()).toBe(1); // again, since it does not compute
     close();
     expect(bitsBy(given, "table")).toBe(own);
   }
@@ -432,7 +258,7 @@ test.each([
   { size: [300, 530, 390], lies: ["columns", "rows"] },
   { size: [6, 1103, 541], lies: ["rows", "columns"] },
   { size: [5, 1103, 541], lies: ["rows", "rows"] },
-] as const)("a product larger than every block is right, on every way: $size of $lies", ({ size, lies }) => {
+] as const)("a product larger than every block is correct in every way: $size of $lies", ({ size, lies }) => {
   const [m, n, k] = size;
   const given = randomCase("float32", size, [...lies, "rows"]);
   const input = randomOperand(elementTypes.float32, m, n, "oneRow", []);
@@ -458,10 +284,10 @@ test.each([
   }
 });
 
-describe("bad calls", () => {
-  const given = randomCase("float32", [5, 6, 7], ["strided", "rows", "rows"]);
+describe("invalid calls", () => {
+  const given = randomCase("int32", [5, 6, 7], ["strided", "rows", "rows"]);
 
-  test("bool, a batch of too many axes, and factors that are not whole are refused by name", () => {
+  test("bool, a batch of too many axes, and fractional factors are rejected with an error that names them", () => {
     expect(() => multiply({ ...given, dtype: "bool" })).toThrow("[matmul] there is no matrix product of bool");
     const nine = Array(9).fill(1);
     expect(() => multiply({ ...given, batchShape: nine })).toThrow("expected a rank of 0 to 8, got 9");
@@ -470,17 +296,17 @@ describe("bad calls", () => {
     expect(() => multiply({ ...given, m: -1 })).toThrow("expected m to be at least 0, got -1");
   });
 
-  test("without memory for packed operands it is an error, nothing is kept, and the next call works", () => {
+  test("without memory for packed operands it fails, keeps nothing, and the next call works", () => {
     for (const way of ways) {
       use(way);
-      Bun.gc(true); // what other tests have forgotten goes now, not between two readings
+      Bun.gc(true); // garbage of other tests is collected now, not between two readings
       const { liveBytes } = cpuStatistics(native);
       native.orchard_cpu_fail_allocations(1);
       expect(() => multiply(given)).toThrow(OutOfMemoryError);
       expect(cpuStatistics(native).liveBytes).toBe(liveBytes);
       expect(firstWrong(given, formula(given))).toBeUndefined();
     }
-    const batch = randomCase("float32", [5, 6, 7], ["strided", "rows", "rows"], [50]);
+    const batch = randomCase("int32", [5, 6, 7], ["strided", "rows", "rows"], [50]);
     native.orchard_cpu_fail_allocations(3);
     expect(() => multiply(batch)).toThrow(OutOfMemoryError);
     native.orchard_cpu_fail_allocations(0);

@@ -22,7 +22,7 @@ afterEach(() => {
 });
 
 describe("blocks", () => {
-  test("are aligned to 64, writable to the last byte, and at most an eighth larger than asked for", () => {
+  test("are aligned to 64, writable to the last byte, and at most an eighth larger than requested", () => {
     for (const bytes of [1, 63, 64, 65, 4097, 65_537, 100_000, megabyte, megabyte + 1, 7_777_777, 2 ** 25 + 3]) {
       const before = statistics().liveBytes;
       const block = allocateBlock(native, bytes, "test");
@@ -51,7 +51,7 @@ describe("blocks", () => {
     second.release();
   });
 
-  test("the collector of a released buffer gives nothing back twice", async () => {
+  test("disposing of a buffer and collecting it returns its block only once", async () => {
     const { liveBlocks } = statistics();
     for (let index = 0; index < 50; index++) allocateBlock(native, megabyte, "test").release();
     await collect();
@@ -62,7 +62,7 @@ describe("blocks", () => {
   });
 });
 
-test("the peak starts anew from what is live, and stays when blocks are given back", () => {
+test("the peak restarts from the live bytes, and does not drop when blocks are released", () => {
   const held = allocateBlock(native, megabyte, "test");
   allocateBlock(native, 8 * megabyte, "test").release();
   native.orchard_cpu_reset_peak();
@@ -75,7 +75,7 @@ test("the peak starts anew from what is live, and stays when blocks are given ba
 });
 
 describe("limits", () => {
-  test("an allocation over the memory limit is refused with the figures, and leaves nothing behind", () => {
+  test("the error for an allocation over the memory limit has the figures, and leaves nothing behind", () => {
     const { liveBytes, liveBlocks, refusals } = statistics();
     native.orchard_cpu_set_memory_limit(liveBytes + 2 * megabyte);
     const first = allocateBlock(native, megabyte, "test");
@@ -93,27 +93,27 @@ describe("limits", () => {
     native.orchard_cpu_set_cache_limit(8 * megabyte);
     for (const block of [1, 2, 4].map((size) => allocateBlock(native, size * megabyte, "test"))) block.release();
     expect(statistics().cachedBytes).toBe(7 * megabyte);
-    const block = allocateBlock(native, 3 * megabyte, "test"); // of no class that is free
+    const block = allocateBlock(native, 3 * megabyte, "test"); // in no class that has free blocks
     expect(statistics()).toMatchObject({ liveBytes: liveBytes + 3 * megabyte, cachedBytes: 4 * megabyte });
     block.release();
   });
 
-  test("the cache keeps what fits its limit, the youngest", () => {
+  test("the cache keeps the most recent blocks within its limit", () => {
     native.orchard_cpu_set_cache_limit(2 * megabyte);
     const blocks = [1, 1, 1, 4].map((size) => allocateBlock(native, size * megabyte, "test"));
     for (const block of blocks.slice(0, 3)) block.release();
     expect(statistics().cachedBytes).toBe(2 * megabyte);
-    blocks[3]?.release(); // larger than the limit: goes back at once, after all older ones
+    blocks[3]?.release(); // larger than the limit: returned at once, after all older ones
     expect(statistics()).toMatchObject({ cachedBytes: 0, cachedBlocks: 0 });
   });
 
-  test("refusals can be asked for", () => {
+  test("failures can be requested", () => {
     native.orchard_cpu_fail_allocations(2);
     for (const _ of [1, 2]) expect(() => allocateBlock(native, 100, "test")).toThrow(OutOfMemoryError);
     allocateBlock(native, 100, "test").release();
   });
 
-  test("sizes that are none are refused", () => {
+  test("invalid sizes are rejected", () => {
     const out = new Float64Array(2);
     for (const bytes of [-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53])
       expect([bytes, native.orchard_cpu_allocate(bytes, out), ...out]).toEqual([bytes, 1, 0, 0]);
@@ -121,7 +121,7 @@ describe("limits", () => {
   });
 });
 
-/** Collections until finalizers have run, on whichever thread. */
+/** Collects garbage until finalizers have run, on any thread. */
 async function collect() {
   for (let round = 0; round < 5; round++) {
     Bun.gc(true);

@@ -1,11 +1,12 @@
 /**
- * A name that an enumeration of the C++ has and its code does not know is refused by the compiler. Two enumerations are
- * tried on each run, with `ORCHARD_TEST_ALL=1` all of them. Elementwise operations are structs that bring their names.
+ * If the code does not know a name of a C++ enumeration, the compiler rejects it. Each run tries two enumerations; with
+ * `ORCHARD_TEST_ALL=1` it tries all. The names of elementwise operations are generated.
  */
-import { describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { cpSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { findCompiler } from "../../../scripts/cpu/compiler.ts";
+import { writeGenerated } from "../../../scripts/cpu/generated.ts";
 import { flagsOf, setsOf } from "../../../scripts/cpu/objects.ts";
 import { enumerations } from "../../../src/backend/enumeration.ts";
 import { run } from "../../../src/cli/run.ts";
@@ -21,11 +22,21 @@ const headers = readdirSync(sources, { recursive: true, encoding: "utf8" }).filt
 /** The list, as a header declares it. */
 const listOf = (type: string) => new RegExp(`ORCHARD_NAMES\\(${type}, ([^)]*)\\)`);
 
+/** Generated headers, and the file whose code knows the names of each enumeration. */
+const generated = {
+  Reduction: ["../.build/generated/reduction_blocks.h", "reduction/reduction.isa.cpp"],
+  ReductionDerivative: ["../.build/generated/reduction_blocks.h", "reduction/derivatives.isa.cpp"],
+  Scan: ["../.build/generated/scan_blocks.h", "scan/scan.isa.cpp"],
+} as const;
+
 /** Enumerations, the header that each is in, and the file whose code knows its names. */
-const declared = enumerations().flatMap(({ type }) => {
-  const header = headers.find((name) => listOf(type).test(readFileSync(join(sources, name), "utf8")));
-  return header === undefined ? [] : [{ type, header, source: codeOf(header) }];
-});
+const declared = [
+  ...Object.entries(generated).map(([type, [header, source]]) => ({ type, header, source })),
+  ...enumerations().flatMap(({ type }) => {
+    const header = headers.find((name) => listOf(type).test(readFileSync(join(sources, name), "utf8")));
+    return header === undefined ? [] : [{ type, header, source: codeOf(header) }];
+  }),
+];
 
 function codeOf(header: string): string {
   const folder = dirname(header);
@@ -46,26 +57,49 @@ test("enumerations of the C++ are found", () => {
 });
 
 describe("C++ does not compile", () => {
-  const { file } = testFolder("cpu-names");
+  const { file, path: root } = testFolder("cpu-names");
+  beforeAll(() => {
+    for (const folder of ["native/cpu", "kernels/formulas"])
+      cpSync(join(packageRoot, folder), file(folder), { recursive: true });
+    writeGenerated(root);
+  });
+
+  /** Compiles a source while a file that it includes has another text. */
+  async function compileWith(source: string, path: string, change: (text: string) => string) {
+    const text = readFileSync(file(path), "utf8");
+    expect(change(text)).not.toBe(text);
+    writeFileSync(file(path), change(text));
+    const result = await compile(source);
+    writeFileSync(file(path), text);
+    return result;
+  }
 
   async function compile(source: string) {
     const compiler = await findCompiler();
     const flags = flagsOf(compiler, setsOf(compiler)[0]!, ["-fsyntax-only"]);
-    return await run([...compiler.command, ...flags, join(file("cpu"), source)]);
+    return await run([...compiler.command, ...flags, join(file("native/cpu"), source)]);
   }
 
   test.each(chosen.map((own) => [own.type, own] as const))(
     `with a new name of %s (seed ${seed})`,
     async (type, { header, source }) => {
-      cpSync(sources, file("cpu"), { recursive: true });
-      const path = join(file("cpu"), header);
-      writeFileSync(
-        path,
-        readFileSync(path, "utf8").replace(listOf(type), (_all, names) => `ORCHARD_NAMES(${type}, newest, ${names})`),
+      const { status, output } = await compileWith(source, `native/cpu/${header}`, (text) =>
+        text.replace(listOf(type), (_all, names) => `ORCHARD_NAMES(${type}, newest, ${names})`),
       );
-      const { status, output } = await compile(source);
       expect(status).not.toBe(0);
       expect(output).toMatch(/newest|static assertion/);
     },
   );
+
+  test.each(["unary", "binary", "ternary"])("without a formula of %s", async (family) => {
+    const rows = readFileSync(file(`kernels/formulas/${family}.h`), "utf8").match(/^(?:OF_\w+|TEST)\(.*\)$/gm)!;
+    const row = someOf(rows, 1)[0]!;
+    const { status, output } = await compileWith(
+      `elementwise/${family}.isa.cpp`,
+      `kernels/formulas/${family}.h`,
+      (text) => text.replace(`${row}\n`, ""),
+    );
+    expect(status).not.toBe(0);
+    expect(output).toMatch(/incomplete type|implicit instantiation/);
+  });
 });

@@ -1,4 +1,4 @@
-/** The threads of a process that may use fewer processors than the machine has. */
+/** The number of threads of a process that may use fewer processors than the machine has. */
 import { describe, expect, test } from "bun:test";
 import { environmentFlag } from "../../../src/core/environment.ts";
 import { packageRoot } from "../../../src/core/paths.ts";
@@ -8,7 +8,7 @@ import { inGroup1, inGroup2, systemRoot } from "../../support/system-root.ts";
 
 const folder = testFolder("processors");
 
-/** What a process of its own computes with, and what the kernel says of its mask. */
+/** The threads of a separate process, and the kernel's view of its mask. */
 const program = `
   import { dlopen } from "bun:ffi";
   import { cpuLibrary } from "./src/backend/cpu/loader.ts";
@@ -45,7 +45,7 @@ const computes = (threads: number) => ({
   workers: withMetal ? threads : null,
 });
 
-describe.if(onLinux)("threads are as many as processors that the process may use", () => {
+describe.if(onLinux)("the number of threads is that of the processors that the process may use", () => {
   test("under an affinity mask", () => {
     expect(computedWith({}, ["taskset", "-c", "0"])).toEqual(computes(1));
   });
@@ -70,7 +70,7 @@ describe.if(onLinux)("threads are as many as processors that the process may use
     expect(JSON.parse(child!.stdout)).toEqual(computes(1));
   });
 
-  test("unless the environment says otherwise", () => {
+  test("unless the environment sets it", () => {
     const asked = { ORCHARD_CPU_THREADS: "3", ORCHARD_METAL_WORKERS: "5" };
     const { threads, workers } = computedWith(asked, ["taskset", "-c", "0"]);
     expect([threads, workers]).toEqual([3, withMetal ? 5 : null]);

@@ -1,4 +1,4 @@
-/** The cpu dylib survives hostile calls: each is refused by a status, or stays within the operands that it got. */
+/** The cpu dylib survives hostile calls: each is rejected with a status, or stays within its operands. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { environment } from "../../../src/core/environment.ts";
@@ -8,7 +8,7 @@ import { testFolder } from "../../support/folder.ts";
 
 const program = "test/backend/cpu/storm/child.ts";
 
-/** What the program prints: how often each function ran and was refused, and the call of most processor time. */
+/** The program's output: how often each function ran and was rejected, and the call that took most processor time. */
 interface Answers {
   readonly answers: readonly { readonly name: string; readonly ran: number; readonly refused: number }[];
   readonly slowest: { readonly number: number; readonly seconds: number };

@@ -6,11 +6,11 @@ import { nativeTables } from "../../../src/backend/cpu/tables.ts";
 import { packageRoot } from "../../../src/core/paths.ts";
 import { testFolder } from "../../support/folder.ts";
 
-/** Long after anything here is done: what does not end by itself is killed, and the test fails. */
+/** Far longer than any test takes: a process that does not end is killed, and the test fails. */
 const timeout = 300_000;
 
 describe("threads of the cpu backend", () => {
-  test("calls from several threads of JavaScript at once are each right", async () => {
+  test("concurrent calls from several JavaScript threads are all correct", async () => {
     const workers = [1, 2, 3, 4].map((number) => {
       const worker = new Worker(join(packageRoot, "test/support/cpu-worker.ts"));
       const { promise, resolve, reject } = Promise.withResolvers<number>();
@@ -23,7 +23,7 @@ describe("threads of the cpu backend", () => {
     for (const { worker } of workers) worker.terminate();
   });
 
-  test.each(["", "process.exit(7);"])("a process whose helpers wait or spin ends by itself: %p", (last) => {
+  test.each(["", "process.exit(7);"])("a process whose helper threads wait or spin ends without help: %p", (last) => {
     const program = `
       import { convertCall } from "./src/ops/copy/primitive.ts";
       const count = 1 << 20;
@@ -40,7 +40,7 @@ describe("threads of the cpu backend", () => {
     expect([stdout.toString(), exitCode, signalCode ?? null]).toEqual(["true\n", last ? 7 : 0, null]);
   });
 
-  test("each block of a work runs once, and is done when the call returns", async () => {
+  test("each block of a task runs once, and is done when the call returns", async () => {
     const { command, linkFlags } = await findCompiler();
     const program = testFolder("parallel").file("parallel");
     const sources = [
@@ -63,7 +63,7 @@ describe("threads of the cpu backend", () => {
     expect([exitCode, stdout.toString()]).toEqual([0, "0\n"]);
   });
 
-  test("a forked child computes with threads of its own", async () => {
+  test("a forked child starts its threads again", async () => {
     const { command, linkFlags } = await findCompiler();
     const program = testFolder("fork").file("fork");
     const header = join(packageRoot, "native/cpu/include");

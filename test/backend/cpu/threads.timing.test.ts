@@ -1,8 +1,8 @@
-/** Processor time of threads that wait. */
+/** Processor time of waiting threads. */
 import { expect, test } from "bun:test";
 import { packageRoot } from "../../../src/core/paths.ts";
 
-test.if(process.platform === "linux")("threads that share a processor do not spend it on waiting", () => {
+test.if(process.platform === "linux")("threads that share a processor spend little of it on waiting", () => {
   const program = `
     import { withBackend } from "./src/backend/policy.ts";
     import { ones } from "./src/index.ts";
@@ -24,5 +24,5 @@ test.if(process.platform === "linux")("threads that share a processor do not spe
     return Number(stdout.toString());
   };
   const ratios = [1, 2, 3].map(() => usedBy("2") / usedBy("1"));
-  expect(ratios.sort((a, b) => a - b)[1]).toBeLessThan(1.4); // 1.75 where a thread that waits spins
+  expect(ratios.sort((a, b) => a - b)[1]).toBeLessThan(1.4); // 1.75 if waiting threads spin
 });

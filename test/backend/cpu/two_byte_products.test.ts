@@ -1,6 +1,6 @@
 /**
- * Products of bfloat16 and float16 by instructions that take them as they are: which of them ran, shown by what each
- * does otherwise than sums in float32 of widened numbers, and that neither threads nor special values change results.
+ * Products of bfloat16 and float16 by instructions for these dtypes. Rounding that differs from float32 sums of widened
+ * numbers shows which instructions ran; neither threads nor special values change results.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
@@ -16,9 +16,9 @@ afterAll(() => {
 });
 
 type Dtype = "bfloat16" | "float16";
-const size = 64; // enough for these instructions
+const size = 64; // large enough for these instructions
 
-/** The bits of a (m x k) b (k x n), whose elements are given by their places. */
+/** The bits of a (m x k) b (k x n), whose elements are functions of their positions. */
 function product(
   dtype: Dtype,
   [m, n, k]: readonly [number, number, number],
@@ -43,7 +43,7 @@ const cycle = (step: number, column: number): number => ((step * 2 + column) % 3
 const valuesOf = (dtype: Dtype, storage: NodeJS.TypedArray) =>
   Array.from({ length: storage.length }, (_, at) => Number(elementTypes[dtype].read(storage, at)));
 
-test("the instruction sets are those of the processor, which emulation names; the last one is used", () => {
+test("the instruction sets are those of the (emulated) processor; the last one is used", () => {
   const named = process.env["ARM64_ISAS"]?.split(",");
   expect(isas).toEqual(named ?? expect.arrayContaining([initial]));
   if (named !== undefined) expect(initial).toBe(named.at(-1)!);
@@ -53,9 +53,9 @@ describe.each(isas)("with %s", (isa) => {
   const multipliesPairs = ["avx512_bf16", "amx", "bf16"].includes(isa);
   const addsWhole = ["fhm", "bf16"].includes(isa);
 
-  test("bfloat16: instructions for pairs take denormal products for zeros, others do not", () => {
+  test("bfloat16: instructions for pairs flush subnormal products to zero, others do not", () => {
     configure(native, "isa", isa);
-    const tiny = 2 ** -65; // of which a product is denormal, in bfloat16 too
+    const tiny = 2 ** -65; // with a product that is subnormal, in bfloat16 too
     const values = valuesOf(
       "bfloat16",
       product(
@@ -125,13 +125,13 @@ describe.each(isas)("with %s", (isa) => {
 
   test.each(["bfloat16", "float16"] as const)("%s: rows of a at any distance, in place or copied", (dtype) => {
     configure(native, "isa", isa);
-    const [m, n] = [70, 101]; // two whole tiles' rows, and some
+    const [m, n] = [70, 101]; // two whole tiles of rows, and a part
     const [left, right] = [(row: number, step: number) => ((row * 5 + step * 3) % 7) - 3, cycle];
     for (const k of [32, 64, 70])
       for (const rowStride of [k, k + 1, 100, 1000]) {
         const type = elementTypes[dtype];
         const a = type.make(m * rowStride + 3);
-        for (let at = 0; at < a.length; at++) type.write(a, at, Number.NaN); // between rows, where nobody looks
+        for (let at = 0; at < a.length; at++) type.write(a, at, Number.NaN); // between rows, which are never read
         for (let at = 0; at < m * k; at++) {
           const [row, step] = [Math.floor(at / k), at % k];
           type.write(a, 3 + row * rowStride + step, left(row, step));
@@ -151,7 +151,7 @@ describe.each(isas)("with %s", (isa) => {
       }
   });
 
-  test("what is too large for a dtype becomes infinity", () => {
+  test("values too large for a dtype become infinity", () => {
     configure(native, "isa", isa);
     const overflows = { bfloat16: 2 ** 126, float16: 2 ** 12 } as const;
     for (const dtype of ["bfloat16", "float16"] as const) {

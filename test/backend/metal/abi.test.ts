@@ -16,7 +16,7 @@ import { camelCase, readHeader } from "../../support/header.ts";
 
 const header = readHeader();
 
-/** What `bun:ffi` must be told for a C parameter: bytes are passed as views, and never as addresses. */
+/** The types for `bun:ffi` of C parameters: bytes are passed as views, and never as addresses. */
 const ffiTypes: Record<string, string> = { uint64_t: "u64", uint32_t: "u32", int32_t: "i32" };
 const ffiType = (cType: string) => (cType.includes("*") ? "buffer" : (ffiTypes[cType] ?? `unknown ${cType}`));
 
@@ -29,13 +29,13 @@ const fieldTypes: Record<string, string> = {
   orchard_span: "span",
 };
 
-describe("the declarations are those of orchard.h", () => {
+describe("the declarations match orchard.h", () => {
   test("the header is read", () => {
     expect(header.functions.length).toBeGreaterThan(25);
     expect(header.structs.length).toBeGreaterThan(10);
   });
 
-  test("every function is documented: a comment stands above it, or above the group that it is in", () => {
+  test("every function is documented: a comment precedes it or its group", () => {
     const undocumented = header.functions.filter(
       ({ name }) => !new RegExp(`^//.*\\n(int32_t orchard_\\w+\\([^;]*;\\n)*int32_t ${name}\\(`, "m").test(header.text),
     );
@@ -56,7 +56,7 @@ describe("the declarations are those of orchard.h", () => {
     });
   }
 
-  test("the same structs, but for orchard_span, which is a field type", () => {
+  test("the same structs, except orchard_span, which is a field type", () => {
     const names = header.structs
       .map(({ name }) => camelCase(name.replace(/^orchard_/, "")))
       .filter((name) => name !== "span");
@@ -111,7 +111,7 @@ describe("the declarations are those of orchard.h", () => {
 });
 
 describe("descriptor blocks", () => {
-  test("a struct array with text of its own is laid out by offsets", () => {
+  test("a struct array with text in its elements is laid out by offsets", () => {
     const block = writeBlock(layouts.libraryOptions, {
       source: "kernel",
       headers: {
@@ -138,14 +138,14 @@ describe("descriptor blocks", () => {
     ]);
   });
 
-  test("a block larger than the first guess keeps what was written", () => {
+  test("a block larger than the initial buffer keeps its contents", () => {
     const source = "x".repeat(100_000);
     const block = writeBlock(layouts.libraryOptions, { name: "n", source });
     expect(new TextDecoder().decode(block).includes(source)).toBe(true);
     expect(new DataView(block.buffer).getUint32(0, true)).toBe(layouts.libraryOptions.size);
   });
 
-  test("numbers up to 2^53 survive, and an unknown field is refused", () => {
+  test("numbers up to 2^53 are exact, and an unknown field is rejected", () => {
     const big = 2 ** 53 - 1;
     expect(readStruct<"length">(layouts.bufferOptions, writeBlock(layouts.bufferOptions, { length: big })).length).toBe(
       big,

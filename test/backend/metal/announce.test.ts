@@ -1,4 +1,4 @@
-/** ORCHARD_METAL_CHECK: findings are printed where they are made, and a process that has errors fails. */
+/** ORCHARD_METAL_CHECK: findings are printed when they are made, and a process with errors fails. */
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { packageRoot } from "../../../src/core/paths.ts";
@@ -38,19 +38,19 @@ test.if(software)("a finding is printed once, with file, line and advice, and th
   expect(exitCode).toBe(1);
 });
 
-test.if(software)("`report` prints, and the status is the program's", () => {
+test.if(software)("`report` prints findings, and the exit status is the program's", () => {
   const { err, exitCode } = run("report", program("once();"));
   expect(err.match(finding)).toHaveLength(1);
   expect(err).toEndWith("orchard: the Metal checker found 1 error and 0 notes\n");
   expect(exitCode).toBe(0);
 });
 
-test.if(software)("a program without findings prints nothing, and without the variable none is made", () => {
+test.if(software)("a program without findings prints nothing, and without the variable there are no findings", () => {
   expect(run("1", program("once();", "i"))).toEqual({ out: "", err: "", exitCode: 0 });
   expect(run(undefined, program("console.log(once().length);"))).toEqual({ out: "0\n", err: "", exitCode: 0 });
 });
 
-test.if(software)("what nobody waits for is checked too", () => {
+test.if(software)("work that nobody waits for is checked too", () => {
   const text = program(`
     import { DeviceBuffer } from "${join(packageRoot, "src/index.ts")}";
     const of = () => new DeviceBuffer(x(), { context });
@@ -60,7 +60,7 @@ test.if(software)("what nobody waits for is checked too", () => {
   expect(exitCode).toBe(1);
 });
 
-test.if(software)("configure finds what the variable finds, in buffers of the pool too", () => {
+test.if(software)("configure finds the same as the variable, also in buffers of the pool", () => {
   const text = program(`
     once(); // its buffers go back to the pool
     context.configure("check", true);
@@ -68,7 +68,7 @@ test.if(software)("configure finds what the variable finds, in buffers of the po
   expect(run(undefined, text)).toEqual({ out: '[["out-of-bounds",240]]\n', err: "", exitCode: 0 });
 });
 
-test.if(software)("memory that comes again from the pool counts as unwritten", () => {
+test.if(software)("memory that the pool reuses counts as unwritten", () => {
   const text = program(
     `
     import { DeviceBuffer } from "${join(packageRoot, "src/index.ts")}";
@@ -84,7 +84,7 @@ test.if(software)("memory that comes again from the pool counts as unwritten", (
   expect(run(undefined, text)).toEqual({ out: "true uninitialized-read\n", err: "", exitCode: 0 });
 });
 
-test("another value is refused", () => {
+test("any other value is rejected", () => {
   const { err, exitCode } = run("yes", 'import { metalContext } from "./src/index.ts"; metalContext();');
   expect(err).toContain('expected ORCHARD_METAL_CHECK to be 0, 1 or report, got "yes"');
   expect(exitCode).toBe(1);

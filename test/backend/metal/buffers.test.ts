@@ -1,9 +1,9 @@
-/** Device buffers in numbers: each is collected, and each call finds its own. */
+/** Many device buffers: each is collected, and each call uses the right one. */
 import { expect, test } from "bun:test";
 import { ArgumentError, DeviceBuffer, MetalContext } from "../../../src/index.ts";
 import { waitFor } from "../../support/wait.ts";
 
-test("buffers that nobody disposes of come back by collection", async () => {
+test("buffers that are not disposed of are collected", async () => {
   using context = new MetalContext();
   for (let index = 0; index < 2000; index++) new DeviceBuffer(65_536, { context });
   const live = () => context.statistics().liveBuffers;
@@ -14,7 +14,7 @@ test("buffers that nobody disposes of come back by collection", async () => {
   await waitFor("the collection of all but 200 of 2000 buffers", isCollected, { state: live });
 });
 
-test("have at least one byte, of a length or of an array", () => {
+test("have at least one byte, from a length or an array", () => {
   using context = new MetalContext();
   for (const content of [0, new Float32Array(0)]) {
     const make = () => new DeviceBuffer(content, { context });
@@ -27,7 +27,7 @@ test("have at least one byte, of a length or of an array", () => {
   }
 });
 
-test("100,000 calls with small arrays read what was written: no view moves under a call", () => {
+test("100,000 calls with small arrays read the right data: no view moves during a call", () => {
   using context = new MetalContext();
   using buffer = new DeviceBuffer(64, { context });
   for (let index = 0; index < 50_000; index++) {

@@ -15,7 +15,7 @@ const thread = "uint i [[thread_position_in_grid]]";
 const past = (limit: number) => `#include <metal_stdlib>
 kernel void copy(device const float* from, device float* to, ${thread}) { if (i < ${limit}) to[i] = from[i + 1]; }`;
 
-/** The findings of one run under the checker; on Apple's device there is none, and the run is all that is tested. */
+/** Returns the findings of one run under the checker; on Apple's device there are none, and only the run is tested. */
 function findings(source: string, name: string, bindings: Record<string, Float32Array>) {
   using context = new MetalContext({ exact: true });
   const software = context.isSoftware;
@@ -41,7 +41,7 @@ describe("the checker, from TypeScript", () => {
     expect(race?.message).toMatch(new RegExp(`kernel 'pair_sums': ${access}.*'tile'.*${access}.*threadgroup_barrier`));
   });
 
-  test("a run returns the findings of that run alone", () => {
+  test("a run returns only its findings", () => {
     using context = new MetalContext({ exact: true });
     if (!context.isSoftware) return expect(context.report().findings).toEqual([]);
     context.configure("check", true);
@@ -62,7 +62,7 @@ describe("the checker, from TypeScript", () => {
     }
   });
 
-  test("its twin with a barrier has none", () => {
+  test("the same kernel with a barrier has none", () => {
     expect(
       findings(sums("threadgroup_barrier(mem_flags::mem_threadgroup);"), "pair_sums", { x: x(), sums: x() }).list,
     ).toEqual([]);
@@ -78,7 +78,7 @@ describe("the checker, from TypeScript", () => {
     expect(findings(past(63), "copy", { from: x(), to: x() }).list).toEqual([]);
   });
 
-  test("a run that failed leaves nothing to the next one of that name", async () => {
+  test("a failed run leaves no findings to the next run of a kernel of that name", async () => {
     using context = new MetalContext({ exact: true });
     if (!context.isSoftware) return expect(context.report().findings).toEqual([]);
     const write = (index: string) =>
@@ -99,7 +99,7 @@ describe("the checker, from TypeScript", () => {
     }
   });
 
-  test("a variable that is read before it is written is found by each run", () => {
+  test("every run reports a variable that is read before it is written", () => {
     using context = new MetalContext({ exact: true });
     if (!context.isSoftware) return expect(context.report().findings).toEqual([]);
     const source = (declaration: string) =>
@@ -120,7 +120,7 @@ describe("the checker, from TypeScript", () => {
     }
   });
 
-  test("what one argument wrote is not read through a const one that shares its memory", () => {
+  test("a read through a const argument after a write through another one that shares its memory is reported", () => {
     using context = new MetalContext({ exact: true });
     if (!context.isSoftware) return expect(context.report().findings).toEqual([]);
     const twice = (read: string) =>

@@ -1,4 +1,4 @@
-/** An error that the device finds later belongs to what was computed from it, and to nothing else. */
+/** An error that the device finds later affects the tensors that depend on it, and nothing else. */
 import { afterEach, describe, expect, test } from "bun:test";
 import { forgetFailures } from "../../../src/backend/dispatch.ts";
 import { metalContext } from "../../../src/backend/metal/context.ts";
@@ -22,7 +22,7 @@ import {
 
 const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend("metal", body));
 const indices = (...values: bigint[]) => on(() => tensor(values));
-/** [1, 2, 0], of which the last is none: 5 names no row. */
+/** [1, 2, 0], of which the last is invalid: 5 names no row. */
 const bad = () => on(() => indexSelect(tensor([1, 2, 3]), indices(0n, 1n, 5n), { dim: 0 }));
 const message = "[indexSelect] expected indices of 0 to 2, got 5 at [2]";
 
@@ -30,7 +30,7 @@ const throwsEachTime = (x: Tensor, text = message) => {
   for (let time = 0; time < 3; time++) expect(() => x.dataSync()).toThrow(text);
 };
 
-test("the reader of another tensor gets its elements, and the reader of the failed one the error", () => {
+test("another tensor can be read; reading the failed one throws the error", () => {
   const failed = on(() => oneHot(indices(0n, 5n), { numClasses: 3 }));
   const fine = on(() => add(tensor(1), tensor(1)) as Tensor);
   expect(fine.item()).toBe(2);
@@ -59,7 +59,7 @@ const dependents: Readonly<Record<string, (x: Tensor) => Tensor>> = {
 for (const [name, make] of Object.entries(dependents)) {
   test(`${name} has the error`, () => throwsEachTime(on(() => make(bad()))));
 
-  test(`${name} has it, also where everything is done when it is encoded`, () => {
+  test(`${name} has it, also if everything is done when it is encoded`, () => {
     const failed = bad();
     metalContext().wait();
     const fine = on(() => tensor([7]));
@@ -69,7 +69,7 @@ for (const [name, make] of Object.entries(dependents)) {
   });
 }
 
-test("whoever uses a tensor that is known to have failed gets the error at the call", () => {
+test("using a tensor that is known to have failed throws at the call", () => {
   const failed = bad();
   throwsEachTime(failed);
   for (const make of Object.values(dependents).filter((own) => own !== dependents["a view"]))
@@ -77,12 +77,12 @@ test("whoever uses a tensor that is known to have failed gets the error at the c
   expect(() => withBackend("cpu", () => add(failed, 1))).toThrow(message);
 });
 
-test("another backend that is handed it gets the error at the call", () => {
+test("passing it to another backend throws at the call", () => {
   expect(() => withBackend("cpu", () => add(bad(), 1))).toThrow(message);
   expect(() => withBackend("reference", () => add(bad(), 1))).toThrow(message);
 });
 
-test("what was there before, its operands and what overwrites it are as they should be", () => {
+test("earlier tensors, its operands and later writes to it are correct", () => {
   const x = on(() => tensor([1, 2, 3]));
   const index = indices(0n, 9n, 1n, 2n);
   const before = on(() => mul(x, 2) as Tensor);
@@ -98,13 +98,13 @@ test("what was there before, its operands and what overwrites it are as they sho
   expect(() => failed.toArray()).toThrow("got 9 at [1]");
 });
 
-test("data() rejects, and async readers of others do not", async () => {
+test("data() rejects, and async reads of other tensors do not", async () => {
   const [failed, fine] = [bad(), on(() => add(tensor([1, 2]), 1) as Tensor)];
   const [first, second, third] = await Promise.allSettled([failed.data(), fine.data(), failed.data()]);
   expect([first.status, second.status, third.status]).toEqual(["rejected", "fulfilled", "rejected"]);
 });
 
-test("an error stays though thousands of operations come in between", () => {
+test("an error persists through thousands of operations", () => {
   const failed = bad();
   let x: Tensor = on(() => tensor([0]));
   let y: Tensor = failed;
@@ -127,7 +127,7 @@ test("checks that passed are forgotten", () => {
   expect(x.storage.checks.length).toBe(0);
 });
 
-describe("gradients of what failed have its error", () => {
+describe("gradients of failed tensors have their error", () => {
   const table = () => on(() => orchard.ones([4, 3], { requiresGrad: true }));
   const cases: Readonly<Record<string, (weight: Tensor) => Tensor>> = {
     embedding: (weight) => embedding(indices(1n, 7n), weight),
@@ -149,7 +149,7 @@ describe("gradients of what failed have its error", () => {
       expect(() => on(() => orchard.add_(weight.detach(), weight.grad!)).dataSync()).toThrow("got 7 at [");
     });
 
-  test("with a gradient of the caller, which stays as it is", () => {
+  test("with a gradient from the caller, which is unchanged", () => {
     const weight = table();
     const seed = on(() => tensor([1, 1, 1]));
     on(() => embedding(indices(7n), weight).reshape([3]).backward(seed));
@@ -157,7 +157,7 @@ describe("gradients of what failed have its error", () => {
     expect(seed.toArray()).toEqual([1, 1, 1]);
   });
 
-  test("and backward() throws it where it is known", () => {
+  test("and backward() throws it once it is known", () => {
     const weight = table();
     const loss = on(() => sum(embedding(indices(7n), weight)));
     expect(() => loss.item()).toThrow("got 7 at [0]");
@@ -172,10 +172,10 @@ test("both the indices and the offsets of bags are checked", () => {
   throwsEachTime(wrong, "[embeddingBag] expected ascending offsets");
 });
 
-describe("where a command buffer fails as well", () => {
+describe("if a command buffer fails as well", () => {
   afterEach(() => forgetFailures());
 
-  test("the error is that of the index, for what depends on it alone", () => {
+  test("the error is that of the index, and only for tensors that depend on it", () => {
     const quiet = console.error;
     console.error = () => undefined;
     try {

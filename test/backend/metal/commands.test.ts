@@ -1,4 +1,4 @@
-/** The commands that need the dylib, as a user runs them. */
+/** Commands that require the dylib, run as by a user. */
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -21,16 +21,16 @@ function runWith(environment: Record<string, string>, ...words: string[]) {
   return { out: stdout.toString(), err: withoutAnnouncement(stderr.toString()), exitCode };
 }
 
-test("the example of a kernel computes and counts", () => {
+test("the kernel example computes its result and prints counters", () => {
   const { out, err, exitCode } = run("examples/kernel.ts");
   expect([err, exitCode]).toEqual(["", 0]);
   expect(Number(/largest difference from float64: (\S+)/.exec(out)?.[1])).toBeLessThan(1e-5);
-  if (!metalContext().isSoftware) return; // Apple's device counts nothing
-  expect(out).toContain("one step: 3840 threads in 18 threadgroups"); // 96 × 40 cells, 16 × 16 a threadgroup
+  if (!metalContext().isSoftware) return; // Apple's device has no counters
+  expect(out).toContain("one step: 3840 threads in 18 threadgroups"); // 96 × 40 cells, 16 × 16 per threadgroup
   expect(out).toContain("4.0 written");
 });
 
-test("the example of a kernel explains a race and its absence", () => {
+test("the kernel example explains a race and its absence", () => {
   const { out } = run("examples/kernel.ts");
   if (!metalContext().isSoftware) return expect(out).toContain("The checker is part of the software device");
   expect(out).toMatch(
@@ -39,7 +39,7 @@ test("the example of a kernel explains a race and its absence", () => {
   expect(out).toContain("With the barrier, under the checker: no findings");
 });
 
-test("the perceptron learns on Metal as it does on the cpu backend", () => {
+test("the perceptron learns on Metal as on the cpu backend", () => {
   const [ours, expected] = ["metal", "cpu"].map((name) =>
     runWith({ ORCHARD_BACKEND: name }, "examples/perceptron.ts", "256", "1", "500"),
   );
@@ -47,12 +47,12 @@ test("the perceptron learns on Metal as it does on the cpu backend", () => {
   expect(paths.length).toBeGreaterThan(10);
   expect(paths.filter(([backend, reason]) => backend !== "metal" || reason !== "preferred")).toEqual([]);
   const loss = ({ err }: { err: string }) => Number(/batch 2 of 2, loss (\d\.\d{3})/.exec(err)?.[1]);
-  expect(loss(ours!)).toBeGreaterThan(1); // ln 10 = 2.3 is what knows nothing
+  expect(loss(ours!)).toBeGreaterThan(1); // ln 10 = 2.3 is the loss of random guesses
   expect(loss(ours!)).toBeCloseTo(loss(expected!), 2);
   expect([ours!.exitCode, expected!.exitCode]).toEqual([1, 1]); // two batches are not enough
 });
 
-test("metal check gives each file's diagnostics at their lines, and fails where there is one", () => {
+test("metal check prints each file's diagnostics with their lines, and fails if there are any", () => {
   const file = (name: string, text: string) => {
     const path = join(folder, name);
     writeFileSync(path, `#include <metal_stdlib>\n${text}`);

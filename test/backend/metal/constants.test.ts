@@ -5,7 +5,7 @@ import { testFolder } from "../../support/folder.ts";
 
 const { path: folder } = testFolder("constants");
 
-/** As many kernels as the software device compiles in several parts, each of which is one file of its cache. */
+/** So many kernels that the software device compiles them in several parts, each of which is one file of its cache. */
 const kernels = Array.from(
   { length: 40 },
   (_, n) =>
@@ -19,7 +19,7 @@ ${kernels.join("\n")}`;
 
 const compiledParts = () => readdirSync(folder).filter((name) => name.endsWith(".so")).length;
 
-test("constants by name compile no more of a large library than the kernel that is used", () => {
+test("setting constants by name compiles no more of a large library than the kernel in use", () => {
   using context = new MetalContext();
   if (!context.isSoftware) return expect(process.platform).toBe("darwin"); // Apple's compiler keeps no such files
   const before = context.report().settings?.["cache"];
@@ -28,7 +28,7 @@ test("constants by name compile no more of a large library than the kernel that 
     for (const [name, negate, expected] of [
       ["k7", true, -2.5],
       ["k7", false, 9.5],
-      ["k6", false, 8.5], // of the same part
+      ["k6", false, 8.5], // in the same part
     ] as const) {
       using kernel = metalKernel({ name, source, constants: { negate, width: 2.5 }, context });
       expect(kernel.run({ y: new Float32Array(1) }, { grid: 1 }).outputs.y).toEqual(new Float32Array([expected]));

@@ -5,12 +5,12 @@ import { join } from "node:path";
 const program = join(import.meta.dir, "..", "..", "support", "dispatches.ts");
 const megabytes = (bytes: number) => Math.round(bytes / 1e5) / 10;
 
-test("20,000 dispatches, each with arrays of its own", () => {
+test("20,000 dispatches, each with new arrays", () => {
   // Runs in a separate process, so that garbage of other tests does not count.
   const { stdout } = Bun.spawnSync([process.execPath, program]);
   const { resident, liveBuffers, dispatches } = JSON.parse(stdout.toString());
   console.log(`      resident MB over 20,000 dispatches: ${resident.map(megabytes).join(" ")}`);
   expect([liveBuffers, dispatches]).toEqual([0, 20_000]);
-  // The first 4096 that are freed keep their addresses, and JavaScript's engine compiles until the eighth thousand.
+  // The first 4096 freed buffers keep their addresses, and JavaScript's engine compiles until about 8000 dispatches.
   expect(resident[19] - resident[9]).toBeLessThan(6e6);
 });

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { diagnose, formatDiagnoses } from "../../../src/cli/doctor.ts";
 import { cacheFolder } from "../../../src/core/paths.ts";
 
-test("on a machine where everything is there, the doctor computes something and has nothing to fix", () => {
+test("on a complete machine the doctor runs a computation and recommends nothing", () => {
   const diagnoses = diagnose(cacheFolder());
   const isOptional = (subject: string) => subject === "mpi"; // which tests of ranks may install later
   expect(diagnoses.filter(({ state, fix, subject }) => state === "missing" || (fix && !isOptional(subject)))).toEqual(

@@ -1,6 +1,6 @@
 /**
- * Loops that wait for memory, and arrays of a thread that are read before they are written, drawn, beside kernels that
- * look like them and are right.
+ * Drawn loops that wait for memory, and arrays of a thread that are read before they are written, next to similar
+ * kernels that are correct.
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { metalContext } from "../../../src/backend/metal/context.ts";
@@ -37,7 +37,7 @@ template <typename T> T total(thread const T *a, uint count) {
 `;
 const lines = helpers.split("\n").length;
 
-/** Runs the statements in one threadgroup; the findings' kinds, and the lines behind the helpers'. */
+/** Runs the statements in one threadgroup; returns the kinds of the findings, and the lines after the helpers'. */
 function findings(statements: string): string[] {
   metalContext().report({ clear: true });
   const source = `${helpers}kernel void k(device const float *x, device uint *flag, device uint &one, device float *out,
@@ -80,7 +80,7 @@ test.skipIf(!isSoftware).each(waits.map((_, at) => at))("loop %d waits for memor
   expect([statements, ...findings(statements)]).toEqual([statements, "spin-wait here"]);
 });
 
-/** Each turn does something else, lets other threads run, or there is but one. */
+/** Each iteration does something else, lets other threads run, or is the only one. */
 const ends: readonly ((a: string) => string)[] = [
   (a) => `while (${a} == 0 && n < 5000) n++;`,
   (a) => `do { v = ${a} + v + 1; } while (v < 5000);`,
@@ -98,7 +98,7 @@ test.skipIf(!isSoftware).each(ends.map((_, at) => at))("loop %d ends", (at) => {
   expect([statements, ...findings(statements)]).toEqual([statements]);
 });
 
-/** Arrays of a length, of which a loop, a call or statements write all elements but one. */
+/** Arrays in which a loop, a call or statements write all elements but one. */
 const unwritten: readonly ((length: number, gap: number) => string)[] = [
   (length, gap) => `float a[${length}]; for (uint k = 0; k < ${length}; k++) if (k != ${gap}) a[k] = f;`,
   (length, gap) => `float a[${length}]; fill(a, 0u, ${gap}u, f); fill(a, ${gap + 1}u, ${length}u, f);`,
@@ -106,7 +106,7 @@ const unwritten: readonly ((length: number, gap: number) => string)[] = [
     `float a[${length}]; ${Array.from({ length }, (_, at) => (at === gap ? "" : `a[${at}] = f;`)).join(" ")}`,
 ];
 
-test.skipIf(!isSoftware).each([0, 1, 2, 3, 4, 5])("array %d has an element that nothing writes", (at) => {
+test.skipIf(!isSoftware).each([0, 1, 2, 3, 4, 5])("array %d has an element that is never written", (at) => {
   const random = new Random(seed * 100 + at);
   const [length, write] = [random.integer(3, 8), unwritten[at % unwritten.length]!];
   const statements = `${write(length, random.integer(0, length - 1))} out[i] = total(a, ${length}u);`;

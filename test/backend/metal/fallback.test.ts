@@ -1,4 +1,6 @@
-/** Every way in which Metal can fail: the result is the same, the way is recorded, the cause is told once. */
+/**
+ * Every way in which Metal can fail: the result is the same, the fallback is recorded, and the cause is reported once.
+ */
 import { afterAll, afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { noGrad } from "../../../src/autograd/modes.ts";
 import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
@@ -44,15 +46,15 @@ function closeTo(result: Tensor): void {
     expect(Math.abs(value - expected[index]!)).toBeLessThan(2e-6 * Math.abs(expected[index]!));
 }
 
-describe("a failure while a call is made falls through", () => {
-  test("an allocation that is refused", () => {
+describe("a failure during a call causes a fallback", () => {
+  test("an allocation that fails", () => {
     const x = tensor(values);
     metalContext().injectFault("allocate", { count: 1000 });
     closeTo(mul(exp(x), 3));
     expect(codepaths().some(({ operation, reason }) => operation === "exp" && reason.startsWith("metal: "))).toBe(true);
   });
 
-  test("a pipeline that is not made: told once, and not tried again for the same kind of call", () => {
+  test("a pipeline that fails: reported once, and not tried again for the same kind of call", () => {
     metalContext().close(); // a new one has no pipelines yet
     const context = metalContext();
     const x = tensor(Float16Array.from(values));
@@ -62,21 +64,21 @@ describe("a failure while a call is made falls through", () => {
     expect(warnings.filter((line) => line.includes("exp could not run on metal"))).toHaveLength(1);
   });
 
-  test("strict mode makes it an error that names the cause", () => {
+  test("in strict mode it is an error that names the cause", () => {
     const x = tensor(values);
     metalContext().injectFault("allocate", { count: 1000 });
     expect(() => withStrict(true, () => exp(x))).toThrow(BackendError);
     expect(() => withStrict(true, () => exp(x))).toThrow(/strict mode allows no fallback.*metal/s);
   });
 
-  test("what a backend can't do is recorded with its reason, without a warning", () => {
+  test("an unsupported call is recorded with its reason, without a warning", () => {
     exp(tensor(new Float64Array([1])));
     expect(codepaths().find(({ operation }) => operation === "exp")?.reason).toContain("Metal has no float64");
     expect(warnings).toEqual([]);
   });
 });
 
-describe("a command buffer that fails is computed again elsewhere", () => {
+describe("a failed command buffer is computed again on another backend", () => {
   test("one operation, read at once", () => {
     const x = tensor(values);
     metalContext().injectFault("command-buffer");
@@ -85,7 +87,7 @@ describe("a command buffer that fails is computed again elsewhere", () => {
     expect(codepaths().some(({ reason }) => reason === "metal: the command buffer failed")).toBe(true);
   });
 
-  test("operations after it, in later command buffers, that read what was lost", () => {
+  test("operations after it, in later command buffers, that read its lost results", () => {
     const context = metalContext();
     const x = tensor(values);
     context.injectFault("command-buffer");
@@ -121,7 +123,7 @@ describe("a command buffer that fails is computed again elsewhere", () => {
     }
   });
 
-  test("work goes on afterwards on Metal", () => {
+  test("later operations run on Metal again", () => {
     metalContext().injectFault("command-buffer");
     add(tensor(values), 1).dataSync();
     resetCodepaths();
@@ -130,10 +132,10 @@ describe("a command buffer that fails is computed again elsewhere", () => {
   });
 });
 
-describe("a command buffer that is dropped for a failure that was not its own", () => {
+describe("a command buffer that is dropped because of another one's failure", () => {
   const accessRevoked = 4;
 
-  test("runs again on metal, on a new queue, and that is told once", () => {
+  test("runs again on metal, on a new queue, which is reported once", () => {
     const context = metalContext();
     const before = context.statistics();
     for (let round = 0; round < 2; round++) {
@@ -155,14 +157,14 @@ describe("a command buffer that is dropped for a failure that was not its own", 
     expect(((await mul(exp(tensor(values)), 3).data()) as Float32Array)[0]).toBeCloseTo(expected[0]!, 5);
   });
 
-  test("where the device takes nothing, another backend computes", () => {
+  test("if the device accepts no work, another backend computes", () => {
     metalContext().injectFault("command-buffer", { count: 3, code: accessRevoked });
     closeTo(mul(exp(tensor(values)), 3));
     expect(codepaths().some(({ reason }) => reason === "metal: the command buffer failed")).toBe(true);
   });
 });
 
-test("training goes on through failures of every kind, to the same weights", () => {
+test("training continues through failures of every kind, to the same weights", () => {
   const train = (steps: number, disturb: (step: number) => void): Float32Array => {
     let w = tensor(values, { requiresGrad: true });
     for (let step = 0; step < steps; step++) {
@@ -183,11 +185,11 @@ test("training goes on through failures of every kind, to the same weights", () 
   for (const [index, value] of got.entries())
     expect(Math.abs(value - wanted[index]!)).toBeLessThan(1e-5 * Math.max(1, Math.abs(wanted[index]!)));
   const causes = warnings.map((line) => line.replace(/\d+/g, "").split("\n")[0]);
-  expect(causes).toEqual([...new Set(causes)]); // each is told once, however often it came
+  expect(causes).toEqual([...new Set(causes)]); // each is reported once, however often it occurred
 });
 
-describe("a context that was closed", () => {
-  test("takes its tensors with it: every use names the operation and what happened", async () => {
+describe("a closed context", () => {
+  test("invalidates its tensors: every use names the operation and the cause", async () => {
     const x = tensor(values);
     metalContext().close();
     const lost = /float32\[1000\] was in a Metal context that was closed/;
@@ -195,16 +197,16 @@ describe("a context that was closed", () => {
     expect(() => x.dataSync()).toThrow(DisposedError);
     await expect(x.data()).rejects.toThrow(lost);
     x.dispose();
-    expect(warnings).toEqual([]); // nothing was tried elsewhere
+    expect(warnings).toEqual([]); // nothing was tried on another backend
   });
 
-  test("leaves plain numbers usable: what was kept of them is made anew", () => {
+  test("leaves plain numbers usable: their cached tensors are created again", () => {
     closeTo(mul(exp(tensor(values)), 3));
     metalContext().close();
     closeTo(withStrict(true, () => mul(exp(tensor(values)), 3)));
   });
 
-  test("refuses to wait", () => {
+  test("rejects waiting", () => {
     const context = new MetalContext();
     context.close();
     expect(() => context.wait()).toThrow(/closed/);

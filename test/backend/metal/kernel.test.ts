@@ -29,7 +29,7 @@ kernel void scale(device float* x [[buffer(0)]]) { if (on) x[0] *= factor; }`;
 const numbers = (length: number, of: (index: number) => number) =>
   Float32Array.from({ length }, (_, index) => of(index));
 
-describe("a kernel of the user's own", () => {
+describe("a user's kernel", () => {
   test("runs on typed arrays and returns what it wrote", () => {
     using kernel = metalKernel({ name: "saxpy", source: saxpy });
     const x = numbers(1000, (i) => i / 7);
@@ -38,7 +38,7 @@ describe("a kernel of the user's own", () => {
     expect(outputs.y).toEqual(
       numbers(1000, (i) => Math.fround(Math.fround(3 - i) + Math.fround(2.5 * Math.fround(i / 7)))),
     );
-    expect(y[5]).toBe(-2); // the caller's array stays as it was
+    expect(y[5]).toBe(-2); // the caller's array is unchanged
   });
 
   test("runs awaited, without blocking the event loop", async () => {
@@ -51,7 +51,7 @@ kernel void busy(device float* y, constant uint& steps, uint i [[thread_position
   y[i] = sum;
 }`,
     });
-    const steps = metalContext().deviceInfo().isSoftware ? 20_000 : 2_000_000; // a GPU is done with few in a tick
+    const steps = metalContext().deviceInfo().isSoftware ? 20_000 : 2_000_000; // a GPU completes few in a tick
     let ticks = 0;
     const timer = setInterval(() => ticks++, 1);
     const { outputs } = await kernel.runAsync({ y: output(Float32Array, 256), steps }, { grid: 256 });
@@ -84,7 +84,7 @@ kernel void busy(device float* y, constant uint& steps, uint i [[thread_position
     expect(outputs.y[0]).toBe(64);
   });
 
-  test("takes function constants, macros, headers, threadgroup memory and an output without an input", () => {
+  test("accepts function constants, macros, headers, threadgroup memory and an output without an input", () => {
     using kernel = metalKernel({
       name: "reduce",
       headers: { "scale.h": "inline float scaled(float x) { return x * SCALE; }" },
@@ -113,7 +113,7 @@ kernel void reduce(device const float* x, device float* sums, threadgroup float*
     expect(outputs.sums).toEqual(new Float32Array([-4 * 496, -4 * 1520]));
   });
 
-  test("half, bfloat and integers of every width come and go", () => {
+  test("half, bfloat and integers of every width are passed in and out", () => {
     using kernel = metalKernel({
       name: "mix",
       source: `${header}
@@ -137,7 +137,7 @@ kernel void mix(device const half* h, device const long* l, device uchar* c, dev
     expect(outputs.c).toEqual(new Uint8Array([251, 4]));
   });
 
-  test("counts what it moves, on the software device; Apple's counts nothing", () => {
+  test("counts memory traffic on the software device; Apple's device counts nothing", () => {
     using kernel = metalKernel({ name: "saxpy", source: saxpy });
     const { counters } = kernel.run(
       { x: numbers(2048, (i) => i), y: numbers(2048, (i) => i), a: 2 },
@@ -151,7 +151,7 @@ kernel void mix(device const half* h, device const long* l, device uchar* c, dev
   });
 });
 
-describe("what does not fit is refused, by name", () => {
+describe("invalid arguments are rejected with an error that names them", () => {
   const kernel = metalKernel({ name: "saxpy", source: saxpy });
   const x = new Float32Array(8);
   const good = { x, y: x, a: 1 };
@@ -257,17 +257,17 @@ describe("what does not fit is refused, by name", () => {
     });
   }
 
-  test("a setting that is not there; on Apple's device, one that only the software device has", () => {
+  test("an unknown setting; on Apple's device, a setting of only the software device", () => {
     const context = metalContext();
     const type = context.deviceInfo().isSoftware ? ArgumentError : BackendError;
     expect(() => context.configure("color", "red")).toThrow(type);
     expect(() => context.configure("color", "red")).toThrow("color");
   });
 
-  test("no refusal leaks anything, or reaches the device", async () => {
+  test("no rejected call leaks anything or reaches the device", async () => {
     const context = metalContext();
     context.wait();
-    await collectGarbage(); // what other tests have forgotten goes now, not between two readings
+    await collectGarbage(); // garbage of other tests is collected now, not between two readings
     const before = context.statistics();
     for (let round = 0; round < 10; round++) for (const [, call] of refusals) expect(call).toThrow();
     const after = context.statistics();
@@ -280,7 +280,7 @@ describe("what does not fit is refused, by name", () => {
     spent.dispose();
     spent.dispose();
     expect(() => spent.run(good, { grid: 8 })).toThrow(DisposedError);
-    expect(new DeviceBuffer(1).read(Uint8Array).length).toBe(1); // the shortest there is
+    expect(new DeviceBuffer(1).read(Uint8Array).length).toBe(1); // the shortest valid source
     const buffer = new DeviceBuffer(16);
     buffer.dispose();
     expect(() => buffer.read(Float32Array)).toThrow(DisposedError);

@@ -1,4 +1,4 @@
-/** Which versions of Metal's language a kernel is checked with, and that each is checked as what it is. */
+/** The versions of Metal's language that a kernel is checked with; the check of each applies that version's rules. */
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,7 +11,7 @@ import { testFolder } from "../../support/folder.ts";
 const folder = testFolder("languages");
 const software = metalContext().isSoftware;
 
-test("all of them where the kernel or a file that it includes changed, else the library's", () => {
+test("all versions if the kernel or a file that it includes changed, else the library's", () => {
   const kernels = [...new Bun.Glob("kernels/**/*.metal").scanSync({ cwd: packageRoot, absolute: true })];
   const shared = join(packageRoot, "kernels/common/bits.h");
   const users = kernels.filter((kernel) => includedTexts(kernel).files.includes(shared));
@@ -24,7 +24,7 @@ test("all of them where the kernel or a file that it includes changed, else the 
   }
 });
 
-/** Programs that exactly one of the versions refuses. */
+/** Programs that exactly one of the versions rejects. */
 const refusedBy = (version: number) => `kernel void k(device float* x) {
   x[0] = __METAL_VERSION__;
 #if __METAL_VERSION__ == ${version}
@@ -32,7 +32,7 @@ const refusedBy = (version: number) => `kernel void k(device float* x) {
 #endif
 }`;
 
-test.if(software)("a kernel that one version refuses fails in that version alone", () => {
+test.if(software)("a kernel that one version rejects fails only in that version", () => {
   for (const [index, language] of languages.entries()) {
     const path = folder.file(`only_${index}.metal`);
     writeFileSync(path, refusedBy(Math.round(100 * Number(language.slice("metal".length)))));

@@ -19,15 +19,15 @@ const failure = (path: string): BackendError => {
   throw new Error(`${path} was loaded`);
 };
 
-describe("the dylib is found and held to its version", () => {
-  test("ORCHARD_LIBRARY is the only place where it is set", () => {
+describe("the dylib is found, and its version is checked", () => {
+  test("ORCHARD_LIBRARY, if set, is the only path that is tried", () => {
     expect(libraryCandidates({ ORCHARD_LIBRARY: "/some/lib.so" })).toEqual([
       { origin: "ORCHARD_LIBRARY", path: "/some/lib.so" },
     ]);
     expect(libraryCandidates({}).at(-1)?.origin).toBe("bundled");
   });
 
-  test("the platform package's comes before the bundled one", async () => {
+  test("the platform package's dylib precedes the bundled one", async () => {
     const name = `orchard-metal-${process.platform}-${process.arch}`;
     const file = process.platform === "darwin" ? "libOrchardMetal.dylib" : "libOrchardMetal.so";
     const installed = join(folder, "installed");
@@ -45,7 +45,7 @@ describe("the dylib is found and held to its version", () => {
     expect(candidates[0]?.[1]).toEndWith(join("node_modules", name, file));
   });
 
-  test("a missing one is named, with the command that makes it", () => {
+  test("the error for a missing dylib names it and the command that builds it", () => {
     const error = failure(join(folder, "missing.so"));
     expect([error.code, error.message]).toEqual([
       "libraryMissing",
@@ -53,13 +53,13 @@ describe("the dylib is found and held to its version", () => {
     ]);
   });
 
-  test("a file that is no library", () => {
+  test("a file that is not a library", () => {
     const path = join(folder, "text.so");
     writeFileSync(path, "not a library");
     expect(failure(path).code).toBe("libraryUnusable");
   });
 
-  test("a library that was cut short", () => {
+  test("a truncated library", () => {
     const path = join(folder, "short.so");
     copyFileSync(library().path, path);
     truncateSync(path, 5000);
@@ -76,7 +76,7 @@ describe("the dylib is found and held to its version", () => {
     ]);
   });
 
-  test("a library of something else", async () => {
+  test("another library", async () => {
     const path = join(folder, "else.so");
     await compile("int something_else(void) { return 1; }", path);
     expect(failure(path).code).toBe("libraryUnusable");
@@ -84,8 +84,8 @@ describe("the dylib is found and held to its version", () => {
 });
 
 /**
- * Any C compiler will do; the tests' machine has one, since the dylib was built there. Apple's linker wants its C
- * library in every library; the toolchain that set-up brings has none.
+ * Any C compiler will do; the tests' machine has one, since the dylib was built there. Apple's linker requires its C
+ * library in every library, and the toolchain from `bun run setup` has none.
  */
 async function compile(source: string, path: string): Promise<void> {
   const file = join(folder, "source.c");

@@ -32,14 +32,14 @@ const bad = file(
 );
 file("all/notes.txt", "no kernel");
 
-test("a folder is searched, and all its files are reported in their order", () => {
+test("a folder is searched, and all its files are reported in order", () => {
   const { out, exitCode } = check("--jobs", "2", join(folder, "all"));
   expect(out).toMatch(/^.*bad\.metal:4:\d+: error: cannot initialize.*good\.metal: no problems\n$/s);
   expect(exitCode).toBe(1);
   expect(check(join(folder, "all", "good.metal")).exitCode).toBe(0);
 });
 
-test("a folder without kernels, and a file that is not there, are failures", () => {
+test("a folder without kernels, and a missing file, are failures", () => {
   mkdirSync(join(folder, "empty"), { recursive: true });
   expect(check(join(folder, "empty"))).toMatchObject({ exitCode: 1, err: expect.stringContaining("no .metal file") });
   expect(check(join(folder, "nothing.metal")).exitCode).toBe(1);
@@ -58,7 +58,7 @@ test("includes come from -I, macros from -D, and the language from --std", () =>
   expect(check("--std=c++17", good)).toMatchObject({ exitCode: 1, err: expect.stringContaining("such as metal3.1") });
 });
 
-test("a file is one by whichever name it is included, and angles search the folders of -I", () => {
+test("a file included under several names is one file, and angle brackets search the folders of -I", () => {
   const text = (path: string, content: string) => {
     mkdirSync(join(folder, "tree", path, ".."), { recursive: true });
     writeFileSync(join(folder, "tree", path), content);
@@ -77,7 +77,7 @@ test("a file is one by whichever name it is included, and angles search the fold
   expect(check(broken).out).toMatch(/lib\/b\/wrong\.h:2:27: error: use of undeclared identifier 'four'/);
 });
 
-/** What only the executing pass refuses, in the last of many kernels. */
+/** Only the executing pass rejects this, in the last of many kernels. */
 const many = Array.from({ length: 20 }, (_, i) => `kernel void k${i}(device float* x) { x[0] = ${i}; }`);
 test.if(software)("a library of many kernels goes through the executing pass, whole", () => {
   const sound = file("many.metal", `${many.join("\n")}\n`);
@@ -102,7 +102,7 @@ test("formats", () => {
   expect(check("--format", "html", bad).exitCode).toBe(1);
 });
 
-test("what is special in a format is escaped", () => {
+test("special characters of a format are escaped", () => {
   const text = "a,b:1.metal:2:3: error: 100% of <T>\n  x\n  ^\nnote.metal:4:1: note: seen\nprogram: warning: no line";
   expect(parseDiagnostics(text).map(({ line, severity }) => [line, severity])).toEqual([
     [2, "error"],

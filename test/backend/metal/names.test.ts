@@ -1,6 +1,6 @@
 /**
- * The names that kernels know by number: each has a formula in the kernels, and a kernel that lacks one does not
- * compile. A few formulas are removed on each run, others on the next; `ORCHARD_TEST_ALL=1` removes every one in turn.
+ * Names that kernels know by number: each has a formula in the kernels, and a kernel that lacks one does not compile.
+ * Each run removes a few drawn formulas; `ORCHARD_TEST_ALL=1` removes every one in turn.
  */
 import { describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
@@ -28,31 +28,39 @@ const included = enumerations().filter(({ header }) => files.some(([, text]) => 
 /** Bits of a function constant: kernels ask for each with `has`. */
 const isOptions = ({ type }: Enumeration): boolean => type.endsWith("Option");
 
-/** Groups with a kernel of their own, by its host name, which holds nothing of other groups. */
+/** Groups with a separate kernel, by its host name, which contains nothing of other groups. */
 const ownKernels: Readonly<Record<string, string>> = { TERNARY_CHOICES: "where_" };
 
-/** A formula in a kernel: the struct of a name. */
+/** A formula: the struct of a name, in a kernel or in a table of `formulas/` that it includes. */
 interface Formula {
   readonly file: string;
   readonly struct: string;
   readonly constant: string;
 }
 
-/** The formulas that a file's switches need: those of each struct that is a template over names, for each group. */
+/** The formulas that a file's switches require: each struct that is a template over names, for each group. */
 function formulasIn(file: string, text: string): Formula[] {
   return included.flatMap(({ type, names, groups }) =>
     Object.entries({ names, ...groups }).flatMap(([group, members]) => {
-      const uses = text.matchAll(new RegExp(`${constantOf(type, group)}\\(ORCHARD_CASE, (\\w+),`, "g"));
+      const uses = text.matchAll(new RegExp(`${constantOf(type, group)}\\(ORCHARD_CASE, (?:orchard::)?(\\w+),`, "g"));
       const structs = new Set([...uses].map(([, struct]) => struct!));
       const constants = members.map((name) => constantOf(type, name));
-      return [...structs].flatMap((struct) => constants.map((constant) => ({ file, struct, constant })));
+      return [...structs].flatMap((struct) =>
+        constants.map((constant) => ({ file: holderOf(file, struct), struct, constant })),
+      );
     }),
   );
 }
 
+/** The file that declares a struct: the kernel, or a table that it includes. */
+function holderOf(file: string, struct: string): string {
+  const tables = [...texts[file]!.matchAll(/^#include "(formulas\/\w+\.h)"/gm)].map(([, name]) => name!);
+  return [file, ...tables].find((name) => texts[name]!.includes(`> struct ${struct};`)) ?? file;
+}
+
 const formulas = files.flatMap(([file, text]) => formulasIn(file, text));
 
-/** Where a formula's text begins: as a struct, or as a row of a macro that makes one. */
+/** The start of a formula's text: a struct, or a row of a macro that defines one. */
 function beginOf({ file, struct, constant }: Formula): number {
   const text = texts[file]!;
   const macros = [...text.matchAll(/^#define (\w+)\(name(?:.*\\\n)*.*/gm)];
@@ -72,7 +80,7 @@ function without(formula: Formula): string {
   return text.slice(0, begin) + text.slice(end);
 }
 
-/** A `.metal` file that a change of a file reaches: itself, or one that includes it. */
+/** A `.metal` file that is affected by a change of a file: itself, or one that includes it. */
 function kernelWith(file: string): string {
   if (file.endsWith(".metal")) return file;
   return kernelWith(files.find(([, text]) => text.includes(`#include "${file}"`))![0]);
@@ -91,13 +99,10 @@ function compile(file: string, changed: Readonly<Record<string, string>>): void 
 }
 
 describe("every name that kernels know", () => {
-  test.each(included.filter(isOptions).map((own) => [own.type, own] as const))(
-    "%s: is asked for",
-    (type, { names }) => {
-      const all = Object.values(texts).join("\n");
-      expect(names.filter((name) => !all.includes(`has(${constantOf(type, name)})`))).toEqual([]);
-    },
-  );
+  test.each(included.filter(isOptions).map((own) => [own.type, own] as const))("%s: is used", (type, { names }) => {
+    const all = Object.values(texts).join("\n");
+    expect(names.filter((name) => !all.includes(`has(${constantOf(type, name)})`))).toEqual([]);
+  });
 
   test.each(included.filter((own) => !isOptions(own)).map((own) => [own.type, own] as const))(
     "%s: has a formula",
@@ -111,7 +116,7 @@ describe("every name that kernels know", () => {
     },
   );
 
-  test("is in a switch that its list makes: none has a default with a formula", () => {
+  test("is in a switch generated from its list, and no switch has a default with a formula", () => {
     const users = files.filter(([, text]) => text.includes("ORCHARD_CASE"));
     expect(users.length).toBeGreaterThan(10);
     const defaults = users.flatMap(([file, text]) => (text.match(/default:.*/g) ?? []).map((line) => [file, line]));
@@ -138,7 +143,7 @@ describe("a kernel does not compile", () => {
         if (!(error instanceof KernelCompileError)) throw error;
         message = error.diagnostics;
       }
-      expect(message).toContain(`'${formula.struct}<${formula.constant}>'`);
+      expect(message).toContain(`${formula.struct}<${formula.constant}>'`);
     },
   );
 

@@ -6,12 +6,15 @@ import { examplesOf } from "../../support/readme.ts";
 
 const documents = ["README.md", "docs/overrides.md"];
 
-test.each(documents)("the kernel in %s runs as written, by the package's own name, and prints what it says", (path) => {
-  const { program, promised } = examplesOf(path).find(({ program }) => program.includes("metalKernel"))!;
-  const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], { cwd: packageRoot });
-  expect(promised[0]).toMatch(/^(Float32Array\(2\) )?\[ /);
-  expect(withoutAnnouncement(`${stdout}${stderr}`).replace(/\s+/g, " ").trim()).toBe(promised.join(" "));
-});
+test.each(documents)(
+  "the kernel in %s runs as written, imported from the package by name, and prints the documented output",
+  (path) => {
+    const { program, promised } = examplesOf(path).find(({ program }) => program.includes("metalKernel"))!;
+    const { stdout, stderr } = Bun.spawnSync([process.execPath, "-e", program], { cwd: packageRoot });
+    expect(promised[0]).toMatch(/^(Float32Array\(2\) )?\[ /);
+    expect(withoutAnnouncement(`${stdout}${stderr}`).replace(/\s+/g, " ").trim()).toBe(promised.join(" "));
+  },
+);
 
 describe("docs/kernels.md", () => {
   const examples = examplesOf("docs/kernels.md").map((example, index) => ({ ...example, index: index + 1 }));

@@ -11,7 +11,7 @@ import {
 const hex = (bytes: Uint8Array | string) => (typeof bytes === "string" ? bytes : Buffer.from(bytes).toString("hex"));
 const encode = (raw: number, value: ScalarValue) => hex(encodeScalar(dataTypeOf(raw)!, value));
 
-describe("numbers as Metal lays them out", () => {
+describe("numbers in Metal's layout", () => {
   test.each([
     [3, 1.5, "0000c03f"],
     [16, 1.5, "003e"],
@@ -37,11 +37,11 @@ describe("numbers as Metal lays them out", () => {
     [53, 1, "true or false"],
     [3, true, "expected a number for float, got true"],
     [4, [1], "expected 2 value(s) for float2, got 1"],
-  ] as [number, ScalarValue, string][])("MTLDataType %p refuses %p", (raw, value, reason) => {
+  ] as [number, ScalarValue, string][])("MTLDataType %p rejects %p", (raw, value, reason) => {
     expect(encode(raw, value)).toContain(reason);
   });
 
-  test("structs, textures and pointers are no numbers", () => {
+  test("structs, textures and pointers are not numbers", () => {
     for (const raw of [0, 1, 2, 58, 59, 60, 115]) expect(dataTypeOf(raw)).toBeUndefined();
     expect(byteLengthOf({ scalar: "half", lanes: 3 })).toBe(8);
   });
@@ -58,8 +58,8 @@ describe("numbers as Metal lays them out", () => {
         (value) => {
           const bits = bfloatBits(value);
           const error = Math.abs(widened(bits) - value);
-          const neighbours = [bits - 1, bits + 1].filter((candidate) => candidate >= 0 && candidate <= 0xffff);
-          for (const other of neighbours) {
+          const neighbors = [bits - 1, bits + 1].filter((candidate) => candidate >= 0 && candidate <= 0xffff);
+          for (const other of neighbors) {
             const otherError = Math.abs(widened(other) - value);
             if (Number.isNaN(otherError)) continue;
             expect(error).toBeLessThanOrEqual(otherError);

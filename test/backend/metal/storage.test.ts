@@ -7,14 +7,14 @@ kernel void twice(device const float* x, device float* y, uint i [[thread_positi
 
 const numbers = Float32Array.from({ length: 64 }, (_, i) => i);
 
-/** How often memory was copied so far: to another storage, to contiguous, back to where it came from. */
+/** The number of copies so far: to another storage, to contiguous, and back to the original layout. */
 const copies = (context: MetalContext) => {
   const { copiesStorage, copiesContiguous, copiesWriteBack } = context.statistics();
   return [copiesStorage, copiesContiguous, copiesWriteBack];
 };
 
-describe("an operand that is already right costs no copy", () => {
-  test.each(["shared", "private"] as const)("%s buffers are bound as they are", (storage) => {
+describe("an operand with the right storage and layout costs no copy", () => {
+  test.each(["shared", "private"] as const)("%s buffers are bound directly", (storage) => {
     using context = new MetalContext();
     using kernel = metalKernel({ name: "twice", source, context });
     using x = new DeviceBuffer(numbers, { context, storage });
@@ -29,7 +29,7 @@ describe("an operand that is already right costs no copy", () => {
     expect(y.read(Float32Array)).toEqual(numbers.map((value) => 2 * value));
   });
 
-  test("a tensor's memory moves where it is hinted, once; memory that was given back is refused", () => {
+  test("a hint moves a tensor's memory once; released memory is rejected", () => {
     using context = new MetalContext();
     const memory = new MetalMemory(context, 256);
     new Float32Array(memory.hostBuffer()).set(numbers);
@@ -48,7 +48,7 @@ describe("an operand that is already right costs no copy", () => {
       expect(use).toThrow(refused);
   });
 
-  test("a hint that holds already moves nothing; one that does not moves the contents once", () => {
+  test("a hint that already holds moves nothing; any other moves the contents once", () => {
     using context = new MetalContext();
     using x = new DeviceBuffer(numbers, { context, storage: "private" });
     x.moveTo("private");

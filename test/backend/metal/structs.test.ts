@@ -1,6 +1,6 @@
 /**
- * Every parameter struct of a kernel, as TypeScript writes it, against what the kernel compiler makes of the kernel's
- * own source.
+ * Compares every parameter struct of a kernel, as TypeScript writes it, with the layout that the kernel compiler gives
+ * to the kernel's source. Generated structs need no test: their fields' types are those of the description.
  */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
@@ -12,11 +12,13 @@ import { metalKernel, output } from "../../../src/index.ts";
 
 const snakeCase = (name: string) => name.replace(/(?<=[a-z0-9])[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
 
-const byFile = Map.groupBy(structs, ({ file }) => file);
+/** Structs that a file declares by hand. */
+const written = structs.filter(({ header }) => header === undefined);
+const byFile = Map.groupBy(written, ({ file }) => file);
 
 /**
- * The source with a kernel at its end that writes, for each struct, its size, then each field's offset, size and
- * whether its type is the named one.
+ * The source with an additional kernel that writes, for each struct, its size, then each field's offset, size and
+ * whether its type is the stated one.
  */
 function probe(file: string, own: readonly Struct<never>[]): string {
   const source = file.endsWith(".metal")
@@ -65,7 +67,7 @@ const described = (own: readonly Struct<never>[]) =>
 
 describe("parameter structs", () => {
   test("are described", () => {
-    expect(structs.length).toBeGreaterThan(1);
+    expect(written.length).toBeGreaterThan(1);
   });
 
   test.each([...byFile])("%s", (file, own) => {

@@ -1,4 +1,4 @@
-/** `orchard swift`: a compute program as one writes it for macOS, compiled and run here. */
+/** `orchard swift`: a compute program as written for macOS, compiled and run here. */
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -52,18 +52,18 @@ print(sums.map { String(format: "%.2f", $0) }.joined(separator: " "))
 exit(3)
 `;
 
-test("a program runs with the words after it, and its exit status is the command's", () => {
+test("a program receives the arguments after it, and its exit status is the command's", () => {
   const { out, err, exitCode } = runProgram(program, {}, "0.25");
   expect([out, err, exitCode]).toEqual(["1.25 2.25\n", "", 3]);
 });
 
-test("a program that does not compile gives the compiler's words", () => {
+test("a program that does not compile prints the compiler's errors", () => {
   const { err, exitCode } = runProgram('import Metal\nlet n: Int = "x"\n');
   expect(err).toMatch(/program\.swift:2:14: error: cannot convert value of type 'String' to specified type 'Int'/);
   expect(exitCode).toBe(1);
 });
 
-test("without Swift, one line says how to get it", () => {
+test("without Swift, one line says how to install it", () => {
   const { err, exitCode } = runProgram(program, { PATH: folder, HOME: folder, XDG_CACHE_HOME: folder });
   expect([err, exitCode]).toEqual(["There is no Swift 6.0 or newer on this machine: bun run setup\n", 1]);
 });

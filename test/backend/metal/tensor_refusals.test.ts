@@ -1,4 +1,4 @@
-/** What kernels on tensors refuse, what becomes of failures, and that nothing leaks. */
+/** Calls of kernels on tensors that are rejected, failures, and the absence of leaks. */
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { forgetFailures } from "../../../src/backend/dispatch.ts";
 import {
@@ -30,7 +30,7 @@ const [x, y] = [tensor([1, 2, 3]), tensor([10, 20, 30])];
 const gone = tensor([1]);
 gone.dispose();
 const good = { x, y, a: 1 };
-/** As a caller without types has it. */
+/** The function as an untyped caller sees it. */
 const apply = (values: object, kernel = axpy): unknown => kernel.apply(values as KernelValues);
 const made = (options: object, values: object = good): unknown => {
   using kernel = metalKernel({ name: "axpy", source, ...options });
@@ -148,7 +148,7 @@ const refusals: readonly (readonly [error: string, message: string, call: () => 
   ["BackendError", "Metal has no float64", () => apply({ x: x.to("float64"), y: y.to("float64"), a: 1 })],
 ];
 
-describe("what does not fit is refused, by kernel and argument", () => {
+describe("invalid arguments are rejected with an error that names the kernel and argument", () => {
   test.each(refusals)("%s: %s", (name, message, call) => {
     let error: Error | undefined;
     try {
@@ -161,7 +161,7 @@ describe("what does not fit is refused, by kernel and argument", () => {
     expect(error?.message).toContain(message);
   });
 
-  test("nothing leaks by it, and nothing reaches the device", async () => {
+  test("rejected calls leak nothing and do not reach the device", async () => {
     const context = metalContext();
     const used = () => {
       const { liveBuffers, liveBytes, dispatches } = context.statistics();
@@ -176,7 +176,8 @@ describe("what does not fit is refused, by kernel and argument", () => {
     const before = used();
     for (let time = 0; time < 20; time++) round();
     context.wait();
-    // What an error or a frame still names is garbage when the collector says so, which is not at once: a leak stays.
+    // Objects that an error or a frame refers to become garbage later, at a time that the collector chooses; a leak
+    // remains.
     for (let time = 0; time < 80 && used().liveBuffers > before.liveBuffers; time++) await collectGarbage();
     const after = used();
     expect(after.dispatches).toBe(before.dispatches);
@@ -209,7 +210,7 @@ describe("a failure of Metal", () => {
       .filter(({ operation }) => operation === "metalKernel axpy")
       .map(({ backend, reason }) => `${backend}: ${reason}`);
 
-  test("a source that does not compile falls back, but not in strict mode; another kernel of the name runs", () => {
+  test("a source that does not compile falls back, but not in strict mode; another kernel of its name runs", () => {
     using broken = metalKernel({ name: "axpy", source: "kernel void axpy(", shapes: { z: "x" }, fallback });
     withBackend("metal", () => {
       expect(broken.apply(good).z.toArray()).toEqual([11, 22, 33]);
@@ -225,7 +226,7 @@ describe("a failure of Metal", () => {
     });
   });
 
-  test("what a command buffer lost is computed again by the fallback, though operands are gone by then", () => {
+  test("the fallback recomputes results that a command buffer lost, even if operands were disposed of", () => {
     using kernel = metalKernel({ name: "axpy", source, shapes: { z: "x" }, fallback });
     withBackend("metal", () => {
       const own = tensor([1, 2, 3]);
@@ -239,7 +240,7 @@ describe("a failure of Metal", () => {
     });
   });
 
-  test("without a fallback it is an error of whoever reads the result", () => {
+  test("without a fallback, reading the result throws the error", () => {
     metalContext().injectFault("command-buffer");
     const { z } = axpy.apply(good) as { z: Tensor };
     expect(() => z.toArray()).toThrow("no other backend could recompute the results");

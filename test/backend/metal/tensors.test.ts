@@ -47,7 +47,7 @@ const onMetal = <Result>(body: () => Result): Result => withBackend("metal", bod
 const [x, y] = [tensor([1, 2, 3]), tensor([10, 20, 30])];
 const rows = (result: Tensor): unknown => result.toArray();
 
-/** The error of a call: its class and its message. */
+/** Returns the error of a call: its class and message. */
 function errorOf(body: () => unknown): [unknown, string] {
   try {
     body();
@@ -58,7 +58,7 @@ function errorOf(body: () => unknown): [unknown, string] {
 }
 
 describe("a kernel on tensors", () => {
-  test("gives tensors, and runs on metal where it has no fallback", () => {
+  test("returns tensors, and runs on metal if it has no fallback", () => {
     resetCodepaths();
     const { z } = axpy.apply({ x, y, a: 2 });
     expect(rows(z)).toEqual([12, 24, 36]);
@@ -69,7 +69,7 @@ describe("a kernel on tensors", () => {
     expect(rows(add(z, 1))).toEqual([13, 25, 37]);
   });
 
-  test("on the backends without Metal its fallback computes", () => {
+  test("on other backends its fallback computes", () => {
     for (const backend of ["cpu", "reference", "metal"] as const) {
       resetCodepaths();
       expect(rows(withBackend(backend, () => differentiable.apply({ x, y, a: 2 })).z)).toEqual([12, 24, 36]);
@@ -78,7 +78,7 @@ describe("a kernel on tensors", () => {
     }
   });
 
-  test("holds in strict mode, where no fallback is one", () => {
+  test("in strict mode its fallback is not used", () => {
     withStrict(true, () => {
       expect(rows(axpy.apply({ x, y, a: 1 }).z)).toEqual([11, 22, 33]);
       expect(rows(withBackend("cpu", () => differentiable.apply({ x, y, a: 1 })).z)).toEqual([11, 22, 33]);
@@ -90,7 +90,7 @@ describe("a kernel on tensors", () => {
     expect(onMetal(() => differentiable.apply(wide)).z.dtype).toBe("float64"); // by the fallback
   });
 
-  test("makes operands of other strides contiguous, and leaves them as they are", () => {
+  test("copies strided operands to contiguous memory, and leaves them unchanged", () => {
     const matrix = tensor([[1, 2, 3], [4, 5, 6]]); // biome-ignore format: a matrix
     const { z } = axpy.apply({ x: matrix.T, y: zeros([3, 2]), a: 1 });
     expect(rows(z)).toEqual([[1, 4], [2, 5], [3, 6]]); // biome-ignore format: a matrix
@@ -98,7 +98,7 @@ describe("a kernel on tensors", () => {
     expect(rows(matrix)).toEqual([[1, 2, 3], [4, 5, 6]]); // biome-ignore format: a matrix
   });
 
-  test("reads the strides that it declares", () => {
+  test("reads strides if it declares them", () => {
     const source = `${header}
 kernel void gather(device const float* x, constant int* x_shape, constant long* x_strides, constant uint& x_ndim,
                    constant uint& x_offset, constant uint& x_size, device float* z, device int* facts,
@@ -133,7 +133,7 @@ kernel void gather(device const float* x, constant int* x_shape, constant long* 
     }
   });
 
-  test("copies negative strides where the kernel asks for no offset, and gives the copies back", () => {
+  test("copies negative strides if the kernel has no offset argument, and frees the copies", () => {
     const source = `${header}
 kernel void every(device const float* x, constant long* x_strides, device float* z,
                   uint i [[thread_position_in_grid]]) {
@@ -153,7 +153,7 @@ kernel void every(device const float* x, constant long* x_strides, device float*
     expect(live()).toBeLessThanOrEqual(before);
   });
 
-  test("a result starts as the tensor that is given under its name, else as zeros where the kernel reads it", () => {
+  test("a result starts as the tensor passed under its name, or as zeros if the kernel reads it", () => {
     const source = `${header}
 kernel void count(device const int* x, device atomic_int* sums, uint i [[thread_position_in_grid]]) {
   atomic_fetch_add_explicit(&sums[x[i]], 1, memory_order_relaxed);
@@ -169,7 +169,7 @@ kernel void count(device const int* x, device atomic_int* sums, uint i [[thread_
     expect(rows(before)).toEqual([5, 6, 7]);
   });
 
-  test("computes shapes, dtypes and grids; a call may have a grid of its own", () => {
+  test("computes shapes, dtypes and grids; a call may pass another grid", () => {
     const source = `${header}
 kernel void outer(device const float* x, device const float* y, device half* z, constant uint& z_size,
                   constant uint2& z_shape, threadgroup float* room, uint2 at [[thread_position_in_grid]],
@@ -195,7 +195,7 @@ kernel void outer(device const float* x, device const float* y, device half* z, 
     expect(axpy.apply({ x: zeros([0, 3]), y: zeros([0, 3]), a: 1 }).z.shape).toEqual([0, 3]);
   });
 
-  test("kernels follow each other without a wait, and see each other's results", () => {
+  test("consecutive kernels run without a wait, and see each other's results", () => {
     let z: Tensor = onMetal(() => zeros([1000]));
     const ones = onMetal(() => add(zeros([1000]), 1));
     for (let step = 0; step < 100; step++) z = axpy.apply({ x: ones, y: z, a: 0.5 }).z;
@@ -215,7 +215,7 @@ describe("gradients of kernels", () => {
       });
   });
 
-  test("nothing is recorded in noGrad, nor of operands that need none", () => {
+  test("nothing is recorded in noGrad, or if no operand requires a gradient", () => {
     const p = tensor([1, 2, 3], { requiresGrad: true });
     expect(noGrad(() => differentiable.apply({ x: p, y, a: 3 })).z.requiresGrad).toBe(false);
     expect(differentiable.apply({ x, y, a: 3 }).z.requiresGrad).toBe(false);
@@ -242,7 +242,7 @@ kernel void cube_backward(device const float* x, device const float* grad_z, dev
     backward: cubeBackward,
   });
 
-  test("by another kernel, and of any order where its own backward is differentiable", () => {
+  test("by another kernel, and of any order if its backward is differentiable", () => {
     for (const backend of ["metal", "cpu"] as const)
       withBackend(backend, () => {
         const p = tensor([1, 2, -3], { requiresGrad: true });
@@ -263,7 +263,7 @@ kernel void cube_backward(device const float* x, device const float* grad_z, dev
     expect(gradcheck((own: Tensor) => differentiable.apply({ x: own, y: sin(own), a: 2 }).z, [p])).toBe(true);
   });
 
-  test("a result that nothing depends on has zeros as its gradient", () => {
+  test("an unused result has zeros as its gradient", () => {
     const source = `${header}
 kernel void both(device const float* x, device float* s, device float* p, uint i [[thread_position_in_grid]]) {
   s[i] = x[i] + x[i]; p[i] = x[i] * x[i];
@@ -281,7 +281,7 @@ kernel void both(device const float* x, device float* s, device float* p, uint i
     expect(seen).toEqual([[0, 0], [2, 4]]); // biome-ignore format: rows
   });
 
-  test("what is wrong with one is said, by kernel and argument", () => {
+  test("the error for an invalid gradient names the kernel and argument", () => {
     const of = (backward: (gradients: { z: Tensor }) => Readonly<Record<string, Tensor | null>>) => {
       const own = tensor([1, 2, 3], { requiresGrad: true });
       using kernel = metalKernel({ name: "axpy", source: axpySource, shapes: { z: "x" }, backward });
@@ -306,7 +306,7 @@ kernel void both(device const float* x, device float* s, device float* p, uint i
     ]);
   });
 
-  test("an operand that was changed since is refused, unless the gradient needs it not", () => {
+  test("an operand that was changed later is rejected, unless the gradient does not need it", () => {
     const own = tensor([1, 2, 3], { requiresGrad: true });
     const before = mul(own, 1);
     const { z } = cube.apply({ x: before });

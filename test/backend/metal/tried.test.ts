@@ -1,4 +1,4 @@
-/** The counts of docs/checker.md are those of what is there. */
+/** The counts in docs/checker.md are up to date. */
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -27,7 +27,7 @@ test("drawn programs", () => {
   expect(count("legal programs")).toBe(all);
 });
 
-test("planted mistakes, as a run in full draws them with the usual seed", () => {
+test("planted mistakes, as a full run draws them with the usual seed", () => {
   const random = new Random(34);
   const all = Array.from({ length: 5 }, () => programs.map((draw) => draw(random))).flat();
   expect(count("mistakes planted")).toBe(all.reduce((sum, { mistakes }) => sum + mistakes.length, 0));

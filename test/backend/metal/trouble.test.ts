@@ -11,7 +11,7 @@ const run = (context: MetalContext) => {
 };
 
 describe("when the device fails, the error says so and the next call works", () => {
-  test("a command buffer that fails gives the device's reason, awaited too", async () => {
+  test("the error for a failed command buffer contains the device's reason, also when awaited", async () => {
     using context = new MetalContext();
     using kernel = metalKernel({ name: "twice", source: doubling, context });
     context.injectFault("command-buffer", { code: 8 });
@@ -22,7 +22,7 @@ describe("when the device fails, the error says so and the next call works", () 
     expect(context.statistics().failedTickets).toBe(2);
   });
 
-  test("an allocation that is refused", () => {
+  test("an allocation that fails", () => {
     using context = new MetalContext({ cacheLimit: 0 });
     context.injectFault("allocate");
     expect(() => new DeviceBuffer(1 << 20, { context })).toThrow(OutOfMemoryError);
@@ -36,7 +36,7 @@ describe("when the device fails, the error says so and the next call works", () 
     expect(fits.byteLength).toBe(1 << 18);
   });
 
-  test("a library and a pipeline that can't be made", () => {
+  test("a library and a pipeline that can't be created", () => {
     using context = new MetalContext();
     for (const kind of ["library", "pipeline"] as const) {
       context.injectFault(kind);
@@ -45,7 +45,7 @@ describe("when the device fails, the error says so and the next call works", () 
     }
   });
 
-  test("a failed call gives back every buffer", () => {
+  test("a failed call releases every buffer", () => {
     using context = new MetalContext({ cacheLimit: 0 });
     using kernel = metalKernel({ name: "twice", source: doubling, context });
     for (let round = 0; round < 20; round++) {

@@ -1,4 +1,4 @@
-/** Command buffers are cut by the work of their kernels: one that runs for seconds would be ended by the system. */
+/** Command buffers are split by the work of their kernels, because the system would end one that runs for seconds. */
 import { afterEach, describe, expect, test } from "bun:test";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
@@ -7,7 +7,7 @@ import { full } from "../../../src/ops/creation/full.ts";
 import { matmul } from "../../../src/ops/matmul/matmul.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 
-/** Products of so many; `compute` is off, as only their work counts. */
+/** Products of this size; `compute` is off, as only their work counts. */
 function multiply(count: number, size: number, batchWork?: number) {
   metalContext().close();
   const context = metalContext();
@@ -26,12 +26,12 @@ function multiply(count: number, size: number, batchWork?: number) {
 }
 
 afterEach(() => {
-  metalContext().configure("execute", true); // of the device, so of every context
-  metalContext().close(); // the next one has no limit of work
+  metalContext().configure("execute", true); // for the device, so for every context
+  metalContext().close(); // the next one has no limit on work
 });
 
 describe.skipIf(whyUnavailable("metal") !== undefined)("work of command buffers", () => {
-  test("large products have one each, and small ones share", () => {
+  test("each large product has its own buffer, and small ones share one", () => {
     const large = multiply(10, 4096);
     expect(large.largestWork).toBe(2 * 4096 ** 3);
     expect(large.commandBuffers).toBeGreaterThanOrEqual(10);
@@ -40,7 +40,7 @@ describe.skipIf(whyUnavailable("metal") !== undefined)("work of command buffers"
     expect(small.commandBuffers).toBe(1);
   });
 
-  test("a number of products is cut by their work", () => {
+  test("many products are split by their work", () => {
     const each = 2 * 256 ** 3;
     const { largestWork, commandBuffers } = multiply(12, 256, 5 * each);
     expect(largestWork).toBeLessThanOrEqual(5 * each);

@@ -1,6 +1,6 @@
 /**
- * Swift programs and packages as others have them, on the modules that stand in for Apple's. The package is one that a
- * Mac takes as it is: several targets, resources, `.metal` files with a header, XCTest.
+ * Swift programs and packages as people write them, on the modules that replace Apple's. The package also builds on a
+ * Mac unchanged: several targets, resources, `.metal` files with a header, XCTest.
  */
 import { expect, test } from "bun:test";
 import { cpSync, existsSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
@@ -24,13 +24,13 @@ function swift(cwd: string, ...words: string[]) {
   return { out: stdout.toString(), err: stderr.toString(), exitCode };
 }
 
-test.skipIf(!hasSwift)("a package is built, tested and run, with its manifest as it is", () => {
+test.skipIf(!hasSwift)("a package is built, tested and run, with its manifest unchanged", () => {
   const copy = join(folder, "package");
   cpSync(join(import.meta.dir, "package"), copy, { recursive: true });
   const tested = swift(copy, "test");
-  expect(tested.out + tested.err).toMatch(/Executed 3 tests, with 0 failures/);
+  expect(tested.out + tested.err).toMatch(/Executed 4 tests, with 0 failures/);
   expect(tested.exitCode).toBe(0);
-  // 2.5, the factor that lies in a resource, times 99
+  // 2.5, the factor in a resource, times 99
   const ran = swift(copy, "run", "--", "one", "two");
   expect([ran.out, ran.exitCode]).toEqual(["last 247.5, arguments one two\n", 0]);
   expect(swift(copy, "run", "saxpy", "three").out).toBe("last 247.5, arguments three\n");
@@ -38,7 +38,7 @@ test.skipIf(!hasSwift)("a package is built, tested and run, with its manifest as
   expect([built.exitCode, existsSync(join(copy, ".build", "debug", "saxpy"))]).toEqual([0, true]);
 });
 
-test.skipIf(!hasSwift)("a program of two files finds the kernel beside it, in any folder", () => {
+test.skipIf(!hasSwift)("a program of two files finds the kernel next to it, from any folder", () => {
   const programs = join(folder, "programs");
   cpSync(join(import.meta.dir, "programs"), programs, { recursive: true });
   mkdirSync(join(folder, "elsewhere"));
@@ -64,11 +64,11 @@ test.skipIf(!hasSwift || process.platform !== "linux")("a program that races fai
   expect(run(undefined)).toEqual(["done\n", false, 0]);
   expect(run("report")).toEqual(["done\n", true, 0]);
   expect(run("1")).toEqual(["done\n", true, 1]);
-  expect(run("1", "3")).toEqual(["done\n", true, 3]); // the program's own says more
+  expect(run("1", "3")).toEqual(["done\n", true, 3]); // the program's message says more
   rmSync(dirname(compiled.program), { recursive: true });
 });
 
-test.skipIf(!hasSwift)("a file that is not there is named", () => {
+test.skipIf(!hasSwift)("the error for a missing file names it", () => {
   expect(swift(folder, "missing.swift")).toEqual({ out: "", err: "There is no file missing.swift.\n", exitCode: 1 });
 });
 
@@ -82,9 +82,9 @@ test.each([
   expect(namesProgram(words)).toBe(expected);
 });
 
-test("the toolchain that set-up brought keeps its flags on PATH, through a link too", () => {
+test("an installed toolchain finds its flags on PATH, through a link too", () => {
   const [cached] = cachedToolchains();
-  if (cached === undefined) return; // this machine has a Swift of its own
+  if (cached === undefined) return; // this machine has its own Swift
   const links = join(folder, "bin");
   mkdirSync(links);
   for (const bin of [join(cached, "usr/libexec/swift/bin"), links]) {

@@ -1,4 +1,4 @@
-/** Every call on every dtype, blocking and as promises. Each rank writes what it got. */
+/** Every call on every dtype, blocking and as promises. Each rank writes its results. */
 import { join } from "node:path";
 import { backward, distributed as d, mul, sum, type Tensor, tensor, transpose } from "../../../src/index.ts";
 import { toJson } from "../json.ts";

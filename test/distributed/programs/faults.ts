@@ -1,4 +1,4 @@
-/** Ranks that exchange until something happens to one of them. Each writes what it learned of it. */
+/** Ranks that exchange until one of them fails. Each writes the error that it received. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
@@ -7,11 +7,14 @@ import { distributed as d, ones } from "../../../src/index.ts";
 const folder = process.argv[2]!;
 const timeout = Number(process.env["FAULT_TIMEOUT"] ?? 300);
 const { rank, hosts, pids } = await d.init({ timeout });
-/** It stays away once the others are ready too. */
+/** It does not join once the others are ready too. */
 const isAway = process.env["FAULT_AWAY"] === String(rank);
-/** Whether the others learn it from a promise. */
+/** Whether the others receive the error from a promise. */
 const isAsync = rank % 2 === 0;
-/** Turns, and milliseconds in which each has heard the others' heartbeats: who was never heard is not missed. */
+/**
+ * Rounds, and milliseconds in which each has received the others' heartbeats: a rank that was never heard is not
+ * missed.
+ */
 const [FIRST, HEARD, MOST_SECONDS] = [20, 500, 600];
 
 const begun = performance.now();

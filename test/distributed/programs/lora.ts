@@ -1,4 +1,4 @@
-/** Adapts the model in a folder to the chats in it, on all ranks. Each writes its losses and the adapter. */
+/** Fine-tunes the model in a folder on its chats, on all ranks. Each writes its losses and the adapter. */
 import { join } from "node:path";
 import { Team } from "../../../src/train/team.ts";
 import { TuningSession } from "../../../src/train/tuning/session.ts";

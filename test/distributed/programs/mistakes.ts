@@ -1,4 +1,4 @@
-/** Ranks that do not agree: each gets a typed error, and the next call works. */
+/** Ranks whose calls differ: each gets a typed error, and the next call works. */
 import { join } from "node:path";
 import { distributed as d, ones, zeros } from "../../../src/index.ts";
 import { toJson } from "../json.ts";
@@ -26,7 +26,7 @@ await outcomeOf("calls", () => (odd ? d.barrier() : d.reduceScatter(zeros([12, 2
 const long = Array.from({ length: 8 }, (_, at) => (at === 7 && odd ? 2 : 1));
 await outcomeOf("late sizes", () => d.allToAllAsync(zeros([12, ...long.slice(1)])));
 
-// while the event loop goes on
+// while the event loop continues
 let turns = 0;
 const timer = setInterval(() => turns++, 1);
 if (odd) await Bun.sleep(100);

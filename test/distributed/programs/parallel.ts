@@ -1,4 +1,4 @@
-/** Data-parallel training of a small model, beside the same model on the batches of all ranks. */
+/** Data-parallel training of a small model, and of the same model on the batches of all ranks. */
 import { join } from "node:path";
 import { worldOf } from "../../../src/distributed/world.ts";
 import {
@@ -43,7 +43,7 @@ class Small extends nn.Module<[x: Tensor], Tensor> {
   }
   forward(x: Tensor, uses = false): Tensor {
     const hidden = this.first.forward(x);
-    if (this === model) hidden.registerHook(() => void events.push("first layer")); // backward has still to pass it
+    if (this === model) hidden.registerHook(() => void events.push("first layer")); // before backward has reached it
     const y = this.frozen.forward(this.second.forward(relu(hidden)));
     return uses ? this.sometimes.forward(y) : y;
   }
@@ -61,7 +61,7 @@ const gradients = (model: Small) =>
   Object.fromEntries([...model.namedParameters()].map(([name, { grad }]) => [name, data(grad)]));
 const weights = (model: Small) => [...model.namedParameters().values()].map(data);
 
-const model = new Small(rank + 1); // other weights on each rank: rank 0's are given to all
+const model = new Small(rank + 1); // different weights on each rank: all receive rank 0's
 const alone = new Small(1);
 const events: string[] = [];
 const { mpi } = worldOf("test").connection!;
@@ -119,7 +119,7 @@ scaler.step(optimizer);
 scaler.update();
 results["skipped"] = { same: JSON.stringify(weights(model)) === before, scale: scaler.scale(tensor(1)).item() };
 
-// a rank whose pass reaches nothing takes part by sync()
+// a rank whose pass reaches no parameter takes part by sync()
 optimizer.zeroGrad();
 if (rank === 0) parallel.sync();
 else backward(lossOf(model, rank, 0));

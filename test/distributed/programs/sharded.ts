@@ -1,4 +1,4 @@
-/** Optimizers with shares of their state, beside whole ones. */
+/** Optimizers with sharded state, compared with whole ones. */
 import { join } from "node:path";
 import { distributed as d, optim, type Tensor, tensor } from "../../../src/index.ts";
 import { toJson } from "../json.ts";

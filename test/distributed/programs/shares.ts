@@ -1,4 +1,4 @@
-/** A model whose gradients and optimizer state are in shares, beside one with whole ones, trained alike. */
+/** A model with sharded gradients and optimizer state, and one with whole ones, trained alike. */
 import { join } from "node:path";
 import { worldOf } from "../../../src/distributed/world.ts";
 import {
@@ -73,7 +73,7 @@ for (let step = 0; step < 6; step++) {
     calls.length = 0;
     optimizer.zeroGrad();
     const scaled = (loss: Tensor) => (step < 2 ? loss : scaler.scale(loss));
-    const [first] = model.parameters(); // the gradient of which one rank alone has
+    const [first] = model.parameters(); // only one rank has a gradient
     if (step === 4 && rank === 1) parallel.noSync(() => backward(mul(sum(first!), Number.POSITIVE_INFINITY)));
     parallel.noSync(() => backward(scaled(lossOf(model, step))));
     backward(scaled(lossOf(model, step + 10)));

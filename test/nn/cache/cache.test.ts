@@ -25,7 +25,7 @@ const input = (tokens: number, batch = 2) =>
 
 const distance = (a: Tensor, b: Tensor): number => Number(amax(a.sub(b).abs()).item());
 
-/** Results of parts of the input, one after the other, put together again. */
+/** The results of consecutive parts of the input, joined again. */
 function inParts(
   layer: nn.MultiHeadAttention,
   x: Tensor,
@@ -97,7 +97,7 @@ describe("AttentionCache", () => {
     expect([...new Set(rooms)]).toEqual([64, 128, 200]);
   });
 
-  test("refuses several tokens beyond its limit, and takes one", () => {
+  test("rejects several tokens beyond its limit, and accepts one", () => {
     using cache = new nn.AttentionCache(4);
     cache.append(keysAndValues(3));
     expect(() => cache.append(keysAndValues(2))).toThrow(ShapeError);
@@ -107,8 +107,8 @@ describe("AttentionCache", () => {
     expect(cache.position).toBe(5);
   });
 
-  test("reset() keeps the memory, dispose() gives it back", async () => {
-    await collectGarbage(); // what other tests have forgotten goes now, not between two readings
+  test("reset() keeps the memory, dispose() releases it", async () => {
+    await collectGarbage(); // garbage of other tests is collected now, not between two readings
     const before = memory().host.liveBytes;
     const cache = new nn.AttentionCache(64 * 1024);
     const fill = () => tidy(() => void cache.append({ keys: randn([1, 2, 4096, 4]), values: randn([1, 2, 4096, 4]) }));
@@ -122,7 +122,7 @@ describe("AttentionCache", () => {
     expect([memory().host.liveBytes, cache.position]).toEqual([before, 0]);
   });
 
-  test("a limit of 0 is refused", () => {
+  test("a limit of 0 is rejected", () => {
     expect(() => new nn.AttentionCache(0)).toThrow("expected limit to be a whole number of at least 1, got 0");
     expect(() => new nn.KeyValueCache(0, 3)).toThrow(
       "expected layers to be a whole number of at least 1 and at most 65536, got 0",

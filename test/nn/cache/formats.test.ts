@@ -1,4 +1,4 @@
-/** Caches that round keys and values, and caches of windows: how far results are off, and what the memory is. */
+/** Caches that round keys and values, and caches of windows: errors of results, and memory. */
 import { beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -28,7 +28,7 @@ const float = (x: Tensor): Tensor => toDType(x, "float32");
 const row = (tokens: readonly number[]) => tensor([tokens as number[]], { dtype: "int32" });
 const count = (length: number, modulus: number) => Array.from({ length }, (_, at) => (at * at + 3 * at) % modulus);
 
-/** Memory comes in sizes of which each is an eighth larger than the one before. */
+/** Size classes of memory grow by an eighth. */
 function expectBytes(got: number, wanted: number): void {
   expect(got).toBeGreaterThanOrEqual(wanted);
   expect(got).toBeLessThan(1.125 * wanted);
@@ -70,7 +70,7 @@ describe.each(formats)("%s", (format) => {
     expect(worst).toBeLessThan(boundOf(format, q!, k!, v!));
   });
 
-  test("keeps each value as near as its rounding is", () => {
+  test("keeps each value within its rounding error", () => {
     const keys = randn([2, 3, 9, 64], { generator: new Generator(6) });
     using cache = new nn.AttentionCache(20, { format });
     noGrad(() => cache.append({ keys: keys.narrow(2, 0, 4), values: keys.narrow(2, 0, 4).neg() }));
@@ -85,8 +85,8 @@ describe.each(formats)("%s", (format) => {
     expect(distance(float(held.values), float(held.keys).neg())).toBe(0);
   });
 
-  test("takes the memory of its format", async () => {
-    await collectGarbage(); // what other tests have forgotten goes now, not between two readings
+  test("uses the memory of its format", async () => {
+    await collectGarbage(); // garbage of other tests is collected now, not between two readings
     const before = memory().host.liveBytes;
     using cache = new nn.AttentionCache(4096, { format });
     tidy(() => void noGrad(() => cache.append({ keys: randn([1, 2, 4096, 64]), values: randn([1, 2, 4096, 64]) })));
@@ -94,7 +94,7 @@ describe.each(formats)("%s", (format) => {
     expectBytes(memory().host.liveBytes - before, format === "float16" ? 2 * values : (34 / 32) * values);
   });
 
-  test("a batch of caches has what each has alone, and so has a batcher", async () => {
+  test("a batch of caches has the results of each alone, and so has a batcher", async () => {
     const model = new nn.Llama({ ...sizes, generator: new Generator(9), initialization: nn.llamaInitialization(0.4) });
     const prompts = [3, 9, 20].map((length) => count(length, 31));
     using batcher = new nn.Batcher(model, { slots: 2, cache: format, promptChunk: 8 });
@@ -109,7 +109,7 @@ describe.each(formats)("%s", (format) => {
 
 const sizes = { vocabularySize: 31, contextLength: 64, layers: 2, heads: 2, keyValueHeads: 1, width: 64 } as const;
 
-test("logits are off by what the documentation says", () => {
+test("errors of logits are within the documented bounds", () => {
   const generator = new Generator(5);
   const model = new nn.Llama({ ...sizes, contextLength: 256, layers: 4, generator }).eval();
   const tokens = count(200, 31);
@@ -122,7 +122,7 @@ test("logits are off by what the documentation says", () => {
   expect(errorOf(logits("q8_0"), wanted)).toBeLessThan(1e-2);
 });
 
-test("what can't be kept is refused", () => {
+test("unsupported values are rejected", () => {
   const cache = new nn.AttentionCache(4, { format: "q8_0" });
   const part = randn([1, 1, 1, 48]);
   expect(() => cache.append({ keys: part, values: part })).toThrow(/head width that is a multiple of 32.*got 48/);
@@ -132,7 +132,7 @@ test("what can't be kept is refused", () => {
   expect(() => nn.generate(model, [1], options)).toThrow(/cache: "q8_0" requires useCache: true/);
 });
 
-/** A model of `transformers` with a window of 5 tokens, for longer texts than it was made with. */
+/** A model of `transformers` with a window of 5 tokens, used with longer texts than in its fixture. */
 const { path: root } = testFolder("windows");
 async function windowed(name: string): Promise<nn.LanguageModel> {
   const folder = join(root, name);
@@ -152,7 +152,7 @@ describe("windows", () => {
     return noGrad(() => own.forward(x, { mask: tensor([[rows]], { dtype: "bool" }) as Tensor<"bool"> }));
   };
 
-  test("a layer's last tokens alone, whatever was dropped", () => {
+  test("the last tokens of a layer alone, whatever was dropped", () => {
     const own = layer().eval();
     const x = randn([1, 200, 8], { dtype: "float64", generator: new Generator(2) });
     const wanted = banded(own, x, 5);
@@ -219,7 +219,7 @@ describe("windows", () => {
     expect([cache.position, cache.length]).toEqual([5377, 2048]);
   });
 
-  test("the last 64 tokens can be taken back, earlier ones can't", () => {
+  test("the last 64 tokens can be truncated, earlier ones can't", () => {
     const own = layer().eval();
     const x = randn([1, 300, 8], { dtype: "float64", generator: new Generator(2) });
     const wanted = banded(own, x, 5);
@@ -246,7 +246,7 @@ describe("windows", () => {
     steps(288 - 64, 300);
   });
 
-  test("a common beginning is used again only where it is still here", async () => {
+  test("a common prefix is reused only while it is in the cache", async () => {
     const model = await windowed("mistral");
     using batcher = new nn.Batcher(model, { slots: 1 });
     const text = count(300, model.vocabularySize);

@@ -1,4 +1,4 @@
-/** Texts that are generated at once: each as if it were alone, whoever joins and leaves. */
+/** Texts generated in one batch: each as if it were alone, whichever others join and leave. */
 import { beforeEach, describe, expect, test } from "bun:test";
 import { amax, Generator, nn, noGrad, setBackend, type Tensor, tensor } from "../../../src/index.ts";
 import { waitFor } from "../../support/wait.ts";
@@ -55,7 +55,7 @@ describe.each(kinds)("%s", (kind) => {
       expect(together.map(({ position }) => position)).toEqual(prompts.map(({ length }) => length + 3));
     }));
 
-  test("texts are those of generate(), in fewer slots than texts", async () => {
+  test("texts equal those of generate(), in fewer slots than texts", async () => {
     const model = models[kind]();
     using batcher = new nn.Batcher(model, { slots: 3, promptChunk: 4 });
     const options = (at: number) => ({ maxTokens: 3 + at, temperature: at % 2, seed: at });
@@ -74,7 +74,7 @@ describe.each(kinds)("%s", (kind) => {
   });
 });
 
-test("a common beginning is not computed again, and changes nothing", async () => {
+test("a common prefix is not computed again, and does not change results", async () => {
   const model = models.Llama();
   using batcher = new nn.Batcher(model, { slots: 2 });
   const [start, options] = [[5, 6, 7, 8, 9], { maxTokens: 5, temperature: 0 }];
@@ -93,7 +93,7 @@ test("a common beginning is not computed again, and changes nothing", async () =
   expect(second).toEqual(await alone(models.Llama(), [...start, 2, 3], options));
 });
 
-test("who leaves makes room; the others notice nothing", async () => {
+test("a text that leaves frees its slot and does not affect the others", async () => {
   const model = models.Llama();
   using batcher = new nn.Batcher(model, { slots: 2, queue: 8 });
   const options = { maxTokens: 18, temperature: 0 };
@@ -112,7 +112,7 @@ test("who leaves makes room; the others notice nothing", async () => {
   expect([batcher.active, batcher.waiting]).toEqual([0, 0]);
 });
 
-test("the queue has an end, and disposing ends every text", async () => {
+test("the queue is limited, and disposing ends every text", async () => {
   const batcher = new nn.Batcher(models.Llama(), { slots: 1, queue: 2 });
   const streams = [1, 2].map((token) => batcher.submit([token]));
   expect(batcher.isFull).toBe(true);
@@ -124,7 +124,7 @@ test("the queue has an end, and disposing ends every text", async () => {
   expect(() => batcher.submit([3])).toThrow(expect.objectContaining({ name: "DisposedError" }));
 });
 
-test("logits of NaN end the texts with an error, and later ones go on", async () => {
+test("logits of NaN end the texts with an error, and later ones continue", async () => {
   const model = models.Llama();
   using batcher = new nn.Batcher(model, { slots: 2 });
   const forward = model.forward.bind(model);
@@ -152,7 +152,7 @@ test("log-probabilities are those of the logits", async () => {
     expect(own.logProbability).toBeCloseTo(sorted[at]!.logProbability, 5);
 });
 
-test("a form that takes for ever keeps its own text waiting, and no other", async () => {
+test("an endless constraint delays only its text", async () => {
   const model = models.Llama();
   using batcher = new nn.Batcher(model, { slots: 2 });
   const decided = Promise.withResolvers<void>();

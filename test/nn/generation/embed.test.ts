@@ -6,7 +6,7 @@ const sizes = { vocabularySize: 31, contextLength: 16, layers: 2, heads: 4, widt
 const model = new nn.Llama({ ...sizes, generator: new Generator(9), initialization: nn.llamaInitialization(0.4) });
 const lists = [[1, 2, 3, 4], [5], [1, 2, 3, 5, 6]];
 
-test.each(["mean", "last"] as const)("%s of the states of which the logits are products", async (pooling) => {
+test.each(["mean", "last"] as const)("%s of the states that the logits are computed from", async (pooling) => {
   setBackend("cpu");
   const rows = await nn.embed(model, lists, { pooling, normalize: false });
   expect(rows.shape).toEqual([3, 16]);
@@ -18,7 +18,7 @@ test.each(["mean", "last"] as const)("%s of the states of which the logits are p
   }
 });
 
-test("each has length 1, so that the same texts have a product of 1", async () => {
+test("each has length 1, so that equal texts have a product of 1", async () => {
   const rows = await nn.embed(model, [...lists, lists[0]!]);
   const products = [...(matmul(rows, rows.mT).dataSync() as Float32Array)];
   for (const at of [0, 5, 10, 15, 3, 12]) expect(products[at]).toBeCloseTo(1, 5);

@@ -18,7 +18,7 @@ import { candidatesOf, chooseToken, penalizeRepetition, scoresOf } from "../../.
 import { collectGarbage } from "../../support/garbage.ts";
 
 const sizes = { vocabularySize: 31, contextLength: 16, layers: 2, heads: 4, width: 16 } as const;
-/** Larger weights than models start with, so that logits differ. */
+/** Larger weights than initialized ones, so that logits differ. */
 const generator = () => new Generator(9);
 const models = {
   GPT: () => new nn.GPT({ ...sizes, generator: generator(), initialization: nn.gpt2Initialization(2, 0.4) }),
@@ -67,14 +67,14 @@ describe("the choice of a token", () => {
     expectChances(chances({ temperature: 0.5 }), { ...softmax(logits.map((logit) => logit / 0.5)) });
   });
 
-  test("topK keeps the largest, of equal ones the first", () => {
+  test("topK keeps the largest, the first of equal ones", () => {
     expectChances(chances({ topK: 1 }), { 1: 1 });
     const [a, b, c] = softmax([3, 3, 2]) as [number, number, number];
     expectChances(chances({ topK: 3 }), { 1: a, 3: b, 5: c });
     expect(chances({ topK: 100 }).size).toBe(6);
   });
 
-  test("topP keeps the fewest that have it together, after topK and temperature", () => {
+  test("topP keeps the fewest with that total probability, after topK and temperature", () => {
     const p = softmax(logits);
     expect(p[1]! + p[3]!).toBeLessThan(0.8);
     const three = softmax([3, 3, 2]);
@@ -85,7 +85,7 @@ describe("the choice of a token", () => {
     expectChances(chances({ topP: 0.8, topK: 3 }), { 1: 0.5, 3: 0.5 });
   });
 
-  test("of a large vocabulary: the tokens that sorting all of them gives", () => {
+  test("for a large vocabulary: the same tokens as sorting all of them gives", () => {
     // a hundred likely tokens have ten parts of eleven, and the others are a tenth as likely as the mean
     const many = Array.from(
       { length: 1000 },
@@ -107,7 +107,7 @@ describe("the choice of a token", () => {
       expect(keptOf({ topK })).toEqual(sorted.slice(0, topK).map(({ token }) => token));
   });
 
-  test("minP keeps what is so many times as likely as the likeliest, after temperature", () => {
+  test("minP keeps tokens with at least this fraction of the top token's probability, after temperature", () => {
     const p = softmax(logits.map((logit) => logit / 2));
     expect(p[5]! / p[1]!).toBeCloseTo(Math.exp(-0.5), 12);
     const three = softmax([1.5, 1.5, 1]);
@@ -117,7 +117,7 @@ describe("the choice of a token", () => {
     expectChances(chances({ minP: 1, topK: 1 }), { 1: 1 });
   });
 
-  test("presence and frequency penalties count what was generated; biases are added", () => {
+  test("presence and frequency penalties count generated tokens; biases are added", () => {
     const counts = new Map([
       [1, 3],
       [4, 1],
@@ -154,7 +154,7 @@ describe("the choice of a token", () => {
     {},
     { temperature: 0.7, topK: 4 },
     { topP: 0.9, repetitionPenalty: 1.5, temperature: 2 },
-  ])("draws come as often as they should: %j", (options) => {
+  ])("tokens are drawn with their probabilities: %j", (options) => {
     const [come, draws, source] = [[1, 4], 4000, new Generator(11)];
     const counts = new Map<number, number>();
     for (let draw = 0; draw < draws; draw++) {
@@ -170,7 +170,7 @@ describe("the choice of a token", () => {
     expect(terms.reduce((sum, term) => sum + term, 0)).toBeLessThan(20.5);
   });
 
-  test("temperature 0 takes the argmax, the first of ties, and no random number", () => {
+  test("temperature 0 returns the argmax, the first of ties, and draws no random number", () => {
     const source = new Generator(1);
     const greedy = samplingOf({ temperature: 0 });
     expect(chooseToken(logits, { seen: [] }, greedy, source)).toBe(1);
@@ -220,7 +220,8 @@ describe.each(kinds)("%s", (kind) => {
 
   test("the tokens are the same with and without a cache", async () => {
     const model = models[kind]();
-    // GPT begins anew with every token where its context is full; what Llama's layers know of forgotten tokens stays.
+    // GPT recomputes its context at every token once it is full; in Llama, the effect of forgotten tokens on later
+    // layers remains.
     const maxTokens = kind === "GPT" ? 40 : sizes.contextLength - 3;
     const run = (useCache: boolean) =>
       collect(nn.generate(model, [1, 2, 3], { maxTokens, useCache, seed: 5, temperature: 0.9 }));
@@ -246,7 +247,7 @@ describe.each(kinds)("%s", (kind) => {
     expect(text.length).toBe(12);
   });
 
-  test("a prompt longer than the context counts with its end", async () => {
+  test("only the end of a prompt longer than the context is used", async () => {
     const model = models[kind]();
     const long = Array.from({ length: 40 }, (_, at) => (at * 5) % 31);
     const run = (tokens: readonly number[]) => collect(nn.generate(model, tokens, { maxTokens: 5, seed: 3 }));
@@ -265,7 +266,7 @@ describe("generate", () => {
     expect(await run({})).not.toEqual(await run({}));
   });
 
-  test("takes lists, typed arrays and tensors", async () => {
+  test("accepts lists, typed arrays and tensors", async () => {
     const run = (tokens: nn.Tokens) => collect(nn.generate(model, tokens, { maxTokens: 4, seed: 1 }));
     const tokens = await run([3, 4]);
     expect(await run(Uint16Array.of(3, 4))).toEqual(tokens);
@@ -294,7 +295,7 @@ describe("generate", () => {
     expect(got.length).toBe(3);
   });
 
-  test("the event loop turns between tokens", async () => {
+  test("the event loop runs between tokens", async () => {
     let turns = 0;
     const timer = setInterval(() => turns++, 0);
     const seen = new Set<number>();
@@ -319,11 +320,11 @@ describe("generate", () => {
     expect(own.parameters().every(({ grad }) => grad === null)).toBe(true);
   });
 
-  test.each(kinds)("%s: 200 tokens leave no memory behind, nor does breaking off", async (kind) => {
+  test.each(kinds)("%s: 200 tokens leave no memory behind, and neither does an early exit", async (kind) => {
     const big = { ...sizes, width: 128, contextLength: 256 }; // blocks of 64 KB and more are counted
     const own = kind === "GPT" ? new nn.GPT(big) : new nn.Llama(big);
     await collect(nn.generate(own, [1], { maxTokens: 2 }));
-    await collectGarbage(); // what other tests have forgotten
+    await collectGarbage(); // garbage of other tests
     const live = () => memory().host.liveBytes;
     const before = live();
     let [most, count] = [0, 0];
@@ -332,7 +333,7 @@ describe("generate", () => {
       count++;
     }
     expect([count, live()]).toEqual([200, before]);
-    // Keys and values of two layers, and what one step has taken at most.
+    // Keys and values of two layers, and the peak memory of one step.
     expect(most).toBeLessThan(2 * 2 * 256 * 128 * 4 * 1.1);
     for await (const _ of nn.generate(own, [1])) break;
     expect(live()).toBe(before);
@@ -348,7 +349,7 @@ describe("generate", () => {
     ["expected maxTokens to be a whole number of at least 0", { maxTokens: -1 }],
     ["expected temperature to be a finite number of at least 0", { temperature: Number.NaN }],
     ["expected a seed or a generator, got both", { seed: 1, generator: new Generator(1) }],
-  ])("refuses at once: %s", (said, options) => {
+  ])("rejects at once: %s", (said, options) => {
     expect(() => nn.generate(model, [1], options)).toThrow(ArgumentError);
     expect(() => nn.generate(model, [1], options)).toThrow(said);
   });
@@ -359,7 +360,7 @@ describe("generate", () => {
     ["notInVocabulary", [-1]],
     ["notInVocabulary", [1.5]],
     ["notOneText", tensor([[1], [2]], { dtype: "int32" })],
-  ])("refuses tokens at once: %s", (code, tokens) => {
+  ])("rejects tokens at once: %s", (code, tokens) => {
     expect(() => nn.generate(model, tokens)).toThrow(expect.objectContaining({ code }));
   });
 
@@ -377,7 +378,7 @@ describe("generate", () => {
 const bytes = new data.ByteTokenizer();
 
 describe("generateText", () => {
-  /** A model that continues a text: each of its tokens is almost certain. */
+  /** A model that continues a given text: each of its tokens is almost certain. */
   class Reciting extends nn.GPT {
     text: readonly number[] = [];
     override forward(): Tensor {
@@ -410,7 +411,7 @@ describe("generateText", () => {
     expect(await piecesOf([0x61, 0, 0x63])).toEqual(["a", "\0", "c"]);
   });
 
-  test("streams the text of the tokens that generate() gives", async () => {
+  test("streams the text of the tokens that generate() returns", async () => {
     const model = new nn.GPT({
       ...sizes,
       vocabularySize: bytes.vocabularySize,
@@ -425,12 +426,12 @@ describe("generateText", () => {
     expect(pieces).not.toContain("");
   });
 
-  test("a prompt without tokens is refused at once", () => {
+  test("an empty prompt is rejected at once", () => {
     expect(() => nn.generateText(models.GPT(), bytes, "")).toThrow(ArgumentError);
   });
 });
 
-test("a text ends before the first of the texts that stop it, and a prompt may be tokens", async () => {
+test("a text ends before the first stop text, and a prompt may be tokens", async () => {
   const model = new nn.Llama({ ...sizes, vocabularySize: 256, generator: generator() });
   const bytes = new data.ByteTokenizer();
   const options = { maxTokens: 12, temperature: 3, topK: 200, seed: 5 };

@@ -1,4 +1,4 @@
-/** Speculative decoding gives the large model's distribution, whatever the small one says. */
+/** Speculative decoding has the large model's distribution, whatever the draft model says. */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { Generator, nn, noGrad, setBackend, tensor } from "../../../src/index.ts";
 
@@ -28,7 +28,7 @@ describe("greedy tokens are those of the model alone", () => {
   });
 });
 
-test("a draft that says the same saves passes of the model", async () => {
+test("a draft model that agrees saves passes of the model", async () => {
   const [model, draft] = [make(1, 31, 2), make(1, 31, 2)];
   let passes = 0;
   const forward = model.forward.bind(model);
@@ -40,7 +40,7 @@ test("a draft that says the same saves passes of the model", async () => {
   expect(passes).toBe(4); // five tokens each
 });
 
-test("tokens come as often as the model alone says", async () => {
+test("tokens have the probabilities of the model alone", async () => {
   const [size, runs] = [4, 1200];
   const [model, draft] = [make(5, size), make(6, size, 1, 0.8)];
   const sampling = { temperature: 1.2, minP: 0.02 };
@@ -63,11 +63,11 @@ test("tokens come as often as the model alone says", async () => {
   }
   const terms = chances.map((chance, at) => (chance === 0 ? 0 : (counts[at]! - runs * chance) ** 2 / (runs * chance)));
   expect(chances.every((chance, at) => chance > 0 || counts[at] === 0)).toBe(true);
-  // Pearson's χ² of 15 degrees of freedom: its 99.9 % bound.
+  // Pearson's χ² with 15 degrees of freedom: its 99.9 % bound.
   expect(terms.reduce((sum, term) => sum + term, 0)).toBeLessThan(37.7);
 });
 
-test("what does not fit together is refused", () => {
+test("incompatible models and options are rejected", () => {
   const model = make(1, 31);
   expect(() => nn.generate(model, [1], { draft: make(1, 30) })).toThrow(/vocabulary of 31 tokens, got 30/);
   expect(() => nn.generate(model, [1], { draft: model, useCache: false })).toThrow(/draft requires useCache: true/);

@@ -1,4 +1,4 @@
-/** Activations, losses and containers as modules: each is its operation with the options it was given. */
+/** Activations, losses and containers as modules: each equals its operation with the same options. */
 import { describe, expect, test } from "bun:test";
 import * as orchard from "../../../src/index.ts";
 import { ArgumentError, nn, randn, relu, type Tensor, tensor } from "../../../src/index.ts";
@@ -18,7 +18,7 @@ const factors = () => tensor([0.5, 1, 2]);
 
 const bytesOf = (result: Tensor): string => Buffer.from(result.dataSync().buffer).toString("hex");
 
-/** A module, the operands of a call, and the same by the operation. */
+/** A module, the operands of a call, and the equivalent operation. */
 type Row = readonly [module: nn.Module<never[], Tensor>, operands: readonly Tensor[], expected: Tensor];
 const row = (module: unknown, operands: readonly Tensor[], expected: Tensor): Row => [
   module as nn.Module<never[], Tensor>,
@@ -57,7 +57,7 @@ function convolutions(): Row[] {
   });
 }
 
-/** Norms of channels, while training. */
+/** Norms of channels, in training. */
 function norms(): Row[] {
   const whole = ([1, 2, 3] as const).map((rank) => randn([2, 4, ...new Array<number>(rank).fill(3)], seeded()));
   return [
@@ -217,9 +217,9 @@ test("factors are buffers, under PyTorch's names", () => {
 });
 
 describe("BatchNorm", () => {
-  test("running means and variances follow the batches, and serve evaluation", () => {
+  test("running means and variances follow the batches, and are used in evaluation", () => {
     const layer = new nn.BatchNorm1d(1, { momentum: 0.5, dtype: "float64" });
-    const batch = tensor([[1], [2], [6]], { dtype: "float64" }); // mean 3, variance of a sample 7
+    const batch = tensor([[1], [2], [6]], { dtype: "float64" }); // mean 3, sample variance 7
     layer.forward(batch);
     expect([layer.running_mean?.item(), layer.running_var?.item()]).toEqual([1.5, 4]);
     layer.forward(batch);
@@ -232,7 +232,7 @@ describe("BatchNorm", () => {
     expect(layer.running_mean?.item()).toBe(2.25);
   });
 
-  test("without a momentum they are the means over all batches, which are counted in training", () => {
+  test("without a momentum they are the means over all batches seen in training", () => {
     const layer = new nn.BatchNorm1d(1, { momentum: null, dtype: "float64" });
     for (const [at, own] of [
       [0, 4],
@@ -242,7 +242,7 @@ describe("BatchNorm", () => {
       layer.forward(tensor([[own[0]!], [own[1]!]], { dtype: "float64" }));
       expect(layer.num_batches_tracked?.item()).toBe(BigInt(at + 1));
     }
-    // means 2, 5, 12; variances of samples 8, 8, 128
+    // means 2, 5, 12; sample variances 8, 8, 128
     expect(layer.running_mean?.item()).toBeCloseTo(19 / 3, 14);
     expect(layer.running_var?.item()).toBeCloseTo(48, 13);
     layer.eval().forward(tensor([[1]], { dtype: "float64" }));
@@ -258,7 +258,7 @@ describe("BatchNorm", () => {
     expect(whole.grad?.shape).toEqual([2, 3, 2, 2]);
   });
 
-  test("refuses another rank, and channels that groups do not divide", () => {
+  test("rejects another rank, and channels that the groups do not divide", () => {
     expect(() => new nn.BatchNorm2d(3).forward(x())).toThrow("expected x to have 4 axes");
     expect(() => new nn.GroupNorm(2, 3)).toThrow("expected 2 groups to divide 3 channels");
     expect(() => new nn.Conv2d(3, 4, 3, { groups: 2 })).toThrow("expected 2 groups to divide 3 channels");
@@ -271,11 +271,11 @@ test("a convolution prints what differs from the defaults", () => {
   );
 });
 
-describe.each([1, 2, 3] as const)("poolings along %d axes with places", (rank) => {
+describe.each([1, 2, 3] as const)("poolings along %d axes with indices", (rank) => {
   const whole = () => randn([2, 3, ...new Array<number>(rank).fill(6)], seeded());
   const bytes = ({ values, indices }: { values: Tensor; indices: Tensor }) => [bytesOf(values), bytesOf(indices)];
 
-  test("give what the operations give", () => {
+  test("equal the operations", () => {
     const options = { stride: 2, padding: 1, returnIndices: true } as const;
     expect(bytes(new nn[`MaxPool${rank}d`](3, options).forward(whole()))).toEqual(
       bytes(operations[`maxPool${rank}d`](whole(), 3, options)),
@@ -285,7 +285,7 @@ describe.each([1, 2, 3] as const)("poolings along %d axes with places", (rank) =
     );
   });
 
-  test("put the largest elements back", () => {
+  test("restore the largest elements", () => {
     const { values, indices } = new nn[`MaxPool${rank}d`](2, { returnIndices: true }).forward(whole());
     const back = new nn[`MaxUnpool${rank}d`](2).forward(values, indices, whole().shape);
     const isKept = orchard.ne(back, 0);
@@ -294,7 +294,7 @@ describe.each([1, 2, 3] as const)("poolings along %d axes with places", (rank) =
   });
 });
 
-test("a fractional pooling gives places", () => {
+test("a fractional pooling returns indices", () => {
   const layer = new nn.FractionalMaxPool2d(2, { outputRatio: 0.5, returnIndices: true });
   const { values, indices } = layer.forward(picture());
   const flat = orchard.reshape(picture(), [2, 3, 36]);
@@ -304,7 +304,7 @@ test("a fractional pooling gives places", () => {
 });
 
 describe("padding", () => {
-  test("refuses another count of numbers when it is made, and other axes when it is called", () => {
+  test("rejects another number of values when it is created, and other axes when it is called", () => {
     expect(() => new nn.ZeroPad2d([1, 2])).toThrow("expected padding to be a whole number, or 4 of them, got padding");
     expect(() => new nn.ReflectionPad1d(0.5)).toThrow("ReflectionPad1d");
     expect(() => new nn.ReflectionPad1d(1).forward(orchard.ones([4]))).toThrow("expected 3 axes, or 2 without a batch");
@@ -312,14 +312,14 @@ describe("padding", () => {
     expect(new nn.ConstantPad1d(1, 2).forward(orchard.ones([1])).toArray()).toEqual([2, 1, 2]);
   });
 
-  test("prints what it was given", () =>
+  test("prints its options", () =>
     expect([new nn.CircularPad1d(2), new nn.ConstantPad1d([1, -1], 3)].map(String)).toEqual([
       "CircularPad1d([2, 2])",
       "ConstantPad1d([1, -1], value: 3)",
     ]));
 });
 
-test("what is printed", () => {
+test("printing", () => {
   expect(String(new Sequential(new Linear(3, 2), relu, new nn.LeakyReLU(0.3), new nn.HuberLoss() as never))).toBe(
     [
       "Sequential(",
@@ -332,14 +332,14 @@ test("what is printed", () => {
 });
 
 describe("Sequential", () => {
-  test("takes functions", () => {
+  test("accepts functions", () => {
     const layer = new Linear(3, 2, seeded());
     const chain = new Sequential(layer, relu, (own) => orchard.mul(own, 2) as Tensor);
     expect(bytesOf(chain.forward(x()))).toBe(bytesOf(orchard.mul(relu(layer.forward(x())), 2) as Tensor));
     expect([...chain.namedParameters().keys()]).toEqual(["0.weight", "0.bias"]);
   });
 
-  test("refuses a class", () => expect(() => new Sequential(Linear as never)).toThrow(ArgumentError));
+  test("rejects a class", () => expect(() => new Sequential(Linear as never)).toThrow(ArgumentError));
 });
 
 describe("ModuleList", () => {
@@ -353,7 +353,7 @@ describe("ModuleList", () => {
     expect([own.length, own.at(-1)?.outputs, [...own].length]).toEqual([3, 1, 3]);
   });
 
-  test("refuses what is no module, and a call", () => {
+  test("rejects values other than modules, and a call", () => {
     expect(() => new ModuleList([relu] as never)).toThrow("expected modules, got");
     expect(() => list().append(3 as never)).toThrow("expected modules, got 3 to append");
     expect(() => list().forward()).toThrow("ModuleList has no forward");
@@ -370,7 +370,7 @@ describe("ModuleDict", () => {
     expect([own.keys(), own.has("kind"), own.has("get")]).toEqual([["price", "kind"], true, false]);
   });
 
-  test("refuses names that are a module's own, and names that are not there", () => {
+  test("rejects names of a module's members, and unknown names", () => {
     for (const name of ["forward", "training", "a.b", ""])
       expect(() => dictionary().set(name, new Linear(1, 1))).toThrow("is not a property of the module");
     expect(() => dictionary().get("size")).toThrow('expected one of price, kind, got "size"');
@@ -393,7 +393,7 @@ describe("ParameterList", () => {
     expect([...list].map((each) => each.toArray())).toEqual([[2, 2], [0, 0, 0], [2, 2]]); // biome-ignore format: row
   });
 
-  test("is part of a module's state, and refuses integers and calls", () => {
+  test("is part of a module's state, and rejects integers and calls", () => {
     class Scaled extends nn.Module<[], Tensor> {
       readonly scales = new nn.ParameterList([orchard.ones([2])]);
       readonly named = new nn.ParameterDict({ shift: orchard.zeros([1]) });
@@ -411,7 +411,7 @@ describe("ParameterList", () => {
   });
 });
 
-test("a ParameterDict replaces parameters, and refuses names that are not there or a module's own", () => {
+test("a ParameterDict replaces parameters, and rejects unknown names and names of a module's members", () => {
   const own = new nn.ParameterDict({ scale: orchard.ones([2]) }).set("shift", orchard.ones([1]));
   expect([own.keys(), own.has("scale"), own.has("get")]).toEqual([["scale", "shift"], true, false]);
   expect(own.set("scale", orchard.zeros([3])).get("scale").shape).toEqual([3]);
@@ -420,7 +420,7 @@ test("a ParameterDict replaces parameters, and refuses names that are not there 
   expect(() => own.get("size")).toThrow('expected one of scale, shift, got "size"');
 });
 
-test("Softmax2d goes over channels, with a batch and without one", () => {
+test("Softmax2d normalizes over channels, with a batch and without one", () => {
   const own = orchard.randn([2, 3, 4, 5]);
   const wanted = orchard.softmax(own, 1);
   expect(new nn.Softmax2d().forward(own).toArray()).toEqual(wanted.toArray());
@@ -428,14 +428,14 @@ test("Softmax2d goes over channels, with a batch and without one", () => {
   expect(() => new nn.Softmax2d().forward(orchard.ones([2, 3]))).toThrow("expected 4 axes, or 3 without a batch");
 });
 
-test("RReLU draws slopes in training alone", () => {
+test("RReLU draws slopes only in training", () => {
   const below = orchard.full([1000], -1);
   const slopes = Array.from(new nn.RReLU(0.25, 0.75).forward(below).dataSync() as Float32Array, (own) => -own);
   expect(slopes.every((own) => own >= 0.25 && own < 0.75)).toBe(true);
   expect(new Set(slopes).size).toBeGreaterThan(900);
 });
 
-test("parameters are float32 where no dtype is given", () => {
+test("parameters are float32 if no dtype is given", () => {
   const layers = [
     ...[new nn.PReLU(), new Linear(2, 2), new nn.Bilinear(2, 2, 2), new nn.Embedding(3, 2), new nn.LayerNorm(2)],
     ...[new nn.RMSNorm(2), new nn.GroupNorm(1, 2), new nn.BatchNorm1d(2), new nn.Conv1d(1, 1, 1), new nn.LSTM(2, 2)],

@@ -1,4 +1,4 @@
-/** Hooks of modules: when they are called, with what, and what they may change. */
+/** Hooks of modules: when they are called, with which arguments, and what they may change. */
 import { describe, expect, test } from "bun:test";
 import {
   ArgumentError,
@@ -43,7 +43,7 @@ describe("forward hooks", () => {
     expect(Object.hasOwn(layer, "forward")).toBe(false);
   });
 
-  test("a function twice is two hooks, and a hook may remove itself", () => {
+  test("a function added twice is two hooks, and a hook may remove itself", () => {
     const [layer, input] = [linear(), x(1, 3)];
     let count = 0;
     const hook = (): undefined => void count++;
@@ -57,7 +57,7 @@ describe("forward hooks", () => {
     expect(count).toBe(5);
   });
 
-  test("get the module, its arguments and its result, and replace them", () => {
+  test("receive the module, its arguments and its result, and replace them", () => {
     const layer = new nn.Bilinear(2, 2, 1, seeded());
     const [a, b] = [x(4, 2), x(4, 2)];
     const expected = numbers(layer.forward(b, a))!;
@@ -73,7 +73,7 @@ describe("forward hooks", () => {
     expect(numbers(layer.forward(a, b))).toEqual(expected.map((value) => 2 * value));
   });
 
-  test("no hook changes nothing: state, names, printing, and results by the bit", () => {
+  test("without hooks nothing changes: state, names, printing, and bits of results", () => {
     const [layer, input] = [new nn.Sequential(linear(), relu, new nn.LayerNorm(2)), x(4, 3)];
     const printed = [String(layer), layer.summary(), Object.keys(layer.stateDict()).join()];
     const plain = bitsOf([layer.forward(input)]);
@@ -119,7 +119,20 @@ describe("forward hooks", () => {
 });
 
 describe("backward hooks", () => {
-  test("get gradients of arguments and results, and are called once a pass", () => {
+  test.each([0, 1, 2].flatMap((hooks) => [0, 1, 2].map((preHooks) => [hooks, preHooks] as const)))(
+    "%i hooks and %i pre-hooks are each called once per pass, the pre-hooks first",
+    (hooks, preHooks) => {
+      const [layer, calls] = [linear(), [] as string[]];
+      for (let at = 0; at < hooks; at++) layer.registerFullBackwardHook((): undefined => void calls.push(`hook ${at}`));
+      for (let at = 0; at < preHooks; at++)
+        layer.registerFullBackwardPreHook((): undefined => void calls.push(`pre-hook ${at}`));
+      layer.forward(x(4, 3)).sum().backward();
+      const named = (name: string, count: number) => Array.from({ length: count }, (_, at) => `${name} ${at}`);
+      expect(calls).toEqual([...named("pre-hook", preHooks), ...named("hook", hooks)]);
+    },
+  );
+
+  test("receive gradients of arguments and results, and are called once per pass", () => {
     const [layer, input] = [linear(), x(4, 3)];
     const expected = numbers(grad(layer.forward(input).square().sum(), input)[0]!)!;
     const calls: (readonly (number[] | null)[])[] = [];
@@ -139,7 +152,7 @@ describe("backward hooks", () => {
     expect(calls).toHaveLength(1);
   });
 
-  test("replace gradients, before and after the module's own", () => {
+  test("replace gradients, before and after the module's backward", () => {
     const [layer, input] = [linear(), x(4, 3)];
     const plain = numbers(grad(layer.forward(input).sum(), input)[0]!)!;
     layer.registerFullBackwardPreHook((_, [gradient]) => [gradient!.mul(4)]);
@@ -150,7 +163,7 @@ describe("backward hooks", () => {
     expect(numbers(layer.bias!.grad)).toEqual([16, 16]); // 4 rows, each 4 times
   });
 
-  test("of arguments without a gradient are null, and of results in objects those that there are", () => {
+  test("are null for arguments without a gradient; for results in objects, existing ones are passed", () => {
     const lstm = new nn.LSTM(2, 3, seeded());
     const seen: (readonly (readonly number[] | null)[])[] = [];
     lstm.registerFullBackwardHook((_, gradInputs, gradOutputs) => {

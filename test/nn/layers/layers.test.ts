@@ -1,6 +1,6 @@
 /**
- * Every layer against the same of plain operations in float64, with finite differences; how weights start; what is
- * refused.
+ * Every layer, compared with plain operations in float64 and with finite differences; initial weights; rejected
+ * arguments.
  */
 import { describe, expect, test } from "bun:test";
 import {
@@ -242,20 +242,17 @@ describe("Dropout", () => {
     expect(block.train().forward(input).toArray()).not.toEqual(without.forward(input).toArray());
   });
 
-  test.each(["attention.output", "feedForward.down"])(
-    "a block drops what is added, where %s adds nothing too",
-    (part) => {
-      const make = (dropout: number) =>
-        new nn.TransformerBlock({ ...options(), width: 4, heads: 2, bias: false, dropout });
-      const [block, without] = [make(0.5), make(0)];
-      for (const each of [block, without]) {
-        const weight = each.stateDict()[`${part}.weight`]!;
-        each.loadStateDict({ [`${part}.weight`]: zerosLike(weight) }, { strict: false });
-      }
-      const input = randn([2, 3, 4], { dtype: "float64", generator: new Generator(1) });
-      expect(block.forward(input).toArray()).not.toEqual(without.forward(input).toArray());
-    },
-  );
+  test.each(["attention.output", "feedForward.down"])("a block drops the residual, if %s adds nothing too", (part) => {
+    const make = (dropout: number) =>
+      new nn.TransformerBlock({ ...options(), width: 4, heads: 2, bias: false, dropout });
+    const [block, without] = [make(0.5), make(0)];
+    for (const each of [block, without]) {
+      const weight = each.stateDict()[`${part}.weight`]!;
+      each.loadStateDict({ [`${part}.weight`]: zerosLike(weight) }, { strict: false });
+    }
+    const input = randn([2, 3, 4], { dtype: "float64", generator: new Generator(1) });
+    expect(block.forward(input).toArray()).not.toEqual(without.forward(input).toArray());
+  });
 
   test("attention drops probabilities", () => {
     const input = randn([2, 3, 4], { dtype: "float64", generator: new Generator(1) });
@@ -265,7 +262,7 @@ describe("Dropout", () => {
   });
 });
 
-describe("how weights start", () => {
+describe("initial weights", () => {
   const deviationOf = (x: Tensor) => Number(x.std().item());
   const bounds = (x: Tensor) => largest(x);
 
@@ -304,7 +301,7 @@ describe("how weights start", () => {
   });
 });
 
-describe("layers refuse", () => {
+describe("layers reject", () => {
   test.each([
     ["a width of 0", "invalidSize", () => new nn.Linear(0, 3)],
     ["a fraction of an embedding", "invalidSize", () => new nn.Embedding(2.5, 3)],
@@ -313,7 +310,7 @@ describe("layers refuse", () => {
     ["a probability of 1", "invalidProbability", () => new nn.Dropout(1)],
     ["heads that do not divide the width", "headsDoNotDivide", () => new nn.MultiHeadAttention({ width: 6, heads: 4 })],
     [
-      "heads that are no multiple of those of keys",
+      "heads that are not a multiple of those of keys",
       "headsDoNotDivide",
       () => new nn.MultiHeadAttention({ width: 6, heads: 3, keyValueHeads: 2 }),
     ],

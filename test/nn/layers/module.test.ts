@@ -1,10 +1,10 @@
-/** What a module's state is, how it is named, saved, loaded, converted, counted and printed. */
+/** A module's state: how it is named, saved, loaded, converted, counted and printed. */
 import { describe, expect, test } from "bun:test";
 import { Generator, gelu, nn, relu, type Tensor, tensor, tidy, zeros } from "../../../src/index.ts";
 
 const generator = () => new Generator(1);
 
-/** A module with everything that is part of its state, and values that are not. */
+/** A module with every kind of state, and values that are not state. */
 class Everything extends nn.Module<[x: Tensor], Tensor> {
   readonly scale = parameter([2]);
   readonly first = new nn.Linear(2, 2, { generator: generator() });
@@ -33,7 +33,7 @@ const names = [
   ...["map.inner.weight", "map.inner.bias", "hidden"],
 ];
 
-/** An output layer whose weight is the table of embeddings. */
+/** An output layer whose weight is the embedding table. */
 class Tied extends nn.Module<[tokens: Tensor], Tensor> {
   readonly embedding = new nn.Embedding(5, 3, { generator: generator() });
   readonly head = Object.assign(new nn.Linear(3, 5, { bias: false }), { weight: this.embedding.weight });
@@ -46,7 +46,7 @@ class Tied extends nn.Module<[tokens: Tensor], Tensor> {
 describe("state", () => {
   const module = new Everything();
 
-  test("consists of its own properties, including lists and maps, in order", () => {
+  test("consists of the module's properties, including lists and maps, in order", () => {
     expect([...module.namedParameters().keys()]).toEqual(names);
     expect([...module.namedBuffers().keys()]).toEqual(["mean"]);
     expect(module.parameters()).toEqual([...module.namedParameters().values()]);
@@ -100,7 +100,7 @@ describe("state", () => {
     ]);
   });
 
-  test("zeroGrad() forgets gradients", () => {
+  test("zeroGrad() clears gradients", () => {
     const own = new Everything();
     own
       .forward(zeros([1, 2]))
@@ -123,7 +123,7 @@ describe("state", () => {
 });
 
 describe("stateDict and loadStateDict", () => {
-  test("carry a model over, and outlive a tidy", () => {
+  test("copy a model, and outlive a tidy", () => {
     const [from, to] = [new Everything(), new Everything()];
     from.loadStateDict({ ...from.stateDict(), mean: tensor([5, 6]), scale: tensor([7, 8]) });
     tidy(() => to.loadStateDict(from.stateDict()));
@@ -189,7 +189,7 @@ describe("stateDict and loadStateDict", () => {
     expect(module.scale.toArray()).toEqual([1, 2]);
   });
 
-  test("a state that was disposed of changes nothing", () => {
+  test("loading a disposed state changes nothing", () => {
     const linear = new nn.Linear(1, 1);
     const gone = zeros([1]);
     gone.dispose();

@@ -1,4 +1,4 @@
-/** Parameters that are computed of others, beyond PyTorch's fixtures (pytorch.test.ts). */
+/** Parameters that are computed from others, beyond PyTorch's fixtures (pytorch.test.ts). */
 import { describe, expect, test } from "bun:test";
 import {
   ArgumentError,
@@ -35,7 +35,7 @@ class Halved extends nn.Module<[x: Tensor], Tensor> {
 }
 
 describe("a parametrization", () => {
-  test("stands in the place of a parameter, and several behind each other", () => {
+  test("replaces a parameter, and several apply in sequence", () => {
     const layer = linear();
     const before = valuesOf(layer.weight);
     expect(nn.registerParametrization(layer, "weight", new Doubled())).toBe(layer);
@@ -49,7 +49,7 @@ describe("a parametrization", () => {
     expect(layer.forward(x(2, 3)).shape).toEqual([2, 4]);
   });
 
-  test("with an inverse keeps the value, and takes others", () => {
+  test("with an inverse keeps the value, and accepts others", () => {
     const layer = linear();
     const before = valuesOf(layer.weight);
     nn.registerParametrization(layer, "weight", new Halved());
@@ -61,7 +61,7 @@ describe("a parametrization", () => {
     expect(() => Object.assign(layer, { weight: x(3, 4) })).toThrow(ShapeError);
   });
 
-  test("is trained, converted and frozen as what it is made of", () => {
+  test("is trained, converted and frozen through its original tensors", () => {
     const layer = nn.weightNorm(linear());
     const optimizer = new optim.SGD(layer.parameters(), { lr: 0.1 });
     const before = valuesOf(layer.weight);
@@ -76,7 +76,7 @@ describe("a parametrization", () => {
     expect([...nn.weightNorm(frozen).namedParameters().keys()]).toEqual(["bias"]);
   });
 
-  test("outlives a tidy, and goes away again", () => {
+  test("outlives a tidy, and can be removed", () => {
     const layer = linear();
     tidy(() => nn.weightNorm(nn.spectralNorm(layer, seeded()), "bias").forward(x(2, 3)));
     nn.removeParametrizations(layer, "bias");
@@ -96,7 +96,7 @@ describe("a parametrization", () => {
 });
 
 describe("weightNorm", () => {
-  test("keeps the weight at first, and of rows the norms", () => {
+  test("keeps the weight at first, with norms of the rows", () => {
     const layer = linear();
     const before = valuesOf(layer.weight);
     nn.weightNorm(layer);
@@ -109,7 +109,7 @@ describe("weightNorm", () => {
 });
 
 describe("spectralNorm", () => {
-  test("brings the largest singular value to 1, by steps in training only", () => {
+  test("scales the largest singular value to 1, by steps in training only", () => {
     const layer = nn.spectralNorm(new nn.Linear(5, 7, { dtype: "float64", ...seeded() }), { ...seeded() });
     for (let step = 0; step < 200; step++) void layer.weight;
     expect(Number(linalg.matrixNorm(layer.weight, 2).item())).toBeCloseTo(1, 9);
@@ -121,7 +121,7 @@ describe("spectralNorm", () => {
     expect(bitsOf(Object.values(far.stateDict()))).not.toBe(first);
   });
 
-  test("two readings before a backward pass are two graphs", () => {
+  test("two reads before a backward pass are two graphs", () => {
     const layer = nn.spectralNorm(linear(), { ...seeded() });
     const [first, second] = [layer.forward(x(2, 3)).sum(), layer.forward(x(2, 3)).sum()];
     first.backward();
@@ -133,7 +133,7 @@ describe("spectralNorm", () => {
     evaluated.backward();
   });
 
-  test("of a transposed convolution takes the second axis", () => {
+  test("of a transposed convolution uses the second axis", () => {
     const layer = nn.spectralNorm(new nn.ConvTranspose2d(2, 5, 3));
     expect(layer.stateDict()["parametrizations.weight.0._u"]!.shape).toEqual([5]);
   });
@@ -157,12 +157,12 @@ test.each([
     ArgumentError,
     /weight has 2 trained tensors/,
   ],
-] as const)("%s is refused", (_, call, type, message) => {
+] as const)("%s is rejected", (_, call, type, message) => {
   expect(call).toThrow(type);
   expect(call).toThrow(message);
 });
 
-test("a parametrization that is refused changes nothing", () => {
+test("a rejected parametrization changes nothing", () => {
   const layer = linear();
   const names = Object.keys(layer.stateDict());
   expect(() => nn.registerParametrization(layer, "weight", new nn.Flatten(0))).toThrow();

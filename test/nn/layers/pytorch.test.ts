@@ -1,4 +1,4 @@
-/** Layers against the same of PyTorch (`scripts/fixtures/modules.py`), whose states load by their names. */
+/** Layers compared with PyTorch's (`scripts/fixtures/modules.py`), whose states load by their names. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -50,7 +50,7 @@ const inputsOf = (forward: Layer["forward"], dtype: "float64") =>
 
 const layer = { dtype: "float64" } as const;
 
-/** A layer of a case; encoders and decoders are made of a layer, and norms of weights are put on one. */
+/** A layer of a case; encoders and decoders are built from a layer, and weight norms are applied to one. */
 function make({ module, arguments: own, options, forward, state }: Layer): AnyModule {
   const given = { ...options, ...layer };
   const [dModel, nhead] = own as [number, number];
@@ -66,7 +66,7 @@ function make({ module, arguments: own, options, forward, state }: Layer): AnyMo
   return norm ? nn[norm](made, forward["options"] as object) : made;
 }
 
-/** Calls a layer as the library has it: states of recurrent layers go by name. */
+/** Calls a layer with the library's signature: states of recurrent layers go by name. */
 function call(module: AnyModule, { module: name, forward }: Layer, [x, ...others]: readonly Tensor[]): Tensor[] {
   if (/^(?:RNN|GRU)Cell$/.test(name)) return [module.forward(x, ...others) as Tensor];
   if (/^(?:RNN|GRU|LSTM)/.test(name)) {
@@ -82,7 +82,7 @@ function call(module: AnyModule, { module: name, forward }: Layer, [x, ...others
   return weights ? [output, weights] : [output];
 }
 
-/** Roundings of float64 add up along sums of products and steps: far below any mistake. */
+/** Rounding errors of float64 accumulate along sums of products and steps: far below any mistake. */
 function expectClose(what: string, got: Tensor, want: FixtureTensor): void {
   expect(got.shape).toEqual([...want.shape]);
   const values = Array.from(got.dataSync() as ArrayLike<number>);

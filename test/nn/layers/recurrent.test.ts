@@ -1,4 +1,4 @@
-/** What fixtures do not say of recurrent layers: how weights start, dropout, gradients, what is refused. */
+/** Recurrent layers beyond the fixtures: initial weights, dropout, gradients, rejected arguments. */
 import { describe, expect, test } from "bun:test";
 import {
   ArgumentError,
@@ -29,14 +29,14 @@ test("weights and biases start uniform in ±1 / √hidden", () => {
   }
 });
 
-test("an initialization of one's own is used", () => {
+test("a custom initialization is used", () => {
   const lstm = new nn.LSTM(3, 4, { initialization: nn.llamaInitialization(1e-6) });
   const largest = new Map([...lstm.namedParameters()].map(([name, x]) => [name, Number(amax(x.abs()).item())]));
   expect(largest.get("bias_ih_l0")).toBe(0);
   expect([largest.get("weight_ih_l0")! > 0, largest.get("weight_ih_l0")! < 1e-4]).toEqual([true, true]);
 });
 
-test("dropout between layers, in training only, and not behind the last one", () => {
+test("dropout between layers, in training only, and not after the last one", () => {
   const x = draw(4, 2, 3);
   const [dropping, plain] = [0.5, 0].map((dropout) => new nn.RNN(3, 5, { ...options(), numLayers: 2, dropout }));
   const of = (layer: nn.RNN): unknown => layer.forward(x).output.toArray();
@@ -72,14 +72,14 @@ test("padding changes nothing, and its outputs are 0", () => {
   expect(Number(amax(close.abs()).item())).toBeLessThan(1e-15);
 });
 
-test("they print what they are made of", () => {
+test("they print their sizes and options", () => {
   expect(String(new nn.LSTM(2, 3, { numLayers: 2, bidirectional: true, projSize: 1 }))).toBe(
     "LSTM(2, 3, numLayers: 2, bidirectional: true, projSize: 1)",
   );
   expect(String(new nn.GRUCell(2, 3))).toBe("GRUCell(2, 3)");
 });
 
-describe("they refuse", () => {
+describe("they reject", () => {
   const gru = new nn.GRU(2, 3, { dtype: "float64" });
   test.each([
     ["a size of 0", ArgumentError, "invalidSize", () => new nn.RNN(0, 3)],

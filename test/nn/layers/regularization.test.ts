@@ -22,7 +22,7 @@ describe.each(variants)("Dropout%id", (axes, Class) => {
     expect(Math.abs(dropped - 0.25)).toBeLessThan(4 * Math.sqrt((0.25 * 0.75) / 2000));
   });
 
-  test("takes one item without a batch, and is x itself in evaluation", () => {
+  test("accepts one item without a batch, and returns x itself in evaluation", () => {
     const x = ones([40, ...behind]);
     expect(new Class(0.5).eval().forward(x)).toBe(x);
     const channels = new Class(0.5).forward(x).reshape([40, -1]).toArray() as number[][];
@@ -50,7 +50,7 @@ test("AlphaDropout keeps mean 0 and variance 1, by PyTorch's formula", () => {
   expect(new nn.AlphaDropout(0.3).eval().forward(x)).toBe(x);
 });
 
-test("Bilinear refuses sizes that differ", () => {
+test("Bilinear rejects sizes that differ", () => {
   const layer = new nn.Bilinear(2, 3, 4);
   expect(() => layer.forward(ones([5, 2]), ones([4, 3]))).toThrow(ShapeError);
   expect(() => layer.forward(ones([5, 3]), ones([5, 3]))).toThrow("expected x1 [..., 2] and x2 [..., 3]");

@@ -1,4 +1,4 @@
-/** The table of a model fits a terminal of 80 columns, and loses nothing of its cells. */
+/** The table of a model fits a terminal of 80 columns, and no cell loses text. */
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { zeros } from "../../../src/index.ts";
@@ -19,7 +19,7 @@ const layer: fc.Arbitrary<SummaryLayer> = fc.record({
   ),
 });
 
-/** The text of each column of a row, of all its lines. */
+/** The text of each column of a row, over all its lines. */
 function cellsOf(lines: readonly string[], rule: string): string[] {
   let start = 0;
   return rule.split("  ").map((dashes) => {
@@ -29,7 +29,7 @@ function cellsOf(lines: readonly string[], rule: string): string[] {
   });
 }
 
-test("every line has at most 80 columns, and the cells have their texts", () => {
+test("every line has at most 80 columns, and the cells have their full texts", () => {
   fc.assert(
     fc.property(fc.array(layer, { minLength: 1, maxLength: 4 }), fc.boolean(), (layers, hasResults) => {
       const results = hasResults ? new Map(layers.map(({ name }) => [name, "float32 [1, 2, 3] and more"])) : undefined;

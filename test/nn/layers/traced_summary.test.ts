@@ -43,7 +43,7 @@ heads.1     Linear     [5, 3]      weight [3, 4], bias [3]       15   60 B
     expect(nn.summary(model)).toBe(model.summary());
   });
 
-  test("modes and statistics are as before, and hooks are gone", () => {
+  test("modes and statistics are restored, and hooks removed", () => {
     const norm = new nn.BatchNorm1d(4);
     const cell = new nn.Linear(4, 4).eval();
     const model = new nn.Sequential(norm, cell);
@@ -54,7 +54,7 @@ heads.1     Linear     [5, 3]      weight [3, 4], bias [3]       15   60 B
     expect(Object.hasOwn(cell, "forward")).toBe(false);
   });
 
-  test("what forward throws is thrown, with modes and hooks put back", () => {
+  test("an error of forward is passed on, with modes and hooks restored", () => {
     const model = new Recurrent();
     expect(() => nn.summary(model, zeros([5, 3]))).toThrow("[layerNorm]");
     expect(model.training).toBe(true);
@@ -68,7 +68,7 @@ heads.1     Linear     [5, 3]      weight [3, 4], bias [3]       15   60 B
     expect(second).toContain("[1, 1, 2]");
   });
 
-  test("a model that is none", () => {
+  test("an invalid model", () => {
     expect(() => nn.summary(3 as never)).toThrow("expected model to be a module, got 3");
   });
 });

@@ -1,4 +1,4 @@
-/** A step of decoding as one operation has the bits of the operations that it stands for. */
+/** A step of decoding as one operation has the same bits as the operations that it replaces. */
 import { beforeEach, describe, expect, test } from "bun:test";
 import {
   codepaths,
@@ -31,17 +31,17 @@ const load = async (name: string, dtype: nn.LoadModelOptions["dtype"] = "float32
   (await nn.loadModel(folderOf(name), { dtype })).model;
 const rows = (tokens: readonly (readonly number[])[]) => tensor(tokens as number[][], { dtype: "int32" });
 
-/** Whoever searches for anomalies has every operation alone. */
+/** With anomaly detection, every operation runs separately. */
 const inParts = <T>(body: () => T): T => detectAnomaly(body);
 
 interface Options {
   readonly format?: nn.CacheFormat;
   readonly isOneCache?: boolean;
-  /** Of each text in a step. */
+  /** For each text in a step. */
   readonly tokens?: number;
 }
 
-/** The logits of some steps behind prompts of different lengths, a cache for each, or one for all. */
+/** The logits of some steps after prompts of different lengths, a cache for each, or one for all. */
 const steps = (model: nn.LanguageModel, texts: number, options: Options = {}): number[][] =>
   decode(model, texts, (forward) => forward(), options);
 
@@ -96,7 +96,10 @@ test.each(["float64", "float16", "bfloat16"] as const)("a model in %s", async (d
 });
 
 const sizes = { vocabularySize: 50, contextLength: 64, layers: 2, heads: 4, width: 128, dtype: "float32" } as const;
-/** Of heads of 32 values, which fill a block of q8_0; larger weights than models start with tell positions apart. */
+/**
+ * With heads of 32 values, which fill a block of q8_0, and larger weights than initialized ones, so that positions
+ * matter.
+ */
 const llama = (dtype: nn.LoadModelOptions["dtype"] = "float32") =>
   new nn.Llama({
     ...{ ...sizes, dtype, keyValueHeads: 2, generator: new Generator(9) },
@@ -135,7 +138,7 @@ describe("a cache in q8_0", () => {
     expect(got).toEqual(decode(model, 3, inParts, { format: "q8_0" }));
   });
 
-  test("is read where it is, not unpacked at each step", () => {
+  test("is read in place, not unpacked at each step", () => {
     const model = llama();
     using cache = model.newCache({ format: "q8_0" });
     const forward = (tokens: number[]) => noGrad(() => model.forward(rows([tokens]), { cache }));
@@ -145,7 +148,7 @@ describe("a cache in q8_0", () => {
     expect([calls("attentionStep"), calls("dequantize")]).toEqual([2, 0]);
   });
 
-  test.each([NaN, Infinity, 127 * 65_520])("refuses values of %d", (value) => {
+  test.each([NaN, Infinity, 127 * 65_520])("rejects values of %d", (value) => {
     const room = () => zeros([5, 1, 1, 34], { dtype: "uint8" }).permute([1, 2, 0, 3]);
     const rotation = { cycles: Float64Array.of(0.1), magnitude: 1, interleaved: false };
     const sequences = [{ room: 0, batch: 0, position: 4, first: 0, rows: 5 }];
@@ -160,7 +163,7 @@ describe("a cache in q8_0", () => {
   });
 });
 
-describe("single operations stay where somebody wants them", () => {
+describe("single operations are kept for", () => {
   test("an override of attention", async () => {
     const model = await load("llama");
     let count = 0;

@@ -1,6 +1,6 @@
 /**
- * Models of Hugging Face's `transformers`, loaded by their own names: logits and gradients for a batch are those that
- * it computes, in float32 by FlashAttention's rule. See scripts/fixtures/models/make.py.
+ * Models of Hugging Face's `transformers`, loaded by their original names: logits and gradients for a batch equal those
+ * of `transformers`, in float32 by FlashAttention's rule. See scripts/fixtures/models/make.py.
  */
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -61,7 +61,7 @@ describe.each(names)("%s", (kind) => {
   const oracle = withBackend("reference", () => compute(kind, "float64"));
   const { tokens: _, ...answers } = answersOf(kind);
 
-  test("every tensor of the answer is compared", () => {
+  test("every tensor of the result is compared", () => {
     expect([...oracle.keys()].sort()).toEqual(Object.keys(answers).sort());
     expect(oracle.size).toBeGreaterThan(20);
   });
@@ -92,7 +92,7 @@ describe.each(names)("%s", (kind) => {
     },
   );
 
-  test("older names: without a prefix, with masks and a head that is tied", () => {
+  test("older names: without a prefix, with masks and a tied head", () => {
     const state = weightsOf(kind);
     const wanted = kinds[kind].fromHuggingFace(configOf(kind), state).parameters();
     const unprefixed = Object.entries(state).map(
@@ -108,7 +108,7 @@ describe.each(names)("%s", (kind) => {
     expect(got.map((x) => x.toArray())).toEqual(wanted.map((x) => x.toArray()));
   });
 
-  test("huggingFaceState() returns what was loaded, and its saved file can be loaded", async () => {
+  test("huggingFaceState() returns the loaded tensors, and its saved file can be loaded", async () => {
     const model = kinds[kind].fromPretrained(folderOf(kind), { dtype: "float16" });
     const state = weightsOf(kind);
     const back = model.huggingFaceState();
@@ -148,7 +148,7 @@ describe("configs", () => {
     expect(logits({ ...rest, rope_theta })).not.toEqual(logits(llama));
   });
 
-  test("GPT-2's probabilities of dropout are kept apart", () => {
+  test("GPT-2's dropout probabilities are kept apart", () => {
     const model = nn.GPT.fromHuggingFace({ ...gpt2, attn_pdrop: 0.3, resid_pdrop: 0.2 }, weightsOf("gpt2"));
     const [block] = model.blocks;
     expect([model.dropout.p, block!.attention.dropout, block!.dropout.p]).toEqual([0.1, 0.3, 0.2]);
@@ -173,12 +173,12 @@ describe("configs", () => {
       "unknownScaling",
       () => nn.Llama.fromHuggingFace({ ...llama, rope_parameters: { rope_type: "dynamic", factor: 2 } }, {}),
     ],
-  ])("refuse %s", (_, code, make) => {
+  ])("reject %s", (_, code, make) => {
     expect(make).toThrow(ArgumentError);
     expect(make).toThrow(expect.objectContaining({ code }));
   });
 
-  test("files that lack or are broken are named", () => {
+  test("the error for missing and damaged files names them", () => {
     const { path: folder } = testFolder("pretrained");
     expect(() => nn.GPT.fromPretrained(join(folder, "nowhere"))).toThrow(FileError);
     const copy = join(folder, "copy");

@@ -1,4 +1,4 @@
-/** LoRA against PyPI's `peft` (scripts/fixtures/models/adapters.py), and gradient checkpointing. */
+/** LoRA compared with PyPI's `peft` (scripts/fixtures/models/adapters.py), and gradient checkpointing. */
 import { describe, expect, test } from "bun:test";
 import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -55,7 +55,7 @@ describe.each(adapters)("peft's adapter of %s", (name) => {
     expect(model.parameters().every(({ requiresGrad }) => requiresGrad)).toBe(true);
   });
 
-  test("saved again, it is the same file", async () => {
+  test("saving it again writes the same file", async () => {
     const adapter = nn.loadLora(await load(name), adapterOf(name));
     const path = folder.file(name);
     await nn.saveLora(adapter, path);
@@ -85,7 +85,7 @@ describe("the base model", () => {
     return JSON.parse(readFileSync(join(path, "adapter_config.json"), "utf8")).base_model_name_or_path;
   };
 
-  test("is the folder that the model was loaded from, or the name of one in the hub's cache", async () => {
+  test("is the folder that the model was loaded from, or its name in the hub's cache", async () => {
     const plain = nn.lora(await load("llama"), { rank: 2 });
     expect([plain.baseModel, await saved(plain, folder.file("plain"))]).toEqual([folderOf("llama"), folderOf("llama")]);
     const cached = folder.file("hub", "models--some-one--a--model", "snapshots", "0f3a");
@@ -94,7 +94,7 @@ describe("the base model", () => {
     expect(await saved(nn.lora(model, { rank: 2 }), folder.file("cached"))).toBe("some-one/a--model");
   });
 
-  test("of an adapter that was loaded is the one that its config names", async () => {
+  test("of a loaded adapter is the one that its config names", async () => {
     const path = folder.file("named");
     write(path, { base_model_name_or_path: "owner/base" });
     const adapter = nn.loadLora(await load("llama"), path);
@@ -108,7 +108,7 @@ describe("the base model", () => {
 });
 
 describe("lora", () => {
-  test("adds nothing at first, and trains its own matrices alone", async () => {
+  test("adds nothing at first, and trains only its matrices", async () => {
     const model = await load("qwen3");
     const before = numbers(logitsOf(model, "qwen3"));
     const frozen = Object.entries(model.stateDict()).map(([key, x]) => [key, numbers(x)] as const);
@@ -148,7 +148,7 @@ describe("lora", () => {
     expect(errorOf(layer.up.weight.grad!, scaled.matmul(layer.down.weight.detach().T))).toBeLessThan(1e-5);
   });
 
-  test("on quantized weights, which stay as they are", async () => {
+  test("on quantized weights, which do not change", async () => {
     const model = await load("llama", { quantize: "q8_0" });
     const before = numbers(logitsOf(model, "llama"));
     const adapter = nn.lora(model, { rank: 2, targets: ["query", "up"] });
@@ -164,7 +164,7 @@ describe("lora", () => {
     expect(numbers(logitsOf(model, "llama"))).toEqual(before);
   });
 
-  test("in float16, what is added is computed in float32", async () => {
+  test("in float16, the sum is computed in float32", async () => {
     const model = await load("llama", { dtype: "float16" });
     nn.loadLora(model, adapterOf("llama"));
     const want = io.loadSafetensors(join(adapterOf("llama"), "answers.safetensors"))["logits"]!;
@@ -179,7 +179,7 @@ describe("lora", () => {
   });
 });
 
-describe("refused by name", () => {
+describe("is rejected with an error that names it", () => {
   test("models that loadModel did not return", () => {
     const sizes = { vocabularySize: 8, contextLength: 4, layers: 1, heads: 1, width: 4 };
     for (const model of [new nn.GPT(sizes), new nn.Llama(sizes)]) {
@@ -229,7 +229,7 @@ describe("refused by name", () => {
   });
 });
 
-test("a GGUF file of llama, whose rows of queries and keys have another order", async () => {
+test("a GGUF file of llama, whose query and key rows have another order", async () => {
   const path = folder.file("llama.gguf");
   await writeGguf("llama", path, "float32");
   const want = io.loadSafetensors(join(adapterOf("llama"), "answers.safetensors"))["logits"]!;
@@ -273,7 +273,7 @@ describe("checkpoint", () => {
     expect(results[1]).toEqual(results[0]!);
   });
 
-  test("keeps its inputs alone until the backward pass", () => {
+  test("keeps only its inputs until the backward pass", () => {
     const made: Tensor[] = [];
     const body = (x: Tensor): Tensor => {
       made.push(tanh(x), tanh(tanh(x)));
@@ -303,14 +303,14 @@ describe("checkpoint", () => {
     expect(block!.parameters().every(({ grad }) => grad !== null)).toBe(true);
   });
 
-  test("several inputs, of which a body uses some twice", () => {
+  test("several inputs, some of which a body uses twice", () => {
     const [a, b] = [randn([3], { requiresGrad: true }), randn([3], { requiresGrad: true })];
     sum(nn.checkpoint((x, y) => add(mul(x, x), mul(x, y)), a, b)).backward();
     expect(errorOf(a.grad!, add(mul(a.detach(), 2), b.detach()))).toBeLessThan(1e-6);
     expect(numbers(b.grad!)).toEqual(numbers(a));
   });
 
-  test("what has a history has to be an input; there are no gradients of gradients", () => {
+  test("tensors with a history have to be inputs; there are no second-order gradients", () => {
     const x = randn([3], { requiresGrad: true });
     const made = mul(x, 2);
     expect(() => nn.checkpoint((y) => add(y, made), x)).toThrow("got the result of an earlier mul");

@@ -1,4 +1,4 @@
-/** GPT and Llama: against plain operations, on every backend, and their errors. */
+/** GPT and Llama: compared with plain operations, on every backend, and their errors. */
 import { describe, expect, test } from "bun:test";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import { whyUnavailable } from "../../../src/backend/registry.ts";
@@ -87,7 +87,7 @@ describe("architecture", () => {
     expect(model.summary()).toContain("124,439,808 parameters, 498 MB");
   });
 
-  test("without biases, and with a head of its own", () => {
+  test("without biases, and with an untied head", () => {
     const model = gpt({ bias: false, tied: false });
     expect([...model.namedParameters().keys()].filter((name) => name.endsWith("bias"))).toEqual([]);
     expect([...model.namedParameters().keys()].at(-1)).toBe("head.weight");
@@ -129,7 +129,7 @@ describe.each(tested.filter((name) => name !== "reference"))("on %s, as on refer
     if (name === "metal") checkFindings({ name: "a model" });
     return result;
   };
-  /** What two backends compute of the same numbers in float32 is apart by a few roundings. */
+  /** Float32 results of two backends differ by a few roundings. */
   const expectSame = (body: () => Map<string, number[]>, within: number) => {
     const [got, want] = [on(backend, body), withBackend("reference", body)];
     expect(want.size).toBeGreaterThan(2);
@@ -194,14 +194,14 @@ describe.each(tested.filter((name) => name !== "reference"))("on %s, as on refer
   });
 });
 
-describe("models refuse", () => {
+describe("models reject", () => {
   test.each<readonly [string, Tensor, string, new (...args: never[]) => Error]>([
     ["a token that is not in the vocabulary", whole([[1, 11]]), "indexOutOfRange", ShapeError],
     ["a negative token", whole([[1, -1]]), "indexOutOfRange", ShapeError],
     ["more tokens than the context", whole([[1, 2, 3, 4, 5, 6, 7]]), "sequenceTooLong", ShapeError],
     ["no tokens", tensor([[]], { dtype: "int32" }), "wrongShape", ShapeError],
     ["tokens without a batch", tensor([1, 2], { dtype: "int32" }), "wrongShape", ShapeError],
-    ["tokens that are no integers", tensor([[1, 2]]), "notIntegers", DTypeError],
+    ["tokens that are not integers", tensor([[1, 2]]), "notIntegers", DTypeError],
   ])("%s", (_, given, code, kind) => {
     for (const model of [gpt(), llama()]) {
       const forward = () => withBackend("cpu", () => model.forward(given));
@@ -210,14 +210,14 @@ describe("models refuse", () => {
     }
   });
 
-  test("tokens beyond the context that a cache has left", () => {
+  test("tokens beyond the remaining context of a cache", () => {
     const model = gpt().eval();
     using cache = model.newCache();
     noGrad(() => model.forward(whole([[1, 2, 3, 4]]), { cache }));
     expect(() => model.forward(whole([[1, 2, 3]]), { cache })).toThrow("expected at most 6 tokens, got 3 after 4");
   });
 
-  test("heads that do not divide, and numbers out of their range", () => {
+  test("a number of heads that does not divide the width, and numbers out of range", () => {
     expect(() => gpt({ heads: 3 })).toThrow("expected width to be a multiple of heads, got 8 and 3");
     const message = "expected heads to be a multiple of keyValueHeads";
     expect(() => llama({ width: 8, heads: 4, keyValueHeads: 3 })).toThrow(message);

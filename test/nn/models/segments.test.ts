@@ -34,7 +34,7 @@ describe.each(["gpt2", "llama", "gemma2", "phi3"])("%s", (name) => {
   });
 });
 
-test("what does not fit is refused", async () => {
+test("invalid options are rejected", async () => {
   const model = await load("llama");
   const forward = (inputs: nn.LanguageModelInputs) => () => model.forward(row(first), inputs);
   expect(forward({ segments: [[3, 2]] })).toThrow(

@@ -1,4 +1,4 @@
-/** AWQ, which GPTQ is compared with: what it records, and that its columns stand for the same weights. */
+/** AWQ, with which GPTQ is compared: what it records, and that scaled columns represent the same weights. */
 import { describe, expect, test } from "bun:test";
 import { meanMagnitudes, scaleColumns } from "../../../bench/support/awq.ts";
 import { dequantize, fromArray, Generator, nn, quantize, randn, type Tensor } from "../../../src/index.ts";
@@ -7,13 +7,13 @@ const [rows, width, outputs] = [60, 64, 12];
 const normal = (shape: number[], seed: number): Tensor => randn(shape, { generator: new Generator(seed) });
 const numbers = (x: Tensor): number[] => Array.from(x.detach().dataSync() as ArrayLike<number>, Number);
 
-/** Rows of normal numbers, of which every sixteenth column is as much larger. */
+/** Rows of normal numbers, with every sixteenth column larger by this factor. */
 const inputs = (outlier: number): number[][] =>
   (normal([rows, width], 3).toArray() as unknown as number[][]).map((row) =>
     row.map((value, column) => (column % 16 === 5 ? value * outlier : value)),
   );
 
-/** Σ |x (W − Ŵ)ᵀ|², of x itself. */
+/** Σ |x (W − Ŵ)ᵀ|², for x itself. */
 function errorOf(x: number[][], exact: number[], own: number[]): number {
   let sum = 0;
   for (const row of x)
@@ -22,7 +22,7 @@ function errorOf(x: number[][], exact: number[], own: number[]): number {
   return sum;
 }
 
-test("meanMagnitudes are those of what comes in, over all batches, and leave the model as it was", () => {
+test("meanMagnitudes records the inputs of all batches, and leaves the model unchanged", () => {
   const model = new nn.Sequential(new nn.Linear(width, outputs));
   const batches = [normal([4, 3, width], 1), normal([2, width], 2)];
   const all = batches.flatMap((batch) => batch.reshape([-1, width]).toArray() as unknown as number[][]);
@@ -50,13 +50,13 @@ describe.each([2, 3, 4] as const)("scaleColumns with %d bits", (bits) => {
     return { own, error: errorOf(x, exact, undone), nearest: errorOf(x, exact, nearest), magnitudes, scales };
   }
 
-  test.each([1, 8, 40])("has the error that it says, at most that of the nearest; outliers of %d", (outlier) => {
+  test.each([1, 8, 40])("has the stated error, at most that of rounding to nearest; outliers of %d", (outlier) => {
     const { own, error, nearest } = found(outlier);
     expect(Math.abs(own.error / error - 1)).toBeLessThan(1e-9);
     expect(error).toBeLessThanOrEqual(nearest * (1 + 1e-9));
   });
 
-  test("halves the error where some columns of x are large, by powers of their magnitudes", () => {
+  test("halves the error if some columns of x are large, by powers of their magnitudes", () => {
     const { error, nearest, magnitudes, scales } = found(40);
     expect(error).toBeLessThan(0.5 * nearest);
     const alpha = Math.log(scales[5]! / scales[6]!) / Math.log(magnitudes[5]! / magnitudes[6]!);
@@ -65,7 +65,7 @@ describe.each([2, 3, 4] as const)("scaleColumns with %d bits", (bits) => {
       expect(Math.abs(scales[k]! / scales[6]! / (magnitudes[k]! / magnitudes[6]!) ** alpha - 1)).toBeLessThan(1e-5);
   });
 
-  test("leaves columns as they are where all inputs are alike", () => {
+  test("leaves columns unchanged if all inputs are alike", () => {
     const own = scaleColumns(
       w,
       new Float64Array(width).fill(3),

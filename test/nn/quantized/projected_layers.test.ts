@@ -1,4 +1,4 @@
-/** Queries, keys and values of quantized weights as one operation. */
+/** Queries, keys and values with quantized weights as one operation. */
 import { describe, expect, test } from "bun:test";
 import { codepaths, Generator, nn, noGrad, randn, type Tensor } from "../../../src/index.ts";
 import { DecoderAttention } from "../../../src/nn/models/decoder/attention.ts";
@@ -21,7 +21,7 @@ const callsOf = (start: string) =>
     .filter(({ operation, reason }) => operation.startsWith("quantizedProjections") && reason.startsWith(start))
     .reduce((sum, { calls }) => sum + calls, 0);
 
-/** Calls at once, those apart for a reason, and the result. */
+/** The fused calls, the separate ones with their reason, and the result. */
 function run(layer: DecoderAttention, reason = "three layers", own = x) {
   const before = [callsOf("preferred"), callsOf(reason)] as const;
   const values = numbers(on("cpu", () => noGrad(() => layer.forward(own))));
@@ -42,7 +42,7 @@ describe("queries, keys and values", () => {
     expect(run(layer).together).toBe(1);
   });
 
-  test("are apart where layers are unlike, and the codepath says why", () => {
+  test("are separate if the layers differ, and the codepath says why", () => {
     const fast = made();
     (fast.value as nn.QuantizedLinear).precision = "fast";
     expect(run(fast, "three layers: query is exact, key is exact, value is fast").apart).toBe(1);
@@ -56,7 +56,7 @@ describe("queries, keys and values", () => {
     expect(run(plain)).toMatchObject({ together: 0, apart: 0 });
   });
 
-  test.each(["x", "a bias"] as const)("are apart where %s needs a gradient, which has all three", (which) => {
+  test.each(["x", "a bias"] as const)("are separate if %s needs a gradient, and all three have one", (which) => {
     const [own, layer] = [x.clone(), made()];
     for (const parameter of layer.parameters()) parameter.requiresGrad = false;
     const asked = which === "x" ? own : layer.key!.bias!;

@@ -63,7 +63,7 @@ describe.each(Object.entries(formats))("%s", (_, w) => {
   const bias = normal([24], 3);
   const x = normal([2, 3, 256], 2);
 
-  test.each(places)("QuantizedLinear on %s is the product with what the weights dequantize to", (backend) => {
+  test.each(places)("QuantizedLinear on %s is the product with the dequantized weights", (backend) => {
     on(backend, () => {
       const layer = new nn.QuantizedLinear(w, bias);
       const got = layer.forward(x);
@@ -114,7 +114,7 @@ describe.each(Object.entries(formats))("%s", (_, w) => {
   });
 });
 
-test("layers take weights that are matrices, and biases of their size", () => {
+test("layers accept weights that are matrices, and biases of their size", () => {
   expect(() => new nn.QuantizedLinear(quantize(zeros([2, 2, 64])))).toThrow(ShapeError);
   expect(() => new nn.QuantizedEmbedding(quantize(zeros([64])))).toThrow(ShapeError);
   expect(() => new nn.QuantizedLinear(quantize(zeros([2, 64])), ones([3]))).toThrow("expected a bias of 2 values");
@@ -133,7 +133,7 @@ describe("Int4Linear", () => {
   const linear = new nn.Linear(128, 16, { generator: new Generator(3) });
   const x = normal([5, 128], 4);
 
-  test("holds four bits, and multiplies with what they dequantize to", () => {
+  test("holds four bits, and multiplies with the dequantized weights", () => {
     const layer = nn.Int4Linear.fromLinear(linear, { groupSize: 32 });
     expect(layer.weight.format).toEqual({ bits: 4, groupSize: 32, symmetric: false });
     expect(layer.bias).toBe(linear.bias);
@@ -144,7 +144,7 @@ describe("Int4Linear", () => {
   test("with dequantOnLoad is a layer in float16, and stores four bits", () => {
     const layer = nn.Int4Linear.fromLinear(linear, { dequantOnLoad: true });
     const half = dequantize(layer.weight, { dtype: "float16" });
-    // the result of float16 is off by half a unit in its last place; x was rounded to float16
+    // the result in float16 is off by half a unit in its last place; x was rounded to float16
     const expected = product(x.to("float16"), half, linear.bias);
     expectClose(numbers(layer.forward(x)), expected, 2 ** -10 * Math.max(...expected.map(Math.abs)));
     expect([layer.forward(x).dtype, layer.forward(x.to("float16")).dtype]).toEqual(["float32", "float16"]);
@@ -156,7 +156,7 @@ describe("Int4Linear", () => {
     expectClose(numbers(given.grad!), product(ones([5, 16]), half.to("float32").transpose(0, 1).contiguous()), 2e-2);
   });
 
-  test("with dequantOnLoad follows a state that is loaded", () => {
+  test("with dequantOnLoad follows a loaded state", () => {
     const layer = nn.Int4Linear.fromLinear(linear, { dequantOnLoad: true });
     const other = nn.Int4Linear.fromLinear(new nn.Linear(128, 16, { generator: new Generator(9) }));
     const before = numbers(layer.forward(x));
@@ -166,7 +166,7 @@ describe("Int4Linear", () => {
     expectClose(after, numbers(other.forward(x)), 0.01);
   });
 
-  test("refuses other weights and widths", () => {
+  test("rejects other weights and widths", () => {
     expect(() => new nn.Int4Linear(quantizeGgml(zeros([1, 32]), "q4_0"))).toThrow("expected affine weights of 4 bits");
     expect(() => new nn.Int4Linear(quantize(zeros([1, 64]), { bits: 8 }))).toThrow(ArgumentError);
     expect(() => nn.Int4Linear.fromLinear(new nn.Linear(100, 2))).toThrow(ShapeError);
@@ -233,7 +233,7 @@ describe.each([
     }
   });
 
-  test.each(["safetensors", "gguf"])("comes back from a %s file with the same logits", async (kind) => {
+  test.each(["safetensors", "gguf"])("is loaded from a %s file with the same logits", async (kind) => {
     const model = make();
     nn.quantizeModel(model, { format: "q5_1" });
     const path = folder.file(`model.${kind}`);
@@ -243,7 +243,7 @@ describe.each([
     nn.loadQuantized(again, io.loadWeights(path));
     const expected = numbers(noGrad(() => model.forward(tokens)));
     expect(numbers(noGrad(() => again.forward(tokens)))).toEqual(expected);
-    // a model that is quantized already loads the state in parts and in one piece
+    // a quantized model loads the state in parts and in one piece
     for (const state of [model.stateDict(), model.quantizedState(), io.loadWeights(path)]) {
       const third = make();
       for (const parameter of third.parameters()) noGrad(() => parameter.mul_(2));
@@ -255,7 +255,7 @@ describe.each([
 });
 
 describe("quantizeModel", () => {
-  test("takes the layers that are named, by path, pattern or both", () => {
+  test("quantizes the named layers, by path, pattern or both", () => {
     const quantised = (options: Omit<nn.QuantizeModelOptions, "format">) =>
       nn
         .quantizeModel(gpt({ layers: 1 }), { format: "q8_0", ...options })
@@ -273,7 +273,7 @@ describe("quantizeModel", () => {
     expect(() => quantised({ exclude: "block" })).toThrow('got "block"; the layers are tokenEmbedding');
   });
 
-  test("a model with quantized positions computes what they dequantize to", () => {
+  test("a model with quantized positions computes with their dequantized values", () => {
     const model = gpt();
     const exact = gpt();
     nn.quantizeModel(model, { format: "q8_0", include: "positionEmbedding" });
@@ -283,7 +283,7 @@ describe("quantizeModel", () => {
     expect(got).toEqual(expected!);
   });
 
-  test("takes llama.cpp's substitute for rows that are no super-blocks, and leaves what has no blocks", () => {
+  test("uses llama.cpp's substitute for rows that are not super-blocks, and leaves rows that are not blocks", () => {
     const format = (own: string, width: number) => {
       const model = new nn.Sequential(new nn.Linear(width, 2));
       return nn.quantizeModel(model, { format: own as "q4_K" }).layers[0]!.format;
@@ -310,7 +310,7 @@ describe("quantizeModel", () => {
     [3, "nearest", "leastSquares"],
     [4, "leastSquares", "nearest"],
     [8, "leastSquares", "nearest"],
-  ] as const)("%d bits are rounded by %s where nothing is said", (bits, usual, other) => {
+  ] as const)("%d bits are rounded by %s by default", (bits, usual, other) => {
     const errorOf = (rounding?: "nearest" | "leastSquares") => {
       const model = new nn.Sequential(new nn.Linear(64, 16, { generator: new Generator(2) }));
       return nn.quantizeModel(model, { format: { bits, groupSize: 32 }, rounding }).layers[0]!.relativeError;
@@ -319,7 +319,7 @@ describe("quantizeModel", () => {
     expect(errorOf()).not.toBe(errorOf(other));
   });
 
-  test("replaces nothing where weights can't be quantized", () => {
+  test("replaces nothing if weights can't be quantized", () => {
     const model = gpt();
     const { weight } = model.blocks[1]!.feedForward.down as nn.Linear;
     noGrad(() => weight.fill_(Number.NaN));
@@ -351,14 +351,14 @@ describe("quantizeModel", () => {
     expect(again.head.weight as unknown).toBe(again.embedding.weight);
   });
 
-  test("makes nothing of a part of a packed weight under another program's names", () => {
+  test("ignores parts of a packed weight under another program's names", () => {
     const model = gpt();
     nn.quantizeModel(model, { format: "q8_0" });
     expect(() => model.huggingFaceState()).toThrow("expected a model without quantized weights, got tokenEmbedding");
     expect(() => model.loadHuggingFace({})).toThrow(ArgumentError);
   });
 
-  test("to() converts what is not quantized, and the model computes in it", () => {
+  test("to() converts the other tensors, and the model computes in that dtype", () => {
     const model = llama();
     nn.quantizeModel(model, { format: { bits: 8, groupSize: 32 } });
     const parts = Object.values(model.quantizedState()).filter(QuantizedTensor.isQuantized);
@@ -380,7 +380,7 @@ describe("quantizeModel", () => {
   });
 });
 
-describe("states that do not fit are refused", () => {
+describe("mismatching states are rejected", () => {
   const model = gpt();
   nn.quantizeModel(model, { format: "q4_0" });
   const problem = (body: () => unknown) => {
@@ -402,12 +402,12 @@ describe("states that do not fit are refused", () => {
     expect(error.message).toContain("got a quantized iq4_nl[40, 64]");
   });
 
-  test("a quantized state in a model that is not, and the other way round", () => {
+  test("a quantized state in a plain model, and the other way round", () => {
     expect(problem(() => gpt().loadStateDict(model.quantizedState())).different).toContain("tokenEmbedding.weight");
     expect(problem(() => model.loadStateDict(gpt().stateDict())).different).toContain("tokenEmbedding.weight");
   });
 
-  test("in loadQuantized: other shapes, other names, nothing for a layer; and nothing is changed", () => {
+  test("in loadQuantized: other shapes, other names, missing layers; and nothing is changed", () => {
     const state = model.quantizedState();
     const { "blocks.0.attention.output.weight": left, ...others } = state;
     const target = gpt();
@@ -421,7 +421,7 @@ describe("states that do not fit are refused", () => {
 });
 
 describe("a fast model", () => {
-  test("multiplies with x in 8 bits in its layers and its tied head, and no other does", () => {
+  test("multiplies with x in 8 bits in its layers and its tied head, and no other model does", () => {
     const [exact, fast] = [gpt({ tied: true }), gpt({ tied: true })];
     nn.quantizeModel(exact, { format: "q8_0" });
     nn.quantizeModel(fast, { format: "q8_0", precision: "fast" });
@@ -451,7 +451,7 @@ describe("a fast model", () => {
     expect(error / size).toBeLessThan(0.02); // a level of x is 1/127 of the largest of 32
   });
 
-  test("its layers say so", () => {
+  test("its layers print it", () => {
     expect(String(new nn.QuantizedLinear(formats.q4_0, null, { precision: "fast" }))).toContain("fast");
     expect(String(new nn.QuantizedLinear(formats.q4_0))).not.toContain("fast");
   });
@@ -470,7 +470,7 @@ describe("a gated feed-forward", () => {
   };
   const x = randn([2, 3, 64], { generator: new Generator(9) });
 
-  /** Fused calls, those apart, and the result. */
+  /** The fused calls, the separate ones, and the result. */
   const run = (layer: nn.Module<[Tensor], Tensor>, own = x) => {
     const before = [callsOf("quantizedSwiglu", "preferred"), callsOf("quantizedSwiglu", "two layers")];
     const bits = numbers(on("cpu", () => noGrad(() => layer.forward(own))));
@@ -494,7 +494,7 @@ describe("a gated feed-forward", () => {
     expect(run(layer).fused).toBe(1);
   });
 
-  test("does not where layers are unlike, and says why", () => {
+  test("is separate if the layers differ, and says why", () => {
     const reasonsOf = () =>
       codepaths().flatMap(({ operation, reason }) => (operation === "quantizedSwiglu" ? [reason] : []));
     const fast = made();
@@ -513,7 +513,7 @@ describe("a gated feed-forward", () => {
     expect([run(plain).fused, run(plain).apart]).toEqual([0, 0]);
   });
 
-  test("keeps both products where x needs a gradient", () => {
+  test("keeps both products if x needs a gradient", () => {
     const own = x.clone();
     own.requiresGrad = true;
     const before = callsOf("quantizedSwiglu", "two layers: x needs a gradient");
@@ -521,7 +521,7 @@ describe("a gated feed-forward", () => {
     expect(callsOf("quantizedSwiglu", "two layers: x needs a gradient") - before).toBe(1);
   });
 
-  test("of a decoder gives the same logits as apart", () => {
+  test("of a decoder gives the same logits fused and separate", () => {
     const options = { vocabularySize: 40, contextLength: 16, heads: 2, width: 64, layers: 2, hidden: 96 };
     const model = new nn.Llama({ ...options, generator: new Generator(7) });
     nn.quantizeModel(model, { format: "q8_0" });

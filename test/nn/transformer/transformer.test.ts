@@ -1,4 +1,6 @@
-/** PyTorch's attention and transformer layers, beyond its fixtures (pytorch.test.ts): starts, modes, mistakes. */
+/**
+ * PyTorch's attention and transformer layers, beyond its fixtures (pytorch.test.ts): initialization, modes, mistakes.
+ */
 import { describe, expect, test } from "bun:test";
 import {
   ArgumentError,
@@ -24,7 +26,7 @@ const attention = (options: nn.MultiheadAttentionOptions = {}) =>
 const valuesOf = (own: Tensor) => Array.from(own.dataSync() as Float32Array);
 
 describe("MultiheadAttention", () => {
-  test("starts as PyTorch's: Xavier's bounds, biases of 0", () => {
+  test("is initialized as in PyTorch: Xavier's bounds, biases of 0", () => {
     const own = new nn.MultiheadAttention(64, 4, { addBiasKv: true, ...seeded() });
     const largest = (w: Tensor) => Math.max(...valuesOf(w).map(Math.abs));
     const bound = Math.sqrt(6 / (4 * 64)); // √(6 / (inputs + outputs)) of [3 · 64, 64]
@@ -38,7 +40,7 @@ describe("MultiheadAttention", () => {
     ]);
   });
 
-  test("drops weights in training only, by the global seed", () => {
+  test("drops weights in training only, with the global seed", () => {
     const own = attention({ dropout: 0.5 });
     const input = x(2, 5, 8);
     const run = (needWeights: boolean) => valuesOf(own.forward(input, input, input, { needWeights }).output);
@@ -63,7 +65,7 @@ describe("MultiheadAttention", () => {
     expect(valuesOf(needed.weights!).map(Number.isNaN)).toEqual([true, true, false, false]);
   });
 
-  test("takes no keys at all, and no batches", () => {
+  test("accepts no keys, and no batches", () => {
     const { output } = attention().forward(x(2, 3, 8), zeros([2, 0, 8]), zeros([2, 0, 8]));
     expect(output.shape).toEqual([2, 3, 8]);
     expect(attention().forward(zeros([0, 3, 8]), zeros([0, 2, 8]), zeros([0, 2, 8])).output.shape).toEqual([0, 3, 8]);
@@ -98,7 +100,7 @@ describe("MultiheadAttention", () => {
       ArgumentError,
       /multiple of numHeads, got 8 and 3/,
     ],
-  ] as const)("refuses %s", (_, call, type, message) => {
+  ] as const)("rejects %s", (_, call, type, message) => {
     expect(call).toThrow(type as typeof ShapeError);
     expect(call).toThrow(message);
   });
@@ -107,7 +109,7 @@ describe("MultiheadAttention", () => {
 describe("layers of transformers", () => {
   const options = { dimFeedforward: 12, batchFirst: true, ...seeded() };
 
-  test("a stack has copies of its layer, which stays its own", () => {
+  test("a stack has copies of its layer, and does not share it", () => {
     const layer = new nn.TransformerEncoderLayer(8, 2, { ...options, dtype: "float64" });
     const encoder = new nn.TransformerEncoder(layer, 2);
     const [first, second] = encoder.layers;
@@ -130,7 +132,7 @@ describe("layers of transformers", () => {
     expect(run("gelu")).not.toEqual(run("relu"));
   });
 
-  test("dropout acts in training alone, everywhere", () => {
+  test("dropout is applied in training only, everywhere", () => {
     const layer = new nn.TransformerDecoderLayer(8, 2, { ...options, dropout: 0.9 });
     const [input, memory] = [x(1, 4, 8), x(1, 5, 8)];
     expect(valuesOf(layer.forward(input, memory))).not.toEqual(valuesOf(layer.forward(input, memory)));

@@ -26,19 +26,21 @@ import { gradientOf, leaf, testSecondGradients } from "./rows.ts";
 
 const approximate = "tanh";
 /**
- * From above the zeros of the derivatives, near which a gradient has no digits to compare: elementwise.accuracy.test.ts
- * goes everywhere.
+ * From above the zeros of the derivatives, near which a gradient has no digits to compare; elementwise/accuracy.test.ts
+ * covers the full range.
  */
 const risen = { low: -0.6, high: 8 } as const;
 
-/** What a share's exponent loses in float64 as its argument is rounded, and in float32 where it is subnormal. */
+/**
+ * The error that an exponential has in float64 because its argument is rounded, and in float32 where it is subnormal.
+ */
 const exponentRoundings = (blocks: readonly Block[], values: readonly number[]): number[] =>
   values.map((value, at) => {
     const x = blocks[0]!.values[at]!;
     return blocks[0]!.dtype === "float64" && Number.isFinite(x) ? Math.abs(value) * (8 + 2 * x ** 4) : 6 * 2 ** -118;
   });
 
-/** An oracle that integrates takes its time. */
+/** An oracle that integrates is slow. */
 const isSmall = ({ inputs: [spec] }: Sample): boolean => spec!.shape.reduce((count, size) => count * size, 1) < 2000;
 
 const activation = (name: string, compute: (x: Tensor) => Tensor, formula: (x: number) => number): OperationRow => ({
@@ -91,7 +93,7 @@ testSecondGradients({
 });
 
 describe.each(["cpu", "reference"] as const)("gradients of gradients on %s", (backend) => {
-  test("swiglu, broadcast, and of one gradient only", () => {
+  test("swiglu, broadcast, and with one gradient only", () => {
     withBackend(backend, () => {
       const operands = [leaf([3, 4], 1), leaf([3, 1], 2), leaf([4], 3)] as const;
       gradcheck(gradientOf(swiglu), [...operands]);
@@ -106,7 +108,7 @@ describe.each(["cpu", "reference"] as const)("gradients of gradients on %s", (ba
 describe.each(tested)("on %s", (backend) => {
   const numbers = (x: Tensor): number[] => Array.from(x.dataSync() as Float32Array, Number);
 
-  test("infinities take their limits, and gradients too; NaN stays", () => {
+  test("infinities map to their limits, and gradients too; NaN stays", () => {
     withBackend(backend, () => {
       for (const compute of [gelu, (x: Tensor) => gelu(x, { approximate }), silu] as const) {
         const x = tensor([Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY, Number.NaN, -3e38, 3e38], {
@@ -161,8 +163,8 @@ describe("on cpu", () => {
   });
 
   /**
-   * What has kernels of its own: both gradients of swiglu, and dropout. Long enough for several threads, with a ragged
-   * end.
+   * Operations with separate kernels: both gradients of swiglu, and dropout. Long enough for several threads, with a
+   * partial vector at the end.
    */
   function computed(): number[][] {
     const shape = [3, 22_111];
@@ -176,7 +178,7 @@ describe("on cpu", () => {
   }
   const wanted = withBackend("reference", computed);
 
-  test.each(isas)("with %s it is what it is on reference, on one thread and on several the same", (isa) => {
+  test.each(isas)("with %s it equals reference, on one thread and on several", (isa) => {
     configure(native, "isa", isa);
     configure(native, "threads", "1");
     const single = withBackend("cpu", computed);

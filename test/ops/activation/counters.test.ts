@@ -1,6 +1,6 @@
 /**
- * What activations and rotary embeddings move on metal, each way: one kernel, each element read once and written once,
- * nothing kept beside.
+ * The memory traffic of activations and rotary embeddings on metal, forward and backward: one kernel, each element read
+ * once and written once, and no other buffer.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { metalContext } from "../../../src/backend/metal/context.ts";
@@ -26,7 +26,8 @@ const watch = (isOn: boolean): void => {
 };
 
 /**
- * Runs the body, which must launch one kernel, and gives its result with the elements that the kernel read and wrote.
+ * Runs the body, which must launch one kernel, and returns its result with the numbers of elements that the kernel read
+ * and wrote.
  */
 function watched<Result>(dtype: DType, body: () => Result) {
   const context = metalContext();

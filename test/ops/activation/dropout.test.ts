@@ -1,4 +1,6 @@
-/** Dropout on every backend: its pattern by definition, the same forward and backward, and what it does at the ends. */
+/**
+ * Dropout on every backend: its pattern by definition, the same in forward and backward, and probabilities of 0 and 1.
+ */
 import { describe, expect, test } from "bun:test";
 import { withBackend } from "../../../src/backend/policy.ts";
 import { dropout } from "../../../src/ops/activation/dropout.ts";
@@ -48,7 +50,7 @@ const numbers = (x: Tensor): number[] => Array.from(x.dataSync() as Float32Array
 describe.each(tested)("on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withBackend(backend, body);
 
-  test("the gradient has the forward's pattern, which goes by an element's index and not by its memory", () => {
+  test("the gradient has the forward's pattern, which depends on an element's index and not on its address", () => {
     on(() => {
       const x = transpose(ones([50, 41]), 0, 1);
       const leaf = ones([41, 50]);
@@ -67,7 +69,7 @@ describe.each(tested)("on %s", (backend) => {
     });
   });
 
-  test("a probability of 1 leaves nothing, and makes no NaN", () => {
+  test("a probability of 1 drops everything, and makes no NaN", () => {
     on(() => {
       const x = tensor([1, Number.POSITIVE_INFINITY, Number.NaN, -2, 0], { requiresGrad: true });
       const y = dropout(x, { p: 1 });
@@ -77,7 +79,7 @@ describe.each(tested)("on %s", (backend) => {
     });
   });
 
-  test("what is kept may be infinite or NaN, and what is dropped too", () => {
+  test("kept elements may be infinite or NaN, and dropped ones too", () => {
     on(() => {
       const values = new Array<number>(40).fill(Number.POSITIVE_INFINITY);
       const got = numbers(dropout(tensor(values), { p: 0.5, generator: new Generator(SEED) }));
@@ -97,7 +99,7 @@ describe.each(tested)("on %s", (backend) => {
   });
 });
 
-test("p = 0 and training = false give x itself, and take nothing of the generator", () => {
+test("p = 0 and training = false return x itself, and draw nothing from the generator", () => {
   const x = ones([3]);
   const before = defaultGenerator.getState();
   expect(dropout(x, { p: 0 })).toBe(x);

@@ -1,6 +1,6 @@
-/** Activations in float64 from their definitions, by integration where the library has fractions and polynomials. */
+/** Activations in float64 from their definitions, by integration where the library uses fractions and polynomials. */
 
-// Points and weights of Gauss and Legendre's rule of five points on (-1, 1).
+// Points and weights of the Gauss–Legendre rule with five points on (-1, 1).
 const [near, far] = [Math.sqrt(5 - 2 * Math.sqrt(10 / 7)) / 3, Math.sqrt(5 + 2 * Math.sqrt(10 / 7)) / 3];
 const [nearWeight, farWeight] = [(322 + 13 * Math.sqrt(70)) / 900, (322 - 13 * Math.sqrt(70)) / 900];
 const rule = [
@@ -20,7 +20,7 @@ function normalTail(a: number, parts: number): number {
   if (a > 40) return 0;
   const half = (Math.sqrt(a * a + 80) - a) / (2 * parts);
   let sum = 0;
-  let lost = 0; // Kahan's summation: what each addition rounds away comes back in the next
+  let lost = 0; // Kahan summation: the rounding error of each addition is added to the next term
   for (let part = parts - 1; part >= 0; part--)
     for (const [point, weight] of rule) {
       const t = half * (2 * part + 1 + point);
@@ -32,7 +32,7 @@ function normalTail(a: number, parts: number): number {
   return density(a) * sum * half;
 }
 
-/** x·S(x) and its derivative, where S(−a) is a `tail`, and S′ is even: from the side on which nothing cancels. */
+/** x·S(x) and its derivative, where S(−a) is a `tail`, and S′ is even: computed on the side without cancellation. */
 const activation = (tail: (a: number) => number, slope: (a: number) => number) => ({
   value(x: number): number {
     if (x === Number.NEGATIVE_INFINITY) return 0;
@@ -43,11 +43,11 @@ const activation = (tail: (a: number) => number, slope: (a: number) => number) =
     const below = a === Number.POSITIVE_INFINITY ? 0 : tail(a) - a * slope(a);
     return x < 0 ? below : 1 - below;
   },
-  /** The sum of the magnitudes in the derivative, whose terms cancel where it has its zero. */
+  /** The sum of the magnitudes in the derivative, whose terms cancel near its zero. */
   magnitude: (x: number): number => tail(Math.abs(x)) + Math.min(Math.abs(x), 1e3) * slope(Math.abs(x)),
 });
 
-/** By so many parts: 80 are as good as float64. */
+/** With this many parts: 80 are as accurate as float64. */
 export const geluBy = (parts: number) => activation((a) => normalTail(a, parts), density);
 export const gelu = geluBy(80);
 

@@ -74,8 +74,8 @@ testDerivatives("celu", celuOf, { at: [0, 1, 1000], are: [1, 1, 1] });
 testDerivatives("tanhshrink", tanhshrink, { at: [0, -0], are: [0, 0] });
 testDerivatives("softsign", softsign, { at: [0, 1, -3], are: [1, 0.25, 0.0625] });
 
-// PyTorch's backward kernels compare: hardtanh's gives 0 for x <= min or x >= max, elu's the slope below for x <= 0,
-// threshold's 0 for x <= threshold; NaN is neither (Activation.cpp, ActivationEluKernel.cu)
+// PyTorch's backward kernels compare: hardtanh's is 0 for x <= min or x >= max, elu's is the slope below for x <= 0,
+// threshold's is 0 for x <= threshold; comparisons with NaN are false (Activation.cpp, ActivationEluKernel.cu)
 const nan = Number.NaN;
 testDerivatives("relu6 with NaN", relu6, { at: [nan, 3], are: [1, 1] });
 testDerivatives("hardtanh with NaN", hardtanh, { at: [nan, 2], are: [1, 0] });

@@ -8,10 +8,7 @@ import { testTable } from "../run.ts";
 import type { OperandSpec } from "../samples.ts";
 import type { OperationRow, Sample } from "../table.ts";
 
-/**
- * Weights have the shape with which they are broadcast; gradients are also compared with those of all of them written
- * out.
- */
+/** Weights are given in the shape that broadcasts; gradients are also compared with those of expanded weights. */
 const sample = (x: OperandSpec, weight: OperandSpec): Sample => ({ inputs: [x, weight], options: undefined });
 
 const row: OperationRow = {

@@ -1,4 +1,4 @@
-/** Activations that draw: randomized leaky ReLU, samples of classes, dropout of channels, on every backend. */
+/** Random activations: randomized leaky ReLU, samples of classes, dropout of channels, on every backend. */
 import { describe, expect, test } from "bun:test";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { grad } from "../../../src/ops/gradient/backward.ts";
@@ -82,7 +82,7 @@ describe.each(tested)("on %s", (backend) => {
     expect(on(() => drop(ones([4, ...behind]), 0.5)).shape).toEqual([4, ...behind]);
   });
 
-  test("alphaDropout keeps mean and variance, featureAlphaDropout of whole channels", () => {
+  test("alphaDropout keeps mean and variance, and so does featureAlphaDropout for whole channels", () => {
     const x = on(() => leafOf(randn([200, 50, 2], { generator: new Generator(11) })));
     const [p, lowest] = [0.3, -1.7580993408473766];
     const scale = 1 / Math.sqrt((1 - p) * (1 + p * lowest ** 2));

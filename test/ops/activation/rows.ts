@@ -1,4 +1,4 @@
-/** What the tests of activations share: rows of the table, gradients of gradients, gradients at given points. */
+/** Shared by the tests of activations: rows of the table, gradients of gradients, gradients at given points. */
 import { describe, expect, test } from "bun:test";
 import { enableGrad } from "../../../src/autograd/modes.ts";
 import { withBackend } from "../../../src/backend/policy.ts";
@@ -14,18 +14,18 @@ import type { Values } from "../samples.ts";
 import type { OperationRow } from "../table.ts";
 
 export interface ActivationOptions {
-  /** Default: −2 to 2. Gradients are compared there: choose values between kinks. */
+  /** Default: −2 to 2. Gradients are compared at these values: choose them between kinks. */
   readonly values?: Values;
-  /** Units in the last place that a result may be off. Default 4. */
+  /** The error of a result in units in the last place. Default 4. */
   readonly ulps?: number;
-  /** Whether results are multiples of an exponential, of which less is left in float32 where it is subnormal. */
+  /** Whether results are multiples of an exponential, which has fewer digits in float32 where it is subnormal. */
   readonly isMultipleOfExponential?: boolean;
 }
 
-/** An exponential that is subnormal is off by up to 2⁻¹⁵⁰, and is multiplied with up to some hundred. */
+/** A subnormal exponential has an error of up to 2⁻¹⁵⁰, and is multiplied by up to a few hundred. */
 const faintest = 6 * 2 ** -118;
 
-/** A function of each element of floats, with its formula in float64. */
+/** An elementwise function of floats, with its formula in float64. */
 export const activationRow = (
   name: string,
   compute: (x: Tensor) => Tensor,

@@ -1,6 +1,6 @@
 /**
- * q, k and v that were cut from one tensor: their gradients are its gradient as they lie, the same bits as of three
- * tensors, and nobody copies them.
+ * q, k and v that were cut from one tensor: their gradients are slices of its gradient, with the same bits as for three
+ * tensors, and without copies.
  */
 import { describe, expect, test } from "bun:test";
 import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
@@ -20,9 +20,9 @@ const on = <Result>(backend: BackendName, body: () => Result): Result =>
 const bitsOf = (x: Tensor): string => Buffer.from((x.dataSync() as Float32Array).buffer.slice(0)).toString("hex");
 
 interface Cut {
-  /** Of q, k and v. */
+  /** For q, k and v. */
   readonly heads: readonly [number, number, number];
-  /** Which lie where, in the tensor that is cut. */
+  /** The order of the parts in the tensor that is cut. */
   readonly order: readonly [q: number, k: number, v: number];
 }
 
@@ -33,7 +33,7 @@ function cut(x: Tensor, { heads, order }: Cut): [Tensor, Tensor, Tensor] {
   return order.map((at) => parts[at]!) as [Tensor, Tensor, Tensor];
 }
 
-/** The gradient of what is cut, and which copying operations ran for it. */
+/** Returns the gradient of the tensor that is cut, and the copying operations that ran for it. */
 function gradientOf(given: Cut, make: (x: Tensor) => Tensor) {
   const generator = new Generator(3);
   const leaf = randn([B, T, given.heads.reduce((total, own) => total + own) * D], { generator, requiresGrad: true });
@@ -53,7 +53,7 @@ const cuts: Readonly<Record<string, Cut>> = {
 };
 
 describe.each(tested)("on %s", (backend) => {
-  test.each(Object.keys(cuts))("%s: no copy, and the bits of separate ones", (name) => {
+  test.each(Object.keys(cuts))("%s: no copy, and the same bits as separate tensors", (name) => {
     on(backend, () => {
       const together = gradientOf(cuts[name]!, (x) => x);
       const apart = gradientOf(cuts[name]!, (x) => transpose(clone(transpose(x, 1, 2)), 1, 2));

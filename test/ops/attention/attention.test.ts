@@ -41,7 +41,7 @@ describe("attention", () => {
 });
 
 describe("the table of cases", () => {
-  test("has every option, and every pair of those that go together in a triple", () => {
+  test("has every option, and every pair of compatible options in a triple", () => {
     expect(new Set(alone.flatMap(({ name }) => name.split(" ")[0]!))).toEqual(new Set(["plain", ...optionNames]));
     const inTriples = new Set(drawTriples(11).flatMap(pairsIn));
     expect(inTriples).toEqual(new Set(pairs.map((pair) => pair.toSorted().join("+"))));

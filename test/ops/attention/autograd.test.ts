@@ -1,5 +1,6 @@
 /**
- * Attention on the tape: what it keeps, passes over the same graph, backends that change between the passes, routes.
+ * Autograd of attention: saved tensors, repeated passes over the same graph, backends that change between the passes,
+ * routes.
  */
 import { describe, expect, test } from "bun:test";
 import {
@@ -76,14 +77,14 @@ describe.each(ways)("on $name", (way) => {
     });
   });
 
-  test("backward adds to gradients, pass after pass over one graph and over another", () => {
+  test("backward accumulates gradients over several passes of one graph and of others", () => {
     on(way, () => {
       const operands = inputs();
       const run = () => outputOf(operands, { ...dropping(), path: way.path });
       const out = run();
       const cotangent = randn(out.shape, { generator: new Generator(1) });
       const once = grad(out, operands, { gradOutputs: [cotangent], retainGraph: true }).map(numbers);
-      expect(operands.map((operand) => operand.grad)).toEqual([null, null, null]); // `grad` leaves them alone
+      expect(operands.map((operand) => operand.grad)).toEqual([null, null, null]); // `grad` does not change them
       const expectTimes = (times: number) => {
         for (const [at, operand] of operands.entries())
           for (const [index, value] of numbers(operand.grad!).entries())
@@ -100,7 +101,7 @@ describe.each(ways)("on $name", (way) => {
     });
   });
 
-  test("one tensor as queries, keys and values gets the sum of the three gradients", () => {
+  test("one tensor as queries, keys and values has the sum of the three gradients", () => {
     on(way, () => {
       const x = parameter(1, 2, 5, 4);
       const [whole] = gradients(outputOf([x, x, x], { path: way.path }), [x]);
@@ -115,7 +116,7 @@ describe.each(ways)("on $name", (way) => {
   });
 
   test.each([{ which: [0] }, { which: [1] }, { which: [2] }, { which: [0, 2] }, { which: [1, 2] }])(
-    "gradients of operands $which alone are those of all",
+    "gradients of operands $which alone equal those of all",
     ({ which }: { which: readonly number[] }) => {
       on(way, () => {
         const operands = inputs();
@@ -128,7 +129,7 @@ describe.each(ways)("on $name", (way) => {
     },
   );
 
-  test("nothing is recorded in noGrad, nor without parameters", () => {
+  test("nothing is recorded in noGrad, or without parameters", () => {
     on(way, () => {
       const operands = inputs();
       expect(noGrad(() => outputOf(operands, { path: way.path })).requiresGrad).toBe(false);
@@ -137,9 +138,9 @@ describe.each(ways)("on $name", (way) => {
     });
   });
 
-  test("gradients come in the layouts of views, and go to the tensors behind them", () => {
+  test("gradients have the layouts of views, and are added to the base tensors", () => {
     on(way, () => {
-      const x = parameter(2, 5, 3, 4); // [batch, rows, heads, dim], as projections leave them
+      const x = parameter(2, 5, 3, 4); // [batch, rows, heads, dim], as projections return them
       const q = transpose(x, 1, 2);
       const out = outputOf([q, q, q], { causal: true, path: way.path });
       const cotangent = transpose(randn([2, 5, 3, 4], { generator: new Generator(2) }), 1, 2);
@@ -150,7 +151,7 @@ describe.each(ways)("on $name", (way) => {
   });
 });
 
-test("a call leaves nothing behind but what it returns: an operand's memory goes back with the operand", () => {
+test("a call keeps only its results: an operand's memory is released with the operand", () => {
   const operands = [0, 1, 2].map(() => randn([2, 5, 4])) as [Tensor, Tensor, Tensor];
   const options = { alibi: [0.1], mask: ones([5, 5], { dtype: "bool" }), dropout: 0.5 };
   const results = ways.map((way) => on(way, () => outputOf(operands, { ...options, path: way.path })));
@@ -176,7 +177,7 @@ test.each(changes)("forward on %s, backward on %s", (from, to) => {
     for (const [index, value] of gradient.entries()) expect(value).toBeCloseTo(expected[at]![index]!, 5);
 });
 
-test("a tensor that was changed in place since is noticed", () => {
+test("a tensor that was changed in place later is detected", () => {
   const operands = inputs();
   const out = withBackend("reference", () => outputOf(operands, {}));
   operands[1].storage.version++;
@@ -193,11 +194,11 @@ describe("gradients of third order", () => {
       return grad(sum(mul(second!, second!)), [q])[0]!;
     });
 
-  test("are refused where attention is fused", () => {
+  test("are rejected if attention is fused", () => {
     expect(() => third("fused")).toThrow(/\[flashAttention\].*unfused/);
   });
 
-  test("exist where it is not", () => {
+  test("exist if it is not fused", () => {
     expect(numbers(third("unfused")).every(Number.isFinite)).toBe(true);
   });
 });
@@ -212,7 +213,7 @@ describe("routes", () => {
       .map(({ operation, backend }) => `${operation} ${backend}`);
   };
 
-  test("a backend's name is that of both passes", () => {
+  test("a backend's name selects both passes", () => {
     const operands = inputs();
     const run = () => grad(sum(outputOf(operands, { path: "reference" })), operands);
     expect(backendsOf(run).sort()).toEqual(["attentionBackward reference", "attentionForward reference"]);
@@ -221,7 +222,7 @@ describe("routes", () => {
   test.each([
     [257, 4],
     [4, 300],
-  ])("dims of %d and %d have no fused kernel, and are computed all the same", (dim, valueDim) => {
+  ])("dims of %d and %d have no fused kernel, and are computed unfused", (dim, valueDim) => {
     const [q, k, v] = [parameter(1, 2, 3, dim), parameter(1, 2, 5, dim), parameter(1, 2, 5, valueDim)];
     let out: Tensor | undefined;
     const operations = backendsOf(() => {
@@ -235,7 +236,7 @@ describe("routes", () => {
 describe("scaledDotProductAttention", () => {
   const same = (a: Tensor, b: Tensor) => expect(numbers(a)).toEqual(numbers(b));
 
-  test("has flashAttention's results under PyTorch's names", () => {
+  test("equals flashAttention, with PyTorch's names", () => {
     withBackend("reference", () => {
       const [q, k, v] = inputs();
       const [mask, bias] = [randn([6, 7], { generator }).gt(0), randn([6, 7], { generator })];

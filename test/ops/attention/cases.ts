@@ -1,4 +1,4 @@
-/** The calls that attention is tested with: options alone, in pairs and triples, and sizes around those of tiles. */
+/** The calls that test attention: options alone, in pairs and triples, and sizes around those of tiles. */
 import { isExhaustive, repeats, usually } from "../../support/repeats.ts";
 import { type Layout, layouts, Random } from "../samples.ts";
 
@@ -10,7 +10,7 @@ export interface AttentionCase extends Options {
   readonly keys: number;
   readonly dim: number;
   readonly valueDim: number;
-  /** Of q, k, v and the gradient of the output. */
+  /** For q, k, v and the gradient of the output. */
   readonly layouts: readonly [Layout, Layout, Layout, Layout];
 }
 
@@ -26,7 +26,7 @@ export interface Options {
   readonly scale?: number;
   readonly softcap?: number;
   readonly dropout?: number;
-  /** The axes of batch, heads, queries and keys that it has; others have size 1, and those in front are left out. */
+  /** Its axes among batch, heads, queries and keys; the others have size 1, and leading ones are left out. */
   readonly mask?: string;
   readonly bias?: string;
   readonly sinks?: boolean;
@@ -65,7 +65,7 @@ export const optionNames = Object.keys(options) as OptionName[];
 
 /** Sizes at, below and above those of SIMD-groups and tiles. */
 export const rows = [1, 2, 7, 8, 16, 31, 33, 63, 64, 65, 80, 96, 127, 128, 129, 200, 256, 257, 511] as const;
-/** Of a head: more have no fused kernel. */
+/** For a head: larger ones have no fused kernel. */
 export const dims = rows.filter((size) => size <= 256);
 
 /** [batch, queries, keys, dim, valueDim] */
@@ -78,7 +78,7 @@ const fewSizes: readonly Sizes[] = [
   [2, 1, 129, 31, 16],
 ];
 
-/** Of pairs and triples: usually the smaller ones, of one tile and of several. */
+/** For pairs and triples: usually the smaller ones, with one tile and several. */
 const smallSizes: readonly Sizes[] = [
   ...usually(fewSizes, ([, queries, keys]) => queries * keys < 1000),
   ...([
@@ -88,7 +88,7 @@ const smallSizes: readonly Sizes[] = [
   ] as const),
 ];
 
-/** Whether options go together: each says something of its own. */
+/** Whether options are compatible: no two set the same property. */
 export function goTogether(names: readonly OptionName[]): boolean {
   const keys = names.flatMap((name) => Object.keys(options[name]));
   return new Set(keys).size === keys.length;
@@ -106,14 +106,14 @@ export function caseOf(names: readonly OptionName[], [batch, queries, keys, dim,
   };
 }
 
-/** Each option alone, and none, in a few sizes; usually in one of them, which come in turn. */
+/** Each option alone, and none, in a few sizes; usually each in one of the sizes, in rotation. */
 export const alone: readonly AttentionCase[] = [[], ...optionNames.map((name) => [name])].flatMap((names, at) =>
   usually(fewSizes, (_, index) => index === at % fewSizes.length).map((sizes, index) =>
     caseOf(names, sizes, 31 * at + index),
   ),
 );
 
-/** Each pair of options that go together. */
+/** Each pair of compatible options. */
 export const pairs: readonly (readonly [OptionName, OptionName])[] = optionNames.flatMap((first, at) =>
   optionNames
     .slice(at + 1)
@@ -121,7 +121,7 @@ export const pairs: readonly (readonly [OptionName, OptionName])[] = optionNames
     .filter(goTogether),
 );
 
-/** Each pair of options with a first one, in a size each. */
+/** Each pair with a given first option, in one size each. */
 export const pairsWith = (name: OptionName): AttentionCase[] =>
   pairs
     .filter(([first]) => first === name)
@@ -133,7 +133,9 @@ const pairKey = (names: readonly OptionName[]): string => names.toSorted().join(
 export const pairsIn = ([a, b, c]: readonly [OptionName, OptionName, OptionName]): string[] =>
   [[a, b] as const, [a, c] as const, [b, c] as const].map(pairKey);
 
-/** Triples of options, drawn until every pair is in one of them: the third is the one with which most pairs are new. */
+/**
+ * Triples of options, drawn until every pair is in one of them: the third option is the one that adds most new pairs.
+ */
 export function drawTriples(seed: number): (readonly [OptionName, OptionName, OptionName])[] {
   const random = new Random(seed);
   const missing = new Set(pairs.map(pairKey));
@@ -153,8 +155,8 @@ export function drawTriples(seed: number): (readonly [OptionName, OptionName, Op
 }
 
 /**
- * A mask and a bias of every shape that broadcasts: each has the axes that the other lacks, but for the one that has
- * all.
+ * A mask and a bias of every shape that broadcasts: each has the axes that the other lacks, except for the one with all
+ * axes.
  */
 export const broadcasts: readonly AttentionCase[] = Array.from({ length: 15 }, (_, at) => {
   const axes = (bits: number) => [..."bhij"].filter((_, axis) => bits & (1 << axis)).join("");
@@ -163,15 +165,15 @@ export const broadcasts: readonly AttentionCase[] = Array.from({ length: 15 }, (
   return { ...rest, bias, mask, name: `bias ${bias} mask ${mask} ${name}` };
 });
 
-/** Each triple in a size. */
+/** Each triple in one size. */
 export function triples(seed: number): AttentionCase[] {
   const random = new Random(seed);
   return drawTriples(seed).map((names, at) => caseOf(names, smallSizes[random.integer(0, smallSizes.length - 1)]!, at));
 }
 
 /**
- * Sizes drawn from all, each in each role at least once, with one option or none. A usual run has smaller products of
- * them, and leaves a draw out whose size has had its role in an earlier case.
+ * Sizes drawn from all, each in each role at least once, with one option or none. A usual run prefers small products,
+ * and skips a draw whose size already had its role in an earlier case.
  */
 export function sampledSizes(seed: number): AttentionCase[] {
   const random = new Random(seed);
@@ -193,7 +195,7 @@ export function sampledSizes(seed: number): AttentionCase[] {
   return found;
 }
 
-/** Sizes of a head that have no fused kernel, of q and k, of v, and of both. */
+/** Head sizes without a fused kernel: of q and k, of v, and of both. */
 export const wide: readonly AttentionCase[] = rows
   .filter((size) => size > 256)
   .flatMap((size, at) => [

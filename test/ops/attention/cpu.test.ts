@@ -1,6 +1,6 @@
 /**
- * What is the cpu backend's own: instruction sets, threads, chunks of keys, scratch memory, and rows taken out of its
- * products.
+ * Properties of the cpu backend: instruction sets, threads, chunks of keys, scratch memory, and rows that are excluded
+ * from its products.
  */
 import { afterEach, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
@@ -46,7 +46,7 @@ const numbersOf = (x: Tensor): number[] => Array.from(x.dataSync() as ArrayLike<
 const allOf = (tensors: readonly Tensor[]): number[][] => tensors.map(numbersOf);
 
 describe.each(isas)("on %s", (isa) => {
-  // One size of each option, another one for the next.
+  // One size for each option, another one for the next.
   const rotated = alone.filter((_, at) => at % 4 === Math.floor(at / 4) % 4);
   test.each(rotated.map((each) => [each.name, each] as const))("%s", (_, each) => {
     configure(native, "isa", isa);
@@ -59,7 +59,7 @@ describe.each(isas)("on %s", (isa) => {
   });
 });
 
-/** Scores that a forward and a backward pass compute: whole tiles, those in them that do not attend included. */
+/** The number of scores that a forward and a backward pass compute, including masked ones in whole tiles. */
 function computedScores(run: () => void): { forward: number; backward: number } {
   const before = { forward: scoresOf("forward"), backward: scoresOf("backward") };
   run();
@@ -72,7 +72,7 @@ function scoresOf(pass: "forward" | "backward"): number {
   return scores[0]!;
 }
 
-describe.each(isas)("tiles that nobody attends to are skipped on %s", (isa) => {
+describe.each(isas)("tiles without attention are skipped on %s", (isa) => {
   const [rows, heads, bounds] = [768, 2, [0, 100, 300, 768]];
   const sequenceOf = (row: number) => bounds.findIndex((bound) => row < bound);
   test.each([
@@ -90,7 +90,7 @@ describe.each(isas)("tiles that nobody attends to are skipped on %s", (isa) => {
     configure(native, "isa", isa);
     let pairs = 0;
     for (let i = 0; i < rows; i++) for (let j = 0; j < rows; j++) if (attends(i, j)) pairs++;
-    // Beside a row's keys those of the other rows of its panel, and the rows that fill up a panel.
+    // Besides a row's keys, those of the other rows of its panel, and the rows that pad a panel.
     const most = pairs + rows * 128;
     const [q, k, v] = [0, 1, 2].map(() => parameter(1, heads, rows, 4));
     const { forward, backward } = computedScores(() => onCpu(() => results([q!, k!, v!], options, v!)));
@@ -142,7 +142,7 @@ describe("few queries, several chunks of keys", () => {
     for (const other of others) expect(other).toEqual(first!);
   });
 
-  test("a value that is not finite reaches the queries that attend to it, and no other", () => {
+  test("a value that is not finite affects the queries that attend to it, and no other", () => {
     const [q, k, v] = [parameter(1, 1, 2, 8), parameter(1, 1, 1500, 8), parameter(1, 1, 1500, 8)];
     const last = tensor([...numbersOf(v).slice(0, -8), ...Array<number>(8).fill(Number.NaN)], { shape: v.shape });
     const [quiet, loud] = [v, last].map((values) =>
@@ -169,7 +169,7 @@ test.each([
   for (const other of others) expect(other).toEqual(first!);
 });
 
-test("small heads, of which several go to a thread at once, have the same bits on any number of threads", () => {
+test("small heads, several of which one thread computes together, have the same bits on any number of threads", () => {
   const [q, k, v, gradOut] = [0, 1, 2, 3].map(() => parameter(6, 4, 64, 32)) as [Tensor, Tensor, Tensor, Tensor];
   const [first, ...others] = ["1", "2", "5"].map((threads) => {
     configure(native, "threads", threads);
@@ -179,7 +179,7 @@ test("small heads, of which several go to a thread at once, have the same bits o
   for (const other of others) expect(other).toEqual(first!);
 });
 
-test("short heads are right in panels of each width", () => {
+test("short heads are correct in panels of each width", () => {
   for (const rows of [9, 31, 64, 257]) checkCase(caseOf(["causal"], [2, rows, rows, 32, 16], 4), "float32", way);
 });
 
@@ -188,7 +188,7 @@ describe("memory", () => {
   const rows = 8192; // a matrix of their scores takes 256 MB
   const run = () => {
     const leaves = [0, 1, 2].map(() => parameter(1, 1, rows, 16));
-    Bun.gc(true); // what earlier tests left would make room when it is collected under the limit
+    Bun.gc(true); // garbage of earlier tests would free memory when it is collected under the limit
     const before = cpuStatistics(native).liveBytes;
     const withLimit = (limit: number) => {
       native.orchard_cpu_set_memory_limit(before + limit);
@@ -197,12 +197,12 @@ describe("memory", () => {
     return withLimit;
   };
 
-  test("grows with the rows and not with their square", () => {
+  test("grows with the number of rows and not with its square", () => {
     const results = run()(48 * megabyte);
     for (const each of results) expect(numbersOf(each).every(Number.isFinite)).toBe(true);
   });
 
-  test("that is not there is an error, and nothing is kept", () => {
+  test("that is missing is an error, and nothing is kept", () => {
     const withLimit = run();
     const { liveBytes } = cpuStatistics(native);
     expect(() => withLimit(megabyte / 4)).toThrow(
@@ -224,7 +224,7 @@ describe("rows that are not finite", () => {
   const quiet = run(q, gradOut);
 
   test.each([Number.NaN, Infinity])(
-    "a gradient of %d reaches the values that its row attends to, and no other",
+    "a gradient of %d affects the values that its row attends to, and no other",
     (loud) => {
       const [, , gradQ, gradK, gradV] = run(q, values(gradOut, [30], loud));
       for (const gradient of [gradK!, gradV!]) {
@@ -235,7 +235,7 @@ describe("rows that are not finite", () => {
     },
   );
 
-  test("a query of NaN reaches the keys that it attends to, and no other", () => {
+  test("a query of NaN affects the keys that it attends to, and no other", () => {
     const [out, , gradQ, gradK] = run(values(q, [30], Number.NaN), gradOut);
     expect(rowsOf(gradK!, 31, 60)).toEqual(rowsOf(quiet[3]!, 31, 60));
     expect(rowsOf(gradK!, 0, 31).every(Number.isNaN)).toBe(true);
@@ -249,14 +249,14 @@ describe("rows that are not finite", () => {
     }
   });
 
-  test.each([Number.NaN, Infinity])("keys of %d have a gradient where queries need none", (loud) => {
+  test.each([Number.NaN, Infinity])("keys of %d have a gradient if queries need none", (loud) => {
     const key = values(k, [30], loud);
     const of = (wanted: Tensor[]) => onCpu(() => grad(sum(flashAttention(q, key, v, { causal: true })), wanted));
     const [, gradK] = of([q, key]);
     expect(numbersOf(of([key])[0]!)).toEqual(numbersOf(gradK!));
   });
 
-  test("rows that attend to nothing give nothing, whatever they hold", () => {
+  test("rows that attend to nothing contribute nothing, whatever they contain", () => {
     // The first 40 of 60 queries precede the first key.
     const [few, fewer] = [parameter(1, 1, 20, 8), parameter(1, 1, 20, 8)];
     const loud = Array.from({ length: 40 }, (_, row) => row);

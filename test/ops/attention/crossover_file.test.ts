@@ -1,4 +1,4 @@
-/** The file of measured crossovers: written whole or not at all, and believed only where it was measured. */
+/** The file of measured crossovers: written completely or not at all, and used only where it was measured. */
 import { beforeEach, expect, test } from "bun:test";
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ const { path: root } = testFolder("crossovers");
 const path = join(root, "deep", "folder", "attention.json");
 beforeEach(() => rmSync(join(root, "deep"), { recursive: true, force: true }));
 
-/** Every class of float32 on the cpu is faster unfused up to so many queries · keys. */
+/** In every class of float32 on the cpu, unfused attention is faster up to this many queries · keys. */
 const tableOf = (pairs: number): CrossoverTable => ({
   pairs: { cpu: { float32: dimClasses.map(() => headClasses.map(() => pairs)) } },
   scoresShare: 0.5,
@@ -31,7 +31,7 @@ function writeChanged(change: (file: Record<string, unknown>) => unknown): void 
   writeFileSync(path, typeof changed === "string" ? changed : JSON.stringify(changed));
 }
 
-test("what is written is read again, with its date", () => {
+test("a written table is read back, with its date", () => {
   const before = new Date().toISOString();
   writeTable(path, tableOf(4096));
   const { table, date, problem } = readTable(path);
@@ -42,7 +42,7 @@ test("what is written is read again, with its date", () => {
   expect([file.version, file.machine]).toEqual([packageFile.version, thisMachine()]);
 });
 
-test("without a file the shipped table holds, and nothing is wrong", () => {
+test("without a file the shipped table is used, and there is no problem", () => {
   expect(readTable(path)).toEqual({ table: shippedTable });
   expect(readTable(undefined)).toEqual({ table: shippedTable });
 });
@@ -78,7 +78,7 @@ const foreign: readonly [string, (file: Record<string, unknown>) => unknown, str
   ],
 ];
 
-test.each(foreign)("%s: the shipped table holds, and the problem names the file", (_, change, why) => {
+test.each(foreign)("%s: the shipped table is used, and the problem names the file", (_, change, why) => {
   writeChanged(change);
   const { table, problem, date } = readTable(path);
   expect([table, date]).toEqual([shippedTable, undefined]);
@@ -86,15 +86,15 @@ test.each(foreign)("%s: the shipped table holds, and the problem names the file"
   expect(problem).toContain(why);
 });
 
-test("a folder in its place is a problem, not an error", () => {
+test("a folder at its path is a problem, not an error", () => {
   mkdirSync(path, { recursive: true });
   expect(readTable(path)).toEqual({ table: shippedTable, problem: expect.stringContaining(`${path} can't be read`) });
 });
 
-test("a write that fails leaves the old file as it was, and nothing beside it", () => {
+test("a failed write leaves the old file unchanged, and no other file", () => {
   writeTable(path, tableOf(64));
   const before = readFileSync(path, "utf8");
-  // Once before the draft is begun, once when it is moved: a folder stands in its place.
+  // Once before the draft is begun, once when it is moved: a folder has its name.
   const unreadable: CrossoverTable = {
     pairs: {},
     get scoresShare(): number {
@@ -110,7 +110,7 @@ test("a write that fails leaves the old file as it was, and nothing beside it", 
   expect(readdirSync(join(root, "deep")).toSorted()).toEqual(["blocked.json", "folder"]);
 });
 
-test("who has the old file open goes on reading it: it is replaced, not written over", () => {
+test("a reader of the old file is not disturbed: the file is replaced, not written over", () => {
   writeTable(path, tableOf(64));
   const before = readFileSync(path, "utf8");
   const open = openSync(path, "r");
@@ -127,8 +127,7 @@ test("the variable names the file, or says that there is none", () => {
 });
 
 /**
- * A process that calls attention twice, with something done between; its one reason, whether a kernel ran, and its
- * warnings.
+ * A process that calls attention twice, with an action in between; its reason, whether a kernel ran, and its warnings.
  */
 function attend(environment: Record<string, string>, between = "") {
   const program = `
@@ -159,14 +158,14 @@ test("a process routes by the measured table", () => {
   });
 });
 
-test("a process reads the table once: its choices stay, whatever becomes of the file", () => {
+test("a process reads the table once: later changes of the file have no effect", () => {
   writeTable(path, tableOf(64));
   const removal = `(await import("node:fs")).rmSync(${JSON.stringify(path)})`;
   expect(attend({ ORCHARD_ATTENTION_TABLE: path }, removal).reason).toMatch(/^unfused: [^:]*$/);
   expect(existsSync(path)).toBe(false);
 });
 
-test("a process warns once of a file that it does not use", () => {
+test("a process warns once about a file that it does not use", () => {
   const { reason: shipped } = attend({ ORCHARD_ATTENTION_TABLE: "none" });
   expect(shipped).toStartWith("fused: faster at every length measured");
   writeChanged((file) => ({ ...file, version: "0.0.9" }));

@@ -1,4 +1,4 @@
-/** Gives a case its numbers, as the oracle and as the library take them. */
+/** Draws a case's numbers, in the forms of the oracle and the library. */
 import type { BackendName } from "../../../src/backend/names.ts";
 import { withBackend } from "../../../src/backend/policy.ts";
 import { dropoutMask } from "../../../src/ops/attention/dropout_mask.ts";
@@ -16,7 +16,7 @@ export type GradientName = "q" | "k" | "v" | "bias" | "sinks";
 export interface Call {
   readonly setup: Setup;
   readonly cotangents: Cotangents;
-  /** What gets a gradient: q, k, v, and bias and sinks where there are some. */
+  /** The operands with a gradient: q, k, v, and bias and sinks if there are any. */
   readonly leaves: ReadonlyMap<GradientName, Tensor>;
   readonly options: FlashAttentionOptions;
   readonly gradOut: Tensor;
@@ -42,7 +42,7 @@ const drawer = (dtype: DType, backend: BackendName, random: Random): Draw => {
 /** The dtype of log-sum-exps. */
 export const statistics = (dtype: DType): DType => (dtype === "float64" ? dtype : "float32");
 
-/** The same numbers for the same seed, on whichever backend they lie. */
+/** The same numbers for the same seed, on every backend. */
 export function drawCall(of: AttentionCase, dtype: DType, backend: BackendName, random: Random): Call {
   const draw = drawer(dtype, backend, random);
   const { batch, queries, keys, dim, valueDim, heads = 2, kvHeads = heads } = of;
@@ -76,7 +76,7 @@ function parameters(drawn: Partial<Record<GradientName, Drawn | undefined>>): Ma
   return leaves;
 }
 
-/** The operands beside q, k and v. */
+/** The operands other than q, k and v. */
 function drawExtras(of: AttentionCase, dtype: DType, draw: Draw, random: Random) {
   const { batch, queries, keys, heads = 2 } = of;
   const sizes = [batch, heads, queries, keys] as const;
@@ -104,7 +104,7 @@ function drawExtras(of: AttentionCase, dtype: DType, draw: Draw, random: Random)
   };
 }
 
-/** Draws an operand that has some of the four axes of pairs. */
+/** Draws an operand with some of the four axes of pairs. */
 function drawPairs(of: AttentionCase, sizes: readonly number[], axes: string, draw: (shape: number[]) => Drawn) {
   const shape = sizes.map((size, axis) => (axes.includes("bhij"[axis]!) ? size : 1));
   const whole = of.withoutHeads && axes.includes("b") ? shape.toSpliced(1, 1) : shape.slice("bhij".indexOf(axes[0]!));
@@ -122,8 +122,8 @@ const cut = (length: number, random: Random): number[] => [
 ];
 
 /**
- * What dropout multiplies probabilities with, by the mask of the reference backend; `dropout.test.ts` checks that by
- * its definition.
+ * The factors by which dropout multiplies probabilities, from the mask of the reference backend; `dropout.test.ts`
+ * checks that mask against its definition.
  */
 function keepOf(
   p: number,
@@ -133,7 +133,7 @@ function keepOf(
 ): Pairs {
   const state = generator.getState();
   const dropout = dropoutOf(p, generator.nextKey());
-  generator.setState(state); // the call takes the same key
+  generator.setState(state); // the call uses the same key
   const sequences = packed && sequencesOf(packed);
   const kept = withBackend("reference", () => dropoutMask({ dropout, packed: sequences }, shape).dataSync());
   return { shape, values: Array.from(kept, (value) => value / (1 - p)) };

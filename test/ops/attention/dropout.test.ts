@@ -1,4 +1,4 @@
-/** Dropout of attention's probabilities: its pattern by definition, on every way alike, and its statistics. */
+/** Dropout of attention's probabilities: its pattern by definition, the same on every path, and its statistics. */
 import { describe, expect, test } from "bun:test";
 import {
   eye,
@@ -20,7 +20,7 @@ import { repeats } from "../../support/repeats.ts";
 import { tested } from "../run.ts";
 import { on, ways } from "./run.ts";
 
-/** Whether the pair is kept: the word of its block of 2 × 2 against p · 2³². */
+/** Whether the pair is kept: the word of its block of 2 × 2 is compared with p · 2³². */
 function isKept(p: number, key: PhiloxKey, sequence: number, head: number, i: number, j: number): boolean {
   const block = philoxByDefinition([Math.floor(j / 2), Math.floor(i / 2), head, sequence], key);
   return Number(block[2 * (i % 2) + (j % 2)]) >= Math.round(p * 2 ** 32);
@@ -39,7 +39,7 @@ describe.each(backends)("the mask on %s", (backend) => {
     [1, 2, 33, 40],
     [2, 1, 1, 65],
     [1, 1, 64, 3],
-  ])("is its definition, for [%d, %d, %d, %d]", (batch, heads, queries, keys) => {
+  ])("matches its definition, for [%d, %d, %d, %d]", (batch, heads, queries, keys) => {
     const expected = [];
     for (let b = 0; b < batch; b++)
       for (let h = 0; h < heads; h++)
@@ -50,13 +50,13 @@ describe.each(backends)("the mask on %s", (backend) => {
   test.each([
     [1, 70_001],
     [70_001, 1],
-  ])("is its definition where %d queries and %d keys have places of more than 16 bits", (queries, keys) => {
+  ])("matches its definition for %d queries and %d keys, whose positions have more than 16 bits", (queries, keys) => {
     const kept = draw(0.4, [1, 1, queries, keys]).dataSync();
     for (let at = 500; at <= 70_000; at += 500)
       expect(kept[at]! !== 0).toBe(isKept(0.4, key, 0, 0, keys === 1 ? at : 0, queries === 1 ? at : 0));
   });
 
-  test("of packed sequences is that of each in a batch of its own", () => {
+  test("of packed sequences is that of each in a separate batch", () => {
     const sequences = [
       { queryStart: 0, queries: 3, keyStart: 0, keys: 5 },
       { queryStart: 3, queries: 0, keyStart: 5, keys: 2 },
@@ -129,7 +129,7 @@ describe.each(ways)("on $name", (way) => {
     });
   });
 
-  test("manualSeed repeats a run, and the next call draws anew", () => {
+  test("manualSeed repeats a run, and the next call draws again", () => {
     on(way, () => {
       const run = () => Array.from(flashAttention(...inputs(), { dropout: 0.5, path: way.path }).dataSync());
       manualSeed(5);
@@ -140,7 +140,7 @@ describe.each(ways)("on $name", (way) => {
     });
   });
 
-  test("dropout of 0 takes no random number, others take one", () => {
+  test("dropout of 0 draws no random number, others draw one", () => {
     on(way, () => {
       const generator = new Generator(1);
       flashAttention(...inputs(), { dropout: 0, generator, path: way.path });
@@ -150,7 +150,7 @@ describe.each(ways)("on $name", (way) => {
     });
   });
 
-  // Metal draws the same masks as the other backends, on which 2,000 runs cost little.
+  // Metal draws the same masks as the other backends, on which 2,000 runs are cheap.
   const seeds = way.backend === "metal" ? repeats({ usual: 400, all: 2000 }) : 2000;
   test(`the mean over ${seeds} seeds is the output without dropout, within 4 standard errors`, () => {
     on(way, () => {

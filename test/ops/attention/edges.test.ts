@@ -1,4 +1,4 @@
-/** Rows that attend to nothing, operands that are not finite where nobody looks, sizes of 0, long sequences. */
+/** Rows that attend to nothing, masked operands that are not finite, sizes of 0, long sequences. */
 import { describe, expect, test } from "bun:test";
 import {
   detectAnomaly,
@@ -34,7 +34,7 @@ function results(
   });
 }
 
-/** A copy with some rows of its last axis but one filled. */
+/** A copy with some rows (along the last axis but one) filled. */
 function withRows(x: Tensor, rows: readonly number[], value: number): Tensor {
   const [count, width] = [x.shape.at(-2)!, x.shape.at(-1)!];
   const values = numbers(x).map((own, at) => (rows.includes(Math.floor(at / width) % count) ? value : own));
@@ -51,7 +51,7 @@ const masks: Readonly<Record<string, FlashAttentionOptions>> = {
 
 describe.each(ways)("on $name", (way) => {
   describe.each([Number.NaN, Infinity, -Infinity])("keys and values of %d", (loud) => {
-    test.each(Object.keys(masks))("have no influence behind %s", (name) => {
+    test.each(Object.keys(masks))("have no effect behind %s", (name) => {
       const [q, k, v] = [parameter(2, 1, 5, 8), parameter(2, 1, 7, 8), parameter(2, 1, 7, 3)];
       const options = () => ({ ...masks[name], generator: new Generator(2) });
       const quiet = results(way, [q, withRows(k, [1, 4], 0), withRows(v, [1, 4], 0)], options());
@@ -60,7 +60,7 @@ describe.each(ways)("on $name", (way) => {
       expect(quiet.flat().every(Number.isFinite)).toBe(true);
     });
 
-    test("have no influence on those queries that do not attend to them", () => {
+    test("have no effect on queries that do not attend to them", () => {
       const [q, k, v] = [parameter(1, 2, 9, 8), parameter(1, 2, 9, 8), parameter(1, 2, 9, 8)];
       const loudly = [q, withRows(k, [6], loud), withRows(v, [6], loud)] as const;
       const before = (x: Tensor) => slice(x, { dim: 2, end: 6 });
@@ -72,7 +72,7 @@ describe.each(ways)("on $name", (way) => {
       expect(on(way, () => outOf(loudly))).toEqual(on(way, () => outOf([q, k, v])));
     });
 
-    test("of cotangents reach those keys and values that their queries attend to, and no other", () => {
+    test("in cotangents affect the keys and values that their queries attend to, and no other", () => {
       const [q, k, v] = [parameter(1, 2, 9, 8), parameter(1, 2, 9, 8), parameter(1, 2, 9, 8)];
       const gradientsOf = (cotangent: Tensor) =>
         on(way, () => {
@@ -88,7 +88,7 @@ describe.each(ways)("on $name", (way) => {
       expect(finite(ofK)).toEqual(ofK.map(rowsWhere((row) => row > 5)));
     });
 
-    test("have no influence beyond a band that ends before them", () => {
+    test("have no effect beyond a band that ends before them", () => {
       const [q, k, v] = [parameter(1, 2, 4, 8), parameter(1, 2, 9, 8), parameter(1, 2, 9, 8)];
       const options = { causal: "top-left" } as const;
       const quiet = results(way, [q, withRows(k, [4, 8], 0), withRows(v, [4, 8], 0)], options);
@@ -96,7 +96,7 @@ describe.each(ways)("on $name", (way) => {
     });
   });
 
-  test("a score that is attended to and not a number makes its row so, and no other", () => {
+  test("a NaN among the attended scores makes its row NaN, and no other", () => {
     const [q, k, v] = [parameter(1, 1, 3, 4), parameter(1, 1, 5, 4), parameter(1, 1, 5, 4)];
     const out = on(way, () => flashAttention(withRows(q, [1], Number.NaN), k, v, { path: way.path }));
     expect(numbers(out).map(Number.isNaN)).toEqual([0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0].map(Boolean));
@@ -120,13 +120,13 @@ describe.each(ways)("on $name", (way) => {
     );
   });
 
-  test("where nobody attends to anything all is 0", () => {
+  test("if no query attends to a key, everything is 0", () => {
     const inputs = [parameter(1, 1, 3, 4), parameter(1, 1, 5, 4), parameter(1, 1, 5, 4)] as const;
     const all = results(way, inputs, { mask: zeros([1], { dtype: "bool" }) });
     expect(all.flat().every((value) => value === 0)).toBe(true);
   });
 
-  test("a row that attends to nothing but its sink is 0, and its log-sum-exp the sink", () => {
+  test("a row that attends only to its sink is 0, and its log-sum-exp is the sink", () => {
     const [q, k, v] = [parameter(1, 2, 3, 4), parameter(1, 2, 5, 4), parameter(1, 2, 5, 4)];
     const sinks = tensor([0.25, -1.5], { requiresGrad: true });
     const options = { mask: zeros([1], { dtype: "bool" }), sinks, path: way.path, returnLogSumExp: true } as const;
@@ -137,7 +137,7 @@ describe.each(ways)("on $name", (way) => {
     expect(numbers(gradient!)).toEqual([3, 3]);
   });
 
-  test("a sink of −∞ is none", () => {
+  test("a sink of −∞ has no effect", () => {
     const [q, k, v] = [parameter(1, 1, 3, 4), parameter(1, 1, 5, 4), parameter(1, 1, 5, 4)];
     const sinks = tensor([-Infinity], { requiresGrad: true });
     const mask = tensor([true, false, true]).reshape([3, 1]);
@@ -146,7 +146,7 @@ describe.each(ways)("on $name", (way) => {
     expect(gradSinks!.map(Math.abs)).toEqual([0]);
   });
 
-  test("no NaN is made on the way to rows of zeros and back", () => {
+  test("no NaN arises in rows of zeros, forward or backward", () => {
     const inputs = [parameter(1, 2, 6, 8), parameter(1, 2, 3, 8), parameter(1, 2, 3, 4)] as const;
     const options = { causal: true, softcap: 3, window: { left: 1 } } as const;
     expect(() => detectAnomaly(() => results(way, inputs, options))).not.toThrow();
@@ -182,15 +182,15 @@ describe.each(ways)("on $name", (way) => {
     { queries: 1, keys: 70_001 },
     { queries: 9, keys: 70_001 },
     { queries: 70_001, keys: 3 },
-  ])("$queries queries and $keys keys, where places have more than 15 and 16 bits", ({ queries, keys }) => {
+  ])("$queries queries and $keys keys, whose positions have more than 15 and 16 bits", ({ queries, keys }) => {
     const q = zeros([1, 1, queries, 2], { requiresGrad: true });
     const k = randn([1, 1, keys, 2], { generator, requiresGrad: true });
     const v = tensor(
       Float32Array.from({ length: keys }, (_, key) => key / keys),
       { shape: [1, 1, keys, 1], requiresGrad: true },
     );
-    // Equal scores: the mean of the keys that a causal query sees, those up to its own from the end, but for what
-    // dropout leaves out.
+    // Equal scores: the mean of the keys that a causal query sees (aligned at the end), except those that dropout
+    // drops.
     const [out, kept, , , gradV] = on(way, () => {
       const options = { causal: true, dropout: 0.25, generator: new Generator(1), path: way.path } as const;
       const { out: result, dropoutMask } = flashAttention(q, k, v, { ...options, returnDropoutMask: true });

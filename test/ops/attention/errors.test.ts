@@ -10,7 +10,7 @@ import type { DType } from "../../../src/tensor/dtype.ts";
 type Kind = new (...parameters: never[]) => OrchardError;
 type Shapes = readonly [readonly number[], readonly number[], readonly number[]];
 
-/** What is refused: its name, shapes of q, k and v, options, the error, and words that its message has. */
+/** Rejected calls: the name, shapes of q, k and v, options, the error, and words of its message. */
 type Row = readonly [string, Shapes, Readonly<Record<string, unknown>>, Kind, ...string[]];
 
 const good: Shapes = [
@@ -59,7 +59,7 @@ const shapes: readonly Row[] = [
   ["dims that differ", [[2, 4, 5, 9], good[1], good[2]], {}, ShapeError, "equal last axes of q and k"],
   ["keys that differ", [good[0], good[1], [2, 2, 6, 3]], {}, ShapeError, "same heads and rows"],
   ["heads of k and v that differ", [good[0], good[1], [2, 4, 7, 3]], {}, ShapeError, "same heads and rows"],
-  ["heads that are no multiple", [[2, 3, 5, 8], good[1], good[2]], {}, ShapeError, "(3)", "multiple", "(2)"],
+  ["heads that are not a multiple", [[2, 3, 5, 8], good[1], good[2]], {}, ShapeError, "(3)", "multiple", "(2)"],
   ["heads without those of keys", [good[0], [2, 0, 7, 8], [2, 0, 7, 3]], {}, ShapeError, "(4)", "(0)"],
   ["no dim", [[2, 4, 5, 0], [2, 2, 7, 0], good[2]], {}, ShapeError, "at least one element"],
   ["a dim of 257", large, { path: "fused" }, ArgumentError, "257", 'path: "unfused"'],
@@ -69,7 +69,7 @@ const numbers: readonly Row[] = [
   ["dropout of 1", good, { dropout: 1 }, ArgumentError, "dropout", "[0, 1)", "got 1"],
   ["dropout below 0", good, { dropout: -0.1 }, ArgumentError, "-0.1"],
   ["dropout NaN", good, { dropout: Number.NaN }, ArgumentError, "NaN"],
-  ["dropout that is no number", good, { dropout: "0.1" }, ArgumentError, "0.1"],
+  ["dropout that is not a number", good, { dropout: "0.1" }, ArgumentError, "0.1"],
   ["an infinite scale", good, { scale: Infinity }, ArgumentError, "scale", "finite"],
   ["a scale of -∞", good, { scale: -Infinity }, ArgumentError, "scale", "finite"],
   ["a softcap of 0", good, { softcap: 0 }, ArgumentError, "softcap", "above 0"],
@@ -132,7 +132,7 @@ function expectRefusal(error: unknown, operation: string, kind: Kind, said: read
 }
 
 describe("flashAttention", () => {
-  test.each([...shapes, ...numbers, ...operands])("%s is refused, and no random number taken", (...row) => {
+  test.each([...shapes, ...numbers, ...operands])("%s is rejected, and no random number drawn", (...row) => {
     const [, [q, k, v], options, kind, ...said] = row;
     const generator = new Generator(1);
     const all: object = { dropout: 0.5, generator, ...options };
@@ -145,7 +145,7 @@ describe("flashAttention", () => {
     ["dtypes that differ", "float32", "float16", "one dtype"],
     ["integers", "int32", "int32", "floats"],
     ["bools", "bool", "bool", "floats"],
-  ])("%s are refused", (_, first, second, said) => {
+  ])("%s are rejected", (_, first, second, said) => {
     const [q, k, v] = good.map((shape, at) => zeros(shape, { dtype: at === 1 ? second : first }));
     expectRefusal(
       refused(() => flashAttention(q!, k!, v!)),
@@ -155,7 +155,7 @@ describe("flashAttention", () => {
     );
   });
 
-  test.each(["q", "k", "v", "bias", "sinks", "mask", "alibi"])("a disposed %s is refused", (name) => {
+  test.each(["q", "k", "v", "bias", "sinks", "mask", "alibi"])("a disposed %s is rejected", (name) => {
     const all = {
       ...{ q: zeros(good[0]), k: zeros(good[1]), v: zeros(good[2]) },
       ...{ bias: zeros([7]), sinks: zeros([4]), mask: ones([7], { dtype: "bool" }), alibi: zeros([4]) },

@@ -30,7 +30,7 @@ interface Sizes {
   readonly keys: number;
 }
 
-/** Queries of the forward kernel that goes through tiles, and of that which cuts keys into parts. */
+/** Numbers of queries for the forward kernel with tiles, and for the one that splits keys into parts. */
 const tiled: Sizes = { queries: 20, keys: 24 };
 const few: Sizes = { queries: 3, keys: 1100 };
 
@@ -53,14 +53,13 @@ afterEach(() => {
 });
 afterAll(() => {
   if (!hasMetal) return;
-  metalContext().close(); // the next file's is a new one, with the usual batches
+  metalContext().close(); // the next file has a new one, with the usual batches
   forgetFailures();
 });
 
 /**
- * A context that has compiled nothing yet, with a command buffer for each kernel, and nothing on record. Without the
- * checker where a command buffer is to fail: what comes after it does read what nothing has written, and is computed
- * again.
+ * A new context that has compiled nothing, with a command buffer for each kernel, and an empty record. Without the
+ * checker if a command buffer is to fail: later ones then read memory that was never written, and are computed again.
  */
 function startAnew({ check = true } = {}): void {
   warnings = [];
@@ -97,7 +96,7 @@ function step({ queries, keys }: Sizes, around: Around = plainly, dtype: "float3
   return { mask: mask!, values: values.flat() };
 }
 
-/** Runs the pass of an operation, and no other, under `fault`. The forward pass draws the mask too. */
+/** Runs only the passes of one operation under `fault`. The forward pass draws the mask too. */
 const inPassOf = (operation: AttentionOperation, fault: (pass: () => void) => void): Around => {
   const target = operation === "attentionBackward" ? operation : "attentionForward";
   return (current, pass) => (current === target ? fault(pass) : pass());
@@ -105,7 +104,7 @@ const inPassOf = (operation: AttentionOperation, fault: (pass: () => void) => vo
 
 const fused = new Map<Sizes, ReturnType<typeof step>>();
 
-/** The step without a fault, fused on one backend alone: Metal where it is. */
+/** The step without a fault, fused on one backend only: Metal if available. */
 function expectedOf(sizes: Sizes) {
   const known = fused.get(sizes) ?? withStrict(true, () => step(sizes));
   fused.set(sizes, known);
@@ -127,7 +126,8 @@ const waysOf = (wanted: AttentionOperation) =>
     .map(({ backend, reason }) => ({ backend, reason }));
 
 /**
- * The step under a fault has the results of the one without, its operation ran elsewhere, and the record has the cause.
+ * Checks that the step with a fault has the results of the step without one, that its operation ran elsewhere, and that
+ * the record has the cause.
  */
 function checkFallback(sizes: Sizes, operation: AttentionOperation, cause: RegExp, fault: (pass: () => void) => void) {
   const got = step(sizes, inPassOf(operation, fault));
@@ -137,7 +137,7 @@ function checkFallback(sizes: Sizes, operation: AttentionOperation, cause: RegEx
 }
 
 /**
- * How often each of what can fail comes up in an operation: results, operands that go to the device and scratch are
+ * Counts what can fail in an operation: results, operands that are moved to the device and scratch memory are
  * allocations.
  */
 type Occurrences = Readonly<Record<FaultKind, number>>;
@@ -185,10 +185,10 @@ describe.if(hasMetal)("a training step succeeds", () => {
       metalContext().commit();
       clearFaults();
     });
-    expect(warnings).toHaveLength(1); // the cause is told, once
+    expect(warnings).toHaveLength(1); // the cause is reported once
   });
 
-  test.each(operations)("%s: a pipeline with room for too few threads", (operation) => {
+  test.each(operations)("%s: a pipeline that supports too few threads", (operation) => {
     const threads = operation === "attentionDropoutMask" ? 128 : 64; // the forward's 128 fit
     const cause = new RegExp(`^metal: .*of at most ${threads} threads, the limit of the pipeline`);
     expectedOf(tiled);
@@ -202,12 +202,12 @@ describe.if(hasMetal)("a training step succeeds", () => {
     checkFallback(tiled, operation, /^metal: no kernel has this option$/, (pass) =>
       withoutSupport(operation, why, pass),
     );
-    expect(warnings).toEqual([]); // what a backend can't do is no failure
+    expect(warnings).toEqual([]); // a missing feature is not a failure
   });
 
   test("a dtype that a GPU lacks", () => {
     const got = step(tiled, plainly, "float64");
-    const mask = { backend: "metal", reason: "preferred" } as const; // has no operand, and so no dtype that is lacking
+    const mask = { backend: "metal", reason: "preferred" } as const; // has no operand, and so no unsupported dtype
     const elsewhere = { backend: "cpu", reason: "metal: Metal has no float64" } as const;
     expect(operations.map(waysOf)).toEqual([[elsewhere], [mask], [elsewhere]]);
     const expected = withBackend("reference", () => step(tiled, plainly, "float64"));
@@ -215,7 +215,7 @@ describe.if(hasMetal)("a training step succeeds", () => {
     for (const [at, value] of got.values.entries()) expect(value).toBeCloseTo(expected.values[at]!, 12);
   });
 
-  test("where forward, mask and backward all fail, each in its own way", () => {
+  test("forward, mask and backward all fail, each in a different way", () => {
     expectedOf(tiled);
     startAnew({ check: false });
     const fault: Readonly<Partial<Record<AttentionOperation, FaultKind>>> = {

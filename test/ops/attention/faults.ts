@@ -1,4 +1,4 @@
-/** Ways in which Metal's attention can be made to fail, and what is recorded of each. */
+/** Ways in which Metal's attention can be made to fail, and what is recorded for each. */
 import type { Implementation } from "../../../src/backend/backend.ts";
 import { type FaultKind, metalContext } from "../../../src/backend/metal/context.ts";
 import { backwardMetal } from "../../../src/ops/attention/backward.metal.ts";
@@ -9,7 +9,7 @@ import { forwardMetal } from "../../../src/ops/attention/forward.metal.ts";
 export const operations = ["attentionForward", "attentionDropoutMask", "attentionBackward"] as const;
 export type AttentionOperation = (typeof operations)[number];
 
-/** The reason that `codepaths()` gives for what ran elsewhere. */
+/** The reason that `codepaths()` states for an operation that ran elsewhere. */
 export const injectedFaults: Readonly<Record<FaultKind, RegExp>> = {
   library: /^metal: .*Injected failure of the compiler/,
   pipeline: /^metal: .*Injected failure of the pipeline/,
@@ -18,7 +18,7 @@ export const injectedFaults: Readonly<Record<FaultKind, RegExp>> = {
 };
 export const faultKinds = Object.keys(injectedFaults) as FaultKind[];
 
-/** Fails once, after `skip` occurrences that do not. A refused allocation is tried twice before it counts as one. */
+/** Fails once, after `skip` successes. An allocation is tried twice before it counts as failed. */
 export const injectOnce = (kind: FaultKind, skip: number): void =>
   metalContext().injectFault(kind, { skip, count: kind === "allocate" ? 2 : 1 });
 
@@ -26,7 +26,7 @@ export function clearFaults(): void {
   for (const kind of faultKinds) metalContext().injectFault(kind, { count: 0 });
 }
 
-/** Pipelines that are made in `body` have room for so many threads only. */
+/** Pipelines created in `body` support only this many threads. */
 export function withThreadLimit<Result>(threads: number, body: () => Result): Result {
   const context = metalContext();
   const before = context.report().settings?.["max_threads"] ?? "1024";
@@ -45,7 +45,7 @@ const implementations: Readonly<Record<AttentionOperation, Refusing>> = {
   attentionBackward: backwardMetal,
 };
 
-/** In `body` Metal's kernels lack an option that the calls of an operation have. */
+/** In `body`, Metal's kernels lack an option of an operation's calls. */
 export function withoutSupport<Result>(operation: AttentionOperation, why: string, body: () => Result): Result {
   const implementation = implementations[operation];
   const known = implementation.unsupported;

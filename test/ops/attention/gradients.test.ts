@@ -1,4 +1,4 @@
-/** Gradients against finite differences in float64, of each option; and gradients of gradients. */
+/** Gradients compared with finite differences in float64, for each option; and gradients of gradients. */
 import { describe, expect, test } from "bun:test";
 import { enableGrad } from "../../../src/autograd/modes.ts";
 import { withBackend } from "../../../src/backend/policy.ts";
@@ -14,10 +14,13 @@ import { caseOf, goTogether, type OptionName, optionNames } from "./cases.ts";
 import { type Call, drawCall } from "./draw.ts";
 import { on, type Way, ways } from "./run.ts";
 
-/** Finite differences of gradients cost the square of the elements: a usual run has heads of fewer. */
+/**
+ * The cost of finite differences of gradients is the square of the number of elements, so a usual run has smaller
+ * heads.
+ */
 const sizes = [2, 4, 5, ...(isExhaustive ? ([3, 2] as const) : ([2, 1] as const))] as const;
 
-/** Options alone and in pairs that meet in the gradient's formula. */
+/** Options alone, and in pairs that occur together in the gradient's formula. */
 const combinations: readonly (readonly OptionName[])[] = [
   [],
   ...optionNames.map((name) => [name]),
@@ -52,11 +55,11 @@ function functionOf({ leaves, options }: Call, way: Way, withLogSumExp: boolean)
   };
 }
 
-/** A variable of the same elements, row-major, as finite differences want it. */
+/** A variable with the same elements, row-major, as finite differences require. */
 const variable = (x: Tensor): Tensor =>
   tensor(x.dataSync() as Float64Array, { dtype: "float64", shape: x.shape, requiresGrad: true });
 
-/** The ways that compute float64 in float64. */
+/** The backends that compute float64 in float64. */
 const inFloat64 = ways.filter(({ backend }) => backend !== "metal");
 const rows = combinations.map((names) => [names.join(" and ") || "no option", names] as const);
 
@@ -89,7 +92,7 @@ describe.each(inFloat64)("on $name", (way) => {
 const unit = (values: readonly number[]): number[] => values.map((value) => value / Math.sqrt(dot(values, values)));
 const sumOf = (a: readonly number[], b: readonly number[]): number[] => a.map((value, at) => value + b[at]!);
 
-/** Along a direction of length 1, by Richardson's extrapolation of central differences, which leaves an error of ε⁴. */
+/** Along a direction of length 1, by Richardson extrapolation of central differences, with an error of ε⁴. */
 function slopeAlong(weighted: (step: number) => number): number {
   const central = (epsilon: number) => (weighted(epsilon) - weighted(-epsilon)) / (2 * epsilon);
   return (4 * central(1 / 32) - central(1 / 16)) / 3;

@@ -1,7 +1,7 @@
 /**
- * Scores near 1e2 to 6e4, where float32 rounds a log-sum-exp by up to 2e-3: rows of probabilities sum to 1 all the
- * same, and gradients in which they cancel do. Every score is a number of float32, in whatever order it is summed, so
- * that what is off is not the scores' own rounding.
+ * Scores near 1e2 to 6e4, where float32 rounds a log-sum-exp by up to 2e-3: rows of probabilities must still sum to 1,
+ * and gradients must still cancel. Every score is exact in float32 in any order of summation, so that the scores have
+ * no rounding error.
  */
 import { describe, expect, test } from "bun:test";
 import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
@@ -20,7 +20,7 @@ import { dtypes, on, type Way } from "./run.ts";
 const ways = tested.flatMap((backend) =>
   (["fused", "unfused"] as const).map((path): Way => ({ name: `${backend} ${path}`, backend, path })),
 );
-/** 16 equal columns make the size of the scores: 100, 1e4, 16384, 59536. */
+/** 16 equal columns determine the size of the scores: 100, 1e4, 16384, 59536. */
 const sides = [2.5, 25, 32, 61];
 const [dim, valueDim] = [17, 5];
 
@@ -36,13 +36,13 @@ interface Operands {
   readonly gradOut: Matrix;
 }
 
-/** What a case adds to scores. */
+/** The terms that a case adds to scores. */
 interface Case extends Sizes {
   readonly options?: FlashAttentionOptions;
   readonly attends?: (i: number, j: number) => boolean;
   /** Equal columns of queries are 0, and this is added to their scores instead. */
   readonly bias?: number;
-  /** Above the large part of the scores. */
+  /** Added to the large part of the scores. */
   readonly sink?: number;
 }
 
@@ -58,7 +58,7 @@ const cases: Readonly<Record<string, Case>> = {
   dropout: { queries: 20, keys: 24, options: { dropout: 0.3 } },
 };
 
-/** Sixty-fourths of less than 4 in size, some of them equal: numbers of each dtype, bfloat16 too. */
+/** Multiples of 1/64 below 4 in size, some of them equal: exact in each dtype, bfloat16 too. */
 const sixtyFourth = (random: Random): number => Math.round((random.next() * 2 - 1) * 255) / 64;
 
 function draw({ queries, keys, bias }: Case, side: number): Operands {
@@ -81,7 +81,7 @@ interface Results {
   readonly q: number[];
   readonly k: number[];
   readonly v: number[];
-  /** The gradients of these, empty where a case has none. */
+  /** The gradients of these; empty if a case has none. */
   readonly bias: number[];
   readonly sinks: number[];
 }
@@ -93,7 +93,7 @@ interface Setup extends Operands {
   readonly keep: (i: number, j: number) => number;
 }
 
-/** How numbers are kept, and partial sums. `magnitudes`: each result is the sum of its terms' absolute values. */
+/** How numbers and partial sums are rounded. `magnitudes`: each result is the sum of its terms' absolute values. */
 interface Rounding {
   readonly store: (value: number) => number;
   readonly sum: (value: number) => number;
@@ -101,7 +101,7 @@ interface Rounding {
 }
 const exact: Rounding = { store: (x) => x, sum: (x) => x };
 
-/** Attention by the formula: probabilities are exp(s − m) over their sum, scores are exact. */
+/** Attention by the formula: probabilities are exp(s − m) divided by their sum; scores are exact. */
 function attention({ of, side, q, k, v, gradOut, keep }: Setup, { store, sum: round, magnitudes }: Rounding): Results {
   const zeros = (rows: number, columns: number) => new Array<number>(rows * columns).fill(0);
   const term = magnitudes ? Math.abs : (value: number) => value;
@@ -156,7 +156,7 @@ function leaf(rows: Matrix, dtype: DType): Tensor {
   return tensor(rows.flat(), { shape, dtype: dtype as "float32", requiresGrad: true });
 }
 
-/** The options of a call, made anew for each: tensors of its dtype. */
+/** The options of a call, created anew for each: tensors of its dtype. */
 function optionsOf({ options, attends, bias, sink, queries, keys }: Case, side: number, dtype: DType) {
   const pairs = Array.from({ length: queries * keys }, (_, at) => [Math.floor(at / keys), at % keys] as const);
   const isMasked = attends === masked;
@@ -192,8 +192,8 @@ function compute({ q, k, v, gradOut }: Operands, of: Case, side: number, dtype: 
 
 /**
  * FlashAttention's rule: at most twice the error of the plain computation, and three times for gradients, whose
- * probabilities, outputs and score gradients are rounded to the dtype; or 32 roundings of the sum of a result's terms,
- * where that is luckier, among them those of exp of differences up to 16.
+ * probabilities, outputs and score gradients are rounded to the dtype; or, if that error happens to be tiny, 32
+ * roundings of the sum of a result's terms, which include those of exp for differences up to 16.
  */
 function check(setup: Setup, got: Results, dtype: DType): void {
   const [want, plain, terms] = [
@@ -214,10 +214,10 @@ describe.each(ways)("on $name", (way) => {
   for (const dtype of dtypes.filter((own) => way.backend !== "metal" || own !== "float64"))
     test.each(Object.keys(cases))(`${dtype}, %s`, (name) => {
       const of = cases[name]!;
-      // Usually every other size of scores: a case has all of them in two dtypes, and a dtype in two cases.
+      // Usually every other size of scores: a case has all of them over two dtypes, and a dtype over two cases.
       const turn = (Object.keys(cases).indexOf(name) + dtypes.indexOf(dtype)) % 2;
       const some = usually(sides, (_, at) => at % 2 === turn);
-      // A sink is a number of its dtype, and bfloat16 has none of so many digits.
+      // A sink is a number of its dtype, and bfloat16 can't hold this many digits.
       for (const side of of.sink !== undefined && epsilon[dtype]! > epsilon.float32! ? [2.5] : some) {
         const operands = draw(of, side);
         const { got, kept } = compute(operands, of, side, dtype, way);
@@ -226,13 +226,13 @@ describe.each(ways)("on $name", (way) => {
       }
     });
 
-  test("what cancels is 0: keys that are nearly equal, and equal values", () => {
+  test("cancellation is exact: keys that are nearly equal, and equal values", () => {
     const row = (...values: number[]) => tensor(values, { shape: [1, 1, values.length, 1], requiresGrad: true });
     const [q, k, v] = [row(100), row(100, 99.995, 99.99), row(1, 1, 1)];
     const gradients = on(way, () =>
       grad(sum(flashAttention(q, k, v, { scale: 1, path: way.path })), [q, k, v]).map(numbers),
     );
-    expect(largest(gradients[0]!)).toBeLessThan(100 * 2 ** -22); // 0.0394 of a row that sums to 1.0004
+    expect(largest(gradients[0]!)).toBeLessThan(100 * 2 ** -22); // 0.0394 for a row that sums to 1.0004
     expect(largest(gradients[1]!)).toBeLessThan(100 * 2 ** -22);
     expect(gradients[2]!.reduce((total, own) => total + own, 0)).toBeCloseTo(1, 6);
   });
@@ -265,7 +265,7 @@ describe.each(ways)("on $name", (way) => {
       for (const [at, name] of (["q", "k", "v"] as const).entries()) {
         const want = after[name].map((value, index) => (value - before[name][index]!) / (2 * step));
         const error = largest(got[at]!.map((value, index) => value - want[index]!));
-        expect(error / largest(want), name).toBeLessThan(1e-4); // where rows sum to 1.0004, up to 0.3
+        expect(error / largest(want), name).toBeLessThan(1e-4); // if rows sum to 1.0004, up to 0.3
       }
     }
   });

@@ -1,4 +1,4 @@
-/** The forward writes its log-sum-exp where a gradient or the caller wants it, and else moves nothing for it. */
+/** The forward writes its log-sum-exp if a gradient or the caller needs it, and otherwise moves nothing for it. */
 import { describe, expect, test } from "bun:test";
 import { noGrad } from "../../../src/autograd/modes.ts";
 import { metalContext } from "../../../src/backend/metal/context.ts";
@@ -14,7 +14,7 @@ import { Random } from "../samples.ts";
 
 const hasMetal = whyUnavailable("metal") === undefined;
 
-/** Heads of queries and keys; the vector path in one part and in two, tiles that end inside a SIMD-group's rows. */
+/** Heads of queries and keys; the vector path in one part and in two, and tiles that end inside a SIMD-group's rows. */
 const shapes = [
   [1, 90, 40],
   [3, 1100, 8],
@@ -78,10 +78,10 @@ describe.if(hasMetal)("attention's forward on metal", () => {
   }
 
   test.each(shapes)(
-    "%d queries, %d keys of %d elements: writes its output alone, with a gradient two words a row",
+    "%d queries, %d keys of %d elements: writes only its output, and with a gradient two words per row",
     (queries, keys, dim) => {
       const shape = [queries, keys, dim] as const;
-      if (!metalContext().isSoftware) return expect(process.platform).toBe("darwin"); // Apple's device counts nothing
+      if (!metalContext().isSoftware) return expect(process.platform).toBe("darwin"); // Apple's device has no counters
       const rows = 2 * queries;
       const make = (requiresGrad: boolean) => withBackend("metal", () => operands(shape, requiresGrad));
       expect(written(make(false))).toBe(rows * dim * 4);

@@ -1,4 +1,4 @@
-/** The most memory that a forward and a backward pass take: operands, result and gradients, and little else. */
+/** The peak memory of a forward and a backward pass: operands, result and gradients, and little else. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { metalContext } from "../../../src/backend/metal/context.ts";
@@ -10,14 +10,13 @@ import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { memory, resetPeakMemory } from "../../../src/tensor/usage.ts";
 import { tested } from "../run.ts";
 
-// Each thread of the cpu backend works on a head of its own, whose sums are float32: the limits leave room for two of
-// them.
+// Each thread of the cpu backend computes one head, whose sums are float32: the limits allow two of them.
 const { native } = cpuLibrary();
 beforeAll(() => configure(native, "threads", "2"));
 afterAll(() => configure(native, "threads", "auto"));
 
 /**
- * Most bytes by sequence length, for B = 1, H = 32, D = 64 in float16: eight tensors of N · 4096 bytes, and up to 8 %
+ * Peak bytes by sequence length, for B = 1, H = 32, D = 64 in float16: eight tensors of N · 4096 bytes, and up to 8 %
  * more.
  */
 const limits = { 512: 18e6, 2048: 72e6, 4096: 145e6 } as const;
@@ -33,11 +32,11 @@ const dispose = (...tensors: readonly (Tensor | null)[]): void => {
   for (const each of tensors) each?.dispose();
 };
 
-/** Bytes live at most in a causal forward and backward pass, and after it, beside those that were live before. */
+/** Peak bytes in a causal forward and backward pass, and live bytes after it, minus those that were live before. */
 function measure(backend: keyof typeof places, length: number, dropout: number, kvHeads = 32) {
   const place = places[backend];
   const draw = (requiresGrad: boolean, heads = 32) => randn([1, heads, length, 64], { dtype: "float16", requiresGrad });
-  const first = draw(false); // what the first call loads
+  const first = draw(false); // memory that the first call allocates permanently
   first.dataSync();
   first.dispose();
   Bun.gc(true);
@@ -46,15 +45,15 @@ function measure(backend: keyof typeof places, length: number, dropout: number, 
   resetPeakMemory();
   const out = flashAttention(q, k, v, { causal: true, dropout });
   backward(out, gradOut);
-  for (const { grad } of [q, k, v]) grad!.dataSync(); // the device is done: one may lie in a later command buffer
+  for (const { grad } of [q, k, v]) grad!.dataSync(); // the device is done: one may be in a later command buffer
   const { peakBytes, liveBytes } = memory()[place];
   dispose(q, k, v, gradOut, out, q.grad, k.grad, v.grad);
   return { peak: peakBytes - before, live: liveBytes - before };
 }
 
 /**
- * The software device takes minutes for long sequences. What is allocated does not depend on what kernels compute, nor
- * does it wait for them: here they are encoded, committed and completed, and run no thread.
+ * The software device would take minutes for long sequences. Allocations do not depend on what kernels compute or on
+ * waiting for them: here they are encoded, committed and completed, and run no thread.
  */
 function withoutKernels<Result>(isWanted: boolean, body: () => Result): Result {
   if (!isWanted || !metalContext().isSoftware) return body();
@@ -73,7 +72,7 @@ test.each(rows)("N = $length on $backend", ({ backend, length }) => {
       const dropout = backend === "cpu" ? 0.1 : 0;
       const { peak, live } = withoutKernels(backend === "metal", () => measure(backend, length, dropout));
       const tensors = 8 * 32 * length * 64 * 2;
-      expect(live).toBe(tensors); // log-sum-exp, its low part and Δ are gone
+      expect(live).toBe(tensors); // log-sum-exp, its low part and Δ are freed
       // The dylib's sums of one head's gradient of q are included.
       if (backend === "cpu") expect(peak - tensors).toBeGreaterThan(4 * length * 64);
       expect(peak).toBeGreaterThan(tensors);
@@ -85,12 +84,12 @@ test.each(rows)("N = $length on $backend", ({ backend, length }) => {
 describe.if(tested.includes("metal"))("on metal", () => {
   const onMetal = <Result>(body: () => Result): Result => withStrict(true, () => withBackend("metal", body));
 
-  test("what is allocated is the same whether kernels run or not", () => {
+  test("allocations are the same whether kernels run or not", () => {
     const peaks = [false, true].map((skip) => onMetal(() => withoutKernels(skip, () => measure("metal", 128, 0.1))));
     expect(peaks[1]).toEqual(peaks[0]!);
   });
 
-  test("grows with the rows, and with the heads of keys and values that there are: none is expanded", () => {
+  test("grows with the rows, and with the number of key-value heads: none is expanded", () => {
     const peakOf = (length: number, kvHeads: number) =>
       onMetal(() => withoutKernels(true, () => measure("metal", length, 0.1, kvHeads).peak));
     const row = 64 * 2;

@@ -1,5 +1,5 @@
 /**
- * What only Metal's kernels can get wrong: the order of threadgroups, tiles of other GPUs, softmax that starts anew,
+ * Errors that only Metal's kernels can have: the order of threadgroups, tiles of other GPUs, a restarted softmax,
  * elements that are not finite.
  */
 import { describe, expect, test } from "bun:test";
@@ -49,7 +49,7 @@ interface Options extends FlashAttentionOptions {
   readonly biasValues?: Numbers;
 }
 
-/** Output, log-sum-exp and all gradients, one after the other. */
+/** Output, log-sum-exp and all gradients, concatenated. */
 function run(
   of: Operands,
   { biasValues, ...options }: Options = {},
@@ -98,7 +98,7 @@ const largestError = (got: Numbers, want: Numbers): number =>
 
 describe.if(hasMetal)("attention on metal", () => {
   test("gives the same bits for every number of workers and every order of threadgroups", () => {
-    if (!metalContext().isSoftware) return expect(process.platform).toBe("darwin"); // a GPU has an order of its own
+    if (!metalContext().isSoftware) return expect(process.platform).toBe("darwin"); // a GPU chooses the order
     const of = operands([2, 4, 70, 16], [2, 2, 70, 16]);
     const random = new Random(3);
     const biasValues = Array.from({ length: 70 * 70 }, () => random.next());
@@ -112,7 +112,7 @@ describe.if(hasMetal)("attention on metal", () => {
     for (const workers of [1, 3]) expect(withSettings({ workers, seed: 99 }, () => run(few))).toEqual(whole);
   });
 
-  test("passes a call on where a pipeline has too few threads for it", () => {
+  test("passes a call to another backend if a pipeline supports too few threads", () => {
     if (!metalContext().isSoftware) return expect(process.platform).toBe("darwin");
     const of = operands([1, 2, 40, 27], [1, 2, 40, 27]);
     resetCodepaths();
@@ -138,7 +138,8 @@ describe.if(hasMetal)("attention on metal", () => {
       caseOf(options, [1, 20, 75, 24, 32], at + 20),
       caseOf(options, [1, 33, 67, 104, 128], at + 10),
     ]);
-    // Usually float32 in all, and each other dtype in a third: every size, and every set of options in one of them.
+    // Usually float32 for all, and each other dtype for a third: every size, and every set of options in one of the
+    // dtypes.
     test.each([
       ["float32", cases],
       ["float16", usually(cases, (_, at) => (at + Math.floor(at / 3)) % 3 === 0)],
@@ -152,7 +153,23 @@ describe.if(hasMetal)("attention on metal", () => {
     });
   });
 
-  describe("with few queries and keys that are cut into parts", () => {
+  // Tiles of pairs contain rows of several sequences, of one, and pairs of no sequence.
+  test.each(["bias", "biasOfHeads", "biasOfKeys"] as const)(
+    "gradients of %s in packed sequences of several tiles",
+    (name) => {
+      const lengths = [
+        [65, 40],
+        [40, 90],
+        [97, 33],
+      ] as const;
+      checked(name, () => {
+        for (const [at, [queries, keys]] of lengths.entries())
+          checkCase(caseOf(["packed", name], [1, queries, keys, 8, 9], at + name.length), "float32", metal);
+      });
+    },
+  );
+
+  describe("with few queries and keys that are split into parts", () => {
     const names: readonly (readonly OptionName[])[] = [
       [],
       ["sinks", "mask"],
@@ -170,16 +187,16 @@ describe.if(hasMetal)("attention on metal", () => {
       expect(vectorCut(1100, 6)).toEqual({ parts: 8, simdgroups: 2 });
     });
 
-    test("into parts for eight SIMD-groups, where those for two would be too many", () => {
+    test("into parts for eight SIMD-groups, if those for two would be too many", () => {
       expect(vectorCut(16_900, 1)).toEqual({ parts: 33, simdgroups: 8 });
       checked("parts of many keys", () => checkCase(caseOf(["sinks"], [1, 1, 16_900, 4, 5], 40), "float32", metal));
     });
   });
 
   describe("queries of heads that share keys, as teams of rows", () => {
-    // Teams of 1 to 8 rows, one team and several, whole and with rows that nobody has, elements by fours, by twos and
-    // one by one, and D that leaves a lane room for four rows only; keys in one part, and in two: usually two
-    // sizes in each dtype.
+    // Teams of 1 to 8 rows, one team and several, full and partly filled, elements by fours, by twos and one by one,
+    // and a D for which a lane has space for only four rows; keys in one part, and in two: usually two sizes in each
+    // dtype.
     const sizes = [
       { heads: 1, kvHeads: 1, queries: 1, dim: 128, valueDim: 64, names: [] },
       { heads: 2, kvHeads: 1, queries: 1, dim: 64, valueDim: 128, names: ["sinks"] },
@@ -212,7 +229,7 @@ describe.if(hasMetal)("attention on metal", () => {
       });
     });
 
-    test("are 1, 2, 4 or 8, as few teams as there is room for", () => {
+    test("are 1, 2, 4 or 8, as few teams as fit", () => {
       const teams = [1, 2, 3, 4, 5, 8, 9, 12, 16, 17].map((rows) => vectorTeam(rows, 128));
       expect(teams.map(({ teamRows }) => teamRows)).toEqual([1, 2, 4, 4, 8, 8, 8, 8, 8, 8]);
       expect(teams.map(({ teams: count }) => count)).toEqual([1, 1, 1, 1, 1, 1, 2, 2, 2, 3]);
@@ -235,7 +252,7 @@ describe.if(hasMetal)("attention on metal", () => {
     expect(largestError(got, want) / Math.max(...want.map(Math.abs))).toBeLessThan(1e-5);
   });
 
-  /** Rows `from` … of each head hold `loud`. */
+  /** Fills the rows from `from` of each head with large values. */
   const louder = (x: Numbers, [, , rows, dim]: Shape, isLoud: (row: number) => boolean, loud: number) =>
     x.map((own, at) => (isLoud(Math.floor(at / dim) % rows) ? loud : own));
 
@@ -260,7 +277,7 @@ describe.if(hasMetal)("attention on metal", () => {
       }),
     };
 
-    test.each(Object.keys(options))("leave every bit as it is behind %s, tile by tile", (name) => {
+    test.each(Object.keys(options))("change no bit behind %s, tile by tile", (name) => {
       checked(name, () => {
         const quiet = run(withKeys(masked, 0), options[name]!());
         expect(run(withKeys(masked, loud), options[name]!())).toEqual(quiet);
@@ -268,7 +285,7 @@ describe.if(hasMetal)("attention on metal", () => {
       });
     });
 
-    test("leave every bit as it is behind a mask, where few queries share a key's row", () => {
+    test("change no bit behind a mask, if few queries share a key's row", () => {
       const few = (own: Operands) => ({ ...own, q: own.q.slice(0, 144), gradOut: own.gradOut.slice(0, 144) });
       const queries = [1, 2, 3, 24] as const;
       const [noisy, quiet] = [loud, 0].map((value) => ({ ...few(withKeys(masked, value)), queries }));
@@ -277,7 +294,7 @@ describe.if(hasMetal)("attention on metal", () => {
       expect(got.every(Number.isFinite)).toBe(true);
     });
 
-    test("reach those queries that attend to them, and no other", () => {
+    test("affect the queries that attend to them, and no other", () => {
       const isLoud = (row: number) => row === 37;
       const got = checked("causal", () => run({ ...of, v: louder(of.v, of.keys, isLoud, loud) }, { causal: true }));
       const quiet = run(of, { causal: true });
@@ -289,7 +306,7 @@ describe.if(hasMetal)("attention on metal", () => {
       }
     });
 
-    test("in one packed sequence stay out of the others, queries and gradients too", () => {
+    test("in one packed sequence do not affect the others or their gradients", () => {
       const lengths = { cuSeqlens: [0, 13, 44, 70] } as const;
       const inLast = (row: number) => row >= 44;
       const noisy = withKeys(inLast, loud);

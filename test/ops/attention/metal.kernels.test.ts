@@ -1,4 +1,4 @@
-/** The Metal kernels' table of tiles, what they compile, and what they move and multiply. */
+/** The Metal kernels' table of tiles, what they compile, their memory traffic and their products. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,6 +9,7 @@ import { metalTypeOf, pipelineFor } from "../../../src/backend/metal/launch.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { environmentFlag } from "../../../src/core/environment.ts";
 import { flashAttention } from "../../../src/ops/attention/flash_attention.ts";
+import type { FlashAttentionOptions } from "../../../src/ops/attention/options.ts";
 import {
   core,
   kernelName,
@@ -22,8 +23,8 @@ import {
   tileFor,
   tiles,
 } from "../../../src/ops/attention/tiles.metal.ts";
-import { backward } from "../../../src/ops/gradient/backward.ts";
-import { randn, sum } from "../../../src/ops/index.ts";
+import { backward, grad } from "../../../src/ops/gradient/backward.ts";
+import { randn, sum, zeros } from "../../../src/ops/index.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
 
 const hasMetal = !environmentFlag("ORCHARD_SKIP_METAL");
@@ -32,7 +33,7 @@ const dtypesOf = ({ bytes }: Tile): readonly DType[] => (bytes === 4 ? ["float32
 const rows = tiles.map((tile) => [`${tile.family} ${tile.bytes} bytes ${kernelName(tile, "*")}`, tile] as const);
 
 describe("the table of attention's tiles", () => {
-  test.each(rows)("%s: whole matrices, and room for them", (_, tile) => {
+  test.each(rows)("%s: whole matrices that fit threadgroup memory", (_, tile) => {
     const { width, across, columns } = tile;
     expect([width % (8 * across), columns % 8, [1, 2, 4].includes(across)]).toEqual([0, 0, true]);
     expect(threadsOf(tile)).toBeLessThanOrEqual(256);
@@ -84,7 +85,7 @@ describe("the table of attention's tiles", () => {
     expect(found.sort()).toEqual(wanted.sort());
   });
 
-  test.if(hasMetal).each(rows)("%s: compiles, with as many threads and bytes", (_, tile) => {
+  test.if(hasMetal).each(rows)("%s: compiles, with as many threads and bytes as stated", (_, tile) => {
     for (const dtype of dtypesOf(tile)) {
       const name = kernelName(tile, metalTypeOf(dtype));
       const { info } = pipelineFor(metalContext(), {
@@ -109,7 +110,7 @@ describe.if(hasMetal)("attention's Metal kernels", () => {
     metalContext().wait();
   };
 
-  test("a new sequence length compiles nothing; a new head dimension does, and more rows of a team", () => {
+  test("a new sequence length compiles nothing; a new head dimension does, and so do more rows of a team", () => {
     const context = metalContext();
     const compiled = () => context.statistics().pipelinesCompiled + context.statistics().pipelineHits;
     attend(40, 40, 24);
@@ -135,7 +136,7 @@ describe.if(hasMetal)("attention's Metal kernels", () => {
     ["2 queries of 3 heads that share them", [3, 1, 2]],
   ] as const)("keys and values are read once for %s", (_, [heads, kvHeads, queries]) => {
     const context = metalContext();
-    if (!context.isSoftware) return expect(process.platform).toBe("darwin"); // Apple's device counts nothing
+    if (!context.isSoftware) return expect(process.platform).toBe("darwin"); // Apple's device has no counters
     const [keys, dim] = [512, 64];
     const shapes = [heads, kvHeads, kvHeads].map((own, at) => [1, own, at === 0 ? queries : keys, dim]);
     const [q, k, v] = withBackend("metal", () => shapes.map((shape) => randn(shape, { dtype: "float16" })));
@@ -156,7 +157,7 @@ describe.if(hasMetal)("attention's Metal kernels", () => {
 
   test.each(sizes)("bytes and products of %p", (size) => {
     const context = metalContext();
-    if (!context.isSoftware) return expect(process.platform).toBe("darwin"); // Apple's device counts nothing
+    if (!context.isSoftware) return expect(process.platform).toBe("darwin"); // Apple's device has no counters
     for (const { kernel, bytes, leastBytes, operations, mostOperations } of measureTraffic(size)) {
       expect([kernel, bytes / leastBytes <= 1.15]).toEqual([kernel, true]);
       expect(bytes).toBeGreaterThanOrEqual(leastBytes);
@@ -164,12 +165,35 @@ describe.if(hasMetal)("attention's Metal kernels", () => {
     }
   });
 
+  /** Multiply-accumulates of `gradient_bias`, for a bias of each pair, under the checker. */
+  const productsOfBias = (length: number, options: FlashAttentionOptions = {}): number => {
+    const [context, shape] = [metalContext(), [1, 1, length, 8]];
+    context.report({ clear: true });
+    for (const what of ["count", "check"] as const) context.configure(what, true);
+    try {
+      withStrict(true, () =>
+        withBackend("metal", () => {
+          const bias = zeros([length, length], { requiresGrad: true });
+          const [q, k, v] = [randn(shape), randn(shape), randn(shape)];
+          const out = flashAttention(q, k, v, { ...options, bias, path: "fused" } as object);
+          grad([sum(out)], [bias]);
+        }),
+      );
+      context.wait();
+    } finally {
+      for (const what of ["count", "check"] as const) context.configure(what, false);
+    }
+    const { dispatches, findings } = context.report({ clear: true });
+    expect(findings).toEqual([]);
+    return dispatches.find(({ kernel }) => kernel.startsWith("gradient_bias_"))!.counters.matrix_multiply_accumulates;
+  };
+
   test.each([
     // 32 of 256 keys for each query: a tile's 32 rows see 63 of them.
     ["a window", { window: { left: 31, right: 0 } }, (columns: number) => (63 + columns) / 256],
     ["a window to the right", { window: { left: 0, right: 31 } }, (columns: number) => (63 + columns) / 256],
     ["packed sequences", { cuSeqlens: [0, 64, 128, 192, 256] }, () => 1 / 4],
-  ] as const)("%s: tiles without a pair that counts are neither read nor multiplied", (_, options, share) => {
+  ] as const)("%s: fully masked tiles are neither read nor multiplied", (_, options, share) => {
     if (!metalContext().isSoftware) return expect(process.platform).toBe("darwin");
     const size = { dtype: "float32", length: 256, dim: 8, causal: false } as const;
     const [all, some] = [measureTraffic(size), measureTraffic({ ...size, options })];
@@ -177,9 +201,11 @@ describe.if(hasMetal)("attention's Metal kernels", () => {
       expect([kernel, operations / all[at]!.operations <= share(tile.columns)]).toEqual([kernel, true]);
       expect([kernel, bytes < 0.7 * all[at]!.bytes]).toEqual([kernel, true]);
     }
+    const { columns } = tileFor("gradient_bias", "apple7", "float32", 8, 8);
+    expect(productsOfBias(256, options) / productsOfBias(256)).toBeLessThanOrEqual(share(columns));
   });
 
-  test("the products are those of the formula: 4 N² D forward, 14 N² D backward, about half of it where causal", () => {
+  test("the products are those of the formula: 4 N² D forward, 14 N² D backward, and about half if causal", () => {
     const context = metalContext();
     if (!context.isSoftware) return expect(process.platform).toBe("darwin");
     const [length, dim] = [256, 64];

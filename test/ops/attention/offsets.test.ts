@@ -1,4 +1,4 @@
-/** Elements of operands and results that lie further apart than 32 bits count: no address is computed in fewer. */
+/** Elements of operands and results whose distances exceed 32 bits: every address is computed in 64 bits. */
 import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { metalContext } from "../../../src/backend/metal/context.ts";
@@ -8,7 +8,7 @@ import { tested } from "../run.ts";
 
 const program = join(import.meta.dir, "..", "..", "support", "far-attention.ts");
 
-/** In a process of its own, whose software device may hand out more addresses than the machine has memory. */
+/** In a separate process, whose software device may hand out more addresses than the machine has memory. */
 function farResults(backend: BackendName): FarResults[] {
   const unlimited = String(2 ** 44);
   const env = { ...process.env, ORCHARD_METAL_MEMORY_LIMIT: unlimited, ORCHARD_MEMORY_LIMIT: unlimited };
@@ -24,7 +24,7 @@ function farResults(backend: BackendName): FarResults[] {
 const least: Readonly<Record<BackendName, number>> = { metal: 2 ** 33, cpu: 2 ** 31, reference: 2 ** 31 };
 
 describe.each(tested)("on %s", (backend) => {
-  test("each axis may be that long: the same bits as side by side, forward and backward", () => {
+  test("each axis may be that long: the same bits as for dense operands, forward and backward", () => {
     // On Apple's device such buffers would occupy memory.
     if (backend === "metal" && !metalContext().isSoftware) return expect(process.platform).toBe("darwin");
     const results = farResults(backend);

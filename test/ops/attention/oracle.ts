@@ -1,16 +1,16 @@
 /**
- * Attention by its formula, with a matrix of all scores, forward and backward: what every backend is compared with.
- * Written from the definition, without any code of the library. With roundings it is the plain low-precision
- * computation of FlashAttention's rule.
+ * Attention by its formula, with a matrix of all scores, forward and backward: the reference for every backend. Written
+ * from the definition, without any code of the library. With roundings it is the plain low-precision computation of
+ * FlashAttention's rule.
  */
 
 /** How the formula is computed. */
 export interface Arithmetic {
-  /** Rounds what is stored: scores, probabilities, results, in the dtype of the operands. */
+  /** Rounds stored values: scores, probabilities, results, in the dtype of the operands. */
   readonly store: (value: number) => number;
-  /** Rounds what is summed. */
+  /** Rounds sums. */
   readonly sum: (value: number) => number;
-  /** Takes every term of a sum by its magnitude: what an error of a result is measured by. */
+  /** Adds the magnitudes of all terms, to which an error of a result is relative. */
   readonly magnitudes?: boolean;
 }
 
@@ -37,20 +37,20 @@ export interface Setup {
   readonly mask?: Pairs | undefined;
   readonly bias?: Pairs | undefined;
   readonly sinks?: readonly number[] | undefined;
-  /** [heads] in each batch, or packed sequence; one for all where there is one. */
+  /** [heads] in each batch or packed sequence; one for all if there is one. */
   readonly slopes?: readonly (readonly number[])[] | undefined;
   readonly packed?: { readonly queries: readonly number[]; readonly keys: readonly number[] } | undefined;
-  /** What dropout multiplies each probability with: 0 or 1 / (1 − p). */
+  /** The factors of dropout for each probability: 0 or 1 / (1 − p). */
   readonly keep?: Pairs | undefined;
 }
 
-/** A number of each pair: rank 4, sizes of 1 are broadcast. */
+/** A number for each pair: rank 4, sizes of 1 are broadcast. */
 export interface Pairs {
   readonly shape: readonly number[];
   readonly values: readonly number[];
 }
 
-/** What comes back: of `out`, and of `logSumExp` where that is used too. */
+/** The cotangents: of `out`, and of `logSumExp` if it is used too. */
 export interface Cotangents {
   readonly out: readonly number[];
   readonly logSumExp?: readonly number[] | undefined;
@@ -74,7 +74,7 @@ const at = (pairs: Pairs, ...indices: readonly number[]): number => pairs.values
 
 const range = (length: number): number[] => Array.from({ length }, (_, index) => index);
 
-/** The sequence that a row is in, its place there, and the sequence's length. */
+/** The sequence of a row, its position there, and the sequence's length. */
 interface Place {
   readonly sequence: number;
   readonly place: number;
@@ -87,11 +87,11 @@ const placesOf = (bounds: readonly number[]): Place[] =>
     return range(length).map((place) => ({ sequence, place, length }));
   });
 
-/** How far a key is from the one that stands opposite the query. */
+/** The distance of a key from the one at the query's position. */
 const distanceOf = ({ causal }: Setup, query: Place, key: Place): number =>
   key.place - query.place - (causal === "top-left" ? 0 : key.length - query.length);
 
-/** Who attends to whom by place alone. */
+/** Whether a query may attend to a key, judged by position alone. */
 function attends(setup: Setup, query: Place, key: Place): boolean {
   const distance = distanceOf(setup, query, key);
   const { left = Infinity, right = Infinity } = setup.window ?? {};
@@ -101,16 +101,16 @@ function attends(setup: Setup, query: Place, key: Place): boolean {
 
 type Matrix = readonly (readonly number[])[];
 
-/** What follows from the scores of one head. */
+/** Values computed from the scores of one head. */
 interface Scores {
-  /** 0 where nobody attends. */
+  /** 0 if the query attends to nothing. */
   readonly probabilities: Matrix;
   /** The slope of the softcap at each score. */
   readonly capSlopes: Matrix;
   readonly logSumExp: readonly number[];
 }
 
-/** Where a head's rows begin. */
+/** The index of a head's first row. */
 interface Head {
   readonly b: number;
   readonly h: number;
@@ -190,7 +190,7 @@ export function attention(setup: Setup, cotangents: Cotangents, arithmetic: Arit
   return results;
 }
 
-/** Adds what one query has to do with. */
+/** Adds the contributions of one query. */
 function addRow(
   { keys, dim, valueDim, q, k, v, scale, keep, bias, sinks }: Setup,
   cotangents: Cotangents,

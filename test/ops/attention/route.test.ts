@@ -1,4 +1,4 @@
-/** How `path: "auto"` chooses by a given table: each rule, and what `codepaths()` says of it. */
+/** How `path: "auto"` chooses by a given table: each rule, and the reason in `codepaths()`. */
 import { afterEach, describe, expect, test } from "bun:test";
 import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
 import { withBackend } from "../../../src/backend/policy.ts";
@@ -20,7 +20,7 @@ import {
 import { scaledDotProductAttention } from "../../../src/ops/attention/scaled_dot_product_attention.ts";
 import { zeros } from "../../../src/ops/creation/full.ts";
 
-/** A number of its own in each cell: dims up to 32, 64, 128, 256 down; batch · heads from 1, 4, 16 across. */
+/** A different number in each cell: dims up to 32, 64, 128, 256 in rows; batch · heads from 1, 4, 16 in columns. */
 const cells: Crossovers = [
   [100, 200, 300],
   [400, 500, 600],
@@ -75,7 +75,7 @@ test.each(rules)("%s", (_, changes, by, kind, because) => {
   expect(route.reason).toContain(because);
 });
 
-test("scores of narrow types are counted as the float32 that they are computed in, those of float64 as 8 bytes", () => {
+test("scores of narrow types count as the float32 of their computation, and those of float64 as 8 bytes", () => {
   const wide: CrossoverTable = { ...table, pairs: { cpu: { float64: cells, narrow } } };
   const kindAt = (dtype: RoutedCall["dtype"], memoryLimit: number) =>
     chooseRoute({ ...call, dtype }, { backend: "cpu", table: wide, memoryLimit: () => memoryLimit }).kind;
@@ -83,20 +83,20 @@ test("scores of narrow types are counted as the float32 that they are computed i
   expect([kindAt("float64", 128_000), kindAt("float64", 127_999)]).toEqual(["unfused", "fused"]);
 });
 
-test("the same call always takes the same way, for the same reason", () => {
+test("the same call always takes the same path, for the same reason", () => {
   const routes = Array.from({ length: 50 }, () => chooseRoute(call, chooser));
   expect(new Set(routes.map((route) => JSON.stringify(route))).size).toBe(1);
   const lengths = Array.from({ length: 500 }, (_, n) => chooseRoute({ ...call, pairs: [1, 1, 1, n + 1] }, chooser));
-  expect(new Set(lengths.map(({ reason }) => reason)).size).toBe(2); // no reason of its own for each length
+  expect(new Set(lengths.map(({ reason }) => reason)).size).toBe(2); // the same reason for every length
 });
 
-test("a path that is asked for is taken, whatever the table says", () => {
+test("an explicit path is taken, whatever the table says", () => {
   expect(routeOf("x", "fused", call)).toEqual({ kind: "fused", backend: undefined, reason: "as requested" });
   expect(routeOf("x", "reference", call).backend).toBe("reference");
   expect(routeOf("x", "unfused", { ...call, options: ["bias"], pairs: [9, 9, 1e5, 1e5] }).kind).toBe("unfused");
 });
 
-test("options that change nothing leave the choice open, the others are named", () => {
+test("options without effect leave the choice open, and the reason names the others", () => {
   const mask = zeros([1], { dtype: "bool" });
   const none: FlashAttentionOptions = { causal: false, dropout: 0, scale: 2, path: "auto", returnLogSumExp: true };
   expect(unmeasuredOptions(none)).toEqual([]);
@@ -106,7 +106,7 @@ test("options that change nothing leave the choice open, the others are named", 
   );
 });
 
-test("shipped, the cpu is measured in every class and metal in none", () => {
+test("the shipped table has measurements of the cpu in every class, and none of metal", () => {
   for (const dtype of ["float64", "float32", "float16", "bfloat16"] as const)
     for (const dim of [1, 64, 128, 256])
       for (const heads of [1, 4, 16]) {

@@ -30,13 +30,13 @@ const all: readonly Way[] = [
   { name: "cpu unfused", backend: "cpu", path: "unfused" },
 ];
 
-/** Why a backend has no fused attention, where it has none. */
+/** Why a backend has no fused attention, if it has none. */
 export function whyMissing(backend: BackendName): string | undefined {
   const own = [attentionForward, attentionBackward].map(({ implementations }) => implementations[backend]);
   return own.find((implementation) => "missing" in implementation)?.missing;
 }
 
-/** The ways that there are; those that there are not are listed at the end of the run. */
+/** The available ways; missing ones are listed at the end of the run. */
 export const ways: readonly Way[] = all.filter((way) => {
   const why = way.path === "fused" ? whyMissing(way.backend) : undefined;
   if (why) gaps.push(`attention on ${way.name}: ${why}`);
@@ -45,7 +45,7 @@ export const ways: readonly Way[] = all.filter((way) => {
 
 export const dtypes: readonly DType[] = ["float64", "float32", "float16", "bfloat16"];
 
-/** Why a way has no attention of a dtype, where it has none. */
+/** Why a way does not support a dtype. */
 function whyNotOf(dtype: DType, { backend, path }: Way): string | undefined {
   const forward = attentionForward.implementations[backend];
   if (path === "unfused" || "missing" in forward) return undefined;
@@ -58,7 +58,7 @@ const plainAttributes: AttentionAttributes = {
   ...{ scale: 1, softcap: undefined, band: undefined, dropout: undefined, packed: undefined },
 };
 
-/** One test of several cases for each way and each of the dtypes that its backend has. */
+/** One test of several cases for each way and each dtype of its backend. */
 export function testCases(title: string, cases: readonly AttentionCase[], only: readonly DType[] = dtypes): void {
   for (const dtype of only) {
     const shared = new Map<AttentionCase, Wanted>();
@@ -75,8 +75,8 @@ export function testCases(title: string, cases: readonly AttentionCase[], only: 
 }
 
 /**
- * Runs on one backend and no other, but for what the backend lacks on purpose; on metal under the checker, which must
- * find nothing.
+ * Runs on one backend and no other, except for unsupported features; on metal under the checker, which must find
+ * nothing.
  */
 export function on<Result>({ name, backend, path }: Way, body: () => Result): Result {
   const unavailable = whyUnavailable(backend);
@@ -88,7 +88,7 @@ export function on<Result>({ name, backend, path }: Way, body: () => Result): Re
   return result;
 }
 
-/** What the oracle says of a call: exactly, with roundings, and of magnitudes. */
+/** The oracle's results for a call: exact, with roundings, and of magnitudes. */
 interface Wanted {
   readonly want: Attention;
   readonly plain: Attention;
@@ -103,7 +103,7 @@ function computeWanted({ setup, cotangents }: Call, dtype: DType): Wanted {
 
 /**
  * Compares results and gradients of a case with those of the oracle. The numbers are the same for every way, so that
- * tests of the same cases and dtype on several ways can share what the oracle says.
+ * tests of the same cases and dtype on several ways share the oracle's results.
  */
 export function checkCase(of: AttentionCase, dtype: DType, way: Way, shared?: Map<AttentionCase, Wanted>): void {
   const seed = `attention ${of.name} ${dtype}`;
@@ -144,9 +144,10 @@ export function runCall({ leaves, options, gradOut, gradLogSumExp }: Omit<Call, 
 const numbersOf = (x: Tensor): number[] => Array.from(x.dataSync(), Number);
 
 /**
- * How many roundings of the type that computes may lie between operands and a term of a result, relative to it: those
- * of its score, which exp makes relative, of exp and its like, and of the sums (Higham and Mary, as in `../run.ts`). A
- * plain computation with few results can be luckier than that. The oracle of a float64 has the same errors once more.
+ * The error of a result's term in roundings of the computation's dtype, relative to the term: those of its score, which
+ * exp makes relative, of exp and similar functions, and of the sums (Higham and Mary, as in `../run.ts`). A plain
+ * computation with few results can happen to be better than that. The oracle of a float64 has the same errors once
+ * more.
  */
 function roundingsOf({ q, k, scale, dim, queries, keys }: Setup, dtype: DType): number {
   const most = (values: readonly number[]) => values.reduce((largest, value) => Math.max(largest, Math.abs(value)), 0);
@@ -155,9 +156,9 @@ function roundingsOf({ q, k, scale, dim, queries, keys }: Setup, dtype: DType): 
 }
 
 /**
- * Backward takes rowsum(P ∘ dP) as rowsum(dO ∘ out), from the output as it is stored: the roundings of its elements,
- * which are independent, go into every gradient but that of v. Three standard deviations, relative to the sum of a
- * result's terms, in the roundings of float32.
+ * Backward computes rowsum(P ∘ dP) as rowsum(dO ∘ out), from the output as stored: the roundings of its elements, which
+ * are independent, affect every gradient except that of v. Three standard deviations, relative to the sum of a result's
+ * terms, in the roundings of float32.
  */
 function storedRoundings(name: keyof Attention, dtype: DType, { batch, queries, valueDim }: Setup): number {
   const independent = { q: 1, bias: 1, k: queries, sinks: batch * queries };

@@ -1,4 +1,4 @@
-/** What the dylib refuses of a step of decoding, before anything is written. */
+/** Calls of a decoding step that the dylib rejects, before anything is written. */
 import { expect, test } from "bun:test";
 import { ArgumentError } from "../../../src/core/errors.ts";
 import { stepCall, stepManyCall } from "../../../src/ops/attention/primitive.ts";
@@ -20,7 +20,7 @@ const good: Values = {
   },
   ...{ sequenceStrides: [8, 4, 4], tokenStrides: [8, 4, 4], headStrides: [4, 4, 4] },
 };
-/** Room, position, first row, rows; offset and strides of heads and rows, of keys and of values. */
+/** Capacity, position, first row, rows; offset and strides of heads and rows, of keys and of values. */
 const sequence = [0, 2, 0, 3, 0, 12, 4, 0, 12, 4];
 const operands = (numbers: readonly number[], roomElements = 12) => [
   ...[new Float32Array(8).fill(1), new Float32Array(4).fill(1), new Float32Array(4).fill(1)],
@@ -28,7 +28,7 @@ const operands = (numbers: readonly number[], roomElements = 12) => [
   ...[new Float32Array(roomElements), new Float32Array(roomElements)],
 ];
 
-test("a good one attends to its rows", () => {
+test("a valid one attends to its rows", () => {
   const own = operands(sequence);
   stepCall("step", good, own);
   // Two rows of zeros and one of ones: scores 0, 0 and 4.
@@ -37,7 +37,7 @@ test("a good one attends to its rows", () => {
   expect([...own[6]!]).toEqual([0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1]);
 });
 
-test("rooms of blocks of q8_0", () => {
+test("caches in q8_0 blocks", () => {
   const ones = () => new Float32Array(32).fill(1);
   const sizes = { heads: 1, dim: 32, valueDim: 32, pairs: 0, scale: 1 / 8, sequenceStrides: [32, 32, 32] };
   const values: Values = { ...good, ...sizes, isPacked: true, tokenStrides: [32, 32, 32], headStrides: [32, 32, 32] };
@@ -49,7 +49,7 @@ test("rooms of blocks of q8_0", () => {
   stepCall("step", values, given);
   for (const value of given[5]!) expect(value).toBeCloseTo(Math.exp(4) / (Math.exp(4) + 2), 3);
   expect([...given[7]!.slice(0, 68)].every((byte) => byte === 0)).toBe(true);
-  expect([...given[7]!.slice(70)]).toEqual(new Array(32).fill(127)); // behind the scale
+  expect([...given[7]!.slice(70)]).toEqual(new Array(32).fill(127)); // after the scale
   expect(() => stepCall("step", values, own(4))).toThrow(/operand 6 \(keys\): expected at least 136 bytes, got 102/);
 });
 
@@ -68,7 +68,7 @@ test.each([
   ["many tokens", { block: { tokens: 5 } }, /tokens of 1 to 4, got 5/],
   ["heads that do not share", { block: { heads: 3, kvHeads: 2 } }, /heads of keys that 3 heads share, got 2/],
   ["pairs beyond the row", { block: { pairs: 3 } }, /pairs of 4 elements, got 3/],
-  ["rows that are no blocks", { block: { isPacked: true } }, /rows in blocks of 32, got 4/],
+  ["rows that are not in blocks", { block: { isPacked: true } }, /rows in blocks of 32, got 4/],
   ["a band below 0", { block: { left: -1 } }, /a band of at least 0/],
   ["integers", { block: { dtype: "int32" } }, /expected floats for attention, got int32/],
 ] satisfies [string, { sequence?: object; block?: Partial<Values> }, RegExp][])(
@@ -80,7 +80,7 @@ test.each([
   },
 );
 
-test("a room that is left out", () => {
+test("a missing cache", () => {
   const [q, k, v, cycles, numbers, out, ...room] = operands(Object.assign([...sequence], { 0: 1 }));
   const own = [q, k, v, cycles, numbers, out, ...room, ...new Array<undefined>(20)];
   expect(() => stepManyCall("step", good, own)).toThrow(ArgumentError);

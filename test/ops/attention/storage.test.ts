@@ -1,6 +1,6 @@
 /**
- * Where operands of attention lie and in which order: all are read as they are, and copied only to where a backend
- * reaches them.
+ * Memory and layouts of attention's operands: all are read in place, and copied only to memory that a backend can
+ * reach.
  */
 import { afterAll, afterEach, describe, expect, spyOn, test } from "bun:test";
 import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
@@ -45,7 +45,7 @@ interface Place {
 }
 type Places = Readonly<Record<Name, Place>>;
 
-/** The same numbers wherever they lie. */
+/** The same numbers in any memory. */
 function drawAt({ layout, location }: Place, name: Name): Tensor {
   const generator = new Generator(names.indexOf(name));
   const make: Make = (shape) =>
@@ -61,7 +61,7 @@ const moves = spyOn(Storage.prototype, "moveTo");
 afterEach(() => void moves.mockClear());
 afterAll(() => void moves.mockRestore()); // it would keep every storage that later tests move
 
-/** Copies that the device made: of storage modes, into contiguous memory, back, through staging buffers. */
+/** Copies that the device made: between storage modes, into contiguous memory, back, through staging buffers. */
 function deviceCopies(): number {
   if (!hasMetal) return 0;
   const { copiesStorage, copiesContiguous, copiesWriteBack, copiesStaging, copiesRequested } =
@@ -70,7 +70,7 @@ function deviceCopies(): number {
 }
 
 /**
- * How often operands or results were copied in `body`, whatever by: the device, a backend that reaches for them, an
+ * Counts copies of operands or results in `body`, made by the device, by a backend that needs them elsewhere, or by an
  * operation.
  */
 function copiesIn(body: () => void): number {
@@ -114,7 +114,7 @@ const everywhere = (location: Location, layout: LayoutName = "contiguous"): Plac
   return { q: place, k: place, v: place, gradOut: place };
 };
 
-/** The passes have the results of the reference backend from host memory, and cost so many copies. */
+/** Checks that the passes equal the reference backend's results from host memory, and cost this many copies. */
 function check(backend: BackendName, places: Places, copies: number): void {
   const onHost = Object.fromEntries(
     names.map((name) => [name, { ...places[name], location: "host" }]),
@@ -127,7 +127,7 @@ function check(backend: BackendName, places: Places, copies: number): void {
 }
 
 const backends: readonly BackendName[] = hasMetal ? ["metal", "cpu", "reference"] : ["cpu", "reference"];
-/** Where a backend reaches memory as it is. */
+/** Memory that a backend reaches without a copy. */
 const native: Readonly<Record<BackendName, readonly Location[]>> = {
   metal: ["shared", "private"],
   cpu: hasMetal ? ["host", "shared"] : ["host"],
@@ -145,7 +145,7 @@ describe.each(backends)("on %s", (backend) => {
     check(backend, { ...everywhere(native[backend][0]!), gradOut: { layout, location } }, 0);
   });
 
-  test("no copy where layouts and modes are mixed", () => {
+  test("no copy for mixed layouts and modes", () => {
     const [first, second] = [native[backend][0]!, native[backend].at(-1)!];
     const mixed: Places = {
       q: { layout: "projected rows", location: first },
@@ -157,7 +157,7 @@ describe.each(backends)("on %s", (backend) => {
   });
 });
 
-/** What a backend does not reach is copied, once each; in any layout, since the whole memory moves. */
+/** Unreachable memory is copied once; in any layout, since the whole memory moves. */
 const moved = [
   { backend: "metal", location: "host", resident: "shared" },
   { backend: "cpu", location: "private", resident: "host" },
@@ -173,7 +173,7 @@ describe.if(hasMetal).each(moved)("$location memory on $backend", ({ backend, lo
     }
   });
 
-  test("is copied once for all that lie in it, and stays where it went", () => {
+  test("is copied once for all tensors in it, and stays at its new place", () => {
     const make = () => drawAt({ layout: "contiguous", location }, "k");
     const shared = make();
     const gradOut = drawAt({ layout: "contiguous", location: resident }, "k");
@@ -186,7 +186,7 @@ describe.each(backends)("within a model on %s", (backend) => {
   const on = (body: () => void) => copiesIn(() => withStrict(true, () => withBackend(backend, body)));
   const parameter = (...shape: number[]) => withBackend(backend, () => randn(shape, { requiresGrad: true }));
 
-  test("results of operations are no copies, nor are the gradients that come to them", () => {
+  test("results of operations are not copied, and neither are their gradients", () => {
     const x = parameter(B, H, 20, D);
     const copies = on(() => {
       const [q, k, v] = [0.5, 1, 2].map((factor) => mul(x, factor)) as [Tensor, Tensor, Tensor];
@@ -196,7 +196,7 @@ describe.each(backends)("within a model on %s", (backend) => {
     expect([copies, x.grad!.shape]).toEqual([0, x.shape]);
   });
 
-  test("leaves get gradients of their own without a copy, views as well", () => {
+  test("leaves have separate gradients without a copy, and views too", () => {
     const leaf = transpose(detach(parameter(B, 20, H, D)), 1, 2);
     leaf.requiresGrad = true;
     const other = parameter(B, H, 20, D);
@@ -204,7 +204,7 @@ describe.each(backends)("within a model on %s", (backend) => {
     expect([leaf.grad!.isContiguous, other.grad!.isContiguous]).toEqual([true, true]);
   });
 
-  test("projections: rows go in as they are", () => {
+  test("projections: rows are used in place", () => {
     const [x, weight] = [parameter(B, 20, H * D), parameter(H * D, H * D)];
     const projected = () => transpose(reshape(matmul(x, weight), [B, 20, H, D]), 1, 2);
     const gradOut = withBackend(backend, () => randn([B, H, 20, D]));

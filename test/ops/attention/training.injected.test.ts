@@ -1,4 +1,4 @@
-/** The model of two attention layers learns the same while Metal fails in one way or another, step after step. */
+/** A model of two attention layers learns the same while Metal fails in various ways, step after step. */
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { codepaths, resetCodepaths } from "../../../src/backend/codepaths.ts";
 import { forgetFailures } from "../../../src/backend/dispatch.ts";
@@ -17,7 +17,7 @@ import {
   withThreadLimit,
 } from "./faults.ts";
 
-/** Each step meets a fault; 20 refuse one allocation each of 20 places. */
+/** Each step has a fault; 20 steps fail one allocation each, in 20 places. */
 const [steps, seed] = [repeats({ usual: 20, all: 50 }), 7];
 
 let warn: ReturnType<typeof spyOn>;
@@ -36,7 +36,7 @@ const expected = withBackend("reference", () => learn());
  */
 function checkCurve(operation: AttentionOperation, cause: RegExp, train: () => number[]): void {
   metalContext().close();
-  // What comes after a command buffer that fails does read what nothing has written, and is computed again.
+  // Work after a failed command buffer reads memory that was never written, and is computed again.
   metalContext().configure("check", cause !== injectedFaults["command-buffer"]);
   forgetFailures();
   resetCodepaths();
@@ -48,7 +48,7 @@ function checkCurve(operation: AttentionOperation, cause: RegExp, train: () => n
   expect(fellBack.map(({ operation }) => operation)).toContain(operation);
 }
 
-/** What fails in a step: most of what is compiled; one allocation, each time another; one command buffer. */
+/** The faults of a step: most compilations; one allocation, a different one each time; one command buffer. */
 const plans: Readonly<Record<FaultKind, (step: number) => { skip: number; count: number }>> = {
   library: () => ({ skip: 4, count: 1000 }),
   pipeline: () => ({ skip: 4, count: 1000 }),
@@ -57,17 +57,17 @@ const plans: Readonly<Record<FaultKind, (step: number) => { skip: number; count:
 };
 
 describe.if(!environmentFlag("ORCHARD_SKIP_METAL"))("the curve of losses", () => {
-  test.each(faultKinds)("where steps meet a fault: %s", (kind) => {
+  test.each(faultKinds)("with a fault in each step: %s", (kind) => {
     const disturb = (step: number) => metalContext().injectFault(kind, plans[kind](step));
     checkCurve("attentionBackward", injectedFaults[kind], () => learn(disturb));
   });
 
-  test("where pipelines have room for few threads", () => {
+  test("with pipelines that support few threads", () => {
     const cause = /^metal: .*expected a threadgroup of at most 64 threads, the limit of the pipeline, got \d+/;
     checkCurve("attentionBackward", cause, () => withThreadLimit(64, () => learn()));
   });
 
-  test.each(["attentionForward", "attentionBackward"] as const)("where %s lacks an option", (operation) => {
+  test.each(["attentionForward", "attentionBackward"] as const)("if %s lacks an option", (operation) => {
     checkCurve(operation, /^metal: no such option$/, () => withoutSupport(operation, "no such option", () => learn()));
   });
 });

@@ -1,4 +1,4 @@
-/** A model of two attention layers learns, and learns the same whichever way attention is computed. */
+/** A model of two attention layers learns, and learns the same for every way of computing attention. */
 import { expect, test } from "bun:test";
 import { withBackend } from "../../../src/backend/policy.ts";
 import { trainAttention } from "../../support/attention-model.ts";

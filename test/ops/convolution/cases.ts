@@ -1,4 +1,4 @@
-/** Convolutions of one case beside the sums that define them, in float64: the result and both gradients. */
+/** Convolutions of one case compared with the sums that define them, in float64: the result and both gradients. */
 import { expect } from "bun:test";
 import { conv2d, full, grad, type Tensor, tensor, toDType, withBackend, withStrict } from "../../../src/index.ts";
 
@@ -11,7 +11,7 @@ export interface Case {
   readonly dilation?: number;
 }
 
-/** What rounding a result once loses, of its magnitude: what sums in float32 and float64 lose has its own bound. */
+/** The relative error of rounding a result once; errors of sums in float32 and float64 have a separate bound. */
 const rounding = { float32: 0, float64: 0, float16: 2 ** -11, bfloat16: 2 ** -8 } as const;
 
 const wave = (shape: readonly number[], step: number, dtype: keyof typeof rounding): Tensor => {
@@ -24,7 +24,7 @@ const wave = (shape: readonly number[], step: number, dtype: keyof typeof roundi
 const numbersOf = (x: Tensor): Float32Array =>
   toDType(x.detach(), x.dtype === "float64" ? "float64" : "float32").dataSync() as Float32Array;
 
-/** Each product of a sum y += x · w, by the places of its three elements. */
+/** Each product of a sum y += x · w, by the positions of its three elements. */
 function* products(sizes: Case, output: number[]) {
   const { weight, stride, padding, groups, dilation = 1 } = sizes;
   const [batch, channels, height, width] = sizes.x;
@@ -50,7 +50,7 @@ export function checkCase(backend: "cpu" | "metal", own: Case, dtype: keyof type
     withBackend(backend, () => {
       const [x, weight] = [wave(own.x, 0.7, dtype), wave(own.weight, 0.3, dtype)];
       const { stride, padding, groups, dilation = 1 } = own;
-      for (const each of [x, weight]) full(each.shape, Number.NaN, { dtype }).dispose(); // what gradients take next
+      for (const each of [x, weight]) full(each.shape, Number.NaN, { dtype }).dispose(); // gradients use these next
       const y = conv2d(x, weight, { stride, padding, groups, dilation });
       const g = wave(y.shape, 0.9, dtype);
       const gradients = grad([y], [x, weight], { gradOutputs: [g] });
@@ -69,7 +69,7 @@ export function checkCase(backend: "cpu" | "metal", own: Case, dtype: keyof type
       const epsilon = dtype === "float64" ? 2 ** -53 : 2 ** -24;
       for (const [which, found] of [y, ...gradients].entries()) {
         const data = numbersOf(found);
-        // Each rounding of a sum of k terms is at most ε times what is summed by then: √k ε of all, if they are random.
+        // Each rounding of a sum of k terms is at most ε times the partial sum: √k ε in total, if they are random.
         const worst = data.reduce((most, value, at) => {
           const ofSums = epsilon * (8 + 4 * Math.sqrt(own.weight[0] * own.weight[1])) * (sizes[which]![at]! + 1e-6);
           const allowed = ofSums + 1.01 * rounding[dtype] * Math.abs(sums[which]![at]!);

@@ -1,4 +1,4 @@
-/** Convolutions on every backend beside sums written out; gradients of gradients; the same bits. */
+/** Convolutions on every backend compared with explicit sums; gradients of gradients; the same bits. */
 import { describe, test } from "bun:test";
 import { enableGrad, isGradEnabled } from "../../../src/autograd/modes.ts";
 import { withBackend } from "../../../src/backend/policy.ts";
@@ -21,7 +21,7 @@ interface Options {
   readonly groups: number;
 }
 
-/** Σ weight[o, c, k] x[n, c, p · stride + k · dilation − padding], written out. */
+/** Σ weight[o, c, k] x[n, c, p · stride + k · dilation − padding], computed term by term. */
 function convolved([x, weight]: readonly Block[], { stride, padding, dilation, groups }: Options) {
   const [batch, , height, width] = x!.shape as [number, number, number, number];
   const [outputs, channels, rows, columns] = weight!.shape as [number, number, number, number];

@@ -1,4 +1,4 @@
-/** The kernels of convolutions on metal, beyond one tile and in parts, under the checker and in numeric variants. */
+/** The convolution kernels on metal, larger than one tile and in parts, under the checker and in numeric variants. */
 import { expect, test } from "bun:test";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
@@ -49,7 +49,7 @@ test.if(whyUnavailable("metal") === undefined).each(Object.entries(cases))("on m
   for (const dtype of ["float32", "float16", "bfloat16"] as const) checked(() => checkCase("metal", own, dtype));
 });
 
-test.if(whyUnavailable("metal") === undefined)("on metal: operands of two bytes are read as they are", () => {
+test.if(whyUnavailable("metal") === undefined)("on metal: operands of two bytes are read in place", () => {
   const context = metalContext();
   const [x, weight] = onMetal(() => [
     ones([2, 9, 8, 8], { dtype: "float16" }),
@@ -66,7 +66,7 @@ test.if(whyUnavailable("metal") === undefined)("on metal: operands of two bytes 
   expect(dispatches[0]!.counters.device_bytes_written).toBe(2 * y.size);
 });
 
-test.if(whyUnavailable("metal") === undefined)("the gradient on cpu of what metal computed in two bytes", () => {
+test.if(whyUnavailable("metal") === undefined)("the gradient on cpu of a two-byte result of metal", () => {
   const shapes = [[1, 2, 5, 5] as const, [3, 2, 2, 2] as const];
   const gradientsOn = (forward: "metal" | "cpu") => {
     const leaves = shapes.map((shape) => withBackend(forward, () => ones(shape, { dtype: "float16" })));

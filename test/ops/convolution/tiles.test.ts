@@ -1,6 +1,6 @@
 /**
- * Convolutions on cpu that are larger than a tile or a block of their depth, of few rows, and with strides that leave
- * elements out: the result and both gradients against the sums that define them, in float64.
+ * Convolutions on cpu that are larger than a tile or a block of their depth, of few rows, and with strides that skip
+ * elements: the result and both gradients compared with the sums that define them, in float64.
  */
 import { expect, test } from "bun:test";
 import { conv3d, tensor, withBackend, withStrict } from "../../../src/index.ts";

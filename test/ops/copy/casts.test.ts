@@ -21,7 +21,7 @@ function toBfloat16(value: number): number {
 
 const bitsOf: Partial<Record<DType, number>> = { int64: 64, int32: 32, uint32: 32, int8: 8, uint8: 8 };
 
-/** A float is cut and held to the range, an integer wraps around. */
+/** A float is truncated and saturates; an integer wraps around. */
 const toInteger =
   (to: DType, from: DType) =>
   (value: number): number => {

@@ -1,4 +1,4 @@
-/** Operations in place: what they write, and that autograd notices. */
+/** In-place operations: what they write, and that autograd detects the change. */
 import { describe, expect, test } from "bun:test";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import { clone } from "../../../src/ops/copy/copy.ts";
@@ -12,7 +12,7 @@ import { reshape } from "../../../src/ops/view/reshape.ts";
 import { select } from "../../../src/ops/view/slice.ts";
 import { Tensor } from "../../../src/tensor/tensor.ts";
 
-/** Every second element, backwards: strides that no kernel likes. */
+/** Every second element, backwards: strides that no kernel supports directly. */
 const everySecond = (x: Tensor): Tensor => new Tensor(x.storage, x.dtype, [3], [-2], 4);
 
 describe.each(["metal", "cpu", "reference"] as const)("on %s", (backend) => {
@@ -44,7 +44,7 @@ describe.each(["metal", "cpu", "reference"] as const)("on %s", (backend) => {
   );
 
   test(
-    "a source that overlaps",
+    "an overlapping source",
     on(() => {
       const x = tensor([1, 2, 3, 4]);
       const [head, tail] = [0, 1].map((start) => new Tensor(x.storage, x.dtype, [3], [1], start)) as [Tensor, Tensor];
@@ -84,7 +84,7 @@ describe.each(["metal", "cpu", "reference"] as const)("on %s", (backend) => {
   );
 
   test(
-    "plain numbers stay what they are",
+    "plain numbers are unchanged",
     on(() => {
       const x = tensor([1, 2]);
       const y = copy_(tensor([0, 0]), 3);
@@ -94,7 +94,7 @@ describe.each(["metal", "cpu", "reference"] as const)("on %s", (backend) => {
   );
 });
 
-test("each change in place counts, whatever its operands are", () => {
+test("each change in place is counted, whatever its operands are", () => {
   const changes: readonly ((x: Tensor) => Tensor)[] = [
     (x) => add_(x, 1),
     (x) => sub_(x, x),
@@ -115,7 +115,7 @@ test("each change in place counts, whatever its operands are", () => {
   }
 });
 
-test("backward reports that what it saved was changed", () => {
+test("backward reports that a saved tensor was changed", () => {
   const x = tensor([1, 2], { requiresGrad: true });
   const factor = tensor([3, 4]);
   const y = mul(x, factor);

@@ -80,7 +80,7 @@ describe("full", () => {
     },
   );
 
-  test("the likes take shape and dtype", () => {
+  test("the `…Like` functions keep shape and dtype", () => {
     const x = tensor([[1, 2, 3]], { dtype: "int8" });
     expect(zerosLike(x).toString()).toBe(zeros([1, 3], { dtype: "int8" }).toString());
     expect(numbersOf(onesLike(x, { dtype: "int8" }))).toEqual([1, 1, 1]);
@@ -89,7 +89,7 @@ describe("full", () => {
     expect(empty([2, 3], { dtype: "bool" }).describe()).toBe("bool[2, 3]");
   });
 
-  test("the caller's shape may change afterwards", () => {
+  test("the caller may change its shape array afterwards", () => {
     const shape = [2];
     const made = zeros(shape);
     shape[0] = 5;
@@ -175,7 +175,7 @@ describe("linspace", () => {
   eachBackend("from both ends", floats, (dtype) => {
     for (const [start, end, steps] of lines) {
       const got = numbersOf(linspace(start, end, steps, { dtype }));
-      // The exact line, but for the rounding of the step, which the distance from the nearer end multiplies.
+      // The exact line, except for the rounding of the step, which is multiplied by the distance from the nearer end.
       const exact = Array.from({ length: steps }, (_, i) =>
         steps === 1 ? start : (start * (steps - 1 - i) + end * i) / (steps - 1),
       );
@@ -189,7 +189,7 @@ describe("linspace", () => {
     }
   });
 
-  eachBackend("integers are cut towards zero", ["int64", "int32", "int8"], (dtype) => {
+  eachBackend("integers are cut toward zero", ["int64", "int32", "int8"], (dtype) => {
     for (const [start, end, steps] of [
       [0, 10, 4],
       [10, 0, 4],

@@ -24,7 +24,7 @@ function refuses(body: () => unknown, kind: Kind, ...said: readonly (string | Re
 
 describe("sizes", () => {
   for (const size of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53]) {
-    test(`${size} is none`, () => {
+    test(`${size} is invalid`, () => {
       refuses(() => zeros([2, size]), ShapeError, "[zeros]", `${size}`);
       refuses(() => ones([size]), ShapeError, "[ones]");
       refuses(() => full([size], 1), ShapeError, "[full]");
@@ -34,11 +34,11 @@ describe("sizes", () => {
       refuses(() => linspace(0, 1, size), ShapeError, "[linspace]");
     });
   }
-  test("rank 9 is too much", () => refuses(() => zeros(new Array(9).fill(1)), ShapeError, "rank 9", "8"));
-  test("more elements than a number counts", () =>
+  test("rank 9 is too high", () => refuses(() => zeros(new Array(9).fill(1)), ShapeError, "rank 9", "8"));
+  test("more elements than a number can count", () =>
     refuses(() => zeros([2 ** 40, 2 ** 40]), ShapeError, "more elements"));
   for (const backend of tested)
-    test(`more bytes than there are on ${backend}`, () =>
+    test(`more bytes than available on ${backend}`, () =>
       refuses(() => withBackend(backend, () => zeros([2 ** 45])), OrchardError, "[allocate]", `${2 ** 47}`));
 });
 
@@ -71,14 +71,14 @@ describe("arange", () => {
     [[0, 1, Number.NaN], "step to be a finite number"],
     [[0.5, 3, 0], "a step other than 0"],
     [[0.5, 3, -1], "leads away"],
-  ] as const)("%p is refused", (bounds, said) => {
+  ] as const)("%p is rejected", (bounds, said) => {
     refuses(() => arange(...(bounds as unknown as [number, number, number])), ArgumentError, "[arange]", said);
   });
   test("too many numbers", () =>
     refuses(() => arange(0, 1e300, 1e-300), ShapeError, "a range whose length a tensor can have"));
   test("no bounds", () =>
     refuses(() => arange({} as unknown as number), ArgumentError, "as numbers or bigints, got an empty object"));
-  test("what the dtype can't hold", () => {
+  test("values that the dtype can't hold", () => {
     refuses(() => arange(300, { dtype: "uint8" }), DTypeError, "299", "uint8");
     refuses(() => arange(-3, 3, { dtype: "uint32" }), DTypeError, "-3");
     refuses(() => arange(0, 1, 0.5, { dtype: "int32" }), DTypeError, "0.5", "float32");
@@ -90,8 +90,8 @@ describe("linspace", () => {
   test.each([
     [Number.NaN, 1],
     [0, Number.POSITIVE_INFINITY],
-  ])("%p to %p is refused", (start, end) => refuses(() => linspace(start, end, 3), ArgumentError, "finite"));
-  test("what the dtype can't hold", () => {
+  ])("%p to %p is rejected", (start, end) => refuses(() => linspace(start, end, 3), ArgumentError, "finite"));
+  test("values that the dtype can't hold", () => {
     refuses(() => linspace(0, 300, 3, { dtype: "uint8" }), DTypeError, "300", "uint8");
     refuses(() => linspace(-1.5, 3, 3, { dtype: "uint32" }), DTypeError, "-1.5", "uint32");
     refuses(() => linspace(0, 1, 3, { dtype: "bool" }), DTypeError, "bool");

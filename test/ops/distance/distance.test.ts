@@ -26,7 +26,7 @@ function normOf(values: readonly number[], p: number, round: Round): number {
   return round(sizes.reduce((sum, own) => round(sum + round(own ** p)), 0) ** (1 / p));
 }
 
-/** Beside the sum a power, a root and a quotient round. */
+/** Besides the sum, a power, a root and a quotient are rounded. */
 const accuracy = { accuracy: { flash: true, ulps: 4 }, gradientRoundings: () => 8 } as const;
 const orders = [1, 2, 3, Number.POSITIVE_INFINITY];
 const distRow: OperationRow<number> = {
@@ -112,7 +112,7 @@ describe.each(["cpu", "reference"] as const)("gradients of gradients on %s", (ba
 describe.each(tested)("on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
 
-  test("fractional windows lie in order, the last one at the end, and give their largest elements", () => {
+  test("fractional windows are in order, the last one at the end, and return their largest elements", () => {
     const x = on(() => library.randn([2, 3, 9, 8], { generator: new Generator(4) }));
     const samples = on(() => library.rand([2, 3, 2], { generator: new Generator(5) }));
     const { values, indices } = on(() =>
@@ -146,7 +146,7 @@ describe.each(tested)("on %s", (backend) => {
     expect(on(() => library.fractionalMaxPool2d(x, 2, { outputRatio: [0.5, 0.3] })).shape).toEqual([2, 3, 4, 2]);
   });
 
-  test("triplets by a distance of the caller's own", () => {
+  test("triplets with a custom distance", () => {
     const [a, near, far] = on(() => ["0 0", "3 4", "0 2"].map((own) => library.tensor([own.split(" ").map(Number)])));
     const distanceFunction = (left: Tensor, right: Tensor): Tensor =>
       library.sum(library.abs(library.sub(left, right) as Tensor), -1) as Tensor;

@@ -1,6 +1,6 @@
 /**
- * Functions over the whole range of float32, against float64: every exponent and sign, with random fractions, and dense
- * where a function bends. On the cpu backend, with each instruction set; on metal, a part of it.
+ * Functions over the whole range of float32, compared with float64: every exponent and sign, with random fractions, and
+ * densely where a function bends. On the cpu backend, with each instruction set; on metal, a part of it.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
@@ -52,7 +52,7 @@ const smooth = smoothFrom(20);
 const [seluAlpha, seluScale] = [1.6732632423543772, 1.0507009873554805];
 
 /**
- * A name, the function, its definition, units in the last place; and what the terms of a sum amount to, where they
+ * A name, the function, its definition, units in the last place; and the magnitude of the terms of a sum if they
  * cancel.
  */
 type Case = readonly [
@@ -63,7 +63,7 @@ type Case = readonly [
   magnitude?: (x: number) => number,
 ];
 
-/** Of an exponential that is subnormal less is left, and activations multiply it with up to some hundred. */
+/** A subnormal exponential has fewer digits, and activations multiply it by up to a few hundred. */
 const faintest = 2 ** -118;
 const approximate = "tanh";
 const quickGelu = geluBy(24);
@@ -100,6 +100,8 @@ const functions: readonly Case[] = [
   ["acosh", library.acosh, Math.acosh, 4],
   ["atanh", library.atanh, Math.atanh, 5],
   ["erfc", library.erfc, special.erfc, 6],
+  ["ndtr", library.ndtr, (x) => special.erfc(-x * Math.SQRT1_2) / 2, 6],
+  ["entr", library.entr, (x) => (x < 0 ? -1 / 0 : x === 0 ? 0 : -x * Math.log(x)), 3],
   ["erfinv", library.erfinv, special.erfinv, 6],
   ["sinc", library.sinc, special.sinc, 4],
   ["lgamma", library.lgamma, special.lgamma, 5, termOfLgamma],
@@ -128,7 +130,7 @@ const floorRemainder = (a: number, b: number) => {
 const floorQuotient = (a: number, b: number) => {
   const rest = a % b;
   const isBelow = rest !== 0 && rest < 0 !== b < 0;
-  return b === 0 ? a / b : Math.floor((a - rest) / b + 0.5) - Number(isBelow); // a whole number but for a rounding
+  return b === 0 ? a / b : Math.floor((a - rest) / b + 0.5) - Number(isBelow); // a rounded whole number
 };
 
 const lengthOf = (a: number, b: number) =>
@@ -161,7 +163,7 @@ function checkTwo(
   const shuffled = Float32Array.from(wide, () => wide[random.integer(0, wide.length - 1)]!);
   const whole = Float32Array.from(wide, () => random.integer(-9, 9));
   const count = wide.length;
-  // Their quotients have up to the last bit of float32 before the point.
+  // Their quotients may fill all digits of float32 before the point.
   const large = uniform(count, -(2 ** 25), 2 ** 25);
   const a = Float32Array.of(...wide, ...uniform(count, -3, 3), ...uniform(count, 0, 9), ...wide, ...large);
   const b = Float32Array.of(...shuffled, ...whole, ...uniform(count, -40, 40), ...wide, ...uniform(count, 0.5, 4));
@@ -204,7 +206,7 @@ function everyNumber(dtype: "float16" | "bfloat16"): Float32Array {
   return Float32Array.from(new Float16Array(Uint16Array.from(words).buffer));
 }
 
-/** Metal has these with fewer digits: a sixteenth of the last place beside what rounding takes (narrow.h). */
+/** Metal has these with fewer digits: a sixteenth of the last place in addition to the rounding (narrow.h). */
 const narrow = functions.filter(([name]) => ["sigmoid", "gelu", "gelu by tanh", "silu"].includes(name));
 
 describe.each(["float16", "bfloat16"] as const)("every number of %s on metal", (dtype) => {

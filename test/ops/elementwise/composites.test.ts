@@ -1,4 +1,4 @@
-/** Elementwise functions that are made of others, and the modified Bessel functions, on every backend. */
+/** Elementwise functions composed of others, and the modified Bessel functions, on every backend. */
 import { describe, expect, test } from "bun:test";
 import { withBackend } from "../../../src/backend/policy.ts";
 import { gradcheck } from "../../../src/ops/gradient/gradcheck.ts";
@@ -14,7 +14,7 @@ import { lgamma } from "./special_oracle.ts";
 
 const { POSITIVE_INFINITY: oo, NaN: none } = Number;
 
-/** 1/π ∫ exp(x cos t) cos nt dt from 0 to π, by the trapezoidal rule, which converges faster than any power. */
+/** 1/π ∫ exp(x cos t) cos nt dt from 0 to π, by the trapezoidal rule, which converges exponentially here. */
 function bessel(n: number, x: number): number {
   if (!Number.isFinite(x)) return n === 1 ? x : Math.abs(x);
   const points = 400;
@@ -27,7 +27,7 @@ function bessel(n: number, x: number): number {
   return (n === 1 ? Math.sign(x) : 1) * root * (sum / points) * root;
 }
 
-/** By logarithms, and about ½, where they cancel, by 2 Σ d^(2k + 1)/(2k + 1) of d = 2x − 1. */
+/** By logarithms, and near ½, where they cancel, by 2 Σ d^(2k + 1)/(2k + 1) with d = 2x − 1. */
 function logit(x: number): number {
   const d = 2 * x - 1;
   if (!(Math.abs(d) < 0.6)) return Math.log(x) - Math.log1p(-x);
@@ -46,9 +46,9 @@ interface Row {
   readonly formula: (x: number) => number;
   readonly ulps: number;
   readonly values: Values;
-  /** Further values, at which results are compared. */
+  /** Further values at which results are compared. */
   readonly also?: readonly number[];
-  /** The largest term of the formula, where terms cancel, or the oracle adds up many. */
+  /** The largest term of the formula if terms cancel or the oracle adds many. */
   readonly magnitude?: (x: number) => number;
 }
 

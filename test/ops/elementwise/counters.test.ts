@@ -1,6 +1,6 @@
 /**
- * What each elementwise kernel moves, as the software device counts it: every operand once, the result once, nothing
- * else.
+ * The memory traffic of each elementwise kernel, as the software device counts it: every operand once, the result once,
+ * nothing else.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { metalContext } from "../../../src/backend/metal/context.ts";
@@ -42,8 +42,8 @@ function countersOf(body: () => Tensor): Counters {
 }
 
 /**
- * Every thread also reads the loop nest, which is constant: its count; and where the loop has several axes, or threads
- * take one element, the rank, and of each operand its start and its strides.
+ * Every thread also reads the loop nest, which is constant: its count; and if the loop has several axes, or threads
+ * compute one element, the rank, and each operand's offset and strides.
  */
 const parametersOf = (operands: number, rank: number, isInRuns: boolean): number =>
   isInRuns && rank === 1 ? 8 : 8 * (2 + operands + rank * (1 + operands));
@@ -52,23 +52,24 @@ const linesOf = (bytes: number): number => Math.ceil(bytes / LINE);
 const sizeOf = ({ size, dtype }: Tensor): number => size * bytesOf(dtype);
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
-/** Elements of a thread, where each operand's are adjacent or one. */
+/** Elements per thread, if each operand's elements are adjacent or one. */
 const widthOf = (operands: readonly Tensor[]): number => (operands.every(({ dtype }) => bytesOf(dtype) <= 2) ? 8 : 4);
 
 interface Layout {
-  /** Of the merged loop. */
+  /** For the merged loop. */
   readonly rank: number;
-  /** Whether threads take several elements. Default true. */
+  /** Whether threads compute several elements. Default true. */
   readonly isInRuns?: boolean;
-  /** Elements of a thread. Default {@link widthOf}. */
+  /** Elements per thread. Default {@link widthOf}. */
   readonly width?: number;
-  /** Operands of which all elements are read. Default all. */
+  /** Operands whose elements are all read. Default all. */
   readonly read?: readonly Tensor[];
 }
 
 /**
- * The result is written once. Each of its elements reads one element of each operand, each thread one of what is
- * repeated along the last axis; it comes from memory once: there are no more cache lines than those of the operands.
+ * The result is written once. Each of its elements reads one element of each operand, and each thread reads one element
+ * of an operand that is repeated along the last axis. Memory is read once: there are no more cache lines than those of
+ * the operands.
  */
 function checkTraffic(
   compute: (...inputs: Tensor[]) => Tensor,
@@ -106,7 +107,7 @@ const ones = (shape: readonly number[], dtype: DType = "float32"): Tensor =>
 const transposed = (x: Tensor): Tensor => onMetal(() => operations.transpose(x, 0, 1));
 
 type Operation = (...inputs: Tensor[]) => Tensor;
-/** Those of three operands, which promote nothing, as they are. */
+/** The names of ternary operations without dtype promotion. */
 const computeOf = (name: string): Operation => definitions.get(name)!.compute;
 const dtypeOf = (name: string): DType => {
   const { takes } = definitions.get(name)!;
@@ -141,7 +142,7 @@ describe("ternary", () => {
     checkTraffic(compute, [ones([32, 32]), ones([32]), ones([])], { rank: 2 });
   });
 
-  test("where reads the operand that is chosen", () => {
+  test("where reads the selected operand", () => {
     const [condition, a, b] = [ones([32, 32], "bool"), ones([32, 32]), ones([32, 32])];
     checkTraffic(computeOf("where"), [condition, a, b], { rank: 1, read: [condition, a] });
   });
@@ -149,14 +150,14 @@ describe("ternary", () => {
   test("softplus", () => {
     const x = ones([32, 32]);
     const withParameters: Operation = (input) => operations.softplus(input!);
-    onMetal(() => withParameters(x)); // its parameters are tensors, which are made at the first call
+    onMetal(() => withParameters(x)); // its parameters are tensors, which are created at the first call
     const counters = countersOf(() => withParameters(x));
     expect(counters.device_bytes_written).toBe(sizeOf(x));
     expect(counters.cache_lines_read).toBe(1 + linesOf(sizeOf(x)) + 2);
   });
 });
 
-describe("elements of two bytes, eight a thread", () => {
+describe("elements of two bytes, eight per thread", () => {
   const cases: readonly (readonly [string, DType, Operation, number])[] = [
     ["exp", "float16", computeOf("exp"), 1],
     ["exp", "bfloat16", computeOf("exp"), 1],
@@ -171,7 +172,7 @@ describe("elements of two bytes, eight a thread", () => {
     checkTraffic(compute, operandsOf([4, 3]), { rank: 1 });
   });
 
-  test.each([8, 12, 37, 1000])("each of %i is its own", (size) => {
+  test.each([8, 12, 37, 1000])("each of %i is separate", (size) => {
     const values = Array.from({ length: size }, (_, index) => (index % 100) - 7);
     for (const dtype of ["float16", "bfloat16", "int8"] as const) {
       const x = onMetal(() => toDType(tensor(values, { dtype: "float32" }), dtype));

@@ -1,4 +1,4 @@
-/** What elementwise operations refuse, on every backend where it matters. */
+/** Calls that elementwise operations reject, on every backend where it matters. */
 import { describe, expect, test } from "bun:test";
 import { noGrad } from "../../../src/autograd/modes.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
@@ -17,7 +17,8 @@ import { isnan } from "../../../src/ops/elementwise/predicates.ts";
 import type { Operand } from "../../../src/ops/elementwise/types.ts";
 import { where } from "../../../src/ops/elementwise/where.ts";
 import { expand } from "../../../src/ops/view/expand.ts";
-import type { Tensor } from "../../../src/tensor/tensor.ts";
+import { dtypes } from "../../../src/tensor/dtype.ts";
+import { Tensor } from "../../../src/tensor/tensor.ts";
 
 const floats = tensor([1, 2, 3]);
 const bools = tensor([true, false, true]);
@@ -105,6 +106,35 @@ test.each(mistakes)("%s", (_name, body, expected) => {
   expect(message(body)).toStartWith(expected);
 });
 
+/** PyTorch's `sub` refuses a bool in either operand, whatever the other is. */
+describe.each(["metal", "cpu", "reference"] as const)("differences with bools, on %s", (backend) => {
+  const tensors = dtypes.flatMap((dtype) => [[1, 0], 1].map((x) => tensor(x, { dtype })));
+  const operands: readonly Operand[] = [...tensors, 1, 1n, true, false];
+  const foundIn = (x: Operand): string | undefined =>
+    typeof x === "boolean" ? String(x) : Tensor.isTensor(x) && x.dtype === "bool" ? "bool" : undefined;
+
+  test.each([
+    ["sub", "a", "b", operands, (a, b) => sub(a, b)],
+    ["sub", "a", "b", operands, (a, b) => sub(a, b, { alpha: 2 })],
+    ["sub", "a", "b", tensors, (a, b) => (a as Tensor).sub(b)],
+    ["sub_", "x", "other", tensors, (x, other) => sub_(x as Tensor, other)],
+    ["sub_", "x", "other", tensors, (x, other) => sub_(x as Tensor, other, { alpha: 2 })],
+  ] as readonly [string, string, string, readonly Operand[], (a: Operand, b: Operand) => unknown][])(
+    "%s(%s, %s)",
+    (operation, first, second, minuends, call) => {
+      const heard = (a: Operand, b: Operand) =>
+        withStrict(true, () => withBackend(backend, () => message(() => call(a, b))));
+      for (const [a, b] of minuends.flatMap((one) => operands.map((other) => [one, other] as const))) {
+        const [found, name] = foundIn(a) === undefined ? [foundIn(b), second] : [foundIn(a), first];
+        if (found === undefined) continue;
+        const expected = `DTypeError [${operation}] expected floats or integers, got ${found} for ${name}; `;
+        expect(heard(a, b)).toStartWith(expected);
+      }
+      expect(heard(tensor([1, 2]), 1)).toBe("nothing was thrown");
+    },
+  );
+});
+
 describe.each(["metal", "cpu", "reference"] as const)("after dispose(), on %s", (backend) => {
   const uses: readonly (readonly [string, (x: Tensor, whole: Tensor) => unknown])[] = [
     ["neg", (x) => neg(x)],
@@ -189,7 +219,7 @@ describe("a cast with overflow: error", () => {
     expect(message(() => strictly(tensor([2 ** 63], { dtype: "float64" }), "int64"))).toContain("element 0 is");
   });
 
-  test("lets pass what fits after truncation", () => {
+  test("accepts values that fit after truncation", () => {
     expect(strictly(tensor([-128.9, 127.9, -0.5]), "int8").toArray()).toEqual([-128, 127, 0]);
     expect(strictly(tensor([-(2 ** 63)], { dtype: "float64" }), "int64").toArray()).toEqual([-(2n ** 63n)]);
     expect(toDType(tensor([300, Number.NaN, -300]), "int8").toArray()).toEqual([127, 0, -128]);
@@ -200,7 +230,7 @@ describe("in place", () => {
   const leaf = () => tensor([1, 2], { requiresGrad: true });
   const changes = { add_, sub_, mul_, div_, copy_ };
 
-  test.each(Object.entries(changes))("%s refuses a leaf that requires a gradient, outside noGrad", (name, change) => {
+  test.each(Object.entries(changes))("%s rejects a leaf that requires a gradient, outside noGrad", (name, change) => {
     expect(message(() => change(leaf(), 2))).toStartWith(`AutogradError [${name}] a leaf float32[2]`);
     expect(message(() => change(mul(leaf(), 2), 2))).toStartWith(`AutogradError [${name}] a tensor float32[2]`);
     expect(message(() => change(tensor([1, 2]), leaf()))).toStartWith(`AutogradError [${name}]`);
@@ -210,7 +240,7 @@ describe("in place", () => {
   test.each([
     ["zero_", (x) => zero_(x)],
     ["fill_", (x) => fill_(x, 1)],
-  ] as readonly [string, (x: typeof floats) => unknown][])("%s refuses such a leaf too", (name, change) => {
+  ] as readonly [string, (x: typeof floats) => unknown][])("%s rejects such a leaf too", (name, change) => {
     expect(message(() => change(leaf()))).toStartWith(`AutogradError [${name}] a leaf`);
   });
 });

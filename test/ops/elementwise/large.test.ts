@@ -1,6 +1,6 @@
 /**
- * Results so large that the cpu backend streams them past the caches: whole lines, their rest, and places that begin
- * off a line.
+ * Results so large that the cpu backend streams them past the caches: whole cache lines, the remainder, and addresses
+ * that begin inside a line.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
@@ -16,7 +16,7 @@ import { reshape } from "../../../src/ops/view/reshape.ts";
 import { slice } from "../../../src/ops/view/slice.ts";
 
 const rows = 2053;
-const columns = 2055; // 17 MB of float32, the last line of them cut short
+const columns = 2055; // 17 MB of float32, with a partial last cache line
 const size = rows * columns;
 const values = Float32Array.from({ length: size }, (_, index) => (index * 7919) % 1021);
 
@@ -24,7 +24,7 @@ const { native } = cpuLibrary();
 const { isa: initial, isas } = cpuInfo(native);
 afterAll(() => configure(native, "isa", initial));
 
-/** The place of the first element that differs; −1 where none does. */
+/** The index of the first element that differs; −1 if none does. */
 const firstWrong = (got: ArrayLike<number | bigint>, want: (index: number) => number): number => {
   for (let index = 0; index < got.length; index++) if (Number(got[index]) !== want(index)) return index;
   return -1;
@@ -50,7 +50,7 @@ describe.each(isas)("with %s", (isa) => {
   );
 
   test(
-    "a view that begins off a line, and leaves what is around it",
+    "a view that begins inside a cache line, and leaves its surroundings unchanged",
     on(() => {
       const whole = zeros([size]);
       copy_(slice(whole, { start: 3, end: size - 2 }), slice(tensor(values), { end: size - 5 }));

@@ -1,4 +1,4 @@
-/** What the tests of elementwise operations share: samples, and oracles over operands that are broadcast. */
+/** Shared by the tests of elementwise operations: samples, and oracles with broadcast operands. */
 import type { DType } from "../../../src/tensor/dtype.ts";
 import { placeIn } from "../broadcast.ts";
 import type { Block, Layout, OperandSpec, Values } from "../samples.ts";
@@ -8,7 +8,7 @@ export const floats: readonly DType[] = ["float64", "float32", "float16", "bfloa
 export const integers: readonly DType[] = ["int64", "int32", "uint32", "int8", "uint8"];
 export const signed: readonly DType[] = ["int64", "int32", "int8"];
 
-/** Numbers at which functions go wrong, in the range of every float. */
+/** Numbers where functions often fail, in the range of every float dtype. */
 export const specials = [
   ...[0, -0, 1, -1, 0.5, -0.5, 2, -2, 2.5, -2.5, 1e-4, -1e-4, 100, -100, 6e4, -6e4],
   ...[Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY],
@@ -33,7 +33,7 @@ export function unarySamples(values?: Values): Sample[] {
 
 export const withValues = (spec: OperandSpec, values?: Values): OperandSpec => (values ? { ...spec, values } : spec);
 
-/** A sample of given numbers, for floats; without a gradient, which they need not have. */
+/** A sample of given numbers, for floats; without a gradient, which may not exist there. */
 export const sampleOf = (name: string, ...lists: readonly (readonly number[])[]): Sample => ({
   name,
   inputs: lists.map((list) => ({ shape: [list.length], values: { list } })),
@@ -72,7 +72,7 @@ export const broadcasts: readonly (readonly OperandSpec[])[] = [
   [{ shape: [manyRows, 129] }, { shape: [manyRows, 1] }],
 ];
 
-/** Two operands of every combination of shapes, with values of their own. */
+/** Two operands of every combination of shapes, with different values. */
 export const binarySamples = (first?: Values, second = first): Sample[] =>
   broadcasts.map(([a, b]) => ({ inputs: [withValues(a!, first), withValues(b!, second)], options: undefined }));
 
@@ -93,7 +93,7 @@ export function mapped(blocks: readonly Block[], f: (...values: number[]) => num
   return { shape, values, ...(dtype && { dtype }) };
 }
 
-// Points and weights of Gauss and Legendre's rule of five points on (-1, 1).
+// Points and weights of the Gauss–Legendre rule with five points on (-1, 1).
 const near = Math.sqrt(5 - 2 * Math.sqrt(10 / 7)) / 3;
 const far = Math.sqrt(5 + 2 * Math.sqrt(10 / 7)) / 3;
 const nearWeight = (322 + 13 * Math.sqrt(70)) / 900;
@@ -111,7 +111,7 @@ export function erf(x: number): number {
   if (Number.isNaN(x)) return x;
   const half = Math.min(Math.abs(x), 6.5) / 160;
   let sum = 0;
-  let lost = 0; // Kahan's summation: what each addition rounds away comes back in the next
+  let lost = 0; // Kahan summation: the rounding error of each addition is added to the next term
   for (let part = 79; part >= 0; part--)
     for (const [point, weight] of rule) {
       const term = weight * Math.exp(-((half * (2 * part + 1 + point)) ** 2)) - lost;
@@ -122,7 +122,7 @@ export function erf(x: number): number {
   return (Math.sign(x) * sum * half * 2) / Math.sqrt(Math.PI);
 }
 
-/** The nearest whole number, halves to the even one. */
+/** The nearest whole number, with halves rounded to even. */
 export function toEven(x: number): number {
   const rounded = Math.round(x);
   return Math.abs(x - Math.trunc(x)) === 0.5 && rounded % 2 !== 0 ? rounded - 1 : rounded;

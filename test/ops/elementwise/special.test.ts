@@ -1,4 +1,4 @@
-/** Inverse circular and hyperbolic functions, the error and the gamma function and their like, on every backend. */
+/** Inverse circular and hyperbolic functions, the error and gamma functions and related ones, on every backend. */
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { enableGrad } from "../../../src/autograd/modes.ts";
@@ -22,11 +22,11 @@ interface Row {
   readonly formula: (x: number) => number;
   readonly ulps: number;
   readonly values?: Values;
-  /** Further values, at which results are compared. */
+  /** Further values at which results are compared. */
   readonly also?: readonly number[];
   /** Whether the oracle adds up many terms. */
   readonly isSum?: boolean;
-  /** The largest term of the formula, where terms cancel. Default: none do. */
+  /** The largest term of the formula if terms cancel. Default: none do. */
   readonly magnitude?: (x: number) => number;
 }
 
@@ -44,6 +44,8 @@ const derivativeOf = (n: number): Row => ({
   magnitude: (x) => (x < 0 ? 40 * n ** 2 * Math.abs(polygamma(n, Math.abs(x - Math.round(x)))) : 0),
 });
 
+const entropy = (x: number) => (x < 0 ? -1 / 0 : x === 0 ? 0 : -x * Math.log(x));
+
 const rows: readonly Row[] = [
   { name: "asin", compute: library.asin, formula: Math.asin, ulps: 4, values: inside },
   { name: "acos", compute: library.acos, formula: Math.acos, ulps: 4, values: inside },
@@ -54,6 +56,8 @@ const rows: readonly Row[] = [
   { name: "acosh", compute: library.acosh, formula: Math.acosh, ulps: 4, values: { low: 1.1, high: 9 } },
   { name: "atanh", compute: library.atanh, formula: Math.atanh, ulps: 5, values: inside },
   { name: "erfc", compute: library.erfc, formula: erfc, ulps: 6, isSum: true },
+  { name: "ndtr", compute: library.ndtr, formula: (x) => erfc(-x * Math.SQRT1_2) / 2, ulps: 6, isSum: true },
+  { name: "entr", compute: library.entr, formula: entropy, ulps: 3, values: { low: 0.1, high: 5 } },
   { name: "erfinv", compute: library.erfinv, formula: erfinv, ulps: 6, values: inside, isSum: true },
   {
     name: "sinc",
@@ -75,7 +79,7 @@ const rows: readonly Row[] = [
 ];
 
 /**
- * In float64 the oracle's own roundings show: those of terms up to 2 near the zeros from 1 to 3, and those of long
+ * In float64 the oracle's rounding errors matter: those of terms up to 2 near the zeros from 1 to 3, and those of long
  * sums.
  */
 function withRoundings(blocks: readonly Block[], { formula, magnitude, isSum = false }: Row): Expected {
@@ -132,7 +136,7 @@ describe.each(tested)("on %s", (backend) => {
     const values = fc.sample(poleless, { numRuns: repeats({ usual: 1000, all: 20_000 }), seed: 12 });
     const results = valuesOf((x) => library.polygamma(1, x), values);
     const errors = values.map((x, at) => {
-      // The reflection: of a negative x the sum is that of sine's square, less the terms of 1 − x.
+      // The reflection formula: for a negative x the sum is that of sine's square, minus the terms of 1 − x.
       const expected = x > 0 ? polygamma(1, x) : (1 / (x * sinc(x))) ** 2 - polygamma(1, 1 - x);
       return { x, ulps: Math.abs(results[at]! - expected) / ulpOf("float32", expected) };
     });
@@ -230,6 +234,13 @@ const precise: Readonly<Record<string, readonly (readonly [x: number, y: number]
       [1 - 2 ** -52, 5.805018683193453],
     ] as const),
   ],
+  ndtr: [
+    ...([
+      [-3, 0.0013498980316300946],
+      [0.5, 0.6914624612740131],
+      [8, 0.9999999999999994],
+    ] as const),
+  ],
   erfc: [
     ...([
       [-3, 1.9999779095030015],
@@ -246,6 +257,7 @@ const precise: Readonly<Record<string, readonly (readonly [x: number, y: number]
 
 const named: Readonly<Record<string, (x: Tensor) => Tensor>> = {
   ...{ lgamma: library.lgamma, digamma: library.digamma, erfinv: library.erfinv, erfc: library.erfc },
+  ndtr: library.ndtr,
   trigamma: (x) => library.polygamma(1, x),
   "of order 10": (x) => library.polygamma(10, x),
 };

@@ -1,12 +1,12 @@
 /**
  * Special functions in float64, by other formulas than the library's: series about 1 whose coefficients are values of
- * the zeta function, sums that are written out, and an integral.
+ * the zeta function, explicit sums, and an integral.
  */
 import { erf } from "./oracle.ts";
 
 /**
- * The trapezoidal rule, which converges faster than any power for a periodic function: erfc(x) = 2/π ∫ exp(−x²/sin² θ)
- * dθ from 0 to π/2.
+ * The trapezoidal rule, which converges exponentially for a periodic function: erfc(x) = 2/π ∫ exp(−x²/sin² θ) dθ from
+ * 0 to π/2.
  */
 export function erfc(x: number): number {
   if (!(x >= 0.7)) return 1 - erf(x);
@@ -26,7 +26,7 @@ for (let k = 1; k < 500; k++) {
   inverseCoefficients.push(sum);
 }
 
-/** By its series, and by bisection of erfc where that takes too many terms. */
+/** By its series, and by bisection of erfc if that takes too many terms. */
 export function erfinv(x: number): number {
   const magnitude = Math.abs(x);
   if (magnitude === 1) return x * Number.POSITIVE_INFINITY;
@@ -51,7 +51,7 @@ function bisected(complement: number): number {
 
 const gamma = 0.5772156649015329;
 
-/** ζ(s) for s ≥ 2: sixty terms, and Euler and Maclaurin's remainder. */
+/** ζ(s) for s ≥ 2: sixty terms, and the remainder by the Euler–Maclaurin formula. */
 function zeta(s: number): number {
   const last = 60;
   let sum = last ** (1 - s) / (s - 1) + last ** -s / 2 + (s * last ** (-s - 1)) / 12;
@@ -102,7 +102,7 @@ export function digamma(x: number): number {
   return digamma(x - 1) + 1 / (x - 1);
 }
 
-/** (−1)ⁿ⁺¹·n!·Σ (x + k)^(−n−1), term by term up to 60 and beyond that by Euler and Maclaurin's formula. */
+/** (−1)ⁿ⁺¹·n!·Σ (x + k)^(−n−1), term by term up to 60 and beyond that by the Euler–Maclaurin formula. */
 export function polygamma(n: number, x: number): number {
   let factorial = 1;
   for (let k = 2; k <= n; k++) factorial *= k;
@@ -115,7 +115,7 @@ export function polygamma(n: number, x: number): number {
   return (n % 2 === 0 ? -1 : 1) * factorial * sum;
 }
 
-/** Whole turns of the sine are taken off, and what is beyond a quarter is mirrored. */
+/** Whole periods of the sine are removed, and angles beyond a quarter are mirrored. */
 export function sinc(x: number): number {
   if (x === 0) return 1;
   let turn = x % 2;

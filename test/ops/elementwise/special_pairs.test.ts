@@ -26,17 +26,18 @@ const logOfSum = (a: number, b: number) => {
   return Number.isFinite(large) ? large + Math.log1p(Math.exp(small - large)) : large;
 };
 const timesLog = (a: number, b: number) => (Number.isNaN(b) ? b : a === 0 ? 0 : a * Math.log(b));
+const timesLog1p = (a: number, b: number) => (Number.isNaN(b) ? b : a === 0 ? 0 : a * Math.log1p(b));
 const step = (x: number, atZero: number) => (x < 0 ? 0 : x > 0 ? 1 : x === 0 ? atZero : 0);
 
 const formats: Readonly<Partial<Record<DType, number>>> = { float16: 2 ** -24, bfloat16: 2 ** -133 };
 const steps: Readonly<Partial<Record<DType, number>>> = { float16: 2 ** -10, bfloat16: 2 ** -7 };
 
-/** The first number beyond a that rounds to another one, found by halving the distance. */
+/** The first number beyond a that rounds to another one, found by bisection. */
 function nextOf(a: number, b: number, dtype: DType): number {
   if (Number.isNaN(a) || Number.isNaN(b)) return Number.NaN;
   if (a === b) return b;
   const sign = b > a ? 1 : -1;
-  if (dtype === "float32" || dtype === "float64") return neighbour(a, sign, dtype);
+  if (dtype === "float32" || dtype === "float64") return neighbor(a, sign, dtype);
   if (a === 0) return sign * formats[dtype]!;
   if (!Number.isFinite(a))
     return Math.sign(a) * { float16: 65504, bfloat16: (2 - 2 ** -7) * 2 ** 127 }[dtype as "float16"];
@@ -47,7 +48,7 @@ function nextOf(a: number, b: number, dtype: DType): number {
 }
 
 /** By the order of the bits. */
-function neighbour(a: number, sign: number, dtype: "float32" | "float64"): number {
+function neighbor(a: number, sign: number, dtype: "float32" | "float64"): number {
   const number = dtype === "float32" ? new Float32Array([a]) : new Float64Array([a]);
   const bits = dtype === "float32" ? new Int32Array(number.buffer) : new BigInt64Array(number.buffer);
   if (a === 0) return sign * (dtype === "float32" ? 2 ** -149 : Number.MIN_VALUE);
@@ -65,7 +66,7 @@ interface Row {
   readonly values?: readonly [Values, Values];
   readonly gradient?: boolean;
   readonly dtypes?: readonly DType[];
-  /** The largest term, where terms cancel. */
+  /** The largest term, if terms cancel. */
   readonly magnitude?: (a: number, b: number) => number;
 }
 
@@ -81,6 +82,7 @@ const rows: readonly Row[] = [
     magnitude: (a, b) => 8 * Math.max(Math.abs(a), Math.abs(b), 1),
   },
   { name: "xlogy", compute: library.xlogy, formula: timesLog, ulps: 4, values: [some, positive] },
+  { name: "xlog1py", compute: library.xlog1py, formula: timesLog1p, ulps: 4, values: [some, { low: -0.8, high: 4 }] },
   {
     ...{ name: "copysign", compute: library.copysign, values: [nonzero, nonzero] },
     formula: (a, b) => (isNegative(b) ? -Math.abs(a) : Math.abs(a)),
@@ -121,7 +123,7 @@ testTable("special pairs without a gradient", [
   },
 ]);
 
-/** By trying. */
+/** By search. */
 function greatest(a: number, b: number): number {
   const [x, y] = [Math.abs(a), Math.abs(b)];
   if (x === 0 || y === 0) return x + y;
@@ -172,7 +174,7 @@ describe.each(tested)("on %s", (backend) => {
     expect(valuesOf(library.nextafter, [0, 0, -0, 0], [1, -1, -0, -0])).toEqual([2 ** -149, -(2 ** -149), -0, -0]);
   });
 
-  test("steps out of the smallest numbers and into infinity", () => {
+  test("steps beyond the smallest numbers and to infinity", () => {
     expect(valuesOf(library.nextafter, [2 ** -149, -(2 ** -149)], [-1, 1])).toEqual([0, -0]);
     expect(valuesOf(library.nextafter, [3.4028234663852886e38, oo], [oo, 0])).toEqual([oo, 3.4028234663852886e38]);
     expect(valuesOf(library.nextafter, [65504, 1, 1, 2], [oo, 0, 2, 0], "float16")).toEqual([
@@ -194,7 +196,7 @@ describe.each(tested)("on %s", (backend) => {
   });
 });
 
-test("gradients where there is more than one answer are those of PyTorch", () => {
+test("if there is more than one valid gradient, it is PyTorch's", () => {
   const gradients = (compute: Compute, a: number, b: number) => {
     const operands = [a, b].map((value) => library.tensor([value], { dtype: "float64", requiresGrad: true }));
     const found = grad([compute(operands[0]!, operands[1]!)], operands, {

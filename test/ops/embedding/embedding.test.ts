@@ -64,7 +64,7 @@ interface BagOptions extends Omit<EmbeddingBagOptions, "offsets" | "perSampleWei
   readonly offsets?: readonly number[];
 }
 
-/** The indices of each bag that count, by their places. */
+/** The indices of each bag that count, by position. */
 function membersOf(indices: Block, { offsets, paddingIndex, includeLastOffset }: BagOptions): number[][] {
   const padding = paddingIndex === undefined ? -1 : (paddingIndex + ROWS) % ROWS;
   const [first = 0, length = 0] = indices.shape;
@@ -148,7 +148,7 @@ const bagRow: OperationRow<BagOptions> = {
 
 testTable("embedding", [embeddingRow, bagRow]);
 
-test("a row that counts for nothing gets no gradient, whatever its bag gets", () => {
+test("a row with a factor of 0 gets no gradient, whatever its bag gets", () => {
   for (const backend of tested)
     withBackend(backend, () => {
       const weight = tensor([[1, 2], [3, 4]], { requiresGrad: true }); // biome-ignore format: rows
@@ -164,7 +164,7 @@ test("a row that counts for nothing gets no gradient, whatever its bag gets", ()
     });
 });
 
-describe("a row that many indices name gets the gradients of all", () => {
+describe("a row that many indices select gets the sum of their gradients", () => {
   // Runs of 1, 32, 33 and 100 indices: a SIMD-group reads 32 at a time.
   const runs = [1, 32, 33, 100];
   const named = runs.flatMap((count, row) => new Array<bigint>(count).fill(BigInt(3 * row)));
@@ -242,7 +242,7 @@ describe("gradients of gradients", () => {
   });
 });
 
-/** Rows that are named often and never, in columns of several tasks and threadgroups. */
+/** Rows that are selected often and never, in columns of several tasks and threadgroups. */
 const everything = (): unknown[] => {
   const wave = (shape: readonly number[], step: number): Tensor => {
     const size = shape.reduce((product, own) => product * own, 1);

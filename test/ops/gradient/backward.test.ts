@@ -26,7 +26,7 @@ const codeOf = (body: () => unknown): string | undefined => {
 };
 
 describe("gradients", () => {
-  test("sum up where a tensor is used more than once: d(x·x)/dx = 2x, and diamonds", () => {
+  test("sum up if a tensor is used more than once: d(x·x)/dx = 2x, and diamonds", () => {
     const x = parameter([1, -2, 3]);
     backward(sum(mul(x, x)));
     expect(numbers(x.grad)).toEqual([2, -4, 6]);
@@ -36,7 +36,7 @@ describe("gradients", () => {
     expect(numbers(y.grad)).toEqual([18 * 2 + 3, 18 * 5 + 3]);
   });
 
-  test("accumulate over passes until they are taken away", () => {
+  test("accumulate over passes until they are cleared", () => {
     const x = parameter([1, 2]);
     backward(sum(mul(x, 3)));
     backward(sum(mul(x, 4)));
@@ -46,7 +46,7 @@ describe("gradients", () => {
     expect(numbers(x.grad)).toEqual([1, 1]);
   });
 
-  test("flow through views and casts, back to the leaf's own dtype", () => {
+  test("flow through views and casts, and have the leaf's dtype", () => {
     const x = tensor([1, 2, 3, 4, 5, 6], { requiresGrad: true });
     const wide = expand(reshape(reshape(x, [2, 3]), [2, 3, 1]), [2, 3, 4]);
     backward(sum(mul(toDType(wide, "float64"), 0.5)));
@@ -60,7 +60,7 @@ describe("gradients", () => {
     expect(numbers(x.grad)).toEqual([2, 40, 600]);
   });
 
-  test("leave integers and what needs none alone", () => {
+  test("leave integers and tensors without requiresGrad alone", () => {
     const x = parameter([1, 2]);
     const constant = tensor([3, 4], { dtype: "float64" });
     backward(sum(mul(x, constant)));
@@ -71,7 +71,7 @@ describe("gradients", () => {
     }).toThrow(ArgumentError);
   });
 
-  test("go through 10,000 operations without a deep stack", () => {
+  test("go through 10,000 operations without deep recursion", () => {
     const x = parameter([1]);
     let y: Tensor = x;
     for (let step = 0; step < 10_000; step++) y = add(y, x);
@@ -79,7 +79,7 @@ describe("gradients", () => {
     expect(numbers(x.grad)).toEqual([10_001]);
   });
 
-  test("may be computed by another backend than the result", () => {
+  test("may be computed on another backend than the result", () => {
     const run = (forward: "cpu" | "reference" | "metal", back: "cpu" | "reference" | "metal") => {
       const x = tensor([0.5, -1, 2], { requiresGrad: true });
       const y = withBackend(forward, () => mul(exp(x), x));
@@ -98,10 +98,10 @@ describe("gradients", () => {
   });
 });
 
-describe("a leaf's gradient is its own", () => {
+describe("a leaf's gradient shares no memory", () => {
   const shares = (a: Tensor, b: Tensor) => a.storage === b.storage;
 
-  test("two leaves that get the same tensor, and the caller's", () => {
+  test("of two leaves that receive the same tensor, and with the caller's", () => {
     const [a, b] = [parameter([1, 2]), parameter([3, 4])];
     const given = tensor([5, 6], { dtype: "float64" });
     backward(add(a, b), given);
@@ -113,7 +113,7 @@ describe("a leaf's gradient is its own", () => {
     ]);
   });
 
-  test("a hook's replacement, and a leaf that is the root", () => {
+  test("of a hook's replacement, and of a leaf that is the root", () => {
     const x = parameter([1, 2]);
     const replacement = tensor([7, 8], { dtype: "float64" });
     x.registerHook(() => replacement);
@@ -125,7 +125,7 @@ describe("a leaf's gradient is its own", () => {
     expect([numbers(leaf.grad), shares(leaf.grad!, given)]).toEqual([[4], false]);
   });
 
-  test("is row-major, also where the sum was expanded", () => {
+  test("is row-major, also if the sum was expanded", () => {
     const x = parameter([1, 2]);
     backward(sum(x));
     expect(x.grad?.isContiguous).toBe(true);
@@ -133,14 +133,14 @@ describe("a leaf's gradient is its own", () => {
 });
 
 describe("grad", () => {
-  test("gives gradients of leaves and of what lies between, and leaves grad alone", () => {
+  test("returns gradients of leaves and of intermediate results, and leaves grad unchanged", () => {
     const x = parameter([1, 2]);
     const y = mul(x, x);
     const [dx, dy] = grad(sum(mul(y, 3)), [x, y]);
     expect([numbers(dx), numbers(dy), x.grad]).toEqual([[6, 12], [3, 3], null]);
   });
 
-  test("takes several outputs with gradients of their own, and one output twice", () => {
+  test("accepts several outputs with separate gradients, and one output twice", () => {
     const x = parameter([1, 2]);
     const one = tensor([1, 1], { dtype: "float64" });
     const y = mul(x, 2);
@@ -149,7 +149,7 @@ describe("grad", () => {
     expect(numbers(grad([z, z], [x], { gradOutputs: [one, one] })[0])).toEqual([10, 10]);
   });
 
-  test("an input that does not matter is an error, or null where that is allowed", () => {
+  test("an unused input is an error, or null if that is allowed", () => {
     const [x, other] = [parameter([1]), parameter([2])];
     expect(codeOf(() => grad(sum(x), [other]))).toBe("unused");
     expect(grad(sum(x), [x, other], { allowUnused: true })[1]).toBeNull();
@@ -165,7 +165,7 @@ describe("grad", () => {
     expect([first!.requiresGrad, third!.requiresGrad]).toEqual([true, false]);
   });
 
-  test("createGraph through an operation that saves its own result: d²(eˣ)/dx² = eˣ", () => {
+  test("createGraph through an operation that saves its result: d²(eˣ)/dx² = eˣ", () => {
     const x = parameter([0.5]);
     const [first] = grad(exp(x), [x], { createGraph: true });
     expect(grad(first!, [x])[0]!.item()).toBeCloseTo(Math.exp(0.5), 12);
@@ -177,20 +177,20 @@ describe("grad", () => {
     expect(numbers(grad(x.grad!, [x])[0])).toEqual([18]);
   });
 
-  test("valueAndGrad gives both, for the first arguments, and touches no grad", () => {
+  test("valueAndGrad returns both, for the first arguments, and changes no grad", () => {
     const [w, x] = [tensor([1, 2]), tensor([3, 4])];
     const step = valueAndGrad((a: Tensor, b: Tensor) => sum(mul(mul(a, a), b)), 2);
     const { value, gradients } = noGrad(() => step(w, x));
     expect([value.item(), ...gradients.map(numbers)]).toEqual([19, [6, 16], [1, 4]]);
     expect([value.requiresGrad, w.grad, w.requiresGrad]).toEqual([false, null, false]);
     expect(() => valueAndGrad((a: number) => tensor(a))(3)).toThrow(ArgumentError);
-    const one = valueAndGrad((a: Tensor, factor: number) => sum(mul(a, factor)) as Tensor)(w, 3); // the rest as it is
+    const one = valueAndGrad((a: Tensor, factor: number) => sum(mul(a, factor)) as Tensor)(w, 3); // the rest unchanged
     expect([one.value.item(), ...one.gradients.map(numbers)]).toEqual([9, [3, 3]]);
   });
 });
 
 describe("hooks", () => {
-  test("on a leaf see the whole sum once; what they return takes its place", () => {
+  test("on a leaf see the whole sum once; their result replaces it", () => {
     const x = parameter([1, 2]);
     const seen: unknown[] = [];
     x.registerHook((gradient) => {
@@ -201,7 +201,7 @@ describe("hooks", () => {
     expect([seen, numbers(x.grad)]).toEqual([[[5, 5]], [50, 50]]);
   });
 
-  test("between see and change what flows on; later hooks see what earlier ones returned", () => {
+  test("on intermediate results change the gradient that flows on; later hooks see what earlier ones returned", () => {
     const x = parameter([1, 2]);
     const y = mul(x, 2);
     y.registerHook((gradient) => neg(gradient));
@@ -211,7 +211,7 @@ describe("hooks", () => {
     expect([seen, numbers(x.grad)]).toEqual([[[-3, -3]], [-6, -6]]);
   });
 
-  test("are gone once they are taken away, even by themselves while they run", () => {
+  test("are gone once they are removed, even by themselves while they run", () => {
     const x = parameter([1]);
     const calls: string[] = [];
     const remove = x.registerHook(() => {
@@ -226,14 +226,14 @@ describe("hooks", () => {
     expect(calls).toEqual(["first", "second", "second"]);
   });
 
-  test("that change the shape or the dtype are refused", () => {
+  test("that change the shape or the dtype are rejected", () => {
     const x = parameter([1, 2]);
     x.registerHook((gradient) => reshape(gradient, [2, 1]));
     expect(codeOf(() => backward(sum(x)))).toBe("wrongGradient");
     expect(() => tensor([1]).registerHook(() => undefined)).toThrow(ArgumentError);
   });
 
-  test("retainGrad leaves a gradient between, after the hooks, summed over passes", () => {
+  test("retainGrad keeps an intermediate gradient, after the hooks, summed over passes", () => {
     const x = parameter([1, 2]);
     const y = mul(x, 2).retainGrad();
     y.registerHook((gradient) => neg(gradient));
@@ -250,7 +250,7 @@ describe("hooks", () => {
 });
 
 describe("recording", () => {
-  test("stops in noGrad, goes on in enableGrad inside it, and across awaits", async () => {
+  test("stops in noGrad, continues in enableGrad inside it, and across awaits", async () => {
     const x = parameter([1]);
     expect(noGrad(() => mul(x, 2).requiresGrad)).toBe(false);
     expect(noGrad(() => enableGrad(() => mul(x, 2).requiresGrad))).toBe(true);
@@ -263,7 +263,7 @@ describe("recording", () => {
     expect(isGradEnabled()).toBe(true);
   });
 
-  test("ends with an error inside, sync and async", async () => {
+  test("resumes after an error inside, sync and async", async () => {
     expect(() =>
       noGrad(() => {
         throw new Error("inside");
@@ -295,7 +295,7 @@ describe("recording", () => {
 });
 
 describe("misuse is a typed error that says what to do", () => {
-  test("a gradient that does not fit is not taken", () => {
+  test("an invalid gradient is rejected", () => {
     const x = parameter([1, 2]);
     x.grad = parameter([3, 4]);
     const assign = (value: unknown) => () => Reflect.set(x, "grad", value);
@@ -331,7 +331,7 @@ describe("misuse is a typed error that says what to do", () => {
     expect(numbers(x.grad)).toEqual([6, 12]);
   });
 
-  test("a view that two graphs share saved nothing, so that both can be passed", () => {
+  test("a view that two graphs share saved nothing, so both can be differentiated", () => {
     const x = parameter([1, 2]);
     const view = reshape(x, [2, 1]);
     backward(sum(mul(view, 2)));

@@ -53,7 +53,7 @@ class SumAndDifference extends Function {
 }
 
 describe("Function", () => {
-  test("with an argument that is no tensor; gradients of gradients come from differentiable rules", () => {
+  test("with an argument other than a tensor; gradients of gradients come from differentiable rules", () => {
     const x = parameter([2, -1]);
     backward(sum(ScaledCube.apply(x, 2)));
     expect(numbers(x.grad)).toEqual([24, 6]);
@@ -63,7 +63,7 @@ describe("Function", () => {
     expect(gradcheck((z) => ScaledCube.apply(z, 1.5), [parameter([0.3, -0.7])])).toBe(true);
   });
 
-  test("with several outputs: unused ones give null, marked ones are cut off", () => {
+  test("with several outputs: unused ones give null, marked ones are not differentiable", () => {
     const [a, b] = [parameter([5, 1]), parameter([2, 3])];
     const [total, difference, flags] = SumAndDifference.apply(a, b);
     expect([total!.requiresGrad, difference!.requiresGrad, flags!.requiresGrad]).toEqual([true, true, false]);
@@ -76,7 +76,7 @@ describe("Function", () => {
     expect(total!.edge?.node).toBe(difference!.edge!.node);
   });
 
-  test("says which arguments need a gradient, and does not record where none does", () => {
+  test("tells which arguments need a gradient, and records nothing if none does", () => {
     const needs: (readonly boolean[])[] = [];
     class Probe extends Function {
       static forward(context: FunctionContext, a: Tensor, _: string, b: Tensor): Tensor {
@@ -107,7 +107,7 @@ describe("Function", () => {
     return () => backward(sum(Wrong.apply(parameter([1, 2]))));
   };
 
-  test("refuses a wrong count, a wrong shape and an integer gradient, by name", () => {
+  test("the error for a wrong count, a wrong shape and an integer gradient names it", () => {
     expect(returning((gradient) => [gradient, gradient])).toThrow(/Wrong.*2 gradients, forward has 1 arg/);
     expect(returning(() => [])).toThrow(/Wrong.*0 gradients/);
     expect(returning((gradient) => reshape(gradient, [2, 1]))).toThrow(
@@ -117,7 +117,7 @@ describe("Function", () => {
     expect(returning(() => null)).not.toThrow();
   });
 
-  test("brings a gradient of another float type to the argument's", () => {
+  test("converts a gradient of another float type to the argument's", () => {
     class Half extends Function {
       static forward(_: FunctionContext, x: Tensor): Tensor {
         return mul(x, 1);
@@ -131,7 +131,7 @@ describe("Function", () => {
     expect([x.grad?.dtype, numbers(x.grad)]).toEqual(["float64", [0.5, 0.25]]);
   });
 
-  test("refuses a forward that returns its argument, a read of saved tensors outside, a disposed argument", () => {
+  test("rejects a forward that returns its argument, a read of saved tensors outside, a disposed argument", () => {
     let kept: FunctionContext | undefined;
     class Same extends Function {
       static forward(context: FunctionContext, x: Tensor): Tensor {
@@ -149,7 +149,7 @@ describe("Function", () => {
 });
 
 describe("gradcheck", () => {
-  test("passes right gradients, of several inputs and outputs", () => {
+  test("accepts correct gradients, of several inputs and outputs", () => {
     const inputs = [parameter([0.4, -0.3, 1.2]), parameter([1.5, 2, -0.7])];
     expect(gradcheck((a, b) => [mul(exp(a!), b!), div(a!, b!)], inputs)).toBe(true);
     expect(gradcheck((a, b) => [detached(a!), mul(a!, b!)], inputs)).toBe(true);
@@ -209,19 +209,19 @@ describe("detectAnomaly names the operation that made the first NaN", () => {
     expect(() => detectAnomaly(() => backward(sum(Bad.apply(parameter([1])))))).toThrow(/^\[backward of Bad: div\]/);
   });
 
-  test("and passes over integers and bools, which have neither", () => {
+  test("and skips integers and bools, which have neither", () => {
     const x = tensor([1, 2]);
     const results = detectAnomaly(() => [argmax(x), gt(x, 1), toDType(x, "int64")], { infinity: true });
     expect(results.map((own) => own.toArray())).toEqual([1n, [false, true], [1n, 2n]]);
   });
 
-  test("or the first infinity, where these are searched for", () => {
+  test("or the first infinity, if these are searched for", () => {
     const overflow = () => sub(mul(tensor([3e38]), 10), mul(tensor([3e38]), 10));
     expect(() => detectAnomaly(overflow)).toThrow("[sub] it returned the first NaN");
     expect(() => detectAnomaly(overflow, { infinity: true })).toThrow("[mul] it returned the first infinity or NaN");
   });
 
-  test("operands that had NaN already blame nobody, and the mode holds across awaits", async () => {
+  test("operands that already had NaN blame no operation, and the mode holds across awaits", async () => {
     const x = tensor([Number.NaN]);
     expect(numbers(detectAnomaly(() => exp(x)))).toEqual([Number.NaN]);
     const later = detectAnomaly(async () => {
@@ -233,7 +233,7 @@ describe("detectAnomaly names the operation that made the first NaN", () => {
 });
 
 test.each<readonly [order: string, compute: (a: Tensor, b: Tensor) => Tensor]>([
-  ["b, a", (a, b) => mul(mul(mul(a, 2), b), a)], // a has a part of its gradient first, and the rest last
+  ["b, a", (a, b) => mul(mul(mul(a, 2), b), a)], // a receives a part of its gradient first, and the rest last
   ["b, a", (a, b) => mul(mul(mul(a, 2), b), b)],
 ])("gradients of leaves arrive with the last operation that uses them, not at the end: %s", (order, compute) => {
   const [a, b] = [parameter([2]), parameter([3])];

@@ -1,4 +1,4 @@
-/** What the forward saved goes back as the backward pass goes by, and no later. */
+/** Tensors that the forward saved are freed during the backward pass, and no later. */
 import { beforeEach, describe, expect, test } from "bun:test";
 import { edgeOf, type GraphEdge } from "../../../src/autograd/node.ts";
 import { setBackend } from "../../../src/backend/policy.ts";
@@ -22,7 +22,7 @@ beforeEach(() => {
   Bun.gc(true);
 });
 
-/** A chain of three products with factors that only the graph still holds. */
+/** A chain of three products with factors that only the graph still refers to. */
 function chain(): { x: Tensor; y: Tensor; factors: Tensor[] } {
   const x = tensor(new Float32Array(COUNT).fill(1), { requiresGrad: true });
   const factors = [block(), block(), block()];
@@ -31,7 +31,7 @@ function chain(): { x: Tensor; y: Tensor; factors: Tensor[] } {
   return { x, y, factors };
 }
 
-test("gradients on their way go back once they are used: a long chain holds one at a time", () => {
+test("intermediate gradients are freed once they are used: a long chain holds one at a time", () => {
   const seen: number[] = [];
   class Probe extends Function {
     static forward(_: FunctionContext, x: Tensor): Tensor {
@@ -54,7 +54,7 @@ test("gradients on their way go back once they are used: a long chain holds one 
   expect([x.grad!.dataSync()[0], made.length]).toEqual([1, 9]);
 });
 
-test("what a caller has seen of a pass stays: in a hook, in grad, with keep", () => {
+test("gradients that a caller has seen stay: in a hook, in grad, with keep", () => {
   const [x, seen]: [Tensor, Tensor[]] = [tensor([1, 2], { requiresGrad: true }), []];
   class Stash extends Function {
     static forward(_: FunctionContext, input: Tensor): Tensor {
@@ -82,7 +82,7 @@ test("what a caller has seen of a pass stays: in a hook, in grad, with keep", ()
 });
 
 describe("saved tensors", () => {
-  test("outlive dispose() and go back one after the other, the latest first", () => {
+  test("outlive dispose() and are freed one after the other, the latest first", () => {
     const { x, y, factors } = chain();
     const before = live();
     for (const factor of factors) factor.dispose();
@@ -96,7 +96,7 @@ describe("saved tensors", () => {
       [false, false, false],
       [true, true, true],
     ]);
-    expect(before - live()).toBeGreaterThanOrEqual(3 * BYTES - 2 * BYTES); // a gradient and its seed came
+    expect(before - live()).toBeGreaterThanOrEqual(3 * BYTES - 2 * BYTES); // a gradient and its seed were added
   });
 
   test("are freed in the middle of the pass, not at its end", () => {
@@ -112,7 +112,7 @@ describe("saved tensors", () => {
     expect(seen).toEqual([false, false, true]);
   });
 
-  test("stay with retainGraph, and go with the pass after it", () => {
+  test("stay with retainGraph, and are freed by the pass after it", () => {
     const { y, factors } = chain();
     for (const factor of factors) factor.dispose();
     backward(y, block(), { retainGraph: true });

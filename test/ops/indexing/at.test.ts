@@ -1,4 +1,4 @@
-/** `at` beside what PyTorch 2.15 gives for the same indices of arange(24).reshape(2, 3, 4). */
+/** `at` compared with PyTorch 2.15 for the same indices of arange(24).reshape(2, 3, 4). */
 import { describe, expect, test } from "bun:test";
 import { metalContext } from "../../../src/backend/metal/context.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
@@ -82,7 +82,7 @@ for (const backend of tested)
       if (backend === "metal") checkFindings({ name: "at" });
     });
 
-    test("an index out of range is refused when its result is read", () => {
+    test("an index out of range is an error when its result is read", () => {
       const read = (call: (x: Tensor) => Tensor) => () => withBackend(backend, () => call(whole()).dataSync());
       expect(read((x) => x.at([0, 2]))).toThrow(ShapeError);
       expect(read((x) => x.at([0, -3]))).toThrow(ShapeError);
@@ -91,7 +91,7 @@ for (const backend of tested)
     });
   });
 
-test("on cpu an index out of range is named, by the first element that has one", () => {
+test("on cpu the error for an index out of range names the first element with one", () => {
   const read =
     (...indices: Parameters<Tensor["at"]>) =>
     () =>
@@ -100,7 +100,7 @@ test("on cpu an index out of range is named, by the first element that has one",
   expect(read([0, 1], tensor([[2n], [5n], [1n]], { dtype: "int32" }))).toThrow(/indices of -3 to 2, got 5 at \[1, 0\]/);
 });
 
-test("many indices of several kinds name what is there", () => {
+test("the error for many indices of several kinds lists them", () => {
   const x = reshape(arange(35, { dtype: "int32" }), [5, 7]);
   const count = 40_000; // more than a thread's share
   const rows = Array.from({ length: count }, (_, at) => ((at * 13) % 10) - 5);
@@ -132,7 +132,7 @@ test("gradients", () => {
   for (const call of calls) gradcheck((own) => call(own!.mul(own!)), [x]);
 });
 
-describe("what is refused", () => {
+describe("rejected indices", () => {
   const refusals: readonly (readonly [says: string, call: (x: Tensor) => unknown, kind?: typeof ShapeError])[] = [
     ["expected at most 3 indices for int64[2, 3, 4], got 4", (x) => x.at(0, 0, 0, 0), ShapeError],
     ["expected indices of -2 to 1", (x) => x.at(2), ShapeError],

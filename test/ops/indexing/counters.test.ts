@@ -1,7 +1,7 @@
 /**
- * What joins, indexing and sorts move, as the software device counts it: each byte of the result is written once, each
- * element that it needs is read once. Indices are read twice, by the kernel that looks for those out of range and by
- * the one that goes by them; a sort makes a number of passes that is stated below.
+ * The memory traffic of joins, indexing and sorts, as the software device counts it: each byte of the result is written
+ * once, each element that it needs is read once. Indices are read twice, by the kernel that checks their range and by
+ * the one that uses them; the number of passes of a sort is stated below.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { metalContext } from "../../../src/backend/metal/context.ts";
@@ -12,7 +12,7 @@ import { bytesOf } from "../../../src/tensor/dtype.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { tested } from "../run.ts";
 
-/** Counters are the software device's. */
+/** Only the software device has counters. */
 const isWatched = tested.includes("metal") && metalContext().isSoftware;
 const watch = (isOn: boolean): void => {
   for (const setting of ["check", "count"]) metalContext().configure(setting, isOn);
@@ -54,7 +54,7 @@ const COLUMNS = 128;
 const SIZE = ROWS * COLUMNS;
 
 type Index = Tensor<"int64" | "int32">;
-/** Operands of a dtype, and indices of another: ones, each at the start of a buffer. */
+/** Operands of one dtype, and indices of another: ones, each at the start of a buffer. */
 const operandsOf = (dtype: "float32" | "float16", indexDType: "int64" | "int32" = "int64") =>
   on(() => ({
     x: library.ones([ROWS, COLUMNS], { dtype }),
@@ -116,7 +116,7 @@ describe.if(isWatched)("traffic", () => {
     const wide = trafficOf(() => compute(operands.wide));
     expect(wide.kernels).toEqual([...kernels]);
     expect(writtenBy(wide)).toBe(sizeOf(wide.result));
-    // Threads read parameters too, but as many whatever the dtype is: the difference is that of the elements.
+    // Threads read parameters too, but equally many for every dtype: the difference is that of the elements.
     expect(readBy(wide) - readBy(trafficOf(() => compute(operands.narrow)))).toBe(elements * 2);
     expect(readBy(wide) - readBy(trafficOf(() => compute(operands.narrowIndices)))).toBe(indices * 4);
   });
@@ -124,7 +124,7 @@ describe.if(isWatched)("traffic", () => {
     ? { wide: operandsOf("float32"), narrow: operandsOf("float16"), narrowIndices: operandsOf("float32", "int32") }
     : (undefined as never);
 
-  test("what is repeated comes from memory once", () => {
+  test("repeated elements are read from memory once", () => {
     const lines = (compute: () => Tensor) =>
       sum(trafficOf(compute).dispatches.map(({ counters }) => counters.cache_lines_read));
     const { x, places } = operands.wide;

@@ -404,7 +404,7 @@ describe.each([...backendNames])("on %s", (backend) => {
     }
   });
 
-  test("maskedFill_ changes what a view shares, and no more", () => {
+  test("maskedFill_ changes only what a view shares", () => {
     on(() => {
       const x = tensor([
         [1, 2, 3],
@@ -434,7 +434,7 @@ describe.each([...backendNames])("on %s", (backend) => {
   });
 });
 
-describe("sums have the same bits whatever threads do, and in whatever order", () => {
+describe("sums have the same bits for any threads and order", () => {
   const SUMS = 3000;
   const scattered = (dtype: DType) => {
     const values = tensor(Float32Array.from({ length: SUMS * 3 }, (_, i) => Math.sin(i * 7.1) * 10 ** (i % 5)));
@@ -481,14 +481,14 @@ describe("sums have the same bits whatever threads do, and in whatever order", (
 });
 
 describe.if(tested.includes("metal"))(
-  "an index out of range on metal is reported to who reads what depends on it",
+  "an index out of range on metal is reported to each reader of a dependent tensor",
   () => {
     const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend("metal", body));
     const x = on(() => tensor([1, 2, 3]));
     const indicesOf = (...values: bigint[]) => on(() => tensor(values));
     const selected = (index: Index) => on(() => indexSelect(x, index, { dim: 0 }));
 
-    test("each time, and nothing else is", async () => {
+    test("each time, and no other reader gets an error", async () => {
       const result = selected(indicesOf(1n, 3n));
       metalContext().wait();
       expect(indicesOf(1n).shape).toEqual([1]);
@@ -498,7 +498,7 @@ describe.if(tested.includes("metal"))(
       expect(() => result.toArray()).toThrow("got 3 at [1]");
     });
 
-    test("for each wrong call its own", () => {
+    test("separately for each invalid call", () => {
       const results = [4n, 0n, -5n, 6n].map((value) => selected(indicesOf(value)));
       for (let time = 0; time < 2; time++)
         for (const [at, wrong] of [
@@ -518,7 +518,7 @@ describe.if(tested.includes("metal"))(
       expect(index.storage.isReleased).toBe(true);
     });
 
-    test("before they are changed in coordinates", () => {
+    test("before they are converted to coordinates", () => {
       const index = indicesOf(8n);
       const result = selected(index);
       on(() => maskedFill_(index, tensor(true), 1));

@@ -24,7 +24,7 @@ const leaf = (values: readonly number[][]): Tensor => tensor(values as number[][
 const numbers = (x: Tensor): unknown => x.toArray();
 
 describe.each(tested)("on %s", (backend) => {
-  test("the last of several indices wins, and takes the gradient", () =>
+  test("the last of several indices wins, and receives the gradient", () =>
     on(backend, () => {
       const x = leaf([
         [1, 2, 3],
@@ -49,7 +49,7 @@ describe.each(tested)("on %s", (backend) => {
         [4, 40, 6],
         [7, 20, 9],
       ]);
-      // Of Σ y³: first gradients 3 y², second ones of their sums 6 y, each where it came from.
+      // For Σ y³: first gradients 3 y², second ones of their sums 6 y, each where it came from.
       const [ofX, ofSource] = grad([sum(mul(y, mul(y, y)))], [x, source], { createGraph: true });
       expect(numbers(ofX!)).toEqual([
         [0, 12, 27],
@@ -82,7 +82,7 @@ describe.each(tested)("on %s", (backend) => {
       );
     }));
 
-  test("one index that is expanded along the axis names all elements of the source", () =>
+  test("one index that is expanded along the axis selects all elements of the source", () =>
     on(backend, () => {
       const index = expand(tensor([1n]), [4]);
       expect(numbers(scatterAdd(tensor([1, 2, 3]), index, tensor([10, 20, 30, 40]), { dim: 0 }))).toEqual([1, 102, 3]);

@@ -1,6 +1,6 @@
 /**
- * Elements put together by indices: NaN, zeros among factors, elements that no index names, views, many slices, and
- * axes beyond the index. Gradients of products are compared with sums over all other factors.
+ * Elements combined by indices: NaN, zeros among factors, unselected elements, views, many slices, and axes beyond the
+ * index. Gradients of products are compared with sums over all other factors.
  */
 import { describe, expect, test } from "bun:test";
 import {
@@ -49,7 +49,7 @@ describe.each(tested)("on %s", (backend) => {
         });
   });
 
-  test("without x's own elements, those that no index names stay", () => {
+  test("without x's elements, unselected ones are unchanged", () => {
     on(() => {
       const index = transpose(
         tensor(
@@ -90,7 +90,7 @@ describe.each(tested)("on %s", (backend) => {
       (dtype) => [dtype, includeSelf] as const,
     ),
   );
-  /** Of an element of x: its factors, which are x's own or 1, and those of the source, with where they are there. */
+  /** The factors of an element: x's element or 1, then elements of the source, with their positions there. */
   const groupOf = (element: number, includeSelf: boolean) => {
     const at = index.flatMap((to, place) => (to === element ? [place] : []));
     return { at, all: [includeSelf || at.length === 0 ? own[element]! : 1, ...at.map((place) => factors[place]!)] };
@@ -138,7 +138,7 @@ describe.each(tested)("on %s", (backend) => {
     }),
   );
 
-  test("17 slices side by side, one index for all of them or one for each", () =>
+  test("17 interleaved slices, one index for all of them or one for each", () =>
     on(() => {
       const [rows, columns, length] = [5, 17, 9];
       const value = (at: number) => ((at * 7) % 11) - 5;

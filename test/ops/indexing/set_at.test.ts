@@ -1,6 +1,6 @@
 /**
- * `setAt` beside a plain array that is written place by place: `at` of the row-major places, which PyTorch's results
- * hold, says which.
+ * `setAt` compared with a plain array that is written element by element: `at` of the row-major indices, whose results
+ * equal PyTorch's, selects the elements.
  */
 import { describe, expect, test } from "bun:test";
 import { enableGrad, isGradEnabled } from "../../../src/autograd/modes.ts";
@@ -55,7 +55,7 @@ const rows: Readonly<Record<string, () => Index[]>> = {
   "a list and bounds": () => [0, [1, 1], "1:3"],
 };
 
-/** Each place in turn, by the definition. */
+/** Each position in turn, by the definition. */
 function expected(index: readonly Index[], value: readonly number[], accumulate: boolean): number[] {
   const result = Array.from({ length: 24 }, (_, own) => own / 2);
   const places = Array.from(reshape(at(whole("int64"), ...index), [-1]).dataSync(), Number);
@@ -79,7 +79,7 @@ describe.each(tested)("on %s", (backend) => {
         const filled = setAt(x, index(), -7, { accumulate });
         const same = numbers.map(() => -7);
         expect(Array.from(reshape(filled, [-1]).dataSync(), Number)).toEqual(expected(index(), same, accumulate));
-        expect(x.at(0, 0, 1).item()).toBe(0.5); // x is as it was
+        expect(x.at(0, 0, 1).item()).toBe(0.5); // x is unchanged
       });
     if (backend === "metal") checkFindings({ name: "setAt" });
   });
@@ -140,7 +140,7 @@ test.each(Object.entries(functions))("gradients and second gradients of %s", (_n
     });
 });
 
-test("a number written at a mask, between whole axes: drawn shapes beside a loop", () => {
+test("a number written at a mask, between whole axes: drawn shapes compared with a loop", () => {
   const random = new Random(hash("setAt with a mask"));
   for (let round = 0; round < 60; round++) {
     const sizes = Array.from({ length: random.integer(1, 4) }, () => random.integer(0, 4));

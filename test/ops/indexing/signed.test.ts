@@ -32,7 +32,7 @@ const drawn = fc
     return { shape, size, of, dtype };
   });
 
-/** Says which range and which index the error must name; undefined if all are in range. */
+/** Returns the range and the index that the error must name; undefined if all are in range. */
 function problem(name: string, given: readonly number[], n: number): RegExp | undefined {
   const wrong = given.findIndex((own) => own < -n || own >= n);
   if (wrong < 0) return undefined;

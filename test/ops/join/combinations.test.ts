@@ -11,7 +11,7 @@ import type { Expected, OperationRow } from "../table.ts";
 
 type Shape = readonly number[];
 
-/** Every way to take r of so many places, in order, by trying all. */
+/** Every way to take r of this many positions, in order, by trying all. */
 function choices(count: number, r: number, allowsEqual: boolean): number[][] {
   let all: number[][] = [[]];
   for (let taken = 0; taken < r; taken++)
@@ -178,7 +178,7 @@ describe.each(tested)("on %s", (backend) => {
       }
   });
 
-  test("NaN is in no set, and what is not in one is found by the opposite", () => {
+  test("NaN is in no set, and the inverted test finds elements that are not in one", () => {
     const [x, others] = on(() => [library.tensor([Number.NaN, 1, -0]), library.tensor([Number.NaN, 0])]) as Tensor[];
     expect(on(() => library.isin(x!, others!).toArray())).toEqual([false, false, true]);
     expect(on(() => library.isin(x!, others!, { invert: true }).toArray())).toEqual([true, true, false]);

@@ -40,7 +40,7 @@ const samplesOf = (call: Call, index: number): Sample<Call>[] =>
     options: call,
   }));
 
-/** One input: where each place of the result comes from; a number stands for itself. */
+/** One input: the source of each position of the result; a number represents itself. */
 const from = (
   shape: readonly number[],
   call: (x: Tensor) => Tensor,

@@ -1,4 +1,6 @@
-/** Losses that are made of other operations: each element's formula, in float64. */
+/** Losses composed of other operations: each element's formula, in float64. */
+import { describe, expect, test } from "bun:test";
+import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import {
   binaryCrossEntropy,
   cosineSimilarity,
@@ -14,12 +16,13 @@ import {
   poissonNllLoss,
   smoothL1Loss,
   softMarginLoss,
+  tensor,
   toDType,
 } from "../../../src/ops/index.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
-import { testTable } from "../run.ts";
-import { type Block, layouts, type Values } from "../samples.ts";
+import { tested, testTable } from "../run.ts";
+import { type Block, layouts, makeBlock, place, Random, type Values } from "../samples.ts";
 import type { OperationRow, Sample } from "../table.ts";
 
 const floats: readonly DType[] = ["float64", "float32", "float16", "bfloat16"];
@@ -32,7 +35,7 @@ interface Elements {
 interface Loss {
   readonly call: (operands: Tensor[], options: Elements) => Tensor;
   readonly formula: (...values: number[]) => number;
-  /** Of each operand. Default −4 to 4. {@link sides} have no gradient. */
+  /** For each operand. Default −4 to 4. {@link sides} have no gradient. */
   readonly values?: readonly Values[];
 }
 
@@ -208,3 +211,41 @@ const distances: readonly OperationRow[] = [
 ];
 
 testTable("losses of other operations", [...rows, ...distances]);
+
+describe.each(tested)("losses of 16-bit floats on %s", (backend) => {
+  test.each(Object.entries(losses))(
+    "%s is computed in float32 and rounded once",
+    (_, { call, values = [any, any] }) => {
+      withStrict(true, () =>
+        withBackend(backend, () => {
+          for (const dtype of ["float16", "bfloat16"] as const)
+            for (const reduction of ["none", "sum", "mean"] as const) {
+              const random = new Random(reduction.length);
+              const drawn = values.map((own) => makeBlock({ shape: [7, 11], values: own }, dtype, random));
+              const narrow = drawn.map((block) => place(block, "contiguous", backend, random));
+              const once = call(
+                narrow.map((operand) => toDType(operand, "float32")),
+                { reduction },
+              );
+              expect(call(narrow, { reduction })).toEqual(toDType(once, dtype));
+            }
+        }),
+      );
+    },
+  );
+});
+
+test("marginRankingLoss promotes operands of any dtypes; losses of integers are float32", () => {
+  const some = ["float32", "float16", "int32", "int8"] as const;
+  const triples = some.flatMap((x1) => some.flatMap((x2) => some.map((target) => [x1, x2, target] as const)));
+  for (const dtypes of triples) {
+    const operands = [
+      [1, -2, 3, 4],
+      [2, 2, -5, 4],
+      [1, -1, -1, 1],
+    ].map((x, at) => tensor(x, { dtype: dtypes[at]! }));
+    const loss = marginRankingLoss(operands[0]!, operands[1]!, operands[2]!, { margin: 2, reduction: "none" });
+    const dtype = dtypes.includes("float32") || !dtypes.includes("float16") ? "float32" : "float16";
+    expect([dtypes, loss]).toEqual([dtypes, tensor([3, 0, 10, 2], { dtype })]);
+  }
+});

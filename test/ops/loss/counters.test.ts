@@ -1,7 +1,7 @@
 /**
- * What losses and embeddings move, as the software device counts it: logits once in each pass and their gradient once,
- * a table's rows once for each index that names them, and its gradient once, whether a row is named or not. Nothing
- * else is as large.
+ * The memory traffic of losses and embeddings, as the software device counts it: logits once in each pass and their
+ * gradient once, a table's rows once for each index that selects them, and its gradient once, whether a row is selected
+ * or not. Nothing else is as large.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { metalContext } from "../../../src/backend/metal/context.ts";
@@ -13,7 +13,7 @@ import { bytesOf } from "../../../src/tensor/dtype.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { tested } from "../run.ts";
 
-/** Counters are the software device's. */
+/** Only the software device has counters. */
 const isWatched = tested.includes("metal") && metalContext().isSoftware;
 const watch = (isOn: boolean): void => {
   for (const setting of ["check", "count"]) metalContext().configure(setting, isOn);
@@ -22,7 +22,7 @@ afterAll(() => isWatched && watch(false));
 
 const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend("metal", body));
 
-/** What the dispatches of a call counted, by the kernels' names without dtypes. */
+/** The counters of a call's dispatches, by the kernels' names without dtypes. */
 function dispatchesOf(compute: () => unknown): Map<string, DispatchCounters["counters"]> {
   const context = metalContext();
   watch(true);
@@ -38,7 +38,7 @@ function dispatchesOf(compute: () => unknown): Map<string, DispatchCounters["cou
 }
 
 type Narrow = "float32" | "float16";
-/** The elements of the operands' dtype that a kernel reads: other reads are as many whatever the dtype is. */
+/** The elements of the operands' dtype that a kernel reads: other reads are equally many for every dtype. */
 function elementsRead(kernel: string, compute: (dtype: Narrow) => unknown): number {
   const [wide, narrow] = (["float32", "float16"] as const).map(
     (dtype) => dispatchesOf(() => compute(dtype)).get(kernel)!.device_bytes_read,
@@ -53,7 +53,7 @@ const leaf = (shape: readonly number[], dtype: Narrow): Tensor =>
   on(() => library.ones(shape, { dtype, requiresGrad: true }));
 const places = (count: number) => on(() => library.ones([count], { dtype: "int64" }));
 
-/** A call that runs the backward pass alone. */
+/** A call that runs only the backward pass. */
 function backwardOf(compute: (x: Tensor) => Tensor, x: Tensor): () => unknown {
   const output = on(() => compute(x));
   const gradOutputs = [on(() => library.ones(output.shape, { dtype: output.dtype as Narrow }))];
@@ -84,7 +84,7 @@ describe.if(isWatched)("crossEntropy", () => {
     expect(elementsRead("cross_entropy_gradient", (dtype) => runs[dtype]())).toBe(SIZE);
   });
 
-  test("nothing else is written that grows with the classes, in 16 bits neither", () => {
+  test("nothing else that grows with the classes is written, also in 16 bits", () => {
     const x = leaf([SLICES, CLASSES], "float16");
     const kernels = dispatchesOf(() => backwardOf((own) => library.crossEntropy(own, targets), x)());
     const written = [...kernels].flatMap(([name, counters]) =>
@@ -112,7 +112,7 @@ describe.if(isWatched)("losses of one element each", () => {
     const runs = (dtype: Narrow) => backwardOf((x) => loss(x, targets[dtype]), leaf([COUNT], dtype));
     const backward = { float32: runs("float32"), float16: runs("float16") };
     expect(elementsRead("loss_gradients", (dtype) => backward[dtype]())).toBe(2 * COUNT);
-    // Both gradients are asked for by the graph: x's and the target's, each written once.
+    // The graph requests both gradients: x's and the target's, each written once.
     expect(dispatchesOf(runs("float32")).get("loss_gradients")!.device_bytes_written).toBe(2 * COUNT * 4);
   });
 });
@@ -121,7 +121,7 @@ describe.if(isWatched)("embeddings", () => {
   const [TOTAL, ROWS, WIDTH] = [32, 40, 96];
   const index = isWatched ? places(TOTAL) : (undefined as never);
 
-  test("embedding is one gather, after a look at the indices", () => {
+  test("embedding is one gather, after a check of the indices", () => {
     const kernels = dispatchesOf(() => library.embedding(index, library.ones([ROWS, WIDTH])));
     expect([...kernels.keys()].filter((name) => !name.startsWith("fill"))).toEqual(["find_out_of_range", "gather"]);
     expect(kernels.get("gather")!.device_bytes_written).toBe(TOTAL * WIDTH * 4);
@@ -134,7 +134,7 @@ describe.if(isWatched)("embeddings", () => {
     expect(dispatchesOf(run("float32")).get("bag_gradient")!.device_bytes_written).toBe(ROWS * WIDTH * 4);
   });
 
-  test("a row that no index names costs as much as a fill, and one look for it", () => {
+  test("an unselected row costs as much as a fill, and one check", () => {
     const run = (rows: number) =>
       dispatchesOf(backwardOf((weight) => library.embedding(index, weight), leaf([rows, WIDTH], "float32"))).get(
         "bag_gradient",
@@ -145,7 +145,7 @@ describe.if(isWatched)("embeddings", () => {
     expect(many.cache_lines_read - few.cache_lines_read).toBeLessThanOrEqual(ROWS * 4);
   });
 
-  test("embeddingBag reads each row that is named once and writes the bags, with no matrix between", () => {
+  test("embeddingBag reads each selected row once and writes the bags, without an intermediate matrix", () => {
     const [bags, length] = [4, 8];
     const square = on(() => library.reshape(index, [bags, length]));
     const compute = (dtype: Narrow) => library.embeddingBag(square, library.ones([ROWS, WIDTH], { dtype }));

@@ -1,4 +1,4 @@
-/** ctcLoss beside sums over all paths of classes, in float64: losses, gradients, and gradients of gradients. */
+/** ctcLoss compared with sums over all paths of classes, in float64: losses, gradients, and gradients of gradients. */
 import { describe, expect, test } from "bun:test";
 import {
   ctcLoss,
@@ -41,7 +41,7 @@ function oracle(logs: readonly number[][], labels: readonly number[]): { loss: n
 }
 
 const [times, classes] = [5, 3];
-/** Of [times, batch, classes]. */
+/** For [times, batch, classes]. */
 const logs = (element: number): number[][] =>
   Array.from({ length: times }, (_, time) =>
     Array.from({ length: classes }, (_own, own) =>
@@ -129,7 +129,7 @@ describe.each(tested)("on %s", (backend) => {
         }
     }));
 
-  test("labels that are impossible, logarithms of 0, and NaN", () =>
+  test("impossible labels, logarithms of 0, and NaN", () =>
     on(() => {
       const x = tensor([-1, -2, -0.5, -1, -Infinity, -1, Number.NaN, -1].map(Math.fround), {
         shape: [2, 2, 2],
@@ -157,7 +157,7 @@ describe.each(tested)("on %s", (backend) => {
 
   test("a long one, of 20 labels", () =>
     on(() => {
-      const [long, many] = [backend === "cpu" ? 300 : 40, 40]; // elsewhere each time is some calls
+      const [long, many] = [backend === "cpu" ? 300 : 40, 40]; // on other backends each time step takes several calls
       const x = Float32Array.from({ length: long * many }, (_, at) => -1 - 6 * Math.abs(Math.sin(at * 1.7)));
       const labels = Array.from({ length: 20 }, (_, at) => 1 + ((at * 7) % 39));
       const states = Array.from({ length: 41 }, (_, at) => (at % 2 === 1 ? labels[(at - 1) / 2]! : 0));
@@ -178,7 +178,7 @@ describe.each(tested)("on %s", (backend) => {
       expect(Math.abs((loss.item() as number) - wanted)).toBeLessThanOrEqual(wanted * 2 ** -22);
       const [gradient] = grad([loss], [leafOf]);
       const own = list(gradient!);
-      // Higham and Mary, 2019: 2 √n roundings of the logarithms of what counts, up to 16, in 2 · long steps
+      // Higham and Mary, 2019: 2 √n roundings of the logarithms of the relevant terms, up to 16, in 2 · long steps
       const bound = 2 * Math.sqrt(2 * long) * 2 ** -24 * 16;
       for (let time = 0; time < long; time++) {
         const shares = own.slice(time * many, (time + 1) * many).reduce((total, share) => total + share, 0);

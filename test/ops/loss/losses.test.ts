@@ -56,10 +56,7 @@ function slicesOf([x, targets]: readonly Block[], { dim }: Classes): Slice[] {
 const axisOf = (shape: readonly number[], dim?: number): number =>
   dim === undefined ? Math.min(shape.length - 1, 1) : (dim + shape.length) % shape.length;
 
-/**
- * −(1 − ε) w[y] log p[y] − ε / classes · Σ w[c] log p[c], and what it may be off by: the logarithm's errors, for each
- * term.
- */
+/** −(1 − ε) w[y] log p[y] − ε / classes · Σ w[c] log p[c], and its error: that of the logarithm, for each term. */
 function lossOf({ x, target }: Slice, { labelSmoothing = 0, ignoreIndex = -100, isWeighted }: Classes, round: Round) {
   if (target === ignoreIndex) return { loss: 0, factor: 0, roundings: 0 };
   const factor = (c: number) => (isWeighted ? factorOf(c) : 1);
@@ -172,7 +169,7 @@ const crossEntropyRow: OperationRow<Classes> = {
   gradientRoundings: ([x], { dim }) => 8 * (12 + Math.log2(x!.shape[axisOf(x!.shape, dim)]! + 1)),
 };
 
-/** Of class probabilities, and of factors that have a gradient: made of other operations. */
+/** For class probabilities, and for factors that have a gradient: composed of other operations. */
 const composedRow: OperationRow<Classes & { readonly kind: "probabilities" | "factors" }> = {
   name: "crossEntropy of other operations",
   compute: ([x, second, third], { kind, ...options }) =>
@@ -229,7 +226,7 @@ type Formula = (values: readonly number[], round: Round) => number;
 
 interface Elements {
   readonly reduction?: LossReduction;
-  /** Of the weight and that of positive targets; none, or shapes that broadcast. */
+  /** The shapes of the weight and of that of positive targets; none, or shapes that broadcast. */
   readonly weights?: readonly (readonly number[])[];
 }
 
@@ -242,7 +239,7 @@ const weightsOf = (dtype: DType, { weights }: Elements) =>
     );
   });
 
-/** The weight at a place of x: that of the last axes. */
+/** The weight at a position of x: that of the last axes. */
 const weightAt = (place: number, x: Block, shape: readonly number[]): number => {
   const lead = x.shape.length - shape.length;
   let [rest, at, step] = [place, 0, 1];
@@ -396,7 +393,7 @@ test("the mean over targets that are all ignored is NaN, as in PyTorch", () => {
   }
 });
 
-test("an ignored target stands for no class, where there is one class alone and its weight has a gradient", () => {
+test("an ignored target selects no class, with only one class whose weight has a gradient", () => {
   for (const backend of tested)
     withBackend(backend, () => {
       const weight = tensor([3], { requiresGrad: true });

@@ -1,4 +1,4 @@
-/** Products that are added, and products over axes of choice, on every backend. */
+/** Sums of products, and products over chosen axes, on every backend. */
 import { describe, expect, test } from "bun:test";
 import { withBackend } from "../../../src/backend/policy.ts";
 import { gradcheck } from "../../../src/ops/gradient/gradcheck.ts";
@@ -13,14 +13,14 @@ import { productDTypes, wrapped } from "./products.ts";
 
 type Shape = readonly number[];
 
-/** One call of an operation on operands of some shapes: out[place] = Σ terms, plus beta times the input there. */
+/** One call of an operation on operands of some shapes: out[position] = Σ terms, plus beta times the input there. */
 interface Call {
   readonly shapes: readonly Shape[];
   readonly result: Shape;
   readonly compute: (...operands: Tensor[]) => Tensor;
-  /** The factors of each term, as places in the operands that are multiplied. */
+  /** The factors of each term, as positions in the operands that are multiplied. */
   readonly terms: (place: readonly number[]) => readonly (readonly (readonly [operand: number, place: Shape])[])[];
-  /** The place in the input, the first operand, where there is one. */
+  /** The position in the input, the first operand, if there is one. */
   readonly added?: (place: readonly number[]) => Shape;
 }
 
@@ -142,7 +142,7 @@ describe.each(["cpu", "reference"] as const)("gradients of gradients on %s", (ba
   );
 });
 
-test("an input that is multiplied by 0 takes no part", () => {
+test("an input that is multiplied by 0 is ignored", () => {
   const nan = library.tensor([Number.NaN]);
   const [matrix, vector, batch] = [library.ones([2, 3]), library.ones([3]), library.ones([1, 3, 3])];
   const results = [

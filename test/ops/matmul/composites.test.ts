@@ -1,4 +1,4 @@
-/** Operations on matrices that are made of others: Kronecker and cross products, covariances, distances, traces. */
+/** Operations on matrices that are composed of others: Kronecker and cross products, covariances, distances, traces. */
 import { describe, expect, test } from "bun:test";
 import { enableGrad } from "../../../src/autograd/modes.ts";
 import { withBackend } from "../../../src/backend/policy.ts";
@@ -166,7 +166,7 @@ const covarianceOptions = ({ correction, fweights, aweights }: Weights, like: Te
   ...(aweights && { aweights: tensor([...aweights], { dtype: like.dtype as "float32" }) }),
 });
 
-/** NumPy's definition, without its squeeze for a matrix of one row. Of magnitudes: each term of a sum is positive. */
+/** NumPy's definition, without its squeeze for a matrix of one row. For magnitudes: each term of a sum is positive. */
 function covariance(
   x: Block,
   { correction = 1, fweights, aweights }: Weights,
@@ -179,12 +179,12 @@ function covariance(
   const lost = aweights ? (correction * w.reduce((all, own, k) => all + own * aweights[k]!, 0)) / total : correction;
   const scale = Math.max(0, total - lost);
   const row = (i: number): number[] => Array.from(x.values.slice(i * n, (i + 1) * n));
-  const centred = Array.from({ length: rows }, (_, i) => {
+  const centered = Array.from({ length: rows }, (_, i) => {
     const mean = round(row(i).reduce((all, value, k) => round(all + round(value * w[k]!)), 0) / total);
     return row(i).map((value) => round(value - mean));
   });
-  return centred.map((left) =>
-    centred.map((right) =>
+  return centered.map((left) =>
+    centered.map((right) =>
       round(left.reduce((all, value, k) => round(all + ofTerms(round(value * w[k]! * right[k]!))), 0) / scale),
     ),
   );
@@ -208,7 +208,7 @@ const covRow: OperationRow<Weights> = {
   ).map(([shape, options]) => ({ inputs: [{ shape }], options, gradient: shape[0] < 30 })),
   oracle([x], options, round) {
     const values = covariance(x!, options, round);
-    // A sum of products. In float64 the plain computation is the oracle itself, so its error is no measure.
+    // A sum of products. In float64 the plain computation is the oracle itself, so its error says nothing.
     const terms = roundingsOf(x!.shape.at(-1) ?? 1, x!.dtype);
     const roundings = covariance(x!, options, round, Math.abs).flatMap((row) => row.map((sum) => terms * sum));
     return { shape: values.length === 1 ? [] : [values.length, values.length], values: values.flat(), roundings };
@@ -326,7 +326,7 @@ testTable("distances", [cdistRow]);
 describe.each(tested)("on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withBackend(backend, body);
 
-  test("the gradient of a distance is 0 where two points are equal", () => {
+  test("the gradient of a distance is 0 if two points are equal", () => {
     on(() => {
       for (const p of [0, 0.5, 1, 1.5, 2, 3, Number.POSITIVE_INFINITY]) {
         const x = tensor(
@@ -344,7 +344,7 @@ describe.each(tested)("on %s", (backend) => {
     });
   });
 
-  test("distances by products are those of differences, about the mean", () => {
+  test("distances by products equal those by differences, about the mean", () => {
     on(() => {
       const x = Array.from({ length: 40 }, (_, i) =>
         Array.from({ length: 8 }, (_value, j) => 1000 + Math.sin(i * 8 + j)),
@@ -357,7 +357,7 @@ describe.each(tested)("on %s", (backend) => {
     });
   });
 
-  test("products if necessary: of more than 25 points on a side, as in PyTorch", () => {
+  test("products if necessary: for more than 25 points on a side, as in PyTorch", () => {
     on(() => {
       const points = (count: number) => tensor(Array.from({ length: count }, (_, at) => [1e4 + at, Math.sin(at)]));
       for (const [m, n] of [
@@ -382,7 +382,7 @@ describe.each(tested)("on %s", (backend) => {
   });
 });
 
-test("gradients of distances have gradients, whichever the order", () => {
+test("gradients of distances have gradients, for either order of the points", () => {
   const a = tensor(
     [
       [0.3, -1.2],
@@ -411,7 +411,7 @@ test("gradients of distances have gradients, whichever the order", () => {
 });
 
 describe("covariances", () => {
-  test("integers become float32, a variable without variation has no correlation", () => {
+  test("integers become float32, a constant variable has no correlation", () => {
     expect(cov(tensor([[1, 2, 3]], { dtype: "int64" })).dtype as string).toBe("float32");
     expect(
       corrcoef(
@@ -432,7 +432,7 @@ describe("covariances", () => {
     ]);
   });
 
-  test("the gradient of a weight is that of differences", () => {
+  test("the gradient of a weight equals finite differences", () => {
     const x = tensor(
       [
         [0.3, -1.2, 2, 0.7],
@@ -462,7 +462,7 @@ describe("covariances", () => {
       "negative one at index 1",
     ],
     ["weights of 0", () => cov(zeros([2, 2]), { aweights: zeros([2]) }), ArgumentError, "whose sum is not 0"],
-  ] as const)("refuse %s", (_, call, kind, message) => {
+  ] as const)("reject %s", (_, call, kind, message) => {
     const error = errorOf(call);
     expect(error).toBeInstanceOf(kind);
     expect(error.message).toContain(message);

@@ -9,7 +9,7 @@ import type { Block, Layout } from "../samples.ts";
 import type { Expected, OperationRow, Round, Sample } from "../table.ts";
 import { productDTypes, wrapped } from "./products.ts";
 
-/** An equation with its ellipses and its arrow written out, for the oracle. */
+/** An equation with its ellipses and its arrow expanded, for the oracle. */
 interface Equation {
   readonly equation: string;
   /** Default: the equation itself. */
@@ -223,7 +223,7 @@ const samples: Sample<Equation>[] = [
   sample("ij,j->i", [[20, 70], [70]], { layouts: ["transposed", "strided"] }),
 ];
 
-/** A bound on how many terms one sum has: the product of every size. */
+/** A bound on the number of terms of one sum: the product of all sizes. */
 const terms = (inputs: readonly Block[]): number =>
   inputs.reduce((product, { shape }) => product * Math.max(1, ...shape), 1);
 
@@ -250,7 +250,7 @@ describe("einsum", () => {
     ]);
   });
 
-  test.each(tested)("what attention needs is one product each on %s, and no copy", (backend) => {
+  test.each(tested)("the equations of attention are one product each on %s, without a copy", (backend) => {
     withBackend(backend, () => {
       const [q, k, v] = [ones([2, 3, 4, 5]), ones([2, 6, 4, 5]), ones([2, 6, 4, 5])];
       resetCodepaths();

@@ -12,7 +12,7 @@ type Kind = new (...parameters: never[]) => OrchardError;
 type Case = readonly [name: string, call: () => unknown, kind: Kind, ...said: string[]];
 
 const of = (...shape: number[]) => ones(shape);
-/** Of another dtype, which types would refuse. */
+/** With another dtype, which types would reject. */
 const as = (dtype: DType, ...shape: number[]) => ones(shape, { dtype: dtype as "float32" });
 
 const products: readonly Case[] = [
@@ -59,7 +59,7 @@ const sums: readonly Case[] = [
     "got 0.5",
   ],
   [
-    "a factor that is no number",
+    "a factor that is not a number",
     () => addmm(of(2), of(2, 3), of(3, 2), { beta: "2" as unknown as number }),
     ArgumentError,
     'expected beta to be a number, got "2"',
@@ -83,7 +83,7 @@ const equations: readonly Case[] = [
 ];
 
 for (const [family, cases] of Object.entries({ products, addmm: sums, einsum: equations }))
-  describe(`${family} refuse`, () => {
+  describe(`${family} reject`, () => {
     test.each(cases)("%s", (_, call, kind, ...said) => {
       let error: unknown;
       try {
@@ -106,7 +106,7 @@ test("operands that were disposed of", () => {
   expect(() => outer(of(2), vector)).toThrow(DisposedError);
 });
 
-test("einsum of many operands with more than 8 axes in common says so", () => {
+test("the error for einsum of many operands with more than 8 axes in common says so", () => {
   const operands = Array.from({ length: 3 }, () => ones([1, 1, 1]));
   expect(() => einsum("abc,def,ghi->abcdefghi", ...operands)).toThrow(ShapeError);
 });

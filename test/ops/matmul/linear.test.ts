@@ -18,7 +18,7 @@ import { type Block, type Layout, layouts, type OperandSpec } from "../samples.t
 import type { Expected, OperationRow, Round, Sample } from "../table.ts";
 import { matmulOracle, productDTypes, wrapped } from "./products.ts";
 
-/** The rows of x times those of the weight, and the bias added to the whole sum. */
+/** The rows of x times those of the weight, with the bias added to the whole sum. */
 function linearOracle([x, weight, bias]: readonly Block[], round: Round): Expected {
   const [out, size] = weight!.shape as [number, number];
   const columns = weight!.values.map((_, at) => weight!.values[(at % out) * size + Math.floor(at / out)]!);
@@ -89,7 +89,7 @@ test.each(["cpu", "reference"] as const)("gradients of gradients on %s", (backen
     const operands = [leaf([2, 3, 4], 1), leaf([5, 4], 2), leaf([5], 3)] as const;
     gradcheck(
       (cotangent: Tensor, ...own: Tensor[]) => {
-        for (const operand of own) operand.requiresGrad = true; // also where differences are taken
+        for (const operand of own) operand.requiresGrad = true; // also in the float64 of finite differences
         return enableGrad(() =>
           grad([linear(own[0]!, own[1]!, own[2]!)], own.slice(0, 2), { gradOutputs: [cotangent], createGraph: true }),
         );
@@ -127,7 +127,7 @@ describe.each(tested)("a weight of one axis on %s", (backend) => {
     }));
 });
 
-test("a bias that is null is none", () => {
+test("a bias of null is no bias", () => {
   const [x, weight] = [ones([2, 3]), ones([4, 3])];
   expect(linear(x, weight, null).toArray()).toEqual(linear(x, weight).toArray());
 });
@@ -136,7 +136,7 @@ describe.skipIf(!tested.includes("metal"))("on metal", () => {
   const onMetal = <Result>(body: () => Result): Result => withStrict(true, () => withBackend("metal", body));
   const small = (shape: readonly number[]) => onMetal(() => ones(shape));
 
-  /** The kernels that ran while `body` did. */
+  /** The kernels that ran during `body`. */
   function kernelsOf(body: () => unknown): string[] {
     const context = metalContext();
     context.configure("count", true);

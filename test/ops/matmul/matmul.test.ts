@@ -51,7 +51,7 @@ const vectors: Sample[] = [
   matrices([9], [2, 9, 3], "expanded"),
 ];
 
-/** Long sums over few results, which Metal cuts into parts. */
+/** Long sums for few results, which Metal splits into parts. */
 const long: Sample[] = [
   matrices([7, 1030], [1030, 9]),
   matrices([33, 257], [257, 33], "transposed", "transposed"),
@@ -61,8 +61,8 @@ const long: Sample[] = [
 ];
 
 /**
- * Of results and of gradients: one runs over k, the others over m and n, and over a batch where an operand is
- * broadcast.
+ * Lengths of sums for results and gradients: one runs over k, the others over m and n, and over a batch if an operand
+ * is broadcast.
  */
 const longestSum = (inputs: readonly Block[]): number =>
   Math.max(
@@ -86,7 +86,7 @@ const matmulRow: OperationRow = {
 
 const notFinite = { list: [1, Number.POSITIVE_INFINITY, 0, -2, Number.NaN, 0.5, Number.NEGATIVE_INFINITY] };
 
-/** NaN and infinities spread to the rows and columns that meet them, and to no other. */
+/** NaN and infinities spread to the rows and columns that contain them, and to no other. */
 const notFiniteRow: OperationRow = {
   ...matmulRow,
   name: "matmul_not_finite",
@@ -111,7 +111,7 @@ interface Factors {
   readonly alpha?: number;
 }
 
-/** beta · input + alpha · Σ, with the sum rounded as matmul's; beta 0 leaves the input out. */
+/** beta · input + alpha · Σ, with the sum rounded as matmul's; beta 0 ignores the input. */
 function addmmOracle(
   [input, a, b]: readonly Block[],
   { beta = 1, alpha = 1 }: Factors,
@@ -208,7 +208,7 @@ test.each(tested)("views are multiplied on %s without another operation, in the 
   });
 });
 
-test("gradients have gradients: of ⟨c bᵀ, v⟩ they are vᵀ c and v b", () => {
+test("gradients have gradients: for ⟨c bᵀ, v⟩ they are vᵀ c and v b", () => {
   const a = ones([2, 3], { requiresGrad: true });
   const b = tensor(
     [

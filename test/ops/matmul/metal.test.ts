@@ -37,7 +37,7 @@ const onMetal = <Result>(body: () => Result): Result => withStrict(true, () => w
 const metalTypes = { float32: "float", float16: "half", bfloat16: "bfloat" } as const;
 const nameOf = ({ rows, columns, depth }: Tile) => `${rows}x${columns}x${depth}`;
 
-/** A matrix, and what an oracle sees of it. */
+/** A matrix, and its values for the oracle. */
 interface PlacedBlock {
   readonly tensor: Tensor;
   readonly block: Block;
@@ -69,7 +69,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
   });
   afterAll(() => context.configure("count", false));
 
-  /** What ran, in kernels, while `body` did. */
+  /** The kernels that ran during `body`. */
   function dispatchesOf(body: () => Tensor | readonly Tensor[]): readonly DispatchCounters[] {
     context.wait();
     context.report({ clear: true });
@@ -83,7 +83,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
   const kernelsOf = (body: () => Tensor | readonly Tensor[]): string[] =>
     dispatchesOf(body).flatMap(({ kernel, count }) => new Array<string>(count).fill(kernel));
 
-  /** A tile's kernel, into a result with gaps, against the formula. */
+  /** A tile's kernel, into a result with gaps, compared with the formula. */
   function expectProduct(tile: Tile, a: PlacedBlock, b: PlacedBlock, random: Random): void {
     const { dtype } = a.block;
     const out = place({ ...a.block, ...zerosOf([a.block.shape[0]!, b.block.shape[1]!]) }, "strided", "metal", random);
@@ -161,7 +161,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
       [9, 4096, "16x64x32"],
       [4096, 16, "64x16x32"],
       [2, 2, "16x16x16"],
-    ])("a result of %d x %d takes tiles of %s", (m, n, name) => {
+    ])("a result of %d x %d uses tiles of %s", (m, n, name) => {
       const [a, b] = onMetal(() => [expand(ones([1, 1]), [m, 3]), expand(ones([1, 1]), [3, n])]);
       const out = onMetal(() => expand(ones([1, 1]), [m, n]));
       const inputs = [a!, b!];
@@ -178,7 +178,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
     [1, 1, false, "vector_along"],
     [2, 40, false, "tiled"],
     [40, 2, false, "tiled"],
-  ])("a result of %d x %d takes a kernel of vectors where it is one: transposed %p, %s", (m, n, isTransposed, name) => {
+  ])("a result of %d x %d uses a kernel for vectors if it is one: transposed %p, %s", (m, n, isTransposed, name) => {
     const [a, b] = onMetal(() => [ones([m, 48]), isTransposed ? transpose(ones([n, 48]), 0, 1) : ones([48, n])]);
     const kernels = kernelsOf(() => matmul(a!, b!));
     expect(kernels).toHaveLength(1);
@@ -226,7 +226,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
   });
 
   /**
-   * Elements of the operands that a product reads. What differs between float32 and float16 is 2 bytes an element:
+   * Elements of the operands that a product reads. The difference between float32 and float16 is 2 bytes per element:
    * parameters, which are counted too, are the same.
    */
   function elementsOf(m: number, k: number, n: number, turn: (x: Tensor) => Tensor) {
@@ -250,7 +250,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("matrix products on metal
       1,
     );
 
-  describe("what a kernel moves is the least that its tiles allow", () => {
+  describe("kernels move the minimum that their tiles allow", () => {
     test.each([
       [64, 64, 64],
       [45, 37, 77],

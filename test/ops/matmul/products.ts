@@ -1,6 +1,4 @@
-/**
- * Oracles of matrix products, in float64 from the definition, and the sizes and layouts that their tests go through.
- */
+/** Oracles of matrix products, in float64 from the definition, and the sizes and layouts of their tests. */
 import { type DType, isFloat } from "../../../src/tensor/dtype.ts";
 import { repeats } from "../../support/repeats.ts";
 import { type Block, type Layout, layouts, type OperandSpec, Random } from "../samples.ts";
@@ -20,14 +18,14 @@ export const productDTypes: readonly DType[] = [
 
 const bits: Readonly<Partial<Record<DType, number>>> = { int64: 64, int32: 32, uint32: 32, int8: 8, uint8: 8 };
 
-/** A whole number as a dtype keeps it: modulo its range. Floats stay. */
+/** A whole number as a dtype stores it: modulo its range. Floats are unchanged. */
 export function wrapped(dtype: DType, value: number): number {
   if (isFloat(dtype)) return value;
   const wrap = dtype.startsWith("u") ? BigInt.asUintN : BigInt.asIntN;
   return Number(wrap(bits[dtype]!, BigInt(value)));
 }
 
-/** The axes of a batch, broadcast: for an index of the result, the place in a block whose axes are `shape`. */
+/** The axes of a batch, broadcast: for an index of the result, the position in a block whose axes are `shape`. */
 function batchPlaces(shape: readonly number[], batch: readonly number[]): number[] {
   const count = batch.reduce((product, size) => product * size, 1);
   return Array.from({ length: count }, (_, index) => {
@@ -79,7 +77,7 @@ export const productSizes = [0, 1, 2, 7, 8, 16, 31, 33, 64, 65, 127, 129, 257] a
 
 /**
  * Matrices of sizes drawn from {@link productSizes}, each size in each role at least once, in layouts drawn from all;
- * of a usual run's products none is large in every role.
+ * in a usual run no product is large in every role.
  */
 export function sampledMatrices(count: number, seed: number): Sample[] {
   const random = new Random(seed);
@@ -95,7 +93,7 @@ export function sampledMatrices(count: number, seed: number): Sample[] {
   });
 }
 
-/** One sample; the gradients of large ones are left to small ones, which have the same kernels. */
+/** One sample; gradients are tested only with small ones, which use the same kernels. */
 export function matrices(
   a: readonly number[],
   b: readonly number[],

@@ -9,7 +9,10 @@ import { Random } from "../samples.ts";
 
 const UNIT = { float32: 2 ** -24, float16: 2 ** -11 } as const;
 
-/** Columns around what a lane, 8 lanes and a threadgroup have; k around a step, a SIMD-group's and all of them. */
+/**
+ * Numbers of columns around those of a lane, 8 lanes and a threadgroup; k around a step, a SIMD-group's and all of
+ * them.
+ */
 const sizes = [
   [1, 5],
   [7, 3],
@@ -21,7 +24,7 @@ const sizes = [
   [1100, 70],
 ] as const;
 
-/** The row times the matrix, where `margin` columns lie before and behind what is used. */
+/** The row times the matrix, with `margin` unused columns before and after. */
 function product(k: number, n: number, margin: number, dtype: FloatDType) {
   const random = new Random(k * 31 + n);
   const draw = (count: number) => Array.from({ length: count }, () => Math.fround(random.next() * 2 - 1));

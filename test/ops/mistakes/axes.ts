@@ -1,4 +1,4 @@
-/** Wrong calls of operations. Ranks, axes, indices and steps that are out of range. */
+/** Invalid calls of operations: ranks, axes, indices and steps out of range. */
 import { ArgumentError, ShapeError } from "../../../src/core/errors.ts";
 import { ones, tensor } from "../../../src/index.ts";
 import { each, far, highest, nine, rowsOf, three, whole } from "./table.ts";

@@ -1,4 +1,4 @@
-/** Wrong calls of operations. Dtypes that do not fit, and numbers that a dtype does not hold. */
+/** Invalid calls of operations: dtypes that do not match, and numbers that a dtype can't hold. */
 import { DTypeError } from "../../../src/core/errors.ts";
 import * as library from "../../../src/index.ts";
 import { ones, tensor } from "../../../src/index.ts";

@@ -1,4 +1,4 @@
-/** Wrong calls of operations. Graphs that are none, and elements that repeat. */
+/** Invalid calls of operations: missing graphs, and elements that repeat. */
 import { AutogradError } from "../../../src/autograd/node.ts";
 import { ArgumentError } from "../../../src/core/errors.ts";
 import * as library from "../../../src/index.ts";
@@ -7,7 +7,7 @@ import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { leafOf, type Operands } from "../calls.ts";
 import { each, lossOf, type Row, rowsOf } from "./table.ts";
 
-/** A root whose graph was passed once. */
+/** A root whose graph was already differentiated. */
 const passed = (compute: (x: Tensor) => Tensor, x: Tensor): Tensor => {
   const root = library.sum(compute(leafOf(x)));
   library.backward(root);

@@ -1,10 +1,10 @@
-/** Wrong calls of operations. More memory than there is. */
+/** Invalid calls of operations: more memory than available. */
 import { OutOfMemoryError } from "../../../src/core/errors.ts";
 import { expand, select, slice, tensor } from "../../../src/index.ts";
 import { kinds, type Operands } from "../calls.ts";
 import { each, type Name, rowsOf } from "./table.ts";
 
-/** More than any machine has, without memory of its own: one element that is repeated. */
+/** More elements than any machine could hold, without memory: one element that is repeated. */
 const COUNT = 2 ** 42;
 const endless = ({ value }: Operands) => expand(value, [COUNT]);
 const wide = ({ value }: Operands) => expand(value, [2 ** 21, 2 ** 21]);
@@ -14,7 +14,7 @@ const noMemory = "the result can't be allocated";
 const everyElement =
   "relu6 hardtanh dropout clone contiguous sort argsort softmax logSoftmax " +
   "zerosLike onesLike emptyLike randLike randnLike bernoulli isposinf isneginf";
-/** One reduces, the other one takes a number too. */
+/** One reduces, the other one accepts a number too. */
 const others: readonly Name[] = ["logsumexp", "mvlgamma"];
 export const limits = rowsOf("more memory than there is", OutOfMemoryError, [
   ...each("zeros ones empty rand randn", () => [[COUNT]], noMemory, "bytes"),

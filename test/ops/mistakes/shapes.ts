@@ -1,4 +1,4 @@
-/** Wrong calls of operations. Shapes that do not fit. */
+/** Invalid calls of operations: incompatible shapes. */
 import { ShapeError } from "../../../src/core/errors.ts";
 import * as library from "../../../src/index.ts";
 import { ones, slice } from "../../../src/index.ts";

@@ -1,4 +1,4 @@
-/** Wrong calls of operations. Sizes and numbers that are none. */
+/** Invalid calls of operations: invalid sizes and numbers. */
 import { ArgumentError, ShapeError } from "../../../src/core/errors.ts";
 import { ones } from "../../../src/index.ts";
 import { each, far, type Row, rowsOf, three, whole } from "./table.ts";

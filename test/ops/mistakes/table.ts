@@ -1,4 +1,4 @@
-/** What rows of wrong calls are made of. */
+/** The types of rows of invalid calls. */
 import type { OrchardError } from "../../../src/core/errors.ts";
 import { neg, ones, tensor } from "../../../src/index.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
@@ -8,11 +8,11 @@ export type ErrorClass = new (operation: string, code: string, message: string) 
 
 export interface Mistake {
   readonly kind: string;
-  /** What is called, by its public name, which the error must have too. */
+  /** The operation, by its public name, which the error must contain too. */
   readonly operation: OperationName | "backward" | "grad";
   readonly arguments: (operands: Operands) => readonly unknown[];
   readonly error: ErrorClass;
-  /** Parts of the message: what came, and what was wanted. */
+  /** Parts of the message: the actual and the expected value. */
   readonly says: readonly string[];
 }
 
@@ -37,7 +37,7 @@ export const dtypeThatIsNone = { dtype: "complex64" as never };
 export const refused = 'got "complex64"';
 export const list = "float64, float32, float16";
 
-/** What `grad` is called with. */
+/** The arguments of `grad`. */
 export const lossOf = (x: Tensor, options?: object): readonly unknown[] => {
   const own = leafOf(x);
   return [neg(own), [own], options];

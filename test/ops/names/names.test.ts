@@ -1,7 +1,7 @@
 /**
- * Every name of every enumeration computes something of its own on every backend: the result is nearest to the
- * reference backend's result of that name, by far, and not what goes in. So a name that falls through to another one's
- * formula, or to its operand, is found. An enumeration that is not in the table fails.
+ * Every name of every enumeration computes something different on every backend: by far the nearest reference result is
+ * that of the same name, and it is not an operand. So a name that falls through to another one's formula, or to its
+ * operand, is found. An enumeration that is missing in the table fails.
  */
 import { describe, expect, test } from "bun:test";
 import { enumerations } from "../../../src/backend/enumeration.ts";
@@ -19,16 +19,18 @@ import * as weights from "./weights.ts";
 const walks: Readonly<Record<string, readonly Walk[]>> = { ...operations, ...options, ...weights };
 const walksOf = (type: string): readonly Walk[] => walks[`${type[0]!.toLowerCase()}${type.slice(1)}`] ?? [];
 
-/** How many times as near a result is to its own name's as to any other's: rounding never comes near that. */
+/**
+ * The minimum ratio of the distance to any other name's result and to its name's: rounding errors never come near it.
+ */
 const NEARER = 64;
 
-/** 0 for one number, 1 where only one of them is finite, else relative to their size. */
+/** 0 for equal numbers, 1 if only one of them is finite, else relative to their size. */
 function apart(a: number, b: number): number {
   if (Object.is(a, b) || a === b) return 0;
   return Number.isFinite(a) && Number.isFinite(b) ? Math.abs(a - b) / (1 + Math.abs(a) + Math.abs(b)) : 1;
 }
 
-/** The mean distance of numbers; of lists of two lengths, of those that both have. */
+/** The mean distance of numbers; for lists of two lengths, of the common part. */
 function distance(a: readonly number[], b: readonly number[]): number {
   const count = Math.min(a.length, b.length);
   return a.slice(0, count).reduce((total, own, at) => total + apart(own, b[at]!), 0) / count;
@@ -42,7 +44,7 @@ const resultsOn = (backend: BackendName, walk: Walk, name: string): number[] =>
 
 interface Expected {
   readonly results: ReadonlyMap<string, number[]>;
-  /** What no name may compute: the operands, and the result without an option. */
+  /** Results that no name may have: the operands, and the result without an option. */
   readonly others: ReadonlyMap<string, number[]>;
 }
 
@@ -65,7 +67,7 @@ function expectedOf(walk: Walk): Expected {
 const sameAs = ({ same = [] }: Walk, name: string): readonly string[] =>
   same.find((names) => names.includes(name)) ?? [name];
 
-/** What is wrong with the result of a name; nothing where it is by far the nearest to its own. */
+/** Describes what is wrong with the result of a name; nothing if it is by far the nearest to its expected result. */
 function mistake(walk: Walk, name: string, found: readonly number[]): string | undefined {
   const { results, others } = expectedOf(walk);
   const expected = results.get(name)!;
@@ -89,7 +91,7 @@ test.each(enumerations().map(({ type, names }) => [type, names] as const))(
   },
 );
 
-test("every way leads through an enumeration", () => {
+test("every way goes through an enumeration", () => {
   const types = enumerations().map(({ type }) => `${type[0]!.toLowerCase()}${type.slice(1)}`);
   expect(Object.keys(walks).filter((type) => !types.includes(type))).toEqual([]);
 });
@@ -97,7 +99,7 @@ test("every way leads through an enumeration", () => {
 describe.each(tested.map((backend) => [backend]))("on %s", (backend) => {
   for (const { type } of enumerations()) {
     for (const [at, walk] of walksOf(type).entries()) {
-      test(`${type}, way ${at + 1}: each name computes something of its own`, () => {
+      test(`${type}, way ${at + 1}: each name computes something different`, () => {
         expect(whyUnavailable(backend)).toBeUndefined();
         const mistakes = walk.names.map((name) => mistake(walk, name, resultsOn(backend, walk, name)));
         expect(mistakes.filter((found) => found !== undefined)).toEqual([]);
@@ -106,7 +108,7 @@ describe.each(tested.map((backend) => [backend]))("on %s", (backend) => {
   }
 });
 
-test("names that are said to be one function are, on these operands", () => {
+test("names that are declared equal are, on these operands", () => {
   for (const walk of Object.values(walks).flat()) {
     const { results, others } = expectedOf(walk);
     for (const names of walk.same ?? []) {

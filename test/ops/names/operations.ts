@@ -19,7 +19,7 @@ const elementwise = (name: string, operands: readonly Tensor[]): Tensor => defin
 
 const special = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 0, -0, 3, -2];
 const mixed = [0, 1, 2, 3, 1, 2, -1.5, 2.5, -3, 4, 0.5, 0];
-const orders = [1, 2, 3, 4, 5]; // of polygamma
+const orders = [1, 2, 3, 4, 5]; // for polygamma
 const divisors = [3, -2, 5, 1, -4, 2];
 const repeated = (values: readonly number[], dtype: DType = "float32"): Tensor =>
   shaped(
@@ -152,7 +152,7 @@ export const reductionDerivative: readonly Walk[] = [
   },
 ];
 
-/** Short slices, and those that a threadgroup of metal takes. */
+/** Short slices, and those that fit a threadgroup of metal. */
 export const scan: readonly Walk[] = [7, 130].map((length) => ({
   names: scans.names,
   operands: () => [drawn("x", [3, length], { low: 0.6, high: 1.5 }), drawn("a", [3, length], { low: -0.9, high: 0.9 })],

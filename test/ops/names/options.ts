@@ -1,4 +1,4 @@
-/** The names of options: what a call computes with an option, beside the same call without. */
+/** The names of options: the result of a call with an option, compared with the same call without. */
 import {
   addRmsNorm,
   batchNorm,
@@ -32,7 +32,7 @@ function attention(name: string, [q, k, v]: readonly Tensor[]): Tensor[] {
   const lists = [shaped([6, 6], drawnMask(), "bool"), drawn("bias", [2, 6, 6], spread), drawn("sinks", [2], spread)];
   const [mask, bias, sinks] = lists as [Tensor<"bool">, Tensor, Tensor];
   manualSeed(5);
-  // Rows that are no runs in memory, but for `quads`.
+  // Rows that are not contiguous in memory, except for `quads`.
   const inputs = name === "quads" ? own : own.map((operand) => strided(operand));
   const options = {
     ...{ mask: { mask }, bias: { bias }, sinks: { sinks }, slopes: { alibi: [0.5, 0.1] }, softcap: { softcap: 1.5 } },
@@ -54,7 +54,7 @@ export const attentionOption: readonly Walk[] = [
     operands: () => ["q", "k", "v"].map((label) => drawn(label, SHAPE, spread)),
     compute: attention,
     base: (operands) => attention("none", operands),
-    // How operands lie, and what else is written, changes no result.
+    // The layout of operands and additional results do not change a result.
     same: [["logSumExp", "quads"]],
     unchanged: ["logSumExp", "quads"],
   },

@@ -1,4 +1,4 @@
-/** How the names of an enumeration are walked: what each one computes, from the same drawn operands. */
+/** How the names of an enumeration are walked: the result of each, for the same drawn operands. */
 
 import type { Primitive } from "../../../src/backend/backend.ts";
 import { execute } from "../../../src/backend/dispatch.ts";
@@ -12,10 +12,10 @@ import { makeBlock, Random, type Values } from "../samples.ts";
 /** A way through names. */
 export interface Walk {
   readonly names: readonly string[];
-  /** What no name may return as it is. */
+  /** Tensors that no name may return unchanged. */
   readonly operands: () => readonly Tensor[];
   readonly compute: (name: string, operands: readonly Tensor[]) => Tensor | readonly Tensor[];
-  /** The result without any of the options that names stand for, which no name may have. */
+  /** The result without any of the options, which no name may have. */
   readonly base?: (operands: readonly Tensor[]) => readonly Tensor[];
   /** Sets of names that are one function on these operands. */
   readonly same?: readonly (readonly string[])[];

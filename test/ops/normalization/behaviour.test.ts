@@ -1,6 +1,6 @@
 /**
- * What normalizations hold to beside their formulas: gradients of gradients, rows far from zero, what is not finite,
- * the same bits in any order, no copies, and what the tape keeps.
+ * Properties of normalizations besides their formulas: gradients of gradients, rows far from zero, values that are not
+ * finite, the same bits in any order, no copies, and tensors that the tape keeps.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { enableGrad } from "../../../src/autograd/modes.ts";
@@ -25,7 +25,7 @@ const on = <Result>(backend: BackendName, body: () => Result): Result =>
 
 type Compute = (...inputs: Tensor[]) => Tensor[];
 
-/** With the shapes of their inputs, for rows of a length. */
+/** With the shapes of their inputs, for rows of a given length. */
 const computations: Readonly<Record<string, { compute: Compute; inputs: readonly ("rows" | "vector")[] }>> = {
   layerNorm: {
     compute: (x, weight, bias) => [layerNorm(x!, { weight, bias })],
@@ -74,7 +74,7 @@ const cotangentsOf = (outputs: readonly Tensor[], seed = 7): Tensor[] => {
   );
 };
 
-/** Σ c · y² over all results: its gradients depend on what the results are. */
+/** Σ c · y² over all results: its gradients depend on the results. */
 const scalarOf = (outputs: readonly Tensor[]): Tensor =>
   cotangentsOf(outputs)
     .map((factor, at) => sum(mul(mul(outputs[at]!, outputs[at]!), factor)) as Tensor)
@@ -116,7 +116,8 @@ describe("gradients of gradients", () => {
   });
 
   /**
-   * Of the largest one: a gradient is a sum of products, each rounded to the dtype where it is an operation of its own.
+   * Relative to the largest one: a gradient is a sum of products, each rounded to the dtype if it is a separate
+   * operation.
    */
   const allowed = 16;
   const others: readonly (readonly [BackendName, DType])[] = [
@@ -151,7 +152,7 @@ describe("rows far from zero", () => {
   const random = new Random(3);
   const source = Float32Array.from({ length: 2 * columns }, () => 1e4 + random.next() * 2 - 1);
 
-  /** In float64, of the numbers as float32 has them. */
+  /** In float64, from the float32 numbers. */
   function exact(row: Float32Array): number[] {
     const mean = row.reduce((total, value) => total + value, 0) / columns;
     const variance = row.reduce((total, value) => total + (value - mean) ** 2, 0) / columns;
@@ -196,7 +197,7 @@ describe("rows far from zero", () => {
   });
 });
 
-test.each(tested)("what is not finite stays in its row, and in the weight's sums, on %s", (backend) => {
+test.each(tested)("values that are not finite affect their row, and the weight's sums, on %s", (backend) => {
   const rows = [
     [1, 2, 4, 8],
     [1, Number.NaN, 4, 8],
@@ -290,8 +291,8 @@ describe("the same bits", () => {
   });
 });
 
-test.skipIf(!tested.includes("metal"))("threadgroups that take several rows give what the cpu does", () => {
-  const shape = [4099, 1026] as const; // two rows a threadgroup, and one for the last
+test.skipIf(!tested.includes("metal"))("threadgroups that process several rows give the cpu's results", () => {
+  const shape = [4099, 1026] as const; // two rows per threadgroup, and one for the last
   const [metal, cpu] = (["metal", "cpu"] as const).map((backend) =>
     on(backend, () => computations["rmsNorm"]!.compute(...leavesOf("rmsNorm", backend, "float16", shape))[0]!),
   );
@@ -299,7 +300,7 @@ test.skipIf(!tested.includes("metal"))("threadgroups that take several rows give
   expect(got!.every((value, at) => Math.abs(value - wanted![at]!) <= 2 ** -9 * Math.abs(wanted![at]!))).toBe(true);
 });
 
-test.each(tested)("rows of any strides are read where they lie on %s", (backend) => {
+test.each(tested)("rows of any strides are read in place on %s", (backend) => {
   on(backend, () => {
     const [whole] = leavesOf("layerNorm", backend, "float32", [6, 8]);
     const x = whole!.detach().reshape([2, 3, 8]).transpose(0, 2).slice({ dim: 0, step: 2 }).detach();

@@ -1,4 +1,6 @@
-/** batchNorm, groupNorm and instanceNorm: every backend against the formulas in float64, channels of every size. */
+/**
+ * batchNorm, groupNorm and instanceNorm: every backend compared with the formulas in float64, channels of every size.
+ */
 import { describe, expect, test } from "bun:test";
 import { enableGrad, isGradEnabled } from "../../../src/autograd/modes.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
@@ -20,13 +22,13 @@ interface Options {
   readonly kind: "batch" | "group" | "instance";
   readonly groups?: number;
   readonly isAffine: boolean;
-  /** Statistics that are given: those of running ones. */
+  /** Given statistics: running ones. */
   readonly given?: { readonly mean: readonly number[]; readonly variance: readonly number[] };
 }
 
 const EPS = 0.5;
 
-/** The number of what is normalized together with an element. */
+/** The number of elements that are normalized together. */
 function keyOf(options: Options, [, channels]: readonly number[], inner: number): (at: number) => number {
   const per = options.kind === "group" ? channels! / options.groups! : 1;
   const count = channels! / per;
@@ -74,7 +76,7 @@ function compute([x, weight, bias]: readonly Tensor[], { kind, groups, given }: 
   return batchNorm(x!, { ...options, runningMean, runningVar });
 }
 
-/** Single elements, columns side by side, whole channels, more than one slab of columns and more than one piece. */
+/** Single elements, adjacent columns, whole channels, more than one slab of columns and more than one piece. */
 const shapes: readonly (readonly number[])[] = [
   [5, 3],
   [2, 70],
@@ -173,7 +175,7 @@ describe("gradients of gradients", () => {
       });
   });
 
-  test("statistics that are given have gradients", () => {
+  test("given statistics have gradients", () => {
     const inputs = [wave([3, 2, 4], 0.7, Float64Array), wave([2], 1.1, Float64Array), wave([2], 0.4, Float64Array)];
     for (const backend of ["cpu", "reference"] as const)
       withBackend(backend, () =>

@@ -1,6 +1,6 @@
 /**
- * What the kernels of the normalizations move, as the software device counts it: rows in and out once in each pass, and
- * a row of sums for each chunk of rows. Rows that are longer than what a threadgroup holds are read a second time.
+ * The memory traffic of the normalization kernels, as the software device counts it: rows in and out once in each pass,
+ * and a row of sums for each chunk of rows. Rows longer than a threadgroup can hold are read a second time.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { metalContext } from "../../../src/backend/metal/context.ts";
@@ -13,10 +13,10 @@ import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { tested } from "../run.ts";
 
 const LINE = 128; // bytes of a cache line
-/** The parameters' and those of buffers that begin within a line. */
+/** Lines of the parameters, and of buffers that begin within a line. */
 const SPARE_LINES = 8;
 
-/** Counters are the software device's. */
+/** Only the software device has counters. */
 const isWatched = tested.includes("metal") && metalContext().isSoftware;
 
 const watch = (isOn: boolean): void => {
@@ -26,7 +26,7 @@ afterAll(() => isWatched && watch(false));
 
 const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend("metal", body));
 
-/** The counters of each kernel that `body` launches, in turn. */
+/** The counters of each kernel that `body` launches, in order. */
 function countersOf(body: () => unknown): Counters[] {
   const context = metalContext();
   watch(true);
@@ -58,7 +58,7 @@ interface Kind {
   /** Operands of the shape of x that each pass reads, and results that it writes. */
   readonly reads: readonly [forward: number, backward: number];
   readonly writes: readonly [forward: number, backward: number];
-  /** Numbers of a row, and vectors that have a gradient. */
+  /** The length of a row, and the number of vectors with a gradient. */
   readonly statistics: number;
   readonly vectors: number;
   readonly compute: (operands: Operands) => Tensor[];
@@ -104,22 +104,22 @@ function passesOf({ compute }: Kind, shape: readonly number[], dtype: DType) {
 const linesOf = (bytes: number): number => Math.ceil(bytes / LINE);
 
 /**
- * Elements that all threads together read. Weight and bias are read once a chunk, in the backward where a row is longer
- * for the sums of each row too: from a cache, as the lines show.
+ * Elements that all threads together read. Weight and bias are read once per chunk, and in the backward of longer rows
+ * also for the sums of each row: from a cache, as the lines show.
  */
 const elementsRead = ({ reads, vectors }: Kind, rows: number, columns: number, isLong: boolean) => ({
   forward: columns * (rows * (reads[0] + (isLong ? 1 : 0)) + vectors * chunksOf(rows).forward),
   backward: columns * (rows * (reads[1] + (isLong ? 2 + 1 : 0)) + chunksOf(rows).backward),
 });
 
-/** Rows of a chunk: one in the forward where there are no more than this many, 2 to 4 in the backward. */
+/** Rows per chunk: one in the forward if there are no more than this many, 2 to 4 in the backward. */
 const CHUNKS = 4096;
 const chunksOf = (rows: number) => ({
   forward: Math.ceil(rows / Math.ceil(rows / CHUNKS)),
   backward: Math.ceil(rows / Math.max(Math.min(Math.max(Math.floor(rows / 64), 2), 4), Math.ceil(rows / 512))),
 });
 
-/** Rows of a SIMD-group, many of them, of a threadgroup, and longer ones, which are read twice. */
+/** Rows that fit a SIMD-group, many of them, rows that fit a threadgroup, and longer ones, which are read twice. */
 const cases: readonly (readonly [string, readonly [number, number], boolean])[] = [
   ["rows of a SIMD-group", [37, 512], false],
   ["rows of a SIMD-group each of which takes several", [4098, 17], false],

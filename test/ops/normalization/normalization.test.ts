@@ -1,6 +1,6 @@
 /**
- * layerNorm, rmsNorm, addLayerNorm and addRmsNorm: every backend against the formulas in float64, short and long rows
- * in each layout.
+ * layerNorm, rmsNorm, addLayerNorm and addRmsNorm: every backend compared with the formulas in float64, short and long
+ * rows in each layout.
  */
 import { addLayerNorm, addRmsNorm, layerNorm, rmsNorm } from "../../../src/ops/index.ts";
 import type { DType } from "../../../src/tensor/dtype.ts";
@@ -16,7 +16,7 @@ const halves: readonly DType[] = ["float16", "bfloat16"];
 type OperandName = "x" | "residual" | "weight" | "bias";
 
 interface Options {
-  /** What the inputs are, in their order. */
+  /** The roles of the inputs, in their order. */
   readonly names: readonly OperandName[];
   readonly eps?: number;
   readonly normalizedShape?: readonly number[];
@@ -49,11 +49,11 @@ function normalized(
   sides: number,
 ): Row {
   const mean = isCentred ? round(total(row, round) / row.length) : 0;
-  const centred = row.map((value) => round(value - mean));
-  const squares = centred.map((value) => round(value * value));
+  const centered = row.map((value) => round(value - mean));
+  const squares = centered.map((value) => round(value * value));
   const variance = round(total(squares, round) / row.length);
   const scale = round(1 / Math.sqrt(round(variance + eps)));
-  const scaled = centred.map((value, k) => round(round(value * scale) * (weight?.[k] ?? 1)));
+  const scaled = centered.map((value, k) => round(round(value * scale) * (weight?.[k] ?? 1)));
   const magnitude = isCentred ? (total(row.map(Math.abs), exactly) / row.length) * scale : 0;
   return {
     values: scaled.map((value, k) => round(value + (bias?.[k] ?? 0))),
@@ -72,7 +72,7 @@ interface Normalization {
   readonly bias: readonly number[] | undefined;
 }
 
-/** `out`, and `sum` where there is a residual: the norm is taken of the rounded sum. */
+/** `out`, and `sum` if there is a residual: the norm of the rounded sum is computed. */
 function oracle(inputs: readonly Block[], options: Options, round: Round, isCentred: boolean, eps: number) {
   const { x, residual, weight, bias } = named(options, inputs) as { x: Block } & Partial<Record<OperandName, Block>>;
   const length = (options.normalizedShape ?? x.shape.slice(-1)).reduce((product, size) => product * size, 1);
@@ -93,8 +93,8 @@ function oracle(inputs: readonly Block[], options: Options, round: Round, isCent
 // ---------------------------------------------------------------- the calls
 
 /**
- * One number, no rows, what a SIMD-group holds, what a threadgroup holds, longer rows, and more rows than there are
- * chunks.
+ * One number, no rows, sizes that a SIMD-group holds, that a threadgroup holds, longer rows, and more rows than there
+ * are chunks.
  */
 const shapes: readonly (readonly number[])[] = [
   [1],
@@ -121,10 +121,10 @@ const vectorOf = (shape: readonly number[], more: Partial<OperandSpec> = {}): Op
   ...more,
 });
 
-/** Of one or two elements nearly nothing but a sign is left, and gradients cancel: unless eps is large. */
+/** Normalizing one or two elements leaves little but a sign, and gradients cancel, unless eps is large. */
 const epsFor = (shape: readonly number[]): Partial<Options> => (shape.at(-1)! <= 2 ? { eps: 0.5 } : {});
 
-/** Operands of a shape, x in a layout, the residual in another, weight and bias in a third. */
+/** Operands of a shape, x in one layout, the residual in another, weight and bias in a third. */
 function operandsOf(has: readonly OperandName[], shape: readonly number[], layout: Layout = "contiguous"): Specs {
   const other = layout === "contiguous" ? "contiguous" : layouts[(layouts.indexOf(layout) + 1) % layouts.length]!;
   const all: Required<Specs> = {

@@ -17,20 +17,20 @@ afterAll(() => configure(native, "isa", initial));
 const wave = (size: number, step: number) => Float32Array.from({ length: size }, (_, at) => Math.sin(at * step));
 
 const known = new Map<string, Float64Array>();
-/** What the elements should be, computed once for all instruction sets. */
+/** The expected elements, computed once for all instruction sets. */
 function oracle(name: string, size: number, element: (at: number) => number): (at: number) => number {
   const values = known.get(name) ?? Float64Array.from({ length: size }, (_, at) => element(at));
   known.set(name, values);
   return (at) => values[at]!;
 }
 
-/** The place of the first element that is further off than the bound; −1 where none is. */
+/** The index of the first element whose error exceeds the bound; −1 if none does. */
 function firstWrong(got: ArrayLike<number>, want: (at: number) => number, bound: number): number {
   for (let at = 0; at < got.length; at++) if (!(Math.abs(got[at]! - want(at)) <= bound)) return at;
   return -1;
 }
 
-/** Of numbers up to 1. */
+/** For numbers up to 1. */
 const roundings: Readonly<Partial<Record<DType, number>>> = { float32: 2 ** -21, bfloat16: 2 ** -8 };
 const dtypes = Object.entries(roundings) as [DType, number][];
 
@@ -40,7 +40,7 @@ describe.each(isas)("with %s", (isa) => {
     return withStrict(true, () => withBackend("cpu", body));
   };
 
-  test.each(dtypes)("channels of %s by running statistics, which end off a cache line", (dtype, rounding) => {
+  test.each(dtypes)("channels of %s with running statistics, which end inside a cache line", (dtype, rounding) => {
     const [batch, channels, inner] = [3, 5, dtype === "float32" ? 280_003 : 560_003];
     const size = batch * channels * inner;
     const x = on(() => toDType(tensor(wave(size, 0.3), { shape: [batch, channels, inner] }), dtype));
@@ -59,7 +59,7 @@ describe.each(isas)("with %s", (isa) => {
     expect(firstWrong(got, want, 2 * rounding)).toBe(-1);
   });
 
-  test.each(dtypes)("rotated rows of %s, which end off a cache line", (dtype, rounding) => {
+  test.each(dtypes)("rotated rows of %s, which end inside a cache line", (dtype, rounding) => {
     const [heads, positions, size] = [3, 4099, dtype === "float32" ? 342 : 684];
     const x = on(() =>
       toDType(tensor(wave(heads * positions * size, 0.7), { shape: [heads, positions, size] }), dtype),
@@ -94,7 +94,7 @@ describe.each(isas)("with %s", (isa) => {
     const got = on(() => toDType(gradient!, "float32")).dataSync() as Float32Array;
     const isTarget = (at: number) => at % classes === target(Math.floor(at / classes));
     const others = (at: number) => (isTarget(at) ? got[at]! : want(at));
-    const exponent = 2 ** -19; // differences of up to 14 are rounded before the exponential is taken
+    const exponent = 2 ** -19; // differences of up to 14 are rounded before the exponential is computed
     expect(firstWrong(got, others, (Math.E / Math.min(...sums)) * Math.max(rounding, exponent))).toBe(-1);
     for (let slice = 0; slice < slices; slice++) {
       const at = slice * classes + target(slice);

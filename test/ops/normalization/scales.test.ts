@@ -1,6 +1,6 @@
 /**
- * Normalized rows do not depend on the size of their elements: numbers about 1e25, 1e-30 and 1e37, whose squares
- * float32 can't hold, give what those about 1 give, and gradients of both orders that are as much smaller.
+ * Normalized rows do not depend on the scale of their elements: numbers about 1e25, 1e-30 and 1e37, whose squares
+ * exceed float32, give the same result as those about 1, and gradients of both orders that are smaller by that factor.
  */
 import { describe, expect, test } from "bun:test";
 import type { BackendName } from "../../../src/backend/names.ts";
@@ -14,7 +14,7 @@ const on = <Result>(backend: BackendName, body: () => Result): Result =>
   withStrict(true, () => withBackend(backend, body));
 
 const short = [1, -2, 3, 0.5, -0.25, 1.5, 2.5, -1.25];
-/** Longer than what threads of a Metal kernel hold. */
+/** Longer than the rows that threads of a Metal kernel hold. */
 const long = Array.from({ length: 8500 }, (_, index) => short[index % 8]! * (1 + (index % 7) / 16));
 const factors = (count: number) => Float32Array.from({ length: count }, (_, index) => 1 + (index % 5) / 4);
 
@@ -70,7 +70,7 @@ describe.each(tested)("on %s", (backend) => {
             const own = grad([sum(mul(y, tensor(factors(numbers.length))) as Tensor)], [x])[0]!;
             const wanted = oracle(numbers, isCentred);
             expect(errorOf(numbersOf(y), wanted.n)).toBeLessThan(2 ** -20);
-            if (scale > 2 ** 120) return; // the gradient is below what float32 holds in full
+            if (scale > 2 ** 120) return; // the gradient is below the normal range of float32
             const gradient = numbersOf(own).map((value) => value * scale);
             expect(errorOf(gradient, wanted.gradient)).toBeLessThan(2 ** -19);
           }));
@@ -92,7 +92,7 @@ describe.each(tested)("on %s", (backend) => {
           expect(errorOf(got, secondOracle(short, isCentred))).toBeLessThan(2 ** -17);
         }));
 
-  test("eps beside small and large rows", () => {
+  test("eps compared with small and large rows", () => {
     const scales = [1e-30, 1e-12, 1e-3, 1, 1e12, 1e30];
     for (const eps of [1e-6, 1e-38, 1])
       for (const scale of scales) {

@@ -1,6 +1,6 @@
 /**
- * Operations on pictures and views: the same bits whatever the layout of the operands, and gradients of gradients.
- * Their results are PyTorch's, which the fixtures hold.
+ * Operations on images and views: the same bits for all layouts of the operands, and gradients of gradients. Their
+ * results are compared with PyTorch's in the fixtures.
  */
 import { describe, expect, test } from "bun:test";
 import { enableGrad, isGradEnabled } from "../../../src/autograd/modes.ts";

@@ -1,4 +1,4 @@
-/** Weights of cubic interpolation, by R. Keys' definition (1981) with a = -3/4, as PyTorch has them. */
+/** Weights of cubic interpolation, by R. Keys' definition (1981) with a = -3/4, as in PyTorch. */
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { cubicWeights } from "../../../src/ops/picture/taps.ts";
@@ -10,7 +10,7 @@ test("known values: on a tap, and halfway between two", () => {
   expect(cubicWeights(0.25)).toEqual([-0.10546875, 0.87890625, 0.26171875, -0.03515625]);
 });
 
-test("between taps they sum to 1, and mirror each other", () => {
+test("between taps they sum to 1, and are symmetric", () => {
   fc.assert(
     fc.property(fc.double({ min: 0, max: 1, noNaN: true }), (t) => {
       const weights = cubicWeights(t);

@@ -1,4 +1,4 @@
-/** Largest elements of windows on every backend beside windows written out; ties and NaN as PyTorch has them. */
+/** Largest elements of windows on every backend, compared with explicit windows; ties and NaN as in PyTorch. */
 import { describe, expect, test } from "bun:test";
 import { enableGrad, isGradEnabled } from "../../../src/autograd/modes.ts";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
@@ -32,7 +32,7 @@ const sizeOf = (size: number, axis: number, { kernel, stride, padding, dilation,
   return (most - 1) * stride[axis]! >= size + padding[axis]! ? most - 1 : most;
 };
 
-/** Every list of one number of each range, the last changing first. */
+/** Every list of one number from each range, the last changing fastest. */
 const product = (sizes: readonly number[]): number[][] =>
   sizes.reduce<number[][]>(
     (all, size) => all.flatMap((own) => Array.from({ length: size }, (_, at) => [...own, at])),
@@ -42,7 +42,7 @@ const product = (sizes: readonly number[]): number[][] =>
 const rowMajor = (at: readonly number[], sizes: readonly number[]): number =>
   at.reduce((sum, own, axis) => sum * sizes[axis]! + own, 0);
 
-/** The largest element of each window and where it is: of equal ones the first, of NaN the last. */
+/** The largest element of each window and its index: the first of equal ones, the last NaN. */
 function pooled(x: Pick<Block, "shape" | "values">, options: Options) {
   const rank = options.kernel.length;
   const input = x.shape.slice(-rank);
@@ -108,7 +108,7 @@ const row: OperationRow<Options> = {
   },
   accuracy: { ulps: 0 },
   gradient: true,
-  // a sum over the windows that an element is in, in another order than the reference's
+  // a sum over the windows that contain an element, in another order than the reference's
   gradientRoundings: (_inputs, { kernel, stride }) =>
     kernel.reduce((all, size, axis) => all * Math.ceil(size / stride[axis]!), 1),
 };

@@ -32,7 +32,7 @@ function callOf(x: Tensor, { positions, ...options }: Call): Tensor {
   return rope(x, { ...options, positions: tensor([...list], { shape, dtype }) as Tensor<"int64"> });
 }
 
-/** The definition, with a base's own frequencies: scaling is for fixtures. */
+/** The definition, without scaling of the frequencies, which fixtures cover. */
 function turned({ shape, values, dtype }: Block, call: Call, round: Round): Expected {
   const { offset = 0, positions, base = 10_000, interleaved = false, dim = shape.at(-1)! } = call;
   const [seq, size] = shape.slice(-2) as [number, number];
@@ -124,7 +124,7 @@ describe.each(tested)("on %s", (backend) => {
     }
   });
 
-  test("a transposed view's result is one too, forward and backward, and nothing is copied", () => {
+  test("the result of a transposed view is one too, forward and backward, and nothing is copied", () => {
     on(() => {
       const packed = drawn([2, 5, 3, 8]);
       packed.requiresGrad = true;
@@ -137,13 +137,13 @@ describe.each(tested)("on %s", (backend) => {
     });
   });
 
-  test("the gradient turns back", () => {
+  test("the gradient rotates back", () => {
     on(() => {
       const x = drawn([3, 6, 16]);
       x.requiresGrad = true;
       const y = rope(x, { offset: 1000, interleaved: true, dim: 12 });
       const [back] = grad([y], [x], { gradOutputs: [detach(y)] });
-      // Two turns, each a table's error and two roundings.
+      // Two rotations, each with a table's error and two roundings.
       expect(compare("float32", numbers(back!), numbers(x), undefined, { scaleUlps: 4 })).toBeUndefined();
       if (backend === "metal") checkFindings({ name: "rope" });
     });
@@ -156,7 +156,7 @@ test.each(["cpu", "reference"] as const)("gradients of gradients on %s", (backen
     for (const leaf of [cotangent, x]) leaf.requiresGrad = true;
     const scaling = { type: "yarn", factor: 2, originalContextLength: 8 } as const;
     const gradient = (own: Tensor, input: Tensor) => {
-      input.requiresGrad = true; // also where differences are taken
+      input.requiresGrad = true; // also in the float64 of finite differences
       return enableGrad(
         () => grad([rope(input, { dim: 4, scaling })], [input], { gradOutputs: [own], createGraph: true })[0]!,
       );
@@ -178,7 +178,7 @@ describe("on cpu", () => {
       ...numbers(rope(transpose(drawn([3, 41, 5, 70]), 1, 2), options)),
     ]);
 
-  test.each(isas)("with %s it is what it is on reference, on one thread and on several the same", (isa) => {
+  test.each(isas)("with %s it equals reference, on one thread and on several", (isa) => {
     configure(native, "isa", isa);
     for (const options of [{}, { interleaved: true, offset: 9 }]) {
       const wanted = withBackend("reference", () => [
@@ -204,7 +204,7 @@ test.skipIf(!tested.includes("metal"))("rows too wide for metal go to the cpu", 
 });
 
 describe("frequencies", () => {
-  test("linear scaling divides, and the others leave fast pairs alone and divide slow ones", () => {
+  test("linear scaling divides, and the others leave fast pairs unchanged and divide slow ones", () => {
     const { frequencies: plain } = rotationOf(64, 10_000, undefined);
     expect(rotationOf(64, 10_000, { type: "linear", factor: 4 }).frequencies).toEqual(plain.map((each) => each / 4));
     const stretched = [

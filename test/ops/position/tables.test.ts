@@ -1,4 +1,4 @@
-/** Rotary embeddings with the caller's own cosines and sines: results, gradients of both orders, and wrong tables. */
+/** Rotary embeddings with the caller's cosines and sines: results, gradients of both orders, and invalid tables. */
 import { describe, expect, test } from "bun:test";
 import { enableGrad } from "../../../src/autograd/modes.ts";
 import type { BackendName } from "../../../src/backend/names.ts";
@@ -24,7 +24,7 @@ const drawn = (shape: readonly number[], seed: number, dtype: "float32" | "float
   randn(shape, { dtype, generator: new Generator(seed) });
 const numbers = (x: Tensor): number[] => (x.toArray() as number[]).flat(4) as number[];
 
-/** The definition in float64; a table of one batch counts for all. */
+/** The definition in float64; a table of one batch applies to all. */
 function turned(x: Tensor, cos: Tensor, sin: Tensor, interleaved: boolean): number[] {
   const [values, c, s] = [x, cos, sin].map((own) => numbers(own)) as [number[], number[], number[]];
   const [seq, size] = x.shape.slice(-2) as [number, number];
@@ -99,7 +99,7 @@ test.each(["cpu", "reference"] as const)("gradients of gradients on %s", (backen
     const operands = [drawn([2, 3, 4], 1, "float64"), drawn([3, 2], 2, "float64"), drawn([3, 2], 3, "float64")];
     for (const own of operands) own.requiresGrad = true;
     gradcheck((...own: Tensor[]) => {
-      for (const operand of own) operand.requiresGrad = true; // also where differences are taken
+      for (const operand of own) operand.requiresGrad = true; // also in the float64 of finite differences
       const [x, cos, sin] = own as [Tensor, Tensor, Tensor];
       return enableGrad(() => {
         const y = rope(mul(x, x) as Tensor, { cos, sin });
@@ -109,7 +109,7 @@ test.each(["cpu", "reference"] as const)("gradients of gradients on %s", (backen
   }),
 );
 
-test("wrong tables", () => {
+test("invalid tables", () => {
   const x = drawn([2, 5, 6], 1);
   const [cos, sin] = [drawn([5, 3], 2), drawn([5, 3], 3)];
   const message = (options: RopeOptions): string => {

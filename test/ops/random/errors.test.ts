@@ -16,7 +16,7 @@ const integer = "int32" as FloatDType;
 
 const cases: readonly (readonly [string, (generator: Generator) => unknown, Kind, ...string[]])[] = [
   ["a negative size", (generator) => rand([2, -1], { generator }), ShapeError, "[rand]", "-1"],
-  ["a size that is no number", (generator) => randn([Number.NaN], { generator }), ShapeError, "[randn]", "NaN"],
+  ["a size that is not a number", (generator) => randn([Number.NaN], { generator }), ShapeError, "[randn]", "NaN"],
   ["an integer dtype", (generator) => rand([1], { generator, dtype: integer }), DTypeError, "[rand]", "int32", "float"],
   ["normal integers", (generator) => randn([1], { generator, dtype: integer }), DTypeError, "[randn]", "int32"],
   ["a like of integers", (generator) => randLike(tensor([1n]), { generator }), DTypeError, "[randLike]", "int64"],
@@ -59,7 +59,7 @@ const cases: readonly (readonly [string, (generator: Generator) => unknown, Kind
   ["integers as weights", (generator) => multinomial(tensor([1n]), 1, { generator }), DTypeError, "int64"],
 ];
 
-test.each(cases)("%s is refused, and takes no number of the generator", (_, body, kind, ...said) => {
+test.each(cases)("%s is rejected, and draws nothing from the generator", (_, body, kind, ...said) => {
   const generator = new Generator(1);
   let error: unknown;
   try {

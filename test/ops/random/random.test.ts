@@ -157,7 +157,7 @@ describe("every backend draws the same bytes", () => {
   );
 });
 
-describe("what the numbers are", () => {
+describe("the values", () => {
   const generator = () => new Generator(21);
   const wordsOf = (count: number, stream = 0) => {
     const key = generator().nextKey();
@@ -190,7 +190,7 @@ describe("what the numbers are", () => {
     expect(numbersOf(rand([count], { generator: generator(), dtype }))).toEqual(wanted);
   });
 
-  test("randn is Box and Muller of the words, to 2 units in the last place", () => {
+  test("randn is the Box–Muller transform of the words, to 2 units in the last place", () => {
     const words = wordsOf(count);
     const cut = (word: number) => (word >= 2 ** 24 ? (word >>> 8) / 2 ** 24 : Math.max(word, 1) / 2 ** 32);
     const angle = (word: number) => {
@@ -201,13 +201,13 @@ describe("what the numbers are", () => {
     for (let i = 0; i < count; i += 2) {
       const radius = Math.sqrt(-2 * Math.log(cut(words[i]!)));
       const turn = angle(words[i + 1]!);
-      // Relative to the radius: near its zeros the angle's own rounding shows.
+      // Relative to the radius: near its zeros the rounding of the angle dominates.
       expect(Math.abs(got[i]! - radius * Math.cos(turn))).toBeLessThanOrEqual(radius * 2 ** -22);
       expect(Math.abs(got[i + 1]! - radius * Math.sin(turn))).toBeLessThanOrEqual(radius * 2 ** -22);
     }
   });
 
-  test("randn float64 is near the float32, and of 53 bits", () => {
+  test("randn float64 is close to the float32, and has 53 bits", () => {
     const wide = numbersOf(randn([count], { generator: generator(), dtype: "float64" }));
     const narrow = numbersOf(randn([count], { generator: generator() }));
     for (const [i, value] of wide.entries()) expect(Math.abs(value - narrow[i]!)).toBeLessThan(1e-4);
@@ -236,13 +236,13 @@ describe("what the numbers are", () => {
       }
   });
 
-  test("bernoulli of 0 is never and of 1 always a one; outside counts as the nearer, NaN as 0", () => {
+  test("bernoulli of 0 is always 0 and of 1 always 1; values outside are clamped, and NaN is 0", () => {
     const p = tensor(Float32Array.from({ length: 6000 }, (_, i) => [0, 1, -2, 3, Number.NaN, 1][i % 6]!));
     const wanted = Array.from({ length: 6000 }, (_, i) => [0, 1, 0, 1, 0, 1][i % 6]!);
     for (const backend of tested) expect(numbersOf(on(backend, () => bernoulli(p)))).toEqual(wanted);
   });
 
-  test("multinomial never takes a weight of 0, and without replacement no category twice", () => {
+  test("multinomial never draws a weight of 0, and without replacement no category twice", () => {
     const weights = tensor([
       [0, 3, 0, 1, 2, 0, 0.1],
       [5, 0, 1e-30, 0, 1, 1e30, 0],
@@ -254,19 +254,19 @@ describe("what the numbers are", () => {
     }
   });
 
-  test.skipIf(!tested.includes("metal"))("where nothing is left to choose, metal gives −1", () => {
+  test.skipIf(!tested.includes("metal"))("if nothing is left to choose, metal returns −1", () => {
     const chosen = on("metal", () => multinomial(tensor([0, 2, Number.NaN, -1]), 3));
     expect(numbersOf(chosen)).toEqual([1, -1, -1]);
   });
 
-  test("randperm holds every number once", () => {
+  test("randperm contains every number once", () => {
     for (const n of [1, 2, 3, 63, 64, 65, 1000, 4096, 100003]) {
       const order = numbersOf(randperm(n, { generator: generator() }));
       expect(order.toSorted((a, b) => a - b)).toEqual(Array.from({ length: n }, (_, i) => i));
     }
   });
 
-  test("the likes take shape and dtype, options win", () => {
+  test("the `…Like` functions keep shape and dtype, and options override them", () => {
     const x = tensor([[1, 2, 3]], { dtype: "float16" });
     expect([randLike(x), randnLike(x), randintLike(x, 0, 5)].map((y) => y.describe())).toEqual(
       new Array(3).fill("float16[1, 3]"),

@@ -1,5 +1,5 @@
 /**
- * Sums of many numbers are as accurate as pairwise ones, and every result is the same run after run, on however many
+ * Sums of many numbers are as accurate as pairwise ones, and every result is the same in every run, for any number of
  * threads.
  */
 import { afterAll, describe, expect, test } from "bun:test";
@@ -33,14 +33,14 @@ import { Random } from "../samples.ts";
 const on = <Result>(backend: BackendName, body: () => Result): Result =>
   withStrict(true, () => withBackend(backend, body));
 
-/** Slow backends get fewer. */
+/** Slow backends use fewer. */
 const counts: Readonly<Record<BackendName, number>> = { cpu: 10_000_000, reference: 1_000_000, metal: 300_000 };
 
 /** Numbers whose exact sum is known. */
 interface Series {
   readonly name: string;
   readonly term: (index: number) => number;
-  /** Of an even number of terms. */
+  /** For an even number of terms. */
   readonly sum: (count: number) => number;
   readonly magnitude: (count: number) => number;
 }
@@ -89,7 +89,7 @@ describe.each(tested)("many numbers on %s", (backend) => {
   }
 });
 
-/** Factors just above 1, and around it: of one slice that lies together, and of two that lie side by side. */
+/** Factors just above 1, and around it: in one dense slice, and in two interleaved ones. */
 const factors: Readonly<Record<string, (index: number) => number>> = {
   "equal ones": () => Math.fround(1.0001),
   "ones around 1": (index) => Math.fround(0.999 + 0.002 * ((index * 0.618034) % 1)),
@@ -128,7 +128,7 @@ describe.each(tested)("many factors on %s", (backend) => {
   });
 });
 
-test("adding up in turn would be beyond the bound", () => {
+test("sequential addition would exceed the bound", () => {
   for (const count of Object.values(counts)) {
     let naive = 0;
     for (let index = 0; index < count; index++) naive = Math.fround(naive + tenth);

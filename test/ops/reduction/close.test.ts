@@ -1,6 +1,6 @@
 /**
  * isClose, allClose and equal on every backend. The expected results are PyTorch's: its definition,
- * |a − b| ≤ atol + rtol · |b|, with equal infinities close and NaN close to nothing unless equalNan says so
+ * |a − b| ≤ atol + rtol · |b|, with equal infinities close and NaN close to nothing unless equalNan is set
  * (torch.isclose's documentation, and the results of its examples).
  */
 import { describe, expect, test } from "bun:test";
@@ -16,7 +16,7 @@ for (const backend of usable) {
   const on = <Result>(body: () => Result): Result => withBackend(backend, body);
 
   describe(`on ${backend}`, () => {
-    test("elements are close by the magnitude of the second one", () => {
+    test("closeness is relative to the magnitude of the second element", () => {
       const close = (a: number, b: number, rtol: number, atol: number) =>
         on(() => isClose(tensor([a]), tensor([b]), { rtol, atol }).toArray());
       expect(close(10, 11, 0.095, 0)).toEqual([true]); // 1 ≤ 0.095 · 11
@@ -34,13 +34,13 @@ for (const backend of usable) {
       expect(on(() => allClose(tensor([10000, 1e-8]), tensor([10000.1, 1e-9])))).toBe(true);
     });
 
-    test("infinities are close to themselves alone, whatever the tolerance", () => {
+    test("infinities are close only to equal ones, whatever the tolerance", () => {
       const [a, b] = [tensor([inf, inf, -inf, 1, inf]), tensor([inf, -inf, -inf, inf, 1])];
       expect(on(() => isClose(a, b).toArray())).toEqual([true, false, true, false, false]);
       expect(on(() => isClose(tensor([inf, 4]), tensor([inf, 4]), 0, 0).toArray())).toEqual([true, true]);
     });
 
-    test("NaN is close to nothing, or to NaN by equalNan", () => {
+    test("NaN is close to nothing, or to NaN with equalNan", () => {
       const [a, b] = [tensor([nan, nan, 1]), tensor([nan, 1, nan])];
       expect(on(() => isClose(a, b).toArray())).toEqual([false, false, false]);
       expect(on(() => isClose(a, b, { equalNan: true }).toArray())).toEqual([true, false, false]);
@@ -72,7 +72,7 @@ for (const backend of usable) {
   });
 }
 
-test("dtypes that differ and tolerances below 0 are errors that name the operation", () => {
+test("different dtypes and negative tolerances are errors that name the operation", () => {
   expect(() => isClose(tensor([1]), tensor([1n]))).toThrow("isClose] expected two tensors of one dtype, got float32");
   expect(() => allClose(tensor([1]), tensor([1n]))).toThrow("allClose] expected two tensors of one dtype");
   expect(() => equal(tensor([1]), tensor([1n]))).toThrow("equal] expected two tensors of one dtype");
@@ -80,7 +80,7 @@ test("dtypes that differ and tolerances below 0 are errors that name the operati
   expect(() => allClose(tensor([1]), tensor([1]), { atol: nan })).toThrow("expected atol to be a number of at least 0");
 });
 
-test("methods are the same, and nothing is recorded for gradients", () => {
+test("methods give the same, and nothing is recorded for gradients", () => {
   const x = tensor([1, 2], { requiresGrad: true });
   expect([x.allClose(tensor([1, 2])), x.equal(tensor([1, 3]))]).toEqual([true, false]);
   expect(x.isClose(tensor([1, 3])).toArray()).toEqual([true, false]);

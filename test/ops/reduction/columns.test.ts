@@ -1,6 +1,6 @@
 /**
- * What is made of columns a block of rows at a time on the cpu backend: whole blocks and single rows, whole vectors and
- * their remainder, with each instruction set.
+ * Reductions of columns on the cpu backend, by blocks of rows: whole blocks and single rows, whole vectors and their
+ * remainder, with each instruction set.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
@@ -23,8 +23,8 @@ const sizes = [
 ] as const;
 
 /**
- * What columns are made of, in turn. Sums of exponentials must be rescaled where they grow, and small deviations are
- * kept far from 0.
+ * The kinds of columns, in turn. Sums of exponentials must be rescaled if they grow, and small deviations are far from
+ * 0.
  */
 const kinds: readonly ((row: number, random: Random) => number)[] = [
   (_, random) => random.next() * 2 - 1,
@@ -33,7 +33,7 @@ const kinds: readonly ((row: number, random: Random) => number)[] = [
   (_, random) => 1024 + random.next(),
   () => 7,
 ];
-/** Single elements that decide on a column. */
+/** Single elements that determine a column's result. */
 const special = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
 
 function matrixOf(rows: number, columns: number): Float64Array {
@@ -42,7 +42,7 @@ function matrixOf(rows: number, columns: number): Float64Array {
     kinds[(at % columns) % kinds.length]!(Math.floor(at / columns), random),
   );
   special.forEach((value, index) => {
-    matrix[(rows - 1) * columns + 5 + index] = value; // in the last row, which comes to a sum of many
+    matrix[(rows - 1) * columns + 5 + index] = value; // in the last row, which is added to a sum of many
   });
   for (let row = 0; row < rows; row++) matrix[row * columns] = Number.NEGATIVE_INFINITY;
   return matrix;
@@ -63,8 +63,8 @@ function varianceOf(column: readonly number[]): number {
 }
 
 /**
- * A few roundings of the result. Those of float64's variance are of its mean too, 3,500 standard deviations from 0 in
- * the fourth kind of column: the condition number, with which the error grows (Chan, Golub and LeVeque, 1983).
+ * A few roundings of the result. Those of float64's variance are relative to its mean too, 3,500 standard deviations
+ * from 0 in the fourth kind of column: the condition number, by which the error grows (Chan, Golub and LeVeque, 1983).
  */
 const roundings: Readonly<Partial<Record<DType, number>>> = {
   float64: 3500 * 2 ** -52,
@@ -73,7 +73,7 @@ const roundings: Readonly<Partial<Record<DType, number>>> = {
   bfloat16: 2 ** -7,
 };
 
-/** A float16 may be infinite where its sum is not. */
+/** A float16 may be infinite though its sum is not. */
 const isClose = (got: number, want: number, rounding: number): boolean =>
   Object.is(got, want) ||
   (rounding === roundings.float16 && got === Math.f16round(want)) ||

@@ -1,7 +1,7 @@
 /**
- * What each kernel of reductions, scans and softmax moves, as the software device counts it: elements once, results
- * once, and the states that one pass leaves to the next. Softmax reads a slice a second time where it is longer than
- * what its threads hold.
+ * The memory traffic of each kernel of reductions, scans and softmax, as the software device counts it: elements once,
+ * results once, and the states that one pass leaves to the next. Softmax reads a slice a second time if it is longer
+ * than its threads can hold.
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import { metalContext } from "../../../src/backend/metal/context.ts";
@@ -33,7 +33,7 @@ import { tested } from "../run.ts";
 
 const LINE = 128; // bytes of a cache line
 
-/** Counters are the software device's. */
+/** Only the software device has counters. */
 const isWatched = tested.includes("metal") && metalContext().isSoftware;
 
 const watch = (isOn: boolean): void => {
@@ -43,7 +43,7 @@ afterAll(() => isWatched && watch(false));
 
 type Compute = (x: Tensor) => unknown;
 
-/** The counters of each kernel that `body` launches, in turn. */
+/** The counters of each kernel that `body` launches, in order. */
 function countersOf(body: () => unknown): Counters[] {
   const context = metalContext();
   watch(true);
@@ -61,8 +61,8 @@ const on = <Result>(body: () => Result): Result => withStrict(true, () => withBa
 const operand = (shape: readonly number[], dtype: DType): Tensor => on(() => ones(shape, { dtype }));
 
 /**
- * How many elements the first kernel reads, over all its threads. Threads read parameters too, but as many whatever
- * the dtype is: what float32 reads more than float16 is 2 bytes an element.
+ * The number of elements that the first kernel reads, over all its threads. Threads read parameters too, but equally
+ * many for every dtype, so float32 reads 2 bytes per element more than float16.
  */
 function elementsRead(compute: Compute, shape: readonly number[]): number {
   const [wide, narrow] = (["float32", "float16"] as const).map((dtype) => {
@@ -84,14 +84,14 @@ function expectLines({ cache_lines_read }: Counters, bytes: number): void {
 
 const shape = [160, 256];
 const elements = elementCount(shape);
-/** All elements, in three chunks; rows; columns, side by side. */
+/** All elements, in three chunks; rows; adjacent columns. */
 const axes: readonly (readonly [string, { readonly dim?: number }, number, number])[] = [
   ["all elements", {}, 1, 3],
   ["rows", { dim: 1 }, 160, 1],
   ["columns", { dim: 0 }, 256, 1],
 ];
 type Folded = (x: Tensor, options: { readonly dim?: number }) => Tensor;
-/** Reductions with one result, and the numbers of a state. */
+/** Reductions with one result, and the number of fields of a state. */
 const folds: readonly (readonly [string, Folded, number])[] = [
   ["sum", sum, 1],
   ["mean", mean, 2],
@@ -117,7 +117,7 @@ describe.skipIf(!isWatched)("reductions", () => {
       if (second) expectLines(second, 4 * fields * chunks * results);
     });
 
-  test.each(axes)("all of %s writes one byte a result", (_, options, results, chunks) => {
+  test.each(axes)("all of %s writes one byte per result", (_, options, results, chunks) => {
     expect(elementsRead((x) => all(x, options), shape)).toBe(elements);
     const counters = countersOf(() => all(operand(shape, "float16"), options)).slice(-1 - Number(chunks > 1));
     expect(counters.at(-1)!.device_bytes_written).toBe(results);
@@ -137,7 +137,7 @@ describe.skipIf(!isWatched)("reductions", () => {
       expect(only!.device_bytes_written).toBe((4 + 8) * results);
     });
 
-  test("the index of the largest of all goes through states of a value and an index", () => {
+  test("the index of the largest element passes through states of a value and an index", () => {
     const x = operand([elements], "float32");
     const [first, second, ...more] = countersOf(() => max(x, { dim: 0 }));
     expect(more).toEqual([]);
@@ -176,8 +176,8 @@ describe.skipIf(!isWatched)("softmax", () => {
     ["logSoftmax", logSoftmax],
   ];
   /**
-   * Threads hold parts of slices: 32 threads or 256 of a longer slice up to 32 elements each, 8 of slices side by side
-   * up to 16.
+   * Threads hold parts of slices: 32 threads or 256 of a longer slice up to 32 elements each, 8 of adjacent slices up
+   * to 16.
    */
   const slices: readonly (readonly [string, readonly number[], number, number])[] = [
     ["rows of a SIMD-group", [9, 512], 1, 1],

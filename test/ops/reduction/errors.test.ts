@@ -1,4 +1,4 @@
-/** What reductions, scans and softmax refuse, and what they make of nothing. */
+/** Calls that reductions, scans and softmax reject, and their results for empty slices. */
 import { describe, expect, test } from "bun:test";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
 import {
@@ -71,28 +71,28 @@ describe("axes", () => {
     ...manyAxes.map(([name, call]): [string, Over] => [name, (x, { dim = 0 }) => call(x, { dim: [dim] })]),
     ...oneAxis,
   ];
-  test.each(every)("%s refuses one out of range", (name, call) => {
+  test.each(every)("%s rejects one out of range", (name, call) => {
     expect(message(() => call(square, { dim: 2 }))).toMatch(new RegExp(`^ShapeError \\[${name}\\] .*2`));
     expect(message(() => call(square, { dim: -3 }))).toMatch(new RegExp(`^ShapeError \\[${name}\\] .*-3`));
     expect(message(() => call(square, { dim: 0.5 }))).toMatch(new RegExp(`^ShapeError \\[${name}\\] .*0.5`));
     expect(message(() => call(square, { dim: -2 }))).toBe("nothing was thrown");
   });
 
-  test.each(manyAxes)("%s refuses one that is named twice", (name, call) => {
+  test.each(manyAxes)("%s rejects a repeated one", (name, call) => {
     expect(message(() => call(square, { dim: [1, -1] }))).toStartWith(`ShapeError [${name}]`);
   });
 
   test.each([
     ["max", max],
     ["argmin", argmin],
-  ] as readonly (readonly [string, Over])[])("%s refuses several", (name, call) => {
+  ] as readonly (readonly [string, Over])[])("%s rejects several", (name, call) => {
     expect(message(() => call(square, { dim: [0, 1] as never }))).toStartWith(`ArgumentError [${name}]`);
   });
 
   test.each([
     ["cumsum", cumsum],
     ["cumprod", cumprod],
-  ])("%s needs one", (name, call) => {
+  ])("%s requires one", (name, call) => {
     expect(message(() => call(square, {} as never))).toStartWith(`ArgumentError [${name}] missing argument dim`);
   });
 });
@@ -106,12 +106,12 @@ describe("dtypes", () => {
     ["softmax", softmax],
     ["logSoftmax", logSoftmax],
   ];
-  test.each(floatsOnly)("%s needs floats", (name, call) => {
+  test.each(floatsOnly)("%s requires floats", (name, call) => {
     expect(message(() => call(whole))).toStartWith(`DTypeError [${name}] expected floats, got int32[2, 3]`);
     expect(message(() => call(bools))).toStartWith(`DTypeError [${name}] expected floats, got bool[2]`);
   });
 
-  test("mean and softmax of integers take a float dtype, and no other", () => {
+  test("mean and softmax of integers accept a float dtype, and no other", () => {
     expect(mean(whole, { dtype: "float32" }).describe()).toBe("float32[]");
     expect(softmax(whole, { dtype: "float16" }).describe()).toBe("float16[2, 3]");
     expect(message(() => mean(square, { dtype: "int64" }))).toStartWith(
@@ -125,11 +125,11 @@ describe("dtypes", () => {
   test.each([
     ["argmax", argmax],
     ["argmin", argmin],
-  ])("%s refuses bools", (name, call) => {
+  ])("%s rejects bools", (name, call) => {
     expect(message(() => call(bools))).toStartWith(`DTypeError [${name}] expected numbers, got bool[2]`);
   });
 
-  test("an order of a norm that is none", () => {
+  test("an invalid order of a norm", () => {
     expect(message(() => norm(square, { p: Number.NaN }))).toStartWith(
       "ArgumentError [norm] expected p to be a number",
     );
@@ -137,7 +137,7 @@ describe("dtypes", () => {
   });
 });
 
-describe.each(tested)("nothing to reduce on %s", (backend) => {
+describe.each(tested)("empty slices on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
   const empty = on(() => zeros([2, 0]));
 

@@ -1,4 +1,4 @@
-/** Lists of elements that a reduction, or a slice along an axis, is made of, for oracles. */
+/** Lists of the elements of a reduction, or of a slice along an axis, for oracles. */
 import type { Block } from "../samples.ts";
 import { exactly, type Round } from "../table.ts";
 
@@ -7,7 +7,7 @@ export interface Reduced {
   readonly keepdim?: boolean | undefined;
 }
 
-/** The axes that options name, from the front; all without `dim`. */
+/** The axes that options select, as non-negative numbers; all without `dim`. */
 export function axesOf({ dim }: Reduced, rank: number): number[] {
   const dims = dim === undefined || (Array.isArray(dim) && dim.length === 0) ? [...Array(rank).keys()] : [dim].flat();
   return dims.map((axis) => (axis < 0 ? axis + Math.max(rank, 1) : (axis as number)));
@@ -18,7 +18,7 @@ export function reducedShape({ shape }: Block, options: Reduced): number[] {
   return shape.flatMap((size, axis) => (axes.includes(axis) ? (options.keepdim ? [1] : []) : [size]));
 }
 
-/** For each result in row-major order the elements that make it, in row-major order. */
+/** The elements of each result, both in row-major order. */
 export function groupsOf({ shape, values }: Block, options: Reduced): number[][] {
   const axes = axesOf(options, shape.length);
   const kept = shape.filter((_, axis) => !axes.includes(axis));
@@ -31,7 +31,7 @@ export function groupsOf({ shape, values }: Block, options: Reduced): number[][]
   return groups;
 }
 
-/** A sum: that of an oracle compensated (Neumaier, 1974), a plain one element after element. */
+/** A sum: compensated for an oracle (Neumaier, 1974), sequential for the plain computation. */
 export function total(values: readonly number[], round: Round): number {
   if (round !== exactly) return values.reduce((sum, value) => round(sum + value), 0);
   let sum = 0;

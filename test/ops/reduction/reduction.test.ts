@@ -31,8 +31,8 @@ const everything = [...floats, ...integers];
 
 type Options = Reduced & { readonly p?: number; readonly correction?: number };
 
-// Lengths of one result: more than a SIMD-group takes at once, more than a chunk of adjacent columns has (512 rows),
-// and more than a threadgroup adds up (16,384 elements). Usually just more; an exhaustive run has more chunks.
+// Numbers of elements per result: more than a SIMD-group processes at once, more than a chunk of adjacent columns has
+// (512 rows), and more than a threadgroup adds (16,384 elements). Usually just more; an exhaustive run has more chunks.
 const ofThreadgroup = repeats({ usual: 2100, all: 2500 });
 const ofColumns = repeats({ usual: 530, all: 1300 });
 const ofPasses = repeats({ usual: 16_500, all: 37_000 });
@@ -81,28 +81,28 @@ const special: readonly (readonly number[])[] = [
   [0, -0, 0],
 ];
 
-/** Elements that make one result. */
+/** The number of elements per result. */
 const countOf = (shape: readonly number[], options: Options): number =>
   axesOf(options, shape.length).reduce((count, axis) => count * (shape[axis] ?? 1), 1);
 
 interface Row {
   readonly compute: (x: Tensor, options: Options) => Tensor;
-  /** Of the elements of one result. */
+  /** From the elements of one result. */
   readonly formula: (values: readonly number[], options: Options, round: Round) => number;
   readonly dtypes?: readonly DType[];
   readonly out?: (dtype: DType) => DType;
   readonly accuracy: Accuracy;
   readonly gradient?: boolean;
-  /** Whether a sample has a gradient that can be compared; default all. */
+  /** Whether a sample has a gradient that can be compared. Default: all do. */
   readonly gradientOf?: (spec: OperandSpec, options: Options) => boolean;
-  /** Rounding errors of the gradient for so many elements a result. */
+  /** Rounding errors of the gradient, for this many elements per result. */
   readonly gradientRoundings?: (count: number) => number;
   readonly allowsEmpty?: boolean;
-  /** What the error of pairwise summation is relative to; default the result. */
+  /** The magnitude that the error of pairwise summation is relative to. Default: the result. */
   readonly magnitude?: (values: readonly number[]) => number;
-  /** Rounding errors of a result by analysis; default those of pairwise summation, (log₂ n + 3) of the magnitude. */
+  /** Rounding errors of a result by analysis. Default: those of pairwise summation, (log₂ n + 3) of the magnitude. */
   readonly roundings?: (values: readonly number[], result: number) => number;
-  /** Options beside axes. */
+  /** Options other than axes. */
   readonly more?: Options;
   readonly values?: Values;
 }
@@ -157,7 +157,7 @@ function row(
   };
 }
 
-/** The oracle is float64: to results of float64 it adds as many rounding errors of its own. */
+/** The oracle is float64, so for results in float64 it adds as many rounding errors. */
 const sidesThatRound = (dtype: DType): number => (dtype === "float64" ? 2 : 1);
 
 const flash: Accuracy = { flash: true };
@@ -194,9 +194,9 @@ function logSumExpOf(values: readonly number[], _: Options, round: Round): numbe
 }
 
 /**
- * With y = m + log S and S = Σ exp(x − m): exp has the error of its argument, which is up to m − min x, and two of its
- * own, S log₂ n more, all of them relative and so errors of the logarithm itself, which has two of its size; the last
- * sum has one of its.
+ * With y = m + log S and S = Σ exp(x − m): exp has the error of its argument, up to m − min x, and two roundings; S
+ * adds log₂ n roundings. All of these are relative, and so absolute errors of the logarithm, which adds two roundings
+ * of its size; the last sum adds one.
  */
 function logSumExpRoundings(values: readonly number[], result: number): number {
   if (!Number.isFinite(result)) return 0;
@@ -229,7 +229,7 @@ function normRow(p: number, values?: Values, accuracy: Accuracy = flash, dtypes 
     more: { p },
     dtypes,
     accuracy,
-    // Those of the sum of powers, which the root divides by p, and two of the root's own.
+    // Those of the sum of powers, which the root divides by p, and two of the root itself.
     roundings: (group, result) => ((Math.log2(group.length + 1) + 3) / Math.abs(p) + 2) * result,
     allowsEmpty: Number.isFinite(p) && p >= 0,
     ...(values ? { values } : {}),
@@ -238,10 +238,7 @@ function normRow(p: number, values?: Values, accuracy: Accuracy = flash, dtypes 
 
 const twiceTheVariance = (values: readonly number[]): number => 2 * varianceOf(values, { correction: 0 }, exactly);
 
-/**
- * Whether a variance has a gradient that is more than the noise of its rounding: of two elements or more that are not
- * copies of one.
- */
+/** Whether the gradient of a variance is more than rounding noise: two or more elements that are not all equal. */
 const hasFreedom = ({ shape, layout }: OperandSpec, options: Options): boolean =>
   countOf(shape, options) > 1 && !(layout === "expanded" && axesOf(options, shape.length).includes(0));
 
@@ -281,7 +278,7 @@ testTable("reductions", [
     formula: (values, _, round) => values.reduce((product, value) => round(product * value), 1),
     accuracy: flash,
     roundings: (values, result) => values.length * Math.abs(result),
-    // Ones that cancel, in a period that the strides of the samples have no factor of.
+    // Ones that cancel, with a period that is coprime to the strides of the samples.
     values: { list: [1, -1, 2, 0.5, -1.25, 0.8, 1, 1, -1, -1.6, 0.625] },
   }),
   row("prod with zeros", {

@@ -1,6 +1,6 @@
 /**
- * Results and gradients that float32 can hold are right where squares, powers or sums on the way to them are beyond it:
- * numbers about 1e25, 1e-30 and 1e38, against formulas in float64.
+ * Results and gradients that fit float32 are right even if intermediate squares, powers or sums do not fit: numbers
+ * about 1e25, 1e-30 and 1e38, compared with formulas in float64.
  */
 import { describe, expect, test } from "bun:test";
 import type { BackendName } from "../../../src/backend/names.ts";
@@ -29,7 +29,7 @@ function deviation(x: readonly number[]): number {
 
 interface Row {
   readonly compute: (x: Tensor) => Tensor;
-  /** Of numbers about 1, and homogeneous: f(s · x) = s · f(x). So the gradient does not depend on s. */
+  /** For numbers about 1, and homogeneous: f(s · x) = s · f(x). So the gradient does not depend on s. */
   readonly formula: (x: readonly number[]) => number;
   readonly gradient: (x: readonly number[]) => number[];
 }
@@ -100,7 +100,7 @@ describe.each(tested)("on %s", (backend) => {
     expect(on(backend, () => sum(x).item())).toBe(Number.POSITIVE_INFINITY);
   });
 
-  test("products that come back from beyond float32", () => {
+  test("products whose partial products leave float32's range", () => {
     const x = on(backend, () => tensor([1e30, 1e30, 1e-30, 1e-30, 1e-30, 1e-30, 1e30, 1e30, 3]));
     expect(on(backend, () => prod(x).item())).toBeCloseTo(3, 5);
     const running = on(backend, () => cumprod(x, { dim: 0 }).toArray()) as number[];
@@ -110,7 +110,7 @@ describe.each(tested)("on %s", (backend) => {
     expect(running[8]).toBeCloseTo(3, 5);
   });
 
-  test("logsumexp of NaN beside infinity is NaN, of rows and of columns", () => {
+  test("logsumexp of NaN and infinity is NaN, of rows and of columns", () => {
     const rows = [
       [Number.NaN, Number.POSITIVE_INFINITY, 1],
       [Number.POSITIVE_INFINITY, 1, Number.NaN],

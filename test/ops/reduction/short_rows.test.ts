@@ -1,6 +1,6 @@
 /**
- * Reductions of rows around the length up to which the cpu backend computes many rows at once, beside loops in float64:
- * drawn shapes, axes, layouts and dtypes.
+ * Reductions of rows around the length up to which the cpu backend computes many rows at once, compared with loops in
+ * float64: drawn shapes, axes, layouts and dtypes.
  */
 import { expect, test } from "bun:test";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
@@ -28,7 +28,7 @@ import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { repeats } from "../../support/repeats.ts";
 import { hash, Random } from "../samples.ts";
 
-/** The functions, each with its formula; results of floats may differ by a rounding of the dtype. */
+/** The functions, each with its formula; float results may differ by a rounding of the dtype. */
 const reductions: Readonly<Record<string, readonly [(x: Tensor) => Tensor, (row: readonly number[]) => number]>> = {
   sum: [(x) => sum(x, -1), (row) => row.reduce((a, b) => a + b, 0)],
   prod: [(x) => prod(x, -1), (row) => row.reduce((a, b) => a * b, 1)],
@@ -52,7 +52,7 @@ function varianceOf(row: readonly number[]): number {
 const roundings: Readonly<Partial<Record<DType, number>>> = { float32: 2 ** -22, bfloat16: 2 ** -8, float16: 2 ** -10 };
 const ofFloats = new Set(["mean", "norm", "variance", "logsumexp"]);
 
-/** Rows of small whole numbers, which every dtype holds, and the tensor of another layout that has them. */
+/** Rows of small whole numbers, which every dtype can hold, and a tensor of another layout with the same elements. */
 function drawRows(random: Random, dtype: DType): { x: Tensor; rows: number[][] } {
   const length = random.integer(1, random.integer(0, 1) === 0 ? 9 : 140);
   const kept = Array.from({ length: random.integer(1, 3) }, () => random.integer(1, 12));

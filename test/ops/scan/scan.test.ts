@@ -16,10 +16,7 @@ interface Along {
   readonly dim: number;
 }
 
-/**
- * Slices that lie one after the other and side by side, shorter and longer than what kernels take at once, in each
- * layout.
- */
+/** Dense and interleaved slices, shorter and longer than kernels process at once, in each layout. */
 const calls: readonly (readonly [OperandSpec, Along])[] = [
   [{ shape: [] }, { dim: 0 }],
   [{ shape: [1] }, { dim: -1 }],
@@ -56,7 +53,7 @@ const special: readonly (readonly number[])[] = [
 ];
 
 type Step = (carried: number, value: number) => number;
-/** Kept with what additions lost, where it is the oracle (Neumaier, 1974). */
+/** Compensated for the oracle (Neumaier, 1974). */
 function runningSum(slice: readonly number[], round: Round): number[] {
   let [sum, lost] = [0, 0];
   return slice.map((value) => {
@@ -118,8 +115,8 @@ function row(name: string, { compute, dtypes, formula, roundings, values, extra 
 }
 
 /**
- * Of the sum of the magnitudes so far. Float64 is added up in turn: 2 √n (Higham and Mary, "A New Approach to
- * Probabilistic Rounding Error Analysis", 2019). What is narrower loses no more than a tree would, log₂ n + 2.
+ * Relative to the sum of the magnitudes so far. Float64 is added sequentially: 2 √n (Higham and Mary, "A New Approach
+ * to Probabilistic Rounding Error Analysis", 2019). Narrower dtypes lose no more than a tree would, log₂ n + 2.
  */
 const sumRoundings = (slice: readonly number[], dtype: DType): number[] =>
   running(slice.map(Math.abs), 0, (sum, value) => sum + value).map(
@@ -165,7 +162,8 @@ testTable("scans", [
   }),
 ]);
 
-// Whole numbers, so that every order of sums gives the same. Backwards: the gradient is the sum from the last on.
+// Whole numbers, so that every order of summation gives the same. Reversed: the gradient is the sum from the last
+// element on.
 describe.each(tested)("sums from both ends on %s", (backend) => {
   test.each([64, 72, 1024, 1032, 2049, 3072])("of %i elements", (length) => {
     withBackend(backend, () => {

@@ -19,7 +19,7 @@ const { native } = cpuLibrary();
 const { isa: initial, isas } = cpuInfo(native);
 afterAll(() => configure(native, "isa", initial));
 
-/** How slices lie: the number of an element's slice, and how many there are. */
+/** The layout of slices: the number of an element's slice, and how many there are. */
 const layouts = {
   "the first axis": { shape: [rows, columns], dim: 0, slices: columns, sliceOf: (at: number) => at % columns },
   "the last axis": { shape: [rows, columns], dim: 1, slices: rows, sliceOf: (at: number) => Math.floor(at / columns) },
@@ -33,14 +33,14 @@ function sums(slices: number, sliceOf: (at: number) => number, value: (at: numbe
   return result;
 }
 
-/** The index of the first element that is further off than its bound; −1 where none is. */
+/** The index of the first element whose error exceeds its bound; −1 if none does. */
 function firstWrong(got: ArrayLike<number>, want: (at: number) => number, bound: (want: number) => number): number {
   for (let at = 0; at < size; at++) if (!(Math.abs(got[at]! - want(at)) <= bound(want(at)))) return at;
   return -1;
 }
 
 const exponentials = Float64Array.from(source, (value) => Math.exp(value));
-/** Differences of up to 16 are rounded before the exponential is taken, results once more. */
+/** Differences of up to 16 are rounded before the exponential is computed, and results once more. */
 const relative = (want: number) => Math.abs(want) * 2 ** -19;
 const logarithmic = (want: number) => (Math.abs(want) + 16) * 2 ** -23;
 
@@ -70,7 +70,7 @@ describe.each(isas)("with %s", (isa) => {
     expect(firstWrong(got, gradient, () => largest * 32 * 2 ** -20)).toBe(-1);
   });
 
-  test("running sums, onwards and back, of a float and of a dtype that becomes another", () => {
+  test("running sums, forward and reversed, of a float and of a dtype that is converted", () => {
     const running = Float64Array.from(source);
     for (let at = 1; at < size; at++) running[at]! += running[at - 1]!;
     const bound = (want: number) => Math.abs(want) * 2 ** -24; // sums are float64: exact here, and rounded once

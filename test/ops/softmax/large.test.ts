@@ -1,6 +1,6 @@
 /**
- * Softmax and its like at 1e2 to 1e30, where float32 rounds a log-sum-exp by more than its parts differ: results and
- * gradients against the formulas in float64.
+ * Softmax and related functions at 1e2 to 1e30, where float32 rounds a log-sum-exp by more than the elements differ:
+ * results and gradients compared with the formulas in float64.
  */
 import { describe, expect, test } from "bun:test";
 import { withBackend, withStrict } from "../../../src/backend/policy.ts";
@@ -16,7 +16,7 @@ const indices = Array.from({ length: count }, (_, at) => at);
 const weights = indices.map((at) => (((at * 5) % 11) - 5) / 4);
 const sizes = [1e2, 1e4, 1.6e4, 6e4, 1e7, 1e15, 1e30, -1e4, -1e30];
 
-/** Numbers of float32 near `size`: some units in the last place apart, all equal, and far apart. */
+/** Float32 numbers near `size`: some units in the last place apart, all equal, and far apart. */
 const slices: Readonly<Record<string, (size: number) => number[]>> = {
   near: (size) => {
     const unit = Math.max(2 ** (Math.floor(Math.log2(Math.abs(size))) - 23), 1 / 8);
@@ -29,7 +29,7 @@ const slices: Readonly<Record<string, (size: number) => number[]>> = {
 const dot = (a: readonly number[], b: readonly number[]): number => a.reduce((total, x, at) => total + x * b[at]!, 0);
 const total = (x: readonly number[]): number => x.reduce((all, value) => all + value, 0);
 
-/** Each function with its gradient for the cotangent `weights`, or 1 of a number, in float64. */
+/** Each function with its gradient for the cotangent `weights`, or 1 for a number, in float64. */
 function expected(x: readonly number[]): Readonly<Record<string, readonly [number[], number[]]>> {
   const most = Math.max(...x);
   const parts = x.map((value) => Math.exp(value - most));
@@ -100,7 +100,7 @@ describe.each([...tested])("on %s", (backend) => {
     }
   });
 
-  test("logsumexp: gradients next to infinities, as PyTorch has them", () => {
+  test("logsumexp: gradients next to infinities, as in PyTorch", () => {
     const gradientOf = (...values: number[]) =>
       on(() => {
         const x = tensor(values, { requiresGrad: true });

@@ -12,7 +12,7 @@ interface Along {
   readonly dim?: number;
 }
 
-/** Slices that lie one after the other and side by side, shorter and longer than what threads hold, in each layout. */
+/** Dense and interleaved slices, shorter and longer than threads hold, in each layout. */
 const calls: readonly (readonly [OperandSpec, Along])[] = [
   [{ shape: [] }, {}],
   [{ shape: [] }, { dim: 0 }],
@@ -51,7 +51,7 @@ const special: readonly (readonly number[])[] = [
 
 type Formula = (slice: readonly number[], round: Round) => number[];
 
-/** x − m, the logarithm of the sum of its exponentials, and these. */
+/** x − m, the logarithm of the sum of the exponentials, and the exponentials. */
 function parts(slice: readonly number[], round: Round) {
   const top = slice.reduce((most, value) => (Number.isNaN(most) || most >= value ? most : value), -Infinity);
   const shifted = slice.map((value) => round(value - top));
@@ -69,19 +69,19 @@ const logSoftmaxOf: Formula = (slice, round) => {
   return shifted.map((value) => round(value - logarithm));
 };
 
-/** Errors of a sum of exponentials, relative to it: that of the arguments, two of exp, and those of adding up. */
+/** Errors of a sum of exponentials, relative to it: that of the arguments, two of exp, and those of the summation. */
 const sumRoundings = ({ shifted }: ReturnType<typeof parts>): number =>
   shifted.reduce((most, value) => Math.max(most, -value * Math.exp(value)), 0) + 2 + Math.log2(shifted.length);
 
-/** An exponential has its argument's error too; then there are the sum's, and two of the quotient. */
+/** An exponential has its argument's error too; the sum adds its errors, and the quotient two. */
 const softmaxRoundings = (slice: readonly number[]): number[] => {
   const own = parts(slice, exactly);
   const ofSum = sumRoundings(own);
   return own.shifted.map((value, k) => (Math.abs(value) + 2 + ofSum + 2) * (own.exponentials[k]! / own.sum));
 };
 /**
- * The difference, the sum's relative error as one of the logarithm, two of the logarithm's own, and the last
- * difference.
+ * The difference, the sum's relative error as an absolute one of the logarithm, two of the logarithm itself, and the
+ * last difference.
  */
 const logSoftmaxRoundings = (slice: readonly number[]): number[] => {
   const own = parts(slice, exactly);
@@ -112,7 +112,7 @@ function row(
     dtypes: floats,
     samples,
     oracle: ([x], { dim = -1 }, round) => {
-      const sides = x!.dtype === "float64" ? 2 : 1; // the oracle is float64, and has as many errors of its own
+      const sides = x!.dtype === "float64" ? 2 : 1; // the oracle is float64, and has as many errors
       return {
         shape: x!.shape,
         values: mapSlices(x!.shape, [x!.values], dim, (slice) => formula(slice!, round)),

@@ -15,7 +15,7 @@ import { tested } from "../run.ts";
 
 const list = (x: Tensor): number[] => Array.from(x.dataSync() as ArrayLike<number | bigint>, Number);
 
-/** How much the elements between each two bounds count. */
+/** The weight of the elements between each two bounds. */
 function counted(x: readonly number[], edges: readonly number[], weights?: readonly number[]): number[] {
   const last = edges.length - 1;
   return edges.slice(0, last).map((edge, bin) =>
@@ -34,7 +34,7 @@ describe.each(tested)("on %s", (backend) => {
     on(() => {
       const x = special.map(Math.fround);
       expect(list(histc(tensor(special), 8, 0, 4))).toEqual(counted(x, [0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5, 4]));
-      // 0.1 has no float32: bins next to a multiple of it are where the stored bounds say
+      // 0.1 is not exact in float32: elements next to a multiple of it belong to the bin of the stored bounds
       const tenths = Array.from({ length: 41 }, (_, at) => Math.fround((at * 0.4) / 40));
       const edges = Array.from({ length: 9 }, (_, at) => Math.fround((at * 0.4) / 8));
       expect(list(histogram(tensor(tenths), 8, { range: [0, 0.4] }).hist)).toEqual(counted(tenths, edges));
@@ -62,7 +62,7 @@ describe.each(tested)("on %s", (backend) => {
       }
     }));
 
-  test("views, halves, and bounds that are one", () =>
+  test("views, 16-bit floats, and equal bounds", () =>
     on(() => {
       const x = slice(tensor([9, 1, 9, 2, 9, 3, 9, 4]), { dim: 0, start: 1, step: 2 });
       const weight = slice(tensor([0, 2, 0, 4, 0, 8, 0, 16]), { dim: 0, start: 1, step: 2 });
@@ -88,14 +88,14 @@ describe.each(tested)("on %s", (backend) => {
     }));
 
   // Metal has no float64
-  test.skipIf(backend === "metal")("sums of weights are float32 of float32, and float64 of others", () =>
+  test.skipIf(backend === "metal")("sums of weights are float32 for float32, and float64 otherwise", () =>
     on(() => {
       const weighed = (dtype: DType) => bincount(tensor([3n, 1n, 3n, 3n]), tensor([1, 0, 1, 1], { dtype }));
       for (const dtype of ["int64", "bool", "bfloat16", "float32"] as const) {
         expect(weighed(dtype).dtype as DType).toBe(dtype === "float32" ? "float32" : "float64");
         expect(list(weighed(dtype))).toEqual([0, 0, 0, 3]);
       }
-      // 2048 and 1 are 2048 in float16, and 2²⁴ and 1 are 2²⁴ in float32
+      // 2048 + 1 is 2048 in float16, and 2²⁴ + 1 is 2²⁴ in float32
       expect(list(bincount(tensor([0n, 0n]), tensor([2048, 1], { dtype: "float16" })))).toEqual([2049]);
       expect(list(bincount(tensor([0n, 0n]), tensor([2 ** 24, 1], { dtype: "int32" })))).toEqual([2 ** 24 + 1]);
     }),
@@ -103,7 +103,7 @@ describe.each(tested)("on %s", (backend) => {
 
   test("elements in parts", () =>
     on(() => {
-      // 32 parts on cpu begin at 2¹⁵ elements each; the software device takes long for so many
+      // 32 parts on cpu begin at 2¹⁵ elements each; the software device would take long for so many
       const x = Float32Array.from({ length: backend === "metal" ? 3000 : 100_000 }, (_, at) => Math.sin(at) * 2.9);
       const weight = Float32Array.from(x, (_, at) => (at % 7) / 7);
       const edges = Array.from({ length: 51 }, (_, at) => Math.fround(-2 + (at * 4) / 50));

@@ -1,4 +1,6 @@
-/** The first elements of long slices on cpu, which are selected by parts and thresholds, against a stable sort. */
+/**
+ * The first elements of long slices on cpu, which are selected by parts and thresholds, compared with a stable sort.
+ */
 import { afterAll, expect, test } from "bun:test";
 import { configure, cpuLibrary } from "../../../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../../../src/backend/cpu/report.ts";
@@ -27,7 +29,7 @@ const sources: Readonly<Record<string, (index: number, random: Random) => number
   rising: (index) => index >> 1,
   falling: (index) => -(index >> 1),
   equal: () => 3,
-  // The largest ones lie at the end of the first part, which takes long to get there, and from there on.
+  // The largest ones are at the end of the first part, where a slow algorithm would take long, and after it.
   late: (index) => (index < 32_500 ? index >> 1 : 99_999),
   special: (index, random) => (index % 5 === 0 ? special[index % special.length]! : random.next() - 0.5),
   "not numbers": (index) => (index % 1000 === 7 ? index : Number.NaN),

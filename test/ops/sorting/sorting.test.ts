@@ -17,11 +17,11 @@ const layouts: readonly Layout[] = ["contiguous", "offset", "transposed", "strid
 interface Options {
   readonly dim: number;
   readonly descending: boolean;
-  /** How many of each slice along the axis; all where it is left out. */
+  /** The number of elements per slice along the axis; all by default. */
   readonly k?: number;
 }
 
-/** The order of indices along an axis by definition: insertion into what is in order, behind all equals. */
+/** The order of indices along an axis by definition: insertion into the sorted part, after all equals. */
 function orderOf(slice: readonly number[], descending: boolean): number[] {
   const above = (a: number, b: number) => (Number.isNaN(a) ? !Number.isNaN(b) : a > b);
   const isBehind = (a: number, b: number) => (descending ? above(b, a) : above(a, b));
@@ -58,7 +58,7 @@ const strange: OperandSpec["values"] = {
   list: [2, Number.NaN, -Infinity, 0, Infinity, -0, Number.NaN, -1e-7, 1e-7, -3, 0, Infinity],
 };
 
-/** With equal elements a finite difference is none: another one may come first. */
+/** With equal elements finite differences are invalid: another one may come first. */
 const tied = (shape: readonly number[], layout: Layout, options: Options): Sample<Options> => ({
   inputs: [{ shape, layout, values: repeated }],
   options,
@@ -116,7 +116,7 @@ testTable("sorting", [
     samples.flatMap((sample, index) => {
       const size = sample.inputs[0]!.shape.at(sample.options.dim)!;
       const sizes = [0, 1, 3, size].filter((k) => k <= size);
-      // Usually one of them: each comes in turn with each axis, with and without ties, in other layouts.
+      // Usually one of them: each is combined in turn with each axis, with and without ties, in other layouts.
       const turn = (index + Math.floor(index / 6)) % sizes.length;
       return usually(sizes, (_, at) => at === turn).map((k) => ({ ...sample, options: { ...sample.options, k } }));
     }),
@@ -126,7 +126,7 @@ testTable("sorting", [
 describe.each([...backendNames])("on %s", (backend) => {
   const on = <Result>(body: () => Result): Result => withStrict(true, () => withBackend(backend, body));
 
-  test("the bits of an element stay as they are: -0, and the payload of NaN", () => {
+  test("the bits of an element are kept: -0, and the payload of NaN", () => {
     const payload = new Float32Array(new Uint32Array([0x7fc12345, 0x80000000, 0, 0xffc54321]).buffer);
     const values = on(() => sort(tensor(payload)).values.dataSync());
     // JavaScript has one NaN.

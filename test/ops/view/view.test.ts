@@ -21,7 +21,7 @@ import type { Expected, OperationRow } from "../table.ts";
 
 const layouts: readonly Layout[] = ["contiguous", "offset", "transposed", "strided", "reversed", "expanded"];
 
-/** A call of a view, with where each place of the result comes from. */
+/** A call of a view, with the source of each position of the result. */
 interface Case {
   readonly name: string;
   readonly shape: readonly number[];
@@ -29,7 +29,7 @@ interface Case {
   readonly oracle: (x: Block) => Expected | Expected[];
 }
 
-/** A view that reads the input at another place. */
+/** A view that reads the input at another position. */
 const moved = (
   name: string,
   shape: readonly number[],
@@ -227,17 +227,17 @@ describe("views share their storage", () => {
       const x = reshape(tensor(Float32Array.from({ length: size.reduce((a, b) => a * b, 1) }, own)), size);
       resetCodepaths();
       for (const view of [call(x)].flat()) expect(view.storage).toBe(x.storage);
-      expect(codepaths()).toEqual([]); // nothing ran, so that nothing was copied
+      expect(codepaths()).toEqual([]); // nothing ran, so nothing was copied
     });
 
-  test("reshape copies once where no strides would do", () => {
+  test("reshape copies once if no strides describe the result", () => {
     const x = transpose(reshape(tensor(Float32Array.from({ length: 6 }, own)), [2, 3]), 0, 1);
     resetCodepaths();
     expect(reshape(x, [6]).storage).not.toBe(x.storage);
     expect(codepaths().map(({ operation, calls }) => [operation, calls])).toEqual([["copy", 1]]);
   });
 
-  test("parts that nobody uses have a gradient of zero", () => {
+  test("unused parts have a gradient of zero", () => {
     const x = tensor([1, 2, 3], { requiresGrad: true });
     const [first] = withBackend("reference", () => split(x, [2, 1]));
     const [gradient] = withBackend("reference", () => grad(first!, [x], { gradOutputs: [tensor([5, 7])] }));
@@ -259,7 +259,7 @@ describe("reshape without a copy", () => {
     }),
   );
 
-  /** Strides of axes that lie in memory in a given order, some backwards, some repeated. */
+  /** Strides of axes in a given memory order, some reversed, some repeated. */
   const stridesOf = ({
     shape: own,
     order,
@@ -282,7 +282,7 @@ describe("reshape without a copy", () => {
   const addresses = (own: readonly number[], strides: readonly number[]) =>
     placesOf(own).map((place) => place.reduce((sum, coordinate, axis) => sum + coordinate * strides[axis]!, 0));
 
-  test("where there are strides, they name the same addresses in the same order; where there are none, none do", () => {
+  test("strides, if found, give the same addresses in the same order; otherwise no strides do", () => {
     fc.assert(
       fc.property(layoutOf, fc.integer({ min: 0, max: 99 }), (layout, seed) => {
         const strides = stridesOf(layout);
@@ -296,7 +296,7 @@ describe("reshape without a copy", () => {
     );
   });
 
-  /** Seven shapes of a number of elements. */
+  /** Seven shapes with the same number of elements. */
   const targetsOf = (count: number): number[][] => {
     const factor = [2, 3, 4].find((divisor) => count % divisor === 0) ?? 1;
     const last = [3, 2].find((divisor) => (count / factor) % divisor === 0) ?? 1;
@@ -309,7 +309,7 @@ describe("reshape without a copy", () => {
     ];
   };
 
-  /** Whether any strides at all name these addresses: each axis' stride is the step to its second index. */
+  /** Whether any strides give these addresses: each axis' stride is the step to its second index. */
   const hasStrides = (target: readonly number[], wanted: readonly number[]): boolean => {
     const start = wanted[0]!;
     const strides = target.map((size, axis) => {
@@ -320,7 +320,7 @@ describe("reshape without a copy", () => {
   };
 });
 
-test("select takes every index of an axis, and the ones beside them it refuses", () => {
+test("select accepts every index of an axis, and rejects the next ones beyond both ends", () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 9 }), fc.integer({ min: -12, max: 12 }), (size, index) => {
       const x = tensor(Array.from({ length: size }, (_, at) => at));

@@ -1,4 +1,4 @@
-/** Texts of a random model, which would say anything, are held to a form. */
+/** Texts of a random model, which would generate anything, follow a constraint. */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { packageRoot } from "../../../src/core/paths.ts";
@@ -11,7 +11,7 @@ const pieces = new text.PretrainedTokenizer(fixture.tokenizer, { config: fixture
 const sizes = { contextLength: 512, layers: 1, heads: 2, width: 16 } as const;
 const modelOf = (vocabularySize: number) =>
   new nn.Llama({ ...sizes, vocabularySize, generator: new Generator(9), initialization: nn.llamaInitialization(0.4) });
-/** Bytes have no token that ends a text; pieces have one, and more in the model than in the tokenizer. */
+/** Bytes have no end-of-text token; pieces have one, and the model has more tokens than the tokenizer. */
 const kinds = { bytes: [modelOf(256), bytes], pieces: [modelOf(640), pieces] } as const;
 
 beforeAll(() => {
@@ -99,11 +99,11 @@ test.each([
   [{ schema: { type: "array", items: { type: "string", pattern: "(" } } }, "invalidSchema"],
   [{ schema: { type: "number", minimum: "0.5" } }, "invalidSchema"],
   [{ schema: { type: "number", minimum: 2, exclusiveMaximum: 2 } }, "invalidSchema"],
-] as const)("%j is refused", async (options, code) => {
+] as const)("%j is rejected", async (options, code) => {
   await expect(text.compileConstraint(bytes, options)).rejects.toThrow(expect.objectContaining({ code }));
 });
 
-test("annotations are accepted, and say nothing of values", async () => {
+test("annotations are accepted, and do not constrain values", async () => {
   const annotations = {
     ...{ $schema: "https://json-schema.org/draft/2020-12/schema", $id: "https://example.org/a", $comment: "none" },
     ...{
@@ -124,7 +124,7 @@ test("annotations are accepted, and say nothing of values", async () => {
   }
 });
 
-test("the path of what is wrong with a schema is named", async () => {
+test("the error for an invalid schema names the path", async () => {
   const schema = { properties: { a: { type: "string", format: "nothing" } } };
   await expect(text.compileConstraint(bytes, { schema })).rejects.toThrow(/schema.properties.a.format: .*got nothing/);
 });

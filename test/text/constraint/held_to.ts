@@ -1,14 +1,14 @@
-/** Texts under a form, byte by byte. */
+/** Checks texts against a constraint, byte by byte. */
 import { data, text } from "../../../src/index.ts";
-import type { TokenConstraint } from "../../../src/nn/generation/constraint.ts";
+import type { TokenConstraint } from "../../../src/text/constraint/token_constraint.ts";
 
 export const bytes = new data.ByteTokenizer();
-/** No text in UTF-8 has it: it ends the texts. */
+/** Never occurs in UTF-8: it ends the texts. */
 const END = 0xff;
 
 export const regex = (source: string): Promise<TokenConstraint> => text.compileConstraint(bytes, { regex: source });
 
-/** Whether a text is complete under a form. */
+/** Whether a text is complete under a constraint. */
 export async function accepts(form: TokenConstraint, own: string | Uint8Array): Promise<boolean> {
   using matcher = await form.start(new Set([END]));
   for (const byte of typeof own === "string" ? new TextEncoder().encode(own) : own) {
@@ -18,7 +18,10 @@ export async function accepts(form: TokenConstraint, own: string | Uint8Array): 
   return allowed(matcher).includes(END);
 }
 
-/** A text that follows the form, drawn by numbers from 0 to 1; undefined if it has no end within so many bytes. */
+/**
+ * A text that follows the constraint, drawn from numbers from 0 to 1; undefined if it does not end within this many
+ * bytes.
+ */
 export async function drawn(form: TokenConstraint, random: () => number, most = 60): Promise<Uint8Array | undefined> {
   using matcher = await form.start(new Set([END]));
   const own: number[] = [];

@@ -1,11 +1,12 @@
-/** Keywords of JSON schemas, one by one: the values that each takes and refuses, and limits from both sides. */
+/** Keywords of JSON schemas, one by one: accepted and rejected values, and limits from both sides. */
 import { describe, expect, test } from "bun:test";
 import { checkSchema } from "../../../src/text/constraint/json_schema.ts";
+import { schemaRules } from "../../../src/text/constraint/schema_rules.ts";
 
-/** The problem of a schema; undefined for one that is accepted. */
-function problemOf(schema: unknown): string | undefined {
+/** The problem of a schema, or of its rules; undefined for one that is accepted. */
+function problemOf(schema: unknown, check: (schema: unknown) => unknown = checkSchema): string | undefined {
   try {
-    checkSchema(schema);
+    check(schema);
     return undefined;
   } catch (error) {
     expect(error).toMatchObject({ name: "ArgumentError", code: "invalidSchema" });
@@ -16,7 +17,10 @@ function problemOf(schema: unknown): string | undefined {
 const schemas = [{ type: "integer" }, true, {}];
 const valuesOfAnyType = [null, 1, "a", [1], { type: "nothing" }, true];
 
-/** By the kind of its value (JSON Schema 2020-12, and what drafts 6 to 2019-09 add): values to take and to refuse. */
+/**
+ * By the type of its value (JSON Schema 2020-12, and the additions of drafts 6 to 2019-09): accepted and rejected
+ * values.
+ */
 const keywords: readonly (readonly [names: string, taken: readonly unknown[], refused: readonly unknown[]])[] = [
   ["$schema $id $anchor $dynamicAnchor $comment $vocabulary title description default", valuesOfAnyType, []],
   ["examples readOnly writeOnly deprecated contentEncoding contentMediaType contentSchema", valuesOfAnyType, []],
@@ -51,7 +55,7 @@ const each = keywords.flatMap(([names, taken, refused]) => names.split(" ").map(
 
 describe("each keyword alone", () => {
   test.each(each)("$name", ({ name, taken, refused }) => {
-    // Within another schema the same holds, and the error has its path.
+    // Inside another schema the same holds, and the error has its path.
     const places = [(own: object) => own, (own: object) => ({ properties: { p: { anyOf: [true, own] } } })];
     for (const [at, place] of places.entries()) {
       for (const value of taken) expect([value, problemOf(place({ [name]: value }))]).toEqual([value, undefined]);
@@ -63,14 +67,14 @@ describe("each keyword alone", () => {
     }
   });
 
-  test("others are refused, and the error names those that can be enforced", () => {
+  test("others are rejected, and the error lists those that can be enforced", () => {
     for (const name of ["minimums", "Type", "toString", "__proto__x"])
       expect(problemOf({ [name]: 1 })).toMatch(new RegExp(`expected only the keywords .*\\bminItems, .*got ${name}$`));
     for (const { name } of each.slice(16)) expect(problemOf({ none: 1 })).toContain(name);
     for (const { name } of each.slice(0, 16)) expect(problemOf({ none: 1 })).not.toContain(`${name},`);
   });
 
-  test("a format of its own needs a pattern beside it, or in allOf", () => {
+  test("an unknown format needs a pattern next to it, or in allOf", () => {
     expect(problemOf({ format: "mine" })).toContain("got mine");
     expect(problemOf({ format: "mine", pattern: "a" })).toBeUndefined();
     expect(problemOf({ format: "mine", allOf: [{}, { allOf: [{ pattern: "a" }] }] })).toBeUndefined();
@@ -95,7 +99,24 @@ describe("limits", () => {
     expect(problemOf(more)).toContain(problem);
   });
 
-  test("the whole is an object, and all its schemas are found with their paths and parents", () => {
+  const counted = (names: number, least: number) => ({ properties: properties(names), minProperties: least });
+  const listed = (items: number, least: number) => ({
+    ...{ type: "array", prefixItems: Array.from({ length: items }, () => ({ type: ["null", "boolean"] })) },
+    ...{ contains: { type: "null" }, minContains: least },
+  });
+  const impossible = { type: "object", properties: { a: false }, required: ["a"] };
+
+  test.each([
+    ["rules", counted(100, 50), counted(200, 100), "schema: expected a schema of at most 5000 rules"],
+    ["counted items", listed(50, 25), listed(90, 45), "schema: contains requires fewer items here"],
+    ["no value", {}, impossible, "schema: expected a schema that some value satisfies"],
+  ])("of rules: %s", (_, most, more, problem) => {
+    const check = (schema: unknown) => schemaRules(JSON.stringify(schema));
+    expect(problemOf(most, check)).toBeUndefined();
+    expect(problemOf(more, check)).toStartWith(`[compileConstraint] ${problem}`);
+  });
+
+  test("the root is an object, and all its schemas are found with their paths and parents", () => {
     for (const whole of [true, false, null, [], 1, "a"]) expect(problemOf(whole)).toContain("expected an object");
     const found = checkSchema({ properties: { a: { items: [{ not: {} }, true] } }, if: {} });
     expect(found.map(({ path, parent }) => [path, parent?.path])).toEqual([

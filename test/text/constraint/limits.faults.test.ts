@@ -1,4 +1,4 @@
-/** Forms that explode, and XGrammar's traps: an error of the form's own, after which all others go on. */
+/** Constraints that explode, and XGrammar's traps: only that constraint fails, and all others continue. */
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { packageRoot } from "../../../src/core/paths.ts";
@@ -18,7 +18,7 @@ const errorOf = (form: Promise<unknown>) =>
 const properties = (count: number) =>
   Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, { type: "integer" }]));
 
-describe("what is too large is refused, and named", () => {
+describe("the error for what is too large names it", () => {
   test.each([
     [`${"(".repeat(12)}.{0,9}${"){0,9}".repeat(12)}`, "tooLarge", /repeats of at most 10000 characters/],
     ["((a{0,1000}){0,1000}){0,1000}", "tooLarge", /repeats of at most 10000 characters/],
@@ -62,7 +62,7 @@ describe("what is too large is refused, and named", () => {
   });
 });
 
-describe("the largest schema is compiled, and the next is refused", () => {
+describe("the largest schema compiles, and the next is rejected", () => {
   const patterns = (count: number) =>
     Object.fromEntries(Array.from({ length: count }, (_, at) => [`^${at}`, { type: "integer" }]));
   test.each<[string, number, (size: number) => Record<string, unknown>, RegExp]>([
@@ -86,7 +86,7 @@ describe("the largest schema is compiled, and the next is refused", () => {
   });
 });
 
-test("nests of repeats end in a text or in an error of the form's own", async () => {
+test("nested repeats compile, or fail with an error of that constraint alone", async () => {
   const { nest } = fc.letrec<{ nest: string }>((tie) => ({
     nest: fc.oneof(
       { maxDepth: 8 },
@@ -115,10 +115,10 @@ test("nests of repeats end in a text or in an error of the form's own", async ()
   expect(await accepts(await regex("[ab]{2}"), "ab")).toBe(true);
 });
 
-/** A form that no check has read: it exhausts the stack of the process, as a trap of XGrammar does. */
+/** A constraint that bypasses all checks: it exhausts the stack of the process, as a trap of XGrammar does. */
 const trap = () => new HeldForm(bytes, { kind: "regex", source: `(?=a)${"a?".repeat(20_000)}` }).ready();
 
-test("after a trap, texts that began go on as they would have", async () => {
+test("after a trap, texts that began continue as they would have", async () => {
   const form = await regex("[äöü]{2}-(ab|cd){2}");
   using matcher = await form.start(new Set());
   for (const byte of Buffer.from("äü-a")) await matcher.accept(byte);
@@ -134,7 +134,7 @@ test("after a trap, texts that began go on as they would have", async () => {
   expect(matcher.isDone).toBe(true);
 });
 
-test("a process ends itself at its limit: the task fails, those behind it are lost, others start anew", async () => {
+test("a process ends itself at its limit: the task fails, later ones are lost, others restart", async () => {
   const heavy = {
     kind: "schema",
     schema: JSON.stringify({ enum: Array.from({ length: 700 }, (_, at) => `value ${at}`) }),
@@ -166,7 +166,7 @@ const program = (body: string) =>
     },
   );
 
-test("a program that is done ends, and nothing of XGrammar's reaches the terminal", async () => {
+test("a finished program ends, and XGrammar prints nothing to the terminal", async () => {
   const child = program(`
     const schemas = [{ type: "string", pattern: "\\\\S[^é]" }, { prefixItems: [{ uniqueItems: true }] }];
     for (const schema of schemas) await text.compileConstraint(bytes, { schema }).catch(() => undefined);

@@ -1,4 +1,4 @@
-/** Schemas as automata in this process: texts of bytes, without the messages to another one. */
+/** Schemas as automata in this process: texts of bytes, without messages to another process. */
 import { type CompiledGrammar, Grammar, GrammarCompiler, GrammarMatcher, TokenizerInfo } from "@mlc-ai/web-xgrammar";
 import { byteCharacters } from "../../../src/data/bpe_words.ts";
 import { schemaRules } from "../../../src/text/constraint/schema_rules.ts";
@@ -13,7 +13,7 @@ const has = (mask: Int32Array, token: number): boolean => ((mask[token >> 5]! >>
 export class SchemaForm implements Disposable {
   private constructor(private readonly compiled: CompiledGrammar) {}
 
-  /** @throws {ArgumentError} for a schema that can't be held to. */
+  /** @throws {ArgumentError} for a schema that can't be enforced. */
   static async of(schema: object): Promise<SchemaForm> {
     const grammar = await Grammar.fromEBNF(schemaRules(JSON.stringify(schema)));
     try {
@@ -30,7 +30,7 @@ export class SchemaForm implements Disposable {
     );
   }
 
-  /** A text, drawn by numbers from 0 to 1; undefined if it has no end within so many bytes. */
+  /** A text, drawn from numbers from 0 to 1; undefined if it does not end within this many bytes. */
   async drawn(random: () => number, most = 120): Promise<string | undefined> {
     return this.matching(async (matcher) => {
       const bytes: number[] = [];

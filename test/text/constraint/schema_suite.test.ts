@@ -1,4 +1,4 @@
-/** The JSON Schema Test Suite: what its schemas accept, and how many of them texts can be held to. */
+/** The JSON Schema Test Suite: what its schemas accept, and how many of them can be enforced. */
 import { expect, test } from "bun:test";
 import { schemaRules } from "../../../src/text/constraint/schema_rules.ts";
 import { usually } from "../../support/repeats.ts";
@@ -13,16 +13,16 @@ const groups: readonly Group[] = await Bun.file(
   new URL("../../fixtures/text/json_schema.json", import.meta.url),
 ).json();
 
-/** What is refused, and why; the rest is a defect. */
+/** Rejected schemas, and why; any other rejection is a defect. */
 const refusals = [
-  /a definition of this schema/, // of other documents, or where a $dynamicRef leads to several
+  /a definition of this schema/, // of other documents, or if a $dynamicRef leads to several
   /its negation can't be enforced/,
   /uniqueItems requires items with at most/,
   /\.format: expected/, // regex
   /expected minProperties to be at most/,
 ];
 
-test("few schemas are refused, each for a reason that is documented", async () => {
+test("few schemas are rejected, each for a documented reason", async () => {
   let refused = 0;
   for (const { name, schema } of groups)
     try {
@@ -48,7 +48,7 @@ const isHeld = ({ schema }: Group): boolean => {
   }
 };
 
-test("no value is accepted that is not valid, and nearly all that are", async () => {
+test("no invalid value is accepted, and nearly all valid ones are", async () => {
   let [accepted, valid] = [0, 0];
   for (const group of usually(groups, (_, at) => at % 6 === 1).filter(isHeld)) {
     using form = await SchemaForm.of(group.schema);

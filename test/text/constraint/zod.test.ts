@@ -1,4 +1,4 @@
-/** The schemas that zod writes: every text that one allows is what zod itself takes. */
+/** Schemas written by zod: zod accepts every text that one permits. */
 import { expect, test } from "bun:test";
 import { z } from "zod";
 import { repeats } from "../../support/repeats.ts";
@@ -48,7 +48,7 @@ const schemas: Readonly<Record<string, z.ZodType>> = {
   tree: node,
 };
 
-/** Each draft in which zod writes schemas. */
+/** Each draft for which zod writes schemas. */
 const targets = ["draft-2020-12", "draft-7"] as const;
 
 test.each(Object.keys(schemas))("%s", async (name) => {

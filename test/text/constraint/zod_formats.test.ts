@@ -1,4 +1,7 @@
-/** zod's string formats: texts under a format's schema satisfy zod, and a format that can't be enforced is named. */
+/**
+ * zod's string formats: texts under a format's schema satisfy zod, and the error for a format that can't be enforced
+ * names it.
+ */
 import { expect, test } from "bun:test";
 import { z } from "zod";
 import { repeats } from "../../support/repeats.ts";
@@ -14,7 +17,7 @@ const emails = [regexes.email, regexes.html5Email, regexes.browserEmail, regexes
 const expressions = [regexes.domain, regexes.lowercase, regexes.sha1_base64, /^(?=.*b)[a-d]{2,5}$/, /^x{2,}y?$/];
 const precisions = [null, -1, 0, 1, 3, 6];
 
-/** Formats with drawn arguments; all others take none. */
+/** Formats with drawn arguments; all others have none. */
 const drawn: Readonly<Record<string, (random: Random) => z.ZodType>> = {
   email: (random) => z.email({ pattern: pick(random, emails) }),
   uuid: (random) => z.uuid({ version: pick(random, ["v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8"]) }),
@@ -39,7 +42,7 @@ function found(): Map<string, (random: Random) => z.ZodType> {
     let format: unknown;
     try {
       format = (own as () => unknown)();
-    } catch {} // It takes arguments.
+    } catch {} // It has arguments.
     if (format instanceof Promise) format.catch(() => undefined);
     if (format instanceof z.core.$ZodStringFormat) made.set(name, own as () => z.ZodType);
   }
@@ -48,10 +51,10 @@ function found(): Map<string, (random: Random) => z.ZodType> {
 }
 const functions = found();
 
-/** Formats whose checksum no expression states. */
+/** Formats with a checksum that no expression can state. */
 const checksums: ReadonlySet<string> = new Set(["credit_card", "iban"]);
 
-/** Texts that differ from one in a character. */
+/** Texts that differ from a given one in one character. */
 function* near(own: string, random: Random): Generator<string> {
   const points = [...own];
   for (let count = 0; count < 8; count++) {
@@ -66,7 +69,7 @@ test("zod has the formats that the table has arguments for", () => {
   expect(functions.size).toBeGreaterThan(30);
 });
 
-test("zod writes the same schema for http URLs as for others, so they are not told apart", () => {
+test("zod writes the same schema for http URLs as for others, so they are not distinguished", () => {
   expect(z.toJSONSchema(z.httpUrl())).toEqual(z.toJSONSchema(z.url()));
 });
 functions.delete("httpUrl");
@@ -98,7 +101,7 @@ test.each([...functions.keys()])("%s", async (name) => {
   expect(count).toBeGreaterThan(0);
 });
 
-test("a format that a function decides is refused, with its name", async () => {
+test("the error for a format that a function checks names it", async () => {
   const schema = z.toJSONSchema(z.stringFormat("even-length", (own: string) => own.length % 2 === 0));
   await expect(SchemaForm.of(schema)).rejects.toThrow(/schema\.format: .*got even-length/);
 });

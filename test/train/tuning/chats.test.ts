@@ -1,4 +1,4 @@
-/** Files of chats: what is wrong with a line, and where. */
+/** Files of chats: errors in a line, and their position. */
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { DataError } from "../../../src/index.ts";
@@ -36,7 +36,7 @@ test.each<[string, string]>([
   expect(() => readChats([path])).toThrow(`${path}:3: ${problem}`);
 });
 
-test("bytes that are no UTF-8, files without a line, and no file", () => {
+test("invalid UTF-8, files without a line, and a missing file", () => {
   writeFileSync(path, Buffer.concat([Buffer.from(good), Buffer.from([0x22, 0xff])]));
   expect(() => readChats([path])).toThrow(`${path}:3: expected UTF-8`);
   writeFileSync(path, "\n \r\n");
@@ -44,7 +44,7 @@ test("bytes that are no UTF-8, files without a line, and no file", () => {
   expect(() => readChats([folder.file("none.jsonl")])).toThrow("none.jsonl");
 });
 
-test("lines of several files, with a mark of byte order and Windows' line ends", () => {
+test("lines of several files, with a byte order mark and Windows' line ends", () => {
   writeFileSync(path, `\uFEFF{"text": "a"}\r\n\r\n{"prompt": "b", "completion": "c"}`);
   const other = folder.file("d.jsonl");
   writeFileSync(other, message('{"role": "assistant", "content": [{"type": "text", "text": "e"}]}'));

@@ -1,4 +1,4 @@
-/** `orchard train --model`, and what takes its adapter, as processes. */
+/** `orchard train --model`, and commands that accept its adapter, as processes. */
 import { expect, test } from "bun:test";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import { lossesOf, trainingCommands } from "../command.ts";
 const { folder, environment, orchard } = trainingCommands();
 const [model, data, run] = ["model", "chats.jsonl", "run"].map((own) => join(folder, own)) as [string, string, string];
 
-test("a run trains, goes on, generates, chats, and merges", async () => {
+test("a run trains, resumes, generates, chats, and merges", async () => {
   await writeModel(model);
   const line = (at: number) =>
     `{"messages": [{"role": "user", "content": "the ${at}"}, {"role": "assistant", "content": "is ${at} f(x)."}]}\n`;
@@ -139,7 +139,7 @@ test.each(["gpt2", "phi3", "llama"])("merged, %s has its names, forms and dtypes
   const plain = numbers(logits(summed));
   for (const path of adapter.layers.keys()) {
     const { weight } = summed.namedModules().get(path) as nn.Linear;
-    noGrad(() => weight.copy_(toDType(toDType(weight, "float16"), "float32"))); // as the file has it
+    noGrad(() => weight.copy_(toDType(toDType(weight, "float16"), "float32"))); // as in the file
   }
   expect(numbers(logits(summed))).not.toEqual(plain);
   expect(errorOf(logits(merged), logits(summed))).toBeLessThan(1e-6);

@@ -1,4 +1,4 @@
-/** Which tokens of chats are learned. */
+/** Which tokens of chats are trained on. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -23,12 +23,12 @@ const chatml =
 const instruct =
   "{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}[INST] {{ m.content }} [/INST]" +
   "{% else %} {{ m.content }}{{ eos_token }}{% endif %}{% endfor %}";
-/** As Qwen3: what was thought goes with the last answer alone. */
+/** Like Qwen3: the thoughts are kept only in the last answer. */
 const thinking =
   "{% for m in messages %}<|start|>{{ m.role }}\n{% if m.role == 'assistant' and loop.last %}<think>\n\n</think>\n\n" +
   "{% endif %}{{ m.content }}<|end|>\n{% endfor %}{% if add_generation_prompt %}<|start|>assistant\n{% endif %}";
 
-/** What is learned of each example, piece by piece, and the whole. */
+/** The trained text of each example, piece by piece, and the whole. */
 function learned(line: object, template: string | undefined, name = "llama3") {
   const tokenizer = tokenizerOf(name);
   const finder = template === undefined ? undefined : new AnswerFinder(template, tokenizer.templateTokens);
@@ -45,7 +45,7 @@ function learned(line: object, template: string | undefined, name = "llama3") {
   });
 }
 
-describe("as transformers says of {% generation %}", () => {
+describe("by {% generation %} in transformers", () => {
   const { templates, rows } = fixture("masks");
   test.each<[number, string, { messages: object[]; tokens: number[]; mask: number[] }]>(
     rows.map((row: { template: string }, at: number) => [at, row.template, row]),
@@ -58,7 +58,7 @@ describe("as transformers says of {% generation %}", () => {
   });
 });
 
-describe("by the beginnings of a chat", () => {
+describe("by prefixes of a chat", () => {
   const messages = [user("the 日本"), assistant("def 🍎\n x"), user("and"), assistant("नमस्ते")];
 
   test("answers and what ends them", () => {
@@ -79,14 +79,14 @@ describe("by the beginnings of a chat", () => {
     expect(learned(pair, chatml)[0]!.pieces).toEqual(["नमस्ते<|end|>"]);
   });
 
-  test("a template without a beginning of answers; SentencePiece, whose bytes are not the text's", () => {
+  test("a template that does not begin answers; SentencePiece, whose bytes are not the text's", () => {
     const two = [user("2"), assistant("4 5"), user("6"), assistant("8")];
     const [found] = learned({ messages: two }, instruct, "llama2");
     expect(found!.pieces.map((own) => own.trim())).toEqual(["4 5</s>", "8</s>"]);
     expect(learned({ messages: two }, instruct)[0]!.pieces).toEqual([" 4 5<|end|>", " 8<|end|>"]);
   });
 
-  test("a template that writes earlier answers otherwise: an example for each", () => {
+  test("a template that formats earlier answers differently: an example for each", () => {
     const found = learned({ messages }, thinking);
     expect(found.map(({ pieces }) => pieces)).toEqual([
       ["<think>\n\n</think>\n\ndef 🍎\n x<|end|>"],
@@ -95,7 +95,7 @@ describe("by the beginnings of a chat", () => {
     expect(found[1]!.whole).toContain("<|start|>assistant\ndef 🍎\n x<|end|>");
   });
 
-  test("an answer that is a call of a tool", () => {
+  test("an answer that is a tool call", () => {
     const template =
       "{% for m in messages %}<|start|>{{ m.role }}\n{{ m.content or '' }}{% if m.tool_calls %}" +
       "{{ m.tool_calls[0].function.name }}{% endif %}<|end|>\n{% endfor %}" +
@@ -105,7 +105,7 @@ describe("by the beginnings of a chat", () => {
     expect(found!.pieces).toEqual(["add<|end|>"]);
   });
 
-  test("a template that changes what came before an answer is refused, with file and line", () => {
+  test("a template that changes the text before an answer is rejected, with file and line", () => {
     const template = "{{ messages | length }}{% for m in messages %}{{ m.content }}{% endfor %}";
     expect(() => learned({ messages }, template)).toThrow(
       "chats:1: expected a template that renders the messages before",
@@ -114,7 +114,7 @@ describe("by the beginnings of a chat", () => {
 });
 
 describe("without messages", () => {
-  test("completions and the end of the text, and texts but for their first token", () => {
+  test("completions and the end of the text, and texts except for their first token", () => {
     expect(learned({ prompt: "the 1", completion: " 2" }, undefined)).toEqual([
       { whole: "<|begin|>the 1 2<|end|>", pieces: [" 2<|end|>"] },
     ]);
@@ -124,7 +124,7 @@ describe("without messages", () => {
     expect(learned({ prompt: "", completion: "a" }, undefined, "gpt2")[0]!.pieces).toEqual(["a<|end|>"]);
   });
 
-  test("a token across the border is not learned", () => {
+  test("a token across the border is not trained on", () => {
     const tokenizer = tokenizerOf("llama3");
     const word = Array.from({ length: 600 }, (_, token) => tokenizer.decode([token])).find((own) => own.length === 3)!;
     const [found] = learned({ prompt: word.slice(0, 1), completion: `${word.slice(1)} ${word}` }, undefined);
@@ -132,7 +132,7 @@ describe("without messages", () => {
   });
 });
 
-test("a question is what the template writes before an answer", () => {
+test("a question is the text that the template writes before an answer", () => {
   const { templateTokens } = tokenizerOf("llama3");
   expect(new AnswerFinder(chatml, templateTokens).ask("Hi?")).toBe("<|start|>user\nHi?<|end|>\n<|start|>assistant\n");
   expect(new AnswerFinder(instruct, { ...templateTokens, bosToken: "<s>" }).ask("Hi?")).toBe("<s>[INST] Hi? [/INST]");

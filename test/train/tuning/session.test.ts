@@ -1,4 +1,4 @@
-/** Runs that adapt a small random model. */
+/** Runs that fine-tune a small random model. */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -34,7 +34,7 @@ beforeAll(async () => {
   writeFileSync(data, lines.join("\n"));
 });
 
-/** A step, and what it leaves of the loss. */
+/** A step, and the loss after it. */
 async function losses(session: TuningSession, count: number): Promise<number[]> {
   const found: number[] = [];
   for (let step = 0; step < count; step++) found.push((await session.takeStep()).loss);
@@ -67,10 +67,10 @@ test("the loss falls, held out too, and only the adapter changes", async () => {
   expect(saved.filter((name) => name.startsWith("model.")).length).toBe(8); // two layers, q and v, two matrices
 });
 
-describe("what is learned", () => {
+describe("the trained tokens", () => {
   const batches = (session: TuningSession): ExampleBatch => session.data.train.next(3);
 
-  test("is the mean over the assistant's tokens, with their gradients alone", async () => {
+  test("have a mean loss over the assistant's tokens, and only their gradients", async () => {
     const session = await start();
     const batch = batches(session);
     const own = lossOf(session.model, batch);
@@ -83,7 +83,7 @@ describe("what is learned", () => {
     expect(batch.targets).toBeLessThan(batch.x.size / 2);
     const [x, y, width] = [numbers(batch.x), numbers(batch.y), batch.x.shape[1]!];
     const inside = numbers(batch.from).flatMap((from, at) => ((from + 1) % width > 0 ? [[x[from + 1]!, y[at]!]] : []));
-    // the end of a row that is filled up is a target, and stands in no row
+    // the end of a padded row is a target, but not an input
     expect(inside.filter(([next, target]) => next !== target && next !== 0)).toEqual([]);
     expect(inside.filter(([next, target]) => next === target).length).toBeGreaterThan(batch.targets - 4);
     const gradients = (of: Tensor): number[] => {
@@ -96,7 +96,7 @@ describe("what is learned", () => {
     expect(Math.max(...got.map((value, at) => Math.abs(value - want[at]!)))).toBeLessThan(1e-5 * largest);
   });
 
-  test("the gradient of the logits is zero where a token is not learned", async () => {
+  test("have the only nonzero gradients of the logits", async () => {
     const session = await start();
     const batch = batches(session);
     const states = session.model.hiddenStates(batch.x).detach();
@@ -140,11 +140,11 @@ describe("what is learned", () => {
   });
 });
 
-describe("a run that goes on", () => {
+describe("a resumed run", () => {
   test.each<[string, TuningFlags]>([
     ["with dropout", { loraDropout: 0.2 }],
     ["packed, in q4_0, with blocks computed again", { packing: true, quantize: "q4_0", checkpointActivations: true }],
-  ])("%s is bit by bit the one that was never interrupted", async (name, own) => {
+  ])("equals an uninterrupted one bit by bit: %s", async (name, own) => {
     const whole = await start(own);
     const want = await losses(whole, 6);
     const first = await start(own);
@@ -156,7 +156,7 @@ describe("a run that goes on", () => {
     expect(weightsOf(next)).toEqual(weightsOf(whole));
   });
 
-  test("refuses other examples, and settings that it can't change", async () => {
+  test("rejects other examples, and settings that it can't change", async () => {
     const session = await start();
     await losses(session, 1);
     const checkpoint: TuningCheckpoint = await io.loadCheckpoint(await session.save(folder.file("b", "checkpoints")));
@@ -185,7 +185,7 @@ describe("a sample's prompt", () => {
     expect(prompt).toBe("<|begin|><|start|>user\nthe 7<|end|>\n<|start|>assistant\n");
   });
 
-  test("is the first example up to its answer where none is named", async () => {
+  test("is the first example up to its answer by default", async () => {
     const session = await start();
     const { tokens, isTarget } = session.data.first;
     const { prompt } = await session.sample();
@@ -207,7 +207,7 @@ describe("a sample's prompt", () => {
   });
 });
 
-test("accumulated passes are as one of all rows", async () => {
+test("accumulated passes equal one of all rows", async () => {
   const whole = await losses(await start({ batch: 4, weightDecay: 0 }), 3);
   const parts = await losses(await start({ batch: 2, accumulate: 2, weightDecay: 0 }), 3);
   for (const [at, loss] of whole.entries()) expect(parts[at]!).toBeCloseTo(loss, 4);
@@ -223,7 +223,7 @@ test.each<[string, TuningFlags]>([
   expect(() => settingsOf(own)).toThrow(problem);
 });
 
-test("a context that is not named is the model's, up to 1024", async () => {
+test("the default context is the model's, up to 1024", async () => {
   const { context: _, ...others } = base;
   const session = await TuningSession.start(tuningSettings(others));
   expect([session.model.contextLength, session.settings.context]).toEqual([256, 256]);
@@ -231,7 +231,7 @@ test("a context that is not named is the model's, up to 1024", async () => {
   expect(withContext({ ...session.settings, context: 0 }, 4096).context).toBe(1024);
 });
 
-test("a context beyond the model's, targets that it does not have, and chats that are too long", async () => {
+test("rejects a context beyond the model's, targets that it does not have, and chats that are too long", async () => {
   await expect(start({ context: 1024 })).rejects.toThrow("expected context to be at most 256");
   await expect(start({ loraTargets: ["q_proj"] })).rejects.toThrow('got "q_proj"');
   await expect(start({ context: 4 })).rejects.toThrow("expected an answer within 4 tokens, got none in 24 lines");
@@ -240,12 +240,12 @@ test("a context beyond the model's, targets that it does not have, and chats tha
   expect(some.train.next(4).x.shape[1]!).toBeLessThanOrEqual(40);
 });
 
-test("without a number of steps each example is seen three times", async () => {
+test("the default number of steps sees each example three times", async () => {
   const { settings, data: found } = await start({ steps: 0 });
   expect(settings.steps).toBe(Math.ceil((3 * (found.report.examples - found.report.heldOut)) / 3));
 });
 
-test("the adapter is in the run's folder, as PEFT has it", async () => {
+test("the adapter is in the run's folder, in PEFT's format", async () => {
   const session = await start({ steps: 2 });
   await runSession(session, join(folder.path, "c", "checkpoints"), { on: () => undefined });
   const config = await Bun.file(folder.file("c", "adapter", "adapter_config.json")).json();

@@ -1,4 +1,4 @@
-/** Operations on each element, on pairs with broadcasting, and writes in place. */
+/** Elementwise operations, operations on pairs with broadcasting, and in-place writes. */
 import { definitions } from "../../../../src/ops/elementwise/define.ts";
 import * as operations from "../../../../src/ops/index.ts";
 import type { DType } from "../../../../src/tensor/dtype.ts";
@@ -10,11 +10,15 @@ import { at, type Drawn, each, type Family } from "../family.ts";
 const domains: Readonly<Record<string, Values>> = {
   ...named("log log2 log10 log1p sqrt rsqrt lgamma digamma mvlgamma", { low: 1.1, high: 9 }),
   ...named("asin acos atanh erfinv", { low: -0.95, high: 0.95 }),
+  entr: { low: 0.05, high: 4 },
   ...{ logit: { low: 0.05, high: 0.95 }, acosh: { low: 1.05, high: 9 }, reciprocal: { low: 0.5, high: 4 } },
 };
 
 /** PyTorch has these in another module, or by another name. */
 const elsewhere: Readonly<Record<string, string>> = { hardsigmoid: "nn.functional.hardsigmoid" };
+
+/** Functions of floats without a gradient. */
+const constant = ["nextafter", "heaviside"];
 
 function named<T>(names: string, value: T): Record<string, T> {
   return Object.fromEntries(names.split(" ").map((name) => [name, value]));
@@ -22,7 +26,7 @@ function named<T>(names: string, value: T): Record<string, T> {
 
 const isPublic = (name: string): boolean => name in operations;
 
-/** The dtype of an operand: a float, or for some calls what else the operation takes. */
+/** The dtype of an operand: a float, or for some calls another dtype that the operation accepts. */
 function dtypeFor(draw: Draw, takes: string): DType {
   if (takes === "integers") return draw.pick(["int32", "int64", "uint8"]);
   if (takes === "bits") return draw.pick(["int32", "int64", "uint8", "bool"]);
@@ -90,7 +94,7 @@ const drawOf = (operands: number, takes: string, isPredicate: boolean) =>
         name,
         (draw: Draw) => {
           const drawn = operands === 1 ? unary(draw, name, takes) : binary(draw, takes);
-          return isPredicate ? { ...drawn, gradients: false } : drawn;
+          return isPredicate || constant.includes(name) ? { ...drawn, gradients: false } : drawn;
         },
       ]),
   );

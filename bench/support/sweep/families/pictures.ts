@@ -1,4 +1,4 @@
-/** Convolutions, pooling, and what resizes or rearranges pictures. */
+/** Convolutions, pooling, and operations that resize or rearrange images. */
 import type { DType } from "../../../../src/tensor/dtype.ts";
 import { sizeOf } from "../case.ts";
 import { type Draw, indices, operand } from "../draw.ts";

@@ -21,7 +21,7 @@ function sizes(draw: Draw, batch = 1): [m: number, n: number, k: number] {
 
 const productDType = (draw: Draw): DType => draw.share({ float32: 0.8, bfloat16: 0.1, float64: 0.1 });
 
-/** A matrix as it lies or transposed, as programs hold weights. */
+/** A matrix, plain or transposed, as programs store weights. */
 function matrix(draw: Draw, shape: readonly number[], dtype: DType) {
   const made = operand(draw, shape, { dtype });
   const dims = [shape.length - 2, shape.length - 1] as const;
@@ -80,7 +80,7 @@ function distances(draw: Draw): Drawn {
   return { operands: [operand(draw, [p, m]), operand(draw, [r, m])], slack: 256 };
 }
 
-/** Square matrices, alone or many small ones. */
+/** Square matrices: one, or many small ones. */
 function squares(draw: Draw, values: "wellConditioned" | "positiveDefinite", dtypes?: readonly DType[]) {
   const dtype = draw.pick(dtypes ?? (["float32", "float32", "float64"] as const));
   const shape = draw.chance(0.6) ? [draw.size(2, 400)] : [draw.size(2, 200), draw.size(2, 40)];
@@ -163,7 +163,7 @@ const theirLinalg = (name: string): string => {
   return ours[name] ?? (outside.has(name) ? snake : `linalg.${snake}`);
 };
 
-/** Factorisations of the library's `linalg`, named so. */
+/** Factorizations of the library's `linalg`, named so. */
 export const linalg: Family = Object.fromEntries(
   Object.entries(linalgDrawings).map(([name, drawing]) => [
     `linalg.${name}`,

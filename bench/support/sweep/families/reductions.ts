@@ -1,4 +1,4 @@
-/** Reductions, scans, orders and what is counted. */
+/** Reductions, scans, sorts and counts. */
 import type { DType } from "../../../../src/tensor/dtype.ts";
 import type { Values } from "../case.ts";
 import { type Draw, indices, operand } from "../draw.ts";
@@ -37,7 +37,7 @@ function along(draw: Draw, given: { values?: Values; dtype?: DType; most?: numbe
   return { operands: [x], args: [at(0), dim], dim };
 }
 
-/** PyTorch's `torch.max` and others of one axis give values and indices, of all elements the values. */
+/** PyTorch's `torch.max` and others over one axis return values and indices, over all elements only values. */
 const extremum = (draw: Draw): Drawn => {
   const { x, dim } = reduce(draw);
   return { operands: [x], args: withDim(typeof dim === "object" ? null : dim) };

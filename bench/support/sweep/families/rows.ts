@@ -17,7 +17,7 @@ function softmax(draw: Draw, name: string): Drawn {
   };
 }
 
-/** Rows of a drawn length with a weight, and a bias where there is one. */
+/** Rows of a drawn length with a weight, and an optional bias. */
 function ofRows(draw: Draw, parameters: number) {
   const shape = draw.anyShape(undefined, undefined, 2);
   const dtype = draw.pick<DType>(["float32", "float32", "bfloat16"]);
@@ -46,7 +46,7 @@ function pairs(draw: Draw, given: { low: number; high: number } | "normal" = "no
   };
 }
 
-/** Scores of classes: from two of them to a vocabulary. */
+/** Scores of classes: from two classes to a vocabulary. */
 function scores(draw: Draw) {
   const classes = draw.share({ few: 0.4, some: 0.4, vocabulary: 0.2 });
   const [low, high] = { few: [2, 20], some: [20, 1000], vocabulary: [1000, 50_000] }[classes] as [number, number];

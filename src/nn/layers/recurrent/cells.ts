@@ -8,6 +8,7 @@ import type { LayerOptions } from "../initialization.ts";
 import { layerParameters, size } from "../kinds.ts";
 import { Module } from "../module.ts";
 import { checkInput, readInputs, stateOrZeros } from "./inputs.ts";
+import { runInKernel } from "./sequence.ts";
 import { elmanRecurrences, gruRecurrence, lstmRecurrence, type Recurrence, type State } from "./steps.ts";
 import { addWeights, weightsOf } from "./weights.ts";
 
@@ -39,9 +40,9 @@ abstract class Cell<Given, Result> extends Module<[x: Tensor, state?: Given], Re
   readonly hiddenSize: number;
   readonly #recurrence: Recurrence;
 
-  constructor(recurrence: Recurrence, own: ReturnType<typeof gruCellParameters>) {
+  constructor(recurrence: Recurrence, parameters: ReturnType<typeof gruCellParameters>) {
     super();
-    const { inputSize, hiddenSize, bias, ...options } = own;
+    const { inputSize, hiddenSize, bias, ...options } = parameters;
     this.inputSize = inputSize;
     this.hiddenSize = hiddenSize;
     this.#recurrence = recurrence;
@@ -56,13 +57,14 @@ abstract class Cell<Given, Result> extends Module<[x: Tensor, state?: Given], Re
     checkInput(name, x, [1, 2], this.inputSize, weights.inputWeight);
     const isBatch = x.rank === 2;
     const shape = isBatch ? [x.shape[0]!, this.hiddenSize] : [this.hiddenSize];
-    const state = (own: "hidden" | "cell"): Tensor => {
-      const values = stateOrZeros(name, own, given[own], shape, weights.inputWeight);
+    const state = (kind: "hidden" | "cell"): Tensor => {
+      const values = stateOrZeros(name, kind, given[kind], shape, weights.inputWeight);
       return isBatch ? values : unsqueeze(values, 0);
     };
     const product = linear(isBatch ? x : unsqueeze(x, 0), weights.inputWeight, this.#recurrence.bias(weights));
     const old = { hidden: state("hidden"), cell: this.#recurrence.hasCell ? state("cell") : undefined };
-    const { hidden, cell } = this.#recurrence.step(weights)(product, old);
+    const whole = runInKernel(this.#recurrence, weights, unsqueeze(product, 0), old);
+    const { hidden, cell } = whole ? whole.state : this.#recurrence.step(weights)(product, old);
     return isBatch ? { hidden, cell } : { hidden: squeeze(hidden, 0), cell: cell && squeeze(cell, 0) };
   }
 
@@ -121,8 +123,8 @@ const gruCellParameters = parameters("GRUCell", { ...sizes, ...layerParameters }
 export class RNNCell extends Cell<Tensor, Tensor> {
   constructor(inputSize: number, hiddenSize: number, ...options: Given<RNNCellOptions, ["bias", "nonlinearity"]>);
   constructor(...values: unknown[]) {
-    const { nonlinearity, ...own } = rnnCellParameters(values);
-    super(elmanRecurrences[nonlinearity], own);
+    const { nonlinearity, ...rest } = rnnCellParameters(values);
+    super(elmanRecurrences[nonlinearity], rest);
   }
 
   /**

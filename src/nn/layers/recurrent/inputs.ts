@@ -66,10 +66,10 @@ export function extentOf(operation: string, given: unknown, steps: number, batch
 
 /** Returns a copy of the lengths, from a list or a tensor; undefined for anything else. */
 function lengthsOf(operation: string, given: unknown, batch: number): number[] | undefined {
-  const own = Tensor.isTensor(given) ? aTensor.parse(given, operation, "lengths") : undefined;
-  if (own === undefined) return numbers.parse(given, operation, "lengths");
-  if (own.rank !== 1 || own.size !== batch) return undefined;
-  return Array.from(own.dataSync() as ArrayLike<number | bigint>, Number);
+  const tensor = Tensor.isTensor(given) ? aTensor.parse(given, operation, "lengths") : undefined;
+  if (tensor === undefined) return numbers.parse(given, operation, "lengths");
+  if (tensor.rank !== 1 || tensor.size !== batch) return undefined;
+  return Array.from(tensor.dataSync() as ArrayLike<number | bigint>, Number);
 }
 
 const numbers = listOf(someNumber, "a list of numbers");

@@ -101,9 +101,9 @@ abstract class Recurrent<Inputs extends LSTMInputs, Result> extends Module<[x: T
   readonly projSize: number;
   readonly #recurrence: Recurrence;
 
-  constructor(recurrence: Recurrence, own: Sizes, projSize = 0) {
+  constructor(recurrence: Recurrence, widths: Sizes, projSize = 0) {
     super();
-    const { inputSize, hiddenSize, numLayers, bias, batchFirst, dropout, bidirectional, ...options } = own;
+    const { inputSize, hiddenSize, numLayers, bias, batchFirst, dropout, bidirectional, ...options } = widths;
     this.inputSize = inputSize;
     this.hiddenSize = hiddenSize;
     this.numLayers = numLayers;
@@ -139,10 +139,10 @@ abstract class Recurrent<Inputs extends LSTMInputs, Result> extends Module<[x: T
     const [length, batch] = steps.shape as [number, number];
     if (length === 0)
       throw new ShapeError(name, "wrongShape", `expected x to have at least one step, got ${x.describe()}`);
-    const state = (own: "hidden" | "cell", width: number): Tensor => {
+    const state = (kind: "hidden" | "cell", width: number): Tensor => {
       const count = weights.length * weights[0]!.length;
       const shape = isBatch ? [count, batch, width] : [count, width];
-      const values = stateOrZeros(name, own, inputs[own], shape, like);
+      const values = stateOrZeros(name, kind, inputs[kind], shape, like);
       return isBatch ? values : unsqueeze(values, 1);
     };
     const initial = {
@@ -251,8 +251,8 @@ export class RNN extends Recurrent<RecurrentInputs, RecurrentResult> {
     ...options: Given<RNNOptions, ["numLayers", "nonlinearity", "bias", "batchFirst", "dropout", "bidirectional"]>
   );
   constructor(...values: unknown[]) {
-    const { nonlinearity, ...own } = rnnParameters(values);
-    super(elmanRecurrences[nonlinearity], own);
+    const { nonlinearity, ...rest } = rnnParameters(values);
+    super(elmanRecurrences[nonlinearity], rest);
   }
 
   /**
@@ -307,9 +307,9 @@ export class LSTM extends Recurrent<LSTMInputs, LSTMResult> {
     ...options: Given<LSTMOptions, ["numLayers", "bias", "batchFirst", "dropout", "bidirectional", "projSize"]>
   );
   constructor(...values: unknown[]) {
-    const { projSize, ...own } = lstmParameters(values);
-    checkProjection(projSize, own.hiddenSize);
-    super(lstmRecurrence, own, projSize);
+    const { projSize, ...rest } = lstmParameters(values);
+    checkProjection(projSize, rest.hiddenSize);
+    super(lstmRecurrence, rest, projSize);
   }
 
   /**

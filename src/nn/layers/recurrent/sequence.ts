@@ -6,6 +6,7 @@ import { zeros } from "../../../ops/creation/full.ts";
 import { where } from "../../../ops/elementwise/where.ts";
 import { cat, stack } from "../../../ops/join/cat.ts";
 import { linear } from "../../../ops/matmul/linear.ts";
+import { hasRecurrentKernel, recurrent } from "../../../ops/recurrent/recurrent.ts";
 import { select } from "../../../ops/view/slice.ts";
 import { unbind } from "../../../ops/view/split.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
@@ -47,16 +48,16 @@ export function runNetwork({ recurrence, weights, between }: Network, x: Tensor,
   let output = x;
   for (const [layer, directions] of weights.entries()) {
     const input: Tensor = layer === 0 ? output : between(output);
-    const runs = directions.map((own, direction) => {
+    const runs = directions.map((weights, direction) => {
       const at = layer * directions.length + direction;
       const state = {
         hidden: select(initial.hidden, 0, at),
         cell: initial.cell && select(initial.cell, 0, at),
       };
-      return runDirection(recurrence, own, input, state, direction === 1, extent);
+      return runDirection(recurrence, weights, input, state, direction === 1, extent);
     });
     last.push(...runs.map(({ state }) => state));
-    const outputs = runs.map((own) => own.output);
+    const outputs = runs.map((run) => run.output);
     const joined = outputs.length === 1 ? outputs[0]! : cat(outputs, { dim: 2 });
     output = extent ? (where(extent.whole, joined, zeros([], { dtype: joined.dtype })) as Tensor) : joined;
   }
@@ -67,17 +68,40 @@ export function runNetwork({ recurrence, weights, between }: Network, x: Tensor,
   };
 }
 
+/**
+ * Runs all steps in one kernel, if there is one for the operands; returns null otherwise.
+ *
+ * @param products [steps, batch, gates · hidden], as a {@link Recurrence.step} gets them
+ */
+export function runInKernel(
+  { kind }: Recurrence,
+  { hiddenWeight, hiddenBias, projection }: DirectionWeights,
+  products: Tensor,
+  { hidden, cell }: State,
+  isReversed = false,
+): { readonly output: Tensor; readonly state: State } | null {
+  const bias = kind === "gru" ? (hiddenBias ?? undefined) : undefined;
+  const operands = { products, weight: hiddenWeight, bias, hidden, cell };
+  if (projection || !hasRecurrentKernel(operands)) return null;
+  const run = recurrent(operands, { kind, isReversed });
+  const last = select(run.output, 0, isReversed ? 0 : products.shape[0]! - 1);
+  return { output: run.output, state: { hidden: last, cell: run.cell } };
+}
+
 function runDirection(
-  { bias, step: makeStep }: Recurrence,
+  recurrence: Recurrence,
   weights: DirectionWeights,
   x: Tensor,
   initial: State,
   isReversed: boolean,
   extent: Extent | undefined,
 ): { readonly output: Tensor; readonly state: State } {
-  const inputs = unbind(linear(x, weights.inputWeight, bias(weights)));
+  const products = linear(x, weights.inputWeight, recurrence.bias(weights));
+  const whole = extent ? null : runInKernel(recurrence, weights, products, initial, isReversed);
+  if (whole) return whole;
+  const inputs = unbind(products);
   const outputs = new Array<Tensor>(inputs.length);
-  const step = makeStep(weights);
+  const step = recurrence.step(weights);
   let state = initial;
   for (let count = 0; count < inputs.length; count++) {
     const at = isReversed ? inputs.length - 1 - count : count;

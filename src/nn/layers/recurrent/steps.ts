@@ -6,6 +6,7 @@ import { tanh } from "../../../ops/elementwise/hyperbolic.ts";
 import { lerp } from "../../../ops/elementwise/lerp.ts";
 import { addmm } from "../../../ops/matmul/addmm.ts";
 import { linear } from "../../../ops/matmul/linear.ts";
+import type { RecurrentKind } from "../../../ops/recurrent/recurrent.ts";
 import { transpose } from "../../../ops/view/permute.ts";
 import { split } from "../../../ops/view/split.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
@@ -32,6 +33,8 @@ export interface State {
 
 /** A kind of recurrent network. */
 export interface Recurrence {
+  /** The name of the kernel that computes all steps. */
+  readonly kind: RecurrentKind;
   /** Number of gates: the weights have this many blocks of rows. */
   readonly gates: number;
   readonly hasCell: boolean;
@@ -48,7 +51,8 @@ const bothBiases = ({ inputBias, hiddenBias }: DirectionWeights): Tensor | null 
   inputBias && hiddenBias ? add(inputBias, hiddenBias) : null;
 
 /** h ← activation(x Wᵢᵀ + bᵢ + h Wₕᵀ + bₕ) */
-const elman = (activation: (x: Tensor) => Tensor): Recurrence => ({
+const elman = (kind: RecurrentKind, activation: (x: Tensor) => Tensor): Recurrence => ({
+  kind,
   gates: 1,
   hasCell: false,
   bias: bothBiases,
@@ -59,7 +63,10 @@ const elman = (activation: (x: Tensor) => Tensor): Recurrence => ({
 });
 
 /** The recurrences of an RNN, by activation. */
-export const elmanRecurrences = { tanh: elman((x) => tanh(x) as Tensor), relu: elman((x) => relu(x)) } as const;
+export const elmanRecurrences = {
+  tanh: elman("tanh", (x) => tanh(x) as Tensor),
+  relu: elman("relu", (x) => relu(x)),
+} as const;
 
 /**
  * LSTM:
@@ -68,6 +75,7 @@ export const elmanRecurrences = { tanh: elman((x) => tanh(x) as Tensor), relu: e
  *     c ← f c + i g,   h ← o tanh(c), or its projection
  */
 export const lstmRecurrence: Recurrence = {
+  kind: "lstm",
   gates: 4,
   hasCell: true,
   bias: bothBiases,
@@ -91,6 +99,7 @@ export const lstmRecurrence: Recurrence = {
  *     h ← (1 − z) n + z h
  */
 export const gruRecurrence: Recurrence = {
+  kind: "gru",
   gates: 3,
   hasCell: false,
   bias: ({ inputBias }) => inputBias,

@@ -23,9 +23,9 @@ const names = ["weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr"] as c
  */
 export function addWeights(owner: Module, suffix: string, sizes: WeightSizes, options: LayerOptions): void {
   const { inputs, hidden, rows, outputs, bias } = sizes;
-  const own = options.initialization;
+  const given = options.initialization;
   const fallback = pytorchInitialization.bias(hidden);
-  const [weight, start] = [own?.weight ?? fallback, own?.bias(hidden) ?? fallback];
+  const [weight, start] = [given?.weight ?? fallback, given?.bias(hidden) ?? fallback];
   const made = [
     parameter([rows, inputs], weight, options),
     parameter([rows, outputs], weight, options),

@@ -96,19 +96,19 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
 
   /** @param x [batch, tokens, width] @returns [batch, tokens, width] */
   override forward(x: Tensor, inputs: AttentionInputs = {}): Tensor {
-    const { cache, mask, positions: given, lengths: own } = readInputs([inputs]);
+    const { cache, mask, positions: given, lengths: rowLengths } = readInputs([inputs]);
     const { heads, headWidth, scale, softcap, rope } = this.#description;
     const [q, k, v] = this.project(x);
-    const lengths = own ?? [(cache?.position ?? 0) + x.shape[1]!];
+    const lengths = rowLengths ?? [(cache?.position ?? 0) + x.shape[1]!];
     const stepped = given || mask ? null : this.step([q, k, v], cache, lengths);
     if (stepped) return this.output.forward(stepped);
     const positions = given ?? cache?.positionsOf(x.shape[1]!) ?? 0;
-    const rotated = (own: Tensor, norm: RMSNorm | null) => rotate(this.split(own, norm), rope, positions, lengths);
+    const rotated = (heads: Tensor, norm: RMSNorm | null) => rotate(this.split(heads, norm), rope, positions, lengths);
     const queries = rotated(q, this.queryNorm);
     const appended = { keys: rotated(k, this.keyNorm), values: this.split(v, null) };
     const options = { scale, softcap, dropout: this.activeDropout(), ...this.reach() };
-    const attend: Attend = (own, { keys, values }) =>
-      flashAttention(own, keys, values, { ...options, mask: lastOfMask(mask, keys) });
+    const attend: Attend = (queries, { keys, values }) =>
+      flashAttention(queries, keys, values, { ...options, mask: lastOfMask(mask, keys) });
     const attended = cache?.attend(queries, appended, attend) ?? attend(queries, appended);
     return this.output.forward(reshape(transpose(attended, 1, 2), [...x.shape.slice(0, 2), heads * headWidth]));
   }
@@ -151,9 +151,9 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
 
   /** Returns x [batch, tokens, heads · headWidth] as [batch, heads, tokens, headWidth], normalized. */
   private split(x: Tensor, norm: RMSNorm | null): Tensor {
-    const own = this.normalized(x, norm);
+    const normed = this.normalized(x, norm);
     const { headWidth } = this.#description;
-    return transpose(own.rank === 4 ? own : unflatten(own, 2, [x.shape[2]! / headWidth, headWidth]), 1, 2);
+    return transpose(normed.rank === 4 ? normed : unflatten(normed, 2, [x.shape[2]! / headWidth, headWidth]), 1, 2);
   }
 
   /** Applies a query or key norm. A norm per head first splits the heads: [batch, tokens, heads, headWidth]. */

@@ -51,14 +51,14 @@ export class DecoderBlock extends Module<[x: Tensor, inputs?: AttentionInputs], 
   constructor({ width, norm, layer, ...options }: DecoderBlockOptions, parts = describedParts) {
     super();
     const { norms, attention, feedForward, dropout } = layer;
-    const own = layerOptions(options);
-    const before = () => (norms === "after" ? null : newNorm(width, norm, own));
-    const after = () => (norms === "before" ? null : newNorm(width, norm, own));
+    const layerSettings = layerOptions(options);
+    const before = () => (norms === "after" ? null : newNorm(width, norm, layerSettings));
+    const after = () => (norms === "before" ? null : newNorm(width, norm, layerSettings));
     this.attentionNorm = before();
-    this.attention = parts.attention({ ...own, width, eps: norm.eps, attention });
+    this.attention = parts.attention({ ...layerSettings, width, eps: norm.eps, attention });
     this.attentionPostNorm = after();
     this.feedForwardNorm = before();
-    this.feedForward = parts.feedForward({ ...own, width, feedForward });
+    this.feedForward = parts.feedForward({ ...layerSettings, width, feedForward });
     this.feedForwardPostNorm = after();
     this.dropout = dropout === undefined ? null : new Dropout(dropout);
   }

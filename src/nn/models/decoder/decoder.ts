@@ -80,6 +80,17 @@ export class Decoder extends LanguageModel {
     return this.#description;
   }
 
+  /** @internal The number of elements of keys and values that a cache keeps for each token. */
+  get cacheElements(): number {
+    const keys = this.#description.layers.map(({ attention }) => 2 * attention.keyValueHeads * attention.headWidth);
+    return keys.reduce((total, count) => total + count, 0);
+  }
+
+  /** @internal Whether the token embedding is also the output head. */
+  get usesWholeEmbedding(): boolean {
+    return this.head === null;
+  }
+
   /**
    * Whether a full cache can drop its oldest token. Models with windows, or whose rotations depend on a text's length,
    * cannot.

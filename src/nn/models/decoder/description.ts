@@ -138,11 +138,15 @@ export interface FeedForwardDescription {
   /** Whether there is a gate projection. */
   readonly gated: boolean;
   /** The activation of the gate, or of up without a gate. */
-  readonly activation: "silu" | "gelu" | "geluTanh";
+  readonly activation: "silu" | "gelu" | "geluTanh" | "relu";
   /** Whether the projections have biases. */
   readonly bias: boolean;
-  /** Whether gate and up are one projection, in this order. Default false. */
-  readonly fused?: boolean | undefined;
+  /** Whether the down projection has a bias. Default: as `bias`. */
+  readonly downBias?: boolean | undefined;
+  /**
+   * Whether gate and up are one projection: in this order, or with `"upGate"` in the other order. Default false.
+   */
+  readonly fused?: boolean | "upGate" | undefined;
   /** Replaces the feed-forward by a mixture of experts. Default: a single feed-forward. */
   readonly experts?: ExpertsDescription | undefined;
 }

@@ -64,11 +64,11 @@ export class Experts extends Module<[x: Tensor], Tensor> {
     for (const [slot, expert] of Array.from(chosen, Number).entries()) byExpert[expert]!.push(slot);
     const outputs = byExpert.flatMap((slots, expert) => {
       if (slots.length === 0) return [];
-      const own = rowsAt(
+      const selected = rowsAt(
         rows,
         Int32Array.from(slots, (slot) => Math.floor(slot / perToken)),
       );
-      return [this.experts[expert]!.forward(own)];
+      return [this.experts[expert]!.forward(selected)];
     });
     const order = new Int32Array(chosen.length);
     for (const [at, slot] of byExpert.flat().entries()) order[slot] = at;

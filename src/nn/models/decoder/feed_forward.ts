@@ -1,6 +1,8 @@
 /** The feed-forward of a {@link Decoder}. */
 import { gelu } from "../../../ops/activation/gelu.ts";
+import { relu } from "../../../ops/activation/relu.ts";
 import { silu } from "../../../ops/activation/silu.ts";
+import { mul } from "../../../ops/elementwise/arithmetic.ts";
 import { split } from "../../../ops/view/split.ts";
 import { gatedProduct } from "../../../quant/matmul/swiglu.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
@@ -18,11 +20,17 @@ export interface DecoderFeedForwardOptions extends LayerOptions {
   readonly feedForward: FeedForwardDescription;
 }
 
-const activations = {
+/** @internal The activations of feed-forwards. */
+export const activations = {
   silu: (x: Tensor) => silu(x),
   gelu: (x: Tensor) => gelu(x),
   geluTanh: (x: Tensor) => gelu(x, { approximate: "tanh" }),
+  relu: (x: Tensor) => relu(x),
 } as const;
+
+/** Returns gate and up. */
+const inOrder = ([first, second]: readonly Tensor[], fused: FeedForwardDescription["fused"]) =>
+  fused === "upGate" ? ([second!, first!] as const) : ([first!, second!] as const);
 
 /**
  * Computes down(activation(gate(x)) · up(x)), or without a gate down(activation(up(x))).
@@ -42,13 +50,13 @@ export class DecoderFeedForward extends Module<[x: Tensor], Tensor> {
 
   constructor({ width, feedForward, ...options }: DecoderFeedForwardOptions) {
     super();
-    const { hidden, gated, fused, bias } = feedForward;
+    const { hidden, gated, fused, bias, downBias = bias } = feedForward;
     const layer = { ...layerOptions(options), bias };
     this.#description = feedForward;
     this.gate = gated && !fused ? new Linear(width, hidden, layer) : null;
     this.up = fused ? null : new Linear(width, hidden, layer);
     this.gateUp = fused ? new Linear(width, 2 * hidden, layer) : null;
-    this.down = new Linear(hidden, width, { ...layer, residual: true });
+    this.down = new Linear(hidden, width, { ...layer, bias: downBias, residual: true });
   }
 
   /** @param x [..., width] @returns [..., width] */
@@ -57,11 +65,13 @@ export class DecoderFeedForward extends Module<[x: Tensor], Tensor> {
   }
 
   private activate(x: Tensor): Tensor {
-    const { activation, gated, hidden } = this.#description;
+    const { activation, gated, hidden, fused } = this.#description;
     if (!gated) return activations[activation](this.up!.forward(x));
-    if (!this.gateUp) return gatedLayers(x, this.gate!, this.up!, activation);
-    const [gate, up] = split(this.gateUp.forward(x), hidden, { dim: -1 });
-    return gatedProduct(activation, gate!, up!);
+    if (!this.gateUp && activation !== "relu") return gatedLayers(x, this.gate!, this.up!, activation);
+    const [gate, up] = this.gateUp
+      ? inOrder(split(this.gateUp.forward(x), hidden, { dim: -1 }), fused)
+      : [this.gate!.forward(x), this.up!.forward(x)];
+    return activation === "relu" ? mul(relu(gate), up) : gatedProduct(activation, gate, up);
   }
 
   /** @internal */

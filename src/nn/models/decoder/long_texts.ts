@@ -55,9 +55,9 @@ export class LongTexts {
       Number,
     );
     const rowAt = (row: number) => values.slice(row * count, (row + 1) * count);
-    for (const [at, own] of caches.entries()) {
+    for (const [at, cache] of caches.entries()) {
       const added = caches.length > 1 ? [rowAt(at)] : Array.from({ length: batch }, (_, row) => rowAt(row));
-      this.append(own, added, padding);
+      this.append(cache, added, padding);
     }
   }
 

@@ -21,9 +21,9 @@ export function rotate(
   lengths: readonly number[],
 ): Tensor {
   if (description === undefined) return x;
-  if (!isRelative(description) && lengths.some((own) => own !== lengths[0]))
+  if (!isRelative(description) && lengths.some((length) => length !== lengths[0]))
     return cat(
-      lengths.map((own, row) => rotate(narrow(x, 0, row, 1), description, rowOf(positions, row), [own])),
+      lengths.map((length, row) => rotate(narrow(x, 0, row, 1), description, rowOf(positions, row), [length])),
       { dim: 0 },
     );
   const where = typeof positions === "number" ? { offset: positions } : { positions };

@@ -60,7 +60,7 @@ export function huggingFaceState(module: Module, mappings: readonly TensorMappin
 
 /** @throws {ArgumentError} `quantizedModel`: views of quantized weights do not exist. */
 function checkUnquantized(module: Module): void {
-  const quantized = Object.entries(module.quantizedState()).find(([, own]) => QuantizedTensor.isQuantized(own));
+  const quantized = Object.entries(module.quantizedState()).find(([, value]) => QuantizedTensor.isQuantized(value));
   if (quantized === undefined) return;
   throw new ArgumentError(
     module.constructor.name,

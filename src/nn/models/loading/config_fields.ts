@@ -185,10 +185,12 @@ export const checkAround = (name: ArchitectureName, config: Settings): void =>
     "is not a setting of a vision-language model",
   );
 
+/** Whether a key has no effect in any architecture. */
+export const hasNoEffectAnywhere = (key: string): boolean =>
+  withoutEffect.has(key) || patternsWithoutEffect.some((pattern) => pattern.test(key));
+
 const hasNoEffect = (name: ArchitectureName, key: string): boolean =>
-  withoutEffect.has(key) ||
-  (unused[name]?.includes(key) ?? false) ||
-  patternsWithoutEffect.some((pattern) => pattern.test(key));
+  hasNoEffectAnywhere(key) || (unused[name]?.includes(key) ?? false);
 
 /**
  * @throws {ArgumentError} `unsupportedConfig` for keys that are unknown, unless they have their only supported value.

@@ -20,9 +20,8 @@ import { Linear } from "../../layers/linear.ts";
 import type { Module } from "../../layers/module.ts";
 import { QuantizedEmbedding } from "../../quantized/embedding.ts";
 import { QuantizedLinear } from "../../quantized/linear.ts";
-import type { Decoder } from "../decoder/decoder.ts";
 import type { Change } from "./names.ts";
-import type { Step, Storing } from "./plan.ts";
+import type { Loadable, Step, Storing } from "./plan.ts";
 import { readAhead } from "./read_ahead.ts";
 import type { WeightSource } from "./source.ts";
 
@@ -42,7 +41,7 @@ export const noMemory: Initialization = {
  * @param isReadAhead whether pages of mapped weights are read in advance
  */
 export async function fill(
-  model: Decoder,
+  model: Loadable,
   steps: readonly Step[],
   source: WeightSource,
   { isReadAhead, ...storing }: Storing & { readonly isReadAhead: boolean },
@@ -62,7 +61,8 @@ export async function fill(
 }
 
 /** Embeddings are read row by row, unless they are also the output head (tied weights). */
-const isReadWhole = ({ head }: Decoder, { path }: Step): boolean => head === null || !/Embedding$/.test(path);
+const isReadWhole = ({ usesWholeEmbedding }: Loadable, { path }: Step): boolean =>
+  usesWholeEmbedding || !/Embedding$|^embeddings\./.test(path);
 
 /** Replaces a layer by a quantized one, under the same path, so that a bias that follows finds the new layer. */
 function replaceLayer(

@@ -38,16 +38,16 @@ function settingsIn(folder: string, name: string): Settings {
 
 /** Reads a folder's `generation_config.json`, with `config.json` as a fallback. */
 export function generationOf(folder: string): GenerationSettings {
-  const own = settingsIn(folder, "generation_config.json");
+  const generation = settingsIn(folder, "generation_config.json");
   const config = settingsIn(folder, "config.json");
-  const token = (name: string) => own.wholeIfAny(name, 0) ?? config.wholeIfAny(name, 0);
-  const samples = own.flag("do_sample", false);
-  const ifSampled = (name: string) => (samples ? own.positiveIfAny(name) : undefined);
-  const stop = own.get("eos_token_id") === undefined ? config : own;
+  const token = (name: string) => generation.wholeIfAny(name, 0) ?? config.wholeIfAny(name, 0);
+  const samples = generation.flag("do_sample", false);
+  const ifSampled = (name: string) => (samples ? generation.positiveIfAny(name) : undefined);
+  const stop = generation.get("eos_token_id") === undefined ? config : generation;
   return {
     ...{ beginToken: token("bos_token_id"), paddingToken: token("pad_token_id"), stopTokens: tokensIn(stop) },
     ...{ temperature: ifSampled("temperature"), topK: ifSampled("top_k"), topP: ifSampled("top_p") },
-    repetitionPenalty: own.positiveIfAny("repetition_penalty"),
+    repetitionPenalty: generation.positiveIfAny("repetition_penalty"),
   };
 }
 
@@ -55,7 +55,7 @@ function tokensIn(settings: Settings): number[] {
   const value = settings.get("eos_token_id");
   if (value === undefined) return [];
   const list: unknown[] = Array.isArray(value) ? value : [value];
-  if (list.every((own): own is number => Number.isSafeInteger(own) && (own as number) >= 0)) return list;
+  if (list.every((token): token is number => Number.isSafeInteger(token) && (token as number) >= 0)) return list;
   throw settings.wrong("eos_token_id", "a token or a list of tokens", value);
 }
 
@@ -65,7 +65,7 @@ export function generationOfGguf({ metadata }: GgufReader): GenerationSettings {
     const value = metadata[`tokenizer.ggml.${name}_token_id`]?.value;
     return typeof value === "number" ? value : undefined;
   };
-  const ends = [token("eos"), token("eot"), token("eom")].filter((own) => own !== undefined);
+  const ends = [token("eos"), token("eot"), token("eom")].filter((token) => token !== undefined);
   return {
     ...{ beginToken: token("bos"), stopTokens: [...new Set(ends)], paddingToken: token("padding") },
     ...{ temperature: undefined, topK: undefined, topP: undefined, repetitionPenalty: undefined },
@@ -79,7 +79,9 @@ export function chatTemplateOf(folder: string): string | undefined {
   const value = settingsIn(folder, "tokenizer_config.json").get("chat_template");
   if (typeof value === "string") return value;
   // There may be several templates by name, such as one for tools.
-  const named: unknown = Array.isArray(value) ? value.find((own) => own?.name === "default")?.template : undefined;
+  const named: unknown = Array.isArray(value)
+    ? value.find((template) => template?.name === "default")?.template
+    : undefined;
   return typeof named === "string" ? named : undefined;
 }
 

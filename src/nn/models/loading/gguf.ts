@@ -37,8 +37,10 @@ interface Context {
 
 /** @throws {FileFormatError} @throws {ArgumentError} for an unknown architecture. */
 export function describeGguf(file: GgufReader): Described {
-  const own = Object.hasOwn(file.metadata, "general.architecture") ? file.metadata["general.architecture"] : undefined;
-  const architecture = typeof own?.value === "string" ? own.value : undefined;
+  const field = Object.hasOwn(file.metadata, "general.architecture")
+    ? file.metadata["general.architecture"]
+    : undefined;
+  const architecture = typeof field?.value === "string" ? field.value : undefined;
   const name = architecture !== undefined && Object.hasOwn(names, architecture) ? names[architecture] : undefined;
   if (name === undefined)
     throw unknownArchitecture(file.path, "general.architecture", architecture, Object.keys(names));
@@ -143,13 +145,13 @@ function ropeOf(context: Context, slides: boolean, headWidth: number): RopeDescr
   const { name, settings } = context;
   const row = rowOf(name);
   const dim = settings.wholeIfAny("rope.dimension_count");
-  const own = {
+  const layerRope = {
     base: settings.positiveIfAny("rope.freq_base") ?? 10_000,
     interleaved: name === "llama" ? true : undefined,
     dim: dim === headWidth ? undefined : dim,
   };
-  if (slides && row.localBase) return { ...own, base: settings.positiveIfAny("rope.freq_base_swa") ?? 10_000 };
-  return { ...own, scaling: factorsOf(context) ?? scalingOf(settings) };
+  if (slides && row.localBase) return { ...layerRope, base: settings.positiveIfAny("rope.freq_base_swa") ?? 10_000 };
+  return { ...layerRope, scaling: factorsOf(context) ?? scalingOf(settings) };
 }
 
 /** Returns the factors of rotated pairs, if the file has them as tensors. */

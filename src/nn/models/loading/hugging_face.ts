@@ -96,11 +96,11 @@ const activations: Readonly<Record<string, FeedForwardDescription["activation"]>
 };
 
 function activationOf(config: Settings, name: string): FeedForwardDescription["activation"] {
-  const own = config.textIfAny(name) ?? "";
-  const activation = Object.hasOwn(activations, own) ? activations[own] : undefined;
+  const activationName = config.textIfAny(name) ?? "";
+  const activation = Object.hasOwn(activations, activationName) ? activations[activationName] : undefined;
   if (activation !== undefined) return activation;
   const known = Object.keys(activations).join(", ");
-  throw config.refused("unknownActivation", `expected ${name} to be one of ${known}, got "${own}"`);
+  throw config.refused("unknownActivation", `expected ${name} to be one of ${known}, got "${activationName}"`);
 }
 
 function gpt2(config: Settings, count: number): DecoderDescription {
@@ -172,10 +172,10 @@ function layerRope(row: Architecture, config: Settings, isSliding: boolean, head
   const [older, all] = [config.inner("rope_scaling"), config.inner("rope_parameters")];
   if (!row.localBase) return ropeOf(older?.names.length ? older : all, context);
   if (all) checkKeys(all, (key) => key in kindsOfLayers, "is not a layer type");
-  const own = all?.inner(isSliding ? "sliding_attention" : "full_attention");
-  if (isSliding) return ropeOf(own, { ...context, base: () => config.positive("rope_local_base_freq") });
-  const before = own?.entries() ?? [["rope_type", "default"]];
-  return ropeOf(older?.with(new Map([...before, ...older.entries()])) ?? own, context);
+  const section = all?.inner(isSliding ? "sliding_attention" : "full_attention");
+  if (isSliding) return ropeOf(section, { ...context, base: () => config.positive("rope_local_base_freq") });
+  const before = section?.entries() ?? [["rope_type", "default"]];
+  return ropeOf(older?.with(new Map([...before, ...older.entries()])) ?? section, context);
 }
 
 const kindsOfLayers: Readonly<Record<string, boolean>> = { sliding_attention: true, full_attention: false };
@@ -218,8 +218,8 @@ function slides(types: unknown, config: Settings, index: number): boolean {
 }
 
 function feedForwardOf(row: Architecture, config: Settings, index: number): FeedForwardDescription {
-  const own = config.names.includes("hidden_activation") ? "hidden_activation" : "hidden_act";
-  const activation = activationOf(config, own);
+  const key = config.names.includes("hidden_activation") ? "hidden_activation" : "hidden_act";
+  const activation = activationOf(config, key);
   const base = { gated: true, activation, bias: config.flag("mlp_bias", false), fused: row.fused } as const;
   const dense = { ...base, hidden: config.whole("intermediate_size") };
   const count = config.wholeIfAny("num_local_experts") ?? config.wholeIfAny("num_experts", 0) ?? 0;

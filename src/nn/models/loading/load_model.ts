@@ -13,7 +13,10 @@ import { limitOfMemory, whatIsAllowed } from "../../../tensor/reserve.ts";
 import { memory } from "../../../tensor/usage.ts";
 import { floatDType } from "../../layers/kinds.ts";
 import { Decoder } from "../decoder/decoder.ts";
+import { readConfig } from "../hugging_face/config.ts";
 import type { Described } from "./architectures.ts";
+import { isEncoder } from "./encoder/architectures.ts";
+import { openEncoder } from "./encoder/open.ts";
 import { fill, noMemory } from "./fill.ts";
 import {
   chatTemplateOf,
@@ -25,9 +28,10 @@ import {
 import { describeGguf } from "./gguf.ts";
 import { describeFolder } from "./hugging_face.ts";
 import { placesOf, type Style } from "./names.ts";
+import type { LoadableModel, Opened } from "./opened.ts";
 import { sourceOf } from "./packed/methods.ts";
 import { type MemoryReport, planOf, reportOf, type Storing } from "./plan.ts";
-import { ggufSource, type WeightSource } from "./source.ts";
+import { ggufSource } from "./source.ts";
 
 /** Options of {@link loadModel}. */
 export interface LoadModelOptions {
@@ -51,9 +55,9 @@ export interface LoadModelOptions {
 }
 
 /** The result of {@link loadModel}. */
-export interface LoadedModel {
+export interface LoadedModel<M extends LoadableModel = Decoder> {
   /** The model, in evaluation mode. */
-  readonly model: Decoder;
+  readonly model: M;
   /** The folder or file. */
   readonly path: string;
   /** The kind of source: a Hugging Face folder, or a GGUF file. */
@@ -77,10 +81,11 @@ const loadModelParameters = parameters("loadModel", {
 });
 
 /**
- * Loads a language model from a Hugging Face folder or a GGUF file. A folder has `config.json` and one or several
- * safetensors files, whose weights may be quantized by MLX, GPTQ, AWQ or fp8. `docs/models.md` lists the supported
- * architectures and methods. Weights that keep their dtype are mapped from the file. Other weights are converted one at
- * a time, so that no weight is in memory twice.
+ * Loads a language model from a Hugging Face folder or a GGUF file, or an {@link Encoder} such as BERT from a folder.
+ * Name the type of an encoder in TypeScript: `loadModel<nn.Encoder>(path)`. A folder has `config.json` and one or more
+ * safetensors files, whose weights may be quantized by MLX, GPTQ, AWQ or fp8. `docs/models.md` and `docs/encoders.md`
+ * list the supported architectures and methods. Weights that keep their dtype are mapped from the file. Other weights
+ * are converted one at a time, so that no weight is in memory twice.
  *
  * @param path a folder, or a `.gguf` file; for a model in several files, any of them
  *
@@ -94,13 +99,14 @@ const loadModelParameters = parameters("loadModel", {
  * before any weight is read, with the number of bytes.
  */
 export function loadModel(path: string, options?: LoadModelOptions): Promise<LoadedModel>;
-export async function loadModel(...values: unknown[]): Promise<LoadedModel> {
+export function loadModel<M extends LoadableModel>(path: string, options?: LoadModelOptions): Promise<LoadedModel<M>>;
+export async function loadModel(...values: unknown[]): Promise<LoadedModel<LoadableModel>> {
   const { path, dtype, quantize, precision, onReport } = loadModelParameters(values);
   using opened = open(path);
-  const { described, source, style, config, generation, chatTemplate } = opened;
+  const { source, style, config, generation, chatTemplate, places } = opened;
   const storing: Storing = { dtype: dtype ?? defaultDType(opened, quantize), quantize, precision };
-  const model = new Decoder(described.description, { dtype: storing.dtype, initialization: noMemory }).eval();
-  const steps = planOf(model, placesOf(described.name, described.description, style), source, storing);
+  const model = opened.newModel({ dtype: storing.dtype, initialization: noMemory }).eval();
+  const steps = planOf(model, places, source, storing);
   const report = reportOf(model, steps, storing.dtype, availableBytes());
   onReport?.(report);
   checkRoom(path, report);
@@ -117,12 +123,6 @@ function originOf(path: string): string {
   return owner !== undefined && !path.endsWith(".gguf") ? `${owner}/${name}` : path;
 }
 
-interface Opened extends Disposable, Pick<LoadedModel, "config" | "generation" | "chatTemplate"> {
-  readonly described: Described;
-  readonly source: WeightSource;
-  readonly style: Style;
-}
-
 function open(path: string): Opened {
   const isFolder = withFileErrors("loadModel", path, () => statSync(path)).isDirectory();
   if (isFolder) return openFolder(path);
@@ -130,7 +130,15 @@ function open(path: string): Opened {
   throw new ArgumentError("loadModel", "unknownFile", `expected a folder or a .gguf file, got ${path}`);
 }
 
+/** How a decoder is made, and where its weights are. */
+const decoderOf = ({ name, description }: Described, style: Style): Pick<Opened, "places" | "newModel"> => ({
+  places: placesOf(name, description, style),
+  newModel: (options) => new Decoder(description, options),
+});
+
 function openFolder(path: string): Opened {
+  const given = readConfig("loadModel", path) as { readonly model_type?: unknown };
+  if (isEncoder(given.model_type)) return openEncoder(path, given.model_type, given);
   const { config, settings, ...described } = describeFolder(path);
   const about = { generation: generationOf(path), chatTemplate: chatTemplateOf(path) };
   const file = openFor("loadModel", path);
@@ -138,7 +146,7 @@ function openFolder(path: string): Opened {
   try {
     const source = sourceOf(file, settings);
     const own = config as Readonly<Record<string, unknown>>;
-    return { described, source, style: "huggingFace", config: own, ...about, ...close };
+    return { ...decoderOf(described, "huggingFace"), source, style: "huggingFace", config: own, ...about, ...close };
   } catch (cause) {
     file.close();
     throw cause;
@@ -151,8 +159,8 @@ function openGguf(path: string): Opened {
   try {
     const config = Object.fromEntries(Object.entries(file.metadata).map(([key, { value }]) => [key, value]));
     const about = { config, generation: generationOfGguf(file), chatTemplate: chatTemplateOfGguf(file) };
-    const described = describeGguf(file);
-    return { described, source, style: "gguf", ...about, [Symbol.dispose]: () => source[Symbol.dispose]() };
+    const described = decoderOf(describeGguf(file), "gguf");
+    return { ...described, source, style: "gguf", ...about, [Symbol.dispose]: () => source[Symbol.dispose]() };
   } catch (cause) {
     file.close();
     throw cause;
@@ -160,9 +168,8 @@ function openGguf(path: string): Opened {
 }
 
 /** The dtype of the token embedding, so that the largest weights can be mapped. */
-function defaultDType({ described, source, style }: Opened, quantize: QuantizedFormat | undefined): FloatDType {
-  const [place] = placesOf(described.name, described.description, style);
-  const name = place!.names.map((own) => `${own}.weight`).find((own) => source.has(own));
+function defaultDType({ places, source }: Opened, quantize: QuantizedFormat | undefined): FloatDType {
+  const name = places[0]!.names.map((own) => `${own}.weight`).find((own) => source.has(own));
   const dtype = name === undefined ? null : source.describe(name).dtype;
   return quantize === undefined && dtype !== null && isFloat(dtype) ? dtype : "float32";
 }

@@ -37,7 +37,7 @@ interface Names {
 /** Yields the layers of a block in the order of computation. */
 function* pathsOf({ norms, attention, feedForward }: LayerDescription): Generator<string> {
   if (norms !== "after") yield "attentionNorm";
-  yield* attention.fused ? ["attention.queryKeyValue"] : ["query", "key", "value"].map((own) => `attention.${own}`);
+  yield* attention.fused ? ["attention.queryKeyValue"] : ["query", "key", "value"].map((part) => `attention.${part}`);
   if (attention.queryKeyNorm) yield* ["attention.queryNorm", "attention.keyNorm"];
   yield "attention.output";
   if (norms !== "before") yield "attentionPostNorm";
@@ -80,13 +80,13 @@ function blockPlaces(
   path: string,
   change: Change | undefined,
 ): Place[] {
-  const own = block(layer)[path]!;
+  const tensorName = block(layer)[path]!;
   const named = (at: string) => prefixes(index).map((prefix) => `${prefix}${at}`);
-  if (!path.includes("#")) return [{ path: `blocks.${index}.${path}`, names: named(own), change }];
+  if (!path.includes("#")) return [{ path: `blocks.${index}.${path}`, names: named(tensorName), change }];
   return Array.from({ length: layer.feedForward.experts!.count }, (_, expert) => ({
     path: `blocks.${index}.${path.replace("#", `${expert}`)}`,
-    names: named(own.replace("#", `${expert}`)),
-    change: own.includes("#") ? change : { kind: "part", index: expert },
+    names: named(tensorName.replace("#", `${expert}`)),
+    change: tensorName.includes("#") ? change : { kind: "part", index: expert },
   }));
 }
 
@@ -95,8 +95,8 @@ function projectionPlaces(names: Names, layer: LayerDescription, index: number):
   const { heads, keyValueHeads, headWidth } = layer.attention;
   const counts = { query: heads, key: keyValueHeads, value: keyValueHeads };
   let first = 0;
-  return Object.entries(counts).flatMap(([part, own]) => {
-    const count = own * headWidth;
+  return Object.entries(counts).flatMap(([part, heads]) => {
+    const count = heads * headWidth;
     const places = blockPlaces(names, layer, index, `attention.${part}`, { kind: "rows", first, count });
     first += count;
     return places.map((place) => ({ ...place, path: `blocks.${index}.attention.queryKeyValue` }));

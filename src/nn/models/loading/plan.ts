@@ -12,7 +12,6 @@ import { Linear } from "../../layers/linear.ts";
 import type { Module } from "../../layers/module.ts";
 import { type Differences, StateDictError } from "../../layers/state_dict.ts";
 import { formatFor } from "../../quantized/model.ts";
-import type { Decoder } from "../decoder/decoder.ts";
 import type { Change, Place } from "./names.ts";
 import type { StoredTensor, WeightSource } from "./source.ts";
 
@@ -49,6 +48,15 @@ export interface Step {
   readonly temporary: number;
 }
 
+/** A model to load. */
+export interface Loadable extends Module {
+  readonly description: { readonly architecture: string };
+  /** @internal The number of elements of keys and values that a cache keeps for each token. */
+  readonly cacheElements: number;
+  /** @internal Whether the token embedding is also the output head. */
+  readonly usesWholeEmbedding: boolean;
+}
+
 /** Ignores constant tables of older files, tables that llama.cpp precomputes, and weights of vision parts. */
 const isIgnored = (name: string): boolean =>
   [
@@ -61,7 +69,7 @@ const isIgnored = (name: string): boolean =>
 const LEAST_MAPPED_BYTES = 65_536;
 
 /** @throws {StateDictError} listing missing names, unexpected names, and names with a different shape. */
-export function planOf(model: Decoder, places: readonly Place[], source: WeightSource, storing: Storing): Step[] {
+export function planOf(model: Loadable, places: readonly Place[], source: WeightSource, storing: Storing): Step[] {
   const modules = model.namedModules();
   const used = new Set<string>();
   const differences = { missing: [] as string[], different: [] as Differences["different"][number][] };
@@ -88,7 +96,7 @@ function stepsOf(module: Module, place: Place, source: WeightSource, storing: St
   return (["weight", "bias"] as const).flatMap((end): Step[] => {
     const parameter = own[end];
     if (!parameter) return [];
-    const name = place.names.map((each) => `${each}.${end}`).find((each) => source.has(each));
+    const name = candidates(place, end).find((each) => source.has(each));
     if (name === undefined) {
       found.missing.push(`${place.names[0]}.${end}`);
       return [];
@@ -105,6 +113,12 @@ function stepsOf(module: Module, place: Place, source: WeightSource, storing: St
     }
     return [stepOf({ path: place.path, end, name, stored, change, shape: parameter.shape }, module, storing)];
   });
+}
+
+/** The possible names of a tensor. The oldest checkpoints of BERT name the parameters of norms as TensorFlow does. */
+function candidates({ path, names }: Place, end: "weight" | "bias"): string[] {
+  const ends = /[nN]orm$/.test(path) ? [end, end === "weight" ? "gamma" : "beta"] : [end];
+  return names.flatMap((name) => ends.map((own) => `${name}.${own}`));
 }
 
 const describing = (text: string) => ({ describe: () => text });
@@ -155,7 +169,8 @@ function wantedOf(
   const isNorm = /Norm$/.test(path);
   if (isNorm && (change?.kind === "plusOne" || stored.dtype === "float32") && isRms(module)) return "float32";
   const isWeight = end === "weight" && (module instanceof Linear || module instanceof Embedding);
-  const isLeft = path.endsWith(".router") || path === "positionEmbedding";
+  const isLeft =
+    path.endsWith(".router") || (module instanceof Embedding && !/^(tokenEmbedding|embeddings\.token)$/.test(path));
   if (quantize === undefined || !isWeight || isLeft) return dtype;
   return formatFor(quantize, shape[1]!) ?? dtype;
 }
@@ -191,7 +206,7 @@ export interface MemoryReport {
 
 /** @internal Computes the memory of a plan. */
 export function reportOf(
-  model: Decoder,
+  model: Pick<Loadable, "cacheElements">,
   steps: readonly Step[],
   dtype: FloatDType,
   availableBytes: number,
@@ -204,13 +219,12 @@ export function reportOf(
     formats[name] = (formats[name] ?? 0) + 1;
   }
   const allocatedBytes = sum((step) => step.allocated);
-  const keys = model.description.layers.map(({ attention }) => 2 * attention.keyValueHeads * attention.headWidth);
   const report = {
     fileBytes: sum(perPart),
     mappedBytes: sum((step) => (step.isMapped ? perPart(step) : 0)),
     allocatedBytes,
     peakBytes: allocatedBytes + Math.max(0, ...steps.map((step) => step.temporary)),
-    cacheBytesPerToken: keys.reduce((total, count) => total + count, 0) * bytesOf(dtype),
+    cacheBytesPerToken: model.cacheElements * bytesOf(dtype),
     ...{ availableBytes, formats },
   };
   return Object.defineProperty(report, "toString", { value: () => format(report), enumerable: false });

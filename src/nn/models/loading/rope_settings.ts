@@ -64,11 +64,11 @@ const partialScalings: typeof scalings = {
  * ratio.
  */
 function yarnFactor(rope: Settings): number | undefined {
-  const [given, own, all] = ["attention_factor", "mscale", "mscale_all_dim"].map((name) => rope.numberIfAny(name));
+  const [given, mscale, all] = ["attention_factor", "mscale", "mscale_all_dim"].map((name) => rope.numberIfAny(name));
   const factor = rope.positive("factor");
   const lengthened = (scale: number) => (factor <= 1 ? 1 : 0.1 * scale * Math.log(factor) + 1);
   if (given !== undefined) return rope.positive("attention_factor");
-  return own && all ? lengthened(own) / lengthened(all) : undefined;
+  return mscale && all ? lengthened(mscale) / lengthened(all) : undefined;
 }
 
 /** The attention factor grows with the extension of the context: √(1 + ln(factor) / ln(original)). */

@@ -91,7 +91,7 @@ export class Settings {
   /** Returns a list of numbers above 0. */
   numbers(name: string): number[] {
     const value = this.get(name);
-    const isList = Array.isArray(value) && value.every((own) => typeof own === "number" && own > 0);
+    const isList = Array.isArray(value) && value.every((item) => typeof item === "number" && item > 0);
     if (isList) return [...value];
     throw this.wrong(name, "a list of numbers above 0", value);
   }

@@ -13,7 +13,7 @@ import type { Tensor } from "../../../tensor/tensor.ts";
 export interface StoredTensor {
   readonly shape: Shape;
   readonly byteLength: number;
-  /** The file's name of the type. */
+  /** The type's name in the file. */
   readonly type: string;
   /** The dtype of a plain tensor; null for quantized tensors and unsupported types. */
   readonly dtype: DType | null;

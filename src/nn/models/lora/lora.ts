@@ -67,7 +67,7 @@ export function lora(...values: unknown[]): LoraAdapter {
   const isTarget = (path: string) => targets.includes(path.split(".").at(-1)!);
   const chosen = new Map([...layers].filter(([path]) => isTarget(path)));
   const has = new Set([...layers.keys()].map((path) => path.split(".").at(-1)!));
-  const unknown = targets === usualTargets ? undefined : targets.find((own) => !has.has(own));
+  const unknown = targets === usualTargets ? undefined : targets.find((target) => !has.has(target));
   if (unknown !== undefined || chosen.size === 0)
     throw new ArgumentError(
       "lora",
@@ -75,8 +75,8 @@ export function lora(...values: unknown[]): LoraAdapter {
       `expected targets among ${[...has].join(", ")}, got ${unknown === undefined ? "none" : JSON.stringify(unknown)}`,
     );
   const options = { rank, scale: alpha / rank, dropout, generator };
-  const own = { rank, alpha, dropout, baseModel: model.origin };
-  return new LoraAdapter(model, own, layersOf(model, chosen, options));
+  const settings = { rank, alpha, dropout, baseModel: model.origin };
+  return new LoraAdapter(model, settings, layersOf(model, chosen, options));
 }
 
 /** @internal Returns the linear layers of a model's blocks by path, except experts. @throws {ArgumentError} */

@@ -76,7 +76,7 @@ export function calibrate(...values: unknown[]): Calibration {
   } finally {
     for (const [, recorder] of recorders) recorder.stop();
   }
-  return new Map(recorders.flatMap(([name, own]) => (own.result === null ? [] : [[name, own.result]])));
+  return new Map(recorders.flatMap(([name, recorder]) => (recorder.result === null ? [] : [[name, recorder.result]])));
 }
 
 /** Records a layer's inputs by a forward pre-hook. */
@@ -97,10 +97,10 @@ class Recorder {
     const before = this.result;
     const next = tidy(() => {
       const rows = toDType(reshape(x, [x.size / inputs, inputs]), "float32");
-      const own = amax(abs(rows), { dim: 0 });
+      const largest = amax(abs(rows), { dim: 0 });
       const squares = this.hasProducts ? matmul(transpose(rows, 0, 1), rows) : null;
       const sum = squares && before?.products ? (add(squares, before.products) as Tensor) : squares;
-      const ranges = before ? (maximum(own, before.ranges) as Tensor) : own;
+      const ranges = before ? (maximum(largest, before.ranges) as Tensor) : largest;
       return { ranges: keep(ranges), products: sum && keep(sum) };
     });
     this.result = { ...next, rows: (before?.rows ?? 0) + x.size / inputs };
@@ -110,19 +110,19 @@ class Recorder {
 }
 
 /** @internal Returns Σ xᵀ x of a layer in float64. @throws {ArgumentError} `noProducts` @throws {ShapeError} */
-export function productsFor(operation: string, name: string, own: LayerCalibration, inputs: number): Tensor {
-  if (own.products === null)
+export function productsFor(operation: string, name: string, layer: LayerCalibration, inputs: number): Tensor {
+  if (layer.products === null)
     throw new ArgumentError(
       operation,
       "noProducts",
       `expected a calibration with products for ${name}, got only ranges; pass { products: true } to calibrate`,
     );
-  const { shape } = own.products;
+  const { shape } = layer.products;
   if (shape[0] !== inputs || shape[1] !== inputs)
     throw new ShapeError(
       operation,
       "shapesDiffer",
-      `expected products of [${inputs}, ${inputs}] for ${name}, got ${own.products.describe()}`,
+      `expected products of [${inputs}, ${inputs}] for ${name}, got ${layer.products.describe()}`,
     );
-  return fromArray(Float64Array.from(noGrad(() => own.products!.dataSync()) as Float32Array), shape);
+  return fromArray(Float64Array.from(noGrad(() => layer.products!.dataSync()) as Float32Array), shape);
 }

@@ -34,8 +34,8 @@ export function roundByErrors(w: Tensor, products: Tensor, format: AffineFormat)
   const groups = columns / format.groupSize;
   const [scales, biases] = [new Float32Array(rows * groups), new Float32Array(rows * groups)];
   for (let row = 0; row < rows; row++) {
-    const own = values.subarray(row * columns, (row + 1) * columns);
-    const found = roundRow(own, factor, format, dtype, levels.subarray(row * columns, (row + 1) * columns));
+    const rowValues = values.subarray(row * columns, (row + 1) * columns);
+    const found = roundRow(rowValues, factor, format, dtype, levels.subarray(row * columns, (row + 1) * columns));
     for (const [group, { scale, bias }] of found.entries()) {
       scales[row * groups + group] = scale;
       biases[row * groups + group] = bias;

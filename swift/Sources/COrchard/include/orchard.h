@@ -246,7 +246,7 @@ typedef struct orchard_library_options {
 } orchard_library_options;
 
 // Compiles Metal Shading Language. `#include "name"` of a header in the list is replaced by its text, once per header;
-// the name is first looked up relative to the including file, then as it is. `#include <…>` is left to the compiler.
+// the name is first looked up relative to the including file, then unchanged. `#include <…>` is left to the compiler.
 // Equal sources and options return the existing library.
 int32_t orchard_library_create(uint64_t context, const orchard_library_options *options, uint64_t block_length,
                                uint64_t *library);

@@ -113,8 +113,8 @@ Tracked *Checker::find(const Step &step, uintptr_t frame) {
   return nullptr;
 }
 
-// Handles the thread's stack, of which guarded arrays are known (metal/mrt/arrays.h). A read of some bytes that are
-// written may take padding along.
+// Handles the thread's stack, on which some arrays are guarded (metal/mrt/arrays.h). A read of which only some bytes
+// were written may include padding.
 void Checker::access_array(const Step &step) {
   const MrtThread *thread = running_thread();
   for (const MrtArray *array = thread ? thread->arrays : nullptr; array; array = array->outer) {

@@ -9,7 +9,7 @@ constexpr uint64_t compiler_memory = uint64_t(4) << 30;
 
 struct ChildExit {
   bool started = false, timed_out = false;
-  int status = 0; // as waitpid gives it
+  int status = 0; // in waitpid's format
 };
 
 constexpr int stream_count = 4;

@@ -20,8 +20,7 @@
 namespace mrt {
 namespace {
 
-// Appended to each file, which neither the loader nor the readers here mind: a mark, and the checksum of the bytes
-// before it.
+// Appended to each file; the loader and the readers here ignore it: a mark, and the checksum of the bytes before it.
 constexpr std::string_view mark = "orchard\n";
 constexpr size_t trailer_length = mark.size() + 32;
 

@@ -85,7 +85,7 @@ bool bind_constants(mrt_function &function, const MrtModule &module, const MrtEn
       return false;
     }
     if (!value && used == 2 && all_needed) {
-      problem = "function '" + function.name + "' cannot be specialised: " + describe(constant) +
+      problem = "function '" + function.name + "' cannot be specialized: " + describe(constant) +
                 " is used without a value; set it, or test is_function_constant_defined in the source";
       return false;
     }
@@ -150,7 +150,7 @@ const char *argument_kind(uint32_t kind) {
                                         : "threadgroup";
 }
 
-// Checks for two bindings at the same index, and for indices out of range, where indices are not literals.
+// Checks for two bindings at the same index, and for indices out of range, if indices are not literals.
 bool check_indices(const mrt_function &function, std::string &problem) {
   for (const mrt_argument &argument : function.arguments) {
     const uint32_t limit = argument.kind == MRT_ARGUMENT_TEXTURE   ? MRT_MAX_TEXTURES
@@ -201,7 +201,7 @@ void find_uninitialized(const std::string &warnings) {
     if (line == std::string::npos || column == std::string::npos || line == column) continue;
     const std::string file = place.substr(0, line),
                       message = warnings.substr(colon + start.size(), at - colon - start.size()) +
-                                " is read before anything is written to it; initialise it where it is declared";
+                                " is read before anything is written to it; initialize it where it is declared";
     mrt_finding finding = {};
     finding.kind = "uninitialized-read";
     finding.severity = "error";

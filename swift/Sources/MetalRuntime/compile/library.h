@@ -16,7 +16,7 @@ struct Build {
   bool contract = false; // fused multiply-add
 };
 
-// A function in one build, with everything that a dispatch needs. Valid as long as the function.
+// A function in one build, with everything that a dispatch needs. Valid while the function exists.
 struct KernelCode {
   const MrtModule *module = nullptr; // loaded and bound to kernel_runtime()
   const MrtEntry *entry = nullptr;

@@ -104,7 +104,7 @@ mrt_result dispatch(const mrt_dispatch &request, mrt_counters *counters, std::st
 } // namespace
 } // namespace mrt
 
-// Defined here because a running kernel may be about to write bytes that are to become zero.
+// Defined here for its lock: a running kernel may still write the bytes that are to become zero.
 void mrt_memory_settle(void *pointer, size_t length) {
   if (!mrt::poison_reads_as_zero()) return;
   std::lock_guard lock(mrt::checked_mutex());

@@ -194,7 +194,7 @@ void start_background_thread(std::function<void()> body) {
 
 namespace {
 
-// Returns the nearest argument that has an index, to which a wild address presumably belongs; null if there is none.
+// Returns the nearest argument with an index, to which an invalid address presumably belongs; null if there is none.
 const Allocation *nearest_argument(const Launch &launch, const Fault &fault) {
   const uintptr_t at = uintptr_t(fault.address);
   const MrtEntry &entry = *launch.code->entry;

@@ -175,10 +175,10 @@ typedef struct mrt_function_info {
   bool uses_matrix; // simdgroup_matrix
 } mrt_function_info;
 
-// Valid as long as the function.
+// Valid while the function exists.
 const mrt_function_info *mrt_function_info_get(const mrt_function *function);
 // Returns the constants that a function of a library uses, for functionConstantsDictionary. Nothing is compiled if each
-// constant's index is a literal and its type is one of Metal's names. Valid as long as the library.
+// constant's index is a literal and its type is one of Metal's names. Valid while the library exists.
 const mrt_function_constant *mrt_library_function_constants(const mrt_library *library, const char *name,
                                                             size_t *count);
 

@@ -1,6 +1,6 @@
 // Tells the checker of arrays of a thread that may be read before they are written: `float MRT_ARRAY(a)[4];
-// MRT_GUARD_ARRAY(a)` (metal/mrt/arrays.h). An array that is written whole right behind its declaration needs no guard,
-// which costs the checker a look at each access.
+// MRT_GUARD_ARRAY(a)` (metal/mrt/arrays.h). An array that is written completely right after its declaration needs no
+// guard, which would make the checker inspect each access.
 #include "rewrite/internal.h"
 
 namespace mrt {
@@ -71,7 +71,7 @@ private:
     return none;
   }
 
-  // Returns whether loops behind the declaration write each element before anything else names the array.
+  // Returns whether loops after the declaration write each element before anything else uses the array.
   bool is_written_whole(uint32_t name, uint32_t after, uint32_t block) const {
     std::vector<std::string> sizes;
     for (uint32_t index = name + 1; index < after; index = tokens[index].partner + 1)
@@ -106,7 +106,7 @@ private:
         if (!tokens.is(brace - 1, ")") || !is_loop(tokens[brace - 1].partner, counters, bounds)) return false;
         statement = tokens[brace - 1].partner - 1;
       } else if (before == ";" || before == "}") {
-        // An earlier statement of the block: it must go on to the next one.
+        // An earlier statement of the block: control must continue with the next one.
         uint32_t first = statement - 1;
         if (before == "}") first = tokens[first].partner;
         while (first > after && !one_of(tokens[first - 1].text, {";", "{", "}"})) {

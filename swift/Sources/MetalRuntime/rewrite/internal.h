@@ -22,7 +22,7 @@ struct FunctionConstant {
 struct KernelParameter {
   Range tokens; // without attributes
   uint32_t name = none;
-  std::string spelled_type, flat_type, pointee; // flat_type: as it is in the flat text
+  std::string spelled_type, flat_type, pointee; // flat_type: its spelling in the flat text
   std::string source;                           // mrt::ArgumentSource
   std::string space;                            // "device", "constant", "threadgroup" or empty
   std::string index;                            // an expression, or empty

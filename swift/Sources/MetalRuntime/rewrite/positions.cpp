@@ -32,7 +32,7 @@ constexpr std::string_view elements[] = {"uint", "ushort", "ulong", "uchar", "in
                                          "long", "char",   "bool",  "float", "half", "bfloat"};
 
 struct PositionType {
-  std::string_view element; // empty if the text does not tell: an alias, or a template's parameter
+  std::string_view element; // empty if the text does not determine it: an alias, or a template's parameter
   int components = 1;
 };
 
@@ -59,7 +59,7 @@ PositionType type_of(std::string_view text) {
   return type;
 }
 
-// If the text does not tell, because the name is an alias, the strict pass decides.
+// If the text does not determine it, because the name is an alias, the strict pass decides.
 void check_alias(Rewriter &rewriter, const Declaration &kernel, const KernelParameter &parameter, bool is_position) {
   if (!kernel.templates.empty() || parameter.spelled_type.empty()) return;
   rewriter.strict().insert_after(kernel.tokens.last - 1,

@@ -1,5 +1,5 @@
-// Finds out whether a function may call itself, which MSL forbids (1.5.1), as far as names tell: templates, overloads
-// and methods that share a name are one. If so, the calls of the compiled program decide (compile/recursion.h).
+// Determines whether a function may call itself, which MSL forbids (1.5.1), as far as names allow: templates, overloads
+// and methods that share a name count as one. If so, the calls of the compiled program decide (compile/recursion.h).
 #include "rewrite/internal.h"
 
 namespace mrt {
@@ -81,8 +81,8 @@ private:
     }
   }
 
-  // `a + b` and `A{…} + B{…}`, and `(*this)(…)`: their types may be those of an operator of the program. Members and
-  // elements, of which operators are mostly made, are taken for numbers.
+  // `a + b` and `A{…} + B{…}`, and `(*this)(…)`: their types may have an operator of the program. Members and elements,
+  // of which operators mostly consist, are assumed to be numbers.
   void add_operators(Function &caller, uint32_t index) {
     const bool calls_object = tokens.is(index, "(") && tokens.is(index - 1, ")") && tokens.is(index - 2, "this");
     const bool after_object =

@@ -1,6 +1,6 @@
-// Marks loops in which a thread waits for memory to change: nothing in them but reads of memory, so that each turn does
-// what the last one did. The flat text counts the turns: `{ mrt_u64 mrt_turns = 0; while (flag[0] == 0) {
-// mrt::wait_turn(++mrt_turns, 3); } }`.
+// Marks loops in which a thread waits for memory to change: they contain only reads of memory, so that each iteration
+// does the same as the previous one. The flat text counts the iterations: `{ mrt_u64 mrt_turns = 0; while (flag[0] ==
+// 0) { mrt::wait_turn(++mrt_turns, 3); } }`.
 #include "rewrite/internal.h"
 
 namespace mrt {
@@ -91,7 +91,8 @@ private:
     return true;
   }
 
-  // Returns whether each turn does what the last one did: it reads nothing that an earlier turn has assigned.
+  // Returns whether each iteration does the same as the previous one: it reads nothing that an earlier iteration has
+  // assigned.
   bool repeats(Range body, Range condition) {
     if (tokens.is(body.first, "{")) body = {body.first + 1, body.last - 1};
     for (uint32_t index = body.first; index < body.last; index++)

@@ -1,6 +1,6 @@
 #pragma once
 #include <stddef.h>
 
-/// Bytes that the process has allocated and not freed, over all of malloc's arenas: exact, where what is resident also
-/// counts what malloc and the system keep for later.
+/// Bytes that the process has allocated and not freed, over all of malloc's arenas. This is exact, while resident
+/// memory also counts what malloc and the system keep for later.
 size_t heap_bytes(void);

@@ -1,11 +1,11 @@
 /**
- * Makes hostile calls of the cpu dylib's functions: right ones with numbers, sizes, addresses and elements altered. Run
- * as a program, so that a crash is an exit code and not the end of the tests:
+ * Makes hostile calls of the cpu dylib's functions: valid ones with numbers, sizes, addresses and elements altered. It
+ * runs as a program, so that a crash is an exit code and not the end of the tests:
  *
- *   bun test/backend/cpu/storm/child.ts <seed> <first> <count> <file>
+ *     bun test/backend/cpu/storm/child.ts <seed> <first> <count> <file>
  *
- * A call is a function of the seed and of its number alone. The file, of 8 bytes, gets the number of the call that is
- * under way. A single call is printed.
+ * A call is a function of the seed and its number alone. The file, of 8 bytes, contains the number of the current call.
+ * A single call is printed.
  */
 import { dlopen } from "bun:ffi";
 import { ABI_VERSION, declarations, Status } from "../../../../src/backend/cpu/abi.ts";
@@ -29,7 +29,7 @@ const missing = ordinals.filter(([, { ordinal }]) => seeds[ordinal]!.length === 
 if (missing.length > 0) throw new Error(`no right call of ${missing.join(", ")}: add one to seeds.ts`);
 native.orchard_cpu_set_memory_limit(64 << 20);
 
-/** The same functions with addresses in place of views, so that any number may be one. */
+/** The same functions with addresses instead of views, so that any number can be an address. */
 const widths = [3, 6, 16, 29] as const;
 const addressed = Object.fromEntries(
   [...widths, "_rows" as const].map((width) => {
@@ -42,7 +42,7 @@ const runs = dlopen(path, addressed).symbols as unknown as Record<string, (...va
 const ROOM = 16_384;
 const rooms = Array.from({ length: 29 }, () => new Room(ROOM));
 const blocks = new Room(ROOM);
-/** The addresses of a call by rows. */
+/** The addresses of a call on rows. */
 const table = new Room(ROOM);
 
 // ---------------------------------------------------------------- random numbers
@@ -72,7 +72,10 @@ const hostile = (own: number): number => {
   return pick([own + 1, own - 1, own * 2, -own, own + 8, own + 4096, 0]);
 };
 
-/** The doubles of a block that are strides: with 0 for one, sizes that no memory has are right, and take for ever. */
+/**
+ * The doubles of a block that are strides. A stride of 0 makes sizes valid that no memory could hold, and such calls
+ * would take forever.
+ */
 function stridesOf(fields: readonly BlockField[]): number[] {
   const of = (name: string, field: CpuField<never>, offset: number): number[] =>
     field.members
@@ -98,12 +101,12 @@ function limitRepetition({ block }: Call, own: Seed): void {
 interface Call {
   ordinal: number;
   width: number;
-  /** How many rows the call says there are, where it is one by rows; there is one. */
+  /** The number of rows that the call states, if it works by rows; in fact there is one. */
   rows: number | undefined;
   blockBytes: number;
   block: Float64Array;
   readonly addresses: number[];
-  /** The bytes that there are, whatever the block says. */
+  /** The number of bytes that exist, whatever the block states. */
   readonly sizes: number[];
 }
 
@@ -111,7 +114,7 @@ function place(room: Room, bytes: Uint8Array): void {
   room.bytes.set(bytes, room.place(bytes.byteLength, random() < 0.7));
 }
 
-/** The block in its room, and operands in theirs. */
+/** Places the block and the operands in guarded memory. */
 function rightCall({ ordinal, block, operands }: Seed): Call {
   const at = blocks.place(block.byteLength, true);
   const own = new Float64Array(blocks.bytes.buffer, at, block.length);
@@ -131,7 +134,7 @@ const elements = new Float64Array(1);
 const wholes = new BigInt64Array(elements.buffer);
 const elementBytes = new Uint8Array(elements.buffer);
 
-/** A few elements become others: indices, weights, positions. */
+/** Replaces a few elements: indices, weights, positions. */
 function alterElements({ operands }: Seed): void {
   const index = below(operands.length);
   const { bytes, first: start, end } = rooms[index]!;
@@ -144,7 +147,7 @@ function alterElements({ operands }: Seed): void {
   }
 }
 
-/** Fewer bytes, no address, or another one: what the call is told is true. */
+/** Removes bytes, or replaces the address by null or another one; the call is told the truth. */
 function alterOperand(call: Call, { operands, block }: Seed): void {
   const index = below(operands.length);
   const own = operands[index];
@@ -169,7 +172,7 @@ function alterOperand(call: Call, { operands, block }: Seed): void {
   }
 }
 
-/** Ordinals by the number of operands: another function with as many is told the right bytes. */
+/** Ordinals by the number of operands: another function with as many operands is called with the right bytes. */
 const alike = Array.from({ length: 30 }, (_, count) =>
   ordinals.filter(([, { operands }]) => operands === count).map(([, { ordinal }]) => ordinal),
 );
@@ -205,7 +208,7 @@ const known = new Set<number>(Object.values(Status).filter((status) => status !=
 const { isas } = cpuInfo(native);
 const SLICE = 500; // calls on one instruction set
 
-/** How often each function ran, and was refused. */
+/** How often each function ran and was rejected. */
 const answers = ordinals.map(([name]) => ({ name, ran: 0, refused: 0 }));
 let slowest = { number: 0, seconds: 0 };
 
@@ -229,13 +232,13 @@ function step(number: number): void {
   if (!known.has(status)) throw new Error(`call ${number}: status ${status}, ${message()}`);
   for (let index = 0; index < own.operands.length; index++)
     if (own.operands[index] && !rooms[index]!.isIntact())
-      throw new Error(`call ${number} of ${answer.name} wrote beside operand ${index}`);
-  if (!blocks.isIntact()) throw new Error(`call ${number} of ${answer.name} wrote beside its block`);
+      throw new Error(`call ${number} of ${answer.name} wrote outside of operand ${index}`);
+  if (!blocks.isIntact()) throw new Error(`call ${number} of ${answer.name} wrote outside of its block`);
 }
 
 const message = (): string => readText((buffer, capacity) => native.orchard_cpu_last_error(buffer, capacity));
 
-/** What is not altered must run: else the storm would be no more than refusals. */
+/** Unaltered calls must run: otherwise the storm would test only rejections. */
 for (const own of seeds.flat()) {
   const status = run(rightCall(own), blocks.pointer);
   if (status !== Status.ok) throw new Error(`a right call of ${answers[own.ordinal]!.name} is refused: ${message()}`);

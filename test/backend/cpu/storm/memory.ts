@@ -1,4 +1,4 @@
-/** Memory with nothing around it: what is read or written before or behind an operand ends the process. */
+/** Memory between inaccessible pages: a read or write before or after an operand ends the process. */
 import { dlopen, type Pointer, toArrayBuffer } from "bun:ffi";
 
 const isMac = process.platform === "darwin";
@@ -12,15 +12,15 @@ const PROT_READ_WRITE = 3;
 const MAP_PRIVATE_ANONYMOUS = isMac ? 0x1002 : 0x22;
 const GUARD = 1 << 16;
 
-/** What lies beside an operand in its room; it must be there still after the call. */
+/** Fills the space next to an operand; it must be unchanged after the call. */
 const CANARY = 0xa5;
 const CANARIES = 64;
 
-/** A room for an operand, of whole pages between pages that nobody may touch. */
+/** Space for an operand, of whole pages between inaccessible pages. */
 export class Room {
   readonly bytes: Uint8Array;
   private readonly address: number;
-  /** Where the operand lies in {@link bytes}. */
+  /** The position of the operand in {@link bytes}. */
   first = 0;
   end = 0;
 
@@ -32,7 +32,7 @@ export class Room {
     this.bytes = new Uint8Array(toArrayBuffer(this.address as Pointer, 0, size));
   }
 
-  /** Makes room for so many bytes at one end, at a multiple of 8, and returns where they begin in {@link bytes}. */
+  /** Reserves this many bytes at one end, at a multiple of 8, and returns their position in {@link bytes}. */
   place(count: number, atEnd: boolean): number {
     this.first = atEnd ? this.size - Math.ceil(count / 8) * 8 : 0;
     this.end = this.first + count;
@@ -41,12 +41,12 @@ export class Room {
     return this.first;
   }
 
-  /** Where the operand begins, for native code. */
+  /** The address of the operand, for native code. */
   get pointer(): number {
     return this.address + this.first;
   }
 
-  /** Whether what lies beside the operand is as it was. */
+  /** Whether the bytes next to the operand are unchanged. */
   isIntact(): boolean {
     const { bytes, first, end, size } = this;
     for (let at = Math.max(0, first - CANARIES); at < first; at++) if (bytes[at] !== CANARY) return false;

@@ -1,4 +1,4 @@
-/** Right calls of every function of the cpu dylib, as the library makes them: what the storm alters. */
+/** Valid calls of every function of the cpu dylib, as the library makes them: the storm alters these. */
 import { cpuLibrary } from "../../../../src/backend/cpu/loader.ts";
 import { singleRows } from "../../../../src/backend/cpu/single_rows.ts";
 import { nativeTables } from "../../../../src/backend/cpu/tables.ts";
@@ -12,7 +12,9 @@ import { quantizedProjections } from "../../../../src/quant/matmul/projections.t
 import { packQ8Into } from "../../../../src/quant/pack_q8.ts";
 import { calls, disposeLeaves, leafOf, makeOperands, type OperationName } from "../../../ops/calls.ts";
 
-/** A call: the function's ordinal, its block with the bytes of operands, and the operands, undefined what is absent. */
+/**
+ * A call: the function's ordinal, its block with the bytes of operands, and the operands; absent ones are undefined.
+ */
 export interface Seed {
   readonly ordinal: number;
   readonly block: Float64Array;
@@ -22,14 +24,14 @@ export interface Seed {
 type Bytes = NodeJS.TypedArray;
 type NativeRun = (ordinal: number, block: Float64Array, bytes: number, ...operands: Bytes[]) => number;
 
-/** Larger operands are not kept: the storm copies them for every call. */
+/** Larger operands are not kept, because the storm copies them for every call. */
 const MOST_BYTES = 12_000;
 const MOST_OF_A_FUNCTION = 60;
 
 const copyOf = ({ buffer, byteOffset, byteLength }: Bytes): Uint8Array =>
   new Uint8Array(buffer as ArrayBuffer, byteOffset, byteLength).slice();
 
-/** Runs `work` and keeps the calls that it makes, before their results are written. */
+/** Runs `work` and records the calls that it makes, before their results are written. */
 function recorded(work: () => void): Seed[] {
   const native = cpuLibrary().native as unknown as Record<string, NativeRun>;
   const counts = Object.values(nativeTables().functions).map(({ operands }) => operands);
@@ -71,7 +73,7 @@ const tensorsIn = (value: unknown): library.Tensor[] => {
   return typeof value === "object" && value !== null ? Object.values(value).flatMap(tensorsIn) : [];
 };
 
-/** A call of every operation, and the gradients of those that have some. */
+/** A call of every operation, and of its gradient if it has one. */
 function everyOperation(size: number): void {
   const operands = makeOperands(size);
   for (const name of Object.keys(calls) as OperationName[]) {
@@ -89,7 +91,7 @@ function withLeaves(operands: Operands): Operands {
   return { ...operands, ...(Object.fromEntries(leaves) as Pick<Operands, "x">) };
 }
 
-/** Some operations have no gradient, or refuse to change a leaf: their right calls are made above. */
+/** Some operations have no gradient, or refuse to change a leaf: their valid calls are made above. */
 function gradientsOf(run: () => unknown): void {
   try {
     for (const result of tensorsIn(run())) if (result.requiresGrad) library.sum(result).backward();
@@ -108,7 +110,7 @@ const whole = (
   dtype: "int64" | "int32" = "int64",
 ): library.Tensor<"int64" | "int32"> => library.tensor(values, { dtype });
 
-/** Operations on other dtypes, whose kernels are others. */
+/** Operations on other dtypes, which have other kernels. */
 function otherDtypes(): void {
   for (const dtype of ["float64", "float16", "bfloat16"] as const) {
     const [x, y] = [() => leaf([5, 9], dtype), () => leaf([5, 9], dtype)];
@@ -155,7 +157,7 @@ function bags(): void {
   }
 }
 
-/** Windows that overlap, with padding, and norms of channels of several sizes. */
+/** Overlapping windows with padding, and norms of several numbers of channels. */
 function pictures(): void {
   for (const dtype of ["float32", "float64", "bfloat16"] as const) {
     gradientsOf(() => library.maxPool2d(leaf([2, 2, 5, 7], dtype), 3, { stride: 2, padding: 1 }));
@@ -235,7 +237,7 @@ function weights(): void {
         .dataSync();
 }
 
-/** A step of decoding to one room and to two, and what a cache in blocks of q8_0 keeps. */
+/** A step of decoding with a cache of one block and of two, and the stores of a cache in q8_0 blocks. */
 function caches(): void {
   const roomOf = () => ({ keys: library.zeros([2, 1, 5, 4]), values: library.zeros([2, 1, 5, 4]) });
   const rotation = { cycles: Float64Array.of(0.1, 0.01), magnitude: 1, interleaved: false };
@@ -255,7 +257,7 @@ function caches(): void {
   readAheadCall("load", { offset: 1, bytes: 9000 }, [new Uint8Array(10_000)]);
 }
 
-/** The same to rooms of blocks of q8_0, tokens first. */
+/** The same with caches in q8_0 blocks, tokens first. */
 function packedSteps(): void {
   const rotation = { cycles: Float64Array.of(0.1, 0.01), magnitude: 1, interleaved: false };
   const roomOf = () => library.zeros([5, 2, 1, 68], { dtype: "uint8" }).permute([1, 2, 0, 3]);
@@ -270,7 +272,7 @@ function packedSteps(): void {
 
 type Queries = [q: library.Tensor, k: library.Tensor, v: library.Tensor];
 
-/** What no plain call of an operation reaches. */
+/** Functions that no plain call of an operation reaches. */
 function further(): void {
   otherDtypes();
   attention();
@@ -313,7 +315,7 @@ function further(): void {
   ]);
 }
 
-/** By the ordinals of the functions, each with some. */
+/** The calls by ordinal of their functions, several for each. */
 export function rightCalls(): readonly (readonly Seed[])[] {
   const all = recorded(() => {
     for (const size of [4, 8, 32]) everyOperation(size);
@@ -323,7 +325,7 @@ export function rightCalls(): readonly (readonly Seed[])[] {
   return functions.map(({ ordinal }) => spread(all.filter((seed) => seed.ordinal === ordinal)));
 }
 
-/** Not too many of those that differ, from first to last. */
+/** Limits the number of different calls, from first to last. */
 function spread(seeds: readonly Seed[]): Seed[] {
   const different = [...new Map(seeds.map((seed) => [seed.block.join(), seed])).values()];
   const step = Math.max(1, different.length / MOST_OF_A_FUNCTION);

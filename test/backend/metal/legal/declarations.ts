@@ -1,4 +1,4 @@
-/** What drawn programs declare: constants, functions, overloads, templates, structures. */
+/** Declarations of drawn programs: constants, functions, overloads, templates, structures. */
 import type { Random } from "../../../ops/samples.ts";
 import { type Callable, expression, type Scope, type Variable } from "./expressions.ts";
 import { drawType, literal, nameOf, pick, scalar, type Type } from "./types.ts";
@@ -6,13 +6,13 @@ import { drawType, literal, nameOf, pick, scalar, type Type } from "./types.ts";
 export const times = <Item>(count: number, make: (index: number) => Item): Item[] =>
   Array.from({ length: count }, (_, index) => make(index));
 
-/** What a program declares, for the kernels below it. */
+/** Declarations of a program, for the kernels that follow. */
 export interface Declared {
   readonly text: string[];
   readonly functions: Callable[];
-  /** What every function may name. */
+  /** Names that every function can use. */
   readonly variables: Variable[];
-  /** What kernels alone may name: they have the buffers. */
+  /** Names that only kernels can use: they have the buffers. */
   readonly inKernels: Variable[];
 }
 
@@ -69,7 +69,7 @@ const plainFunction: Declare = (declared, index, random) => {
   declared.functions.push({ name: `f${index}`, result: result!, parameters });
 };
 
-/** Overloads that their parameters' types tell apart. */
+/** Overloads with distinct parameter types. */
 const overloads: Declare = (declared, index, random) => {
   const types = [scalar("int"), scalar("float"), { scalar: "float", length: 3 }, { scalar: "half", length: 2 }];
   for (const type of types.filter(() => random.integer(0, 2) > 0)) {
@@ -95,7 +95,7 @@ const template: Declare = (declared, index, random) => {
     });
 };
 
-/** A structure with a method, a constructor of its members, and an operator. */
+/** A structure with a method, a constructor from its members, and an operator. */
 const structure: Declare = (declared, index, random) => {
   const type = scalar(pick(random, ["float", "int", "uint", "half"]));
   const name = nameOf(type);

@@ -33,14 +33,14 @@ const vectors = [
   ...thread("v", "s.v", "a[1]", "a[i & 1]", "p->v", "p->list[1]", "m[1]", "w"),
   ...device("b[0]", "b[i]"),
 ];
-/** What has elements that look the same. */
+/** Values whose elements look the same. */
 const named = [...thread("q", "pairs[1]", "(*r)"), ...device("d[0]")];
 const indexed = [...thread("f", "q.list", "r->list"), ...device("y", "d[0].list")];
 
 const byName = ["x", "y"];
 const byIndex = ["0", "1", "i & 1"];
 
-/** Statements that take an element's address, or refer to it. */
+/** Statements that take an element's address, or bind a reference to it. */
 const contexts: readonly ((element: string, space: Space) => string)[] = [
   (element, space) => `${space} float *e = &${element}; *e = 2;`,
   (element, space) => `${space} float *e = &(${element}); *e = 2;`,
@@ -55,7 +55,7 @@ const contexts: readonly ((element: string, space: Space) => string)[] = [
   (element, space) => (space === "thread" ? `modf(2.5f, ${element});` : `write_device(${element});`),
 ];
 
-/** Statements that use a value, for which a vector's element is as good as any. */
+/** Statements that use a value, where a vector's element is legal. */
 const values: readonly ((element: string) => string)[] = [
   (element) => `const thread float &e = ${element} + 1; y[1] = e;`,
   (element) => `float e = ${element}; y[1] = e;`,
@@ -82,7 +82,7 @@ const ofOther = (random: Random): Base => {
   return { text, space: base.space };
 };
 
-/** Statements, each in a kernel on a line of its own: the number of a wrong one is that of its line. */
+/** Statements, each in a kernel on a separate line, so that the line of an error identifies the statement. */
 export const program = (statements: readonly string[]): string => {
   const parameters = "device float *y [[buffer(0)]], constant float4 *c [[buffer(1)]]";
   const kernels = statements.map(

@@ -1,4 +1,6 @@
-/** Expressions of a given type, which every Metal compiler has to take: MSL 2 (types), 3 (operators), 6 (functions). */
+/**
+ * Expressions of a given type, which every Metal compiler has to accept: MSL 2 (types), 3 (operators), 6 (functions).
+ */
 import type { Random } from "../../../ops/samples.ts";
 import {
   drawType,
@@ -13,7 +15,7 @@ import {
   type Type,
 } from "./types.ts";
 
-/** What an expression may name. */
+/** The names that an expression can use. */
 export interface Scope {
   readonly random: Random;
   readonly variables: readonly Variable[];
@@ -29,13 +31,13 @@ export interface Variable {
 export interface Callable {
   readonly name: string;
   readonly result: Type;
-  /** A call's arguments; by default values of these types. */
+  /** The arguments of a call; by default values of these types. */
   readonly parameters: readonly Type[];
 }
 
 type Form = (type: Type, depth: number, scope: Scope) => string | undefined;
 
-/** An expression of exactly this type: small integers are converted back, as arithmetic makes them `int`. */
+/** An expression of exactly this type: small integers are converted back, since arithmetic promotes them to `int`. */
 export function expression(type: Type, depth: number, scope: Scope): string {
   if (depth <= 0) return leaf(type, scope);
   for (let attempt = 0; attempt < 12; attempt++) {
@@ -140,7 +142,7 @@ const bits: Form = (type, depth, scope) => {
     : `as_type<${nameOf(type)}>(${operand(pick(scope.random, others), depth, scope)})`;
 };
 
-/** Functions of the library by the types that they take, with the number of arguments of the result's type. */
+/** Functions of the library by the types that they accept, with the number of arguments of the result's type. */
 const library: readonly { readonly of: (type: Type) => boolean; readonly names: Readonly<Record<string, number>> }[] = [
   {
     of: isFloating,
@@ -181,7 +183,7 @@ const call: Form = (type, depth, scope) => {
   return `${name}(${Array.from({ length: count }, () => operand(type, depth, scope)).join(", ")})`;
 };
 
-/** Functions that make a scalar of vectors. */
+/** Functions that compute a scalar from vectors. */
 const reduction: Form = (type, depth, scope) => {
   if (type.length !== 1) return undefined;
   const length = scope.random.integer(2, 4);

@@ -1,6 +1,4 @@
-/**
- * Legal programs, drawn: both passes of the software device's compiler have to take them.
- */
+/** Legal programs, drawn: both passes of the software device's compiler have to accept them. */
 import { expect, test } from "bun:test";
 import { metalContext } from "../../../../src/backend/metal/context.ts";
 import { Random } from "../../../ops/samples.ts";
@@ -10,7 +8,7 @@ import { drawProgram, header } from "./program.ts";
 import { refusal, versions } from "./refusal.ts";
 import { pick } from "./types.ts";
 
-/** Apple's compiler need not know the newest versions. */
+/** Apple's compiler may not know the newest versions. */
 const version = (random: Random) => pick(random, metalContext().isSoftware ? versions : versions.slice(0, 1));
 
 const first = seed * 100_000;
@@ -37,7 +35,7 @@ test("programs have every kind of declaration and statement", () => {
   expect(Object.entries(marks).filter(([, mark]) => !mark.test(all))).toEqual([]);
 });
 
-test("a program that is not legal is refused", () => {
+test("an illegal program is rejected", () => {
   const source = drawProgram(first);
   expect(source).toStartWith(header);
   expect(refusal(source.replace("tile[t & 3] =", "tile = y; tile[t & 3] ="), "3.1")).toContain("error");

@@ -8,7 +8,7 @@ import { drawType, nameOf, pick, scalar } from "./types.ts";
 
 export const header = "#include <metal_stdlib>\nusing namespace metal;\n";
 
-/** Attributes of positions with the types that MSL 5.2.3.6 gives them, all of one number of components. */
+/** Attributes of positions with the types that MSL 5.2.3.6 allows, all with one number of components. */
 const positions = (random: Random): string => {
   const [type, at] = pick(random, [
     ["uint", "at"],

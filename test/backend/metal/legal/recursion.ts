@@ -1,20 +1,20 @@
 /**
- * Programs whose functions call each other: templates, overloads, methods and operators, many of one name. None calls
- * itself, or those of a drawn cycle do, which MSL forbids (1.5.1).
+ * Programs whose functions call each other: templates, overloads, methods and operators, many with the same name. None
+ * calls itself, except in drawn cycles, which MSL forbids (1.5.1).
  */
 import type { Random } from "../../../ops/samples.ts";
 import { pick } from "./types.ts";
 
 interface Kind {
-  /** Comes before all definitions. */
+  /** Precedes all definitions. */
   readonly declare: (name: string) => string;
-  /** A definition, or several, with the calls in the body of the first. */
+  /** One or more definitions, with the calls in the body of the first. */
   readonly define: (name: string, body: string) => string;
   /** A call with the argument `x`. */
   readonly call: (name: string) => string;
 }
 
-/** Each instance of a template is a function of its own, and so is each overload. */
+/** Each instance of a template and each overload is a separate function. */
 const kinds: Readonly<Record<string, Kind>> = {
   plain: {
     declare: (name) => `float ${name}(float x);`,
@@ -62,7 +62,7 @@ template <> struct ${name}<0> { static float run(float x) { return x; } };`,
     call: (name) => `(${name}{x} + ${name}{1.0f})`,
   },
 };
-/** They must be defined before what calls them: the others are declared. */
+/** They must be defined before their callers; the others are declared. */
 const definedFirst = new Set(["nested", "pack"]);
 export const kindNames: readonly string[] = Object.keys(kinds);
 
@@ -72,13 +72,13 @@ export interface CallProgram {
   readonly cycle: readonly string[];
 }
 
-/** Draws a program, and if `length` is not 0, a cycle of so many functions in it. */
+/** Draws a program, and if `length` is not 0, a cycle of that many functions in it. */
 export function drawCalls(random: Random, length: number): CallProgram {
   const functions = Array.from({ length: 5 }, (_, at) => {
     const kind = pick(random, kindNames);
     return { name: `F${at}`, kind: kinds[kind]!, kindName: kind, callees: new Set<number>() };
   });
-  // The defined ones first, so that they are called by those behind.
+  // The defined ones first, so that later functions call them.
   functions.sort((a, b) => Number(definedFirst.has(b.kindName)) - Number(definedFirst.has(a.kindName)));
   for (const [at, { callees }] of functions.entries())
     for (let count = random.integer(0, 2); count > 0 && at > 0; count--) callees.add(random.integer(0, at - 1));

@@ -3,10 +3,10 @@ import { metalContext } from "../../../../src/backend/metal/context.ts";
 import { createLibrary } from "../../../../src/backend/metal/pipeline.ts";
 import { KernelCompileError } from "../../../../src/index.ts";
 
-/** Every version has to take what is drawn: it uses nothing newer than the first. */
+/** Every version has to accept the drawn programs: they use nothing newer than the first version. */
 export const versions = ["3.1", "3.2", "4.0", "4.1"] as const;
 
-/** The compiler's text; undefined where all of the program compiles in both passes. */
+/** Returns the compiler's output; undefined if the whole program compiles in both passes. */
 export function refusal(source: string, languageVersion: (typeof versions)[number]): string | undefined {
   const context = metalContext();
   if (context.isSoftware) context.configure("whole", true);

@@ -1,4 +1,4 @@
-/** Programs that Metal rejects, drawn, and legal ones that look like them. */
+/** Programs that Metal rejects, drawn, and similar legal programs. */
 import { expect, test } from "bun:test";
 import { Random } from "../../../ops/samples.ts";
 import { repeats } from "../../../support/repeats.ts";

@@ -1,4 +1,4 @@
-/** Statements of drawn kernels, and the variables that they bring. */
+/** Statements of drawn kernels, and the variables that they declare. */
 import { value } from "./declarations.ts";
 import type { Scope, Variable } from "./expressions.ts";
 import { drawType, isInteger, nameOf, pick, scalar } from "./types.ts";
@@ -14,7 +14,7 @@ const variable: Statement = (scope, index) => {
   return { text: `${nameOf(type)} v${index} = ${value(type, scope)};`, variables };
 };
 
-/** One of the body's own variables, which it may write. */
+/** A variable of the body, which it may write. */
 function own(scope: Scope): Variable | undefined {
   const list = scope.variables.filter(({ text, isConst }) => /^v\d+$/.test(text) && !isConst);
   return list.length === 0 ? undefined : pick(scope.random, list);
@@ -104,7 +104,7 @@ const atomic: Statement = (scope) => {
   return { text: `${name}(&counts[i & 7], ${value(scalar("uint"), scope)}, memory_order_relaxed);` };
 };
 
-/** What a threadgroup variable is initialized with has no effect, so it is set before it is read. */
+/** Initializing a threadgroup variable has no effect, so it is assigned before it is read. */
 const initialized: Statement = (scope, index) => {
   const value = pick(scope.random, ["0", "0.0f", "{0}", "1.5f", "0.0", "1e-3"]);
   return {

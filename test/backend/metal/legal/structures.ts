@@ -1,10 +1,10 @@
-/** What kernels of other projects are made of beside arithmetic: structures, templates of them, matrices, lambdas. */
+/** Constructs of kernels in other projects besides arithmetic: structures, templates of them, matrices, lambdas. */
 import { type Declare, scopeOf, value } from "./declarations.ts";
 import { nameOf, pick, scalar, type Type } from "./types.ts";
 
 const numbers = ["float", "int", "uint", "half"];
 
-/** Operators, conversions and constructors, as of a complex number. */
+/** Operators, conversions and constructors, as for complex numbers. */
 const operators: Declare = (declared, index, random) => {
   const type = pick(random, ["float", "half", "int"]);
   const name = `C${index}`;
@@ -24,7 +24,7 @@ ${type} c_of${index}(${type} x) { ${name} a(x, 1), b = ${name}(2); a += b; ${nam
   declared.functions.push({ name: `c_of${index}`, result: scalar(type), parameters: [scalar(type)] });
 };
 
-/** A template of structures, specialized, with a static member and a type of its own. */
+/** A class template, specialized, with a static member and a member type. */
 const traits: Declare = (declared, index, random) => {
   const type = pick(random, numbers);
   const other = pick(
@@ -43,7 +43,7 @@ ${other} wide${index}(${type} x) { typename T${index}<${type}>::part p = typenam
   declared.functions.push({ name: `wide${index}`, result: scalar(other), parameters: [scalar(type)] });
 };
 
-/** Numbers as template arguments, a member template, and arrays whose length they give. */
+/** Numbers as template arguments, a member template, and arrays with such lengths. */
 const sized: Declare = (declared, index, random) => {
   const type = pick(random, numbers);
   const count = random.integer(2, 5);
@@ -109,7 +109,7 @@ uint b${index}(uint x) { const uint i = 3; U${index} u; u.word = ${value(scalar(
   declared.functions.push({ name: `b${index}`, result: scalar("uint"), parameters: [scalar("uint")] });
 };
 
-/** Deduced types, and references and pointers that say their space. */
+/** Deduced types, and references and pointers with an explicit address space. */
 const deduced: Declare = (declared, index, random) => {
   const type = pick(random, numbers);
   declared.text.push(`constexpr constant ${type} list${index}[3] = {1, 2, 3};
@@ -124,7 +124,7 @@ auto u${index}(${type} x) -> ${type} { auto y = x; thread auto &r = y; r += x; d
   declared.functions.push({ name: `u${index}`, result: scalar(type), parameters: [scalar(type)] });
 };
 
-/** Functors as template arguments, as reductions have them. */
+/** Functors as template arguments, as in reductions. */
 const functors: Declare = (declared, index, random) => {
   const type = pick(random, numbers);
   const joined = pick(random, ["a + b", "max(a, b)", "a < b ? a : b"]);

@@ -1,4 +1,4 @@
-/** The arithmetic types of Metal that drawn programs have, and where they draw from. */
+/** The arithmetic types of Metal that drawn programs use, and the random source. */
 import type { Random } from "../../../ops/samples.ts";
 
 export interface Type {
@@ -23,7 +23,7 @@ const sizes: Readonly<Record<string, number>> = {
   ...{ int: 4, uint: 4, float: 4, long: 8, ulong: 8 },
 };
 
-/** Scalars of the same size, for `as_type`; bool has no bits of its own. */
+/** Scalars of the same size, for `as_type`; bool is excluded. */
 export const ofSameSize = ({ scalar: name, length }: Type): Type[] =>
   scalars
     .filter((other) => other !== "bool" && other !== name && sizes[other] === sizes[name])
@@ -38,7 +38,7 @@ export function drawType(random: Random): Type {
   return { scalar: name, length };
 }
 
-/** Forms of literals for a number from 1 to 99. One with a point and no suffix is `float`: there is no double. */
+/** Literals for a number from 1 to 99. One with a point and no suffix is `float`: there is no double. */
 const literals: Readonly<Record<string, (number: number) => readonly string[]>> = {
   bool: (number) => [number % 2 === 0 ? "true" : "false"],
   float: (number) => [
@@ -57,7 +57,7 @@ const literals: Readonly<Record<string, (number: number) => readonly string[]>> 
   ulong: (number) => [`${number}ul`, `${number}UL`, `ulong(${number})`],
 };
 
-/** A literal that the type holds; of small integers a conversion, as they have none. */
+/** A literal of the type; for small integers a conversion, as they have no literals. */
 export function literal({ scalar: name }: Type, random: Random): string {
   const number = random.integer(1, 99);
   return pick(random, literals[name]?.(number) ?? [`${name}(${number})`]);

@@ -1,13 +1,13 @@
-/** What a program with planted mistakes is made of. */
+/** Types of programs with planted mistakes. */
 import type { Random } from "../../../ops/samples.ts";
 
-/** One mistake: a text of the source, what stands there instead, and what the checker has to say. */
+/** One mistake: a text of the source, its replacement, and the expected finding. */
 export interface Mistake {
   readonly name: string;
   readonly find: string;
   readonly replace: string;
   readonly kinds: readonly string[];
-  /** What the advice has to name. */
+  /** The name that the advice has to contain. */
   readonly says: RegExp;
 }
 

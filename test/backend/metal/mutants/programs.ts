@@ -1,17 +1,17 @@
 /**
- * Kernels as people write them, with sizes and types that are drawn, and the mistakes that people make in each: what is
- * left out or changed, and the kinds of finding that tell of it. Every barrier, bound and atomic in them is needed.
+ * Kernels as people write them, with drawn sizes and types, and the mistakes that people make in each: a part that is
+ * removed or changed, and the kinds of finding that report it. Every barrier, bound and atomic in them is needed.
  */
 import type { Random } from "../../../ops/samples.ts";
 import type { Program } from "./program.ts";
 import { bitonicSort, histogram, largest, scan, simdReduction, softmaxRow, treeReduction } from "./rounds.ts";
 import { compaction, elementwise, gather, total, unpacking, vectors, window } from "./separate.ts";
-import { halo, lanes, matrices, neighbours, product, throughDevice, transpose, twoTiles } from "./shared.ts";
+import { halo, lanes, matrices, neighbors, product, throughDevice, transpose, twoTiles } from "./shared.ts";
 
 /** Every kind of program. */
 export const programs: readonly ((random: Random) => Program)[] = [
   elementwise,
-  neighbours,
+  neighbors,
   treeReduction,
   simdReduction,
   histogram,

@@ -78,7 +78,7 @@ export function simdReduction(random: Random): Program {
         change("partial[t / 32] = v", "partial[t / 64] = v", [...races], /one thread|write it first|barrier/),
         outside(`partial[${simdgroups}]`, `partial[${simdgroups - 1}]`),
         outside(`j < ${simdgroups}`, `j <= ${simdgroups}`, ["uninitialized-read"]),
-        change("float total = 0;", "float total;", ["uninitialized-read"], /initialise it/),
+        change("float total = 0;", "float total;", ["uninitialized-read"], /initialize it/),
       ],
     },
   );
@@ -255,7 +255,7 @@ export function softmaxRow(random: Random): Program {
         drop("the barrier after the sums", `${barrier}  // sums`),
         outside(`partial[${simdgroups}]`, `partial[${simdgroups - 1}]`),
         outside("x + g * n", "x + (g + 1) * n"),
-        change("float sum = 0;", "float sum;", ["uninitialized-read"], /initialise it/),
+        change("float sum = 0;", "float sum;", ["uninitialized-read"], /initialize it/),
         outside("y[g * n + j]", "y[(g + 1) * n + j]"),
       ],
     },

@@ -1,4 +1,4 @@
-/** Threads that share no memory but what they read, or add to by atomics. */
+/** Threads that share no memory except what they only read or add to by atomics. */
 import type { Random } from "../../../ops/samples.ts";
 import { change, floats, outside, type Program, pick, places, position, program } from "./program.ts";
 
@@ -129,7 +129,7 @@ export function window(random: Random): Program {
         outside(`w[${width}]`, `w[${width - 1}]`),
         outside(`w[${width - 1} - j]`, `w[${width} - j]`),
         outside("x[i + j]", "x[i + j + 1]"),
-        change("float sum = 0;", "float sum;", ["uninitialized-read"], /initialise it/),
+        change("float sum = 0;", "float sum;", ["uninitialized-read"], /initialize it/),
       ],
     },
   );

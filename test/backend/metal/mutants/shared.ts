@@ -16,12 +16,12 @@ import {
   races,
 } from "./program.ts";
 
-export function neighbours(random: Random): Program {
+export function neighbors(random: Random): Program {
   const group = pick(random, [64, 96, 128]);
   const count = group * random.integer(1, 4);
   const step = random.integer(1, group - 1);
   return program(
-    "neighbours",
+    "neighbors",
     `kernel void k(device const float* x, device float* y, ${position}, ${place}) {
   threadgroup float tile[${group}];
   tile[t] = x[i];
@@ -69,7 +69,7 @@ export function transpose(random: Random): Program {
       mistakes: [
         drop("the barrier", barrier),
         outside(`[${side}][${side + 1}]`, `[${side - 1}][${side + 1}]`),
-        // without a rest no thread lies past the last row
+        // if the size is a multiple, no thread lies past the last row
         ...(rows % side ? [outside("from.x < size.x && from.y < size.y", "from.x < size.x")] : []),
         ...(rows % side ? [outside("from.y < size.y", "from.y <= size.y")] : []),
       ],
@@ -103,7 +103,7 @@ export function product(random: Random): Program {
       mistakes: [
         drop("the barrier after loading", `${barrier}  // loaded`),
         drop("the barrier after use", `${barrier}  // used`),
-        change("float sum = 0;", "float sum;", ["uninitialized-read"], /initialise it/),
+        change("float sum = 0;", "float sum;", ["uninitialized-read"], /initialize it/),
         outside(`at < ${n}`, `at <= ${n}`),
         outside(`right[${side}][${side}]`, `right[${side - 1}][${side}]`),
         change(

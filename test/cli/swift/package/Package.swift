@@ -6,11 +6,12 @@ let package = Package(
     platforms: [.macOS(.v13)],
     products: [.library(name: "Kernels", targets: ["Kernels"]), .executable(name: "saxpy", targets: ["Tool"])],
     targets: [
-        .target(name: "Shared"),
+        .target(name: "Shared"), .target(name: "Points"),
+        .plugin(name: "Notes", capability: .buildTool()),
         .target(
-            name: "Kernels", dependencies: ["Shared"],
-            resources: [.process("Shaders"), .copy("weights.txt")]),
-        .executableTarget(name: "Tool", dependencies: ["Kernels"]),
-        .testTarget(name: "KernelsTests", dependencies: ["Kernels"]),
+            name: "Kernels", dependencies: ["Shared", "Points"],
+            resources: [.process("Shaders"), .copy("weights.txt")], plugins: ["Notes"]),
+        .executableTarget(name: "Tool", dependencies: ["Kernels", "Shared"]),
+        .testTarget(name: "KernelsTests", dependencies: ["Kernels", "Points"]),
     ]
 )

@@ -1,6 +1,6 @@
 /**
- * Every key of a `config.json`, against `transformers`: a change of any key either gives the logits that it computes,
- * or is refused by an error that names the key. See scripts/fixtures/models/configs.py.
+ * Every key of a `config.json`, compared with `transformers`: changing any key gives the same logits as there, or an
+ * error that names the key. See scripts/fixtures/models/configs.py.
  */
 import { describe, expect, test } from "bun:test";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -22,7 +22,7 @@ interface Case {
   readonly change: Readonly<Record<string, unknown>>;
   /** A key that the config lacks. */
   readonly missing?: string;
-  /** The name of a tensor, `"same"` where the change has no effect, or null where `transformers` fails. */
+  /** The name of a tensor, `"same"` if the change has no effect, or null if `transformers` fails. */
   readonly logits: string | null;
   /** Shapes of the checkpoint that differ; null for a tensor that it lacks. */
   readonly shapes?: Readonly<Record<string, number[] | null>>;
@@ -44,7 +44,7 @@ const folder = testFolder("configs");
 const random = new Random(seed);
 const names = Object.keys(families) as ArchitectureName[];
 
-/** What `weight` of configs.py makes. */
+/** The weight that `weight` of configs.py creates. */
 function weight(name: string, shape: readonly number[], isFromOne: boolean): Tensor {
   const count = shape.reduce((product, size) => product * size, 1);
   const offset = shape.length === 1 && name.endsWith("weight") && !isFromOne ? 1 : 0;
@@ -65,7 +65,7 @@ async function writeModel(path: string, shapes: NonNullable<Case["shapes"]>, isF
   await io.saveSafetensors(join(path, "model.safetensors"), Object.fromEntries(tensors));
 }
 
-/** The last logits of a model, or the error that loading it or computing with it throws. */
+/** The last logits of a model, or the error of loading or computing it. */
 async function outcomeOf(path: string): Promise<Tensor | Error> {
   try {
     const { model } = await nn.loadModel(path, { dtype: "float32" });
@@ -76,27 +76,27 @@ async function outcomeOf(path: string): Promise<Tensor | Error> {
   }
 }
 
-/** Fields of config classes of which other values are refused, though `transformers` computes something of them. */
+/** Fields of config classes whose other values are rejected, though `transformers` accepts them. */
 const refusedFields: Readonly<Record<string, readonly string[]>> = {
   gpt2: ["add_cross_attention"],
   gemma2: ["use_bidirectional_attention"],
 };
 
-/** Whether a change is refused for a reason that is no error. */
+/** Whether a change is rejected for an accepted reason. */
 function isExpected(name: ArchitectureName, key: string, value: unknown): boolean {
   if (!(key in families[name].fields) && !["rope_scaling", "rope_theta"].includes(key)) return true;
   if (key === "is_encoder_decoder" || value === "relu" || refusedFields[name]?.includes(key)) return true;
   if (!key.startsWith("rope_")) return false;
-  // the type that is not supported, Qwen's for pictures, GPT-2, and settings of all layers where Gemma 3 has two kinds
+  // the unsupported type, Qwen's for images, GPT-2, and settings of all layers where Gemma 3 has two kinds
   const text = JSON.stringify(value);
   const isFlat = !text.includes("_attention") && name === "gemma3_text" && key === "rope_parameters";
   return text.includes("proportional") || text.includes("mrope_section") || name === "gpt2" || isFlat;
 }
 
-/** Keys of which `transformers` makes no other values than ours: it runs programs by them, or fails. */
+/** Keys for which `transformers` has only our values: others run programs or fail. */
 const unlike = ["model_type", "auto_map", "custom_pipelines", "use_return_dict", "return_dict", "attn_implementation"];
 
-test("every key that has no effect is in the last change, which has none", () => {
+test("every key without effect is in the last change, which has none", () => {
   const others = new Set([...unlike, ...quantizationKeys, "experts_implementation"]);
   for (const { cases } of Object.values(families)) {
     const { change, logits } = cases.at(-1)!;
@@ -119,7 +119,7 @@ describe.each(names)("%s", (name) => {
     expect([own["rope_theta"], own["rope_local_base_freq"]]).toEqual([bases?.global, bases?.local]);
   });
 
-  test("a config that lacks fields is one that has their defaults", () => {
+  test("missing fields have the defaults", () => {
     const given = Object.entries(fields).filter(([key]) => Object.hasOwn(fieldsOf[name], key));
     const explicit = given.map(([key, { default: value }]) => [key, value] as const);
     const wanted = describeConfig("test", name, Object.fromEntries(explicit));
@@ -130,7 +130,7 @@ describe.each(names)("%s", (name) => {
     }
   });
 
-  test("keys that nobody knows are refused by name", () => {
+  test("the error for an unknown key names it", () => {
     for (let turn = 0; turn < 20; turn++) {
       const key = Array.from({ length: 8 }, () => String.fromCharCode(random.integer(97, 122))).join("");
       const value = [true, 0.5, "x", [1], { a: 1 }][turn % 5];

@@ -1,4 +1,6 @@
-/** Every architecture against `transformers`: logits, the tokens that follow, and batches of texts of two lengths. */
+/**
+ * Every architecture compared with `transformers`: logits, the following tokens, and batches of texts of two lengths.
+ */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -6,7 +8,7 @@ import { nn, noGrad, type Tensor, withBackend } from "../../../../src/index.ts";
 import { testFolder } from "../../../support/folder.ts";
 import { answersOf, decoders, errorOf, folderOf, greedy, numbers } from "./oracle.ts";
 
-/** What the issue of these models allows is 1e-4; sums in another order differ by far less. */
+/** The tolerance of these models is 1e-4; sums in another order differ by far less. */
 const CLOSE = 1e-5;
 
 describe.each(decoders)("%s", (name) => {
@@ -50,7 +52,7 @@ describe.each(decoders)("%s", (name) => {
       expect(errorOf(logits.narrow(0, 0, 1), answers["paddedLogits"]!.narrow(0, 0, 1))).toBeLessThan(CLOSE);
     });
 
-    test.each([true, false])("the tokens that follow, with a cache: %p", (useCache) => {
+    test.each([true, false])("the following tokens, with a cache: %p", (useCache) => {
       const want = [0, 1].map((row) => numbers(answers["padded"]!.narrow(0, row, 1)));
       expect(greedy(model, tokens, 16, { padding, useCache })).toEqual(want);
     });
@@ -66,7 +68,7 @@ describe("rotary positions", () => {
   test.each(Object.keys(variants))("%s scaling", async (variant) => {
     const path = folder.file(variant);
     const config = JSON.parse(readFileSync(join(folderOf("llama"), "config.json"), "utf8"));
-    // a context that holds the text where the scaling does not depend on it
+    // a context that holds the text if the scaling does not depend on it
     const isDynamic = variant === "dynamic";
     const own = { ...config, rope_parameters: variants[variant], max_position_embeddings: isDynamic ? 16 : 64 };
     await Bun.write(join(path, "config.json"), JSON.stringify(own));
@@ -75,7 +77,7 @@ describe("rotary positions", () => {
     const logits = noGrad(() => model.forward(answers["longTokens"]!));
     expect(errorOf(logits, answers[`logits.${variant}`]!)).toBeLessThan(CLOSE);
     if (!isDynamic) return;
-    // earlier keys keep their rotations, there too
+    // earlier keys keep their rotations, also there
     const prompt = answers["longTokens"]!.narrow(1, 0, 12);
     expect(greedy(model, prompt, 16, { useCache: true })).toEqual([numbers(answers["dynamicTokens"]!)]);
   });

@@ -1,4 +1,6 @@
-/** GGUF files against llama.cpp, which computed test/fixtures/decoders/llama_cpp.json of the same files. */
+/**
+ * GGUF files compared with llama.cpp, whose results for the same files are in test/fixtures/decoders/llama_cpp.json.
+ */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -25,15 +27,18 @@ const apart = (a: readonly number[], b: readonly number[]) => largest(a.map((val
 /** gelu is a table of float16 values in llama.cpp. */
 const rounded: Readonly<Record<string, number>> = { gpt2: 2e-3, gemma2: 2e-3, gemma3: 2e-3 };
 
-/** llama.cpp's own log-probabilities in float32. */
+/** llama.cpp's log-probabilities in float32. */
 const exactOf = ({ name, format }: GgufCase): number[] => answers[name.replace(format, "float32")]!.logProbabilities;
 
-/** Of all files of a format: the squares of how far these results are from llama.cpp's, and these from its own. */
+/**
+ * Over all files of a format: the squared distances of these results from llama.cpp's, and of llama.cpp's from its
+ * float32 ones.
+ */
 const squares = new Map<string, { ours: number; theirs: number }>();
 const sumOfSquares = (a: readonly number[], b: readonly number[]) =>
   a.reduce((sum, value, at) => sum + (value - b[at]!) ** 2, 0);
 
-/** How far log-probabilities are from llama.cpp's, by file. */
+/** The distances of log-probabilities from llama.cpp's, by file. */
 const measured = new Map<string, number>();
 
 describe.each(files)("$name", (file) => {
@@ -42,7 +47,7 @@ describe.each(files)("$name", (file) => {
   // weights of merged files are not representable in float16
   const isExact = format === "float32" || (format === "float16" && !name.startsWith("merged"));
 
-  test("as llama.cpp", async () => {
+  test("equals llama.cpp", async () => {
     const own = folder.file(`${name}.gguf`);
     await write(own);
     const { model, source, config } = await nn.loadModel(own, { dtype: "float32" });
@@ -64,7 +69,7 @@ describe.each(files)("$name", (file) => {
   });
 });
 
-test.each(["q8_0", "q4_0", "q4_K", "q6_K"])("of all models in %s, within llama.cpp's own error", (format) => {
+test.each(["q8_0", "q4_0", "q4_K", "q6_K"])("of all models in %s, within llama.cpp's error", (format) => {
   const { ours, theirs } = squares.get(format)!;
   expect(theirs).toBeGreaterThan(0);
   expect(ours).toBeLessThanOrEqual(theirs);
@@ -79,17 +84,17 @@ describe("the table of docs/models.md", () => {
     .slice(1) // the head
     .map((line) => line.split("|").map((cell) => cell.trim().replaceAll("`", "")));
 
-  test("has every architecture, under the name that files have for it", async () => {
+  test("lists every architecture, under its name in files", async () => {
     expect(rows.map(([, name]) => name)).toEqual(Object.keys(architectures));
     for (const [, name, ggml] of rows) {
       const path = folder.file(`${name}.named.gguf`);
       await io.saveGguf(path, {}, { metadata: { "general.architecture": ggml! } });
       const known = await nn.loadModel(path).then(undefined, (error: Error) => error.message);
-      expect(known).toContain(`expected ${ggml}.block_count`); // the name is known, and nothing else is there
+      expect(known).toContain(`expected ${ggml}.block_count`); // the name is known, and the rest is missing
     }
   });
 
-  test("names what tokenizers cut words by", () => {
+  test("lists the pre-tokenizers", () => {
     const [, list] = /`tokenizer.ggml.pre` says: (.*?)\. Others/s.exec(page)!;
     const named = [...list!.matchAll(/`([^`]+)`/g)].map(([, own]) => own!);
     expect(named.length).toBeGreaterThan(10);
@@ -97,7 +102,7 @@ describe("the table of docs/models.md", () => {
     for (const own of ["bloom", "viking"]) expect(() => patternsOf(own)).toThrow(`got ${own}`);
   });
 
-  test("says how far from llama.cpp's log-probabilities ours are", () => {
+  test("states the distances from llama.cpp's log-probabilities", () => {
     for (const [, name, , , ...cells] of rows.filter(([, , , , float32]) => float32 !== "as llama"))
       for (const [at, format] of (["float32", "float16", "q8_0", "q4_0"] as const).entries()) {
         const own = measured.get(`${name === "gemma3_text" ? "gemma3" : name} ${format}`)!;

@@ -1,4 +1,4 @@
-/** The GGUF files of which llama_cpp.json has what llama.cpp computes. */
+/** The GGUF files whose results by llama.cpp are in llama_cpp.json. */
 import { join } from "node:path";
 import type { GgmlFormat } from "../../../../src/quant/formats.ts";
 import { mergeModel } from "../../../../src/train/tuning/merge.ts";
@@ -10,7 +10,7 @@ export interface GgufCase {
   readonly name: string;
   readonly prompt: GgufName;
   readonly format: GgmlFormat | "float32" | "float16";
-  /** Whether the tokens that follow are compared, too. */
+  /** Whether the following tokens are compared, too. */
   readonly tokens: boolean;
   readonly write: (path: string) => Promise<void>;
 }
@@ -45,7 +45,7 @@ const scaled = Object.entries({
   }),
 );
 
-/** What `orchard merge` makes of a file and PEFT's adapter. */
+/** The result of `orchard merge` for a file and PEFT's adapter. */
 const merged = (["llama", "phi3", "gpt2"] as const).flatMap((name) =>
   (["float32", "float16", "q8_0"] as const).map(
     (format): GgufCase => ({
@@ -61,8 +61,8 @@ const merged = (["llama", "phi3", "gpt2"] as const).flatMap((name) =>
 export const files: readonly GgufCase[] = [...small, ...wide, ...scaled, ...merged];
 
 /**
- * Twelve tokens. Of llama those of another model: llama.cpp rounds what it multiplies with float16 to float16 too, and
- * after llama's own rows two tokens are nearer to each other than that.
+ * Twelve tokens. For llama, those of another model: llama.cpp also rounds the factors of float16 weights to float16,
+ * and after llama's rows two tokens are closer to each other than that error.
  */
 export const promptOf = (name: GgufName): number[] =>
   numbers(answersOf(name === "llama" ? "qwen2" : name)["tokens"]!.narrow(0, 0, 1));

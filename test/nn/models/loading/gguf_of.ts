@@ -33,7 +33,7 @@ interface Config {
 const number = (config: Config, ...names: readonly string[]): number =>
   names.map((name) => config[name]).find((own) => typeof own === "number") as number;
 
-/** llama.cpp's names of architectures, and the layers of the model that the file has. */
+/** llama.cpp's names of architectures, and the layers that the file has. */
 const files = {
   gpt2: { architecture: "gpt2" },
   llama: { architecture: "llama" },
@@ -49,7 +49,7 @@ const files = {
   qwen3_moe: { architecture: "qwen3moe", layers: [0, 2] },
 } as const;
 
-/** The models that have a file. llama.cpp has no windows for Mistral, which is its `llama` otherwise. */
+/** The models that have a file. llama.cpp has no windows for Mistral, which is `llama` otherwise. */
 export type GgufName = keyof typeof files;
 export const ggufNames: readonly GgufName[] = Object.keys(files) as GgufName[];
 
@@ -89,10 +89,10 @@ const experts: Readonly<Record<string, string>> = {
   ...{ gate_proj: "ffn_gate_exps", up_proj: "ffn_up_exps", down_proj: "ffn_down_exps" },
 };
 
-/** Metadata that stands in place of Llama 3's factors. */
+/** Metadata instead of Llama 3's factors. */
 export type RopeScalingMetadata = Readonly<Record<string, Value | { readonly type: "string"; readonly value: string }>>;
 
-/** Writes the file of a model. `format`: of its matrices; the other weights are float32. */
+/** Writes the file of a model. `format` applies to its matrices; the other weights are float32. */
 export async function writeGguf(
   name: GgufName,
   path: string,
@@ -173,7 +173,7 @@ function changed(name: GgufName, other: string, x: Tensor, config: Config): Tens
   return wide;
 }
 
-/** `LlamaModel.permute`: of each head, the rows of its two halves by turns. */
+/** `LlamaModel.permute`: interleaves the rows of the two halves of each head. */
 function permuted(x: Tensor, heads: number): Tensor {
   const [rows, ...others] = x.shape as [number, ...number[]];
   const halves = reshape(x, [heads, 2, rows / heads / 2, ...others]);
@@ -249,10 +249,10 @@ function furtherOf(name: GgufName, config: Config, rope: Record<string, number>)
         "rope.scaling.factor": real(rope["factor"]!),
       };
     case "phi3":
-      // where its cache is longer, llama.cpp takes the factors for long texts; its caches are multiples of 256
+      // llama.cpp uses the factors for long texts if its cache is longer; its caches are multiples of 256
       return {
         "rope.scaling.original_context_length": whole(512),
-        // √(1 + ln(longer) / ln(original)), of the config's lengths
+        // √(1 + ln(longer) / ln(original)), with the config's lengths
         "rope.scaling.attn_factor": real(Math.sqrt(1 + Math.log(128 / 96) / Math.log(96))),
       };
     case "mixtral":
@@ -267,7 +267,7 @@ function furtherOf(name: GgufName, config: Config, rope: Record<string, number>)
   }
 }
 
-/** A random Llama of rows long enough for super-blocks. */
+/** A random Llama with rows long enough for super-blocks. */
 export async function writeWide(path: string, format: GgmlFormat | "float32"): Promise<void> {
   const [vocabulary, width, layers] = [97, 256, 2];
   const generator = new Generator(18);
@@ -291,7 +291,7 @@ export async function writeWide(path: string, format: GgmlFormat | "float32"): P
   await io.saveGguf(path, weights, { metadata: metadataOf("llama", sizes) });
 }
 
-/** A token for each of the first bytes, as GPT-2 writes them. */
+/** A token for each of the first bytes, as GPT-2 represents them. */
 function tokensOf(count: number) {
   const tokens = Array.from({ length: count }, (_, byte) => byteCharacters[byte]!);
   return {

@@ -1,4 +1,4 @@
-/** `loadModel` besides what models compute: files, dtypes, quantized weights, memory, and what is refused. */
+/** `loadModel` apart from results: files, dtypes, quantized weights, memory, and rejected input. */
 import { afterEach, describe, expect, test } from "bun:test";
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -27,7 +27,7 @@ const folder = testFolder("load-model");
 let count = 0;
 const weightsOf = (name: string) => io.loadSafetensors(join(folderOf(name), "model.safetensors"));
 
-/** A copy of a model's folder, with other fields in its config. */
+/** A copy of a model's folder, with changed fields in its config. */
 function copyOf(name: string, config: object = {}): string {
   const path = folder.file(`${name}-${count++}`);
   cpSync(folderOf(name), path, { recursive: true });
@@ -47,7 +47,7 @@ const failure = (run: Promise<unknown>): Promise<Error & { code: string }> =>
     (error) => error,
   );
 
-test("what it returns, of a folder", async () => {
+test("the returned values, for a folder", async () => {
   const path = copyOf("llama");
   writeFileSync(
     join(path, "generation_config.json"),
@@ -69,7 +69,7 @@ test("what it returns, of a folder", async () => {
   expect((await nn.loadModel(path)).chatTemplate).toBe("{{ other }}");
 });
 
-test("without a dtype, that of the file", async () => {
+test("without a dtype, the file's", async () => {
   const { model } = await nn.loadModel(folderOf("mixtral"));
   expect(new Set(model.parameters().map(({ dtype }) => dtype))).toEqual(new Set(["float16"]));
   expect(errorOf(logitsOf(model, "mixtral"), answersOf("mixtral")["logits"]!)).toBeLessThan(0.02);
@@ -80,12 +80,12 @@ test.each(["float16", "bfloat16"] as const)("in %s", async (dtype) => {
     const { model } = await nn.loadModel(folderOf(name), { dtype });
     const logits = logitsOf(model, name);
     expect(logits.dtype).toBe(dtype);
-    // a few roundings of each of the layers' results, of 11 and 8 bits
+    // a few roundings of each layer's results, with 11 and 8 bits
     expect(errorOf(logits, answersOf(name)["logits"]!)).toBeLessThan(dtype === "float16" ? 0.02 : 0.15);
   }
 });
 
-test("in several files, and of a model with a tied head that has it twice", async () => {
+test("in several files, and a model with a tied head that is stored twice", async () => {
   const path = copyOf("qwen2");
   const all = Object.entries({
     ...weightsOf("qwen2"),
@@ -97,7 +97,7 @@ test("in several files, and of a model with a tied head that has it twice", asyn
   expect(errorOf(logitsOf(model, "qwen2"), answersOf("qwen2")["logits"]!)).toBeLessThan(1e-5);
 });
 
-test("the text part of a model that sees pictures", async () => {
+test("the text part of a vision model", async () => {
   const path = copyOf("gemma3");
   const all = Object.entries(JSON.parse(readFileSync(join(path, "config.json"), "utf8")));
   // without fields that have the default, and with those of the other parts
@@ -157,7 +157,7 @@ describe("quantized", () => {
     expect(packed.report.allocatedBytes).toBeLessThan(0.6 * (exact.report.mappedBytes + exact.report.allocatedBytes));
   });
 
-  test("what a file has quantized stays so, and is mapped", async () => {
+  test("quantized weights of a file stay so, and are mapped", async () => {
     const path = folder.file("q4.gguf");
     await writeWide(path, "q4_K");
     const { model, report } = await load(path, { precision: "fast" });
@@ -193,7 +193,7 @@ describe("memory", () => {
   }
   const bytes = 4 * (2 * 97 * 128 + 3 * 128 + 2 * 128 * 128 + 2 * 64 * 128 + 3 * 256 * 128);
 
-  test("is reported before a weight is read; of the file's dtype large weights are mapped", async () => {
+  test("is reported before a weight is read; large weights in the file's dtype are mapped", async () => {
     const path = await larger();
     const reports: nn.MemoryReport[] = [];
     const { report, model } = await nn.loadModel(path, { onReport: (own) => reports.push(own) });
@@ -207,9 +207,9 @@ describe("memory", () => {
     expect(half.report).toMatchObject({ mappedBytes: 0, allocatedBytes: bytes / 2 + 2 * 3 * 128 });
   });
 
-  test("that is too little is an error with the figures, before it begins", async () => {
+  test("that is insufficient is an error with the figures, before loading starts", async () => {
     const path = await larger();
-    await collectGarbage(); // what other tests no longer name would become room while the model loads
+    await collectGarbage(); // garbage of other tests would be freed while the model loads
     const { host, metal } = memory();
     setMemoryLimit(host.liveBytes + metal.liveBytes + 400_000);
     const seen: nn.MemoryReport[] = [];
@@ -221,7 +221,7 @@ describe("memory", () => {
   });
 });
 
-describe("refused by name", () => {
+describe("is rejected with an error that names it", () => {
   test.each<[string, object, string, string]>([
     [
       "llama",
@@ -259,7 +259,7 @@ describe("refused by name", () => {
     expect(error instanceof ArgumentError || error instanceof FileFormatError).toBe(true);
   });
 
-  test("weights that do not fit, all of them, and nothing is loaded", async () => {
+  test("mismatching weights, all of them, and nothing is loaded", async () => {
     const path = copyOf("llama", { vocab_size: 98 });
     const { "model.norm.weight": norm, ...others } = weightsOf("llama");
     await io.saveSafetensors(join(path, "model.safetensors"), { ...others, stray: norm! });
@@ -272,7 +272,7 @@ describe("refused by name", () => {
     expect(error.message).toContain("expected [98, 32], got F16[97, 32]");
   });
 
-  test("files that are not there, and none of a model", async () => {
+  test("missing files, and files without a model", async () => {
     expect(await failure(load(folder.file("none")))).toBeInstanceOf(FileError);
     mkdirSync(folder.file("empty"), { recursive: true });
     expect(await failure(load(folder.file("empty")))).toBeInstanceOf(FileError);
@@ -303,14 +303,14 @@ describe("refused by name", () => {
     expect(error.message).toContain('got "rwkv"');
   });
 
-  test("what the metadata of a GGUF file lacks", async () => {
+  test("missing metadata of a GGUF file", async () => {
     const path = folder.file("bare.gguf");
     await io.saveGguf(path, { x: randn([32]) }, { metadata: { "general.architecture": "llama" } });
     expect((await failure(load(path))).message).toContain("expected llama.block_count to be a whole number");
   });
 });
 
-test("padding is one number for each row, below its length, and goes with one cache alone", async () => {
+test("padding is one number for each row, below its length, and requires a single cache", async () => {
   const { model } = await load(folderOf("llama"));
   const tokens = answersOf("llama")["tokens"]!;
   for (const padding of [[1], [0, 12], [0, 1, 2]])
@@ -323,7 +323,7 @@ test("padding is one number for each row, below its length, and goes with one ca
   );
 });
 
-test("GGUF: metadata, tokens and the template of chats", async () => {
+test("GGUF: metadata, tokens and the chat template", async () => {
   const path = folder.file("qwen3.gguf");
   await writeGguf("qwen3", path, "float16");
   const { config, generation, chatTemplate, source } = await nn.loadModel(path);

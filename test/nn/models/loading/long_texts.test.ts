@@ -1,4 +1,4 @@
-/** LongRoPE with caches, where texts cross the original context (96 tokens), against `transformers`. */
+/** LongRoPE with caches, for texts that cross the original context (96 tokens), compared with `transformers`. */
 import { beforeAll, describe, expect, test } from "bun:test";
 import { nn, noGrad, type Tensor, tensor } from "../../../../src/index.ts";
 import { answersOf, errorOf, folderOf, greedy, numbers } from "./oracle.ts";
@@ -20,7 +20,7 @@ const logitsOf = (tokens: readonly number[] | Tensor, cache?: nn.KeyValueCache) 
   noGrad(() => model.forward(Array.isArray(tokens) ? rowOf(tokens) : (tokens as Tensor), { cache, lastOnly: true }));
 
 describe.each([true, false])("with a cache: %p", (useCache) => {
-  test("the tokens of a text that crosses the original context, and of one behind it", () => {
+  test("the tokens of a text that crosses the original context, and of one beyond it", () => {
     expect(greedy(model, first, 16, { useCache })).toEqual([across]);
     expect(greedy(model, long, 16, { useCache })).toEqual([behind]);
   });
@@ -39,7 +39,7 @@ test.each([1, 40, 96, 97])("a prompt in parts of %p tokens", (size) => {
   expect(errorOf(logits, answers["longLogits"]!.narrow(1, 2, 1))).toBeLessThan(CLOSE);
 });
 
-test("a text that is shorter again", () => {
+test("a text that is truncated below it", () => {
   using cache = model.newCache();
   logitsOf(long, cache);
   cache.truncate(93);
@@ -60,7 +60,7 @@ test("padding does not count", () => {
   expect(errorOf(all, logitsOf(text))).toBeLessThan(CLOSE);
 });
 
-test("several texts at once, of which each crosses by itself", async () => {
+test("several texts at once, each of which crosses separately", async () => {
   using batcher = new nn.Batcher(model, { slots: 3 });
   const tokens = numbers(first);
   const texts = [tokens, numbers(long), tokens.slice(0, 30)].map(async (prompt) => {
@@ -82,14 +82,14 @@ test("drafted tokens", async () => {
   }
 });
 
-test("texts in a row have their own lengths", () => {
+test("consecutive texts in one row have separate lengths", () => {
   const tokens = numbers(long).slice(0, 60);
   const both = noGrad(() => model.forward(rowOf([...tokens, ...tokens.toReversed()]), { segments: [[60, 60]] }));
   const alone = [tokens, tokens.toReversed()].map((own) => noGrad(() => model.forward(rowOf(own))));
   for (const [at, own] of alone.entries()) expect(errorOf(both.narrow(1, 60 * at, 60), own)).toBeLessThan(CLOSE);
 });
 
-test("a cache of unknown texts is refused", () => {
+test("a cache of unknown texts is rejected", () => {
   using cache = model.newCache();
   logitsOf([1, 2, 3], cache);
   const both = tensor([[1], [2]], { dtype: "int32" });

@@ -1,4 +1,4 @@
-/** Small models of `transformers` and what it computes of them: scripts/fixtures/models/decoders.py. */
+/** Small models of `transformers` and its results for them: scripts/fixtures/models/decoders.py. */
 import { join } from "node:path";
 import { packageRoot } from "../../../../src/core/paths.ts";
 import { io, type nn, noGrad, type Tensor, tensor } from "../../../../src/index.ts";

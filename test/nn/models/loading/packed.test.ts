@@ -1,6 +1,6 @@
 /**
- * Folders of quantized weights: each method's files give the weights of its formula, and the logits of a model that has
- * these weights as plain ones. See scripts/fixtures/models/packed.py, and scripts/fixtures/quant.py for MLX's.
+ * Folders of quantized weights: the files of each method give the weights of its formula, and the logits of a model
+ * with these weights as plain ones. See scripts/fixtures/models/packed.py, and scripts/fixtures/quant.py for MLX's.
  */
 import { describe, expect, test } from "bun:test";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -81,7 +81,7 @@ const weightOf = (model: Awaited<ReturnType<typeof load>>, name: "query" | "key"
 const valuesOf = (weight: Tensor | QuantizedTensor) =>
   numbers(QuantizedTensor.isQuantized(weight) ? dequantize(weight) : weight);
 
-/** The weights are those of the formula, and so are the logits; what the weight is kept as. */
+/** Checks that the weights are those of the formula, and so are the logits; returns the weight's format. */
 async function check({ path, plain }: Written, values: Tensor): Promise<string> {
   const [model, wanted] = [await load(path), await load(plain)];
   const weight = weightOf(model, "query");
@@ -105,7 +105,7 @@ describe("GPTQ, AWQ and float8", () => {
   for (const name of file.names) if (file.info(name).dtype !== "F8_E4M3") tensors[name] = file.tensor(name);
   const float8 = new Map(file.names.filter((name) => !(name in tensors)).map((name) => [name, file.bytes(name)]));
 
-  /** What a weight is kept as: blocks of 32, 64 or 128 inputs, where all in one have the same group. */
+  /** The format of a weight: blocks of 32, 64 or 128 inputs, if all inputs in a block have the same group. */
   const keptAs = (name: string, inputs: number): string => {
     const { bits, group_size: size } = configs[name]!;
     const shared = [128, 64, 32].find((own) => (size === -1 ? inputs : size) % own === 0);
@@ -127,7 +127,7 @@ describe("GPTQ, AWQ and float8", () => {
     "with groups that are not there": (x) => x.mul(0).sub(1).to(x.dtype),
   };
 
-  test.each(["gptq-4-32-asymmetric", "awq-32"])("damaged parts of %s are errors that name them", async (name) => {
+  test.each(["gptq-4-32-asymmetric", "awq-32"])("the error for damaged parts of %s names them", async (name) => {
     const { parts, values } = partsOf(tensors, name);
     for (const [damage, change] of Object.entries(damages))
       for (const part of Object.keys(parts)) {
@@ -252,7 +252,7 @@ test("GPTQ's 3 bits, which cross from a word to the next: drawn sizes, groups an
   expect(kept.size).toBeGreaterThan(2);
 });
 
-test("a weight of 3 bits that ends within a word group is refused", async () => {
+test("a weight of 3 bits that ends within a word group is rejected", async () => {
   const { parts, values } = threeBits(randomFrom(1), { outputs: 32, inputs: 64, groupSize: 32 }, false);
   const whole = parts(1);
   const config = { quant_method: "gptq", bits: 3, group_size: 32 };
@@ -261,7 +261,7 @@ test("a weight of 3 bits that ends within a word group is refused", async () => 
   await expect(load(path)).rejects.toThrow(/qweight of a multiple of 3 rows, got 5/);
 });
 
-/** Gives tensors of a file another dtype of the same size. */
+/** Changes the dtype of a file's tensors to another one of the same size. */
 async function retype(path: string, from: string, to: string): Promise<void> {
   const bytes = Buffer.from(await Bun.file(path).arrayBuffer());
   const length = Number(bytes.readBigUInt64LE());
@@ -321,7 +321,7 @@ describe("MLX", () => {
 /** The names of Mixtral's projections in stacks. */
 const stackedNames: Readonly<Record<string, string>> = { w1: "gate_proj", w2: "down_proj", w3: "up_proj" };
 
-test.each(["mixtral", "qwen3_moe"])("experts of %s in stacks, as mlx-lm has them, quantized and not", async (name) => {
+test.each(["mixtral", "qwen3_moe"])("experts of %s in stacks, as in mlx-lm, quantized and not", async (name) => {
   const copy = (label: string): string => {
     const path = folder.file(`${label}-${name}`);
     cpSync(folderOf(name), path, { recursive: true });
@@ -364,7 +364,7 @@ test.each(["mixtral", "qwen3_moe"])("experts of %s in stacks, as mlx-lm has them
   expect(new Set(experts.map(({ gate }) => gate.weight.parts.packed.storage)).size).toBe(1);
 });
 
-describe("refused by name", () => {
+describe("is rejected with an error that names it", () => {
   const { parts, values } = partsOf(io.loadSafetensors(fixture("groups.safetensors")), "4.64.float32");
   const failure = async (config: object): Promise<Error> => {
     const { path } = await write(parts, values, config);

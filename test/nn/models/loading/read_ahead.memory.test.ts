@@ -1,4 +1,4 @@
-/** Pages of mapped weights are in memory before anybody uses them: what Linux says of the process's mappings. */
+/** Pages of mapped weights are in memory before they are used: Linux's counts for the process's mappings. */
 import { expect, test } from "bun:test";
 import { readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
@@ -22,7 +22,7 @@ async function modelFolder(name: string): Promise<string> {
   return path;
 }
 
-/** Kilobytes of a file's mappings: how many there are, and how many of them are in the process's table. */
+/** Kilobytes of a file's mappings: in total, and in the process's page table. */
 function mapped(path: string): { readonly all: number; readonly resident: number } {
   const maps = readFileSync("/proc/self/smaps", "utf8").split(/^(?=[0-9a-f]+-[0-9a-f]+ )/m);
   const own = maps.filter((map) => map.slice(0, map.indexOf("\n")).endsWith(realpathSync(path)));
@@ -33,7 +33,7 @@ function mapped(path: string): { readonly all: number; readonly resident: number
 
 const isLinux = process.platform === "linux";
 
-test.skipIf(!isLinux)("weights that are mapped come by themselves, but for the rows of embeddings", async () => {
+test.skipIf(!isLinux)("mapped weights are read ahead, except for rows of embeddings", async () => {
   setBackend("cpu");
   const path = await modelFolder("model");
   const { model, report } = await nn.loadModel(path);

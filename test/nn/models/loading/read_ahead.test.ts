@@ -1,8 +1,8 @@
-/** Reading ahead refuses what is not in its memory. */
+/** Reading ahead rejects ranges outside of the tensor's memory. */
 import { expect, test } from "bun:test";
 import { readAheadCall } from "../../../../src/nn/models/loading/read_ahead.ts";
 
-test("a range that leads out of its memory is refused", () => {
+test("a range that leads out of its memory is rejected", () => {
   const x = new Uint8Array(10_000);
   readAheadCall("load", { offset: 10_000, bytes: 0 }, [x]);
   readAheadCall("load", { offset: 5, bytes: 9995 }, [x]);

@@ -14,6 +14,6 @@ export function elements(read: Tensor): Int32Array {
 export function floats(read: Tensor): Float32Array {
   const converted = noGrad(() => toDType(read, "float32"));
   const values = new Float32Array(converted.dataSync() as ArrayLike<number>);
-  for (const own of new Set([read, converted])) own.dispose();
+  for (const tensor of new Set([read, converted])) tensor.dispose();
   return values;
 }

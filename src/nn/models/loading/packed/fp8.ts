@@ -60,7 +60,9 @@ function scalesOf(
   settings: Settings,
   [outputs, inputs]: readonly [number, number],
 ): Scales {
-  const name = ["weight_scale_inv", "weight_scale"].map((end) => `${layer}.${end}`).find((own) => file.has(own));
+  const name = ["weight_scale_inv", "weight_scale"]
+    .map((end) => `${layer}.${end}`)
+    .find((candidate) => file.has(candidate));
   if (name === undefined)
     throw settings.fail(`expected ${layer}.weight_scale_inv or .weight_scale in the files, got none`);
   const { shape } = file.info(name);

@@ -51,20 +51,20 @@ function affineOf(
   scales: Float32Array,
 ): QuantizedTensor {
   const blocks = inputs / format.groupSize;
-  const own = { scales: new Float32Array(outputs * blocks), biases: new Float32Array(outputs * blocks) };
+  const arrays = { scales: new Float32Array(outputs * blocks), biases: new Float32Array(outputs * blocks) };
   for (let block = 0; block < blocks; block++) {
     const first = groupOf[block * format.groupSize]! * outputs;
     for (let output = 0; output < outputs; output++) {
       const scale = scales[first + output]!;
-      own.scales[output * blocks + block] = scale;
-      own.biases[output * blocks + block] = -zeros[first + output]! * scale;
+      arrays.scales[output * blocks + block] = scale;
+      arrays.biases[output * blocks + block] = -zeros[first + output]! * scale;
     }
   }
   const shaped = (values: Float32Array) => tensor(values, { shape: [outputs, blocks] });
   return new QuantizedTensor(format, [outputs, inputs], "float32", {
     packed: tensor(packed, { shape: [outputs, (inputs * format.bits) / 32], dtype: "uint32" }),
-    scales: shaped(own.scales),
-    biases: format.symmetric ? undefined : shaped(own.biases),
+    scales: shaped(arrays.scales),
+    biases: format.symmetric ? undefined : shaped(arrays.biases),
   });
 }
 

@@ -17,7 +17,7 @@ const methods: Readonly<Record<string, Packing>> = { mlx, gptq, awq, fp8 };
  * @throws {ArgumentError} `unknownQuantization` for an unsupported method, naming it.
  */
 export function sourceOf(file: SafetensorsReader, config: Settings): WeightSource {
-  const key = quantizationKeys.find((own) => config.get(own) !== undefined);
+  const key = quantizationKeys.find((key) => config.get(key) !== undefined);
   if (key === undefined) return safetensorsSource(file);
   const settings = config.inner(key)!;
   const method = methodOf(key, settings);

@@ -41,8 +41,8 @@ function layerOf(file: SafetensorsReader, name: string, entries: FormatEntries, 
   const parts = ["weight", "scales", "biases"].map((part) => `${name}.${part}`).filter((part) => file.has(part));
   const describe = (index: number | undefined, count: number) => {
     const { shape } = file.info(`${name}.scales`);
-    const own = [...shape.slice(index === undefined ? 0 : 1, -1), shape.at(-1)! * valuesOfBlock(format)];
-    const stored = { shape: own, byteLength: bytesOfParts(file, parts) / count, isComputed: mode !== undefined };
+    const sizes = [...shape.slice(index === undefined ? 0 : 1, -1), shape.at(-1)! * valuesOfBlock(format)];
+    const stored = { shape: sizes, byteLength: bytesOfParts(file, parts) / count, isComputed: mode !== undefined };
     return { ...stored, type: `MLX ${formatName(format)}`, dtype: null, format };
   };
   const item = itemsOf(file);
@@ -87,6 +87,9 @@ function expertsOf(file: SafetensorsReader, name: string, stack: Stack): (readon
   const [, block, projection] = STACKED.exec(name) ?? [];
   if (block === undefined || projection === undefined) return [[name, stack()]];
   const count = file.info(`${name}.weight`).shape[0]!;
-  const own = block.endsWith("block_sparse_moe") ? (mixtral[projection] ?? projection) : projection;
-  return Array.from({ length: count }, (_, index) => [`${block}.experts.${index}.${own}`, stack(index, count)]);
+  const fileProjection = block.endsWith("block_sparse_moe") ? (mixtral[projection] ?? projection) : projection;
+  return Array.from({ length: count }, (_, index) => [
+    `${block}.experts.${index}.${fileProjection}`,
+    stack(index, count),
+  ]);
 }

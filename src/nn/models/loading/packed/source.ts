@@ -26,7 +26,10 @@ export function packedSource(file: SafetensorsReader, layers: ReadonlyMap<string
   const parts = new Set([...layers.values()].flatMap((layer) => layer.parts));
   const layerOf = (name: string, end = WEIGHT) =>
     name.endsWith(end) ? layers.get(name.slice(0, -end.length)) : undefined;
-  const names = [...file.names.filter((name) => !parts.has(name)), ...[...layers.keys()].map((own) => own + WEIGHT)];
+  const names = [
+    ...file.names.filter((name) => !parts.has(name)),
+    ...[...layers.keys()].map((layer) => layer + WEIGHT),
+  ];
   const known = new Set(names);
   return {
     ...{ ...plain, names },

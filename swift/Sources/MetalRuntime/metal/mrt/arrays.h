@@ -1,6 +1,6 @@
 // Guards of a thread's arrays (rewrite/arrays.cpp): in the checked build, the checker sees each access to such an
-// array, and finds reads of elements that nothing has written. The sanitizer leaves out accesses that it can trace to a
-// local variable, so the program's name is a reference that comes from a function of which only the size is known.
+// array, and finds reads of elements that were never written. The sanitizer skips accesses that it can trace to a local
+// variable, so the program's name is a reference returned by a function of which only the size is known.
 #ifndef MRT_ARRAYS_H
 #define MRT_ARRAYS_H
 

@@ -2,8 +2,8 @@
 // float or a half becomes a bfloat only by a cast. It is a class, since clang's __bf16 converts implicitly in every
 // direction, and not to or from half even by a cast. Each operation computes in float and rounds.
 //
-// Some uses need __bf16, which is a scalar type of the compiler (`uint u = b`, an object that converts to bool by way
-// of a bfloat). So a program that the flat compilation rejects is tried once more with MRT_SCALAR_BFLOAT.
+// Some uses need __bf16, which is a scalar type of the compiler (`uint u = b`, or an object that converts to bool
+// through a bfloat). So a program that the flat compilation rejects is tried once more with MRT_SCALAR_BFLOAT.
 #ifndef MRT_BFLOAT_H
 #define MRT_BFLOAT_H
 
@@ -35,7 +35,7 @@ __truncsfbf2(float value) {
   return __builtin_bit_cast(bfloat, mrt::bfloat_bits(value));
 }
 
-// Conversions between half and bfloat by way of float, for the library and for the program's static_cast.
+// Conversions between half and bfloat through float, for the library and for the program's static_cast.
 namespace mrt {
 template <typename A, typename B>
 constexpr bool is_narrow_pair =

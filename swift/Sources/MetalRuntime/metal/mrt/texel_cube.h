@@ -1,6 +1,6 @@
 // Sampling of cube textures (MSL 2.9 and 2.10), included in the middle of texel.h. The slices of a cube are its six
 // faces, +x, -x, +y, -y, +z, -z. Filters continue across the edges.
-static constexpr uint cube_dimensions = 6; // stands for cubes, in place of a number of axes
+static constexpr uint cube_dimensions = 6; // represents cubes, in place of a number of axes
 
 // A face, and a position on it from -1 to 1.
 struct FacePosition {

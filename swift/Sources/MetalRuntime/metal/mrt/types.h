@@ -43,8 +43,8 @@ typedef _Float16 half;
 #define MRT_FUNC inline __attribute__((__always_inline__, __nodebug__))
 #define MRT_METHOD __attribute__((__always_inline__, __nodebug__))
 
-// A function of which strict mode needs only the type. In strict mode, members for objects in the constant address
-// space are separate.
+// A function whose type alone strict mode needs. In strict mode, members for objects in the constant address space are
+// separate.
 #ifdef MRT_STRICT
 #define MRT_IN_EACH_SPACE(MEMBERS) MEMBERS() MEMBERS(MRT_CONSTANT)
 #define MRT_DEFINE(DECLARATION, ...) DECLARATION;

@@ -1,6 +1,7 @@
 import Foundation
 import Metal
 import Shared
+import os.log
 
 public struct Saxpy {
     struct Parameters {
@@ -23,6 +24,7 @@ public struct Saxpy {
         func pipeline(_ name: String) throws -> any MTLComputePipelineState {
             try device.makeComputePipelineState(function: library.makeFunction(name: name)!)
         }
+        Logger(subsystem: "saxpy", category: "kernels").debug("compiled on \(device.name)")
         self.device = device
         self.queue = queue
         count = try pipeline("count")

@@ -1,3 +1,4 @@
+import Points
 import XCTest
 
 @testable import Kernels
@@ -11,6 +12,14 @@ final class SaxpyTests: XCTestCase {
     func testXCTestBringsMetal() {
         XCTAssertNotNil(MTLCreateSystemDefaultDevice())
         XCTAssertGreaterThan(CACurrentMediaTime(), 0)
+    }
+
+    /// Its vectors come from <simd/simd.h>.
+    func testAStructureOfC() {
+        var point = Point(position: SIMD4(1, 2, 2, 0), size: SIMD2(1, 3))
+        point.position.z *= 2
+        XCTAssertEqual(point_length(&point), Float(21).squareRoot() * 10)
+        XCTAssertEqual(MemoryLayout<Point>.stride, 32)
     }
 
     func testFactorIsAResource() throws { XCTAssertEqual(try Saxpy.factor(), 2.5) }

@@ -1,0 +1,34 @@
+// Running maxima and minima along an axis, with their indices.
+#pragma once
+
+#include "../slices.h"
+
+namespace orchard {
+
+struct RunningExtremumBlock {
+  DTypeField dtype; // of x and the values; indices are int64
+  Flag is_minimum;
+  SlicesBlock<3> slices; // x, values, indices
+};
+
+// The largest number of adjacent slices that are scanned together.
+constexpr int64_t max_extremum_slices = 256;
+
+// Slices along the last of the other axes. Strides are those of x, values and indices.
+struct ExtremumBatch {
+  const char *x;
+  char *values;
+  int64_t *indices;
+  int64_t length, slices;
+  int64_t along[3], across[3]; // strides between elements of a slice, and between slices
+};
+
+// Indexed by dtype, for maxima and for minima; bool has none.
+struct RunningExtrema {
+  void (*maxima[dtype_count])(const ExtremumBatch &);
+  void (*minima[dtype_count])(const ExtremumBatch &);
+};
+
+} // namespace orchard
+
+ORCHARD_ISA_TABLE(RunningExtrema, running_extrema)

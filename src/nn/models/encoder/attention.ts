@@ -1,0 +1,118 @@
+/** Attention of an {@link Encoder}. */
+import { flashAttention } from "../../../ops/attention/flash_attention.ts";
+import { add } from "../../../ops/elementwise/arithmetic.ts";
+import { unflatten } from "../../../ops/view/flatten.ts";
+import { transpose } from "../../../ops/view/permute.ts";
+import { reshape } from "../../../ops/view/reshape.ts";
+import { split } from "../../../ops/view/split.ts";
+import type { Tensor } from "../../../tensor/tensor.ts";
+import { type LayerOptions, layerOptions } from "../../layers/initialization.ts";
+import { Linear } from "../../layers/linear.ts";
+import { Module } from "../../layers/module.ts";
+import type { QuantizedLinear } from "../../quantized/linear.ts";
+import { projectedLayers } from "../../quantized/projected_layers.ts";
+import { rotate } from "../decoder/rotation.ts";
+import type { EncoderAttentionDescription } from "./description.ts";
+import { type Distances, distanceScores } from "./distances.ts";
+
+/** @internal What the blocks of an encoder share in one call. */
+export interface EncoderInputs {
+  /** bool [batch, 1, 1, tokens], true = a token of the text; undefined if no row has padding. */
+  readonly mask: Tensor<"bool"> | undefined;
+  /** Added to the scores: [1, heads, tokens, tokens]. */
+  readonly bias: Tensor | undefined;
+  /** DeBERTa's embeddings of distances. */
+  readonly distances: Distances | undefined;
+}
+
+/** Options of {@link EncoderAttention}. */
+export interface EncoderAttentionOptions extends LayerOptions {
+  readonly width: number;
+  readonly attention: EncoderAttentionDescription;
+}
+
+/**
+ * Applies attention among all tokens of a text.
+ *
+ * | parameter | shape |
+ * |---|---|
+ * | `query.weight`, `key.weight`, `value.weight` | [heads · headWidth, width] |
+ * | `queryKeyValue.weight` | replaces these if they are fused: rows of q, then of k, then of v |
+ * | `distanceKey.weight`, `distanceQuery.weight` | DeBERTa's projections of distances: as `query.weight` |
+ * | `output.weight` | [width, heads · headWidth] |
+ */
+export class EncoderAttention extends Module<[x: Tensor, inputs: EncoderInputs], Tensor> {
+  readonly query: Linear | QuantizedLinear | null;
+  readonly key: Linear | QuantizedLinear | null;
+  readonly value: Linear | QuantizedLinear | null;
+  readonly queryKeyValue: Linear | QuantizedLinear | null;
+  readonly distanceKey: Linear | QuantizedLinear | null;
+  readonly distanceQuery: Linear | QuantizedLinear | null;
+  readonly output: Linear | QuantizedLinear;
+  readonly #description: EncoderAttentionDescription;
+
+  constructor({ width, attention, ...options }: EncoderAttentionOptions) {
+    super();
+    const { heads, headWidth, bias, fused, distances } = attention;
+    const layer = { ...layerOptions(options), bias };
+    const projection = (isThere: boolean, count = 1) =>
+      isThere ? new Linear(width, count * heads * headWidth, layer) : null;
+    this.#description = attention;
+    this.query = projection(!fused);
+    this.key = projection(!fused);
+    this.value = projection(!fused);
+    this.queryKeyValue = projection(fused, 3);
+    this.distanceKey = projection(distances?.ofKeys === true && !distances.shared);
+    this.distanceQuery = projection(distances?.ofQueries === true && !distances.shared);
+    this.output = new Linear(heads * headWidth, width, layer);
+  }
+
+  /** @param x [batch, tokens, width] @returns [batch, tokens, width] */
+  override forward(x: Tensor, { mask, bias, distances }: EncoderInputs): Tensor {
+    const { heads, headWidth, scale, window, rope } = this.#description;
+    const [q, k, v] = this.project(x);
+    const lengths = [x.shape[1]!];
+    const [queries, keys] = [q, k].map((own) => rotate(this.split(own), rope, 0, lengths)) as [Tensor, Tensor];
+    const options = { scale, mask, window, bias: this.scores(queries, keys, bias, distances) };
+    const attended = flashAttention(queries, keys, this.split(v), options);
+    return this.output.forward(reshape(transpose(attended, 1, 2), [...x.shape.slice(0, 2), heads * headWidth]));
+  }
+
+  private project(x: Tensor): readonly [q: Tensor, k: Tensor, v: Tensor] {
+    const { query, key, value, queryKeyValue } = this;
+    if (!queryKeyValue) return projectedLayers(x, [query!, key!, value!]);
+    const { heads, headWidth } = this.#description;
+    return split(queryKeyValue.forward(x), heads * headWidth, { dim: -1 }) as [Tensor, Tensor, Tensor];
+  }
+
+  /** Returns x [batch, tokens, heads · headWidth] as [batch, heads, tokens, headWidth]. */
+  private split(x: Tensor): Tensor {
+    const { heads, headWidth } = this.#description;
+    return transpose(unflatten(x, 2, [heads, headWidth]), 1, 2);
+  }
+
+  /** Returns the numbers that are added to the scores. */
+  private scores(
+    queries: Tensor,
+    keys: Tensor,
+    bias: Tensor | undefined,
+    distances: Distances | undefined,
+  ): Tensor | undefined {
+    const { distances: projections } = this.#description;
+    if (!distances || !projections) return bias;
+    const { ofKeys, ofQueries, shared } = projections;
+    const project = (layer: Linear | QuantizedLinear | null) => this.split(layer!.forward(distances.embeddings));
+    const own = distanceScores(queries, keys, {
+      ...{ distances, scale: this.#description.scale! },
+      ofKeys: ofKeys ? project(shared ? this.key : this.distanceKey) : undefined,
+      ofQueries: ofQueries ? project(shared ? this.query : this.distanceQuery) : undefined,
+    });
+    return bias && own ? (add(own, bias) as Tensor) : (own ?? bias);
+  }
+
+  /** @internal */
+  override details(): string {
+    const { heads, headWidth, window } = this.#description;
+    return `heads: ${heads}, headWidth: ${headWidth}${window === undefined ? "" : `, window: ${window}`}`;
+  }
+}

@@ -1,0 +1,82 @@
+/** The input of an {@link Encoder}'s first block. */
+
+import { toDType } from "../../../ops/copy/cast.ts";
+import { add, mul } from "../../../ops/elementwise/arithmetic.ts";
+import { ne } from "../../../ops/elementwise/comparison.ts";
+import { cumsum } from "../../../ops/scan/cumsum.ts";
+import type { Tensor } from "../../../tensor/tensor.ts";
+import { Embedding } from "../../layers/embedding.ts";
+import { type LayerOptions, layerOptions } from "../../layers/initialization.ts";
+import { Linear } from "../../layers/linear.ts";
+import { Module } from "../../layers/module.ts";
+import type { Normalization } from "../../layers/normalization.ts";
+import type { QuantizedEmbedding } from "../../quantized/embedding.ts";
+import type { QuantizedLinear } from "../../quantized/linear.ts";
+import { newNorm } from "../decoder/block.ts";
+import type { NormDescription } from "../decoder/description.ts";
+import type { EmbeddingsDescription } from "./description.ts";
+
+/** Options of {@link EncoderEmbeddings}. */
+export interface EncoderEmbeddingsOptions extends LayerOptions {
+  readonly vocabularySize: number;
+  /** The size of hidden states. */
+  readonly width: number;
+  readonly norm: NormDescription;
+  readonly embeddings: EmbeddingsDescription;
+}
+
+/**
+ * Computes norm(token + position + tokenType), with a projection if the embeddings are narrower than hidden states.
+ *
+ * | parameter | shape |
+ * |---|---|
+ * | `token.weight` | [vocabularySize, embedding width] |
+ * | `position.weight` | [positions, embedding width], if positions are learned |
+ * | `tokenType.weight` | [token types, embedding width], if there are any |
+ * | `norm.weight` | [embedding width], or [width] after a projection |
+ * | `projection.weight` | [width, embedding width] |
+ */
+export class EncoderEmbeddings extends Module<[tokens: Tensor, tokenTypes?: Tensor], Tensor> {
+  readonly token: Embedding | QuantizedEmbedding;
+  readonly position: Embedding | null;
+  readonly tokenType: Embedding | null;
+  readonly norm: Normalization | null;
+  readonly projection: Linear | QuantizedLinear | null;
+  readonly #description: EmbeddingsDescription;
+
+  constructor({ vocabularySize, width, norm, embeddings, ...options }: EncoderEmbeddingsOptions) {
+    super();
+    const own = layerOptions(options);
+    const { positions, tokenTypes, projection } = embeddings;
+    this.#description = embeddings;
+    this.token = new Embedding(vocabularySize, embeddings.width, own);
+    this.position = positions ? new Embedding(positions.count, embeddings.width, own) : null;
+    this.tokenType = tokenTypes > 0 ? new Embedding(tokenTypes, embeddings.width, own) : null;
+    this.norm = embeddings.norm ? newNorm(projection?.place === "before" ? width : embeddings.width, norm, own) : null;
+    this.projection = projection ? new Linear(embeddings.width, width, { ...own, bias: projection.bias }) : null;
+  }
+
+  /**
+   * @param tokens integers, [batch, tokens]
+   * @param tokenTypes integers, [batch, tokens]. Default: 0
+   * @returns [batch, tokens, width]
+   */
+  override forward(tokens: Tensor, tokenTypes?: Tensor): Tensor {
+    const { position, tokenType, norm, projection } = this;
+    let sum = this.token.forward(tokens);
+    if (position) sum = add(sum, this.positions(position, tokens)) as Tensor;
+    if (tokenType) sum = add(sum, tokenTypes ? tokenType.forward(tokenTypes) : tokenType.rowsFrom(0, 1)) as Tensor;
+    const projectsFirst = this.#description.projection?.place === "before";
+    const first = projection && projectsFirst ? projection.forward(sum) : sum;
+    const normalized = norm ? norm.forward(first) : first;
+    return projection && !projectsFirst ? projection.forward(normalized) : normalized;
+  }
+
+  private positions(table: Embedding, tokens: Tensor): Tensor {
+    const { padding } = this.#description.positions!;
+    if (padding === undefined) return table.rowsFrom(0, tokens.shape[1]!);
+    // padding + the number of tokens so far that are not padding; `padding` for tokens that are
+    const isText = toDType(ne(tokens, padding), "int32");
+    return table.forward(add(mul(cumsum(isText, { dim: 1, dtype: "int32" }), isText), padding) as Tensor);
+  }
+}

@@ -1,0 +1,265 @@
+import { describeValue } from "../../../core/describe.ts";
+import { ArgumentError, DTypeError, ShapeError } from "../../../core/errors.ts";
+import { aNumber, listOf } from "../../../core/kinds.ts";
+import type { NumberRule } from "../../../core/options.ts";
+import { type Kind, named, parameters } from "../../../core/parameters.ts";
+import { toDType } from "../../../ops/copy/cast.ts";
+import { tensor } from "../../../ops/creation/tensor.ts";
+import { mul } from "../../../ops/elementwise/arithmetic.ts";
+import { div } from "../../../ops/elementwise/division.ts";
+import { sum } from "../../../ops/reduction/sum.ts";
+import { permute } from "../../../ops/view/permute.ts";
+import { select } from "../../../ops/view/slice.ts";
+import { unsqueeze } from "../../../ops/view/squeeze.ts";
+import { isInteger } from "../../../tensor/dtype.ts";
+import { aTensor } from "../../../tensor/kinds.ts";
+import { Tensor } from "../../../tensor/tensor.ts";
+import { tidy } from "../../../tensor/tidy.ts";
+import type { PretrainedTokenizer } from "../../../text/pretrained_tokenizer.ts";
+import { Embedding } from "../../layers/embedding.ts";
+import { type LayerOptions, layerOptions, llamaInitialization } from "../../layers/initialization.ts";
+import { Module } from "../../layers/module.ts";
+import type { Normalization } from "../../layers/normalization.ts";
+import { newNorm } from "../decoder/block.ts";
+import type { EncoderInputs as BlockInputs } from "./attention.ts";
+import { EncoderBlock } from "./block.ts";
+import type { EncoderDescription, EncoderTask } from "./description.ts";
+import { buckets, distanceIndices } from "./distances.ts";
+import { EncoderEmbeddings } from "./embeddings.ts";
+import { EncoderHead } from "./head.ts";
+import type { EncoderLabels } from "./labels.ts";
+import type { SentenceHead } from "./sentence.ts";
+
+/** Optional inputs of an {@link Encoder}. */
+export interface EncoderInputs {
+  /**
+   * The number of tokens of each row; the others, at the end of the row, are padding. No token attends to padding, and
+   * results for padding are meaningless. Default: no row has padding.
+   */
+  readonly lengths?: readonly number[] | undefined;
+  /** The type of each token, integers [batch, tokens]: 1 for the second text of a pair. Default: 0. */
+  readonly tokenTypes?: Tensor | undefined;
+}
+
+const wholeFromOne: NumberRule = {
+  holds: (value) => Number.isSafeInteger(value) && value >= 1,
+  expected: "a whole number of at least 1",
+};
+
+const readInputs = parameters("Encoder.forward", {
+  lengths: named(listOf(aNumber(wholeFromOne), "a list of whole numbers")),
+  tokenTypes: named(aTensor as Kind<Tensor>),
+});
+
+/**
+ * A model whose tokens attend to all tokens of a text, such as BERT: for embeddings of texts, classification, answers
+ * to questions, and masked tokens. `loadModel` returns it for a folder of such a model.
+ *
+ * | parameter | shape |
+ * |---|---|
+ * | `embeddings. …` | see {@link EncoderEmbeddings} |
+ * | `blocks.0. …` | `attentionNorm`, `attention`, `feedForwardNorm` and `feedForward` of each block |
+ * | `distanceEmbedding.weight` | [buckets, heads] of MPNet, [2 · span, width] of DeBERTa; null for others |
+ * | `finalNorm.weight` | [width], if there is one |
+ * | `head. …` | see {@link EncoderHead}; null for a model without a head |
+ */
+export class Encoder extends Module<[tokens: Tensor, inputs?: EncoderInputs], Tensor> {
+  readonly embeddings: EncoderEmbeddings;
+  readonly distanceEmbedding: Embedding | null;
+  readonly distanceNorm: Normalization | null;
+  readonly blocks: readonly EncoderBlock[];
+  readonly finalNorm: Normalization | null;
+  readonly head: EncoderHead | null;
+  /** The steps after the hidden states in a model of sentence-transformers; null for other models. */
+  sentence: SentenceHead | null = null;
+  readonly #description: EncoderDescription;
+  #tokenizer: PretrainedTokenizer | undefined;
+  #labels: EncoderLabels | undefined;
+  /**
+   * Where the weights were loaded from: `owner/name` for a model in Hugging Face's cache, else the path. Undefined for
+   * a model that was not loaded.
+   */
+  origin: string | undefined = undefined;
+
+  constructor(description: EncoderDescription, options: LayerOptions = {}) {
+    super();
+    const { width, norm, normPlace, embeddings, layers, distances, finalNorm, head, vocabularySize } = description;
+    const own = { ...layerOptions(options), initialization: options.initialization ?? llamaInitialization() };
+    this.#description = description;
+    this.embeddings = new EncoderEmbeddings({ ...own, vocabularySize, width, norm, embeddings });
+    const rows =
+      distances?.kind === "buckets" ? [distances.rows, distances.heads] : [2 * (distances?.span ?? 0), width];
+    this.distanceEmbedding = distances ? new Embedding(rows[0]!, rows[1]!, own) : null;
+    this.distanceNorm = distances?.kind === "disentangled" && distances.norm ? newNorm(width, norm, own) : null;
+    this.blocks = layers.map((layer) => new EncoderBlock({ ...own, width, norm, normPlace, layer }));
+    this.finalNorm = finalNorm ? newNorm(width, norm, own) : null;
+    this.head = head ? new EncoderHead({ ...own, width, norm, head }) : null;
+  }
+
+  /** The description that the model was built from. */
+  get description(): EncoderDescription {
+    return this.#description;
+  }
+
+  /** @internal An encoder has no cache. */
+  get cacheElements(): number {
+    return 0;
+  }
+
+  /** @internal Whether the token embedding is also the output of the head. */
+  get usesWholeEmbedding(): boolean {
+    return this.#description.head?.tied === true;
+  }
+
+  /** The number of tokens in the vocabulary. */
+  get vocabularySize(): number {
+    return this.#description.vocabularySize;
+  }
+
+  /** The maximum number of tokens in a text. */
+  get contextLength(): number {
+    return this.#description.contextLength;
+  }
+
+  /** The task of the head; undefined for a model without a head. */
+  get task(): EncoderTask | undefined {
+    return this.#description.head?.task;
+  }
+
+  /** The tokenizer of the model's folder; undefined if it has none. */
+  get tokenizer(): PretrainedTokenizer | undefined {
+    return this.#tokenizer;
+  }
+
+  set tokenizer(tokenizer: PretrainedTokenizer | undefined) {
+    this.#tokenizer = tokenizer;
+  }
+
+  /** The names of the head's results, and how they become probabilities; undefined without such a head. */
+  get labels(): EncoderLabels | undefined {
+    return this.#labels;
+  }
+
+  set labels(labels: EncoderLabels | undefined) {
+    this.#labels = labels;
+  }
+
+  /**
+   * Computes the results of the head; without a head, the hidden states.
+   *
+   * @param tokens integers below `vocabularySize`, [batch, tokens]
+   * @returns `classify`: [batch, labels]; `tag`: [batch, tokens, labels]; `answer`: [batch, tokens, 2], the scores of
+   * the start and the end of the answer; `fillMask`: [batch, tokens, vocabularySize]; no head: [batch, tokens, width]
+   *
+   * @throws {ShapeError} for another rank, and more tokens than the context. @throws {ArgumentError} for a token that
+   * is not in the vocabulary (on Metal, when the result is read). @throws {DTypeError} for tokens that are not
+   * integers.
+   */
+  override forward(tokens: Tensor, inputs?: EncoderInputs): Tensor {
+    const { head } = this;
+    const states = this.hiddenStates(tokens, inputs);
+    if (!head) return states;
+    return tidy(() => {
+      const { task, pooling } = this.#description.head!;
+      const pooled = task === "classify" ? pool(states, pooling, inputs?.lengths) : states;
+      return head.forward(pooled, this.embeddings.token);
+    });
+  }
+
+  /**
+   * Computes the hidden states of the last block.
+   *
+   * @param tokens integers below `vocabularySize`, [batch, tokens]
+   * @returns [batch, tokens, width]
+   *
+   * @throws {ShapeError} @throws {ArgumentError} @throws {DTypeError} as {@link forward}.
+   */
+  hiddenStates(tokens: Tensor, inputs?: EncoderInputs): Tensor {
+    const { lengths, tokenTypes } = readInputs([inputs]);
+    this.checkTokens(tokens);
+    this.checkInputs(tokens, lengths, tokenTypes);
+    return tidy(() => {
+      let x = this.embeddings.forward(tokens, tokenTypes);
+      const shared = this.blockInputs(tokens.shape[1]!, lengths);
+      for (const index of this.#description.order) x = this.blocks[index]!.forward(x, shared);
+      return this.finalNorm ? this.finalNorm.forward(x) : x;
+    });
+  }
+
+  private blockInputs(count: number, lengths: readonly number[] | undefined): BlockInputs {
+    const { distances } = this.#description;
+    const hasPadding = lengths?.some((length) => length < count) === true;
+    const mask = hasPadding ? unsqueeze(unsqueeze(textMask(lengths, count), 1), 1) : undefined;
+    if (!distances) return { mask, bias: undefined, distances: undefined };
+    if (distances.kind === "buckets") {
+      const values = this.distanceEmbedding!.forward(buckets(count));
+      return { mask, bias: unsqueeze(permute(values, [2, 0, 1]), 0), distances: undefined };
+    }
+    const embeddings = unsqueeze(this.distanceEmbedding!.weight, 0);
+    const normalized = this.distanceNorm ? this.distanceNorm.forward(embeddings) : embeddings;
+    return { mask, bias: undefined, distances: { embeddings: normalized, ...distanceIndices(count, distances) } };
+  }
+
+  private checkTokens(tokens: Tensor): void {
+    const name = "Encoder";
+    if (!Tensor.isTensor(tokens))
+      throw new ArgumentError(name, "notATensor", `expected tokens to be a tensor, got ${describeValue(tokens)}`);
+    tokens.checkAlive(name);
+    if (!isInteger(tokens.dtype))
+      throw new DTypeError(name, "notIntegers", `expected tokens to be integers, got ${tokens.describe()}`);
+    if (tokens.rank !== 2 || tokens.size === 0)
+      throw new ShapeError(
+        name,
+        "wrongShape",
+        `expected tokens to have a nonempty shape [batch, tokens], got ${tokens.describe()}`,
+      );
+    if (tokens.shape[1]! > this.contextLength)
+      throw new ShapeError(
+        name,
+        "sequenceTooLong",
+        `expected at most ${this.contextLength} tokens, got ${tokens.shape[1]}; pass only the first ones`,
+      );
+  }
+
+  private checkInputs(tokens: Tensor, lengths: readonly number[] | undefined, tokenTypes: Tensor | undefined): void {
+    const [batch, count] = tokens.shape as readonly [number, number];
+    if (lengths && (lengths.length !== batch || lengths.some((length) => length > count)))
+      throw new ArgumentError(
+        "Encoder",
+        "invalidLengths",
+        `expected lengths to be one number from 1 to ${count} for each of ${batch} rows, got [${lengths.join(", ")}]`,
+      );
+    if (!tokenTypes) return;
+    if (!this.embeddings.tokenType)
+      throw new ArgumentError(
+        "Encoder",
+        "noTokenTypes",
+        `${this.#description.architecture} has no token types; omit tokenTypes`,
+      );
+    if (tokenTypes.rank !== 2 || tokenTypes.shape[0] !== batch || tokenTypes.shape[1] !== count)
+      throw new ShapeError(
+        "Encoder",
+        "wrongShape",
+        `expected tokenTypes to have the shape of tokens, [${batch}, ${count}], got ${tokenTypes.describe()}`,
+      );
+  }
+}
+
+/** @internal Returns which tokens are not padding: bool [batch, count]. */
+export function textMask(lengths: readonly number[], count: number): Tensor<"bool"> {
+  const isText = new Uint8Array(lengths.length * count);
+  for (const [row, length] of lengths.entries()) isText.fill(1, row * count, row * count + length);
+  return tensor(isText, { shape: [lengths.length, count], dtype: "bool" });
+}
+
+/** @internal Returns the mean of the hidden states of the tokens that are not padding: [batch, width]. */
+export function meanOfTokens(states: Tensor, lengths: readonly number[] | undefined): Tensor {
+  const [batch, count] = states.shape as readonly [number, number];
+  const own = lengths ?? Array<number>(batch).fill(count);
+  const isText = unsqueeze(toDType(textMask(own, count), states.dtype), 2);
+  const counts = toDType(tensor([...own], { shape: [batch, 1], dtype: "float32" }), states.dtype);
+  return div(sum(mul(states, isText), { dim: 1 }), counts) as Tensor;
+}
+
+const pool = (states: Tensor, pooling: "first" | "mean" | undefined, lengths: readonly number[] | undefined): Tensor =>
+  pooling === "mean" ? meanOfTokens(states, lengths) : select(states, 1, 0);

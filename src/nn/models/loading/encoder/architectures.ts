@@ -1,0 +1,95 @@
+/**
+ * The supported encoders, as differences from BERT. Each row follows the architecture's paper or its code in Hugging
+ * Face's `transformers`; `docs/encoders.md` documents them. BERT has learned positions, token types, LayerNorm after
+ * attention and feed-forward, biases, and an MLP.
+ */
+import type { EncoderActivation } from "../../encoder/description.ts";
+
+/** How an encoder differs from BERT. */
+export interface EncoderArchitecture {
+  /** Name for users. */
+  readonly title: string;
+  /** Positions. `afterPadding`: they count from the padding token + 1. Default: learned, counted from 0. */
+  readonly positions?: "afterPadding" | "rotary" | "ifConfigured";
+  /** The padding token from which positions count. Default: as the config says. */
+  readonly padding?: number;
+  /** Whether there are no token types, whatever the config says. */
+  readonly noTokenTypes?: boolean;
+  /** Whether the config may say that there are no token types. */
+  readonly optionalTokenTypes?: boolean;
+  /** Whether norms are before attention and feed-forward, with one after the last block and none in the first. */
+  readonly normsBefore?: boolean;
+  /** Whether attention has biases. Default: it has; `ifConfigured`: as `attention_bias` says. */
+  readonly attentionBias?: false | "ifConfigured";
+  /** Whether queries, keys and values are one weight. */
+  readonly fused?: boolean;
+  /** The feed-forward. Default: an MLP with biases. */
+  readonly feedForward?: "gated" | "gatedFused" | "gatedUpGate";
+  /** A projection of embeddings that are narrower than hidden states. Default: none. */
+  readonly factorized?: "always" | "ifNarrower" | "ifNarrowerBeforeNorm";
+  /** Whether blocks share weights, as `num_hidden_groups` says. */
+  readonly shared?: boolean;
+  /** Scores that depend on distances. */
+  readonly distances?: "buckets" | "disentangled";
+  /** Whether layers have local attention, as `layer_types` says. */
+  readonly windows?: boolean;
+  /** The layer before the output of a classifier of texts. Default: BERT's pooler. */
+  readonly classifier?: ClassifierLayer;
+  /** The layer before the output of masked tokens. Default: the config's activation, and a norm. */
+  readonly masked?: { readonly activation?: EncoderActivation; readonly narrow?: boolean };
+}
+
+interface ClassifierLayer {
+  /** `classifier`: ModernBERT's, whose activation and pooling the config has. */
+  readonly activation: EncoderActivation | "pooler" | "classifier";
+}
+
+const roberta = {
+  positions: "afterPadding",
+  masked: { activation: "gelu" },
+} as const satisfies Partial<EncoderArchitecture>;
+
+/** The encoders by the `model_type` of a `config.json`. */
+export const encoderArchitectures = {
+  bert: { title: "BERT, MiniLM, BGE, E5" },
+  roberta: { ...roberta, title: "RoBERTa" },
+  "xlm-roberta": { ...roberta, title: "XLM-RoBERTa, BGE-M3, multilingual E5" },
+  camembert: { ...roberta, title: "CamemBERT" },
+  distilbert: { title: "DistilBERT", noTokenTypes: true, classifier: { activation: "relu" } },
+  mpnet: { ...roberta, title: "MPNet", padding: 1, noTokenTypes: true, distances: "buckets" },
+  albert: { title: "ALBERT", factorized: "always", shared: true, masked: { narrow: true } },
+  electra: {
+    ...{ title: "ELECTRA", factorized: "ifNarrower", classifier: { activation: "gelu" } },
+    masked: { activation: "gelu", narrow: true },
+  },
+  modernbert: {
+    ...{ title: "ModernBERT", positions: "rotary", noTokenTypes: true, normsBefore: true, fused: true, windows: true },
+    ...{ attentionBias: "ifConfigured", feedForward: "gatedFused", classifier: { activation: "classifier" } },
+  },
+  nomic_bert: {
+    ...{ title: "Nomic Embed", positions: "rotary", attentionBias: false, fused: true, feedForward: "gated" },
+  },
+  gte: {
+    ...{ title: "GTE", positions: "rotary", optionalTokenTypes: true, fused: true, feedForward: "gatedUpGate" },
+    masked: { activation: "gelu" },
+  },
+  jina_embeddings_v3: {
+    ...{ title: "Jina Embeddings v3", positions: "rotary", fused: true },
+    masked: { activation: "gelu" },
+  },
+  "deberta-v2": {
+    ...{ title: "DeBERTa-v2, DeBERTa-v3", positions: "ifConfigured", optionalTokenTypes: true },
+    distances: "disentangled",
+    ...{ factorized: "ifNarrowerBeforeNorm", classifier: { activation: "pooler" } },
+  },
+} as const satisfies Readonly<Record<string, EncoderArchitecture>>;
+
+/** The name of an encoder's architecture. */
+export type EncoderName = keyof typeof encoderArchitectures;
+
+/** Whether a `model_type` is that of an encoder. */
+export const isEncoder = (type: unknown): type is EncoderName =>
+  typeof type === "string" && Object.hasOwn(encoderArchitectures, type);
+
+/** Returns a row with the general type, for code that reads any field. */
+export const encoderRow = (name: EncoderName): EncoderArchitecture => encoderArchitectures[name];

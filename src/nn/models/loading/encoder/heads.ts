@@ -1,0 +1,118 @@
+/** The head of an encoder: which one its config names, its sizes, and the names of its results. */
+import type { DenseDescription, EncoderDescription, EncoderTask, HeadDescription } from "../../encoder/description.ts";
+import type { EncoderLabels, LabelScores } from "../../encoder/labels.ts";
+import type { Settings } from "../settings.ts";
+import { activationKey, encoderActivation } from "./activations.ts";
+import { type EncoderName, encoderRow } from "./architectures.ts";
+
+/** The ends of class names in `architectures`, with their tasks. */
+const tasks: readonly (readonly [end: string, task: EncoderTask | undefined])[] = [
+  ["ForSequenceClassification", "classify"],
+  ["ForTokenClassification", "tag"],
+  ["ForQuestionAnswering", "answer"],
+  ["ForMaskedLM", "fillMask"],
+  ["Model", undefined],
+];
+
+/** Returns the task of the class that `architectures` names. @throws {ArgumentError} `unsupportedHead` */
+function taskOf(name: EncoderName, config: Settings): EncoderTask | undefined {
+  const list = config.get("architectures");
+  if (list === undefined) return undefined;
+  if (!Array.isArray(list) || list.some((own) => typeof own !== "string"))
+    throw config.wrong("architectures", "a list of names", list);
+  const own = list[0] as string | undefined;
+  if (own === undefined) return undefined;
+  // BERT's and ALBERT's pretraining has the head of masked tokens, and another for pairs of sentences.
+  if (own.endsWith("ForPreTraining") && (name === "bert" || name === "albert")) return "fillMask";
+  const found = tasks.find(([end]) => own.endsWith(end));
+  if (found) return found[1];
+  const known = tasks.map(([end]) => end).join(", ");
+  throw config.refused("unsupportedHead", `expected architectures to end with one of ${known}, got "${own}"`);
+}
+
+/** Returns the description of the head; undefined without a head. */
+export function headOf(
+  name: EncoderName,
+  config: Settings,
+  { width, embeddings, vocabularySize }: EncoderDescription,
+): HeadDescription | undefined {
+  const task = taskOf(name, config);
+  if (task === undefined) return undefined;
+  const isModern = name === "modernbert";
+  const modern = (): DenseDescription => ({
+    ...{ width, bias: config.flag("classifier_bias"), norm: true },
+    activation: encoderActivation(config, "classifier_activation"),
+  });
+  if (task === "fillMask") {
+    const own = encoderRow(name).masked;
+    const activation = own?.activation ?? encoderActivation(config, activationKey(name));
+    const isNarrow = own?.narrow || name === "deberta-v2";
+    const dense = { width: isNarrow ? embeddings.width : width, activation, bias: true, norm: true };
+    const bias = isModern ? config.flag("decoder_bias") : true;
+    const tied = config.flag("tie_word_embeddings");
+    return { task, dense: isModern ? modern() : dense, outputs: vocabularySize, bias, tied };
+  }
+  const outputs = { outputs: namesOf(config).length, bias: true, tied: false };
+  if (task !== "classify") return { task, ...outputs, ...(isModern && { dense: modern() }) };
+  if (!isModern) return { task, pooling: "first", ...outputs, dense: classifierLayer(name, config, width) };
+  return { task, pooling: modernPooling(config), ...outputs, dense: modern() };
+}
+
+function classifierLayer(name: EncoderName, config: Settings, width: number): DenseDescription {
+  const row = encoderRow(name);
+  const activation = row.classifier?.activation;
+  const own = activation === "pooler" || activation === "classifier" ? undefined : activation;
+  const isPooler = activation === "pooler";
+  return {
+    ...{ width, bias: true, norm: false },
+    activation: isPooler ? encoderActivation(config, "pooler_hidden_act") : (own ?? "tanh"),
+  };
+}
+
+function modernPooling(config: Settings): "first" | "mean" {
+  const pooling = config.textIfAny("classifier_pooling");
+  if (pooling === "cls") return "first";
+  if (pooling === "mean") return "mean";
+  throw config.wrong("classifier_pooling", "cls or mean", pooling);
+}
+
+/** Returns the names of labels: `id2label`, or as many as `num_labels` says. */
+function namesOf(config: Settings): string[] {
+  const given = config.inner("id2label");
+  const count = given ? given.names.length : (config.wholeIfAny("num_labels") ?? 2);
+  return Array.from({ length: count }, (_, index) => given?.textIfAny(`${index}`) ?? `LABEL_${index}`);
+}
+
+/** The activations of cross-encoders, by their classes in PyTorch. */
+const relevances: Readonly<Record<string, EncoderLabels["relevance"]>> = {
+  "torch.nn.modules.activation.Sigmoid": "sigmoid",
+  "torch.nn.modules.linear.Identity": "identity",
+};
+
+/** Returns the names of the results of a head, and how scores become probabilities. */
+export function labelsOf(config: Settings, { task, outputs }: HeadDescription): EncoderLabels | undefined {
+  if (task === "fillMask" || task === "answer") return undefined;
+  const own = config.inner("sentence_transformers");
+  const activation = own?.textIfAny("activation_fn") ?? config.textIfAny("sbert_ce_default_activation_function");
+  const key = own?.get("activation_fn") === undefined ? "sbert_ce_default_activation_function" : "activation_fn";
+  const relevance = activation === undefined ? "sigmoid" : relevances[activation];
+  if (relevance === undefined)
+    throw config.refused(
+      "unknownActivation",
+      `expected ${key} to be one of ${Object.keys(relevances).join(", ")}, got "${activation}"`,
+    );
+  return { names: namesOf(config), scores: task === "tag" ? "softmax" : scoresOf(config, outputs), relevance };
+}
+
+/** As the text classification pipeline of `transformers`. */
+function scoresOf(config: Settings, outputs: number): LabelScores {
+  const problem = config.textIfAny("problem_type");
+  const known: Readonly<Record<string, LabelScores>> = {
+    regression: "identity",
+    single_label_classification: outputs === 1 ? "sigmoid" : "softmax",
+    multi_label_classification: "sigmoid",
+  };
+  if (problem === undefined) return outputs === 1 ? "sigmoid" : "softmax";
+  if (Object.hasOwn(known, problem)) return known[problem]!;
+  throw config.wrong("problem_type", `one of ${Object.keys(known).join(", ")}`, problem);
+}

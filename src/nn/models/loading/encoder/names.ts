@@ -1,0 +1,287 @@
+/** Where the weights of an {@link Encoder} are in checkpoints, by Hugging Face's names. */
+import type { EncoderDescription, EncoderLayerDescription, EncoderTask } from "../../encoder/description.ts";
+import type { Place } from "../names.ts";
+import type { EncoderName } from "./architectures.ts";
+
+type Names = Readonly<Record<string, string>>;
+
+/** The names in checkpoints of one architecture. */
+interface EncoderNames {
+  /** Prefixes of the model's weights: with a head, and without one. */
+  readonly prefixes: readonly string[];
+  readonly top: Names;
+  /** The prefix of a block. */
+  readonly block: (index: number, description: EncoderDescription) => string;
+  readonly layer: Names;
+  /** The layers of heads. Names that begin with `~` follow the model's prefix. */
+  readonly heads: Readonly<Record<EncoderTask, Names>>;
+}
+
+const bertTop: Names = {
+  "embeddings.token": "embeddings.word_embeddings",
+  "embeddings.position": "embeddings.position_embeddings",
+  "embeddings.tokenType": "embeddings.token_type_embeddings",
+  "embeddings.norm": "embeddings.LayerNorm",
+  "embeddings.projection": "embeddings_project",
+};
+
+const bertLayer: Names = {
+  "attention.query": "attention.self.query",
+  "attention.key": "attention.self.key",
+  "attention.value": "attention.self.value",
+  "attention.output": "attention.output.dense",
+  attentionNorm: "attention.output.LayerNorm",
+  "feedForward.up": "intermediate.dense",
+  "feedForward.down": "output.dense",
+  feedForwardNorm: "output.LayerNorm",
+};
+
+const tagAndAnswer = { tag: { output: "classifier" }, answer: { output: "qa_outputs" } } as const;
+const pooler = { dense: "~pooler.dense", output: "classifier" } as const;
+const predictions = (norm: string): Names => ({
+  dense: "cls.predictions.transform.dense",
+  norm: `cls.predictions.transform.${norm}`,
+  output: "cls.predictions",
+});
+const lmHead = { dense: "lm_head.dense", norm: "lm_head.layer_norm", output: "lm_head" } as const;
+const denseHead = { dense: "classifier.dense", output: "classifier.out_proj" } as const;
+const bertBlock = (index: number): string => `encoder.layer.${index}.`;
+
+const robertaHeads = { ...tagAndAnswer, classify: denseHead, fillMask: lmHead } as const;
+
+const bertLike = (prefix: string, heads: EncoderNames["heads"]): EncoderNames => ({
+  ...{ prefixes: [`${prefix}.`, ""], top: bertTop, block: bertBlock, layer: bertLayer, heads },
+});
+
+const names: Readonly<Record<EncoderName, EncoderNames>> = {
+  bert: bertLike("bert", { ...tagAndAnswer, classify: pooler, fillMask: predictions("LayerNorm") }),
+  roberta: bertLike("roberta", robertaHeads),
+  "xlm-roberta": bertLike("roberta", robertaHeads),
+  camembert: bertLike("roberta", robertaHeads),
+  electra: bertLike("electra", {
+    ...{ ...tagAndAnswer, classify: denseHead },
+    fillMask: {
+      ...{ dense: "generator_predictions.dense", norm: "generator_predictions.LayerNorm" },
+      output: "generator_lm_head",
+    },
+  }),
+  distilbert: {
+    ...{ prefixes: ["distilbert.", ""], top: bertTop, block: (index) => `transformer.layer.${index}.` },
+    layer: {
+      "attention.query": "attention.q_lin",
+      "attention.key": "attention.k_lin",
+      "attention.value": "attention.v_lin",
+      "attention.output": "attention.out_lin",
+      attentionNorm: "sa_layer_norm",
+      "feedForward.up": "ffn.lin1",
+      "feedForward.down": "ffn.lin2",
+      feedForwardNorm: "output_layer_norm",
+    },
+    heads: {
+      ...tagAndAnswer,
+      classify: { dense: "pre_classifier", output: "classifier" },
+      fillMask: { dense: "vocab_transform", norm: "vocab_layer_norm", output: "vocab_projector" },
+    },
+  },
+  mpnet: {
+    ...{ prefixes: ["mpnet.", ""], block: bertBlock, heads: robertaHeads },
+    top: { ...bertTop, distanceEmbedding: "encoder.relative_attention_bias" },
+    layer: {
+      ...bertLayer,
+      "attention.query": "attention.attn.q",
+      "attention.key": "attention.attn.k",
+      "attention.value": "attention.attn.v",
+      "attention.output": "attention.attn.o",
+      attentionNorm: "attention.LayerNorm",
+    },
+  },
+  albert: {
+    prefixes: ["albert.", ""],
+    top: { ...bertTop, "embeddings.projection": "encoder.embedding_hidden_mapping_in" },
+    block: (index, { groupSize = 1 }) => albertBlock(index, groupSize),
+    layer: {
+      "attention.query": "attention.query",
+      "attention.key": "attention.key",
+      "attention.value": "attention.value",
+      "attention.output": "attention.dense",
+      attentionNorm: "attention.LayerNorm",
+      "feedForward.up": "ffn",
+      "feedForward.down": "ffn_output",
+      feedForwardNorm: "full_layer_layer_norm",
+    },
+    heads: {
+      ...tagAndAnswer,
+      classify: { dense: "~pooler", output: "classifier" },
+      fillMask: { dense: "predictions.dense", norm: "predictions.LayerNorm", output: "predictions" },
+    },
+  },
+  modernbert: {
+    prefixes: ["model.", ""],
+    top: {
+      "embeddings.token": "embeddings.tok_embeddings",
+      "embeddings.norm": "embeddings.norm",
+      finalNorm: "final_norm",
+    },
+    block: (index) => `layers.${index}.`,
+    layer: {
+      attentionNorm: "attn_norm",
+      "attention.queryKeyValue": "attn.Wqkv",
+      "attention.output": "attn.Wo",
+      feedForwardNorm: "mlp_norm",
+      "feedForward.gateUp": "mlp.Wi",
+      "feedForward.down": "mlp.Wo",
+    },
+    heads: modernHeads(),
+  },
+  nomic_bert: {
+    prefixes: ["nomic_bert.", ""],
+    top: { ...bertTop, "embeddings.norm": "emb_ln" },
+    block: (index) => `encoder.layers.${index}.`,
+    layer: {
+      "attention.queryKeyValue": "attn.Wqkv",
+      "attention.output": "attn.out_proj",
+      attentionNorm: "norm1",
+      "feedForward.gate": "mlp.fc12",
+      "feedForward.up": "mlp.fc11",
+      "feedForward.down": "mlp.fc2",
+      feedForwardNorm: "norm2",
+    },
+    heads: { ...tagAndAnswer, classify: pooler, fillMask: predictions("layer_norm") },
+  },
+  gte: {
+    ...{ prefixes: ["gte.", "new.", ""], top: bertTop, block: bertBlock },
+    layer: {
+      "attention.queryKeyValue": "attention.qkv_proj",
+      "attention.output": "attention.o_proj",
+      attentionNorm: "attn_ln",
+      "feedForward.gateUp": "mlp.up_gate_proj",
+      "feedForward.down": "mlp.down_proj",
+      feedForwardNorm: "mlp_ln",
+    },
+    heads: {
+      ...{ ...tagAndAnswer, classify: pooler },
+      fillMask: { dense: "lm_head.dense", norm: "lm_head.norm", output: "lm_head.decoder" },
+    },
+  },
+  jina_embeddings_v3: {
+    prefixes: ["roberta.", ""],
+    top: { ...bertTop, "embeddings.norm": "emb_ln" },
+    block: (index) => `encoder.layers.${index}.`,
+    layer: {
+      "attention.queryKeyValue": "mixer.Wqkv",
+      "attention.output": "mixer.out_proj",
+      attentionNorm: "norm1",
+      "feedForward.up": "mlp.fc1",
+      "feedForward.down": "mlp.fc2",
+      feedForwardNorm: "norm2",
+    },
+    heads: robertaHeads,
+  },
+  "deberta-v2": {
+    ...{ prefixes: ["deberta.", ""], block: bertBlock },
+    top: {
+      ...bertTop,
+      "embeddings.projection": "embeddings.embed_proj",
+      distanceEmbedding: "encoder.rel_embeddings",
+      distanceNorm: "encoder.LayerNorm",
+    },
+    layer: {
+      ...bertLayer,
+      "attention.query": "attention.self.query_proj",
+      "attention.key": "attention.self.key_proj",
+      "attention.value": "attention.self.value_proj",
+      "attention.distanceKey": "attention.self.pos_key_proj",
+      "attention.distanceQuery": "attention.self.pos_query_proj",
+    },
+    heads: {
+      ...tagAndAnswer,
+      classify: { dense: "pooler.dense", output: "classifier" },
+      fillMask: predictions("LayerNorm"),
+    },
+  },
+};
+
+function modernHeads(): EncoderNames["heads"] {
+  const head = { dense: "head.dense", norm: "head.norm" };
+  const classifier = { ...head, output: "classifier" };
+  return { classify: classifier, tag: classifier, answer: classifier, fillMask: { ...head, output: "decoder" } };
+}
+
+const albertBlock = (index: number, inner: number): string =>
+  `encoder.albert_layer_groups.${Math.floor(index / inner)}.albert_layers.${index % inner}.`;
+
+/** Yields the layers with weights, by their paths in the model. */
+function* layerPaths({ attentionNorm, attention, feedForward }: EncoderLayerDescription): Generator<string> {
+  if (attentionNorm) yield "attentionNorm";
+  yield* attention.fused ? ["attention.queryKeyValue"] : ["query", "key", "value"].map((own) => `attention.${own}`);
+  const { distances } = attention;
+  if (distances?.ofKeys && !distances.shared) yield "attention.distanceKey";
+  if (distances?.ofQueries && !distances.shared) yield "attention.distanceQuery";
+  yield* ["attention.output", "feedForwardNorm"];
+  yield* feedForward.fused
+    ? ["feedForward.gateUp"]
+    : feedForward.gated
+      ? ["feedForward.gate", "feedForward.up"]
+      : ["feedForward.up"];
+  yield "feedForward.down";
+}
+
+function* topPaths({ embeddings, distances, finalNorm }: EncoderDescription): Generator<string> {
+  yield "embeddings.token";
+  if (embeddings.positions) yield "embeddings.position";
+  if (embeddings.tokenTypes > 0) yield "embeddings.tokenType";
+  if (embeddings.norm) yield "embeddings.norm";
+  if (embeddings.projection) yield "embeddings.projection";
+  if (distances) yield "distanceEmbedding";
+  if (distances?.kind === "disentangled" && distances.norm) yield "distanceNorm";
+  if (finalNorm) yield "finalNorm";
+}
+
+/** Returns the place of every layer with weights. */
+export function encoderPlaces(name: EncoderName, description: EncoderDescription): Place[] {
+  const { prefixes, top, block, layer, heads } = names[name];
+  const named = (own: string) => prefixes.map((prefix) => `${prefix}${own}`);
+  const { head, layers } = description;
+  const headPaths = head ? ["dense", "norm", "output"].filter((path) => has(head, path)) : [];
+  const headName = (own: string) => {
+    if (own.startsWith("~")) return named(own.slice(1));
+    // An output that is not tied has another bias, next to its weight.
+    return head?.tied === false ? [...otherHeads(own), own] : [own, ...otherHeads(own)];
+  };
+  return [
+    ...[...topPaths(description)].map((path) => ({ path, names: named(top[path]!) })),
+    ...layers.flatMap((own, index) =>
+      [...layerPaths(own)].map((path) => ({
+        path: `blocks.${index}.${path}`,
+        names: named(`${block(index, description)}${layer[path]!}`),
+      })),
+    ),
+    ...headPaths.map((path) => ({ path: `head.${path}`, names: headName(heads[head!.task][path]!) })),
+  ];
+}
+
+const has = ({ dense, tied, bias }: NonNullable<EncoderDescription["head"]>, path: string): boolean =>
+  path === "dense" ? dense !== undefined : path === "norm" ? dense?.norm === true : !tied || bias;
+
+/** Names in other versions: outputs whose weight is not tied, and the head of DeBERTa-v3. */
+function otherHeads(own: string): string[] {
+  if (own.startsWith("cls.predictions."))
+    return [`lm_predictions.lm_head.${own.slice("cls.predictions.transform.".length)}`];
+  if (own === "cls.predictions") return ["cls.predictions.decoder", "lm_predictions.lm_head"];
+  return own === "lm_head" || own === "predictions" ? [`${own}.decoder`] : [];
+}
+
+/** Weights of other heads, tables of constants, and copies of tied weights, which results do not depend on. */
+const withoutUse = [
+  /(^|\.)(position_ids|token_type_ids|inv_freq)$/,
+  /(^|\.)pooler\./,
+  /^(cls|lm_head|lm_predictions|mask_predictions|predictions|sop_classifier|classifier|qa_outputs|head|decoder)\./,
+  /^(pre_classifier|vocab_transform|vocab_layer_norm|vocab_projector|distilbert\.distilbert)\./,
+  /^(generator_predictions|generator_lm_head|discriminator_predictions)\./,
+  // DeBERTa's, which `transformers` ignores too: without learned positions, and without relative attention
+  /^(deberta\.)?embeddings\.position_embeddings\./,
+  /^(deberta\.)?encoder\.LayerNorm\./,
+];
+
+/** Whether a tensor of a checkpoint has no effect on the results of a model whose places do not name it. */
+export const isWithoutUse = (name: string): boolean => withoutUse.some((pattern) => pattern.test(name));

@@ -1,0 +1,57 @@
+/** Opens the folder of an encoder. */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { openFor } from "../../../../io/safetensors/open.ts";
+import { loadTokenizer } from "../../../../text/load_tokenizer.ts";
+import { Encoder } from "../../encoder/encoder.ts";
+import { chatTemplateOf, generationOf } from "../generation.ts";
+import type { Opened } from "../opened.ts";
+import { sourceOf } from "../packed/methods.ts";
+import { Settings } from "../settings.ts";
+import type { WeightSource } from "../source.ts";
+import type { EncoderName } from "./architectures.ts";
+import { type DescribedEncoder, describeEncoder } from "./describe.ts";
+import { encoderPlaces, isWithoutUse } from "./names.ts";
+import { loadSentenceHead } from "./sentence_files.ts";
+
+/** @throws {FileError} @throws {FileFormatError} @throws {ArgumentError} for unsupported settings. */
+export function openEncoder(path: string, name: EncoderName, config: object): Opened {
+  const settings = new Settings(join(path, "config.json"), new Map(Object.entries(config)));
+  const described = describeEncoder(name, settings);
+  const about = { generation: generationOf(path), chatTemplate: chatTemplateOf(path) };
+  // before the weights, so that errors appear immediately
+  const tokenizer = existsSync(join(path, "tokenizer.json")) ? loadTokenizer(path) : undefined;
+  const sentence = loadSentenceHead(path, described.description.width);
+  // Configs of sentence-transformers often name the head of the model that they were made from, whose weights are gone.
+  const { description, labels } = sentence ? withoutHead(described) : described;
+  const file = openFor("loadModel", path);
+  try {
+    const source = withoutUnused(sourceOf(file, settings));
+    return {
+      ...{ places: encoderPlaces(name, description), source, style: "huggingFace", ...about },
+      config: config as Readonly<Record<string, unknown>>,
+      newModel(options) {
+        const model = new Encoder(description, options);
+        model.tokenizer = tokenizer;
+        model.labels = labels;
+        model.sentence = sentence?.(options) ?? null;
+        return model;
+      },
+      [Symbol.dispose]: () => file.close(),
+    };
+  } catch (cause) {
+    file.close();
+    throw cause;
+  }
+}
+
+const withoutHead = ({ description }: DescribedEncoder) => ({
+  description: { ...description, head: undefined },
+  labels: undefined,
+});
+
+/** Ignores the weights of other heads. */
+const withoutUnused = (source: WeightSource): WeightSource => ({
+  ...source,
+  isNeutral: (name) => isWithoutUse(name) || (source.isNeutral?.(name) ?? false),
+});

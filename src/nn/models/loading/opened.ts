@@ -1,0 +1,22 @@
+/** An open folder or file of a model. */
+import type { LayerOptions } from "../../layers/initialization.ts";
+import type { Decoder } from "../decoder/decoder.ts";
+import type { Encoder } from "../encoder/encoder.ts";
+import type { GenerationSettings } from "./generation.ts";
+import type { Place, Style } from "./names.ts";
+import type { WeightSource } from "./source.ts";
+
+/** The models that {@link loadModel} returns. */
+export type LoadableModel = Decoder | Encoder;
+
+/** An open folder or file, and the model that it describes. */
+export interface Opened extends Disposable {
+  /** Where the weights are; first the token embedding. */
+  readonly places: readonly Place[];
+  readonly newModel: (options: LayerOptions) => LoadableModel;
+  readonly source: WeightSource;
+  readonly style: Style;
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly generation: GenerationSettings;
+  readonly chatTemplate: string | undefined;
+}

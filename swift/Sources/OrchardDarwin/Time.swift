@@ -1,0 +1,8 @@
+// The clock of CoreFoundation, which Foundation brings on Apple's systems.
+import Foundation
+
+public typealias CFTimeInterval = Double
+public typealias CFAbsoluteTime = CFTimeInterval
+
+/// Returns seconds since 1 January 2001.
+public func CFAbsoluteTimeGetCurrent() -> CFAbsoluteTime { Date().timeIntervalSinceReferenceDate }

@@ -1,0 +1,92 @@
+/** Small encoders of `transformers`, and what it computes of them: scripts/fixtures/models/encoders.py. */
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { crc32 } from "node:zlib";
+import { packageRoot } from "../../../../src/core/paths.ts";
+import { io, nn, noGrad, type Tensor, tensor } from "../../../../src/index.ts";
+import type { EncoderName } from "../../../../src/nn/models/loading/encoder/architectures.ts";
+
+export type Shapes = Readonly<Record<string, number[]>>;
+export type Task = "none" | "classify" | "tag" | "answer" | "fillMask";
+export interface Case {
+  readonly task: Task;
+  readonly change: Readonly<Record<string, unknown>>;
+  /** A key that the config lacks. */
+  readonly missing?: string;
+  /** Whether the types of tokens are passed. */
+  readonly types?: boolean;
+  /** The name of a tensor, `"same"` where the change has no effect, or null where `transformers` fails. */
+  readonly output: string | null;
+  /** Shapes of the checkpoint that differ; null for a tensor that it lacks. */
+  readonly shapes?: Readonly<Record<string, number[] | null>>;
+}
+export interface Family {
+  readonly fields: Readonly<Record<string, { readonly default: unknown; readonly type: string }>>;
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly classes: Readonly<Record<Task, string>>;
+  readonly shapes: Readonly<Record<Task, Shapes>>;
+  readonly cases: readonly Case[];
+}
+
+const fixture = join(packageRoot, "test", "fixtures", "encoders", "configs");
+export const { families }: { families: Record<EncoderName, Family> } = JSON.parse(
+  readFileSync(`${fixture}.json`, "utf8"),
+);
+export const answers = io.loadSafetensors(`${fixture}.safetensors`);
+export const names = Object.keys(families) as EncoderName[];
+export const lengths = Array.from(answers["lengths"]!.dataSync(), Number);
+
+/** What `weight` of configs.py makes. */
+export function weight(name: string, shape: readonly number[]): Tensor {
+  const count = shape.reduce((product, size) => product * size, 1);
+  const offset = shape.length === 1 && name.endsWith("weight") ? 1 : 0;
+  const hash = crc32(name);
+  const values = Float32Array.from({ length: count }, (_, index) => {
+    let h = Math.imul(index + hash, 0x9e3779b1);
+    h = Math.imul(h ^ (h >>> 15), 0x85ebca77);
+    h ^= h >>> 13;
+    return (h >>> 0) / 2 ** 32 - 0.5 + offset;
+  });
+  return tensor(values, { shape: [...shape] });
+}
+
+export const configOf = (name: EncoderName, { task, change, missing }: Case): Readonly<Record<string, unknown>> => {
+  const { config, classes } = families[name];
+  const changed = Object.entries({ architectures: [classes[task]], ...config, ...change });
+  return Object.fromEntries(changed.filter(([key]) => key !== missing));
+};
+
+export async function writeModel(path: string, name: EncoderName, own: Case): Promise<void> {
+  mkdirSync(path, { recursive: true });
+  writeFileSync(join(path, "config.json"), JSON.stringify(configOf(name, own)));
+  const shapes: NonNullable<Case["shapes"]> = { ...families[name].shapes[own.task], ...own.shapes };
+  const tensors = Object.entries(shapes).flatMap(([key, shape]) =>
+    shape === null ? [] : [[key, weight(key, shape)] as const],
+  );
+  await io.saveSafetensors(join(path, "model.safetensors"), Object.fromEntries(tensors));
+}
+
+export const loadEncoder = async (path: string): Promise<nn.Encoder> =>
+  (await nn.loadModel<nn.Encoder>(path, { dtype: "float32" })).model;
+
+/** The numbers of the fixture: one result for each row, or those of tokens 0 and 5. */
+export const kept = (out: Tensor): Tensor =>
+  out.rank === 2 ? out : out.indexSelect(1, tensor([0, 5], { dtype: "int32" }));
+
+/** The results of a model for the two texts of the fixture. */
+export function outputOf(model: nn.Encoder, { types }: Pick<Case, "types">): Tensor {
+  const tokenTypes = types ? answers["tokenTypes"]! : undefined;
+  return kept(noGrad(() => model.forward(answers["tokens"]!, { lengths, tokenTypes })));
+}
+
+/** The largest difference, relative to the largest number. */
+export function errorOf(got: Tensor, want: Tensor): number {
+  const [a, b] = [got, want].map((x) => Array.from(x.dataSync(), Number)) as [number[], number[]];
+  if (a.length !== b.length) return Infinity;
+  let [error, largest] = [0, 0];
+  for (const [at, value] of b.entries()) {
+    error = Math.max(error, Math.abs(value - a[at]!));
+    largest = Math.max(largest, Math.abs(value));
+  }
+  return Number.isNaN(error) ? Infinity : error / largest;
+}

@@ -1,0 +1,203 @@
+/**
+ * Drawn matrix products of the cpu backend, computed on every way, against sums in float64 or exact integers. Operands
+ * lie among loud values: what is read outside of them shows in the result.
+ */
+import { expect } from "bun:test";
+import { configure, cpuLibrary } from "../../src/backend/cpu/loader.ts";
+import { cpuInfo } from "../../src/backend/cpu/report.ts";
+import { type MatmulCase, type MatmulOperand, multiply } from "./cpu-matmul.ts";
+import { type ElementType, elementTypes } from "./elements.ts";
+
+const { native } = cpuLibrary();
+const { isa: initial, isas, blas } = cpuInfo(native);
+export const useDefaults = (): void => {
+  configure(native, "isa", initial);
+  configure(native, "products", "table");
+};
+export type Dtype = keyof typeof elementTypes;
+export const floats: Dtype[] = ["float64", "float32", "float16", "bfloat16"];
+export const integers: Dtype[] = ["int64", "int32", "uint32", "int8", "uint8"];
+
+/** Ways to compute: the BLAS where there is one, as on macOS, and the backend's own code on each instruction set. */
+export const ways = [
+  ...(blas ? [{ name: blas.name, isa: initial, products: "blas" }] : []),
+  ...isas.map((isa) => ({ name: isa, isa, products: "own" })),
+];
+export const use = (way: { isa: string; products: string }): void => {
+  configure(native, "isa", way.isa);
+  configure(native, "products", way.products);
+};
+
+/** How rows and columns lie: strides as multiples, and whether the first element is the last in memory. */
+const layouts = {
+  rows: (rows: number, columns: number) => ({ rowStride: columns, columnStride: 1, length: rows * columns }),
+  columns: (rows: number, columns: number) => ({ rowStride: 1, columnStride: rows, length: rows * columns }),
+  gaps: (rows: number, columns: number) => ({ rowStride: columns + 3, columnStride: 1, length: rows * (columns + 3) }),
+  strided: (rows: number, columns: number) => ({ rowStride: 3 * columns, columnStride: 3, length: 3 * rows * columns }),
+  reversed: (rows: number, columns: number) => ({ rowStride: -columns, columnStride: -1, length: rows * columns }),
+  upsideDown: (rows: number, columns: number) => ({ rowStride: -columns, columnStride: 1, length: rows * columns }),
+  oneRow: (_: number, columns: number) => ({ rowStride: 0, columnStride: 1, length: columns }),
+  oneColumn: (rows: number, _: number) => ({ rowStride: 1, columnStride: 0, length: rows }),
+  oneElement: () => ({ rowStride: 0, columnStride: 0, length: 1 }),
+} as const;
+export type Layout = keyof typeof layouts;
+
+let seed = 1;
+/** Uniform on [0, 1): a linear congruence that needs no library. */
+export function random(): number {
+  seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+  return seed / 2 ** 32;
+}
+
+const padding = 19;
+
+/** A batch of matrices of random numbers in a storage of their own, with loud values before, between and after. */
+export function randomOperand(
+  type: ElementType,
+  rows: number,
+  columns: number,
+  layout: Layout,
+  batchShape: readonly number[],
+  isRepeated = false,
+): MatmulOperand {
+  const { rowStride, columnStride, length } = layouts[layout](rows, columns);
+  const step = length + padding;
+  const batchStrides = batchShape.map((_, axis) => (isRepeated ? 0 : step * product(batchShape.slice(axis + 1))));
+  const count = padding + step * (isRepeated ? 1 : product(batchShape));
+  const storage = type.make(count);
+  for (let index = 0; index < count; index++) type.write(storage, index, loud(type));
+  const first = Math.min(0, rowStride * (rows - 1)) + Math.min(0, columnStride * (columns - 1));
+  const operand = { storage, offset: padding - first, rowStride, columnStride, batchStrides };
+  forEachElement(operand, rows, columns, batchShape, (index) => type.write(storage, index, quiet(type)));
+  return operand;
+}
+
+const product = (sizes: readonly number[]) => sizes.reduce((total, size) => total * size, 1);
+const loud = ({ wrap }: ElementType) => (wrap ? wrap(0x5a5a5a5a5a5a5a5an) : Number.NaN);
+const quiet = ({ wrap }: ElementType) =>
+  wrap
+    ? wrap((BigInt(Math.floor(random() * 2 ** 32)) << 32n) | BigInt(Math.floor(random() * 2 ** 32)))
+    : random() * 2 - 1;
+
+function forEachElement(
+  operand: MatmulOperand,
+  rows: number,
+  columns: number,
+  batchShape: readonly number[],
+  visit: (index: number, row: number, column: number, base: readonly number[]) => void,
+): void {
+  const walk = (axis: number, offset: number, place: readonly number[]) => {
+    if (axis < batchShape.length) {
+      for (let index = 0; index < batchShape[axis]!; index++)
+        walk(axis + 1, offset + index * operand.batchStrides[axis]!, [...place, index]);
+      return;
+    }
+    for (let row = 0; row < rows; row++)
+      for (let column = 0; column < columns; column++)
+        visit(offset + row * operand.rowStride + column * operand.columnStride, row, column, place);
+  };
+  walk(0, operand.offset, []);
+}
+
+const baseOf = (operand: MatmulOperand, place: readonly number[]) =>
+  place.reduce((offset, index, axis) => offset + index * operand.batchStrides[axis]!, operand.offset);
+
+export interface Case extends MatmulCase {
+  readonly dtype: Dtype;
+}
+
+export interface Expected {
+  /** By the element's index in the storage of the result. */
+  value: Map<number, number | bigint>;
+  /** The largest error that floats may have there. */
+  bound: Map<number, number>;
+}
+
+/**
+ * The formula, in float64 or exactly, with the classical bound for a sum of k products: (k + 2) u Σ|a||b|, and one
+ * rounding.
+ */
+export function formula({ dtype, m, n, k, batchShape, a, b, out, input, alpha = 1, beta = 1 }: Case): Expected {
+  const type = elementTypes[dtype];
+  const value = new Map<number, number | bigint>();
+  const bound = new Map<number, number>();
+  const summed = Math.min(type.rounding ?? 0, 2 ** -24);
+  forEachElement(out, m, n, batchShape, (index, row, column, place) => {
+    const [aBase, bBase] = [baseOf(a, place) + row * a.rowStride, baseOf(b, place) + column * b.columnStride];
+    const added =
+      input && beta !== 0
+        ? type.read(input.storage, baseOf(input, place) + row * input.rowStride + column * input.columnStride)
+        : undefined;
+    const pairs = Array.from(
+      { length: k },
+      (_, p) =>
+        [type.read(a.storage, aBase + p * a.columnStride), type.read(b.storage, bBase + p * b.rowStride)] as const,
+    );
+    if (type.wrap) {
+      const sum = pairs.reduce((total, [x, y]) => total + BigInt(x) * BigInt(y), 0n);
+      value.set(index, type.wrap(BigInt(alpha) * sum + BigInt(beta) * BigInt(added ?? 0)));
+      return;
+    }
+    const sum = pairs.reduce((total, [x, y]) => total + Number(x) * Number(y), 0);
+    const size = pairs.reduce((total, [x, y]) => total + Math.abs(Number(x) * Number(y)), 0);
+    const whole = alpha * sum + beta * Number(added ?? 0);
+    value.set(index, whole);
+    const magnitude = Math.abs(alpha) * size + Math.abs(beta * Number(added ?? 0));
+    bound.set(
+      index,
+      (k + 4) * summed * magnitude + type.rounding! * Math.abs(whole) * 1.01 + 2 ** -25 * (dtype === "float16" ? 1 : 0),
+    );
+  });
+  return { value, bound };
+}
+
+/** Computes into a fresh copy of the result's storage and says the first thing that is wrong, or nothing. */
+export function firstWrong(given: Case, expected: Expected): string | undefined {
+  const type = elementTypes[given.dtype];
+  const storage = given.out.storage.slice();
+  const before = storage.slice();
+  const isOut = (operand?: MatmulOperand) =>
+    operand && (operand.storage === given.out.storage ? { ...operand, storage } : operand);
+  multiply({ ...given, out: { ...given.out, storage }, input: isOut(given.input) });
+  for (let index = 0; index < storage.length; index++) {
+    const got = type.read(storage, index);
+    const value = expected.value.get(index);
+    if (value === undefined) {
+      if (!Object.is(got, type.read(before, index))) return `element ${index} outside of the result became ${got}`;
+    } else if (
+      typeof got === "bigint" ? got !== value : !(Math.abs(got - Number(value)) <= expected.bound.get(index)!)
+    ) {
+      return `element ${index} is ${got}, expected ${value} ± ${expected.bound.get(index) ?? 0}`;
+    }
+  }
+  return undefined;
+}
+
+/** Runs a case on every way; the formula is computed once. */
+export function expectRight(given: Case, description: string): void {
+  const expected = formula(given);
+  for (const way of ways) {
+    use(way);
+    expect([description, way.name, firstWrong(given, expected)]).toEqual([description, way.name, undefined]);
+  }
+}
+
+export function randomCase(
+  dtype: Dtype,
+  [m, n, k]: readonly [number, number, number],
+  [la, lb, lo]: readonly [Layout, Layout, Layout],
+  batchShape: readonly number[] = [],
+  repeated: { a?: boolean; b?: boolean } = {},
+): Case {
+  const type = elementTypes[dtype];
+  const a = randomOperand(type, m, k, la, batchShape, repeated.a);
+  const b = randomOperand(type, k, n, lb, batchShape, repeated.b);
+  const out = randomOperand(type, m, n, lo, batchShape);
+  return { dtype, m, n, k, batchShape, a, b, out };
+}
+
+export const operandLayouts = Object.keys(layouts) as Layout[];
+export const resultLayouts = ["rows", "columns", "gaps", "strided", "reversed", "upsideDown"] as const;
+
+/** Returns an item, each in turn. */
+export const nth = <Item>(items: readonly Item[], index: number): Item => items[index % items.length]!;
