@@ -256,11 +256,20 @@ function adaptiveAvgPool(
   );
 }
 
-/** Returns the map of an axis to the means of `count` windows. */
+const adaptiveMaps = new Map<string, AxisMap>();
+const MOST_MAPS = 64;
+
+/** Returns the map of an axis to the means of `count` windows. Maps are kept: a model pools the same sizes again. */
 function adaptiveMap(size: number, count: number): AxisMap {
+  const key = `${size} ${count}`;
+  const known = adaptiveMaps.get(key);
+  if (known) return known;
   const starts = Array.from({ length: count }, (_, at) => Math.floor((at * size) / count));
   const lengths = starts.map((start, at) => Math.ceil(((at + 1) * size) / count) - start);
-  return { input: size, starts, lengths, divisors: lengths };
+  const map = { input: size, starts, lengths, divisors: lengths };
+  if (adaptiveMaps.size >= MOST_MAPS) adaptiveMaps.delete(adaptiveMaps.keys().next().value!);
+  adaptiveMaps.set(key, map);
+  return map;
 }
 
 function meansAlong(x: Tensor, axis: number, count: number): Tensor {

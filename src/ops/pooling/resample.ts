@@ -48,21 +48,23 @@ const resampleCall = cpuCall(
 );
 
 /** The tables of maps, in the order that native/cpu/pooling/resample.h describes. */
-const tables = new WeakMap<AxisMap, readonly number[]>();
+const tables = new WeakMap<AxisMap, Float64Array>();
 
-function tableOf(map: AxisMap): readonly number[] {
+function tableOf(map: AxisMap): Float64Array {
   const known = tables.get(map);
   if (known) return known;
   const { input, starts, lengths, weights = [] } = map;
   const { divisors = new Array<number>(starts.length).fill(1), factors = new Array<number>(input).fill(1) } = map;
-  const table = [...starts, ...lengths, ...divisors, ...factors, ...weights];
+  const table = Float64Array.from([starts, lengths, divisors, factors, weights].flat());
   tables.set(map, table);
   return table;
 }
 
 const resampleCpu: Implementation<ResampleAttributes> = {
   run({ operation, inputs: [x], outputs: [output], attributes: { planes, axes } }) {
-    const table = Float64Array.from(axes.flatMap(tableOf));
+    const parts = axes.map(tableOf);
+    const table = new Float64Array(parts.reduce((sum, { length }) => sum + length, 0));
+    for (let at = 0, begin = 0; at < parts.length; begin += parts[at++]!.length) table.set(parts[at]!, begin);
     const block = {
       ...{ dtype: x!.dtype, planes, input: axes.map(({ input }) => input) },
       ...{ output: axes.map(({ starts }) => starts.length), weights: axes.map(({ weights }) => weights?.length ?? 0) },
