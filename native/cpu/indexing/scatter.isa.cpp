@@ -33,8 +33,7 @@ template <class T, Scattering way> void put(State<T, way> &to, T value) {
     const bool takes = is_taken<T, way == Scattering::amax>(value, to);
     if constexpr (sizeof(T) == 2) to.bits = takes ? value.bits : to.bits; // a choice of structs is not vectorized
     else to = takes ? value : to;
-  }
-  else {
+  } else {
     static_assert(is_sum || way == Scattering::prod);
     if constexpr (std::is_same_v<T, Bool>) to = store<Bool>(load(to) || load(value));
     else if constexpr (std::is_same_v<S, double>) to = is_sum ? to + double(load(value)) : to * double(load(value));
