@@ -1,7 +1,7 @@
 /** The names of operations on elements, rows and slices. */
 import { executeMany, executeUpdate } from "../../../src/backend/dispatch.ts";
 import { primitives } from "../../../src/backend/primitive.ts";
-import { embeddingBag, flashAttention, grad, type Tensor, tensor } from "../../../src/index.ts";
+import { embeddingBag, flashAttention, grad, manualSeed, nn, noGrad, type Tensor, tensor } from "../../../src/index.ts";
 import { definitions } from "../../../src/ops/elementwise/define.ts";
 import { binaryOperations, ternaryOperations, unaryOperations } from "../../../src/ops/elementwise/primitive.ts";
 import { bagModes } from "../../../src/ops/embedding/primitive.ts";
@@ -256,6 +256,26 @@ export const attentionPass: readonly Walk[] = [
       const out = flashAttention(own[0]!, own[1]!, own[2]!) as Tensor;
       if (pass === "forward") return out;
       return grad(out.mul(drawn("share", out.shape, { low: 0.5, high: 2 })).sum() as Tensor, own);
+    },
+  },
+];
+
+const recurrentLayers = {
+  lstm: () => new nn.LSTM(3, 4),
+  gru: () => new nn.GRU(3, 4),
+  tanh: () => new nn.RNN(3, 4),
+  relu: () => new nn.RNN(3, 4, { nonlinearity: "relu" }),
+} as const;
+
+/** The outputs of layers without gradients: the cpu backend runs all steps in one call. */
+export const recurrentKind: readonly Walk[] = [
+  {
+    names: Object.keys(recurrentLayers),
+    operands: () => [drawn("steps", [5, 2, 3], { low: -2, high: 2 })],
+    compute: (kind, [x]) => {
+      manualSeed(7); // the same weights on every backend
+      const layer = recurrentLayers[kind as keyof typeof recurrentLayers]();
+      return noGrad(() => layer.forward(x!).output as Tensor);
     },
   },
 ];

@@ -174,6 +174,21 @@ function pictures(): void {
   }
 }
 
+/** Layers with and without biases, in both directions. */
+function recurrentLayers(): void {
+  for (const dtype of ["float32", "float64"] as const)
+    for (const bias of [true, false]) {
+      const options = { dtype, bias, bidirectional: true };
+      const x = library.rand([3, 2, 5], { dtype });
+      library.noGrad(() => {
+        for (const layer of [new library.nn.LSTM(5, 4, options), new library.nn.GRU(5, 4, options)])
+          layer.forward(x).output.dataSync();
+        for (const nonlinearity of ["tanh", "relu"] as const)
+          new library.nn.RNN(5, 4, { ...options, nonlinearity }).forward(x).output.dataSync();
+      });
+    }
+}
+
 function optimizers(): void {
   for (const dtype of ["float32", "float64", "bfloat16"] as const)
     for (const make of [
@@ -280,6 +295,7 @@ function further(): void {
   pictures();
   weights();
   caches();
+  recurrentLayers();
   optimizers();
   gradientsOf(() => library.rope(leaf([1, 4, 2, 8])));
   gradientsOf(() => library.rope(leaf([2, 3, 8]), { positions: whole([4, 0, 9]) }));
