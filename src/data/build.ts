@@ -30,8 +30,8 @@ export interface BuildPlan {
 }
 
 /**
- * Reads, splits and encodes the documents, and writes the tokens. @throws {DataError} `nothingReadable` @throws
- * {FileError}
+ * Reads, splits and encodes the documents, and writes the tokens. @throws {DataError} `nothingReadable`
+ * @throws {FileError}
  */
 export async function buildTokens(plan: BuildPlan): Promise<Manifest> {
   const { operation, files, folder, key, tokenizer } = plan;

@@ -79,8 +79,8 @@ const finiteNumbers = listOf(
  * @example
  * data.transforms.normalize([0.485, 0.456, 0.406], [0.229, 0.224, 0.225]);
  *
- * @throws {ArgumentError} `invalidOption` for a std of 0. The transform: @throws {ShapeError} `channelsDiffer`. @throws
- * {DTypeError} `notFloats`.
+ * @throws {ArgumentError} `invalidOption` for a std of 0. The transform: @throws {ShapeError} `channelsDiffer`.
+ * @throws {DTypeError} `notFloats`.
  */
 export function normalize(mean: readonly number[], std: readonly number[]): Transform;
 export function normalize(...values: unknown[]): Transform {

@@ -39,8 +39,8 @@ const parquetParameters = parameters("loadParquet", {
  *
  * @throws {FileError} for a file that does not exist or can't be read. @throws {FileFormatError} `damaged`, also for an
  * unsupported compression (Snappy, GZIP, Brotli, Zstandard and none are supported). @throws {ArgumentError}
- * `unknownColumn`. @throws {DTypeError} `notNumbers` if `dtypes` has a column of other values. @throws
- * {OutOfMemoryError} if the columns would exceed the memory limit.
+ * `unknownColumn`. @throws {DTypeError} `notNumbers` if `dtypes` has a column of other values.
+ * @throws {OutOfMemoryError} if the columns would exceed the memory limit.
  */
 export function loadParquet(path: string, options?: LoadParquetOptions): Promise<Table>;
 export async function loadParquet(...values: unknown[]): Promise<Table> {

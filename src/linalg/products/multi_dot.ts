@@ -17,8 +17,8 @@ import type { Tensor } from "../../tensor/tensor.ts";
  * @example
  * linalg.multiDot([tensor([1, 2]), tensor([[1, 0], [0, 3]]), tensor([1, 1])]); // float32 7
  *
- * @throws {ArgumentError} for fewer than two tensors. @throws {ShapeError} if shapes do not match. @throws
- * {DTypeError} if dtypes differ, and for bool.
+ * @throws {ArgumentError} for fewer than two tensors. @throws {ShapeError} if shapes do not match.
+ * @throws {DTypeError} if dtypes differ, and for bool.
  */
 export function multiDot<D extends DType>(tensors: readonly Tensor<D>[]): Tensor<D>;
 export function multiDot(...values: unknown[]): Tensor {

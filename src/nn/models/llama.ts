@@ -114,9 +114,9 @@ export class Llama extends Decoder {
    * @example
    * const model = Llama.fromPretrained("llama-3.2-1b", { dtype: "bfloat16" }).eval();
    *
-   * @throws {FileError} for files that do not exist. @throws {FileFormatError} for damaged files. @throws
-   * {ArgumentError} for the config of another architecture. @throws {StateDictError} for tensors that do not match the
-   * config.
+   * @throws {FileError} for files that do not exist. @throws {FileFormatError} for damaged files.
+   * @throws {ArgumentError} for the config of another architecture. @throws {StateDictError} for tensors that do not
+   * match the config.
    */
   static fromPretrained(folder: string, options: Pick<LayerOptions, "dtype"> = {}): Llama {
     using tensors = openSafetensors(folder);

@@ -34,8 +34,8 @@ export type DropoutArguments = Given<DropoutOptions, ["p", "training"]>;
  * @example
  * dropout1d(x, 0.2);
  *
- * @throws {ShapeError} if x has an unsupported rank. @throws {ArgumentError} for a p outside [0, 1]. @throws
- * {DTypeError} if x is not a float.
+ * @throws {ShapeError} if x has an unsupported rank. @throws {ArgumentError} for a p outside [0, 1].
+ * @throws {DTypeError} if x is not a float.
  */
 export function dropout1d<D extends DType>(x: Tensor<D>, ...options: DropoutArguments): Tensor<D>;
 export function dropout1d(...values: unknown[]): Tensor {

@@ -37,8 +37,8 @@ export interface DistOptions {
  * @example
  * dist(tensor([1, 2]), tensor([4, 6])); // float32 5
  *
- * @throws {ShapeError} if shapes can't be broadcast. @throws {DTypeError} if dtypes differ or are not floats. @throws
- * {ArgumentError} if p is NaN.
+ * @throws {ShapeError} if shapes can't be broadcast. @throws {DTypeError} if dtypes differ or are not floats.
+ * @throws {ArgumentError} if p is NaN.
  */
 export function dist<D extends DType>(a: Tensor<D>, b: Tensor<D>, ...options: Given<DistOptions, ["p"]>): Tensor<D>;
 export function dist(...values: unknown[]): Tensor {

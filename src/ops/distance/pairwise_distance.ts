@@ -35,8 +35,8 @@ export interface PairwiseDistanceOptions {
  * @example
  * pairwiseDistance(tensor([[0, 0], [1, 1]]), tensor([[3, 4], [1, 1]]), { eps: 0 }); // float32 [5, 0]
  *
- * @throws {ShapeError} if shapes can't be broadcast, or have no axis. @throws {DTypeError} for bools. @throws
- * {ArgumentError} if p is NaN.
+ * @throws {ShapeError} if shapes can't be broadcast, or have no axis. @throws {DTypeError} for bools.
+ * @throws {ArgumentError} if p is NaN.
  */
 export function pairwiseDistance<D extends DType, E extends DType>(
   x1: Tensor<D>,

@@ -61,8 +61,8 @@ export function plainLoss(
 }
 
 /**
- * Checks for floats of one dtype whose shapes broadcast. @throws {ShapeError} @throws {DTypeError} @throws
- * {DisposedError}
+ * Checks for floats of one dtype whose shapes broadcast. @throws {ShapeError} @throws {DTypeError}
+ * @throws {DisposedError}
  */
 export function checkBroadcast(operation: string, operands: Readonly<Record<string, Tensor>>): void {
   const [[firstName, first], ...others] = Object.entries(operands) as [[string, Tensor], ...[string, Tensor][]];

@@ -191,8 +191,8 @@ function gradientsOfGiven(
 }
 
 /**
- * Checks that x has floats and channels, and that vectors have one float for each channel. @throws {ShapeError} @throws
- * {DTypeError}
+ * Checks that x has floats and channels, and that vectors have one float for each channel. @throws {ShapeError}
+ * @throws {DTypeError}
  */
 export function checkChannels(
   operation: string,

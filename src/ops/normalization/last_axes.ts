@@ -22,8 +22,8 @@ interface Settings {
 }
 
 /**
- * Normalizes x over its last axes. @param isCentred whether to subtract the mean @throws {ShapeError} @throws
- * {DTypeError} @throws {ArgumentError}
+ * Normalizes x over its last axes. @param isCentred whether to subtract the mean @throws {ShapeError}
+ * @throws {DTypeError} @throws {ArgumentError}
  */
 export function normalizeLastAxes(
   operation: string,

@@ -204,8 +204,8 @@ const unpoolParameters = (operation: string) =>
  * @example
  * maxUnpool1d(tensor([[[3, 5]]]), tensor([[[1n, 3n]]]), 2); // float32 [[[0, 3, 0, 5]]]
  *
- * @throws {ShapeError} if shapes do not match, and `indexOutOfRange` (on Metal, when a result is read). @throws
- * {DTypeError} if x is not a float, or indices are not integers. @throws {ArgumentError} for sizes below 1.
+ * @throws {ShapeError} if shapes do not match, and `indexOutOfRange` (on Metal, when a result is read).
+ * @throws {DTypeError} if x is not a float, or indices are not integers. @throws {ArgumentError} for sizes below 1.
  */
 export function maxUnpool1d<D extends DType>(
   x: Tensor<D>,

@@ -141,8 +141,8 @@ export function checkProduct(operation: string, x: Tensor, w: QuantizedTensor, n
 }
 
 /**
- * @internal Checks a bias of `rows` values, and converts it to the dtype of x. @throws {DTypeError} @throws
- * {ShapeError}
+ * @internal Checks a bias of `rows` values, and converts it to the dtype of x. @throws {DTypeError}
+ * @throws {ShapeError}
  */
 export function biasFor(operation: string, name: string, bias: Tensor, x: Tensor, rows: number): Tensor {
   checkFloat(operation, name, bias);

@@ -13,11 +13,13 @@ struct PublicSymbol {
 /// clone.
 let packageFolder = URL(fileURLWithPath: FileManager.default.currentDirectoryPath)
 
-/// Gets the public declarations of the module `Metal` with the toolchain that built these tests.
+/// Gets the public declarations of modules with the toolchain that built these tests.
 enum PublicSymbols {
-    static let metal: Result<[PublicSymbol], any Error> = Result { try extract() }
+    static let metal: Result<[PublicSymbol], any Error> = Result { try extract("Metal") }
+    /// Darwin's names, which `Metal` exports again.
+    static let darwin: Result<[PublicSymbol], any Error> = Result { try extract("OrchardDarwin") }
 
-    private static func extract() throws -> [PublicSymbol] {
+    private static func extract(_ module: String) throws -> [PublicSymbol] {
         let build = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath().deletingLastPathComponent()
         let sources = packageFolder.appendingPathComponent("Sources")
         let output = FileManager.default.temporaryDirectory.appendingPathComponent("symbols-\(UUID().uuidString)")
@@ -27,7 +29,7 @@ enum PublicSymbols {
         process.executableURL = try tool("swift-symbolgraph-extract")
         process.arguments =
             [
-                "-module-name", "Metal", "-I", build.appendingPathComponent("Modules").path,
+                "-module-name", module, "-I", build.appendingPathComponent("Modules").path,
                 "-I", sources.appendingPathComponent("MetalRuntime/include").path,
                 "-I", sources.appendingPathComponent("CGlibcCompat/include").path,
                 "-target", "x86_64-pc-linux-gnu", "-minimum-access-level", "public", "-skip-synthesized-members",
@@ -35,7 +37,7 @@ enum PublicSymbols {
             ] + (ProcessInfo.processInfo.environment["SDKROOT"].map { ["-sdk", $0] } ?? [])
         try process.run()
         process.waitUntilExit()
-        let graph = try Data(contentsOf: output.appendingPathComponent("Metal.symbols.json"))
+        let graph = try Data(contentsOf: output.appendingPathComponent("\(module).symbols.json"))
         return try JSONDecoder().decode(Graph.self, from: graph).symbols.map {
             PublicSymbol(
                 kind: $0.kind.identifier, path: $0.pathComponents,
