@@ -2,12 +2,11 @@
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
 import * as orchard from "../../src/index.ts";
-import { Encoder } from "../../src/nn/models/encoder/encoder.ts";
-import { describeEncoderConfig } from "../../src/nn/models/loading/encoder/describe.ts";
 import { testFolder } from "../support/folder.ts";
 import { distributedCalls } from "./distributed.ts";
 import { linalgCalls } from "./linalg.ts";
 import { quantCalls, quantLayerCalls } from "./quant.ts";
+import { smallEncoder } from "./small_encoder.ts";
 
 const { data, io, metrics, nn, optim, tensor, text, zeros, sum } = orchard;
 
@@ -52,21 +51,14 @@ const smallTokenizer = {
   ...{ normalizer: null, pre_tokenizer: null, post_processor: null, decoder: { type: "ByteLevel" }, added_tokens: [] },
 };
 
-/** An encoder with a head. */
-function encoder(end: string, labels = 2): Encoder {
-  const id2label = Object.fromEntries(Array.from({ length: labels }, (_, label) => [`${label}`, `B-${label}`]));
-  const { description, labels: named } = describeEncoderConfig("test", "bert", {
-    ...{ vocab_size: 5, hidden_size: 4, intermediate_size: 4, num_hidden_layers: 1, num_attention_heads: 2 },
-    ...{ max_position_embeddings: 16, architectures: [`Bert${end}`], id2label },
-  });
-  const vocab = { a: 0, b: 1, "[MASK]": 2 };
-  const own = { ...smallTokenizer, model: { ...smallTokenizer.model, vocab } };
-  const added_tokens = [{ id: 2, content: "[MASK]", special: true }];
-  const made = new Encoder(description).eval();
-  made.tokenizer = new text.PretrainedTokenizer({ ...own, added_tokens }, { config: { mask_token: "[MASK]" } });
-  made.labels = named;
-  return made;
-}
+const encoders = {
+  plain: await smallEncoder("Model"),
+  classifier: await smallEncoder("ForSequenceClassification"),
+  reranker: await smallEncoder("ForSequenceClassification", 1),
+  tagger: await smallEncoder("ForTokenClassification"),
+  reader: await smallEncoder("ForQuestionAnswering"),
+  filler: await smallEncoder("ForMaskedLM"),
+};
 
 const layerOptions = { dimFeedforward: 3, dropout: 0, layerNormEps: 1e-5 };
 const smallTransformer = new nn.Transformer({
@@ -414,21 +406,17 @@ export const calls: Calls = {
   embed: [nn.embed as Call, () => [model, [[1, 2], [3]], { pooling: "last", normalize: false }]],
   "embed of an encoder": [
     nn.embed as Call,
-    () => [
-      encoder("Model"),
-      ["ab", [1, 2]],
-      { pooling: "max", normalize: false, truncateDim: 3, prompt: "a", batch: 2 },
-    ],
+    () => [encoders.plain, ["ab", [1, 2]], { pooling: "max", normalize: false, truncateDim: 3, prompt: "a", batch: 2 }],
   ],
   "Encoder.forward": [
-    (tokens, inputs) => encoder("Model").forward(tokens, inputs),
+    (tokens, inputs) => encoders.plain.forward(tokens, inputs),
     () => [tensor([[1, 2]], { dtype: "int32" }), { lengths: [1], tokenTypes: tensor([[0, 1]], { dtype: "int32" }) }],
   ],
-  classify: [nn.classify as Call, () => [encoder("ForSequenceClassification"), ["ab", ["a", "b"]], { batch: 1 }]],
-  rerank: [nn.rerank as Call, () => [encoder("ForSequenceClassification", 1), "a", ["b"], { topK: 1, batch: 1 }]],
-  tag: [nn.tag as Call, () => [encoder("ForTokenClassification"), ["ab"], { aggregate: "none", batch: 1 }]],
-  answer: [nn.answer as Call, () => [encoder("ForQuestionAnswering"), "a", "ab", { topK: 1, maxAnswerTokens: 2 }]],
-  fillMask: [nn.fillMask as Call, () => [encoder("ForMaskedLM"), "a[MASK]", { topK: 1 }]],
+  classify: [nn.classify as Call, () => [encoders.classifier, ["ab", ["a", "b"]], { batch: 1 }]],
+  rerank: [nn.rerank as Call, () => [encoders.reranker, "a", ["b"], { topK: 1, batch: 1 }]],
+  tag: [nn.tag as Call, () => [encoders.tagger, ["ab"], { aggregate: "none", batch: 1 }]],
+  answer: [nn.answer as Call, () => [encoders.reader, "a", "ab", { topK: 1, maxAnswerTokens: 2 }]],
+  fillMask: [nn.fillMask as Call, () => [encoders.filler, "a[MASK]", { topK: 1 }]],
   Batcher: [make(nn.Batcher), () => [model, { slots: 2, queue: 3, promptChunk: 4, cache: "q8_0" }]],
   "Batcher.submit": [
     (...values: never[]) => {
