@@ -140,8 +140,9 @@ export const kernelPlants: Readonly<Record<string, Plant>> = {
     const call = pick(["simd_sum(1ul)", "popcount(1.0f)", "clz(2.0h)", "fma(1, 2, 3)", "simd_ballot(3.0f)"], draw);
     return [`(void)${call};`, `call ${call.split("(", 1)[0]}(`];
   }),
+  // Names that no header of ours declares: rint is a function of common/functions.h.
   "a number of arguments": statement((draw) => {
-    const name = pick(["simd_sum", "fabs", "rint", "isnan"], draw);
+    const name = pick(["simd_sum", "fabs", "simd_max", "isnan"], draw);
     return [`(void)${name}(1.0f, 2.0f, 3.0f);`, `call ${name}(float, float, float)`];
   }),
   "an invented flag": replaced(/\bmem_flags::(mem_\w+)/g, (found, draw) => {
