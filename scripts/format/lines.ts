@@ -12,7 +12,7 @@ export const lineFiles = (): string[] =>
   filesOf([
     "{src,test,scripts,bench,examples}/**/*.{ts,tsx,js,py,css,html}",
     "docs/**/*.md",
-    "test/**/*.md",
+    "test/**/*.{md,swift,metal,h,cpp}",
     "{README,CHANGELOG,CONTRIBUTING,SECURITY}.md",
     "{native,kernels}/**/*.{h,cpp,metal}",
     "swift/Package.swift",

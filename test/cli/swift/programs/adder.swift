@@ -22,7 +22,8 @@ final class Adder {
         encoder.setBuffers([first, zeros, result], offsets: [0, 0, 0], range: 0..<3)
         let width = min(length, state.maxTotalThreadsPerThreadgroup)
         encoder.dispatchThreads(
-            MTLSize(width: length, height: 1, depth: 1), threadsPerThreadgroup: MTLSize(width: width, height: 1, depth: 1))
+            MTLSize(width: length, height: 1, depth: 1),
+            threadsPerThreadgroup: MTLSize(width: width, height: 1, depth: 1))
         encoder.endEncoding()
         commands.commit()
         commands.waitUntilCompleted()

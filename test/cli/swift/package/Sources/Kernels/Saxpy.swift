@@ -47,7 +47,8 @@ public struct Saxpy {
             for (index, buffer) in outputs.enumerated() { encoder.setBuffer(buffer, offset: 0, index: index) }
             encoder.setBytes(&parameters, length: MemoryLayout<Parameters>.stride, index: 2)
             encoder.dispatchThreads(
-                MTLSize(width: length, height: 1, depth: 1), threadsPerThreadgroup: MTLSize(width: 32, height: 1, depth: 1))
+                MTLSize(width: length, height: 1, depth: 1),
+                threadsPerThreadgroup: MTLSize(width: 32, height: 1, depth: 1))
         }
         encoder.endEncoding()
         commands.commit()
