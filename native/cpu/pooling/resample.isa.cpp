@@ -57,7 +57,8 @@ void sum_alike(const ResampleAxis &wide, const double *__restrict from, double *
     }
 }
 
-// Short windows of several lengths. What is behind the end of a window is not included, even if it is infinite.
+// Short windows of several lengths. Elements after the end of a window are not added, not even with a weight of 0,
+// since they may be infinite.
 void sum_short(const ResampleAxis &wide, const double *__restrict from, double *__restrict to) {
   std::fill_n(to, wide.output, 0.0);
   for (int64_t k = 0; k < wide.longest; k++)

@@ -94,7 +94,7 @@ private:
     return data_[operand] + step * stride(block_.step_strides, operand) * element_bytes();
   }
 
-  // What is added to the product: the inputs, or a GRU's bias, whose products are scaled before inputs are added.
+  // The addend of the product: the inputs, or a GRU's bias, since its products are scaled before inputs are added.
   Matrix added(int64_t step) const {
     if (kind_ != RecurrentKind::gru) return {at(inputs, step), stride(block_.row_strides, inputs), 1};
     return has_bias() ? Matrix{data_[bias], 0, 1} : Matrix{};

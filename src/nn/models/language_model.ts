@@ -1,12 +1,10 @@
-import { describeValue } from "../../core/describe.ts";
-import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
+import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { aNumber, choice, flag, instanceOf, listOf } from "../../core/kinds.ts";
 import type { NumberRule } from "../../core/options.ts";
 import { named, parameters, reading } from "../../core/parameters.ts";
 import { tensor } from "../../ops/creation/tensor.ts";
 import { narrow } from "../../ops/view/slice.ts";
-import { isInteger } from "../../tensor/dtype.ts";
-import { Tensor } from "../../tensor/tensor.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { KeyValueCache, type KeyValueCacheOptions, type Positions } from "../cache/cache.ts";
 import { cacheFormats } from "../cache/store.ts";
 import { checkpoint } from "../layers/checkpoint.ts";
@@ -21,6 +19,7 @@ import type { QuantizedLinear } from "../quantized/linear.ts";
 import type { AttentionInputs } from "./decoder/attention.ts";
 import { normalize, type ResidualStream, sumOf } from "./decoder/residual_stream.ts";
 import { huggingFaceState, loadMapped, type TensorMapping, type TensorSource } from "./hugging_face/mappings.ts";
+import { checkTokenMatrix } from "./tokens.ts";
 
 /** Optional inputs of a {@link LanguageModel}. */
 export interface LanguageModelInputs {
@@ -206,17 +205,7 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
 
   private checkTokens(tokens: Tensor, position: number): void {
     const name = this.constructor.name;
-    if (!Tensor.isTensor(tokens))
-      throw new ArgumentError(name, "notATensor", `expected tokens to be a tensor, got ${describeValue(tokens)}`);
-    tokens.checkAlive(name);
-    if (!isInteger(tokens.dtype))
-      throw new DTypeError(name, "notIntegers", `expected tokens to be integers, got ${tokens.describe()}`);
-    if (tokens.rank !== 2 || tokens.size === 0)
-      throw new ShapeError(
-        name,
-        "wrongShape",
-        `expected tokens to have a nonempty shape [batch, tokens], got ${tokens.describe()}`,
-      );
+    checkTokenMatrix(name, tokens);
     const [before, count] = [this.hasRelativePositions ? 0 : position, tokens.shape[1]!];
     const got = before > 0 ? `${count} after ${before}` : count;
     if (before + count > this.contextLength)

@@ -62,7 +62,7 @@ const recurrentPrimitive = definePrimitive<Attributes>({
 
 /** The operands of {@link recurrent}. */
 export interface RecurrentOperands {
-  /** The products of the inputs with their weights, and what is added to them: [steps, batch, gates · size]. */
+  /** The products of the inputs with their weights, plus biases: [steps, batch, gates · size]. */
   readonly products: Tensor;
   /** [gates · size, size] */
   readonly weight: Tensor;

@@ -1,5 +1,4 @@
-import { describeValue } from "../../../core/describe.ts";
-import { ArgumentError, DTypeError, ShapeError } from "../../../core/errors.ts";
+import { ArgumentError, ShapeError } from "../../../core/errors.ts";
 import { aNumber, listOf } from "../../../core/kinds.ts";
 import type { NumberRule } from "../../../core/options.ts";
 import { type Kind, named, parameters } from "../../../core/parameters.ts";
@@ -11,9 +10,8 @@ import { sum } from "../../../ops/reduction/sum.ts";
 import { permute } from "../../../ops/view/permute.ts";
 import { select } from "../../../ops/view/slice.ts";
 import { unsqueeze } from "../../../ops/view/squeeze.ts";
-import { isInteger } from "../../../tensor/dtype.ts";
 import { aTensor } from "../../../tensor/kinds.ts";
-import { Tensor } from "../../../tensor/tensor.ts";
+import type { Tensor } from "../../../tensor/tensor.ts";
 import { tidy } from "../../../tensor/tidy.ts";
 import type { PretrainedTokenizer } from "../../../text/pretrained_tokenizer.ts";
 import { Embedding } from "../../layers/embedding.ts";
@@ -21,6 +19,7 @@ import { type LayerOptions, layerOptions, llamaInitialization } from "../../laye
 import { Module } from "../../layers/module.ts";
 import type { Normalization } from "../../layers/normalization.ts";
 import { newNorm } from "../decoder/block.ts";
+import { checkTokenMatrix } from "../tokens.ts";
 import type { EncoderInputs as BlockInputs } from "./attention.ts";
 import { EncoderBlock } from "./block.ts";
 import type { EncoderDescription, EncoderTask } from "./description.ts";
@@ -202,17 +201,7 @@ export class Encoder extends Module<[tokens: Tensor, inputs?: EncoderInputs], Te
 
   private checkTokens(tokens: Tensor): void {
     const name = "Encoder";
-    if (!Tensor.isTensor(tokens))
-      throw new ArgumentError(name, "notATensor", `expected tokens to be a tensor, got ${describeValue(tokens)}`);
-    tokens.checkAlive(name);
-    if (!isInteger(tokens.dtype))
-      throw new DTypeError(name, "notIntegers", `expected tokens to be integers, got ${tokens.describe()}`);
-    if (tokens.rank !== 2 || tokens.size === 0)
-      throw new ShapeError(
-        name,
-        "wrongShape",
-        `expected tokens to have a nonempty shape [batch, tokens], got ${tokens.describe()}`,
-      );
+    checkTokenMatrix(name, tokens);
     if (tokens.shape[1]! > this.contextLength)
       throw new ShapeError(
         name,
