@@ -154,8 +154,7 @@ function ofLibrary(name: string, text: string): string {
   const code = text.replace(relativeImport, (_, names = "") =>
     names === "" ? "" : `const { ${names.replace(/\w+/g, "$$$&: $&")} } = library;\n`,
   );
-  if (/^(?:import|export)\b[^;]*"\./m.test(code))
-    throw new Failure(`${name} imports in a form that packing can't read`);
+  if (/^(?:import|export)\b[^;]*"\./m.test(code)) throw new Failure(`${name} has an import that packing can't parse`);
   return `import { library } from "./bundle/chosen.js";\n${code}`;
 }
 

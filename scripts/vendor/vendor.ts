@@ -46,7 +46,7 @@ export async function vendorPackages(folder: string): Promise<void> {
     const text = await Bun.file(path).text();
     const copied = importingCopies(text, module);
     if (copied === text) continue;
-    if (module.endsWith(".d.ts")) throw new Failure(`${module} names a package that users do not install`);
+    if (module.endsWith(".d.ts")) throw new Failure(`${module} imports types of a package that users do not install`);
     for (const [specifier, more] of namesIn(path, text)) names.set(specifier, union(names.get(specifier), more));
     await Bun.write(path, copied);
   }

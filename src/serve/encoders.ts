@@ -85,7 +85,7 @@ export async function rerankings(
   { query, documents, top_n, return_documents }: RerankRequest,
 ): Promise<Response> {
   if (encoder.task !== "classify" || encoder.description.head?.outputs !== 1)
-    throw new ApiError(400, `the model ${name} is no cross-encoder, and ranks no documents`, null, "model");
+    throw new ApiError(400, `the model ${name} is not a cross-encoder, so it can't rank documents`, null, "model");
   const texts = documents.map((own) => (typeof own === "string" ? own : own.text));
   const own = tokenizer.encode(query).length;
   const count = countOf(

@@ -104,7 +104,7 @@ export function checkOrder({ served: { model }, batcher, limits }: Engine, order
       "context_length_exceeded",
       "prompt",
     );
-  if (batcher.isFull) throw busy("too many texts wait; try again later");
+  if (batcher.isFull) throw busy("too many texts are waiting; try again later");
 }
 
 const SEEDS = 2n ** 64n;

@@ -40,11 +40,11 @@ function cyclic(): unknown[] {
 /** The error that a callback throws, which the caller has to receive. */
 export class CallersError extends Error {}
 const callersFunction = (): never => {
-  throw new CallersError("a function of the caller failed");
+  throw new CallersError("the caller's function failed");
 };
 
 const fail = (): never => {
-  throw new TypeError("a value's own code was run");
+  throw new TypeError("the value's code ran");
 };
 
 /** Some functions reject any other text or number, and others accept it. */

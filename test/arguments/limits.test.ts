@@ -84,7 +84,7 @@ function takes({ kind, operation, name }: { kind: Kind<unknown>; operation: stri
 describe("limits of numbers", () => {
   const limited = all.filter(({ kind }) => sidesOf(kind.expected) !== undefined);
 
-  test("are those of the description", () => {
+  test("match their description", () => {
     const wrong = limited.flatMap((parameter) => {
       const { taken, refused } = sidesOf(parameter.kind.expected)!;
       const place = `${parameter.operation}.${parameter.name} (${parameter.kind.expected})`;
@@ -116,7 +116,7 @@ describe("keywords", () => {
     return isChoice ? [{ ...parameter, words: [...expected.matchAll(/"([^"]*)"/g)].map(([, word]) => word!) }] : [];
   });
 
-  test("in an error are accepted, and no others", () => {
+  test("errors list exactly the accepted keywords", () => {
     for (const { words: own, ...parameter } of choices) {
       const place = `${parameter.operation}.${parameter.name}`;
       for (const word of own) {

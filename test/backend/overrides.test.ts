@@ -57,7 +57,7 @@ describe("override", () => {
     expectPlain();
   });
 
-  test("the latest goes first; restoring in another order, or twice, leaves the others", () => {
+  test("the latest override runs first; restoring in another order, or twice, keeps the others", () => {
     const first = override("gelu", "cpu", ({ inputs: [own] }) => mul(own!, 10));
     const second = override("gelu", "cpu", ({ inputs: [own] }) => mul(own!, 100));
     expect(onCpu()).toEqual([-100, 0, 200]);
@@ -81,7 +81,7 @@ describe("override", () => {
     onCpu().forEach((value, index) => void expect(value).toBeCloseTo(2 * plain[index]!, 4));
   });
 
-  test("may write the results directly", () => {
+  test("may write results directly into memory", () => {
     using _ = override("gelu", "cpu", ({ outputs: [out] }) => {
       out!.fill_(7);
     });
@@ -129,7 +129,7 @@ describe("override", () => {
     [
       "an unknown backend",
       () => override("gelu", "cup" as "cpu", () => {}),
-      'there is no backend "cup"; there are: cpu, metal, reference',
+      'there is no backend "cup"; expected one of cpu, metal, reference',
     ],
     ["an unknown family", () => route("normalisation", "cpu"), 'did you mean "normalization"?'],
   ] as const)("%s is rejected", (_what, call, message) => {

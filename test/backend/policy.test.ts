@@ -208,7 +208,7 @@ describe("without any dylib", () => {
 });
 
 describe("a warning names a backend that a call skips", () => {
-  test("but not if it only lacks the dtype", () => {
+  test("a missing dtype alone causes no warning", () => {
     forgetFailures();
     const warn = spyOn(console, "warn").mockImplementation(() => undefined);
     withBackend("metal", () => exp(tensor([1], { dtype: "float64" })));

@@ -85,7 +85,7 @@ describe("is rejected in a few lines, the last of which names the help", () => {
   });
 });
 
-test("the error of metal check for a missing file is one sentence", () => {
+test("metal check of a missing file prints one sentence", () => {
   const { out, err, exitCode } = orchard("metal", "check", "/nowhere/x.metal");
   expect([out, exitCode]).toEqual(["", 1]);
   expect(err).toMatch(/^\[metal check\] .* \(ENOENT\)\n$/);

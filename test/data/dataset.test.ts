@@ -145,7 +145,7 @@ describe("the held-out part", () => {
     expect(new Set(again)).toEqual(new Set(heldOut));
   });
 
-  test("is the end of a single file", async () => {
+  test("is the end of the text if there is one file", async () => {
     const dataset = await open(folderOf({ "one.txt": text(3, 1000) }), { heldOut: 0.2 });
     expect(dataset.report).toMatchObject({ split: "tail", tokens: 1001, trainTokens: 800, heldOutTokens: 201 });
     const [first] = [...dataset.heldOut.batches(1)];

@@ -71,7 +71,7 @@ describe("IterableDataset", () => {
     );
   });
 
-  test("a function that returns nothing to iterate over makes the loop throw", async () => {
+  test("the loop throws if the function returns no iterable", async () => {
     const set = new data.IterableDataset(() => 5 as never);
     await expect(Array.fromAsync(new data.DataLoader(set))).rejects.toThrow(DataError);
   });

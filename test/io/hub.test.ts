@@ -242,7 +242,7 @@ test("the token is sent to the hub, and to no other server", async () => {
   expect(new Set(seen.map(({ authorization }) => authorization))).toEqual(new Set(["Bearer secret"]));
 });
 
-test("names and revisions that lead elsewhere are rejected before any request", async () => {
+test("names and revisions that lead outside the repository are rejected before any request", async () => {
   for (const name of ["name", "a/b/c", "../x", "a/..", "a b/c", ""])
     expect(await codeOf(pull(name, options))).toBe("invalidName");
   for (const revision of ["../x", "a//b", "", "a/.."])

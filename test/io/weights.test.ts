@@ -241,7 +241,7 @@ describe("quantizedFromParts", () => {
   const { packed, scales, biases } = w.parts as Record<"packed" | "scales" | "biases", Tensor>;
   const format = { bits: 4, groupSize: 64 } as const;
 
-  test("shares memory, outlives its parts, and is a weight like any other", () => {
+  test("shares memory, outlives its parts, and works like other weights", () => {
     const own = [packed, scales, biases].map((part) => part.clone());
     const made = quantizedFromParts(format, { packed: own[0]!, scales: own[1]!, biases: own[2]! });
     for (const part of own) part.dispose();

@@ -148,7 +148,7 @@ for (const { backend, dtype } of places) {
       }
     });
 
-    test("the rank of a matrix whose triangle does not show it", () => {
+    test("the rank of a matrix whose triangular factor does not reveal it", () => {
       const size = 40;
       const [sine, cosine] = [Math.sin(1.2), Math.cos(1.2)];
       // Kahan's matrix, with a factor that keeps the order of its columns

@@ -86,7 +86,7 @@ describe.if(whyUnavailable("metal") === undefined)("on metal", () => {
   });
 });
 
-test("many matrices count as one larger one", () => {
+test("a batch of matrices counts as one larger matrix", () => {
   const table: LinalgTable = { metalFrom: { ...shippedTable.metalFrom, cholesky: 1000, solveTriangular: null } };
   expect(isWorthMetal(table, "cholesky", 1000 * 100 ** 3)).toBe(true);
   expect(isWorthMetal(table, "cholesky", 999 * 100 ** 3)).toBe(false);

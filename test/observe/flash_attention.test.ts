@@ -108,7 +108,7 @@ describe("the log", () => {
 });
 
 describe.if(hasMetal)("on metal", () => {
-  test("copies are logged: of operands in the host's memory, and none the second time", () => {
+  test("copies of operands in the host's memory are logged once", () => {
     const { lines } = record(
       `const [q, k, v] = [0, 1, 2].map(() => orchard.reshape(tensor(new Float32Array(128)), [1, 1, 16, 8]));
       withBackend("metal", () => [flashAttention(q, k, v), flashAttention(q, k, v), flashAttention(q, q, q)]);`,
@@ -121,7 +121,7 @@ describe.if(hasMetal)("on metal", () => {
     ]);
   });
 
-  test("copies are logged: from private memory to where the cpu reads, and none of views", () => {
+  test("copies from private memory to the cpu's memory are logged; views cause none", () => {
     const { lines } = record(
       `const x = withBackend("metal", () => orchard.full([1, 16, 2, 8], 3, { dtype: "float32", storage: "private" }));
       const view = orchard.transpose(x, 1, 2);

@@ -82,7 +82,7 @@ function problemOf({ kind, operation, arguments: make, error, says }: Mistake, o
   disposeLeaves();
   const what = `${operation}, ${kind}`;
   if (outcome === undefined) return `${what}: it was not refused`;
-  if (!(outcome instanceof error)) return `${what}: ${error.name} is wanted, it was ${outcome}`;
+  if (!(outcome instanceof error)) return `${what}: expected ${error.name}, got ${outcome}`;
   if (!(outcome instanceof OrchardError) || functions[outcome.operation] !== functions[operation])
     return `${what}: the error names another operation: ${outcome}`;
   const missing = says.filter((part) => !outcome.message.includes(part));

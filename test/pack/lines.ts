@@ -9,7 +9,7 @@ const { data, distributed, io, nn, ones, optim, tensor, text, zeros } = orchard;
 
 /** @throws if the condition of a line is false */
 function holds(condition: boolean): void {
-  if (!condition) throw new Error("the line is not true");
+  if (!condition) throw new Error("the line's condition is false");
 }
 
 /** The line must throw an error whose message begins like this. */

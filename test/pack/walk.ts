@@ -85,7 +85,7 @@ enterFolder();
 for (const [name, value] of exported(orchard)) {
   const line = lineOf(name, value);
   try {
-    if (!line) throw new Error("has no line; test/pack/lines.ts takes one");
+    if (!line) throw new Error("has no line; add one to test/pack/lines.ts");
     await line();
     called.push(name);
   } catch (error) {

@@ -52,7 +52,7 @@ test("in emulation Bun is a command of several words, at any place in another co
 });
 
 describe("counts", () => {
-  test("list skipped tests of a report, and why they were skipped", () => {
+  test("list a report's skipped tests and the reasons", () => {
     const report =
       '<testsuite name="a"><testcase name="one" classname="a" file="a.test.ts" assertions="1" />\n' +
       '<testcase name="exp &lt; on reference" classname="a &gt; b" file="a.test.ts">\n  <skipped />\n</testcase>\n' +

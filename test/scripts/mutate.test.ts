@@ -176,7 +176,7 @@ describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
       expect([2, 6].map((line) => first(file, line))).toEqual(["test/ops/logSum.test.ts", "test/ops/mish.test.ts"]);
   });
 
-  test("a part of a kernel's or C++ file has the tests of the whole, and C++ none of Metal alone", () => {
+  test("a part of a file of kernels or C++ has the tests of the whole; C++ has none that only Metal runs", () => {
     const write = smallRepository("parts");
     for (const name of ["lu", "blocks", "lu.metal", "other"]) write(`test/linalg/${name}.test.ts`, "");
     const seconds = { "test/linalg/other.test.ts": 1, "test/linalg/lu.test.ts": 2, "test/linalg/blocks.test.ts": 3 };
@@ -283,7 +283,7 @@ describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
     expect(printed).toContain("--skip 2 goes on from here"); // to the line's third mutation
   });
 
-  test("a mutant with a type error is not counted, nor is a test that fails without it", async () => {
+  test("mutants with type errors are not counted, and tests that fail without a mutant are ignored", async () => {
     const write = smallRepository("types");
     write("src/sign/sign.ts", "export const isNegative = (x: number): number => x + (3 as 3 | 4);\n");
     write(

@@ -95,7 +95,7 @@ describe("the order of files", () => {
     );
   });
 
-  test("is how Bun runs them in one process", async () => {
+  test("equals the order in which Bun runs files in one process", async () => {
     const run = async (seed: number) => {
       const words = ["test", `--seed=${seed}`, "test/scripts/timeout", "test/scripts/gaps", "test/tensor/frozen"];
       const child = Bun.spawn([process.execPath, "scripts/launch.ts", ...words], {
@@ -117,7 +117,7 @@ describe("the order of files", () => {
 });
 
 describe("classes of tests that depend on load", () => {
-  test("a file's name says its class, and only then a pattern leaves it out of the others", () => {
+  test("only the ending of a file's name decides whether it runs separately", () => {
     const name = fc.constantFrom("memory", "timing", "run", "faults", "hosts", "a.memory", "memory.more", "kill");
     fc.assert(
       fc.property(name, fc.constantFrom("test/ops", "test"), (base, folder) => {

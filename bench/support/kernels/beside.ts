@@ -53,5 +53,5 @@ function check({ name, dtype }: PeerCase, theirs: Tensor, ours: Tensor): void {
   const largest = right!.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
   const bound = tolerance[dtype as keyof typeof tolerance] * largest;
   const at = left!.findIndex((value, index) => !(Math.abs(value - right![index]!) <= bound));
-  if (at >= 0) throw new Error(`${name}: expected ${right![at]} at ${at}, as ours, got ${left![at]}`);
+  if (at >= 0) throw new Error(`${name}: element ${at} is ${left![at]}, but ${right![at]} in Orchard's result`);
 }

@@ -28,7 +28,7 @@ describe("the declarations match orchard_cpu.h", () => {
     });
   });
 
-  test("the same codes, one by one", () => {
+  test("every error code is equal", () => {
     const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
     const codes = Object.entries(Status).map(([name, code]) => [`ORCHARD_CPU_${snake(name)}`, code]);
     const wanted = new Map(codes as [string, number][]).set("ORCHARD_CPU_STATISTICS", statisticsFields.length);

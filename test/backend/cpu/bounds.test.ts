@@ -154,7 +154,7 @@ test("positions that wrap around are rejected before any row is rotated", () => 
   expect(out.every((value) => value === 0)).toBe(true);
 });
 
-describe("an index out of range that was not checked before", () => {
+describe("an index out of range that no earlier check caught", () => {
   const message = (index: number, size: number) => `expected indices of at least 0 and less than ${size}, got ${index}`;
   const indices = (index: number) => BigInt64Array.of(0n, BigInt(index));
 

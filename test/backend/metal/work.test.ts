@@ -40,7 +40,7 @@ describe.skipIf(whyUnavailable("metal") !== undefined)("work of command buffers"
     expect(small.commandBuffers).toBe(1);
   });
 
-  test("many products are split by their work", () => {
+  test("many products are split by their amount of work", () => {
     const each = 2 * 256 ** 3;
     const { largestWork, commandBuffers } = multiply(12, 256, 5 * each);
     expect(largestWork).toBeLessThanOrEqual(5 * each);

@@ -232,7 +232,7 @@ describe("BatchNorm", () => {
     expect(layer.running_mean?.item()).toBe(2.25);
   });
 
-  test("without a momentum they are the means over all batches seen in training", () => {
+  test("without a momentum they are averages over all training batches", () => {
     const layer = new nn.BatchNorm1d(1, { momentum: null, dtype: "float64" });
     for (const [at, own] of [
       [0, 4],

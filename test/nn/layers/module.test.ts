@@ -78,7 +78,7 @@ describe("state", () => {
     expect(tied.embedding.weight.grad?.shape).toEqual([5, 3]);
   });
 
-  test("a module in two properties is one, and a module that contains itself terminates", () => {
+  test("a module in two properties is listed once, and a module that contains itself terminates", () => {
     class Loop extends nn.Module {
       readonly one = new nn.Linear(2, 2);
       readonly two = this.one;

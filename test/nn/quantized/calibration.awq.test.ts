@@ -50,7 +50,7 @@ describe.each([2, 3, 4] as const)("scaleColumns with %d bits", (bits) => {
     return { own, error: errorOf(x, exact, undone), nearest: errorOf(x, exact, nearest), magnitudes, scales };
   }
 
-  test.each([1, 8, 40])("has the stated error, at most that of rounding to nearest; outliers of %d", (outlier) => {
+  test.each([1, 8, 40])("has the stated error, at most that of nearest rounding, with outliers of %d", (outlier) => {
     const { own, error, nearest } = found(outlier);
     expect(Math.abs(own.error / error - 1)).toBeLessThan(1e-9);
     expect(error).toBeLessThanOrEqual(nearest * (1 + 1e-9));

@@ -198,7 +198,7 @@ describe.each([
     expect(model.training).toBe(false);
   });
 
-  test("reports the error of each layer, and all bytes", () => {
+  test("reports each layer's error and the total bytes", () => {
     const [exact, model] = [make(), make()];
     const report = nn.quantizeModel(model, { format: "q4_0" });
     const before = exact.stateDict();
@@ -393,7 +393,7 @@ describe("mismatching states are rejected", () => {
     throw new Error("it was taken");
   };
 
-  test("another format of as many bytes", () => {
+  test("another format with as many bytes", () => {
     const other = gpt();
     nn.quantizeModel(other, { format: "iq4_nl" });
     const error = problem(() => model.loadStateDict(other.quantizedState()));
@@ -407,7 +407,7 @@ describe("mismatching states are rejected", () => {
     expect(problem(() => model.loadStateDict(gpt().stateDict())).different).toContain("tokenEmbedding.weight");
   });
 
-  test("in loadQuantized: other shapes, other names, missing layers; and nothing is changed", () => {
+  test("loadQuantized rejects other shapes, other names and missing layers, and changes nothing", () => {
     const state = model.quantizedState();
     const { "blocks.0.attention.output.weight": left, ...others } = state;
     const target = gpt();

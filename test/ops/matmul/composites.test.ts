@@ -357,7 +357,7 @@ describe.each(tested)("on %s", (backend) => {
     });
   });
 
-  test("products if necessary: for more than 25 points on a side, as in PyTorch", () => {
+  test("uses products for more than 25 points on a side, as in PyTorch", () => {
     on(() => {
       const points = (count: number) => tensor(Array.from({ length: count }, (_, at) => [1e4 + at, Math.sin(at)]));
       for (const [m, n] of [

@@ -45,7 +45,7 @@ const far = (a: readonly number[], b: readonly number[]): number =>
 
 test.skipIf(environmentFlag("ORCHARD_SKIP_METAL")).each<[string, TuningFlags]>([
   ["float32", {}],
-  ["q4_0, blocks computed again", { quantize: "q4_0", checkpointActivations: true }],
+  ["q4_0, recomputed blocks", { quantize: "q4_0", checkpointActivations: true }],
 ])("LoRA on metal as on cpu, in %s", async (_, flags) => {
   metalContext().configure("check", true);
   metalContext().wait();

@@ -73,7 +73,7 @@ describe.each(names)("%s", (name) => {
     expect(differing).toEqual([]);
   });
 
-  test("a config that lacks fields is one that has their defaults", () => {
+  test("missing fields have the config class's defaults", () => {
     const explicit = Object.entries(encoderFields[name]).filter(([, value]) => value !== null);
     const wanted = describeEncoderConfig("test", name, Object.fromEntries(explicit));
     for (let turn = 0; turn < 10; turn++) {
@@ -82,7 +82,7 @@ describe.each(names)("%s", (name) => {
     }
   });
 
-  test("keys that nobody knows are refused by name", () => {
+  test("the error for unknown keys names them", () => {
     for (let turn = 0; turn < 10; turn++) {
       const key = Array.from({ length: 8 }, () => String.fromCharCode(random.integer(97, 122))).join("");
       const value = [true, 0.5, "x", [1], { a: 1 }][turn % 5];
