@@ -8,7 +8,7 @@ import { linkProblems } from "./links.ts";
 import { pagePaths } from "./pages.ts";
 import { buildSite, repositoryAddress, siteFolder } from "./site.ts";
 
-/** Replacements for tests. */
+/** Functions that tests replace. */
 export interface DocsOptions {
   /** Builds a site, and returns its folder. */
   readonly build?: () => Promise<string>;

@@ -28,7 +28,7 @@ interface Bench {
   readonly prepared: Set<LanguageName>;
 }
 
-/** Judges mutants of a working tree, each in a copy that holds no other. */
+/** Judges mutants of a working tree, one at a time in each copy of the tree. */
 export class Judge implements Disposable {
   readonly #pristine: Copy;
   readonly #benches: readonly Bench[];

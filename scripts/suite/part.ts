@@ -20,7 +20,7 @@ export interface PartResult {
 }
 
 /**
- * Runs and times a part. A part that can't run counts as one failure, since a suite must not pass for lack of tests.
+ * Runs and times a part. A part that can't run counts as one failure, since a suite without tests must not pass.
  * Several parts may run at once, so each prints its start and end.
  */
 export async function runPart(name: string, body: () => Promise<PartCounts>): Promise<PartResult> {

@@ -56,7 +56,7 @@ type Range = readonly [from: number, to: number];
 
 /**
  * Returns where each token is in a text. Spaces around a token are not part of it; a token of spaces is empty. A token
- * of a part of a grapheme has the place of the grapheme.
+ * inside a grapheme has the position of the whole grapheme.
  *
  * @param pieces the bytes of each token; undefined for unknown tokens
  */

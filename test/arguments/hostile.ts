@@ -47,7 +47,7 @@ const fail = (): never => {
   throw new TypeError("the value's code ran");
 };
 
-/** Some functions reject any other text or number, and others accept it. */
+/** Hostile values. Texts and numbers among them are valid for some functions, and invalid for others. */
 export const hostiles: readonly Hostile[] = [
   ...numbers.map((value) => row(Object.is(value, -0) ? "-0" : String(value), () => value)),
   ...[0n, -1n, 3n, 2n ** 63n, 2n ** 70n].map((value) => row(`${value}n`, () => value)),

@@ -328,7 +328,7 @@ const others: Readonly<Partial<Record<OperationName, Arguments>>> = {
   zerosLike: unary,
 };
 
-/** The arguments of each. */
+/** The arguments of each operation's calls. */
 export const calls = Object.fromEntries(
   operationNames.map((name) => [name, others[name] ?? usualArguments(name)]),
 ) as Readonly<Record<OperationName, Arguments>>;

@@ -228,7 +228,7 @@ kernel void saxpy(device const float *x, device float *y, constant float &a, uin
 }`,
 };
 
-/** Lines that need a device; without one each is rejected. */
+/** Lines that need a device. Without a device, each of them throws an error. */
 export const ofMetal: Lines = {
   MetalContext: () => holds(orchard.metalContext() instanceof orchard.MetalContext),
   metalContext: () => holds(orchard.metalContext().deviceInfo().name !== ""),

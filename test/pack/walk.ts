@@ -18,7 +18,7 @@ export type Written =
   | { readonly bigint: string }
   | { readonly plain: number | string | boolean | null };
 
-/** The program's output. */
+/** The output of the program that calls every exported name. */
 export interface Walked {
   /** Names whose line ran. */
   readonly called: readonly string[];

@@ -9,7 +9,7 @@ import { launchPeer, type PeerCase } from "./peers.ts";
 
 export const peerColumns = ["device KiB", "", "threadgroup KiB", "", "barriers", "", "M mac", "", "groups"] as const;
 
-/** Returns a row for each peer that has the call. @throws if a peer's result differs from ours */
+/** Returns a row for each peer that supports the call. @throws if a peer's result differs from ours */
 export function besidePeers(folder: string, counted: Case, ours: Counts): string[][] {
   return mlxCases()
     .filter(({ name }) => name === counted.name)

@@ -2,7 +2,7 @@
 import type { Argument, Call, Case, Operand, Options } from "./case.ts";
 import type { Draw } from "./draw.ts";
 
-/** A drawn call. What is left out is as for most operations. */
+/** A drawn call. Omitted fields have the values of most operations. */
 export interface Drawn {
   readonly operands: readonly Operand[];
   /** Default: the operands, in order. */

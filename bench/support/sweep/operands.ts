@@ -43,7 +43,7 @@ function drawn({ dtype, values }: Operand, shape: readonly number[]): Tensor {
   return randint(low, high + 1, [...shape]);
 }
 
-/** The elements in memory, from which {@link view} makes the operand. */
+/** Draws the elements in memory, of which {@link view} makes an operand. */
 export const drawBase = (operand: Operand, shape: readonly number[]): Tensor =>
   tidy(() => toDType(drawn(operand, shape), operand.dtype));
 

@@ -3,7 +3,7 @@ import * as orchard from "../../../src/index.ts";
 import { crossEntropy, grad, linalg, nn, noGrad, ones, optim, Tensor, tidy } from "../../../src/index.ts";
 import type { Argument, Call, Case } from "./case.ts";
 
-/** One call, which returns what is compared, and releases everything else. */
+/** Runs the call once, returns the tensors to compare, and releases all others. */
 export type Prepared = () => readonly Tensor[];
 
 export interface Ready {

@@ -4,7 +4,7 @@ import { type EngineProcess, engineProcess, forgetEverywhere, retrying } from ".
 import type { Form } from "./messages.ts";
 import type { TokenConstraint, TokenMatcher } from "./token_constraint.ts";
 
-/** The methods of a tokenizer that constraints need. The tokenizers of `data` and `text` have them. */
+/** The methods of a tokenizer that constraints need. All tokenizers of `data` and `text` have them. */
 export interface ConstrainedTokenizer {
   readonly vocabularySize: number;
   readonly endOfText: number | null;

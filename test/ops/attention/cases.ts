@@ -65,7 +65,7 @@ export const optionNames = Object.keys(options) as OptionName[];
 
 /** Sizes at, below and above those of SIMD-groups and tiles. */
 export const rows = [1, 2, 7, 8, 16, 31, 33, 63, 64, 65, 80, 96, 127, 128, 129, 200, 256, 257, 511] as const;
-/** For a head: larger ones have no fused kernel. */
+/** The largest size of a head with a fused kernel. */
 export const dims = rows.filter((size) => size <= 256);
 
 /** [batch, queries, keys, dim, valueDim] */

@@ -163,7 +163,7 @@ const theirLinalg = (name: string): string => {
   return ours[name] ?? (outside.has(name) ? snake : `linalg.${snake}`);
 };
 
-/** Factorizations of the library's `linalg`, named so. */
+/** Factorizations in `linalg`, under their names there. */
 export const linalg: Family = Object.fromEntries(
   Object.entries(linalgDrawings).map(([name, drawing]) => [
     `linalg.${name}`,

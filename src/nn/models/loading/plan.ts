@@ -186,7 +186,7 @@ function bytesIn(own: DType | QuantizedFormat, count: number): number {
   return (count * own.bits) / 8 + scales;
 }
 
-/** The memory that a model takes, computed before loading. It prints as text. */
+/** The memory that a model needs, computed before loading. `String(report)` is a readable text. */
 export interface MemoryReport {
   /** Bytes of the tensors that are loaded, as stored in the files. */
   readonly fileBytes: number;
