@@ -22,7 +22,7 @@ export interface JudgeOptions {
   readonly jobs: number;
 }
 
-/** A copy for mutants, and the languages that it has the products of. */
+/** A copy for mutants, and the languages whose build products it has. */
 interface Bench {
   readonly copy: Copy;
   readonly prepared: Set<LanguageName>;

@@ -135,8 +135,8 @@ const entryOf = (imports: readonly RelativeImport[]): string =>
   ].join("");
 
 /**
- * The same in one object. Bun's bundler makes a getter and a setter for each export, which takes a millisecond at each
- * start.
+ * The exports of the bundle in one object. Bun's bundler makes a getter and a setter for each export, which takes a
+ * millisecond at each start.
  */
 function objectEntryOf(exported: readonly string[], imports: readonly RelativeImport[]): string {
   const others = imports.flatMap(({ names, from }) => names.map((name) => [name, from] as const));

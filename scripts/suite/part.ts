@@ -15,7 +15,7 @@ export interface PartResult {
   readonly name: string;
   readonly counts: PartCounts;
   readonly seconds: number;
-  /** Why it was skipped on purpose; it then counts neither way. */
+  /** Why the part was skipped on purpose; then it is neither passed nor failed. */
   readonly leftOut?: string;
 }
 

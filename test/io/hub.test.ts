@@ -188,7 +188,7 @@ describe("wrong responses", () => {
     ["redirects without an end", ({ url }) => Response.redirect(url, 302), "tooManyRedirects"],
   ])("%s", async (_, behaviour, code) => {
     behaviours = [behaviour];
-    // after a partial response it continues: that one is tried once
+    // after a partial response the download continues, so that response is tried once
     const attempts = code === "tooShort" ? 1 : 3;
     expect(await codeOf(pull("owner/name", { ...options, attempts }))).toBe(code);
     expect(existsSync(join(cache(), "blobs", sha256))).toBe(false);

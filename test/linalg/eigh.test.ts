@@ -302,7 +302,7 @@ const closedForms: readonly (readonly [make: (n: number) => Matrix, value: (k: n
   [(n) => matrix(n, n, (i, j) => (i + j === n - 1 ? 1 : 0)), (k, n) => (k <= Math.floor(n / 2) ? -1 : 1)],
 ];
 
-// LAPACK, if available, computes sizes from 192 and from 256
+// LAPACK, if available, computes sizes of at least 192 (eigenvalues alone) or 256
 test.each(usually([180, 260, 500], (size) => size < 500))("a matrix of %d rows on cpu", (size) => {
   for (const dtype of ["float32", "float64"] as const)
     for (const family of size === 500 ? ["random"] : ["random", "graded"]) {

@@ -143,7 +143,7 @@ for (const { backend, dtype } of places) {
         expect(Number(result.rank.item())).toBe(rank);
         const x = toMatrix(result.solution);
         checkOrthogonal(a, x, b, dtype, "lower rank");
-        // the rows differ from rounding errors as much as from each other
+        // rounding errors of the rows are as large as the differences between them
         expect(ratio(norm1(outsideRows(x, c)), norm1(x) * columns * 10, dtype, "least norm")).toBeLessThan(THRESHOLD);
       }
     });

@@ -32,7 +32,7 @@ const names = Object.keys(families);
 /** One matrix of each family, as a batch. */
 const all = (rows: number, columns: number, dtype: RealDType): Matrix[] =>
   names.map((name, at) => inDType(families[name]!(rows, columns, at + 3), dtype));
-/** The largest of the ratios of columns, each to its solution. */
+/** The largest ratio over the columns of a solution. */
 function checkSolution(a: Matrix, x: Matrix, b: Matrix, dtype: RealDType, name: string): void {
   const column = (own: Matrix, j: number): Matrix => matrix(own.rows, 1, (i) => own.values[i * own.columns + j]!);
   for (let j = 0; j < b.columns; j++) {

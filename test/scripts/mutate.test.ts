@@ -74,7 +74,7 @@ describe("mistakes in C++ and kernels", () => {
     ["out.items[at] = y;", ["removed statement: ;"]],
     ["auto y = load(at, base);", ["swapped arguments: auto y = load(base, at);"]],
     ["void load(int at, int base);", []],
-    ["y = min(a, b);", ["call: y = max(a, b);", "removed statement: ;"]], // swapped, it is the same
+    ["y = min(a, b);", ["call: y = max(a, b);", "removed statement: ;"]], // swapping these arguments changes nothing
     ["auto y = fma(a, b, c);", ["swapped arguments: auto y = fma(a, c, b);"]],
     ["x = y; // a + b", ["removed statement: ; // a + b"]],
   ])("%s", (source, expected) => {
@@ -142,7 +142,7 @@ describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
     const nearest = (seconds: number) => tests.nearest("src/sign/sign.ts", seconds).map(({ file }) => file);
     expect(nearest(100)).toEqual(["test/sign/sign.test.ts", "test/far.test.ts"]);
     expect(nearest(10)).toEqual(["test/sign/sign.test.ts"]);
-    write("test/any.test.ts", 'import "../src/sign/sign.ts";\n'); // imports it too, but is in no folder of its own
+    write("test/any.test.ts", 'import "../src/sign/sign.ts";\n'); // it imports the file too, but is in another folder
     const files = new Tests(folder.file("nearest")).nearest("src/sign/sign.ts", 100).map(({ file }) => file);
     expect(files).toEqual(["test/sign/sign.test.ts", "test/any.test.ts", "test/far.test.ts"]);
     rmSync(folder.file("nearest/test/any.test.ts"));

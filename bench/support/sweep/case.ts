@@ -52,7 +52,7 @@ export interface Case {
   readonly kind: "operation" | "layer" | "optimizer" | "training";
   /** Which of several results is compared; null if libraries may choose, such as an order among equal elements. */
   readonly compared: number | null;
-  /** How many times the dtype's usual tolerance is allowed. */
+  /** The factor by which the dtype's usual tolerance is multiplied. */
   readonly slack: number;
 }
 

@@ -13,9 +13,9 @@ export interface Drawn {
   readonly kind?: Case["kind"];
   readonly compared?: number | null;
   readonly slack?: number;
-  /** What differs in the call of Orchard. */
+  /** The differences in Orchard's call. */
   readonly ours?: Partial<Call>;
-  /** What differs in PyTorch's call. */
+  /** The differences in PyTorch's call. */
   readonly theirs?: Partial<Call>;
 }
 

@@ -28,7 +28,7 @@ const included = enumerations().filter(({ header }) => files.some(([, text]) => 
 /** Bits of a function constant: kernels ask for each with `has`. */
 const isOptions = ({ type }: Enumeration): boolean => type.endsWith("Option");
 
-/** Groups with a separate kernel, by its host name, which contains nothing of other groups. */
+/** Groups with a separate kernel, by its host name. Its text contains no other group's names. */
 const ownKernels: Readonly<Record<string, string>> = { TERNARY_CHOICES: "where_" };
 
 /** A formula: the struct of a name, in a kernel or in a table of `formulas/` that it includes. */

@@ -7,7 +7,7 @@ import { full } from "../../../src/ops/creation/full.ts";
 import { matmul } from "../../../src/ops/matmul/matmul.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 
-/** Products of this size; `compute` is off, as only their work counts. */
+/** Products of this size. `compute` is off, since only their estimated work counts. */
 function multiply(count: number, size: number, batchWork?: number) {
   metalContext().close();
   const context = metalContext();
@@ -26,7 +26,7 @@ function multiply(count: number, size: number, batchWork?: number) {
 }
 
 afterEach(() => {
-  metalContext().configure("execute", true); // for the device, so for every context
+  metalContext().configure("execute", true); // settings are the device's, so they apply to every context
   metalContext().close(); // the next one has no limit on work
 });
 

@@ -30,7 +30,7 @@ const whole = (values: number[] | number[][]) => tensor(values, { dtype: "int32"
 interface LayerRow {
   readonly name: string;
   readonly layer: () => nn.Module<[x: Tensor], Tensor>;
-  /** Of a float64 input. */
+  /** The shape of a float64 input. */
   readonly shape: readonly number[];
   readonly composed: (x: Tensor, weights: Weights) => Tensor;
 }

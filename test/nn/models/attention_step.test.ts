@@ -37,7 +37,7 @@ const inParts = <T>(body: () => T): T => detectAnomaly(body);
 interface Options {
   readonly format?: nn.CacheFormat;
   readonly isOneCache?: boolean;
-  /** For each text in a step. */
+  /** One entry for each text in a step. */
   readonly tokens?: number;
 }
 

@@ -438,7 +438,7 @@ describe("a fast model", () => {
         fast: callsOf("quantizedMatmulFast") - before[1]!,
       };
     });
-    const products = 2 * 4 + 1; // of each block, and the head
+    const products = 2 * 4 + 1; // one product in each block, and the head
     expect(outputs.map((own) => [own.exact, own.fast])).toEqual([
       [products, 0],
       [0, products],

@@ -10,7 +10,7 @@ export interface AttentionCase extends Options {
   readonly keys: number;
   readonly dim: number;
   readonly valueDim: number;
-  /** For q, k, v and the gradient of the output. */
+  /** The layouts of q, k, v and the gradient of the output. */
   readonly layouts: readonly [Layout, Layout, Layout, Layout];
 }
 

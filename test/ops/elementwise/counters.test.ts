@@ -56,7 +56,7 @@ const sum = (values: readonly number[]): number => values.reduce((total, value) 
 const widthOf = (operands: readonly Tensor[]): number => (operands.every(({ dtype }) => bytesOf(dtype) <= 2) ? 8 : 4);
 
 interface Layout {
-  /** For the merged loop. */
+  /** The loop nest after merging axes. */
   readonly rank: number;
   /** Whether threads compute several elements. Default true. */
   readonly isInRuns?: boolean;

@@ -208,7 +208,8 @@ const covRow: OperationRow<Weights> = {
   ).map(([shape, options]) => ({ inputs: [{ shape }], options, gradient: shape[0] < 30 })),
   oracle([x], options, round) {
     const values = covariance(x!, options, round);
-    // A sum of products. In float64 the plain computation is the oracle itself, so its error says nothing.
+    // A sum of products. In float64, the plain computation and the oracle are the same, so their difference is no
+    // bound.
     const terms = roundingsOf(x!.shape.at(-1) ?? 1, x!.dtype);
     const roundings = covariance(x!, options, round, Math.abs).flatMap((row) => row.map((sum) => terms * sum));
     return { shape: values.length === 1 ? [] : [values.length, values.length], values: values.flat(), roundings };

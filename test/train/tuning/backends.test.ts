@@ -49,7 +49,7 @@ test.skipIf(environmentFlag("ORCHARD_SKIP_METAL")).each<[string, TuningFlags]>([
 ])("LoRA on metal as on cpu, in %s", async (_, flags) => {
   metalContext().configure("check", true);
   metalContext().wait();
-  metalContext().report({ clear: true }); // garbage of other files
+  metalContext().report({ clear: true }); // garbage of other files would count
   const on = (backend: BackendName) => withStrict(true, () => withBackend(backend, () => trainedOn(backend, flags)));
   const [want, got] = [await on("cpu"), await on("metal")];
   expect([far(got[0], want[0]), far(got[1], want[1])].map((own) => own <= TOLERANCE)).toEqual([true, true]);

@@ -64,7 +64,8 @@ test("the loss falls, held out too, and only the adapter changes", async () => {
   const logits = (own: nn.LanguageModel) => numbers(noGrad(() => own.eval().forward(tokens) as Tensor));
   expect(logits(other)).toEqual(logits(session.model));
   const saved = Object.keys(io.loadSafetensors(checkpoint!));
-  expect(saved.filter((name) => name.startsWith("model.")).length).toBe(8); // two layers, q and v, two matrices
+  // two layers, each with adapters of q and v, of two matrices each
+  expect(saved.filter((name) => name.startsWith("model.")).length).toBe(8);
 });
 
 describe("the trained tokens", () => {

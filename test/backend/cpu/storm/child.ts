@@ -101,7 +101,7 @@ function limitRepetition({ block }: Call, own: Seed): void {
 interface Call {
   ordinal: number;
   width: number;
-  /** The number of rows that the call states, if it works by rows; in fact there is one. */
+  /** The number of rows that the block states; the call has one row. */
   rows: number | undefined;
   blockBytes: number;
   block: Float64Array;
@@ -147,7 +147,7 @@ function alterElements({ operands }: Seed): void {
   }
 }
 
-/** Removes bytes, or replaces the address by null or another one; the call is told the truth. */
+/** Removes bytes, or replaces the address by null or another one; the call states the true size. */
 function alterOperand(call: Call, { operands, block }: Seed): void {
   const index = below(operands.length);
   const own = operands[index];

@@ -1,4 +1,4 @@
-/** Files of encoders: older names, other dtypes, quantized weights, and files that are refused. */
+/** Files of encoders: older names, other dtypes, quantized weights, and rejected files. */
 import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

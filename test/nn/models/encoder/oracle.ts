@@ -1,4 +1,4 @@
-/** Small encoders of `transformers`, and what it computes of them: scripts/fixtures/models/encoders.py. */
+/** Small encoders of `transformers` with their results: scripts/fixtures/models/encoders.py. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
