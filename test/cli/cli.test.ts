@@ -91,7 +91,7 @@ test("metal check of a missing file prints one sentence", () => {
   expect(err).toMatch(/^\[metal check\] .* \(ENOENT\)\n$/);
 });
 
-test("help and mistakes load no library, and compute nothing", () => {
+test("help and usage errors load no library, and compute nothing", () => {
   for (const words of [["--help"], ["train", "--help"], ["generate", "--help"], ["tune", "--help"], ["train", "--x"]]) {
     const program = `
       process.argv.splice(2, Infinity, ${words.map((word) => JSON.stringify(word)).join()});

@@ -20,7 +20,7 @@ const { path: root } = testFolder("tune");
 const bound = (speedups: Readonly<Record<number, number>>): number =>
   crossoverFrom(Object.entries(speedups).map(([length, speedup]) => ({ length: Number(length), speedup })));
 
-test("a crossover is the bound up to which the unfused path gains the most", () => {
+test("a crossover is the size up to which the total gain of the unfused path is largest", () => {
   expect(bound({ 8: 1.5, 16: 1.2, 32: 0.8, 64: 0.3 })).toBe(16 * 16);
   expect(bound({ 8: 0.9, 16: 0.8 })).toBe(0);
   expect(bound({ 8: 1, 16: 1 })).toBe(0); // no gain, no crossover
@@ -31,7 +31,7 @@ test("a crossover is the bound up to which the unfused path gains the most", () 
   expect(bound({})).toBe(0);
 });
 
-test("every class of every backend is measured, logged and entered", () => {
+test("every class of every backend is measured, logged and put into the table", () => {
   const steps: TuneStep[] = [];
   const lengths = [1, 2];
   const table = tune(["cpu"], { lengths, rounds: 1, milliseconds: 0 }, (step) => steps.push(step));

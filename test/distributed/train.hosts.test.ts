@@ -108,7 +108,7 @@ for (const [installation, rank] of [
   describe.skipIf(installation.missing !== undefined || process.platform !== "linux")(
     `a run on ranks of ${installation.name}`,
     () => {
-      test(`ends soon when rank ${rank} is killed, and resumes with the same losses`, async () => {
+      test(`ends within seconds when rank ${rank} is killed, and resumes with the same losses`, async () => {
         const run = newRun();
         let pid = 0;
         const { said, exitCode } = await disturbed(run, start(installation, 2, run, long), (launcher) => {

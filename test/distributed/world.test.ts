@@ -19,7 +19,7 @@ function run(lines: string, environment: Readonly<Record<string, string>> = {}) 
   return { out: stdout.toString(), err: stderr.toString(), exitCode };
 }
 
-test("alone it is a world of one: every call works, and no library is required", () => {
+test("one process is a world of size 1: every call works, and no library is required", () => {
   const { out, err } = run(
     `
     const { rank, worldSize, localRank, localSize, library } = await d.init();

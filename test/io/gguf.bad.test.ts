@@ -398,7 +398,7 @@ describe("a modified file", () => {
     expect(() => file.tensor("long")).toThrow(FileFormatError);
   });
 
-  test("a missing path, and the path of a folder", () => {
+  test("a missing file, and a folder", () => {
     expect(() => io.openGguf(folder.file("missing.gguf"))).toThrow(FileError);
     expect(() => io.openGguf(folder.path)).toThrow(FileError);
   });

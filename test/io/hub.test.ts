@@ -113,7 +113,7 @@ test("files are in the layout of Hugging Face's cache, and not downloaded again"
   expect(requestsOfLarge()).toHaveLength(1);
 });
 
-test("a file in a folder keeps its path", async () => {
+test("a file in a subfolder keeps its path", async () => {
   const path = await pull("owner/name", { ...options, include: ["deep/**"] });
   expect(readFileSync(join(path, "deep", "er", "config.json"))).toEqual(small);
   expect(readlinkSync(join(path, "deep", "er", "config.json"))).toBe(`../../../../blobs/${git}`);

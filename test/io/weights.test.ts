@@ -129,7 +129,7 @@ describe("MLX's files", () => {
     }
   });
 
-  test("load with one format for all, of the config or of the caller", async () => {
+  test("load with one format for all weights, from the config or the caller", async () => {
     const some = Object.fromEntries(
       ["weight", "scales", "biases"].map((part) => [`m.${part}`, groups[`4.64.float32.${part}`]!]),
     );

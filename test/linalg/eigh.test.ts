@@ -163,7 +163,7 @@ for (const { backend, dtype } of places) {
       }
     });
 
-    test("a matrix gives the same bits in any batch", () => {
+    test("the results of a matrix have the same bits in any batch", () => {
       for (const size of backend === "reference" ? [1, 8, 17] : [1, 3, 8, 16, 31, 32, 40]) {
         const own = toTensor(inDType(symmetricFamilies.random!(size, 5), dtype), dtype);
         const others = Object.values(symmetricFamilies).map((make) => toTensor(inDType(make(size, 7), dtype), dtype));

@@ -119,7 +119,7 @@ for (const { backend, dtype } of places) {
         }
     });
 
-    test("gels, of full rank", () => {
+    test("gels, with full rank", () => {
       for (const [rows, columns] of all) {
         const a = inDType(families.random!(rows, columns, rows + columns), dtype);
         const b = inDType(families.random!(rows, 2, 6), dtype);

@@ -71,7 +71,7 @@ describe("the order of files", () => {
     );
   });
 
-  test("differs by seed, and a file comes first as often as its share of the time", () => {
+  test("differs by seed, and a file's chance to come first is its share of the time", () => {
     const first = Array.from({ length: 1000 }, (_, seed) => inOrderOf(seed, files, timings)[0]!);
     const slow = first.filter((file) => file === "test/7.test.ts").length;
     expect(Math.abs(slow - (1000 * 400) / 439)).toBeLessThan(3 * Math.sqrt(1000 * 0.91 * 0.09)); // three deviations

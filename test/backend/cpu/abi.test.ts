@@ -39,7 +39,7 @@ describe("the declarations match orchard_cpu.h", () => {
     expect(/#define ORCHARD_CPU_ABI_VERSION (\d+)/.exec(text)?.[1]).toBe(`${ABI_VERSION}`);
   });
 
-  test("the statistics in the header's order", () => {
+  test("the statistics are in the header's order", () => {
     const comment = /Writes, in this order: ([^.]*)\./.exec(text)?.[1] ?? "";
     const names = comment.replace(/\(.*?\)|\/\//g, "").match(/\w+/g);
     expect(names).toEqual([...statisticsFields]);

@@ -75,7 +75,7 @@ test("the peak restarts from the live bytes, and does not drop when blocks are r
 });
 
 describe("limits", () => {
-  test("the error for an allocation over the memory limit has the figures, and leaves nothing behind", () => {
+  test("the error for an allocation over the memory limit states the bytes, and no memory leaks", () => {
     const { liveBytes, liveBlocks, refusals } = statistics();
     native.orchard_cpu_set_memory_limit(liveBytes + 2 * megabyte);
     const first = allocateBlock(native, megabyte, "test");

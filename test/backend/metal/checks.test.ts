@@ -172,7 +172,7 @@ test("both the indices and the offsets of bags are checked", () => {
   throwsEachTime(wrong, "[embeddingBag] expected ascending offsets");
 });
 
-describe("if a command buffer fails as well", () => {
+describe("a command buffer fails as well", () => {
   afterEach(() => forgetFailures());
 
   test("the error is that of the index, and only for tensors that depend on it", () => {

@@ -116,7 +116,7 @@ describe("names of operations in kernels", () => {
     },
   );
 
-  test("each is in a switch generated from its list, and no switch has a default with a formula", () => {
+  test("each switch is generated from the list, and no default of a switch has a formula", () => {
     const users = files.filter(([, text]) => text.includes("ORCHARD_CASE"));
     expect(users.length).toBeGreaterThan(10);
     const defaults = users.flatMap(([file, text]) => (text.match(/default:.*/g) ?? []).map((line) => [file, line]));

@@ -31,7 +31,7 @@ afterEach(() => {
 });
 
 describe.skipIf(whyUnavailable("metal") !== undefined)("work of command buffers", () => {
-  test("each large product has its own buffer, and small ones share one", () => {
+  test("each large product has a separate command buffer, and small ones share one", () => {
     const large = multiply(10, 4096);
     expect(large.largestWork).toBe(2 * 4096 ** 3);
     expect(large.commandBuffers).toBeGreaterThanOrEqual(10);

@@ -34,7 +34,7 @@ async function alone(model: nn.LanguageModel, prompt: readonly number[], options
 beforeEach(() => setBackend("cpu"));
 
 describe.each(kinds)("%s", (kind) => {
-  test("a batch of caches at different positions computes each row as alone", () =>
+  test("a batch of caches at different positions has the results of each row alone", () =>
     noGrad(() => {
       const model = models[kind]().eval();
       const [together, apart] = [prompts, prompts].map((all) =>

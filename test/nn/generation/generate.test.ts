@@ -43,7 +43,7 @@ async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
 
 beforeEach(() => setBackend("cpu"));
 
-describe("the choice of a token", () => {
+describe("choosing a token", () => {
   const logits = [1, 3, -2, 3, 0.5, 2];
   const softmax = (values: readonly number[]): number[] => {
     const weights = values.map(Math.exp);

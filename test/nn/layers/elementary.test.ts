@@ -285,7 +285,7 @@ describe.each([1, 2, 3] as const)("poolings along %d axes with indices", (rank) 
     );
   });
 
-  test("restore the largest elements", () => {
+  test("unpooling restores the largest elements", () => {
     const { values, indices } = new nn[`MaxPool${rank}d`](2, { returnIndices: true }).forward(whole());
     const back = new nn[`MaxUnpool${rank}d`](2).forward(values, indices, whole().shape);
     const isKept = orchard.ne(back, 0);

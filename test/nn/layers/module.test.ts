@@ -199,7 +199,7 @@ describe("stateDict and loadStateDict", () => {
 });
 
 describe("to(dtype)", () => {
-  test("converts floats, keeps tied and frozen tensors, and leaves integers", () => {
+  test("converts floats, keeps tensors tied and frozen, and leaves integers unchanged", () => {
     const tied = new Tied();
     expect(tied.to("bfloat16")).toBe(tied);
     expect(tied.head.weight).toBe(tied.embedding.weight);

@@ -163,7 +163,7 @@ describe("a cache in q8_0", () => {
   });
 });
 
-describe("single operations are kept for", () => {
+describe("cases that run as single operations", () => {
   test("an override of attention", async () => {
     const model = await load("llama");
     let count = 0;

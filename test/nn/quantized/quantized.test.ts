@@ -283,7 +283,7 @@ describe("quantizeModel", () => {
     expect(got).toEqual(expected!);
   });
 
-  test("uses llama.cpp's substitute for rows that are not super-blocks, and leaves rows that are not blocks", () => {
+  test("uses llama.cpp's substitute for rows of partial super-blocks, and leaves rows of partial blocks", () => {
     const format = (own: string, width: number) => {
       const model = new nn.Sequential(new nn.Linear(width, 2));
       return nn.quantizeModel(model, { format: own as "q4_K" }).layers[0]!.format;

@@ -2,7 +2,7 @@
 import { isExhaustive, repeats, usually } from "../../support/repeats.ts";
 import { type Layout, layouts, Random } from "../samples.ts";
 
-/** One call, without its numbers. */
+/** The shapes and options of a call. */
 export interface AttentionCase extends Options {
   readonly name: string;
   readonly batch: number;

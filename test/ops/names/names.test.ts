@@ -15,7 +15,7 @@ import * as options from "./options.ts";
 import { numbersOf, type Walk } from "./walk.ts";
 import * as weights from "./weights.ts";
 
-/** The ways through the names of each enumeration; its type in camelCase. */
+/** The paths through each enumeration's names, by its type in camelCase. */
 const walks: Readonly<Record<string, readonly Walk[]>> = { ...operations, ...options, ...weights };
 const walksOf = (type: string): readonly Walk[] => walks[`${type[0]!.toLowerCase()}${type.slice(1)}`] ?? [];
 

@@ -88,7 +88,7 @@ function squares(draw: Draw, values: "wellConditioned" | "positiveDefinite", dty
   return { n, batch: shape.slice(0, -1), dtype, matrix: operand(draw, [...shape, n], { dtype, values }) };
 }
 
-/** Sums of many terms, and the condition of a matrix, allow more than a rounding. */
+/** Long sums, and matrices with a large condition number, may have larger errors than a rounding. */
 const LINALG_SLACK = 256;
 const ofSquare = (values: "wellConditioned" | "positiveDefinite", more: Partial<Drawn> = {}) => {
   return (draw: Draw): Drawn => ({ operands: [squares(draw, values).matrix], slack: LINALG_SLACK, ...more });

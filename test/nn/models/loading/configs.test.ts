@@ -141,7 +141,7 @@ describe.each(names)("%s", (name) => {
     }
   });
 
-  test("each change of a key", async () => {
+  test("each changed key", async () => {
     const path = folder.file(name);
     mkdirSync(path);
     const wrong: string[] = [];
