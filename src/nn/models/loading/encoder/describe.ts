@@ -211,7 +211,7 @@ function twoRotations(config: Settings, { isLocal, older, all, ...context }: Two
   return ropeOf(older?.with(new Map([...before, ...older.entries()])) ?? own, { ...context, base });
 }
 
-/** DeBERTa's products with distances. The factor of all scores depends on how many there are. */
+/** Returns DeBERTa's products with distances, and the factor of the scores, which depends on the number of products. */
 function projectionsOf(config: Settings, headWidth: number): Partial<EncoderAttentionDescription> {
   const types = distanceTypes(config);
   const [ofKeys, ofQueries] = [types.includes("c2p"), types.includes("p2c")];
