@@ -209,7 +209,7 @@ describe("items from other threads", () => {
     expect(await run(3)).toEqual(one);
   });
 
-  test("fail with the same error; a thread continues, and ends with the loader", async () => {
+  test("report an item's error; the thread then continues, until the loader ends it", async () => {
     const set = await data.openWorkerDataset<Square>(url, { workers: 1, options: { length: 20 } });
     expect(await set.get(13).catch((cause: unknown) => cause)).toEqual(
       expect.objectContaining({ code: "workerFailed", message: expect.stringContaining("13 is not there") }),

@@ -1,4 +1,4 @@
-/** `orchard train` on ranks: the losses of one process, and the end of a run whose ranks end. */
+/** `orchard train` on several ranks has the losses of one process, and ends if one of its ranks ends. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";

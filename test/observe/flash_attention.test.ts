@@ -53,7 +53,7 @@ describe("the log", () => {
     );
   });
 
-  test("of unfused passes: each one once, with the operands of the forward", () => {
+  test("of unfused passes has each one once, with the operands of the forward pass", () => {
     const { lines, folder } = record(
       `const [q, k, v] = operands();
       const loss = sum(flashAttention(q, k, v, { path: "unfused" }));
@@ -75,7 +75,7 @@ describe("the log", () => {
     expect(recordsIn(folder)).toEqual([]); // no kernel of attention was called
   });
 
-  test("of unfused backward passes that do not reach every operand: each one once", () => {
+  test("of unfused backward passes that do not reach every operand has each one once", () => {
     const { lines } = record(
       `const [q, k, v] = operands();
       const { logSumExp } = flashAttention(q, k, v, { path: "unfused", returnLogSumExp: true });

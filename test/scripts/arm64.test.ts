@@ -45,7 +45,7 @@ describe("arguments", () => {
   });
 });
 
-test("in emulation Bun is a command of several words, at any place in another command", () => {
+test("Bun's path is replaced by the emulator's command wherever it is in a command", () => {
   const bun = ["qemu", "-cpu", "max", "bun"];
   expect(emulating(["/bin/bun", "-e", "1"], "/bin/bun", bun)).toEqual([...bun, "-e", "1"]);
   expect(emulating(["taskset", "-c", "0", "/bin/bun"], "/bin/bun", bun)).toEqual(["taskset", "-c", "0", ...bun]);

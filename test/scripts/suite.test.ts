@@ -183,7 +183,7 @@ describe("tests affected by a change", () => {
   for (const name of ["scripts", "bench", "examples"]) write(`${name}/none.ts`);
   const reached = (...files: string[]) => reachedTests(files, folder.path);
 
-  test("through imports of values and types, and by the family of files that nothing imports", () => {
+  test("import the file, also for its types, or have its family if nothing imports it", () => {
     expect(reached("src/low.ts")).toEqual(["test/cli/run.test.ts", "test/ops/scan/scan.test.ts"]);
     expect(reached("src/worker_main.ts")).toEqual(["test/pool.test.ts"]);
     expect(reached("src/other.ts")).toEqual(["test/cli/join.test.ts", "test/types.test.ts"]);

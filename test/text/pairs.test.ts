@@ -54,7 +54,7 @@ describe.each(Object.keys(kinds))("%s", (name) => {
         });
   });
 
-  test("where tokens are", () => {
+  test("the positions of tokens", () => {
     for (const own of cases) {
       const { origins, spans } = inputs(own);
       const places = [spans(0), own.pair === null ? [] : spans(1)];

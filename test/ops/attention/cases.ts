@@ -172,8 +172,8 @@ export function triples(seed: number): AttentionCase[] {
 }
 
 /**
- * Sizes drawn from all, each in each role at least once, with one option or none. A usual run prefers small products,
- * and skips a draw whose size already had its role in an earlier case.
+ * Draws cases with one option or none, in which each size occurs at least once as each dimension. A usual run prefers
+ * small products, and skips a draw whose size an earlier case had as the same dimension.
  */
 export function sampledSizes(seed: number): AttentionCase[] {
   const random = new Random(seed);
