@@ -90,7 +90,7 @@ export function checkOrder({ served: { model }, batcher, limits }: Engine, order
   checkChoices(limits, order);
   const { contextLength, vocabularySize } = model;
   const isRight = (token: number) => token < vocabularySize;
-  if (order.prompts.some((own) => own.length === 0 || !own.every(isRight)))
+  if (order.prompts.some((prompt) => prompt.length === 0 || !prompt.every(isRight)))
     throw new ApiError(
       400,
       `expected prompts of at least one token below ${vocabularySize}`,

@@ -50,9 +50,9 @@ class Vocabulary {
 const vocabularies = new WeakMap<ConstrainedTokenizer, Vocabulary>();
 
 function vocabularyOf(tokenizer: ConstrainedTokenizer): Vocabulary {
-  const own = vocabularies.get(tokenizer) ?? new Vocabulary(tokenizer);
-  vocabularies.set(tokenizer, own);
-  return own;
+  const vocabulary = vocabularies.get(tokenizer) ?? new Vocabulary(tokenizer);
+  vocabularies.set(tokenizer, vocabulary);
+  return vocabulary;
 }
 
 export class HeldForm implements TokenConstraint {
@@ -129,8 +129,8 @@ class HeldText implements TokenMatcher {
   /** Whether a token is allowed. Tokens that end a text are allowed when the additional end token is. */
   private allows(token: number): boolean {
     if (token >= this.size) return false;
-    const own = this.stops.has(token) ? this.size : token;
-    return ((this.mask[own >> 5]! >>> (own & 31)) & 1) === 1;
+    const place = this.stops.has(token) ? this.size : token;
+    return ((this.mask[place >> 5]! >>> (place & 31)) & 1) === 1;
   }
 
   get isDone(): boolean {
