@@ -51,23 +51,17 @@ function checkMethods(className: string, holder: object, unchecked: RegExp): voi
 function checkedMethod(className: string, name: string, method: Method): Method {
   let most = method.length;
   let isRead = false;
-  // A method of this name, since defining the property `name` of 800 functions would delay the import.
-  const { [name]: value } = {
-    [name](this: unknown, ...values: readonly unknown[]): unknown {
-      if (values.length > most && !isRead) {
-        most = parametersOf(method).reduce(
-          (count, parameter) => (parameter.startsWith("...") ? Infinity : count + 1),
-          0,
-        );
-        isRead = true;
-      }
-      const surplus =
-        values.length > most ? surplusOf(`${className}.${name}`, parametersOf(method), values) : undefined;
-      if (surplus === undefined) return Reflect.apply(method, this, values);
-      if (isAsynchronous(method)) return Promise.reject(surplus);
-      throw surplus;
-    },
+  const value = function (this: unknown, ...values: readonly unknown[]): unknown {
+    if (values.length > most && !isRead) {
+      most = parametersOf(method).reduce((count, parameter) => (parameter.startsWith("...") ? Infinity : count + 1), 0);
+      isRead = true;
+    }
+    const surplus = values.length > most ? surplusOf(`${className}.${name}`, parametersOf(method), values) : undefined;
+    if (surplus === undefined) return Reflect.apply(method, this, values);
+    if (isAsynchronous(method)) return Promise.reject(surplus);
+    throw surplus;
   };
+  Object.defineProperty(value, "name", { value: name });
   if (method.length > 0) Object.defineProperty(value, "length", { value: method.length });
   return value;
 }
