@@ -5,7 +5,7 @@ import { type BackwardRule, GraphNode } from "./node.ts";
 /**
  * The gradients of the outputs. A node runs if one of them has a gradient, so that of a single output is never null.
  */
-type Incoming<Outputs extends readonly Tensor[]> = Outputs extends readonly [Tensor]
+type Incoming<Outputs extends readonly Tensor[]> = Outputs["length"] extends 1
   ? readonly [Tensor]
   : { readonly [At in keyof Outputs]: Tensor | null };
 
@@ -32,13 +32,7 @@ export function record<
   const Inputs extends readonly Tensor[],
   const Outputs extends readonly Tensor[],
   const Saved extends readonly Tensor[],
->(
-  operation: string,
-  inputs: Inputs,
-  outputs: Outputs,
-  save: Saved,
-  rule: RuleOf<Inputs, Outputs, Saved>,
-): void {
+>(operation: string, inputs: Inputs, outputs: Outputs, save: Saved, rule: RuleOf<Inputs, Outputs, Saved>): void {
   // A node passes its rule as many tensors as the operation has.
   if (needsGradient(...inputs)) new GraphNode(operation, inputs, outputs, save, rule as unknown as BackwardRule);
 }

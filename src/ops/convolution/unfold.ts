@@ -204,6 +204,6 @@ function addedWindows(x: Tensor, shape: Shape, windows: Windows): Tensor {
       return toDType(total, x.dtype);
     }),
   );
-  record("fold", [x], [result], [], ([gradient]) => [windowsIn(gradient!, windows)]);
+  record("fold", [x], [result], [], ([gradient]) => [windowsIn(gradient, windows)]);
   return result;
 }

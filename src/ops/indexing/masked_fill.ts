@@ -35,7 +35,7 @@ export function maskedFill(...values: unknown[]): Tensor {
   const output = filledWhere(x, mask, filling);
   const { shape } = x;
   record("maskedFill", [x, filling], [output], [mask], ([gradient], [saved], needs) => {
-    const [g, masked] = [gradient!, saved as Tensor<"bool">];
+    const [g, masked] = [gradient, saved];
     return [
       needs[0] ? sumTo(where(masked, 0, g), shape) : null,
       needs[1] ? sumTo(where(masked, g, 0), filling.shape) : null,

@@ -82,11 +82,11 @@ export function scatterAlong<D extends DType>(
   const output = scattered(x, index, used, { operation, dim: axis, way: "last", includesSelf: true, ...from });
   const { shape } = source;
   record(operation, [x, source], [output], [index], ([gradient], [saved], needs) => {
-    const savedIndex = saved as Tensor<IndexDType>;
-    const { winners, isWinner } = winnersOf(operation, savedIndex, gradient!.shape, axis);
-    const taken = needs[1] ? where(isWinner, gatherAlong("gather", gradient!, savedIndex, axis), 0) : null;
+    const savedIndex = saved;
+    const { winners, isWinner } = winnersOf(operation, savedIndex, gradient.shape, axis);
+    const taken = needs[1] ? where(isWinner, gatherAlong("gather", gradient, savedIndex, axis), 0) : null;
     return [
-      needs[0] ? (where(lt(winners, 0n), gradient!, 0) as Tensor) : null,
+      needs[0] ? (where(lt(winners, 0n), gradient, 0) as Tensor) : null,
       taken ? paddedTo(taken as Tensor, shape) : null,
     ];
   });

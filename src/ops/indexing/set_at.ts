@@ -174,8 +174,8 @@ function withView(x: Tensor, take: (whole: Tensor) => Tensor, value: Tensor): Te
   });
   const { shape, dtype } = value;
   record("setAt", [x, value], [output], [], ([gradient], _saved, needs) => [
-    needs[0] ? withView(gradient!, take, expand(filled([], dtype, 0), shape)) : null,
-    needs[1] ? take(gradient!) : null,
+    needs[0] ? withView(gradient, take, expand(filled([], dtype, 0), shape)) : null,
+    needs[1] ? take(gradient) : null,
   ]);
   return output;
 }

@@ -160,7 +160,7 @@ function padded<D extends DType>(
     writeBorder(output, inputShape, before, filling);
     if (x.size > 0) copyInto(inside(output), x);
   });
-  record("pad", [x], [output], [], ([gradient]) => [inside(gradient!)]);
+  record("pad", [x], [output], [], ([gradient]) => [inside(gradient)]);
   return output;
 }
 

@@ -195,9 +195,9 @@ function lossesOf(logProbs: Tensor, labels: Labels): Tensor {
     [logProbs, states, lengths, alphas, totals],
     ([gradient], [savedLogProbs, savedStates, savedLengths, savedAlphas, savedTotals], needs) => {
       if (isGradEnabled())
-        return composedGradients(([x]) => composedLosses(x!, labels), [savedLogProbs!], needs, gradient!);
-      const forward = { alphas: savedAlphas!, totals: savedTotals! };
-      return [ctcBackward(savedLogProbs!, savedStates!, savedLengths!, forward, contiguous(gradient!))];
+        return composedGradients(([x]) => composedLosses(x!, labels), [savedLogProbs], needs, gradient);
+      const forward = { alphas: savedAlphas, totals: savedTotals };
+      return [ctcBackward(savedLogProbs, savedStates, savedLengths, forward, contiguous(gradient))];
     },
   );
   return losses;

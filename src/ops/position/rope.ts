@@ -62,7 +62,7 @@ function rotated<D extends DType>(x: Tensor<D>, positions: Tensor | undefined, a
   const given = positions ? [positions] : [];
   const spec = { shape: x.shape, dtype: x.dtype, strides: outputStrides(x) };
   const [output] = executeMany(ropePrimitive, [x, ...given], [spec], attributes) as [Tensor<D>];
-  record("rope", [x], [output], given, ([gradient], [at]) => [rotated(gradient as Tensor<D>, at, inverse(attributes))]);
+  record("rope", [x], [output], given, ([gradient], [at]) => [rotated(gradient, at, inverse(attributes))]);
   return output;
 }
 

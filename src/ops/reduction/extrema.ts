@@ -98,9 +98,9 @@ function sharedExtremum<D extends DType>(
   refuseEmpty(operation, x, plan);
   const output = fold(name, x, plan, x.dtype);
   record(operation, [x], [output], [x, output], ([gradient], [saved, result]) => {
-    const whole = saved!.shape;
-    const shares = evenShares(ties(saved!, expandResult(result!, plan, whole)), plan);
-    return [mul(expandResult(gradient!, plan, whole), shares)];
+    const whole = saved.shape;
+    const shares = evenShares(ties(saved, expandResult(result, plan, whole)), plan);
+    return [mul(expandResult(gradient, plan, whole), shares)];
   });
   return output as Tensor<D>;
 }
@@ -160,7 +160,7 @@ function extremumAlong<D extends DType>(
   const [values, indices] = extremum(name, x, plan) as [Tensor<D>, Tensor<"int64">];
   record(name, [x], [values], [indices], ([gradient], [saved]) => {
     const whole = x.shape;
-    return [selectAt(expandResult(gradient!, plan, whole), expandResult(saved!, plan, whole), plan.axes[0] ?? 0)];
+    return [selectAt(expandResult(gradient, plan, whole), expandResult(saved, plan, whole), plan.axes[0] ?? 0)];
   });
   return { values, indices };
 }

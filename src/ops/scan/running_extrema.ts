@@ -104,7 +104,7 @@ function fusedExtremum(operation: string, x: Tensor, axis: number, isMinimum: bo
     operation,
   ) as [Tensor, Tensor<"int64">];
   record(operation, [x], [values], [indices], ([gradient], [saved]) => [
-    scatterAdd(filled(shape, gradient!.dtype, 0), saved as Tensor<"int64">, gradient!, { dim: axis }),
+    scatterAdd(filled(shape, gradient.dtype, 0), saved, gradient, { dim: axis }),
   ]);
   return { values, indices };
 }
