@@ -160,7 +160,7 @@ function withOperation(operation: string, failure: unknown): unknown {
 }
 
 /** Runs the body of a composite operation, whose name out-of-memory errors then have. */
-export function named<Result>(operation: string, body: () => Result): Result {
+export function underName<Result>(operation: string, body: () => Result): Result {
   try {
     return body();
   } catch (error) {
@@ -278,7 +278,7 @@ export function checkElements(
   for (const input of inputs) {
     if (input.size <= MOST_ELEMENTS) continue;
     const bytes = results.reduce((sum, { shape, dtype }) => sum + byteLengthOf(shape, dtype), 0);
-    named(operation, () => reserve(bytes));
+    underName(operation, () => reserve(bytes));
     throw new ShapeError(
       operation,
       "tooManyElements",

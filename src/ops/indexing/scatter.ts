@@ -1,6 +1,6 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
-import { named } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { axis as axisKind } from "../../core/kinds.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
@@ -47,7 +47,7 @@ export function scatter(...values: unknown[]): Tensor {
   const axis = normalizeAxis("scatter", dim, x.rank);
   checkIndexShape("scatter", x, index, axis);
   checkSourceShape("scatter", index, from);
-  return named("scatter", () => tidy(() => scatterAlong("scatter", x, index, from, axis)));
+  return underName("scatter", () => tidy(() => scatterAlong("scatter", x, index, from, axis)));
 }
 scatter.method = "same" as const;
 const scatterParameters = parameters("scatter", {

@@ -1,7 +1,7 @@
 /** Scatter with a reduction: sum, product, mean, largest or smallest. */
 import { isGradEnabled, noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
-import { checkElements, named as underName } from "../../backend/dispatch.ts";
+import { checkElements, underName } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { axis as axisKind, choice, flag } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";

@@ -1,7 +1,7 @@
 /** Assignment to indexed elements: the counterpart of `at`. */
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
-import { checkElements, named as underName } from "../../backend/dispatch.ts";
+import { checkElements, underName } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { flag, listOf } from "../../core/kinds.ts";
 import { type Given, type Kind, operand, optional, parameters, required } from "../../core/parameters.ts";

@@ -1,7 +1,7 @@
 /** Connectionist temporal classification (CTC): the loss of label sequences without alignment. */
 import { isGradEnabled } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
-import { checkElements, named as underName } from "../../backend/dispatch.ts";
+import { checkElements, underName } from "../../backend/dispatch.ts";
 import { firstBackend } from "../../backend/registry.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { either, flag, listOf, someNumber } from "../../core/kinds.ts";

@@ -1,5 +1,5 @@
 import { record } from "../../autograd/record.ts";
-import { named } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { axis, flag } from "../../core/kinds.ts";
 import { operand, optional, parameters } from "../../core/parameters.ts";
@@ -202,7 +202,7 @@ function extremeIndex(operation: string, name: ExtremumName, x: Tensor, options:
     throw new DTypeError(operation, "bool", `expected numbers, got ${x.describe()}; convert with toDType(x, "uint8")`);
   const plan = planReduction(operation, x, options);
   refuseEmpty(operation, x, plan);
-  const [values, indices] = named(operation, () => extremum(name, x, plan)) as [Tensor, Tensor<"int64">];
+  const [values, indices] = underName(operation, () => extremum(name, x, plan)) as [Tensor, Tensor<"int64">];
   values.dispose();
   return indices;
 }

@@ -1,7 +1,7 @@
 /** Cumulative maximum, minimum and log-sum-exp along an axis. */
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
-import { checkElements, executeMany, named as underName } from "../../backend/dispatch.ts";
+import { checkElements, executeMany, underName } from "../../backend/dispatch.ts";
 import { firstBackend } from "../../backend/registry.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { type Along, axis as axisKind } from "../../core/kinds.ts";
