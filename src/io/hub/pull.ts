@@ -21,7 +21,7 @@ import { DownloadError } from "./errors.ts";
 import { chooseGguf, ggufChoices, INDEX, MODULES, matches, neededFiles, WEIGHTS } from "./needed.ts";
 import { checkReference, folderName } from "./reference.ts";
 import { type RemoteFile, type Repository, repositoryOf } from "./repository.ts";
-import { retried } from "./retry.ts";
+import { busy, retried } from "./retry.ts";
 
 /** Options of {@link pull}. */
 export interface PullOptions extends Omit<DownloadOptions, "onBytes" | "asked"> {
@@ -65,7 +65,8 @@ interface Target extends Repository {
 /** Downloads a model. @throws {ArgumentError} @throws {DownloadError} @throws {FileError} */
 export async function pull(name: string, options: PullOptions): Promise<Pulled> {
   checkReference(name, options.revision);
-  const listed = await retried(options, () => repositoryOf(options, name, options.revision));
+  const list = () => repositoryOf(options, name, options.revision);
+  const listed = await retried(options, list, undefined, busy);
   const folder = join(options.cache, folderName(name));
   const target = { ...listed, name, folder, snapshot: join(folder, "snapshots", listed.commit) };
   makeFolders(target);

@@ -12,7 +12,9 @@ export interface RetryOptions {
 }
 
 /** The errors after which another attempt may succeed. */
-const passing = new Set(["stalled", "brokenOff", "unavailable", "tooShort"]);
+const passing: ReadonlySet<string> = new Set(["stalled", "brokenOff", "unavailable", "tooShort"]);
+/** Those of a first request: a hub that can't be reached is reported at once. */
+export const busy: ReadonlySet<string> = new Set(["stalled", "unavailable"]);
 
 /** A server that asks for a longer pause is not asked again in the same call. */
 const LONGEST_PAUSE_MILLISECONDS = 300_000;
@@ -21,12 +23,14 @@ const LONGEST_PAUSE_MILLISECONDS = 300_000;
  * Runs a function until it succeeds. The wait is the server's `retry-after` if it is longer.
  *
  * @param position returns a number that grows with progress, such as the bytes so far
+ * @param codes the errors after which to try again
  * @throws the last error, after too many attempts or for an error that does not pass.
  */
 export async function retried<Result>(
   { attempts, waitMilliseconds, signal }: RetryOptions,
   body: () => Promise<Result>,
   position: () => number = () => 0,
+  codes: ReadonlySet<string> = passing,
 ): Promise<Result> {
   for (let failures = 0; ; ) {
     const before = position();
@@ -35,7 +39,7 @@ export async function retried<Result>(
     } catch (cause) {
       signal?.throwIfAborted();
       failures = position() > before ? 1 : failures + 1;
-      if (!(cause instanceof DownloadError && passing.has(cause.code)) || failures >= attempts) throw cause;
+      if (!(cause instanceof DownloadError && codes.has(cause.code)) || failures >= attempts) throw cause;
       const pause = Math.max(cause.retryMilliseconds ?? 0, waitMilliseconds * 2 ** (failures - 1));
       if (pause > LONGEST_PAUSE_MILLISECONDS) throw cause;
       await wait(pause, undefined, { signal });
