@@ -14,7 +14,7 @@ import {
   randn,
   tensor,
 } from "../../../../src/index.ts";
-import { fieldsOf } from "../../../../src/nn/models/loading/config_fields.ts";
+import { fieldsOf } from "../../../../src/nn/models/loading/fields.ts";
 import { setMemoryLimit } from "../../../../src/tensor/reserve.ts";
 import type { Tensor } from "../../../../src/tensor/tensor.ts";
 import { testFolder } from "../../../support/folder.ts";
