@@ -171,7 +171,9 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     return transpose(normed.rank === 4 ? normed : unflatten(normed, 2, [x.shape[2]! / headWidth, headWidth]), 1, 2);
   }
 
-  /** Applies a query or key norm, then clamps. A norm per head first splits the heads: [batch, tokens, heads, headWidth]. */
+  /**
+   * Applies a query or key norm, then clamps. A norm per head first splits the heads: [batch, tokens, heads, headWidth].
+   */
   private normalized(x: Tensor, norm: RMSNorm | null): Tensor {
     const { headWidth, queryKeyNorm, clip } = this.#description;
     const split = (x: Tensor) => (queryKeyNorm === "all" ? x : unflatten(x, 2, [x.shape[2]! / headWidth, headWidth]));

@@ -123,8 +123,8 @@ export interface Architecture {
   /** How experts are chosen and weighted. Default: no experts. */
   readonly experts?: ExpertsRow;
   /**
-   * The part of each head that rotates if `partial_rotary_factor` is missing. Default: heads rotate as a whole, whatever
-   * the field says.
+   * The part of each head that rotates if `partial_rotary_factor` is missing. Default: heads rotate as a whole,
+   * whatever the field says.
    */
   readonly partialRotation?: number;
   /** The field with that part instead of `partial_rotary_factor`. */
