@@ -172,7 +172,8 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
   }
 
   /**
-   * Applies a query or key norm, then clamps. A norm per head first splits the heads: [batch, tokens, heads, headWidth].
+   * Applies a query or key norm, then clamps. A norm per head first splits the heads: [batch, tokens, heads,
+   * headWidth].
    */
   private normalized(x: Tensor, norm: RMSNorm | null): Tensor {
     const { headWidth, queryKeyNorm, clip } = this.#description;
