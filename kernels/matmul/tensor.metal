@@ -8,9 +8,9 @@
 //         sums += a_tile b_tile                       one matmul2d of ROWS x COLUMNS x DEPTH
 //     out = alpha sums + beta input                   only elements in bounds
 //
-// Grid: threadgroups (n / COLUMNS, m / ROWS, batch * splits), rounded up. The tile sizes are rows of the table in
-// src/ops/matmul/tiles.ts; matmul2d requires that one of ROWS and COLUMNS is a multiple of 16, and COLUMNS of 8.
-// Compiled at Metal 4.0.
+// Grid: threadgroups (n / COLUMNS, m / ROWS, batch * splits), rounded up. The tile sizes are the two largest of the
+// table in src/ops/matmul/tiles.ts; matmul2d requires that one of ROWS and COLUMNS is a multiple of 16, and COLUMNS
+// of 8. Compiled at Metal 4.0.
 
 #include <metal_stdlib>
 #include <metal_tensor>
@@ -118,8 +118,5 @@ kernel void tensor_tiled(
     TENSOR_TILED_LAYOUTS(bfloat, bfloat, ROWS, COLUMNS, DEPTH, SIMDGROUPS) \
     TENSOR_TILED_LAYOUTS(bfloat, float, ROWS, COLUMNS, DEPTH, SIMDGROUPS)
 
-TENSOR_TILED_TYPES(16, 16, 16, 4)
-TENSOR_TILED_TYPES(16, 64, 32, 4)
-TENSOR_TILED_TYPES(64, 16, 32, 4)
 TENSOR_TILED_TYPES(32, 32, 32, 4)
 TENSOR_TILED_TYPES(64, 64, 32, 4)

@@ -36,7 +36,7 @@ export function planOf(problem: Problem): Plan {
 
 /** Whether `kernels/matmul/tensor.metal` has a kernel for a tile: matrix units multiply 16-bit floats. */
 const suitsTensors = ({ a }: Problem, { rows, columns }: Tile): boolean =>
-  bytesOf(a.tensor.dtype) === 2 && rows >= 16 && columns >= 16;
+  bytesOf(a.tensor.dtype) === 2 && rows >= 32 && columns >= 32;
 
 function vectorPlan(problem: Problem): Plan {
   const { m, k, a, batchShape } = problem;
