@@ -85,7 +85,7 @@ function run(product: Product, source: string, random: Random) {
 
 const first = seed * 10_000;
 
-test.skipIf(!hasTensors).each(Array.from({ length: repeats({ usual: 12, all: 150 }) }, (_, at) => first + at))(
+test.skipIf(!hasTensors).each(Array.from({ length: repeats({ usual: 6, all: 150 }) }, (_, at) => first + at))(
   "product %d",
   (at) => {
     const random = new Random(at);
