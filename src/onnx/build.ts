@@ -5,7 +5,7 @@ import type { AttributeValue } from "./attributes.ts";
 import { type Operator, Results } from "./call.ts";
 import { attributesOf, Graph, inOrder, type Step } from "./graph.ts";
 import { operatorNamed } from "./operators/index.ts";
-import type { AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto } from "./schema.ts";
+import type { AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto } from "./schema.ts";
 import { type FilePlace, toTensor } from "./tensors.ts";
 
 /** What nodes of a graph or function refer to. */
@@ -60,12 +60,24 @@ function buildGraph(graph: GraphProto, context: Context, outer: (name: string) =
   const { place } = context;
   const constants = new Map<string, Tensor>();
   for (const proto of graph.initializers) constants.set(proto.name, toTensor(proto, place));
+  // Some exporters write weights as nodes.
+  const nodes = graph.nodes.filter((node) => {
+    const value = constantOf(node);
+    if (value) constants.set(node.outputs[0]!, toTensor({ ...value, name: node.outputs[0]! }, place));
+    return value === undefined;
+  });
   if (graph.sparse.length > 0) throw damaged(place, "it has sparse initializers, which are not supported");
   const inputs = graph.inputs.map(({ name }) => name).filter((name) => !constants.has(name));
   const outputs = graph.outputs.map(({ name }) => name);
   const known = (name: string) => constants.has(name) || inputs.includes(name) || outer(name);
-  return new Graph(inputs, outputs, buildSteps(graph.nodes, outputs, known, context), constants);
+  return new Graph(inputs, outputs, buildSteps(nodes, outputs, known, context), constants);
 }
+
+/** The tensor of a node that only returns one. */
+const constantOf = ({ operator, domain, outputs, attributes: [first] }: NodeProto): TensorProto | undefined =>
+  operator === "Constant" && domainOf(domain) === "" && outputs.length === 1 && first?.name === "value"
+    ? first.tensor
+    : undefined;
 
 function buildSteps(
   nodes: readonly NodeProto[],
