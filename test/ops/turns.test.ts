@@ -43,7 +43,7 @@ describe.each([
   test("have no layouts for finite differences", () => expect(withoutLayouts(samples).length).toBe(groups));
 });
 
-test("run whole on metal for groups of two, and for samples of one dtype", () => {
+test("groups of two, and samples of one dtype, run whole on metal", () => {
   const two = layouts.slice(0, 2).map((layout) => ({ inputs: [{ shape: [3], layout }], options: undefined }));
   expect(samplesOn({ samples: two, dtypes: floats }, "metal", "float32", false)).toEqual(two);
   const one = samplesOf(1, 2).map((sample) => ({ ...sample, dtypes: ["float16"] as const }));

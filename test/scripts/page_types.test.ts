@@ -43,7 +43,7 @@ function withImports({ text, isProgram }: Block): string {
   return `import { ${used.join(", ")} } from "${packageFile.name}"; ${text}`;
 }
 
-test("of every page", () => {
+test("the programs of every page have the right types", () => {
   mkdirSync(join(folder, "node_modules"));
   symlinkSync(packageRoot, join(folder, "node_modules", packageFile.name));
   const blocks = filesOf(["README.md", "docs/*.md"]).flatMap(blocksOf);

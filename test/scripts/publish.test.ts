@@ -55,7 +55,7 @@ beforeEach(() => {
   refused = "";
 });
 
-test("publishes the dependent package last, with the tag next; a second run publishes nothing", async () => {
+test("a release publishes the dependent package last, with the tag next; a second run publishes nothing", async () => {
   const lines = await publish(tarballs);
   expect(lines).toEqual([
     "tiny-darwin-arm64@1.2.3: published as next",
@@ -68,7 +68,7 @@ test("publishes the dependent package last, with the tag next; a second run publ
   expect(uploads).toHaveLength(3);
 });
 
-test("resumes after a failed run", async () => {
+test("a release resumes after a failed run", async () => {
   refused = "tiny";
   await expect(publish(tarballs)).rejects.toThrow("Publishing tiny@1.2.3");
   expect(uploads).toHaveLength(2);

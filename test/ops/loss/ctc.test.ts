@@ -155,7 +155,7 @@ describe.each(tested)("on %s", (backend) => {
       );
     }));
 
-  test("a long one, of 20 labels", () =>
+  test("a long target, of 20 labels", () =>
     on(() => {
       const [long, many] = [backend === "cpu" ? 300 : 40, 40]; // on other backends each time step takes several calls
       const x = Float32Array.from({ length: long * many }, (_, at) => -1 - 6 * Math.abs(Math.sin(at * 1.7)));

@@ -167,7 +167,7 @@ describe("rows far from zero", () => {
     expect(worst).toBeLessThan(2e-6);
   });
 
-  test.each(tested)("and of longer rows, read twice, on %s", (backend) => {
+  test.each(tested)("layerNorm of longer rows, which are read twice, on %s", (backend) => {
     const long = Float32Array.from({ length: 8200 }, (_, at) => source[at % columns]!);
     const mean = long.reduce((total, value) => total + value, 0) / long.length;
     const variance = long.reduce((total, value) => total + (value - mean) ** 2, 0) / long.length;

@@ -67,7 +67,7 @@ describe.each(Object.keys(kinds) as (keyof typeof kinds)[])("%s", (kind) => {
     }
   });
 
-  test("the same with generateText, and greedily", async () => {
+  test("generateText accepts a constraint, also at temperature 0", async () => {
     const constraint = await text.compileConstraint(tokenizer, { regex: "yes|no" });
     const options = { constraint, temperature: 0, maxTokens: 50 };
     const found = await Array.fromAsync(nn.generateText(model, tokenizer, "a", options));
