@@ -19,7 +19,7 @@ const what = ({ inputs, options }: Sample<unknown>) => `${inputs[0]!.shape} ${ty
 
 describe.each([
   ["equal objects", samplesOf({ dim: 0 }, { dim: 1 }), 4],
-  ["numbers that JSON has not", samplesOf(Number.NaN, -0), 4],
+  ["numbers that JSON lacks", samplesOf(Number.NaN, -0), 4],
   ["functions of the same text", samplesOf(add(1), add(2)), 4],
 ])("samples with %s", (_, samples, groups) => {
   const row = { samples, dtypes: ["float64", ...floats] as const };

@@ -26,7 +26,7 @@ import { wave, weightsOf } from "./products.ts";
 
 const bits = (x: Tensor): string => Buffer.from(bytesIn(x)).toString("hex");
 const row = (size: number, scale = 1): Tensor => wave(1, size, 0.7, scale).reshape([size]);
-/** In another dtype, by the definition. */
+/** Converts on the reference backend. */
 const as = (x: Tensor, dtype: "float32" | "float16" | "bfloat16"): Tensor => on("reference", () => x.to(dtype));
 const someFormats = ["q4_0", "q4_K", "f16", { bits: 4, groupSize: 64, symmetric: false }] as const;
 

@@ -39,7 +39,7 @@ function withImports({ text, isProgram }: Block): string {
       new RegExp(`(?<![\\w.$"'/])${name}\\b(?!\\s*:(?!:))`).test(text) &&
       !new RegExp(`(?:const|let|function|using)\\s+(?:[{[][^=]*\\b)?${name}\\b[^=\\n]*=`).test(text),
   );
-  // On the line of the first statement, so that line numbers stay.
+  // The import is on the line of the first statement, so that line numbers stay the same.
   return `import { ${used.join(", ")} } from "${packageFile.name}"; ${text}`;
 }
 

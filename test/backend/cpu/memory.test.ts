@@ -107,7 +107,7 @@ describe("limits", () => {
     expect(statistics()).toMatchObject({ cachedBytes: 0, cachedBlocks: 0 });
   });
 
-  test("failures can be requested", () => {
+  test("tests can make allocations fail", () => {
     native.orchard_cpu_fail_allocations(2);
     for (const _ of [1, 2]) expect(() => allocateBlock(native, 100, "test")).toThrow(OutOfMemoryError);
     allocateBlock(native, 100, "test").release();

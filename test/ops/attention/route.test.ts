@@ -75,7 +75,7 @@ test.each(rules)("%s", (_, changes, by, kind, because) => {
   expect(route.reason).toContain(because);
 });
 
-test("scores of narrow types count as the float32 of their computation, and those of float64 as 8 bytes", () => {
+test("scores of 16-bit types count as float32, in which they are computed, and those of float64 as 8 bytes", () => {
   const wide: CrossoverTable = { ...table, pairs: { cpu: { float64: cells, narrow } } };
   const kindAt = (dtype: RoutedCall["dtype"], memoryLimit: number) =>
     chooseRoute({ ...call, dtype }, { backend: "cpu", table: wide, memoryLimit: () => memoryLimit }).kind;

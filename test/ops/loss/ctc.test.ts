@@ -41,7 +41,7 @@ function oracle(logs: readonly number[][], labels: readonly number[]): { loss: n
 }
 
 const [times, classes] = [5, 3];
-/** For [times, batch, classes]. */
+/** Log probabilities [times, classes] of an element of the batch. */
 const logs = (element: number): number[][] =>
   Array.from({ length: times }, (_, time) =>
     Array.from({ length: classes }, (_own, own) =>

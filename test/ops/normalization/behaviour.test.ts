@@ -25,7 +25,7 @@ const on = <Result>(backend: BackendName, body: () => Result): Result =>
 
 type Compute = (...inputs: Tensor[]) => Tensor[];
 
-/** With the shapes of their inputs, for rows of a given length. */
+/** The computations, with the shapes of their inputs for rows of a given length. */
 const computations: Readonly<Record<string, { compute: Compute; inputs: readonly ("rows" | "vector")[] }>> = {
   layerNorm: {
     compute: (x, weight, bias) => [layerNorm(x!, { weight, bias })],
@@ -152,7 +152,7 @@ describe("rows far from zero", () => {
   const random = new Random(3);
   const source = Float32Array.from({ length: 2 * columns }, () => 1e4 + random.next() * 2 - 1);
 
-  /** In float64, from the float32 numbers. */
+  /** Normalizes a row in float64, from the float32 numbers. */
   function exact(row: Float32Array): number[] {
     const mean = row.reduce((total, value) => total + value, 0) / columns;
     const variance = row.reduce((total, value) => total + (value - mean) ** 2, 0) / columns;

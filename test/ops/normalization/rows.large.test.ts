@@ -30,7 +30,7 @@ function firstWrong(got: ArrayLike<number>, want: (at: number) => number, bound:
   return -1;
 }
 
-/** For numbers up to 1. */
+/** The rounding errors of numbers up to 1. */
 const roundings: Readonly<Partial<Record<DType, number>>> = { float32: 2 ** -21, bfloat16: 2 ** -8 };
 const dtypes = Object.entries(roundings) as [DType, number][];
 

@@ -75,7 +75,7 @@ describe.each(Object.keys(kinds) as (keyof typeof kinds)[])("%s", (kind) => {
   });
 });
 
-test("any JSON begins as JSON does, and never ends otherwise", async () => {
+test("a text constrained to JSON begins as JSON does, and is valid if it ends", async () => {
   const [model, tokenizer] = kinds.bytes;
   const constraint = await text.compileConstraint(tokenizer, { json: true });
   for (let seed = 0; seed < 4; seed++) {
