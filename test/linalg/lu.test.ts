@@ -356,7 +356,7 @@ for (const { backend, dtype } of places) {
     });
 
     if (backend === "cpu")
-      test("one of 500", () => {
+      test("a matrix of 500 rows", () => {
         const a = inDType(families["random"]!(500, 500, 2), dtype);
         const b = inDType(families["random"]!(500, 2, 5), dtype);
         const x = on(backend, true, () => matricesIn(stack([solve(toTensor(a, dtype), toTensor(b, dtype))])));

@@ -10,8 +10,8 @@ import type { Accuracy } from "./tolerance.ts";
 export type Round = (value: number) => number;
 
 /**
- * The rounding that marks the oracle itself. A formula may check for it and add without loss: in float64 the plain
- * computation rounds too.
+ * The identity, which is passed for the oracle itself. A formula that receives it may sum exactly, since float64 sums
+ * are rounded too.
  */
 export const exactly: Round = (value) => value;
 

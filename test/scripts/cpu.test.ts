@@ -106,7 +106,7 @@ describe("objects", () => {
     expect(new Set([...keys, objectKey(compiler, plain)]).size).toBe(keys.length + 1);
   });
 
-  test("one is out of date if it is missing, or has other inputs", () => {
+  test("an object is out of date if it is missing, or has other inputs", () => {
     const object = write(newFolder(), sources);
     expect(isOutOfDate(object, "key")).toBe(true);
     writeFileSync(object.path, "");

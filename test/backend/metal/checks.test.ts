@@ -157,7 +157,7 @@ describe("gradients of failed tensors have their error", () => {
     expect(seed.toArray()).toEqual([1, 1, 1]);
   });
 
-  test("and backward() throws it once it is known", () => {
+  test("backward() throws the error once it is known", () => {
     const weight = table();
     const loss = on(() => sum(embedding(indices(7n), weight)));
     expect(() => loss.item()).toThrow("got 7 at [0]");
