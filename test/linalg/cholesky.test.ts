@@ -123,7 +123,7 @@ for (const { backend, dtype } of places) {
       });
     });
 
-    test("upper, transposed operands and 16 bits", () => {
+    test("upper, transposed operands and 16-bit dtypes", () => {
       const a = tensor(
         [
           [4, 2],

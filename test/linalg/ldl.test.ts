@@ -78,7 +78,7 @@ for (const { backend, dtype } of places.filter((own) => own.backend !== "metal")
         }
       });
 
-    test("blocks of two, batches, singular matrices and 16 bits", () => {
+    test("blocks of two, batches, singular matrices and 16-bit dtypes", () => {
       on(backend, true, () => {
         const swap = tensor(
           [

@@ -122,7 +122,7 @@ for (const { backend, dtype } of places) {
       });
     });
 
-    test("empty batches, transposed operands and 16 bits", () => {
+    test("empty batches, transposed operands and 16-bit dtypes", () => {
       on(backend, true, () => {
         expect(matrixExp(zeros([0, 3, 3], { dtype })).shape).toEqual([0, 3, 3]);
         expect(matrixExp(zeros([2, 0, 0], { dtype })).shape).toEqual([2, 0, 0]);

@@ -24,7 +24,7 @@ describe.each([
 ])("samples with %s", (_, samples, groups) => {
   const row = { samples, dtypes: ["float64", ...floats] as const };
 
-  test("run a third on metal in each dtype, and everything over all dtypes", () => {
+  test("a third of the samples runs on metal in each dtype, and each sample in some dtype", () => {
     const runs = floats.map((dtype) => samplesOn(row, "metal", dtype, false));
     for (const own of runs) {
       expect(own.length).toBe(samples.length / 3);
@@ -34,13 +34,13 @@ describe.each([
     expect(new Set(runs.flat())).toEqual(new Set(samples));
   });
 
-  test("run in every layout elsewhere, and in exhaustive runs", () => {
+  test("samples run in every layout on other backends, and in exhaustive runs", () => {
     expect(samplesOn(row, "cpu", "float16", false)).toEqual(samples);
     expect(samplesOn(row, "reference", "float64", false)).toEqual(samples);
     expect(samplesOn(row, "metal", "float16", true)).toEqual(samples);
   });
 
-  test("have no layouts for finite differences", () => expect(withoutLayouts(samples).length).toBe(groups));
+  test("finite differences use no layouts", () => expect(withoutLayouts(samples).length).toBe(groups));
 });
 
 test("groups of two, and samples of one dtype, run whole on metal", () => {

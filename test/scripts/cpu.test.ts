@@ -178,7 +178,7 @@ describe("instruction sets", () => {
     expect(setsOfMachine(all, processors(v4), "avx512_bf16")).toEqual(["avx512"]);
   });
 
-  test("all are needed if the system does not report the processor's features", () => {
+  test("all sets are needed if the system does not report the processor's features", () => {
     expect(setsOfMachine(all, "processor : 0\n", undefined)).toEqual(["baseline", "avx2", "avx512"]);
     expect(setsOfMachine([all[0]!], processors(v4), undefined)).toEqual(["baseline"]);
   });

@@ -47,7 +47,7 @@ beforeAll(async () => {
   const own = [`registry=http://${address}/`, `//${address}/:_authToken=local`, "fetch-retries=0"];
   const settings = [...own, "update-notifier=false", ""].join("\n");
   await Bun.write(join(tarballs, ".npmrc"), settings);
-  await Bun.write(join(tarballs, "package.json"), "{}"); // npm reads .npmrc beside one
+  await Bun.write(join(tarballs, "package.json"), "{}"); // npm reads .npmrc only next to a package.json
   for (const name of names) await pack(name, "1");
 });
 beforeEach(() => {

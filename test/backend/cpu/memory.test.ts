@@ -38,7 +38,7 @@ describe("blocks", () => {
     }
   });
 
-  test("a released block is the next one of its size class, and its bytes count once", () => {
+  test("a released block is reused first for its size class, and its bytes count once", () => {
     const first = allocateBlock(native, megabyte, "test");
     const address = ptr(new Uint8Array(first.buffer));
     const { liveBytes, cacheHits } = statistics();

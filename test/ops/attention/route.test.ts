@@ -96,7 +96,7 @@ test("an explicit path is taken, whatever the table says", () => {
   expect(routeOf("x", "unfused", { ...call, options: ["bias"], pairs: [9, 9, 1e5, 1e5] }).kind).toBe("unfused");
 });
 
-test("options without effect leave the choice open, and the reason names the others", () => {
+test("options without effect leave the choice open; all others count as unmeasured", () => {
   const mask = zeros([1], { dtype: "bool" });
   const none: FlashAttentionOptions = { causal: false, dropout: 0, scale: 2, path: "auto", returnLogSumExp: true };
   expect(unmeasuredOptions(none)).toEqual([]);
