@@ -103,7 +103,7 @@ describe.each(isas)("with %s", (isa) => {
   });
 
   test.each(["sum", "mean"] as const)("bags of a table, the %s of their rows, with padding and without", (mode) => {
-    // 16.9 MB, a block of columns and a few; two blocks of rows and three.
+    // The result has 16.9 MB. Columns are one block and a few, rows are two blocks and three.
     const [rows, width, length, bags] = [97, 1033, 19, 4099];
     const table = wave(rows * width, 0.9);
     const weight = on(() => tensor(table, { shape: [rows, width], requiresGrad: true }));
