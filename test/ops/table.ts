@@ -10,8 +10,8 @@ import type { Accuracy } from "./tolerance.ts";
 export type Round = (value: number) => number;
 
 /**
- * The identity, which is passed for the oracle itself. A formula that receives it may sum exactly, since float64 sums
- * are rounded too.
+ * The {@link Round} of the oracle itself, which rounds nothing. A formula that receives it may sum without rounding
+ * errors, to be more accurate than plain float64 sums.
  */
 export const exactly: Round = (value) => value;
 
