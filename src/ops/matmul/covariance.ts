@@ -119,10 +119,10 @@ function covariances(operation: string, x: Tensor, { correction, fweights, aweig
   const mean = div(sum(weighted(rows), { dim: 1, keepdim: true }) as Tensor, total ?? n);
   const centered = sub(rows, mean) as Tensor;
   const products = matmul(weighted(centered), transpose(centered, 0, 1));
-  return toDType(squeeze(div(products, normalisation(n, w, total, importances, correction))), target);
+  return toDType(squeeze(div(products, normalization(n, w, total, importances, correction))), target);
 }
 
-function normalisation(
+function normalization(
   n: number,
   w: Tensor | undefined,
   total: Tensor | undefined,
