@@ -15,14 +15,17 @@ export interface EmbedFlags {
   readonly promptName?: string;
   readonly truncateDim?: number;
   readonly backend?: BackendName;
+  /** Whether to use only the cache, without a download. */
+  readonly offline?: boolean;
 }
 
 /** Runs `orchard embed`. Returns the exit code. */
-export async function runEmbed(file: string, { model: folder, out, backend, ...options }: EmbedFlags): Promise<number> {
+export async function runEmbed(file: string, flags: EmbedFlags): Promise<number> {
+  const { model: folder, out, backend, offline, ...options } = flags;
   try {
     if (backend) setBackend(backend);
     const texts = linesOf(file);
-    const served = await loadAnyServed(folder);
+    const served = await loadAnyServed(folder, { offline });
     if ("model" in served)
       throw new ArgumentError("embed", "notAnEncoder", `expected an encoder, got a language model in ${folder}`);
     using vectors = await embed(served.encoder, texts, options);

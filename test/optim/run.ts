@@ -25,9 +25,9 @@ const { AdamW, Adam, SGD, Lion, Muon, RMSprop, Adagrad, Adadelta, Adamax, NAdam,
 const classes = { AdamW, Adam, SGD, Lion, Muon, RMSprop, Adagrad, Adadelta, Adamax, NAdam, RAdam, Adafactor };
 export type OptimizerName = keyof typeof classes;
 
-/** An optimizer by its name. */
-export const make = (name: OptimizerName, parameters: readonly Tensor[], options: object = {}) =>
-  new classes[name](parameters, options);
+/** An optimizer by its name. TypeScript takes seconds to unite the constructors' types, so one stands for all. */
+export const make = (name: OptimizerName, parameters: readonly Tensor[], options: object = {}): optim.AdamW =>
+  new (classes[name] as typeof AdamW)(parameters, options);
 
 /** A parameter with these values. */
 export const parameterOf = (

@@ -115,6 +115,7 @@ export function testCommands(): void {
       XDG_CACHE_HOME: join(folder, "commands"),
       ORCHARD_BACKEND: "cpu",
       HF_ENDPOINT: "http://127.0.0.1:9",
+      HF_HUB_OFFLINE: "0",
     };
     beforeAll(async () => {
       await Promise.all([writeModel(model), writeBooks(project)]);

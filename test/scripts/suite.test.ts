@@ -137,7 +137,7 @@ describe("classes of tests that depend on load", () => {
     const runFile = async (file: string) => {
       runs.push(file);
       const counts = outcomes[file]![runs.filter((each) => each === file).length - 1]!;
-      return { counts, files: [] };
+      return { counts, files: [], hasOuterErrors: false };
     };
     return { runs, runFile };
   };

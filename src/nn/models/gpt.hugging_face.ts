@@ -30,7 +30,7 @@ export function optionsOfGpt2(config: Gpt2Config): GPTOptions {
   const { norm, layers, ...described } = describeConfig("GPT", "gpt2", config);
   const { attention, feedForward } = layers[0]!;
   const { activation } = feedForward;
-  if (activation === "silu" || activation === "relu")
+  if (activation !== "gelu" && activation !== "geluTanh")
     throw unsupported(`activation_function "${config.activation_function}"`);
   if (attention.bidirectional) throw unsupported("is_causal: false");
   const isScaled = (layer: LayerDescription) => layer.attention.scale === 1 / Math.sqrt(layer.attention.headWidth);

@@ -16,7 +16,7 @@ import type { QuantizedEmbedding } from "../../quantized/embedding.ts";
 import type { QuantizedLinear } from "../../quantized/linear.ts";
 import { layerMappings, type TensorMapping } from "../hugging_face/mappings.ts";
 import { type CacheOptions, LanguageModel, paddedInputs, type TextInputs } from "../language_model.ts";
-import type { ArchitectureName } from "../loading/architectures.ts";
+import { type ArchitectureName, rowOf } from "../loading/architectures.ts";
 import { type Place, placesOf } from "../loading/names.ts";
 import { DecoderBlock, type DecoderBlockOptions, newNorm } from "./block.ts";
 import type { DecoderDescription } from "./description.ts";
@@ -60,7 +60,8 @@ export class Decoder extends LanguageModel {
     newBlock = (blockOptions: DecoderBlockOptions): DecoderBlock => new DecoderBlock(blockOptions),
   ) {
     super();
-    const { vocabularySize, contextLength, width, norm, learnedPositions, dropout, tied, layers } = description;
+    const { vocabularySize, contextLength, width, norm, learnedPositions, dropout, tied, layers, headBias } =
+      description;
     const shared = { ...layerOptions(options), initialization: options.initialization ?? llamaInitialization() };
     this.#description = description;
     this.vocabularySize = vocabularySize;
@@ -70,7 +71,7 @@ export class Decoder extends LanguageModel {
     this.dropout = dropout === undefined ? null : new Dropout(dropout);
     this.blocks = layers.map((layer) => newBlock({ ...shared, width, norm, layer }));
     this.finalNorm = newNorm(width, norm, shared);
-    this.head = tied ? null : new Linear(width, vocabularySize, { ...shared, bias: false });
+    this.head = tied ? null : new Linear(width, vocabularySize, { ...shared, bias: headBias ?? false });
     const original = this.originalContextLength;
     this.#longTexts = original === Infinity ? undefined : new LongTexts(original, this.recompute.bind(this));
   }
@@ -154,8 +155,9 @@ export class Decoder extends LanguageModel {
 
   /** @internal */
   override logitsOf(out: Tensor): Tensor {
-    const logits = super.logitsOf(out);
-    const { logitSoftcap: cap } = this.#description;
+    const { logitSoftcap: cap, logitScale = 1 } = this.#description;
+    const unscaled = super.logitsOf(out);
+    const logits = logitScale === 1 ? unscaled : mul(unscaled, logitScale);
     return cap === undefined ? logits : mul(tanh(div(logits, cap)), cap);
   }
 
@@ -178,7 +180,9 @@ export class Decoder extends LanguageModel {
 
   /** @internal Whether rows of queries and keys are in llama.cpp's order. */
   hasReorderedRows(): boolean {
-    return this.#description.layers.some(({ attention }) => attention.rope?.interleaved === true);
+    const { architecture, layers } = this.#description;
+    const isInterleaved = layers.some(({ attention }) => attention.rope?.interleaved === true);
+    return isInterleaved && !rowOf(architecture as ArchitectureName).interleaved;
   }
 
   private places(): readonly Place[] {

@@ -108,10 +108,19 @@ function parameterOf(step: Step, read: Tensor | QuantizedTensor, { dtype }: Stor
 /** Returns a view of the tensor with the change applied. */
 function changedBy(read: Tensor, change: Change | undefined): Tensor {
   if (change?.kind === "transposed") return read.rank === 2 ? transpose(read, 0, 1) : read;
+  if (change?.kind === "heads") return rowsOfHeads(read, change);
   return change?.kind === "part" ? part(read, change.index) : read;
 }
 
-const ownRows = (x: Tensor, change: Change | undefined): Tensor => (change?.kind === "transposed" ? contiguous(x) : x);
+/** [groups · of · headWidth, …] → [groups · count · headWidth, …] */
+function rowsOfHeads(x: Tensor, { of, first, count, headWidth }: Change & { readonly kind: "heads" }): Tensor {
+  const others = x.shape.slice(1);
+  const groups = reshape(x, [-1, of * headWidth, ...others]);
+  return reshape(narrow(groups, 1, first * headWidth, count * headWidth), [-1, ...others]);
+}
+
+const ownRows = (x: Tensor, change: Change | undefined): Tensor =>
+  change?.kind === "transposed" || change?.kind === "heads" ? contiguous(x) : x;
 
 const part = (x: Tensor, index: number): Tensor => reshape(narrow(x, 0, index, 1), [...x.shape.slice(1)]);
 

@@ -102,9 +102,9 @@ function stepsOf(module: Module, place: Place, source: WeightSource, storing: St
       return [];
     }
     const stored = source.describe(name);
-    const isChanged = end === "weight" || place.change?.kind === "plusOne";
+    const isChanged = end === "weight" || place.change?.kind === "heads";
     const change = isChanged ? changeOf(stored, place.change) : undefined;
-    const got = shapeAfter(stored.shape, change);
+    const got = change?.kind === "heads" && stored.format !== null ? undefined : shapeAfter(stored.shape, change);
     const isReadable = stored.format !== null || (stored.dtype !== null && isFloat(stored.dtype));
     if (!isReadable || !got || !sameShape(got, parameter.shape)) {
       const text = { got: `${stored.type}${formatShape(stored.shape)}`, expected: expectedShape(parameter, change) };
@@ -117,7 +117,9 @@ function stepsOf(module: Module, place: Place, source: WeightSource, storing: St
 
 /** The possible names of a tensor. The oldest checkpoints of BERT name the parameters of norms as TensorFlow does. */
 function candidates({ path, names }: Place, end: "weight" | "bias"): string[] {
-  const ends = /[nN]orm$/.test(path) ? [end, end === "weight" ? "gamma" : "beta"] : [end];
+  const ends = /[nN]orm$/.test(path)
+    ? [end, end === "weight" ? "gamma" : "beta"]
+    : [path.endsWith(".correction") ? "e_score_correction_bias" : end];
   return names.flatMap((name) => ends.map((suffix) => `${name}.${suffix}`));
 }
 
@@ -134,6 +136,10 @@ const changeOf = (stored: StoredTensor, change: Change | undefined): Change | un
 
 function shapeAfter(shape: Shape, change: Change | undefined): Shape | undefined {
   if (change?.kind === "transposed") return shape.toReversed();
+  if (change?.kind === "heads") {
+    const groups = shape[0]! / (change.of * change.headWidth);
+    return Number.isInteger(groups) ? [groups * change.count * change.headWidth, ...shape.slice(1)] : undefined;
+  }
   if (change?.kind !== "part") return shape;
   return shape.length === 3 && change.index < shape[0]! ? shape.slice(1) : undefined;
 }
@@ -146,7 +152,8 @@ function stepOf(target: Target, module: Module, storing: Storing): Step {
   const size = stored.byteLength / parts;
   const becomes = stored.format ?? wantedOf(target, module, storing);
   const isSame = becomes === (stored.format ?? stored.dtype);
-  const isMapped = isSame && !stored.isComputed && change?.kind !== "plusOne" && change?.kind !== "transposed";
+  const isView = change === undefined || change.kind === "part" || change.kind === "rows";
+  const isMapped = isSame && !stored.isComputed && isView;
   const count = elementCount(shape);
   const isRead = isMapped && stored.byteLength < LEAST_MAPPED_BYTES;
   const made = bytesIn(becomes, count);
@@ -167,10 +174,12 @@ function wantedOf(
 ): DType | QuantizedFormat {
   // Norms are computed in float32, so their float32 weights are kept unconverted.
   const isNorm = /Norm$/.test(path);
+  if (path.endsWith(".correction")) return "float32";
   if (isNorm && (change?.kind === "plusOne" || stored.dtype === "float32") && isRms(module)) return "float32";
   const isWeight = end === "weight" && (module instanceof Linear || module instanceof Embedding);
   const isLeft =
-    path.endsWith(".router") || (module instanceof Embedding && !/^(tokenEmbedding|embeddings\.token)$/.test(path));
+    /\.(router|sharedGate)$/.test(path) ||
+    (module instanceof Embedding && !/^(tokenEmbedding|embeddings\.token)$/.test(path));
   if (quantize === undefined || !isWeight || isLeft) return dtype;
   return formatFor(quantize, shape[1]!) ?? dtype;
 }
