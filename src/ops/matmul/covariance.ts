@@ -55,7 +55,7 @@ export function cov(...values: unknown[]): Tensor {
   const { x, ...options } = covParameters(values);
   return covariances("cov", x, options);
 }
-cov.method = "own" as const;
+cov.method = "declared" as const;
 const covParameters = parameters("cov", {
   x: operand(aTensor),
   correction: named(aNumber(finite), 1),
@@ -85,7 +85,7 @@ export function corrcoef(...values: unknown[]): Tensor {
   const scaled = div(div(c, unsqueeze(deviation, 1)), unsqueeze(deviation, 0));
   return toDType(clamp(scaled, { min: -1, max: 1 }), dtype);
 }
-corrcoef.method = "own" as const;
+corrcoef.method = "declared" as const;
 const corrcoefParameters = parameters("corrcoef", { x: operand(aTensor) });
 
 const accumulationOf = (dtype: DType): DType => (dtype === "float64" ? "float64" : "float32");
