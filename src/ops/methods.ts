@@ -12,7 +12,7 @@
  * - `promoted`: the promoted dtype of both operands.
  * - `summed`: the tensor's dtype if it is a float, else int64; or the option `dtype`.
  * - `averaged`: the tensor's dtype, or the option `dtype`.
- * - `own`: declared in {@link OwnMethods}.
+ * - `declared`: declared in {@link DeclaredMethods}.
  */
 
 import { ShapeError } from "../core/errors.ts";
@@ -61,7 +61,7 @@ type Converting<Names extends keyof Operations, Otherwise extends DType> = {
   };
 };
 
-interface OwnMethods<D extends DType> {
+interface DeclaredMethods<D extends DType> {
   /** Computes xᵇ for each element, in float64. @see {@link operations.floatPower} */
   floatPower(exponent: operations.Operand): Tensor<"float64">;
   /** Returns the smallest and the largest element. @see {@link operations.aminmax} */
@@ -159,7 +159,7 @@ declare module "../tensor/tensor.ts" {
   interface Tensor<D extends DType>
     extends CoreMethods<D>,
       Transposes<D>,
-      OwnMethods<D>,
+      DeclaredMethods<D>,
       Giving<NameOf<"same">, Tensor<D>>,
       Giving<NameOf<"parts">, Tensor<D>[]>,
       Giving<NameOf<"float">, Tensor<operations.FloatOf<D>>>,

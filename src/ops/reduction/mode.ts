@@ -57,7 +57,7 @@ export function mode(...values: unknown[]): ValuesAndIndices<DType> {
     }),
   );
 }
-mode.method = "own" as const;
+mode.method = "declared" as const;
 const modeParameters = parameters("mode", {
   x: operand(aTensor),
   dim: optional(axisKind, -1),

@@ -63,7 +63,7 @@ export function kthvalue(...values: unknown[]): ValuesAndIndices<DType> {
     );
   return underName("kthvalue", () => placed(x, axis, keepdim, () => k - 1));
 }
-kthvalue.method = "own" as const;
+kthvalue.method = "declared" as const;
 const kthvalueParameters = parameters("kthvalue", {
   x: operand(aTensor),
   k: required(someNumber),
@@ -101,7 +101,7 @@ export function median(...values: unknown[]): Tensor | ValuesAndIndices<DType> {
     ) as Tensor;
   });
 }
-median.method = "own" as const;
+median.method = "declared" as const;
 const medianParameters = orderParameters("median");
 
 /**
@@ -122,7 +122,7 @@ export function nanmedian(...values: unknown[]): Tensor | ValuesAndIndices<DType
     return floorDivide(clamp(sub(countOfNumbers(sorted, axis), 1n) as Tensor, { min: 0n }), 2n) as Tensor;
   });
 }
-nanmedian.method = "own" as const;
+nanmedian.method = "declared" as const;
 const nanmedianParameters = orderParameters("nanmedian");
 
 function orderParameters(operation: string) {

@@ -73,7 +73,7 @@ export function unique<D extends DType>(x: Tensor<D>, options?: UniqueOptions & 
 export function unique(...values: unknown[]): Tensor | UniqueElements<DType> {
   return distinct("unique", uniqueParameters(values), true);
 }
-unique.method = "own" as const;
+unique.method = "declared" as const;
 const uniqueParameters = parameters("unique", { ...uniqueParametersOf, sorted: named(flag, true) });
 
 /**
@@ -92,7 +92,7 @@ export function uniqueConsecutive<D extends DType>(x: Tensor<D>, options?: Uniqu
 export function uniqueConsecutive(...values: unknown[]): Tensor | UniqueElements<DType> {
   return distinct("uniqueConsecutive", uniqueConsecutiveParameters(values), false);
 }
-uniqueConsecutive.method = "own" as const;
+uniqueConsecutive.method = "declared" as const;
 const uniqueConsecutiveParameters = parameters("uniqueConsecutive", uniqueParametersOf);
 
 interface Call {

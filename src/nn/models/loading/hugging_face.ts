@@ -335,7 +335,7 @@ function feedForwardOf(row: Architecture, config: Settings, index: number): Feed
 
 function expertsOf(row: NonNullable<Architecture["experts"]>, config: Settings): ExpertsDescription | undefined {
   const names = ["num_local_experts", "num_experts", "n_routed_experts"];
-  const name = names.find((own) => config.get(own) !== undefined);
+  const name = names.find((key) => config.get(key) !== undefined);
   const count = name === undefined ? 0 : config.whole(name, 0);
   if (count === 0) return undefined;
   const perToken = config.whole("num_experts_per_tok");

@@ -107,8 +107,8 @@ function headsOf(name: ArchitectureName, style: Style, layer: LayerDescription, 
   if (part === undefined || style === "gguf" || !rowOf(name).groupedHeads) return undefined;
   const { heads, keyValueHeads, headWidth } = layer.attention;
   const count = heads / keyValueHeads;
-  const [first, own] = part === "query" ? [0, count] : [part === "key" ? count : count + 1, 1];
-  return { kind: "heads", of: count + 2, first, count: own, headWidth };
+  const [first, rows] = part === "query" ? [0, count] : [part === "key" ? count : count + 1, 1];
+  return { kind: "heads", of: count + 2, first, count: rows, headWidth };
 }
 
 /** Places of a fused projection whose parts are separate tensors in the checkpoint: each fills some of its rows. */
@@ -161,7 +161,7 @@ const huggingFace = (name: ArchitectureName): Names => ({
     ...furtherTop[name],
   },
   prefixes: (index) =>
-    (layerPrefixes[name] ?? modelPrefixes.map((own) => `${own}layers.`)).map((own) => `${own}${index}.`),
+    (layerPrefixes[name] ?? modelPrefixes.map((prefix) => `${prefix}layers.`)).map((prefix) => `${prefix}${index}.`),
   block: ({ norms, parallel, feedForward }) => ({
     attentionNorm: "input_layernorm",
     "attention.query": "self_attn.q_proj",
