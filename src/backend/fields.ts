@@ -128,7 +128,7 @@ export const flag: SharedField<boolean> = {
   cpu: double("Flag", Number),
 };
 
-/** A dtype. Metal's kernels have it in their names instead. */
+/** The field of a dtype, only in calls of the cpu dylib: Metal's kernels have the dtype in their names. */
 export const dtype: Field<DType> & { readonly cpu: CpuField<DType> } = {
   cpu: double("DTypeField", (value, ordinals) => ordinals("DType")[value]!),
 };

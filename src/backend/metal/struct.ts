@@ -61,7 +61,7 @@ export function struct<Fields extends Readonly<Record<string, Field<never>>>>(
 
 /** The struct for Metal Shading Language. */
 function textOf(name: string, members: Struct<never>["metal"]["members"]): string {
-  const rows = Object.entries(members).map(([field, { field: own }]) => `    ${declaration(own.type, field)}\n`);
+  const rows = Object.entries(members).map(([field, { field: member }]) => `    ${declaration(member.type, field)}\n`);
   return `struct ${name} {\n${rows.join("")}};\n`;
 }
 
@@ -81,8 +81,8 @@ function layOut<Values>(
   }
   const placed = Object.entries(members);
   const write = (view: DataView, at: number, values: Values): void => {
-    for (const [field, { field: own, offset }] of placed)
-      own.write(view, at + offset, values[field as keyof Values] as never);
+    for (const [field, { field: member, offset }] of placed)
+      member.write(view, at + offset, values[field as keyof Values] as never);
   };
   return { type: name, size: Math.ceil(end / alignment) * alignment, alignment, write, members };
 }

@@ -138,7 +138,7 @@ function outputOf(
   }: { readonly outputSize?: PerAxis | undefined; readonly outputRatio?: PerAxis | undefined },
 ): number[] {
   if ((outputSize === undefined) === (outputRatio === undefined))
-    throw new ArgumentError(NAME, "missingArgument", "expected either outputSize or outputRatio, got none or both");
+    throw new ArgumentError(NAME, "missingArgument", "expected either outputSize or outputRatio, got neither or both");
   if (outputSize !== undefined) return alongAxes(NAME, "outputSize", outputSize, 2, 1);
   const ratios = typeof outputRatio === "number" ? [outputRatio, outputRatio] : outputRatio!;
   if (ratios.length !== 2 || !ratios.every((ratio) => ratio > 0 && ratio < 1))
