@@ -175,7 +175,9 @@ describe("in an empty project", () => {
   test("each namespace is an entry with the same members", async () => {
     const { name, exports } = packageFile;
     const entries = Object.keys(exports).flatMap((path) => /^\.\/(?!test$|package)(\w+)$/.exec(path)?.[1] ?? []);
-    const namespaces = Object.entries(library).filter(([, value]) => String(value) === "[object Module]");
+    const namespaces = Object.entries(library).filter(
+      ([, value]) => Object.prototype.toString.call(value) === "[object Module]",
+    );
     expect(entries).toEqual(namespaces.map(([key]) => key).sort());
     const imports = entries.map((entry) => `import * as ${entry} from "${name}/${entry}";`).join("\n");
     const text = `import * as library from "${name}";\n${imports}
