@@ -224,3 +224,5 @@ export {
   type TransformerLayerOptions,
 } from "./transformer/layers.ts";
 export * from "./transformer/stacks.ts";
+
+import "../ops/methods.ts";

@@ -74,6 +74,8 @@ interface DeclaredMethods<D extends DType> {
     weights: Tensor<W>,
     ...options: Given<operations.BincountOptions, ["minlength"]>
   ): Tensor<operations.WeightedCounts<W>>;
+  /** Splits an axis into at most `chunks` parts of equal size. @see {@link operations.chunk} */
+  chunk<N extends number>(chunks: N, ...options: AxisArguments<operations.SplitOptions>): operations.Chunks<D, N>;
   /** Clamps each element to the bounds: min(max(x, least), most). @see {@link operations.clamp} */
   clamp(...bounds: operations.ClampArguments): Tensor;
   /** Computes the correlation coefficients of variables, which are rows. @see {@link operations.corrcoef} */
@@ -109,6 +111,11 @@ interface DeclaredMethods<D extends DType> {
   nanmedian(...options: AxisArguments<operations.OrderOptions>): operations.ValuesAndIndices<D>;
   /** Sorts the elements along an axis, and returns their indices too. @see {@link operations.sort} */
   sort(...options: operations.SortArguments): operations.Sorted<D>;
+  /** Splits an axis into successive parts. @see {@link operations.split} */
+  split<const S extends number | readonly number[]>(
+    splitSize: S,
+    ...options: AxisArguments<operations.SplitOptions>
+  ): operations.SplitInto<D, S>;
   /** Computes the standard deviation and the mean over the same axes. @see {@link operations.stdMean} */
   stdMean(...options: AxisArguments<operations.VarianceOptions>): operations.DeviationAndMean<D>;
   /** Returns the k largest elements along an axis, and their indices. @see {@link operations.topk} */

@@ -181,7 +181,7 @@ function windowsIn(x: Tensor, windows: Windows): Tensor {
     [shape[0]!, shape[1]!, ...kernel, ...output],
     [batch, channel, row * dilation[0]!, column * dilation[1]!, row * stride[0]!, column * stride[1]!],
     x.offset,
-    ([gradient]) => [addedWindows(gradient!, shape, windows)],
+    ([gradient]) => [addedWindows(gradient, shape, windows)],
   );
 }
 

@@ -28,4 +28,4 @@ export function floatPower(...values: unknown[]): Tensor {
 floatPower.method = "declared" as const;
 const floatPowerParameters = parameters("floatPower", { a: operand(tensorOrScalar), b: operand(tensorOrScalar) });
 
-const wide = (given: Operand): Tensor => toDType(promoteOperands("floatPower", [given])[0]!, "float64");
+const wide = (given: Operand): Tensor => toDType(promoteOperands("floatPower", [given])[0], "float64");

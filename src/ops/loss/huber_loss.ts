@@ -43,7 +43,7 @@ export function huberLoss(...values: unknown[]): Tensor {
   const loss = { operation: "huberLoss", reduction } as const;
   return tidy(() =>
     toDType(
-      composedLoss(loss, operands, (a, t) => linearFrom(delta, a!, t!)),
+      composedLoss(loss, operands, (a, t) => linearFrom(delta, a, t)),
       x.dtype,
     ),
   );
@@ -87,7 +87,7 @@ export function smoothL1Loss(...values: unknown[]): Tensor {
   const { x, target, beta, reduction } = smoothL1LossParameters(values);
   const [promotedX, promotedTarget] = withTarget("smoothL1Loss", x, target);
   return composedLoss({ operation: "smoothL1Loss", reduction }, [promotedX, promotedTarget], (a, t) =>
-    beta === 0 ? (abs(sub(a!, t!)) as Tensor) : (mul(linearFrom(beta, a!, t!), 1 / beta) as Tensor),
+    beta === 0 ? (abs(sub(a, t)) as Tensor) : (mul(linearFrom(beta, a, t), 1 / beta) as Tensor),
   );
 }
 const smoothL1LossParameters = parameters("smoothL1Loss", {
