@@ -43,6 +43,6 @@ export async function runEmbed(file: string, flags: EmbedFlags): Promise<number>
 function linesOf(file: string): string[] {
   const contents = withFileErrors("embed", file, () => readFileSync(file, "utf8"));
   if (contents === "")
-    throw new ArgumentError("embed", "noTexts", `expected at least one line, got an empty file ${file}`);
+    throw new ArgumentError("embed", "noTexts", `expected at least one line in ${file}, got an empty file`);
   return contents.replace(/\r?\n$/, "").split(/\r?\n/);
 }

@@ -30,7 +30,7 @@ export async function loadServed(
   );
 }
 
-/** As {@link loadServed}, but also accepts encoders. */
+/** Loads a model to serve, as {@link loadServed} does, but also accepts encoders. */
 export async function loadAnyServed(
   given: string,
   { adapter, ...options }: LoadModelOptions & { readonly adapter?: string | undefined } = {},

@@ -115,7 +115,7 @@ test("files are in the layout of Hugging Face's cache, and not downloaded again"
   expect(requestsOfLarge()).toHaveLength(1);
 });
 
-test("a file in a folder keeps its path", async () => {
+test("a file in a subfolder keeps its path", async () => {
   const { path } = await pull("owner/name", { ...options, include: ["deep/**"] });
   expect(readFileSync(join(path, "deep", "er", "config.json"))).toEqual(small);
   expect(readlinkSync(join(path, "deep", "er", "config.json"))).toBe(`../../../../blobs/${git}`);
@@ -190,7 +190,7 @@ describe("wrong responses", () => {
     ["redirects without an end", ({ url }) => Response.redirect(url, 302), "tooManyRedirects"],
   ])("%s", async (_, behaviour, code) => {
     behaviours = [behaviour];
-    // after a partial response it continues: that one is tried once
+    // after a partial response the download continues, so that response is tried once
     const attempts = code === "tooShort" ? 1 : 3;
     expect(await codeOf(pull("owner/name", { ...options, attempts }))).toBe(code);
     expect(existsSync(join(cache(), "blobs", sha256))).toBe(false);
@@ -244,7 +244,7 @@ test("the token is sent to the hub, and to no other server", async () => {
   expect(new Set(seen.map(({ authorization }) => authorization))).toEqual(new Set(["Bearer secret"]));
 });
 
-test("names and revisions that lead elsewhere are rejected before any request", async () => {
+test("names and revisions that lead outside the repository are rejected before any request", async () => {
   for (const name of ["name", "a/b/c", "../x", "a/..", "a b/c", ""])
     expect(await codeOf(pull(name, options))).toBe("invalidName");
   for (const revision of ["../x", "a//b", "", "a/.."])

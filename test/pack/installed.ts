@@ -88,7 +88,7 @@ export function testEntries(): void {
   });
 }
 
-/** The programs that people copy first. */
+/** The first programs of the documentation. */
 export function testDocuments(): void {
   describe.each(["README.md", "docs/start.md", "docs/training.md"])("the programs of %s", (document) => {
     const programs = programsOf(document);
@@ -105,7 +105,7 @@ export function testDocuments(): void {
   });
 }
 
-/** A line of every command. */
+/** One call of every command. */
 export function testCommands(): void {
   describe("each of its commands runs", () => {
     const model = join(folder, "model");

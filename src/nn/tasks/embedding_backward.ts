@@ -61,7 +61,7 @@ export function embeddingBackward(
 ): Promise<number>;
 export async function embeddingBackward(...values: unknown[]): Promise<number> {
   const { model, columns, loss, batch } = readCall(values);
-  const rows = columns.flat().map((own) => encodedText("embeddingBackward", model, own));
+  const rows = columns.flat().map((text) => encodedText("embeddingBackward", model, text));
   if (rows.length === 0)
     throw new ArgumentError("embeddingBackward", "noTexts", "expected at least one text, got none");
   const sizes = columns.map((column) => column.length);

@@ -155,8 +155,8 @@ function openFolder(path: string): Opened {
   const close = { [Symbol.dispose]: () => file.close() };
   try {
     const source = sourceOf(file, settings);
-    const own = config as Readonly<Record<string, unknown>>;
-    return { ...decoderOf(described, "huggingFace"), source, style: "huggingFace", config: own, ...about, ...close };
+    const fields = config as Readonly<Record<string, unknown>>;
+    return { ...decoderOf(described, "huggingFace"), source, style: "huggingFace", config: fields, ...about, ...close };
   } catch (cause) {
     file.close();
     throw cause;
@@ -179,7 +179,7 @@ function openGguf(path: string): Opened {
 
 /** The dtype of the token embedding, so that the largest weights can be mapped. */
 function defaultDType({ places, source }: Opened, quantize: QuantizedFormat | undefined): FloatDType {
-  const name = places[0]!.names.map((own) => `${own}.weight`).find((own) => source.has(own));
+  const name = places[0]!.names.map((path) => `${path}.weight`).find((key) => source.has(key));
   const dtype = name === undefined ? null : source.describe(name).dtype;
   return quantize === undefined && dtype !== null && isFloat(dtype) ? dtype : "float32";
 }
