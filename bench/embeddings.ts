@@ -1,9 +1,9 @@
 // Embeds texts of 10 to 400 tokens with encoders of random weights, here and in transformers on PyTorch:
 // `bun bench/embeddings.ts [MiniLM] [base] [--count 1000] [--rounds 2] [--python python3]`.
 //
-// Texts are lists of tokens, so tokenizers are not measured. Both sort texts by length and run batches of 32 in float32,
-// on the same number of threads (ORCHARD_CPU_THREADS). The programs run in turn, and the best turn of each counts, in
-// wall time and in CPU time, which other programs affect little.
+// Texts are lists of tokens, so tokenizers are not measured. Both sort texts by length and run batches of 32 in
+// float32, on the same number of threads (ORCHARD_CPU_THREADS). The programs run in turn, and the best turn of each
+// counts, in wall time and in CPU time, which other programs affect little.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

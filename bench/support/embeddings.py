@@ -1,8 +1,8 @@
 """Computes embeddings with transformers on PyTorch.
 
-With `make FOLDER SIZES` it writes a BERT with random weights. With `run FOLDER` it answers each line, a list of texts as
-tokens, with the wall and CPU milliseconds and the sums of the vectors. Texts are sorted by length and run in batches of
-32, as sentence-transformers does.
+With `make FOLDER SIZES` it writes a BERT with random weights. With `run FOLDER` it answers each line, a list of texts
+as tokens, with the wall and CPU milliseconds and the first element of each vector. Texts are sorted by length and run
+in batches of 32, as sentence-transformers does.
 """
 
 import json
