@@ -1,5 +1,5 @@
 // Embeds texts of 10 to 400 tokens with encoders of random weights, here and in transformers on PyTorch:
-// `bun bench/embeddings.ts [MiniLM] [base] [--count 1000] [--rounds 2] [--python python3]`.
+// `bun bench/embeddings.ts [MiniLM] [base] [--count 1000] [--rounds 2] [--python PROGRAM]`.
 //
 // Texts are lists of tokens, so tokenizers are not measured. Both sort texts by length and run batches of 32 in
 // float32, on the same number of threads (ORCHARD_CPU_THREADS). The programs run in turn, and the best turn of each
@@ -8,6 +8,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { presentPython } from "../scripts/fixtures/environment.ts";
 import { cpuLibrary } from "../src/backend/cpu/loader.ts";
 import { cpuInfo } from "../src/backend/cpu/report.ts";
 import { nn, setBackend } from "../src/index.ts";
@@ -19,9 +20,14 @@ const { values: flags, positionals } = parseArgs({
   options: {
     count: { type: "string", default: "1000" },
     rounds: { type: "string", default: "2" },
-    python: { type: "string", default: "python3" },
+    python: { type: "string" },
   },
 });
+
+const requirements = join(import.meta.dir, "..", "scripts", "fixtures", "models", "requirements.txt");
+const python = flags.python ?? presentPython(requirements) ?? "python3";
+const hasTransformers =
+  Bun.spawnSync([python, "-c", "import transformers, torch"], { stderr: "ignore" }).exitCode === 0;
 
 /** The sizes of all-MiniLM-L6-v2 and of BERT base. */
 const models = {
@@ -53,13 +59,12 @@ async function ours(model: nn.Encoder): Promise<Turn> {
 }
 
 async function measure(name: Name, folder: string, threads: number): Promise<string[][]> {
-  const program = [flags.python, "-W", "ignore", join(import.meta.dir, "support", "embeddings.py")];
+  const program = [python, "-W", "ignore", join(import.meta.dir, "support", "embeddings.py")];
   const env = { OMP_NUM_THREADS: `${threads}` };
   const made = Bun.spawnSync([...program, "make", folder, JSON.stringify(models[name])], {
     ...{ env: { ...process.env, ...env }, stderr: "pipe" },
   });
-  if (made.exitCode !== 0)
-    throw new Error(`--python has no transformers (python3 -m pip install transformers torch):\n${made.stderr}`);
+  if (made.exitCode !== 0) throw new Error(`the model can't be made:\n${made.stderr}`);
   const { model } = await nn.loadModel<nn.Encoder>(folder);
   const peer = new LineProcess([...program, "run", folder], env);
   await peer.hear();
@@ -77,6 +82,10 @@ async function measure(name: Name, folder: string, threads: number): Promise<str
   });
 }
 
+if (!hasTransformers) {
+  console.log("absent: transformers (python3 -m pip install transformers torch; --python)");
+  process.exit();
+}
 setBackend("cpu");
 const { isa, threads } = cpuInfo(cpuLibrary().native);
 const folder = mkdtempSync(join(tmpdir(), "orchard-embeddings-"));
