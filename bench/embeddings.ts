@@ -24,8 +24,8 @@ const { values: flags, positionals } = parseArgs({
   },
 });
 
-const requirements = join(import.meta.dir, "..", "scripts", "fixtures", "models", "requirements.txt");
-const python = flags.python ?? presentPython(requirements) ?? "python3";
+const pinned = (name: string) => presentPython(join(import.meta.dir, "..", "scripts", "fixtures", "models", name));
+const python = flags.python ?? pinned("requirements.txt") ?? pinned("adapters.txt") ?? "python3";
 const hasTransformers =
   Bun.spawnSync([python, "-c", "import transformers, torch"], { stderr: "ignore" }).exitCode === 0;
 
