@@ -46,7 +46,7 @@ const readCall = parameters("embeddingBackward", {
  * @example
  * const optimizer = new optim.AdamW(model.parameters(), { lr: 2e-5 });
  * for (const { questions, answers } of batches) {
- *   await nn.embeddingBackward(model, [questions, answers], nn.multipleNegativesRankingLoss);
+ *   await nn.embeddingBackward(model, [questions, answers], (a, b) => nn.multipleNegativesRankingLoss(a, b));
  *   optimizer.step();
  *   optimizer.zeroGrad();
  * }
