@@ -209,6 +209,13 @@ export { type Answer, type AnswerOptions, answer } from "./tasks/answer.ts";
 export type { BatchingOptions } from "./tasks/batches.ts";
 export { type Classification, classify } from "./tasks/classify.ts";
 export type { EmbedTextsOptions } from "./tasks/embed_texts.ts";
+export { type EmbeddingLoss, embeddingBackward } from "./tasks/embedding_backward.ts";
+export {
+  cosentLoss,
+  type EmbeddingLossOptions,
+  multipleNegativesRankingLoss,
+  type RankingLossOptions,
+} from "./tasks/embedding_losses.ts";
 export { type FilledMask, type FillMaskOptions, fillMask } from "./tasks/fill_mask.ts";
 export type { Tokens } from "./tasks/prompt.ts";
 export { type Ranked, type RerankOptions, rerank } from "./tasks/rerank.ts";

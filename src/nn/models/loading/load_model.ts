@@ -17,6 +17,7 @@ import { Decoder } from "../decoder/decoder.ts";
 import { readConfig } from "../hugging_face/config.ts";
 import type { Described } from "./architectures.ts";
 import { isEncoder } from "./encoder/architectures.ts";
+import { isGgufEncoder, openGgufEncoder } from "./encoder/gguf.ts";
 import { openEncoder } from "./encoder/open.ts";
 import { fill, noMemory } from "./fill.ts";
 import {
@@ -167,6 +168,7 @@ function openGguf(path: string): Opened {
   const file = openGgufFor("loadModel", path);
   const source = ggufSource(file);
   try {
+    if (isGgufEncoder(file)) return openGgufEncoder(file);
     const config = Object.fromEntries(Object.entries(file.metadata).map(([key, { value }]) => [key, value]));
     const about = { config, generation: generationOfGguf(file), chatTemplate: chatTemplateOfGguf(file) };
     const described = decoderOf(describeGguf(file), "gguf");
