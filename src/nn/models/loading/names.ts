@@ -65,7 +65,7 @@ export type Style = "huggingFace" | "gguf";
 
 /** Returns the place of every layer with weights. */
 export function placesOf(name: ArchitectureName, description: DecoderDescription, style: Style): Place[] {
-  const names = style === "gguf" ? llamaCpp : name === "gpt2" ? gpt2 : huggingFace(name);
+  const names = style === "gguf" ? llamaCpp(name) : name === "gpt2" ? gpt2 : huggingFace(name);
   const { tied, learnedPositions, layers } = description;
   const change = changesOf(name, style);
   const top = (path: keyof Names["top"]): Place => ({ path, names: names.top[path], change: change(path) });
@@ -256,7 +256,7 @@ const qwenExperts = {
  * llama.cpp's names (`gguf-py/gguf/constants.py`). A fused gate and up is `ffn_up`; the experts of a layer are one
  * tensor.
  */
-const llamaCpp: Names = {
+const llamaCpp = (name: ArchitectureName): Names => ({
   top: {
     tokenEmbedding: ["token_embd"],
     positionEmbedding: ["position_embd"],
@@ -264,8 +264,8 @@ const llamaCpp: Names = {
     head: ["output"],
   },
   prefixes: (index) => [`blk.${index}.`],
-  block: () => ({
-    attentionNorm: "attn_norm",
+  block: ({ parallel }) => ({
+    attentionNorm: name === "falcon" && parallel === "separateNorms" ? "attn_norm_2" : "attn_norm",
     "attention.query": "attn_q",
     "attention.key": "attn_k",
     "attention.value": "attn_v",
@@ -274,7 +274,7 @@ const llamaCpp: Names = {
     "attention.keyNorm": "attn_k_norm",
     "attention.output": "attn_output",
     attentionPostNorm: "post_attention_norm",
-    feedForwardNorm: "ffn_norm",
+    feedForwardNorm: llamaCppFeedForwardNorms[name] ?? "ffn_norm",
     "feedForward.gate": "ffn_gate",
     "feedForward.up": "ffn_up",
     "feedForward.gateUp": "ffn_up",
@@ -284,5 +284,13 @@ const llamaCpp: Names = {
     "feedForward.experts.#.gate": "ffn_gate_exps",
     "feedForward.experts.#.up": "ffn_up_exps",
     "feedForward.experts.#.down": "ffn_down_exps",
+    "feedForward.correction": "exp_probs_b",
+    ...{ "feedForward.shared.gate": "ffn_gate_shexp", "feedForward.shared.up": "ffn_up_shexp" },
+    ...{ "feedForward.shared.down": "ffn_down_shexp", "feedForward.sharedGate": "ffn_gate_inp_shexp" },
   }),
+});
+
+/** llama.cpp's names of the norm before the feed-forward that differ. */
+const llamaCppFeedForwardNorms: Readonly<Partial<Record<ArchitectureName, string>>> = {
+  ...{ seed_oss: "post_attention_norm", glm4_moe: "post_attention_norm", falcon: "attn_norm" },
 };

@@ -119,7 +119,7 @@ function stepsOf(module: Module, place: Place, source: WeightSource, storing: St
 function candidates({ path, names }: Place, end: "weight" | "bias"): string[] {
   const ends = /[nN]orm$/.test(path)
     ? [end, end === "weight" ? "gamma" : "beta"]
-    : [path.endsWith(".correction") ? "e_score_correction_bias" : end];
+    : [...(path.endsWith(".correction") ? ["e_score_correction_bias"] : []), end];
   return names.flatMap((name) => ends.map((own) => `${name}.${own}`));
 }
 
