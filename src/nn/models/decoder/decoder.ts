@@ -57,21 +57,21 @@ export class Decoder extends LanguageModel {
   constructor(
     description: DecoderDescription,
     options: LayerOptions = {},
-    newBlock = (own: DecoderBlockOptions): DecoderBlock => new DecoderBlock(own),
+    newBlock = (blockOptions: DecoderBlockOptions): DecoderBlock => new DecoderBlock(blockOptions),
   ) {
     super();
     const { vocabularySize, contextLength, width, norm, learnedPositions, dropout, tied, layers, headBias } =
       description;
-    const own = { ...layerOptions(options), initialization: options.initialization ?? llamaInitialization() };
+    const shared = { ...layerOptions(options), initialization: options.initialization ?? llamaInitialization() };
     this.#description = description;
     this.vocabularySize = vocabularySize;
     this.contextLength = contextLength;
-    this.tokenEmbedding = new Embedding(vocabularySize, width, own);
-    this.positionEmbedding = learnedPositions ? new Embedding(contextLength, width, own) : null;
+    this.tokenEmbedding = new Embedding(vocabularySize, width, shared);
+    this.positionEmbedding = learnedPositions ? new Embedding(contextLength, width, shared) : null;
     this.dropout = dropout === undefined ? null : new Dropout(dropout);
-    this.blocks = layers.map((layer) => newBlock({ ...own, width, norm, layer }));
-    this.finalNorm = newNorm(width, norm, own);
-    this.head = tied ? null : new Linear(width, vocabularySize, { ...own, bias: headBias ?? false });
+    this.blocks = layers.map((layer) => newBlock({ ...shared, width, norm, layer }));
+    this.finalNorm = newNorm(width, norm, shared);
+    this.head = tied ? null : new Linear(width, vocabularySize, { ...shared, bias: headBias ?? false });
     const original = this.originalContextLength;
     this.#longTexts = original === Infinity ? undefined : new LongTexts(original, this.recompute.bind(this));
   }
@@ -145,12 +145,12 @@ export class Decoder extends LanguageModel {
     if (cache) this.#longTexts?.prepare({ tokens, cache, padding });
     if (segments) return [Math.max(...segments.flat())];
     const caches = cache instanceof KeyValueCacheBatch ? cache.caches : [cache];
-    return caches.map((own) => (own?.position ?? 0) + tokens.shape[1]! - leastOf(padding));
+    return caches.map((one) => (one?.position ?? 0) + tokens.shape[1]! - leastOf(padding));
   }
 
   private recompute(...[tokens, { cache, padding, length }]: Parameters<Recompute>): void {
-    const own = padding && paddedInputs(this.constructor.name, tokens, 0, padding, this.contextLength);
-    this.throughBlocks(tokens, 0, { cache, own: { ...own, lengths: [length] } });
+    const padded = padding && paddedInputs(this.constructor.name, tokens, 0, padding, this.contextLength);
+    this.throughBlocks(tokens, 0, { cache, blockInputs: { ...padded, lengths: [length] } });
   }
 
   /** @internal */

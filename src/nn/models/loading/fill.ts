@@ -132,7 +132,7 @@ function quantizedPart(read: QuantizedTensor, change: Change | undefined, dtype:
 }
 
 /** Returns the same packed data, to be dequantized to the dtype of activations. */
-function retyped(own: QuantizedTensor, dtype: string): QuantizedTensor {
+function retyped(weight: QuantizedTensor, dtype: string): QuantizedTensor {
   const wanted = scaleDTypes.find((each) => each === dtype) ?? "float32";
-  return wanted === own.dtype ? own : new QuantizedTensor(own.format, own.shape, wanted, own.parts);
+  return wanted === weight.dtype ? weight : new QuantizedTensor(weight.format, weight.shape, wanted, weight.parts);
 }

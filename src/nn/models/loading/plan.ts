@@ -92,9 +92,9 @@ interface Found {
 }
 
 function stepsOf(module: Module, place: Place, source: WeightSource, storing: Storing, found: Found): Step[] {
-  const own = module as unknown as Readonly<Record<"weight" | "bias", Tensor | null | undefined>>;
+  const parameters = module as unknown as Readonly<Record<"weight" | "bias", Tensor | null | undefined>>;
   return (["weight", "bias"] as const).flatMap((end): Step[] => {
-    const parameter = own[end];
+    const parameter = parameters[end];
     if (!parameter) return [];
     const name = candidates(place, end).find((each) => source.has(each));
     if (name === undefined) {
@@ -120,7 +120,7 @@ function candidates({ path, names }: Place, end: "weight" | "bias"): string[] {
   const ends = /[nN]orm$/.test(path)
     ? [end, end === "weight" ? "gamma" : "beta"]
     : [...(path.endsWith(".correction") ? ["e_score_correction_bias"] : []), end];
-  return names.flatMap((name) => ends.map((own) => `${name}.${own}`));
+  return names.flatMap((name) => ends.map((suffix) => `${name}.${suffix}`));
 }
 
 const describing = (text: string) => ({ describe: () => text });
@@ -185,17 +185,17 @@ function wantedOf(
 }
 
 const isRms = (module: Module): boolean => !("bias" in module);
-function bytesIn(own: DType | QuantizedFormat, count: number): number {
-  if (isDType(own)) return count * bytesOf(own);
-  if (typeof own === "string") {
-    const { values, bytes } = blockFormat(own);
+function bytesIn(format: DType | QuantizedFormat, count: number): number {
+  if (isDType(format)) return count * bytesOf(format);
+  if (typeof format === "string") {
+    const { values, bytes } = blockFormat(format);
     return (count / values) * bytes;
   }
-  const scales = (count / own.groupSize) * (own.symmetric ? 1 : 2) * 4;
-  return (count * own.bits) / 8 + scales;
+  const scales = (count / format.groupSize) * (format.symmetric ? 1 : 2) * 4;
+  return (count * format.bits) / 8 + scales;
 }
 
-/** The memory that a model takes, computed before loading. It prints as text. */
+/** The memory that a model needs, computed before loading. `String(report)` is a readable text. */
 export interface MemoryReport {
   /** Bytes of the tensors that are loaded, as stored in the files. */
   readonly fileBytes: number;

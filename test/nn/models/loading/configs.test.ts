@@ -86,7 +86,7 @@ const isBroadcast = ({ message }: Error): boolean =>
 /** Keys for which `transformers` has only our values: others run programs or fail. */
 const unlike = ["model_type", "auto_map", "custom_pipelines", "use_return_dict", "return_dict", "attn_implementation"];
 
-test("every key without effect is in the last change, which has none", () => {
+test("the last change contains every key without effect on results", () => {
   const others = new Set([...unlike, ...quantizationKeys, "experts_implementation"]);
   for (const { cases } of Object.values(families)) {
     const { change, logits } = cases.at(-1)!;
@@ -134,7 +134,7 @@ describe.each(names)("%s", (name) => {
     }
   });
 
-  test("each change of a key", async () => {
+  test("each changed key", async () => {
     const path = folder.file(name);
     mkdirSync(path);
     const wrong: string[] = [];

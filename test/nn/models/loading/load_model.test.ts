@@ -100,7 +100,7 @@ test("in several files, and a model with a tied head that is stored twice", asyn
 test("the text part of a vision model", async () => {
   const path = copyOf("gemma3");
   const all = Object.entries(JSON.parse(readFileSync(join(path, "config.json"), "utf8")));
-  // without fields that have the default, and with those of the other parts
+  // the config of the text part may omit fields with default values, and has fields of the other parts
   const text = Object.fromEntries(all.filter(([key, value]) => fieldsOf.gemma3_text[key] !== value));
   const around = { model_type: "gemma3", vision_config: { hidden_size: 2 }, boi_token_index: 5 };
   const write = (own: object) =>
