@@ -4,6 +4,7 @@ import { type Kind, named, unlisted } from "../../../core/parameters.ts";
 import { flashAttention } from "../../../ops/attention/flash_attention.ts";
 import type { FlashAttentionOptions } from "../../../ops/attention/options.ts";
 import { MOST_TOKENS } from "../../../ops/attention/step.ts";
+import { toDType } from "../../../ops/copy/cast.ts";
 import { clamp } from "../../../ops/elementwise/clamp.ts";
 import { unflatten } from "../../../ops/view/flatten.ts";
 import { transpose } from "../../../ops/view/permute.ts";
@@ -13,7 +14,7 @@ import { split } from "../../../ops/view/split.ts";
 import { aTensor } from "../../../tensor/kinds.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import type { Attend, AttentionCache } from "../../cache/cache.ts";
-import { type LayerOptions, layerOptions } from "../../layers/initialization.ts";
+import { type LayerOptions, layerOptions, zeroParameter } from "../../layers/initialization.ts";
 import { Linear } from "../../layers/linear.ts";
 import { Module } from "../../layers/module.ts";
 import { RMSNorm } from "../../layers/normalization.ts";
@@ -49,6 +50,21 @@ export const attentionInputs = {
 
 const readInputs = unlisted("DecoderAttention.forward", attentionInputs);
 
+/** A learned score of each head that enters the softmax without a value. */
+class Sinks extends Module<[q: Tensor], Tensor> {
+  readonly weight: Tensor;
+
+  constructor(heads: number, options: LayerOptions) {
+    super();
+    this.weight = zeroParameter([heads], options);
+  }
+
+  /** @param q the queries @returns the scores in their dtype, [heads] */
+  override forward(q: Tensor): Tensor {
+    return toDType(this.weight, q.dtype);
+  }
+}
+
 /** Options of {@link DecoderAttention}. */
 export interface DecoderAttentionOptions extends LayerOptions {
   readonly width: number;
@@ -67,6 +83,7 @@ export interface DecoderAttentionOptions extends LayerOptions {
  * | `key.weight`, `value.weight` | [keyValueHeads · headWidth, width] |
  * | `queryKeyValue.weight` | replaces these if they are fused: rows of q, then of k, then of v |
  * | `queryNorm.weight`, `keyNorm.weight` | [headWidth], or the width of all heads; null without norms |
+ * | `sinks.weight` | [heads]; null without sinks |
  * | `output.weight` | [width, heads · headWidth] |
  */
 export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInputs], Tensor> {
@@ -76,6 +93,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
   readonly queryKeyValue: Linear | QuantizedLinear | LoraLinear | null;
   readonly queryNorm: RMSNorm | null;
   readonly keyNorm: RMSNorm | null;
+  readonly sinks: Sinks | null;
   readonly output: Linear | QuantizedLinear | LoraLinear;
   readonly #description: AttentionDescription;
 
@@ -93,6 +111,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     this.queryKeyValue = fused ? projection(heads + 2 * keyValueHeads) : null;
     this.queryNorm = norm(heads);
     this.keyNorm = norm(keyValueHeads);
+    this.sinks = attention.sinks ? new Sinks(heads, layer) : null;
     this.output = new Linear(heads * headWidth, width, { ...layer, bias: outputBias, residual: true });
   }
 
@@ -109,8 +128,9 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     const appended = { keys: rotated(k, this.keyNorm), values: this.split(v, null) };
     const queries = scaledByPosition(rotated(q, this.queryNorm), temperature, positions);
     const options = { scale, softcap, dropout: this.activeDropout(), ...this.reach() };
+    const sinks = this.sinks?.forward(queries);
     const attend: Attend = (queries, { keys, values }) =>
-      flashAttention(queries, keys, values, { ...options, mask: lastOfMask(mask, keys) });
+      flashAttention(queries, keys, values, { ...options, sinks, mask: lastOfMask(mask, keys) });
     const attended = cache?.attend(queries, appended, attend) ?? attend(queries, appended);
     return this.output.forward(reshape(transpose(attended, 1, 2), [...x.shape.slice(0, 2), heads * headWidth]));
   }
@@ -135,6 +155,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     if (
       !cache ||
       bidirectional ||
+      this.sinks ||
       this.isTempered(cache, q.shape[1]!) ||
       this.activeDropout() > 0 ||
       q.shape[1]! > MOST_TOKENS

@@ -84,6 +84,8 @@ export interface AttentionDescription {
   readonly fused?: boolean | undefined;
   /** Applies RMSNorm to queries and keys: to each head, or to all heads together. Default: none. */
   readonly queryKeyNorm?: "head" | "all" | undefined;
+  /** Whether each head has a learned score that enters the softmax without a value. Default false. */
+  readonly sinks?: boolean | undefined;
   /** Queries, keys and values are clamped to [−clip, clip]. Default: no limit. */
   readonly clip?: number | undefined;
   /** Scales queries by their positions, for long texts. Default: no scaling. */
@@ -176,6 +178,13 @@ export interface FeedForwardDescription {
    * Whether gate and up are one projection: in this order, or with `"upGate"` in the other order. Default false.
    */
   readonly fused?: boolean | "upGate" | undefined;
+  /**
+   * The gated product is (clamp(up, −limit, limit) + 1) · g · sigmoid(alpha · g), where g = min(gate, limit). Default:
+   * activation(gate) · up.
+   *
+   * Source: OpenAI, "gpt-oss-120b & gpt-oss-20b model card", 2025; Hugging Face's `GptOssExperts`.
+   */
+  readonly clamped?: { readonly alpha: number; readonly limit: number } | undefined;
   /** Replaces the feed-forward by a mixture of experts. Default: a single feed-forward. */
   readonly experts?: ExpertsDescription | undefined;
 }
@@ -190,6 +199,8 @@ export interface ExpertsDescription {
   readonly normalized: boolean;
   /** How the router's logits become probabilities: together, or each alone. Default `"softmax"`. */
   readonly scores?: "softmax" | "sigmoid" | undefined;
+  /** Whether the router has a bias. Default false. */
+  readonly routerBias?: boolean | undefined;
   /** Whether a bias is added to the probabilities for the choice, but not for the weights. Default false. */
   readonly corrected?: boolean | undefined;
   /** Experts are chosen from `chosen` of `count` groups of equal size, by the two largest probabilities of each. */

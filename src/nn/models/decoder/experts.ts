@@ -46,7 +46,7 @@ class Correction extends Module<[probabilities: Tensor], Tensor> {
  *
  * | parameter | shape |
  * |---|---|
- * | `router.weight` | [experts, width] |
+ * | `router.weight`, `router.bias` | [experts, width], [experts]; usually without bias |
  * | `correction.bias` | [experts]; null without a correction |
  * | `experts.0. …` | see {@link DecoderFeedForward} |
  * | `shared. …` | the same; null without a shared expert |
@@ -67,8 +67,8 @@ export class Experts extends Module<[x: Tensor], Tensor> {
     super();
     const layer = layerOptions(options);
     this.#description = feedForward.experts!;
-    const { count, corrected, shared } = this.#description;
-    this.router = new Linear(width, count, { ...layer, bias: false });
+    const { count, corrected, shared, routerBias = false } = this.#description;
+    this.router = new Linear(width, count, { ...layer, bias: routerBias });
     this.correction = corrected ? new Correction(count, layer) : null;
     this.experts = Array.from({ length: count }, () => new DecoderFeedForward({ ...layer, width, feedForward }));
     const whole = shared && { ...feedForward, hidden: shared.hidden };

@@ -160,6 +160,12 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
     ...{ ...llama, vocab_size: 102_400, intermediate_size: 16_384, num_key_value_heads: 32, rms_norm_eps: 1e-5 },
     ...{ sliding_window: 4096, sliding_window_pattern: 4, layer_types: null },
   },
+  gpt_oss: {
+    ...{ ...llama, vocab_size: 201_088, hidden_size: 2880, intermediate_size: 2880, num_hidden_layers: 36 },
+    ...{ num_attention_heads: 64, num_key_value_heads: 8, head_dim: 64, sliding_window: 128, layer_types: null },
+    ...{ max_position_embeddings: 131_072, rms_norm_eps: 1e-5, rope_theta: 150_000, attention_bias: true },
+    ...{ num_local_experts: 128, num_experts_per_tok: 4, swiglu_alpha: 1.702, swiglu_limit: 7 },
+  },
   olmoe: {
     ...{ ...llama, vocab_size: 50_304, hidden_size: 2048, intermediate_size: 2048, num_hidden_layers: 16 },
     ...{ num_attention_heads: 16, max_position_embeddings: 4096, rms_norm_eps: 1e-5, attention_bias: false },

@@ -20,7 +20,7 @@ export const ggufArchitectures: Readonly<Record<string, ArchitectureName>> = {
   ...{ gemma: "gemma", phi2: "phi", chatglm: "glm", glm4: "glm4", "command-r": "cohere", cohere2: "cohere2" },
   ...{ nemotron: "nemotron", seed_oss: "seed_oss", ernie4_5: "ernie4_5", stablelm: "stablelm" },
   ...{ starcoder2: "starcoder2", arcee: "arcee", exaone4: "exaone4", olmoe: "olmoe", granitemoe: "granitemoe" },
-  ...{ qwen2moe: "qwen2_moe", glm4moe: "glm4_moe", gptneox: "gpt_neox", falcon: "falcon" },
+  ...{ qwen2moe: "qwen2_moe", "gpt-oss": "gpt_oss", glm4moe: "glm4_moe", gptneox: "gpt_neox", falcon: "falcon" },
 };
 
 /** Architectures whose rows of queries and keys llama.cpp's converter reorders, so that adjacent elements rotate. */
@@ -121,7 +121,9 @@ function layerOf(context: Context, index: number): LayerDescription {
       ...{ gated: !row.plain, activation: row.activation ?? "silu" },
       // the converter splits the fused weight of experts
       fused: Boolean(row.fused) && !row.plain && !experts,
-      ...{ bias: has("ffn_down.bias"), experts },
+      ...{ bias: has("ffn_down.bias") || has("ffn_down_exps.bias"), experts },
+      // llama.cpp has no settings for these
+      clamped: row.clampedGate ? { alpha: 1.702, limit: 7 } : undefined,
     },
   };
 }
@@ -142,6 +144,7 @@ function expertsOf({ file, name, settings }: Context, index: number): ExpertsDes
   const hidden = file.has(sharedRows) ? file.info(sharedRows).shape[0]! : undefined;
   const isGrouped = rowOf(name).experts?.grouped === true;
   return {
+    routerBias: file.has(`${block}.ffn_gate_inp.bias`),
     ...{ count, perToken, normalized: settings.flag("expert_weights_norm", !unnormalized.has(name)) },
     ...(isGrouped && { scores: "sigmoid", corrected: true, scale: settings.positiveIfAny("expert_weights_scale") }),
     groups: groups.count > 1 ? { ...groups, chosen: settings.whole("expert_group_used_count") } : undefined,
@@ -165,6 +168,7 @@ function attentionOf(context: Context, index: number): AttentionDescription {
   return {
     ...{ heads, keyValueHeads, headWidth, window, fused: has("attn_qkv.weight") },
     queryKeyNorm: row.queryKeyNormField === undefined || has("attn_q_norm.weight") ? row.queryKeyNorm : undefined,
+    sinks: has("attn_sinks.weight"),
     clip: settings.positiveIfAny("attention.clamp_kqv"),
     queryKeyValueBias: has("attn_q.bias") || has("attn_qkv.bias"),
     outputBias: has("attn_output.bias"),

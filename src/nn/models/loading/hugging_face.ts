@@ -219,6 +219,7 @@ function attentionOf(row: Architecture, config: Settings, index: number): Attent
     queryKeyValueBias: hasBias(row.biases?.queryKeyValue, "attention_bias", config),
     outputBias: hasBias(row.biases?.output, "attention_bias", config),
     ...{ fused: row.fused === true, queryKeyNorm: queryKeyNormOf(row, config) },
+    sinks: row.sinks,
     clip: row.clips ? config.positiveIfAny("clip_qkv") : undefined,
     scale: scaleOf(row, config),
     softcap: row.softcaps ? config.positiveIfAny("attn_logit_softcapping") : undefined,
@@ -325,8 +326,12 @@ function slides(types: unknown, config: Settings, index: number): boolean {
 function feedForwardOf(row: Architecture, config: Settings, index: number): FeedForwardDescription {
   const named = activationOf(config, row.activationField ?? "hidden_act");
   const activation = row.tanhGelu && named === "gelu" ? "geluTanh" : named;
+  const clamped = row.clampedGate
+    ? { alpha: config.number("swiglu_alpha"), limit: config.positive("swiglu_limit") }
+    : undefined;
   const bias = hasBias(row.biases?.feedForward, "mlp_bias", config);
-  const base = { gated: !row.plain, activation, bias, fused: row.fused !== undefined && row.fused !== false } as const;
+  const fused = row.fused !== undefined && row.fused !== false;
+  const base = { gated: !row.plain, activation, clamped, bias, fused } as const;
   const dense = { ...base, hidden: config.whole("intermediate_size") };
   const experts = row.experts && expertsOf(row.experts, config);
   if (experts === undefined || !isSparse(config, index)) return dense;
@@ -343,7 +348,7 @@ function expertsOf(row: NonNullable<Architecture["experts"]>, config: Settings):
   const normalized = row.normalized === true || config.flag("norm_topk_prob");
   if (row.shared !== undefined)
     return { count, perToken, normalized, shared: { hidden: config.whole(row.shared), gated: true } };
-  return { count, perToken, normalized, ...(row.grouped && groupedOf(config, count)) };
+  return { count, perToken, normalized, routerBias: row.routerBias, ...(row.grouped && groupedOf(config, count)) };
 }
 
 /** DeepSeek-V3's router. */

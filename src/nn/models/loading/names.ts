@@ -9,7 +9,14 @@ export type Change =
   /** Gemma's norms: stored as differences from 1. */
   | { readonly kind: "plusOne" }
   /** One of several matrices that are stacked in one tensor. */
-  | { readonly kind: "part"; readonly index: number }
+  | {
+      readonly kind: "part";
+      readonly index: number;
+      /** Whether the matrices are [inputs, outputs] in the checkpoint; not if they are quantized. Default false. */
+      readonly transposed?: boolean;
+      /** The parameter has every second row, from this one on. Default: all rows. */
+      readonly alternate?: 0 | 1;
+    }
   /** Rows `first` to `first + count` of every `of` rows of heads; each has `headWidth` rows. */
   | {
       readonly kind: "heads";
@@ -46,6 +53,7 @@ interface Names {
 function* pathsOf({ norms, parallel, attention, feedForward }: LayerDescription): Generator<string> {
   if (norms !== "after") yield "attentionNorm";
   yield* attention.fused ? ["attention.queryKeyValue"] : ["query", "key", "value"].map((part) => `attention.${part}`);
+  if (attention.sinks) yield "attention.sinks";
   if (attention.queryKeyNorm) yield* ["attention.queryNorm", "attention.keyNorm"];
   yield "attention.output";
   if (norms !== "before") yield "attentionPostNorm";
@@ -97,7 +105,7 @@ function blockPlaces(
   return Array.from({ length: layer.feedForward.experts!.count }, (_, expert) => ({
     path: `blocks.${index}.${path.replace("#", `${expert}`)}`,
     names: named(tensorName.replace("#", `${expert}`)),
-    change: tensorName.includes("#") ? change : { kind: "part", index: expert },
+    change: tensorName.includes("#") ? change : { ...change, kind: "part", index: expert },
   }));
 }
 
@@ -127,8 +135,17 @@ function projectionPlaces(names: Names, layer: LayerDescription, index: number):
 function changesOf(name: ArchitectureName, style: Style): (path: string) => Change | undefined {
   if (style === "gguf") return () => undefined; // llama.cpp's converter has already applied these changes
   if (rowOf(name).normsFromOne) return (path) => (path.endsWith("Norm") ? { kind: "plusOne" } : undefined);
+  if (name === "gpt_oss") return gptOssChange;
   if (name !== "gpt2") return () => undefined;
   return (path) => (/^(attention|feedForward)\./.test(path) ? { kind: "transposed" } : undefined);
+}
+
+/** GPT-OSS has the rows of gate and up in turns, and plain weights of experts as [inputs, outputs]. */
+function gptOssChange(path: string): Change | undefined {
+  const part = /experts\.#\.(gate|up|down)$/.exec(path)?.[1];
+  if (part === undefined) return undefined;
+  const alternate = part === "down" ? undefined : part === "gate" ? 0 : 1;
+  return { kind: "part", index: 0, transposed: true, ...(alternate !== undefined && { alternate }) };
 }
 
 const gpt2: Names = {
@@ -170,6 +187,7 @@ const huggingFace = (name: ArchitectureName): Names => ({
     "attention.queryKeyValue": "self_attn.qkv_proj",
     "attention.queryNorm": "self_attn.q_norm",
     "attention.keyNorm": "self_attn.k_norm",
+    "attention.sinks": "self_attn.sinks",
     "attention.output": "self_attn.o_proj",
     attentionPostNorm: "post_attention_layernorm",
     feedForwardNorm: norms === "both" ? "pre_feedforward_layernorm" : "post_attention_layernorm",
@@ -227,6 +245,12 @@ const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<string,
     "feedForward.experts.#.gateUp": "block_sparse_moe.input_linear",
     "feedForward.experts.#.down": "block_sparse_moe.output_linear",
   },
+  gpt_oss: {
+    "feedForward.router": "mlp.router",
+    "feedForward.experts.#.gate": "mlp.experts.gate_up_proj",
+    "feedForward.experts.#.up": "mlp.experts.gate_up_proj",
+    "feedForward.experts.#.down": "mlp.experts.down_proj",
+  },
   qwen2_moe: sharedExpert("mlp.shared_expert"),
   glm4_moe: sharedExpert("mlp.shared_experts"),
   starcoder2: { "feedForward.up": "mlp.c_fc", "feedForward.down": "mlp.c_proj" },
@@ -272,6 +296,7 @@ const llamaCpp = (name: ArchitectureName): Names => ({
     "attention.queryKeyValue": "attn_qkv",
     "attention.queryNorm": "attn_q_norm",
     "attention.keyNorm": "attn_k_norm",
+    "attention.sinks": "attn_sinks",
     "attention.output": "attn_output",
     attentionPostNorm: "post_attention_norm",
     feedForwardNorm: llamaCppFeedForwardNorms[name] ?? "ffn_norm",
@@ -292,5 +317,10 @@ const llamaCpp = (name: ArchitectureName): Names => ({
 
 /** llama.cpp's names of the norm before the feed-forward that differ. */
 const llamaCppFeedForwardNorms: Readonly<Partial<Record<ArchitectureName, string>>> = {
-  ...{ seed_oss: "post_attention_norm", glm4_moe: "post_attention_norm", falcon: "attn_norm" },
+  ...{
+    seed_oss: "post_attention_norm",
+    gpt_oss: "post_attention_norm",
+    glm4_moe: "post_attention_norm",
+    falcon: "attn_norm",
+  },
 };

@@ -85,6 +85,18 @@ export const ggufRows = {
     file: "exaone4",
     config: { sliding_window: null, layer_types: Array.from({ length: LAYERS }, () => "full_attention") },
   },
+  gpt_oss: {
+    file: "gpt-oss",
+    config: {
+      ...{ ...window, head_dim: 8, num_local_experts: 4, num_experts_per_tok: 2 },
+      rope_scaling: { rope_type: "yarn", factor: 4, original_max_position_embeddings: 16 },
+    },
+    metadata: {
+      ...{ ...windowInFile, ...experts, expert_feed_forward_length: whole(48) },
+      ...{ "rope.scaling.type": { type: "string", value: "yarn" }, "rope.scaling.factor": real(4) },
+      "rope.scaling.original_context_length": whole(16),
+    },
+  },
   olmoe: {
     file: "olmoe",
     config: { num_experts: 4, num_experts_per_tok: 2, num_key_value_heads: 4 },
@@ -125,7 +137,16 @@ export const ggufRows = {
 export type GgufRowName = keyof typeof ggufRows;
 
 /** llama.cpp requires a head of these. */
-const untied: readonly GgufRowName[] = ["phi", "nemotron", "stablelm", "olmoe", "olmo3", "qwen2_moe", "gpt_neox"];
+const untied: readonly GgufRowName[] = [
+  "phi",
+  "nemotron",
+  "stablelm",
+  "olmoe",
+  "olmo3",
+  "gpt_oss",
+  "qwen2_moe",
+  "gpt_neox",
+];
 
 function configOf(name: GgufRowName): Readonly<Record<string, unknown>> {
   const { config } = ggufRows[name] as GgufRow;
