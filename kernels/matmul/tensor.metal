@@ -62,8 +62,7 @@ kernel void tensor_tiled(
     auto a_tensor = tensor(a_tile, dextents<int32_t, 2>(a_inner, a_outer), array<int, 2>({1, tile_pitch<T>(a_inner)}));
     auto b_tensor = tensor(b_tile, dextents<int32_t, 2>(b_inner, b_outer), array<int, 2>({1, tile_pitch<T>(b_inner)}));
     constexpr auto shape = mpp::tensor_ops::matmul2d_descriptor(
-        ROWS, COLUMNS, DEPTH, A_DOWN != 0, B_DOWN != 0, false,
-        mpp::tensor_ops::matmul2d_descriptor::mode::multiply_accumulate);
+        ROWS, COLUMNS, DEPTH, A_DOWN != 0, B_DOWN != 0, false, mpp::tensor_ops::matmul2d_descriptor::mode::multiply_accumulate);
     mpp::tensor_ops::matmul2d<shape, execution_simdgroups<SIMDGROUPS>> multiply;
     auto sums = multiply.template get_destination_cooperative_tensor<decltype(a_tensor), decltype(b_tensor), float>();
     for (ushort i = 0; i < sums.get_capacity(); ++i) {
@@ -100,15 +99,15 @@ kernel void tensor_tiled(
     }
 }
 
-#define TENSOR_TILED(T, Out, ROWS, COLUMNS, DEPTH, SIMDGROUPS, A, B)                                            \
-    template [[host_name("tensor_tiled_" #T "_" #Out "_" #ROWS "x" #COLUMNS "x" #DEPTH "_" #A #B)]] kernel void \
-    tensor_tiled<T, Out, ROWS, COLUMNS, DEPTH, SIMDGROUPS, A, B>(                                               \
+#define TENSOR_TILED(T, Out, ROWS, COLUMNS, DEPTH, SIMDGROUPS, A, B)                                                 \
+    template [[host_name("tensor_tiled_" #T "_" #Out "_" #ROWS "x" #COLUMNS "x" #DEPTH "_" #A #B)]] kernel void      \
+    tensor_tiled<T, Out, ROWS, COLUMNS, DEPTH, SIMDGROUPS, A, B>(                                                    \
         device const T *, device const T *, device const Out *, device Out *, constant Product &, uint3, uint);
 
-#define TENSOR_TILED_LAYOUTS(T, Out, ROWS, COLUMNS, DEPTH, SIMDGROUPS) \
-    TENSOR_TILED(T, Out, ROWS, COLUMNS, DEPTH, SIMDGROUPS, 0, 0)       \
-    TENSOR_TILED(T, Out, ROWS, COLUMNS, DEPTH, SIMDGROUPS, 0, 1)       \
-    TENSOR_TILED(T, Out, ROWS, COLUMNS, DEPTH, SIMDGROUPS, 1, 0)       \
+#define TENSOR_TILED_LAYOUTS(T, Out, ROWS, COLUMNS, DEPTH, SIMDGROUPS)     \
+    TENSOR_TILED(T, Out, ROWS, COLUMNS, DEPTH, SIMDGROUPS, 0, 0)           \
+    TENSOR_TILED(T, Out, ROWS, COLUMNS, DEPTH, SIMDGROUPS, 0, 1)           \
+    TENSOR_TILED(T, Out, ROWS, COLUMNS, DEPTH, SIMDGROUPS, 1, 0)           \
     TENSOR_TILED(T, Out, ROWS, COLUMNS, DEPTH, SIMDGROUPS, 1, 1)
 
 // Out is float if sums are split into parts.
