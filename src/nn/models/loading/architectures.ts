@@ -44,6 +44,8 @@ interface ExpertsRow {
   readonly routerBias?: boolean;
   /** DeepSeek's router: a sigmoid of each logit, a correction for the choice, groups, and a factor. */
   readonly grouped?: boolean;
+  /** DeepSeek-V2's router: a factor, and groups if `topk_method` is `group_limited_greedy`. */
+  readonly limited?: boolean;
   /** The expert for all tokens has the size of this field, and a sigmoid gate; or of `n_shared_experts` experts. */
   readonly shared?: string;
 }
@@ -78,6 +80,8 @@ export interface Architecture {
   readonly groupedHeads?: boolean;
   /** Computes fields of other names from the config. */
   readonly derived?: (config: Settings) => Readonly<Record<string, unknown>>;
+  /** Whether queries, keys and values come from latent vectors. */
+  readonly latent?: boolean;
   /** Whether each head has a learned score without a value. */
   readonly sinks?: boolean;
   /** Whether gate and up are clamped by `swiglu_limit`, and the gate is multiplied by `swiglu_alpha` in its sigmoid. */
@@ -238,6 +242,10 @@ export const architectures = {
     ...{ title: "GLM-4.5, GLM-4.6", partialRotation: 0.5, biases: { output: false, feedForward: false } },
     ...{ queryKeyNormField: "use_qk_norm", queryKeyNorm: "head", experts: { grouped: true } },
   },
+  deepseek_v2: {
+    ...{ title: "DeepSeek-V2", latent: true, interleaved: true, experts: { limited: true } },
+  },
+  deepseek_v3: { title: "DeepSeek-V3, R1", latent: true, experts: { grouped: true } },
   gpt_neox: {
     ...{
       title: "GPT-NeoX, Pythia",

@@ -138,7 +138,7 @@ function expertsOf({ file, name, settings }: Context, index: number): ExpertsDes
   const count = settings.whole("expert_count");
   const perToken = settings.whole("expert_used_count");
   if (perToken > count) throw settings.wrong("expert_used_count", `at most ${count}`, perToken);
-  const groups = { count: settings.wholeIfAny("expert_group_count") ?? 1 };
+  const groups = { count: settings.wholeIfAny("expert_group_count") ?? 1, best: 2 };
   const block = `blk.${index}`;
   const sharedRows = `${block}.ffn_up_shexp.weight`;
   const hidden = file.has(sharedRows) ? file.info(sharedRows).shape[0]! : undefined;

@@ -52,7 +52,12 @@ interface Names {
 /** Yields the layers of a block in the order of computation. */
 function* pathsOf({ norms, parallel, attention, feedForward }: LayerDescription): Generator<string> {
   if (norms !== "after") yield "attentionNorm";
-  yield* attention.fused ? ["attention.queryKeyValue"] : ["query", "key", "value"].map((part) => `attention.${part}`);
+  const { latent } = attention;
+  if (latent) {
+    if (latent.queryRank !== undefined) yield* ["attention.latent.queryDown", "attention.latent.queryNorm"];
+    yield* ["query", "keyValueDown", "keyValueNorm", "keyValue"].map((part) => `attention.latent.${part}`);
+  } else
+    yield* attention.fused ? ["attention.queryKeyValue"] : ["query", "key", "value"].map((part) => `attention.${part}`);
   if (attention.sinks) yield "attention.sinks";
   if (attention.queryKeyNorm) yield* ["attention.queryNorm", "attention.keyNorm"];
   yield "attention.output";
@@ -179,7 +184,7 @@ const huggingFace = (name: ArchitectureName): Names => ({
   },
   prefixes: (index) =>
     (layerPrefixes[name] ?? modelPrefixes.map((own) => `${own}layers.`)).map((own) => `${own}${index}.`),
-  block: ({ norms, parallel, feedForward }) => ({
+  block: ({ norms, parallel, attention, feedForward }) => ({
     attentionNorm: "input_layernorm",
     "attention.query": "self_attn.q_proj",
     "attention.key": "self_attn.k_proj",
@@ -198,6 +203,7 @@ const huggingFace = (name: ArchitectureName): Names => ({
     feedForwardPostNorm: "post_feedforward_layernorm",
     ...(feedForward.experts && (name === "mixtral" ? mixtralExperts : qwenExperts)),
     ...further[name],
+    ...(attention.latent && { "attention.latent.query": `self_attn.q_${attention.latent.queryRank ? "b_" : ""}proj` }),
     ...(name === "falcon" && parallel === "separateNorms" && { attentionNorm: "ln_attn", feedForwardNorm: "ln_mlp" }),
   }),
 });
@@ -233,6 +239,15 @@ const oneProjection = (name: string) =>
 const sharedExpert = (name: string) =>
   Object.fromEntries(["gate", "up", "down"].map((part) => [`feedForward.shared.${part}`, `${name}.${part}_proj`]));
 
+/** Projections of latent attention. */
+const latentAttention = {
+  "attention.latent.queryDown": "self_attn.q_a_proj",
+  "attention.latent.queryNorm": "self_attn.q_a_layernorm",
+  "attention.latent.keyValueDown": "self_attn.kv_a_proj_with_mqa",
+  "attention.latent.keyValueNorm": "self_attn.kv_a_layernorm",
+  "attention.latent.keyValue": "self_attn.kv_b_proj",
+} as const;
+
 /** Names that differ from Llama's. */
 const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<string, string>>>>> = {
   phi: { "attention.output": "self_attn.dense", "feedForward.up": "mlp.fc1", "feedForward.down": "mlp.fc2" },
@@ -251,6 +266,8 @@ const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<string,
     "feedForward.experts.#.up": "mlp.experts.gate_up_proj",
     "feedForward.experts.#.down": "mlp.experts.down_proj",
   },
+  deepseek_v2: { ...latentAttention, ...sharedExpert("mlp.shared_experts") },
+  deepseek_v3: { ...latentAttention, ...sharedExpert("mlp.shared_experts") },
   qwen2_moe: sharedExpert("mlp.shared_expert"),
   glm4_moe: sharedExpert("mlp.shared_experts"),
   starcoder2: { "feedForward.up": "mlp.c_fc", "feedForward.down": "mlp.c_proj" },

@@ -105,7 +105,7 @@ test("drawn sizes, levels and exponents", async () => {
         ["gate", 0],
         ["up", 1],
       ] as const) {
-        const weight = expert[name]!.weight;
+        const weight = (expert[name] as nn.QuantizedLinear).weight;
         if (!QuantizedTensor.isQuantized(weight)) throw new Error(`expected ${name} to be quantized`);
         expect(weight.format).toBe("mxfp4");
         const rows = Array.from({ length: hidden }, (_, row) => ((experts - 1) * 2 * hidden + 2 * row + first) * width);
