@@ -135,9 +135,12 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     const appended = { keys: rotated(k, this.keyNorm), values: this.split(v, null, valueWidth) };
     const queries = scaledByPosition(rotated(q, this.queryNorm), temperature, positions);
     const options = { scale, softcap, dropout: this.activeDropout(), ...this.reach() };
-    const sinks = this.sinks?.forward(queries);
     const attend: Attend = (queries, { keys, values }) =>
-      flashAttention(queries, keys, values, { ...options, sinks, mask: lastOfMask(mask, keys) });
+      flashAttention(queries, keys, values, {
+        ...options,
+        sinks: this.sinks?.forward(queries),
+        mask: lastOfMask(mask, keys),
+      });
     const attended = cache?.attend(queries, appended, attend) ?? attend(queries, appended);
     return this.output.forward(reshape(transpose(attended, 1, 2), [...x.shape.slice(0, 2), -1]));
   }
