@@ -80,7 +80,7 @@ describe.each(models)("%s", (title, name, { seed, config, shapes }, key) => {
     const logits = noGrad(() => model.forward(answer("paddedTokens"), { padding }));
     expect(errorOf(logits.narrow(0, 1, 1).narrow(1, 12 - SHORT, SHORT), answer("paddedLogits"))).toBeLessThan(CLOSE);
     const want = [0, 1].map((row) => numbers(answer("padded").narrow(0, row, 1)));
-    for (const useCache of [true, false])
+    for (const useCache of isFirst ? [true, false] : [true])
       expect(greedy(model, answer("paddedTokens"), 16, { padding, useCache })).toEqual(want);
   });
 
