@@ -141,10 +141,12 @@ export type {
   DynamicScaling,
   ExpertsDescription,
   FeedForwardDescription,
+  LatentDescription,
   LayerDescription,
   LongScaling,
   NormDescription,
   RopeDescription,
+  TemperatureDescription,
 } from "./models/decoder/description.ts";
 export type {
   BucketsDescription,

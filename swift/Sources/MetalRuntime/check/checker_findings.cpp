@@ -271,8 +271,8 @@ namespace {
 struct TensorFinding {
   const char *kind, *severity;
 };
-constexpr TensorFinding tensor_findings[] = {{"out-of-bounds", "error"},    {"out-of-bounds", "error"},
-                                             {"tensor-shape", "error"},     {"uninitialized-read", "error"},
+constexpr TensorFinding tensor_findings[] = {{"out-of-bounds", "error"},     {"out-of-bounds", "error"},
+                                             {"tensor-shape", "error"},      {"uninitialized-read", "error"},
                                              {"uninitialized-read", "note"}, {"nonuniform-matrix", "error"}};
 
 } // namespace

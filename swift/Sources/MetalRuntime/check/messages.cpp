@@ -176,7 +176,8 @@ std::string tensor_message(const Finding &finding, mrt_u32 problem, long one, lo
            ": slice<…>() does not compare its sizes with the tensor's; use slice() without sizes at the edge";
   case 2:
     return opening(finding) + " multiplies " + number + " elements of a dimension for which a tensor has the size " +
-           limit + ": the sizes of the descriptor and of the operands must agree; a K that is dynamic_extent is that of "
+           limit +
+           ": the sizes of the descriptor and of the operands must agree; a K that is dynamic_extent is that of "
            "the operands";
   case 3:
     return opening(finding) + " multiplies element " + number + " of " + limit +

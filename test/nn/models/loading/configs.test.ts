@@ -65,6 +65,7 @@ const refusedFields: Readonly<Record<string, readonly string[]>> = {
   stablelm: ["qk_layernorm"],
   qwen2_moe: ["use_sliding_window"],
   falcon: ["alibi"],
+  deepseek_v2: ["mlp_bias"],
   cohere: ["use_qk_norm"],
 };
 

@@ -70,13 +70,14 @@ template <typename T, typename Extents, typename Layout> struct cooperative_tens
   typedef Extents extents_type;
   typedef typename Extents::index_type index_type;
 
-  MRT_METHOD cooperative_tensor()
-      MRT_BODY(for (int i = 0; i < Layout::capacity; i++) {
-        // Apple leaves the contents open; llama.cpp's kernels add to a destination that they have not written.
-        elements[i] = Layout::role == Role::destination ? T(0) : unwritten<T>();
-      })
+  MRT_METHOD cooperative_tensor() MRT_BODY(for (int i = 0; i < Layout::capacity; i++) {
+    // Apple leaves the contents open; llama.cpp's kernels add to a destination that they have not written.
+    elements[i] = Layout::role == Role::destination ? T(0) : unwritten<T>();
+  })
 
-  static constexpr MRT_METHOD ushort get_capacity() { return ushort(Layout::capacity); }
+      static constexpr MRT_METHOD ushort get_capacity() {
+    return ushort(Layout::capacity);
+  }
 
 #ifdef MRT_STRICT
   MRT_THREAD T &operator[](int slot);
@@ -104,9 +105,8 @@ template <typename T, typename Extents, typename Layout> struct cooperative_tens
         if (!place.exists) continue;
         note_written(i);
         elements[i] = source.contains(place.column, place.row) ? T(source.at(place.column, place.row)) : T(0);
-      })
-  template <typename U, typename E>
-  MRT_COOPERATIVE void store(const MRT_THREAD tensor<U, E, tensor_inline> &destination MRT_SITE) const
+      }) template <typename U, typename E>
+      MRT_COOPERATIVE void store(const MRT_THREAD tensor<U, E, tensor_inline> &destination MRT_SITE) const
       MRT_BODY(MRT_ALL_LANES_OF("cooperative_tensor::store") for (int i = 0; i < Layout::capacity; i++) {
         const TensorPlace place = Layout::place(i);
         if (!place.exists || !destination.contains(place.column, place.row)) continue;
@@ -114,10 +114,13 @@ template <typename T, typename Extents, typename Layout> struct cooperative_tens
       })
 
 #if defined(MRT_CHECKED) && !defined(MRT_STRICT)
-  MRT_METHOD void note_written(int slot) { written[slot] = 1; }
+          MRT_METHOD void note_written(int slot) {
+    written[slot] = 1;
+  }
   uchar written[Layout::capacity] = {};
 #else
-  MRT_METHOD void note_written(int) {}
+  MRT_METHOD void note_written(int) {
+  }
 #endif
   T elements[Layout::capacity];
 };

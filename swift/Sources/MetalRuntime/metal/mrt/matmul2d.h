@@ -143,7 +143,7 @@ template <typename Sum, typename Left, typename Right> struct ProductLane {
   const Sum *left, *right; // this lane's share of the staged elements: element e is in lane e % 32
   const Left *left_operand;
   const Right *right_operand;
-  Sum *sums; // by slot of the destination's layout
+  Sum *sums;  // by slot of the destination's layout
   long first; // k
   int group;
 };
@@ -247,7 +247,8 @@ template <int count, int dimension, typename Operand> MRT_FUNC void check_width(
   }
 }
 template <typename Operand>
-MRT_FUNC void check_written(const Operand &operand, [[maybe_unused]] TensorProblem problem, [[maybe_unused]] Site site) {
+MRT_FUNC void check_written(const Operand &operand, [[maybe_unused]] TensorProblem problem,
+                            [[maybe_unused]] Site site) {
   if constexpr (operand_kind<Operand>::is_cooperative) {
     typedef typename operand_kind<Operand>::layout Layout;
     for (int slot = 0; slot < Layout::capacity; slot++)
@@ -336,9 +337,8 @@ template <typename T> constexpr MRT_CONSTANT T dynamic_length_v = T(~0ul >> (65 
 struct matmul2d_descriptor {
   enum class mode { multiply, multiply_accumulate };
 
-  constexpr MRT_METHOD matmul2d_descriptor(int tile_m, int tile_n, int tile_k = mrt::dynamic_depth,
-                                           bool left = false, bool right = false, bool relaxed = false,
-                                           mode what = mode::multiply)
+  constexpr MRT_METHOD matmul2d_descriptor(int tile_m, int tile_n, int tile_k = mrt::dynamic_depth, bool left = false,
+                                           bool right = false, bool relaxed = false, mode what = mode::multiply)
       : m(tile_m), n(tile_n), k(tile_k), transpose_left(left), transpose_right(right), relaxed_precision(relaxed),
         matmul_mode(what) {}
 
@@ -376,18 +376,16 @@ template <mrt::ProductCode code, typename Scope> struct matmul2d {
 
   template <typename L, typename R, typename D, typename Coordinate = int>
   MRT_CALL cooperative_tensor_left_input_t<L, R, D, Coordinate> get_left_input_cooperative_tensor() const
-      MRT_BODY(return {};)
-  template <typename L, typename R, typename D, typename Coordinate = int>
-  MRT_CALL cooperative_tensor_right_input_t<L, R, D, Coordinate> get_right_input_cooperative_tensor() const
-      MRT_BODY(return {};)
-  template <typename Left, typename Right, typename D, typename Coordinate = int>
-  MRT_CALL cooperative_tensor_destination_t<Left, Right, D, Coordinate> get_destination_cooperative_tensor() const
+      MRT_BODY(return {};) template <typename L, typename R, typename D, typename Coordinate = int>
+      MRT_CALL cooperative_tensor_right_input_t<L, R, D, Coordinate> get_right_input_cooperative_tensor() const
+      MRT_BODY(return {};) template <typename Left, typename Right, typename D, typename Coordinate = int>
+      MRT_CALL cooperative_tensor_destination_t<Left, Right, D, Coordinate> get_destination_cooperative_tensor() const
       MRT_BODY(return {};)
 
-  // destination = left right, or destination += left right.
-  template <typename Left, typename Right, typename Destination>
-  MRT_COOPERATIVE typename mrt::CheckedRun<Shape, groups, Left, Right, Destination>::type
-  run(MRT_THREAD Left &left, MRT_THREAD Right &right, MRT_THREAD Destination &destination MRT_SITE) const
+      // destination = left right, or destination += left right.
+      template <typename Left, typename Right, typename Destination>
+      MRT_COOPERATIVE typename mrt::CheckedRun<Shape, groups, Left, Right, Destination>::type
+      run(MRT_THREAD Left &left, MRT_THREAD Right &right, MRT_THREAD Destination &destination MRT_SITE) const
       MRT_BODY(mrt::run_product<Shape, groups>(left, right, destination, site);)
 };
 

@@ -107,13 +107,14 @@ template <typename T, typename Extents> struct tensor<T, Extents, tensor_inline>
   // The tensor from this position on: what is left of each size, or the sizes in angle brackets.
   template <typename A, typename B>
   MRT_CALL tensor<T, dextents<index_type, 2>, tensor_inline> slice(A first, B second MRT_SITE) const
-      MRT_BODY(return sliced<dextents<index_type, 2>>(long(first), long(second), site);)
-  template <size_t E0, size_t E1, typename A, typename B>
-  MRT_CALL tensor<T, tensors::extents<index_type, E0, E1>, tensor_inline> slice(A first, B second MRT_SITE) const
+      MRT_BODY(return sliced<dextents<index_type, 2>>(long(first), long(second),
+                                                      site);) template <size_t E0, size_t E1, typename A, typename B>
+      MRT_CALL tensor<T, tensors::extents<index_type, E0, E1>, tensor_inline> slice(A first, B second MRT_SITE) const
       MRT_BODY(return sliced<tensors::extents<index_type, E0, E1>>(long(first), long(second), site);)
 
 #ifndef MRT_STRICT
-  template <typename S> MRT_CALL tensor<T, S, tensor_inline> sliced(long first, long second, Site site) const {
+          template <typename S>
+          MRT_CALL tensor<T, S, tensor_inline> sliced(long first, long second, Site site) const {
     static_assert(Extents::rank() == 2, "slice: this device slices tensors of rank 2");
     const long start[] = {first, second};
     index_type sizes[2];
@@ -123,8 +124,10 @@ template <typename T, typename Extents> struct tensor<T, Extents, tensor_inline>
       MRT_CHECK_TENSOR(fixed < 0 || start[i] + fixed <= whole, slice_ends_outside, start[i] + fixed, whole)
       sizes[i] = index_type(fixed < 0 ? whole - start[i] : fixed);
     }
-    return {data + first * steps[0] + second * steps[1], S(sizes[0], sizes[1]),
-            metal::array<long, 2>{{steps[0], steps[1]}}};
+    return {data + first * steps[0] + second * steps[1], S(sizes[0], sizes[1]), metal::array<long, 2> {
+              { steps[0],
+                steps[1] }
+            }};
   }
   // Returns whether a position is inside, and the element there.
   MRT_METHOD bool contains(long first, long second) const {
