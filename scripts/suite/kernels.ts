@@ -1,6 +1,7 @@
 /** Compiles every kernel of the package as a separate library, including the strict typing pass. */
 import { realpathSync } from "node:fs";
 import { join, relative } from "node:path";
+import { kernelVersions } from "../../src/backend/metal/kernel_files.ts";
 import { checkKernel, includedTexts } from "../../src/cli/kernels.ts";
 import { BackendError } from "../../src/core/errors.ts";
 import { packageRoot } from "../../src/core/paths.ts";
@@ -35,7 +36,9 @@ export async function checkKernels({ isFull = false } = {}): Promise<Counts> {
 /** @param changed paths of changed files; undefined: all */
 export function languagesFor(kernel: string, changed: readonly string[] | undefined): readonly Language[] {
   const texts = new Set([realpathSync(kernel), ...includedTexts(kernel).files]);
-  return changed === undefined || changed.some((file) => texts.has(file)) ? languages : [languages[0]];
+  const required = kernelVersions[relative(join(packageRoot, "kernels"), realpathSync(kernel))];
+  const known = required === undefined ? languages : languages.slice(languages.indexOf(`metal${required}` as Language));
+  return changed === undefined || changed.some((file) => texts.has(file)) ? known : known.slice(0, 1);
 }
 
 /** A kernel in one language version. A Mac skips versions that its compiler does not know. */

@@ -51,6 +51,7 @@ export const checks: Readonly<Record<string, readonly Check[]>> = {
   // Results
   "transposed-origin": [probe, tests("test/ops/matmul/metal.test.ts")],
   "barrier-order": [swift("DispatchTests/testBarriersStandOnlyWhereOperandsOverlap")],
+  "tensor-products": [tests("test/ops/matmul/tensor.metal.test.ts")],
   "matrix-strides": [probe, tests("test/ops/matmul/metal.test.ts")],
   "vector-alignment": [{ kind: "tests", files: ["test/ops/matmul/metal.test.ts"], environment: validated }],
   "bfloat-matrix": [probe, tests("test/ops/matmul/metal.test.ts")],
@@ -97,6 +98,7 @@ export const checks: Readonly<Record<string, readonly Check[]>> = {
   // Programs by others
   "new-buffers": [program],
   "event-timeout": [program],
+  "tensor-layout": [tests("test/backend/metal/tensor_ops/products.test.ts")],
   "texture-outside": [program],
   captures: [
     { kind: "swift", names: ["FaultTests/testCaptureSaysWhatItNeeds"], environment: { MTL_CAPTURE_ENABLED: "1" } },

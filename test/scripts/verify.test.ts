@@ -99,7 +99,7 @@ describe("each check", () => {
 
 describe("a probe", () => {
   /** Probes that the software device may be unable to decide: they concern other machines. */
-  const others = ["command-line-tools", "hosted-runner", "tensor-operations"];
+  const others = ["command-line-tools", "hosted-runner"];
 
   test.each(Object.entries(probes))("of %s holds on the software device", (identifier, probe) => {
     // On a Mac, verify:apple reports the outcome.

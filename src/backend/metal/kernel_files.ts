@@ -9,6 +9,9 @@ const folder = join(packageRoot, "kernels");
 const texts = new Map<string, string>();
 let names: readonly string[] | undefined;
 
+/** The language version of each built-in kernel file that requires more than the default of libraries. */
+export const kernelVersions: Readonly<Record<string, `${number}.${number}`>> = { "matmul/tensor.metal": "4.0" };
+
 /** Returns a file's text by its path in `kernels/`, such as `"unary/unary.metal"`. */
 export const kernelText = (path: string): string =>
   getOrMake(texts, path, () => packaged?.kernels()[path] ?? readFileSync(join(folder, path), "utf8"));

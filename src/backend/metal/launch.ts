@@ -10,7 +10,7 @@ import { Access, dataTypes } from "./abi.ts";
 import type { Fields } from "./block.ts";
 import { type MetalContext, metalContext } from "./context.ts";
 import { encode, type Size, threadCount } from "./encode.ts";
-import { headerTexts, kernelText } from "./kernel_files.ts";
+import { headerTexts, kernelText, kernelVersions } from "./kernel_files.ts";
 import { MetalMemory } from "./memory.ts";
 import { createLibrary, finishPipeline, type Pipeline } from "./pipeline.ts";
 import { structHeaders } from "./struct.ts";
@@ -193,7 +193,8 @@ function compile(context: MetalContext, { file, name, constants = [] }: KernelNa
 function libraryOf(context: MetalContext, file: string): number {
   const known = getOrMake(libraries, context, () => new Map<string, number>());
   return getOrMake(known, file, () => {
-    return createLibrary(context, file, { source: kernelText(file), headers: kernelHeaders(), fileName: file });
+    const source = { source: kernelText(file), headers: kernelHeaders(), fileName: file };
+    return createLibrary(context, file, { ...source, languageVersion: kernelVersions[file] });
   });
 }
 

@@ -1,8 +1,10 @@
 import type { MetalImplementation, TicketRange } from "../../backend/backend.ts";
+import { countCodepath } from "../../backend/dispatch.ts";
 import type { Size } from "../../backend/metal/encode.ts";
 import { launch, metalTypeOf, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
 import { plainLoop } from "../../backend/metal/loop.ts";
 import { scratchTensor } from "../../backend/metal/scratch.ts";
+import { tensorUnits } from "../../backend/metal/tensor_units.ts";
 import { elementCount, rowMajorStrides } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type Plan, planOf, vectorRows } from "./plan.ts";
@@ -13,7 +15,9 @@ import { SIMD_WIDTH, threadsOf } from "./tiles.ts";
 export const productMetal: MetalImplementation<ProductScale> = {
   unsupported: noFloat64,
   run(call) {
-    return launchProduct(planOf(problemOf(call)));
+    const plan = planOf(problemOf(call));
+    if (plan.kernel === "tensor_tiled") countCodepath("matmul", "metal", `matmul2d: ${tensorUnits().reason}`);
+    return launchProduct(plan);
   },
 };
 
@@ -94,6 +98,16 @@ const shapes: Readonly<Record<Plan["kernel"], (plan: Omit<Plan, "splits">) => La
     groups: [Math.ceil(n / tile!.columns), Math.ceil(m / tile!.rows)],
     threadgroup: threadsOf(tile!),
   }),
+  tensor_tiled: ({ problem: { m, n, a, b }, tile }) => {
+    const [[aDown, aQuads], [bDown, bQuads]] = [tileLayoutOf(a), tileLayoutOf(b)];
+    return {
+      file: "matmul/tensor.metal",
+      suffix: `_${tile!.rows}x${tile!.columns}x${tile!.depth}_${aDown}${bDown}`,
+      constants: [aQuads, bQuads],
+      groups: [Math.ceil(n / tile!.columns), Math.ceil(m / tile!.rows)],
+      threadgroup: threadsOf(tile!),
+    };
+  },
   vector_along: ({ problem: { m, a } }) => ({
     file: "matmul/vector.metal",
     constants: [Number(canReadByFours(a, a.row, a.column))],

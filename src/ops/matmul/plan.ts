@@ -1,5 +1,6 @@
 /** The choice of the Metal kernel for a product. */
-import { isFloat } from "../../tensor/dtype.ts";
+import { tensorUnits } from "../../backend/metal/tensor_units.ts";
+import { bytesOf, isFloat } from "../../tensor/dtype.ts";
 import { elementCount } from "../../tensor/shape.ts";
 import { type Problem, transposedProblem } from "./problem.ts";
 import { type Tile, tiledSplits, tileFor, vectorParts, vectorSplits } from "./tiles.ts";
@@ -7,8 +8,8 @@ import { type Tile, tiledSplits, tileFor, vectorParts, vectorSplits } from "./ti
 /** A problem and the kernel chosen for it. */
 export interface Plan {
   readonly problem: Problem;
-  readonly kernel: "tiled" | "vector_along" | "vector_across" | "whole";
-  /** The tile, for the tiled kernel. */
+  readonly kernel: "tiled" | "tensor_tiled" | "vector_along" | "vector_across" | "whole";
+  /** The tile, for the tiled kernels. */
   readonly tile?: Tile;
   /**
    * The number of parts into which sums are split. Each part is written to separate memory, and a second kernel adds
@@ -28,8 +29,14 @@ export function planOf(problem: Problem): Plan {
   if (!isFloat(problem.out.tensor.dtype)) return { problem, kernel: "whole", splits: 1 };
   if (problem.n === 1) return vectorPlan(problem);
   if (problem.m === 1) return vectorPlan(transposedProblem(problem));
-  return { problem, kernel: "tiled", tile: tileFor(problem), splits: tiledSplits(problem) };
+  const tile = tileFor(problem);
+  const kernel = suitsTensors(problem, tile) && tensorUnits().use ? "tensor_tiled" : "tiled";
+  return { problem, kernel, tile, splits: tiledSplits(problem) };
 }
+
+/** Whether `kernels/matmul/tensor.metal` has a kernel for a tile: matrix units multiply 16-bit floats. */
+const suitsTensors = ({ a }: Problem, { rows, columns }: Tile): boolean =>
+  bytesOf(a.tensor.dtype) === 2 && rows >= 32 && columns >= 32;
 
 function vectorPlan(problem: Problem): Plan {
   const { m, k, a, batchShape } = problem;

@@ -12,7 +12,7 @@ extension Context {
             "architecture": device.architecture.name,
             "isSoftware": SoftwareDevice.isPresent,
             "system": ProcessInfo.processInfo.operatingSystemVersionString,
-            "families": Self.families.filter { device.supportsFamily($0.family) }.map(\.name),
+            "families": Self.families.filter { $0.family.map(device.supportsFamily) ?? false }.map(\.name),
             "unifiedMemory": device.hasUnifiedMemory,
             "recommendedWorkingSet": device.recommendedMaxWorkingSetSize,
             "maxBufferLength": device.maxBufferLength,
@@ -24,9 +24,11 @@ extension Context {
         ])
     }
 
-    private static let families: [(name: String, family: MTLGPUFamily)] = [
+    /// Apple10 has no name before macOS 26's SDK.
+    private static let families: [(name: String, family: MTLGPUFamily?)] = [
         ("apple1", .apple1), ("apple2", .apple2), ("apple3", .apple3), ("apple4", .apple4), ("apple5", .apple5),
-        ("apple6", .apple6), ("apple7", .apple7), ("apple8", .apple8), ("apple9", .apple9), ("mac2", .mac2),
+        ("apple6", .apple6), ("apple7", .apple7), ("apple8", .apple8), ("apple9", .apple9),
+        ("apple10", MTLGPUFamily(rawValue: 1010)), ("mac2", .mac2),
         ("common1", .common1), ("common2", .common2), ("common3", .common3), ("metal3", .metal3),
     ]
 }

@@ -44,7 +44,7 @@ template <Role role_, int Rows, int Columns, bool across, int Groups, typename L
     return {row, column, slot >= 0 && slot < capacity && fragment < fragments && row < Rows && column < Columns};
   }
   static TensorPlace place(int slot) {
-    return place(slot, int(lane_index()), Groups == 1 ? 0 : int(current_thread->simdgroup_index_in_threadgroup));
+    return place(slot, int(lane_index()), Groups == 1 ? 0 : int(simdgroup_index()));
   }
 #endif
 };
@@ -99,14 +99,14 @@ template <typename T, typename Extents, typename Layout> struct cooperative_tens
 
   // Between the elements and a tensor in memory. Elements outside the tensor are zero, and not stored.
   template <typename U, typename E>
-  MRT_COOPERATIVE void load(const MRT_THREAD tensor<U, E, tensor_inline> &source MRT_SITE)
+  MRT_COOPERATIVE void load(tensor<U, E, tensor_inline> source MRT_SITE)
       MRT_BODY(MRT_ALL_LANES_OF("cooperative_tensor::load") for (int i = 0; i < Layout::capacity; i++) {
         const TensorPlace place = Layout::place(i);
         if (!place.exists) continue;
         note_written(i);
         elements[i] = source.contains(place.column, place.row) ? T(source.at(place.column, place.row)) : T(0);
       }) template <typename U, typename E>
-      MRT_COOPERATIVE void store(const MRT_THREAD tensor<U, E, tensor_inline> &destination MRT_SITE) const
+      MRT_COOPERATIVE void store(tensor<U, E, tensor_inline> destination MRT_SITE) const
       MRT_BODY(MRT_ALL_LANES_OF("cooperative_tensor::store") for (int i = 0; i < Layout::capacity; i++) {
         const TensorPlace place = Layout::place(i);
         if (!place.exists || !destination.contains(place.column, place.row)) continue;

@@ -73,6 +73,12 @@ static const MrtRuntime *runtime;
 }
 
 [[maybe_unused]] MRT_UNINSTRUMENTED static mrt_u32 lane_index() { return current_thread->thread_index_in_simdgroup; }
+[[maybe_unused]] MRT_UNINSTRUMENTED static mrt_u32 simdgroup_index() {
+  return current_thread->simdgroup_index_in_threadgroup;
+}
+[[maybe_unused]] MRT_UNINSTRUMENTED static mrt_u32 simdgroup_count() {
+  return current_thread->group->simdgroups_per_threadgroup;
+}
 
 // The place where the user's code calls a function of the library. As a default argument it captures the caller's line,
 // like std::source_location::current(), so that a finding gives the line in the .metal file.

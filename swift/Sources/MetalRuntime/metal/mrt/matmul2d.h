@@ -258,7 +258,7 @@ MRT_FUNC void check_written(const Operand &operand, [[maybe_unused]] TensorProbl
 }
 template <typename Shape, int Groups, typename Left, typename Right, typename Destination>
 MRT_FUNC void check_run(const Left &left, const Right &right, const Destination &destination, Site site) {
-  const mrt_u32 groups = current_thread->group->simdgroups_per_threadgroup;
+  const mrt_u32 groups = simdgroup_count();
   MRT_CHECK_TENSOR(Groups == 1 || groups == mrt_u32(Groups), wrong_scope, Groups, groups)
   const long depth = depth_of<!Shape::left_transposed>(left), other = depth_of<Shape::right_transposed>(right);
   if constexpr (Shape::has_depth) {
@@ -308,7 +308,7 @@ MRT_COOPERATIVE void run_product(Left &left, Right &right, Destination &destinat
   typedef metal::conditional_t<factor_kind<L> == 1 && factor_kind<R> == 1, int, float> Sum;
   typedef typename LayoutOf<Shape, Role::destination, Groups, L, R>::type Layout;
   MRT_CHECK_RUN(Shape, Groups, Left, Right, Destination)
-  const int group = Groups == 1 ? 0 : int(current_thread->simdgroup_index_in_threadgroup);
+  const int group = Groups == 1 ? 0 : int(simdgroup_index());
   const ProductPart part = part_of<Layout>(group);
   Sum sums[Layout::capacity];
   for (int slot = 0; slot < Layout::capacity; slot++)

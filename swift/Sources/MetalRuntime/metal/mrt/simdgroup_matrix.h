@@ -72,6 +72,16 @@ template <typename T> struct alignas(2 * sizeof(T)) vec<T, 64> {
   MRT_METHOD T operator[](int i) const { return own[i]; }
 };
 
+// Metal's compiler has vectors of eight elements too, though MSL names at most four: MLX keeps a lane's part of a
+// fragment of 16 x 16 in one (kernels/steel/gemm/nax.h).
+template <typename T> struct alignas(8 * sizeof(T)) vec<T, 8> {
+  T own[8];
+  MRT_METHOD vec() = default;
+  constexpr MRT_METHOD vec(T value) : own{value, value, value, value, value, value, value, value} {}
+  constexpr MRT_METHOD T &operator[](int i) { return own[i]; }
+  constexpr MRT_METHOD T operator[](int i) const { return own[i]; }
+};
+
 } // namespace metal
 
 #ifndef MRT_STRICT
