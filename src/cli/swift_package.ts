@@ -24,15 +24,15 @@ export async function runPackage(command: string, words: readonly string[]): Pro
   const flags = command === "package" ? { flags: [] } : await flagsOf(swift); // builds nothing
   if ("problem" in flags) return fail(flags.problem);
   const dashes = words.indexOf("--");
-  const own = dashes < 0 ? [...words] : words.slice(0, dashes);
+  const before = dashes < 0 ? [...words] : words.slice(0, dashes);
   const further = dashes < 0 ? [] : words.slice(dashes + 1);
-  if (command === "run" && further.length && !namesProgram(own)) {
+  if (command === "run" && further.length && !namesProgram(before)) {
     const name = await onlyExecutable(swift);
     if ("problem" in name) return fail(name.problem);
-    own.push(name.name);
+    before.push(name.name);
   }
-  if (process.platform === "linux" && command !== "package") repairMoved(scratchOf(own, process.cwd()));
-  const child = Bun.spawn([swift.swift, command, ...flags.flags, ...own, ...further], {
+  if (process.platform === "linux" && command !== "package") repairMoved(scratchOf(before, process.cwd()));
+  const child = Bun.spawn([swift.swift, command, ...flags.flags, ...before, ...further], {
     env: {
       ...process.env,
       ...swift.environment,
