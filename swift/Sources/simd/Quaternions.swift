@@ -117,7 +117,8 @@ public func simd_slerp_longest<Q: Quaternion>(_ p: Q, _ q: Q, _ t: Q.Scalar) -> 
     interpolate(p, simd_dot(p, q) < 0 ? q : q.scaled(-1), t)
 }
 
-/// (sin((1 − t) θ) p + sin(t θ) q) / sin θ, where θ is the angle between p and q; a line if they are nearly the same.
+/// (sin((1 − t) θ) p + sin(t θ) q) / sin θ, where θ is the angle between p and q. If they are nearly equal, they are
+/// mixed linearly.
 private func interpolate<Q: Quaternion>(_ p: Q, _ q: Q, _ t: Q.Scalar) -> Q {
     let angle = 2 * Glibc.atan2(Double(p.plus(q.scaled(-1)).length), Double(p.plus(q).length)), sine = Glibc.sin(angle)
     guard sine > 1e-6 else { return p.scaled(1 - t).plus(q.scaled(t)).normalized }

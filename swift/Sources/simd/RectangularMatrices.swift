@@ -1,6 +1,6 @@
 // Matrices of two to four columns of two to four rows that are not square, stored by columns, as in Apple's module
-// `simd`. Their arithmetic is `simd_mul`, `simd_add` and `simd_sub`; further operators would make expressions of numbers
-// too slow for the compiler to check.
+// `simd`. Their arithmetic is `simd_mul`, `simd_add` and `simd_sub`; operators would make expressions of numbers too
+// slow for the compiler to check.
 
 public protocol RectangularMatrix: Equatable, Sendable where Column.Scalar == Scalar, Row.Scalar == Scalar {
     associatedtype Scalar: BinaryFloatingPoint & SIMDScalar
