@@ -6,9 +6,11 @@ import type { DType } from "../../tensor/dtype.ts";
 import type { Promote } from "../../tensor/promotion.ts";
 import { broadcastShapes, normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
 import { mul, sub } from "../elementwise/arithmetic.ts";
-import { roll } from "../join/roll.ts";
+import { cat } from "../join/cat.ts";
 import { expand } from "../view/expand.ts";
+import { narrow } from "../view/slice.ts";
 import { checkSameDType, factors } from "./checks.ts";
 
 /** Options of {@link cross}. */
@@ -46,8 +48,14 @@ export function cross(...values: unknown[]): Tensor {
       `expected operands of equal rank with three elements along dim ${dim}, got ${a.describe()} and ${b.describe()}`,
     );
   const shape = broadcastShapes("cross", a.shape, b.shape);
-  const turned = (x: Tensor, by: number): Tensor => roll(expand(x, shape), -by, along);
-  return underName("cross", () => sub(mul(turned(a, 1), turned(b, 2)), mul(turned(a, 2), turned(b, 1))));
+  return underName("cross", () =>
+    tidy(() => {
+      // the elements twice in a row, of which views are the rotations by one and by two
+      const [left, right] = [a, b].map((x) => cat([expand(x, shape), narrow(expand(x, shape), along, 0, 2)], along));
+      const turned = (x: Tensor, by: number): Tensor => narrow(x, along, by, 3);
+      return sub(mul(turned(left!, 1), turned(right!, 2)), mul(turned(left!, 2), turned(right!, 1)));
+    }),
+  );
 }
 cross.method = "promoted" as const;
 const crossParameters = parameters("cross", { ...factors, dim: optional(axis, -1) });
