@@ -30,8 +30,7 @@ function indicesOf(plane: readonly number[], input: readonly number[], output: r
   });
 }
 
-const numbersOf = (x: Tensor): number[] =>
-  Array.from(library.toDType(x, "float64").dataSync() as ArrayLike<number>, Number);
+const numbersOf = (x: Tensor): number[] => Array.from(library.toDType(x, "float32").dataSync(), Number);
 
 test.each(tested)("drawn sizes, on %s", (backend) => {
   const random = new Random(hash("adaptive maxima"));

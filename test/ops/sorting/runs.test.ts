@@ -78,6 +78,32 @@ onEach("modes of drawn slices", 16, (random, dtype) => {
   expect(numbersOf(found.indices)).toEqual(expected.map(({ index }) => index));
 });
 
+onEach("medians of drawn slices, some with NaN", 24, (random, dtype) => {
+  const [rows, length] = [random.integer(1, 5), random.integer(1, 40)];
+  const hasNaN = dtype.includes("float") && random.integer(0, 1) === 1;
+  const values = drawnNumbers(random, rows * length, 50).map((value) =>
+    hasNaN && random.integer(0, 9) === 0 ? Number.NaN : value,
+  );
+  const slices = Array.from({ length: rows }, (_, row) => values.slice(row * length, (row + 1) * length));
+  const middle = (numbers: readonly number[]): number =>
+    numbers.length === 0 ? Number.NaN : numbers.toSorted((a, b) => a - b)[(numbers.length - 1) >> 1]!;
+  const isTransposed = random.integer(0, 1) === 1;
+  const x = made(values, [rows, length], dtype);
+  const given = isTransposed ? library.contiguous(library.transpose(x, 0, 1)) : x;
+  const [dim, keepdim] = [isTransposed ? 0 : 1, true];
+  for (const [compute, expected] of [
+    [library.median, slices.map((slice) => (slice.some(Number.isNaN) ? Number.NaN : middle(slice)))],
+    [library.nanmedian, slices.map((slice) => middle(slice.filter((value) => !Number.isNaN(value))))],
+  ] as const) {
+    const { values: found, indices } = compute(given, dim, keepdim);
+    expect(found.shape).toEqual(isTransposed ? [1, rows] : [rows, 1]);
+    expect(numbersOf(library.toDType(found, "float32"))).toEqual(expected);
+    expect(numbersOf(indices).map((at, row) => slices[row]![at]!)).toEqual(expected);
+    for (const [row, at] of numbersOf(indices).entries())
+      if (Number.isNaN(expected[row]!)) expect(at).toBe(slices[row]!.findIndex(Number.isNaN));
+  }
+});
+
 onEach("runs of drawn vectors", 24, (random, dtype) => {
   const values = drawnNumbers(random, random.integer(1, 80), random.integer(0, 6));
   const isSorted = random.integer(0, 1) === 1;
