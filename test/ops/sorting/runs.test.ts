@@ -90,12 +90,12 @@ onEach("medians of drawn slices, some with NaN", 24, (random, dtype) => {
   const isTransposed = random.integer(0, 1) === 1;
   const x = made(values, [rows, length], dtype);
   const given = isTransposed ? library.contiguous(library.transpose(x, 0, 1)) : x;
-  const [dim, keepdim] = [isTransposed ? 0 : 1, true];
+  const options = { dim: isTransposed ? 0 : 1, keepdim: true } as const;
   for (const [compute, expected] of [
     [library.median, slices.map((slice) => (slice.some(Number.isNaN) ? Number.NaN : middle(slice)))],
     [library.nanmedian, slices.map((slice) => middle(slice.filter((value) => !Number.isNaN(value))))],
   ] as const) {
-    const { values: found, indices } = compute(given, dim, keepdim);
+    const { values: found, indices } = compute(given, options);
     expect(found.shape).toEqual(isTransposed ? [1, rows] : [rows, 1]);
     expect(numbersOf(library.toDType(found, "float32"))).toEqual(expected);
     expect(numbersOf(indices).map((at, row) => slices[row]![at]!)).toEqual(expected);
