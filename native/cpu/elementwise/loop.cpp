@@ -17,7 +17,7 @@ constexpr int64_t widest = 8;               // bytes of an element
 constexpr int64_t grain = 1 << 15;          // elements; a multiple of the tile
 constexpr int64_t shortest_run = 96;        // shorter ones are gathered to tiles
 constexpr int64_t fewest_transposed = 1024; // elements, from which blocks pay
-constexpr int64_t most_tiny = 128;          // elements of blocks that kernels would take too long to start for
+constexpr int64_t fewest_in_block = 64;     // elements, from which starting a kernel pays
 
 // A result of at least this many bytes is written with nontemporal stores: the caches would evict it before it is read.
 constexpr int64_t streamed = 16 << 20;
@@ -98,9 +98,7 @@ struct Loop::Blocks {
   int64_t across, down; // blocks along them
   bool is_dense;        // a block's elements are adjacent in the result
   bool has_few;
-  bool is_tiny; // a block's elements are copied one by one, from the places in `pattern`
   bool is_transposed[max_operands];
-  int32_t pattern[max_operands][most_tiny];
 };
 
 // A block's size, and the places of its first element in each operand, in elements.
@@ -251,14 +249,7 @@ bool Loop::find_blocks(const View *views, Blocks &blocks) const {
   blocks.across = (wide - 1) / blocks.wide + 1;
   blocks.down = (high - 1) / blocks.high + 1;
   blocks.is_dense = blocks.outer == inner - 1 && blocks.high == high;
-  blocks.is_tiny = blocks.is_dense && wide * high <= most_tiny;
-  for (int i = 0; i < last && blocks.is_tiny; i++) {
-    const int64_t down = operand_[i].strides[inner], along = operand_[i].strides[blocks.outer];
-    blocks.is_tiny = !blocks.is_transposed[i] || std::abs(down) + std::abs(along) < INT32_MAX / most_tiny;
-    if (!blocks.is_tiny) break;
-    for (int64_t at = 0; at < wide * high; at++) blocks.pattern[i][at] = int32_t(at / high * along + at % high * down);
-  }
-  return true;
+  return wide * high >= fewest_in_block;
 }
 
 // Returns block `number`, in row-major order over the other axes, then along `outer`, then along the innermost axis.
@@ -289,15 +280,6 @@ Loop::Block Loop::next_block(const Blocks &blocks, const Block &before, int64_t 
 // Writes the transposed block of an operand to rows of `high` elements.
 void Loop::transpose(const View &view, const Blocks &blocks, const Block &block, int64_t place, char *dense) const {
   const int64_t size = view.size(), *strides = view.operand->strides;
-  if (blocks.is_tiny) {
-    const int32_t *pattern = blocks.pattern[view.operand - operand_];
-    return with_size(size, [&](auto element) {
-      using T = decltype(element);
-      const T *from = reinterpret_cast<const T *>(view.first()) + place;
-      T *to = reinterpret_cast<T *>(dense);
-      for (int64_t at = 0; at < block.wide * block.high; at++) to[at] = from[pattern[at]];
-    });
-  }
   const int at_size = index_of_size(size);
   const auto kernel = blocks.has_few ? transposes().few[at_size] : transposes().block[at_size];
   kernel({view.first() + place * size,
