@@ -82,7 +82,7 @@ void fold(const FoldBlock &block, Operands operands) {
                   block.stride[axis], block.dilation[axis], 0};
     check_axis(axes[axis]);
   }
-  const auto &[high, wide] = axes;
+  const ConvolutionAxis &high = axes[0], &wide = axes[1];
   const int64_t planes = block.planes;
   const Extent from = without_gaps({wide.output, high.output, wide.kernel, high.kernel, planes});
   const Extent to = without_gaps({wide.input, high.input, planes});

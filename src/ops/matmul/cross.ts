@@ -7,9 +7,11 @@ import type { Promote } from "../../tensor/promotion.ts";
 import { broadcastShapes, normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
+import { contiguous } from "../copy/copy.ts";
 import { mul, sub } from "../elementwise/arithmetic.ts";
 import { cat } from "../join/cat.ts";
 import { expand } from "../view/expand.ts";
+import { movedim } from "../view/permute.ts";
 import { narrow } from "../view/slice.ts";
 import { checkSameDType, factors } from "./checks.ts";
 
@@ -50,10 +52,14 @@ export function cross(...values: unknown[]): Tensor {
   const shape = broadcastShapes("cross", a.shape, b.shape);
   return underName("cross", () =>
     tidy(() => {
-      // the elements twice in a row, of which views are the rotations by one and by two
-      const [left, right] = [a, b].map((x) => cat([expand(x, shape), narrow(expand(x, shape), along, 0, 2)], along));
-      const turned = (x: Tensor, by: number): Tensor => narrow(x, along, by, 3);
-      return sub(mul(turned(left!, 1), turned(right!, 2)), mul(turned(left!, 2), turned(right!, 1)));
+      // the vectors' elements in rows, twice, of which the rotations by one and by two are dense views
+      const [left, right] = [a, b].map((x) => {
+        const rows = movedim(expand(x, shape), along, 0);
+        return cat([rows, narrow(rows, 0, 0, 2)], 0);
+      });
+      const turned = (x: Tensor, by: number): Tensor => narrow(x, 0, by, 3);
+      const rows = sub(mul(turned(left!, 1), turned(right!, 2)), mul(turned(left!, 2), turned(right!, 1)));
+      return contiguous(movedim(rows, 0, along));
     }),
   );
 }
