@@ -677,6 +677,7 @@ export const calls: Calls = {
     io.encodeImage as Call,
     () => [picture(), { format: "webp", channels: "last", quality: 9, lossless: true }],
   ],
+  loadOnnx: [io.loadOnnx as Call, () => [join(folder, "none.onnx")]],
   openGguf: [io.openGguf as Call, () => [join(folder, "none.gguf")]],
   saveGguf: [
     io.saveGguf as Call,
