@@ -58,10 +58,10 @@ export { getBackend, isStrict, setBackend, setStrict, withBackend, withStrict } 
 export * from "./core/errors.ts";
 export * as data from "./data/index.ts";
 export * as distributed from "./distributed/index.ts";
-export * as io from "./io/index.ts";
 export * as linalg from "./linalg/index.ts";
 export * as metrics from "./metrics/index.ts";
 export * as nn from "./nn/index.ts";
+export * as io from "./onnx/namespace.ts";
 export { backward, detach, type GradOptions, grad, valueAndGrad } from "./ops/gradient/backward.ts";
 export { Function, type FunctionClass, FunctionContext } from "./ops/gradient/function.ts";
 export { GradcheckError, type GradcheckOptions, gradcheck } from "./ops/gradient/gradcheck.ts";

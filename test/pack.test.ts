@@ -172,6 +172,24 @@ describe("in an empty project", () => {
     expect(told.item).toBe(-1); // in a thread, by a separate module
   });
 
+  test("each namespace is an entry with the same members", async () => {
+    const { name, exports } = packageFile;
+    const entries = Object.keys(exports).flatMap((path) => /^\.\/(?!test$|package)(\w+)$/.exec(path)?.[1] ?? []);
+    const namespaces = Object.entries(library).filter(
+      ([, value]) => Object.prototype.toString.call(value) === "[object Module]",
+    );
+    expect(entries).toEqual(namespaces.map(([key]) => key).sort());
+    const imports = entries.map((entry) => `import * as ${entry} from "${name}/${entry}";`).join("\n");
+    const text = `import * as library from "${name}";\n${imports}
+      for (const [entry, members] of Object.entries({ ${entries.join(", ")} })) {
+        const whole = library[entry];
+        const names = [...new Set([...Object.keys(whole), ...Object.keys(members)])];
+        console.log(entry, names.length > 3, names.filter((each) => whole[each] !== members[each]).join());
+      }`;
+    await Bun.write(join(project, "entries.js"), text);
+    expect(bun("entries.js")).toEqual({ out: entries.map((each) => `${each} true \n`).join(""), err: "", exitCode: 0 });
+  });
+
   test("matchers for tests use the same library", async () => {
     const text = `import { expect, test } from "bun:test";
       import "${packageFile.name}/test";

@@ -41,7 +41,7 @@ function namespaceOf(name: string, path: string): Declaration[] {
   return [{ name, comment }, ...declarationsOf(path).map((own) => ({ ...own, name: `${name}.${own.name}` }))];
 }
 
-/** Of `name`, or of `name as other`. */
+/** Finds the declaration of `name`, or of `name as other`. */
 function renamedDeclaration(path: string, names: string): Declaration {
   const [name, other = name] = names.split(" as ");
   return { ...declarationOf(path, name!), name: other! };

@@ -17,7 +17,7 @@ function loadedBy(program: string): string[] {
 }
 
 // On macOS a process can't read its own map.
-test.if(process.platform === "linux")("importing loads none, an operation loads only its backend's", () => {
+test.if(process.platform === "linux")("importing loads no dylib, and an operation only that of its backend", () => {
   expect(loadedBy(`import ${from};`)).toEqual([]);
   expect(loadedBy(`import { add, tensor } from ${from}; add(tensor([1, 2]), 1);`)).toEqual(["CPU"]);
   expect(

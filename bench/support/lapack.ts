@@ -71,10 +71,10 @@ function directQr(n: number, a: Float32Array, info: Int32Array): (() => void) | 
   const [tau, copy] = [new Float32Array(n), new Float32Array(n * n)];
   if (!geqrf || !orgqr) return undefined;
   const [work] = workspace((asked) => geqrf([n, n, copy, n, tau, asked, -1, info])());
-  const factorise = geqrf([n, n, a, n, tau, work, work.length, info]);
+  const factorize = geqrf([n, n, a, n, tau, work, work.length, info]);
   const form = orgqr([n, n, n, a, n, tau, work, work.length, info]);
   return () => {
-    factorise();
+    factorize();
     form();
   };
 }

@@ -4,7 +4,7 @@
 // Replaces the lower triangle of A by that of L, column by column, with one thread per row; rows are PITCH elements
 // apart. If a leading minor is not positive, stops and sets `failed` to its order. All threads of a threadgroup call
 // it.
-template <uint PITCH> inline void factorise(threadgroup float *l, threadgroup uint *failed, uint row, uint size) {
+template <uint PITCH> inline void factorize(threadgroup float *l, threadgroup uint *failed, uint row, uint size) {
     for (uint j = 0; j < size; j++) {
         float remainder = 0.0f;
         if (row >= j && row < size) {

@@ -94,7 +94,7 @@ kernel void cholesky(
         failed = 0;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    factorise<ROW>(l, &failed, row, size);
+    factorize<ROW>(l, &failed, row, size);
     uint rows = failed == 0 ? size : failed - 1;
     for (uint at = row; at < size * size; at += threads) {
         uint i = at / size;

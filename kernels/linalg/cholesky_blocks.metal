@@ -101,7 +101,7 @@ kernel void cholesky_panel(
         failed = 0;
     }
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    factorise<TILE_PITCH>(l, &failed, thread_index, BLOCK);
+    factorize<TILE_PITCH>(l, &failed, thread_index, BLOCK);
     Elements all = matrix_elements(factor, step, matrix);
     bool is_turned = step.upper != 0;
     if (group.x == 0) {

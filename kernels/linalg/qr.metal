@@ -45,7 +45,7 @@ kernel void qr(
     threadgroup float *tau = v + rows;
     threadgroup float *sign = tau + count;
     load(a + long(matrix) * rows * columns, memory, stride, rows, columns, teams);
-    factorise(memory, stride, rows, columns, count, v, tau, teams);
+    factorize(memory, stride, rows, columns, count, v, tau, teams);
     for (uint i = index; i < count; i += threads) {
         sign[i] = memory[i * stride + i] < 0.0f ? -1.0f : 1.0f;
     }
@@ -86,7 +86,7 @@ kernel void geqrf(
     threadgroup float *scales = v + rows;
     long first = long(matrix) * rows * columns;
     load(a + first, memory, stride, rows, columns, teams);
-    factorise(memory, stride, rows, columns, count, v, scales, teams);
+    factorize(memory, stride, rows, columns, count, v, scales, teams);
     for (uint at = index; at < rows * columns; at += threads) {
         factors[first + at] = memory[at / columns * stride + at % columns];
     }

@@ -128,7 +128,7 @@ inline void reflect_by_column(
 }
 
 // Replaces a matrix by R and the vectors of `count` reflections. `v` has room for one column.
-inline void factorise(
+inline void factorize(
     threadgroup float *a,
     uint stride,
     uint rows,

@@ -128,7 +128,7 @@ template <typename Pointer> inline bool is_turned(Pointer x, ulong stride, uint 
 }
 
 // Normalizes rows, and fixes the sign of each pair of singular vectors by the left one.
-template <typename M> inline void normalise(M matrix, uint rank, Place place) {
+template <typename M> inline void normalize_vectors(M matrix, uint rank, Place place) {
     for (uint at = place.group; at < matrix.small; at += place.groups) {
         auto z = matrix.row(at, place.lane);
         auto g = matrix.rotations(at, place.lane);
@@ -226,7 +226,7 @@ template <typename M> inline void finish(M matrix, int exponent, Place place) {
     sort_rows(matrix, place);
     uint rank = uint(told(matrix, place.group == 0 ? float(rank_of(matrix, place.lane)) : 0.0f, place));
     if (matrix.has_vectors) {
-        normalise(matrix, rank, place);
+        normalize_vectors(matrix, rank, place);
     }
     threadgroup_barrier(ROWS);
     for (uint at = place.index; at < matrix.small; at += place.threads) {

@@ -80,7 +80,7 @@ template <typename M> inline bool orthogonalise(M matrix, Place place) {
 }
 
 // Returns the value of `info`.
-template <typename M> inline int factorise(M matrix, device const float *a, Place place) {
+template <typename M> inline int factorize(M matrix, device const float *a, Place place) {
     load(matrix, a, place);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     int exponent = exponent_of(matrix, place.lane);
@@ -137,7 +137,7 @@ template <typename M> inline int factorise(M matrix, device const float *a, Plac
         factors.norms = norms_of;                                                                            \
         factors.message = message_of;                                                                        \
         Place place = Place{matrix, index, threads, group, groups, lane};                                    \
-        int found = factorise(factors, a + ulong(matrix) * rows * columns, place);                           \
+        int found = factorize(factors, a + ulong(matrix) * rows * columns, place);                           \
         if (index == 0) {                                                                                    \
             info[matrix] = found;                                                                            \
         }                                                                                                    \

@@ -29,7 +29,7 @@ struct Exchanges {
 // block.
 inline Moments team_moments(thread const float (&held)[HELD], uint lane, uint length, thread Exchanges &exchanges) {
     const float count = float(length);
-    if (!is_centred()) {
+    if (!is_centered()) {
         float squares = 0.0f;
         for (uint i = 0; i < COUNT; i += 1) {
             squares += held[i] * held[i];
@@ -55,7 +55,7 @@ inline Moments team_moments(thread const float (&held)[HELD], uint lane, uint le
 // Merges the moments of two blocks.
 inline Moments merged(Moments a, Moments b) {
     const float count = a.count + b.count;
-    if (!is_centred()) return {0.0f, 0.0f, a.squares + b.squares, count};
+    if (!is_centered()) return {0.0f, 0.0f, a.squares + b.squares, count};
     const float difference = (b.mean - a.mean) + (b.lost - a.lost);
     const float share = b.count / count;
     const float step = a.lost + difference * share;

@@ -193,7 +193,7 @@ kernel void normalize(
         const Statistics found = statistics_of(held, row, p, team.lane, exchanges);
         if (team.lane == 0) {
             scales[number] = found.factor * found.unit;
-            if (is_centred()) means[number] = (found.moments.mean + found.moments.lost) / found.unit;
+            if (is_centered()) means[number] = (found.moments.mean + found.moments.lost) / found.unit;
         }
         for (long begin = 0; begin < length; begin += LANES * COUNT) {
             if (!FITS) load_again(held, row, p, team.lane, begin, found.unit);
@@ -204,7 +204,7 @@ kernel void normalize(
                 if (at >= count) break;
                 if (!is_held) load_vectors(held, of_block, p, i, at);
                 float value = held.row[i];
-                if (is_centred()) value = (value - found.moments.mean) - found.moments.lost;
+                if (is_centered()) value = (value - found.moments.mean) - found.moments.lost;
                 value *= found.factor;
                 if (has(NORMALIZATION_OPTION_WEIGHT)) value *= held.weight[i];
                 if (has(NORMALIZATION_OPTION_BIAS)) value += held.bias[i];

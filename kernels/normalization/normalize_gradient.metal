@@ -38,7 +38,7 @@ template <typename T> struct Row {
 template <typename T, typename W> inline Row<T> row_at(Operands<T, W> all, constant Normalization &p, long number) {
     long offsets[3];
     slice_offsets(p.rows, ulong(number), offsets);
-    const float mean = is_centred() ? all.means[number] : 0.0f;
+    const float mean = is_centered() ? all.means[number] : 0.0f;
     device T *grad_x = all.grad_x + number * p.rows.length;
     return {all.x + offsets[0], all.grad_out + offsets[1], all.grad_sum + offsets[2], grad_x, mean, all.scales[number]};
 }
@@ -92,7 +92,7 @@ inline float2 sums_of(thread const Elements &held) {
     float2 sums = 0.0f;
     for (uint i = 0; i < COUNT; i += 1) {
         const float v = held.gradient[i] * held.weight[i];
-        sums += float2(is_centred() ? v : 0.0f, v * held.normalized[i]);
+        sums += float2(is_centered() ? v : 0.0f, v * held.normalized[i]);
     }
     return sums;
 }

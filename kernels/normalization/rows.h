@@ -26,7 +26,7 @@ constant uint ADJACENT [[function_constant(4)]];  // whether a row's elements ar
 inline bool has(uint operand) { return (OPTIONS >> operand & 1) != 0; }
 
 // Rows are centered if their means are an operand.
-inline bool is_centred() { return has(NORMALIZATION_OPTION_MEAN); }
+inline bool is_centered() { return has(NORMALIZATION_OPTION_MEAN); }
 
 struct Normalization {
     Slices<3> rows;  // the rows of up to three operands with the shape of x, in row-major order

@@ -28,20 +28,20 @@ kernel void max_pool(
     if (plane >= ulong(pooling.planes)) return;
     int at[3];
     coordinates(pooling.output, uint(window % results), at);
-    for (int axis = 0; axis < 3; axis += 1) {
-        at[axis] = at[axis] * int(pooling.stride[axis]) - int(pooling.before[axis]);
-    }
+    const Span depths = window_span(pooling, 0, at[0]);
+    const Span rows = window_span(pooling, 1, at[1]);
+    const Span columns = window_span(pooling, 2, at[2]);
     device const T *elements = x + plane * volume(pooling.input);
     T best = T(-INFINITY);
     int place = -1;
-    for (int deep = 0; deep < int(pooling.kernel_size[0]); deep += 1) {
-        const int z = at[0] + deep * int(pooling.dilation[0]);
+    for (int deep = 0; deep < depths.size; deep += 1) {
+        const int z = depths.first + deep * int(pooling.dilation[0]);
         if (z < 0 || z >= int(pooling.input[0])) continue;
-        for (int high = 0; high < int(pooling.kernel_size[1]); high += 1) {
-            const int y = at[1] + high * int(pooling.dilation[1]);
+        for (int high = 0; high < rows.size; high += 1) {
+            const int y = rows.first + high * int(pooling.dilation[1]);
             if (y < 0 || y >= int(pooling.input[1])) continue;
-            for (int wide = 0; wide < int(pooling.kernel_size[2]); wide += 1) {
-                const int column = at[2] + wide * int(pooling.dilation[2]);
+            for (int wide = 0; wide < columns.size; wide += 1) {
+                const int column = columns.first + wide * int(pooling.dilation[2]);
                 if (column < 0 || column >= int(pooling.input[2])) continue;
                 const int here = (z * int(pooling.input[1]) + y) * int(pooling.input[2]) + column;
                 const T value = elements[here];

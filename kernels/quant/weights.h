@@ -100,9 +100,9 @@ template <> struct Values<PACKING_AFFINE> {
 template <> struct Values<PACKING_SYMMETRIC> {
     template <int COUNT, typename P>
     static void unpack(P block, int, int first, Scales group, thread float (&out)[COUNT]) {
-        const float centre = float(1u << (level_bits - 1));
+        const float center = float(1u << (level_bits - 1));
         for (int i = 0; i < COUNT; i += 1) {
-            out[i] = group.scale * (float(packed_level(block, int(level_bits), first + i)) - centre);
+            out[i] = group.scale * (float(packed_level(block, int(level_bits), first + i)) - center);
         }
     }
 };

@@ -35,7 +35,7 @@ export function setsOf({ instructionSets: ofCompiler }: Pick<CppCompiler, "instr
   return [...sets];
 }
 
-/** The same for a compiler with different spellings of processors. */
+/** Returns the instruction sets of x86-64, given how the compiler spells a processor level. */
 export function intelSets(processor: (level: "v2" | "v3" | "v4") => string): InstructionSet[] {
   return [
     { name: "baseline", flags: [processor("v2")], isRare: true },

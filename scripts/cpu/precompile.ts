@@ -23,7 +23,7 @@ const text = `${headers.map((name) => `#include <${name}>`).join("\n")}
 #endif
 `;
 
-/** With fewer files of a kind, precompiling costs more than it saves. */
+/** The number of files of a kind from which precompiling saves more than it costs. */
 const WORTH = 6;
 
 export interface Precompiled {

@@ -1,7 +1,7 @@
 /** The order of compilation. */
 import { type ObjectFile, objectName } from "./objects.ts";
 
-/** The slowest files, such as GCC 12 with AVX-512; the others take a tenth of the first one's time. */
+/** The slowest files with GCC 12 and AVX-512. Any other file takes a tenth of the first one's time. */
 const slow = [
   "attention.backward.isa",
   "attention.forward.isa",

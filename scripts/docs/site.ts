@@ -49,7 +49,7 @@ export async function buildSite(base = "/"): Promise<void> {
 
 const program = (name: string, path: string): string => join(site, "node_modules", name, path);
 
-/** In continuous integration, the address of its repository. */
+/** Returns the address of the repository in continuous integration. */
 export const repositoryAddress = (): string | undefined =>
   process.env["GITHUB_REPOSITORY"] && `${process.env["GITHUB_SERVER_URL"]}/${process.env["GITHUB_REPOSITORY"]}`;
 

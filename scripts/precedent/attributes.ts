@@ -47,7 +47,7 @@ export class Attributes {
   }
 }
 
-/** After a name with array sizes or further attributes. */
+/** Whether tokens are after a name, with its array sizes or further attributes. */
 function isBehindName(tokens: readonly Token[], at: number, names: ReadonlySet<number>): boolean {
   let before = at - 1;
   for (let depth = 0; before >= 0 && at - before < 60; before--) {

@@ -9,10 +9,10 @@ export interface Declaration {
   readonly start: number;
   /** The index of its name. */
   readonly name: number;
-  /** After its name, the array sizes and its attributes. */
+  /** The index after the name, the array sizes and the attributes. */
   readonly end: number;
   readonly type: Type | undefined;
-  /** With the project's names as `T`: `device const T * [[buffer(N)]]`. */
+  /** The declaration with the project's names as `T`: `device const T * [[buffer(N)]]`. */
   readonly form: string;
   readonly attributes: readonly [number, number][];
   /** `(` follows: a function, or a variable with its value in parentheses. */

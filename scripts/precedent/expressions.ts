@@ -267,7 +267,7 @@ function constantType(name: string): Type | undefined {
 export interface Callee {
   /** Without `metal::` and template arguments: `precise::exp`, `numeric_limits<>::max`. */
   readonly name: string;
-  /** As written, without template arguments. */
+  /** The expression as written, without template arguments. */
   readonly written: string;
   readonly first: string;
   readonly last: string;

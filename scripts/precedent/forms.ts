@@ -19,7 +19,7 @@ export function generalForm({ form }: Declaration): string {
   return words.map((word) => (isBuiltInType(word) && word !== "void" ? "T" : word)).join(" ");
 }
 
-/** For arguments, constness and type aliases make no difference. */
+/** Returns the form of an argument, in which constness and type aliases make no difference. */
 export const valueForm = ({ form, type }: Declaration): string =>
   form
     .split(" ")

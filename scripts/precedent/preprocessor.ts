@@ -17,7 +17,7 @@ export interface Macro {
   readonly body: readonly Token[];
 }
 
-/** A directive as written, for its constructs. */
+/** A directive, such as `#include`, as written. */
 export interface Directive {
   readonly name: string;
   readonly tokens: readonly Token[];

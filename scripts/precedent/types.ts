@@ -113,7 +113,7 @@ export function kindOf(type: Type | undefined): string {
   return vectorOf(kinds[shape.element] ?? shape.element, shape.count);
 }
 
-/** As `kindOf`, without the sizes of vectors. */
+/** Returns the kind of a type, as `kindOf` does, without the sizes of vectors. */
 export function operandOf(type: Type): string {
   const shape = shapeOf(type.base);
   if (!shape || shape.count === 1) return kindOf(type);

@@ -11,6 +11,22 @@ import { Failure } from "../failure.ts";
 /** The package's entries, by their names in `src`. The exports of the first are the library's. */
 const [main, ...others] = ["index.js", "test.js"] as const;
 
+/** A namespace of the library that is also an entry, such as `orchard-metal/nn`, by its index in a clone. */
+const namespaceIndex = /^\.\/src\/(\w+)\/index\.ts$/;
+
+/**
+ * Returns the module of an entry in the package: that of a namespace is next to the bundle, since the command loads
+ * modules of the namespace's folder, which are another copy of the library.
+ *
+ * @param path the entry in a clone, such as `./src/nn/index.ts`
+ */
+export const packedModule = (path: string): string =>
+  path.replace(namespaceIndex, "./src/bundle/$1.js").replace(/\.ts$/, ".js");
+
+const namespaces = Object.values(packageFile.exports).flatMap((target) =>
+  typeof target === "string" ? [] : (namespaceIndex.exec(target.default)?.[1] ?? []),
+);
+
 /**
  * Packages that stay external. In modules of `"type": "module"`, Bun's bundler compiles their default imports to
  * CommonJS as in Node.js: the whole result of `require` is the default. Bun without a bundler uses the export `default`
@@ -60,13 +76,24 @@ export async function bundleLibrary(folder: string): Promise<void> {
   const draft = await (await build(entry, { naming: "library.js" })).text();
   const exported = new Bun.Transpiler({ loader: "js" }).scan(draft).exports.filter((name) => !name.startsWith("$"));
   const names = renamedIn(draft);
+  const membersOf = new Map<string, string[]>();
+  for (const name of namespaces) membersOf.set(name, await namesIn(entry, name));
   await Bun.write(entry, objectEntryOf(exported, imports));
   await build(entry, { naming: "library.js", isWritten: true, names });
   await build(entry, { naming: "bytecode.js", isWritten: true, isBytecode: true, names });
   await Promise.all([rm(entry), rm(ofNoType)]);
   await Bun.write(join(source, "bundle", "chosen.js"), chooser());
   for (const [name, text] of texts) await Bun.write(join(source, name), ofLibrary(name, text));
-  await Bun.write(join(source, main), mainEntry(exported));
+  await Bun.write(join(source, main), libraryEntry("./bundle/chosen.js", "library", exported));
+  for (const [name, members] of membersOf)
+    await Bun.write(join(source, "bundle", `${name}.js`), libraryEntry("./chosen.js", `library.${name}`, members));
+}
+
+/** Returns the names that a namespace exports. @param entry is written, and built */
+async function namesIn(entry: string, name: string): Promise<string[]> {
+  await Bun.write(entry, `export * from "../${name}/index.js";\n`);
+  const text = await (await build(entry, { naming: `${name}.js` })).text();
+  return new Bun.Transpiler({ loader: "js" }).scan(text).exports;
 }
 
 const textOf = (source: string, name: string): Promise<string> => Bun.file(join(source, name)).text();
@@ -158,12 +185,15 @@ function ofLibrary(name: string, text: string): string {
   return `import { library } from "./bundle/chosen.js";\n${code}`;
 }
 
-/** Exported names may be keywords: `var`. */
-function mainEntry(exported: readonly string[]): string {
+/**
+ * Returns an entry that exports members of the library, or of one of its namespaces. Exported names may be keywords:
+ * `var`.
+ */
+function libraryEntry(chosen: string, object: string, exported: readonly string[]): string {
   const names = [...exported].sort();
   const lines = (form: (name: string) => string) => names.map((name) => `  ${form(name)},\n`).join("");
   const [taken, given] = [lines((name) => `${name}: $${name}`), lines((name) => `$${name} as ${name}`)];
-  return `import { library } from "./bundle/chosen.js";\nconst {\n${taken}} = library;\nexport {\n${given}};\n`;
+  return `import { library } from "${chosen}";\nconst {\n${taken}} = ${object};\nexport {\n${given}};\n`;
 }
 
 /**

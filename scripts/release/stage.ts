@@ -14,7 +14,7 @@ import { repositoryAddress } from "../docs/site.ts";
 import { pruneDeclarations } from "../vendor/declarations.ts";
 import { vendorPackages } from "../vendor/vendor.ts";
 import { kernelTexts, packagedModule, platformDeclarations, platformModule } from "./assets.ts";
-import { bundleLibrary } from "./bundle.ts";
+import { bundleLibrary, packedModule } from "./bundle.ts";
 import { glibcNeeded } from "./glibc.ts";
 
 const { name, version } = packageFile;
@@ -148,7 +148,10 @@ const packedTarget = (target: Target): Target =>
   typeof target === "string"
     ? target
     : Object.fromEntries(
-        Object.entries(target).map(([key, path]) => [key, packedPath(path, key === "types" ? ".d.ts" : ".js")]),
+        Object.entries(target).map(([key, path]) => [
+          key,
+          key === "types" ? packedPath(path, ".d.ts") : packedModule(path),
+        ]),
       );
 
 /** Maps `./src/index.ts` to its path in the package. */

@@ -19,7 +19,7 @@ export async function changedFiles(root: string = packageRoot): Promise<string[]
 /** Folders of TypeScript whose imports are followed. */
 const folders = ["src", "test", "scripts", "bench", "examples"];
 
-/** For each file, those that import it, and tests that run it. */
+/** Returns for each file the files that import it, and the tests that run it. */
 export function importersIn(root: string = packageRoot): ReadonlyMap<string, readonly string[]> {
   const importers = new Map<string, string[]>();
   const imports = folders.flatMap((folder) => importsUnder(join(root, folder), root));

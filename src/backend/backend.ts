@@ -47,8 +47,8 @@ export interface OperationCall<
 }
 
 /**
- * A backend's implementation of an operation. `Inputs` and `Outputs` are its operands, such as `[Tensor, ...Tensor[]]` if
- * inputs after the first may be omitted.
+ * A backend's implementation of an operation. `Inputs` and `Outputs` are its operands, such as `[Tensor, ...Tensor[]]`
+ * if inputs after the first may be omitted.
  */
 export interface Implementation<
   Attributes,

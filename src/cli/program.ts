@@ -10,6 +10,7 @@ import { addMergeCommand } from "./merge.ts";
 import type { CheckOptions } from "./metal_check.ts";
 import type { RunOptions } from "./metal_run.ts";
 import { parseNumber } from "./number.ts";
+import { addOnnxCommand } from "./onnx.ts";
 import { addPullCommand } from "./pull.ts";
 import { addQuantizeCommand } from "./quantize.ts";
 import { addServeCommand } from "./serve.ts";
@@ -32,6 +33,7 @@ function makeProgram(): Command {
   addChatCommand(program);
   addServeCommand(program);
   addEmbedCommand(program);
+  addOnnxCommand(program);
   addPullCommand(program);
   addTuneCommand(program);
   addMetalCommand(program);

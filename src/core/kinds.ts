@@ -144,3 +144,9 @@ export const axes: Kind<number | number[]> = {
 
 /** Axes that may also be given one by one: `flip(x, 0, 1)`. */
 export const axesInline: Kind<number | number[]> = { ...axes, starts: (value) => typeof value === "number" };
+
+/** The bytes of a file. */
+export const someBytes: Kind<Uint8Array> = {
+  expected: "bytes (a Uint8Array)",
+  parse: (value) => (value instanceof Uint8Array ? value : undefined),
+};

@@ -28,7 +28,7 @@ export const positive: NumberRule = { holds: (value) => value > 0 && value < Inf
 /** A number in [0, 1), such as the decay rate of an average or a dropout probability. */
 export const belowOne: NumberRule = {
   holds: (value) => value >= 0 && value < 1,
-  expected: "a number from 0 to below 1",
+  expected: "a number of at least 0 and below 1",
 };
 /** A whole number above 0. */
 export const count: NumberRule = {

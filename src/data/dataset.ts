@@ -28,7 +28,7 @@ export interface TextDatasetOptions {
   readonly contextLength: number;
   /** The fraction that is held out, 0 to 0.5. Default 0.1. */
   readonly heldOut?: number;
-  /** The seed of the order of training windows: a whole number from 0 to below 2⁶⁴. Default 0. */
+  /** The seed of the order of training windows: a whole number from 0 to 2⁶⁴ − 1. Default 0. */
   readonly seed?: number | bigint;
   /** The size of the model's vocabulary. Default: the tokenizer's. */
   readonly vocabularySize?: number;

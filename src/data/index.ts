@@ -32,3 +32,5 @@ export { type SpecialTokens, TextStream, type Tokenizer, type Tokens } from "./t
 export { type TrainBpeOptions, trainBpe } from "./train_bpe.ts";
 export * as transforms from "./transforms/index.ts";
 export { type Batch, type DataPosition, HeldOutWindows, type Share, TrainingWindows } from "./windows.ts";
+
+import "../ops/methods.ts";

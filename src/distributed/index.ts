@@ -38,3 +38,5 @@ export {
   type WorldInfo,
   worldSize,
 } from "./world.ts";
+
+import "../ops/methods.ts";

@@ -31,3 +31,5 @@ export { type LoadCsvOptions, loadCsv } from "./table/csv.ts";
 export { type LoadParquetOptions, loadParquet } from "./table/parquet.ts";
 export { SummaryWriter } from "./tensorboard/writer.ts";
 export { type LoadWeightsOptions, loadWeights, type Weights } from "./weights.ts";
+
+import "../ops/methods.ts";

@@ -41,3 +41,5 @@ export { pinv } from "./svd/pinv.ts";
 export type { RankOptions } from "./svd/rank_tolerance.ts";
 export { type SvdOptions, type SvdResult, svd, svdvals } from "./svd/svd.ts";
 export { type SolveTriangularOptions, solveTriangular } from "./triangular/triangular.ts";
+
+import "../ops/methods.ts";

@@ -24,5 +24,5 @@ export const threadsFor = (rows: number): number => Math.max(32, Math.ceil(rows 
  */
 export const SERIAL = 8;
 
-/** The same factor for ten sweeps of Jacobi rotations: rotating two rows takes six operations per column. */
+/** The {@link SERIAL} slowdown of ten sweeps of Jacobi rotations: rotating two rows takes six operations per column. */
 export const JACOBI = 10 * 6 * SERIAL;

@@ -4,3 +4,5 @@ export { type AucOptions, rocAuc } from "./auc.ts";
 export { accuracy, type ClassOptions, confusionMatrix } from "./confusion.ts";
 export { perplexity } from "./perplexity.ts";
 export { type Average, f1Score, precision, recall, type ScoreOptions } from "./scores.ts";
+
+import "../ops/methods.ts";

@@ -63,7 +63,7 @@ function largest(operation: string, name: string, values: Float64Array, classes:
       throw new ArgumentError(
         operation,
         "outOfRange",
-        `expected class numbers in ${name} from 0 to below ${limit}, got ${value}`,
+        `expected class numbers in ${name} of at least 0 and below ${limit}, got ${value}`,
       );
     most = Math.max(most, value);
   }

@@ -141,10 +141,12 @@ export type {
   DynamicScaling,
   ExpertsDescription,
   FeedForwardDescription,
+  LatentDescription,
   LayerDescription,
   LongScaling,
   NormDescription,
   RopeDescription,
+  TemperatureDescription,
 } from "./models/decoder/description.ts";
 export type {
   BucketsDescription,
@@ -209,6 +211,13 @@ export { type Answer, type AnswerOptions, answer } from "./tasks/answer.ts";
 export type { BatchingOptions } from "./tasks/batches.ts";
 export { type Classification, classify } from "./tasks/classify.ts";
 export type { EmbedTextsOptions } from "./tasks/embed_texts.ts";
+export { type EmbeddingLoss, embeddingBackward } from "./tasks/embedding_backward.ts";
+export {
+  cosentLoss,
+  type EmbeddingLossOptions,
+  multipleNegativesRankingLoss,
+  type RankingLossOptions,
+} from "./tasks/embedding_losses.ts";
 export { type FilledMask, type FillMaskOptions, fillMask } from "./tasks/fill_mask.ts";
 export type { Tokens } from "./tasks/prompt.ts";
 export { type Ranked, type RerankOptions, rerank } from "./tasks/rerank.ts";
@@ -224,3 +233,5 @@ export {
   type TransformerLayerOptions,
 } from "./transformer/layers.ts";
 export * from "./transformer/stacks.ts";
+
+import "../ops/methods.ts";

@@ -12,7 +12,7 @@
  * - `promoted`: the promoted dtype of both operands.
  * - `summed`: the tensor's dtype if it is a float, else int64; or the option `dtype`.
  * - `averaged`: the tensor's dtype, or the option `dtype`.
- * - `own`: declared in {@link OwnMethods}.
+ * - `declared`: declared in {@link DeclaredMethods}.
  */
 
 import { ShapeError } from "../core/errors.ts";
@@ -61,7 +61,7 @@ type Converting<Names extends keyof Operations, Otherwise extends DType> = {
   };
 };
 
-interface OwnMethods<D extends DType> {
+interface DeclaredMethods<D extends DType> {
   /** Computes xᵇ for each element, in float64. @see {@link operations.floatPower} */
   floatPower(exponent: operations.Operand): Tensor<"float64">;
   /** Returns the smallest and the largest element. @see {@link operations.aminmax} */
@@ -74,6 +74,8 @@ interface OwnMethods<D extends DType> {
     weights: Tensor<W>,
     ...options: Given<operations.BincountOptions, ["minlength"]>
   ): Tensor<operations.WeightedCounts<W>>;
+  /** Splits an axis into at most `chunks` parts of equal size. @see {@link operations.chunk} */
+  chunk<N extends number>(chunks: N, ...options: AxisArguments<operations.SplitOptions>): operations.Chunks<D, N>;
   /** Clamps each element to the bounds: min(max(x, least), most). @see {@link operations.clamp} */
   clamp(...bounds: operations.ClampArguments): Tensor;
   /** Computes the correlation coefficients of variables, which are rows. @see {@link operations.corrcoef} */
@@ -109,6 +111,11 @@ interface OwnMethods<D extends DType> {
   nanmedian(...options: AxisArguments<operations.OrderOptions>): operations.ValuesAndIndices<D>;
   /** Sorts the elements along an axis, and returns their indices too. @see {@link operations.sort} */
   sort(...options: operations.SortArguments): operations.Sorted<D>;
+  /** Splits an axis into successive parts. @see {@link operations.split} */
+  split<const S extends number | readonly number[]>(
+    splitSize: S,
+    ...options: AxisArguments<operations.SplitOptions>
+  ): operations.SplitInto<D, S>;
   /** Computes the standard deviation and the mean over the same axes. @see {@link operations.stdMean} */
   stdMean(...options: AxisArguments<operations.VarianceOptions>): operations.DeviationAndMean<D>;
   /** Returns the k largest elements along an axis, and their indices. @see {@link operations.topk} */
@@ -159,7 +166,7 @@ declare module "../tensor/tensor.ts" {
   interface Tensor<D extends DType>
     extends CoreMethods<D>,
       Transposes<D>,
-      OwnMethods<D>,
+      DeclaredMethods<D>,
       Giving<NameOf<"same">, Tensor<D>>,
       Giving<NameOf<"parts">, Tensor<D>[]>,
       Giving<NameOf<"float">, Tensor<operations.FloatOf<D>>>,

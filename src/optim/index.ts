@@ -38,3 +38,5 @@ export {
 export { SGD, type SGDOptions } from "./sgd.ts";
 export { sharded } from "./sharded.ts";
 export type { GroupState, OptimizerStateDict } from "./state_dict.ts";
+
+import "../ops/methods.ts";

@@ -18,6 +18,7 @@ interface Vocabulary {
 }
 
 /** Types of tokens. Unknown, control and user-defined tokens are matched before the text is split. */
+const NORMAL = 1;
 const UNKNOWN = 2;
 const CONTROL = 3;
 const OF_USER = 4;
@@ -62,6 +63,7 @@ const makers: Readonly<Record<string, (vocabulary: Vocabulary) => TokenizerJson>
   gpt2: byteLevel,
   llama: sentencePieceBpe,
   t5: unigram,
+  bert: wordPiece,
 };
 
 /** Byte-level BPE that splits words by `tokenizer.ggml.pre`. */
@@ -168,6 +170,54 @@ function unigram(vocabulary: Vocabulary): TokenizerJson {
       vocab: vocabulary.tokens.map((token, id) => [token, vocabulary.scores[id]!]),
       byte_fallback: vocabulary.tokens.includes("<0x00>"),
     },
+  };
+}
+
+/**
+ * BERT's WordPiece. llama.cpp's converter writes the start of a word as `▁`, and its continuation without `##`. It does
+ * not write whether texts are converted to lower case; the vocabulary shows it.
+ */
+function wordPiece(vocabulary: Vocabulary): TokenizerJson {
+  const { tokens, types, read } = vocabulary;
+  const original = tokens.map((token, id) => {
+    if (isAdded(types[id])) return token;
+    return token.startsWith("▁") ? token.slice(1) : `##${token}`;
+  });
+  const isCased = original.some((token, id) => types[id] === NORMAL && !token.startsWith("[") && /[A-Z]/.test(token));
+  const unknown = tokens[Number(read("unknown_token_id") ?? -1)] ?? "[UNK]";
+  return {
+    normalizer: {
+      ...{ type: "BertNormalizer", clean_text: true, handle_chinese_chars: true },
+      ...{ strip_accents: null, lowercase: !isCased },
+    },
+    pre_tokenizer: { type: "BertPreTokenizer" },
+    decoder: { type: "WordPiece", prefix: "##", cleanup: true },
+    post_processor: between(vocabulary),
+    added_tokens: addedTokens(vocabulary),
+    model: {
+      ...{ type: "WordPiece", vocab: idsOf(original), unk_token: unknown },
+      ...{ continuing_subword_prefix: "##", max_input_chars_per_word: 100 },
+    },
+  };
+}
+
+/** Puts texts between `[CLS]` and `[SEP]`; the second text of a pair has token type 1. */
+function between({ tokens, read }: Vocabulary): object {
+  const found = (keys: readonly string[], usual: string) => {
+    const id = keys.map((key) => read(`${key}_token_id`)).find((value) => value !== undefined);
+    const token = Number(id ?? tokens.indexOf(usual));
+    return { id: tokens[token] ?? usual, token };
+  };
+  // The key is misspelt in the format.
+  const [start, end] = [found(["cls", "bos"], "[CLS]"), found(["seperator", "eos"], "[SEP]")];
+  const special = ({ id }: { readonly id: string }, type: number) => ({ SpecialToken: { id, type_id: type } });
+  const text = (id: string, type: number) => ({ Sequence: { id, type_id: type } });
+  const single = [special(start, 0), text("A", 0), special(end, 0)];
+  return {
+    type: "TemplateProcessing",
+    single,
+    pair: [...single, text("B", 1), special(end, 1)],
+    special_tokens: Object.fromEntries([start, end].map(({ id, token }) => [id, { id, ids: [token], tokens: [id] }])),
   };
 }
 

@@ -2,6 +2,7 @@
 
 export interface DecoderConfig {
   readonly type: string;
+  readonly cleanup?: boolean;
   readonly decoders?: readonly DecoderConfig[];
   readonly pattern?: { readonly String?: string };
   readonly prefix?: string;

@@ -203,7 +203,7 @@ describe("values that PyTorch accepts in place of a number", () => {
     expect(() => o.adaptiveAvgPool2d(picture, [null, 1, 1])).toThrow(o.ArgumentError);
   });
 
-  test("norms without weights, and with running statistics of instances", () => {
+  test("norms without weights, and instance norms with running statistics", () => {
     const x = o.randn([4, 2, 3]);
     for (const norm of [
       new o.nn.LayerNorm([2, 3], 1e-5, false),

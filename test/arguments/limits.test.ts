@@ -42,7 +42,7 @@ const words: readonly (readonly [pattern: string, sides: (first: number, second:
   [`a finite number of at least ${N}`, (least) => both(atLeast(least), notFinite)],
   [`a finite number above ${N}`, (limit) => both(above(limit), notFinite)],
   [`a (?:number|fraction) from ${N} to ${N}`, (least, most) => both(atLeast(least), atMost(most), notFinite)],
-  [`a number from ${N} to below ${N}`, (least, limit) => both(atLeast(least), below(limit), notFinite)],
+  [`a number of at least ${N} and below ${N}`, (least, limit) => both(atLeast(least), below(limit), notFinite)],
   [`a number between ${N} and ${N}`, (low, high) => both(above(low), below(high), notFinite)],
   [String.raw`a probability in \[${N}, ${N}\)`, (least, limit) => both(atLeast(least), below(limit), notFinite)],
   [String.raw`a probability in \[${N}, ${N}\]`, (least, most) => both(atLeast(least), atMost(most), notFinite)],

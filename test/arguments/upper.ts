@@ -413,6 +413,15 @@ export const calls: Calls = {
     () => [tensor([[1, 2]], { dtype: "int32" }), { lengths: [1], tokenTypes: tensor([[0, 1]], { dtype: "int32" }) }],
   ],
   classify: [nn.classify as Call, () => [encoders.classifier, ["ab", ["a", "b"]], { batch: 1 }]],
+  embeddingBackward: [
+    nn.embeddingBackward as Call,
+    () => [encoders.plain, [["ab"], ["b"]], nn.multipleNegativesRankingLoss, { batch: 1 }],
+  ],
+  multipleNegativesRankingLoss: [
+    nn.multipleNegativesRankingLoss as Call,
+    () => [orchard.ones([2, 3]), orchard.ones([2, 3]), { negatives: [orchard.ones([1, 3])], scale: 2 }],
+  ],
+  cosentLoss: [nn.cosentLoss as Call, () => [orchard.ones([2, 3]), orchard.ones([2, 3]), tensor([0, 1]), { scale: 2 }]],
   rerank: [nn.rerank as Call, () => [encoders.reranker, "a", ["b"], { topK: 1, batch: 1 }]],
   tag: [nn.tag as Call, () => [encoders.tagger, ["ab"], { aggregate: "none", batch: 1 }]],
   answer: [nn.answer as Call, () => [encoders.reader, "a", "ab", { topK: 1, maxAnswerTokens: 2 }]],
@@ -677,6 +686,7 @@ export const calls: Calls = {
     io.encodeImage as Call,
     () => [picture(), { format: "webp", channels: "last", quality: 9, lossless: true }],
   ],
+  loadOnnx: [io.loadOnnx as Call, () => [join(folder, "none.onnx")]],
   openGguf: [io.openGguf as Call, () => [join(folder, "none.gguf")]],
   saveGguf: [
     io.saveGguf as Call,

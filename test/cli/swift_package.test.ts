@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { headerFlags } from "../../src/cli/swift_module.ts";
 import { repairMoved, scratchOf, tooOld } from "../../src/cli/swift_package.ts";
 import { findSwift } from "../../src/cli/toolchain.ts";
 import { packageRoot } from "../../src/core/paths.ts";
@@ -42,6 +43,22 @@ test.each([
   else expect(message).toStartWith(`swift: ${folder.file("tools/Package.swift")} requires Swift ${required} or newer`);
   write({ "several/Package.swift": manifest, "several/Package@swift-6.0.swift": "" });
   expect(tooOld(version, folder.file("several"))).toBeUndefined();
+});
+
+test.skipIf(findSwift() === undefined || process.arch !== "x64")("arm_neon.h is SIMDe's, or an error names it", () => {
+  write({
+    "neon/code.c": "#include <arm_neon.h>\nint32x4_t value;\n",
+    "neon/brought/simde/arm/neon.h":
+      "#ifdef SIMDE_ENABLE_NATIVE_ALIASES\ntypedef int int32x4_t __attribute__((vector_size(16)));\n#endif\n",
+  });
+  const swift = findSwift()!;
+  const compile = (...words: string[]) =>
+    Bun.spawnSync([
+      ...[join(dirname(swift.swiftc), "clang"), "-nostdinc", "-fsyntax-only", ...headerFlags(swift).slice(0, 2)],
+      ...[...words, folder.file("neon/code.c")],
+    ]);
+  expect(compile("-idirafter", folder.file("neon/brought")).stderr.toString()).toBe("");
+  expect(compile().stderr.toString()).toContain("needs SIMDe: install libsimde-dev");
 });
 
 test("after a package was moved it is built again, and its downloads are kept", () => {

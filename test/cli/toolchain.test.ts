@@ -22,7 +22,7 @@ function install(cache: string, release = join(root, "none")) {
 
 const toolchains = (cache: string): string => join(cache, "orchard", "toolchain");
 
-test("an installed one is named, and nothing is done", () => {
+test("an installed toolchain is named, and nothing is done", () => {
   const folder = join(toolchains(root), toolchainName);
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, "stamp.json"), "{}");

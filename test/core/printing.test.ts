@@ -144,7 +144,7 @@ describe("readers of files", () => {
     expect(printed(file)).toStartWith(`safetensors ${path}: 2 tensors, 624 B (closed)\n`);
   });
 
-  test("many tensors are truncated", async () => {
+  test("a list of many tensors is truncated", async () => {
     const path = join(folder, "many.safetensors");
     await io.saveSafetensors(path, Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`t${at}`, zeros([1])])));
     using file = io.openSafetensors(path);

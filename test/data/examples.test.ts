@@ -5,7 +5,7 @@ import { examplesOf } from "../support/readme.ts";
 
 const examples = examplesOf("docs/data.md").filter(({ program }) => program.includes("import "));
 
-test("those with imports are programs, and print something", () => {
+test("examples with imports are programs that print something", () => {
   expect(examples.length).toBe(3);
   expect(examples.filter(({ promised }) => promised.length === 0)).toEqual([]);
 });

@@ -79,7 +79,7 @@ describe("DataLoader", () => {
     expect(await valuesOf(loader)).toEqual([[4, 4], [0]]);
     expect(await valuesOf(loader)).toEqual([[4, 4], [1]]);
     const wrong = new data.DataLoader(numbers(5), { sampler: () => [5] });
-    await expect(valuesOf(wrong)).rejects.toThrow("expected the sampler to give indices from 0 to below 5, got 5");
+    await expect(valuesOf(wrong)).rejects.toThrow("expected the sampler to give indices of at least 0 and below 5, got 5");
   });
 
   test("iterables, sync and async, each epoch from the start", async () => {
@@ -147,7 +147,7 @@ describe("data sets", () => {
       [7n, 8n, 9n],
     ]);
     expect(() => new data.TensorDataset(tensor([1, 2]), tensor([1]))).toThrow(ShapeError);
-    expect(() => set.get(3)).toThrow("expected an index from 0 to below 3, got 3");
+    expect(() => set.get(3)).toThrow("expected an index of at least 0 and below 3, got 3");
   });
 
   test("a split contains every item once", () => {

@@ -17,7 +17,7 @@ async function run(body: string): Promise<{ readonly lines: string[]; readonly o
   return { lines: errors.split("\n").filter(Boolean), output };
 }
 
-test("shows the batches of a loader with figures, and ends", async () => {
+test("a bar shows the batches of a loader with figures, and ends", async () => {
   const { lines, output } = await run(`
     const loader = new data.DataLoader({ length: 23, get: (index) => index }, 4);
     loader.setState({ epoch: 0, batch: 2, seed: 0n });
@@ -32,7 +32,7 @@ test("shows the batches of a loader with figures, and ends", async () => {
   );
 });
 
-test("of nested loops: the inner bars stay above the outer one; a total may be given, or unknown", async () => {
+test("bars of nested loops: the inner ones stay above the outer one; the total may be unknown", async () => {
   const { lines } = await run(`
     for await (const epoch of data.progress([1, 2], { label: "epochs" })) {
       const items = data.progress((function* () { yield* [1, 2, 3]; })(), { label: \`epoch \${epoch}\` });

@@ -32,7 +32,7 @@ describe.skipIf(openMpi.missing !== undefined || process.platform !== "linux")("
     const { learned, world } = await disturbed(folder, 2, of(openMpi, 2), ({ pids }) =>
       process.kill(pids[1]!, "SIGSTOP"),
     );
-    expect(plain(learned[0])).toEqual(lostBy(1, world, "has been stopped for 1 s")); // its end wakes the other
+    expect(plain(learned[0])).toEqual(lostBy(1, world, "has been stopped for 1 s")); // rank 1's end wakes rank 0
   });
 
   test("end with `timeout` when a rank does not join the others in time", async () => {

@@ -24,7 +24,7 @@ const pathsIn = (out: string) =>
 describe("on the cpu backend", () => {
   const cpu = { ORCHARD_BACKEND: "cpu" };
 
-  test("a third of the digits, twice, is enough for 95 %", () => {
+  test("two epochs of a third of the digits reach 95 %", () => {
     const { out, err, exitCode } = perceptron(cpu, "20000", "2");
     expect(accuracyIn(out)).toBeGreaterThanOrEqual(95);
     expect(exitCode).toBe(0);

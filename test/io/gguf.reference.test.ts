@@ -28,7 +28,7 @@ const unheld = ["int16", "iq4_xs"];
 const sha256 = (bytes: Uint8Array) => new Bun.CryptoHasher("sha256").update(bytes).digest("hex");
 const bytesOf = (own: Tensor | QuantizedTensor) => bytesIn(Tensor.isTensor(own) ? own : own.parts.packed);
 
-/** As in Python's JSON. */
+/** Returns a value as Python's JSON writes it. */
 function plain(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plain);
   if (typeof value !== "bigint") return value;

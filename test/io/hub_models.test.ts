@@ -46,6 +46,7 @@ beforeEach(() => {
   settings = { endpoint: server.endpoint, cache: folder.file(`cache-${count++}`), token: undefined, isOffline: false };
   server.seen.length = 0;
   server.faults = [];
+  server.missing = undefined;
   put(usual);
 });
 
@@ -111,6 +112,16 @@ test("of a sharded model the shards in the index are downloaded, and each is nee
   expect(existsSync(join(path, "x-2.safetensors"))).toBe(true);
 });
 
+test("an interrupted download does not look complete: weights come last", async () => {
+  put({ ...usual, "zz.jinja": "x" });
+  server.missing = "zz.jinja";
+  expect((await failed(locate("owner/name"))).message).toContain("owner/name has no such file");
+  expect((await failed(locate(`owner/name@${COMMIT}`, { offline: true }))).code).toBe("notFound");
+  server.missing = undefined;
+  expect(downloaded()).toEqual(["config.json", "tokenizer.json"]);
+  expect(existsSync(join(await locate("owner/name"), "zz.jinja"))).toBe(true);
+});
+
 test("a model without a tokenizer in the cache is completed, or used if the hub can't be reached", async () => {
   const { "tokenizer.json": _, ...others } = usual;
   const snapshot = cachedByPython(others);
@@ -120,6 +131,18 @@ test("a model without a tokenizer in the cache is completed, or used if the hub 
   expect(existsSync(join(snapshot, "tokenizer.json"))).toBe(false);
   expect(await locate("owner/name")).toBe(snapshot);
   expect(existsSync(join(snapshot, "tokenizer.json"))).toBe(true);
+});
+
+test("a model of sentence-transformers that lacks a module in the cache is completed", async () => {
+  const modules = '[{"path":"","type":"T"},{"path":"1_Pooling","type":"P"},{"path":"2_Normalize","type":"N"}]';
+  const files = { ...usual, "modules.json": modules };
+  put({ ...files, "1_Pooling/config.json": "{}" });
+  const snapshot = cachedByPython(files);
+  expect(await locate("owner/name")).toBe(snapshot);
+  expect(existsSync(join(snapshot, "1_Pooling/config.json"))).toBe(true);
+  const before = server.seen.length;
+  expect(await locate("owner/name")).toBe(snapshot);
+  expect(server.seen.length).toBe(before); // normalization has no files
 });
 
 describe("GGUF", () => {
@@ -203,6 +226,21 @@ describe("refused", () => {
       code: "pickledWeights",
       message: expect.stringContaining("from_pretrained('owner/name').save_pretrained('converted')"),
     });
+  });
+
+  test("not: a hub that asks for a short pause, which is asked again", async () => {
+    const times: number[] = [];
+    using busy = Bun.serve({
+      ...{ hostname: "127.0.0.1", port: 0 },
+      fetch: ({ url }) => {
+        times.push(performance.now());
+        if (times.length === 1) return new Response("", { status: 429, headers: { "retry-after": "1" } });
+        return Response.redirect(`${server.endpoint}${new URL(url).pathname}`);
+      },
+    });
+    const path = await locate("owner/name", { settings: { ...settings, endpoint: `http://127.0.0.1:${busy.port}` } });
+    expect(readFileSync(join(path, "config.json"), "utf8")).toBe("{}");
+    expect(times[1]! - times[0]!).toBeGreaterThan(950);
   });
 
   test("a hub that asks for a long pause", async () => {

@@ -40,6 +40,8 @@ export class HubServer implements Disposable {
   readonly seen: Seen[] = [];
   /** The faults of the next requests for files, one after the other; null: none. */
   faults: (Fault | null)[] = [];
+  /** A file that is listed but missing. */
+  missing: string | undefined;
   private readonly hub = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: (request) => this.answer(request) });
   private readonly others = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: (request) => this.large(request) });
 
@@ -73,7 +75,7 @@ export class HubServer implements Disposable {
       return Response.json({ sha: commit, siblings: Object.entries(files).map(sibling) });
     }
     const path = decodeURIComponent(file![3]!);
-    if (files[path] === undefined || file![2] !== commit) return failure(404, "EntryNotFound");
+    if (files[path] === undefined || path === this.missing || file![2] !== commit) return failure(404, "EntryNotFound");
     const bytes = bytesOf(files[path]);
     if (!isLarge(path)) return this.part(request, bytes, { etag: `"${gitHash(bytes)}"` });
     const location = `http://127.0.0.1:${this.others.port}/${name}/${path}?signature=1`;

@@ -47,7 +47,7 @@ describe("NumPy's files", () => {
   });
 });
 
-test("a strided tensor is written as its values", async () => {
+test("a strided tensor is written in row-major order", async () => {
   const own = folder.file("strided.npy");
   await io.saveNpy(own, tensor([[1, 2], [3, 4], [5, 6]]).T.narrow(1, 1, 2)); // biome-ignore format: rows
   expect(io.loadNpy(own).toArray()).toEqual([[3, 5], [4, 6]]); // biome-ignore format: rows

@@ -151,7 +151,8 @@ describe.if(whyUnavailable("metal") === undefined)("blocks of large matrices", (
         return [second - first, context.statistics().dispatches - second];
       });
     };
-    // two for each 32 columns, and one that clears; one, and a copy of an expanded operand
+    // Cholesky: two dispatches for each 32 columns, and one that clears. Solving: one, and a copy of an expanded
+    // operand.
     expect([dispatches(1, 100), dispatches(5, 100)]).toEqual([
       [9, 1],
       [9, 2],

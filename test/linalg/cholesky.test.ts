@@ -123,7 +123,7 @@ for (const { backend, dtype } of places) {
       });
     });
 
-    test("upper, transposed operands and 16 bits", () => {
+    test("upper, transposed operands and 16-bit dtypes", () => {
       const a = tensor(
         [
           [4, 2],
@@ -199,7 +199,7 @@ describe.each(
   });
 });
 
-describe.each(["float32", "float64"] as const)("large on cpu, %s, by panels", (dtype) => {
+describe.each(["float32", "float64"] as const)("large matrices on cpu, %s, by panels", (dtype) => {
   const { native } = cpuLibrary();
   // diagonally dominant, which takes only the square of the size to construct
   const definite = (size: number): Matrix => {

@@ -33,7 +33,7 @@ interface Case extends Drawn {
 /** The ratios measured for matrix `at` of a batch, by the name of the measure. */
 type Residuals = (a: Matrix, at: number) => Readonly<Record<string, number>>;
 
-interface Factorisation {
+interface Factorization {
   readonly kind: Kind;
   readonly run: (own: Case) => Residuals;
 }
@@ -67,7 +67,7 @@ const mayOverflow = (factors: Matrix, dtype: RealDType): boolean => {
   return least < (dtype === "float32" ? 1e-20 : 1e-250);
 };
 
-const factorisations: Readonly<Record<string, Factorisation>> = {
+const factorizations: Readonly<Record<string, Factorization>> = {
   cholesky: {
     kind: "definite",
     run: (own) => {
@@ -275,7 +275,7 @@ const cases: Readonly<Record<string, number>> = {
 
 /** Draws a case and computes it; an error contains the seed that reproduces it. */
 function check(name: string, backend: BackendName, dtype: RealDType, seed: number): void {
-  const { kind, run } = factorisations[name]!;
+  const { kind, run } = factorizations[name]!;
   const drawn = draw(kind, dtype, budgets[backend]!, seed);
   const { matrices, rows, columns } = drawn;
   try {
@@ -292,7 +292,7 @@ function check(name: string, backend: BackendName, dtype: RealDType, seed: numbe
 for (const [place, { backend, dtype }] of places.entries())
   describe(`${backend} ${dtype}`, () => {
     // metal computes ldl on the cpu backend
-    for (const [index, name] of Object.keys(factorisations).entries())
+    for (const [index, name] of Object.keys(factorizations).entries())
       if (backend !== "metal" || name !== "ldl")
         test(`${name}, ${cases[backend]} drawn cases`, () => {
           expect(cases[backend]).toBeGreaterThan(0);

@@ -53,7 +53,7 @@ describe.skipIf(!places.some(({ backend }) => backend === "metal"))("eigh on met
   });
 
   test("500 rows: known eigenvalues, where each row is paired with one of another block", () => {
-    // [d c; c d] of rows i and n - 1 - i: d - c and d + c, with vectors of ±√½
+    // Rows i and n - 1 - i form a block [d c; c d] with eigenvalues d - c and d + c, and vectors of ±√½.
     const size = 500;
     const other = (i: number): number => size - 1 - i;
     const middle = (i: number): number => Math.min(i, other(i)) % 7;

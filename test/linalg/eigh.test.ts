@@ -270,7 +270,7 @@ for (const { backend, dtype } of places) {
       });
     });
 
-    test("16 bits", () => {
+    test("16-bit dtypes", () => {
       for (const short of ["float16", "bfloat16"] as const)
         on(backend, true, () => {
           const { eigenvalues, eigenvectors } = eigh(

@@ -54,14 +54,14 @@ describe.if(whyUnavailable("metal") === undefined)("on metal", () => {
     onMetal(() => expectProblem(errorOf(() => add(factor, 1).dataSync())));
   });
 
-  test("results of other dtypes and layouts have it too", () => {
+  test("results of other dtypes and layouts have the error too", () => {
     onMetal(() => {
       expectProblem(errorOf(() => cholesky(toDType(batch(), "float16")).dataSync()));
       expectProblem(errorOf(() => cholesky(batch(), { upper: true }).dataSync()));
     });
   });
 
-  test("gradients have it", () => {
+  test("gradients have the error", () => {
     onMetal(() => {
       const a = batch();
       a.requiresGrad = true;

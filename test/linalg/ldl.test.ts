@@ -78,7 +78,7 @@ for (const { backend, dtype } of places.filter((own) => own.backend !== "metal")
         }
       });
 
-    test("blocks of two, batches, singular matrices and 16 bits", () => {
+    test("blocks of two, batches, singular matrices and 16-bit dtypes", () => {
       on(backend, true, () => {
         const swap = tensor(
           [
@@ -148,7 +148,7 @@ for (const { backend, dtype } of places.filter((own) => own.backend !== "metal")
     });
 
     if (backend === "cpu")
-      test("one of 500", () => {
+      test("a matrix of 500 rows", () => {
         const own = symmetricFamilies["random"]!(500, 3);
         const [a, b] = [rounded(own), rounded(families["random"]!(500, 1, 5))];
         const x = on(backend, true, () => {

@@ -35,7 +35,7 @@ const shapes: readonly (readonly [number, number])[] = [
     [40, 40],
   ] as const),
 ];
-/** On metal, where svd is tested separately. */
+/** The smaller shapes, for metal, where svd is tested separately. */
 const few = shapes.filter(([rows, columns]) => rows + columns < 20);
 const largeShapes: readonly (readonly [number, number])[] = [
   [129, 100],

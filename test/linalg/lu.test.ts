@@ -339,7 +339,7 @@ for (const { backend, dtype } of places) {
       });
     });
 
-    test("16 bits are computed in 32", () => {
+    test("16-bit dtypes are computed in float32", () => {
       const size = 48;
       const a = matrix(size, size, (i, j) => Math.fround(1 / (1 + Math.abs(i - j)) + (i === j ? 1 : 0)));
       on(backend, true, () => {
@@ -356,7 +356,7 @@ for (const { backend, dtype } of places) {
     });
 
     if (backend === "cpu")
-      test("one of 500", () => {
+      test("a matrix of 500 rows", () => {
         const a = inDType(families["random"]!(500, 500, 2), dtype);
         const b = inDType(families["random"]!(500, 2, 5), dtype);
         const x = on(backend, true, () => matricesIn(stack([solve(toTensor(a, dtype), toTensor(b, dtype))])));

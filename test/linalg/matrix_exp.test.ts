@@ -53,7 +53,7 @@ test("the largest norm for a polynomial leaves an error of at most one rounding"
     for (const degree of degrees) {
       let norm = 1e-9;
       while (planOf(norm * 1.001, dtype).degree <= degree && planOf(norm * 1.001, dtype).squarings === 0) norm *= 1.001;
-      // The rest of the series, relative to the result: exp(−‖A‖) at the least.
+      // The rest of the series relative to the result, which is at least exp(−‖A‖).
       if (norm > 1e-8) expect(norm ** (degree + 1) / factorial(degree + 1)).toBeLessThan(epsilonOf[dtype] * norm);
     }
 });
@@ -122,7 +122,7 @@ for (const { backend, dtype } of places) {
       });
     });
 
-    test("empty batches, transposed operands and 16 bits", () => {
+    test("empty batches, transposed operands and 16-bit dtypes", () => {
       on(backend, true, () => {
         expect(matrixExp(zeros([0, 3, 3], { dtype })).shape).toEqual([0, 3, 3]);
         expect(matrixExp(zeros([2, 0, 0], { dtype })).shape).toEqual([2, 0, 0]);

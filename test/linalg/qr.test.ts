@@ -270,7 +270,7 @@ for (const { backend, dtype } of places) {
         }
     });
 
-    test("views, transposed operands and 16 bits", () => {
+    test("views, transposed operands and 16-bit dtypes", () => {
       const a = inDType(families.random!(6, 8, 5), dtype);
       on(backend, true, () => {
         const input = toTensor(a, dtype);

@@ -126,7 +126,7 @@ describe.skipIf(!hasMetal)("svd of matrices that are larger than a threadgroup's
     });
   });
 
-  test("as many dispatches for one as for many", () => {
+  test("one matrix takes as many dispatches as many matrices", () => {
     const dispatchesOf = (count: number, rows: number, columns: number): number => {
       const one = on("metal", true, () => toTensor(families.diagonal!(rows, columns, 1), "float32"));
       const a = on("metal", true, () => stack(Array.from({ length: count }, () => one)));

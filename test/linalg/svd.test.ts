@@ -174,7 +174,7 @@ for (const { backend, dtype } of places)
       }
     });
 
-    test("views, and 16 bits", () => {
+    test("views, and 16-bit dtypes", () => {
       const a = toTensor(families.random!(7, 5, 4), dtype);
       const views = {
         transposed: transpose(a, 0, 1),

@@ -80,11 +80,14 @@ describe("scikit-learn", () => {
     else expect(found).toBeCloseTo(own.area, 13);
   });
 
-  test.each(fixture.areasOfClasses.map((own, at) => ({ ...own, at })))("and of several classes: case $at", (own) => {
-    const scores = tensor(own.scores, { dtype: "float64" });
-    for (const average of ["macro", "weighted"] as const)
-      expect(metrics.rocAuc(scores, classNumbers(own.target), { average })).toBeCloseTo(own.areas[average], 13);
-  });
+  test.each(fixture.areasOfClasses.map((own, at) => ({ ...own, at })))(
+    "gives the same ROC AUC of several classes: case $at",
+    (own) => {
+      const scores = tensor(own.scores, { dtype: "float64" });
+      for (const average of ["macro", "weighted"] as const)
+        expect(metrics.rocAuc(scores, classNumbers(own.target), { average })).toBeCloseTo(own.areas[average], 13);
+    },
+  );
 
   test.each(fixture.perplexities.map((own, at) => ({ ...own, at })))("gives the same perplexity: case $at", (own) => {
     const found = metrics.perplexity(tensor(own.logits, { dtype: "float64" }), classNumbers(own.target));

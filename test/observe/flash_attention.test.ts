@@ -44,7 +44,7 @@ describe("the log", () => {
     expect(countsIn(folder)).toEqual([expect.objectContaining({ forward: 1, backward: 1 })]);
   });
 
-  test("why earlier backends did not run it", () => {
+  test("says why earlier backends did not run a pass", () => {
     const { lines } = record(step, { ...on, ...nowhere, ORCHARD_BACKEND: "metal" });
     const [warning, ...logged] = untimed(lines);
     expect(warning).toContain("metal is unavailable");

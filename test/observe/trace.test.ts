@@ -76,7 +76,7 @@ describe("the events", () => {
     expect(values("peak bytes (host)", "peak")).toEqual([one, two]);
   });
 
-  test("each has the fields that the format requires for its phase", () => {
+  test("each event has the fields that the format requires for its phase", () => {
     const { events } = trace("const [q, k, v] = operands(); backward(sum(flashAttention(q, k, v)));");
     expect(events.filter(({ ph }) => ph === "M").map(({ name, args }) => [name, args["name"]])).toEqual([
       ["process_name", `orchard ${events[0]!.pid}`],

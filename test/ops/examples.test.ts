@@ -28,7 +28,7 @@ const calls = sources.flatMap((path): DocumentedCall[] =>
   })),
 );
 
-/** A call's text as a program would write it; `var` is a keyword, and has another name. */
+/** Evaluates a call as a program would write it. `var` is left out, because it is a keyword. */
 function evaluate(text: string, setup = ""): unknown {
   const names = Object.keys(library).filter((name) => name !== "var");
   const given = names.map((name) => (library as Readonly<Record<string, unknown>>)[name]);

@@ -10,8 +10,8 @@ import type { Accuracy } from "./tolerance.ts";
 export type Round = (value: number) => number;
 
 /**
- * The rounding that marks the oracle itself. A formula may check for it and add without loss: in float64 the plain
- * computation rounds too.
+ * The {@link Round} of the oracle itself, which rounds nothing. A formula that receives it may sum without rounding
+ * errors, to be more accurate than plain float64 sums.
  */
 export const exactly: Round = (value) => value;
 

@@ -19,7 +19,7 @@ export type Accuracy =
   | { readonly flash: true; readonly ulps?: number }
   | { readonly scaleUlps: number };
 
-/** Whether {@link compare} reads the plain computation. */
+/** Whether {@link compare} needs the results of the plain computation. */
 export const readsPlain = (accuracy: Accuracy): boolean => "flash" in accuracy;
 
 /** Distance from 1 to the next number. */

@@ -19,12 +19,12 @@ const what = ({ inputs, options }: Sample<unknown>) => `${inputs[0]!.shape} ${ty
 
 describe.each([
   ["equal objects", samplesOf({ dim: 0 }, { dim: 1 }), 4],
-  ["numbers that JSON has not", samplesOf(Number.NaN, -0), 4],
+  ["numbers that JSON lacks", samplesOf(Number.NaN, -0), 4],
   ["functions of the same text", samplesOf(add(1), add(2)), 4],
 ])("samples with %s", (_, samples, groups) => {
   const row = { samples, dtypes: ["float64", ...floats] as const };
 
-  test("run a third on metal in each dtype, and everything over all dtypes", () => {
+  test("a third of the samples runs on metal in each dtype, and each sample in some dtype", () => {
     const runs = floats.map((dtype) => samplesOn(row, "metal", dtype, false));
     for (const own of runs) {
       expect(own.length).toBe(samples.length / 3);
@@ -34,16 +34,16 @@ describe.each([
     expect(new Set(runs.flat())).toEqual(new Set(samples));
   });
 
-  test("run in every layout elsewhere, and in exhaustive runs", () => {
+  test("samples run in every layout on other backends, and in exhaustive runs", () => {
     expect(samplesOn(row, "cpu", "float16", false)).toEqual(samples);
     expect(samplesOn(row, "reference", "float64", false)).toEqual(samples);
     expect(samplesOn(row, "metal", "float16", true)).toEqual(samples);
   });
 
-  test("have no layouts for finite differences", () => expect(withoutLayouts(samples).length).toBe(groups));
+  test("finite differences use no layouts", () => expect(withoutLayouts(samples).length).toBe(groups));
 });
 
-test("run whole on metal for groups of two, and for samples of one dtype", () => {
+test("groups of two, and samples of one dtype, run whole on metal", () => {
   const two = layouts.slice(0, 2).map((layout) => ({ inputs: [{ shape: [3], layout }], options: undefined }));
   expect(samplesOn({ samples: two, dtypes: floats }, "metal", "float32", false)).toEqual(two);
   const one = samplesOf(1, 2).map((sample) => ({ ...sample, dtypes: ["float16"] as const }));

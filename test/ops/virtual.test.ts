@@ -29,7 +29,7 @@ const refusals = [
 describe.each(tested)("on %s", (backend) => {
   const { outcomes, last, problem } = virtualCalls(backend);
 
-  test("every operation returns", () => {
+  test("every operation ends", () => {
     expect([last, problem]).toEqual(["", ""]);
     expect(outcomes.length).toBeGreaterThan(operationNames.length);
   });

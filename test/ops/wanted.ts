@@ -28,7 +28,7 @@ export interface Wanted {
 /** One list of numbers for each operand that has a gradient. */
 export interface WantedGradients {
   readonly exact: readonly Numbers[];
-  /** In the dtype of the test. */
+  /** The results of the plain computation in the dtype of the test. */
   readonly plain: readonly Numbers[];
   /** The permitted error of each element: see {@link Expected}'s `roundings`. */
   readonly roundings: readonly Numbers[];

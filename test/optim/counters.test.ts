@@ -17,7 +17,7 @@ const watch = (isOn: boolean): void => {
 };
 afterAll(() => isWatched && watch(false));
 
-/** For one training step, the second, when all states exist. */
+/** Returns the dispatches of the second training step, when all states exist. */
 function dispatchesOf(optimizer: optim.Optimizer<never>, parameters: readonly Tensor[], gradient: FloatDType) {
   return withStrict(true, () =>
     withBackend("metal", () => {

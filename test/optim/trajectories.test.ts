@@ -15,7 +15,7 @@ interface Trajectory {
   /** Default: one axis of all numbers. */
   readonly shape?: readonly number[];
   readonly dtype: "float32" | "float64";
-  /** By the number of steps taken. */
+  /** Parameters by the number of steps taken. */
   readonly parameters: Readonly<Record<string, readonly number[]>>;
 }
 
@@ -35,21 +35,21 @@ interface Fixtures {
     readonly measures: readonly number[];
     readonly rates: readonly number[];
   }[];
-  readonly minimised: readonly {
+  readonly minimized: readonly {
     readonly function: "rosenbrock" | "quartic" | "wavy" | "negated" | "waves";
-    /** For waves. */
+    /** The coefficient of the quadratic term, only for waves. */
     readonly square?: number;
     /** For waves: factors, frequencies and phases. */
     readonly terms?: readonly (readonly [number, number, number])[];
     readonly options: Partial<optim.LBFGSOptions>;
-    /** By the number of steps taken. */
+    /** Results by the number of steps taken. */
     readonly shown: Readonly<Record<string, { readonly x: readonly number[]; readonly evaluations: number }>>;
   }[];
   readonly averages: readonly { readonly decay: number | null; readonly average: readonly number[] }[];
 }
 
 const path = join(import.meta.dir, "..", "fixtures", "optim", "trajectories.json");
-const { start, gradients, cases, schedules, plateaus, averages, minimised } = JSON.parse(
+const { start, gradients, cases, schedules, plateaus, averages, minimized } = JSON.parse(
   readFileSync(path, "utf8"),
 ) as Fixtures;
 const nameOf = ({ optimizer, options, shape, dtype }: Trajectory) =>
@@ -135,13 +135,13 @@ const functions = {
   },
   wavy: (x: Tensor): Tensor => x.square().div(8).add(x.mul(4).sin()).sum(),
   negated: (x: Tensor): Tensor => functions.quartic(x).neg(),
-  waves: (x: Tensor, { square = 0, terms = [] }: (typeof minimised)[number]): Tensor =>
+  waves: (x: Tensor, { square = 0, terms = [] }: (typeof minimized)[number]): Tensor =>
     terms.reduce<Tensor>((sum, [a, b, c]) => sum.add(x.mul(b).add(c).sin().mul(a)), x.square().mul(square)).sum(),
 };
 
 describe.each(["cpu", "reference"] as const)("PyTorch's L-BFGS on %s", (backend) => {
   test.each(
-    minimised.map((own) => [`${own.function} ${own.square ?? ""} ${JSON.stringify(own.options)}`, own] as const),
+    minimized.map((own) => [`${own.function} ${own.square ?? ""} ${JSON.stringify(own.options)}`, own] as const),
   )("%s", (_, own) => {
     const { function: name, options, shown } = own;
     on(backend, () => {

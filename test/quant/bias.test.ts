@@ -26,7 +26,7 @@ import { wave, weightsOf } from "./products.ts";
 
 const bits = (x: Tensor): string => Buffer.from(bytesIn(x)).toString("hex");
 const row = (size: number, scale = 1): Tensor => wave(1, size, 0.7, scale).reshape([size]);
-/** In another dtype, by the definition. */
+/** Converts on the reference backend. */
 const as = (x: Tensor, dtype: "float32" | "float16" | "bfloat16"): Tensor => on("reference", () => x.to(dtype));
 const someFormats = ["q4_0", "q4_K", "f16", { bits: 4, groupSize: 64, symmetric: false }] as const;
 
@@ -52,7 +52,7 @@ describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("on metal", () => {
   testVariants(import.meta.path, "few rows and many, checked");
 });
 
-test("fast products accept it too", () => {
+test("fast products accept a bias too", () => {
   for (const count of [1, 6, 20]) {
     const [x, w, bias] = [wave(count, 256, 1.1), weightsOf("q4_0", 37, 256), row(37)];
     const [expected, got] = on("cpu", () => [
@@ -63,7 +63,7 @@ test("fast products accept it too", () => {
   }
 });
 
-test.each(places)("on %s it may be a view, and have another dtype than x", (backend) => {
+test.each(places)("on %s the bias may be a view, and have another dtype than x", (backend) => {
   const [x, w] = [wave(3, 64, 0.9), quantizeGgml(wave(9, 64, 0.3), "q5_1")];
   const long = row(40);
   for (const bias of [

@@ -241,7 +241,7 @@ test.each(places)("gradients of second order reach x through the compressed weig
     const [own] = grad([sum(y.mul(y))], [x], { createGraph: true });
     return [grad([sum(own!.mul(own!))], [x])[0]!, own!];
   });
-  // of Σ y²: 2 x Wᵀ W; of the sum of its squares: 8 x (Wᵀ W)²
+  // The gradient of Σ y² is 2 x Wᵀ W, and the gradient of the sum of its squares 8 x (Wᵀ W)².
   const dense = on("reference", () => dequantize(w).to("float64"));
   const [wide, gram] = on("reference", () => [x.detach().to("float64"), dense.transpose(0, 1).matmul(dense)] as const);
   const [once, twice] = on("reference", () => [

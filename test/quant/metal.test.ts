@@ -24,7 +24,7 @@ import { formats, numbers, wave, weightsOf, worstRatio } from "./products.ts";
 
 const onMetal = <Result>(body: () => Result): Result => on("metal", body);
 const groupsOf8 = { bits: 8, groupSize: 32, symmetric: false } as const;
-/** In another dtype, by the definition. */
+/** Converts on the reference backend. */
 const as = (x: Tensor, dtype: "float32" | "float16" | "bfloat16"): Tensor => on("reference", () => x.to(dtype));
 
 describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("quantized weights on metal", () => {

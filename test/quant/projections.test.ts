@@ -26,7 +26,7 @@ const as = (x: Tensor, dtype: FloatName): Tensor => on("reference", () => x.to(d
 const hex = (x: Tensor): string => Buffer.from(bytesIn(x)).toString("hex");
 const rowOf = (size: number, step: number): Tensor => wave(1, size, step).reshape([size]);
 
-/** With the numbers of rows of queries, keys and values, if there are fewer of the latter; two of them have a bias. */
+/** Returns three projections with fewer rows for keys and values than for queries; two of them have a bias. */
 function projectionsOf(own: Three<QuantizedFormat>, columns: number, dtype: FloatName): Three<Projection> {
   const sizes = [37, 11, 11] as const;
   const biases = [as(rowOf(37, 0.7), dtype), null, as(rowOf(11, 0.3), dtype)];

@@ -13,7 +13,7 @@ const liveBytes = () => memory().host.liveBytes;
 
 const w = quantizeGgml(ones([64, 256]), "q4_0");
 
-test("it knows its format, shape, dtype and size", () => {
+test("a quantized tensor knows its format, shape, dtype and size", () => {
   expect([w.format, w.shape, w.dtype, w.rank, w.size]).toEqual(["q4_0", [64, 256], "float32", 2, 16384]);
   expect([w.byteLength, w.bitsPerValue]).toEqual([9216, 4.5]);
   const half = quantize(ones([8, 128]).to("float16"), { bits: 6 });
@@ -23,20 +23,20 @@ test("it knows its format, shape, dtype and size", () => {
   expect(quantize(ones([1, 64]).to("float64")).dtype).toBe("float32");
 });
 
-test("it prints without values", () => {
+test("a quantized tensor prints without values", () => {
   const text = "QuantizedTensor q4_0[64, 256], 9216 bytes, 4.5 bits a value, dequantizes to float32";
   expect([String(w), `${w}`, inspect(w)]).toEqual([text, text, text]);
   expect(String(quantize(ones([2, 64]), { symmetric: true }))).toContain("symmetric 4 bits, groups of 64[2, 64]");
 });
 
-test("it can't be changed", () => {
+test("a quantized tensor can't be changed", () => {
   expect(Object.isFrozen(w) && Object.isFrozen(w.shape)).toBe(true);
   expect(Object.isFrozen(quantize(ones([1, 64])).format)).toBe(true);
 });
 
 const functions: Readonly<Record<string, unknown>> = operations;
 
-describe("an operation that does not support it says so", () => {
+describe("an operation that does not support quantized tensors says so", () => {
   test.each(["add", "matmul", "exp", "sum", "transpose", "reshape", "toDType", "linear"] as const)(
     "%s",
     async (name) => {
@@ -65,7 +65,7 @@ describe("an operation that does not support it says so", () => {
   });
 });
 
-test("its parts move to the backend that uses them, and back", () => {
+test("the parts of a quantized tensor move to the backend that uses them, and back", () => {
   const x = Float32Array.from({ length: 512 }, (_, at) => Math.cos(at));
   const made = withBackend("reference", () => quantizeGgml(orchard.fromArray(x).reshape([2, 256]), "q5_1"));
   const expected = withBackend("reference", () => dequantize(made).toArray());
@@ -73,7 +73,7 @@ test("its parts move to the backend that uses them, and back", () => {
   for (const backend of backends) expect(withBackend(backend, () => dequantize(made).toArray())).toEqual(expected);
 });
 
-test("tidy ignores it, dispose frees it at once", () => {
+test("tidy ignores a quantized tensor, and dispose frees it at once", () => {
   const own = tidy(() => ({ layers: new Map([["w", quantize(ones([64, 64]))]]) })).layers.get("w")!;
   expect(dequantize(own).sum().item()).toBe(4096);
   own.dispose();

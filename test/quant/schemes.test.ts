@@ -115,7 +115,7 @@ describe.each(places)("on %s", (backend) => {
     });
   });
 
-  test("zeros are zeros", () => {
+  test("zeros stay zeros", () => {
     on(backend, () => {
       const none = zeros([ROWS, COLUMNS]);
       expect(numbers(matmulPerTensor(x, quantizePerTensor(none))).every((value) => value === 0)).toBe(true);

@@ -110,7 +110,7 @@ const other = (w: QuantizedTensor): QuantizedTensor => {
   return new Class(w.format, w.shape, w.dtype, { ...turned, scales, biases });
 };
 
-/** In another dtype, by the definition. */
+/** Converts on the reference backend. */
 const as = (x: Tensor, dtype: "float32" | "float16" | "bfloat16"): Tensor => on("reference", () => x.to(dtype));
 const row = (size: number, step: number): Tensor => wave(1, size, step).reshape([size]);
 const hex = (x: Tensor): string => Buffer.from(bytesIn(x)).toString("hex");

@@ -57,7 +57,7 @@ test("generators are independent of each other, and of the default one", () => {
   );
 });
 
-test("without a seed the system's entropy is one", () => {
+test("the default seed is the system's entropy", () => {
   expect(new Generator().seed).not.toBe(new Generator().seed);
 });
 

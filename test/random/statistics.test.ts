@@ -156,7 +156,7 @@ describe("randperm", () => {
     expectPlausible(chiSquare(countsOf(permutations(n, 20_000, 13).map(isOdd), 2), [10_000, 10_000]));
   });
 
-  test("adjacent elements do not stay together", () => {
+  test("elements that were adjacent are separated", () => {
     const order = numbersOf(randperm(count, { generator: new Generator(14) }));
     expect(
       Math.abs(

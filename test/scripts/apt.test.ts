@@ -47,7 +47,7 @@ describe("apt's options", () => {
       expect(options.find((option) => option.startsWith(`${name}=`))).toStartWith(`${name}=/private/place/`);
   });
 
-  test("each is passed by -o, and the machine's lists are not read", () => {
+  test("each option is passed by -o, and the machine's lists are not read", () => {
     expect(options.filter((_, index) => index % 2 === 0).every((word) => word === "-o")).toBe(true);
     expect(options).toContain("Dir::Etc::sourceparts=-");
   });

@@ -32,7 +32,7 @@ test.each([
   expect(runCi(output, status)).toMatchObject({ lastLine, succeeded });
 });
 
-test("passes its options on", () => {
+test(".ci/run passes its options on", () => {
   const { printed } = runCi("1 passed, 0 failed\\n", 0, "--shard", "1/3");
   expect(printed).toMatch(/^--yes bun@[\d.]+ run test --shard 1\/3$/m);
 });

@@ -20,7 +20,7 @@ const words: Readonly<Record<string, LoadClass>> = {
   "performance.now(": "timing", // waits are those of test/support/wait.ts
 };
 
-/** Files in which a word does not depend on load: a quota of processors is a limit and measures nothing. */
+/** Files that contain such a word without measuring time: here a quota of processors is a limit. */
 const exempt = ["test/backend/cpu/processors.test.ts", "test/scripts/classes.test.ts"];
 
 test("every class has files", () => {

@@ -11,7 +11,7 @@ const write = (name: string, text: string): string => {
   return folder.file(name);
 };
 
-test("a key distinguishes parts, and text from nothing", () => {
+test("a key depends on how text is divided into parts, and on empty parts", () => {
   const keys = [["ab", "c"], ["a", "bc"], ["abc"], ["abc", ""], ["ä", "c"]].map(contentKey);
   expect(new Set(keys).size).toBe(keys.length);
   expect(contentKey([Buffer.from("ab"), "c"])).toBe(keys[0]!);

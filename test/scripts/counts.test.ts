@@ -75,7 +75,7 @@ describe("JUnit", () => {
   });
 });
 
-test("sums add each kind", () => {
+test("sums add the counts of each kind", () => {
   expect(
     sum([
       { passed: 1, failed: 2, skipped: 3, failures: ["a", "b"] },

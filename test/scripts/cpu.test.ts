@@ -106,7 +106,7 @@ describe("objects", () => {
     expect(new Set([...keys, objectKey(compiler, plain)]).size).toBe(keys.length + 1);
   });
 
-  test("one is out of date if it is missing, or has other inputs", () => {
+  test("an object is out of date if it is missing, or has other inputs", () => {
     const object = write(newFolder(), sources);
     expect(isOutOfDate(object, "key")).toBe(true);
     writeFileSync(object.path, "");
@@ -178,7 +178,7 @@ describe("instruction sets", () => {
     expect(setsOfMachine(all, processors(v4), "avx512_bf16")).toEqual(["avx512"]);
   });
 
-  test("all are needed if the system does not report the processor's features", () => {
+  test("all sets are needed if the system does not report the processor's features", () => {
     expect(setsOfMachine(all, "processor : 0\n", undefined)).toEqual(["baseline", "avx2", "avx512"]);
     expect(setsOfMachine([all[0]!], processors(v4), undefined)).toEqual(["baseline"]);
   });
@@ -259,7 +259,7 @@ describe.if(process.platform === "linux" && process.arch === "x64")("a dylib of 
     const backends = new Set(codepaths().map(({ backend }) => backend));
     console.log(x.item().toFixed(3), cpuInfo(cpuLibrary().native).isas.join(), [...backends].join());`;
 
-  test("computes with its sets, and never with another", async () => {
+  test("computes with the sets that it has, and never with others", async () => {
     expect(await runWith(["baseline"], compute)).toBe("64.000 baseline cpu\n");
   });
 

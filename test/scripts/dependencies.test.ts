@@ -15,7 +15,7 @@ function writeProject(folder: TestFolder, dependency: string): void {
   expect(exitCode).toBe(0);
 }
 
-test("are installed once, and again when the lock file changes; a command then starts in a new process", async () => {
+test("installed once and when the lock file changes; a command then starts in a new process", async () => {
   const folder = testFolder("dependencies");
   writeProject(folder, "first");
   expect(await installDependencies(folder.path)).toBe(true);
@@ -25,7 +25,7 @@ test("are installed once, and again when the lock file changes; a command then s
   expect(await installDependencies(folder.path)).toBe(true);
 });
 
-test("that can't be installed are a failure with the output of the installation", async () => {
+test("dependencies that can't be installed are a failure with the installation's output", async () => {
   const folder = testFolder("no dependencies");
   writeFileSync(folder.file("package.json"), "{");
   writeFileSync(folder.file("bun.lock"), "{");

@@ -36,14 +36,14 @@ beforeEach(async () => {
 
 const keptFiles = (outcomes: Outcomes): string[] => tests.filter((file) => outcomes.ofFile(file));
 
-test("are those of the last run while no file changes", async () => {
+test("outcomes are those of the last run while no file changes", async () => {
   const outcomes = await open();
   expect(tests.map((file) => outcomes.ofFile(file))).toEqual(tests.map((_, at) => ({ passed: at + 1, skipped: at })));
   expect(outcomes.ofPart("Swift tests")).toEqual({ passed: 50, skipped: 0 });
   expect(outcomes.allGaps("a on metal: b")).toBe("exp float64 on metal: Metal has no float64\na on metal: b");
 });
 
-test("are invalidated by any file that they may depend on: changed, new, removed or restored", async () => {
+test("outcomes are invalidated by any file that they may depend on: changed, new, removed or restored", async () => {
   const change = fc.constantFrom(...tests, ...others);
   const property = fc.asyncProperty(change, fc.constantFrom("changed", "removed"), async (file, how) => {
     if (how === "changed") write(file, `${file}, changed`);
@@ -62,7 +62,7 @@ test("are invalidated by any file that they may depend on: changed, new, removed
   expect(keptFiles(await open())).toEqual([]);
 });
 
-test("are invalidated by the suite's variables, and when a run clears them", async () => {
+test("outcomes are invalidated by the suite's variables, and when a run clears them", async () => {
   {
     using _ = withVariables({ ORCHARD_METAL_CHECK: "0" });
     expect(keptFiles(await open())).toEqual([]);
@@ -70,13 +70,13 @@ test("are invalidated by the suite's variables, and when a run clears them", asy
   expect(keptFiles(await open(true))).toEqual([]);
 });
 
-test("do not depend on how long tests take, nor on ignored files", async () => {
+test("outcomes do not depend on how long tests take, nor on ignored files", async () => {
   write("test/timings.json", "{}");
   write("build/a.o", "object");
   expect(keptFiles(await open())).toEqual(tests);
 });
 
-test("belong to the contents that files had when the run began", async () => {
+test("outcomes belong to the contents that files had when the run began", async () => {
   const outcomes = await open();
   write("test/ops/a.test.ts", "changed while it ran");
   outcomes.keepFile("test/ops/a.test.ts", { passed: 9, skipped: 0 });
@@ -84,7 +84,7 @@ test("belong to the contents that files had when the run began", async () => {
   expect((await open()).ofFile("test/ops/a.test.ts")).toBeUndefined();
 });
 
-test("are forgotten once a run no longer uses them, and when their file is damaged", async () => {
+test("outcomes are forgotten once a run no longer uses them, and when their file is damaged", async () => {
   const path = join(root, "build", "suite", "outcomes.json");
   const outcomes = await open();
   outcomes.ofFile(tests[0]!);
@@ -94,7 +94,7 @@ test("are forgotten once a run no longer uses them, and when their file is damag
   expect(keptFiles(await open())).toEqual([]);
 });
 
-test("are not kept without git", async () => {
+test("outcomes are not kept without git", async () => {
   rmSync(join(root, ".git"), { recursive: true });
   expect(await Outcomes.open({ root })).toBeUndefined();
 });

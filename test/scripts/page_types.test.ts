@@ -39,11 +39,11 @@ function withImports({ text, isProgram }: Block): string {
       new RegExp(`(?<![\\w.$"'/])${name}\\b(?!\\s*:(?!:))`).test(text) &&
       !new RegExp(`(?:const|let|function|using)\\s+(?:[{[][^=]*\\b)?${name}\\b[^=\\n]*=`).test(text),
   );
-  // On the line of the first statement, so that line numbers stay.
+  // The import is on the line of the first statement, so that line numbers stay the same.
   return `import { ${used.join(", ")} } from "${packageFile.name}"; ${text}`;
 }
 
-test("of every page", () => {
+test("the programs of every page have the right types", () => {
   mkdirSync(join(folder, "node_modules"));
   symlinkSync(packageRoot, join(folder, "node_modules", packageFile.name));
   const blocks = filesOf(["README.md", "docs/*.md"]).flatMap(blocksOf);

@@ -47,7 +47,7 @@ beforeAll(async () => {
   const own = [`registry=http://${address}/`, `//${address}/:_authToken=local`, "fetch-retries=0"];
   const settings = [...own, "update-notifier=false", ""].join("\n");
   await Bun.write(join(tarballs, ".npmrc"), settings);
-  await Bun.write(join(tarballs, "package.json"), "{}"); // npm reads .npmrc beside one
+  await Bun.write(join(tarballs, "package.json"), "{}"); // npm reads .npmrc only next to a package.json
   for (const name of names) await pack(name, "1");
 });
 beforeEach(() => {
@@ -55,7 +55,7 @@ beforeEach(() => {
   refused = "";
 });
 
-test("publishes the dependent package last, with the tag next; a second run publishes nothing", async () => {
+test("a release publishes the dependent package last, with the tag next; a second run publishes nothing", async () => {
   const lines = await publish(tarballs);
   expect(lines).toEqual([
     "tiny-darwin-arm64@1.2.3: published as next",
@@ -68,7 +68,7 @@ test("publishes the dependent package last, with the tag next; a second run publ
   expect(uploads).toHaveLength(3);
 });
 
-test("resumes after a failed run", async () => {
+test("a release resumes after a failed run", async () => {
   refused = "tiny";
   await expect(publish(tarballs)).rejects.toThrow("Publishing tiny@1.2.3");
   expect(uploads).toHaveLength(2);

@@ -143,7 +143,7 @@ describe("setup", () => {
   });
 });
 
-test("each supported macOS is a runner with an Xcode of its time, and each pair keeps a separate report", () => {
+test("each supported macOS is tested with an Xcode of its time, and each pair keeps a separate report", () => {
   const text = read(".github/workflows/ci.yml");
   const { jobs } = Bun.YAML.parse(text) as { jobs: { macos: MacJob } };
   const pairs = jobs.macos.strategy.matrix.include;

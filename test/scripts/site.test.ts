@@ -43,7 +43,7 @@ describe("links of built pages", () => {
     ['<img src="/base/other.svg">', "guide: /base/other.svg: leads to no page or file"],
     ['<script src="/guide.js"></script>', "guide: /guide.js: is outside /base/"],
     ['<a href="http://[">', "guide: http://[: is not a valid address"],
-  ])("that are broken are problems: %s", async (link, problem) => {
+  ])("are reported if they are broken: %s", async (link, problem) => {
     const { links, problems } = await checkSiteLinks(siteOf(link), "/base/");
     expect(problems).toEqual([problem]);
     expect(links).toBe(7);

@@ -142,14 +142,14 @@ describe("classes of tests that depend on load", () => {
     return { runs, runFile };
   };
 
-  test("one that fails once and then passes is green, and named", async () => {
+  test("a file that fails once and then passes is green, and named", async () => {
     const { runs, runFile } = playing({ a: [onePassed], b: [oneFailed("b > slow"), onePassed] });
     const outcome = await runClassFiles(["a", "b"], runFile);
     expect(runs).toEqual(["a", "b", "b"]);
     expect(outcome).toEqual({ ...noTests, passed: 2, remarks: ["b failed once, passed alone: b > slow"] });
   });
 
-  test("one that fails twice is red, and one that passes is not run again", async () => {
+  test("a file that fails twice is red, and a file that passes is not run again", async () => {
     const { runs, runFile } = playing({ a: [oneFailed("first"), oneFailed("second")], b: [onePassed] });
     const outcome = await runClassFiles(["a", "b"], runFile);
     expect(runs).toEqual(["a", "a", "b"]);

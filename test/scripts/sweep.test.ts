@@ -59,7 +59,7 @@ test("arguments select operations and families by name", () => {
   expect(() => drawCase(1, 0, ["nonsense"])).toThrow("no operation's or family's name contains nonsense");
 });
 
-describe("every function of the library is drawn, except", () => {
+describe("every function of the library is drawn, with these exceptions", () => {
   const drawn = new Set(drawings.map(({ name }) => name));
   const missing = (space: object, prefix = ""): string[] =>
     Object.entries(space).flatMap(([name, value]) =>

@@ -109,7 +109,7 @@ describe("the lock", () => {
     expect(waited).toBe(0);
   });
 
-  test("it is released when the work throws", async () => {
+  test("is released when the work throws", async () => {
     const failing = withLock(
       path,
       () => {},

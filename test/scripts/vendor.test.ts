@@ -59,6 +59,10 @@ const uses: Readonly<Record<string, (library: Library, text: string) => unknown>
     attempt(() => parquetMetadata(new TextEncoder().encode(`${text}PAR1`).buffer)),
   marked: ({ Lexer }, text) => Lexer.lex(text),
   papaparse: (library, text) => library["default"].parse(`a,b\n${text},1`),
+  pbf: ({ PbfReader }, text) => {
+    const bytes = new TextEncoder().encode(text);
+    return new PbfReader(Uint8Array.from([bytes.length % 128, ...bytes])).readBytes();
+  },
   "prom-client": ({ Registry, Counter }, text) => {
     const registry = new Registry();
     const help = "help";

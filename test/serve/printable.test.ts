@@ -10,7 +10,7 @@ import type { ChatSession } from "../../src/serve/chat_session.ts";
 import { testFolder } from "../support/folder.ts";
 import { writeModel } from "./folder.ts";
 
-/** By Unicode's categories, except for tabs and line ends. */
+/** Whether a text has control characters, by Unicode's categories; tabs and line ends are allowed. */
 const steers = (text: string): boolean => /\p{Cc}/u.test(text.replace(/\r\n|[\n\t]/g, ""));
 
 test("control characters become escapes, and nothing else changes", () => {

@@ -107,7 +107,7 @@ export interface Case extends MatmulCase {
 }
 
 export interface Expected {
-  /** By the element's index in the storage of the result. */
+  /** The expected values, by the element's index in the storage of the result. */
   value: Map<number, number | bigint>;
   /** The largest error that floats may have there. */
   bound: Map<number, number>;

@@ -68,7 +68,7 @@ process.env["ORCHARD_LINALG_TABLE"] = "none";
 // Registers the matchers for tensors. The suite's environment is set by now, and no dylib is loaded yet.
 await import("../../src/test.ts");
 
-// Code that reads an ArrayBuffer's block after its release finds other numbers.
+// Code that reads an ArrayBuffer's block after its release finds wrong numbers, so its test fails.
 const { poisonSpareBlocks } = await import("../../src/tensor/spare_blocks.ts");
 poisonSpareBlocks(0xff);
 

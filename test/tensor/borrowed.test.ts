@@ -186,7 +186,7 @@ describe("a saved tensor that is changed between forward and backward", () => {
       loss.backward();
       tokens.fill(BigInt(step));
     }
-    // alternating rows: 0 and 1; 0 and 0; 1 and 1
+    // pairs of alternating rows: 0 and 1, 0 and 0, 1 and 1
     expect([...weight.grad!.sum({ dim: 1 }).dataSync()]).toEqual([9, 9, 0, 0]);
   });
 

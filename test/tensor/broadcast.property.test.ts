@@ -8,7 +8,7 @@ import { expand } from "../../src/ops/view/expand.ts";
 import { broadcastShapes, type Shape } from "../../src/tensor/shape.ts";
 import { counted, places, shapes } from "./arbitraries.ts";
 
-/** By the definition; undefined if incompatible. */
+/** Broadcasts two shapes by the definition; undefined if they are incompatible. */
 function definition(a: Shape, b: Shape): number[] | undefined {
   const result: number[] = [];
   for (let back = 1; back <= Math.max(a.length, b.length); back++) {

@@ -28,7 +28,7 @@ beforeEach(async () => {
 });
 
 describe("a storage counts its tensors", () => {
-  test("it is released with the last of its tensors, at once", () => {
+  test("its memory is released at once with the last of them", () => {
     const before = live();
     const x = block();
     const views = [transpose(x, 0, 1), reshape(x, [SIDE * SIDE]), detach(x)];

@@ -166,7 +166,7 @@ describe("the tokenizers of GGUF files", () => {
         ["model", "rwkv"],
         ["tokens", ["a"]],
       ]),
-    ).toThrow(/gpt2, llama, t5, got rwkv/);
+    ).toThrow(/gpt2, llama, t5, bert, got rwkv/);
     const pairs = [
       ["model", "gpt2"],
       ["tokens", ["a"]],

@@ -14,7 +14,7 @@ import { type Disturbance, distances, small, type Trained, train } from "./train
 const TOLERANCE = 2e-6;
 const settings: Settings = { ...small, layers: 2, steps: 6 };
 
-/** Without any fallback. */
+/** Trains on a backend without any fallback. */
 const trainOn = (backend: BackendName, disturb?: Disturbance): Promise<Trained> =>
   withStrict(true, () => train(backend, settings, disturb));
 const expected = await trainOn("reference");

@@ -61,14 +61,14 @@ describe("the picture", () => {
 });
 
 describe("as PNG", () => {
-  test("it is 1920 × 1080", async () => {
+  test("the picture is 1920 × 1080 pixels", async () => {
     const png = await toPng(drawCurve({ training: points(10, () => 1), heldOut: [] }));
     expect(Buffer.from(png.subarray(1, 4)).toString()).toBe("PNG");
     const header = new DataView(png.buffer, png.byteOffset);
     expect([header.getUint32(16), header.getUint32(20)]).toEqual([1920, 1080]);
   });
 
-  test("its text is drawn on a machine without fonts", async () => {
+  test("the text is drawn on a machine without fonts", async () => {
     const text = (content: string) =>
       toPng(`<svg xmlns="http://www.w3.org/2000/svg" width="960" height="540" font-family="Inter">${content}</svg>`);
     expect(Bun.hash(await text('<text y="50">loss</text>'))).not.toBe(Bun.hash(await text("")));

@@ -132,6 +132,6 @@ test("each server has its own token, of 192 random bits", async () => {
   for (const other of others) await other.close();
 });
 
-test("it listens on the loopback address only", () => {
+test("the server listens on the loopback address only", () => {
   expect(new URL(dashboard.url).hostname).toBe("127.0.0.1");
 });

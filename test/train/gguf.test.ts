@@ -59,7 +59,7 @@ describe.each(["gpt", "llama"] as const)("%s", (architecture) => {
     expect(got).toEqual(expected!);
   });
 
-  test("with other names is passed on, and the model rejects it", () => {
+  test("with other names is not changed, so that the model can reject it", () => {
     const weights: Weights = toGgufWeights(settings, modelOf(settings).quantizedState());
     const back = fromGgufWeights(settings, { ...weights, "blk.7.attn_q.weight": weights["token_embd.weight"]! });
     expect(Object.keys(back)).toContain("blk.7.attn_q.weight");

@@ -29,7 +29,7 @@ test("ticks are 1, 2 and 5 times powers of ten, or bytes in their units", () => 
   expect(distances.bytes).toEqual([...distances.bytes].sort((a, b) => a - b));
 });
 
-test("labels have the decimals of the distance", () => {
+test("labels have as many decimals as the distance of ticks needs", () => {
   expect([withDecimals(2, 1), withDecimals(2, 0.5), withDecimals(0.3, 0.1), withDecimals(0.02, 0.02)]).toEqual([
     ...["2", "2.0", "0.3", "0.02"],
   ]);

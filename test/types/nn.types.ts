@@ -1,5 +1,15 @@
 /** Types of layers and of values read from tensors: the compiler is the test (`bun run check`). */
-import { type FloatDType, type NestedArray, nn, randn, type Tensor, tensor, zeros } from "../../src/index.ts";
+import {
+  data,
+  type FloatDType,
+  type NestedArray,
+  nn,
+  randn,
+  relu,
+  type Tensor,
+  tensor,
+  zeros,
+} from "../../src/index.ts";
 import type { Equals, True } from "./expect.ts";
 
 const plain = new nn.Linear(2, 3);
@@ -72,3 +82,36 @@ export type Items = [
   True<Equals<typeof compared, boolean>>,
   True<Equals<typeof index, bigint>>,
 ];
+
+const named = new nn.Sequential(plain, half, relu);
+const functions = new nn.Sequential(half, (given: Tensor) => given.gt(0));
+const unknownSteps = new nn.Sequential(...layers);
+const batches = new data.DataLoader(new data.TensorDataset(x, zeros([4], { dtype: "int64" })), 2);
+const collated = data.collate([{ image: new Uint8Array(2), score: 1, label: "a", place: [1n, true] as const }]);
+async function firstBatch() {
+  for await (const [images, labels] of batches) return { images, labels };
+  return undefined;
+}
+const [query, key, value] = x.chunk(3);
+const [left] = half.forward(x).split([1, 2], 1);
+const someParts = x.chunk(x.rank);
+const manyParts = x.chunk(1000);
+export type WithoutCasts = [
+  True<Equals<ReturnType<typeof chain.forward>, Tensor<"bfloat16">>>,
+  True<Equals<ReturnType<typeof named.forward>, Tensor<"float16">>>,
+  True<Equals<ReturnType<typeof functions.forward>, Tensor<"bool">>>,
+  True<Equals<ReturnType<typeof unknownSteps.forward>, Tensor>>,
+  True<
+    Equals<Awaited<ReturnType<typeof firstBatch>>, { images: Tensor<"float32">; labels: Tensor<"int64"> } | undefined>
+  >,
+  True<Equals<typeof collated.image, Tensor<"uint8">>>,
+  True<Equals<typeof collated.score, Tensor<"float32">>>,
+  True<Equals<typeof collated.label, string[]>>,
+  True<Equals<typeof collated.place, [Tensor<"int64">, Tensor<"bool">]>>,
+  True<Equals<typeof query | typeof key | typeof value, Tensor<"float32">>>,
+  True<Equals<typeof left, Tensor<"float16">>>,
+  True<Equals<typeof someParts, Tensor<"float32">[]>>,
+  True<Equals<typeof manyParts, Tensor<"float32">[]>>,
+];
+// A chain of known steps is a chain, and a module.
+export const chains: readonly nn.Sequential[] = [named, functions, unknownSteps];

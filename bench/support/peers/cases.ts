@@ -1,7 +1,7 @@
 /** The cases that are compared with other libraries: names, operands and the minimum work of a call. */
 import type { DType } from "../../../src/index.ts";
 
-/** An operand that both sides get: normally distributed numbers, or integers from 0 to below `below`. */
+/** An operand that both sides get: normally distributed numbers, or integers of at least 0 and below `below`. */
 export interface Operand {
   readonly shape: readonly number[];
   readonly dtype?: DType;

@@ -45,7 +45,7 @@ export class Draw {
     return choices[this.integer(0, choices.length - 1)]!;
   }
 
-  /** One of the keys, each with its share of 1. */
+  /** Draws one of the keys with the given probabilities, which add up to 1. */
   share<Key extends string>(shares: Readonly<Record<Key, number>>): Key {
     const entries = Object.entries(shares) as [Key, number][];
     let rest = this.uniform() * entries.reduce((total, [, share]) => total + share, 0);

@@ -51,7 +51,8 @@ function withGradients(forward: () => unknown, inputs: readonly Tensor[]): Prepa
     tidy(() => {
       const output = tensorsOf(forward())[0]!;
       const gradients = grad([output], inputs, { gradOutputs: [cotangent] });
-      return [output.detach(), ...gradients];
+      // an operation that passes its gradient on returns the cotangent itself, which the next call needs
+      return [output.detach(), ...gradients.map((each) => (each === cotangent ? each.detach() : each))];
     }) as Tensor[];
 }
 

@@ -76,7 +76,10 @@ def found(name):
         for part in name.split("."):
             module = getattr(module, part, None) or getattr(module, snake_case(part))
         return module
-    for module in (torch, functional, torch.special):
+    snake = {"log_sigmoid": "logsigmoid"}.get(snake, snake)
+    # torch.binary_cross_entropy_with_logits does not average by default
+    first = (functional, torch) if "cross_entropy" in snake else (torch, functional)
+    for module in (*first, torch.special):
         if hasattr(module, snake):
             return getattr(module, snake)
     return COMPOSED[snake]

@@ -84,12 +84,23 @@ template <class Part> inline void copy_ends(const Addresses &at, int64_t bytes) 
   std::memcpy(at.to + bytes - sizeof(Part), &last, sizeof(Part));
 }
 
+// glibc copies long rows with `rep movsb`, which takes several times as long if the addresses are not aligned (Zen 4).
+constexpr int64_t long_row = 1 << 11, line = 64;
+
+void copy_unaligned(const Addresses &at, int64_t bytes) {
+  int64_t done = 0;
+  for (; done + line <= bytes; done += line) std::memcpy(at.to + done, at.from + done, line);
+  std::memcpy(at.to + done, at.from + done, bytes - done);
+}
+
 // Short rows are copied inline: a call of memcpy would cost more than copying a few bytes.
 inline void copy_row(const Addresses &at, int64_t bytes) {
   struct Part16 {
     char bytes[16];
   };
-  if (bytes > 32) std::memcpy(at.to, at.from, bytes);
+  const bool is_aligned = (reinterpret_cast<uintptr_t>(at.from) | reinterpret_cast<uintptr_t>(at.to)) % line == 0;
+  if (bytes >= long_row && !is_aligned) copy_unaligned(at, bytes);
+  else if (bytes > 32) std::memcpy(at.to, at.from, bytes);
   else if (bytes >= 16) copy_ends<Part16>(at, bytes);
   else if (bytes >= 8) copy_ends<uint64_t>(at, bytes);
   else if (bytes >= 4) copy_ends<uint32_t>(at, bytes);

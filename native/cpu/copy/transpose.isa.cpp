@@ -64,9 +64,11 @@ template <class T> void transpose_block(const TransposeBlock &block) {
   for (int64_t c = 0; c < columns; c++) stream(out + c * pitch, block.to + c * block.columns.to, bytes);
 }
 
-// Calls use(std::integral_constant<int64_t, count>{}) for a count of 2 to `few`.
+// Calls use(std::integral_constant<int64_t, count>{}) for a count of 1 to `few`; the last block of a long axis may have
+// one element.
 template <class Use> inline void with_few(int64_t count, Use use) {
-  if (count == 2) use(std::integral_constant<int64_t, 2>{});
+  if (count == 1) use(std::integral_constant<int64_t, 1>{});
+  else if (count == 2) use(std::integral_constant<int64_t, 2>{});
   else if (count == 3) use(std::integral_constant<int64_t, 3>{});
   else use(std::integral_constant<int64_t, few>{});
 }

@@ -1,10 +1,12 @@
 #include "loop.h"
 
+#include "../copy/copy.h"
 #include "../parallel.h"
 #include "stream.h"
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <cstring>
 
 namespace orchard {
@@ -12,16 +14,49 @@ namespace {
 
 // Elements that are not dense are copied in pieces that fit in the L1 cache.
 constexpr int64_t tile = 512;
-constexpr int64_t widest = 8;        // bytes of an element
-constexpr int64_t grain = 1 << 15;   // elements; a multiple of the tile
-constexpr int64_t shortest_run = 96; // shorter ones are gathered to tiles
+constexpr int64_t widest = 8;               // bytes of an element
+constexpr int64_t grain = 1 << 15;          // elements; a multiple of the tile
+constexpr int64_t shortest_run = 96;        // shorter ones are gathered to tiles
+constexpr int64_t fewest_transposed = 1024; // elements, from which blocks pay
+constexpr int64_t fewest_in_block = 64;     // elements, from which starting a kernel pays
 
 // A result of at least this many bytes is written with nontemporal stores: the caches would evict it before it is read.
 constexpr int64_t streamed = 16 << 20;
 
+// Copies a few bytes inline, where a call of memcpy would cost more; the first and the last part overlap.
+template <class Part> inline void copy_two(char *to, const char *from, int64_t bytes) {
+  Part first, last;
+  std::memcpy(&first, from, sizeof(Part));
+  std::memcpy(&last, from + bytes - sizeof(Part), sizeof(Part));
+  std::memcpy(to, &first, sizeof(Part));
+  std::memcpy(to + bytes - sizeof(Part), &last, sizeof(Part));
+}
+inline void copy_dense(char *to, const char *from, int64_t bytes) {
+  struct Part16 {
+    char bytes[16];
+  };
+  struct Part32 {
+    char bytes[32];
+  };
+  if (bytes > 64) std::memcpy(to, from, bytes);
+  else if (bytes >= 32) copy_two<Part32>(to, from, bytes);
+  else if (bytes >= 16) copy_two<Part16>(to, from, bytes);
+  else if (bytes >= 8) copy_two<uint64_t>(to, from, bytes);
+  else if (bytes >= 4) copy_two<uint32_t>(to, from, bytes);
+  else
+    for (int64_t byte = 0; byte < bytes; byte++) to[byte] = from[byte];
+}
+
 template <class T> void copy_strided(const char *source, int64_t stride, char *dense, int64_t count) {
   const T *in = reinterpret_cast<const T *>(source);
   T *out = reinterpret_cast<T *>(dense);
+  if (count <= 4) { // the vectorized loop below costs more
+    if (count > 3) out[3] = in[3 * stride];
+    if (count > 2) out[2] = in[2 * stride];
+    if (count > 1) out[1] = in[stride];
+    out[0] = in[0];
+    return;
+  }
   for (int64_t i = 0; i < count; i++) out[i] = in[i * stride];
 }
 
@@ -30,6 +65,8 @@ template <class T> void copy_to_strided(const char *dense, char *target, int64_t
   T *out = reinterpret_cast<T *>(target);
   for (int64_t i = 0; i < count; i++) out[i * stride] = in[i];
 }
+
+int index_of_size(int64_t size) { return size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3; }
 
 // Calls use(T{}) for an unsigned integer type T of `size` bytes.
 template <class Use> void with_size(int64_t size, Use &&use) {
@@ -52,6 +89,23 @@ struct Loop::View {
   int64_t size() const { return operand->size; }
   char *first() const { return operand->first; }
   char *dense(int64_t start) const { return first() + start * size(); }
+};
+
+// A transposed operand has its closest elements along another axis than the innermost one. It is read in blocks over
+// these two axes, which are transposed in the L1 cache.
+struct Loop::Blocks {
+  int outer;            // the other axis
+  int64_t wide, high;   // elements of a block along it and along the innermost axis
+  int64_t across, down; // blocks along them
+  bool is_dense;        // a block's elements are adjacent in the result
+  bool has_few;
+  bool is_transposed[max_operands];
+};
+
+// A block's size, and the places of its first element in each operand, in elements.
+struct Loop::Block {
+  int64_t wide, high;
+  int64_t places[max_operands];
 };
 
 void Loop::add_axis(int64_t size, const int64_t *strides) {
@@ -85,6 +139,8 @@ void Loop::run_placed(const PlacedRow &row) const { run_all(row, false); }
 void Loop::run_all(const PlacedRow &row, bool starts_anywhere) const {
   View views[max_operands];
   for (int i = 0; i < operands_; i++) views[i] = {layout_of(operand_[i]), &operand_[i], period_of(operand_[i])};
+  Blocks blocks;
+  if (starts_anywhere && find_blocks(views, blocks)) return run_by_blocks(row, views, blocks);
   if (starts_anywhere && goes_by_runs(views))
     return parallel_for(count_, grain, [&](int64_t begin, int64_t end) { run_by_runs(row, views, begin, end); });
   parallel_for(count_, grain, [&](int64_t begin, int64_t end) { run_part(row, views, begin, end); });
@@ -158,6 +214,145 @@ void Loop::run_by_runs(const PlacedRow &row, const View *views, int64_t begin, i
     start += length;
   }
   if (is_streamed) streams().finish();
+}
+
+// Returns the axis along which a transposed operand has its closest elements, or -1 for another layout.
+int Loop::closest_axis(const View &view) const {
+  const int64_t *strides = view.operand->strides;
+  const int inner = rank_ - 1;
+  if (view.layout != Layout::strided) return -1;
+  int closest = inner;
+  for (int axis = inner - 1; axis >= 0; axis--)
+    if (strides[axis] != 0 && std::abs(strides[axis]) < std::abs(strides[closest])) closest = axis;
+  return closest == inner ? -1 : closest;
+}
+
+bool Loop::find_blocks(const View *views, Blocks &blocks) const {
+  const int inner = rank_ - 1, last = operands_ - 1;
+  if (rank_ < 2 || count_ < fewest_transposed || target_of(views[last]) == Target::scattered) return false;
+  blocks.outer = -1;
+  int64_t side = tile;
+  for (int i = 0; i < last; i++) {
+    const int closest = closest_axis(views[i]);
+    if (blocks.outer < 0) blocks.outer = closest;
+    blocks.is_transposed[i] = closest >= 0 && closest == blocks.outer;
+    side = std::min(side, transposes().side[index_of_size(views[i].size())]);
+  }
+  if (blocks.outer < 0) return false;
+  const int64_t wide = shape_[blocks.outer], high = shape_[inner];
+  const auto most = [&](int64_t size, int64_t other) {
+    if (!blocks.has_few) return std::min(size, side);
+    return std::min(size, size <= few && size <= other ? size : side * side / few);
+  };
+  blocks.has_few = std::min(wide, high) <= few;
+  blocks.wide = most(wide, high);
+  blocks.high = most(high, wide);
+  blocks.across = (wide - 1) / blocks.wide + 1;
+  blocks.down = (high - 1) / blocks.high + 1;
+  blocks.is_dense = blocks.outer == inner - 1 && blocks.high == high;
+  return wide * high >= fewest_in_block;
+}
+
+// Returns block `number`, in row-major order over the other axes, then along `outer`, then along the innermost axis.
+Loop::Block Loop::block_at(const Blocks &blocks, int64_t number) const {
+  const int inner = rank_ - 1;
+  const int64_t row = number % blocks.down * blocks.high, column = number / blocks.down % blocks.across * blocks.wide;
+  Block block{std::min(blocks.wide, shape_[blocks.outer] - column), std::min(blocks.high, shape_[inner] - row), {}};
+  for (int i = 0; i < operands_; i++)
+    block.places[i] = row * operand_[i].strides[inner] + column * operand_[i].strides[blocks.outer];
+  number /= blocks.down * blocks.across;
+  for (int axis = inner - 1; axis >= 0; axis--) {
+    if (axis == blocks.outer) continue;
+    for (int i = 0; i < operands_; i++) block.places[i] += number % shape_[axis] * operand_[i].strides[axis];
+    number /= shape_[axis];
+  }
+  return block;
+}
+
+// Returns block `number`, given the one before it: usually the next one along a third axis.
+Loop::Block Loop::next_block(const Blocks &blocks, const Block &before, int64_t number) const {
+  const int third = blocks.outer - 1;
+  if (blocks.across > 1 || third < 0 || number % shape_[third] == 0) return block_at(blocks, number);
+  Block block = before;
+  for (int i = 0; i < operands_; i++) block.places[i] += operand_[i].strides[third];
+  return block;
+}
+
+// Writes the transposed block of an operand to rows of `high` elements.
+void Loop::transpose(const View &view, const Blocks &blocks, const Block &block, int64_t place, char *dense) const {
+  const int64_t size = view.size(), *strides = view.operand->strides;
+  const int at_size = index_of_size(size);
+  const auto kernel = blocks.has_few ? transposes().few[at_size] : transposes().block[at_size];
+  kernel({view.first() + place * size,
+          dense,
+          {block.wide, strides[blocks.outer] * size, block.high * size},
+          {block.high, strides[rank_ - 1] * size, size},
+          false});
+}
+
+void Loop::run_by_blocks(const PlacedRow &row, const View *views, const Blocks &blocks) const {
+  int64_t parts = blocks.across * blocks.down;
+  for (int axis = 0; axis < rank_ - 1; axis++) parts *= axis == blocks.outer ? 1 : shape_[axis];
+  parallel_for(parts, std::max<int64_t>(1, grain / (blocks.wide * blocks.high)), [&](int64_t begin, int64_t end) {
+    alignas(64) char buffers[max_operands][block_bytes];
+    if (blocks.is_dense) run_dense_blocks(row, views, blocks, begin, end, buffers);
+    else run_parted_blocks(row, views, blocks, begin, end, buffers);
+  });
+}
+
+// Small blocks that are adjacent in the result are computed together.
+void Loop::run_dense_blocks(const PlacedRow &row, const View *views, const Blocks &blocks, int64_t begin, int64_t end,
+                            Buffers buffers) const {
+  const int last = operands_ - 1;
+  const View &result = views[last];
+  int64_t widest_element = 1;
+  for (int i = 0; i < last; i++) widest_element = std::max(widest_element, views[i].size());
+  const int64_t most = block_bytes / widest_element;
+  const void *inputs[max_operands];
+  for (int64_t number = begin; number < end;) {
+    Block block = block_at(blocks, number);
+    const int64_t start = block.places[last];
+    int64_t length = 0;
+    while (true) {
+      for (int i = 0; i < last; i++)
+        if (blocks.is_transposed[i])
+          transpose(views[i], blocks, block, block.places[i], buffers[i] + length * views[i].size());
+      length += block.wide * block.high;
+      if (++number == end) break;
+      block = next_block(blocks, block, number);
+      if (length + block.wide * block.high > most) break;
+    }
+    for (int i = 0; i < last; i++) {
+      inputs[i] = views[i].layout == Layout::dense ? views[i].dense(start) : buffers[i];
+      if (views[i].layout != Layout::dense && !blocks.is_transposed[i]) gather(views[i], start, length, buffers[i]);
+    }
+    row(inputs, result.dense(start), start, length);
+  }
+}
+
+// Blocks whose rows are apart in the result are computed row by row.
+void Loop::run_parted_blocks(const PlacedRow &row, const View *views, const Blocks &blocks, int64_t begin, int64_t end,
+                             Buffers buffers) const {
+  const int last = operands_ - 1;
+  const View &result = views[last];
+  const void *inputs[max_operands];
+  for (int64_t number = begin; number < end; number++) {
+    const Block block = block_at(blocks, number);
+    for (int i = 0; i < last; i++)
+      if (blocks.is_transposed[i]) transpose(views[i], blocks, block, block.places[i], buffers[i]);
+    for (int64_t r = 0; r < block.wide; r++) {
+      const int64_t start = block.places[last] + r * operand_[last].strides[blocks.outer];
+      for (int i = 0; i < last; i++) {
+        if (views[i].layout == Layout::dense) inputs[i] = views[i].dense(start);
+        else if (blocks.is_transposed[i]) inputs[i] = buffers[i] + r * block.high * views[i].size();
+        else {
+          gather(views[i], start, block.high, buffers[i]);
+          inputs[i] = buffers[i];
+        }
+      }
+      row(inputs, result.dense(start), start, block.high);
+    }
+  }
 }
 
 bool Loop::is_repeated(const View &view) { return view.layout == Layout::strided && view.period > 0; }
@@ -244,7 +439,7 @@ void Loop::gather(const View &view, int64_t start, int64_t length, char *dense) 
   with_size(view.size(), [&](auto element) {
     using T = decltype(element);
     move(view, start, length, [&](const char *source, int64_t stride, int64_t at, int64_t count) {
-      if (stride == 1) std::memcpy(dense + at * sizeof(T), source, count * sizeof(T));
+      if (stride == 1) copy_dense(dense + at * sizeof(T), source, count * sizeof(T));
       else copy_strided<T>(source, stride, dense + at * sizeof(T), count);
     });
   });

@@ -63,6 +63,7 @@ public:
   bool any(int operand, Test test) const;
 
 private:
+  static constexpr int64_t block_bytes = 1 << 14; // of an operand in a block; see transpose.isa.cpp
   enum class Layout { dense, constant, strided };
   enum class Target {
     in_place,
@@ -70,6 +71,8 @@ private:
     scattered
   }; // whether rows write to the result directly, or to a buffer first
   struct View;
+  struct Blocks;
+  struct Block;
 
   void add_axis(int64_t size, const int64_t *strides);
   Layout layout_of(const LoopOperand &operand) const;
@@ -78,6 +81,17 @@ private:
   void run_part(const PlacedRow &row, const View *views, int64_t begin, int64_t end) const;
   bool goes_by_runs(const View *views) const;
   void run_by_runs(const PlacedRow &row, const View *views, int64_t begin, int64_t end) const;
+  int closest_axis(const View &view) const;
+  bool find_blocks(const View *views, Blocks &blocks) const;
+  Block block_at(const Blocks &blocks, int64_t number) const;
+  Block next_block(const Blocks &blocks, const Block &before, int64_t number) const;
+  void transpose(const View &view, const Blocks &blocks, const Block &block, int64_t place, char *dense) const;
+  void run_by_blocks(const PlacedRow &row, const View *views, const Blocks &blocks) const;
+  using Buffers = char (*)[block_bytes]; // a block of each operand
+  void run_dense_blocks(const PlacedRow &row, const View *views, const Blocks &blocks, int64_t begin, int64_t end,
+                        Buffers buffers) const;
+  void run_parted_blocks(const PlacedRow &row, const View *views, const Blocks &blocks, int64_t begin, int64_t end,
+                         Buffers buffers) const;
   static bool is_repeated(const View &view);
   int64_t period_of(const LoopOperand &operand) const;
   template <class Move> void move(const View &view, int64_t start, int64_t length, Move move) const;

@@ -81,7 +81,7 @@ template <class T> void copy_triangle(const T *from, T *to, int64_t n, bool uppe
 
 // LAPACK sees the matrix as its transpose, so its upper factor is the lower factor here. Some versions continue after
 // NaN, so the diagonal is checked.
-template <class T> int64_t factorise(const Lapack<T> &library, T *a, const Problem<T> &problem) {
+template <class T> int64_t factorize(const Lapack<T> &library, T *a, const Problem<T> &problem) {
   const int64_t n = problem.n;
   const int size = static_cast<int>(n);
   int64_t failed = library.potrf(problem.upper ? 'L' : 'U', size, a, size);
@@ -100,7 +100,7 @@ template <class T> void by_lanes(const Problem<T> &problem, const CholeskyKernel
   // A group of 16 float32 matrices takes about as long as four single ones.
   for_each_group<T>(problem.batch, kernel.lanes, 4 * problem.operations(), square,
                     [&](int64_t first, int64_t count, T *scratch) {
-                      kernel.factorise_group({problem.from + first * square, square, count},
+                      kernel.factorize_group({problem.from + first * square, square, count},
                                              {problem.to + first * square, square, count}, problem.codes + first, n,
                                              problem.upper, scratch);
                     });
@@ -132,7 +132,7 @@ template <class T> void go_on(const CholeskyPanel<T> &panel) {
                [&](int64_t begin, int64_t end) { kernel.subtract(panel, begin, end); });
 }
 
-template <class T> void factorise_panels(const Problem<T> &problem, int64_t matrix, T *scratch) {
+template <class T> void factorize_panels(const Problem<T> &problem, int64_t matrix, T *scratch) {
   const int64_t n = problem.n;
   const T *from = problem.from + matrix * n * n;
   T *to = problem.to + matrix * n * n, *inverse = scratch + panel_elements(n);
@@ -140,7 +140,7 @@ template <class T> void factorise_panels(const Problem<T> &problem, int64_t matr
   for (int64_t first = 0; first < n && failed == 0; first += depth_of(n)) {
     const int64_t depth = std::min(depth_of(n), n - first);
     const CholeskyPanel<T> panel{first == 0 ? from : to, to, n, first, depth, problem.upper, scratch, inverse};
-    const int64_t minor = cholesky_kernels().of<T>().factorise(panel);
+    const int64_t minor = cholesky_kernels().of<T>().factorize(panel);
     if (minor != 0) failed = first + minor;
     else if (first + depth < n) go_on(panel);
   }
@@ -152,9 +152,9 @@ template <class T> void by_panels(const Problem<T> &problem) {
   const int64_t elements = panel_elements(problem.n) + most_depth;
   if (problem.batch > 1 && (problem.batch >= thread_count() || problem.n < shared_size))
     return for_each_matrix<T>(problem.batch, problem.operations(), elements,
-                              [&](int64_t matrix, T *scratch) { factorise_panels(problem, matrix, scratch); });
+                              [&](int64_t matrix, T *scratch) { factorize_panels(problem, matrix, scratch); });
   Scratch<T> scratch(elements);
-  for (int64_t matrix = 0; matrix < problem.batch; matrix++) factorise_panels(problem, matrix, scratch.data());
+  for (int64_t matrix = 0; matrix < problem.batch; matrix++) factorize_panels(problem, matrix, scratch.data());
 }
 
 template <class T> void run(const Problem<T> &problem) {
@@ -171,7 +171,7 @@ template <class T> void run(const Problem<T> &problem) {
           return true;
         },
         [&](int64_t matrix, T *) {
-          problem.codes[matrix] = static_cast<int32_t>(factorise(*library, problem.to + matrix * square, problem));
+          problem.codes[matrix] = static_cast<int32_t>(factorize(*library, problem.to + matrix * square, problem));
         });
   }
   by_panels(problem);

@@ -29,7 +29,7 @@ template <class T> struct CholeskyPanel {
 template <class T> struct CholeskyKernel {
   // Factors the diagonal block. Returns the order of its first leading minor that is not positive, or 0. The other
   // functions may be called only if it is 0.
-  int64_t (*factorise)(const CholeskyPanel<T> &panel);
+  int64_t (*factorize)(const CholeskyPanel<T> &panel);
   // Solves for the strips [begin, end) to the right of the diagonal block (below it for L), counted from the block's
   // first strip.
   void (*solve)(const CholeskyPanel<T> &panel, int64_t begin, int64_t end);
@@ -39,7 +39,7 @@ template <class T> struct CholeskyKernel {
   // Computes L of A = L Lᵀ from the lower triangles of a group of matrices, or U from the upper ones. From the first
   // leading minor that is not positive, the factor is 0, and `codes` receives the order of that minor. The scratch has
   // n * n vectors.
-  void (*factorise_group)(LaneGroup<const T> from, LaneGroup<T> to, int32_t *codes, int64_t n, bool upper, T *scratch);
+  void (*factorize_group)(LaneGroup<const T> from, LaneGroup<T> to, int32_t *codes, int64_t n, bool upper, T *scratch);
   int lanes;
 };
 

@@ -8,7 +8,7 @@
 namespace orchard::ORCHARD_ISA {
 namespace {
 
-template <class T> int64_t factorise(const CholeskyPanel<T> &panel) { return PackedPanel<T>(panel).factorise(); }
+template <class T> int64_t factorize(const CholeskyPanel<T> &panel) { return PackedPanel<T>(panel).factorize(); }
 
 template <class T> void solve(const CholeskyPanel<T> &panel, int64_t begin, int64_t end) {
   for (int64_t strip = begin; strip < end; strip++) PackedPanel<T>(panel).solve_strip(strip);
@@ -34,18 +34,18 @@ public:
   LaneFactor(LaneMatrix<T> l, int64_t n) : l_(l), n_(n) {}
 
   // Returns, for each matrix, the order of the first leading minor that is not positive, or 0.
-  LaneMask<T> factorise() {
+  LaneMask<T> factorize() {
     for (int64_t first = 0; first < n_; first += lane_tile)
       with_tile_size(std::min<int64_t>(lane_tile, n_ - first),
-                     [&](auto columns) { factorise_columns<columns>(first); });
+                     [&](auto columns) { factorize_columns<columns>(first); });
     clear();
     return failed_;
   }
 
 private:
-  template <int columns> void factorise_columns(int64_t first) {
+  template <int columns> void factorize_columns(int64_t first) {
     Vector<T> inverse[columns]; // reciprocals of the diagonal
-    factorise_tile<columns>(first, inverse);
+    factorize_tile<columns>(first, inverse);
     for (int64_t row = first + columns; row < n_; row += lane_tile)
       with_tile_size(std::min<int64_t>(lane_tile, n_ - row),
                      [&](auto rows) { divide_tile<rows, columns>(row, first, inverse); });
@@ -57,7 +57,7 @@ private:
     subtract_products<T, rows, columns>(c, l_.from(row, 0), l_.from(first, 0).transposed(), first);
   }
 
-  template <int size> void factorise_tile(int64_t first, Vector<T> (&inverse)[size]) {
+  template <int size> void factorize_tile(int64_t first, Vector<T> (&inverse)[size]) {
     Vector<T> c[size][size];
     load_remainder<size, size>(c, first, first);
     for (int s = 0; s < size; s++) {
@@ -101,17 +101,17 @@ private:
 };
 
 template <class T>
-void factorise_group(LaneGroup<const T> from, LaneGroup<T> to, int32_t *codes, int64_t n, bool upper, T *scratch) {
+void factorize_group(LaneGroup<const T> from, LaneGroup<T> to, int32_t *codes, int64_t n, bool upper, T *scratch) {
   Vector<T> *m = lanes_in(scratch);
   load_lanes<T>(from, n * n, m);
   const LaneMatrix<T> a{m, n, 1};
-  const LaneMask<T> failed = LaneFactor<T>(upper ? a.transposed() : a, n).factorise();
+  const LaneMask<T> failed = LaneFactor<T>(upper ? a.transposed() : a, n).factorize();
   store_lanes<T>(m, n * n, to);
   for (int64_t lane = 0; lane < to.count; lane++) codes[lane] = static_cast<int32_t>(failed[lane]);
 }
 
 template <class T>
-constexpr CholeskyKernel<T> kernel = {factorise<T>, solve<T>, subtract<T>, factorise_group<T>, lanes<T>};
+constexpr CholeskyKernel<T> kernel = {factorize<T>, solve<T>, subtract<T>, factorize_group<T>, lanes<T>};
 
 } // namespace
 

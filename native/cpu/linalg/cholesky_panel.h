@@ -27,14 +27,14 @@ public:
 
   // Factors the diagonal block: the first columns, as many as the panel has rows. Returns the order of the first
   // leading minor that is not positive, or 0.
-  int64_t factorise() const {
+  int64_t factorize() const {
     if (depth_ == panel_.depth)
       for (int64_t s = 0; s < strips(); s++) load_strip(s);
     else load_padded();
     int64_t failed = 0;
     for (int64_t row = 0; row < depth_ && failed == 0; row += solved_rows) {
       for (int64_t column = row; column < row + solved_rows; column += lanes<T>) solve<false>(row, element(0, column));
-      failed = factorise_square(row);
+      failed = factorize_square(row);
       for (int64_t column = row + solved_rows; column < depth_; column += lanes<T>)
         solve<true>(row, element(0, column));
     }
@@ -128,7 +128,7 @@ private:
   }
 
   // Factors the square on the diagonal that begins at `row`; the products of the rows above are already subtracted.
-  int64_t factorise_square(int64_t row) const {
+  int64_t factorize_square(int64_t row) const {
     T *square = element(row, row);
     for (int i = 0; i < solved_rows; i++) {
       T *pivot_row = square + i * strip_columns;

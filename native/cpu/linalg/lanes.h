@@ -8,18 +8,18 @@
 //
 // A kernel in a `.isa.cpp` computes groups of `lanes<T>` matrices; the table of kernels also contains that number:
 //
-//   template <class T> void factorise(const LaneGroup<T> &from, …, T *scratch) {
+//   template <class T> void factorize(const LaneGroup<T> &from, …, T *scratch) {
 //     Vector<T> *m = lanes_in<T>(scratch);
 //     load_lanes(from, n * n, m);
 //     for (…) m[i * n + j] = multiply_add<T>(-m[i * n + k], m[k * n + j], m[i * n + j]);
 //     store_lanes(m, n * n, to);
 //   }
-//   extern const Kernels kernels = {{…, factorise<double>, lanes<double>}, …};
+//   extern const Kernels kernels = {{…, factorize<double>, lanes<double>}, …};
 //
 // The `.cpp` calls it on all threads, each with scratch memory, by `for_each_group` of batches.h:
 //
 //   for_each_group<T>(batch, kernel.lanes, operations, n * n, [&](int64_t first, int64_t count, T *scratch) {
-//     kernel.factorise({from + first * n * n, n * n, count}, …, scratch);
+//     kernel.factorize({from + first * n * n, n * n, count}, …, scratch);
 //   });
 //
 // The last group may have fewer matrices. Its other lanes hold copies of the last matrix, which are not stored, so

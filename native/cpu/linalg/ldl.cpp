@@ -19,7 +19,7 @@ void ldl_factor(const LdlFactorBlock &block, Operands operands) {
     for_each_matrix<T>(batch, n * n * n / 3, 2 * n, [&](int64_t matrix, T *work) {
       T *factors = ld + matrix * n * n;
       std::copy_n(a + matrix * n * n, n * n, factors);
-      info[matrix] = static_cast<int32_t>(ldl_kernels().of<T>().factorise(factors, n, pivots + matrix * n, work));
+      info[matrix] = static_cast<int32_t>(ldl_kernels().of<T>().factorize(factors, n, pivots + matrix * n, work));
     });
   });
 }

@@ -76,7 +76,7 @@ template <class T> void eliminate_two(T *a, int64_t n, int64_t k, T *first, T *s
   }
 }
 
-template <class T> int64_t factorise(T *a, int64_t n, int32_t *pivots, T *work) {
+template <class T> int64_t factorize(T *a, int64_t n, int32_t *pivots, T *work) {
   int64_t info = 0;
   for (int64_t k = 0; k < n;) {
     const Pivot pivot = find_pivot(a, n, k);
@@ -133,7 +133,7 @@ template <class T> void solve(const T *ld, const int32_t *pivots, T *b, int64_t 
   }
 }
 
-template <class T> constexpr LdlKernel<T> kernel = {factorise<T>, solve<T>};
+template <class T> constexpr LdlKernel<T> kernel = {factorize<T>, solve<T>};
 
 } // namespace
 

@@ -162,7 +162,7 @@ template <class T> void run_large(const LuProblem<T> &problem, MultiplyMatrices 
   parallel_for(problem.rows * problem.columns, 1 << 16,
                [&](int64_t begin, int64_t end) { std::copy(problem.a + begin, problem.a + end, lu + begin); });
   *problem.info = static_cast<int32_t>(
-      blocked.factorise(lu, problem.rows, problem.columns, problem.columns, pivots, problem.pivot));
+      blocked.factorize(lu, problem.rows, problem.columns, problem.columns, pivots, problem.pivot));
   if (problem.right > 0) {
     copy_right(problem, problem.x, problem.right);
     blocked.swap_rows(problem.x, problem.right, problem.right, pivots, problem.steps());

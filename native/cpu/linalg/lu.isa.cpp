@@ -218,9 +218,9 @@ private:
   T *a_, *b_;
 };
 
-template <class T> void factorise_lanes(const LuLanes<T> &group) { Lanes<T>(group).run(); }
+template <class T> void factorize_lanes(const LuLanes<T> &group) { Lanes<T>(group).run(); }
 
-template <class T> constexpr LuKernel<T> kernel = {lanes<T>, eliminate<T>, substitute<T>, factorise_lanes<T>};
+template <class T> constexpr LuKernel<T> kernel = {lanes<T>, eliminate<T>, substitute<T>, factorize_lanes<T>};
 
 } // namespace
 

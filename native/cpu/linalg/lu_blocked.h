@@ -25,12 +25,12 @@ public:
 
   // Replaces A by its factors. Pivots are counted from 0. Returns the first pivot that is 0, counted from 1, or 0 if
   // there is none.
-  int64_t factorise(T *a, int64_t rows, int64_t columns, int64_t stride, int32_t *pivots, bool pivot) const {
+  int64_t factorize(T *a, int64_t rows, int64_t columns, int64_t stride, int32_t *pivots, bool pivot) const {
     const int64_t steps = std::min(rows, columns);
     if (steps == 0) return 0;
     const int64_t left = steps <= lu_panel_columns ? steps : half_of(steps), right = columns - left;
-    int64_t info = left <= lu_panel_columns ? factorise_panel(a, rows, left, stride, pivots, pivot)
-                                            : factorise(a, rows, left, stride, pivots, pivot);
+    int64_t info = left <= lu_panel_columns ? factorize_panel(a, rows, left, stride, pivots, pivot)
+                                            : factorize(a, rows, left, stride, pivots, pivot);
     if (right == 0) return info;
     T *top = a + left;
     swap_rows(top, right, stride, pivots, left);
@@ -38,7 +38,7 @@ public:
     if (left == rows) return info;
     T *below = a + left * stride;
     subtract_product(below, stride, 1, top, stride, below + left, stride, rows - left, right, left);
-    const int64_t later = factorise(below + left, rows - left, right, stride, pivots + left, pivot);
+    const int64_t later = factorize(below + left, rows - left, right, stride, pivots + left, pivot);
     swap_rows(below, left, stride, pivots + left, steps - left);
     for (int64_t k = left; k < steps; k++) pivots[k] += static_cast<int32_t>(left);
     if (info == 0 && later != 0) info = left + later;
@@ -89,7 +89,7 @@ private:
   static constexpr int64_t copied_rows = 512; // rows of a panel that one task copies
   static int64_t half_of(int64_t size) { return padded(size / 2); }
 
-  int64_t factorise_panel(T *a, int64_t rows, int64_t columns, int64_t stride, int32_t *pivots, bool pivot) const {
+  int64_t factorize_panel(T *a, int64_t rows, int64_t columns, int64_t stride, int32_t *pivots, bool pivot) const {
     const int64_t width = padded(columns);
     parallel_for(rows, copied_rows, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; i++) {

@@ -50,7 +50,7 @@ template <class T> bool is_for_lanes(int64_t batch, int64_t rows, int64_t column
 
 // Factors A in the memory of R or Q, if it fits there, else in scratch memory.
 template <class T>
-void factorise(BlockedQr<T> &qr, const Part<const T> &a, const Part<T> &q, const Part<T> &r, T *scratch) {
+void factorize(BlockedQr<T> &qr, const Part<const T> &a, const Part<T> &q, const Part<T> &r, T *scratch) {
   const int64_t count = std::min(a.rows, a.columns);
   T *tau = scratch, *signs = tau + count;
   const bool fits_r = r.rows == a.rows, fits_q = q.columns == a.columns;
@@ -64,7 +64,7 @@ void factorise(BlockedQr<T> &qr, const Part<const T> &a, const Part<T> &q, const
 }
 
 // Factors a matrix A with many more rows than columns. Q has as many columns as A, or none.
-template <class T> void factorise_tall(const T *a, int64_t rows, int64_t columns, T *q, T *r) {
+template <class T> void factorize_tall(const T *a, int64_t rows, int64_t columns, T *q, T *r) {
   TallQr<T> qr(rows, columns);
   Scratch<T> vectors(q ? 0 : rows * columns), signs(columns), diagonal(columns * columns);
   T *reflectors = q ? q : vectors.data();
@@ -105,7 +105,7 @@ void qr(const QrBlock &block, Operands operands) {
                                });
     if (width <= columns && TallQr<T>::is_for(rows, columns)) {
       for (int64_t at = 0; at < batch; at++)
-        factorise_tall(a + at * rows * columns, rows, columns, width > 0 ? q + at * rows * width : nullptr,
+        factorize_tall(a + at * rows * columns, rows, columns, width > 0 ? q + at * rows * width : nullptr,
                        r + at * inner * columns);
       return;
     }
@@ -113,7 +113,7 @@ void qr(const QrBlock &block, Operands operands) {
     const int64_t operations = factor_operations(rows, columns) + 2 * rows * width * count;
     for_each_qr<T>(batch, rows, count, operations, 2 * count + room,
                    [&](int64_t at, BlockedQr<T> &blocked, T *scratch) {
-                     factorise<T>(blocked, {a + at * rows * columns, rows, columns, columns},
+                     factorize<T>(blocked, {a + at * rows * columns, rows, columns, columns},
                                   {q + at * rows * width, rows, width, width},
                                   {r + at * inner * columns, inner, columns, columns}, scratch);
                    });

@@ -11,10 +11,10 @@ template <class T> int64_t operations_of(const SvdBatch<T> &batch) {
   return 4 * small * small * batch.large() + 40 * small * small * small;
 }
 
-template <class T> void factorise_all(const SvdBatch<T> &batch) {
+template <class T> void factorize_all(const SvdBatch<T> &batch) {
   const int64_t numbers = svd_scratch(batch.rows, batch.columns);
   for_each_matrix<double>(batch.count, operations_of(batch), numbers, [&](int64_t at, double *scratch) {
-    batch.finish(at, svd_kernels().of<T>().factorise(batch.problem(at, scratch)));
+    batch.finish(at, svd_kernels().of<T>().factorize(batch.problem(at, scratch)));
   });
 }
 
@@ -27,32 +27,32 @@ template <class T> bool is_for_lanes(const SvdBatch<T> &batch) {
   return batch.small() <= lanes_size && batch.count * least_part_of_lanes >= svd_lanes_kernels().of<T>().lanes;
 }
 
-template <class T> void factorise_lanes(const SvdBatch<T> &batch) {
+template <class T> void factorize_lanes(const SvdBatch<T> &batch) {
   const auto &kernel = svd_lanes_kernels().of<T>();
   const int64_t numbers = svd_scratch(batch.rows, batch.columns) * int64_t(sizeof(double) / sizeof(T));
   const int64_t vectors = svd_lanes_scratch(batch.rows) + (numbers + kernel.lanes - 1) / kernel.lanes;
   for_each_group<T>(batch.count, kernel.lanes, operations_of(batch) * kernel.lanes, vectors,
                     [&](int64_t first, int64_t count, T *scratch) {
-                      kernel.factorise(batch, first, count, scratch);
+                      kernel.factorize(batch, first, count, scratch);
                       double *alone = reinterpret_cast<double *>(scratch);
                       for (int64_t at = first; at < first + count; at++)
                         if (batch.info[at] == svd_left)
-                          batch.finish(at, svd_kernels().of<T>().factorise(batch.problem(at, alone)));
+                          batch.finish(at, svd_kernels().of<T>().factorize(batch.problem(at, alone)));
                     });
 }
 
 // If one side of a matrix is at least this many times as long as the other, a QR factorization first is faster.
 constexpr int64_t tall_ratio = 2;
 
-template <class T> void factorise(const SvdBatch<T> &batch) {
+template <class T> void factorize(const SvdBatch<T> &batch) {
   if (batch.count == 0) return;
   const bool is_square = batch.rows == batch.columns, has_lanes = is_for_lanes(batch);
   if (batch.small() > 0 && !is_square && (has_lanes || batch.large() >= tall_ratio * batch.small()))
-    return TallSvd<T>(batch).run([](const SvdBatch<T> &square) { factorise(square); });
-  if (has_lanes && is_square && batch.small() > 0) return factorise_lanes(batch);
+    return TallSvd<T>(batch).run([](const SvdBatch<T> &square) { factorize(square); });
+  if (has_lanes && is_square && batch.small() > 0) return factorize_lanes(batch);
   const Lapack<T> *library = is_for_lapack(batch) ? lapack<T>() : nullptr;
-  if (library) factorise_all(*library, batch);
-  else factorise_all(batch);
+  if (library) factorize_all(*library, batch);
+  else factorize_all(batch);
 }
 
 void svd(const SvdBlock &block, Operands operands) {
@@ -69,7 +69,7 @@ void svd(const SvdBlock &block, Operands operands) {
     }
     batch.s = operands.results<T>(2, 0, Extent(batch.small()).along(batch.count, batch.small()));
     batch.info = operands.results<int32_t>(4, 0, Extent(batch.count));
-    factorise(batch);
+    factorize(batch);
   });
 }
 

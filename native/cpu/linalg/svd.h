@@ -78,7 +78,7 @@ inline int64_t svd_scratch(int64_t rows, int64_t columns) {
 }
 
 template <class T> struct SvdKernel {
-  SvdInfo (*factorise)(const SvdProblem<T> &problem);
+  SvdInfo (*factorize)(const SvdProblem<T> &problem);
 };
 
 using SvdKernels = OfReals<SvdKernel>;
@@ -86,7 +86,7 @@ using SvdKernels = OfReals<SvdKernel>;
 template <class T> struct SvdLanesKernel {
   // Factors `count` square matrices of the batch from `first` on. Leaves out matrices that are not finite, or whose
   // rows have norms too small for the precision of T.
-  void (*factorise)(const SvdBatch<T> &batch, int64_t first, int64_t count, T *scratch);
+  void (*factorize)(const SvdBatch<T> &batch, int64_t first, int64_t count, T *scratch);
   int64_t lanes;
 };
 

@@ -148,7 +148,7 @@ bool orthogonalise(const Workspace &space, double tolerance, bool has_vectors) {
 }
 
 // Normalizes the rows of R in descending order of their norms, and replaces rows of zeros by an orthonormal completion.
-void normalise(const Workspace &space) {
+void normalize_vectors(const Workspace &space) {
   const int64_t n = space.small;
   double *z = space.completion;
   int64_t rank = 0;
@@ -247,7 +247,7 @@ void sort_norms(const Workspace &space) {
                    [&](double i, double j) { return space.norms[int64_t(i)] > space.norms[int64_t(j)]; });
 }
 
-template <class T> SvdInfo factorise(const SvdProblem<T> &problem) {
+template <class T> SvdInfo factorize(const SvdProblem<T> &problem) {
   const int64_t small = problem.small(), count = problem.rows * problem.columns;
   int exponent;
   if (!exponent_of(problem.a, count, exponent)) return svd_not_finite;
@@ -265,13 +265,13 @@ template <class T> SvdInfo factorise(const SvdProblem<T> &problem) {
   sort_norms(space);
   for (int64_t at = 0; at < small; at++) problem.s[at] = T(std::ldexp(space.norms[int64_t(space.order[at])], exponent));
   if (!problem.has_vectors()) return svd_done;
-  normalise(space);
+  normalize_vectors(space);
   store_vectors(problem, space);
   return svd_done;
 }
 
 } // namespace
 
-extern const SvdKernels svd_kernels = {{factorise<double>}, {factorise<float>}};
+extern const SvdKernels svd_kernels = {{factorize<double>}, {factorize<float>}};
 
 } // namespace orchard::ORCHARD_ISA

@@ -25,7 +25,7 @@ public:
         squares_(g_ + n_ * n_), norms_(squares_ + n_), rows_(reinterpret_cast<T *>(norms_ + n_)),
         rotations_(rows_ + n_ * n_ * lanes<T>) {}
 
-  void factorise() {
+  void factorize() {
     load_lanes<T>({batch_.a + first_ * n_ * n_, n_ * n_, count_}, n_ * n_, w_);
     for (int64_t i = 0; i < n_; i++)
       for (int64_t j = 0; j < i; j++) std::swap(w_[i * n_ + j], w_[j * n_ + i]);
@@ -34,7 +34,7 @@ public:
       for (int64_t at = 0; at < n_ * n_; at++) g_[at] = broadcast(T(at / n_ == at % n_));
     is_left_ |= ~orthogonalise();
     for (int64_t i = 0; i < n_; i++) is_left_ |= ~(squares_[i] > least_square<T>);
-    if (has_vectors()) normalise();
+    if (has_vectors()) normalize_vectors();
     for (int64_t lane = 0; lane < count_; lane++) store(lane);
   }
 
@@ -130,7 +130,7 @@ private:
   }
 
   // Normalizes the rows of W, which are the left vectors, and determines the signs from them.
-  void normalise() {
+  void normalize_vectors() {
     const V one = broadcast(T(1));
     for (int64_t i = 0; i < n_; i++) {
       const V norm = select(is_left_, one, square_root(squares_[i]));
@@ -181,13 +181,13 @@ private:
   int exponents_[lanes<T>] = {};
 };
 
-template <class T> void factorise_group(const SvdBatch<T> &batch, int64_t first, int64_t count, T *scratch) {
-  LaneSvd<T>(batch, first, count, scratch).factorise();
+template <class T> void factorize_group(const SvdBatch<T> &batch, int64_t first, int64_t count, T *scratch) {
+  LaneSvd<T>(batch, first, count, scratch).factorize();
 }
 
 } // namespace
 
-extern const SvdLanesKernels svd_lanes_kernels = {{factorise_group<double>, lanes<double>},
-                                                  {factorise_group<float>, lanes<float>}};
+extern const SvdLanesKernels svd_lanes_kernels = {{factorize_group<double>, lanes<double>},
+                                                  {factorize_group<float>, lanes<float>}};
 
 } // namespace orchard::ORCHARD_ISA

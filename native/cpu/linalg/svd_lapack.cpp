@@ -37,7 +37,7 @@ public:
   bool load(const SvdProblem<T> &problem, T *scratch) const { return copy_finite(problem.a, scratch, count()); }
 
   // Factors the matrix in the scratch memory.
-  SvdInfo factorise(const SvdProblem<T> &problem, T *scratch) const {
+  SvdInfo factorize(const SvdProblem<T> &problem, T *scratch) const {
     T *work = scratch + count() + between_arrays;
     int *integers = reinterpret_cast<int *>(work + work_);
     if (gesdd(problem, scratch, work, work_, integers) == 0) return svd_done;
@@ -69,7 +69,7 @@ template <class T> bool is_for_lapack(const SvdBatch<T> &batch) {
   return batch.small() >= least_size && batch.small() <= most_size && batch.large() <= INT_MAX;
 }
 
-template <class T> void factorise_all(const Lapack<T> &library, const SvdBatch<T> &batch) {
+template <class T> void factorize_all(const Lapack<T> &library, const SvdBatch<T> &batch) {
   const Gesdd<T> gesdd(library, batch);
   const int64_t small = batch.small(), operations = 8 * small * small * batch.large();
   const int64_t elements = std::max(gesdd.elements(), batch.u ? batch.left() : 0);
@@ -80,7 +80,7 @@ template <class T> void factorise_all(const Lapack<T> &library, const SvdBatch<T
         batch.finish(at, svd_not_finite);
         return false;
       },
-      [&](int64_t at, T *scratch) { batch.info[at] = gesdd.factorise(batch.problem(at, nullptr), scratch); },
+      [&](int64_t at, T *scratch) { batch.info[at] = gesdd.factorize(batch.problem(at, nullptr), scratch); },
       [&](int64_t at, T *scratch) {
         const SvdInfo found = SvdInfo(batch.info[at]);
         if (found == svd_done && batch.u) orient_vectors(batch, batch.problem(at, nullptr), scratch);
@@ -90,7 +90,7 @@ template <class T> void factorise_all(const Lapack<T> &library, const SvdBatch<T
 
 template bool is_for_lapack(const SvdBatch<float> &batch);
 template bool is_for_lapack(const SvdBatch<double> &batch);
-template void factorise_all(const Lapack<float> &library, const SvdBatch<float> &batch);
-template void factorise_all(const Lapack<double> &library, const SvdBatch<double> &batch);
+template void factorize_all(const Lapack<float> &library, const SvdBatch<float> &batch);
+template void factorize_all(const Lapack<double> &library, const SvdBatch<double> &batch);
 
 } // namespace orchard

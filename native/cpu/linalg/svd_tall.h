@@ -17,10 +17,10 @@ public:
         vectors_(scratch_product({batch.count, large_, small_})),
         rest_(scratch_product({batch.count, small_, 3 * small_ + 1})) {}
 
-  // `factorise` decomposes the square matrices R.
-  template <class Factorise> void run(Factorise &&factorise) {
+  // `factorize` decomposes the square matrices R.
+  template <class Factorize> void run(Factorize &&factorize) {
     decompose();
-    factorise(inner());
+    factorize(inner());
     if (batch_.u) multiply();
     for (int64_t at = 0; at < batch_.count; at++)
       if (batch_.info[at] != svd_done) batch_.finish(at, SvdInfo(batch_.info[at]));

@@ -96,7 +96,7 @@ void set_rows(const NormalizationCall &call, int64_t first, int64_t count, Short
     block.operands[operand] = call.first[operand];
     block.slices[operand] = {call.length, count, call.slices.along[operand], starts[operand]};
   }
-  block.is_centred = call.is_centred;
+  block.is_centered = call.is_centered;
   block.is_streamed = is_streamed(call.rows * call.length * call.size());
 }
 
@@ -151,7 +151,7 @@ struct Normalize {
     int64_t row_bytes = call.length * call.size();
     RowWriter outs(call, out, pieces.take(row_bytes)), sums(call, sum, pieces.take(row_bytes));
     NormalizeRow row{};
-    row.length = call.length, row.is_centred = call.is_centred, row.eps = call.eps;
+    row.length = call.length, row.is_centered = call.is_centered, row.eps = call.eps;
     row.weight = weight, row.bias = bias;
     row.scratch = pieces.take(normalize_scratch * call.length * call.compute_size());
     for_each_row(reader, begin, end, [&](int64_t number, int64_t index) {
@@ -236,7 +236,7 @@ struct Gradient {
     std::fill_n(sums, 2 * wide_bytes, 0);
     std::fill_n(totals, count, 0.0);
     GradientRow row{};
-    row.length = call.length, row.is_centred = call.is_centred, row.weight = weight, row.scratch = scratch;
+    row.length = call.length, row.is_centered = call.is_centered, row.weight = weight, row.scratch = scratch;
     row.weight_sums = grad_weight ? sums : nullptr;
     row.bias_sums = grad_bias ? sums + (grad_weight ? wide_bytes : 0) : nullptr;
     for (int64_t first = begin; first < end; first += float_rows) {
@@ -282,7 +282,7 @@ void normalize_gradient(const NormalizeGradientBlock &block, Operands operands) 
   const NormalizationCall call(block, operands, {0, 1, 2}, 2);
   Vector weight(call, operands, {3, block.has_weight, block.weight_offset, block.weight_stride});
   const DType statistic = call.statistic_dtype();
-  const void *mean = call.is_centred ? operands.input(4, statistic, 0, Extent(call.rows)) : nullptr;
+  const void *mean = call.is_centered ? operands.input(4, statistic, 0, Extent(call.rows)) : nullptr;
   const void *scale = operands.input(5, statistic, 0, Extent(call.rows));
   Gradient gradient{call, weight.values(), mean, scale, nullptr, nullptr, nullptr};
   if (block.has_grad_x) gradient.grad_x = operands.result(6, call.dtype, 0, call.extent());

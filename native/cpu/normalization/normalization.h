@@ -13,7 +13,7 @@ struct RowsBlock {
 
   DTypeField dtype;        // of x
   DTypeField vector_dtype; // of weight, bias and their gradients
-  Flag is_centred;
+  Flag is_centered;
   Real eps;
   SlicesBlock<operands> rows;
   Flag is_present[operands]; // absent operands may have any address
@@ -36,7 +36,7 @@ struct NormalizeGradientBlock : RowsBlock {
 // One row, dense in every operand. C is double for rows of float64, else float; absent operands are null.
 struct NormalizeRow {
   int64_t length;
-  bool is_centred;
+  bool is_centered;
   double eps;
   const void *x, *residual;  // T
   const void *weight, *bias; // C
@@ -50,7 +50,7 @@ struct RowStatistics {
 
 struct GradientRow {
   int64_t length;
-  bool is_centred;
+  bool is_centered;
   RowStatistics statistics;
   const void *x, *grad_out, *grad_sum; // T
   const void *weight;                  // C
@@ -82,7 +82,7 @@ struct Normalizations {
 struct ShortRowsBlock {
   const char *operands[RowsBlock::operands];
   ShortSlices slices[RowsBlock::operands];
-  bool is_centred, is_streamed;
+  bool is_centered, is_streamed;
   const void *weight, *bias; // C
   double means[most_short_slices], scales[most_short_slices];
 };

@@ -39,7 +39,7 @@ template <class T> const Compute<T> *summed_rows(const NormalizeRow &row, Comput
 // Computes in float64, from the deviations from the unrounded mean.
 template <class C> RowStatistics statistics_of(const C *s, const NormalizeRow &row) {
   Moments moments =
-      row.is_centred ? moments_of(s, row.length) : Moments{double(row.length), 0, squares_around(0, s, row.length)};
+      row.is_centered ? moments_of(s, row.length) : Moments{double(row.length), 0, squares_around(0, s, row.length)};
   return {moments.mean, 1 / std::sqrt(moments.squares / moments.count + row.eps)};
 }
 
@@ -84,7 +84,7 @@ RowMeans<C> means_of(const C *x, const C *gradient, const GradientRow &row, C *_
     for (int64_t k = 0; k < row.length; k++) v[k] = gradient[k] * weight[k];
   const C *weighted = weight ? v : gradient, *n = normalized;
   double count = double(row.length);
-  double average = row.is_centred ? summed(row.length, [=](int64_t k) { return double(weighted[k]); }) / count : 0;
+  double average = row.is_centered ? summed(row.length, [=](int64_t k) { return double(weighted[k]); }) / count : 0;
   return {average, summed(row.length, [=](int64_t k) { return double(weighted[k]) * double(n[k]); }) / count};
 }
 

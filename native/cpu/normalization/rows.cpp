@@ -27,7 +27,7 @@ void gather_rows(const char *first, const int64_t *offsets, int64_t stride, int6
 
 NormalizationCall::NormalizationCall(const RowsBlock &block, const Operands &buffers,
                                      const int (&row_operands)[operands], int needed)
-    : dtype(checked(block.dtype)), vector_dtype(checked(block.vector_dtype)), is_centred(block.is_centred),
+    : dtype(checked(block.dtype)), vector_dtype(checked(block.vector_dtype)), is_centered(block.is_centered),
       eps(block.eps), slices(block.rows), length(slices.length), rows(slices.count()) {
   if (length == 0) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected rows of at least 1 element, got 0");
   for (int operand = 0; operand < operands; operand++) {

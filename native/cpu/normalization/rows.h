@@ -17,7 +17,7 @@ struct NormalizationCall {
   NormalizationCall(const RowsBlock &block, const Operands &buffers, const int (&row_operands)[operands], int needed);
 
   DType dtype, vector_dtype; // of rows; of weight and bias
-  bool is_centred;
+  bool is_centered;
   double eps;
   Slices<operands> slices; // the rows
   int64_t length, rows;

@@ -40,7 +40,7 @@ template <class C> void find_statistics(const C *columns, int64_t pitch, ShortNo
   const double count = double(length);
   for_each_lanes(pitch, [&](int64_t j) {
     Vector<double> mean = {}, squares = {};
-    if (block.is_centred) {
+    if (block.is_centered) {
       for (int64_t k = 0; k < length; k++) mean += wide(columns + k * pitch + j);
       mean /= count;
     }
@@ -147,7 +147,7 @@ template <class C> void find_means(const ShortGradient &block, GradientColumns<C
     store_vector<double>(projection / double(length), projections + j);
   });
   for (int64_t j = 0; j < pitch; j++) {
-    columns.averages[j] = block.is_centred ? C(averages[j]) : C(0);
+    columns.averages[j] = block.is_centered ? C(averages[j]) : C(0);
     columns.projections[j] = C(projections[j]);
   }
 }

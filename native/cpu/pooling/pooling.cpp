@@ -32,6 +32,8 @@ struct Problem {
     for (int axis = 0; axis < convolution_axes; axis++) {
       pooling.axes[axis] = {block.input[axis],  block.output[axis],   block.kernel_size[axis],
                             block.stride[axis], block.dilation[axis], block.before[axis]};
+      if (pooling.axes[axis].kernel == adaptive_kernel)
+        pooling.axes[axis].stride = pooling.axes[axis].dilation = 1, pooling.axes[axis].before = 0;
       check_axis(pooling.axes[axis]);
       if (pooling.axes[axis].dilation < 1) fail(ORCHARD_CPU_INVALID_ARGUMENT, "expected a dilation of at least 1");
     }
@@ -48,7 +50,11 @@ struct Problem {
   // Returns approximately how many elements of x a line of results reads.
   int64_t steps() const {
     int64_t product = pooling.axes[2].output;
-    for (const ConvolutionAxis &axis : pooling.axes) product *= std::clamp<int64_t>(axis.kernel, 1, 64);
+    for (const ConvolutionAxis &axis : pooling.axes) {
+      const int64_t kernel =
+          axis.kernel == adaptive_kernel ? axis.input / std::max<int64_t>(1, axis.output) : axis.kernel;
+      product *= std::clamp<int64_t>(kernel, 1, 64);
+    }
     return product;
   }
   int64_t size() const { return dtype_sizes[static_cast<int>(dtype)]; }

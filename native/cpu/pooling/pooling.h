@@ -5,6 +5,10 @@
 
 namespace orchard {
 
+// A kernel size that stands for windows that divide the input, as adaptive pooling does; their sizes may differ by one.
+// Strides, dilation and padding have no meaning then.
+constexpr int64_t adaptive_kernel = 0;
+
 struct PoolingBlock {
   DTypeField dtype, index_dtype;
   Whole planes;

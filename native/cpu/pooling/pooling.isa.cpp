@@ -16,9 +16,18 @@ struct Range {
   int64_t begin, end;
 };
 
+// Adaptive windows divide the input: window w of n is elements ⌊w·input/n⌋ to ⌈(w + 1)·input/n⌉ - 1.
+bool is_adaptive(const ConvolutionAxis &axis) { return axis.kernel == adaptive_kernel; }
+
+// Returns the position of a window's first element, which may be before the input.
+int64_t first_of(const ConvolutionAxis &axis, int64_t window) {
+  return is_adaptive(axis) ? window * axis.input / axis.output : window * axis.stride - axis.before;
+}
+
 // Returns the elements of a window that are inside the input, for a window at a position along an axis.
 Range places_inside(const ConvolutionAxis &axis, int64_t window) {
-  const int64_t first = window * axis.stride - axis.before;
+  const int64_t first = first_of(axis, window);
+  if (is_adaptive(axis)) return {0, ((window + 1) * axis.input + axis.output - 1) / axis.output - first};
   const int64_t begin = first < 0 ? (-first + axis.dilation - 1) / axis.dilation : 0;
   const int64_t end = first < axis.input ? (axis.input - first + axis.dilation - 1) / axis.dilation : 0;
   return {begin, std::min(end, axis.kernel)};
@@ -143,12 +152,69 @@ void include_row(const ConvolutionAxis &wide, const T *row, I row_place, Range w
   }
 }
 
+// The elements of an adaptive window: `rows` rows of each of `depths` matrices, from x[0] on.
+struct Box {
+  int64_t depths, rows, columns;
+  int64_t depth_stride, row_stride;
+};
+
+// Returns the maximum of adjacent elements and of `largest`, by lanes; elements may be counted twice.
+template <class T> inline bool include_lanes(const T *x, int64_t count, Compute<T> (&largest)[lanes]) {
+  using C = Compute<T>;
+  bool is_nan = false;
+  const auto include_some = [&](const T *from, int some) {
+    for (int lane = 0; lane < some; lane++) {
+      const C value = load(from[lane]);
+      is_nan |= value != value;
+      largest[lane] = value > largest[lane] ? value : largest[lane];
+    }
+  };
+  for (int64_t i = 0; i + lanes <= count; i += lanes) include_some(x + i, lanes);
+  if (count % lanes == 0) return is_nan;
+  if (count > lanes) include_some(x + count - lanes, lanes);
+  else include_some(x, int(count));
+  return is_nan;
+}
+
+// Finds the maximum of a box, whose first element is at position `first` of the plane. Of equal elements the first one
+// counts, of NaNs the last one.
+template <bool is_indexed, class T, class I>
+void find_in_box(const T *plane, int64_t first, const Box &box, Best<Compute<T>, I> best) {
+  using C = Compute<T>;
+  const auto for_each_row = [&](auto &&use) {
+    for (int64_t depth = 0; depth < box.depths; depth++)
+      for (int64_t row = 0; row < box.rows; row++)
+        if (use(first + depth * box.depth_stride + row * box.row_stride)) return;
+  };
+  C largest[lanes];
+  std::fill_n(largest, lanes, -std::numeric_limits<C>::infinity());
+  bool is_nan = false;
+  for_each_row([&](int64_t at) {
+    is_nan |= include_lanes(plane + at, box.columns, largest);
+    return false;
+  });
+  if (is_nan)
+    return for_each_row([&](int64_t at) {
+      for (int64_t i = 0; i < box.columns; i++) include<1, is_indexed, T, I>(plane + at + i, 1, 1, I(at + i), best);
+      return false;
+    });
+  const C found = *std::max_element(largest, largest + lanes);
+  *best.values = found;
+  if constexpr (is_indexed)
+    for_each_row([&](int64_t at) {
+      int64_t i = 0;
+      while (i < box.columns && load(plane[at + i]) != found) i++;
+      if (i < box.columns) *best.places = I(at + i);
+      return i < box.columns;
+    });
+}
+
 template <bool is_indexed, class T, class I>
 void find_line(const Pooling &pooling, const T *plane, int64_t line, T *values, I *indices) {
   using C = Compute<T>;
   const auto &[deep, high, wide] = pooling.axes;
   const Range depths = places_inside(deep, line / high.output), rows = places_inside(high, line % high.output);
-  const int64_t z = line / high.output * deep.stride - deep.before, y = line % high.output * high.stride - high.before;
+  const int64_t z = first_of(deep, line / high.output), y = first_of(high, line % high.output);
   C best[chunk];
   for (int64_t begin = 0; begin < wide.output; begin += chunk) {
     const Range windows = {begin, std::min(begin + chunk, wide.output)};
@@ -156,6 +222,17 @@ void find_line(const Pooling &pooling, const T *plane, int64_t line, T *values, 
     I *places = is_indexed ? indices + begin : nullptr;
     std::fill_n(best, count, -std::numeric_limits<C>::infinity());
     if constexpr (is_indexed) std::fill_n(places, count, I(-1));
+    if (is_adaptive(wide)) {
+      for (int64_t i = 0; i < count; i++) {
+        const Box box = {depths.end - depths.begin, rows.end - rows.begin, places_inside(wide, begin + i).end,
+                         deep.dilation * high.input * wide.input, high.dilation * wide.input};
+        const int64_t depth = z + depths.begin * deep.dilation, row = y + rows.begin * high.dilation;
+        find_in_box<is_indexed, T, I>(plane, (depth * high.input + row) * wide.input + first_of(wide, begin + i), box,
+                                      {best + i, is_indexed ? places + i : nullptr});
+      }
+      narrow(best, values + begin, count);
+      continue;
+    }
     for (int64_t k = depths.begin; k < depths.end; k++)
       for (int64_t j = rows.begin; j < rows.end; j++) {
         const int64_t row = ((z + k * deep.dilation) * high.input + y + j * high.dilation) * wide.input;

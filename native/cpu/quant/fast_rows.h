@@ -53,8 +53,8 @@ template <class Dots, class Row> struct ByteProduct {
 
   static __m256i add(__m256i sums, __m256i raw, __m256i x) {
     if constexpr (!is_turned) return Dots::add(sums, raw, x);
-    const __m256i centred = _mm256_xor_si256(raw, _mm256_set1_epi8(int8_t(0x80)));
-    return Dots::add(sums, _mm256_abs_epi8(centred), _mm256_sign_epi8(x, centred));
+    const __m256i centered = _mm256_xor_si256(raw, _mm256_set1_epi8(int8_t(0x80)));
+    return Dots::add(sums, _mm256_abs_epi8(centered), _mm256_sign_epi8(x, centered));
   }
 
   // Two parts of a row of x, and −offset · Σ x: separately for the first and the second halves, or for both together.

@@ -57,8 +57,8 @@ template <int bits, bool is_symmetric> struct GroupRow {
     const int64_t group = first_group + part * part_values / weights.group;
     const float scale = scale_at(weights.scales, weights.scale_dtype, group);
     if constexpr (is_symmetric) {
-      constexpr float centre = float(1 << (bits - 1));
-      for (int i = 0; i < part_values; i++) out[i] = scale * (out[i] - centre);
+      constexpr float center = float(1 << (bits - 1));
+      for (int i = 0; i < part_values; i++) out[i] = scale * (out[i] - center);
     } else {
       const float bias = scale_at(weights.biases, weights.scale_dtype, group);
       for (int i = 0; i < part_values; i++) out[i] = scale * out[i] + bias;

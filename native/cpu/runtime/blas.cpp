@@ -48,7 +48,7 @@ private:
 
 // Debian's OpenBLAS needs a Fortran library, which setup puts in the same folder. Loading it first means that the
 // system need not search for it.
-void load_neighbours(const std::string &path) {
+void load_neighbors(const std::string &path) {
   size_t slash = path.rfind('/');
   if (slash == std::string::npos) return;
   for (const char *name : {"libquadmath.so.0", "libgfortran.so.5"})
@@ -102,7 +102,7 @@ private:
     }
 #endif
     CoreTypeScope core_type;
-    load_neighbours(candidate);
+    load_neighbors(candidate);
     void *library = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) {
       const char *reason = dlerror();

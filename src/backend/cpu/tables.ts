@@ -13,7 +13,7 @@ export interface NativeFunction {
   readonly takesRows: boolean;
 }
 
-/** `orchard_cpu_tables`, by name. */
+/** The dylib's `orchard_cpu_tables`: its functions and enumerations, by name. */
 export interface NativeTables {
   readonly functions: Readonly<Record<string, NativeFunction>>;
   readonly names: Readonly<Record<string, Readonly<Record<string, number>>>>;

@@ -3,22 +3,25 @@ import { describeValue } from "../../core/describe.ts";
 import { DataError } from "../../core/errors.ts";
 import { listOf } from "../../core/kinds.ts";
 import { expectNothing, reading } from "../../core/parameters.ts";
-import { tensor } from "../../ops/creation/tensor.ts";
+import { type DTypeOfArray, type DTypeOfValue, type TensorArray, tensor } from "../../ops/creation/tensor.ts";
 import { stack } from "../../ops/join/cat.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 
 /** The type of a batch of items. */
-export type Collated<Item> = Item extends Tensor
-  ? Tensor
-  : Item extends number | bigint | boolean | NodeJS.TypedArray
-    ? Tensor
-    : Item extends string
-      ? string[]
-      : Item extends readonly unknown[]
-        ? { -readonly [At in keyof Item]: Collated<Item[At]> }
-        : Item extends object
-          ? { [Name in keyof Item]: Collated<Item[Name]> }
-          : unknown;
+export type Collated<Item> =
+  Item extends Tensor<infer D>
+    ? Tensor<D>
+    : Item extends number | bigint | boolean
+      ? Tensor<DTypeOfValue<Item>>
+      : Item extends TensorArray
+        ? Tensor<DTypeOfArray<Item>>
+        : Item extends string
+          ? string[]
+          : Item extends readonly unknown[]
+            ? { -readonly [At in keyof Item]: Collated<Item[At]> }
+            : Item extends object
+              ? { [Name in keyof Item]: Collated<Item[Name]> }
+              : unknown;
 
 /**
  * Combines items of the same structure into a batch. Tensors are stacked. Numbers (float32), bigints (int64), booleans

@@ -17,7 +17,7 @@ export interface ItemContext {
   readonly seed: bigint;
 }
 
-/** Items by index, from 0 to below `length`. */
+/** Items by index, which is at least 0 and below `length`. */
 export interface Dataset<Item> {
   readonly length: number;
   /** Returns the item at an index, or a promise of it. */
@@ -71,7 +71,7 @@ const tensorParameters = parameters("TensorDataset", { tensors: operand(severalT
 /** @internal @throws {ArgumentError} `outOfRange` */
 export function checkIndex(operation: string, index: number, length: number): void {
   if (Number.isSafeInteger(index) && index >= 0 && index < length) return;
-  throw new ArgumentError(operation, "outOfRange", `expected an index from 0 to below ${length}, got ${String(index)}`);
+  throw new ArgumentError(operation, "outOfRange", `expected an index of at least 0 and below ${length}, got ${String(index)}`);
 }
 
 /**

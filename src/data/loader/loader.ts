@@ -208,7 +208,7 @@ export class DataLoader<Item, Batch = Collated<Item>> implements AsyncIterable<B
         throw new DataError(
           "DataLoader",
           "outOfRange",
-          `expected the sampler to give indices from 0 to below ${dataset.length}, got ${describeValue(index)}`,
+          `expected the sampler to give indices of at least 0 and below ${dataset.length}, got ${describeValue(index)}`,
         );
       yield async () => dataset.get(index, contextOf(seed, epoch, index));
     }

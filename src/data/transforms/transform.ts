@@ -23,7 +23,7 @@ import type { ItemContext } from "../loader/items.ts";
  */
 export type Transform = (image: Tensor, context?: ItemContext) => Tensor;
 
-/** Draws the next random number, from 0 to below 1. */
+/** Draws the next random number in [0, 1). */
 export type Draw = () => number;
 
 /** Counter words reserved for draws and for the seeds of parts; no other random numbers of a seed use them. */
@@ -78,10 +78,10 @@ export function partOf(context: ItemContext, part: number): ItemContext {
   return { ...context, seed: (BigInt(high) << 32n) | BigInt(low) };
 }
 
-/** @internal A number from low to below high. */
+/** @internal A number in [low, high). */
 export const between = (draw: Draw, [low, high]: readonly [number, number]): number => low + (high - low) * draw();
 
-/** @internal A whole number from 0 to below a count. */
+/** @internal A whole number of at least 0 and below a count. */
 export const below = (draw: Draw, count: number): number => Math.floor(draw() * count);
 
 /** @internal The largest color value: 255 for bytes, 1 for floats. */

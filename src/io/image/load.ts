@@ -2,9 +2,9 @@
 import { constants } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { FileError, FileFormatError } from "../../core/errors.ts";
-import { aNumber, aPath, choice, either, flag } from "../../core/kinds.ts";
+import { aNumber, aPath, choice, either, flag, someBytes } from "../../core/kinds.ts";
 import { count } from "../../core/options.ts";
-import { type Kind, named, operand, parameters } from "../../core/parameters.ts";
+import { named, operand, parameters } from "../../core/parameters.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { fileError } from "../file_errors.ts";
 import { type ChannelOrder, hasAlpha, type ImageMode, imageModes, inMode, modeOf, toTensor } from "./channels.ts";
@@ -26,10 +26,6 @@ export interface LoadImageOptions {
 /** A quarter of a gigabyte as 24-bit pixels. */
 const MAX_PIXELS = 89_478_485;
 
-const someBytes: Kind<Uint8Array> = {
-  expected: "bytes (a Uint8Array)",
-  parse: (value) => (value instanceof Uint8Array ? value : undefined),
-};
 /** @internal The options for reading images. */
 export const loading = {
   mode: named(choice(...imageModes, "unchanged"), "rgb"),

@@ -9,7 +9,7 @@ export const choleskyReference: Implementation<undefined, [Tensor], [Tensor, Ten
     const matrices = matricesIn(a);
     store(
       info,
-      matrices.map((matrix) => factorise(matrix, size)),
+      matrices.map((matrix) => factorize(matrix, size)),
     );
     storeMatrices(factor, matrices);
   },
@@ -20,7 +20,7 @@ export const choleskyReference: Implementation<undefined, [Tensor], [Tensor, Ten
  * square root of that numerator. Returns the order of the first leading minor that is not positive, or 0 if there is
  * none. From that row on, L is 0.
  */
-function factorise(a: Float64Array, size: number): number {
+function factorize(a: Float64Array, size: number): number {
   for (let i = 0; i < size; i++) {
     for (let j = 0; j <= i; j++) {
       let rest = a[i * size + j]!;

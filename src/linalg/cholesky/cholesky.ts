@@ -57,7 +57,7 @@ export interface CholeskyResult<D extends DType = DType> {
 export function cholesky<D extends DType>(a: Tensor<D>, options?: CholeskyOptions): Tensor<D>;
 export function cholesky(...values: unknown[]): Tensor {
   const { a, upper } = choleskyParameters(values);
-  const { factor, info } = factorise("cholesky", a, upper);
+  const { factor, info } = factorize("cholesky", a, upper);
   checkInfo("cholesky", info, notDefinite, [factor]);
   return factor;
 }
@@ -72,12 +72,12 @@ export function cholesky(...values: unknown[]): Tensor {
 export function choleskyEx<D extends DType>(a: Tensor<D>, options?: CholeskyOptions): CholeskyResult<D>;
 export function choleskyEx(...values: unknown[]): CholeskyResult {
   const { a, upper } = choleskyExParameters(values);
-  return factorise("choleskyEx", a, upper);
+  return factorize("choleskyEx", a, upper);
 }
 
 const notDefinite = (minor: number): string => `is not positive definite: its leading minor of order ${minor} is not`;
 
-function factorise(operation: string, a: Tensor, upper: boolean): CholeskyResult {
+function factorize(operation: string, a: Tensor, upper: boolean): CholeskyResult {
   const matrix = squareOperand(operation, a);
   const { factor, info } = lowerFactor(operation, upper ? mT(matrix) : matrix);
   return { factor: toDType(upper ? mT(factor) : factor, a.dtype), info };

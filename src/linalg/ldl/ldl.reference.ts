@@ -8,7 +8,7 @@ export const ldlFactorReference: Implementation<undefined, [Tensor], [Tensor, Te
   run({ inputs: [a], outputs: [ld, pivots, info] }) {
     const { rows: size } = matricesOf(a);
     const matrices = matricesIn(a);
-    const factors = matrices.map((matrix) => factorise(matrix, size));
+    const factors = matrices.map((matrix) => factorize(matrix, size));
     storeMatrices(ld, matrices);
     store(
       pivots,
@@ -44,7 +44,7 @@ interface Factors {
 /**
  * Replaces the lower triangle of A by L and D, and the upper one by 0, as LAPACK's sytf2 with Bunch-Kaufman pivoting.
  */
-function factorise(a: Float64Array, size: number): Factors {
+function factorize(a: Float64Array, size: number): Factors {
   const pivots: number[] = [];
   let info = 0;
   for (let k = 0; k < size; ) {

@@ -69,7 +69,7 @@ const ldlSolveParameters = parameters("ldlSolve", {
 export function ldlFactor<D extends DType>(a: Tensor<D>): LdlFactors<D>;
 export function ldlFactor(...values: unknown[]): LdlFactors {
   const { a } = ldlFactorParameters(values);
-  const { ld, pivots, info } = factorise("ldlFactor", a);
+  const { ld, pivots, info } = factorize("ldlFactor", a);
   checkInfo("ldlFactor", info, (at) => `is singular: element ${at} of D is 0`, [ld, pivots]);
   return { ld: toDType(ld, a.dtype), pivots };
 }
@@ -83,11 +83,11 @@ export function ldlFactor(...values: unknown[]): LdlFactors {
 export function ldlFactorEx<D extends DType>(a: Tensor<D>): LdlFactorsInfo<D>;
 export function ldlFactorEx(...values: unknown[]): LdlFactorsInfo {
   const { a } = ldlFactorExParameters(values);
-  const { ld, pivots, info } = factorise("ldlFactorEx", a);
+  const { ld, pivots, info } = factorize("ldlFactorEx", a);
   return { ld: toDType(ld, a.dtype), pivots, info };
 }
 
-function factorise(operation: string, a: Tensor): LdlFactorsInfo {
+function factorize(operation: string, a: Tensor): LdlFactorsInfo {
   const { shape, dtype } = squareOperand(operation, a);
   const [ld, pivots, info] = executeMany(
     factorPrimitive,

@@ -18,7 +18,7 @@ const PANEL_THREADS = 256;
 const changes = (tensor: Tensor) => ({ tensor, access: "readwrite" }) as const;
 
 /** Factorizes `a` into `lu`. */
-export function factoriseBlocks(a: Tensor, lu: Tensor, pivots: Tensor, info: Tensor, pivot: boolean): TicketRange {
+export function factorizeBlocks(a: Tensor, lu: Tensor, pivots: Tensor, info: Tensor, pivot: boolean): TicketRange {
   const { batch, rows, columns } = matricesOf(a);
   const steps = Math.min(rows, columns);
   const launched: Launched[] = [

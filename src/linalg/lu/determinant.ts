@@ -18,7 +18,7 @@ import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { squareOperand } from "../matrices.ts";
-import { factorise, type LuFactors, permuteRows, unitLower } from "./factor.ts";
+import { factorize, type LuFactors, permuteRows, unitLower } from "./factor.ts";
 import { solveFactored } from "./solve.ts";
 
 /** Determinants as signs and logarithms of absolute values. */
@@ -54,7 +54,7 @@ export function det<D extends DType>(a: Tensor<D>): Tensor<D>;
 export function det(...values: unknown[]): Tensor {
   const { a } = detParameters(values);
   const matrix = squareOperand("det", a);
-  const factors = noGrad(() => factorise("det", matrix, true));
+  const factors = noGrad(() => factorize("det", matrix, true));
   return toDType(determinant(matrix, factors), a.dtype);
 }
 
@@ -96,7 +96,7 @@ export function logdet(...values: unknown[]): Tensor {
 }
 
 function signedLog(operation: string, a: Tensor): SignedLog {
-  const { lu, pivots } = noGrad(() => factorise(operation, a, true));
+  const { lu, pivots } = noGrad(() => factorize(operation, a, true));
   const pivotValues = diagonalOf(lu);
   const determinantSign = noGrad(() => mul(parity(pivots, a.dtype), prod(sign(pivotValues), { dim: -1 })));
   const logabsdet = noGrad(() => sum(log(abs(pivotValues)), { dim: -1 }));

@@ -91,7 +91,7 @@ export interface LuFactorsInfo<D extends DType = DType> extends LuFactors<D> {
 export function lu<D extends DType>(a: Tensor<D>, options?: LuOptions): Lu<D>;
 export function lu(...values: unknown[]): Lu {
   const { a, pivot } = luParameters(values);
-  const factors = factorise("lu", matrixOperand("lu", a), pivot);
+  const factors = factorize("lu", matrixOperand("lu", a), pivot);
   factors.info.dispose();
   const [rows, columns] = factors.lu.shape.slice(-2) as [number, number];
   const size = Math.min(rows, columns);
@@ -118,7 +118,7 @@ export function lu(...values: unknown[]): Lu {
 export function luFactor<D extends DType>(a: Tensor<D>, options?: LuOptions): LuFactors<D>;
 export function luFactor(...values: unknown[]): LuFactors {
   const { a, pivot } = luFactorParameters(values);
-  const { lu, pivots, info } = factorise("luFactor", matrixOperand("luFactor", a), pivot);
+  const { lu, pivots, info } = factorize("luFactor", matrixOperand("luFactor", a), pivot);
   const problem = (at: number) => `has a pivot of 0 in column ${at}, so its factors can't solve a system`;
   checkInfo("luFactor", info, problem, [lu, pivots]);
   return { lu: toDType(lu, a.dtype), pivots };
@@ -133,12 +133,12 @@ export function luFactor(...values: unknown[]): LuFactors {
 export function luFactorEx<D extends DType>(a: Tensor<D>, options?: LuOptions): LuFactorsInfo<D>;
 export function luFactorEx(...values: unknown[]): LuFactorsInfo {
   const { a, pivot } = luFactorExParameters(values);
-  const { lu, pivots, info } = factorise("luFactorEx", matrixOperand("luFactorEx", a), pivot);
+  const { lu, pivots, info } = factorize("luFactorEx", matrixOperand("luFactorEx", a), pivot);
   return { lu: toDType(lu, a.dtype), pivots, info };
 }
 
 /** @internal Factorizes float32 or float64 matrices, and records the gradient. */
-export function factorise(operation: string, a: Tensor, pivot: boolean): LuFactorsInfo {
+export function factorize(operation: string, a: Tensor, pivot: boolean): LuFactorsInfo {
   const size = Math.min(...a.shape.slice(-2));
   const batch = a.shape.slice(0, -2);
   const [lu, pivots, info] = executeMany(

@@ -5,7 +5,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesOf } from "../matrices.ts";
 import { MAX_SIZE, SERIAL } from "../metal.ts";
 import { factorWork, fasterOnCpu } from "../route.ts";
-import { factoriseBlocks, solveBlocks } from "./blocks.metal.ts";
+import { factorizeBlocks, solveBlocks } from "./blocks.metal.ts";
 import {
   type LuFactorAttributes,
   type LuPermutationAttributes,
@@ -29,7 +29,7 @@ export const luFactorMetal: MetalImplementation<LuFactorAttributes, [Tensor], [T
   run({ inputs: [a], outputs: [lu, pivots, info], attributes }) {
     const { batch, ...given } = matricesOf(a);
     const sizes = { batch, ...(a.size === 0 ? { rows: 0, columns: 0 } : given) };
-    if (Math.max(sizes.rows, sizes.columns) > MAX_SIZE) return factoriseBlocks(a, lu, pivots, info, attributes.pivot);
+    if (Math.max(sizes.rows, sizes.columns) > MAX_SIZE) return factorizeBlocks(a, lu, pivots, info, attributes.pivot);
     return launchBatch(sizes.batch, SERIAL * factorWork(a), (count) => ({
       file,
       name: "lu_factor",
@@ -71,7 +71,7 @@ export const solveMetal: MetalImplementation<undefined, [Tensor, ...Tensor[]], [
       using scratchLu = lu ? undefined : scratchTensor(a.shape, "float32");
       using scratchPivots = pivots ? undefined : scratchTensor(a.shape.slice(0, -1), "int32");
       const factors = [lu ?? scratchLu!, pivots ?? scratchPivots!] as const;
-      return spanOf([factoriseBlocks(a, ...factors, info, true), solveBlocks(...factors, b, x, false)]);
+      return spanOf([factorizeBlocks(a, ...factors, info, true), solveBlocks(...factors, b, x, false)]);
     }
     const factor = lu && pivots ? [writes(lu), writes(pivots)] : [];
     return launchBatch(batch, SERIAL * batch * size ** 2 * (size + columns), (count) => ({

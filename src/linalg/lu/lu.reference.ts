@@ -16,7 +16,7 @@ interface Factorized {
 export const luFactorReference: Implementation<LuFactorAttributes, [Tensor], [Tensor, Tensor, Tensor]> = {
   run({ inputs: [a], outputs: [lu, pivots, info], attributes: { pivot } }) {
     const { rows, columns } = matricesOf(a);
-    const factors = matricesIn(a).map((matrix) => factorise(matrix, rows, columns, pivot));
+    const factors = matricesIn(a).map((matrix) => factorize(matrix, rows, columns, pivot));
     storeFactors(factors, lu, pivots);
     storeInfo(factors, info);
   },
@@ -38,7 +38,7 @@ export const luSolveReference: Implementation<LuSolveAttributes, [Tensor, Tensor
 export const solveReference: Implementation<undefined, [Tensor, ...Tensor[]], [Tensor, Tensor, Tensor, Tensor]> = {
   run({ inputs: [a, b], outputs: [x, info, lu, pivots] }) {
     const { rows: size, columns } = matricesOf(x);
-    const factors = matricesIn(a).map((matrix) => factorise(matrix, size, size, true));
+    const factors = matricesIn(a).map((matrix) => factorize(matrix, size, size, true));
     const right = b ? matricesIn(b) : factors.map(() => identity(size));
     storeInfo(factors, info);
     if (lu && pivots) storeFactors(factors, lu, pivots);
@@ -92,7 +92,7 @@ function identity(size: number): Float64Array {
  * Step k swaps row k with the row from k on that has the largest element in column k. Then it subtracts
  * A[i, k] / A[k, k] times row k from each row i below. The factors replace A: L below the diagonal, U on and above it.
  */
-function factorise(a: Float64Array, rows: number, columns: number, pivot: boolean): Factorized {
+function factorize(a: Float64Array, rows: number, columns: number, pivot: boolean): Factorized {
   const pivots: number[] = [];
   let info = 0;
   for (let k = 0; k < Math.min(rows, columns); k++) {

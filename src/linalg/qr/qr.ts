@@ -58,7 +58,7 @@ export interface QrResult<D extends DType = DType> {
 export function qr<D extends DType>(a: Tensor<D>, ...options: Given<QrOptions, ["mode"]>): QrResult<D>;
 export function qr(...values: unknown[]): QrResult {
   const { a, mode } = qrParameters(values);
-  const { q, r } = factorise("qr", matrixOperand("qr", a), mode);
+  const { q, r } = factorize("qr", matrixOperand("qr", a), mode);
   return { q: toDType(q, a.dtype), r: toDType(r, a.dtype) };
 }
 const qrParameters = parameters("qr", {
@@ -67,7 +67,7 @@ const qrParameters = parameters("qr", {
 });
 
 /** Factorizes float32 or float64 matrices. Mode `"r"` computes Q too if a gradient is needed, which depends on it. */
-function factorise(operation: string, a: Tensor, mode: QrMode): QrResult {
+function factorize(operation: string, a: Tensor, mode: QrMode): QrResult {
   const [rows, columns] = a.shape.slice(-2) as [number, number];
   const inner = mode === "complete" ? rows : Math.min(rows, columns);
   const width = mode === "r" && !needsGradient(a) ? 0 : inner;

@@ -13,7 +13,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { eigh } from "../eigh/eigh.ts";
 import { matrixOperand, mT, squareOperand } from "../matrices.ts";
 import { areSignificant, type RankOptions, rankParameters, type Tolerances } from "./rank_tolerance.ts";
-import { factorise } from "./svd.ts";
+import { factorize } from "./svd.ts";
 
 const pinvParameters = parameters("pinv", { a: operand(aTensor), ...rankParameters });
 
@@ -58,7 +58,7 @@ function pseudoinverse(a: Tensor, options: RankDecision): Tensor {
     const { eigenvalues, eigenvectors } = eigh(a);
     return matmul(mul(eigenvectors, invert(eigenvalues)), mT(eigenvectors));
   }
-  const { u, s, vh } = factorise("pinv", a, false);
+  const { u, s, vh } = factorize("pinv", a, false);
   return matmul(mul(mT(vh), invert(s)), mT(u));
 }
 

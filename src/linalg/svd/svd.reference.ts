@@ -15,7 +15,7 @@ export const svdReference: Implementation<SvdAttributes, [Tensor]> = {
     const { u, s, vh, info } = svdOutputs(outputs, attributes);
     const { rows, columns } = matricesOf(a);
     const isSingle = a.dtype === "float32";
-    const found = matricesIn(a).map((values) => factorise(values, rows, columns, isSingle, attributes.full));
+    const found = matricesIn(a).map((values) => factorize(values, rows, columns, isSingle, attributes.full));
     store(
       info,
       found.map((each) => each.info),
@@ -49,7 +49,7 @@ const NEGLIGIBLE_SQUARE = 1e-280;
 
 type Rows = readonly Float64Array[];
 
-function factorise(a: Float64Array, rows: number, columns: number, isSingle: boolean, isFull: boolean): Found {
+function factorize(a: Float64Array, rows: number, columns: number, isSingle: boolean, isFull: boolean): Found {
   const [small, large] = [Math.min(rows, columns), Math.max(rows, columns)];
   const nothing = (info: number): Found => {
     const [left, right] = isFull ? [rows, columns] : [small, small];

@@ -62,7 +62,7 @@ export interface SvdResult<D extends DType = DType> {
 export function svd<D extends DType>(a: Tensor<D>, ...options: Given<SvdOptions, ["fullMatrices"]>): SvdResult<D>;
 export function svd(...values: unknown[]): SvdResult {
   const { a, fullMatrices } = svdParameters(values);
-  const { u, s, vh } = factorise("svd", matrixOperand("svd", a), fullMatrices);
+  const { u, s, vh } = factorize("svd", matrixOperand("svd", a), fullMatrices);
   return { u: toDType(u, a.dtype), s: toDType(s, a.dtype), vh: toDType(vh, a.dtype) };
 }
 
@@ -86,11 +86,11 @@ export function svdvals(...values: unknown[]): Tensor {
 
 /** @internal Computes the singular values of float32 or float64 matrices. */
 export function singularValues(operation: string, a: Tensor): Tensor {
-  return needsGradient(a) ? factorise(operation, a, false).s : run(operation, a, { vectors: false, full: false }).s;
+  return needsGradient(a) ? factorize(operation, a, false).s : run(operation, a, { vectors: false, full: false }).s;
 }
 
 /** @internal Computes the decomposition of float32 or float64 matrices. */
-export function factorise(operation: string, a: Tensor, full: boolean): Factors {
+export function factorize(operation: string, a: Tensor, full: boolean): Factors {
   const { u, s, vh } = run(operation, a, { vectors: true, full }) as Factors;
   record(operation, [a], [u, s, vh], [u, s, vh], (gradients, saved) => {
     const [ofU, ofS, ofVh] = gradients;

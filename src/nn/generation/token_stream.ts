@@ -14,7 +14,7 @@ export class TokenStream implements AsyncIterableIterator<GeneratedToken> {
   private wake: (() => void) | undefined;
   private reason: FinishReason | undefined;
   private failure: { readonly error: unknown } | undefined;
-  private cancelled = false;
+  private canceled = false;
   /** Number of prompt tokens that were not computed, because the cache already had this prefix. */
   reusedTokens = 0;
 
@@ -25,7 +25,7 @@ export class TokenStream implements AsyncIterableIterator<GeneratedToken> {
 
   /** Whether no more tokens will be added. */
   get isDone(): boolean {
-    return this.cancelled || this.reason !== undefined || this.failure !== undefined;
+    return this.canceled || this.reason !== undefined || this.failure !== undefined;
   }
 
   /** @internal */
@@ -49,7 +49,7 @@ export class TokenStream implements AsyncIterableIterator<GeneratedToken> {
 
   /** Stops generation, and discards tokens that were not read. */
   cancel(): void {
-    this.cancelled = true;
+    this.canceled = true;
     this.pending.length = 0;
     this.wake?.();
   }
@@ -62,7 +62,7 @@ export class TokenStream implements AsyncIterableIterator<GeneratedToken> {
       });
     const value = this.pending.shift();
     if (value) return { done: false, value };
-    if (this.failure && !this.cancelled) throw this.failure.error;
+    if (this.failure && !this.canceled) throw this.failure.error;
     return { done: true, value: undefined };
   }
 

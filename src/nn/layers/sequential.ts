@@ -6,6 +6,25 @@ import { Module } from "./module.ts";
 /** A step of {@link Sequential}: a module, or a function of a tensor. */
 export type Step = Module<[x: Tensor], Tensor> | ((x: Tensor) => Tensor);
 
+/** The result of a step of which X is the input. Operations such as `relu` keep its dtype. */
+type After<S, X extends Tensor> = S extends { readonly method: "same" }
+  ? X
+  : S extends Module<[x: Tensor], Tensor>
+    ? ReturnType<S["forward"]>
+    : S extends (x: Tensor) => Tensor
+      ? ReturnType<S>
+      : Tensor;
+
+/** The result of steps, one after the other; of any dtype if their number is unknown. */
+type ResultOf<Steps extends readonly Step[], X extends Tensor = Tensor> = Steps extends readonly [
+  infer First,
+  ...infer Others extends readonly Step[],
+]
+  ? ResultOf<Others, After<First, X>>
+  : Steps extends readonly []
+    ? X
+    : Tensor;
+
 /**
  * Chains modules and functions: each gets the output of the one before. Modules are named by index: `0.weight`.
  *
@@ -14,10 +33,10 @@ export type Step = Module<[x: Tensor], Tensor> | ((x: Tensor) => Tensor);
  * @example
  * new Sequential(new Linear(784, 128), relu, new Dropout(0.1), new Linear(128, 10)).forward(x);
  */
-export class Sequential extends Module<[x: Tensor], Tensor> {
+export class Sequential<Steps extends readonly Step[] = readonly Step[]> extends Module<[x: Tensor], ResultOf<Steps>> {
   readonly #count: number;
 
-  constructor(...modules: readonly Step[]) {
+  constructor(...modules: Steps) {
     super();
     for (const [at, module] of modules.entries())
       if (!isFunction(module)) checkModule("Sequential", module, `as argument ${at + 1}`);
@@ -26,14 +45,14 @@ export class Sequential extends Module<[x: Tensor], Tensor> {
   }
 
   /** Applies the steps one after the other. */
-  override forward(x: Tensor): Tensor {
+  override forward(x: Tensor): ResultOf<Steps> {
     let result = x;
     // read by index in each call, because quantizeModel and others replace modules
     for (let at = 0; at < this.#count; at++) {
       const step = Reflect.get(this, at) as Step;
       result = isFunction(step) ? step(result) : step.forward(result);
     }
-    return result;
+    return result as ResultOf<Steps>;
   }
 }
 

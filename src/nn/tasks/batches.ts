@@ -63,7 +63,8 @@ export function checkLength<R extends Row>(operation: string, model: Encoder, ro
   );
 }
 
-interface Batch {
+/** @internal */
+export interface Batch {
   readonly tokens: Tensor;
   readonly lengths: readonly number[];
   readonly tokenTypes: Tensor | undefined;
@@ -97,8 +98,8 @@ export async function inBatches<R extends Row, T>(
   return found;
 }
 
-/** Pads rows to the length of the longest. */
-function batchOf(model: Encoder, rows: readonly Row[]): Batch {
+/** @internal Pads rows to the length of the longest. */
+export function batchOf(model: Encoder, rows: readonly Row[]): Batch {
   const lengths = rows.map(({ tokens }) => tokens.length);
   const longest = Math.max(...lengths);
   const padding = model.description.embeddings.positions?.padding ?? 0;

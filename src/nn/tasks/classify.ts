@@ -87,11 +87,11 @@ export async function classify(...values: unknown[]): Promise<Classification[][]
     rows,
     batch,
     ({ tokens, ...inputs }) => toDType(model.forward(tokens, inputs), "float32"),
-    async (scores) => (await valuesOfRows(scores)).map((row) => labelled(model, row)),
+    async (scores) => (await valuesOfRows(scores)).map((row) => labeled(model, row)),
   );
 }
 
-function labelled({ labels }: Encoder, scores: Float32Array): Classification[] {
+function labeled({ labels }: Encoder, scores: Float32Array): Classification[] {
   const { names, scores: kind } = labels ?? { names: [], scores: "softmax" };
   const list = kind === "softmax" ? softmaxOf(scores) : Array.from(scores, kind === "sigmoid" ? sigmoidOf : Number);
   return list

@@ -70,7 +70,9 @@ export async function embedTexts(values: readonly unknown[]): Promise<Tensor> {
   const call = readCall(values);
   const { model, texts, batch } = call;
   const start = promptOf(call);
-  const rows = texts.map((input) => (typeof input === "string" ? encoded(model, start + input) : given(model, input)));
+  const rows = texts.map((input) =>
+    typeof input === "string" ? encodedText("embed", model, start + input) : given(model, input),
+  );
   const vectors = await inBatches(
     model,
     rows,
@@ -101,14 +103,14 @@ function promptOf({ model, prompt, promptName }: Call): string {
   );
 }
 
-/** Encodes a text. As in sentence-transformers, a text that is too long is truncated. */
-function encoded(model: Encoder, given: string): Row {
+/** @internal Encodes a text. As in sentence-transformers, a text that is too long is truncated. */
+export function encodedText(operation: string, model: Encoder, given: string): Row {
   const { longest, lowerCase = false } = model.sentence?.description ?? {};
   const normalized = lowerCase ? given.toLowerCase() : given;
   const maxTokens = Math.min(longest ?? Infinity, model.contextLength);
-  const row = tokenizerOf("embed", model).encodeInputs("embed", normalized, { maxTokens });
+  const row = tokenizerOf(operation, model).encodeInputs(operation, normalized, { maxTokens });
   if (row.tokens.length > 0) return row;
-  throw new ArgumentError("embed", "noTokens", "expected texts of at least one token, got an empty text");
+  throw new ArgumentError(operation, "noTokens", "expected texts of at least one token, got an empty text");
 }
 
 function given(model: Encoder, input: ArrayLike<unknown> | Tensor): Row {

@@ -52,7 +52,7 @@ const OUTSIDE = "O";
  *
  * @param model an encoder with a head for classes of tokens (`…ForTokenClassification`)
  * @param texts each of at most as many tokens as the model's context
- * @returns for each text its labelled parts in order, without those with the label `O`
+ * @returns for each text its labeled parts in order, without those with the label `O`
  *
  * @example
  * const { model } = await nn.loadModel<nn.Encoder>("ner");

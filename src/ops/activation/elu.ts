@@ -31,7 +31,9 @@ export function scaledElu<D extends DType>(
 ): Tensor<FloatOf<D>> {
   x.checkAlive(operation);
   const dtype = operandDType(operation, x.dtype, "floats");
-  const computed = accumulationDType(dtype);
+  // small whole numbers are exact in every dtype
+  const isExact = scale === 1 && [alpha, rate].every((value) => Number.isInteger(value) && Math.abs(value) <= 256);
+  const computed = isExact ? dtype : accumulationDType(dtype);
   return underName(operation, () => {
     const result = eluOf([toDType(x, computed), scalarTensor(alpha, computed), scalarTensor(rate, computed)]);
     return toDType(scale === 1 ? result : mul(result, scale), dtype) as Tensor<FloatOf<D>>;

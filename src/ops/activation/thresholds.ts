@@ -8,9 +8,10 @@ import { type DType, isInteger } from "../../tensor/dtype.ts";
 import { aDType, aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
-import { abs, mul, neg, sub } from "../elementwise/arithmetic.ts";
-import { clamp } from "../elementwise/clamp.ts";
+import { abs, mul, neg } from "../elementwise/arithmetic.ts";
 import { le } from "../elementwise/comparison.ts";
+import { defineTernary, type Ternary } from "../elementwise/define.ts";
+import { scalarTensor } from "../elementwise/operands.ts";
 import { where } from "../elementwise/where.ts";
 import { floatOperand } from "../reduction/reduce.ts";
 import { softmax } from "../softmax/softmax.ts";
@@ -48,6 +49,12 @@ export function glu(...values: unknown[]): Tensor {
 glu.method = "same" as const;
 const gluParameters = parameters("glu", { x: operand(aTensor), dim: optional(axisKind, -1) });
 
+/** Computes 0 if |x| ≤ bound, else x without `less` of its magnitude. */
+const shrinkOf: Ternary = defineTernary("shrink", {
+  reference: { float: (x, bound, less) => (Math.abs(x) <= bound ? 0 : x < 0 ? x + less : x - less) },
+  gradient: (g, [x, bound], needs) => [needs[0] ? (where(le(abs(x), bound), 0, g) as Tensor) : null, null, null],
+});
+
 /** Options of {@link hardshrink} and {@link softshrink}. */
 export interface ShrinkOptions {
   /** Elements with |x| ≤ lambda become 0. Default 0.5. */
@@ -66,7 +73,8 @@ export function hardshrink<D extends DType>(x: Tensor<D>, ...options: Given<Shri
 export function hardshrink(...values: unknown[]): Tensor {
   const { x, lambda } = hardshrinkParameters(values);
   const input = floatOperand("hardshrink", x, undefined);
-  return underName("hardshrink", () => tidy(() => where(le(abs(input), lambda), 0, input) as Tensor));
+  const [bound, less] = [scalarTensor(lambda, input.dtype), scalarTensor(0, input.dtype)];
+  return underName("hardshrink", () => shrinkOf([input, bound, less]));
 }
 hardshrink.method = "same" as const;
 const shrinking = { x: operand(aTensor), lambda: optional(aNumber(notNegative), 0.5) } as const;
@@ -84,9 +92,8 @@ export function softshrink<D extends DType>(x: Tensor<D>, ...options: Given<Shri
 export function softshrink(...values: unknown[]): Tensor {
   const { x, lambda } = softshrinkParameters(values);
   const input = floatOperand("softshrink", x, undefined);
-  return underName("softshrink", () =>
-    tidy(() => where(le(abs(input), lambda), 0, sub(input, clamp(input, { min: -lambda, max: lambda }))) as Tensor),
-  );
+  const bound = scalarTensor(lambda, input.dtype);
+  return underName("softshrink", () => shrinkOf([input, bound, bound]));
 }
 softshrink.method = "same" as const;
 const softshrinkParameters = parameters("softshrink", shrinking);

@@ -37,6 +37,16 @@ const fields = {
   ...{ result: whole, offsets: array(whole, 3) },
 };
 const convolutionCall = cpuCall("convolution", fields, ["first", "second", "result"]);
+const perImageAxis = array(whole, 2);
+/** Adds windows [planes, …kernel, …output] to images [planes, …input]; both are contiguous. */
+export const foldCall = cpuCall(
+  "fold",
+  {
+    ...{ dtype, planes: whole, input: perImageAxis, output: perImageAxis, kernelSize: perImageAxis },
+    ...{ stride: perImageAxis, dilation: perImageAxis, offsets: array(whole, 2) },
+  },
+  ["windows", "images"],
+);
 /** The numbers of results in native code. */
 const resultNumbers = { y: 0, x: 1, weight: 2 } as const;
 

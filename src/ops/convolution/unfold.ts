@@ -1,15 +1,19 @@
 /** Windows of images as columns (im2col), and their adjoint. */
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
-import { underName } from "../../backend/dispatch.ts";
+import type { Implementation } from "../../backend/backend.ts";
+import { execute, underName } from "../../backend/dispatch.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
+import { firstBackend } from "../../backend/registry.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
-import { accumulationDType, type DType } from "../../tensor/dtype.ts";
+import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
+import { contiguous } from "../copy/copy.ts";
 import { add_ } from "../copy/inplace.ts";
 import { pad } from "../join/pad.ts";
 import { filled } from "../view/embed.ts";
@@ -18,6 +22,7 @@ import { narrow, select, slice } from "../view/slice.ts";
 import { squeeze, unsqueeze } from "../view/squeeze.ts";
 import { viewOf } from "../view/view.ts";
 import { alongAxes, checkOperands, outputSize, type PerAxis, perAxis, spanOf } from "./geometry.ts";
+import { foldCall } from "./primitive.ts";
 
 /** Options of {@link unfold} and {@link fold}. */
 export interface UnfoldOptions {
@@ -181,15 +186,35 @@ function windowsIn(x: Tensor, windows: Windows): Tensor {
     [shape[0]!, shape[1]!, ...kernel, ...output],
     [batch, channel, row * dilation[0]!, column * dilation[1]!, row * stride[0]!, column * stride[1]!],
     x.offset,
-    ([gradient]) => [addedWindows(gradient!, shape, windows)],
+    ([gradient]) => [addedWindows(gradient, shape, windows)],
   );
 }
+
+const foldCpu: Implementation<Windows> = {
+  run({ operation, inputs: [x], outputs: [images], attributes }) {
+    const [batch, channels, ...input] = images!.shape as [number, number, number, number];
+    const { kernel, dilation, stride, output } = attributes;
+    const block = {
+      ...{ dtype: x!.dtype, planes: batch * channels, input, output, kernelSize: kernel },
+      ...{ stride, dilation, offsets: [x!.offset, images!.offset] },
+    };
+    foldCall(operation, block, [x, images]);
+  },
+};
+
+const elsewhere = { missing: "only cpu has a fused kernel; other backends compose it of other operations" } as const;
+const foldPrimitive = definePrimitive<Windows>({
+  ...{ name: "fold", family: "convolution" },
+  implementations: { metal: elsewhere, cpu: foldCpu, reference: elsewhere },
+});
 
 /** Computes the adjoint: for each position in a window, adds the elements of all windows to a view. */
 function addedWindows(x: Tensor, shape: Shape, windows: Windows): Tensor {
   const { kernel, dilation, stride, output } = windows;
   const result = tidy(() =>
     noGrad(() => {
+      if (firstBackend() === "cpu" && isFloat(x.dtype))
+        return execute(foldPrimitive, [contiguous(x)], shape, x.dtype, windows, "fold");
       const wide = accumulationDType(x.dtype);
       const total = filled(shape, wide, 0, "fold");
       for (let row = 0; row < kernel[0]!; row++)

@@ -46,7 +46,7 @@ export function cosineSimilarity<D extends DType, E extends DType>(
 ): Tensor<Promote<D, E>>;
 export function cosineSimilarity(...values: unknown[]): Tensor {
   const { dim, eps, ...given } = cosineSimilarityParameters(values);
-  const [x1, x2] = promoteOperands("cosineSimilarity", [given.x1, given.x2]) as [Tensor, Tensor];
+  const [x1, x2] = promoteOperands("cosineSimilarity", [given.x1, given.x2]);
   const shape = checkVectors("cosineSimilarity", x1, x2);
   const axis = normalizeAxis("cosineSimilarity", dim, shape.length);
   return underName("cosineSimilarity", () =>

@@ -46,7 +46,7 @@ export function pairwiseDistance<D extends DType, E extends DType>(
 export function pairwiseDistance(...values: unknown[]): Tensor {
   const { p, eps, keepdim, ...given } = pairwiseDistanceParameters(values);
   checkNoBools("pairwiseDistance", { x1: given.x1, x2: given.x2 });
-  const [x1, x2] = promoteOperands("pairwiseDistance", [given.x1, given.x2], "numbers") as [Tensor, Tensor];
+  const [x1, x2] = promoteOperands("pairwiseDistance", [given.x1, given.x2], "numbers");
   checkVectors("pairwiseDistance", x1, x2, { takesIntegers: true });
   return underName("pairwiseDistance", () => tidy(() => distanceOf(x1, x2, { p, eps, keepdim })));
 }

@@ -94,7 +94,8 @@ function scaled(
         throw new DTypeError(operation, "doesNotFit", `expected an integer value for ${dtype}, got ${value}`);
       const wide = isFloat(dtype) ? accumulationDType(dtype) : dtype;
       const [x, a, b] = promoted.map((each) => toDType(each, wide)) as [Tensor, Tensor, Tensor];
-      return toDType(add(x, mul(combine(a, b), value)) as Tensor, dtype);
+      const combined = combine(a, b);
+      return toDType(add(x, value === 1 ? combined : mul(combined, value)) as Tensor, dtype);
     }),
   );
 }

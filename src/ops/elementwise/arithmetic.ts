@@ -77,7 +77,7 @@ const subParameters = parameters("sub", withAlpha);
 /** @internal Computes alpha · b in the dtype of the result. */
 export function scaledBy(operation: string, a: Operand, b: Operand, alpha: number | bigint): Operand {
   if (Number(alpha) === 1) return b;
-  const [, factor] = promoteOperands(operation, [a, b]) as [Tensor, Tensor];
+  const [, factor] = promoteOperands(operation, [a, b]);
   const { dtype } = factor;
   if (!isFloat(dtype) && typeof alpha === "number" && !Number.isInteger(alpha))
     throw new ArgumentError(

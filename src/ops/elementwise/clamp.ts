@@ -93,7 +93,7 @@ export function clamp(...values: unknown[]): Tensor {
   const { x, min, max } = clampParameters(values);
   return clampAs("clamp", x, { min, max });
 }
-clamp.method = "own" as const;
+clamp.method = "declared" as const;
 const bound = either(tensorOrScalar, nothing);
 const clampParameters = parameters("clamp", { x: operand(aTensor), min: optional(bound), max: optional(bound) });
 

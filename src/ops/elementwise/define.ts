@@ -164,7 +164,7 @@ export function defineBinary(name: BinaryName, row: BinaryRow | Predicate<Binary
     return (a: Operand, b: Operand, ...extra: unknown[]) => {
       if (extra.length > 0 || !isOperand(a) || !isOperand(b)) read([a, b, ...extra]); // which throws
       const operands = promoteOperands(operation, [a, b], takes);
-      const [left, right] = operands as [Tensor, Tensor];
+      const [left, right] = operands;
       const shape = broadcastShapes(operation, left.shape, right.shape);
       const dtype = isPredicate ? "bool" : left.dtype;
       const output = execute(primitive, operands, shape, dtype, undefined, operation);

@@ -25,7 +25,7 @@ export function floatPower(...values: unknown[]): Tensor {
   broadcastShapes("floatPower", ...[a, b].map((each) => (each instanceof Tensor ? each.shape : [])));
   return underName("floatPower", () => tidy(() => pow(wide(a), wide(b)) as Tensor));
 }
-floatPower.method = "own" as const;
+floatPower.method = "declared" as const;
 const floatPowerParameters = parameters("floatPower", { a: operand(tensorOrScalar), b: operand(tensorOrScalar) });
 
-const wide = (given: Operand): Tensor => toDType(promoteOperands("floatPower", [given])[0]!, "float64");
+const wide = (given: Operand): Tensor => toDType(promoteOperands("floatPower", [given])[0], "float64");

@@ -52,7 +52,7 @@ const fminParameters = parameters("fmin", pair);
 const ofNumbers = (operation: string, extremum: BinaryOperation, a: Operand, b: Operand): Tensor =>
   underName(operation, () =>
     tidy(() => {
-      const [left, right] = promoteOperands(operation, [a, b]) as [Tensor, Tensor];
+      const [left, right] = promoteOperands(operation, [a, b]);
       broadcastShapes(operation, left.shape, right.shape);
       if (!isFloat(left.dtype)) return extremum(left, right);
       return extremum(where(isnan(left), right, left), where(isnan(right), left, right));

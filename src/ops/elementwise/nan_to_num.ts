@@ -6,7 +6,9 @@ import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { clone } from "../copy/copy.ts";
-import { eq } from "./comparison.ts";
+import { abs } from "./arithmetic.ts";
+import { clampAs } from "./clamp.ts";
+import { eq, le } from "./comparison.ts";
 import { isnan } from "./predicates.ts";
 import { where } from "./where.ts";
 
@@ -45,6 +47,11 @@ export function nanToNum(...values: unknown[]): Tensor {
   return underName("nanToNum", () =>
     tidy(() => {
       const numbers = where(isnan(x), nan, x) as Tensor;
+      if (posinf === undefined && neginf === undefined)
+        return clampAs("nanToNum", numbers, { min: -largest, max: largest }, (g, [each, , most]) => [
+          where(le(abs(each), most), g, 0) as Tensor,
+          ...[null, null],
+        ]);
       const above = where(eq(numbers, Number.POSITIVE_INFINITY), posinf ?? largest, numbers) as Tensor;
       return where(eq(above, Number.NEGATIVE_INFINITY), neginf ?? -largest, above) as Tensor;
     }),

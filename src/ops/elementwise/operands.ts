@@ -12,11 +12,11 @@ import { expand } from "../view/expand.ts";
 import type { Kind } from "./types.ts";
 
 /** Converts operands to their common dtype; plain numbers become scalar tensors. */
-export function promoteOperands(
+export function promoteOperands<const Operands extends readonly (Tensor | Scalar)[]>(
   operation: string,
-  operands: readonly (Tensor | Scalar)[],
+  operands: Operands,
   kind: Kind = "everything",
-): Tensor[] {
+): { -readonly [At in keyof Operands]: Tensor } {
   const dtype = operandDType(operation, commonDType(operation, operands), kind);
   const result = new Array<Tensor>(operands.length);
   for (let at = 0; at < operands.length; at++) {
@@ -24,7 +24,7 @@ export function promoteOperands(
     if (operand instanceof Tensor) operand.checkAlive(operation);
     result[at] = operand instanceof Tensor ? toDType(operand, dtype) : scalarTensor(operand, dtype, operation);
   }
-  return result;
+  return result as { -readonly [At in keyof Operands]: Tensor };
 }
 
 /**

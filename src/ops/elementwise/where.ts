@@ -34,7 +34,7 @@ export function where(...values: unknown[]): Tensor {
       "notBool",
       `expected the condition to be bool, got ${condition.describe()}; ne(x, 0) makes one`,
     );
-  const [yes, no] = promoteOperands("where", [a, b]) as [Tensor, Tensor];
+  const [yes, no] = promoteOperands("where", [a, b]);
   return choose([condition, yes, no]);
 }
 const whereParameters = parameters("where", {

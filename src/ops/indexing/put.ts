@@ -64,8 +64,10 @@ export function put(...values: unknown[]): Tensor {
   return underName("put", () =>
     tidy(() => {
       const along = accumulate ? scatterAddAlong : scatterAlong;
-      const places = fromTheFront("put", flatten(index), x.size);
-      return reshape(along("put", flatten(x), places, flatten(source), 0, signed), x.shape);
+      const flat = <D extends DType>(each: Tensor<D>): Tensor<D> => (each.rank === 1 ? each : flatten(each));
+      const places = fromTheFront("put", flat(index), x.size);
+      const result = along("put", flat(x), places, flat(source), 0, signed);
+      return x.rank === 1 ? result : reshape(result, x.shape);
     }),
   );
 }

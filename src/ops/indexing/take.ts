@@ -35,9 +35,11 @@ export function take<D extends DType>(x: Tensor<D>, index: Tensor<IndexDType>): 
 export function take(...values: unknown[]): Tensor {
   const { x, index } = takeParameters(values);
   return underName("take", () =>
-    tidy(() =>
-      reshape(gatherAlong("take", flatten(x), fromTheFront("take", flatten(index), x.size), 0, signed), index.shape),
-    ),
+    tidy(() => {
+      const [elements, places] = [x.rank === 1 ? x : flatten(x), index.rank === 1 ? index : flatten(index)];
+      const taken = gatherAlong("take", elements, fromTheFront("take", places, x.size), 0, signed);
+      return index.rank === 1 ? taken : reshape(taken, index.shape);
+    }),
   );
 }
 take.method = "same" as const;

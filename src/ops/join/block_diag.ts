@@ -1,12 +1,15 @@
+import { record } from "../../autograd/record.ts";
 import { underName } from "../../backend/dispatch.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { tensorsInline } from "../../tensor/kinds.ts";
+import { checkShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
-import { cat } from "./cat.ts";
-import { pad } from "./pad.ts";
+import { copyInto } from "../copy/copy.ts";
+import { filled } from "../view/embed.ts";
+import { narrow } from "../view/slice.ts";
 import { atleast2d } from "./stacks.ts";
 
 /**
@@ -37,17 +40,27 @@ export function blockDiag(...values: unknown[]): Tensor {
         `expected tensors of one dtype, got ${first.describe()} and ${each.describe()}`,
       );
   }
-  return underName("blockDiag", () => tidy(() => cat(rowsOf(tensors.map((each) => atleast2d(each))), 0)));
+  return underName("blockDiag", () => tidy(() => placed(tensors.map((each) => atleast2d(each)))));
 }
 const blockDiagParameters = parameters("blockDiag", { tensors: operand(tensorsInline) });
 
-/** Pads each block with zeros on the left and right. */
-function rowsOf(blocks: readonly Tensor[]): [Tensor, ...Tensor[]] {
-  const width = blocks.reduce((sum, block) => sum + block.shape[1]!, 0);
-  let before = 0;
-  return blocks.map((block) => {
-    const start = before;
-    before += block.shape[1]!;
-    return pad(block, [start, width - before]);
-  }) as [Tensor, ...Tensor[]];
+/** Returns zeros with the matrices along the diagonal. */
+function placed(blocks: readonly Tensor[]): Tensor {
+  const ends = (axis: 0 | 1): number[] => {
+    let end = 0;
+    return blocks.map((block) => (end += block.shape[axis]!));
+  };
+  const [rows, columns] = [ends(0), ends(1)];
+  const [{ dtype }] = blocks as [Tensor];
+  const output = filled(checkShape("blockDiag", [rows.at(-1)!, columns.at(-1)!]), dtype, 0, "blockDiag");
+  const shapes = blocks.map(({ shape }) => shape as readonly [number, number]);
+  const part = (whole: Tensor, at: number): Tensor => {
+    const [height, width] = shapes[at]!;
+    return narrow(narrow(whole, 0, rows[at]! - height, height), 1, columns[at]! - width, width);
+  };
+  for (const [at, block] of blocks.entries()) if (block.size > 0) copyInto(part(output, at), block);
+  record("blockDiag", blocks, [output], [], ([gradient], _saved, needs) =>
+    shapes.map((_, at) => (needs[at] ? part(gradient!, at) : null)),
+  );
+  return output;
 }

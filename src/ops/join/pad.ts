@@ -155,20 +155,28 @@ function padded<D extends DType>(
   const output = empty(shape, x.dtype, {}, "pad");
   const inputShape = x.shape;
   const inside = (whole: Tensor) =>
-    inputShape.reduce((view, size, axis) => narrow(view, axis, before[axis]!, size), whole);
+    inputShape.reduce(
+      (view, size, axis) => (size === shape[axis] ? view : narrow(view, axis, before[axis]!, size)),
+      whole,
+    );
   tidy(() => {
-    writeBorder(output, inputShape, before, filling);
+    if (output.size <= FEW) copyInto(output, filling);
+    else writeBorder(output, inputShape, before, filling);
     if (x.size > 0) copyInto(inside(output), x);
   });
   record("pad", [x], [output], [], ([gradient]) => [inside(gradient)]);
   return output;
 }
 
+/** Up to this many elements, filling the whole result takes less time than the calls for the parts of its border. */
+const FEW = 1 << 14;
+
 /** Fills two slabs for each axis. Later slabs exclude the ones that are already filled. */
 function writeBorder(output: Tensor, inside: readonly number[], before: readonly number[], filling: Tensor): void {
   const fill = (slab: Tensor) => slab.size > 0 && copyInto(slab, filling);
   let remainder = output;
   for (const [axis, size] of inside.entries()) {
+    if (size === output.shape[axis]) continue;
     const end = before[axis]! + size;
     fill(narrow(remainder, axis, 0, before[axis]!));
     fill(narrow(remainder, axis, end, remainder.shape[axis]! - end));

@@ -47,7 +47,7 @@ export function binaryCrossEntropyWithLogits<E extends DType>(
 export function binaryCrossEntropyWithLogits(...values: unknown[]): Tensor {
   const { weight, posWeight, reduction, ...given } = binaryCrossEntropyParameters(values);
   checkFloatTarget("binaryCrossEntropyWithLogits", given.x, given.target);
-  const [x, target] = promoteOperands("binaryCrossEntropyWithLogits", [given.x, given.target]) as [Tensor, Tensor];
+  const [x, target] = promoteOperands("binaryCrossEntropyWithLogits", [given.x, given.target]);
   checkFactor("binaryCrossEntropyWithLogits", "weight", x, weight);
   checkFactor("binaryCrossEntropyWithLogits", "posWeight", x, posWeight);
   const factors = [weight, posWeight].filter((factor) => factor !== undefined);

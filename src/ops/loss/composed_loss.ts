@@ -15,21 +15,28 @@ interface ComposedLoss {
   readonly reduction: LossReduction;
 }
 
+/** The operands of a loss that may have factors. */
+export type Weighted = readonly [x: Tensor, target: Tensor, ...weight: Tensor[]];
+
+/** A formula with a parameter for each operand. */
+type Formula<Operands extends readonly Tensor[]> = (...operands: ParametersOf<Operands>) => Tensor;
+type ParametersOf<Operands extends readonly Tensor[]> = { -readonly [At in keyof Operands]: Tensor };
+
 /**
  * Computes `formula` in the accumulation dtype, reduces its losses, and rounds once to the dtype of the first operand.
  * Operands of other dtypes are passed unchanged.
  */
-export function composedLoss(
+export function composedLoss<const Operands extends readonly [Tensor, ...Tensor[]]>(
   { operation, reduction }: ComposedLoss,
-  operands: readonly Tensor[],
-  formula: (...operands: Tensor[]) => Tensor,
+  operands: Operands,
+  formula: Formula<Operands>,
 ): Tensor {
-  const { dtype } = operands[0]!;
+  const { dtype } = operands[0];
   checkElements(operation, operands);
   return underName(operation, () =>
     tidy(() => {
       const wide = operands.map((each) => (each.dtype === dtype ? toDType(each, accumulationDType(dtype)) : each));
-      return toDType(reduced(formula(...wide), reduction), dtype);
+      return toDType(reduced(formula(...(wide as ParametersOf<Operands>)), reduction), dtype);
     }),
   );
 }
@@ -40,15 +47,15 @@ export function composedLoss(
  *
  * @throws {DTypeError} for the mean of integers
  */
-export function plainLoss(
+export function plainLoss<const Operands extends readonly [Tensor, ...Tensor[]]>(
   { operation, reduction }: ComposedLoss,
-  operands: readonly Tensor[],
-  formula: (...operands: Tensor[]) => Tensor,
+  operands: Operands,
+  formula: Formula<Operands>,
 ): Tensor {
   checkElements(operation, operands);
   return underName(operation, () =>
     tidy(() => {
-      const losses = formula(...operands);
+      const losses = formula(...(operands as readonly Tensor[] as ParametersOf<Operands>));
       if (reduction === "mean" && !isFloat(losses.dtype))
         throw new DTypeError(
           operation,

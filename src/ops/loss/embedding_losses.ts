@@ -65,10 +65,10 @@ export function cosineEmbeddingLoss(...values: unknown[]): Tensor {
   broadcastShapes("cosineEmbeddingLoss", shape.slice(0, -1), target.shape);
   return composedLoss({ operation: "cosineEmbeddingLoss", reduction }, [x1, x2, target], (a, b, t) => {
     const product = (left: Tensor, right: Tensor): Tensor => sum(mul(left, right) as Tensor, { dim: -1 }) as Tensor;
-    const [ofA, ofB] = [a!, b!].map((each) => add(sum(square(each) as Tensor, { dim: -1 }), COSINE_EPS) as Tensor);
-    const cosine = div(product(a!, b!), sqrt(mul(ofA!, ofB!) as Tensor));
-    const near = where(eq(t!, 1), sub(1, cosine), 0);
-    return add(near, where(eq(t!, -1), relu(sub(cosine, margin) as Tensor), 0)) as Tensor;
+    const [ofA, ofB] = [a, b].map((each) => add(sum(square(each) as Tensor, { dim: -1 }), COSINE_EPS) as Tensor);
+    const cosine = div(product(a, b), sqrt(mul(ofA!, ofB!) as Tensor));
+    const near = where(eq(t, 1), sub(1, cosine), 0);
+    return add(near, where(eq(t, -1), relu(sub(cosine, margin) as Tensor), 0)) as Tensor;
   });
 }
 const cosineParameters = parameters("cosineEmbeddingLoss", {
@@ -118,19 +118,19 @@ export function tripletMarginLoss(...values: unknown[]): Tensor {
   const { margin, p, eps, swap, reduction, ...given } = tripletParameters(values);
   const { anchor, positive, negative } = given;
   const operation = "tripletMarginLoss";
-  const vectors = [anchor, positive, negative];
+  const vectors = [anchor, positive, negative] as const;
   checkNoBools(operation, given);
   if (!isFloat(anchor.dtype) || vectors.some(({ dtype }) => dtype !== anchor.dtype)) {
     const apart = (left: Tensor, right: Tensor): Tensor => pairwiseDistance(left, right, { p, eps });
     return plainLoss({ operation, reduction }, vectors, (a, near, far) =>
-      tripletLoss(a!, near!, far!, { distance: apart, margin, swap }),
+      tripletLoss(a, near, far, { distance: apart, margin, swap }),
     );
   }
   checkBroadcast("tripletMarginLoss", { anchor, positive, negative });
   checkVectors("tripletMarginLoss", anchor, positive);
   const distance = (left: Tensor, right: Tensor): Tensor => distanceOf(left, right, { p, eps });
   return composedLoss({ operation: "tripletMarginLoss", reduction }, vectors, (a, near, far) =>
-    tripletLoss(a!, near!, far!, { distance, margin, swap }),
+    tripletLoss(a, near, far, { distance, margin, swap }),
   );
 }
 const tripletParameters = parameters("tripletMarginLoss", {
@@ -181,7 +181,7 @@ export function tripletMarginWithDistanceLoss(...values: unknown[]): Tensor {
   checkVectors(operation, anchor, positive);
   const distance = distanceFunction ?? ((a: Tensor, b: Tensor): Tensor => pairwiseDistance(a, b));
   return composedLoss({ operation, reduction }, [anchor, positive, negative], (a, near, far) =>
-    tripletLoss(a!, near!, far!, { distance, margin, swap }),
+    tripletLoss(a, near, far, { distance, margin, swap }),
   );
 }
 const tripletByParameters = parameters("tripletMarginWithDistanceLoss", {

@@ -7,8 +7,10 @@ import type { Promote } from "../../tensor/promotion.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
-import { abs, add, mul, square, sub } from "../elementwise/arithmetic.ts";
-import { clamp } from "../elementwise/clamp.ts";
+import { abs, mul, neg, sub } from "../elementwise/arithmetic.ts";
+import { type ClampOptions, clampAs } from "../elementwise/clamp.ts";
+import { defineTernary, type Ternary } from "../elementwise/define.ts";
+import { scalarTensor } from "../elementwise/operands.ts";
 import { composedLoss } from "./composed_loss.ts";
 import { checkFloats, type LossOptions, reductionParameter, withTarget } from "./options.ts";
 
@@ -43,7 +45,7 @@ export function huberLoss(...values: unknown[]): Tensor {
   const loss = { operation: "huberLoss", reduction } as const;
   return tidy(() =>
     toDType(
-      composedLoss(loss, operands, (a, t) => linearFrom(delta, a!, t!)),
+      composedLoss(loss, operands, (a, t) => linearFrom(delta, a, t)),
       x.dtype,
     ),
   );
@@ -87,7 +89,7 @@ export function smoothL1Loss(...values: unknown[]): Tensor {
   const { x, target, beta, reduction } = smoothL1LossParameters(values);
   const [promotedX, promotedTarget] = withTarget("smoothL1Loss", x, target);
   return composedLoss({ operation: "smoothL1Loss", reduction }, [promotedX, promotedTarget], (a, t) =>
-    beta === 0 ? (abs(sub(a!, t!)) as Tensor) : (mul(linearFrom(beta, a!, t!), 1 / beta) as Tensor),
+    beta === 0 ? (abs(sub(a, t)) as Tensor) : (mul(linearFrom(beta, a, t), 1 / beta) as Tensor),
   );
 }
 const smoothL1LossParameters = parameters("smoothL1Loss", {
@@ -97,9 +99,30 @@ const smoothL1LossParameters = parameters("smoothL1Loss", {
   reduction: reductionParameter,
 });
 
-/** Computes z² / 2 + δ (d − z), with d = |x − t| and z = min(d, δ), which never squares an infinite difference. */
-function linearFrom(delta: number, x: Tensor, target: Tensor): Tensor {
-  const difference = abs(sub(x, target)) as Tensor;
-  const near = clamp(difference, { max: delta });
-  return add(mul(square(near), 0.5), mul(sub(difference, near), delta)) as Tensor;
+/** Computes d² / 2 up to δ and δ (d − δ / 2) beyond, with d = |x − target|. */
+const huberOf: Ternary = defineTernary("huber", {
+  reference: {
+    float(x, target, delta) {
+      const difference = Math.abs(x - target);
+      return difference <= delta ? (difference * difference) / 2 : delta * (difference - delta / 2);
+    },
+  },
+  gradient: (g, [x, target, delta], needs) =>
+    derivatives(g, sub(x, target) as Tensor, { min: neg(delta), max: delta }, needs),
+});
+
+/** The derivative with respect to x is x − target, bounded by ±δ. */
+function derivatives(
+  g: Tensor,
+  difference: Tensor,
+  bounds: ClampOptions,
+  needs: readonly boolean[],
+): (Tensor | null)[] {
+  const slope = mul(g, clampAs("huberLoss", difference, bounds)) as Tensor;
+  return [needs[0] ? slope : null, needs[1] ? (neg(slope) as Tensor) : null, null];
 }
+
+const linearFrom = (delta: number, x: Tensor, target: Tensor): Tensor =>
+  huberOf([x, target, scalarTensor(delta, x.dtype)], (g, [a, t], needs) =>
+    derivatives(g, sub(a, t) as Tensor, { min: -delta, max: delta }, needs),
+  );

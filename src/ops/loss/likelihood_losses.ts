@@ -53,8 +53,8 @@ export function poissonNllLoss(...values: unknown[]): Tensor {
   if (full) checkNoBools("poissonNllLoss", { target });
   const operands = withTarget("poissonNllLoss", asFloat(x), target);
   return composedLoss({ operation: "poissonNllLoss", reduction }, operands, (a, t) => {
-    const losses = (logInput ? sub(exp(a!), mul(t!, a!)) : sub(a!, mul(t!, log(add(a!, eps) as Tensor)))) as Tensor;
-    return full ? (add(losses, stirling(t!)) as Tensor) : losses;
+    const losses = (logInput ? sub(exp(a), mul(t, a)) : sub(a, mul(t, log(add(a, eps) as Tensor)))) as Tensor;
+    return full ? (add(losses, stirling(t)) as Tensor) : losses;
   });
 }
 const poissonParameters = parameters("poissonNllLoss", {
@@ -113,10 +113,10 @@ export function gaussianNllLoss(...values: unknown[]): Tensor {
   const isOfRows = variance.rank === x.rank - 1 && variance.shape.every((size, axis) => size === x.shape[axis]);
   const variances = isOfRows && variance.rank > 0 ? unsqueeze(variance, -1) : variance;
   const operands = promoteOperands("gaussianNllLoss", [mean, promotedTarget, variances]);
-  checkBroadcast("gaussianNllLoss", { x: operands[0]!, variance: operands[2]! });
+  checkBroadcast("gaussianNllLoss", { x: operands[0], variance: operands[2] });
   return composedLoss({ operation: "gaussianNllLoss", reduction }, operands, (a, t, v) => {
-    const least = atLeast(v!, eps);
-    const losses = mul(add(log(least), div(square(sub(a!, t!)), least)), 0.5) as Tensor;
+    const least = atLeast(v, eps);
+    const losses = mul(add(log(least), div(square(sub(a, t)), least)), 0.5) as Tensor;
     return full ? (add(losses, 0.5 * Math.log(2 * Math.PI)) as Tensor) : losses;
   });
 }

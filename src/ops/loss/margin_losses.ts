@@ -31,7 +31,7 @@ import { flatten } from "../view/flatten.ts";
 import { reshape } from "../view/reshape.ts";
 import { unsqueeze } from "../view/squeeze.ts";
 import { checkClassWeight, checkTargetShape } from "./classes.ts";
-import { checkBroadcast, checkScores, composedLoss, plainLoss } from "./composed_loss.ts";
+import { checkBroadcast, checkScores, composedLoss, plainLoss, type Weighted } from "./composed_loss.ts";
 import {
   asFloat,
   checkFactor,
@@ -114,13 +114,13 @@ export function marginRankingLoss(...values: unknown[]): Tensor {
   const { x1, x2, target, margin, reduction } = rankingParameters(values);
   const operation = "marginRankingLoss";
   checkNoBools(operation, { x1, x2, target });
-  const operands = [x1, x2, target];
+  const operands = [x1, x2, target] as const;
   const loss = (a: Tensor, b: Tensor, t: Tensor): Tensor =>
     relu(add(asFloat(mul(neg(t), sub(a, b)) as Tensor), margin) as Tensor);
   if (!isFloat(x1.dtype) || operands.some(({ dtype }) => dtype !== x1.dtype))
-    return plainLoss({ operation, reduction }, operands, (a, b, t) => loss(a!, b!, t!));
+    return plainLoss({ operation, reduction }, operands, (a, b, t) => loss(a, b, t));
   checkBroadcast(operation, { x1, x2, target });
-  return composedLoss({ operation, reduction }, operands, (a, b, t) => loss(a!, b!, t!));
+  return composedLoss({ operation, reduction }, operands, (a, b, t) => loss(a, b, t));
 }
 const rankingParameters = parameters("marginRankingLoss", {
   x1: operand(aTensor),
@@ -154,7 +154,7 @@ export function softMarginLoss(...values: unknown[]): Tensor {
   };
   return tidy(() =>
     toDType(
-      composedLoss({ operation: "softMarginLoss", reduction }, operands, (a, t) => loss(a!, t!)),
+      composedLoss({ operation: "softMarginLoss", reduction }, operands, (a, t) => loss(a, t)),
       x.dtype,
     ),
   );
@@ -204,10 +204,10 @@ export function multiMarginLoss(...values: unknown[]): Tensor {
   checkSomethingToName("multiMarginLoss", classes, count);
   return composedLoss({ operation: "multiMarginLoss", reduction }, [x], (scores) => {
     const index = unsqueeze(classes, -1);
-    const short = relu(sub(margin, sub(gather(scores!, index, { dim: -1 }), scores!)) as Tensor);
+    const short = relu(sub(margin, sub(gather(scores, index, { dim: -1 }), scores)) as Tensor);
     const powers = p === 1 ? short : (square(short) as Tensor);
     // exclude the target's term, which is marginᵖ
-    const isTarget = gt(scatterAdd(zerosLike(scores!), index, onesOf(index, scores!), { dim: -1 }), 0);
+    const isTarget = gt(scatterAdd(zerosLike(scores), index, onesOf(index, scores), { dim: -1 }), 0);
     const total = mul(sum(maskedFill(powers, isTarget, 0), { dim: -1 }), 1 / count) as Tensor;
     if (!weight) return total;
     const factors = indexSelect(toDType(weight, total.dtype), flatten(classes) as Tensor<IndexDType>, { dim: 0 });
@@ -254,9 +254,9 @@ export function multilabelMarginLoss(...values: unknown[]): Tensor {
   return composedLoss({ operation: "multilabelMarginLoss", reduction }, [x], (scores) => {
     const isNamed = gt(cumprod(toDType(ge(classes, 0), "int64"), { dim: -1 }), 0);
     const index = where(isNamed, classes, 0) as Tensor<IndexDType>;
-    const counts = scatterAdd(zerosLike(scores!), index, toDType(isNamed, scores!.dtype), { dim: -1 });
-    const targetScores = unsqueeze(gather(scores!, index, { dim: -1 }), -1);
-    const short = relu(add(sub(1, targetScores), unsqueeze(scores!, -2)) as Tensor);
+    const counts = scatterAdd(zerosLike(scores), index, toDType(isNamed, scores.dtype), { dim: -1 });
+    const targetScores = unsqueeze(gather(scores, index, { dim: -1 }), -1);
+    const short = relu(add(sub(1, targetScores), unsqueeze(scores, -2)) as Tensor);
     const counted = logicalAnd(unsqueeze(isNamed, -1), unsqueeze(logicalNot(gt(counts, 0)), -2));
     const total = sum(where(counted, short, 0) as Tensor, { dim: [-2, -1] });
     return mul(total, 1 / x.shape.at(-1)!) as Tensor;
@@ -300,9 +300,9 @@ export function multilabelSoftMarginLoss(...values: unknown[]): Tensor {
     );
   checkFactor("multilabelSoftMarginLoss", "weight", x, weight);
   checkSameDType("multilabelSoftMarginLoss", weight ? [promotedX, weight] : [promotedX]);
-  const operands = weight ? [promotedX, promotedTarget, weight] : [promotedX, promotedTarget];
+  const operands: Weighted = weight ? [promotedX, promotedTarget, weight] : [promotedX, promotedTarget];
   return composedLoss({ operation: "multilabelSoftMarginLoss", reduction }, operands, (a, t, w) => {
-    const likelihoods = add(mul(t!, logSigmoid(a!)), mul(sub(1, t!), logSigmoid(neg(a!) as Tensor)));
+    const likelihoods = add(mul(t, logSigmoid(a)), mul(sub(1, t), logSigmoid(neg(a) as Tensor)));
     const losses = neg(w ? mul(likelihoods, w) : likelihoods) as Tensor;
     return mean(losses, { dim: -1 });
   });

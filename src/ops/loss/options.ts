@@ -77,7 +77,7 @@ export function withTarget(
   kind?: "numbers" | "floats",
 ): readonly [x: Tensor, target: Tensor] {
   checkShape(operation, x, target);
-  const [promotedX, promotedTarget] = promoteOperands(operation, [x, target], kind) as [Tensor, Tensor];
+  const [promotedX, promotedTarget] = promoteOperands(operation, [x, target], kind);
   if (kind === undefined) checkFloats(operation, "x", promotedX);
   return [promotedX, promotedTarget];
 }

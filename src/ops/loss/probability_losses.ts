@@ -17,7 +17,7 @@ import { promoteOperands } from "../elementwise/operands.ts";
 import { xlogy } from "../elementwise/xlogy.ts";
 import { checkSameDType } from "../matmul/checks.ts";
 import { sum } from "../reduction/sum.ts";
-import { composedLoss } from "./composed_loss.ts";
+import { composedLoss, type Weighted } from "./composed_loss.ts";
 import {
   checkFactor,
   checkFloatTarget,
@@ -58,9 +58,9 @@ export function binaryCrossEntropy(...values: unknown[]): Tensor {
   checkTarget("binaryCrossEntropy", x, target);
   checkFactor("binaryCrossEntropy", "weight", x, weight);
   checkSameDType("binaryCrossEntropy", weight ? [x, weight] : [x]);
-  const operands = weight ? [x, target, weight] : [x, target];
+  const operands: Weighted = weight ? [x, target, weight] : [x, target];
   return composedLoss({ operation: "binaryCrossEntropy", reduction }, operands, (p, t, w) => {
-    const losses = entropies(p!, t!);
+    const losses = entropies(p, t);
     return w ? (mul(losses, w) as Tensor) : losses;
   });
 }
@@ -138,7 +138,7 @@ export function klDiv(...values: unknown[]): Tensor {
   const elementReduction = reduction === "batchmean" ? "none" : reduction;
   const operands = promoteOperands("klDiv", [x, target]);
   return composedLoss({ operation: "klDiv", reduction: elementReduction }, operands, (a, t) => {
-    const each = divergences(a!, t!);
+    const each = divergences(a, t);
     return reduction === "batchmean" ? (mul(sum(each), 1 / x.shape[0]!) as Tensor) : each;
   });
 }

@@ -1,10 +1,11 @@
 /** Scaled products added to an input: the relatives of `addmm`. */
+import { needsGradient } from "../../autograd/record.ts";
 import { underName } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
-import type { Tensor } from "../../tensor/tensor.ts";
+import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
 import { add, mul } from "../elementwise/arithmetic.ts";
@@ -12,7 +13,8 @@ import { permute } from "../view/permute.ts";
 import { reshape } from "../view/reshape.ts";
 import { type AddmmOptions, checkInput, checkScale, scale } from "./addmm.ts";
 import { checkFactors, checkRanks, checkSameDType, factors } from "./checks.ts";
-import { product, productWithInput } from "./product.ts";
+import type { ProductScale } from "./primitive.ts";
+import { broadcastTo, product, productWithInput } from "./product.ts";
 
 const addition = { input: operand(aTensor), ...factors, ...scale } as const;
 
@@ -41,6 +43,7 @@ export function addmv(...values: unknown[]): Tensor {
   const [rows, columns] = a.shape as [number, number];
   checkInput("addmv", input, [rows]);
   checkScale("addmv", factor, a.dtype);
+  if (!needsGradient(input, a, b)) return addedVector(input, a, b, factor);
   return underName("addmv", () =>
     tidy(() => {
       const column = input.rank === 0 ? input : reshape(input, [input.size, 1]);
@@ -157,6 +160,17 @@ export function baddbmm(...values: unknown[]): Tensor {
 }
 baddbmm.method = "same" as const;
 const baddbmmParameters = parameters("baddbmm", addition);
+
+/** Computes {@link addmv} without recording it, which saves the graph's reshapes. */
+function addedVector(input: Tensor, a: Tensor, b: Tensor, factor: ProductScale): Tensor {
+  using added = input.rank === 0 ? broadcastTo(input, [1, 1]) : column(input);
+  using vector = column(b);
+  using product = underName("addmv", () => productWithInput(added, a, vector, factor));
+  return new Tensor(product.storage, product.dtype, [a.shape[0]!], [1], product.offset);
+}
+
+/** Returns a vector as a matrix of one column. */
+const column = (x: Tensor): Tensor => new Tensor(x.storage, x.dtype, [x.size, 1], [x.strides[0]!, 0], x.offset);
 
 /** Checks two batches of matrices. @returns batch, m, k and n */
 function checkBatches(operation: string, input: Tensor, a: Tensor, b: Tensor): [number, number, number, number] {

@@ -137,8 +137,8 @@ function byKernel(x: Tensor, y: Tensor, p: number): Tensor {
  * D is 0. The gradient of the points x is x Σⱼ W[·, j] − W y; that of y is the same with Wᵀ.
  */
 function byProducts(x: Tensor, y: Tensor): Tensor {
-  const centre = noGrad(() => mean(cat([x, y], 1), { dim: 1, keepdim: true }));
-  const [a, b] = [sub(x, centre) as Tensor, sub(y, centre) as Tensor];
+  const center = noGrad(() => mean(cat([x, y], 1), { dim: 1, keepdim: true }));
+  const [a, b] = [sub(x, center) as Tensor, sub(y, center) as Tensor];
   const output = noGrad(() => {
     const lengths = add(
       sum(square(a), { dim: 2, keepdim: true }),

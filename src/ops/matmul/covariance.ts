@@ -55,7 +55,7 @@ export function cov(...values: unknown[]): Tensor {
   const { x, ...options } = covParameters(values);
   return covariances("cov", x, options);
 }
-cov.method = "own" as const;
+cov.method = "declared" as const;
 const covParameters = parameters("cov", {
   x: operand(aTensor),
   correction: named(aNumber(finite), 1),
@@ -85,7 +85,7 @@ export function corrcoef(...values: unknown[]): Tensor {
   const scaled = div(div(c, unsqueeze(deviation, 1)), unsqueeze(deviation, 0));
   return toDType(clamp(scaled, { min: -1, max: 1 }), dtype);
 }
-corrcoef.method = "own" as const;
+corrcoef.method = "declared" as const;
 const corrcoefParameters = parameters("corrcoef", { x: operand(aTensor) });
 
 const accumulationOf = (dtype: DType): DType => (dtype === "float64" ? "float64" : "float32");
@@ -119,10 +119,10 @@ function covariances(operation: string, x: Tensor, { correction, fweights, aweig
   const mean = div(sum(weighted(rows), { dim: 1, keepdim: true }) as Tensor, total ?? n);
   const centered = sub(rows, mean) as Tensor;
   const products = matmul(weighted(centered), transpose(centered, 0, 1));
-  return toDType(squeeze(div(products, normalisation(n, w, total, importances, correction))), target);
+  return toDType(squeeze(div(products, normalization(n, w, total, importances, correction))), target);
 }
 
-function normalisation(
+function normalization(
   n: number,
   w: Tensor | undefined,
   total: Tensor | undefined,

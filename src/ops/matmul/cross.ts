@@ -6,9 +6,13 @@ import type { DType } from "../../tensor/dtype.ts";
 import type { Promote } from "../../tensor/promotion.ts";
 import { broadcastShapes, normalizeAxis } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
+import { tidy } from "../../tensor/tidy.ts";
+import { contiguous } from "../copy/copy.ts";
 import { mul, sub } from "../elementwise/arithmetic.ts";
-import { roll } from "../join/roll.ts";
+import { cat } from "../join/cat.ts";
 import { expand } from "../view/expand.ts";
+import { movedim } from "../view/permute.ts";
+import { narrow } from "../view/slice.ts";
 import { checkSameDType, factors } from "./checks.ts";
 
 /** Options of {@link cross}. */
@@ -46,8 +50,18 @@ export function cross(...values: unknown[]): Tensor {
       `expected operands of equal rank with three elements along dim ${dim}, got ${a.describe()} and ${b.describe()}`,
     );
   const shape = broadcastShapes("cross", a.shape, b.shape);
-  const turned = (x: Tensor, by: number): Tensor => roll(expand(x, shape), -by, along);
-  return underName("cross", () => sub(mul(turned(a, 1), turned(b, 2)), mul(turned(a, 2), turned(b, 1))));
+  return underName("cross", () =>
+    tidy(() => {
+      // the vectors' elements in rows, twice, of which the rotations by one and by two are dense views
+      const [left, right] = [a, b].map((x) => {
+        const rows = movedim(expand(x, shape), along, 0);
+        return cat([rows, narrow(rows, 0, 0, 2)], 0);
+      });
+      const turned = (x: Tensor, by: number): Tensor => narrow(x, 0, by, 3);
+      const rows = sub(mul(turned(left!, 1), turned(right!, 2)), mul(turned(left!, 2), turned(right!, 1)));
+      return contiguous(movedim(rows, 0, along));
+    }),
+  );
 }
 cross.method = "promoted" as const;
 const crossParameters = parameters("cross", { ...factors, dim: optional(axis, -1) });

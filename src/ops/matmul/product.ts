@@ -48,7 +48,7 @@ export function productWithInput<D extends DType>(
   { alpha, beta }: ProductScale,
 ): Tensor<D> {
   const shape = [a.shape[0]!, b.shape[1]!];
-  const expanded = broadcastTo(input, shape);
+  using expanded = broadcastTo(input, shape);
   // An input with beta = 0 is ignored, so that its NaNs do not reach the result.
   const output = execute(addmmPrimitive, beta === 0 ? [a, b] : [a, b, expanded], shape, a.dtype, { alpha, beta });
   const inputShape = input.shape;

@@ -24,7 +24,7 @@ function vectorsAs(kind: "row" | "column", x: Tensor): Tensor {
   const { shape, strides, rank } = x;
   const axis = kind === "row" ? rank - 1 : rank;
   return viewOf("unsqueeze", x, shape.toSpliced(axis, 0, 1), strides.toSpliced(axis, 0, 0), x.offset, ([gradient]) => [
-    reshape(gradient!, shape),
+    reshape(gradient, shape),
   ]);
 }
 
@@ -32,7 +32,7 @@ function vectorsAs(kind: "row" | "column", x: Tensor): Tensor {
 export function asNumbers(x: Tensor): Tensor {
   const { shape, strides } = x;
   return viewOf("squeeze", x, shape.slice(0, -2), strides.slice(0, -2), x.offset, ([gradient]) => [
-    reshape(gradient!, shape),
+    reshape(gradient, shape),
   ]);
 }
 
@@ -41,7 +41,7 @@ export function permuted<D extends DType>(x: Tensor<D>, order: readonly number[]
   if (order.every((from, axis) => from === axis)) return x;
   const inverse = order.map((_, axis) => order.indexOf(axis));
   const pick = (values: readonly number[]) => order.map((axis) => values[axis]!);
-  return viewOf("permute", x, pick(x.shape), pick(x.strides), x.offset, ([gradient]) => [permuted(gradient!, inverse)]);
+  return viewOf("permute", x, pick(x.shape), pick(x.strides), x.offset, ([gradient]) => [permuted(gradient, inverse)]);
 }
 
 /** Returns the diagonal of two axes of equal size, in the place of the first axis. */
@@ -49,7 +49,7 @@ export function diagonalOf<D extends DType>(x: Tensor<D>, first: number, second:
   const strides = x.strides.with(first, x.strides[first]! + x.strides[second]!).toSpliced(second, 1);
   const shape = x.shape;
   return viewOf("diagonal", x, shape.toSpliced(second, 1), strides, x.offset, ([gradient]) => [
-    diagonalEmbedded(gradient!, shape, first, second),
+    diagonalEmbedded(gradient, shape, first, second),
   ]);
 }
 

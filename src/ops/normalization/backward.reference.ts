@@ -26,7 +26,7 @@ function normalizedRows({ inputs, length }: NormalizationProblem): Float64Array 
 }
 
 function gradientOfRows(problem: NormalizationProblem, gradOut: Float64Array, normalized: Float64Array): Float64Array {
-  const { inputs, isCentred, rows, length } = problem;
+  const { inputs, isCentered, rows, length } = problem;
   const scale = toNumbers(inputs.scale!);
   const weight = inputs.weight && toNumbers(inputs.weight);
   const gradSum = inputs.gradSum && toNumbers(inputs.gradSum);
@@ -35,7 +35,7 @@ function gradientOfRows(problem: NormalizationProblem, gradOut: Float64Array, no
     const [begin, end] = [row * length, (row + 1) * length];
     const n = normalized.subarray(begin, end);
     const v = [...gradOut.subarray(begin, end)].map((gradient, k) => gradient * (weight?.[k] ?? 1));
-    const average = isCentred ? sumOf(v) / length : 0;
+    const average = isCentered ? sumOf(v) / length : 0;
     const projection = sumOf(v.map((value, k) => value * n[k]!)) / length;
     for (let k = 0; k < length; k++)
       result[begin + k] = scale[row]! * (v[k]! - average - n[k]! * projection) + (gradSum?.[begin + k] ?? 0);

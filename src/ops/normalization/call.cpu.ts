@@ -7,12 +7,12 @@ type Optional = Tensor | undefined;
 
 /** @param operands of x's shape, in the native function's order */
 export function rowValues(
-  { inputs: { x }, isCentred, eps, vectorDType }: NormalizationProblem,
+  { inputs: { x }, isCentered, eps, vectorDType }: NormalizationProblem,
   operands: readonly Optional[],
 ) {
   const given = Array.from({ length: ROW_OPERANDS }, (_, at) => operands[at]);
   return {
-    ...{ dtype: x.dtype, vectorDType, isCentred, eps },
+    ...{ dtype: x.dtype, vectorDType, isCentered, eps },
     rows: rowsOf(given.map((operand) => operand ?? x)),
     isPresent: given.map((operand) => operand !== undefined),
   };

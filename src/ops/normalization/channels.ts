@@ -151,7 +151,7 @@ function gradientsOf(
 function channelsFor(operation: string, eps: number, { mean: average, variance }: Statistics): NormalizedRows {
   const spread = (vector: Tensor): Tensor => reshape(vector, [1, vector.size, 1]);
   return {
-    ...{ isCentred: true, eps, spread, scale: spread(rsqrt(add(variance, eps) as Tensor)) },
+    ...{ isCentered: true, eps, spread, scale: spread(rsqrt(add(variance, eps) as Tensor)) },
     mean: (x) => mean(x, { dim: [0, 2], keepdim: true }) as Tensor,
     gradient: (x, v) =>
       gradientsOf(operation, eps, { x, mean: average, variance, gradOut: contiguous(v) }, new Set(["x"])).x!,

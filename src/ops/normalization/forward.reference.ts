@@ -7,7 +7,7 @@ import { problemOf } from "./problem.ts";
 /** Computes the definition row by row. */
 export const forwardReference: Implementation<NormalizationAttributes> = {
   run(call) {
-    const { inputs, outputs, isCentred, eps, rows, length } = problemOf(call);
+    const { inputs, outputs, isCentered, eps, rows, length } = problemOf(call);
     const x = toNumbers(inputs.x);
     const residual = inputs.residual && toNumbers(inputs.residual);
     if (outputs.sum) store(outputs.sum, residual ? x.map((value, at) => value + residual[at]!) : x);
@@ -18,7 +18,7 @@ export const forwardReference: Implementation<NormalizationAttributes> = {
     const out = new Float64Array(s.length);
     for (let row = 0; row < rows; row++) {
       const values = s.subarray(row * length, (row + 1) * length);
-      const { mean, scale } = statisticsOf([...values], isCentred, eps);
+      const { mean, scale } = statisticsOf([...values], isCentered, eps);
       means[row] = mean;
       scales[row] = scale;
       for (const [k, value] of values.entries())
@@ -30,8 +30,8 @@ export const forwardReference: Implementation<NormalizationAttributes> = {
   },
 };
 
-function statisticsOf(row: readonly number[], isCentred: boolean, eps: number): { mean: number; scale: number } {
-  const mean = isCentred ? sumOf(row) / row.length : 0;
+function statisticsOf(row: readonly number[], isCentered: boolean, eps: number): { mean: number; scale: number } {
+  const mean = isCentered ? sumOf(row) / row.length : 0;
   const variance = sumOf(row.map((value) => (value - mean) ** 2)) / row.length;
   return { mean, scale: 1 / Math.sqrt(variance + eps) };
 }

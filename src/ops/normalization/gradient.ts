@@ -26,7 +26,7 @@ interface Attributes {
   readonly operation: string;
   /** Dtype of the gradients of weight and bias. */
   readonly vectorDType: DType;
-  readonly isCentred: boolean;
+  readonly isCentered: boolean;
   readonly eps: number;
 }
 
@@ -47,14 +47,14 @@ export function normalizationGradient(
   operands: Operands,
   needed: ReadonlySet<GradientSource>,
 ): Gradients {
-  const { operation, isCentred, eps, vectorDType } = attributes;
+  const { operation, isCentered, eps, vectorDType } = attributes;
   const { x, weight, gradOut, gradSum } = operands;
   const sources = (Object.keys(gradientNames) as GradientSource[]).filter((source) => needed.has(source));
   const inputs = present(operands);
   const outputs = sources.map((source) => gradientNames[source]);
   const row = { shape: plainList(x.shape).slice(-1), dtype: vectorDType };
   const specs = sources.map((source) => (source === "x" ? { shape: x.shape, dtype: x.dtype } : row));
-  const call = { inputs: inputs.names, outputs, isCentred, eps };
+  const call = { inputs: inputs.names, outputs, isCentered, eps };
   const results = executeMany(normalizationBackward, inputs.tensors, specs, call, operation);
   const variables = present({ x, weight, gradOut, gradSum });
   record(`${operation}Gradient`, variables.tensors, results, inputs.tensors, (incoming, saved) => {
@@ -71,7 +71,7 @@ export function normalizationGradient(
 
 /** Returns the layout of rows along the last axis, with the weight along it. */
 const rowsFor = (attributes: Attributes, { mean: average, scale }: Operands): NormalizedRows => ({
-  ...{ isCentred: attributes.isCentred, eps: attributes.eps, scale: reshape(scale, [...scale.shape, 1]) },
+  ...{ isCentered: attributes.isCentered, eps: attributes.eps, scale: reshape(scale, [...scale.shape, 1]) },
   mean: (x) => mean(x, { dim: -1, keepdim: true }) as Tensor,
   spread: (vector) => vector,
   gradient: (x, v) => normalizationGradient(attributes, { x, mean: average, scale, gradOut: v }, new Set(["x"])).x!,

@@ -22,12 +22,12 @@ interface Settings {
 }
 
 /**
- * Normalizes x over its last axes. @param isCentred whether to subtract the mean @throws {ShapeError}
+ * Normalizes x over its last axes. @param isCentered whether to subtract the mean @throws {ShapeError}
  * @throws {DTypeError} @throws {ArgumentError}
  */
 export function normalizeLastAxes(
   operation: string,
-  isCentred: boolean,
+  isCentered: boolean,
   { x, residual }: Rows,
   { weight, bias, eps, normalizedShape }: Settings,
 ): Normalized {
@@ -36,7 +36,7 @@ export function normalizeLastAxes(
   const shape = checkNormalizedShape(operation, x, normalizedShape);
   checkParameters(operation, x, shape, { weight, bias });
   checkEps(operation, eps);
-  const call = { operation, isCentred, eps };
+  const call = { operation, isCentered, eps };
   if (shape.length === 1) return normalize({ ...call, operands: { x, residual, weight, bias } });
   return underName(operation, () => {
     const row = [elementCount(shape)];

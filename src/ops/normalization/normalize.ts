@@ -31,7 +31,7 @@ type OperandName = "x" | "residual" | "weight" | "bias";
 export interface NormalizationCall {
   /** The public function, for errors. */
   readonly operation: string;
-  readonly isCentred: boolean;
+  readonly isCentered: boolean;
   readonly eps: number;
   readonly operands: Named<OperandName> & { readonly x: Tensor };
 }
@@ -76,13 +76,13 @@ export function normalize(call: NormalizationCall): Normalized {
 /** Maps an operand to its gradient: x and the residual share one. */
 const sourceOf = (name: OperandName): GradientSource => (name === "residual" ? "x" : name);
 
-function forward({ operation, isCentred, eps, operands }: NormalizationCall) {
+function forward({ operation, isCentered, eps, operands }: NormalizationCall) {
   const { x, residual } = operands;
   const inputs = present(operands);
   const row = { shape: plainList(x.shape).slice(0, -1), dtype: accumulationDType(x.dtype) };
-  const specs = { out: x, ...(residual && { sum: x }), ...(isCentred && { mean: row }), scale: row };
+  const specs = { out: x, ...(residual && { sum: x }), ...(isCentered && { mean: row }), scale: row };
   const outputs = Object.keys(specs) as (keyof typeof specs)[];
-  const attributes = { inputs: inputs.names, outputs, isCentred, eps };
+  const attributes = { inputs: inputs.names, outputs, isCentered, eps };
   const results = executeMany(
     normalizationForward,
     inputs.tensors,

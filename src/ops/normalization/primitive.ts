@@ -34,7 +34,7 @@ export interface NormalizationAttributes {
   /** Names of the call's outputs, in order. */
   readonly outputs: readonly OutputName[];
   /** Whether the mean is subtracted. */
-  readonly isCentred: boolean;
+  readonly isCentered: boolean;
   readonly eps: number;
 }
 
@@ -67,7 +67,7 @@ export const normalizationParameters = struct("Normalization", "normalization/ro
 const rowFields = {
   dtype,
   vectorDType: dtype,
-  isCentred: flag,
+  isCentered: flag,
   eps: real,
   rows: slices(ROW_OPERANDS),
   isPresent: array(flag, ROW_OPERANDS),

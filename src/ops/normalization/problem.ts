@@ -32,7 +32,7 @@ export type Named<Name extends string> = { readonly [Key in Name]?: Tensor | und
 
 /** A call's sizes, and its operands by name. */
 export interface NormalizationProblem {
-  readonly isCentred: boolean;
+  readonly isCentered: boolean;
   readonly eps: number;
   readonly rows: number;
   readonly length: number;
@@ -47,14 +47,14 @@ export function problemOf({
   outputs,
   attributes,
 }: OperationCall<NormalizationAttributes>): NormalizationProblem {
-  const { isCentred, eps } = attributes;
+  const { isCentered, eps } = attributes;
   const x = inputs[0]!;
   const length = plainList(x.shape).at(-1)!;
   const named = { ...namedTensors(attributes.inputs, inputs), x };
   const results = namedTensors(attributes.outputs, outputs);
   const vector = named.weight ?? named.bias ?? results.gradWeight ?? results.gradBias;
   return {
-    ...{ isCentred, eps, length, rows: x.size / length, vectorDType: (vector ?? x).dtype },
+    ...{ isCentered, eps, length, rows: x.size / length, vectorDType: (vector ?? x).dtype },
     ...{ inputs: named, outputs: results },
   };
 }

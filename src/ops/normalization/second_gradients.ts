@@ -14,7 +14,7 @@ export type Gradients = { readonly [Source in GradientSource]?: Tensor | null | 
 
 /** The groups of elements that are normalized together: rows, or the elements of channels. */
 export interface NormalizedRows {
-  readonly isCentred: boolean;
+  readonly isCentered: boolean;
   readonly eps: number;
   /** 1 / √(variance + eps) of each group, broadcastable to x. */
   readonly scale: Tensor;
@@ -68,8 +68,8 @@ export function secondGradients(layout: NormalizedRows, operands: Operands, inco
 }
 
 /** Returns n, a function for N(v), and one for the term of x's gradient that depends on u. */
-function rowsOf({ isCentred, eps, scale, mean, gradient: gradientOf }: NormalizedRows, x: Tensor) {
-  const centered = isCentred ? (sub(x, mean(x)) as Tensor) : x;
+function rowsOf({ isCentered, eps, scale, mean, gradient: gradientOf }: NormalizedRows, x: Tensor) {
+  const centered = isCentered ? (sub(x, mean(x)) as Tensor) : x;
   // `scale` is r as a constant: it keeps the squared values near 1.
   const spread = mean(square(mul(centered, scale) as Tensor) as Tensor);
   const r = mul(scale, rsqrt(add(spread, square(mul(scale, Math.sqrt(eps)) as Tensor)) as Tensor)) as Tensor;

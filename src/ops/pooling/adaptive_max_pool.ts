@@ -9,18 +9,15 @@ import { checkShape, elementCount, sameShape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { alongAxes, type PerAxis, perAxis } from "../convolution/geometry.ts";
-import { tensor } from "../creation/tensor.ts";
-import { add, mul } from "../elementwise/arithmetic.ts";
-import { gatherAlong, indexSelectAlong } from "../indexing/adjoint.ts";
 import { anIndex, type IndexDType } from "../indexing/indices.ts";
 import { scatterAlong } from "../indexing/scatter.ts";
-import { max } from "../reduction/extrema.ts";
 import { filled } from "../view/embed.ts";
 import { reshape } from "../view/reshape.ts";
 import { type AdaptiveSize, adaptiveSize, adaptiveSizes } from "./adaptive.ts";
 import type { PooledWithIndices } from "./max_pool.ts";
 import { largestOfWindows } from "./max_pool_function.ts";
-import { checkAxes, windowsOf } from "./windows.ts";
+import { ADAPTIVE } from "./primitive.ts";
+import { checkAxes, type Windows } from "./windows.ts";
 
 /** Options of {@link adaptiveMaxPool1d}, {@link adaptiveMaxPool2d} and {@link adaptiveMaxPool3d}. */
 export interface AdaptiveMaxPoolOptions {
@@ -121,53 +118,24 @@ function adaptiveMaxPool(
   checkShape(operation, [...x.shape.slice(0, -rank), ...sizes]);
   return underName(operation, () =>
     tidy(() => {
-      const input = x.shape.slice(-rank);
-      if (sizes.every((size, axis) => input[axis]! % size === 0)) {
-        const kernelSize = sizes.map((size, axis) => input[axis]! / size);
-        const windows = windowsOf(operation, x, { kernelSize, stride: undefined, padding: 0, ceilMode: false }, rank);
-        const { values, indices } = largestOfWindows(operation, x, windows, returnIndices);
-        return returnIndices ? { values, indices: indices as Tensor<"int64"> } : values;
-      }
-      // last axis first, so that of equal elements the first in row-major order is kept
-      let values = x;
-      let places: Tensor<"int64"> | undefined;
-      for (let at = rank - 1; at >= 0; at--) {
-        const axis = x.rank - rank + at;
-        const best = largestAlong(operation, values, axis, sizes[at]!);
-        const inner = BigInt(elementCount(x.shape.slice(axis + 1)));
-        const offsets = mul(best.places, inner) as Tensor<"int64">;
-        places = places
-          ? (add(gatherAlong(operation, places, best.places, axis), offsets) as Tensor<"int64">)
-          : offsets;
-        values = best.values;
-      }
-      return returnIndices ? { values, indices: places! } : values;
+      const { values, indices } = largestOfWindows(
+        operation,
+        x,
+        windowsInto(x.shape.slice(-rank), sizes),
+        returnIndices,
+      );
+      return returnIndices ? { values, indices: indices as Tensor<"int64"> } : values;
     }),
   );
 }
 
-/** Returns the largest element of each window along an axis, and its position. */
-function largestAlong(
-  operation: string,
-  x: Tensor,
-  axis: number,
-  count: number,
-): { values: Tensor; places: Tensor<"int64"> } {
-  const size = x.shape[axis]!;
-  const starts = Array.from({ length: count }, (_, at) => Math.floor((at * size) / count));
-  const ends = starts.map((_, at) => Math.ceil(((at + 1) * size) / count));
-  const width = Math.max(...ends.map((end, at) => end - starts[at]!));
-  // shorter windows repeat their last element, which changes neither the maximum nor the first index of it
-  const elements = starts.flatMap((start, at) =>
-    Array.from({ length: width }, (_, step) => BigInt(Math.min(start + step, ends[at]! - 1))),
-  );
-  const taken = indexSelectAlong(x, tensor(BigInt64Array.from(elements)), axis, operation);
-  const windows = reshape(taken, [...x.shape.slice(0, axis), count, width, ...x.shape.slice(axis + 1)]);
-  const { values, indices } = max(windows, { dim: axis + 1 });
-  const first = tensor(BigInt64Array.from(starts, BigInt), {
-    shape: x.shape.map((_, other) => (other === axis ? count : 1)),
-  });
-  return { values, places: add(indices, first) as Tensor<"int64"> };
+/** Returns windows that divide the input. If all have one size, they are those of ordinary max pooling. */
+function windowsInto(input: readonly number[], output: readonly number[]): Windows {
+  const isEven = output.every((size, axis) => input[axis]! % size === 0);
+  const kernel = output.map((size, axis) => (isEven ? input[axis]! / size : ADAPTIVE));
+  const all = (value: number): number[] => output.map(() => value);
+  const stride = isEven ? kernel : all(1);
+  return { kernel, stride, padding: all(0), dilation: all(1), input, output, beyond: all(0) };
 }
 
 /** Options of {@link maxUnpool1d}, {@link maxUnpool2d} and {@link maxUnpool3d}. */

@@ -2,7 +2,7 @@ import type { Implementation } from "../../backend/backend.ts";
 import { store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
 import { elementCount } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
-import type { PoolingAttributes } from "./primitive.ts";
+import { ADAPTIVE, type PoolingAttributes } from "./primitive.ts";
 
 /** Computes the definition window by window. A later element replaces a smaller one; a NaN replaces any. */
 export const maxPoolReference: Implementation<PoolingAttributes, [Tensor], [Tensor, Tensor]> = {
@@ -41,10 +41,16 @@ function windowOf(attributes: PoolingAttributes, result: number): number[] {
   const { input, output, kernelSize, stride, dilation, before } = attributes;
   let remainder = result;
   const along = [2, 1, 0].map((axis) => {
-    const first = (remainder % output[axis]!) * stride[axis]! - before[axis]!;
-    remainder = Math.floor(remainder / output[axis]!);
+    const [count, size] = [output[axis]!, input[axis]!];
+    const window = remainder % count;
+    remainder = Math.floor(remainder / count);
+    if (kernelSize[axis] === ADAPTIVE) {
+      const start = Math.floor((window * size) / count);
+      return Array.from({ length: Math.ceil(((window + 1) * size) / count) - start }, (_, at) => start + at);
+    }
+    const first = window * stride[axis]! - before[axis]!;
     return Array.from({ length: kernelSize[axis]! }, (_, at) => first + at * dilation[axis]!).filter(
-      (at) => at >= 0 && at < input[axis]!,
+      (at) => at >= 0 && at < size,
     );
   });
   const [wide, high, deep] = along as [number[], number[], number[]];

@@ -13,7 +13,7 @@ import { reshape } from "../view/reshape.ts";
 import { maxPoolCpu, maxPoolGradientCpu } from "./max_pool.cpu.ts";
 import { maxPoolGradientMetal, maxPoolMetal } from "./max_pool.metal.ts";
 import { maxPoolGradientReference, maxPoolReference } from "./max_pool.reference.ts";
-import { attributesOf, type PoolingAttributes } from "./primitive.ts";
+import { ADAPTIVE, attributesOf, type PoolingAttributes } from "./primitive.ts";
 import type { Windows } from "./windows.ts";
 
 /** Input: x. Outputs: values and, if needed, indices: int32 or int64 positions in a plane, −1 for no element. */
@@ -89,6 +89,7 @@ function taken(operation: string, x: Tensor, indices: Tensor<Index>, attributes:
 /** Tests whether a window may contain no element, which happens with large dilation on a short axis. */
 function hasWindowsOfPadding({ input, output, kernelSize, stride, dilation, before }: PoolingAttributes): boolean {
   return output.some((count, axis) => {
+    if (kernelSize[axis] === ADAPTIVE) return false;
     for (let at = 0; at < count; at++) {
       const first = at * stride[axis]! - before[axis]!;
       const inside = first < 0 ? first + Math.ceil(-first / dilation[axis]!) * dilation[axis]! : first;

@@ -7,9 +7,12 @@ import type { Windows } from "./windows.ts";
 const AXES = 3;
 const perAxis = array(whole, AXES);
 
+/** The kernel size that stands for adaptive windows: window p of n is elements ⌊p·input/n⌋ to ⌈(p + 1)·input/n⌉ − 1. */
+export const ADAPTIVE = 0;
+
 /**
  * Planes [planes, …input] and results [planes, …output], contiguous. Along an axis, position k of window p is element p
- * · stride + k · dilation − before; positions outside the axis hold no element.
+ * · stride + k · dilation − before; positions outside the axis hold no element. See also {@link ADAPTIVE}.
  */
 export interface PoolingAttributes {
   readonly planes: number;

@@ -64,7 +64,7 @@ export function allClose(a: Tensor, b: Tensor, ...options: CloseArguments): bool
 export function allClose(...values: unknown[]): boolean {
   return noGrad(() => all(closeness("allClose", allCloseParameters(values))).item());
 }
-allClose.method = "own" as const;
+allClose.method = "declared" as const;
 
 /**
  * Returns whether two tensors have the same shape and equal elements. NaN equals nothing, and −0 equals 0. It waits for
@@ -85,7 +85,7 @@ export function equal(...values: unknown[]): boolean {
   const isSameShape = a.shape.length === b.shape.length && a.shape.every((size, axis) => size === b.shape[axis]);
   return isSameShape && noGrad(() => all(eq(a, b)).item());
 }
-equal.method = "own" as const;
+equal.method = "declared" as const;
 
 const tolerance = aNumber({ holds: (value) => value >= 0, expected: "a number of at least 0" });
 const closeParameters = {

@@ -133,7 +133,7 @@ export function max(...values: unknown[]): Tensor | ValuesAndIndices {
 }
 const maxParameters = indexedParameters("max");
 const maxOfTwo = renamed("max", maximum);
-max.method = "own" as const;
+max.method = "declared" as const;
 
 /** Returns the smallest element. @see {@link max} */
 export function min<D extends DType, E extends DType>(x: Tensor<D>, other: Tensor<E>): Tensor<Promote<D, E>>;
@@ -148,7 +148,7 @@ export function min(...values: unknown[]): Tensor | ValuesAndIndices {
 }
 const minParameters = indexedParameters("min");
 const minOfTwo = renamed("min", minimum);
-min.method = "own" as const;
+min.method = "declared" as const;
 
 function extremumAlong<D extends DType>(
   name: ExtremumName,

@@ -1,5 +1,6 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { checkElements, underName } from "../../backend/dispatch.ts";
+import { firstBackend } from "../../backend/registry.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { axis as axisKind, flag } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
@@ -15,6 +16,7 @@ import { where } from "../elementwise/where.ts";
 import { gather } from "../indexing/gather.ts";
 import { cat } from "../join/cat.ts";
 import { cummax } from "../scan/running_extrema.ts";
+import { indicesOf } from "../sorting/runs.ts";
 import { sort } from "../sorting/sort.ts";
 import { filled } from "../view/embed.ts";
 import { expand } from "../view/expand.ts";
@@ -57,7 +59,7 @@ export function mode(...values: unknown[]): ValuesAndIndices<DType> {
     }),
   );
 }
-mode.method = "own" as const;
+mode.method = "declared" as const;
 const modeParameters = parameters("mode", {
   x: operand(aTensor),
   dim: optional(axisKind, -1),
@@ -68,6 +70,7 @@ const modeParameters = parameters("mode", {
 function placesOfModes(x: Tensor, axis: number): Tensor<"int64"> {
   const size = x.shape[axis]!;
   const { values, indices } = sort(x, { dim: axis });
+  if (firstBackend() === "cpu") return indicesOf("mode", values, indices, axis);
   const along = x.shape.map((_, at) => (at === axis ? size : 1));
   const places = expand(reshape(arange(0, size, { dtype: "int64" }), along), x.shape);
   const differs = ne(narrow(values, axis, 1, size - 1), narrow(values, axis, 0, size - 1));

@@ -1,5 +1,7 @@
 /** Order statistics: the element at a position after sorting along an axis. */
+import { noGrad } from "../../autograd/modes.ts";
 import { underName } from "../../backend/dispatch.ts";
+import { firstBackend } from "../../backend/registry.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { type AxisArguments, axis as axisKind, flag, someNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
@@ -18,6 +20,8 @@ import { where } from "../elementwise/where.ts";
 import { detach } from "../gradient/backward.ts";
 import { gather } from "../indexing/gather.ts";
 import type { IndexDType } from "../indexing/indices.ts";
+import type { OrderStatistic } from "../sorting/primitive.ts";
+import { indicesOf } from "../sorting/runs.ts";
 import { sort } from "../sorting/sort.ts";
 import { flatten } from "../view/flatten.ts";
 import { reshape } from "../view/reshape.ts";
@@ -63,7 +67,7 @@ export function kthvalue(...values: unknown[]): ValuesAndIndices<DType> {
     );
   return underName("kthvalue", () => placed(x, axis, keepdim, () => k - 1));
 }
-kthvalue.method = "own" as const;
+kthvalue.method = "declared" as const;
 const kthvalueParameters = parameters("kthvalue", {
   x: operand(aTensor),
   k: required(someNumber),
@@ -101,7 +105,7 @@ export function median(...values: unknown[]): Tensor | ValuesAndIndices<DType> {
     ) as Tensor;
   });
 }
-median.method = "own" as const;
+median.method = "declared" as const;
 const medianParameters = orderParameters("median");
 
 /**
@@ -122,7 +126,7 @@ export function nanmedian(...values: unknown[]): Tensor | ValuesAndIndices<DType
     return floorDivide(clamp(sub(countOfNumbers(sorted, axis), 1n) as Tensor, { min: 0n }), 2n) as Tensor;
   });
 }
-nanmedian.method = "own" as const;
+nanmedian.method = "declared" as const;
 const nanmedianParameters = orderParameters("nanmedian");
 
 function orderParameters(operation: string) {
@@ -132,7 +136,7 @@ function orderParameters(operation: string) {
 type Place = (sorted: Tensor, axis: number) => number | Tensor;
 
 function medianOf(
-  operation: string,
+  operation: "median" | "nanmedian",
   { x, dim, keepdim }: ReturnType<ReturnType<typeof orderParameters>>,
   place: Place,
 ): Tensor | ValuesAndIndices<DType> {
@@ -151,8 +155,9 @@ function medianOf(
       `${x.describe()} has no elements along the reduced axes, so ${operation} is undefined; expected at least one`,
     );
   return underName(operation, () => {
-    if (dim !== undefined) return placed(input, axis, keepdim, place);
-    return tidy(() => placed(input, 0, false, place).values);
+    const each = firstBackend() === "cpu" ? operation : place;
+    if (dim !== undefined) return placed(input, axis, keepdim, each);
+    return tidy(() => placed(input, 0, false, each).values);
   });
 }
 
@@ -160,19 +165,27 @@ function medianOf(
 const countOfNumbers = (sorted: Tensor, axis: number): Tensor<"int64"> =>
   sum(logicalNot(isnan(sorted)), { dim: axis, keepdim: true }) as Tensor<"int64">;
 
-/** Returns the element at a position of the sorted axis and its index. */
-function placed(x: Tensor, axis: number, keepdim: boolean, place: Place): ValuesAndIndices<DType> {
+/** Returns the element at a position of the sorted axis, or a statistic of a single call, and its index. */
+function placed(x: Tensor, axis: number, keepdim: boolean, place: Place | OrderStatistic): ValuesAndIndices<DType> {
   return tidy(() => {
     const lines = x.rank === 0 ? reshape(x, [1]) : x;
+    const shaped = <D extends DType>(one: Tensor<D>): Tensor<D> =>
+      keepdim && x.rank > 0 ? one : squeeze(one, { dim: axis });
+    if (typeof place === "string") {
+      const found = noGrad(() => {
+        const { values, indices } = sort(lines, { dim: axis });
+        return indicesOf(place, values, indices, axis);
+      });
+      return { values: shaped(gather(lines, found, { dim: axis })), indices: shaped(found) };
+    }
     const { values, indices } = sort(lines, { dim: axis });
     const at = place(detach(values), axis);
-    const taken = <D extends DType>(tensor: Tensor<D>): Tensor<D> => {
-      const one =
+    const taken = <D extends DType>(tensor: Tensor<D>): Tensor<D> =>
+      shaped(
         at instanceof Tensor
           ? gather(tensor, toDType(at, "int64") as Tensor<IndexDType>, { dim: axis })
-          : narrow(tensor, axis, at, 1);
-      return keepdim && x.rank > 0 ? one : squeeze(one, { dim: axis });
-    };
+          : narrow(tensor, axis, at, 1),
+      );
     return { values: taken(values), indices: taken(indices) };
   });
 }

@@ -28,5 +28,5 @@ export function trace(...values: unknown[]): Tensor {
     );
   return sum(diagonal(x));
 }
-trace.method = "own" as const;
+trace.method = "declared" as const;
 const traceParameters = parameters("trace", { x: operand(aTensor) });

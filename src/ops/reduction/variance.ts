@@ -96,7 +96,7 @@ export function varMean(...values: unknown[]): VarianceAndMean<DType> {
   return { variance: variance(x, { dim, keepdim, correction }), mean: mean(x, { dim, keepdim }) };
 }
 const varMeanParameters = parameters("varMean", variances);
-varMean.method = "own" as const;
+varMean.method = "declared" as const;
 
 /** Result of {@link stdMean}. */
 export interface DeviationAndMean<D extends DType> {
@@ -120,7 +120,7 @@ export function stdMean(...values: unknown[]): DeviationAndMean<DType> {
   return { std: std(x, { dim, keepdim, correction }), mean: mean(x, { dim, keepdim }) };
 }
 const stdMeanParameters = parameters("stdMean", variances);
-stdMean.method = "own" as const;
+stdMean.method = "declared" as const;
 
 const freedom = ({ count }: ReductionPlan, correction: number): number => Math.max(0, count - correction);
 

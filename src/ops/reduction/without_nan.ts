@@ -115,4 +115,4 @@ export function aminmax(...values: unknown[]): Extrema<DType> {
   return underName("aminmax", () => ({ min: amin(x, { dim, keepdim }), max: amax(x, { dim, keepdim }) }));
 }
 const aminmaxParameters = reductionParameters("aminmax");
-aminmax.method = "own" as const;
+aminmax.method = "declared" as const;

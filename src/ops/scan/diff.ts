@@ -116,7 +116,7 @@ export function trapezoid<D extends DType>(
   options?: Omit<TrapezoidOptions, "dx" | "x">,
 ): Tensor<FloatOf<D>>;
 export function trapezoid(...values: unknown[]): Tensor {
-  return areas("trapezoid", trapezoidParameters(values), (each, axis) => sum(each, { dim: axis }) as Tensor);
+  return areas("trapezoid", trapezoidParameters(values), "sum");
 }
 trapezoid.method = "float" as const;
 const trapezoidParameters = areaParameters("trapezoid");
@@ -137,7 +137,7 @@ export function cumulativeTrapezoid<D extends DType>(
   options?: Omit<TrapezoidOptions, "dx" | "x">,
 ): Tensor<FloatOf<D>>;
 export function cumulativeTrapezoid(...values: unknown[]): Tensor {
-  return areas("cumulativeTrapezoid", cumulativeParameters(values), (each, axis) => cumsum(each, { dim: axis }));
+  return areas("cumulativeTrapezoid", cumulativeParameters(values), "cumsum");
 }
 cumulativeTrapezoid.method = "float" as const;
 const cumulativeParameters = areaParameters("cumulativeTrapezoid");
@@ -151,11 +151,16 @@ function areaParameters(operation: string) {
   });
 }
 
+const combined = {
+  sum: (each: Tensor, axis: number) => sum(each, { dim: axis }) as Tensor,
+  cumsum: (each: Tensor, axis: number) => cumsum(each, { dim: axis }),
+} as const;
+
 /** Computes the areas between neighbors in the accumulation dtype and combines them with `together`. */
 function areas(
   operation: string,
   { dx, dim, ...given }: ReturnType<ReturnType<typeof areaParameters>>,
-  together: (each: Tensor, axis: number) => Tensor,
+  together: keyof typeof combined,
 ): Tensor {
   const [y, x] = promoteOperands(operation, given.x ? [given.y, given.x] : [given.y], "numbers") as [Tensor, Tensor?];
   const axis = axisOf(operation, y, dim);
@@ -173,10 +178,12 @@ function areas(
         each && isFloat(each.dtype) ? toDType(each, accumulationDType(each.dtype)) : each,
       );
       const length = Math.max(y.shape[axis]! - 1, 0);
-      const heights = add(narrow(values!, axis, Math.min(1, y.shape[axis]!), length), narrow(values!, axis, 0, length));
-      const widths = at ? differences(at, axis) : dx;
+      const [later, earlier] = [Math.min(1, y.shape[axis]!), 0].map((first) => narrow(values!, axis, first, length));
       // integers wrap around before they become floats, as in PyTorch
-      const twice = together(mul(heights, widths) as Tensor, axis);
+      const twice =
+        together === "sum" && !at && isFloat(y.dtype)
+          ? mul(add(sum(later!, { dim: axis }), sum(earlier!, { dim: axis })), dx) // without the heights in memory
+          : combined[together](mul(add(later!, earlier!), at ? differences(at, axis) : dx) as Tensor, axis);
       return toDType(div(twice, 2) as Tensor, isFloat(y.dtype) ? y.dtype : "float32");
     }),
   );

@@ -48,7 +48,7 @@ export function cummax<D extends DType>(x: Tensor<D>, ...options: Along<RunningO
 export function cummax(...values: unknown[]): ValuesAndIndices<DType> {
   return runningExtremum("cummax", cummaxParameters(values), false);
 }
-cummax.method = "own" as const;
+cummax.method = "declared" as const;
 const cummaxParameters = runningParameters("cummax");
 
 /**
@@ -63,7 +63,7 @@ export function cummin<D extends DType>(x: Tensor<D>, ...options: Along<RunningO
 export function cummin(...values: unknown[]): ValuesAndIndices<DType> {
   return runningExtremum("cummin", cumminParameters(values), true);
 }
-cummin.method = "own" as const;
+cummin.method = "declared" as const;
 const cumminParameters = runningParameters("cummin");
 
 function runningParameters(operation: string) {

@@ -89,7 +89,7 @@ export function bincount(...values: unknown[]): Tensor {
     }),
   );
 }
-bincount.method = "own" as const;
+bincount.method = "declared" as const;
 const bincountParameters = parameters("bincount", {
   x: operand(anIndex),
   weights: optional(aTensor),
@@ -204,7 +204,7 @@ export function histogram(...values: unknown[]): Histogram<DType> {
     ),
   );
 }
-histogram.method = "own" as const;
+histogram.method = "declared" as const;
 const histogramParameters = parameters("histogram", {
   x: operand(aTensor),
   bins: optional(either(aCount, aTensor), 100),

@@ -43,7 +43,7 @@ export function isin(...values: unknown[]): Tensor<"bool"> {
   return underName("isin", () =>
     tidy(() =>
       noGrad(() => {
-        const [wanted, others] = promoteOperands("isin", [elements, testElements]) as [Tensor, Tensor];
+        const [wanted, others] = promoteOperands("isin", [elements, testElements]);
         const isThere = others.size === 0 ? zeros(wanted.shape, { dtype: "bool" }) : found(wanted, flatten(others));
         return invert ? logicalNot(isThere) : isThere;
       }),

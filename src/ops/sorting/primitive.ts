@@ -4,7 +4,7 @@
  */
 import { cpuCall } from "../../backend/cpu/call.ts";
 import { slices } from "../../backend/cpu/slices.ts";
-import { dtype, flag, whole } from "../../backend/fields.ts";
+import { array, dtype, flag, whole } from "../../backend/fields.ts";
 import { slicesFor } from "../../backend/metal/slices.ts";
 import { struct } from "../../backend/metal/struct.ts";
 
@@ -23,4 +23,29 @@ export const sortParameters = struct("Sort", "sorting/sort.metal", {
 
 export const sortCall = cpuCall("sort", { dtype, slices: slices(3), count: whole, descending: flag }, [
   ...["x", "values", "indices"],
+]);
+
+/** Contiguous operands: sorted elements [lists, size], values and places [lists, count]. */
+export const searchSortedCall = cpuCall(
+  "searchSorted",
+  { dtype, lists: whole, size: whole, count: whole, right: flag, offsets: array(whole, 3) },
+  ["sorted", "values", "places"],
+);
+
+/** Elements of sorted slices. */
+export type OrderStatistic = keyof typeof orderStatistics;
+/** The numbers of order statistics in native code. */
+export const orderStatistics = { mode: 0, median: 1, nanmedian: 2 } as const;
+
+/** Slices of sorted elements and of their indices; `places` is contiguous, the index of one element of each slice. */
+export const orderStatisticCall = cpuCall(
+  "orderStatistic",
+  { dtype, statistic: whole, slices: slices(2), offset: whole },
+  ["sorted", "indices", "places"],
+);
+
+/** `firsts` and `begins` have the vector's length; `found` is the number of runs. */
+export const runsCall = cpuCall("runs", { dtype, count: whole, stride: whole, offsets: array(whole, 3) }, [
+  ...["x", "firsts", "begins"],
+  "found",
 ]);

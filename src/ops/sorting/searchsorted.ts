@@ -1,6 +1,9 @@
 /** Positions of values in sorted elements. */
 import { noGrad } from "../../autograd/modes.ts";
-import { underName } from "../../backend/dispatch.ts";
+import type { Implementation } from "../../backend/backend.ts";
+import { execute, underName } from "../../backend/dispatch.ts";
+import { definePrimitive } from "../../backend/primitive.ts";
+import { firstBackend } from "../../backend/registry.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { choice, flag } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
@@ -9,6 +12,7 @@ import type { Scalar } from "../../tensor/promotion.ts";
 import { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
 import { toDType } from "../copy/cast.ts";
+import { contiguous } from "../copy/copy.ts";
 import { full } from "../creation/full.ts";
 import { add } from "../elementwise/arithmetic.ts";
 import { clamp } from "../elementwise/clamp.ts";
@@ -20,6 +24,7 @@ import { gather } from "../indexing/gather.ts";
 import { anIndex, type IndexDType } from "../indexing/indices.ts";
 import { expand } from "../view/expand.ts";
 import { reshape } from "../view/reshape.ts";
+import { searchSortedCall } from "./primitive.ts";
 
 /** Options of {@link searchsorted} and {@link bucketize}. */
 export interface SearchOptions {
@@ -104,6 +109,31 @@ const bucketizeParameters = parameters("bucketize", {
 
 const inDType = (found: Tensor<"int64">, outInt32: boolean): Tensor => toDType(found, outInt32 ? "int32" : "int64");
 
+interface SearchAttributes {
+  readonly right: boolean;
+}
+
+const searchCpu: Implementation<SearchAttributes> = {
+  run({ operation, inputs, outputs: [places], attributes: { right } }) {
+    const [sorted, values] = inputs as [Tensor, Tensor];
+    const size = sorted.shape.at(-1)!;
+    const lists = sorted.size / size;
+    const offsets = [sorted.offset, values.offset, places!.offset];
+    const block = { dtype: sorted.dtype, lists, size, count: values.size / lists, right, offsets };
+    searchSortedCall(operation, block, [sorted, values, places]);
+  },
+};
+
+const elsewhere = { missing: "only cpu has a fused kernel; other backends compose it of other operations" } as const;
+const searchPrimitive = definePrimitive<SearchAttributes>({
+  ...{ name: "searchSorted", family: "sorting" },
+  implementations: { metal: elsewhere, cpu: searchCpu, reference: elsewhere },
+});
+
+/** Searches each value by itself, on the cpu backend; the sorted elements are not empty. */
+const searched = (operation: string, sorted: Tensor, values: Tensor, right: boolean): Tensor<"int64"> =>
+  execute(searchPrimitive, [contiguous(sorted), contiguous(values)], values.shape, "int64", { right }, operation);
+
 /** Searches by bisection in log₂(n + 1) steps, for all values at once. */
 function places(operation: string, sorted: Tensor, values: Tensor | Scalar, right: boolean): Tensor<"int64"> {
   const wanted = checked(operation, sorted, values);
@@ -113,6 +143,8 @@ function places(operation: string, sorted: Tensor, values: Tensor | Scalar, righ
         const size = sorted.shape.at(-1)!;
         const lead = sorted.shape.slice(0, -1);
         const vector = sorted.rank === 1 ? reshape(wanted, [wanted.size]) : wanted;
+        if (firstBackend() === "cpu" && size > 0)
+          return reshape(searched(operation, sorted, vector, right), wanted.shape);
         let low = full(vector.shape, 0n, { dtype: "int64" });
         if (size === 0 || vector.size === 0) return reshape(low, wanted.shape);
         let high = full(vector.shape, BigInt(size), { dtype: "int64" });

@@ -60,7 +60,7 @@ export function sort(...values: unknown[]): Sorted<DType> {
   const axis = normalizeAxis("sort", dim, x.rank);
   return firstInOrder("sort", x, axis, x.shape[axis] ?? 1, descending);
 }
-sort.method = "own" as const;
+sort.method = "declared" as const;
 const sorting = {
   x: operand(aTensor),
   dim: optional(axisKind, -1),
@@ -124,7 +124,7 @@ export function topk(...values: unknown[]): Sorted<DType> {
     );
   return firstInOrder("topk", x, axis, k, largest);
 }
-topk.method = "own" as const;
+topk.method = "declared" as const;
 const topkParameters = parameters("topk", {
   x: operand(aTensor),
   k: required(someNumber),

@@ -3,13 +3,14 @@
  */
 import { noGrad } from "../../autograd/modes.ts";
 import { checkElements, underName } from "../../backend/dispatch.ts";
+import { firstBackend } from "../../backend/registry.ts";
 import { axis as axisKind, flag } from "../../core/kinds.ts";
 import { named, operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { tidy } from "../../tensor/tidy.ts";
-import { contiguous } from "../copy/copy.ts";
+import { contiguous, copyOf } from "../copy/copy.ts";
 import { tensor } from "../creation/tensor.ts";
 import { sub } from "../elementwise/arithmetic.ts";
 import { ne } from "../elementwise/comparison.ts";
@@ -25,6 +26,7 @@ import { flatten } from "../view/flatten.ts";
 import { movedim } from "../view/permute.ts";
 import { reshape } from "../view/reshape.ts";
 import { axisOf, narrow } from "../view/slice.ts";
+import { runsOf } from "./runs.ts";
 import { sort } from "./sort.ts";
 
 /** Options of {@link unique} and {@link uniqueConsecutive}. */
@@ -73,7 +75,7 @@ export function unique<D extends DType>(x: Tensor<D>, options?: UniqueOptions & 
 export function unique(...values: unknown[]): Tensor | UniqueElements<DType> {
   return distinct("unique", uniqueParameters(values), true);
 }
-unique.method = "own" as const;
+unique.method = "declared" as const;
 const uniqueParameters = parameters("unique", { ...uniqueParametersOf, sorted: named(flag, true) });
 
 /**
@@ -92,7 +94,7 @@ export function uniqueConsecutive<D extends DType>(x: Tensor<D>, options?: Uniqu
 export function uniqueConsecutive(...values: unknown[]): Tensor | UniqueElements<DType> {
   return distinct("uniqueConsecutive", uniqueConsecutiveParameters(values), false);
 }
-uniqueConsecutive.method = "own" as const;
+uniqueConsecutive.method = "declared" as const;
 const uniqueConsecutiveParameters = parameters("uniqueConsecutive", uniqueParametersOf);
 
 interface Call {
@@ -123,15 +125,21 @@ function partsOf(
 ): UniqueElements<DType> {
   const size = x.shape[axis]!;
   const { values, order } = isSorted ? inOrder(operation, x, axis) : { values: x, order: undefined };
-  const begins = beginningsOf(values, axis);
-  const places = placesOf(begins);
+  const begins = (): Tensor<"bool"> => beginningsOf(values, axis);
   const inverseOf = (): Tensor<"int64"> => {
-    const groups = sub(cumsum(begins, 0) as Tensor<"int64">, 1n) as Tensor<"int64">;
+    const groups = sub(cumsum(begins(), 0) as Tensor<"int64">, 1n) as Tensor<"int64">;
     return order && size > 0 ? scatterAlong(operation, filled([size], "int64", 0n), order, groups, 0) : groups;
   };
+  const inverse = returnInverse ? { inverse: inverseOf() } : {};
+  if (values.rank === 1 && size > 0 && firstBackend() === "cpu") {
+    const runs = runsOf(operation, values);
+    const counts = () => diff(runs.begins, { append: tensor(BigInt64Array.of(BigInt(size))) });
+    return { values: copyOf(operation, runs.firsts), ...inverse, ...(returnCounts && { counts: counts() }) };
+  }
+  const places = placesOf(begins());
   return {
     values: indexSelectAlong(values, indexOf(places), axis, operation),
-    ...(returnInverse && { inverse: inverseOf() }),
+    ...inverse,
     ...(returnCounts && { counts: diff(indexOf(Uint32Array.of(...places, size))) as Tensor<"int64"> }),
   };
 }

@@ -89,7 +89,7 @@ function checkReach(x: Tensor, shape: Shape, stride: readonly number[], offset: 
 function strided(x: Tensor, shape: Shape, strides: readonly number[], offset: number): Tensor {
   const input = { shape: x.shape, strides: x.strides, offset: x.offset };
   return viewOf("asStrided", x, shape, strides, offset, ([gradient]) => [
-    gradientOf(gradient!, input, { shape, strides, offset }),
+    gradientOf(gradient, input, { shape, strides, offset }),
   ]);
 }
 

@@ -22,7 +22,7 @@ export function broadcastTensors(...values: unknown[]): Tensor[] {
   return tensors.map((each) => {
     const view = expand(each, shape);
     return view === each
-      ? viewOf("broadcastTensors", each, shape, each.strides, each.offset, ([gradient]) => [gradient!])
+      ? viewOf("broadcastTensors", each, shape, each.strides, each.offset, ([gradient]) => [gradient])
       : view;
   });
 }

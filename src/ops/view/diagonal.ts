@@ -49,7 +49,7 @@ export function diagonal(...values: unknown[]): Tensor {
     [...others(x.shape), length],
     [...others(x.strides), x.strides[row]! + x.strides[column]!],
     length === 0 ? x.offset : x.offset + start,
-    ([gradient]) => [embed(gradient!, shape, (whole) => diagonal(whole, { offset, dim1: row, dim2: column }))],
+    ([gradient]) => [embed(gradient, shape, (whole) => diagonal(whole, { offset, dim1: row, dim2: column }))],
   );
 }
 diagonal.method = "same" as const;

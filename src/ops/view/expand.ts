@@ -45,7 +45,7 @@ export function expand(...values: unknown[]): Tensor {
     );
   const inputShape = x.shape;
   return viewOf("expand", x, target, broadcastStrides(inputShape, x.strides, target), x.offset, ([gradient]) => [
-    sumTo(gradient!, inputShape),
+    sumTo(gradient, inputShape),
   ]);
 }
 expand.method = "same" as const;

@@ -108,7 +108,7 @@ function swapped(x: Tensor, first: number, second: number): Tensor {
     swappedIn(plainList(x.shape), first, second),
     swappedIn(plainList(x.strides), first, second),
     x.offset,
-    ([gradient]) => [swapped(gradient!, first, second)],
+    ([gradient]) => [swapped(gradient, first, second)],
   );
 }
 
@@ -136,7 +136,7 @@ function inOrder<D extends DType>(operation: string, x: Tensor<D>, order: readon
     order.map((axis) => shape[axis]!),
     order.map((axis) => strides[axis]!),
     x.offset,
-    ([gradient]) => [inOrder(operation, gradient!, inverseOf(order))],
+    ([gradient]) => [inOrder(operation, gradient, inverseOf(order))],
   );
 }
 

@@ -35,7 +35,7 @@ export function reshape(...values: unknown[]): Tensor {
   const inputShape = x.shape;
   const strides = viewStrides(x, target);
   if (strides === null) return reshape(contiguous(x), target);
-  return viewOf("reshape", x, target, strides, x.offset, ([gradient]) => [reshape(gradient!, inputShape)]);
+  return viewOf("reshape", x, target, strides, x.offset, ([gradient]) => [reshape(gradient, inputShape)]);
 }
 reshape.method = "same" as const;
 const reshapeParameters = parameters("reshape", { x: operand(aTensor), shape: required(aShape) });

@@ -133,7 +133,7 @@ export function select(...values: unknown[]): Tensor {
     plainList(shape).toSpliced(axis, 1),
     strides.toSpliced(axis, 1),
     x.offset + at * strides[axis]!,
-    ([gradient]) => [embed(gradient!, shape, (whole) => select(whole, axis, at))],
+    ([gradient]) => [embed(gradient, shape, (whole) => select(whole, axis, at))],
   );
 }
 select.method = "same" as const;
@@ -168,6 +168,6 @@ function cut<D extends DType>(
     plainList(shape).with(axis, length),
     strides.with(axis, stride * step),
     length === 0 ? x.offset : x.offset + start * stride,
-    ([gradient]) => [embed(gradient!, shape, (whole) => cut(operation, whole, axis, start, length, step))],
+    ([gradient]) => [embed(gradient, shape, (whole) => cut(operation, whole, axis, start, length, step))],
   );
 }

@@ -17,6 +17,20 @@ export interface SplitOptions {
   dim?: number;
 }
 
+/** The parts of {@link split}: a tensor for each size in a list that is written in the call. */
+export type SplitInto<D extends DType, S extends number | readonly number[]> = S extends readonly number[]
+  ? { -readonly [At in keyof S]: Tensor<D> }
+  : Tensor<D>[];
+
+/** The parts of {@link chunk}: as many tensors as chunks, if that number is written in the call. */
+export type Chunks<D extends DType, N extends number, Parts extends Tensor<D>[] = []> = number extends N
+  ? Tensor<D>[]
+  : Parts["length"] extends N
+    ? Parts
+    : Parts["length"] extends 16
+      ? Tensor<D>[]
+      : Chunks<D, N, [...Parts, Tensor<D>]>;
+
 /**
  * Splits an axis into views of successive parts.
  *
@@ -29,11 +43,11 @@ export interface SplitOptions {
  * @throws {ShapeError} for an axis out of range, sizes that do not add up, or more than 2²⁰ views.
  * @throws {ArgumentError} for a size that is not a whole number of at least 0, or 0 for a nonempty axis.
  */
-export function split<D extends DType>(
+export function split<D extends DType, const S extends number | readonly number[]>(
   x: Tensor<D>,
-  splitSize: number | readonly number[],
+  splitSize: S,
   ...options: AxisArguments<SplitOptions>
-): Tensor<D>[];
+): SplitInto<D, S>;
 export function split(...values: unknown[]): Tensor[] {
   const { x, splitSize, dim } = splitParameters(values);
   const axis = axisOf("split", x, dim);
@@ -50,7 +64,7 @@ export function split(...values: unknown[]): Tensor[] {
     );
   return parts("split", x, axis, sizes);
 }
-split.method = "parts" as const;
+split.method = "own" as const;
 const splitParameters = parameters("split", {
   x: operand(aTensor),
   splitSize: required(either(someNumber, listOf(someNumber, "a list of sizes"))),
@@ -58,7 +72,8 @@ const splitParameters = parameters("split", {
 });
 
 /**
- * Splits an axis into views of at most `chunks` parts of equal size; the last part may be smaller.
+ * Splits an axis into views of at most `chunks` parts of equal size; the last part may be smaller. For TypeScript, a
+ * number of chunks up to 16 that is written in the call gives as many parts.
  *
  * @example
  * chunk(tensor([0, 1, 2, 3, 4]), 2); // [0, 1, 2], [3, 4]
@@ -66,11 +81,11 @@ const splitParameters = parameters("split", {
  * @throws {ShapeError} for an axis out of range, or more than 2²⁰ views.
  * @throws {ArgumentError} for a number of chunks below 1.
  */
-export function chunk<D extends DType>(
+export function chunk<D extends DType, N extends number>(
   x: Tensor<D>,
-  chunks: number,
+  chunks: N,
   ...options: AxisArguments<SplitOptions>
-): Tensor<D>[];
+): Chunks<D, N>;
 export function chunk(...values: unknown[]): Tensor[] {
   const { x, chunks, dim } = chunkParameters(values);
   const axis = axisOf("chunk", x, dim);
@@ -85,7 +100,7 @@ export function chunk(...values: unknown[]): Tensor[] {
   const sizes = size === 0 ? new Array<number>(chunks).fill(0) : equalSizes("chunk", x, size, Math.ceil(size / chunks));
   return parts("chunk", x, axis, sizes);
 }
-chunk.method = "parts" as const;
+chunk.method = "own" as const;
 const chunkParameters = parameters("chunk", {
   x: operand(aTensor),
   chunks: required(someNumber),

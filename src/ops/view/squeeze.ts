@@ -33,7 +33,7 @@ export function squeeze(...values: unknown[]): Tensor {
     x.shape.filter((_, axis) => stays[axis]),
     x.strides.filter((_, axis) => stays[axis]),
     x.offset,
-    ([gradient]) => [reshape(gradient!, shape)],
+    ([gradient]) => [reshape(gradient, shape)],
   );
 }
 squeeze.method = "same" as const;
@@ -58,7 +58,7 @@ export function unsqueeze(...values: unknown[]): Tensor {
   const inputShape = x.shape;
   const stride = (x.shape[axis] ?? 1) * (x.strides[axis] ?? 1);
   return viewOf("unsqueeze", x, shape, x.strides.toSpliced(axis, 0, stride), x.offset, ([gradient]) => [
-    reshape(gradient!, inputShape),
+    reshape(gradient, inputShape),
   ]);
 }
 unsqueeze.method = "same" as const;

@@ -1,4 +1,3 @@
-import type { BackwardRule } from "../../autograd/node.ts";
 import { record } from "../../autograd/record.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Shape } from "../../tensor/shape.ts";
@@ -14,7 +13,7 @@ export function viewOf<D extends DType>(
   shape: Shape,
   strides: readonly number[],
   offset: number,
-  backward: BackwardRule,
+  backward: (gradients: readonly [Tensor]) => readonly (Tensor | null)[],
 ): Tensor<D> {
   x.checkAlive(operation);
   const view = new Tensor(x.storage, x.dtype, shape, strides, offset);

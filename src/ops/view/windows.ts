@@ -69,7 +69,7 @@ function windowsAlong(x: Tensor, axis: number, size: number, step: number): Tens
     [...shape.with(axis, count), size],
     [...x.strides.with(axis, x.strides[axis]! * step), x.strides[axis]!],
     x.offset,
-    ([gradient]) => [addedWindows(gradient!, axis, step, shape)],
+    ([gradient]) => [addedWindows(gradient, axis, step, shape)],
   );
 }
 

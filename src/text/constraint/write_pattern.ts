@@ -247,7 +247,7 @@ const hex = (byte: number): string => `\\x${byte.toString(16).padStart(2, "0")}`
 
 /** Characters that must be escaped in JSON strings. */
 const ESCAPED = union(rangeOf(0, 0x1f), rangeOf(0x22), rangeOf(0x5c));
-/** Those with a short escape, such as `\n`, and its letter. */
+/** Characters that have a short escape, such as `\n`, with its letter. */
 const SHORT: ReadonlyMap<number, string> = new Map(
   ["\b", "\f", "\n", "\r", "\t", '"', "\\"].map((character) => [
     character.charCodeAt(0),

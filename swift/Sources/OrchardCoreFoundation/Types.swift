@@ -45,16 +45,10 @@ public enum CFNumberType: CFIndex, Sendable {
     case cgFloatType = 16
 }
 
-/// Returns the type in which the number is stored.
+/// Returns the widest type of the number's kind: Foundation on Linux does not keep the width of an integer.
 public func CFNumberGetType(_ number: CFNumber) -> CFNumberType {
-    switch UInt8(bitPattern: number.objCType.pointee) {
-    case UInt8(ascii: "c"), UInt8(ascii: "B"): return .sInt8Type
-    case UInt8(ascii: "s"), UInt8(ascii: "C"): return .sInt16Type
-    case UInt8(ascii: "i"), UInt8(ascii: "S"): return .sInt32Type
-    case UInt8(ascii: "f"): return .float32Type
-    case UInt8(ascii: "d"): return .float64Type
-    default: return .sInt64Type
-    }
+    let type = UInt8(bitPattern: number.objCType.pointee)
+    return type == UInt8(ascii: "f") || type == UInt8(ascii: "d") ? .float64Type : .sInt64Type
 }
 
 /// Stores the number as `type` at `value`. Returns false if that loses a part of it.

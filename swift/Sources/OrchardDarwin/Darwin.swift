@@ -44,3 +44,10 @@ public func mach_absolute_time() -> UInt64 { nanoseconds(CLOCK_MONOTONIC) }
 public func mach_approximate_time() -> UInt64 { nanoseconds(CLOCK_MONOTONIC) }
 /// Returns nanoseconds since the machine started.
 public func mach_continuous_time() -> UInt64 { nanoseconds(CLOCK_BOOTTIME) }
+
+public let CLOCK_UPTIME_RAW: clockid_t = CLOCK_MONOTONIC
+public let CLOCK_MONOTONIC_RAW_APPROX: clockid_t = CLOCK_MONOTONIC_COARSE
+/// Returns the time of a clock in nanoseconds.
+public func clock_gettime_nsec_np(_ clock: clockid_t) -> UInt64 { nanoseconds(clock) }
+/// The bytes of a page of Apple silicon, for which programs round their sizes up.
+public let vm_page_size: UInt = 16384

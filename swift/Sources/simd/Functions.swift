@@ -29,6 +29,9 @@ public func max<V: SIMD>(_ x: V, _ y: V) -> V where V.Scalar: Comparable { point
 public func clamp<V: SIMD>(_ x: V, min: V, max: V) -> V where V.Scalar: Comparable {
     x.clamped(lowerBound: min, upperBound: max)
 }
+public func clamp<V: SIMD>(_ x: V, min: V.Scalar, max: V.Scalar) -> V where V.Scalar: Comparable {
+    x.clamped(lowerBound: V(repeating: min), upperBound: V(repeating: max))
+}
 public func abs<V: SIMD>(_ x: V) -> V where V.Scalar: FloatingPoint { x.replacing(with: -x, where: x .< V()) }
 public func floor<V: SIMD>(_ x: V) -> V where V.Scalar: FloatingPoint { x.rounded(.down) }
 public func ceil<V: SIMD>(_ x: V) -> V where V.Scalar: FloatingPoint { x.rounded(.up) }

@@ -125,12 +125,12 @@ public typealias matrix_double4x4 = simd_double4x4
 public let matrix_identity_double4x4 = simd_double4x4(1)
 
 /// Gives access to a tuple of columns by position.
-private func element<Tuple, Column>(_ position: Int, of tuple: Tuple) -> Column {
+func element<Tuple, Column>(_ position: Int, of tuple: Tuple) -> Column {
     precondition((0..<MemoryLayout<Tuple>.stride / MemoryLayout<Column>.stride).contains(position), "no such column")
     return withUnsafeBytes(of: tuple) { $0.bindMemory(to: Column.self)[position] }
 }
 
-private func setElement<Tuple, Column>(_ position: Int, of tuple: inout Tuple, to column: Column) {
+func setElement<Tuple, Column>(_ position: Int, of tuple: inout Tuple, to column: Column) {
     precondition((0..<MemoryLayout<Tuple>.stride / MemoryLayout<Column>.stride).contains(position), "no such column")
     withUnsafeMutableBytes(of: &tuple) { $0.bindMemory(to: Column.self)[position] = column }
 }

@@ -4,6 +4,13 @@ import XCTest
 
 /// The names of Darwin, which Metal brings as on Apple's systems.
 final class DarwinTests: XCTestCase {
+    func testClocksInNanoseconds() {
+        let before = mach_absolute_time(), now = clock_gettime_nsec_np(CLOCK_UPTIME_RAW), after = mach_absolute_time()
+        XCTAssertTrue(before <= now && now <= after, "\(before) \(now) \(after)")
+        XCTAssertGreaterThan(clock_gettime_nsec_np(CLOCK_REALTIME), 1_700_000_000 * NSEC_PER_SEC)
+        XCTAssertEqual(vm_page_size % UInt(sysconf(Int32(_SC_PAGESIZE))), 0)
+    }
+
     func testClocks() {
         var base = mach_timebase_info_data_t()
         XCTAssertEqual(mach_timebase_info(&base), KERN_SUCCESS)

@@ -89,7 +89,8 @@ final class DynamicLibraryTests: MetalTestCase {
     func testPreloadedLibrariesComeFirst() throws {
         let two = try library(factor: 2, "two"), five = try library(factor: 5, "five")
         XCTAssertEqual(try apply(Self.caller, [two], preloaded: [five]), [1, 2, 3, 4].map { 5 * ($0 * 3 + 0.5) })
-        XCTAssertEqual(try apply(Self.caller, [], preloaded: [two, five]), [1, 2, 3, 4].map { 2 * ($0 * 3 + 0.5) })
+        XCTAssertEqual(
+            try apply(Self.caller, [five], preloaded: [two, five]), [1, 2, 3, 4].map { 2 * ($0 * 3 + 0.5) })
     }
 
     func testALibraryCallsAnother() throws {
@@ -141,12 +142,12 @@ final class DynamicLibraryTests: MetalTestCase {
         assertError(.invalidFile, try device.makeDynamicLibrary(url: folder.appendingPathComponent("missing")))
         let library = try dynamic("float f() { return 1; }", "f")
         assertError(.invalidFile, try library.serialize(to: folder.appendingPathComponent("missing/f")))
-        XCTAssertThrowsError(try apply("float g(float x);\n" + Self.caller, [library])) {
+        XCTAssertThrowsError(try apply(Self.caller, [library])) {
             XCTAssertEqual(($0 as? MTLLibraryError)?.code, .compileFailure)
+            XCTAssertTrue($0.localizedDescription.contains("undefined symbols"), "\($0)")
         }
         mrt_fault_inject("dynamic-library", 0, 1, 0)
         assertError(.compilationFailure, try device.makeDynamicLibrary(url: folder))
-        mrt_fault_inject(nil, 0, 0, 0)
     }
 
     private func assertError(

@@ -29,10 +29,12 @@ final class SystemModuleTests: MetalTestCase {
     }
 
     func testNumbersAreStoredInTheirTypes() {
-        for (number, type) in [
-            (NSNumber(value: Int8(-3)), CFNumberType.sInt8Type), (NSNumber(value: Int32(70000)), .sInt32Type),
-            (NSNumber(value: 0.25), .float64Type), (NSNumber(value: Float(0.5)), .float32Type),
-        ] { XCTAssertEqual(CFNumberGetType(number), type) }
+        for number in [NSNumber(value: Int8(-3)), NSNumber(value: Int64.min), NSNumber(value: UInt16(9))] {
+            XCTAssertEqual(CFNumberGetType(number), .sInt64Type)
+        }
+        for number in [NSNumber(value: 0.25), NSNumber(value: Float(0.5))] {
+            XCTAssertEqual(CFNumberGetType(number), .float64Type)
+        }
         var small: Int16 = 0
         XCTAssertTrue(CFNumberGetValue(NSNumber(value: -300), .sInt16Type, &small))
         XCTAssertEqual(small, -300)
@@ -120,7 +122,7 @@ final class SystemModuleTests: MetalTestCase {
         source.setEventHandler { XCTFail("there is no pressure") }
         source.setCancelHandler { cancelled.fulfill() }
         source.resume()
-        XCTAssertEqual([source.mask.rawValue, source.data.rawValue], [6, 0])
+        XCTAssertEqual(source.data, [])
         source.cancel()
         wait(for: [cancelled], timeout: 60)
     }

@@ -32,7 +32,7 @@ function headerOf(call: CpuCallDescription): string | undefined {
 interface Member {
   readonly path: string;
   readonly field: CpuField<never>;
-  /** From the start of the block, in doubles. */
+  /** The distance from the start of the block, in doubles. */
   readonly offset: number;
 }
 

@@ -49,7 +49,7 @@ const sizes = [
 describe.each([...floats, ...integers])("%s", (dtype) => {
   const isWide = dtype === "int64";
 
-  test("every size, with layouts in turn", () => {
+  test("every size, each with another layout", () => {
     const chosen = isWide ? sizes.slice(0, 8) : sizes;
     for (const [index, size] of chosen.entries())
       for (let round = 0; round < repeats({ usual: 2, all: 3 }); round++) {

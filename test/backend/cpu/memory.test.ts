@@ -38,7 +38,7 @@ describe("blocks", () => {
     }
   });
 
-  test("a released block is the next one of its size class, and its bytes count once", () => {
+  test("a released block is reused first for its size class, and its bytes count once", () => {
     const first = allocateBlock(native, megabyte, "test");
     const address = ptr(new Uint8Array(first.buffer));
     const { liveBytes, cacheHits } = statistics();
@@ -107,7 +107,7 @@ describe("limits", () => {
     expect(statistics()).toMatchObject({ cachedBytes: 0, cachedBlocks: 0 });
   });
 
-  test("failures can be requested", () => {
+  test("tests can make allocations fail", () => {
     native.orchard_cpu_fail_allocations(2);
     for (const _ of [1, 2]) expect(() => allocateBlock(native, 100, "test")).toThrow(OutOfMemoryError);
     allocateBlock(native, 100, "test").release();

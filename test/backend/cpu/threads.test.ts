@@ -23,7 +23,7 @@ describe("threads of the cpu backend", () => {
     for (const { worker } of workers) worker.terminate();
   });
 
-  test.each(["", "process.exit(7);"])("a process whose helper threads wait or spin ends without help: %p", (last) => {
+  test.each(["", "process.exit(7);"])("a process ends normally while helper threads wait or spin: %p", (last) => {
     const program = `
       import { convertCall } from "./src/ops/copy/primitive.ts";
       const count = 1 << 20;

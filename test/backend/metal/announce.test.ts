@@ -84,7 +84,7 @@ test.if(software)("memory that the pool reuses counts as unwritten", () => {
   expect(run(undefined, text)).toEqual({ out: "true uninitialized-read\n", err: "", exitCode: 0 });
 });
 
-test("any other value is rejected", () => {
+test("any other value of the variable is rejected", () => {
   const { err, exitCode } = run("yes", 'import { metalContext } from "./src/index.ts"; metalContext();');
   expect(err).toContain('expected ORCHARD_METAL_CHECK to be 0, 1 or report, got "yes"');
   expect(exitCode).toBe(1);

@@ -14,7 +14,7 @@ test("buffers that are not disposed of are collected", async () => {
   await waitFor("the collection of all but 200 of 2000 buffers", isCollected, { state: live });
 });
 
-test("have at least one byte, from a length or an array", () => {
+test("buffers have at least one byte, from a length or an array", () => {
   using context = new MetalContext();
   for (const content of [0, new Float32Array(0)]) {
     const make = () => new DeviceBuffer(content, { context });

@@ -77,12 +77,12 @@ test("using a tensor that is known to have failed throws at the call", () => {
   expect(() => withBackend("cpu", () => add(failed, 1))).toThrow(message);
 });
 
-test("passing it to another backend throws at the call", () => {
+test("passing a failed tensor to another backend throws at the call", () => {
   expect(() => withBackend("cpu", () => add(bad(), 1))).toThrow(message);
   expect(() => withBackend("reference", () => add(bad(), 1))).toThrow(message);
 });
 
-test("earlier tensors, its operands and later writes to it are correct", () => {
+test("earlier tensors, the failed tensor's operands and later writes to it are correct", () => {
   const x = on(() => tensor([1, 2, 3]));
   const index = indices(0n, 9n, 1n, 2n);
   const before = on(() => mul(x, 2) as Tensor);
@@ -157,7 +157,7 @@ describe("gradients of failed tensors have their error", () => {
     expect(seed.toArray()).toEqual([1, 1, 1]);
   });
 
-  test("and backward() throws it once it is known", () => {
+  test("backward() throws the error once it is known", () => {
     const weight = table();
     const loss = on(() => sum(embedding(indices(7n), weight)));
     expect(() => loss.item()).toThrow("got 7 at [0]");

@@ -123,7 +123,7 @@ describe("names of operations in kernels", () => {
     expect(defaults).toEqual([["elementwise/unary.metal", "default: return apply(x);"]]);
   });
 
-  test("each has one formula", () => {
+  test("each name has one formula", () => {
     expect(formulas.length).toBeGreaterThan(150);
     for (const formula of formulas) expect(without(formula)).not.toBe(texts[formula.file]!);
   });

@@ -59,7 +59,7 @@ test.each([
 ])("%j adds %j", (text, expected) => {
   expect(added(true, text)).toEqual(expected);
   expect(added(false, text)).toEqual(expected);
-  // one file of a module suffices, and a condition ends with its file
+  // an import in one file of a module suffices; a condition of one file does not affect the next
   expect(added(true, "#if DEBUG\n", text, "let b = 2\n")).toEqual(expected);
 });
 

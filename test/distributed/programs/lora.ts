@@ -9,7 +9,7 @@ const team = await Team.gather();
 const found: Record<string, { losses: number[]; adapter: number[][] }> = {};
 for (const [name, flags] of Object.entries({
   plain: {},
-  quantised: { quantize: "q8_0", checkpointActivations: true },
+  quantized: { quantize: "q8_0", checkpointActivations: true },
 } as const)) {
   const settings = tuningSettings({
     ...{ model: join(folder, "model"), data: [join(folder, "chats.jsonl")], lora: 3, context: 96, steps: 4, warmup: 1 },

@@ -93,7 +93,7 @@ test("a common prefix is not computed again, and does not change results", async
   expect(second).toEqual(await alone(models.Llama(), [...start, 2, 3], options));
 });
 
-test("a cancelled text frees its slot and does not affect the others", async () => {
+test("a canceled text frees its slot and does not affect the others", async () => {
   const model = models.Llama();
   using batcher = new nn.Batcher(model, { slots: 2, queue: 8 });
   const options = { maxTokens: 18, temperature: 0 };

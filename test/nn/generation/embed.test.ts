@@ -18,7 +18,7 @@ test.each(["mean", "last"] as const)("%s pooling of the states from which logits
   }
 });
 
-test("each has length 1, so that equal texts have a product of 1", async () => {
+test("each vector has length 1, so that equal texts have a product of 1", async () => {
   const rows = await nn.embed(model, [...lists, lists[0]!]);
   const products = [...(matmul(rows, rows.mT).dataSync() as Float32Array)];
   for (const at of [0, 5, 10, 15, 3, 12]) expect(products[at]).toBeCloseTo(1, 5);

@@ -85,7 +85,7 @@ describe("choosing a token", () => {
     expectChances(chances({ topP: 0.8, topK: 3 }), { 1: 0.5, 3: 0.5 });
   });
 
-  test("for a large vocabulary: the same tokens as sorting all of them gives", () => {
+  test("a large vocabulary gives the same tokens as sorting all of them", () => {
     // a hundred likely tokens have ten parts of eleven, and the others are a tenth as likely as the mean
     const many = Array.from(
       { length: 1000 },

@@ -28,7 +28,7 @@ describe("greedy tokens are those of the model alone", () => {
   });
 });
 
-test("a draft model that agrees saves passes of the model", async () => {
+test("a draft model that agrees with the model saves passes of it", async () => {
   const [model, draft] = [make(1, 31, 2), make(1, 31, 2)];
   let passes = 0;
   const forward = model.forward.bind(model);

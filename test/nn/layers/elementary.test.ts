@@ -232,7 +232,7 @@ describe("BatchNorm", () => {
     expect(layer.running_mean?.item()).toBe(2.25);
   });
 
-  test("without a momentum they are averages over all training batches", () => {
+  test("without a momentum, running statistics are averages over all training batches", () => {
     const layer = new nn.BatchNorm1d(1, { momentum: null, dtype: "float64" });
     for (const [at, own] of [
       [0, 4],
@@ -249,7 +249,7 @@ describe("BatchNorm", () => {
     expect(layer.num_batches_tracked?.item()).toBe(3n);
   });
 
-  test("they are buffers, and gradients flow through the batch", () => {
+  test("running statistics are buffers, and gradients flow through the batch", () => {
     const layer = new nn.BatchNorm2d(3);
     expect([...layer.namedParameters().keys()]).toEqual(["weight", "bias"]);
     expect([...layer.namedBuffers().keys()]).toEqual(["running_mean", "running_var", "num_batches_tracked"]);

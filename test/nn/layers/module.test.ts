@@ -259,7 +259,7 @@ describe("printing", () => {
 )`);
   });
 
-  test("a summary with tied and frozen ones", () => {
+  test("a summary with tied and frozen parameters", () => {
     class Both extends nn.Module {
       readonly tied = new Tied();
       readonly small = new Small();

@@ -72,14 +72,14 @@ test("padding changes nothing, and its outputs are 0", () => {
   expect(Number(amax(close.abs()).item())).toBeLessThan(1e-15);
 });
 
-test("they print their sizes and options", () => {
+test("recurrent layers print their sizes and options", () => {
   expect(String(new nn.LSTM(2, 3, { numLayers: 2, bidirectional: true, projSize: 1 }))).toBe(
     "LSTM(2, 3, numLayers: 2, bidirectional: true, projSize: 1)",
   );
   expect(String(new nn.GRUCell(2, 3))).toBe("GRUCell(2, 3)");
 });
 
-describe("they reject", () => {
+describe("recurrent layers reject", () => {
   const gru = new nn.GRU(2, 3, { dtype: "float64" });
   test.each([
     ["a size of 0", ArgumentError, "invalidSize", () => new nn.RNN(0, 3)],

@@ -31,7 +31,7 @@ const load = async (name: string, dtype: nn.LoadModelOptions["dtype"] = "float32
   (await nn.loadModel(folderOf(name), { dtype })).model;
 const rows = (tokens: readonly (readonly number[])[]) => tensor(tokens as number[][], { dtype: "int32" });
 
-/** With anomaly detection, every operation runs separately. */
+/** Runs `body` with anomaly detection, so that every operation runs separately. */
 const inParts = <T>(body: () => T): T => detectAnomaly(body);
 
 interface Options {

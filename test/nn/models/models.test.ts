@@ -95,7 +95,7 @@ describe("architecture", () => {
     expect(llama({ tied: true }).head).toBeNull();
   });
 
-  test.each(["float16", "bfloat16"] as const)("in %s it trains", (dtype) => {
+  test.each(["float16", "bfloat16"] as const)("trains in %s", (dtype) => {
     const model = gpt({ dtype: "float32" }).to(dtype);
     const optimizer = new optim.AdamW(model.parameters(), { lr: 0.01, masterWeights: true });
     const losses = Array.from({ length: 15 }, () => {

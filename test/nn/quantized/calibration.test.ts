@@ -87,7 +87,7 @@ describe("quantizeModel with a calibration", () => {
     expect(errorOf(own)).toBeLessThan(0.6 * errorOf(plain));
   });
 
-  test("with uncorrelated inputs is rounding to the nearest of a group's levels", () => {
+  test("rounds to a group's nearest levels if inputs are uncorrelated", () => {
     const identity = Array.from({ length: width }, (_, i) =>
       Array.from({ length: width }, (_, j) => (i === j ? 1 : 0)),
     );

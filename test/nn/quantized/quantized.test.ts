@@ -121,7 +121,7 @@ test("layers accept weights that are matrices, and biases of their size", () => 
   expect(() => new nn.QuantizedLinear(ones([2, 64]) as never)).toThrow("expected weight to be a quantized tensor");
 });
 
-test("they print their format and sizes", () => {
+test("quantized layers print their format and sizes", () => {
   expect(String(new nn.QuantizedLinear(formats.q4_K))).toBe("QuantizedLinear(256, 24, q4_K, bias: false)");
   expect(String(new nn.QuantizedEmbedding(formats.q4_0))).toBe("QuantizedEmbedding(24, 256, q4_0)");
   const summary = new nn.QuantizedLinear(formats.q4_0, ones([24])).summary();
@@ -256,21 +256,21 @@ describe.each([
 
 describe("quantizeModel", () => {
   test("quantizes the named layers, by path, pattern or both", () => {
-    const quantised = (options: Omit<nn.QuantizeModelOptions, "format">) =>
+    const quantizedLayers = (options: Omit<nn.QuantizeModelOptions, "format">) =>
       nn
         .quantizeModel(gpt({ layers: 1 }), { format: "q8_0", ...options })
         .layers.filter(({ format }) => format !== null)
         .map(({ name }) => name);
     const feedForward = ["blocks.0.feedForward.up", "blocks.0.feedForward.down"];
     const attention = ["blocks.0.attention.queryKeyValue", "blocks.0.attention.output"];
-    expect(quantised({})).toEqual(["tokenEmbedding", ...attention, ...feedForward]);
-    expect(quantised({ include: "blocks.0.feedForward" })).toEqual(feedForward);
-    expect(quantised({ include: /\.(up|output)$/g })).toEqual([attention[1]!, feedForward[0]!]);
-    expect(quantised({ include: ["blocks", "positionEmbedding"], exclude: [/attention/] })).toEqual([
+    expect(quantizedLayers({})).toEqual(["tokenEmbedding", ...attention, ...feedForward]);
+    expect(quantizedLayers({ include: "blocks.0.feedForward" })).toEqual(feedForward);
+    expect(quantizedLayers({ include: /\.(up|output)$/g })).toEqual([attention[1]!, feedForward[0]!]);
+    expect(quantizedLayers({ include: ["blocks", "positionEmbedding"], exclude: [/attention/] })).toEqual([
       "positionEmbedding",
       ...feedForward,
     ]);
-    expect(() => quantised({ exclude: "block" })).toThrow('got "block"; the layers are tokenEmbedding');
+    expect(() => quantizedLayers({ exclude: "block" })).toThrow('got "block"; the layers are tokenEmbedding');
   });
 
   test("a model with quantized positions computes with their dequantized values", () => {
@@ -451,7 +451,7 @@ describe("a fast model", () => {
     expect(error / size).toBeLessThan(0.02); // a level of x is 1/127 of the largest of 32
   });
 
-  test("its layers print it", () => {
+  test("the layers print the precision", () => {
     expect(String(new nn.QuantizedLinear(formats.q4_0, null, { precision: "fast" }))).toContain("fast");
     expect(String(new nn.QuantizedLinear(formats.q4_0))).not.toContain("fast");
   });
@@ -521,7 +521,7 @@ describe("a gated feed-forward", () => {
     expect(callsOf("quantizedSwiglu", "two layers: x needs a gradient") - before).toBe(1);
   });
 
-  test("of a decoder gives the same logits fused and separate", () => {
+  test("gives a decoder the same logits fused and separate", () => {
     const options = { vocabularySize: 40, contextLength: 16, heads: 2, width: 64, layers: 2, hidden: 96 };
     const model = new nn.Llama({ ...options, generator: new Generator(7) });
     nn.quantizeModel(model, { format: "q8_0" });

@@ -65,7 +65,7 @@ describe("MultiheadAttention", () => {
     expect(valuesOf(needed.weights!).map(Number.isNaN)).toEqual([true, true, false, false]);
   });
 
-  test("accepts no keys, and no batches", () => {
+  test("accepts zero keys, and batches of size zero", () => {
     const { output } = attention().forward(x(2, 3, 8), zeros([2, 0, 8]), zeros([2, 0, 8]));
     expect(output.shape).toEqual([2, 3, 8]);
     expect(attention().forward(zeros([0, 3, 8]), zeros([0, 2, 8]), zeros([0, 2, 8])).output.shape).toEqual([0, 3, 8]);

@@ -20,7 +20,7 @@ const on = <Result>(backend: BackendName, body: () => Result): Result =>
 const bitsOf = (x: Tensor): string => Buffer.from((x.dataSync() as Float32Array).buffer.slice(0)).toString("hex");
 
 interface Cut {
-  /** For q, k and v. */
+  /** The numbers of heads of q, k and v. */
   readonly heads: readonly [number, number, number];
   /** The order of the parts in the tensor that is cut. */
   readonly order: readonly [q: number, k: number, v: number];

@@ -46,7 +46,7 @@ const numbersOf = (x: Tensor): number[] => Array.from(x.dataSync() as ArrayLike<
 const allOf = (tensors: readonly Tensor[]): number[][] => tensors.map(numbersOf);
 
 describe.each(isas)("on %s", (isa) => {
-  // One size for each option, another one for the next.
+  // Each option runs with one of four sizes, which differs from option to option.
   const rotated = alone.filter((_, at) => at % 4 === Math.floor(at / 4) % 4);
   test.each(rotated.map((each) => [each.name, each] as const))("%s", (_, each) => {
     configure(native, "isa", isa);

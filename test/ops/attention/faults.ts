@@ -45,7 +45,7 @@ const implementations: Readonly<Record<AttentionOperation, Refusing>> = {
   attentionBackward: backwardMetal,
 };
 
-/** In `body`, Metal's kernels lack an option of an operation's calls. */
+/** Runs `body` while Metal's kernels lack an option of an operation's calls. */
 export function withoutSupport<Result>(operation: AttentionOperation, why: string, body: () => Result): Result {
   const implementation = implementations[operation];
   const known = implementation.unsupported;

@@ -75,7 +75,7 @@ test.each(rules)("%s", (_, changes, by, kind, because) => {
   expect(route.reason).toContain(because);
 });
 
-test("scores of narrow types count as the float32 of their computation, and those of float64 as 8 bytes", () => {
+test("scores of 16-bit types count as float32, in which they are computed, and those of float64 as 8 bytes", () => {
   const wide: CrossoverTable = { ...table, pairs: { cpu: { float64: cells, narrow } } };
   const kindAt = (dtype: RoutedCall["dtype"], memoryLimit: number) =>
     chooseRoute({ ...call, dtype }, { backend: "cpu", table: wide, memoryLimit: () => memoryLimit }).kind;
@@ -96,7 +96,7 @@ test("an explicit path is taken, whatever the table says", () => {
   expect(routeOf("x", "unfused", { ...call, options: ["bias"], pairs: [9, 9, 1e5, 1e5] }).kind).toBe("unfused");
 });
 
-test("options without effect leave the choice open, and the reason names the others", () => {
+test("options without effect leave the choice open; all others count as unmeasured", () => {
   const mask = zeros([1], { dtype: "bool" });
   const none: FlashAttentionOptions = { causal: false, dropout: 0, scale: 2, path: "auto", returnLogSumExp: true };
   expect(unmeasuredOptions(none)).toEqual([]);

@@ -28,7 +28,7 @@ const operands = (numbers: readonly number[], roomElements = 12) => [
   ...[new Float32Array(roomElements), new Float32Array(roomElements)],
 ];
 
-test("a valid one attends to its rows", () => {
+test("a valid call attends to the rows of its sequence", () => {
   const own = operands(sequence);
   stepCall("step", good, own);
   // Two rows of zeros and one of ones: scores 0, 0 and 4.

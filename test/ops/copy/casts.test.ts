@@ -70,7 +70,7 @@ testTable(
   ),
 );
 
-test("the rows know every dtype", () => expect(everything.toSorted()).toEqual(dtypes.toSorted()));
+test("the table has a row for every dtype", () => expect(everything.toSorted()).toEqual(dtypes.toSorted()));
 
 describe.each(["metal", "cpu", "reference"] as const)("gradients on %s", (backend) => {
   const possible = floats.filter((dtype) => backend !== "metal" || dtype !== "float64");

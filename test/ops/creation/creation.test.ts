@@ -227,7 +227,7 @@ describe("eye", () => {
     expect(numbersOf(eye(2, { dtype }))).toEqual([1, 0, 0, 1]);
   });
 
-  test("it can be a parameter", () => expect(eye(2, { requiresGrad: true }).requiresGrad).toBe(true));
+  test("an identity matrix can be a parameter", () => expect(eye(2, { requiresGrad: true }).requiresGrad).toBe(true));
 });
 
 describe("every backend stores the same bytes", () => {

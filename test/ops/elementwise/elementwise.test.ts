@@ -14,7 +14,7 @@ interface Row {
   readonly formula: (x: number) => number;
   /** Default 0: exact. */
   readonly ulps?: number;
-  /** In addition to floats. */
+  /** Dtypes that the operation accepts besides floats. */
   readonly alsoOf?: readonly DType[];
   readonly values?: Values;
   /** The error of the gradient by analysis, in its roundings. */

@@ -47,7 +47,7 @@ function nextOf(a: number, b: number, dtype: DType): number {
   return round(a + sign * distance * 1.0001);
 }
 
-/** By the order of the bits. */
+/** Returns the next number up or down, by the order of the bits. */
 function neighbor(a: number, sign: number, dtype: "float32" | "float64"): number {
   const number = dtype === "float32" ? new Float32Array([a]) : new Float64Array([a]);
   const bits = dtype === "float32" ? new Int32Array(number.buffer) : new BigInt64Array(number.buffer);
@@ -123,7 +123,7 @@ testTable("special pairs without a gradient", [
   },
 ]);
 
-/** By search. */
+/** Finds the greatest common divisor by search. */
 function greatest(a: number, b: number): number {
   const [x, y] = [Math.abs(a), Math.abs(b)];
   if (x === 0 || y === 0) return x + y;

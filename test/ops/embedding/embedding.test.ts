@@ -188,7 +188,7 @@ describe("a row that many indices select gets the sum of their gradients", () =>
   });
 });
 
-describe("of equal rows the first in a bag is the largest, and gets the gradient once", () => {
+describe("if rows of a bag are equal, the first counts as the largest and gets the gradient", () => {
   test.each(tested)("on %s", (backend) => {
     withBackend(backend, () => {
       const weight = tensor([[1], [1], [0]], { requiresGrad: true });

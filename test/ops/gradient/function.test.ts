@@ -209,13 +209,13 @@ describe("detectAnomaly names the operation that made the first NaN", () => {
     expect(() => detectAnomaly(() => backward(sum(Bad.apply(parameter([1])))))).toThrow(/^\[backward of Bad: div\]/);
   });
 
-  test("and skips integers and bools, which have neither", () => {
+  test("integers and bools, which have neither NaN nor infinity, are skipped", () => {
     const x = tensor([1, 2]);
     const results = detectAnomaly(() => [argmax(x), gt(x, 1), toDType(x, "int64")], { infinity: true });
     expect(results.map((own) => own.toArray())).toEqual([1n, [false, true], [1n, 2n]]);
   });
 
-  test("or the first infinity, if these are searched for", () => {
+  test("the first infinity is named if infinities are searched for", () => {
     const overflow = () => sub(mul(tensor([3e38]), 10), mul(tensor([3e38]), 10));
     expect(() => detectAnomaly(overflow)).toThrow("[sub] it returned the first NaN");
     expect(() => detectAnomaly(overflow, { infinity: true })).toThrow("[mul] it returned the first infinity or NaN");

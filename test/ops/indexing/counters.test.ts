@@ -129,7 +129,7 @@ describe.if(isWatched)("traffic", () => {
       sum(trafficOf(compute).dispatches.map(({ counters }) => counters.cache_lines_read));
     const { x, places } = operands.wide;
     const own = sizeOf(x) / 128;
-    expect(lines(() => library.repeat(x, [2, 3]))).toBeLessThanOrEqual(own + 4); // 4: of parameters
+    expect(lines(() => library.repeat(x, [2, 3]))).toBeLessThanOrEqual(own + 4); // 4 lines of parameters
     expect(lines(() => library.indexSelect(x, places, { dim: 0 }))).toBeLessThanOrEqual(
       (COLUMNS * 4) / 128 + 2 * ((ROWS * 8) / 128) + 2 * 4,
     );
@@ -142,7 +142,7 @@ describe.if(isWatched)("traffic", () => {
     expect(readBy(wide) - readBy(trafficOf(() => library.sort(operands.narrow.x).values))).toBe(SIZE * 2);
   });
 
-  test("a longer one in 1 + log2 of its blocks passes, each of which writes each record once", () => {
+  test("a longer slice is sorted in 1 + log2(blocks) passes, each of which writes each record once", () => {
     const length = 5000; // five blocks of 1024, which are eight after rounding up
     const x = on(() => library.ones([length]));
     const sorted = trafficOf(() => library.sort(x).values);

@@ -49,7 +49,7 @@ describe.each(tested)("on %s", (backend) => {
         [4, 40, 6],
         [7, 20, 9],
       ]);
-      // For Σ y³: first gradients 3 y², second ones of their sums 6 y, each where it came from.
+      // The gradient of Σ y³ is 3 y², and that of the gradient's sum 6 y, each at the tensor that y was copied from.
       const [ofX, ofSource] = grad([sum(mul(y, mul(y, y)))], [x, source], { createGraph: true });
       expect(numbers(ofX!)).toEqual([
         [0, 12, 27],

@@ -20,7 +20,7 @@ import {
 import { checked, testVariants } from "../../linalg/variants.ts";
 import { tested } from "../run.ts";
 
-/** With 0 in place of -0. */
+/** Replaces -0 by 0. */
 const plain = (values: readonly number[]): number[] => values.map((own) => own + 0);
 const list = (x: Tensor): number[] => plain(Array.from(x.dataSync() as ArrayLike<number | bigint>, Number));
 const leaf = (values: number[], dtype: DType): Tensor => tensor(values, { dtype, requiresGrad: true });
@@ -35,7 +35,7 @@ describe.each(tested)("on %s", (backend) => {
     (dtype) => dtype !== "float64" || backend !== "metal",
   );
 
-  test("NaN wins, and stays", () => {
+  test("NaN takes precedence, and stays", () => {
     for (const reduce of ["amax", "amin"] as const)
       for (const dtype of floats)
         on(() => {

@@ -73,7 +73,7 @@ describe.if(isWatched)("crossEntropy", () => {
     expect(elementsRead("cross_entropy", (dtype) => forward(dtype, 0.5))).toBe(SIZE + SLICES);
   });
 
-  test("its gradient reads each logit once and writes each once, in their dtype", () => {
+  test("the gradient reads each logit once and writes each once, in their dtype", () => {
     const backward = (dtype: Narrow) =>
       backwardOf((x) => library.crossEntropy(x, targets), leaf([SLICES, CLASSES], dtype));
     const runs = { float32: backward("float32"), float16: backward("float16") };
@@ -127,7 +127,7 @@ describe.if(isWatched)("embeddings", () => {
     expect(kernels.get("gather")!.device_bytes_written).toBe(TOTAL * WIDTH * 4);
   });
 
-  test("its gradient reads each gradient once and writes each row once", () => {
+  test("the gradient of embedding reads each gradient once and writes each row once", () => {
     const run = (dtype: Narrow) => backwardOf((weight) => library.embedding(index, weight), leaf([ROWS, WIDTH], dtype));
     const runs = { float32: run("float32"), float16: run("float16") };
     expect(elementsRead("bag_gradient", (dtype) => runs[dtype]())).toBe(TOTAL * WIDTH);

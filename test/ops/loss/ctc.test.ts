@@ -41,7 +41,7 @@ function oracle(logs: readonly number[][], labels: readonly number[]): { loss: n
 }
 
 const [times, classes] = [5, 3];
-/** For [times, batch, classes]. */
+/** Log probabilities [times, classes] of an element of the batch. */
 const logs = (element: number): number[][] =>
   Array.from({ length: times }, (_, time) =>
     Array.from({ length: classes }, (_own, own) =>
@@ -155,7 +155,7 @@ describe.each(tested)("on %s", (backend) => {
       );
     }));
 
-  test("a long one, of 20 labels", () =>
+  test("a long target, of 20 labels", () =>
     on(() => {
       const [long, many] = [backend === "cpu" ? 300 : 40, 40]; // on other backends each time step takes several calls
       const x = Float32Array.from({ length: long * many }, (_, at) => -1 - 6 * Math.abs(Math.sin(at * 1.7)));

@@ -226,7 +226,7 @@ type Formula = (values: readonly number[], round: Round) => number;
 
 interface Elements {
   readonly reduction?: LossReduction;
-  /** The shapes of the weight and of that of positive targets; none, or shapes that broadcast. */
+  /** The shapes of `weight` and `posWeight`, which are broadcast. Default: neither is given. */
   readonly weights?: readonly (readonly number[])[];
 }
 

@@ -12,7 +12,7 @@ type Kind = new (...parameters: never[]) => OrchardError;
 type Case = readonly [name: string, call: () => unknown, kind: Kind, ...said: string[]];
 
 const of = (...shape: number[]) => ones(shape);
-/** With another dtype, which types would reject. */
+/** Makes an operand of another dtype, with a type that hides the dtype from the compiler. */
 const as = (dtype: DType, ...shape: number[]) => ones(shape, { dtype: dtype as "float32" });
 
 const products: readonly Case[] = [

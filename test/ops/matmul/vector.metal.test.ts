@@ -9,10 +9,7 @@ import { Random } from "../samples.ts";
 
 const UNIT = { float32: 2 ** -24, float16: 2 ** -11 } as const;
 
-/**
- * Numbers of columns around those of a lane, 8 lanes and a threadgroup; k around a step, a SIMD-group's and all of
- * them.
- */
+/** [k, columns] next to the numbers that a lane, a few lanes, a SIMD-group and a threadgroup process at a time. */
 const sizes = [
   [1, 5],
   [7, 3],

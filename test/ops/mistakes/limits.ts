@@ -14,8 +14,8 @@ const noMemory = "the result can't be allocated";
 const everyElement =
   "relu6 hardtanh dropout clone contiguous sort argsort softmax logSoftmax " +
   "zerosLike onesLike emptyLike randLike randnLike bernoulli isposinf isneginf";
-/** One reduces, the other one accepts a number too. */
-const others: readonly Name[] = ["logsumexp", "mvlgamma"];
+/** These reduce, or accept a number too. */
+const others: readonly Name[] = ["logsumexp", "trapezoid", "mvlgamma"];
 export const limits = rowsOf("more memory than there is", OutOfMemoryError, [
   ...each("zeros ones empty rand randn", () => [[COUNT]], noMemory, "bytes"),
   ["full", () => [[COUNT], 1], noMemory, "bytes"],

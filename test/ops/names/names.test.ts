@@ -91,7 +91,7 @@ test.each(enumerations().map(({ type, names }) => [type, names] as const))(
   },
 );
 
-test("every way of the walk passes through an enumeration", () => {
+test("every walk belongs to an enumeration", () => {
   const types = enumerations().map(({ type }) => `${type[0]!.toLowerCase()}${type.slice(1)}`);
   expect(Object.keys(walks).filter((type) => !types.includes(type))).toEqual([]);
 });
@@ -99,7 +99,7 @@ test("every way of the walk passes through an enumeration", () => {
 describe.each(tested.map((backend) => [backend]))("on %s", (backend) => {
   for (const { type } of enumerations()) {
     for (const [at, walk] of walksOf(type).entries()) {
-      test(`${type}, way ${at + 1}: each name computes something different`, () => {
+      test(`${type}, walk ${at + 1}: each name computes something different`, () => {
         expect(whyUnavailable(backend)).toBeUndefined();
         const mistakes = walk.names.map((name) => mistake(walk, name, resultsOn(backend, walk, name)));
         expect(mistakes.filter((found) => found !== undefined)).toEqual([]);

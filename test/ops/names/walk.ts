@@ -19,7 +19,7 @@ export interface Walk {
   readonly base?: (operands: readonly Tensor[]) => readonly Tensor[];
   /** Sets of names that are one function on these operands. */
   readonly same?: readonly (readonly string[])[];
-  /** Names that return an operand, or have the result without an option. */
+  /** Names whose result is an operand, or the same as without the option. */
   readonly unchanged?: readonly string[];
 }
 

@@ -25,7 +25,7 @@ const on = <Result>(backend: BackendName, body: () => Result): Result =>
 
 type Compute = (...inputs: Tensor[]) => Tensor[];
 
-/** With the shapes of their inputs, for rows of a given length. */
+/** The computations, with the shapes of their inputs for rows of a given length. */
 const computations: Readonly<Record<string, { compute: Compute; inputs: readonly ("rows" | "vector")[] }>> = {
   layerNorm: {
     compute: (x, weight, bias) => [layerNorm(x!, { weight, bias })],
@@ -152,7 +152,7 @@ describe("rows far from zero", () => {
   const random = new Random(3);
   const source = Float32Array.from({ length: 2 * columns }, () => 1e4 + random.next() * 2 - 1);
 
-  /** In float64, from the float32 numbers. */
+  /** Normalizes a row in float64, from the float32 numbers. */
   function exact(row: Float32Array): number[] {
     const mean = row.reduce((total, value) => total + value, 0) / columns;
     const variance = row.reduce((total, value) => total + (value - mean) ** 2, 0) / columns;
@@ -167,7 +167,7 @@ describe("rows far from zero", () => {
     expect(worst).toBeLessThan(2e-6);
   });
 
-  test.each(tested)("and of longer rows, read twice, on %s", (backend) => {
+  test.each(tested)("layerNorm of longer rows, which are read twice, on %s", (backend) => {
     const long = Float32Array.from({ length: 8200 }, (_, at) => source[at % columns]!);
     const mean = long.reduce((total, value) => total + value, 0) / long.length;
     const variance = long.reduce((total, value) => total + (value - mean) ** 2, 0) / long.length;

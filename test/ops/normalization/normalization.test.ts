@@ -37,24 +37,24 @@ const named = <Value>({ names }: Options, values: readonly Value[]): Partial<Rec
 
 interface Row {
   readonly values: number[];
-  /** By analysis: see {@link roundingsOf}. */
+  /** The error bound of each value: see {@link roundingsOf}. */
   readonly roundings: number[];
 }
 
 /** One row of `out`. */
 function normalized(
   row: readonly number[],
-  { isCentred, eps, weight, bias }: Normalization,
+  { isCentered, eps, weight, bias }: Normalization,
   round: Round,
   sides: number,
 ): Row {
-  const mean = isCentred ? round(total(row, round) / row.length) : 0;
+  const mean = isCentered ? round(total(row, round) / row.length) : 0;
   const centered = row.map((value) => round(value - mean));
   const squares = centered.map((value) => round(value * value));
   const variance = round(total(squares, round) / row.length);
   const scale = round(1 / Math.sqrt(round(variance + eps)));
   const scaled = centered.map((value, k) => round(round(value * scale) * (weight?.[k] ?? 1)));
-  const magnitude = isCentred ? (total(row.map(Math.abs), exactly) / row.length) * scale : 0;
+  const magnitude = isCentered ? (total(row.map(Math.abs), exactly) / row.length) * scale : 0;
   return {
     values: scaled.map((value, k) => round(value + (bias?.[k] ?? 0))),
     roundings: scaled.map((value, k) => {
@@ -66,19 +66,19 @@ function normalized(
 }
 
 interface Normalization {
-  readonly isCentred: boolean;
+  readonly isCentered: boolean;
   readonly eps: number;
   readonly weight: readonly number[] | undefined;
   readonly bias: readonly number[] | undefined;
 }
 
 /** `out`, and `sum` if there is a residual: the norm of the rounded sum is computed. */
-function oracle(inputs: readonly Block[], options: Options, round: Round, isCentred: boolean, eps: number) {
+function oracle(inputs: readonly Block[], options: Options, round: Round, isCentered: boolean, eps: number) {
   const { x, residual, weight, bias } = named(options, inputs) as { x: Block } & Partial<Record<OperandName, Block>>;
   const length = (options.normalizedShape ?? x.shape.slice(-1)).reduce((product, size) => product * size, 1);
   const stored = rounder(x.dtype);
   const s = residual ? x.values.map((value, at) => stored(value + residual.values[at]!)) : x.values;
-  const what = { isCentred, eps: options.eps ?? eps, weight: weight?.values, bias: bias?.values };
+  const what = { isCentered, eps: options.eps ?? eps, weight: weight?.values, bias: bias?.values };
   const rows = Array.from({ length: length === 0 ? 0 : s.length / length }, (_, row) =>
     normalized(s.slice(row * length, (row + 1) * length), what, round, x.dtype === "float64" ? 2 : 1),
   );
@@ -178,7 +178,7 @@ const layerSamples: readonly Sample<Options>[] = [
 
 interface Kind {
   readonly name: string;
-  readonly isCentred: boolean;
+  readonly isCentered: boolean;
   readonly eps: number;
   readonly compute: (operands: Partial<Record<OperandName, Tensor>>, options: Options) => readonly Tensor[];
   readonly samples: readonly Sample<Options>[];
@@ -192,17 +192,17 @@ const given = ({ eps, normalizedShape }: Options) => ({
 const kinds: readonly Kind[] = [
   {
     name: "layerNorm",
-    ...{ isCentred: true, eps: 1e-5, samples: layerSamples },
+    ...{ isCentered: true, eps: 1e-5, samples: layerSamples },
     compute: ({ x, weight, bias }, options) => [layerNorm(x!, { weight, bias, ...given(options) })],
   },
   {
     name: "rmsNorm",
-    ...{ isCentred: false, eps: 1e-6, samples: samplesOf(["x", "weight"]) },
+    ...{ isCentered: false, eps: 1e-6, samples: samplesOf(["x", "weight"]) },
     compute: ({ x, weight }, options) => [rmsNorm(x!, { weight, ...given(options) })],
   },
   {
     name: "addLayerNorm",
-    ...{ isCentred: true, eps: 1e-5, samples: samplesOf(["x", "residual", "weight", "bias"]) },
+    ...{ isCentered: true, eps: 1e-5, samples: samplesOf(["x", "residual", "weight", "bias"]) },
     compute: ({ x, residual, weight, bias }, options) => {
       const { out, sum } = addLayerNorm(x!, residual!, { weight, bias, ...given(options) });
       return [out, sum];
@@ -210,7 +210,7 @@ const kinds: readonly Kind[] = [
   },
   {
     name: "addRmsNorm",
-    ...{ isCentred: false, eps: 1e-6, samples: samplesOf(["x", "residual", "weight"]) },
+    ...{ isCentered: false, eps: 1e-6, samples: samplesOf(["x", "residual", "weight"]) },
     compute: ({ x, residual, weight }, options) => {
       const { out, sum } = addRmsNorm(x!, residual!, { weight, ...given(options) });
       return [out, sum];
@@ -218,12 +218,12 @@ const kinds: readonly Kind[] = [
   },
 ];
 
-const row = ({ name, isCentred, eps, compute, samples }: Kind): OperationRow<Options> => ({
+const row = ({ name, isCentered, eps, compute, samples }: Kind): OperationRow<Options> => ({
   name,
   compute: (inputs, options) => compute(named(options, inputs), options),
   dtypes: floats,
   samples,
-  oracle: (inputs, options, round) => oracle(inputs, options, round, isCentred, eps),
+  oracle: (inputs, options, round) => oracle(inputs, options, round, isCentered, eps),
   accuracy: { flash: true },
   gradient: true,
   // A row's sums may cancel, and so may the sums of rows; the factors 8 as in softmax.

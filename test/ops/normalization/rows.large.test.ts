@@ -30,7 +30,7 @@ function firstWrong(got: ArrayLike<number>, want: (at: number) => number, bound:
   return -1;
 }
 
-/** For numbers up to 1. */
+/** The rounding errors of numbers up to 1. */
 const roundings: Readonly<Partial<Record<DType, number>>> = { float32: 2 ** -21, bfloat16: 2 ** -8 };
 const dtypes = Object.entries(roundings) as [DType, number][];
 
@@ -103,7 +103,7 @@ describe.each(isas)("with %s", (isa) => {
   });
 
   test.each(["sum", "mean"] as const)("bags of a table, the %s of their rows, with padding and without", (mode) => {
-    // 16.9 MB, a block of columns and a few; two blocks of rows and three.
+    // The result has 16.9 MB. Columns are one block and a few, rows are two blocks and three.
     const [rows, width, length, bags] = [97, 1033, 19, 4099];
     const table = wave(rows * width, 0.9);
     const weight = on(() => tensor(table, { shape: [rows, width], requiresGrad: true }));

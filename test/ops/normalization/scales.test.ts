@@ -21,21 +21,21 @@ const factors = (count: number) => Float32Array.from({ length: count }, (_, inde
 const average = (x: readonly number[]): number => x.reduce((sum, value) => sum + value, 0) / x.length;
 
 /** In float64: the normalized row, and the gradient of Σ factor · n for x. */
-function oracle(x: readonly number[], isCentred: boolean) {
-  const middle = isCentred ? average(x) : 0;
+function oracle(x: readonly number[], isCentered: boolean) {
+  const middle = isCentered ? average(x) : 0;
   const scale = 1 / Math.sqrt(average(x.map((value) => (value - middle) ** 2)));
   const n = x.map((value) => (value - middle) * scale);
   const v = [...factors(x.length)];
-  const [ofMean, along] = [isCentred ? average(v) : 0, average(v.map((value, index) => value * n[index]!))];
+  const [ofMean, along] = [isCentered ? average(v) : 0, average(v.map((value, index) => value * n[index]!))];
   return { n, gradient: v.map((value, index) => scale * (value - ofMean - n[index]! * along)) };
 }
 
 const eps = 0;
-const operations: Readonly<Record<string, { isCentred: boolean; compute: (x: Tensor) => Tensor }>> = {
-  rmsNorm: { isCentred: false, compute: (x) => rmsNorm(x, { eps }) },
-  addRmsNorm: { isCentred: false, compute: (x) => addRmsNorm(mul(x, 0.25), mul(x, 0.75), { eps }).out },
-  layerNorm: { isCentred: true, compute: (x) => layerNorm(x, { eps }) },
-  addLayerNorm: { isCentred: true, compute: (x) => addLayerNorm(mul(x, 0.25), mul(x, 0.75), { eps }).out },
+const operations: Readonly<Record<string, { isCentered: boolean; compute: (x: Tensor) => Tensor }>> = {
+  rmsNorm: { isCentered: false, compute: (x) => rmsNorm(x, { eps }) },
+  addRmsNorm: { isCentered: false, compute: (x) => addRmsNorm(mul(x, 0.25), mul(x, 0.75), { eps }).out },
+  layerNorm: { isCentered: true, compute: (x) => layerNorm(x, { eps }) },
+  addLayerNorm: { isCentered: true, compute: (x) => addLayerNorm(mul(x, 0.25), mul(x, 0.75), { eps }).out },
 };
 
 function errorOf(got: readonly number[], wanted: readonly number[]): number {
@@ -46,9 +46,9 @@ function errorOf(got: readonly number[], wanted: readonly number[]): number {
 const numbersOf = (x: Tensor): number[] => x.toArray() as number[];
 
 /** The gradient of Σ w · gradient, with w = 1, 2, 3, 1, …: by central differences of the oracle. */
-function secondOracle(x: readonly number[], isCentred: boolean): number[] {
+function secondOracle(x: readonly number[], isCentered: boolean): number[] {
   const total = (at: readonly number[]): number =>
-    oracle(at, isCentred).gradient.reduce((sum, value, index) => sum + value * (1 + (index % 3)), 0);
+    oracle(at, isCentered).gradient.reduce((sum, value, index) => sum + value * (1 + (index % 3)), 0);
   const step = 1e-5;
   return x.map((_, index) => {
     const moved = (by: number) => x.map((value, other) => (other === index ? value + by : value));
@@ -57,7 +57,7 @@ function secondOracle(x: readonly number[], isCentred: boolean): number[] {
 }
 
 describe.each(tested)("on %s", (backend) => {
-  for (const [name, { isCentred, compute }] of Object.entries(operations))
+  for (const [name, { isCentered, compute }] of Object.entries(operations))
     for (const scale of [2 ** 83, 2 ** -100, 2 ** 124]) {
       for (const numbers of [short, long])
         test(`${name} of ${numbers.length} numbers about ${scale.toPrecision(1)}`, () =>
@@ -68,7 +68,7 @@ describe.each(tested)("on %s", (backend) => {
             );
             const y = compute(x);
             const own = grad([sum(mul(y, tensor(factors(numbers.length))) as Tensor)], [x])[0]!;
-            const wanted = oracle(numbers, isCentred);
+            const wanted = oracle(numbers, isCentered);
             expect(errorOf(numbersOf(y), wanted.n)).toBeLessThan(2 ** -20);
             if (scale > 2 ** 120) return; // the gradient is below the normal range of float32
             const gradient = numbersOf(own).map((value) => value * scale);
@@ -76,7 +76,7 @@ describe.each(tested)("on %s", (backend) => {
           }));
     }
 
-  for (const [name, { isCentred, compute }] of Object.entries(operations))
+  for (const [name, { isCentered, compute }] of Object.entries(operations))
     for (const scale of [2 ** 70, 2 ** -70])
       test(`the second gradient of ${name} about ${scale.toPrecision(1)}`, () =>
         on(backend, () => {
@@ -89,7 +89,7 @@ describe.each(tested)("on %s", (backend) => {
           const weights = tensor(Float32Array.from(short, (_, index) => (1 + (index % 3)) * scale));
           const second = grad([sum(mul(own, weights) as Tensor)], [x])[0]!;
           const got = numbersOf(second).map((value) => value * scale);
-          expect(errorOf(got, secondOracle(short, isCentred))).toBeLessThan(2 ** -17);
+          expect(errorOf(got, secondOracle(short, isCentered))).toBeLessThan(2 ** -17);
         }));
 
   test("eps compared with small and large rows", () => {

@@ -11,7 +11,7 @@ import type { Tensor } from "../../../src/tensor/tensor.ts";
 import { tested } from "../run.ts";
 import { hash, Random } from "../samples.ts";
 
-/** For each result of an axis, the elements of the input with their weights. */
+/** The weighted elements of the input for each result of an axis. */
 type Weights = readonly (readonly (readonly [place: number, weight: number])[])[];
 
 /** What the maps of all axes give for one plane, and their transposes for a gradient. */

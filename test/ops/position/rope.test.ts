@@ -124,7 +124,7 @@ describe.each(tested)("on %s", (backend) => {
     }
   });
 
-  test("the result of a transposed view is one too, forward and backward, and nothing is copied", () => {
+  test("the result of a transposed view is a transposed view, forward and backward, without a copy", () => {
     on(() => {
       const packed = drawn([2, 5, 3, 8]);
       packed.requiresGrad = true;
@@ -204,7 +204,7 @@ test.skipIf(!tested.includes("metal"))("rows too wide for metal go to the cpu", 
 });
 
 describe("frequencies", () => {
-  test("linear scaling divides, and the others leave fast pairs unchanged and divide slow ones", () => {
+  test("linear scaling divides all frequencies, and the other kinds only low ones", () => {
     const { frequencies: plain } = rotationOf(64, 10_000, undefined);
     expect(rotationOf(64, 10_000, { type: "linear", factor: 4 }).frequencies).toEqual(plain.map((each) => each / 4));
     const stretched = [

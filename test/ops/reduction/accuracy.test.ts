@@ -40,7 +40,7 @@ const counts: Readonly<Record<BackendName, number>> = { cpu: 10_000_000, referen
 interface Series {
   readonly name: string;
   readonly term: (index: number) => number;
-  /** For an even number of terms. */
+  /** Returns the exact sum of an even number of terms. */
   readonly sum: (count: number) => number;
   readonly magnitude: (count: number) => number;
 }

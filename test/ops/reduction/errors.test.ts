@@ -71,21 +71,21 @@ describe("axes", () => {
     ...manyAxes.map(([name, call]): [string, Over] => [name, (x, { dim = 0 }) => call(x, { dim: [dim] })]),
     ...oneAxis,
   ];
-  test.each(every)("%s rejects one out of range", (name, call) => {
+  test.each(every)("%s rejects an axis out of range", (name, call) => {
     expect(message(() => call(square, { dim: 2 }))).toMatch(new RegExp(`^ShapeError \\[${name}\\] .*2`));
     expect(message(() => call(square, { dim: -3 }))).toMatch(new RegExp(`^ShapeError \\[${name}\\] .*-3`));
     expect(message(() => call(square, { dim: 0.5 }))).toMatch(new RegExp(`^ShapeError \\[${name}\\] .*0.5`));
     expect(message(() => call(square, { dim: -2 }))).toBe("nothing was thrown");
   });
 
-  test.each(manyAxes)("%s rejects a repeated one", (name, call) => {
+  test.each(manyAxes)("%s rejects a repeated axis", (name, call) => {
     expect(message(() => call(square, { dim: [1, -1] }))).toStartWith(`ShapeError [${name}]`);
   });
 
   test.each([
     ["max", max],
     ["argmin", argmin],
-  ] as readonly (readonly [string, Over])[])("%s rejects several", (name, call) => {
+  ] as readonly (readonly [string, Over])[])("%s rejects several axes", (name, call) => {
     expect(message(() => call(square, { dim: [0, 1] as never }))).toStartWith(`ArgumentError [${name}]`);
   });
 
@@ -170,7 +170,7 @@ describe.each(tested)("empty slices on %s", (backend) => {
     ["all", all, 1],
     ["any", any, 0],
   ];
-  test.each(identities)("%s has one", (_, call, value) => {
+  test.each(identities)("%s has a value", (_, call, value) => {
     expect(Array.from(on(() => call(empty)).dataSync(), Number)).toEqual([value]);
   });
 

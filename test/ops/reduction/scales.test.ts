@@ -29,7 +29,10 @@ function deviation(x: readonly number[]): number {
 
 interface Row {
   readonly compute: (x: Tensor) => Tensor;
-  /** For numbers about 1, and homogeneous: f(s · x) = s · f(x). So the gradient does not depend on s. */
+  /**
+   * Computes the result for numbers about 1. It is homogeneous: f(s · x) = s · f(x), so its gradient does not depend on
+   * s.
+   */
   readonly formula: (x: readonly number[]) => number;
   readonly gradient: (x: readonly number[]) => number[];
 }

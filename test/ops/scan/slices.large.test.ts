@@ -50,7 +50,7 @@ describe.each(isas)("with %s", (isa) => {
     return withStrict(true, () => withBackend("cpu", body));
   };
 
-  /** With x itself as the gradient of y. */
+  /** Returns the gradient of x, with x itself as the gradient of y. */
   const gradientOf = (y: Tensor, x: Tensor) =>
     on(() => grad([y], [x], { gradOutputs: [detach(x)] }))[0]!.dataSync() as Float32Array;
 

@@ -139,12 +139,12 @@ test.each(dtypes)("softmax and logSoftmax of %s", (dtype) => {
 });
 
 /** Normalized elements, and the gradient of x for the gradient v of these. */
-function normalized(x: Slice, isCentred: boolean, eps: number): { n: number[]; back: (v: Slice) => number[] } {
-  const mean = isCentred ? averageOf(x) : 0;
+function normalized(x: Slice, isCentered: boolean, eps: number): { n: number[]; back: (v: Slice) => number[] } {
+  const mean = isCentered ? averageOf(x) : 0;
   const scale = 1 / Math.sqrt(averageOf(x.map((value) => (value - mean) ** 2)) + eps);
   const n = x.map((value) => (value - mean) * scale);
   const back = (v: Slice): number[] => {
-    const [average, projection] = [isCentred ? averageOf(v) : 0, averageOf(v.map((value, k) => value * n[k]!))];
+    const [average, projection] = [isCentered ? averageOf(v) : 0, averageOf(v.map((value, k) => value * n[k]!))];
     return v.map((value, k) => scale * (value - average - n[k]! * projection));
   };
   return { n, back };
@@ -158,19 +158,19 @@ test.each(dtypes)("layerNorm and rmsNorm of %s", (dtype) => {
     const length = x.shape.at(-1)!;
     const [weight, bias] = [0, 1].map(() => makeBlock({ shape: [length] }, dtype, random)) as [Block, Block];
     const vectors = [weight, bias].map((vector) => place(vector, "contiguous", "cpu", random)) as [Tensor, Tensor];
-    for (const isCentred of [true, false]) {
-      const inputs = isCentred ? [x, ...vectors] : [x, vectors[0]];
+    for (const isCentered of [true, false]) {
+      const inputs = isCentered ? [x, ...vectors] : [x, vectors[0]];
       const { output, given, gradients } = differentiate(random, inputs, (input, w, b) =>
-        isCentred
+        isCentered
           ? (layerNorm(input!, [length], w!, b!, 0.1) as Tensor)
           : (rmsNorm(input!, [length], w!, 0.1) as Tensor),
       );
-      const name = isCentred ? "layerNorm" : "rmsNorm";
+      const name = isCentered ? "layerNorm" : "rmsNorm";
       const rows = Array.from({ length: elementCount(x.shape) / length }, (_, row) => {
         const part = ({ values }: Block) => values.slice(row * length, (row + 1) * length);
-        return { ...normalized(part(block), isCentred, 0.1), g: part(given) };
+        return { ...normalized(part(block), isCentered, 0.1), g: part(given) };
       });
-      const shifted = (value: number, k: number) => value * weight.values[k]! + (isCentred ? bias.values[k]! : 0);
+      const shifted = (value: number, k: number) => value * weight.values[k]! + (isCentered ? bias.values[k]! : 0);
       check(
         name,
         drawn,
@@ -190,7 +190,7 @@ test.each(dtypes)("layerNorm and rmsNorm of %s", (dtype) => {
         sums(({ n, g }, k) => n[k]! * g[k]!),
         size,
       );
-      if (isCentred)
+      if (isCentered)
         check(
           `${name} bias`,
           drawn,

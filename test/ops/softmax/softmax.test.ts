@@ -69,7 +69,7 @@ const logSoftmaxOf: Formula = (slice, round) => {
   return shifted.map((value) => round(value - logarithm));
 };
 
-/** Errors of a sum of exponentials, relative to it: that of the arguments, two of exp, and those of the summation. */
+/** The relative error of a sum of exponentials, in roundings: of the arguments, of exp (2), and of the summation. */
 const sumRoundings = ({ shifted }: ReturnType<typeof parts>): number =>
   shifted.reduce((most, value) => Math.max(most, -value * Math.exp(value)), 0) + 2 + Math.log2(shifted.length);
 

@@ -45,7 +45,7 @@ const reshaped = (name: string, shape: readonly number[], call: (x: Tensor) => T
 });
 
 const shape = [3, 4, 5];
-/** Of the highest rank. */
+/** A shape of the highest rank. */
 const highest = [2, 1, 2, 1, 2, 1, 2, 3];
 const part = (start: number, length: number) => (x: Block) =>
   resultOf([3, length, 5], ([i, j, k]) => valueAt(x, [i!, j! + start, k!]));

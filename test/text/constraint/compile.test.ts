@@ -67,7 +67,7 @@ describe.each(Object.keys(kinds) as (keyof typeof kinds)[])("%s", (kind) => {
     }
   });
 
-  test("the same with generateText, and greedily", async () => {
+  test("generateText accepts a constraint, also at temperature 0", async () => {
     const constraint = await text.compileConstraint(tokenizer, { regex: "yes|no" });
     const options = { constraint, temperature: 0, maxTokens: 50 };
     const found = await Array.fromAsync(nn.generateText(model, tokenizer, "a", options));
@@ -75,7 +75,7 @@ describe.each(Object.keys(kinds) as (keyof typeof kinds)[])("%s", (kind) => {
   });
 });
 
-test("any JSON begins as JSON does, and never ends otherwise", async () => {
+test("a text constrained to JSON begins as JSON does, and is valid if it ends", async () => {
   const [model, tokenizer] = kinds.bytes;
   const constraint = await text.compileConstraint(tokenizer, { json: true });
   for (let seed = 0; seed < 4; seed++) {

@@ -67,7 +67,7 @@ describe("each keyword alone", () => {
     }
   });
 
-  test("others are rejected, and the error lists those that can be enforced", () => {
+  test("other keywords are rejected, and the error lists those that can be enforced", () => {
     for (const name of ["minimums", "Type", "toString", "__proto__x"])
       expect(problemOf({ [name]: 1 })).toMatch(new RegExp(`expected only the keywords .*\\bminItems, .*got ${name}$`));
     for (const { name } of each.slice(16)) expect(problemOf({ none: 1 })).toContain(name);

@@ -51,7 +51,7 @@ describe("the error for what is too large names it", () => {
     expect(error).toMatchObject({ name: "ArgumentError", message: expect.stringMatching(message) });
   });
 
-  test("both sides of the limits", async () => {
+  test("a size at a limit is accepted, the next one is rejected", async () => {
     await text.compileConstraint(bytes, { schema: { type: "object", properties: properties(256) } });
     expect(await errorOf(text.compileConstraint(bytes, { schema: { properties: properties(257) } }))).toBeDefined();
     const nested = (depth: number) => `${"(".repeat(depth)}a${"|b)+".repeat(depth)}`;

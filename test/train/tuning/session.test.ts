@@ -217,7 +217,7 @@ test("accumulated passes equal one of all rows", async () => {
 test.each<[string, TuningFlags]>([
   ["expected --lora with a rank", { lora: 0 }],
   ["expected --data with files of chats", { data: [] }],
-  ["expected loraDropout to be from 0 to below 1, got 1", { loraDropout: 1 }],
+  ["expected loraDropout to be at least 0 and below 1, got 1", { loraDropout: 1 }],
   ["expected warmup to be below the number of steps, 3, got 4", { steps: 3, warmup: 4 }],
   ["layers can't be set for a pretrained model", { layers: 2 } as TuningFlags],
 ])("%s", (problem, own) => {

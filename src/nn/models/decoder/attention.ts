@@ -4,6 +4,7 @@ import { type Kind, named, unlisted } from "../../../core/parameters.ts";
 import { flashAttention } from "../../../ops/attention/flash_attention.ts";
 import type { FlashAttentionOptions } from "../../../ops/attention/options.ts";
 import { MOST_TOKENS } from "../../../ops/attention/step.ts";
+import { toDType } from "../../../ops/copy/cast.ts";
 import { clamp } from "../../../ops/elementwise/clamp.ts";
 import { unflatten } from "../../../ops/view/flatten.ts";
 import { transpose } from "../../../ops/view/permute.ts";
@@ -13,7 +14,7 @@ import { split } from "../../../ops/view/split.ts";
 import { aTensor } from "../../../tensor/kinds.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import type { Attend, AttentionCache } from "../../cache/cache.ts";
-import { type LayerOptions, layerOptions } from "../../layers/initialization.ts";
+import { type LayerOptions, layerOptions, zeroParameter } from "../../layers/initialization.ts";
 import { Linear } from "../../layers/linear.ts";
 import { Module } from "../../layers/module.ts";
 import { RMSNorm } from "../../layers/normalization.ts";
@@ -21,6 +22,7 @@ import type { QuantizedLinear } from "../../quantized/linear.ts";
 import type { LoraLinear } from "../../quantized/lora_linear.ts";
 import { projectedLayers } from "../../quantized/projected_layers.ts";
 import type { AttentionDescription } from "./description.ts";
+import { LatentProjection } from "./latent.ts";
 import { rotate, stepRotation } from "./rotation.ts";
 import { scaledByPosition } from "./temperature.ts";
 
@@ -49,6 +51,21 @@ export const attentionInputs = {
 
 const readInputs = unlisted("DecoderAttention.forward", attentionInputs);
 
+/** A learned score of each head that enters the softmax without a value. */
+class Sinks extends Module<[q: Tensor], Tensor> {
+  readonly weight: Tensor;
+
+  constructor(heads: number, options: LayerOptions) {
+    super();
+    this.weight = zeroParameter([heads], options);
+  }
+
+  /** @param q the queries @returns the scores in their dtype, [heads] */
+  override forward(q: Tensor): Tensor {
+    return toDType(this.weight, q.dtype);
+  }
+}
+
 /** Options of {@link DecoderAttention}. */
 export interface DecoderAttentionOptions extends LayerOptions {
   readonly width: number;
@@ -67,6 +84,8 @@ export interface DecoderAttentionOptions extends LayerOptions {
  * | `key.weight`, `value.weight` | [keyValueHeads · headWidth, width] |
  * | `queryKeyValue.weight` | replaces these if they are fused: rows of q, then of k, then of v |
  * | `queryNorm.weight`, `keyNorm.weight` | [headWidth], or the width of all heads; null without norms |
+ * | `latent. …` | see {@link LatentProjection}; replaces the projections of q, k and v, which are null |
+ * | `sinks.weight` | [heads]; null without sinks |
  * | `output.weight` | [width, heads · headWidth] |
  */
 export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInputs], Tensor> {
@@ -76,6 +95,8 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
   readonly queryKeyValue: Linear | QuantizedLinear | LoraLinear | null;
   readonly queryNorm: RMSNorm | null;
   readonly keyNorm: RMSNorm | null;
+  readonly latent: LatentProjection | null;
+  readonly sinks: Sinks | null;
   readonly output: Linear | QuantizedLinear | LoraLinear;
   readonly #description: AttentionDescription;
 
@@ -87,32 +108,41 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     const norm = (count: number) =>
       queryKeyNorm ? new RMSNorm(queryKeyNorm === "head" ? headWidth : count * headWidth, { ...layer, eps }) : null;
     this.#description = attention;
-    this.query = fused ? null : projection(heads);
-    this.key = fused ? null : projection(keyValueHeads);
-    this.value = fused ? null : projection(keyValueHeads);
+    const isWhole = !fused && !attention.latent;
+    this.query = isWhole ? projection(heads) : null;
+    this.key = isWhole ? projection(keyValueHeads) : null;
+    this.value = isWhole ? projection(keyValueHeads) : null;
+    this.latent = attention.latent ? new LatentProjection({ ...layer, width, attention }) : null;
     this.queryKeyValue = fused ? projection(heads + 2 * keyValueHeads) : null;
     this.queryNorm = norm(heads);
     this.keyNorm = norm(keyValueHeads);
-    this.output = new Linear(heads * headWidth, width, { ...layer, bias: outputBias, residual: true });
+    this.sinks = attention.sinks ? new Sinks(heads, layer) : null;
+    const valueWidth = attention.latent?.valueWidth ?? headWidth;
+    this.output = new Linear(heads * valueWidth, width, { ...layer, bias: outputBias, residual: true });
   }
 
   /** @param x [batch, tokens, width] @returns [batch, tokens, width] */
   override forward(x: Tensor, inputs: AttentionInputs = {}): Tensor {
     const { cache, mask, positions: given, lengths: rowLengths } = readInputs([inputs]);
-    const { heads, headWidth, scale, softcap, rope, temperature } = this.#description;
+    const { scale, softcap, rope, temperature } = this.#description;
     const [q, k, v] = this.project(x);
     const lengths = rowLengths ?? [(cache?.position ?? 0) + x.shape[1]!];
     const stepped = given || mask ? null : this.step([q, k, v], cache, lengths);
     if (stepped) return this.output.forward(stepped);
     const positions = given ?? cache?.positionsOf(x.shape[1]!) ?? 0;
     const rotated = (heads: Tensor, norm: RMSNorm | null) => rotate(this.split(heads, norm), rope, positions, lengths);
-    const appended = { keys: rotated(k, this.keyNorm), values: this.split(v, null) };
+    const valueWidth = this.#description.latent?.valueWidth;
+    const appended = { keys: rotated(k, this.keyNorm), values: this.split(v, null, valueWidth) };
     const queries = scaledByPosition(rotated(q, this.queryNorm), temperature, positions);
     const options = { scale, softcap, dropout: this.activeDropout(), ...this.reach() };
     const attend: Attend = (queries, { keys, values }) =>
-      flashAttention(queries, keys, values, { ...options, mask: lastOfMask(mask, keys) });
+      flashAttention(queries, keys, values, {
+        ...options,
+        sinks: this.sinks?.forward(queries),
+        mask: lastOfMask(mask, keys),
+      });
     const attended = cache?.attend(queries, appended, attend) ?? attend(queries, appended);
-    return this.output.forward(reshape(transpose(attended, 1, 2), [...x.shape.slice(0, 2), heads * headWidth]));
+    return this.output.forward(reshape(transpose(attended, 1, 2), [...x.shape.slice(0, 2), -1]));
   }
 
   private activeDropout(): number {
@@ -135,6 +165,8 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     if (
       !cache ||
       bidirectional ||
+      this.sinks ||
+      this.latent ||
       this.isTempered(cache, q.shape[1]!) ||
       this.activeDropout() > 0 ||
       q.shape[1]! > MOST_TOKENS
@@ -158,6 +190,7 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
 
   private project(x: Tensor): readonly [q: Tensor, k: Tensor, v: Tensor] {
     const { query, key, value, queryKeyValue } = this;
+    if (this.latent) return this.latent.forward(x);
     if (!queryKeyValue) return projectedLayers(x, [query!, key!, value!]);
     const { heads, keyValueHeads, headWidth } = this.#description;
     const sizes = [heads, keyValueHeads, keyValueHeads].map((count) => count * headWidth);
@@ -165,9 +198,8 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
   }
 
   /** Returns x [batch, tokens, heads · headWidth] as [batch, heads, tokens, headWidth], normalized. */
-  private split(x: Tensor, norm: RMSNorm | null): Tensor {
+  private split(x: Tensor, norm: RMSNorm | null, headWidth = this.#description.headWidth): Tensor {
     const normed = this.normalized(x, norm);
-    const { headWidth } = this.#description;
     return transpose(normed.rank === 4 ? normed : unflatten(normed, 2, [x.shape[2]! / headWidth, headWidth]), 1, 2);
   }
 

@@ -83,8 +83,9 @@ export class Decoder extends LanguageModel {
 
   /** @internal The number of elements of keys and values that a cache keeps for each token. */
   get cacheElements(): number {
-    const keys = this.#description.layers.map(({ attention }) => 2 * attention.keyValueHeads * attention.headWidth);
-    return keys.reduce((total, count) => total + count, 0);
+    return this.#description.layers.reduce((total, { attention: { keyValueHeads, headWidth, latent } }) => {
+      return total + keyValueHeads * (headWidth + (latent?.valueWidth ?? headWidth));
+    }, 0);
   }
 
   /** @internal Whether the token embedding is also the output head. */

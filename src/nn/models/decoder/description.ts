@@ -80,10 +80,14 @@ export interface AttentionDescription {
   readonly queryKeyValueBias: boolean;
   /** Whether the output projection has a bias. */
   readonly outputBias: boolean;
+  /** Queries, keys and values come from latent vectors. Default: each is one projection of the input. */
+  readonly latent?: LatentDescription | undefined;
   /** Whether queries, keys and values are one projection, in this order. Default false. */
   readonly fused?: boolean | undefined;
   /** Applies RMSNorm to queries and keys: to each head, or to all heads together. Default: none. */
   readonly queryKeyNorm?: "head" | "all" | undefined;
+  /** Whether each head has a learned score that enters the softmax without a value. Default false. */
+  readonly sinks?: boolean | undefined;
   /** Queries, keys and values are clamped to [−clip, clip]. Default: no limit. */
   readonly clip?: number | undefined;
   /** Scales queries by their positions, for long texts. Default: no scaling. */
@@ -100,6 +104,22 @@ export interface AttentionDescription {
   readonly bidirectional?: boolean | undefined;
   /** Rotary position embeddings. Default: none. */
   readonly rope?: RopeDescription | undefined;
+}
+
+/**
+ * Multi-head latent attention. Of each head, `rotated` elements rotate; `rope.dim` is equal to it.
+ *
+ * Source: DeepSeek-AI, "DeepSeek-V2", 2024, section 2.1.
+ */
+export interface LatentDescription {
+  /** The size of the latent vector of queries. Default: queries are one projection of the input. */
+  readonly queryRank?: number | undefined;
+  /** The size of the latent vector of keys and values. */
+  readonly rank: number;
+  /** The number of elements of each head that rotate; keys have the same ones in all heads. */
+  readonly rotated: number;
+  /** The size of each head of values. */
+  readonly valueWidth: number;
 }
 
 /**
@@ -176,6 +196,13 @@ export interface FeedForwardDescription {
    * Whether gate and up are one projection: in this order, or with `"upGate"` in the other order. Default false.
    */
   readonly fused?: boolean | "upGate" | undefined;
+  /**
+   * The gated product is (clamp(up, −limit, limit) + 1) · g · sigmoid(alpha · g), where g = min(gate, limit). Default:
+   * activation(gate) · up.
+   *
+   * Source: OpenAI, "gpt-oss-120b & gpt-oss-20b model card", 2025; Hugging Face's `GptOssExperts`.
+   */
+  readonly clamped?: { readonly alpha: number; readonly limit: number } | undefined;
   /** Replaces the feed-forward by a mixture of experts. Default: a single feed-forward. */
   readonly experts?: ExpertsDescription | undefined;
 }
@@ -190,10 +217,15 @@ export interface ExpertsDescription {
   readonly normalized: boolean;
   /** How the router's logits become probabilities: together, or each alone. Default `"softmax"`. */
   readonly scores?: "softmax" | "sigmoid" | undefined;
+  /** Whether the router has a bias. Default false. */
+  readonly routerBias?: boolean | undefined;
   /** Whether a bias is added to the probabilities for the choice, but not for the weights. Default false. */
   readonly corrected?: boolean | undefined;
-  /** Experts are chosen from `chosen` of `count` groups of equal size, by the two largest probabilities of each. */
-  readonly groups?: { readonly count: number; readonly chosen: number } | undefined;
+  /**
+   * Experts are chosen from `chosen` of `count` groups of equal size, those with the largest sums of the `best` largest
+   * probabilities in each.
+   */
+  readonly groups?: { readonly count: number; readonly chosen: number; readonly best: number } | undefined;
   /** Factor of the weights of the chosen experts. Default 1. */
   readonly scale?: number | undefined;
   /** A feed-forward that computes every token, and whether a sigmoid gate scales its output. Default: none. */

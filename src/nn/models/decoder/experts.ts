@@ -46,7 +46,7 @@ class Correction extends Module<[probabilities: Tensor], Tensor> {
  *
  * | parameter | shape |
  * |---|---|
- * | `router.weight` | [experts, width] |
+ * | `router.weight`, `router.bias` | [experts, width], [experts]; usually without bias |
  * | `correction.bias` | [experts]; null without a correction |
  * | `experts.0. …` | see {@link DecoderFeedForward} |
  * | `shared. …` | the same; null without a shared expert |
@@ -67,8 +67,8 @@ export class Experts extends Module<[x: Tensor], Tensor> {
     super();
     const layer = layerOptions(options);
     this.#description = feedForward.experts!;
-    const { count, corrected, shared } = this.#description;
-    this.router = new Linear(width, count, { ...layer, bias: false });
+    const { count, corrected, shared, routerBias = false } = this.#description;
+    this.router = new Linear(width, count, { ...layer, bias: routerBias });
     this.correction = corrected ? new Correction(count, layer) : null;
     this.experts = Array.from({ length: count }, () => new DecoderFeedForward({ ...layer, width, feedForward }));
     const whole = shared && { ...feedForward, hidden: shared.hidden };
@@ -97,23 +97,26 @@ export class Experts extends Module<[x: Tensor], Tensor> {
   private choose(logits: Tensor): { readonly shares: Tensor; readonly indices: Tensor } {
     const { perToken, normalized, scores = "softmax" } = this.#description;
     const probabilities = scores === "softmax" ? softmax(logits, { dim: -1 }) : (sigmoid(logits) as Tensor);
-    const ranked = noGrad(() => this.ranked(probabilities));
-    const largest = topk(ranked ?? probabilities, perToken, { dim: -1 });
-    const values = ranked ? gather(probabilities, -1, largest.indices) : largest.values;
+    const largest = topk(this.ranked(probabilities), perToken, { dim: -1 });
+    const values = this.correction ? gather(probabilities, -1, largest.indices) : largest.values;
     const shares = normalized ? div(values, sum(values, { dim: -1, keepdim: true })) : values;
     return { shares: shares as Tensor, indices: largest.indices };
   }
 
-  /** What the choice is made by, if not by the probabilities: corrected, with −∞ outside of the chosen groups. */
-  private ranked(probabilities: Tensor): Tensor | null {
+  /**
+   * Returns what the choice is made by: the probabilities, which may be corrected; outside of the chosen groups 0, or −∞
+   * if they are corrected.
+   */
+  private ranked(probabilities: Tensor): Tensor {
     const { groups, count } = this.#description;
-    const corrected = this.correction?.forward(probabilities) ?? null;
+    const corrected = this.correction ? noGrad(() => this.correction!.forward(probabilities)) : probabilities;
     if (!groups) return corrected;
-    const grouped = reshape(corrected ?? probabilities, [-1, groups.count, count / groups.count]);
-    const best = sum(topk(grouped, 2, { dim: -1 }).values, { dim: -1 });
+    const grouped = reshape(corrected, [-1, groups.count, count / groups.count]);
+    const best = sum(topk(grouped, groups.best, { dim: -1 }).values, { dim: -1 });
     const { indices } = topk(best, groups.chosen, { dim: -1 });
     const isChosen = scatter(zeros(best.shape), 1, indices, 1);
-    return reshape(maskedFill(grouped, unsqueeze(eq(isChosen, 0), -1), -Infinity), [-1, count]);
+    const excluded = this.correction ? -Infinity : 0;
+    return reshape(maskedFill(grouped, unsqueeze(eq(isChosen, 0), -1), excluded), [-1, count]);
   }
 
   /** Returns the outputs of each row's chosen experts, [rows · perToken, width]. */

@@ -1,8 +1,10 @@
 /** The feed-forward of a {@link Decoder}. */
 import { gelu } from "../../../ops/activation/gelu.ts";
 import { relu } from "../../../ops/activation/relu.ts";
+import { sigmoid } from "../../../ops/activation/sigmoid.ts";
 import { silu } from "../../../ops/activation/silu.ts";
-import { mul, square } from "../../../ops/elementwise/arithmetic.ts";
+import { add, mul, square } from "../../../ops/elementwise/arithmetic.ts";
+import { clamp } from "../../../ops/elementwise/clamp.ts";
 import { split } from "../../../ops/view/split.ts";
 import { gatedProduct } from "../../../quant/matmul/swiglu.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
@@ -66,14 +68,21 @@ export class DecoderFeedForward extends Module<[x: Tensor], Tensor> {
   }
 
   private activate(x: Tensor): Tensor {
-    const { activation, gated, hidden, fused } = this.#description;
+    const { activation, gated, hidden, fused, clamped } = this.#description;
     if (!gated) return activations[activation](this.up!.forward(x));
+    if (clamped) return this.clampedProduct(x, clamped);
     const isRelu = activation === "relu" || activation === "reluSquared";
     if (!this.gateUp && !isRelu) return gatedLayers(x, this.gate!, this.up!, activation);
     const [gate, up] = this.gateUp
       ? inOrder(split(this.gateUp.forward(x), hidden, { dim: -1 }), fused)
       : [this.gate!.forward(x), this.up!.forward(x)];
     return isRelu ? mul(activations[activation](gate), up) : gatedProduct(activation, gate, up);
+  }
+
+  private clampedProduct(x: Tensor, { alpha, limit }: NonNullable<FeedForwardDescription["clamped"]>): Tensor {
+    const gate = clamp(this.gate!.forward(x), { max: limit });
+    const up = clamp(this.up!.forward(x), { min: -limit, max: limit });
+    return mul(add(up, 1), mul(gate, sigmoid(mul(gate, alpha)))) as Tensor;
   }
 
   /** @internal */

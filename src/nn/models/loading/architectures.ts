@@ -40,8 +40,12 @@ interface BiasesRow {
 interface ExpertsRow {
   /** The probabilities of the chosen experts are divided by their sum. Default: as `norm_topk_prob` says. */
   readonly normalized?: true;
+  /** Whether the router has a bias. */
+  readonly routerBias?: boolean;
   /** DeepSeek's router: a sigmoid of each logit, a correction for the choice, groups, and a factor. */
   readonly grouped?: boolean;
+  /** DeepSeek-V2's router: a factor, and groups if `topk_method` is `group_limited_greedy`. */
+  readonly limited?: boolean;
   /** The expert for all tokens has the size of this field, and a sigmoid gate; or of `n_shared_experts` experts. */
   readonly shared?: string;
 }
@@ -76,6 +80,12 @@ export interface Architecture {
   readonly groupedHeads?: boolean;
   /** Computes fields of other names from the config. */
   readonly derived?: (config: Settings) => Readonly<Record<string, unknown>>;
+  /** Whether queries, keys and values come from latent vectors. */
+  readonly latent?: boolean;
+  /** Whether each head has a learned score without a value. */
+  readonly sinks?: boolean;
+  /** Whether gate and up are clamped by `swiglu_limit`, and the gate is multiplied by `swiglu_alpha` in its sigmoid. */
+  readonly clampedGate?: boolean;
   /** Whether queries, keys and values are clamped to ±`clip_qkv`. */
   readonly clips?: boolean;
   readonly activation?: Activation;
@@ -139,6 +149,12 @@ export interface Architecture {
 const ministral3Rotation = {
   ...{ rope_type: "yarn", rope_theta: 1e6, factor: 16, original_max_position_embeddings: 16_384 },
   ...{ beta_fast: 32, beta_slow: 1, mscale: 1, mscale_all_dim: 1, llama_4_scaling_beta: 0.1 },
+} as const;
+
+/** GPT-OSS's rotation. */
+const gptOssRotation = {
+  ...{ rope_type: "yarn", factor: 32, beta_fast: 32, beta_slow: 1, truncate: false },
+  original_max_position_embeddings: 4096,
 } as const;
 
 /** Fields that all Gemma models share. */
@@ -212,6 +228,10 @@ export const architectures = {
     ...{ title: "EXAONE 4", norms: "after", queryKeyNorm: "head", windows: { every: 4 } },
     unrotated: "unwindowedOfMixed",
   },
+  gpt_oss: {
+    ...{ title: "GPT-OSS", sinks: true, windows: { every: 2 }, rotation: gptOssRotation, clampedGate: true },
+    ...{ biases: { feedForward: true }, experts: { normalized: true, routerBias: true } },
+  },
   olmoe: { title: "OLMoE", queryKeyNorm: "all", clips: true, experts: {} },
   granitemoe: { title: "Granite 3 MoE", multipliers: true, fused: "gateUp", experts: { normalized: true } },
   qwen2_moe: {
@@ -222,6 +242,10 @@ export const architectures = {
     ...{ title: "GLM-4.5, GLM-4.6", partialRotation: 0.5, biases: { output: false, feedForward: false } },
     ...{ queryKeyNormField: "use_qk_norm", queryKeyNorm: "head", experts: { grouped: true } },
   },
+  deepseek_v2: {
+    ...{ title: "DeepSeek-V2", latent: true, interleaved: true, experts: { limited: true } },
+  },
+  deepseek_v3: { title: "DeepSeek-V3, R1", latent: true, experts: { grouped: true } },
   gpt_neox: {
     ...{
       title: "GPT-NeoX, Pythia",

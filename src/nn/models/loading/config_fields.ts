@@ -19,6 +19,9 @@ const otherNames: Readonly<Partial<Record<ArchitectureName, Readonly<Record<stri
   falcon: { n_embed: "hidden_size" },
   mixtral: { num_experts: "num_local_experts" },
   qwen3_moe: { num_local_experts: "num_experts" },
+  gpt_oss: { num_experts: "num_local_experts" },
+  deepseek_v2: { num_experts: "n_routed_experts" },
+  deepseek_v3: { num_local_experts: "n_routed_experts" },
   olmoe: { num_local_experts: "num_experts" },
   glm4_moe: { num_local_experts: "n_routed_experts" },
 };
@@ -63,8 +66,13 @@ const patternsWithoutEffect = [/^_/, /_token(_ids?)?$/, /dropout|_pdrop$/, /_ver
 /** Keys that have no effect in one architecture, though they have in others. */
 const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   qwen3_moe: ["max_window_layers"],
+  // notes of OpenAI's files, which other fields repeat
+  gpt_oss: ["initial_context_length", "experts_per_token"],
   qwen2_moe: ["max_window_layers", "sliding_window"],
   // layers for predicting further tokens, which generation does not use
+  deepseek_v3: ["num_mtp_layers", "num_nextn_predict_layers"],
+  // transformers ignores norm_topk_prob of DeepSeek-V2
+  deepseek_v2: ["norm_topk_prob", "head_dim"],
   glm4_moe: ["num_mtp_layers", "num_nextn_predict_layers"],
   gpt_neox: ["rope_theta", "partial_rotary_factor"],
   gemma: ["hidden_activation"],

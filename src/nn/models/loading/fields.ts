@@ -54,6 +54,13 @@ const glm = {
   ...{ head_dim: 128, max_position_embeddings: 131_072, rms_norm_eps: 1.5625e-7, attention_bias: true },
 } as const satisfies Fields;
 
+const { head_dim: __, ...unheaded } = llama;
+
+const deepseek = {
+  ...{ ...unheaded, kv_lora_rank: 512, q_lora_rank: 1536, qk_rope_head_dim: 64, v_head_dim: 128 },
+  ...{ qk_nope_head_dim: 128, attention_bias: false },
+} as const satisfies Fields;
+
 const cohere = {
   ...{ ...withoutNorm, vocab_size: 256_000, hidden_size: 8192, intermediate_size: 22_528, logit_scale: 0.0625 },
   ...{ num_hidden_layers: 40, num_attention_heads: 64, max_position_embeddings: 8192, layer_norm_eps: 1e-5 },
@@ -160,6 +167,12 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
     ...{ ...llama, vocab_size: 102_400, intermediate_size: 16_384, num_key_value_heads: 32, rms_norm_eps: 1e-5 },
     ...{ sliding_window: 4096, sliding_window_pattern: 4, layer_types: null },
   },
+  gpt_oss: {
+    ...{ ...llama, vocab_size: 201_088, hidden_size: 2880, intermediate_size: 2880, num_hidden_layers: 36 },
+    ...{ num_attention_heads: 64, num_key_value_heads: 8, head_dim: 64, sliding_window: 128, layer_types: null },
+    ...{ max_position_embeddings: 131_072, rms_norm_eps: 1e-5, rope_theta: 150_000, attention_bias: true },
+    ...{ num_local_experts: 128, num_experts_per_tok: 4, swiglu_alpha: 1.702, swiglu_limit: 7 },
+  },
   olmoe: {
     ...{ ...llama, vocab_size: 50_304, hidden_size: 2048, intermediate_size: 2048, num_hidden_layers: 16 },
     ...{ num_attention_heads: 16, max_position_embeddings: 4096, rms_norm_eps: 1e-5, attention_bias: false },
@@ -181,6 +194,18 @@ export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
     ...{ moe_intermediate_size: 1408, num_experts_per_tok: 8, n_shared_experts: 1, n_routed_experts: 128 },
     ...{ routed_scaling_factor: 1, n_group: 1, topk_group: 1, first_k_dense_replace: 1, norm_topk_prob: true },
     use_qk_norm: false,
+  },
+  deepseek_v2: {
+    ...{ ...deepseek, vocab_size: 102_400, num_experts_per_tok: null, first_k_dense_replace: 0, n_group: null },
+    ...{ topk_group: null, n_routed_experts: 64, n_shared_experts: 2, routed_scaling_factor: 1 },
+    ...{ topk_method: "greedy", moe_intermediate_size: 1407 },
+  },
+  deepseek_v3: {
+    ...{ ...deepseek, vocab_size: 129_280, hidden_size: 7168, intermediate_size: 18_432, num_hidden_layers: 61 },
+    ...{ num_attention_heads: 128, num_key_value_heads: 128, max_position_embeddings: 4096, num_experts_per_tok: 8 },
+    first_k_dense_replace: 3,
+    ...{ n_group: 8, topk_group: 4, n_routed_experts: 256, n_shared_experts: 1, routed_scaling_factor: 2.5 },
+    ...{ moe_intermediate_size: 2048, norm_topk_prob: true, rope_interleave: true },
   },
   gpt_neox: {
     ...{ ...headless, vocab_size: 50_432, hidden_size: 6144, intermediate_size: 24_576, num_hidden_layers: 44 },

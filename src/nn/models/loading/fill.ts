@@ -8,7 +8,7 @@ import { add } from "../../../ops/elementwise/arithmetic.ts";
 import { expand } from "../../../ops/view/expand.ts";
 import { transpose } from "../../../ops/view/permute.ts";
 import { reshape } from "../../../ops/view/reshape.ts";
-import { narrow } from "../../../ops/view/slice.ts";
+import { narrow, slice } from "../../../ops/view/slice.ts";
 import { scaleDTypes } from "../../../quant/formats.ts";
 import { quantize, quantizeGgml } from "../../../quant/quantize.ts";
 import { QuantizedTensor } from "../../../quant/quantized_tensor.ts";
@@ -82,10 +82,20 @@ function replaceLayer(
 
 /** Reads the tensors of steps. A tensor that holds several parameters is read once. */
 function reader(source: WeightSource): (step: Step) => Tensor | QuantizedTensor {
-  let last: { readonly name: string; readonly value: Tensor | QuantizedTensor } | undefined;
+  let last:
+    | {
+        readonly name: string;
+        readonly value: Tensor | QuantizedTensor;
+        /** Whether parameters are copies of its parts. */
+        readonly isCopied: boolean;
+      }
+    | undefined;
   return ({ name, change }) => {
     if (change?.kind !== "part") return source.read(name);
-    if (last?.name !== name) last = { name, value: source.read(name) };
+    if (last?.name !== name) {
+      if (last?.isCopied) last.value.dispose();
+      last = { name, value: source.read(name), isCopied: isRearranged(change) };
+    }
     return last.value;
   };
 }
@@ -109,8 +119,14 @@ function parameterOf(step: Step, read: Tensor | QuantizedTensor, { dtype }: Stor
 function changedBy(read: Tensor, change: Change | undefined): Tensor {
   if (change?.kind === "transposed") return read.rank === 2 ? transpose(read, 0, 1) : read;
   if (change?.kind === "heads") return rowsOfHeads(read, change);
-  return change?.kind === "part" ? part(read, change.index) : read;
+  if (change?.kind !== "part") return read;
+  const own = part(read, change.index);
+  const matrix = change.transposed && own.rank === 2 ? transpose(own, 0, 1) : own;
+  return change.alternate === undefined ? matrix : alternateRows(matrix, change.alternate);
 }
+
+/** Returns every second row, from `first` on. */
+const alternateRows = (x: Tensor, first: 0 | 1): Tensor => slice(x, { dim: 0, start: first, step: 2 });
 
 /** [groups · of · headWidth, …] → [groups · count · headWidth, …] */
 function rowsOfHeads(x: Tensor, { of, first, count, headWidth }: Change & { readonly kind: "heads" }): Tensor {
@@ -120,15 +136,21 @@ function rowsOfHeads(x: Tensor, { of, first, count, headWidth }: Change & { read
 }
 
 const ownRows = (x: Tensor, change: Change | undefined): Tensor =>
-  change?.kind === "transposed" || change?.kind === "heads" ? contiguous(x) : x;
+  change?.kind === "transposed" || change?.kind === "heads" || isRearranged(change) ? contiguous(x) : x;
+
+const isRearranged = (change: Change | undefined): boolean =>
+  change?.kind === "part" && (change.transposed === true || change.alternate !== undefined);
 
 const part = (x: Tensor, index: number): Tensor => reshape(narrow(x, 0, index, 1), [...x.shape.slice(1)]);
 
 /** In block formats, a range of rows is a range of bytes, so a part is a view. */
 function quantizedPart(read: QuantizedTensor, change: Change | undefined, dtype: string): QuantizedTensor {
   if (change?.kind !== "part") return retyped(read, dtype);
-  const packed = part(read.parts.packed, change.index);
-  return retyped(new QuantizedTensor(read.format, read.shape.slice(1), read.dtype, { packed }), dtype);
+  const whole = part(read.parts.packed, change.index);
+  const packed = change.alternate === undefined ? whole : contiguous(alternateRows(whole, change.alternate));
+  const [rows, ...columns] = read.shape.slice(1);
+  const shape = [change.alternate === undefined ? rows! : rows! / 2, ...columns];
+  return retyped(new QuantizedTensor(read.format, shape, read.dtype, { packed: keep(packed) }), dtype);
 }
 
 /** Returns the same packed data, to be dequantized to the dtype of activations. */

@@ -4,25 +4,32 @@ import { QuantizedTensor } from "../../../quant/quantized_tensor.ts";
 import type {
   AttentionDescription,
   DecoderDescription,
+  ExpertsDescription,
   LayerDescription,
+  NormDescription,
   RopeDescription,
 } from "../decoder/description.ts";
-import { type ArchitectureName, type Described, rowOf } from "./architectures.ts";
+import { type Architecture, type ArchitectureName, type Described, rowOf } from "./architectures.ts";
 import { unknownArchitecture } from "./hugging_face.ts";
 import { Settings } from "./settings.ts";
 
 /** llama.cpp's names of architectures. It also uses `llama` for Mistral and Mixtral. */
 export const ggufArchitectures: Readonly<Record<string, ArchitectureName>> = {
-  gpt2: "gpt2",
-  llama: "llama",
-  qwen2: "qwen2",
-  qwen3: "qwen3",
-  qwen3moe: "qwen3_moe",
-  gemma2: "gemma2",
-  gemma3: "gemma3_text",
-  phi3: "phi3",
-  olmo2: "olmo2",
+  ...{ gpt2: "gpt2", llama: "llama", qwen2: "qwen2", qwen3: "qwen3", qwen3moe: "qwen3_moe", gemma2: "gemma2" },
+  ...{ gemma3: "gemma3_text", phi3: "phi3", olmo2: "olmo2", smollm3: "smollm3", olmo: "olmo", granite: "granite" },
+  ...{ gemma: "gemma", phi2: "phi", chatglm: "glm", glm4: "glm4", "command-r": "cohere", cohere2: "cohere2" },
+  ...{ nemotron: "nemotron", seed_oss: "seed_oss", ernie4_5: "ernie4_5", stablelm: "stablelm" },
+  ...{ starcoder2: "starcoder2", arcee: "arcee", exaone4: "exaone4", olmoe: "olmoe", granitemoe: "granitemoe" },
+  ...{ qwen2moe: "qwen2_moe", "gpt-oss": "gpt_oss", glm4moe: "glm4_moe", gptneox: "gpt_neox", falcon: "falcon" },
 };
+
+/** Architectures whose rows of queries and keys llama.cpp's converter reorders, so that adjacent elements rotate. */
+const reordered: ReadonlySet<ArchitectureName> = new Set([
+  ...(["llama", "smollm3", "olmo", "granite", "granitemoe", "arcee"] as const),
+]);
+
+/** Architectures whose weights of experts llama.cpp does not divide by their sum. */
+const unnormalized: ReadonlySet<ArchitectureName> = new Set(["qwen2_moe", "olmoe"]);
 
 /** Far more than any model has. */
 const MOST_LAYERS = 65_536;
@@ -52,7 +59,10 @@ export function describeGguf(file: GgufReader): Described {
     .filter(([key]) => key.startsWith(prefix))
     .map(([key, { value }]) => [key.slice(prefix.length), plain(value)] as const);
   const settings = new Settings(file.path, new Map(fields), prefix);
-  return { name, description: describe({ file, name, settings }) };
+  // OLMo 3 differs from OLMo 2 by its windows
+  const hasWindows = (settings.wholeIfAny("attention.sliding_window", 0) ?? 0) > 0;
+  const own = name === "olmo2" && hasWindows ? "olmo3" : name;
+  return { name: own, description: describe({ file, name: own, settings }) };
 }
 
 /** Converts 64-bit integers to numbers. Settings of models are small enough for this to be exact. */
@@ -70,9 +80,11 @@ function describe(context: Context): DecoderDescription {
   return {
     ...{ architecture: name, vocabularySize, width, contextLength: settings.whole("context_length") },
     norm: isPlain
-      ? { kind: "layerNorm", eps: settings.positive("attention.layer_norm_epsilon") }
+      ? plainNormOf(context)
       : { kind: "rmsNorm", eps: settings.positive("attention.layer_norm_rms_epsilon") },
-    embeddingScale: row.scaledEmbeddings ? Math.sqrt(width) : undefined,
+    embeddingScale: row.scaledEmbeddings ? Math.sqrt(width) : settings.positiveIfAny("embedding_scale"),
+    headBias: file.has("output.bias"),
+    logitScale: logitScaleOf(row, settings),
     learnedPositions: row.learnedPositions,
     tied: !file.has("output.weight"),
     logitSoftcap: row.softcaps ? (settings.positiveIfAny("final_logit_softcapping") ?? 30) : undefined,
@@ -80,23 +92,63 @@ function describe(context: Context): DecoderDescription {
   };
 }
 
+function plainNormOf({ file, name, settings }: Context): NormDescription {
+  const weight = rowOf(name).norm?.weight;
+  const eps = settings.positive("attention.layer_norm_epsilon");
+  return { kind: "layerNorm", eps, weight, bias: file.has("output_norm.bias") };
+}
+
+/** Granite divides by the setting, Cohere multiplies. */
+function logitScaleOf({ multipliers, logitScale }: Architecture, settings: Settings): number | undefined {
+  const scale = settings.positiveIfAny("logit_scale");
+  if (scale === undefined || logitScale) return scale;
+  return multipliers ? 1 / scale : undefined;
+}
+
 function layerOf(context: Context, index: number): LayerDescription {
   const { file, name, settings } = context;
   const row = rowOf(name);
   const has = (end: string) => file.has(`blk.${index}.${end}`);
-  const experts = settings.wholeIfAny("expert_count", 0) ?? 0;
-  const perToken = experts > 0 ? settings.whole("expert_used_count") : 0;
-  if (perToken > experts) throw settings.wrong("expert_used_count", `at most ${experts}`, perToken);
   const hidden = settings.whole("feed_forward_length", 0);
+  const experts = has("ffn_gate_inp.weight") ? expertsOf(context, index) : undefined;
   return {
     norms: row.norms ?? "before",
+    parallel: parallelOf(context, index),
+    residualScale: settings.positiveIfAny("residual_scale"),
     attention: attentionOf(context, index),
     feedForward: {
-      hidden: experts > 0 ? (settings.wholeIfAny("expert_feed_forward_length") ?? hidden) : hidden,
-      ...{ gated: !row.plain, activation: row.activation ?? "silu", fused: Boolean(row.fused) && !row.plain },
-      bias: has("ffn_down.bias"),
-      experts: experts > 0 && has("ffn_gate_inp.weight") ? { count: experts, perToken, normalized: true } : undefined,
+      hidden: experts ? (settings.wholeIfAny("expert_feed_forward_length") ?? hidden) : hidden,
+      ...{ gated: !row.plain, activation: row.activation ?? "silu" },
+      // the converter splits the fused weight of experts
+      fused: Boolean(row.fused) && !row.plain && !experts,
+      ...{ bias: has("ffn_down.bias") || has("ffn_down_exps.bias"), experts },
+      // llama.cpp has no settings for these
+      clamped: row.clampedGate ? { alpha: 1.702, limit: 7 } : undefined,
     },
+  };
+}
+
+function parallelOf({ file, name, settings }: Context, index: number): LayerDescription["parallel"] {
+  if (rowOf(name).parallel === undefined || !settings.flag("use_parallel_residual", true)) return undefined;
+  const isSeparate = ["attn_norm_2", "ffn_norm"].some((norm) => file.has(`blk.${index}.${norm}.weight`));
+  return isSeparate ? "separateNorms" : "sharedNorm";
+}
+
+function expertsOf({ file, name, settings }: Context, index: number): ExpertsDescription {
+  const count = settings.whole("expert_count");
+  const perToken = settings.whole("expert_used_count");
+  if (perToken > count) throw settings.wrong("expert_used_count", `at most ${count}`, perToken);
+  const groups = { count: settings.wholeIfAny("expert_group_count") ?? 1, best: 2 };
+  const block = `blk.${index}`;
+  const sharedRows = `${block}.ffn_up_shexp.weight`;
+  const hidden = file.has(sharedRows) ? file.info(sharedRows).shape[0]! : undefined;
+  const isGrouped = rowOf(name).experts?.grouped === true;
+  return {
+    routerBias: file.has(`${block}.ffn_gate_inp.bias`),
+    ...{ count, perToken, normalized: settings.flag("expert_weights_norm", !unnormalized.has(name)) },
+    ...(isGrouped && { scores: "sigmoid", corrected: true, scale: settings.positiveIfAny("expert_weights_scale") }),
+    groups: groups.count > 1 ? { ...groups, chosen: settings.whole("expert_group_used_count") } : undefined,
+    shared: hidden === undefined ? undefined : { hidden, gated: file.has(`${block}.ffn_gate_inp_shexp.weight`) },
   };
 }
 
@@ -114,13 +166,25 @@ function attentionOf(context: Context, index: number): AttentionDescription {
   if (heads % keyValueHeads !== 0)
     throw settings.wrong("attention.head_count", `a multiple of ${keyValueHeads}`, heads);
   return {
-    ...{ heads, keyValueHeads, headWidth, window, fused: row.fused === true, queryKeyNorm: row.queryKeyNorm },
+    ...{ heads, keyValueHeads, headWidth, window, fused: has("attn_qkv.weight") },
+    queryKeyNorm: row.queryKeyNormField === undefined || has("attn_q_norm.weight") ? row.queryKeyNorm : undefined,
+    sinks: has("attn_sinks.weight"),
+    clip: settings.positiveIfAny("attention.clamp_kqv"),
     queryKeyValueBias: has("attn_q.bias") || has("attn_qkv.bias"),
     outputBias: has("attn_output.bias"),
     scale: scaleOf(context, heads, headWidth),
     softcap: row.softcaps ? (settings.positiveIfAny("attn_logit_softcapping") ?? 50) : undefined,
-    rope: row.learnedPositions ? undefined : ropeOf(context, window !== undefined, headWidth),
+    rope: rotates(context, index, window) ? ropeOf(context, window !== undefined, headWidth) : undefined,
   };
+}
+
+/** llama.cpp has no setting for layers without a rotation: every fourth of SmolLM3, and those without a window. */
+function rotates({ name, settings }: Context, index: number, window: number | undefined): boolean {
+  const { learnedPositions, unrotated } = rowOf(name);
+  if (learnedPositions) return false;
+  if (unrotated === "listed") return (index + 1) % 4 !== 0;
+  if (unrotated === undefined || window !== undefined) return true;
+  return unrotated === "unwindowedOfMixed" && !settings.get("attention.sliding_window");
 }
 
 /** Returns a setting that is one number for the model, or a list with one for each layer. */
@@ -128,9 +192,14 @@ function ofLayer(settings: Settings, name: string, index: number): number {
   return Array.isArray(settings.get(name)) ? (settings.numbers(name)[index] ?? 0) : settings.whole(name);
 }
 
-/** The scale is not in GGUF files: Gemma's largest models scale by 1 / √(width / heads) instead of 1 / √headWidth. */
+/**
+ * Granite's scale is in GGUF files, Gemma's is not: its largest models scale by 1 / √(width / heads) instead of 1 /
+ * √headWidth.
+ */
 function scaleOf({ name, settings }: Context, heads: number, headWidth: number): number | undefined {
   const largest = { gemma2: 46, gemma3_text: 62 } as const;
+  const given = settings.positiveIfAny("attention.scale");
+  if (given !== undefined) return given;
   const isLargest = (name === "gemma2" || name === "gemma3_text") && settings.whole("block_count") === largest[name];
   return isLargest ? 1 / Math.sqrt(settings.whole("embedding_length") / heads) : 1 / Math.sqrt(headWidth);
 }
@@ -143,17 +212,19 @@ function windowOf({ name, settings }: Context, index: number): number | undefine
   return every !== undefined && (index + 1) % every === 0 ? undefined : size;
 }
 
-/** Pairs are adjacent only in llama.cpp's `llama`, whose converter reorders the rows of queries and keys. */
 function ropeOf(context: Context, slides: boolean, headWidth: number): RopeDescription {
   const { name, settings } = context;
   const row = rowOf(name);
   const dim = settings.wholeIfAny("rope.dimension_count");
   const layerRope = {
     base: settings.positiveIfAny("rope.freq_base") ?? 10_000,
-    interleaved: name === "llama" ? true : undefined,
+    interleaved: reordered.has(name) || row.interleaved ? true : undefined,
     dim: dim === headWidth ? undefined : dim,
   };
-  if (slides && row.localBase) return { ...layerRope, base: settings.positiveIfAny("rope.freq_base_swa") ?? 10_000 };
+  if (slides && row.localBase !== undefined) {
+    const fallback = typeof row.localBase === "number" ? layerRope.base : 10_000;
+    return { ...layerRope, base: settings.positiveIfAny("rope.freq_base_swa") ?? fallback };
+  }
   return { ...layerRope, scaling: factorsOf(context) ?? scalingOf(settings) };
 }
 

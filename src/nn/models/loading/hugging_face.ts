@@ -29,6 +29,8 @@ export function describeFolder(folder: string): Described & { readonly config: o
   const name = nameOf(settings);
   const description = describe(name, settings);
   checkRotations(description, settings);
+  if (description.layers.some(({ feedForward: { experts } }) => experts?.perToken === 0))
+    throw settings.wrong("num_experts_per_tok", "a whole number of at least 1", undefined);
   return { name, description, config, settings };
 }
 
@@ -206,6 +208,47 @@ function parallelOf({ parallel }: Architecture, config: Settings): LayerDescript
 }
 
 function attentionOf(row: Architecture, config: Settings, index: number): AttentionDescription {
+  return row.latent ? latentOf(row, config) : wholeOf(row, config, index);
+}
+
+/** DeepSeek's attention. `rope_interleave` says whether adjacent elements rotate, always in V2. */
+function latentOf(row: Architecture, config: Settings): AttentionDescription {
+  const heads = config.whole("num_attention_heads");
+  const keyValueHeads = config.wholeIfAny("num_key_value_heads") ?? heads;
+  if (keyValueHeads !== heads) throw config.wrong("num_key_value_heads", "equal to num_attention_heads", keyValueHeads);
+  const rotated = config.whole("qk_rope_head_dim");
+  const headWidth = config.whole("qk_nope_head_dim") + rotated;
+  const rotation = layerRope(row, config, false, rotated);
+  const bias = config.flag("attention_bias");
+  return {
+    ...{
+      heads,
+      keyValueHeads: heads,
+      headWidth,
+      queryKeyValueBias: bias,
+      outputBias: bias,
+      ...reachOf(config, undefined),
+    },
+    latent: {
+      ...{ queryRank: config.wholeIfAny("q_lora_rank"), rank: config.whole("kv_lora_rank"), rotated },
+      valueWidth: config.whole("v_head_dim"),
+    },
+    scale: latentScale(row, config) / Math.sqrt(headWidth),
+    rope: { ...rotation, dim: rotated, interleaved: row.interleaved ?? config.flag("rope_interleave", false) },
+  };
+}
+
+/** The square of Hugging Face's `yarn_get_mscale`. */
+function latentScale(row: Architecture, config: Settings): number {
+  const rope = rotationOf(row, config);
+  const all = rope?.numberIfAny("mscale_all_dim") ?? 0;
+  const type = rope?.textIfAny("rope_type") ?? rope?.textIfAny("type") ?? "default";
+  if (!rope || all === 0 || type === "default") return 1;
+  const factor = rope.positive("factor");
+  return factor <= 1 ? 1 : (0.1 * all * Math.log(factor) + 1) ** 2;
+}
+
+function wholeOf(row: Architecture, config: Settings, index: number): AttentionDescription {
   const heads = config.whole("num_attention_heads");
   const headWidth = config.wholeIfAny("head_dim") ?? Math.floor(config.whole("hidden_size") / heads);
   if (headWidth < 1) throw config.wrong("num_attention_heads", "at most hidden_size", heads);
@@ -219,6 +262,7 @@ function attentionOf(row: Architecture, config: Settings, index: number): Attent
     queryKeyValueBias: hasBias(row.biases?.queryKeyValue, "attention_bias", config),
     outputBias: hasBias(row.biases?.output, "attention_bias", config),
     ...{ fused: row.fused === true, queryKeyNorm: queryKeyNormOf(row, config) },
+    sinks: row.sinks,
     clip: row.clips ? config.positiveIfAny("clip_qkv") : undefined,
     scale: scaleOf(row, config),
     softcap: row.softcaps ? config.positiveIfAny("attn_logit_softcapping") : undefined,
@@ -325,8 +369,12 @@ function slides(types: unknown, config: Settings, index: number): boolean {
 function feedForwardOf(row: Architecture, config: Settings, index: number): FeedForwardDescription {
   const named = activationOf(config, row.activationField ?? "hidden_act");
   const activation = row.tanhGelu && named === "gelu" ? "geluTanh" : named;
+  const clamped = row.clampedGate
+    ? { alpha: config.number("swiglu_alpha"), limit: config.positive("swiglu_limit") }
+    : undefined;
   const bias = hasBias(row.biases?.feedForward, "mlp_bias", config);
-  const base = { gated: !row.plain, activation, bias, fused: row.fused !== undefined && row.fused !== false } as const;
+  const fused = row.fused !== undefined && row.fused !== false;
+  const base = { gated: !row.plain, activation, clamped, bias, fused } as const;
   const dense = { ...base, hidden: config.whole("intermediate_size") };
   const experts = row.experts && expertsOf(row.experts, config);
   if (experts === undefined || !isSparse(config, index)) return dense;
@@ -335,32 +383,51 @@ function feedForwardOf(row: Architecture, config: Settings, index: number): Feed
 
 function expertsOf(row: NonNullable<Architecture["experts"]>, config: Settings): ExpertsDescription | undefined {
   const names = ["num_local_experts", "num_experts", "n_routed_experts"];
-  const name = names.find((own) => config.get(own) !== undefined);
+  const name = names.find((key) => config.get(key) !== undefined);
   const count = name === undefined ? 0 : config.whole(name, 0);
   if (count === 0) return undefined;
-  const perToken = config.whole("num_experts_per_tok");
+  const perToken = config.wholeIfAny("num_experts_per_tok") ?? 0; // checked when a folder is loaded
   if (perToken > count) throw config.wrong("num_experts_per_tok", `at most ${count}`, perToken);
-  const normalized = row.normalized === true || config.flag("norm_topk_prob");
+  if (row.limited) return { count, perToken, normalized: false, ...limitedOf(config, count) };
+  const normalized = row.normalized === true || config.flag("norm_topk_prob", row.grouped ? false : undefined);
   if (row.shared !== undefined)
     return { count, perToken, normalized, shared: { hidden: config.whole(row.shared), gated: true } };
-  return { count, perToken, normalized, ...(row.grouped && groupedOf(config, count)) };
+  return { count, perToken, normalized, routerBias: row.routerBias, ...(row.grouped && groupedOf(config, count)) };
 }
 
 /** DeepSeek-V3's router. */
 function groupedOf(config: Settings, count: number): Partial<ExpertsDescription> {
-  const groups = { count: config.whole("n_group"), chosen: config.whole("topk_group") };
-  if (count % groups.count !== 0 || count / groups.count < 2)
+  const groups = groupsOf(config, count, 2);
+  return {
+    ...{ scores: "sigmoid", corrected: true, scale: config.number("routed_scaling_factor") },
+    ...{ groups: groups.count > 1 ? groups : undefined, shared: sharedOf(config) },
+  };
+}
+
+/** DeepSeek-V2's router. */
+function limitedOf(config: Settings, count: number): Partial<ExpertsDescription> {
+  const method = config.textIfAny("topk_method");
+  if (method !== "greedy" && method !== "group_limited_greedy")
+    throw config.wrong("topk_method", "greedy or group_limited_greedy", method);
+  const groups = method === "greedy" ? undefined : groupsOf(config, count, 1);
+  return { scale: config.number("routed_scaling_factor"), groups, shared: sharedOf(config) };
+}
+
+const sharedOf = (config: Settings): ExpertsDescription["shared"] => ({
+  hidden: config.whole("moe_intermediate_size") * config.whole("n_shared_experts"),
+  gated: false,
+});
+
+function groupsOf(config: Settings, count: number, best: number): NonNullable<ExpertsDescription["groups"]> {
+  const groups = { count: config.whole("n_group"), chosen: config.whole("topk_group"), best };
+  if (count % groups.count !== 0 || count / groups.count < best)
     throw config.wrong(
       "n_group",
-      `a divisor of n_routed_experts (${count}), with at least 2 of them each`,
+      `a divisor of n_routed_experts (${count}), with at least ${best} of them each`,
       groups.count,
     );
   if (groups.chosen > groups.count) throw config.wrong("topk_group", `at most ${groups.count}`, groups.chosen);
-  return {
-    ...{ scores: "sigmoid", corrected: true, scale: config.number("routed_scaling_factor") },
-    groups: groups.count > 1 ? groups : undefined,
-    shared: { hidden: config.whole("moe_intermediate_size") * config.whole("n_shared_experts"), gated: false },
-  };
+  return groups;
 }
 
 /** Some MoE models have layers without experts. */

@@ -17,6 +17,7 @@ import { Decoder } from "../decoder/decoder.ts";
 import { readConfig } from "../hugging_face/config.ts";
 import type { Described } from "./architectures.ts";
 import { isEncoder } from "./encoder/architectures.ts";
+import { isGgufEncoder, openGgufEncoder } from "./encoder/gguf.ts";
 import { openEncoder } from "./encoder/open.ts";
 import { fill, noMemory } from "./fill.ts";
 import {
@@ -87,9 +88,9 @@ const loadModelParameters = parameters("loadModel", {
 /**
  * Loads a language model from a Hugging Face folder or a GGUF file, or an {@link Encoder} such as BERT from a folder.
  * Name the type of an encoder in TypeScript: `loadModel<nn.Encoder>(path)`. A folder has `config.json` and one or more
- * safetensors files, whose weights may be quantized by MLX, GPTQ, AWQ or fp8. `docs/models.md` and `docs/encoders.md`
- * list the supported architectures and methods. Weights that keep their dtype are mapped from the file. Other weights
- * are converted one at a time, so that no weight is in memory twice.
+ * safetensors files, whose weights may be quantized by MLX, GPTQ, AWQ, mxfp4 or fp8. `docs/models.md` and
+ * `docs/encoders.md` list the supported architectures and methods. Weights that keep their dtype are mapped from the
+ * file. Other weights are converted one at a time, so that no weight is in memory twice.
  *
  * A name such as `owner/name` is a model on the hub at `HF_ENDPOINT`. It is loaded from the cache that Hugging Face's
  * tools share, or downloaded into it first; a terminal shows the progress.
@@ -167,6 +168,7 @@ function openGguf(path: string): Opened {
   const file = openGgufFor("loadModel", path);
   const source = ggufSource(file);
   try {
+    if (isGgufEncoder(file)) return openGgufEncoder(file);
     const config = Object.fromEntries(Object.entries(file.metadata).map(([key, { value }]) => [key, value]));
     const about = { config, generation: generationOfGguf(file), chatTemplate: chatTemplateOfGguf(file) };
     const described = decoderOf(describeGguf(file), "gguf");

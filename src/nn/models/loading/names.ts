@@ -9,7 +9,14 @@ export type Change =
   /** Gemma's norms: stored as differences from 1. */
   | { readonly kind: "plusOne" }
   /** One of several matrices that are stacked in one tensor. */
-  | { readonly kind: "part"; readonly index: number }
+  | {
+      readonly kind: "part";
+      readonly index: number;
+      /** Whether the matrices are [inputs, outputs] in the checkpoint; not if they are quantized. Default false. */
+      readonly transposed?: boolean;
+      /** The parameter has every second row, from this one on. Default: all rows. */
+      readonly alternate?: 0 | 1;
+    }
   /** Rows `first` to `first + count` of every `of` rows of heads; each has `headWidth` rows. */
   | {
       readonly kind: "heads";
@@ -45,7 +52,13 @@ interface Names {
 /** Yields the layers of a block in the order of computation. */
 function* pathsOf({ norms, parallel, attention, feedForward }: LayerDescription): Generator<string> {
   if (norms !== "after") yield "attentionNorm";
-  yield* attention.fused ? ["attention.queryKeyValue"] : ["query", "key", "value"].map((part) => `attention.${part}`);
+  const { latent } = attention;
+  if (latent) {
+    if (latent.queryRank !== undefined) yield* ["attention.latent.queryDown", "attention.latent.queryNorm"];
+    yield* ["query", "keyValueDown", "keyValueNorm", "keyValue"].map((part) => `attention.latent.${part}`);
+  } else
+    yield* attention.fused ? ["attention.queryKeyValue"] : ["query", "key", "value"].map((part) => `attention.${part}`);
+  if (attention.sinks) yield "attention.sinks";
   if (attention.queryKeyNorm) yield* ["attention.queryNorm", "attention.keyNorm"];
   yield "attention.output";
   if (norms !== "before") yield "attentionPostNorm";
@@ -65,7 +78,7 @@ export type Style = "huggingFace" | "gguf";
 
 /** Returns the place of every layer with weights. */
 export function placesOf(name: ArchitectureName, description: DecoderDescription, style: Style): Place[] {
-  const names = style === "gguf" ? llamaCpp : name === "gpt2" ? gpt2 : huggingFace(name);
+  const names = style === "gguf" ? llamaCpp(name) : name === "gpt2" ? gpt2 : huggingFace(name);
   const { tied, learnedPositions, layers } = description;
   const change = changesOf(name, style);
   const top = (path: keyof Names["top"]): Place => ({ path, names: names.top[path], change: change(path) });
@@ -97,7 +110,7 @@ function blockPlaces(
   return Array.from({ length: layer.feedForward.experts!.count }, (_, expert) => ({
     path: `blocks.${index}.${path.replace("#", `${expert}`)}`,
     names: named(tensorName.replace("#", `${expert}`)),
-    change: tensorName.includes("#") ? change : { kind: "part", index: expert },
+    change: tensorName.includes("#") ? change : { ...change, kind: "part", index: expert },
   }));
 }
 
@@ -107,8 +120,8 @@ function headsOf(name: ArchitectureName, style: Style, layer: LayerDescription, 
   if (part === undefined || style === "gguf" || !rowOf(name).groupedHeads) return undefined;
   const { heads, keyValueHeads, headWidth } = layer.attention;
   const count = heads / keyValueHeads;
-  const [first, own] = part === "query" ? [0, count] : [part === "key" ? count : count + 1, 1];
-  return { kind: "heads", of: count + 2, first, count: own, headWidth };
+  const [first, rows] = part === "query" ? [0, count] : [part === "key" ? count : count + 1, 1];
+  return { kind: "heads", of: count + 2, first, count: rows, headWidth };
 }
 
 /** Places of a fused projection whose parts are separate tensors in the checkpoint: each fills some of its rows. */
@@ -127,8 +140,17 @@ function projectionPlaces(names: Names, layer: LayerDescription, index: number):
 function changesOf(name: ArchitectureName, style: Style): (path: string) => Change | undefined {
   if (style === "gguf") return () => undefined; // llama.cpp's converter has already applied these changes
   if (rowOf(name).normsFromOne) return (path) => (path.endsWith("Norm") ? { kind: "plusOne" } : undefined);
+  if (name === "gpt_oss") return gptOssChange;
   if (name !== "gpt2") return () => undefined;
   return (path) => (/^(attention|feedForward)\./.test(path) ? { kind: "transposed" } : undefined);
+}
+
+/** GPT-OSS has the rows of gate and up in turns, and plain weights of experts as [inputs, outputs]. */
+function gptOssChange(path: string): Change | undefined {
+  const part = /experts\.#\.(gate|up|down)$/.exec(path)?.[1];
+  if (part === undefined) return undefined;
+  const alternate = part === "down" ? undefined : part === "gate" ? 0 : 1;
+  return { kind: "part", index: 0, transposed: true, ...(alternate !== undefined && { alternate }) };
 }
 
 const gpt2: Names = {
@@ -161,8 +183,8 @@ const huggingFace = (name: ArchitectureName): Names => ({
     ...furtherTop[name],
   },
   prefixes: (index) =>
-    (layerPrefixes[name] ?? modelPrefixes.map((own) => `${own}layers.`)).map((own) => `${own}${index}.`),
-  block: ({ norms, parallel, feedForward }) => ({
+    (layerPrefixes[name] ?? modelPrefixes.map((prefix) => `${prefix}layers.`)).map((prefix) => `${prefix}${index}.`),
+  block: ({ norms, parallel, attention, feedForward }) => ({
     attentionNorm: "input_layernorm",
     "attention.query": "self_attn.q_proj",
     "attention.key": "self_attn.k_proj",
@@ -170,6 +192,7 @@ const huggingFace = (name: ArchitectureName): Names => ({
     "attention.queryKeyValue": "self_attn.qkv_proj",
     "attention.queryNorm": "self_attn.q_norm",
     "attention.keyNorm": "self_attn.k_norm",
+    "attention.sinks": "self_attn.sinks",
     "attention.output": "self_attn.o_proj",
     attentionPostNorm: "post_attention_layernorm",
     feedForwardNorm: norms === "both" ? "pre_feedforward_layernorm" : "post_attention_layernorm",
@@ -180,6 +203,7 @@ const huggingFace = (name: ArchitectureName): Names => ({
     feedForwardPostNorm: "post_feedforward_layernorm",
     ...(feedForward.experts && (name === "mixtral" ? mixtralExperts : qwenExperts)),
     ...further[name],
+    ...(attention.latent && { "attention.latent.query": `self_attn.q_${attention.latent.queryRank ? "b_" : ""}proj` }),
     ...(name === "falcon" && parallel === "separateNorms" && { attentionNorm: "ln_attn", feedForwardNorm: "ln_mlp" }),
   }),
 });
@@ -215,6 +239,15 @@ const oneProjection = (name: string) =>
 const sharedExpert = (name: string) =>
   Object.fromEntries(["gate", "up", "down"].map((part) => [`feedForward.shared.${part}`, `${name}.${part}_proj`]));
 
+/** Projections of latent attention. */
+const latentAttention = {
+  "attention.latent.queryDown": "self_attn.q_a_proj",
+  "attention.latent.queryNorm": "self_attn.q_a_layernorm",
+  "attention.latent.keyValueDown": "self_attn.kv_a_proj_with_mqa",
+  "attention.latent.keyValueNorm": "self_attn.kv_a_layernorm",
+  "attention.latent.keyValue": "self_attn.kv_b_proj",
+} as const;
+
 /** Names that differ from Llama's. */
 const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<string, string>>>>> = {
   phi: { "attention.output": "self_attn.dense", "feedForward.up": "mlp.fc1", "feedForward.down": "mlp.fc2" },
@@ -227,6 +260,14 @@ const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<string,
     "feedForward.experts.#.gateUp": "block_sparse_moe.input_linear",
     "feedForward.experts.#.down": "block_sparse_moe.output_linear",
   },
+  gpt_oss: {
+    "feedForward.router": "mlp.router",
+    "feedForward.experts.#.gate": "mlp.experts.gate_up_proj",
+    "feedForward.experts.#.up": "mlp.experts.gate_up_proj",
+    "feedForward.experts.#.down": "mlp.experts.down_proj",
+  },
+  deepseek_v2: { ...latentAttention, ...sharedExpert("mlp.shared_experts") },
+  deepseek_v3: { ...latentAttention, ...sharedExpert("mlp.shared_experts") },
   qwen2_moe: sharedExpert("mlp.shared_expert"),
   glm4_moe: sharedExpert("mlp.shared_experts"),
   starcoder2: { "feedForward.up": "mlp.c_fc", "feedForward.down": "mlp.c_proj" },
@@ -256,7 +297,7 @@ const qwenExperts = {
  * llama.cpp's names (`gguf-py/gguf/constants.py`). A fused gate and up is `ffn_up`; the experts of a layer are one
  * tensor.
  */
-const llamaCpp: Names = {
+const llamaCpp = (name: ArchitectureName): Names => ({
   top: {
     tokenEmbedding: ["token_embd"],
     positionEmbedding: ["position_embd"],
@@ -264,17 +305,18 @@ const llamaCpp: Names = {
     head: ["output"],
   },
   prefixes: (index) => [`blk.${index}.`],
-  block: () => ({
-    attentionNorm: "attn_norm",
+  block: ({ parallel }) => ({
+    attentionNorm: name === "falcon" && parallel === "separateNorms" ? "attn_norm_2" : "attn_norm",
     "attention.query": "attn_q",
     "attention.key": "attn_k",
     "attention.value": "attn_v",
     "attention.queryKeyValue": "attn_qkv",
     "attention.queryNorm": "attn_q_norm",
     "attention.keyNorm": "attn_k_norm",
+    "attention.sinks": "attn_sinks",
     "attention.output": "attn_output",
     attentionPostNorm: "post_attention_norm",
-    feedForwardNorm: "ffn_norm",
+    feedForwardNorm: llamaCppFeedForwardNorms[name] ?? "ffn_norm",
     "feedForward.gate": "ffn_gate",
     "feedForward.up": "ffn_up",
     "feedForward.gateUp": "ffn_up",
@@ -284,5 +326,18 @@ const llamaCpp: Names = {
     "feedForward.experts.#.gate": "ffn_gate_exps",
     "feedForward.experts.#.up": "ffn_up_exps",
     "feedForward.experts.#.down": "ffn_down_exps",
+    "feedForward.correction": "exp_probs_b",
+    ...{ "feedForward.shared.gate": "ffn_gate_shexp", "feedForward.shared.up": "ffn_up_shexp" },
+    ...{ "feedForward.shared.down": "ffn_down_shexp", "feedForward.sharedGate": "ffn_gate_inp_shexp" },
   }),
+});
+
+/** llama.cpp's names of the norm before the feed-forward that differ. */
+const llamaCppFeedForwardNorms: Readonly<Partial<Record<ArchitectureName, string>>> = {
+  ...{
+    seed_oss: "post_attention_norm",
+    gpt_oss: "post_attention_norm",
+    glm4_moe: "post_attention_norm",
+    falcon: "attn_norm",
+  },
 };

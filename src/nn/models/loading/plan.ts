@@ -102,7 +102,7 @@ function stepsOf(module: Module, place: Place, source: WeightSource, storing: St
       return [];
     }
     const stored = source.describe(name);
-    const isChanged = end === "weight" || place.change?.kind === "heads";
+    const isChanged = end === "weight" || place.change?.kind === "heads" || place.change?.kind === "part";
     const change = isChanged ? changeOf(stored, place.change) : undefined;
     const got = change?.kind === "heads" && stored.format !== null ? undefined : shapeAfter(stored.shape, change);
     const isReadable = stored.format !== null || (stored.dtype !== null && isFloat(stored.dtype));
@@ -119,8 +119,10 @@ function stepsOf(module: Module, place: Place, source: WeightSource, storing: St
 function candidates({ path, names }: Place, end: "weight" | "bias"): string[] {
   const ends = /[nN]orm$/.test(path)
     ? [end, end === "weight" ? "gamma" : "beta"]
-    : [path.endsWith(".correction") ? "e_score_correction_bias" : end];
-  return names.flatMap((name) => ends.map((suffix) => `${name}.${suffix}`));
+    : [...(path.endsWith(".correction") ? ["e_score_correction_bias"] : []), end];
+  const dotted = names.flatMap((name) => ends.map((suffix) => `${name}.${suffix}`));
+  // GPT-OSS's experts and sinks: the weight has the name of the layer
+  return [...dotted, ...names.map((name) => (end === "weight" ? name : `${name}_bias`))];
 }
 
 const describing = (text: string) => ({ describe: () => text });
@@ -131,8 +133,11 @@ function expectedShape({ shape }: Tensor, change: Change | undefined): string {
 }
 
 /** Packed weights are always [outputs, inputs], even if the checkpoint's plain weights are transposed. */
-const changeOf = (stored: StoredTensor, change: Change | undefined): Change | undefined =>
-  change?.kind === "transposed" && (stored.format !== null || stored.isComputed) ? undefined : change;
+function changeOf(stored: StoredTensor, change: Change | undefined): Change | undefined {
+  if (stored.format === null && !stored.isComputed) return change;
+  if (change?.kind === "part" && change.transposed) return { ...change, transposed: false };
+  return change?.kind === "transposed" ? undefined : change;
+}
 
 function shapeAfter(shape: Shape, change: Change | undefined): Shape | undefined {
   if (change?.kind === "transposed") return shape.toReversed();
@@ -141,7 +146,9 @@ function shapeAfter(shape: Shape, change: Change | undefined): Shape | undefined
     return Number.isInteger(groups) ? [groups * change.count * change.headWidth, ...shape.slice(1)] : undefined;
   }
   if (change?.kind !== "part") return shape;
-  return shape.length === 3 && change.index < shape[0]! ? shape.slice(1) : undefined;
+  if (change.index >= shape[0]! || shape.length < 2) return undefined;
+  const [rows = 0, ...columns] = change.transposed && shape.length === 3 ? shape.slice(1).reverse() : shape.slice(1);
+  return [change.alternate === undefined ? rows : rows / 2, ...columns];
 }
 
 type Target = Pick<Step, "path" | "end" | "name" | "stored" | "change" | "shape">;
@@ -152,7 +159,8 @@ function stepOf(target: Target, module: Module, storing: Storing): Step {
   const size = stored.byteLength / parts;
   const becomes = stored.format ?? wantedOf(target, module, storing);
   const isSame = becomes === (stored.format ?? stored.dtype);
-  const isView = change === undefined || change.kind === "part" || change.kind === "rows";
+  const isPart = change?.kind === "part" && !change.transposed && change.alternate === undefined;
+  const isView = change === undefined || isPart || change.kind === "rows";
   const isMapped = isSame && !stored.isComputed && isView;
   const count = elementCount(shape);
   const isRead = isMapped && stored.byteLength < LEAST_MAPPED_BYTES;

@@ -62,7 +62,7 @@ const longRopeAlone: typeof scalings = {
 };
 
 /**
- * Computes the attention factor as Hugging Face's `_compute_yarn_parameters`; with DeepSeek's two settings, it is a
+ * Computes the attention factor as Hugging Face's `_compute_yarn_parameters` does. With DeepSeek's two settings, it is a
  * ratio.
  */
 function yarnFactor(rope: Settings): number | undefined {

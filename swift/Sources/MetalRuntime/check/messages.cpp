@@ -36,7 +36,7 @@ constexpr const char *other_groups =
 bool is_atomic(Action action) { return action == Action::atomic_read || action == Action::atomic_write; }
 bool only_writes(Action action) { return action == Action::write; }
 
-// For two threads of one threadgroup.
+// Returns the advice for a race between two threads of one threadgroup.
 std::string within_group(const std::string &barrier, Action action, Action other, bool is_statement) {
   if (is_atomic(action) != is_atomic(other))
     return half_atomic + (", or put " + barrier) + " between the two where one comes after the other";

@@ -14,7 +14,7 @@ const char *verb(Action action); // "reads", …
 std::string race_message(const Finding &finding, Gap gap, Space space, Action action, Action other, uint64_t size);
 std::string bounds_message(const Finding &finding, Action action, uint64_t size, const std::string &why);
 std::string uninitialized_message(const Finding &finding, Space space, uint64_t size);
-// For an array of a thread.
+// The message for an unwritten element of a thread's array.
 std::string unwritten_message(const Finding &finding, uint64_t size);
 std::string constant_write_message(const Finding &finding, const char *parameter);
 // `writers` are the quoted names of the arguments through which the bytes may have been written.

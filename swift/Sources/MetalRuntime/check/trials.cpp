@@ -19,7 +19,7 @@ namespace {
 // The patterns that fill each byte of the value under trial: a large float and a small negative one; as integers, a
 // positive and a negative one.
 constexpr uint8_t patterns[] = {0x7f, 0xa5};
-// The patterns for all other unwritten values: unchanged (0), or each byte set to this one, a float near 1.
+// The bytes for all other unwritten values: 0 leaves them unchanged, and 0x3f makes a float near 1.
 constexpr uint8_t others[] = {0, 0x3f};
 constexpr size_t trials_of_finding = std::size(patterns) * std::size(others);
 // Beyond these limits, findings remain errors.
@@ -163,7 +163,7 @@ bool Trials::agrees(const Trial &trial) const {
   return true;
 }
 
-// The same for two trials: where they differ, each must have the value that it tried.
+// Compares two trials in the same way: where they differ, each must have the value that it tried.
 bool Trials::agree(const Trial &one, const Trial &other) const {
   const char *a = one.shared + flag_bytes, *b = other.shared + flag_bytes;
   const size_t size = shared_bytes() - flag_bytes;

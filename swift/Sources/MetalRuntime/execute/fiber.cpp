@@ -112,7 +112,7 @@ namespace {
 
 constexpr size_t slab_fibers = 32; // one SIMD-group
 // Offsets the start of stacks: if all began at the same offset in a page, they would share a few cache sets.
-constexpr size_t colour_bytes = 128;
+constexpr size_t color_bytes = 128;
 
 } // namespace
 
@@ -156,7 +156,7 @@ bool FiberPool::grow() {
     auto fiber = std::make_unique<Fiber>();
     fiber->guard = slabs_.back() + index * stride;
     fiber->stack = fiber->guard + guard_bytes;
-    fiber->top = fiber->stack + stack_bytes - index * colour_bytes;
+    fiber->top = fiber->stack + stack_bytes - index * color_bytes;
     if (mprotect(fiber->stack, stack_bytes, PROT_READ | PROT_WRITE) != 0) return !idle_.empty();
     prepare(*fiber);
     idle_.push_back(fiber.get());

@@ -45,7 +45,7 @@ std::vector<Diagnostic> parse_clang(const std::string &output, const TokenList &
 // Parses the preprocessor's output; its positions are already the user's.
 std::vector<Diagnostic> parse_preprocessor(const std::string &output);
 
-// What is said of a call that closes a cycle of functions.
+// The message for a call that closes a cycle of functions.
 std::string recursion_message(const std::string &caller, const std::string &callee, bool is_itself);
 
 bool has_errors(const std::vector<Diagnostic> &diagnostics);

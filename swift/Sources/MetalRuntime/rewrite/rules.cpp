@@ -78,7 +78,7 @@ private:
       for (const Refusal &refusal : absent)
         if (text == refusal.keyword)
           return rewriter.error(index, "'" + std::string(text) + "' is not available: " + std::string(refusal.message));
-    // Parsed like static_cast: it is not a member of a namespace, and requires the type.
+    // as_type is parsed like static_cast: it belongs to no namespace, and its type must be given.
     if (text == "as_type" && is_member) return rewriter.error(index, "expected unqualified-id");
     if (text == "as_type" && !tokens.is(index + 1, "<")) return rewriter.error(index, "expected '<' after 'as_type'");
     if (is_member) return;

@@ -198,7 +198,7 @@ void place_array_parameter(Rewriter &rewriter, Range parameter) {
 
 } // namespace
 
-// The thread's address space is written as none: an object without an address space can't be in another one.
+// Returns clang's attribute for an address space. The thread's has none: such an object can't be in another space.
 std::string flat_space(std::string_view space, bool is_const) {
   if (space == "device") return "__attribute__((opencl_global_device))";
   if (space == "threadgroup") return "__attribute__((opencl_local))";

@@ -172,7 +172,7 @@ function alterOperand(call: Call, { operands, block }: Seed): void {
   }
 }
 
-/** Ordinals by the number of operands: another function with as many operands is called with the right bytes. */
+/** Ordinals of functions by their number of operands: another one with as many accepts the call's layout. */
 const alike = Array.from({ length: 30 }, (_, count) =>
   ordinals.filter(([, { operands }]) => operands === count).map(([, { ordinal }]) => ordinal),
 );

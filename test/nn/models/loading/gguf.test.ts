@@ -26,7 +26,11 @@ const largest = (values: readonly number[]) => Math.max(...values.map(Math.abs))
 const apart = (a: readonly number[], b: readonly number[]) => largest(a.map((value, at) => value - b[at]!));
 
 /** gelu is a table of float16 values in llama.cpp. */
-const rounded: Readonly<Record<string, number>> = { gpt2: 2e-3, gemma2: 2e-3, gemma3: 2e-3 };
+const rounded: Readonly<Record<string, number>> = {
+  ...{ gpt2: 2e-3, gemma2: 2e-3, gemma3: 2e-3, phi: 2e-3, starcoder2: 2e-3 },
+  // five layers
+  ...{ gemma: 3e-3, gpt_neox: 3e-3, falcon: 4e-3 },
+};
 
 /** llama.cpp's log-probabilities in float32. */
 const exactOf = ({ name, format }: GgufCase): number[] => answers[name.replace(format, "float32")]!.logProbabilities;
@@ -60,7 +64,7 @@ describe.each(files)("$name", (file) => {
     // The weights are equal. llama.cpp also rounds the operand that they multiply to their format; Orchard does not. So
     // Orchard has one of two errors, which may cancel each other in llama.cpp.
     const error = apart(logProbabilities, exactOf(file));
-    const exact = rounded[prompt] ?? 1e-4;
+    const exact = rounded[prompt] ?? rounded[name.split(" ")[0]!] ?? 1e-4;
     measured.set(name, apart(got, logProbabilities));
     expect(apart(got, logProbabilities)).toBeLessThanOrEqual(exact + (isExact ? error : 2 * error));
     const sums = getOrMake(squares, format, () => ({ ours: 0, theirs: 0 }));
@@ -70,11 +74,14 @@ describe.each(files)("$name", (file) => {
   });
 });
 
-test.each(["q8_0", "q4_0", "q4_K", "q6_K"])("of all models in %s, within llama.cpp's error", (format) => {
-  const { ours, theirs } = squares.get(format)!;
-  expect(theirs).toBeGreaterThan(0);
-  expect(ours).toBeLessThanOrEqual(theirs);
-});
+test.each(["q8_0", "q4_0", "q4_K", "q6_K"])(
+  "log-probabilities of all models in %s are within llama.cpp's error",
+  (format) => {
+    const { ours, theirs } = squares.get(format)!;
+    expect(theirs).toBeGreaterThan(0);
+    expect(ours).toBeLessThanOrEqual(theirs);
+  },
+);
 
 describe("the table of docs/models.md", () => {
   const page = readFileSync(join(packageRoot, "docs", "models.md"), "utf8");
@@ -86,7 +93,7 @@ describe("the table of docs/models.md", () => {
     .map((line) => line.split("|").map((cell) => cell.trim().replaceAll("`", "")));
 
   test("lists every architecture, under its name in files", async () => {
-    const inFiles = new Set<string>([...Object.values(ggufArchitectures), "mistral", "mixtral"]);
+    const inFiles = new Set<string>([...Object.values(ggufArchitectures), "mistral", "mixtral", "olmo3"]);
     expect(rows.map(([, name]) => name)).toEqual(Object.keys(architectures).filter((name) => inFiles.has(name)));
     for (const [, name, ggml] of rows) {
       const path = folder.file(`${name}.named.gguf`);
@@ -107,6 +114,7 @@ describe("the table of docs/models.md", () => {
   test("states the distances from llama.cpp's log-probabilities", () => {
     for (const [, name, , , ...cells] of rows.filter(([, , , , float32]) => float32 !== "as llama"))
       for (const [at, format] of (["float32", "float16", "q8_0", "q4_0"] as const).entries()) {
+        if (cells[at] === "") continue; // only float32 is measured
         const own = measured.get(`${name === "gemma3_text" ? "gemma3" : name} ${format}`)!;
         const stated = Number(cells[at]);
         // limits are rounded up a little; sums in float32 differ between processors

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { GgmlFormat } from "../../../../src/quant/formats.ts";
 import { mergeModel } from "../../../../src/train/tuning/merge.ts";
 import { type GgufName, ggufNames, type RopeScalingMetadata, type Value, writeGguf, writeWide } from "./gguf_of.ts";
+import { type GgufRowName, ggufRows, writeGgufRow } from "./gguf_rows.ts";
 import { answersOf, folderOf, numbers } from "./oracle.ts";
 
 /** One file. */
@@ -58,7 +59,13 @@ const merged = (["llama", "phi3", "gpt2"] as const).flatMap((name) =>
     }),
   ),
 );
-export const files: readonly GgufCase[] = [...small, ...wide, ...scaled, ...merged];
+const rows = Object.keys(ggufRows).map(
+  (name): GgufCase => ({
+    ...{ name: `${name} float32`, prompt: "qwen2", format: "float32", tokens: true },
+    write: (path) => writeGgufRow(name as GgufRowName, path),
+  }),
+);
+export const files: readonly GgufCase[] = [...small, ...wide, ...scaled, ...merged, ...rows];
 
 /**
  * Twelve tokens. For llama, those of another model: llama.cpp also rounds the factors of float16 weights to float16,

@@ -292,7 +292,7 @@ export async function writeWide(path: string, format: GgmlFormat | "float32"): P
 }
 
 /** A token for each of the first bytes, as GPT-2 represents them. */
-function tokensOf(count: number) {
+export function tokensOf(count: number) {
   const tokens = Array.from({ length: count }, (_, byte) => byteCharacters[byte]!);
   return {
     "tokenizer.ggml.model": "gpt2",

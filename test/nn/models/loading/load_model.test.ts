@@ -69,7 +69,7 @@ test("the returned values, for a folder", async () => {
   expect((await nn.loadModel(path)).chatTemplate).toBe("{{ other }}");
 });
 
-test("without a dtype, the file's", async () => {
+test("without a dtype option, the model has the file's", async () => {
   const { model } = await nn.loadModel(folderOf("mixtral"));
   expect(new Set(model.parameters().map(({ dtype }) => dtype))).toEqual(new Set(["float16"]));
   expect(errorOf(logitsOf(model, "mixtral"), answersOf("mixtral")["logits"]!)).toBeLessThan(0.02);

@@ -48,7 +48,7 @@ test("a text that is truncated to below the original context", () => {
   expect(errorOf(logitsOf([6, 7, 8], cache), logitsOf([...text, 6, 7, 8]))).toBeLessThan(CLOSE);
 });
 
-test("padding does not count", () => {
+test("padding does not count toward the length of a text", () => {
   using cache = model.newCache();
   const text = numbers(long).slice(0, 80);
   const padded = rowOf([...Array<number>(20).fill(0), ...text]);
@@ -60,7 +60,7 @@ test("padding does not count", () => {
   expect(errorOf(all, logitsOf(text))).toBeLessThan(CLOSE);
 });
 
-test("several texts at once, each of which crosses separately", async () => {
+test("several texts at once cross the original context separately", async () => {
   using batcher = new nn.Batcher(model, { slots: 3 });
   const tokens = numbers(first);
   const texts = [tokens, numbers(long), tokens.slice(0, 30)].map(async (prompt) => {

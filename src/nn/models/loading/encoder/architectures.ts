@@ -40,7 +40,7 @@ export interface EncoderArchitecture {
 }
 
 interface ClassifierLayer {
-  /** `classifier`: ModernBERT's, whose activation and pooling the config has. */
+  /** `classifier` is ModernBERT's: the config names its activation and pooling. */
   readonly activation: EncoderActivation | "pooler" | "classifier";
 }
 

@@ -245,7 +245,7 @@ export function encoderPlaces(name: EncoderName, description: EncoderDescription
   const headPaths = head ? ["dense", "norm", "output"].filter((path) => has(head, path)) : [];
   const headName = (suffix: string) => {
     if (suffix.startsWith("~")) return named(suffix.slice(1));
-    // An output that is not tied has another bias, next to its weight.
+    // The bias of an output that is not tied is next to its weight, under another name.
     return head?.tied === false ? [...otherHeads(suffix), suffix] : [suffix, ...otherHeads(suffix)];
   };
   return [

@@ -7,9 +7,10 @@ import { awq } from "./awq.ts";
 import { fp8 } from "./fp8.ts";
 import { gptq } from "./gptq.ts";
 import { mlx } from "./mlx.ts";
+import { mxfp4 } from "./mxfp4.ts";
 import { type Packing, packedSource } from "./source.ts";
 
-const methods: Readonly<Record<string, Packing>> = { mlx, gptq, awq, fp8 };
+const methods: Readonly<Record<string, Packing>> = { mlx, gptq, awq, fp8, mxfp4 };
 
 /**
  * Opens the weights of a folder. Packed weights are read as one quantized tensor.

@@ -1,0 +1,104 @@
+// Embeds texts of 10 to 400 tokens with encoders of random weights, here and in transformers on PyTorch:
+// `bun bench/embeddings.ts [MiniLM] [base] [--count 1000] [--rounds 2] [--python PROGRAM]`.
+//
+// Texts are lists of tokens, so tokenizers are not measured. Both sort texts by length and run batches of 32 in
+// float32, on the same number of threads (ORCHARD_CPU_THREADS). The programs run in turn, and the best turn of each
+// counts, in wall time and in CPU time, which other programs affect little.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { presentPython } from "../scripts/fixtures/environment.ts";
+import { cpuLibrary } from "../src/backend/cpu/loader.ts";
+import { cpuInfo } from "../src/backend/cpu/report.ts";
+import { nn, setBackend } from "../src/index.ts";
+import { table } from "./support/measure.ts";
+import { LineProcess } from "./support/pytorch.ts";
+
+const { values: flags, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    count: { type: "string", default: "1000" },
+    rounds: { type: "string", default: "2" },
+    python: { type: "string" },
+  },
+});
+
+const pinned = (name: string) => presentPython(join(import.meta.dir, "..", "scripts", "fixtures", "models", name));
+const python = flags.python ?? pinned("requirements.txt") ?? pinned("adapters.txt") ?? "python3";
+const hasTransformers =
+  Bun.spawnSync([python, "-c", "import transformers, torch"], { stderr: "ignore" }).exitCode === 0;
+
+/** The sizes of all-MiniLM-L6-v2 and of BERT base. */
+const models = {
+  MiniLM: { hidden_size: 384, num_hidden_layers: 6, num_attention_heads: 12, intermediate_size: 1536 },
+  base: { hidden_size: 768, num_hidden_layers: 12, num_attention_heads: 12, intermediate_size: 3072 },
+} as const;
+type Name = keyof typeof models;
+
+const [shortest, longest] = [10, 400];
+const texts = Array.from({ length: Number(flags.count) }, (_, text) => {
+  const length = shortest + ((text * 7919) % (longest - shortest + 1));
+  return Array.from({ length }, (_, at) => 1000 + ((text * 31 + at * 7919) % 20_000));
+});
+
+interface Turn {
+  readonly wall: number;
+  readonly processor: number;
+  /** The first element of each vector. */
+  readonly first: readonly number[];
+}
+
+async function ours(model: nn.Encoder): Promise<Turn> {
+  const [begun, before] = [performance.now(), process.cpuUsage()];
+  using vectors = await nn.embed(model, texts);
+  const { user, system } = process.cpuUsage(before);
+  const [wall, values] = [performance.now() - begun, Array.from(vectors.dataSync(), Number)];
+  const first = texts.map((_, row) => values[row * vectors.shape[1]!]!);
+  return { wall, processor: (user + system) / 1e3, first };
+}
+
+async function measure(name: Name, folder: string, threads: number): Promise<string[][]> {
+  const program = [python, "-W", "ignore", join(import.meta.dir, "support", "embeddings.py")];
+  const env = { OMP_NUM_THREADS: `${threads}` };
+  const made = Bun.spawnSync([...program, "make", folder, JSON.stringify(models[name])], {
+    ...{ env: { ...process.env, ...env }, stderr: "pipe" },
+  });
+  if (made.exitCode !== 0) throw new Error(`the model can't be made:\n${made.stderr}`);
+  const { model } = await nn.loadModel<nn.Encoder>(folder);
+  const peer = new LineProcess([...program, "run", folder], env);
+  await peer.hear();
+  const [mine, theirs]: [Turn[], Turn[]] = [[], []];
+  for (let round = 0; round < Number(flags.rounds); round++) {
+    mine.push(await ours(model));
+    theirs.push(JSON.parse(await peer.ask(JSON.stringify(texts))));
+  }
+  await peer.close();
+  const difference = Math.max(...mine[0]!.first.map((value, at) => Math.abs(value - theirs[0]!.first[at]!)));
+  return (["wall", "processor"] as const).map((part) => {
+    const [here, there] = [mine, theirs].map((turns) => Math.min(...turns.map((turn) => turn[part])) / 1e3);
+    const ratio = (here! / there!).toFixed(2);
+    return [`${name}, ${part}`, here!.toFixed(2), there!.toFixed(2), ratio, difference.toExponential(0)];
+  });
+}
+
+if (!hasTransformers) {
+  console.log("absent: transformers (python3 -m pip install transformers torch; --python)");
+  process.exit();
+}
+setBackend("cpu");
+const { isa, threads } = cpuInfo(cpuLibrary().native);
+const folder = mkdtempSync(join(tmpdir(), "orchard-embeddings-"));
+try {
+  const rows: string[][] = [];
+  for (const name of Object.keys(models) as Name[])
+    if (positionals.length === 0 || positionals.includes(name))
+      rows.push(...(await measure(name, join(folder, name), threads)));
+  const tokens = texts.reduce((sum, { length }) => sum + length, 0);
+  console.log(
+    `${isa}, ${threads} threads, ${texts.length} texts of ${tokens} tokens, the best of ${flags.rounds} turns`,
+  );
+  console.log(table(["seconds", "here", "transformers", "here / transformers", "largest difference"], rows));
+} finally {
+  rmSync(folder, { recursive: true });
+}

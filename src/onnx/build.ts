@@ -1,0 +1,160 @@
+/** Builds graphs from the messages of a file. */
+import { FileFormatError } from "../core/errors.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+import type { AttributeValue } from "./attributes.ts";
+import { type Operator, Results } from "./call.ts";
+import { attributesOf, Graph, inOrder, type Step } from "./graph.ts";
+import { operatorNamed } from "./operators/index.ts";
+import type { AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto, TensorProto } from "./schema.ts";
+import { type FilePlace, toTensor } from "./tensors.ts";
+
+/** What nodes of a graph or function refer to. */
+interface Context {
+  readonly place: FilePlace;
+  readonly opsets: ReadonlyMap<string, number>;
+  readonly functions: ReadonlyMap<string, FunctionProto>;
+  /** The attributes of the call, inside a function. */
+  readonly attributes: ReadonlyMap<string, AttributeValue>;
+  /** The functions around, since a function must not call itself. */
+  readonly within: readonly string[];
+}
+
+/** The standard's domain has two names. */
+const domainOf = (name: string): string => (name === "ai.onnx" ? "" : name);
+const keyOf = (domain: string, name: string, overload: string): string => `${domainOf(domain)}:${name}:${overload}`;
+
+/** Builds a model's graph. @throws {FileFormatError} if it is not sound, or has operators that are not supported */
+export function buildModel(model: ModelProto, place: FilePlace): Graph {
+  if (!model.graph) throw damaged(place, "it has no graph");
+  const opsets = new Map(model.opsets.map(({ domain, version }) => [domainOf(domain), version]));
+  const functions = new Map(model.functions.map((each) => [keyOf(each.domain, each.name, each.overload), each]));
+  const context = { place, opsets, functions, attributes: new Map(), within: [] };
+  checkSupported(model, context);
+  return buildGraph(model.graph, context);
+}
+
+const damaged = ({ path }: FilePlace, message: string): FileFormatError =>
+  new FileFormatError("loadOnnx", "damaged", path, message);
+
+/** Lists everything that is missing at once, before any weight is read. */
+function checkSupported(model: ModelProto, { place, functions }: Context): void {
+  const missing = new Set<string>();
+  const visit = (nodes: readonly NodeProto[]): void => {
+    for (const { domain, operator, overload, attributes } of nodes) {
+      const isKnown = functions.has(keyOf(domain, operator, overload)) || operatorNamed(domainOf(domain), operator);
+      if (!isKnown) missing.add(domainOf(domain) === "" ? operator : `${domain}.${operator}`);
+      for (const { graph, graphs } of attributes)
+        for (const each of graph ? [graph, ...graphs] : graphs) visit(each.nodes);
+    }
+  };
+  visit(model.graph!.nodes);
+  for (const { nodes } of model.functions) visit(nodes);
+  if (missing.size === 0) return;
+  const list = [...missing].sort().join(", ");
+  const [what, verb] = missing.size === 1 ? ["operator", "is"] : ["operators", "are"];
+  const message = `its ${what} ${list} ${verb} not supported; docs/onnx.md lists those that are`;
+  throw new FileFormatError("loadOnnx", "unsupported", place.path, message);
+}
+
+function buildGraph(graph: GraphProto, context: Context, outer: (name: string) => boolean = () => false): Graph {
+  const { place } = context;
+  const constants = new Map<string, Tensor>();
+  for (const proto of graph.initializers) constants.set(proto.name, toTensor(proto, place));
+  // Some exporters write weights as nodes.
+  const nodes = graph.nodes.filter((node) => {
+    const value = constantOf(node);
+    if (value) constants.set(node.outputs[0]!, toTensor({ ...value, name: node.outputs[0]! }, place));
+    return value === undefined;
+  });
+  if (graph.sparse.length > 0) throw damaged(place, "it has sparse initializers, which are not supported");
+  const inputs = graph.inputs.map(({ name }) => name).filter((name) => !constants.has(name));
+  const outputs = graph.outputs.map(({ name }) => name);
+  const known = (name: string) => constants.has(name) || inputs.includes(name) || outer(name);
+  return new Graph(inputs, outputs, buildSteps(nodes, outputs, known, context), constants);
+}
+
+/** The tensor of a node that only returns one. */
+const constantOf = ({ operator, domain, outputs, attributes: [first] }: NodeProto): TensorProto | undefined =>
+  operator === "Constant" && domainOf(domain) === "" && outputs.length === 1 && first?.name === "value"
+    ? first.tensor
+    : undefined;
+
+function buildSteps(
+  nodes: readonly NodeProto[],
+  outputs: readonly string[],
+  known: (name: string) => boolean,
+  context: Context,
+): Omit<Step, "last">[] {
+  const made = new Set(nodes.flatMap((node) => node.outputs));
+  const ordered = inOrder(nodes, known, capturedBy, context.place.path);
+  const absent = outputs.find((name) => !made.has(name) && !known(name));
+  if (absent !== undefined) throw damaged(context.place, `no node computes the output "${absent}"`);
+  return ordered.map((node) => buildStep(node, (name) => made.has(name) || known(name), context));
+}
+
+/** The names that graphs inside a node use. */
+const capturedBy = (node: NodeProto): string[] =>
+  node.attributes.flatMap(({ graph, graphs }) =>
+    (graph ? [graph, ...graphs] : graphs).flatMap((inner) => [
+      ...inner.outputs.map(({ name }) => name),
+      ...inner.nodes.flatMap((each) => [...each.inputs, ...capturedBy(each)]),
+    ]),
+  );
+
+function buildStep(node: NodeProto, known: (name: string) => boolean, context: Context): Omit<Step, "last"> {
+  const values = node.attributes.flatMap((attribute) => {
+    const value = attributeValue(attribute, known, context);
+    return value === undefined ? [] : [[attribute.name, value] as const];
+  });
+  const domain = domainOf(node.domain);
+  return {
+    ...{ operator: node.operator, name: node.name || node.outputs[0] || node.operator },
+    ...{ compute: operatorOf(node, new Map(values), context), attributes: attributesOf(values) },
+    ...{ opset: context.opsets.get(domain) ?? 1, inputs: node.inputs, outputs: node.outputs },
+  };
+}
+
+/** Functions of the model come before operators of the same name. */
+function operatorOf(node: NodeProto, attributes: ReadonlyMap<string, AttributeValue>, context: Context): Operator {
+  const key = keyOf(node.domain, node.operator, node.overload);
+  const body = context.functions.get(key);
+  if (!body) return operatorNamed(domainOf(node.domain), node.operator)!;
+  if (context.within.includes(key)) throw damaged(context.place, `the function ${node.operator} calls itself`);
+  const inside = { ...context, opsets: new Map(body.opsets.map(({ domain, version }) => [domainOf(domain), version])) };
+  const defaults = body.defaults.map((each) => [each.name, attributeValue(each, () => false, inside)] as const);
+  const own = { ...inside, attributes: new Map([...defaults, ...attributes]), within: [...context.within, key] };
+  const steps = buildSteps(body.nodes, body.outputs, (name) => body.inputs.includes(name), own);
+  const graph = new Graph(body.inputs, body.outputs, steps, new Map());
+  return ({ inputs, run }) => new Results(...run(graph, inputs));
+}
+
+function attributeValue(proto: AttributeProto, known: (name: string) => boolean, context: Context): AttributeValue {
+  if (proto.reference) return context.attributes.get(proto.reference);
+  const make = readers[proto.type];
+  if (!make) throw damaged(context.place, `attribute "${proto.name}" has type ${proto.type}, which is not supported`);
+  return make(proto, known, context);
+}
+
+const text = (bytes: Uint8Array): string => new TextDecoder().decode(bytes);
+
+/** By the number in AttributeProto.AttributeType. */
+const readers: Readonly<
+  Record<number, (proto: AttributeProto, known: (name: string) => boolean, context: Context) => AttributeValue>
+> = {
+  1: ({ float }) => float,
+  2: ({ int }) => Number(int),
+  3: ({ bytes }) => text(bytes),
+  4: ({ tensor, name }, _, { place }) => {
+    if (!tensor) throw damaged(place, `attribute "${name}" has no tensor`);
+    return toTensor(tensor, place);
+  },
+  5: ({ graph, name }, known, context) => {
+    if (!graph) throw damaged(context.place, `attribute "${name}" has no graph`);
+    return buildGraph(graph, context, known);
+  },
+  6: ({ floats }) => floats,
+  7: ({ ints }) => ints.map(Number),
+  8: ({ strings }) => strings.map(text),
+  // Types of values, which no operator needs: elements know their own.
+  13: ({ typeProto }) => typeProto?.tensor?.elementType ?? 0,
+};

@@ -1,0 +1,93 @@
+/** A call of an operator: what a node passes to it. */
+import { Tensor } from "../tensor/tensor.ts";
+import type { Attributes } from "./attributes.ts";
+import { NodeProblem } from "./errors.ts";
+import type { Graph } from "./graph.ts";
+
+/** A value of a graph: a tensor, a sequence, or an empty optional. */
+export type Value = Tensor | readonly Value[] | undefined;
+
+export interface CallContext {
+  /** The version of the operator set that the node's domain has in the model. */
+  readonly opset: number;
+  /** How many results the node names; names that are empty count until the last one that isn't. */
+  readonly results: number;
+  /** Runs a graph in an attribute. It sees the values of the graphs around it. */
+  readonly run: (graph: Graph, inputs: readonly Value[]) => readonly Value[];
+}
+
+export class Call {
+  readonly inputs: readonly Value[];
+  readonly attributes: Attributes;
+  readonly opset: number;
+  readonly results: number;
+  readonly run: CallContext["run"];
+
+  constructor(inputs: readonly Value[], attributes: Attributes, { opset, results, run }: CallContext) {
+    this.inputs = inputs;
+    this.attributes = attributes;
+    this.opset = opset;
+    this.results = results;
+    this.run = run;
+  }
+
+  /** Returns a required tensor. @throws {NodeProblem} */
+  tensor(at: number): Tensor {
+    const value = this.optional(at);
+    if (value === undefined) throw new NodeProblem(`input ${at} is missing`);
+    return value;
+  }
+
+  /** Returns a tensor that the node may leave out. @throws {NodeProblem} for a sequence */
+  optional(at: number): Tensor | undefined {
+    const value = this.inputs[at];
+    if (value !== undefined && !(value instanceof Tensor))
+      throw new NodeProblem(`input ${at}: expected a tensor, got a sequence`);
+    return value;
+  }
+
+  /** Returns a required sequence. @throws {NodeProblem} */
+  sequence(at: number): readonly Value[] {
+    const value = this.inputs[at];
+    if (!Array.isArray(value)) throw new NodeProblem(`input ${at}: expected a sequence`);
+    return value;
+  }
+
+  /** Returns the elements of a required tensor, such as a shape. */
+  numbers(at: number): number[] {
+    return numbersOf(this.tensor(at));
+  }
+
+  /** Returns the elements of an optional tensor, or those of the attribute that it replaced in later versions. */
+  numbersOr(at: number, attribute: string): readonly number[] | undefined {
+    const value = this.optional(at);
+    return value === undefined ? this.attributes.numbers(attribute) : numbersOf(value);
+  }
+
+  /** Returns the element of an optional tensor. */
+  number(at: number): number | undefined {
+    const value = this.optional(at);
+    if (value === undefined) return undefined;
+    const [element] = numbersOf(value);
+    if (element === undefined) throw new NodeProblem(`input ${at}: expected an element, got an empty tensor`);
+    return element;
+  }
+}
+
+/** Computes a node's results: one value, or a list with one for each result. */
+export type Operator = (call: Call) => Value | Results;
+
+/** Several results; a list by itself would be a sequence. */
+export class Results {
+  readonly values: readonly Value[];
+
+  constructor(...values: readonly Value[]) {
+    this.values = values;
+  }
+}
+
+/** Operators by name. */
+export type Operators = Readonly<Record<string, Operator>>;
+
+/** Returns elements as numbers. Integers beyond 2^53 lose their last bits: limits such as "to the end" keep meaning. */
+export const numbersOf = (x: Tensor): number[] => Array.from(x.dataSync() as ArrayLike<number | bigint>, Number);

@@ -1,0 +1,73 @@
+/** The implementation of `orchard onnx`. */
+
+import type { BackendName } from "../backend/names.ts";
+import { setBackend } from "../backend/policy.ts";
+import { ArgumentError, OrchardError } from "../core/errors.ts";
+import { printable } from "../core/printable.ts";
+import { zeros } from "../ops/creation/full.ts";
+import { rand } from "../ops/random/rand.ts";
+import { Tensor } from "../tensor/tensor.ts";
+import { tidy } from "../tensor/tidy.ts";
+import type { Value } from "./call.ts";
+import { loadOnnx } from "./load.ts";
+import type { OnnxModel, OnnxValue } from "./model.ts";
+import { dtypeOfName } from "./tensors.ts";
+
+export interface OnnxFlags {
+  /** Whether to run the model with random inputs. */
+  readonly run?: boolean;
+  /** Values of sizes that the file leaves open, by name. */
+  readonly size?: Readonly<Record<string, number>>;
+  readonly backend?: BackendName;
+}
+
+/** Runs `orchard onnx`. Returns the exit code. */
+export async function runOnnx(file: string, flags: OnnxFlags): Promise<number> {
+  try {
+    if (flags.backend) setBackend(flags.backend);
+    const model = await loadOnnx(file);
+    console.log(printable(model.summary()));
+    if (flags.run) console.log(printable(await timed(model, flags.size ?? {})));
+    return 0;
+  } catch (error) {
+    if (!(error instanceof OrchardError)) throw error;
+    console.error(printable(error.message));
+    return 1;
+  }
+}
+
+const REPETITIONS = 5;
+
+/** Runs the model several times, and describes its results and the median time. */
+async function timed(model: OnnxModel, sizes: Readonly<Record<string, number>>): Promise<string> {
+  const inputs = Object.fromEntries(model.inputs.map((input) => [input.name, randomInput(input, sizes)]));
+  const times: number[] = [];
+  let results: Record<string, Value> = {};
+  for (let at = 0; at < REPETITIONS; at++) {
+    const start = performance.now();
+    results = await model.run(inputs);
+    for (const value of Object.values(results)) if (value instanceof Tensor) value.dataSync();
+    times.push(performance.now() - start);
+  }
+  const median = times.toSorted((a, b) => a - b)[Math.floor(REPETITIONS / 2)]!;
+  const lines = Object.entries(results).map(([name, value]) => `  ${name}: ${describeResult(value)}`);
+  return ["results", ...lines, `median time of ${REPETITIONS} runs: ${median.toFixed(1)} ms`].join("\n");
+}
+
+const describeResult = (value: Value): string =>
+  value instanceof Tensor ? value.describe() : value === undefined ? "nothing" : `a sequence of ${value.length}`;
+
+/** Floats are between 0 and 1; integers are 0, which is an index of any table. */
+function randomInput({ name, type, shape }: OnnxValue, sizes: Readonly<Record<string, number>>): Tensor {
+  const dtype = type === undefined ? undefined : dtypeOfName(type);
+  if (dtype === undefined || shape === undefined)
+    throw new ArgumentError("onnx", "unknownInput", `input "${name}": only tensors of a known rank can be drawn`);
+  const resolved = shape.map((size) => {
+    const value = typeof size === "number" ? size : sizes[size ?? ""];
+    if (value !== undefined) return value;
+    const option = size === null ? "its size is not named in the file" : `give it with --size ${size}=1`;
+    throw new ArgumentError("onnx", "openSize", `input "${name}" has an open size; ${option}`);
+  });
+  const isFloat = dtype === "float64" || dtype === "float32" || dtype === "float16" || dtype === "bfloat16";
+  return isFloat ? tidy(() => rand(resolved).to(dtype)) : zeros(resolved, { dtype });
+}

@@ -1,0 +1,179 @@
+/** A graph of nodes, checked and in the order in which it runs. */
+import { FileFormatError } from "../core/errors.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+import { Attributes, type AttributeValue } from "./attributes.ts";
+import { Call, type Operator, Results, type Value } from "./call.ts";
+import { NodeProblem, OnnxError } from "./errors.ts";
+
+/** A node that is ready to run. */
+export interface Step {
+  readonly operator: string;
+  /** The node's name, or that of its first result. */
+  readonly name: string;
+  readonly compute: Operator;
+  readonly attributes: Attributes;
+  readonly opset: number;
+  /** Names of values; empty for an input that is left out. */
+  readonly inputs: readonly string[];
+  readonly outputs: readonly string[];
+  /** The values that no later step uses, which the run forgets. */
+  readonly last: readonly string[];
+}
+
+/** Values by name; an inner graph sees those of the graphs around it. */
+export class Scope {
+  readonly #values = new Map<string, Value>();
+  readonly #outer: Scope | undefined;
+
+  constructor(outer?: Scope) {
+    this.#outer = outer;
+  }
+
+  get(name: string): Value {
+    return this.#values.has(name) || !this.#outer ? this.#values.get(name) : this.#outer.get(name);
+  }
+
+  set(name: string, value: Value): void {
+    this.#values.set(name, value);
+  }
+
+  forget(name: string): void {
+    this.#values.delete(name);
+  }
+}
+
+export class Graph {
+  readonly inputs: readonly string[];
+  readonly outputs: readonly string[];
+  readonly steps: readonly Step[];
+  /** Tensors of the file by name. */
+  readonly constants: ReadonlyMap<string, Tensor>;
+
+  constructor(
+    inputs: readonly string[],
+    outputs: readonly string[],
+    steps: readonly Omit<Step, "last">[],
+    constants: ReadonlyMap<string, Tensor>,
+  ) {
+    this.inputs = inputs;
+    this.outputs = outputs;
+    this.constants = constants;
+    this.steps = withLastUses(steps, outputs);
+  }
+
+  /**
+   * Computes the graph's outputs.
+   *
+   * @param given a value for each input, in their order
+   * @param constants replaces tensors of the file, such as those that are being trained
+   *
+   * @throws {OnnxError} if a node can't be computed
+   */
+  run(given: readonly Value[], outer?: Scope, constants = this.constants): readonly Value[] {
+    const scope = new Scope(outer);
+    for (const [name, value] of constants) scope.set(name, value);
+    for (const [at, name] of this.inputs.entries()) if (at < given.length) scope.set(name, given[at]);
+    for (const step of this.steps) runStep(step, scope);
+    return this.outputs.map((name) => scope.get(name));
+  }
+}
+
+function runStep(step: Step, scope: Scope): void {
+  const inputs = step.inputs.map((name) => (name === "" ? undefined : scope.get(name)));
+  const results = valuesOf(step, inputs, scope);
+  for (const [at, name] of step.outputs.entries()) if (name !== "") scope.set(name, results[at]);
+  for (const name of step.last) scope.forget(name);
+}
+
+function valuesOf(step: Step, inputs: readonly Value[], scope: Scope): readonly Value[] {
+  const { opset, outputs } = step;
+  const run = (graph: Graph, values: readonly Value[]) => graph.run(values, scope);
+  try {
+    const result = step.compute(new Call(inputs, step.attributes, { opset, results: outputs.length, run }));
+    return result instanceof Results ? result.values : [result];
+  } catch (error) {
+    if (error instanceof OnnxError || !(error instanceof Error)) throw error;
+    const code = error instanceof NodeProblem ? "invalidNode" : "failed";
+    throw new OnnxError(code, step.operator, step.name, error.message, { cause: error });
+  }
+}
+
+/** Adds to each step the values that it uses last. Values of outer graphs are not the graph's to forget. */
+function withLastUses(steps: readonly Omit<Step, "last">[], outputs: readonly string[]): Step[] {
+  const made = new Set(steps.flatMap((step) => step.outputs));
+  const kept = new Set(outputs);
+  const result: Step[] = [];
+  for (const step of steps.toReversed()) {
+    const used = [...step.inputs, ...step.outputs, ...capturedBy(step.attributes)];
+    const last = [...new Set(used)].filter((name) => name !== "" && made.has(name) && !kept.has(name));
+    for (const name of last) kept.add(name);
+    result.push({ ...step, last });
+  }
+  return result.reverse();
+}
+
+/** The names that graphs in attributes use, which may be values of this graph. */
+const capturedBy = (attributes: Attributes): string[] =>
+  attributes
+    .graphs()
+    .flatMap((graph) => [
+      ...graph.outputs,
+      ...graph.steps.flatMap((step) => [...step.inputs, ...capturedBy(step.attributes)]),
+    ]);
+
+/**
+ * Orders nodes so that each comes after those whose results it uses. Files have them in this order already, but some
+ * tools write others.
+ *
+ * @param known names that have values before the first node
+ * @throws {FileFormatError} for a cycle, a value that nobody computes, or one that two nodes compute
+ */
+export function inOrder<T extends { readonly inputs: readonly string[]; readonly outputs: readonly string[] }>(
+  nodes: readonly T[],
+  known: (name: string) => boolean,
+  captured: (node: T) => readonly string[],
+  path: string,
+): T[] {
+  const makers = new Map<string, T>();
+  for (const node of nodes)
+    for (const name of node.outputs) {
+      if (name === "") continue;
+      if (makers.has(name)) throw damaged(path, `two nodes compute the value "${name}"`);
+      makers.set(name, node);
+    }
+  const done = new Set<T>();
+  const ordered: T[] = [];
+  const waiting = nodes.toReversed();
+  const open = new Set<T>();
+  while (waiting.length > 0) {
+    const node = waiting.at(-1)!;
+    if (done.has(node)) {
+      waiting.pop();
+      continue;
+    }
+    const needed = [...node.inputs, ...captured(node)].filter((name) => name !== "" && !known(name));
+    const missing = needed.filter((name) => !makers.has(name));
+    const own = new Set(node.inputs);
+    const absent = missing.find((name) => own.has(name));
+    if (absent !== undefined) throw damaged(path, `no node computes the value "${absent}"`);
+    const before = needed.flatMap((name) => makers.get(name) ?? []).filter((maker) => !done.has(maker));
+    if (before.length === 0) {
+      done.add(node);
+      ordered.push(node);
+      waiting.pop();
+    } else if (open.has(node) && before.some((maker) => open.has(maker)))
+      throw damaged(path, `the nodes form a cycle through the value "${node.outputs[0] ?? ""}"`);
+    else {
+      open.add(node);
+      waiting.push(...before);
+    }
+  }
+  return ordered;
+}
+
+const damaged = (path: string, message: string): FileFormatError =>
+  new FileFormatError("loadOnnx", "damaged", path, message);
+
+/** Makes attributes from values by name. */
+export const attributesOf = (values: Iterable<readonly [string, AttributeValue]>): Attributes =>
+  new Attributes(new Map(values));

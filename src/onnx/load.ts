@@ -1,0 +1,67 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { aPath, either, someBytes } from "../core/kinds.ts";
+import { operand, parameters } from "../core/parameters.ts";
+import { withFileErrors } from "../io/file_errors.ts";
+import { buildModel } from "./build.ts";
+import type { Graph } from "./graph.ts";
+import { OnnxModel, type OnnxValue } from "./model.ts";
+import { readModelProto, type ValueProto } from "./schema.ts";
+import { elementTypeName, folderOf } from "./tensors.ts";
+
+/**
+ * Loads an ONNX model: any graph of the operators in docs/onnx.md, of operator sets 7 and newer. Tensors in other files
+ * are read from the model's folder.
+ *
+ * @param source a path, or the bytes of a file without external data
+ * @returns a module whose weights train; see {@link OnnxModel}
+ *
+ * @example
+ * const model = await io.loadOnnx("classifier.onnx");
+ * console.log(model.inputs); // [{ name: "image", type: "float", shape: ["batch", 3, 224, 224] }]
+ *
+ * @throws {FileError} if the file can't be read.
+ * @throws {FileFormatError} if it is damaged, or needs what is not supported: the message lists all of it.
+ */
+export async function loadOnnx(source: string | Uint8Array): Promise<OnnxModel>;
+export async function loadOnnx(...values: unknown[]): Promise<OnnxModel> {
+  const { source } = loadParameters(values);
+  const isPath = typeof source === "string";
+  const path = isPath ? source : "the model";
+  const bytes = isPath ? withFileErrors("loadOnnx", path, () => readFileSync(path)) : source;
+  const proto = readModelProto(bytes, path);
+  const graph = buildModel(proto, { path, folder: isPath ? folderOf(resolve(path)) : undefined });
+  const inputs = (proto.graph?.inputs ?? []).filter(({ name }) => graph.inputs.includes(name)).map(describedValue);
+  const outputs = (proto.graph?.outputs ?? []).map(describedValue);
+  return new OnnxModel({ graph, inputs, outputs, trainable: trainableNames(graph) });
+}
+
+const loadParameters = parameters("loadOnnx", { source: operand(either(aPath, someBytes)) });
+
+function describedValue({ name, type }: ValueProto): OnnxValue {
+  const tensor = type?.tensor;
+  const dims = tensor?.shape?.dims.map(({ value, parameter }) => value ?? (parameter === "" ? null : parameter));
+  return { name, type: tensor ? elementTypeName(tensor.elementType) : undefined, shape: dims };
+}
+
+/** Inputs that are no weights although they are tensors of floats: statistics, scales of quantization and sizes. */
+const notTrained: Readonly<Record<string, readonly number[]>> = {
+  BatchNormalization: [3, 4],
+  Clip: [1, 2],
+  DequantizeLinear: [1],
+  Dropout: [1],
+  Pad: [2],
+  Pow: [1],
+  QuantizeLinear: [1],
+  Range: [0, 1, 2],
+  Resize: [1, 2],
+  Upsample: [1],
+};
+
+/** Tensors with more than one element; exporters also store constants, such as the 2 of a square, as tensors. */
+function trainableNames(graph: Graph): Set<string> {
+  const excluded = new Set(
+    graph.steps.flatMap(({ operator, inputs }) => (notTrained[operator] ?? []).map((at) => inputs[at] ?? "")),
+  );
+  return new Set([...graph.constants].filter(([name, x]) => x.size > 1 && !excluded.has(name)).map(([name]) => name));
+}

@@ -1,0 +1,125 @@
+import { noGrad } from "../autograd/modes.ts";
+import { ArgumentError } from "../core/errors.ts";
+import { counted } from "../core/plural.ts";
+import { nearestName } from "../core/suggestion.ts";
+import { Module } from "../nn/layers/module.ts";
+import { bytesOf, isFloat } from "../tensor/dtype.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+import type { Value } from "./call.ts";
+import type { Graph, Step } from "./graph.ts";
+
+/** An input or output of an ONNX model. */
+export interface OnnxValue {
+  readonly name: string;
+  /** The element type's name in ONNX, such as `"float"`; undefined for sequences and optionals. */
+  readonly type: string | undefined;
+  /** Sizes; a name for a size that may vary, null for one that the file does not give; undefined without a rank. */
+  readonly shape: readonly (number | string | null)[] | undefined;
+}
+
+/** A value that a model takes or returns: a tensor, a sequence of values, or undefined for an empty optional. */
+export type OnnxTensorOrSequence = Value;
+
+/** What a model is made of. */
+interface Parts {
+  readonly graph: Graph;
+  readonly inputs: readonly OnnxValue[];
+  readonly outputs: readonly OnnxValue[];
+  /** Names of the file's tensors that training changes. */
+  readonly trainable: ReadonlySet<string>;
+}
+
+/**
+ * A model from an ONNX file, made by {@link loadOnnx}. It is a module: its weights are in `stateDict()` under their
+ * names in the file, with the prefix `weights.`, and train like those of any other module.
+ *
+ * @example
+ * const model = await io.loadOnnx("classifier.onnx");
+ * const { logits } = await model.run({ image: tensor(pixels, { shape: [1, 3, 224, 224] }) });
+ */
+export class OnnxModel extends Module<[inputs: Readonly<Record<string, Value>>], Record<string, Value>> {
+  /** The file's tensors by name: those that train require gradients. */
+  readonly weights: Map<string, Tensor>;
+  readonly #parts: Parts;
+
+  /** @internal Use {@link loadOnnx}. */
+  constructor(parts: Parts) {
+    super();
+    this.#parts = parts;
+    const trains = (name: string, x: Tensor) => parts.trainable.has(name) && isFloat(x.dtype);
+    this.weights = new Map(parts.graph.constants);
+    for (const [name, x] of this.weights) if (trains(name, x)) x.requiresGrad = true;
+  }
+
+  /** The inputs, with their names, element types and shapes. */
+  get inputs(): readonly OnnxValue[] {
+    return this.#parts.inputs;
+  }
+
+  /** The outputs, with their names, element types and shapes. */
+  get outputs(): readonly OnnxValue[] {
+    return this.#parts.outputs;
+  }
+
+  /**
+   * Computes the outputs by name, and records operations for gradients.
+   *
+   * @throws {ArgumentError} for a missing or unknown input. @throws {OnnxError} if a node can't be computed.
+   */
+  forward(inputs: Readonly<Record<string, Value>>): Record<string, Value> {
+    const { graph } = this.#parts;
+    this.#checkInputs(inputs);
+    const values = graph.inputs.map((name) => inputs[name]);
+    const results = graph.run(values, undefined, this.weights);
+    return Object.fromEntries(graph.outputs.map((name, at) => [name, results[at]]));
+  }
+
+  /**
+   * Computes the outputs by name, without gradients.
+   *
+   * @throws as {@link forward}
+   */
+  async run(inputs: Readonly<Record<string, Value>>): Promise<Record<string, Value>> {
+    return noGrad(() => this.forward(inputs));
+  }
+
+  /**
+   * Describes the model in lines: inputs, outputs, the number of nodes of each operator, and the weights.
+   *
+   * @example
+   * console.log(model.summary());
+   */
+  override summary(): string {
+    const { graph, inputs, outputs } = this.#parts;
+    const line = ({ name, type = "a sequence or optional", shape }: OnnxValue) =>
+      `  ${name}: ${type}${shape ? `[${shape.map((size) => size ?? "?").join(", ")}]` : ""}`;
+    const counts = [...Map.groupBy(allSteps(graph), ({ operator }) => operator)]
+      .map(([operator, steps]) => [operator, steps.length] as const)
+      .sort(([a, m], [b, n]) => n - m || a.localeCompare(b));
+    const sizes = [...this.weights.values()];
+    const bytes = sizes.reduce((sum, x) => sum + x.size * bytesOf(x.dtype), 0);
+    return [
+      ...["inputs", ...inputs.map(line), "outputs", ...outputs.map(line)],
+      `operators: ${counts.map(([operator, count]) => `${operator} ${count}`).join(", ")}`,
+      `weights: ${counted(sizes.length, "tensor")}, ${(bytes / 1e6).toFixed(1)} MB`,
+    ].join("\n");
+  }
+
+  #checkInputs(inputs: Readonly<Record<string, Value>>): void {
+    const names = this.#parts.graph.inputs;
+    const list = names.map((name) => `"${name}"`).join(", ");
+    for (const name of Object.keys(inputs)) {
+      if (names.includes(name)) continue;
+      const near = nearestName(name, names);
+      const hint = near === undefined ? `the inputs are ${list}` : `did you mean "${near}"?`;
+      throw new ArgumentError("OnnxModel", "unknownInput", `there is no input "${name}"; ${hint}`);
+    }
+    for (const name of names)
+      if (!Object.hasOwn(inputs, name))
+        throw new ArgumentError("OnnxModel", "missingInput", `the input "${name}" is missing; the inputs are ${list}`);
+  }
+}
+
+/** The steps of a graph and of the graphs inside it. */
+const allSteps = (graph: Graph): Step[] =>
+  graph.steps.flatMap((step) => [step, ...step.attributes.graphs().flatMap(allSteps)]);

@@ -1,0 +1,35 @@
+/** The table of operators. */
+import type { Operator, Operators } from "../call.ts";
+import { attentions } from "./attention.ts";
+import { control } from "./control.ts";
+import { dropout, elementwise } from "./elementwise.ts";
+import { fourier } from "./fourier.ts";
+import { losses, randomNumbers, signals } from "./losses.ts";
+import { microsoft, simplifiedLayerNormalization } from "./microsoft.ts";
+import { normalization } from "./normalization.ts";
+import { quantization } from "./quantized.ts";
+import { recurrentLayers } from "./recurrent.ts";
+import { reductions } from "./reductions.ts";
+import { resizing } from "./resize.ts";
+import { shapes } from "./shapes.ts";
+import { vision } from "./vision.ts";
+import { windows } from "./windows.ts";
+
+/** By domain; the standard's is empty. */
+const domains: Readonly<Record<string, Operators>> = {
+  "": {
+    ...{ ...attentions, ...control, ...elementwise, ...fourier, ...losses, ...normalization, ...quantization },
+    ...{ ...randomNumbers, ...recurrentLayers, ...reductions, ...resizing, ...shapes, ...signals, ...vision },
+    ...{ ...windows, Dropout: dropout, SimplifiedLayerNormalization: simplifiedLayerNormalization },
+  },
+  "com.microsoft": microsoft,
+};
+
+/** Returns an operator, or undefined if it is not supported. */
+export const operatorNamed = (domain: string, name: string): Operator | undefined => {
+  const operators = Object.hasOwn(domains, domain) ? domains[domain]! : {};
+  return Object.hasOwn(operators, name) ? operators[name] : undefined;
+};
+
+/** The names of all operators of a domain, sorted. */
+export const operatorNames = (domain = ""): string[] => Object.keys(domains[domain] ?? {}).sort();

@@ -1,0 +1,136 @@
+/** Quantization: integers with a scale and a zero point. */
+import * as ops from "../../ops/index.ts";
+import type { DType } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
+import { type Call, type Operators, Results } from "../call.ts";
+import { NodeProblem } from "../errors.ts";
+import { elementType } from "../tensors.ts";
+import { axisOf } from "./shapes.ts";
+import { convolve } from "./windows.ts";
+
+/** The limits of a type with this many bits. */
+const limitsOf = (bits: number, isSigned: boolean): readonly [number, number] =>
+  isSigned ? [-(2 ** (bits - 1)), 2 ** (bits - 1) - 1] : [0, 2 ** bits - 1];
+
+const dtypeLimits: Readonly<Partial<Record<DType, readonly [number, number]>>> = {
+  int8: limitsOf(8, true),
+  uint8: limitsOf(8, false),
+  int32: limitsOf(32, true),
+};
+
+/** Spreads a scale or zero point: one for all, a vector along the axis, or one for each block along it. */
+function spread(call: Call, value: Tensor, x: Tensor): Tensor {
+  if (value.size === 1) return ops.reshape(value, []);
+  const axis = axisOf(call.attributes.number("axis", 1), x.rank);
+  if (value.rank === 1)
+    return ops.reshape(
+      value,
+      x.shape.map((_, at) => (at === axis ? value.size : 1)),
+    );
+  const block = call.attributes.number("block_size");
+  return ops.narrow(ops.repeatInterleave(value, block, { dim: axis }), axis, 0, x.shape[axis]!);
+}
+
+function dequantize(call: Call): Tensor {
+  const [x, scale] = [call.tensor(0), call.tensor(1)];
+  const zero = call.optional(2);
+  const difference = zero ? ops.sub(x.to("int32"), spread(call, zero, x).to("int32")) : x;
+  return ops.mul(difference.to(scale.dtype), spread(call, scale, x)).to(scale.dtype);
+}
+
+/** Rounds to even and stays in the limits of the type of the zero point, or of `output_dtype`. */
+function quantize(call: Call): Tensor {
+  const [x, scale] = [call.tensor(0), call.tensor(1)];
+  const zero = call.optional(2);
+  const number = call.attributes.number("output_dtype", 0);
+  const type = number === 0 ? undefined : elementType(number);
+  if (number !== 0 && !type) throw new NodeProblem(`quantization to type ${number} is not supported`);
+  const dtype = type?.dtype ?? zero?.dtype ?? "uint8";
+  const limits = type?.wraps ? limitsOf(type.wraps.bits, type.wraps.isSigned) : dtypeLimits[dtype];
+  if (!limits) throw new NodeProblem(`quantization to ${dtype} is not supported`);
+  return quantized(x, spread(call, scale, x), zero && spread(call, zero, x), dtype, limits);
+}
+
+function quantized(
+  x: Tensor,
+  scale: Tensor,
+  zero: Tensor | undefined,
+  dtype: DType,
+  [min, max]: readonly [number, number],
+): Tensor {
+  const rounded = ops.round(ops.div(x.to("float32"), scale.to("float32")));
+  const shifted = zero ? ops.add(rounded, zero.to("float32")) : rounded;
+  return ops.clamp(shifted, { min, max }).to(dtype);
+}
+
+/** Chooses the scale from the extrema, with 0 among them. */
+function quantizeDynamically(call: Call): Results {
+  const x = call.tensor(0);
+  const high = ops.maximum(ops.amax(x), 0);
+  const low = ops.minimum(ops.amin(x), 0);
+  const scale = ops.div(ops.sub(high, low), 255).to("float32");
+  const zero = ops.clamp(ops.round(ops.neg(ops.div(low, scale))), { min: 0, max: 255 }).to("uint8");
+  return new Results(quantized(x, scale, zero, "uint8", [0, 255]), scale, zero);
+}
+
+/** Integers as float64, in which sums of products of 8 bits are exact. */
+const exact = (x: Tensor, zero: Tensor | undefined): Tensor =>
+  zero ? ops.sub(x.to("float64"), zero.to("float64")) : x.to("float64");
+
+/** A vector of zero points is one for each row of the first operand, and for each column of the second. */
+const ofRows = (zero: Tensor | undefined): Tensor | undefined =>
+  zero && zero.rank === 1 && zero.size > 1 ? ops.unsqueeze(zero, 1) : zero;
+
+const integerProduct = (a: Tensor, b: Tensor, aZero: Tensor | undefined, bZero: Tensor | undefined): Tensor =>
+  ops.matmul(exact(a, ofRows(aZero)), exact(b, bZero));
+
+const matMulInteger = (call: Call): Tensor =>
+  integerProduct(call.tensor(0), call.tensor(1), call.optional(2), call.optional(3)).to("int32");
+
+function convInteger(call: Call): Tensor {
+  const [x, weight] = [call.tensor(0), call.tensor(1)];
+  return convolve(call, exact(x, call.optional(2)), exact(weight, ofOutputs(call.optional(3), weight))).to("int32");
+}
+
+/** A value for each output channel, along the weight's first axis. */
+const ofOutputs = (vector: Tensor | undefined, weight: Tensor): Tensor | undefined =>
+  vector && vector.size > 1 ? ops.reshape(vector, [vector.size, ...weight.shape.slice(1).map(() => 1)]) : vector;
+
+function requantized(sums: Tensor, scale: Tensor, zero: Tensor): Tensor {
+  const limits = dtypeLimits[zero.dtype];
+  if (!limits) throw new NodeProblem(`quantization to ${zero.dtype} is not supported`);
+  const rounded = ops.round(ops.mul(sums, scale));
+  return ops.clamp(ops.add(rounded, zero.to("float64")), { min: limits[0], max: limits[1] }).to(zero.dtype);
+}
+
+/** Inputs: a, its scale and zero point, b, its scale and zero point, the result's scale and zero point. */
+function qLinearMatMul(call: Call): Tensor {
+  const [a, aScale, aZero, b, bScale, bZero, yScale, yZero] = Array.from({ length: 8 }, (_, at) => call.tensor(at)) as [
+    ...[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor],
+  ];
+  const sums = integerProduct(a, b, aZero, bZero);
+  const scale = ops.div(ops.mul(ofRows(aScale)!.to("float64"), bScale.to("float64")), yScale.to("float64"));
+  return requantized(sums, scale, yZero);
+}
+
+function qLinearConv(call: Call): Tensor {
+  const [x, xScale, xZero, w, wScale, wZero, yScale, yZero] = Array.from({ length: 8 }, (_, at) => call.tensor(at)) as [
+    ...[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor],
+  ];
+  const bias = call.optional(8);
+  const sums = convolve(call, exact(x, xZero), exact(w, ofOutputs(wZero, w)));
+  const along = (vector: Tensor) =>
+    vector.size > 1 ? ops.reshape(vector, [1, vector.size, ...w.shape.slice(2).map(() => 1)]) : vector;
+  const scale = ops.div(ops.mul(xScale.to("float64"), along(wScale).to("float64")), yScale.to("float64"));
+  return requantized(bias ? ops.add(sums, along(bias).to("float64")) : sums, scale, yZero);
+}
+
+export const quantization: Operators = {
+  ConvInteger: convInteger,
+  DequantizeLinear: dequantize,
+  DynamicQuantizeLinear: quantizeDynamically,
+  MatMulInteger: matMulInteger,
+  QLinearConv: qLinearConv,
+  QLinearMatMul: qLinearMatMul,
+  QuantizeLinear: quantize,
+};

@@ -1,0 +1,189 @@
+/** Tensors of an ONNX file as tensors of the library. */
+import { closeSync, fstatSync, openSync, readSync } from "node:fs";
+import { dirname, isAbsolute, join, relative } from "node:path";
+import { FileFormatError } from "../core/errors.ts";
+import { withFileErrors } from "../io/file_errors.ts";
+import { tensor } from "../ops/creation/tensor.ts";
+import type { DType } from "../tensor/dtype.ts";
+import { elementCount } from "../tensor/shape.ts";
+import type { Tensor } from "../tensor/tensor.ts";
+import type { TensorProto } from "./schema.ts";
+
+/** An element type of ONNX: its dtype here, and how an element is stored. */
+interface ElementType {
+  readonly name: string;
+  readonly dtype: DType;
+  readonly bits: 4 | 8 | 16 | 32 | 64;
+  /**
+   * The type whose values it holds, if no dtype has them: these are stored in a wider dtype, and casts to the type
+   * wrap.
+   */
+  readonly wraps?: { readonly bits: number; readonly isSigned: boolean };
+}
+
+/** By the number in TensorProto.DataType. */
+const elementTypes: Readonly<Record<number, ElementType>> = {
+  1: { name: "float", dtype: "float32", bits: 32 },
+  2: { name: "uint8", dtype: "uint8", bits: 8 },
+  3: { name: "int8", dtype: "int8", bits: 8 },
+  4: { name: "uint16", dtype: "int32", bits: 16, wraps: { bits: 16, isSigned: false } },
+  5: { name: "int16", dtype: "int32", bits: 16, wraps: { bits: 16, isSigned: true } },
+  6: { name: "int32", dtype: "int32", bits: 32 },
+  7: { name: "int64", dtype: "int64", bits: 64 },
+  9: { name: "bool", dtype: "bool", bits: 8 },
+  10: { name: "float16", dtype: "float16", bits: 16 },
+  11: { name: "double", dtype: "float64", bits: 64 },
+  12: { name: "uint32", dtype: "uint32", bits: 32 },
+  13: { name: "uint64", dtype: "int64", bits: 64, wraps: { bits: 64, isSigned: false } },
+  16: { name: "bfloat16", dtype: "bfloat16", bits: 16 },
+  21: { name: "uint4", dtype: "uint8", bits: 4, wraps: { bits: 4, isSigned: false } },
+  22: { name: "int4", dtype: "int8", bits: 4, wraps: { bits: 4, isSigned: true } },
+};
+
+/** Names of the types without a counterpart, for messages. */
+const otherTypes: Readonly<Record<number, string>> = {
+  ...{ 0: "undefined", 8: "string", 14: "complex64", 15: "complex128", 17: "float8e4m3fn", 18: "float8e4m3fnuz" },
+  ...{ 19: "float8e5m2", 20: "float8e5m2fnuz", 23: "float4e2m1", 24: "float8e8m0", 25: "uint2", 26: "int2" },
+  ...{ 27: "float6e2m3", 28: "float6e3m2" },
+};
+
+/** Returns an element type by its number; undefined if there is no counterpart. */
+export const elementType = (number: number): ElementType | undefined => elementTypes[number];
+export const elementTypeName = (number: number): string =>
+  elementTypes[number]?.name ?? otherTypes[number] ?? `number ${number}`;
+
+/** Returns the dtype that holds an element type, by its name in ONNX; undefined if there is none. */
+export const dtypeOfName = (name: string): DType | undefined =>
+  Object.values(elementTypes).find((type) => type.name === name)?.dtype;
+
+/** Where a file's tensors are: errors name the file, and external data lies beside it. */
+export interface FilePlace {
+  readonly path: string;
+  /** Undefined if the model came as bytes: it then has no external data. */
+  readonly folder?: string | undefined;
+}
+
+const fail = (place: FilePlace, proto: TensorProto, message: string): FileFormatError =>
+  new FileFormatError("loadOnnx", "damaged", place.path, message, proto.name);
+
+/**
+ * Converts a tensor of the file.
+ *
+ * @throws {FileFormatError} for an element type without a counterpart, or if the data does not fit the shape.
+ * @throws {FileError} if external data can't be read.
+ */
+export function toTensor(proto: TensorProto, place: FilePlace): Tensor {
+  const type = elementTypes[proto.dataType];
+  if (!type) throw fail(place, proto, `elements of type ${elementTypeName(proto.dataType)} are not supported`);
+  const shape = checkedShape(proto, place);
+  const count = elementCount(shape);
+  const bytes = proto.isExternal ? externalBytes(proto, place) : proto.raw;
+  const expected = Math.ceil((count * type.bits) / 8);
+  if (bytes && bytes.length !== expected)
+    throw fail(place, proto, `expected ${expected} bytes for shape [${shape}], got ${bytes.length}`);
+  const list = bytes ? fromBytes(bytes, type, count) : fromLists(proto, type);
+  if (list.length !== count)
+    throw fail(place, proto, `expected ${count} elements for shape [${shape}], got ${list.length}`);
+  return make(list, type, shape);
+}
+
+function checkedShape(proto: TensorProto, place: FilePlace): number[] {
+  const wrong = proto.dims.find((size) => !Number.isSafeInteger(size) || size < 0);
+  if (wrong !== undefined) throw fail(place, proto, `a dimension is ${wrong}, expected a size`);
+  return proto.dims;
+}
+
+type Elements = ArrayLike<number> | ArrayLike<bigint>;
+
+function make(list: Elements, type: ElementType, shape: readonly number[]): Tensor {
+  if (type.dtype === "bool") return tensor(Array.from(list as ArrayLike<number>, Boolean), { shape, dtype: "bool" });
+  return tensor(list as never, { shape, dtype: type.dtype });
+}
+
+const arrays = {
+  float32: Float32Array,
+  float64: Float64Array,
+  float16: Float16Array,
+  bfloat16: Uint16Array,
+  int64: BigInt64Array,
+  int32: Int32Array,
+  uint32: Uint32Array,
+  int8: Int8Array,
+  uint8: Uint8Array,
+  bool: Uint8Array,
+} as const;
+
+/** Little-endian, as all supported machines are. Bytes at an address that is no multiple of 8 are copied. */
+function fromBytes(bytes: Uint8Array, type: ElementType, count: number): Elements {
+  const { buffer, byteOffset } = bytes.byteOffset % 8 === 0 ? bytes : new Uint8Array(bytes);
+  if (type.bits === 4) return nibbles(bytes, count, type.wraps!.isSigned);
+  if (type.bits === 16 && type.wraps)
+    return Array.from(new (type.wraps.isSigned ? Int16Array : Uint16Array)(buffer as ArrayBuffer, byteOffset, count));
+  const list = new arrays[type.dtype](buffer as ArrayBuffer, byteOffset, count);
+  return type.dtype === "bfloat16" ? Float32Array.from(list as Uint16Array, bfloat16Value) : list;
+}
+
+/** Two elements a byte, the low half first. */
+const nibbles = (bytes: Uint8Array, count: number, isSigned: boolean): number[] =>
+  Array.from({ length: count }, (_, at) => {
+    const bits = (bytes[at >> 1]! >> (at % 2 === 0 ? 0 : 4)) & 15;
+    return isSigned && bits > 7 ? bits - 16 : bits;
+  });
+
+const single = new DataView(new ArrayBuffer(4));
+
+function bfloat16Value(bits: number): number {
+  single.setUint32(0, bits << 16);
+  return single.getFloat32(0);
+}
+
+/** Types of up to 32 bits are in int32_data, half precision as its bits; int4 in pairs. */
+function fromLists(proto: TensorProto, type: ElementType): Elements {
+  if (type.dtype === "float32") return Float32Array.from(proto.floats);
+  if (type.dtype === "float64") return Float64Array.from(proto.doubles);
+  if (type.bits === 64) return BigInt64Array.from(proto.ints);
+  const ints = proto.ints.map((value) => Number(BigInt.asIntN(64, value)));
+  if (type.bits === 4)
+    return nibbles(
+      Uint8Array.from(ints),
+      proto.dims.reduce((product, size) => product * size, 1),
+      type.wraps!.isSigned,
+    );
+  if (type.dtype === "float16") return new Float16Array(Uint16Array.from(ints).buffer);
+  if (type.dtype === "bfloat16") return Float32Array.from(ints, bfloat16Value);
+  return ints;
+}
+
+/** Reads the bytes that a tensor has in another file: "location", and optionally "offset" and "length". */
+function externalBytes(proto: TensorProto, place: FilePlace): Uint8Array {
+  const entries = new Map(proto.external.map(({ key, value }) => [key, value]));
+  const location = entries.get("location");
+  if (!location) throw fail(place, proto, "its external data has no location");
+  if (place.folder === undefined)
+    throw fail(place, proto, `its data is in the file ${location}; load the model by its path, not as bytes`);
+  const path = join(place.folder, location);
+  const inside = relative(place.folder, path);
+  if (isAbsolute(location) || inside.startsWith("..") || isAbsolute(inside))
+    throw fail(place, proto, `its data is in ${location}, outside the model's folder`);
+  const offset = Number(entries.get("offset") ?? 0);
+  return withFileErrors("loadOnnx", path, () => {
+    const file = openSync(path, "r");
+    try {
+      const size = fstatSync(file).size;
+      const length = entries.has("length") ? Number(entries.get("length")) : size - offset;
+      if (!isRange(offset, length, size))
+        throw fail(place, proto, `its data is bytes ${offset} to ${offset + length} of ${location}, which has ${size}`);
+      const bytes = new Uint8Array(length);
+      for (let at = 0; at < length; ) at += readSync(file, bytes, at, Math.min(length - at, 1 << 30), offset + at);
+      return bytes;
+    } finally {
+      closeSync(file);
+    }
+  });
+}
+
+const isRange = (offset: number, length: number, size: number): boolean =>
+  Number.isSafeInteger(offset) && Number.isSafeInteger(length) && offset >= 0 && length >= 0 && offset + length <= size;
+
+/** The folder of a model's file. */
+export const folderOf = (path: string): string => dirname(path);
