@@ -1,6 +1,7 @@
 /** Checks whether a mutant compiles, with the check of its language on the files that contain it. */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { kernelVersions } from "../../src/backend/metal/kernel_files.ts";
 import { run } from "../../src/cli/run.ts";
 import { cpuLibraryName, platform } from "../../src/core/paths.ts";
 import { findCompiler } from "../cpu/compiler.ts";
@@ -148,7 +149,9 @@ const MOST_OBJECTS = 6;
 /** Compiles the kernel, or those that include the header, with the strict typing pass. */
 async function checkKernels(copy: Copy, file: string): Promise<string | undefined> {
   const kernels = file.endsWith(".metal") ? [file] : kernelsWith(copy, file);
-  const command = [process.execPath, "src/cli/orchard.ts", "metal", "check", ...kernels];
+  // Any kernel compiles at the newest version that one of them requires.
+  const version = kernels.map((kernel) => kernelVersions[kernel.slice("kernels/".length)]).find(Boolean) ?? "3.1";
+  const command = [process.execPath, "src/cli/orchard.ts", "metal", "check", `--std=metal${version}`, ...kernels];
   const { status, output } = await copy.run(command, CHECK_SECONDS);
   return status === 0 ? undefined : firstError(output);
 }
