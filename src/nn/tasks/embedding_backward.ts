@@ -82,8 +82,8 @@ export async function embeddingBackward(...values: unknown[]): Promise<number> {
   for (const [at, chunk] of gradient === null ? [] : chunks.entries()) {
     await yieldToEventLoop();
     tidy(() => {
-      const own = narrow(gradient!, 0, at * batch, chunk.length);
-      (sum(mul(vectorsOf(model, chunk), own) as Tensor) as Tensor).backward();
+      const rows = narrow(gradient!, 0, at * batch, chunk.length);
+      (sum(mul(vectorsOf(model, chunk), rows) as Tensor) as Tensor).backward();
     });
   }
   gradient?.dispose();

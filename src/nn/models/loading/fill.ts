@@ -120,8 +120,8 @@ function changedBy(read: Tensor, change: Change | undefined): Tensor {
   if (change?.kind === "transposed") return read.rank === 2 ? transpose(read, 0, 1) : read;
   if (change?.kind === "heads") return rowsOfHeads(read, change);
   if (change?.kind !== "part") return read;
-  const own = part(read, change.index);
-  const matrix = change.transposed && own.rank === 2 ? transpose(own, 0, 1) : own;
+  const item = part(read, change.index);
+  const matrix = change.transposed && item.rank === 2 ? transpose(item, 0, 1) : item;
   return change.alternate === undefined ? matrix : alternateRows(matrix, change.alternate);
 }
 

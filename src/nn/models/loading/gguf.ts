@@ -61,8 +61,8 @@ export function describeGguf(file: GgufReader): Described {
   const settings = new Settings(file.path, new Map(fields), prefix);
   // OLMo 3 differs from OLMo 2 by its windows
   const hasWindows = (settings.wholeIfAny("attention.sliding_window", 0) ?? 0) > 0;
-  const own = name === "olmo2" && hasWindows ? "olmo3" : name;
-  return { name: own, description: describe({ file, name: own, settings }) };
+  const supported = name === "olmo2" && hasWindows ? "olmo3" : name;
+  return { name: supported, description: describe({ file, name: supported, settings }) };
 }
 
 /** Converts 64-bit integers to numbers. Settings of models are small enough for this to be exact. */
