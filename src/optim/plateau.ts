@@ -41,7 +41,10 @@ const whole = aNumber({
 const plateauParameters = parameters("ReduceOnPlateau", {
   optimizer: operand(anObject<Optimizer<LearningRate>>("an optimizer")),
   mode: named(choice("min", "max"), "min"),
-  factor: named(aNumber({ holds: (value) => value >= 0 && value < 1, expected: "a number of at least 0 and below 1" }), 0.1),
+  factor: named(
+    aNumber({ holds: (value) => value >= 0 && value < 1, expected: "a number of at least 0 and below 1" }),
+    0.1,
+  ),
   patience: named(whole, 10),
   threshold: named(aNumber(notNegative), 1e-4),
   thresholdMode: named(choice("rel", "abs"), "rel"),

@@ -79,7 +79,9 @@ describe("DataLoader", () => {
     expect(await valuesOf(loader)).toEqual([[4, 4], [0]]);
     expect(await valuesOf(loader)).toEqual([[4, 4], [1]]);
     const wrong = new data.DataLoader(numbers(5), { sampler: () => [5] });
-    await expect(valuesOf(wrong)).rejects.toThrow("expected the sampler to give indices of at least 0 and below 5, got 5");
+    await expect(valuesOf(wrong)).rejects.toThrow(
+      "expected the sampler to give indices of at least 0 and below 5, got 5",
+    );
   });
 
   test("iterables, sync and async, each epoch from the start", async () => {

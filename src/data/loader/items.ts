@@ -71,7 +71,11 @@ const tensorParameters = parameters("TensorDataset", { tensors: operand(severalT
 /** @internal @throws {ArgumentError} `outOfRange` */
 export function checkIndex(operation: string, index: number, length: number): void {
   if (Number.isSafeInteger(index) && index >= 0 && index < length) return;
-  throw new ArgumentError(operation, "outOfRange", `expected an index of at least 0 and below ${length}, got ${String(index)}`);
+  throw new ArgumentError(
+    operation,
+    "outOfRange",
+    `expected an index of at least 0 and below ${length}, got ${String(index)}`,
+  );
 }
 
 /**

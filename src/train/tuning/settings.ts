@@ -96,7 +96,8 @@ function checkTuning(settings: TuningSettings): TuningSettings {
   checkRanges({ ...presets.cpu, ...settings, ...known, dtype: "float32" } as Settings);
   if (!Number.isSafeInteger(lora) || lora < 1) fail(`expected lora to be a rank of at least 1, got ${lora}`);
   if (!(loraAlpha >= 0 && loraAlpha < Infinity)) fail(`expected loraAlpha to be at least 0, got ${loraAlpha}`);
-  if (!(loraDropout >= 0 && loraDropout < 1)) fail(`expected loraDropout to be at least 0 and below 1, got ${loraDropout}`);
+  if (!(loraDropout >= 0 && loraDropout < 1))
+    fail(`expected loraDropout to be at least 0 and below 1, got ${loraDropout}`);
   if (quantize !== "" && !ggmlFormats.includes(quantize))
     fail(`expected quantize to be one of ${ggmlFormats.join(", ")}, got ${quantize}`);
   if (!Number.isSafeInteger(steps) || steps < 0)
