@@ -2,6 +2,7 @@ import MetalRuntime
 
 /// A compiled source text: a library made from a source, or one file of a default library.
 final class LibraryPart: @unchecked Sendable {
+    let device: SoftwareDevice
     let handle: OpaquePointer
     /// Identifies the source and the options: the key of its functions in a binary archive.
     let fingerprint: Fingerprint
@@ -9,7 +10,8 @@ final class LibraryPart: @unchecked Sendable {
     let warnings: String?
     let functionNames: [String]
 
-    init(source: String, options: MTLCompileOptions) throws {
+    init(source: String, options: MTLCompileOptions, on device: SoftwareDevice) throws {
+        self.device = device
         let macros = options.macroTexts
         var message: UnsafeMutablePointer<CChar>?
         let library = withMacros(macros) { list in

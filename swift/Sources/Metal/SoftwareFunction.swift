@@ -35,7 +35,7 @@ final class SoftwareFunction: NSObject, MTLFunction, @unchecked Sendable {
 
     deinit { if let handle { mrt_function_release(handle) } }
 
-    var device: any MTLDevice { SoftwareDevice.shared }
+    var device: any MTLDevice { library.device }
     override var description: String { "<SoftwareFunction> name = \(name), type = MTLFunctionTypeKernel" }
 
     /// Returns the compiled function of the runtime; throws if it needs constants and was made without them.

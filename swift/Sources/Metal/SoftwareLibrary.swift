@@ -1,29 +1,31 @@
 import MetalRuntime
 
 final class SoftwareLibrary: NSObject, MTLLibrary, @unchecked Sendable {
+    private let softwareDevice: SoftwareDevice
     private let parts: [LibraryPart]
     let functionNames: [String]
     let type = MTLLibraryType.executable
     let installName: String? = nil
     var label: String?
 
-    convenience init(source: String, options: MTLCompileOptions) throws {
-        try self.init(sources: [source], options: options)
+    convenience init(source: String, options: MTLCompileOptions, on device: SoftwareDevice) throws {
+        try self.init(sources: [source], options: options, on: device)
     }
 
     /// Compiles each source separately, as for the files of a default library.
-    init(sources: [String], options: MTLCompileOptions) throws {
+    init(sources: [String], options: MTLCompileOptions, on device: SoftwareDevice) throws {
+        softwareDevice = device
         guard !takeFault("library") else {
             throw MTLLibraryError(.internal, "Injected failure: the library was not made.")
         }
         guard options.libraryType == .executable && options.libraries?.isEmpty ?? true else {
             throw MTLLibraryError(
                 .unsupported,
-                "\(SoftwareDevice.shared.name) has no dynamic libraries: compile one source with libraryType "
+                "\(device.name) has no dynamic libraries: compile one source with libraryType "
                     + ".executable."
             )
         }
-        parts = try sources.map { try LibraryPart(source: $0, options: options) }
+        parts = try sources.map { try LibraryPart(source: $0, options: options, on: device) }
         functionNames = parts.flatMap(\.functionNames)
         let repeated = Dictionary(grouping: functionNames) { $0 }.filter { $0.value.count > 1 }.keys.sorted()
         guard repeated.isEmpty else {
@@ -39,7 +41,7 @@ final class SoftwareLibrary: NSObject, MTLLibrary, @unchecked Sendable {
 
     private func part(of function: String) -> LibraryPart? { parts.first { $0.functionNames.contains(function) } }
 
-    var device: any MTLDevice { SoftwareDevice.shared }
+    var device: any MTLDevice { softwareDevice }
     override var description: String { "<SoftwareLibrary> label = \(label ?? "<none>"), functions = \(functionNames)" }
 
     func makeFunction(name functionName: String) -> (any MTLFunction)? {

@@ -74,7 +74,9 @@ template <typename T> struct alignas(2 * sizeof(T)) vec<T, 64> {
 
 } // namespace metal
 
-#ifndef MRT_STRICT
+#ifdef MRT_GPU
+#include "gpu/matrix.h"
+#elif !defined(MRT_STRICT)
 namespace mrt {
 
 template <typename A, typename B, typename C> struct Factors {
