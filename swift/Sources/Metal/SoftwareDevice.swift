@@ -1,7 +1,7 @@
 import MetalRuntime
 
-/// Returns the software device, or the GPU that the setting `device` (`ORCHARD_METAL_DEVICE`) selects; nil, with a note,
-/// if there is no such device.
+/// Returns the software device, or the GPU that the setting `device` (`ORCHARD_METAL_DEVICE`) selects. If there is no
+/// such GPU, returns nil and prints the reason.
 public func MTLCreateSystemDefaultDevice() -> (any MTLDevice)? {
     let setting = takeMessage(mrt_setting_get("device")) ?? ""
     if setting.isEmpty || setting == "software" { return SoftwareDevice.shared }

@@ -22,7 +22,8 @@ final class SoftwareHeap: NSObject, MTLHeap, @unchecked Sendable {
 
     init?(_ descriptor: MTLHeapDescriptor, on device: SoftwareDevice) {
         let isPrivate = descriptor.storageMode == .private
-        guard let memory = DeviceMemory(length: descriptor.size, label: nil, device: device, isPrivate: isPrivate) else {
+        guard let memory = DeviceMemory(length: descriptor.size, label: nil, device: device, isPrivate: isPrivate)
+        else {
             return nil
         }
         self.memory = memory

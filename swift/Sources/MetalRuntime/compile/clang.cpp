@@ -238,8 +238,7 @@ std::string overlay(const Toolchain &tools, const std::vector<std::string> &file
   std::string others;
   for (const std::string &file : files) others += ", " + entry("file", file, file);
   return "{\"version\": 0, \"redirecting-with\": \"redirect-only\", \"use-external-names\": false, \"roots\": [" +
-         entry("directory-remap", mounted_headers, tools.headers) +
-         others + "]}\n";
+         entry("directory-remap", mounted_headers, tools.headers) + others + "]}\n";
 }
 
 // Accepts a name, optionally with macro parameters: other text on the command line could contain directives.

@@ -228,9 +228,8 @@ const LoadedModule *MetalProgram::module(size_t entry, Build build, std::string 
 std::string MetalProgram::ptx(size_t entry, Build build, const std::string &constants, std::string &name,
                               std::string &problem) {
   std::lock_guard<std::mutex> lock(mutex);
-  name =
-      ContentHash().add(key).add(std::to_string(entry)).add(constants).add(ptx_key(options, build)).hexadecimal() +
-      ".ptx";
+  name = ContentHash().add(key).add(std::to_string(entry)).add(constants).add(ptx_key(options, build)).hexadecimal() +
+         ".ptx";
   CachedFile file = cache_find(name);
   if (file.is_there()) count(&mrt_compile_stats::from_disk);
   else file = compile_ptx_file(entry, build, constants, name, problem);
@@ -244,8 +243,8 @@ CachedFile MetalProgram::compile_ptx_file(size_t entry, Build build, const std::
   Stopwatch stopwatch;
   const GpuToolchain *gpu = gpu_toolchain(problem);
   if (!gpu || !ensure_rewritten(problem)) return {};
-  const Printed flat = rewritten->flat_text(entry, entry + 1, "namespace mrt { constexpr Given given[] = {" +
-                                                                  constants + "{end_of_given, {}}}; }");
+  const Printed flat = rewritten->flat_text(
+      entry, entry + 1, "namespace mrt { constexpr Given given[] = {" + constants + "{end_of_given, {}}}; }");
   const std::string temporary = cache_temporary(".ptx");
   const ProcessResult result = compile_ptx(*tools, *gpu, options, build, rewritten->spaced, flat.text, temporary);
   CachedFile stored = result.status == 0 ? cache_store(name, temporary) : CachedFile();

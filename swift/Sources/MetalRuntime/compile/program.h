@@ -27,8 +27,8 @@ public:
   const std::vector<Entry> &entries() const { return known_entries; }
   // Returns the module that contains an entry.
   const LoadedModule *module(size_t entry, Build build, std::string &problem);
-  // Returns an entry's PTX for these values of the function constants (an array of mrt::Given), and the name of its file
-  // in the cache; an empty text and the reason if it can't be compiled.
+  // Returns an entry's PTX for these values of the function constants (an array of mrt::Given), and the name of its
+  // file in the cache; an empty text and the reason if it can't be compiled.
   std::string ptx(size_t entry, Build build, const std::string &constants, std::string &name, std::string &problem);
   // Returns the paths of the compiled files, for an archive.
   std::vector<std::string> files();

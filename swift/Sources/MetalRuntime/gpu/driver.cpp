@@ -124,8 +124,8 @@ mrt_result gpu_result(cuda::Result result) {
   if (result == cuda::success) return MRT_RESULT_OK;
   if (result == cuda::out_of_memory) return MRT_RESULT_OUT_OF_MEMORY;
   if (result == cuda::launch_timeout) return MRT_RESULT_TIMEOUT;
-  const bool is_access = result == cuda::illegal_address || result == cuda::misaligned_address ||
-                         result == cuda::invalid_address_space;
+  const bool is_access =
+      result == cuda::illegal_address || result == cuda::misaligned_address || result == cuda::invalid_address_space;
   return is_access ? MRT_RESULT_PAGE_FAULT : MRT_RESULT_INVALID;
 }
 

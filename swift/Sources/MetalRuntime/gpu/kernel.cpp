@@ -53,8 +53,8 @@ const GpuKernel *gpu_kernel(Gpu &gpu, const mrt_function *function, std::string 
   if (result == cuda::success)
     result = call.function_attribute(&kernel->static_bytes, cuda::static_shared_bytes, kernel->function);
   if (result != cuda::success) {
-    problem = gpu_error(gpu, "loading '" + std::string(program.entry->name) + "'", result) +
-              (log.empty() ? "" : ": " + log);
+    problem =
+        gpu_error(gpu, "loading '" + std::string(program.entry->name) + "'", result) + (log.empty() ? "" : ": " + log);
     return nullptr;
   }
   kernel->entry = program.entry;

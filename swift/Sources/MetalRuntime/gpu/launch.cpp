@@ -31,8 +31,8 @@ public:
   cuda::Result run() {
     cuda::Result result = bind();
     if (result == cuda::success && unsigned(kernel.static_bytes) + threadgroup_bytes > plain_threadgroup_bytes)
-      result = driver().call.function_set_attribute(kernel.function, cuda::max_dynamic_shared_bytes,
-                                                    int(threadgroup_bytes));
+      result =
+          driver().call.function_set_attribute(kernel.function, cuda::max_dynamic_shared_bytes, int(threadgroup_bytes));
     return result == cuda::success ? launch() : result;
   }
 

@@ -92,8 +92,8 @@ ProcessResult compile_ptx(const Toolchain &tools, const GpuToolchain &gpu, const
                           bool spaced, const std::string &text, const std::string &path) {
   std::vector<std::string> flags = ptx_flags(gpu.clang, options, build);
   if (spaced) flags.insert(flags.end(), {"-DMRT_SPACED=1", "-Xclang", "-fsycl-is-device"});
-  const std::vector<std::string> output = {"-Xclang", "-mlink-builtin-bitcode", "-Xclang", gpu.functions, "-S",
-                                           "-o",      path};
+  const std::vector<std::string> output = {"-Xclang", "-mlink-builtin-bitcode", "-Xclang", gpu.functions, "-S", "-o",
+                                           path};
   ProcessResult result = with_header(tools, flags, "c++", output, text, gpu.functions);
   if (!result.started || result.status == 0 || result.ended || text.find("bfloat") == std::string::npos) return result;
   flags.push_back("-DMRT_SCALAR_BFLOAT=1");

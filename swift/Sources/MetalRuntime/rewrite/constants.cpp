@@ -73,10 +73,10 @@ void rewrite_derived(Rewriter &rewriter, const Declaration &declaration, uint32_
   bool assigned = rewriter.tokens.is(declaration.initializer, "=");
   const std::string body = std::string(" { return") + (assigned ? "" : " " + type + "{");
   rewriter.erase(declaration.tokens.first, declaration.initializer);
-  rewriter.flat().insert_before(declaration.tokens.first,
-                                "MRT_DERIVED_DECLARATION(" + name + ", " + type + ")" + body);
-  rewriter.strict().insert_before(declaration.tokens.first,
-                                  "extern const __constant " + type + " " + name + "; inline " + type + " mrt_derive_" + name + "()" + body);
+  rewriter.flat().insert_before(declaration.tokens.first, "MRT_DERIVED_DECLARATION(" + name + ", " + type + ")" + body);
+  rewriter.strict().insert_before(declaration.tokens.first, "extern const __constant " + type + " " + name +
+                                                                "; inline " + type + " mrt_derive_" + name + "()" +
+                                                                body);
   rewriter.erase(declaration.initializer, declaration.initializer + 1);
   rewriter.replace(declaration.tokens.last - 1, "; }");
   rewriter.flat().insert_after(declaration.tokens.last - 1, "MRT_DERIVED_VALUE(" + name + ", " + type + ")");
@@ -120,7 +120,8 @@ std::string epilogue(const Rewriter &rewriter) {
   // On a GPU they are compile-time constants (metal/mrt/gpu/constants.h).
   return "#ifndef MRT_GPU\nnamespace mrt {\nconst mrt_u32 constant_count = " + std::to_string(count) +
          ";\nMRT_UNINSTRUMENTED static void load_constants(const void *const *values) {\n  (void)values;\n" + load +
-         "}\n}\nstatic const MrtConstant mrt_constants[] = {\n" + table + "  {}\n};\nMRT_MODULE(mrt_constants)\n#endif\n";
+         "}\n}\nstatic const MrtConstant mrt_constants[] = {\n" + table +
+         "  {}\n};\nMRT_MODULE(mrt_constants)\n#endif\n";
 }
 
 } // namespace

@@ -106,7 +106,6 @@ template <mrt_u32 width> MRT_UNINSTRUMENTED void resolve_vote(MrtExchange *excha
   }
 }
 
-
 // ---------------------------------------------------------------- what one lane calls
 template <typename Operation, mrt_u32 width, typename T> MRT_FUNC T lane_reduction(T data, Meeting meeting) {
   return exchange<T, resolve_reduction<Operation, width, T>>(data, meeting);

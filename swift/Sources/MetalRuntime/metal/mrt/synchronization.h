@@ -57,13 +57,12 @@ enum thread_scope {
 
 MRT_COOPERATIVE void threadgroup_barrier(mem_flags flags MRT_SITE) MRT_BODY(mrt::wait_at_barrier(mrt_u32(flags), site);)
 
-    MRT_COOPERATIVE void simdgroup_barrier(mem_flags flags MRT_SITE)
-        MRT_BODY(mrt::wait_for_lanes(mrt_u32(flags), site);)
+    MRT_COOPERATIVE
+    void simdgroup_barrier(mem_flags flags MRT_SITE) MRT_BODY(mrt::wait_for_lanes(mrt_u32(flags), site);)
 
 #if __METAL_VERSION__ >= 320
-            MRT_CALL
-    void atomic_thread_fence(mem_flags flags, memory_order order, thread_scope scope = thread_scope_device)
-        MRT_BODY(mrt::fence(mrt_u32(flags), mrt_u32(order), mrt_u32(scope));)
+        MRT_CALL void atomic_thread_fence(mem_flags flags, memory_order order, thread_scope scope = thread_scope_device)
+            MRT_BODY(mrt::fence(mrt_u32(flags), mrt_u32(order), mrt_u32(scope));)
 #endif
 
 } // namespace metal

@@ -15,8 +15,7 @@ template <typename Operation, typename T> MRT_FUNC T compare_and_update(volatile
 
 // Where the hardware has the operation on integers, it is used; a float is updated by a loop, which rounds as the
 // software device does.
-template <typename Operation, typename T>
-MRT_FUNC T atomic_update(volatile metal::atomic<T> *object, T operand, Site) {
+template <typename Operation, typename T> MRT_FUNC T atomic_update(volatile metal::atomic<T> *object, T operand, Site) {
   constexpr bool is_integer = __is_integral(T) && !__is_same(T, bool);
   if constexpr (!is_integer) return compare_and_update<Operation>(object, operand);
   else if constexpr (__is_same(Operation, Sum)) return __atomic_fetch_add(&object->bits, operand, __ATOMIC_RELAXED);

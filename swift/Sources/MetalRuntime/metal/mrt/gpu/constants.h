@@ -35,8 +35,7 @@ inline void enter(const MrtLaunch *) {}
 
 #define MRT_FUNCTION_CONSTANT(name, position, ...)                                                                     \
   static constexpr mrt_u32 mrt_index_##name = mrt_u32(position);                                                       \
-  static constexpr bool mrt_defined_##name =                                                                           \
-      mrt::find_given(mrt::given, mrt_index_##name)->index == mrt_index_##name;                                        \
+  static constexpr bool mrt_defined_##name = mrt::find_given(mrt::given, mrt_index_##name)->index == mrt_index_##name; \
   static const __VA_ARGS__ name = mrt::given_value<__VA_ARGS__>(mrt::given, mrt_index_##name);
 #define MRT_DERIVED_DECLARATION(name, ...) static constexpr __VA_ARGS__ mrt_derive_##name()
 #define MRT_DERIVED_VALUE(name, ...) static const __VA_ARGS__ name = mrt_derive_##name();

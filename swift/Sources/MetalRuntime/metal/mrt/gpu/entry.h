@@ -53,9 +53,9 @@ struct GpuThread {
 
 template <ArgumentSource source, unsigned count>
 MRT_FUNC mrt_u32 builtin(const GpuLaunch<count> &launch, const GpuThread &thread, unsigned axis) {
-  const mrt_u32 threads = thread.size[0] * thread.size[1] * thread.size[2],
-                full = launch.threads_per_threadgroup[0] * launch.threads_per_threadgroup[1] *
-                       launch.threads_per_threadgroup[2];
+  const mrt_u32 threads = thread.size[0] * thread.size[1] * thread.size[2], full = launch.threads_per_threadgroup[0] *
+                                                                                   launch.threads_per_threadgroup[1] *
+                                                                                   launch.threads_per_threadgroup[2];
   switch (source) {
   case ArgumentSource::thread_position_in_grid:
     return thread.group[axis] * launch.threads_per_threadgroup[axis] + thread.position[axis];
@@ -121,8 +121,7 @@ template <typename... P, void (*kernel)(P...), typename Spec> struct Entry<kerne
   typedef GpuLaunch<sizeof...(P)> Launch;
   typedef typename __make_integer_seq<MakeIndices, unsigned, sizeof...(P)>::type All;
 
-  template <unsigned... I>
-  static MRT_METHOD void call(const Launch &launch, const GpuThread &thread, Indices<I...>) {
+  template <unsigned... I> static MRT_METHOD void call(const Launch &launch, const GpuThread &thread, Indices<I...>) {
     kernel(Argument<P>::template get<Spec::parameters[I].source>(launch, thread, launch.arguments[I])...);
   }
   static MRT_METHOD void run(const Launch &launch) {
@@ -138,8 +137,8 @@ template <typename... P, void (*kernel)(P...), typename Spec> struct Entry<kerne
 // A variable of the kernel's threadgroup memory. Like all such memory it has no initial value.
 #define MRT_THREADGROUP_VARIABLE(type, name, alignment, line)                                                          \
   (*({                                                                                                                 \
-    __attribute__((loader_uninitialized, aligned(alignment < 16 ? 16 : alignment))) static MRT_SHARED mrt_u8           \
-        mrt_variable[sizeof(type)];                                                                                    \
+    __attribute__((loader_uninitialized,                                                                               \
+                   aligned(alignment < 16 ? 16 : alignment))) static MRT_SHARED mrt_u8 mrt_variable[sizeof(type)];     \
     (MRT_THREADGROUP type *)mrt_variable;                                                                              \
   }))
 

@@ -1,4 +1,5 @@
-// The product of two 8 x 8 matrices on an NVIDIA GPU. Each lane has two adjacent elements of a row (simdgroup_matrix.h).
+// The product of two 8 x 8 matrices on an NVIDIA GPU. Each lane has two adjacent elements of a row
+// (simdgroup_matrix.h).
 //
 // Accumulates in float32 in ascending order of k and rounds once, like the software device.
 #ifndef MRT_GPU_MATRIX_H
