@@ -42,7 +42,7 @@ const operationsOf = ({ m, n, k, batch }: Size) => batch.reduce((product, size) 
 /** Small numbers, so that integers do not overflow. */
 const operand = (dtype: DType, shape: readonly number[]): Tensor => randint(-8, 8, shape, { dtype });
 
-/** Calls the public function, as a user does: the result is new, and disposed. */
+/** Calls the public function, as a user does: the call creates the result, which is then disposed of. */
 function through(dtype: DType, { m, n, k, batch, layout }: Size): () => void {
   const a = layout === "TN" ? transpose(operand(dtype, [...batch, k, m]), -2, -1) : operand(dtype, [...batch, m, k]);
   const b = layout === "NT" ? transpose(operand(dtype, [...batch, n, k]), -2, -1) : operand(dtype, [...batch, k, n]);

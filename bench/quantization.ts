@@ -206,7 +206,7 @@ async function computeApart(name: string, threads: number): Promise<Row> {
   const env = { ...process.env, ORCHARD_CPU_THREADS: String(threads) };
   const child = Bun.spawn(command, { env, stdout: "pipe", stderr: "inherit" });
   const said = await new Response(child.stdout).text();
-  if ((await child.exited) !== 0) throw new Error(`expected a loss of ${name}, and its process failed`);
+  if ((await child.exited) !== 0) throw new Error(`expected a loss of ${name}, but its process failed`);
   return JSON.parse(said.trim().split("\n").at(-1)!) as Row;
 }
 

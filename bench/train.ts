@@ -17,7 +17,7 @@ import { table } from "./support/measure.ts";
 import { PyTorch } from "./support/pytorch.ts";
 
 const steps = Number(process.argv[2] ?? 2000);
-/** Steps of one side before it is the other's turn. */
+/** Steps of one library before the other library runs. */
 const turn = 20;
 /** PyTorch's threads may spin while they wait for work; they stop within this many milliseconds. */
 const settling = 15;

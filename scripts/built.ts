@@ -100,7 +100,7 @@ function fileOf(name: string, files: readonly string[]): string {
   const file = `bench/${name}.ts`;
   if (files.includes(file)) return file;
   const known = files.map((path) => path.slice("bench/".length, -".ts".length)).sort();
-  throw new Failure(`There is no benchmark "${name}"; there are: ${known.join(", ")}.`);
+  throw new Failure(`Unknown benchmark "${name}"; the benchmarks are: ${known.join(", ")}.`);
 }
 
 function withoutMetal(files: readonly string[]): string[] {

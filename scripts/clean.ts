@@ -24,7 +24,7 @@ export const builtFolders: readonly string[] = [
  */
 export async function clean(words: readonly string[], root = packageRoot, caches = cacheFolder()): Promise<void> {
   const unknown = words.find((word) => word !== "--caches");
-  if (unknown !== undefined) throw new Failure(`clean: there is no option ${unknown}; there is: --caches`);
+  if (unknown !== undefined) throw new Failure(`clean: unknown option ${unknown}; the only option is --caches`);
   const folders = builtFolders.map((folder) => join(root, folder));
   if (words.includes("--caches")) folders.push(caches);
   const removed = folders.filter((folder) => existsSync(folder));

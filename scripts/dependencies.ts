@@ -28,7 +28,7 @@ export async function installDependencies(root: string = packageRoot): Promise<b
   const output = (await Promise.all([install.stdout.text(), install.stderr.text()])).join("");
   if ((await install.exited) !== 0)
     throw new Failure(
-      `${output}The dependencies can't be installed (see above). Is the network there, and the package registry?`,
+      `${output}The dependencies can't be installed (see above). Check the network and the package registry.`,
     );
   await stamp.write(expected);
   return true;

@@ -101,7 +101,7 @@ await main(async () => {
   const [name = "", ...words] = process.argv.slice(2);
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined;
   if (!command)
-    throw new Failure(`There is no command "${name}"; there are: ${Object.keys(commands).sort().join(", ")}.`);
+    throw new Failure(`Unknown command "${name}"; the commands are: ${Object.keys(commands).sort().join(", ")}.`);
   if (command.meaning && words.includes("--help")) return console.log(`bun run ${name} ${command.meaning}`);
   if (await installDependencies()) return launchAgain();
   const run = await command.load();

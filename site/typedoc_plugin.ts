@@ -73,7 +73,8 @@ function describeNamespaces({ project }: Context): void {
   for (const namespace of project.getChildrenByKind(ReflectionKind.Namespace)) {
     const source = readFileSync(join(import.meta.dirname, "..", "src", namespace.name, "index.ts"), "utf8");
     const [, text] = /^\/\*\*\s*([\s\S]*?)\s*\*\//.exec(source) ?? [];
-    if (!text) throw new Error(`src/${namespace.name}/index.ts begins with no comment that describes the namespace.`);
+    if (!text)
+      throw new Error(`src/${namespace.name}/index.ts does not begin with a comment that describes the namespace.`);
     const description = text.replace(/\s*Exported as `\w+`\./, "").replace(/\n \* ?/g, "\n");
     namespace.comment = new Comment([{ kind: "text", text: description }]);
   }

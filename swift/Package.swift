@@ -19,29 +19,34 @@ let softwareDevice: [Target] = [
     .target(name: "Metal", dependencies: ["MetalRuntime", "CGlibcCompat", "OrchardDarwin"]),
     .target(name: "OrchardDarwin"), .target(name: "OrchardCommonCrypto"), .target(name: "simd"),
     .target(name: "QuartzCore", dependencies: ["OrchardDarwin"]),
-    .target(name: "os", dependencies: ["CGlibcCompat", "OrchardDarwin"]), .target(name: "OSLog", dependencies: ["os"]),
+    .target(name: "Orchardos", dependencies: ["CGlibcCompat", "OrchardDarwin"]),
+    .target(name: "OSLog", dependencies: ["Orchardos"]),
     .target(name: "MetalKit", dependencies: ["Metal", "simd"]),
     .target(name: "Accelerate", dependencies: ["CGlibcCompat", "OrchardDarwin", "simd"]),
-    .target(name: "CoreGraphics"), .target(name: "CoreVideo", dependencies: ["CoreGraphics"]),
+    .target(name: "CoreGraphics"), .target(name: "OrchardCoreFoundation"),
+    .target(name: "CoreVideo", dependencies: ["CoreGraphics", "Metal", "OrchardCoreFoundation"]),
+    .target(name: "IOKit", dependencies: ["OrchardCoreFoundation", "OrchardDarwin"]),
+    .target(name: "MetalPerformanceShaders", dependencies: ["Metal"]),
+    .target(name: "MetalPerformanceShadersGraph", dependencies: ["MetalPerformanceShaders"]),
 ]
 // Apple's modules that programs import besides Metal, to the extent that compute programs use them.
-let besideMetal: [Target.Dependency] = [
-    "OrchardDarwin", "OrchardCommonCrypto", "simd", "QuartzCore", "os", "OSLog", "MetalKit", "Accelerate",
-    "CoreGraphics", "CoreVideo",
+let companions = [
+    "OrchardDarwin", "OrchardCommonCrypto", "OrchardCoreFoundation", "Orchardos", "simd", "QuartzCore", "OSLog",
+    "MetalKit", "MetalPerformanceShaders", "MetalPerformanceShadersGraph", "Accelerate", "CoreGraphics", "CoreVideo",
+    "IOKit",
 ]
 let softwareTests: [Target] = [
     .target(name: "CTestSupport", path: "Tests/CTestSupport"),
     .testTarget(name: "MetalRuntimeTests", dependencies: ["MetalRuntime", "CGlibcCompat", "CTestSupport"]),
-    .testTarget(name: "MetalTests", dependencies: ["Metal", "MetalRuntime", "CTestSupport"] + besideMetal),
+    .testTarget(
+        name: "MetalTests",
+        dependencies: ["Metal", "MetalRuntime", "CTestSupport"] + companions.map { .init(stringLiteral: $0) }),
 ]
 let metalDependency: [Target.Dependency] = ["Metal", "MetalRuntime"]
 let metalProducts: [Product] = [
     .library(
         name: "Metal", type: .static,
-        targets: [
-            "Metal", "OrchardDarwin", "OrchardCommonCrypto", "simd", "QuartzCore", "os", "OSLog", "MetalKit",
-            "Accelerate", "CoreGraphics", "CoreVideo",
-        ])
+        targets: ["Metal"] + companions)
 ]
 #else
 let softwareDevice: [Target] = []

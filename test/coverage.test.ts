@@ -82,7 +82,7 @@ describe("docs/coverage.md", () => {
     expect(others.filter((name) => name !== "linalg" && !isHere(name))).toEqual([]);
   });
 
-  test("a table lists only names that differ by more than camelCase", () => {
+  test("a table lists only names that differ in more than camelCase", () => {
     const rows = [...page.matchAll(/^\| (`.+`) \| `([^`]+)` \|$/gm)];
     expect(rows.length).toBeGreaterThan(100);
     expect(rows.filter(([, names, ours]) => namesOf(names!).some((theirs) => camelCase(theirs) === ours))).toEqual([]);

@@ -13,7 +13,7 @@ export async function testArm64(words: readonly string[]): Promise<void> {
   const files = chooseFiles(paths);
   if (files.length === 0) throw new Failure(`There is no test of arm64's code in ${paths.join(", ")}.`);
   const processors = (await findProcessors()).filter(({ name }) => processor === undefined || name === processor);
-  if (processors.length === 0) throw new Failure("expected an emulated processor only where arm64 is emulated");
+  if (processors.length === 0) throw new Failure("--processor requires an emulated machine: this one is arm64");
   const rows: Row[] = [];
   for (const one of processors) {
     const chosen = filesFor(one, files);

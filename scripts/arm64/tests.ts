@@ -39,7 +39,7 @@ const [noMetal, noReference] = [
   "the reference backend is TypeScript, the same on every processor",
 ];
 
-/** Returns why a test of this name was skipped. Tests without a reason skip themselves if there is no Metal. */
+/** Returns why a test of this name was skipped. The reason of all other skipped tests is that Metal is missing. */
 export function reasonOf(name: string): string {
   const inEmulation = notEmulated.find(([words]) => name.includes(words));
   if (inEmulation) return inEmulation[1];

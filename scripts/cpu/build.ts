@@ -151,7 +151,7 @@ function chosenSets({ compiler, objectFolder, flags, sets, isApart = false }: Cp
   return names.filter((name) => sets === undefined || sets.includes(name) || (!isApart && isBuilt(name)));
 }
 
-/** The objects of the chosen sets, and the one that lists these. */
+/** The objects of the chosen sets, and the object that lists the sets. */
 async function objectsOf({ compiler, objectFolder, flags }: CpuBuild, sets: readonly string[]): Promise<ObjectFile[]> {
   const all = setsOf(compiler);
   const source = join(objectFolder, "sets.cpp");

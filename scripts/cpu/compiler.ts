@@ -19,7 +19,7 @@ export interface CppCompiler {
 
 const names = ["c++", "clang++", "g++"];
 
-/** Whether a compiler exists without installing anything. */
+/** Returns whether a compiler is installed. */
 export const hasCompiler = (): boolean => (installed() ?? brought()) !== undefined;
 
 const remedy =

@@ -42,7 +42,7 @@ const families: readonly Family[] = [
   },
 ];
 
-/** The calls whose blocks are generated. */
+/** The calls of the cpu dylib whose parameter blocks are generated. */
 export const generatedCalls: ReadonlySet<string> = new Set(
   families.flatMap(({ calls }) => calls.map(({ description }) => description.name)),
 );

@@ -8,7 +8,7 @@ import { linkProblems } from "./links.ts";
 import { pagePaths } from "./pages.ts";
 import { buildSite, repositoryAddress, siteFolder } from "./site.ts";
 
-/** Replacements for tests. */
+/** Functions that tests replace. */
 export interface DocsOptions {
   /** Builds a site, and returns its folder. */
   readonly build?: () => Promise<string>;
@@ -41,7 +41,7 @@ export async function checkDocs({
   return onePassed;
 }
 
-/** A reader's first search loads the whole index. */
+/** The site loads the whole index for a reader's first search. */
 const MOST_SEARCH_BYTES = 1e6;
 
 function searchProblems(folder: string): string[] {
@@ -54,7 +54,9 @@ function searchProblems(folder: string): string[] {
 /** Reads the text of an element of a page, without tags. */
 const plain = (html: string): string => html.replace(/<[^>]+>/g, "");
 
-/** What readers need and a change of a tool may lose: how to install, a favicon, and a readable API. */
+/**
+ * Contents that readers need, and that a change of a tool could remove: how to install, a favicon, and a readable API.
+ */
 async function contentProblems(folder: string): Promise<string[]> {
   const read = (file: string) => Bun.file(join(folder, file)).text();
   const home = await read("index.html");

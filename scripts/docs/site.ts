@@ -21,7 +21,7 @@ export const siteFolder = join(packageRoot, "build", "docs");
 export async function buildDocs(words: readonly string[]): Promise<void> {
   const options = readWords(words);
   const problems = linkProblems();
-  if (problems.length > 0) throw new Failure(`Links of documents lead nowhere:\n${problems.join("\n")}`);
+  if (problems.length > 0) throw new Failure(`Broken links in documents:\n${problems.join("\n")}`);
   await buildSite(options.base);
   console.log(`The site is in ${siteFolder}`);
   if (options.check) await (await import("./browse.ts")).checkPages(siteFolder, options.base, options.pictures);
@@ -69,7 +69,8 @@ function readWords(words: readonly string[]): Options {
     else if (word === "--serve") options.serve = true;
     else if (word === "--base") options.base = words[++at] ?? "";
     else if (word === "--pictures") options.pictures = words[++at];
-    else throw new Failure(`There is no option ${word}; there are: --check, --serve, --base /path/, --pictures folder`);
+    else
+      throw new Failure(`Unknown option ${word}; the options are: --check, --serve, --base /path/, --pictures folder`);
   }
   if (!/^\/(?:.*\/)?$/.test(options.base))
     throw new Failure(`expected --base to begin and end with "/", got "${options.base}"`);

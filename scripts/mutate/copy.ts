@@ -17,7 +17,7 @@ import { platform } from "../../src/core/paths.ts";
 import { type LimitedRun, runLimited } from "./limited.ts";
 import { applied, type Mutation } from "./mutation.ts";
 
-/** The files of a working tree: those that git knows, and new ones, as paths from the root. */
+/** Returns the files of a working tree, tracked and new, as paths from the root. */
 export async function filesOf(root: string): Promise<string[]> {
   const words = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"];
   const { output } = await runOrFail("Asking git for files", words, { cwd: root });

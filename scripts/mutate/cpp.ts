@@ -80,7 +80,7 @@ function statementChanges(line: readonly Token[]): Change[] {
   return [{ kind: "removed statement", start: first.start, end: endOf(last), replacement: ";" }];
 }
 
-/** Keeps adjacent names apart. */
+/** Keeps names that become adjacent apart. */
 const textOf = (tokens: readonly Token[]): string =>
   tokens
     .map(({ text, isGlued }) => (isGlued ? text : ` ${text}`))

@@ -22,13 +22,13 @@ export interface JudgeOptions {
   readonly jobs: number;
 }
 
-/** A copy for mutants, and the languages that it has the products of. */
+/** A copy for mutants, and the languages whose build products it has. */
 interface Bench {
   readonly copy: Copy;
   readonly prepared: Set<LanguageName>;
 }
 
-/** Judges mutants of a working tree, each in a copy that holds no other. */
+/** Judges mutants of a working tree, one at a time in each copy of the tree. */
 export class Judge implements Disposable {
   readonly #pristine: Copy;
   readonly #benches: readonly Bench[];

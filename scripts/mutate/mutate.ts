@@ -14,7 +14,7 @@ export interface MutateOptions {
   readonly place: Place;
   readonly seed: number;
   readonly count: number;
-  /** Mutants of the draw to leave out, because an earlier run judged them. */
+  /** The number of mutants of the draw to skip, because an earlier run judged them. */
   readonly skip: number;
   /** Mutants judged at once. */
   readonly jobs: number;
@@ -93,7 +93,7 @@ export async function mutate(words: readonly string[], root: string = packageRoo
   };
   let started = skip;
   for (;;) {
-    // A mutant that does not count is replaced by the next one only when it is known, so that the seed alone decides
+    // If a mutant does not count, the next one replaces it only once that is known, so that the seed alone decides
     // which are judged.
     const left = count - counted(judged).length - running.size;
     if (left > 0 && running.size < jobs && (!isChecked || queue.length === 0)) {

@@ -69,7 +69,10 @@ export class Tests {
     });
   }
 
-  /** Lower is nearer: by folder, imports, and names that the test mentions; then by whether load may change it. */
+  /**
+   * A smaller value is nearer: by folder, imports, and names that the test mentions; then by whether load may change
+   * the outcome.
+   */
   #rankOf(test: string, { inFolder, isDirect, stem, names, hasTables }: Relation): number {
     const mentions = names.some((name) => this.#textOf(test).includes(name));
     const ofTables = hasTables && isIn(test, "test/arguments") && this.#timings(test) < MOST_OF_TABLES;

@@ -25,7 +25,7 @@ export type LanguageName = (typeof languages)[number]["name"];
 
 export const languageOf = (file: string): Language | undefined => languages.find(({ files }) => files.test(file));
 
-/** The place to mutate: everything, a folder, a file, or a line of a file. */
+/** The code to mutate: everything, a folder, a file, or a line of a file. */
 export interface Place {
   readonly path: string;
   readonly line: number | undefined;
@@ -42,7 +42,8 @@ const isWithin = (file: string, { path }: Place): boolean =>
 
 /**
  * Returns the lines with mutations, in drawn order. A line's position depends only on the seed and the line, so a
- * change of one file does not affect the draws in others. A named line gets all its mutations, others get one.
+ * change of one file does not affect the draws in others. A line that the caller names has all its mutations, others
+ * have one.
  *
  * @param files paths from the root
  * @throws {Failure} if no file or line can be mutated

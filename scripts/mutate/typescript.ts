@@ -114,7 +114,8 @@ function callOf(node: Node, source: string): Change[] {
   if (callee.type !== "MemberExpression" || !object || !property) return argumentsOf(node, source);
   const name = source.slice(property.start, property.end);
   const replacement = source.slice(object.start, object.end);
-  const isNamespace = object.type === "Identifier" && /^[A-Z]/.test(replacement); // Math, Number, a class
+  // a global object such as Math, or a class
+  const isNamespace = object.type === "Identifier" && /^[A-Z]/.test(replacement);
   return [
     ...callChanges(name, property.start),
     ...(isNamespace ? [] : [{ kind: "removed call", start: node.start, end: node.end, replacement }]),

@@ -23,7 +23,7 @@ export class Attributes {
   before(at: number): number {
     const end = behindClosing(this.#program.tokens, at);
     const before = this.#program.tokens[at - 1];
-    if (before && this.#program.names.has(at - 1)) return end; // it was recorded with its declaration
+    if (before && this.#program.names.has(at - 1)) return end; // the attribute was recorded with its declaration
     if (before?.text === "]" || isBehindName(this.#program.tokens, at, this.#program.names)) return end;
     const next = this.#program.tokens[end];
     const word = next?.kind === "name" ? (keywords.has(next.text) ? next.text : "T") : (next?.text ?? "");

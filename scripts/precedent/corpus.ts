@@ -77,7 +77,7 @@ function isFirst(text: string, seen: Set<string>): boolean {
 
 const isKernelFile = (path: string): boolean => /\.(metal|metalh|msl)$/.test(path);
 
-/** A header that only kernels include: a host's use of C++ is not a precedent. */
+/** A header that only kernels include. C++ in a host's header is not a precedent for kernels. */
 const isKernelHeader = ({ path, text }: SourceFile): boolean =>
   /\.(h|hpp)$/.test(path) &&
   /#include <metal_|using namespace metal|\[\[\s*(kernel|buffer\()/.test(text) &&
@@ -111,7 +111,7 @@ function includeOf(files: readonly SourceFile[]): Include {
 
 // --- Swift
 
-/** A member that one file declares may be another's in the next file; types belong to the project. */
+/** Members belong to a file, since another file may use the name differently; types belong to the project. */
 function swiftOf(files: readonly SourceFile[], ours: Uses): ReadonlySet<string> {
   const read = files.filter(({ path }) => path.endsWith(".swift")).map(readSwift);
   const types = new Set(read.flatMap(({ declared }) => [...declared]).filter((name) => /^[A-Z]/.test(name)));

@@ -11,7 +11,7 @@ export const argumentForm =
       ? "integer"
       : describeType(type);
 
-/** Pointee types, and types with an address space, are not distinguished. */
+/** Types that differ only in what they point to, or in their address space, count as equal. */
 export function generalForm({ form }: Declaration): string {
   const words = form.split(" ").filter((word) => !/^(inline|static|typename|extern)$/.test(word));
   const hasSpace = words.some((word) => spaces.has(word));

@@ -27,7 +27,7 @@ export interface Sources {
 }
 
 export async function ourSources(): Promise<Sources> {
-  await import("../../src/index.ts"); // it defines the enumerations that kernels include
+  await import("../../src/index.ts"); // this file defines the enumerations that kernels include
   const { kernelHeaders } = await import("../../src/backend/metal/launch.ts");
   const others = filesOf(["src/**/*.ts", `${swiftFolder}/*.swift`]).map(sourceOf);
   return {

@@ -53,7 +53,7 @@ function interpolated(text: string, line: number): SwiftToken[] {
   });
 }
 
-/** A construct of a file, and its line. */
+/** A construct in a file, and its line. */
 export interface SwiftUse {
   readonly construct: string;
   /** Its name, which the project may declare. */

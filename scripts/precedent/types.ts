@@ -99,7 +99,7 @@ function commonScalar(a: string, b: string): string | undefined {
 export const promoted = (scalar: string): string =>
   scalarNames.includes(scalar) && scalarNames.indexOf(scalar) < scalarNames.indexOf("int") ? "int" : scalar;
 
-/** Integers of up to 32 bits are one kind, and those of 64 bits another. */
+/** Integers of up to 32 bits count as one type, and those of 64 bits as another. */
 const kinds: Readonly<Record<string, string>> = {
   ...Object.fromEntries(["char", "uchar", "short", "ushort", "int", "uint"].map((name) => [name, "integer"])),
   long: "integer64",

@@ -135,8 +135,8 @@ const entryOf = (imports: readonly RelativeImport[]): string =>
   ].join("");
 
 /**
- * The same in one object. Bun's bundler makes a getter and a setter for each export, which takes a millisecond at each
- * start.
+ * The exports of the bundle in one object. Bun's bundler makes a getter and a setter for each export, which takes a
+ * millisecond at each start.
  */
 function objectEntryOf(exported: readonly string[], imports: readonly RelativeImport[]): string {
   const others = imports.flatMap(({ names, from }) => names.map((name) => [name, from] as const));
@@ -154,8 +154,7 @@ function ofLibrary(name: string, text: string): string {
   const code = text.replace(relativeImport, (_, names = "") =>
     names === "" ? "" : `const { ${names.replace(/\w+/g, "$$$&: $&")} } = library;\n`,
   );
-  if (/^(?:import|export)\b[^;]*"\./m.test(code))
-    throw new Failure(`${name} imports in a form that packing can't read`);
+  if (/^(?:import|export)\b[^;]*"\./m.test(code)) throw new Failure(`${name} has an import that packing can't parse`);
   return `import { library } from "./bundle/chosen.js";\n${code}`;
 }
 

@@ -50,7 +50,9 @@ export async function pack(platforms: readonly string[] = possiblePlatforms()): 
 /** The software device of `bun run build`: for the glibc of this machine and newer ones. */
 async function stageBuiltDevice(folder: string): Promise<void> {
   if (!devicePlatforms.includes(platform))
-    throw new Failure(`The software device's package is made on ${devicePlatforms.join(", ")}, not on ${platform}.`);
+    throw new Failure(
+      `The software device's package can be made only on ${devicePlatforms.join(", ")}, not on ${platform}.`,
+    );
   if (!existsSync(metalDylib)) throw new Failure(`There is no ${metalDylib}; \`bun run build\` makes it.`);
   await stageDevice(folder, metalDylib, join(buildFolder, "metal"));
 }
@@ -59,7 +61,7 @@ async function dylibsOf(target: string, progress: (text: string) => void): Promi
   const system = linuxTargets.find((name) => target === `linux-${name}`);
   if (system) return [await buildPortable(system, progress)];
   if (target !== "darwin-arm64" || !possiblePlatforms().includes(target))
-    throw new Failure(`This machine can't make the package for ${target}; it can: ${possiblePlatforms().join(", ")}.`);
+    throw new Failure(`This machine can make packages for ${possiblePlatforms().join(", ")}, not for ${target}.`);
   if (!existsSync(metalDylib)) throw new Failure(`There is no ${metalDylib}; \`bun run build\` makes it.`);
   await buildCpuLibrary(progress);
   return [join(buildFolder, cpuLibraryName), metalDylib];

@@ -73,7 +73,8 @@ async function usualRegistry(): Promise<string> {
   const named = process.env["BUN_CONFIG_REGISTRY"] ?? process.env["npm_config_registry"];
   if (named) return named;
   const npm = Bun.which("npm");
-  if (!npm) throw new Failure("There is no npm to ask for the package registry; BUN_CONFIG_REGISTRY can name it.");
+  if (!npm)
+    throw new Failure("npm, which knows the package registry, is not on PATH; set BUN_CONFIG_REGISTRY instead.");
   const child = Bun.spawn([npm, "config", "get", "registry"], { stdio: ["ignore", "pipe", "ignore"] });
   return (await child.stdout.text()).trim();
 }

@@ -11,7 +11,7 @@ import { fixturesPython } from "../fixtures/environment.ts";
 /** The oldest supported version of glibc: that of RHEL 8, Debian 10 and Amazon Linux 2023. */
 export const oldestGlibc = "2.28";
 
-/** The Linux systems whose packages contain the cpu backend's dylib: a processor, and musl unless it is glibc. */
+/** The Linux systems whose packages contain the cpu backend's dylib: a processor, and its C library if that is musl. */
 export const linuxTargets = ["x64", "arm64", "x64-musl", "arm64-musl"] as const;
 export type LinuxTarget = (typeof linuxTargets)[number];
 

@@ -6,6 +6,9 @@ import { type Counts, countJUnit, type FileOutcome, fileOutcomes } from "../coun
 /** Each takes gigabytes, and some of their tests use as many threads as there are cores. */
 const MOST_WORKERS = 4;
 
+/** In characters: the summary has six short lines. */
+const LENGTH_OF_SUMMARY = 1000;
+
 export interface TestRunOptions {
   /** Where Bun writes its JUnit report. */
   readonly report: string;
@@ -14,16 +17,20 @@ export interface TestRunOptions {
   /** Further arguments for `bun test`. */
   readonly words?: readonly string[];
   readonly environment?: Readonly<Record<string, string>>;
+  /** Whether to hide Bun's output. */
+  readonly isQuiet?: boolean;
 }
 
 export interface TestRun {
   readonly counts: Counts;
   readonly files: readonly FileOutcome[];
+  /** Whether an error occurred outside the tests. The report has none of these, and any of the files may cause one. */
+  readonly hasOuterErrors: boolean;
 }
 
 /** Runs these files in their order, or those that the arguments select. */
 export async function runTestFiles(files: readonly string[], options: TestRunOptions): Promise<TestRun> {
-  const { report, isParallel = false, words = [], environment = {} } = options;
+  const { report, isParallel = false, words = [], environment = {}, isQuiet = false } = options;
   await Bun.file(report)
     .delete()
     .catch(() => undefined); // missing on the first run
@@ -35,11 +42,42 @@ export async function runTestFiles(files: readonly string[], options: TestRunOpt
       ...words,
       ...files.map((file) => (file.startsWith("test/") ? `./${file}` : file)), // a path, not a part of one
     ],
-    { cwd: packageRoot, env: { ...process.env, ...environment }, stdio: ["ignore", "inherit", "inherit"] },
+    {
+      cwd: packageRoot,
+      env: { ...process.env, ...(process.stderr.isTTY ? { FORCE_COLOR: "1" } : {}), ...environment },
+      stdio: ["ignore", isQuiet ? "ignore" : "inherit", "pipe"],
+    },
   );
+  const end = lastLines(child.stderr, isQuiet ? undefined : process.stderr);
   const status = await child.exited;
   const text = await Bun.file(report)
     .text()
     .catch(() => undefined);
-  return { counts: countJUnit(text, status), files: fileOutcomes(text ?? "") };
+  const outcomes = fileOutcomes(text ?? "");
+  const isExplained = status === 0 || outcomes.some(({ failed }) => failed > 0);
+  const hasOuterErrors = !isExplained || endsWithErrors(await endOf(end));
+  return { counts: countJUnit(text, status), files: outcomes, hasOuterErrors };
 }
+
+/** A process that a test left behind may hold the output open after Bun has ended: the run does not wait for it. */
+async function endOf(lines: Promise<string>): Promise<string> {
+  const late = Promise.withResolvers<string>();
+  const timer = setTimeout(() => late.resolve("1 error"), 5000);
+  const end = await Promise.race([lines, late.promise]);
+  clearTimeout(timer);
+  return end;
+}
+
+/** Copies Bun's output as it arrives. @returns its last lines, which are Bun's summary */
+async function lastLines(output: ReadableStream<Uint8Array>, to?: NodeJS.WriteStream): Promise<string> {
+  let end = "";
+  const decoder = new TextDecoder();
+  for await (const piece of output) {
+    to?.write(piece);
+    end = (end + decoder.decode(piece, { stream: true })).slice(-LENGTH_OF_SUMMARY);
+  }
+  return end;
+}
+
+/** Bun's summary has the line " 2 errors" if errors occurred outside the tests, and no such line otherwise. */
+const endsWithErrors = (summary: string): boolean => /^ *\d+ errors?$/m.test(Bun.stripANSI(summary));

@@ -65,5 +65,5 @@ function shortestPath(graph: Graph, members: ReadonlySet<string>, start: string,
       paths.push([...path, next]);
     }
   }
-  throw new Error(`no path leads from ${start} to ${end}, though they are of one component`);
+  throw new Error(`found no path from ${start} to ${end}, which are in one cycle`);
 }

@@ -1,10 +1,10 @@
 import { readFile, rm } from "node:fs/promises";
 import { gapsFile } from "./report.ts";
 
-/** Deletes the gaps of an earlier run. */
+/** Deletes the list of unsupported features of an earlier run. */
 export const forgetGaps = (): Promise<void> => rm(gapsFile(), { force: true });
 
-/** The gaps of this run; empty if there are none. */
+/** Returns the unsupported features of this run; empty if there are none. */
 export async function readGaps(): Promise<string> {
   return readFile(gapsFile(), "utf8").catch(() => ""); // no test found a gap
 }

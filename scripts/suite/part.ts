@@ -15,12 +15,12 @@ export interface PartResult {
   readonly name: string;
   readonly counts: PartCounts;
   readonly seconds: number;
-  /** Why it was skipped on purpose; it then counts neither way. */
+  /** Why the part was skipped on purpose; then it is neither passed nor failed. */
   readonly leftOut?: string;
 }
 
 /**
- * Runs and times a part. A part that can't run counts as one failure, since a suite must not pass for lack of tests.
+ * Runs and times a part. A part that can't run counts as one failure, since a suite without tests must not pass.
  * Several parts may run at once, so each prints its start and end.
  */
 export async function runPart(name: string, body: () => Promise<PartCounts>): Promise<PartResult> {

@@ -5,7 +5,10 @@ import { packageRoot } from "../../src/core/paths.ts";
 /** The folder of a run's reports; a run within another one has a separate folder. */
 export const reportFolder = (): string => environment("ORCHARD_REPORT") ?? join(packageRoot, "report");
 
-/** The file to which tests of operations write the gaps of backends, one line each: `exp float64 on metal: why`. */
+/**
+ * The file to which tests of operations write the unsupported features of backends, one line each: `exp float64 on
+ * metal: why`.
+ */
 export const gapsFile = (): string => join(reportFolder(), "gaps.txt");
 
 /** Maximum bytes of compiled kernels that the suite keeps in the cache. */

@@ -62,8 +62,8 @@ export async function testOrdinary(selection: Selection, outcomes?: Outcomes): P
       environment: environmentOf(selection),
     });
     times = run.files;
-    // An error outside the tests appears only in the status, and could be in any of the files.
-    if (run.counts.failed === 0) for (const file of run.files) outcomes?.keepFile(file.file, file);
+    const passed = run.hasOuterErrors ? [] : run.files.filter(({ failed }) => failed === 0);
+    for (const file of passed) outcomes?.keepFile(file.file, file);
     return withKept(run.counts, kept);
   });
   return { results: [result], times };

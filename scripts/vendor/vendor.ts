@@ -46,7 +46,7 @@ export async function vendorPackages(folder: string): Promise<void> {
     const text = await Bun.file(path).text();
     const copied = importingCopies(text, module);
     if (copied === text) continue;
-    if (module.endsWith(".d.ts")) throw new Failure(`${module} names a package that users do not install`);
+    if (module.endsWith(".d.ts")) throw new Failure(`${module} imports types of a package that users do not install`);
     for (const [specifier, more] of namesIn(path, text)) names.set(specifier, union(names.get(specifier), more));
     await Bun.write(path, copied);
   }
@@ -63,7 +63,7 @@ export async function vendorPackages(folder: string): Promise<void> {
 
 const union = (a: Names = new Set<string>(), b: Names): Names => (a === "all" || b === "all" ? "all" : a.union(b));
 
-/** What stands before and after the name in an import or a `require`, as tsc and Biome write them. */
+/** The text before and after the name in an import or a `require`, as tsc and Biome write it. */
 const imported = /(\bfrom |\bimport |\b(?:import|require)\()"([^"\n]+)"/g;
 
 /** A module that imports the copies. @param module its path in `src` */
@@ -97,7 +97,7 @@ async function bundleCopies(copies: string, wanted: readonly (readonly [string, 
     files: Object.fromEntries(entries),
     target: "bun",
     splitting: true,
-    minify: { whitespace: true }, // names of classes stay
+    minify: { whitespace: true }, // keeps the names of classes
     naming: { entry: "[name].[ext]", chunk: "shared_[hash].[ext]" },
     outdir: copies,
     metafile: true,

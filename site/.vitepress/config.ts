@@ -30,7 +30,8 @@ const guide = [
     text: "Models",
     items: [
       { text: "Layers and generation", link: "/nn" },
-      { text: "Pretrained models", link: "/models" },
+      { text: "Pretrained models", link: "/pretrained" },
+      { text: "Supported language models", link: "/models" },
       { text: "Embeddings, rerankers, classifiers", link: "/encoders" },
       { text: "Chats and serving", link: "/serving" },
       { text: "Training and text", link: "/training" },

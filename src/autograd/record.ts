@@ -2,6 +2,20 @@ import type { Tensor } from "../tensor/tensor.ts";
 import { gradEnabled } from "./modes.ts";
 import { type BackwardRule, GraphNode } from "./node.ts";
 
+/**
+ * The gradients of the outputs. A node runs if one of them has a gradient, so that of a single output is never null.
+ */
+type Incoming<Outputs extends readonly Tensor[]> = Outputs["length"] extends 1
+  ? readonly [Tensor]
+  : { readonly [At in keyof Outputs]: Tensor | null };
+
+/** {@link BackwardRule} with the number of tensors and the dtypes of a call. */
+type RuleOf<Inputs extends readonly Tensor[], Outputs extends readonly Tensor[], Saved extends readonly Tensor[]> = (
+  gradients: Incoming<Outputs>,
+  saved: Saved,
+  needs: { readonly [At in keyof Inputs]: boolean },
+) => readonly (Tensor | null)[];
+
 /** Whether an operation on these inputs must be recorded. */
 export function needsGradient(...inputs: readonly Tensor[]): boolean {
   for (const input of inputs) if (input.requiresGrad) return gradEnabled.get();
@@ -14,12 +28,11 @@ export function needsGradient(...inputs: readonly Tensor[]): boolean {
  * @param save the inputs or outputs that the rule needs; backward passes them to the rule and frees them
  * @param rule uses differentiable operations, so gradients of gradients need no extra code
  */
-export function record(
-  operation: string,
-  inputs: readonly Tensor[],
-  outputs: readonly Tensor[],
-  save: readonly Tensor[],
-  rule: BackwardRule,
-): void {
-  if (needsGradient(...inputs)) new GraphNode(operation, inputs, outputs, save, rule);
+export function record<
+  const Inputs extends readonly Tensor[],
+  const Outputs extends readonly Tensor[],
+  const Saved extends readonly Tensor[],
+>(operation: string, inputs: Inputs, outputs: Outputs, save: Saved, rule: RuleOf<Inputs, Outputs, Saved>): void {
+  // A node passes its rule as many tensors as the operation has.
+  if (needsGradient(...inputs)) new GraphNode(operation, inputs, outputs, save, rule as unknown as BackwardRule);
 }

@@ -35,26 +35,42 @@ export interface Backend {
 }
 
 /** A call of an operation: inputs and allocated outputs, which may be views with any strides. */
-export interface OperationCall<Attributes> {
+export interface OperationCall<
+  Attributes,
+  Inputs extends readonly Tensor[] = readonly Tensor[],
+  Outputs extends readonly Tensor[] = readonly Tensor[],
+> {
   readonly operation: string;
-  readonly inputs: readonly Tensor[];
-  readonly outputs: readonly Tensor[];
+  readonly inputs: Inputs;
+  readonly outputs: Outputs;
   readonly attributes: Attributes;
 }
 
-/** A backend's implementation of an operation. */
-export interface Implementation<Attributes, Result extends Launched = Launched> {
+/**
+ * A backend's implementation of an operation. `Inputs` and `Outputs` are its operands, such as `[Tensor, ...Tensor[]]` if
+ * inputs after the first may be omitted.
+ */
+export interface Implementation<
+  Attributes,
+  Inputs extends readonly Tensor[] = readonly Tensor[],
+  Outputs extends readonly Tensor[] = readonly Tensor[],
+  Result extends Launched = Launched,
+> {
   /** Returns why it can't run this call (dtype, shape, memory), in a few words; undefined if it can. */
-  unsupported?(call: Omit<OperationCall<Attributes>, "outputs">): string | undefined;
+  unsupported?(call: Omit<OperationCall<Attributes, Inputs>, "outputs">): string | undefined;
   /**
    * Computes all elements of the outputs. It must not change inputs, so that a failed call can run elsewhere. On a
    * device it returns the command buffers that it encoded into.
    */
-  run(call: OperationCall<Attributes>): Result;
+  run(call: OperationCall<Attributes, Inputs, Outputs>): Result;
 }
 
 /** An implementation on metal. It must return its launches, or null if there are none. */
-export type MetalImplementation<Attributes> = Implementation<Attributes, TicketRange | null>;
+export type MetalImplementation<
+  Attributes,
+  Inputs extends readonly Tensor[] = readonly Tensor[],
+  Outputs extends readonly Tensor[] = readonly Tensor[],
+> = Implementation<Attributes, Inputs, Outputs, TicketRange | null>;
 
 /**
  * An implementation's pending work on a device: the command buffers of its launches; nothing if the work is done when

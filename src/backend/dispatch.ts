@@ -60,22 +60,25 @@ export function execute<Attributes, D extends DType>(
   attributes: Attributes,
   operation?: string,
 ): Tensor<D> {
-  return executeMany(primitive, inputs, [{ shape, dtype }], attributes, operation)[0] as Tensor<D>;
+  return executeMany(primitive, inputs, [{ shape, dtype }], attributes, operation)[0];
 }
 
+/** The results of an operation: a tensor of each dtype. */
+type Results<Specs extends readonly OutputSpec[]> = { -readonly [At in keyof Specs]: Tensor<Specs[At]["dtype"]> };
+
 /** Runs an operation with several results, which it allocates. @see {@link execute} */
-export function executeMany<Attributes>(
+export function executeMany<Attributes, const Specs extends readonly OutputSpec[]>(
   primitive: Primitive<Attributes>,
   inputs: readonly Tensor[],
-  specs: readonly OutputSpec[],
+  specs: Specs,
   attributes: Attributes,
   operation: string = primitive.name,
-): Tensor[] {
+): Results<Specs> {
   const operandsOn = (backend: Backend) => {
     checkElements(operation, inputs, specs);
     return { inputs, outputs: allocateAll(backend, specs) };
   };
-  return dispatch(operation, primitive, inputs, attributes, operandsOn, discardOutputs);
+  return dispatch(operation, primitive, inputs, attributes, operandsOn, discardOutputs) as Results<Specs>;
 }
 
 /** Runs an operation into existing tensors, which may be views but must not overlap the inputs. */
@@ -157,7 +160,7 @@ function withOperation(operation: string, failure: unknown): unknown {
 }
 
 /** Runs the body of a composite operation, whose name out-of-memory errors then have. */
-export function named<Result>(operation: string, body: () => Result): Result {
+export function underName<Result>(operation: string, body: () => Result): Result {
   try {
     return body();
   } catch (error) {
@@ -275,7 +278,7 @@ export function checkElements(
   for (const input of inputs) {
     if (input.size <= MOST_ELEMENTS) continue;
     const bytes = results.reduce((sum, { shape, dtype }) => sum + byteLengthOf(shape, dtype), 0);
-    named(operation, () => reserve(bytes));
+    underName(operation, () => reserve(bytes));
     throw new ShapeError(
       operation,
       "tooManyElements",

@@ -47,12 +47,15 @@ export function enumeration<const Name extends string>(
   if (defined.has(type)) throw new TypeError(`the enumeration ${type} is defined twice`);
   const groups: Enumeration<Name>["groups"] = isList(members) ? {} : members;
   const names = isList(members) ? members : [...new Set(Object.values(members).flat())];
-  const ordinals = Object.fromEntries(names.map((name, index) => [name, index])) as Record<Name, number>;
+  let ordinals: Readonly<Record<Name, number>> | undefined;
   const result: Enumeration<Name> = {
     type,
     names,
     groups,
-    ordinal: (name) => ordinals[name],
+    ordinal(name) {
+      ordinals ??= Object.fromEntries(names.map((each, index) => [each, index])) as Record<Name, number>;
+      return ordinals[name];
+    },
     get header() {
       return headerOf(type, { names, ...groups });
     },

@@ -128,7 +128,7 @@ export const flag: SharedField<boolean> = {
   cpu: double("Flag", Number),
 };
 
-/** A dtype. Metal's kernels have it in their names instead. */
+/** The field of a dtype, only in calls of the cpu dylib: Metal's kernels have the dtype in their names. */
 export const dtype: Field<DType> & { readonly cpu: CpuField<DType> } = {
   cpu: double("DTypeField", (value, ordinals) => ordinals("DType")[value]!),
 };
@@ -146,7 +146,9 @@ function unknownName(type: string, name: string): never {
 /** An array of `count` values of a field. On metal fewer may be given; the rest is zero. */
 export const array = <Value>(field: SharedField<Value>, count: number): SharedField<readonly Value[]> => ({
   metal: {
-    type: withDimension(field.metal.type, count),
+    get type() {
+      return withDimension(field.metal.type, count);
+    },
     size: field.metal.size * count,
     alignment: field.metal.alignment,
     write(view, at, values) {
@@ -156,7 +158,9 @@ export const array = <Value>(field: SharedField<Value>, count: number): SharedFi
     },
   },
   cpu: {
-    type: withDimension(field.cpu.type, count),
+    get type() {
+      return withDimension(field.cpu.type, count);
+    },
     length: field.cpu.length * count,
     write(block, at, values, ordinals) {
       checkCount(values, count);

@@ -361,6 +361,6 @@ function checkName(called: string, what: string, name: string, known: Iterable<s
   const names = [...known].filter((candidate) => candidate !== undefined);
   if (names.includes(name)) return;
   const nearest = nearestName(name, names);
-  const hint = nearest ? `did you mean "${nearest}"?` : `there are: ${names.sort().join(", ")}`;
+  const hint = nearest ? `did you mean "${nearest}"?` : `expected one of ${names.sort().join(", ")}`;
   throw new ArgumentError(called, "unknownName", `there is no ${what} "${name}"; ${hint}`);
 }

@@ -4,6 +4,7 @@ import { backendNames } from "../backend/names.ts";
 import type { CacheFormat } from "../nn/cache/store.ts";
 import type { ChatFlags } from "../serve/commands.ts";
 import { parseNumber } from "./number.ts";
+import { MODEL, offlineOption } from "./pull.ts";
 
 const numeric = (flags: string, meaning: string): Option => new Option(flags, meaning).argParser(parseNumber);
 
@@ -18,13 +19,14 @@ export const modelOptions = (): Option[] => [
   ]),
   new Option("--adapter <folder>", "folder of a LoRA adapter in PEFT's format"),
   new Option("--backend <name>", "backend to run on").choices(backendNames),
+  offlineOption(),
 ];
 
 export function addChatCommand(program: Command): void {
   const command = program
     .command("chat")
     .description("chat with a model; if input is piped, each line is a message")
-    .argument("<model>", "a Hugging Face model folder or a .gguf file")
+    .argument("<model>", MODEL)
     .option("--system <text>", "system message")
     .addOption(numeric("--tokens <count>", "maximum number of tokens in an answer").default(1024))
     .addOption(numeric("--temperature <number>", "sampling temperature; 0: greedy decoding (default: the model's)"))

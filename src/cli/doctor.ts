@@ -138,7 +138,10 @@ function metal(): Diagnosis[] {
   }
 }
 
-/** The command that resolves an error of the metal backend: without a compiler or linker, the toolchain is missing. */
+/**
+ * Returns the command that fixes an error of the metal backend: without a compiler or linker, it installs the
+ * toolchain.
+ */
 export const metalFix = (message: string, fallback: string, clone?: boolean): string =>
   /\bno (clang\+\+|linker) .*was found/.test(message) ? swiftCommand(clone) : fallback;
 

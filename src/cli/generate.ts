@@ -4,6 +4,7 @@ import { backendNames } from "../backend/names.ts";
 import { ggmlFormats } from "../quant/formats.ts";
 import type { GenerateFlags } from "../train/generate.ts";
 import { parseNumber } from "./number.ts";
+import { MODEL, offlineOption } from "./pull.ts";
 
 const numeric = (flags: string, meaning: string): Option => new Option(flags, meaning).argParser(parseNumber);
 
@@ -13,7 +14,8 @@ export function addGenerateCommand(program: Command): void {
     .description("generate text with a model trained here or a pretrained one")
     .argument(
       "[run]",
-      "a run, a checkpoint, a file written by `quantize`, or a pretrained model (default: the latest run in runs/)",
+      `a run, a checkpoint, a file written by \`quantize\`, or a pretrained model: ${MODEL} ` +
+        "(default: the latest run in runs/)",
     )
     .option("--prompt <text>", "text to continue", "export ")
     .addOption(numeric("--tokens <count>", "maximum number of tokens to generate").default(500))
@@ -35,6 +37,7 @@ export function addGenerateCommand(program: Command): void {
     )
     .option("--adapter <folder>", "for a pretrained model: folder of a LoRA adapter in PEFT's format")
     .addOption(new Option("--quantize <format>", "for a pretrained model: quantize its weights").choices(ggmlFormats))
+    .addOption(offlineOption())
     .addOption(new Option("--backend <name>", "backend to run on").choices(backendNames))
     .action(async (run: string | undefined, flags: GenerateFlags) => {
       const { runGenerate } = await import("../train/generate.ts");

@@ -5,17 +5,24 @@ import { parseNumber } from "./number.ts";
 
 /** The options of `orchard pull`. */
 export interface PullFlags {
-  readonly revision: string;
+  readonly revision?: string;
   readonly include?: readonly string[];
   readonly timeout: number;
 }
 
+/** The help for arguments that name a model. */
+export const MODEL = "a Hugging Face model folder, a .gguf file, or owner/name[@revision][:quantization] on the hub";
+
+/** The option of commands that load models by name. */
+export const offlineOption = (): Option =>
+  new Option("--offline", "load a model on the hub from the cache only, without a download");
+
 export function addPullCommand(program: Command): void {
   program
     .command("pull")
-    .description("download a model from the hub at HF_ENDPOINT and print its folder")
-    .argument("<owner/name>", "the model's repository on the hub")
-    .option("--revision <name>", "branch, tag or commit", "main")
+    .description("download a model from the hub (HF_ENDPOINT) and print its path in the cache")
+    .argument("<owner/name>", "the model's repository, with @revision and :quantization, such as :Q4_K_M, if any")
+    .option("--revision <name>", "branch, tag or commit (default: main)")
     .option(
       "--include <patterns...>",
       "download only matching files, such as '*Q4_K_M.gguf' (default: the files that loading needs)",

@@ -3,6 +3,7 @@ import { type Command, Option } from "commander";
 import type { ServeFlags } from "../serve/commands.ts";
 import { modelOptions } from "./chat.ts";
 import { parseNumber } from "./number.ts";
+import { MODEL } from "./pull.ts";
 
 const numeric = (flags: string, meaning: string): Option => new Option(flags, meaning).argParser(parseNumber);
 const several = (text: string, before: readonly string[] = []): string[] => [...before, text];
@@ -11,7 +12,7 @@ export function addServeCommand(program: Command): void {
   const command = program
     .command("serve")
     .description("serve a model over HTTP with an OpenAI-compatible API")
-    .argument("<model>", "a Hugging Face model folder or a .gguf file")
+    .argument("<model>", MODEL)
     .option("--name <name>", "name of the model in the API (default: the folder's name)")
     .option("--host <address>", "address to listen on; any other than localhost requires a key", "127.0.0.1")
     .addOption(numeric("--port <number>", "port to listen on; 0: any free port").default(8080))

@@ -13,53 +13,112 @@ import { dirname, join } from "node:path";
 import { cacheFolder } from "../core/paths.ts";
 
 /** Modules of Apple that programs look for to tell Apple's systems from Linux. */
-const asked = ["Darwin", "CommonCrypto"];
+const asked = ["CommonCrypto", "Darwin", "os"];
 
 /** Modules of Apple that are always here. */
-const apple = ["Accelerate", "CoreVideo", "Metal", "MetalKit", "OSLog", "QuartzCore", "os", "simd"];
+const apple = [
+  ...["Accelerate", "CoreGraphics", "CoreVideo", "IOKit", "Metal", "MetalKit", "MetalPerformanceShaders"],
+  ...["MetalPerformanceShadersGraph", "OSLog", "QuartzCore", "simd"],
+];
 
-/** Prints Apple's modules that a file imports without an `#if` around the import. */
-const unasked = `
-BEGIN { names = "(${[...asked, ...apple].join("|")})([.[:space:]]|$)" }
-FNR == 1 { depth = 0 }
-/^[[:space:]]*#if/ { depth++ }
-/^[[:space:]]*#endif/ { depth-- }
-depth == 0 && match($0, "^[[:space:]]*(@[[:alnum:]_]+ +)*import +([a-z]+ +)?" names) {
-  name = substr($0, RSTART, RLENGTH)
-  sub(/.*import +([a-z]+ +)?/, "", name)
-  sub(/[.[:space:]]$/, "", name)
-  if (!seen[name]++) print name
+/** Modules that a file may import after `#if os(macOS)`. */
+const present = [...apple, ...asked, "Dispatch", "Foundation", "Testing", "XCTest"];
+
+/** Sets `name` to the module that a line imports. Returns whether the line is an import. */
+const readImport = `
+function imports(line) {
+  if (!match(line, "^[[:space:]]*(@[[:alnum:]_]+ +)*((internal|package|public) +)?import +")) return 0
+  name = substr(line, RLENGTH + 1)
+  sub(/^(class|enum|func|let|protocol|struct|typealias|var) +/, "", name)
+  match(name, "^[[:alnum:]_]+")
+  name = substr(name, 1, RLENGTH)
+  return 1
 }`;
+
+/**
+ * Prints Apple's modules that a file imports without an `#if` around the import, and "guarded" if it imports one only
+ * after `#if canImport(…)` of a module that is here.
+ */
+const unasked = String.raw`${readImport}
+BEGIN {
+  known = "^(${[...asked, ...apple].join("|")})$"
+  open = "^[[:space:]]*#if +canImport\\((${apple.join("|")})\\)[[:space:]]*$"
+}
+FNR == 1 { depth = closed = 0 }
+/^[[:space:]]*#if/ { depth++; is_open[depth] = $0 ~ open; closed += !is_open[depth] }
+/^[[:space:]]*#else/ && is_open[depth] { is_open[depth] = 0; closed++ }
+/^[[:space:]]*#endif/ { closed -= !is_open[depth]; depth-- }
+closed == 0 && imports($0) && name ~ known && !seen[name = depth ? "guarded" : name]++ { print name }`;
+
+/** Succeeds if a module asks for macOS, names no other system, and imports no missing module if the answer is yes. */
+const asksForMac = String.raw`${readImport}
+BEGIN { known = "^(${present.join("|")})$" }
+FNR == 1 { depth = mac = 0 }
+/os\((Linux|Android|Windows)\)|canImport\(Glibc\)/ { other = 1 }
+/^[[:space:]]*#if/ { depth++ }
+/^[[:space:]]*#else/ && mac == depth { mac = 0 }
+/^[[:space:]]*#(if|elseif).*[^!]os\((macOS|OSX)\)/ { found = 1; if (!mac) mac = depth }
+/^[[:space:]]*#endif/ { if (mac == depth) mac = 0; depth-- }
+mac && imports($0) && name !~ known { other = 1 }
+END { exit !found || other }`;
+
+/** Copies a file, with `os(macOS)` replaced by a condition that is true. */
+const forMac = String.raw`
+/^[[:space:]]*#(if|elseif)/ { gsub(/os\((macOS|OSX)\)/, "swift(>=5)") }
+{ print }`;
 
 /**
  * On a Mac, files that import XCTest also see Metal and QuartzCore: XCTest imports AppKit, which imports these. Here,
  * modules whose files import XCTest import them too.
  *
- * Programs import Darwin either because they run on Apple's systems only, or after `#if canImport(Darwin)`, with other
- * code for Linux. So Darwin exists only in modules that import it outside of `#if`, which get `OrchardDarwin` as its
- * meaning. Modules that import any of Apple's modules outside of `#if` see its names too, as on a Mac, where Foundation
- * imports Darwin.
+ * Programs import Darwin and os either because they run on Apple's systems only, or after `#if canImport(Darwin)`, with
+ * other code for Linux. So these modules exist only in modules that import them outside of `#if`, which get
+ * `OrchardDarwin` as their meaning. Modules that import any of Apple's modules see its names too, as on a Mac, where
+ * Foundation imports Darwin.
+ *
+ * Modules of a package that import one of Apple's modules outside of `#if` run on Apple's systems only. If they ask
+ * `#if os(macOS)` and name no other system, the answer is yes: the compiler reads copies of their files, through an
+ * overlay by which messages name the files themselves.
  */
 const script = (swiftc: string): string => `#!/bin/sh
 names=
+list=
 for word; do
   case $word in
     @*/sources)
-      if xargs grep -qs '^ *import XCTest' < "\${word#@}"; then
+      list=\${word#@}
+      if xargs grep -qs '^ *import XCTest' < "$list"; then
         for module in Metal QuartzCore; do set -- "$@" -Xfrontend -import-module -Xfrontend $module; done
       fi
-      names="$names $(xargs awk ${quoted(unasked)} < "\${word#@}")"
+      names="$names $(xargs awk ${quoted(unasked)} < "$list")"
       ;;
     *.swift) [ -f "$word" ] && names="$names $(awk ${quoted(unasked)} "$word")" ;;
   esac
 done
 darwin=
+only=
 for name in $(printf '%s\\n' $names | sort -u); do
   darwin="-Xfrontend -import-module -Xfrontend OrchardDarwin"
   case $name in
+    guarded) continue ;;
     ${asked.join("|")}) set -- "$@" -module-alias $name=Orchard$name ;;
   esac
+  only=$list
 done
+if [ -n "$only" ] && xargs awk ${quoted(asksForMac)} < "$list"; then
+  copies=\${list%/*}/orchard-mac
+  mkdir -p "$copies"
+  xargs printf '%s\\n' < "$list" > "$copies/names"
+  count=0
+  while IFS= read -r file; do
+    awk ${quoted(forMac)} "$file" > "$copies/$count.swift"
+    [ $count = 0 ] || printf ,
+    printf '{"type":"file","name":"%s","external-contents":"%s"}' "$file" "$copies/$count.swift"
+    count=$((count + 1))
+  done < "$copies/names" > "$copies/roots"
+  printf '{"version":0,"use-external-names":false,"roots":[%s]}' "$(cat "$copies/roots")" > "$copies/overlay.yaml"
+  set -- "$@" -vfsoverlay "$copies/overlay.yaml"
+fi
 exec ${quoted(swiftc)} "$@" $darwin
 `;
 

@@ -16,7 +16,7 @@ import {
   utimesSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { broughtBlas } from "../backend/cpu/loader.ts";
 import { isClone } from "../core/commands.ts";
 import { cacheFolder, packageRoot } from "../core/paths.ts";
@@ -113,6 +113,17 @@ export const scratchFolder = (): string =>
 
 /** The folder of Apple's C headers that the modules bring: `#include <simd/simd.h>`. */
 export const appleHeaders: string = join(headers, "apple");
+
+/**
+ * The compiler flags by which C and C++ targets find Apple's headers. On x86-64 they include `arm_neon.h`, over SIMDe
+ * (libsimde-dev) of the toolchain or of the system.
+ */
+export function headerFlags(swift: SwiftToolchain): string[] {
+  if (process.arch !== "x64") return [`-I${appleHeaders}`];
+  const brought = resolve(dirname(swift.swiftc), "..", "..", "..", "include");
+  const simde = existsSync(join(brought, "simde")) ? ["-idirafter", brought] : [];
+  return [`-I${appleHeaders}`, `-I${join(appleHeaders, "neon")}`, ...simde];
+}
 
 /** The flags by which `swiftc` finds the modules. */
 export const importFlags = (folder: string): string[] => [

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pluginCompiler, testingCompiler } from "./swift_compiler.ts";
-import { appleHeaders, buildModules, collect, importFlags, linkFlags, moduleEnvironment } from "./swift_module.ts";
+import { buildModules, collect, headerFlags, importFlags, linkFlags, moduleEnvironment } from "./swift_module.ts";
 import { noSwift } from "./swift_program.ts";
 import { findSwift, type SwiftToolchain } from "./toolchain.ts";
 
@@ -19,18 +19,20 @@ export const packageCommands: readonly string[] = ["build", "test", "run", "pack
 export async function runPackage(command: string, words: readonly string[]): Promise<number> {
   const swift = findSwift();
   if (!swift) return fail(noSwift());
+  const older = tooOld(swift.version, process.cwd(), words);
+  if (older) return fail(older);
   const flags = command === "package" ? { flags: [] } : await flagsOf(swift); // builds nothing
   if ("problem" in flags) return fail(flags.problem);
   const dashes = words.indexOf("--");
-  const own = dashes < 0 ? [...words] : words.slice(0, dashes);
+  const before = dashes < 0 ? [...words] : words.slice(0, dashes);
   const further = dashes < 0 ? [] : words.slice(dashes + 1);
-  if (command === "run" && further.length && !namesProgram(own)) {
+  if (command === "run" && further.length && !namesProgram(before)) {
     const name = await onlyExecutable(swift);
     if ("problem" in name) return fail(name.problem);
-    own.push(name.name);
+    before.push(name.name);
   }
-  if (process.platform === "linux" && command !== "package") repairMoved(scratchOf(own, process.cwd()));
-  const child = Bun.spawn([swift.swift, command, ...flags.flags, ...own, ...further], {
+  if (process.platform === "linux" && command !== "package") repairMoved(scratchOf(before, process.cwd()));
+  const child = Bun.spawn([swift.swift, command, ...flags.flags, ...before, ...further], {
     env: {
       ...process.env,
       ...swift.environment,
@@ -42,6 +44,25 @@ export async function runPackage(command: string, words: readonly string[]): Pro
   });
   return child.exited;
 }
+
+/**
+ * Returns a message if the manifest of the package requires a newer Swift than `version`, else undefined. Packages with
+ * manifests for several versions are left to SwiftPM.
+ */
+export function tooOld(version: string, cwd: string, words: readonly string[] = []): string | undefined {
+  const folder = resolve(cwd, optionValue(words, "--package-path") ?? "");
+  const manifest = join(folder, "Package.swift");
+  if (!existsSync(manifest) || readdirSync(folder).some((name) => name.startsWith("Package@swift-"))) return undefined;
+  const required = /^\/\/\s*swift-tools-version\s*:\s*(\d+(\.\d+)*)/i.exec(readFileSync(manifest, "utf8"))?.[1];
+  if (!required || Bun.semver.order(full(version), full(required)) >= 0) return undefined;
+  return (
+    `swift: ${manifest} requires Swift ${required} or newer (got ${version}). Install it from ` +
+    "https://swift.org/install and put it on PATH, where it comes before the installed toolchain."
+  );
+}
+
+/** A version with three numbers: 6.2 is 6.2.0. */
+const full = (version: string): string => [...version.split("."), "0", "0"].slice(0, 3).join(".");
 
 function fail(problem: string): number {
   console.error(problem);
@@ -58,7 +79,12 @@ async function flagsOf(swift: SwiftToolchain): Promise<Flags | { readonly proble
   const forSwift = [...imports.flatMap((word) => ["-Xswiftc", word]), ...links.flatMap((word) => ["-Xlinker", word])];
   const forManifests = swift.environment["SWIFT_EXEC_MANIFEST"] ?? swift.swiftc;
   return {
-    flags: [...forSwift, "-Xcc", `-I${appleHeaders}`, ...swift.buildFlags, ...swift.programFlags],
+    flags: [
+      ...forSwift,
+      ...headerFlags(swift).flatMap((word) => ["-Xcc", word]),
+      ...swift.buildFlags,
+      ...swift.programFlags,
+    ],
     compilers: {
       SWIFT_EXEC: testingCompiler(swift.swiftc),
       SWIFT_EXEC_MANIFEST: pluginCompiler(swift.swiftc, forManifests, [...imports, ...links]),
@@ -74,13 +100,18 @@ const withValue = new Set([
 
 /** Returns SwiftPM's scratch folder: the one that the arguments give, or `.build` in the package's folder. */
 export function scratchOf(words: readonly string[], cwd: string): string {
-  const given = (...names: string[]) =>
-    words.flatMap((word, at) => {
-      const [name, value] = word.split(/=(.*)/s);
-      return names.includes(name!) ? [value ?? words[at + 1] ?? ""] : [];
-    })[0];
-  const scratch = given("--scratch-path", "--build-path");
-  return scratch === undefined ? resolve(cwd, given("--package-path") ?? "", ".build") : resolve(cwd, scratch);
+  const scratch = optionValue(words, "--scratch-path", "--build-path");
+  return scratch === undefined
+    ? resolve(cwd, optionValue(words, "--package-path") ?? "", ".build")
+    : resolve(cwd, scratch);
+}
+
+/** Returns the value of the first of these options, given as `--name value` or `--name=value`. */
+function optionValue(words: readonly string[], ...names: string[]): string | undefined {
+  return words.flatMap((word, at) => {
+    const [name, value] = word.split(/=(.*)/s);
+    return names.includes(name!) ? [value ?? words[at + 1] ?? ""] : [];
+  })[0];
 }
 
 /** SwiftPM's downloads, which contain no absolute paths. */

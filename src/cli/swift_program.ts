@@ -32,8 +32,8 @@ export async function compileProgram(sources: readonly string[]): Promise<{ prog
 
 function programFlags(swift: SwiftToolchain, modules: string | undefined): string[] {
   if (modules === undefined) return ["-O"];
-  const own = ["-O", "-static-stdlib", "-Xlinker", "--wrap=_CFProcessPath"]; // program_path.c says why
-  return [...own, ...importFlags(modules), ...linkFlags(modules), ...swift.compilerFlags];
+  const fixed = ["-O", "-static-stdlib", "-Xlinker", "--wrap=_CFProcessPath"]; // program_path.c says why
+  return [...fixed, ...importFlags(modules), ...linkFlags(modules), ...swift.compilerFlags];
 }
 
 /**

@@ -117,19 +117,22 @@ const variables = {
     meaning: "Number of hostile calls that the tests make to the cpu dylib, and after a colon their random seed",
   },
   HF_ENDPOINT: {
-    fallback: "none; the command requires it",
-    meaning: "`orchard pull`: URL of the hub to download models from",
+    fallback: "`https://huggingface.co`",
+    meaning: "URL of the hub to download models from",
   },
   HF_HOME: {
-    fallback: "`~/.cache/huggingface`",
-    meaning: "`orchard pull`: folder that contains the model cache `hub`, shared with Hugging Face's tools",
+    fallback: "`huggingface` in XDG_CACHE_HOME",
+    meaning: "Folder of Hugging Face's tools, which contains the model cache `hub`",
   },
-  HF_TOKEN: { fallback: "the file `token` in HF_HOME", meaning: "`orchard pull`: access token" },
+  HF_HUB_CACHE: { fallback: "`hub` in HF_HOME", meaning: "Folder of the model cache" },
+  HF_HUB_OFFLINE: { fallback: "0", meaning: "1: models are loaded from the cache only, without downloads" },
+  HF_TOKEN: { fallback: "the file at HF_TOKEN_PATH", meaning: "Access token for the hub" },
+  HF_TOKEN_PATH: { fallback: "`token` in HF_HOME", meaning: "File with the access token" },
   XDG_CACHE_HOME: {
     fallback: "`~/.cache`",
     meaning:
       "Folder whose subfolder `orchard` holds the toolchain, OpenBLAS, compiled kernels, tokenized texts and packed " +
-      "tokenizers",
+      "tokenizers; `huggingface` in it is HF_HOME's default",
   },
 } as const satisfies Record<string, EnvironmentVariable>;
 

@@ -123,7 +123,7 @@ const keyOf = (left: number, right: number): number => left * 2 ** 26 + right;
 /** A possible merge at an index. */
 interface Place extends Merge {
   readonly at: number;
-  /** The key of the two tokens that it was found for. */
+  /** The key of the two tokens to merge. */
   readonly key: number;
 }
 

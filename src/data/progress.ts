@@ -20,7 +20,7 @@ export interface ProgressOptions {
 type Items<Item> = Iterable<Item> | AsyncIterable<Item>;
 
 const someItems: Kind<Items<unknown>> = {
-  expected: "something to iterate over",
+  expected: "an iterable",
   parse(value) {
     if (typeof value !== "object" || value === null) return undefined;
     return Symbol.iterator in value || Symbol.asyncIterator in value ? (value as Items<unknown>) : undefined;

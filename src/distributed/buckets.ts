@@ -103,7 +103,7 @@ class Section {
   }
 }
 
-/** A bucket whose means all ranks receive (allReduce). */
+/** A bucket that is reduced by allReduce: all ranks receive all means. */
 export class CommonBucket implements Bucket {
   private readonly memory: Tensor;
   private readonly section: Section;
@@ -129,8 +129,8 @@ export class CommonBucket implements Bucket {
 }
 
 /**
- *  A bucket of which each rank receives only the means of its parameters (reduceScatter); its other gradients are
- *  cleared.
+ * A bucket that is reduced by reduceScatter: each rank receives the means of its parameters, and clears its other
+ * gradients.
  */
 export class SharedBucket implements Bucket {
   private readonly sections: readonly Section[];

@@ -51,6 +51,6 @@ function resultOf({ operation, x, backward, target }: Call, local: Tensor, isRec
   if (target !== undefined) return target(local);
   const result = published(local);
   if (isRecorded && backward !== undefined)
-    enableGrad(() => record(operation, [x], [result], [], ([gradient]) => [backward(gradient!)]));
+    enableGrad(() => record(operation, [x], [result], [], ([gradient]) => [backward(gradient)]));
   return result;
 }

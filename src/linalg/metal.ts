@@ -20,7 +20,7 @@ export function tooLargeForThreadgroup({ shape }: Tensor): string | undefined {
 export const threadsFor = (rows: number): number => Math.max(32, Math.ceil(rows / 32) * 32);
 
 /**
- * The slowdown of kernels whose threads synchronize at every column, for {@link Launch.work}. It is a guess.
+ * The slowdown of kernels whose threads synchronize at every column, for {@link Launch.work}. It is an estimate.
  */
 export const SERIAL = 8;
 

@@ -1,6 +1,6 @@
 /** Perplexity of a language model. */
 import { noGrad } from "../autograd/modes.ts";
-import { named } from "../backend/dispatch.ts";
+import { underName } from "../backend/dispatch.ts";
 import { someNumber } from "../core/kinds.ts";
 import { operand, named as option, parameters } from "../core/parameters.ts";
 import { crossEntropy } from "../ops/loss/cross_entropy.ts";
@@ -30,6 +30,6 @@ export function perplexity(logits: Tensor, target: Tensor, options?: { ignoreInd
 export function perplexity(...values: unknown[]): number {
   const { logits, target, ignoreIndex } = perplexityParameters(values);
   const lossOf = () => noGrad(() => crossEntropy(logits, target, { dim: -1, ignoreIndex }));
-  using loss = named("perplexity", lossOf);
+  using loss = underName("perplexity", lossOf);
   return Math.exp(Number(loss.item()));
 }

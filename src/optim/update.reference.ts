@@ -82,7 +82,7 @@ const rules: Readonly<Record<RuleName, Rule>> = {
   },
 };
 
-/** Computes in float64 from the stored values, and rounds the results once. */
+/** Updates parameters and state in float64 from the stored values, and rounds the results once. */
 export const updateReference: Implementation<UpdateAttributes> = {
   run({ inputs, outputs, attributes }) {
     const { stateBefore, stateAfter, before, gradients, after } = operandsOf(inputs, outputs, attributes);

@@ -128,7 +128,7 @@ export const quantizedProjectionsCall = cpuCall(
 /** The kernel struct of rows of quantized weights. */
 export const quantWeights = struct("QuantWeights", "quant/weights.h", { rows: whole, columns: whole, rowBytes: whole });
 
-/** The kernel struct of a product with weights. Each SIMD-group handles `ownRows` rows of the weights. */
+/** The kernel struct of a product with weights. Each SIMD-group processes `ownRows` rows of the weights. */
 export const quantProduct = struct("QuantProduct", "quant/product.h", {
   ...{ weights: quantWeights, count: whole, batchRows: whole, xStrides: array(whole, 3), xStart: whole },
   ownRows: whole,

@@ -47,13 +47,16 @@ function logarithmOf(value: number, scale: number): number {
   return logarithm(fround(floatOf(bits - (exponent << 23)) - 1), exponent + scale);
 }
 
-/** −ln u, where u is w · 2⁻³², truncated to its upper 24 bits if it is at least 2⁻⁸. In (0, 22.2]; fine if large. */
+/**
+ * −ln u, where u is w · 2⁻³², truncated to its upper 24 bits if it is at least 2⁻⁸. In (0, 22.2]; large results are
+ * finely spaced.
+ */
 export function negativeLog(word: number): number {
   const isLarge = word >= 2 ** 24;
   return -logarithmOf(isLarge ? word >>> 8 : Math.max(word, 1), isLarge ? -24 : -32);
 }
 
-/** −ln(1 − u) for the same u: the exponential distribution, with fine resolution for small values. */
+/** −ln(1 − u) for the same u: an exponentially distributed number, finely spaced where it is small. */
 export function exponential(word: number): number {
   const isLarge = word >= 2 ** 24;
   const u = isLarge ? (word >>> 8) * 2 ** -24 : Math.max(word, 1) * 2 ** -32;

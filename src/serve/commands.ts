@@ -19,6 +19,8 @@ export interface ModelFlags {
   readonly adapter?: string;
   readonly backend?: BackendName;
   readonly cache?: CacheFormat;
+  /** Whether to use only the cache, without a download. */
+  readonly offline?: boolean;
 }
 
 export interface ChatFlags extends ModelFlags {
@@ -57,15 +59,16 @@ async function reporting(body: () => Promise<number>): Promise<number> {
   }
 }
 
-const optionsOf = ({ backend, dtype, quantize, adapter }: ModelFlags) => {
+const optionsOf = ({ backend, dtype, quantize, adapter, offline }: ModelFlags) => {
   if (backend) setBackend(backend);
-  return { dtype, quantize, adapter };
+  return { dtype, quantize, adapter, offline };
 };
 
 /** Runs `orchard chat`. Returns the exit code. */
 export const runChat = (path: string, flags: ChatFlags): Promise<number> =>
   reporting(async () => {
-    const { dtype: _, quantize: __, backend: ___, adapter: ____, tokens: maxTokens, ...options } = flags;
+    const { dtype: _, quantize: __, backend: ___, adapter: ____, offline: _____, ...sampling } = flags;
+    const { tokens: maxTokens, ...options } = sampling;
     const chat: ChatOptions = { ...options, maxTokens };
     using session = new ChatSession(await loadServed(path, optionsOf(flags)), chat);
     const isTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true;

@@ -15,14 +15,17 @@ export interface EmbedFlags {
   readonly promptName?: string;
   readonly truncateDim?: number;
   readonly backend?: BackendName;
+  /** Whether to use only the cache, without a download. */
+  readonly offline?: boolean;
 }
 
 /** Runs `orchard embed`. Returns the exit code. */
-export async function runEmbed(file: string, { model: folder, out, backend, ...options }: EmbedFlags): Promise<number> {
+export async function runEmbed(file: string, flags: EmbedFlags): Promise<number> {
+  const { model: folder, out, backend, offline, ...options } = flags;
   try {
     if (backend) setBackend(backend);
     const texts = linesOf(file);
-    const served = await loadAnyServed(folder);
+    const served = await loadAnyServed(folder, { offline });
     if ("model" in served)
       throw new ArgumentError("embed", "notAnEncoder", `expected an encoder, got a language model in ${folder}`);
     using vectors = await embed(served.encoder, texts, options);
@@ -40,6 +43,6 @@ export async function runEmbed(file: string, { model: folder, out, backend, ...o
 function linesOf(file: string): string[] {
   const contents = withFileErrors("embed", file, () => readFileSync(file, "utf8"));
   if (contents === "")
-    throw new ArgumentError("embed", "noTexts", `expected at least one line, got an empty file ${file}`);
+    throw new ArgumentError("embed", "noTexts", `expected at least one line in ${file}, got an empty file`);
   return contents.replace(/\r?\n$/, "").split(/\r?\n/);
 }

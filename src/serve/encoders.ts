@@ -25,7 +25,7 @@ export async function encoderEmbeddings(
   const items = (typeof input === "string" || typeof input[0] === "number" ? [input] : input) as (string | number[])[];
   const count = countOf(
     limits,
-    items.map((own) => (typeof own === "string" ? tokenizer.encode(own).length : own.length)),
+    items.map((item) => (typeof item === "string" ? tokenizer.encode(item).length : item.length)),
   );
   checkTokens(encoder, items);
   checkPrompt(encoder, prompt_name);
@@ -55,11 +55,11 @@ function countOf(limits: Limits, lengths: readonly number[]): number {
 
 function checkTokens({ contextLength, vocabularySize }: Encoder, items: readonly (string | number[])[]): void {
   const fail = (message: string, code: string | null = null) => new ApiError(400, message, code, "input");
-  for (const own of items) {
-    if (typeof own === "string") continue;
-    if (own.length > contextLength)
-      throw fail(`expected at most ${contextLength} tokens, got ${own.length}`, "context_length_exceeded");
-    const wrong = own.find((token) => token >= vocabularySize);
+  for (const item of items) {
+    if (typeof item === "string") continue;
+    if (item.length > contextLength)
+      throw fail(`expected at most ${contextLength} tokens, got ${item.length}`, "context_length_exceeded");
+    const wrong = item.find((token) => token >= vocabularySize);
     if (wrong !== undefined) throw fail(`expected tokens from 0 to ${vocabularySize - 1}, got ${wrong}`);
   }
 }
@@ -85,12 +85,12 @@ export async function rerankings(
   { query, documents, top_n, return_documents }: RerankRequest,
 ): Promise<Response> {
   if (encoder.task !== "classify" || encoder.description.head?.outputs !== 1)
-    throw new ApiError(400, `the model ${name} is no cross-encoder, and ranks no documents`, null, "model");
-  const texts = documents.map((own) => (typeof own === "string" ? own : own.text));
-  const own = tokenizer.encode(query).length;
+    throw new ApiError(400, `the model ${name} is not a cross-encoder, so it can't rank documents`, null, "model");
+  const texts = documents.map((document) => (typeof document === "string" ? document : document.text));
+  const queryLength = tokenizer.encode(query).length;
   const count = countOf(
     limits,
-    texts.map((text) => own + tokenizer.encode(text).length),
+    texts.map((text) => queryLength + tokenizer.encode(text).length),
   );
   const ranked = await rerank(encoder, query, texts, { topK: top_n });
   const results = ranked.map(({ index, score }) => ({

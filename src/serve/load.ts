@@ -1,6 +1,7 @@
 /** Loads a model with its tokenizer and chat template. */
 import { basename, resolve } from "node:path";
 import { ArgumentError } from "../core/errors.ts";
+import { locateModel } from "../io/hub/locate.ts";
 import type { Decoder } from "../nn/models/decoder/decoder.ts";
 import { Encoder } from "../nn/models/encoder/encoder.ts";
 import { type LoadedModel, type LoadModelOptions, loadModel } from "../nn/models/loading/load_model.ts";
@@ -12,7 +13,7 @@ import type { ServedModel } from "./served_model.ts";
 
 /**
  * @param options options for loading the model, and the folder of an adapter in PEFT's format
- * @param name the model's name in the API. Default: the name of the folder or file.
+ * @param name the model's name in the API. Default: the name of the folder or file, or the name on the hub.
  */
 export async function loadServed(
   path: string,
@@ -29,16 +30,17 @@ export async function loadServed(
   );
 }
 
-/** As {@link loadServed}, but also accepts encoders. */
+/** Loads a model to serve, as {@link loadServed} does, but also accepts encoders. */
 export async function loadAnyServed(
-  path: string,
+  given: string,
   { adapter, ...options }: LoadModelOptions & { readonly adapter?: string | undefined } = {},
   name?: string,
 ): Promise<ServedModel | ServedEncoder> {
+  const path = await locateModel("loadModel", given, { offline: options.offline });
   const tokenizer = loadTokenizer(path); // before the weights, so that errors appear immediately
   const loaded: LoadedModel<Decoder | Encoder> = await loadModel<Decoder | Encoder>(path, options);
   const { model, generation, chatTemplate } = loaded;
-  const ownName = name ?? basename(resolve(path)).replace(/\.gguf$/, "");
+  const ownName = name ?? (path === given ? basename(resolve(path)).replace(/\.gguf$/, "") : given);
   if (tokenizer.vocabularySize > model.vocabularySize) {
     const message = `expected a tokenizer of at most ${model.vocabularySize} tokens, the model's vocabulary, got`;
     throw new ArgumentError("loadModel", "otherTokenizer", `${message} ${tokenizer.vocabularySize} in ${path}`);

@@ -192,7 +192,7 @@ export class ModelServer {
     if (this.engine) return this.engine;
     throw new ApiError(
       404,
-      `the model ${this.served.name} is an encoder, and generates no text; expected /v1/embeddings or /v1/rerank`,
+      `the model ${this.served.name} is an encoder, which can't generate text; use /v1/embeddings or /v1/rerank`,
     );
   }
 
@@ -241,7 +241,7 @@ export class ModelServer {
     const body = await readBody(request, rerankRequest, limits);
     this.checkModel(body.model);
     if ("model" in served)
-      throw new ApiError(404, `the model ${served.name} is no cross-encoder, and ranks no documents`);
+      throw new ApiError(404, `the model ${served.name} is not a cross-encoder, so it can't rank documents`);
     return rerankings(served, limits, { ...body, return_documents: body.return_documents ?? returnsDocuments });
   }
 

@@ -39,7 +39,7 @@ export function callsOf({ tools = [], tool_choice: choice = "auto", parallel_too
   if (choice === "required") return { tools, ...forced };
   if (choice.type === "function") return { tools: [named(tools, choice.function.name)], ...forced, isParallel: false };
   const { mode, tools: allowed } = choice.allowed_tools;
-  return { tools: allowed.map((own) => named(tools, own.function.name)), ...(mode === "required" ? forced : free) };
+  return { tools: allowed.map((tool) => named(tools, tool.function.name)), ...(mode === "required" ? forced : free) };
 }
 
 const named = (tools: readonly Tool[], name: string): Tool =>

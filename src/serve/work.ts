@@ -90,7 +90,7 @@ export function checkOrder({ served: { model }, batcher, limits }: Engine, order
   checkChoices(limits, order);
   const { contextLength, vocabularySize } = model;
   const isRight = (token: number) => token < vocabularySize;
-  if (order.prompts.some((own) => own.length === 0 || !own.every(isRight)))
+  if (order.prompts.some((prompt) => prompt.length === 0 || !prompt.every(isRight)))
     throw new ApiError(
       400,
       `expected prompts of at least one token below ${vocabularySize}`,
@@ -104,7 +104,7 @@ export function checkOrder({ served: { model }, batcher, limits }: Engine, order
       "context_length_exceeded",
       "prompt",
     );
-  if (batcher.isFull) throw busy("too many texts wait; try again later");
+  if (batcher.isFull) throw busy("too many texts are waiting; try again later");
 }
 
 const SEEDS = 2n ** 64n;

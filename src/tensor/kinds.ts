@@ -93,13 +93,13 @@ export const shapeList: Kind<Shape> = {
   error: [ShapeError, "invalidShape"],
 };
 
-/** The same, also passed one by one, as in `reshape(x, 3, 2)`. */
+/** A list of sizes, or the sizes one by one, as in `reshape(x, 3, 2)`. */
 export const aShape: Kind<Shape> = { ...shapeList, starts: (value) => typeof value === "number" };
 
 /** A shape as a list or as separate sizes. */
 export type ShapeArguments = [shape: Shape] | number[];
 
-/** The same, followed by options. */
+/** Sizes as a list or one by one, followed by options. */
 export type SizedArguments<O> = [shape: Shape, options?: O] | number[] | [...sizes: number[], options: O];
 
 /** A typed array whose buffer is not detached. */

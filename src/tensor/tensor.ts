@@ -286,7 +286,7 @@ export class Tensor<D extends DType = DType> implements Disposable {
       throw new ArgumentError(
         "registerHook",
         "invalidOperand",
-        `expected a hook, a function, got ${describeValue(hook)}`,
+        `expected hook to be a function, got ${describeValue(hook)}`,
       );
     this.hooks ??= [];
     const hooks = this.edge ? this.edge.node.hooksOf(this.edge.output) : this.hooks;

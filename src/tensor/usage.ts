@@ -25,7 +25,7 @@ export interface Meter {
   usage(): MemoryUsage;
   /** Resets the peak to the live bytes. */
   resetPeak(): void;
-  /** Waits for work that holds memory no longer needed otherwise. */
+  /** Waits for submitted work, and then frees the memory that only it still needed. */
   settle?(): void;
   /** Returns free blocks to the system. */
   trim?(): void;

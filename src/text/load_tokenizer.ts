@@ -5,6 +5,7 @@ import { aPath } from "../core/kinds.ts";
 import { operand, parameters } from "../core/parameters.ts";
 import { withFileErrors } from "../io/file_errors.ts";
 import { openGguf } from "../io/gguf/open.ts";
+import { locateCached } from "../io/hub/locate.ts";
 import { tokenizerOfGguf } from "./gguf_tokenizer.ts";
 import { packedPath, readPacked, writePacked } from "./packed/cache.ts";
 import { PretrainedTokenizer } from "./pretrained_tokenizer.ts";
@@ -16,7 +17,7 @@ const readPath = parameters("loadTokenizer", { path: operand(aPath) });
  * Loads the tokenizer of a model, from a folder with `tokenizer.json` and optionally `tokenizer_config.json`, or from
  * the metadata of a GGUF file.
  *
- * @param path a folder, or a `.gguf` file
+ * @param path a folder, or a `.gguf` file; or `owner/name` for a model that `orchard pull` or `nn.loadModel` downloaded
  *
  * @example
  * const tokenizer = text.loadTokenizer("qwen2.5-0.5b");
@@ -27,7 +28,7 @@ const readPath = parameters("loadTokenizer", { path: operand(aPath) });
  */
 export function loadTokenizer(path: string): PretrainedTokenizer;
 export function loadTokenizer(...values: unknown[]): PretrainedTokenizer {
-  const { path } = readPath(values);
+  const path = locateCached("loadTokenizer", readPath(values).path);
   const name = basename(resolve(path));
   const isFolder = withFileErrors("loadTokenizer", path, () => statSync(path)).isDirectory();
   if (!isFolder) {

@@ -56,7 +56,7 @@ type Range = readonly [from: number, to: number];
 
 /**
  * Returns where each token is in a text. Spaces around a token are not part of it; a token of spaces is empty. A token
- * of a part of a grapheme has the place of the grapheme.
+ * inside a grapheme has the position of the whole grapheme.
  *
  * @param pieces the bytes of each token; undefined for unknown tokens
  */
@@ -77,7 +77,7 @@ export function spansOf(
     if (range && !hasUnknownWords) shorten(found, pieces, range[0]);
     if (range || hasUnknownWords) at = found.at(-1)![1];
   }
-  return found.map((own) => spanAt(text, all, own));
+  return found.map((range) => spanAt(text, all, range));
 }
 
 function afterSpaces({ isSpace }: NormalizedText, from: number): number {
@@ -96,10 +96,10 @@ function trimmed(piece: Uint8Array): Uint8Array {
 }
 
 /** The range of a token with these bytes, at a place or after it; undefined if there is none. */
-function knownAt({ bytes }: NormalizedText, own: Uint8Array, at: number): Range | undefined {
-  if (own.length === 0) return [at, at];
-  const from = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).indexOf(own, at);
-  return from < 0 ? undefined : [from, from + own.length];
+function knownAt({ bytes }: NormalizedText, token: Uint8Array, at: number): Range | undefined {
+  if (token.length === 0) return [at, at];
+  const from = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).indexOf(token, at);
+  return from < 0 ? undefined : [from, from + token.length];
 }
 
 /** The range of a word: one character of punctuation, or all characters up to the next space or punctuation. */

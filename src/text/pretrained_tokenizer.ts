@@ -193,7 +193,7 @@ export class PretrainedTokenizer implements Tokenizer {
     { pair, addSpecialTokens = true, maxTokens = Infinity }: EncodePairOptions & { readonly pair?: string | undefined },
   ): EncodedInputs {
     const texts = pair === undefined ? [text] : [text, pair];
-    const parts = texts.map((own) => this.encode(own, { addSpecialTokens: false }));
+    const parts = texts.map((part) => this.encode(part, { addSpecialTokens: false }));
     const arrange = (counts: readonly number[]) =>
       arranged(this.encoder, counts, { addSpecialTokens, isPair: pair !== undefined });
     const room = maxTokens - arrange(parts.map(() => 0)).tokens.length;
@@ -212,7 +212,7 @@ export class PretrainedTokenizer implements Tokenizer {
       const origin = origins[at];
       return origin ? parts[origin[0]]![origin[1]]! : this.idOf(token)!;
     });
-    return { tokens: ids, tokenTypes, origins, spans: (own) => this.spansIn(texts[own]!, parts[own]!) };
+    return { tokens: ids, tokenTypes, origins, spans: (index) => this.spansIn(texts[index]!, parts[index]!) };
   }
 
   private spansIn(text: string, tokens: readonly number[]): TextSpan[] {
@@ -296,16 +296,16 @@ function arranged(
   counts: readonly number[],
   { addSpecialTokens, isPair }: { readonly addSpecialTokens: boolean; readonly isPair: boolean },
 ) {
-  const places = counts.map((count, own) => Array.from({ length: count }, (_, index) => `${MARK}${own} ${index}`));
+  const places = counts.map((count, which) => Array.from({ length: count }, (_, index) => `${MARK}${which} ${index}`));
   const [first, second] = [places[0]!, isPair ? places[1]! : null];
   const plain = { tokens: [...first, ...(second ?? [])], token_type_ids: undefined };
   const processed = processor && addSpecialTokens ? processor.post_process(first, second, true) : plain;
-  const { tokens: own, tokens_pair: rest = [], token_type_ids: types } = processed as PostProcessed;
-  const tokens = rest ? [...own, ...rest] : own;
+  const { tokens: leading, tokens_pair: rest = [], token_type_ids: types } = processed as PostProcessed;
+  const tokens = rest ? [...leading, ...rest] : leading;
   const origins = tokens.map((token): readonly [0 | 1, number] | null => {
     if (!token.startsWith(MARK)) return null;
-    const [own, index] = token.slice(MARK.length).split(" ").map(Number);
-    return [own as 0 | 1, index!];
+    const [which, index] = token.slice(MARK.length).split(" ").map(Number);
+    return [which as 0 | 1, index!];
   });
   return { tokens, tokenTypes: typesOf(processor?.config, types, origins), origins };
 }
@@ -322,7 +322,7 @@ function typesOf(
   origins: readonly (readonly [text: 0 | 1, index: number] | null)[],
 ): number[] {
   const { type, processors = [] } = (config ?? {}) as ProcessorConfig;
-  const isRoberta = [type, ...processors.map((own) => own.type)].includes("RobertaProcessing");
+  const isRoberta = [type, ...processors.map((processor) => processor.type)].includes("RobertaProcessing");
   if (isRoberta) return origins.map(() => 0);
   return given ?? origins.map((origin) => origin?.[0] ?? 0);
 }

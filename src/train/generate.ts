@@ -1,5 +1,5 @@
 /** `orchard generate`: generates text with a model trained here or a pretrained one. */
-import { statSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import type { BackendName } from "../backend/names.ts";
 import { setBackend } from "../backend/policy.ts";
 import { ArgumentError } from "../core/errors.ts";
@@ -7,6 +7,8 @@ import { formatBytes } from "../core/format.ts";
 import { counted } from "../core/plural.ts";
 import { printable } from "../core/printable.ts";
 import type { Tokenizer } from "../data/tokenizer.ts";
+import { locateModel } from "../io/hub/locate.ts";
+import { parseReference } from "../io/hub/reference.ts";
 import { generateText, type TextCodec } from "../nn/generation/text.ts";
 import type { LanguageModel } from "../nn/models/language_model.ts";
 import type { GgmlFormat } from "../quant/formats.ts";
@@ -37,6 +39,8 @@ export interface GenerateFlags {
   readonly adapter?: string;
   /** Quantizes the weights of a pretrained model. */
   readonly quantize?: GgmlFormat;
+  /** Whether to load a pretrained model from the cache only, without a download. */
+  readonly offline?: boolean;
 }
 
 /** Generates text. Returns the exit code. @param named a run, a checkpoint or a model; by default the latest run */
@@ -45,7 +49,7 @@ export function runGenerate(named: string | undefined, flags: GenerateFlags): Pr
     if (flags.backend) setBackend(flags.backend);
     const { model, tokenizer, isQuantized, stopTokens } = await loadModel(named, flags);
     const { prompt, tokens: maxTokens, stats = isQuantized, ...others } = flags;
-    const { backend: _, precision: __, adapter: ___, quantize: ____, ...sampling } = others;
+    const { backend: _, precision: __, adapter: ___, quantize: ____, offline: _____, ...sampling } = others;
     const options = { ...sampling, ...(stopTokens && stopTokens.length > 0 && { stopTokens }) };
     const { codec, pace } = counting(tokenizer);
     let pending = prompt; // written once the options have been validated
@@ -87,6 +91,10 @@ function counting(tokenizer: Tokenizer) {
 const bytesOf = (model: LanguageModel): number =>
   Object.values(model.stateDict()).reduce((sum, { shape, dtype }) => sum + byteLengthOf(shape, dtype), 0);
 
+/** Returns the path of a model on the hub. Other names are those of runs and files. */
+const located = async (given: string, offline: boolean | undefined): Promise<string> =>
+  existsSync(given) || parseReference(given) === undefined ? given : await locateModel("generate", given, { offline });
+
 interface Loaded {
   readonly model: LanguageModel;
   readonly tokenizer: Tokenizer;
@@ -94,18 +102,19 @@ interface Loaded {
   readonly stopTokens?: readonly number[];
 }
 
-async function loadModel(named: string | undefined, flags: GenerateFlags): Promise<Loaded> {
-  const { adapter, quantize, precision } = flags;
+async function loadModel(given: string | undefined, flags: GenerateFlags): Promise<Loaded> {
+  const { adapter, quantize, precision, offline } = flags;
+  const named = given === undefined ? undefined : await located(given, offline);
   if (named !== undefined && isModel(named)) {
     const options = { ...(quantize && { quantize }), ...(precision && { precision }) };
     return { ...(await loadAdapted(named, options, adapter)), isQuantized: quantize !== undefined };
   }
-  const given = adapter === undefined ? quantize && "--quantize" : "--adapter";
-  if (given !== undefined)
+  const flag = adapter === undefined ? quantize && "--quantize" : "--adapter";
+  if (flag !== undefined)
     throw new ArgumentError(
       "generate",
       "notAModel",
-      `${given} requires a Hugging Face model folder or a .gguf file, got ${named ?? "a run"}`,
+      `${flag} requires a Hugging Face model folder or a .gguf file, got ${named ?? "a run"}`,
     );
   const isFile = named !== undefined && statSync(named, { throwIfNoEntry: false })?.isFile();
   const loaded = isFile ? loadQuantizedFile(named, precision) : undefined;

@@ -28,7 +28,7 @@ for (const group of groups)
       expect(problemsOf(subject, around)).toEqual([]);
     });
 
-    test("several hostile values at once", () => {
+    test("several hostile values in one call", () => {
       const subject = fc.constantFrom(...subjects);
       const values = fc.array(fc.constantFrom(...hostiles), { maxLength: 5 });
       const check = (own: Subject, given: readonly (typeof hostiles)[number][]) =>

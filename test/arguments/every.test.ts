@@ -53,7 +53,7 @@ const ending = new Set(["distributed.finalize"]);
 const isOptions = (value: unknown): value is object =>
   typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 
-/** An instance of a class that no function knows. */
+/** An instance of a class that no function of the package returns or accepts. */
 class Surplus {}
 /** More arguments than any function has parameters. */
 const MANY = 20;

@@ -40,14 +40,14 @@ function cyclic(): unknown[] {
 /** The error that a callback throws, which the caller has to receive. */
 export class CallersError extends Error {}
 const callersFunction = (): never => {
-  throw new CallersError("a function of the caller failed");
+  throw new CallersError("the caller's function failed");
 };
 
 const fail = (): never => {
-  throw new TypeError("a value's own code was run");
+  throw new TypeError("the value's code ran");
 };
 
-/** Some functions reject any other text or number, and others accept it. */
+/** Hostile values. Texts and numbers among them are valid for some functions, and invalid for others. */
 export const hostiles: readonly Hostile[] = [
   ...numbers.map((value) => row(Object.is(value, -0) ? "-0" : String(value), () => value)),
   ...[0n, -1n, 3n, 2n ** 63n, 2n ** 70n].map((value) => row(`${value}n`, () => value)),

@@ -84,7 +84,7 @@ function takes({ kind, operation, name }: { kind: Kind<unknown>; operation: stri
 describe("limits of numbers", () => {
   const limited = all.filter(({ kind }) => sidesOf(kind.expected) !== undefined);
 
-  test("are those of the description", () => {
+  test("match their description", () => {
     const wrong = limited.flatMap((parameter) => {
       const { taken, refused } = sidesOf(parameter.kind.expected)!;
       const place = `${parameter.operation}.${parameter.name} (${parameter.kind.expected})`;
@@ -100,7 +100,7 @@ describe("limits of numbers", () => {
     const isNumber = /^a (?:finite |whole )?(?:number|probability|fraction)\b(?!.* or (?:a|an|null|two|\[))/;
     const unread = all.map(({ kind }) => kind.expected).filter((own) => isNumber.test(own) && !sidesOf(own));
     expect([...new Set(unread)].sort()).toEqual([
-      "a number", // the operation says more about these
+      "a number", // the operation adds more to this error
       "a number, ±Infinity included",
       'a number, ±Infinity included or "fro"',
       "a whole number of at least 0 and below 2^64 (a bigint from 2^53 on)", // test/random
@@ -116,7 +116,7 @@ describe("keywords", () => {
     return isChoice ? [{ ...parameter, words: [...expected.matchAll(/"([^"]*)"/g)].map(([, word]) => word!) }] : [];
   });
 
-  test("in an error are accepted, and no others", () => {
+  test("errors list exactly the accepted keywords", () => {
     for (const { words: own, ...parameter } of choices) {
       const place = `${parameter.operation}.${parameter.name}`;
       for (const word of own) {

@@ -434,7 +434,7 @@ describe("rejected arguments", () => {
   });
 });
 
-test("an array with four billion holes is rejected at once", () => {
+test("a sparse array of length 2^32 is rejected at once", () => {
   const holes = new Array(2 ** 32 - 1) as never;
   const calls = [o.zeros, o.tensor, o.cat, () => o.sum(x, holes), () => o.reshape(x, holes), () => o.split(x, holes)];
   for (const call of calls) expect(() => (call as (value: never) => unknown)(holes)).toThrow(OrchardError);

@@ -149,7 +149,7 @@ describe("compiled constraints", () => {
   const form = {} as never;
   const served = () => ({}) as never;
 
-  test("the 16 used last are kept, and failures are not", async () => {
+  test("the cache keeps the last 16, and no failures", async () => {
     const model = served();
     const made: string[] = [];
     const ask = (key: string, own: unknown = model) =>

@@ -69,7 +69,7 @@ test.if(process.platform === "linux")("the dylib of this build, and this program
   expect(interpreterOf(process.execPath)).toMatch(/\/ld-(linux|musl)-/);
 });
 
-test("a file of another format has neither", async () => {
+test("a file of another format has no interpreter and no libraries", async () => {
   const path = folder.file("text");
   await Bun.write(path, "no program\n".repeat(20));
   expect([interpreterOf(path), librariesOf(path), truncation(path)]).toEqual([undefined, [], undefined]);

@@ -57,7 +57,7 @@ describe("override", () => {
     expectPlain();
   });
 
-  test("the latest goes first; restoring in another order, or twice, leaves the others", () => {
+  test("the latest override runs first; restoring in another order, or twice, keeps the others", () => {
     const first = override("gelu", "cpu", ({ inputs: [own] }) => mul(own!, 10));
     const second = override("gelu", "cpu", ({ inputs: [own] }) => mul(own!, 100));
     expect(onCpu()).toEqual([-100, 0, 200]);
@@ -76,12 +76,12 @@ describe("override", () => {
     expect(withBackend("cpu", () => gelu(tensor([[1]])).item())).toBe(10);
   });
 
-  test("may call what it replaces", () => {
+  test("may call the implementation that it replaces", () => {
     using _ = override("gelu", "cpu", ({ inputs: [own] }) => mul(gelu(own!), 2));
     onCpu().forEach((value, index) => void expect(value).toBeCloseTo(2 * plain[index]!, 4));
   });
 
-  test("may write the results directly", () => {
+  test("may write results directly into memory", () => {
     using _ = override("gelu", "cpu", ({ outputs: [out] }) => {
       out!.fill_(7);
     });
@@ -129,7 +129,7 @@ describe("override", () => {
     [
       "an unknown backend",
       () => override("gelu", "cup" as "cpu", () => {}),
-      'there is no backend "cup"; there are: cpu, metal, reference',
+      'there is no backend "cup"; expected one of cpu, metal, reference',
     ],
     ["an unknown family", () => route("normalisation", "cpu"), 'did you mean "normalization"?'],
   ] as const)("%s is rejected", (_what, call, message) => {
@@ -229,14 +229,14 @@ describe("route", () => {
     expect(rows).toEqual(["matmul cpu 1", "normalizationForward cpu 1", "normalizationForward reference 1"]);
   });
 
-  test("of the process yields to withBackend, which yields to a route of the body", () => {
+  test("withBackend has precedence over a route of the process, and a route of the body over withBackend", () => {
     using _ = route("normalization", "reference");
     expect(backendOf("normalizationForward", norm)).toBe("cpu");
     expect(backendOf("normalizationForward", () => withRoute("normalization", "reference", norm))).toBe("reference");
   });
 });
 
-test("a thousand random sequences of both end in the original state", () => {
+test("a thousand random sequences of overrides and routes end in the original state", () => {
   const step = fc.record({
     kind: fc.constantFrom("override", "route", "restore", "restore again", "scoped"),
     operation: fc.constantFrom("gelu", "silu", "sigmoid"),

@@ -35,7 +35,7 @@ describe("the backend that is tried first", () => {
     expect(getBackend()).toBe("reference");
   });
 
-  test("withBackend holds across awaits, for that body alone, and ends if the body throws", async () => {
+  test("withBackend applies across awaits, only to that body, and ends if the body throws", async () => {
     const inside = withBackend("reference", async () => {
       await Bun.sleep(1);
       const first = getBackend();
@@ -208,7 +208,7 @@ describe("without any dylib", () => {
 });
 
 describe("a warning names a backend that a call skips", () => {
-  test("but not if it only lacks the dtype", () => {
+  test("a missing dtype alone causes no warning", () => {
     forgetFailures();
     const warn = spyOn(console, "warn").mockImplementation(() => undefined);
     withBackend("metal", () => exp(tensor([1], { dtype: "float64" })));

@@ -85,13 +85,13 @@ describe("is rejected in a few lines, the last of which names the help", () => {
   });
 });
 
-test("the error of metal check for a missing file is one sentence", () => {
+test("metal check of a missing file prints one sentence", () => {
   const { out, err, exitCode } = orchard("metal", "check", "/nowhere/x.metal");
   expect([out, exitCode]).toEqual(["", 1]);
   expect(err).toMatch(/^\[metal check\] .* \(ENOENT\)\n$/);
 });
 
-test("help and mistakes load no library, and compute nothing", () => {
+test("help and usage errors load no library, and compute nothing", () => {
   for (const words of [["--help"], ["train", "--help"], ["generate", "--help"], ["tune", "--help"], ["train", "--x"]]) {
     const program = `
       process.argv.splice(2, Infinity, ${words.map((word) => JSON.stringify(word)).join()});

@@ -54,7 +54,7 @@ test("the key changes with every file, a new one, the compiler and its flags", (
   expect(new Set(keys).size).toBe(keys.length);
 });
 
-test("SwiftPM's folder is emptied if it was made for another place, and kept otherwise", () => {
+test("SwiftPM's folder is emptied if it was created for another path, and kept otherwise", () => {
   const scratch = folder.file("here", ".build");
   claimScratch(scratch);
   writeFileSync(join(scratch, "cache.pcm"), "");

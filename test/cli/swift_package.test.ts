@@ -2,7 +2,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { repairMoved, scratchOf } from "../../src/cli/swift_package.ts";
+import { repairMoved, scratchOf, tooOld } from "../../src/cli/swift_package.ts";
 import { findSwift } from "../../src/cli/toolchain.ts";
 import { packageRoot } from "../../src/core/paths.ts";
 import { testFolder } from "../support/folder.ts";
@@ -25,6 +25,23 @@ test.each([
   [["--build-path=/e"], "/e"],
 ])("SwiftPM's folder of %j is %s", (words, scratch) => {
   expect(scratchOf(words, "/a")).toBe(scratch);
+});
+
+test.each([
+  ["6.0.3", "// swift-tools-version: 6.2\n", "6.2"],
+  ["6.0.3", "//swift-tools-version:6.0.4;(experimental)\n", "6.0.4"],
+  ["6.0.3", "// Swift-Tools-Version: 999.0\n", "999.0"],
+  ["6.0.3", "// swift-tools-version:6.0\n", undefined],
+  ["6.2", "// swift-tools-version: 6.2.0\n", undefined],
+  ["6.10", "// swift-tools-version: 6.9\n", undefined],
+  ["6.0.3", "import PackageDescription // swift-tools-version: 6.2\n", undefined],
+])("Swift %s and a manifest that starts with %j: requires %s", (version, manifest, required) => {
+  write({ "tools/Package.swift": manifest });
+  const message = tooOld(version, folder.path, ["-c", "release", "--package-path", "tools"]);
+  if (required === undefined) expect(message).toBeUndefined();
+  else expect(message).toStartWith(`swift: ${folder.file("tools/Package.swift")} requires Swift ${required} or newer`);
+  write({ "several/Package.swift": manifest, "several/Package@swift-6.0.swift": "" });
+  expect(tooOld(version, folder.file("several"))).toBeUndefined();
 });
 
 test("after a package was moved it is built again, and its downloads are kept", () => {

@@ -20,18 +20,18 @@ const { path: root } = testFolder("tune");
 const bound = (speedups: Readonly<Record<number, number>>): number =>
   crossoverFrom(Object.entries(speedups).map(([length, speedup]) => ({ length: Number(length), speedup })));
 
-test("a crossover is the bound up to which the unfused path gains the most", () => {
+test("a crossover is the size up to which the total gain of the unfused path is largest", () => {
   expect(bound({ 8: 1.5, 16: 1.2, 32: 0.8, 64: 0.3 })).toBe(16 * 16);
   expect(bound({ 8: 0.9, 16: 0.8 })).toBe(0);
   expect(bound({ 8: 1, 16: 1 })).toBe(0); // no gain, no crossover
   expect(bound({ 8: 1.3, 16: 1.3, 32: 1.3 })).toBe(32 * 32);
   expect(bound({ 8: 0.95, 16: 1.4, 32: 0.5 })).toBe(16 * 16); // a small loss before a gain
-  expect(bound({ 8: 0.6, 16: 1.4, 32: 0.5 })).toBe(0); // and one that outweighs it: 0.6 · 1.4 < 1
+  expect(bound({ 8: 0.6, 16: 1.4, 32: 0.5 })).toBe(0); // a loss that outweighs the gain: 0.6 · 1.4 < 1
   expect(bound({ 8: 0.4, 16: 0.4, 32: 50 })).toBe(0); // an outlier counts as 2
   expect(bound({})).toBe(0);
 });
 
-test("every class of every backend is measured, logged and entered", () => {
+test("every class of every backend is measured, logged and put into the table", () => {
   const steps: TuneStep[] = [];
   const lengths = [1, 2];
   const table = tune(["cpu"], { lengths, rounds: 1, milliseconds: 0 }, (step) => steps.push(step));
@@ -137,7 +137,8 @@ test("the sizes from which metal is faster for one large matrix", () => {
   const measured = (times: Readonly<Record<number, number>>) =>
     Object.entries(times).map(([size, metal]) => ({ size: Number(size), metal, cpu: 1 }));
   expect(leastSizeFrom(measured({ 128: 2, 256: 0.9, 512: 0.5 }))).toBe(256);
-  expect(leastSizeFrom(measured({ 128: 0.9, 256: 1.1, 512: 0.5 }))).toBe(512); // for every size from there on
+  // metal is faster at every size from there on
+  expect(leastSizeFrom(measured({ 128: 0.9, 256: 1.1, 512: 0.5 }))).toBe(512);
   expect(leastSizeFrom(measured({ 128: 0.9, 256: 0.8 }))).toBe(128);
   expect(leastSizeFrom(measured({ 128: 0.9, 256: 1 }))).toBeNull();
   const reported: unknown[] = [];

@@ -34,7 +34,7 @@ describe("a context variable", () => {
     expect(name.get()).toBe("outside");
   });
 
-  test("does not affect the others, and several can be bound at once", () => {
+  test("does not affect other variables, and several can be set at once", () => {
     const [a, b] = [new ContextVariable<string | null>(null), new ContextVariable(true)];
     const read = () => [a.get(), b.get()];
     expect(runWith([a.bind("x"), b.bind(false)], () => [read(), a.run(null, read)])).toEqual([
@@ -44,7 +44,7 @@ describe("a context variable", () => {
     expect(read()).toEqual([null, true]);
   });
 
-  test("has its initial value if it is declared inside another one's body", async () => {
+  test("has its initial value if it is declared inside another variable's body", async () => {
     const outer = new ContextVariable(0);
     const found = await outer.run(1, async () => {
       const inner = new ContextVariable("initial");

@@ -49,7 +49,7 @@ test("an empty name and one with an equals sign are rejected, as POSIX requires"
   expect(libc.setenv(cString(""), cString("x"), 1)).toBe(-1);
 });
 
-test("names are tried in order, and finding none is a result", () => {
+test("library names are tried in order; the result is undefined if none is found", () => {
   const real = process.platform === "darwin" ? "libSystem.B.dylib" : "libc.so.6";
   expect(openLibc(functions, ["libnothing.so.0"])).toBeUndefined();
   expect(openLibc(functions, [])).toBeUndefined();

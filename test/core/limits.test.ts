@@ -103,7 +103,7 @@ const processors: [name: string, files: Files, count: number, source: RegExp][] 
   ["groups that have no folder", inGroup2("/gone/away"), 16, /machine/],
 ];
 
-describe("the processors that this process may use", () => {
+describe("the number of processors that this process may use", () => {
   test.each(processors)("%s", (_, files, count, source) => {
     const limit = processorLimit(systemRoot(folder, files), 16);
     expect(limit).toEqual({ count, source: expect.stringMatching(source) });

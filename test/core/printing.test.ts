@@ -30,7 +30,7 @@ describe("modules", () => {
 48 parameters, 192 B`);
   });
 
-  test("tensors outside of layers, frozen and tied ones, and equal parts once", () => {
+  test("tensors outside of layers, frozen and tied tensors, and equal parts printed once", () => {
     class Model extends nn.Module<[x: Tensor], Tensor> {
       readonly scale = ones([3], { requiresGrad: true });
       readonly steps = zeros([1], { dtype: "int64" });
@@ -73,7 +73,7 @@ describe("optimizers and related objects", () => {
     );
   });
 
-  test("options that are on", () => {
+  test("enabled options are shown", () => {
     const w = ones([2], { requiresGrad: true });
     expect(printed(new optim.SGD([w], { lr: 1, momentum: 0.9, nesterov: true }))).toContain("nesterov: true");
     expect(printed(new optim.SGD([w], { lr: 1, momentum: 0.9 }))).not.toContain("nesterov");

@@ -1,4 +1,4 @@
-/** Trained byte pair encodings, compared with Hugging Face's trainer, and with its libraries as readers of the file. */
+/** Trained byte pair encodings, compared with those of Hugging Face's trainer; its libraries read the saved files. */
 import { describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -55,7 +55,7 @@ describe("a reader of the file", () => {
     expect(tokenizer.decode(tokens)).toBe(text);
   });
 
-  test("has those of random texts and bytes", () => {
+  test("gives Hugging Face's ids for random texts and bytes", () => {
     const bytes = fc
       .uint8Array({ maxLength: 60 })
       .map((own) => new TextDecoder("utf-8", { ignoreBOM: true }).decode(own));
@@ -84,7 +84,7 @@ test("a token that ends a text never occurs in an encoded text", () => {
   expect(tokenizer.decode([0])).toBe("<|endoftext|>");
 });
 
-test("every byte is a token of any vocabulary, and text without pairs has no others", () => {
+test("every vocabulary has a token for each byte, and text without pairs uses only these", () => {
   const least = data.trainBpe("", { size: 1000 });
   expect(least.vocabularySize).toBe(257);
   const bytes = Array.from({ length: 257 }, (_, token) => [...least.bytesOf(token)]).slice(1);

@@ -145,7 +145,7 @@ describe("the held-out part", () => {
     expect(new Set(again)).toEqual(new Set(heldOut));
   });
 
-  test("is the end of a single file", async () => {
+  test("is the end of the text if there is one file", async () => {
     const dataset = await open(folderOf({ "one.txt": text(3, 1000) }), { heldOut: 0.2 });
     expect(dataset.report).toMatchObject({ split: "tail", tokens: 1001, trainTokens: 800, heldOutTokens: 201 });
     const [first] = [...dataset.heldOut.batches(1)];
@@ -158,7 +158,7 @@ describe("the held-out part", () => {
     expect([...dataset.heldOut.batches(2)]).toEqual([]);
   });
 
-  test("that is shorter than a window causes a warning", async () => {
+  test("causes a warning if it is shorter than a window", async () => {
     const { report } = await open(folderOf({ "one.txt": text(3, 60) }), { contextLength: 10 });
     expect(report.warnings).toEqual([
       "the text has only 60 bytes",
@@ -183,7 +183,7 @@ describe("the token file", () => {
     expect(await cached({ contextLength: 9 })).toBe(true);
   });
 
-  test("that is truncated, or whose manifest is damaged, is rebuilt", async () => {
+  test("is rebuilt if it is truncated, or its manifest is damaged", async () => {
     const folder = folderOf({ "a.txt": text(1) });
     const { tokenFile } = (await open(folder)).report;
     truncateSync(tokenFile, 100);
@@ -263,7 +263,7 @@ describe("the token file", () => {
   });
 });
 
-describe("errors for unusable text", () => {
+describe("errors for text that can't be used", () => {
   test("a folder that does not exist: the most similar name is suggested", async () => {
     mkdirSync(root.file("corpus"), { recursive: true });
     const error = await refused(open(root.file("corpsu")));

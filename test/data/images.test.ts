@@ -119,7 +119,7 @@ describe("items sent from a thread", () => {
     expect([got.dtype, got.shape, got.toArray()]).toEqual([dtype, [3, 2], x.T.toArray()]);
   });
 
-  test("the values of a bfloat16 view, and nothing else of its memory", () => {
+  test("a bfloat16 view sends its values, and nothing else of its memory", () => {
     const x = tensor([1e30, -0.0078125, Infinity], { dtype: "bfloat16" });
     expect((sent(x) as Tensor).toArray()).toEqual(x.toArray());
     expect(pack(tensor([1, 2, 3, 4]).narrow(0, 1, 2)).moved.map(({ byteLength }) => byteLength)).toEqual([8]);

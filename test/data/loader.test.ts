@@ -150,7 +150,7 @@ describe("data sets", () => {
     expect(() => set.get(3)).toThrow("expected an index from 0 to below 3, got 3");
   });
 
-  test("a split has every item once", () => {
+  test("a split contains every item once", () => {
     const parts = data.randomSplit(numbers(10), [0.55, 0.25, 0.2], { seed: 4 });
     expect(parts.map(({ length }) => length)).toEqual([6, 2, 2]);
     const all = parts.flatMap((part) => Array.from({ length: part.length }, (_, at) => part.get(at) as number));
@@ -209,7 +209,7 @@ describe("items from other threads", () => {
     expect(await run(3)).toEqual(one);
   });
 
-  test("fail with the same error; a thread continues, and ends with the loader", async () => {
+  test("report an item's error; the thread then continues, until the loader ends it", async () => {
     const set = await data.openWorkerDataset<Square>(url, { workers: 1, options: { length: 20 } });
     expect(await set.get(13).catch((cause: unknown) => cause)).toEqual(
       expect.objectContaining({ code: "workerFailed", message: expect.stringContaining("13 is not there") }),

@@ -71,7 +71,7 @@ describe("IterableDataset", () => {
     );
   });
 
-  test("a function that returns nothing to iterate over makes the loop throw", async () => {
+  test("the loop throws if the function returns no iterable", async () => {
     const set = new data.IterableDataset(() => 5 as never);
     await expect(Array.fromAsync(new data.DataLoader(set))).rejects.toThrow(DataError);
   });
@@ -97,7 +97,7 @@ describe("weightedRandomSampler", () => {
     expect(statistic).toBeLessThan(freedom * (1 - 2 / (9 * freedom) + 3.0902 * Math.sqrt(2 / (9 * freedom))) ** 3);
   }
 
-  test("draws with the probabilities of the weights", () => {
+  test("draws with probabilities proportional to the weights", () => {
     const counts = weights.map(() => 0);
     for (const at of data.weightedRandomSampler(weights, { count: 100_000 })(0, 7n)) counts[at]!++;
     expectDistribution(

@@ -66,7 +66,7 @@ describe.each(tokenizers)("$name", (tokenizer) => {
     expect(bytes).toEqual([...new TextEncoder().encode(text)]);
   });
 
-  test("no part of a stream has a partial character, and complete ones are not held back", () => {
+  test("no part of a stream contains an incomplete character, and complete ones are not delayed", () => {
     for (const text of ["🍎", "a🍎b", "👩‍👩‍👧‍👦", "日本語", "\ufeffx", "𒀀𒀁"]) {
       const tokens = [...tokenizer.encode(text)];
       const parts = streamed(tokenizer, tokens);

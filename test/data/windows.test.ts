@@ -62,7 +62,7 @@ describe("training windows", () => {
     expect(shifts).toEqual(new Set([0, 1, 2, 3]));
   });
 
-  test("have other orders for other seeds and epochs, and the same for the same", async () => {
+  test("have the same order for the same seed and epoch, and other orders for others", async () => {
     const orders = await Promise.all(
       [0, 1, 0].map(async (seed) => {
         const { train } = await counting(203, { seed });

@@ -29,7 +29,7 @@ const part = (values: readonly number[], rank: number, ranks: number): number[] 
   return values.slice(rank * size, (rank + 1) * size);
 };
 
-/** Returns the result of each call on a rank, from the elements of all. */
+/** Returns the result of each call on a rank, given the elements of all ranks. */
 export function expectedOf(ranks: number, rank: number): Record<string, unknown> {
   const all = Array.from({ length: ranks }, (_, own) => elementsOf(own, SIZE));
   const results: Record<string, unknown> = {};

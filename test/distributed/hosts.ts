@@ -105,7 +105,7 @@ exec ip netns exec "$host" unshare --uts sh -c 'hostname "$0"; exec sh -c "$1"' 
     return stdout.toString().split("\n").filter(Boolean).map(Number);
   }
 
-  /** The host loses power: its processes send nothing more. */
+  /** Simulates a power failure of the host: its processes send nothing more. */
   fail(host: Host): void {
     for (const pid of this.pids(host)) kill(pid);
   }

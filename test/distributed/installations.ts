@@ -102,7 +102,7 @@ export const openMpi5: Installation = await wheel("Open MPI 5", "Open MPI", "ope
   OPAL_PREFIX: prefix,
   LD_LIBRARY_PATH: join(prefix, "lib"),
 }));
-/** MPICH 5, through the standard's ABI. */
+/** MPICH 5, with the ABI of the MPI standard. */
 export const standardAbi: Installation = await wheel("MPI 5 ABI", "MPICH", "mpich.txt", (prefix) => ({
   ORCHARD_MPI: join(prefix, "lib/libmpi_abi.so.1"),
 }));

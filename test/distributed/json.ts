@@ -1,4 +1,4 @@
-/** Represents numbers that JSON lacks as texts: `NaN`, `-0`, `12n`. */
+/** Replaces numbers that JSON lacks by strings: `NaN`, `-0`, `12n`. */
 export const toJson = (_: string, value: unknown): unknown => {
   if (typeof value === "bigint") return `${value}n`;
   if (typeof value === "number" && (!Number.isFinite(value) || Object.is(value, -0)))
@@ -6,7 +6,7 @@ export const toJson = (_: string, value: unknown): unknown => {
   return value;
 };
 
-/** The inverse. */
+/** Restores the numbers that {@link toJson} replaced. */
 export const fromJson = (_: string, value: unknown): unknown => {
   if (typeof value !== "string") return value;
   if (/^-?\d+n$/.test(value)) return BigInt(value.slice(0, -1));

@@ -40,7 +40,7 @@ export const localCommand = (
   environment,
 });
 
-/** Starts it. */
+/** Starts the ranks of a command. */
 export const spawn = ({ words, environment }: Command, variables: Variables = {}) =>
   Bun.spawn([...words], {
     ...({ stdout: "pipe", stderr: "pipe" } as const),

@@ -1,4 +1,4 @@
-/** `orchard train` on ranks: the losses of one process, and the end of a run whose ranks end. */
+/** `orchard train` on several ranks has the losses of one process, and ends if one of its ranks ends. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
@@ -108,7 +108,7 @@ for (const [installation, rank] of [
   describe.skipIf(installation.missing !== undefined || process.platform !== "linux")(
     `a run on ranks of ${installation.name}`,
     () => {
-      test(`ends soon when rank ${rank} is killed, and resumes with the same losses`, async () => {
+      test(`ends within seconds when rank ${rank} is killed, and resumes with the same losses`, async () => {
         const run = newRun();
         let pid = 0;
         const { said, exitCode } = await disturbed(run, start(installation, 2, run, long), (launcher) => {

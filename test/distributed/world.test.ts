@@ -19,7 +19,7 @@ function run(lines: string, environment: Readonly<Record<string, string>> = {}) 
   return { out: stdout.toString(), err: stderr.toString(), exitCode };
 }
 
-test("alone it is a world of one: every call works, and no library is required", () => {
+test("one process is a world of size 1: every call works, and no library is required", () => {
   const { out, err } = run(
     `
     const { rank, worldSize, localRank, localSize, library } = await d.init();
@@ -60,7 +60,7 @@ test("a library that is not MPI is an error", () => {
   expect(out).toBe("mpiMissing\n");
 });
 
-test("before init, and with an unknown rank, calls say so", () => {
+test("calls before init, and calls with an unknown rank, throw an error that says so", () => {
   const { out } = run(`
     const said = (call) => { try { call(); } catch ({ name, code, message }) { console.log(name, code, message); } };
     said(() => d.rank());
@@ -92,7 +92,7 @@ test("before init, and with an unknown rank, calls say so", () => {
   ]);
 });
 
-test("messages are refused by their rank, not by their tag", () => {
+test("the error for an unknown rank names the rank, not the tag", () => {
   const { out, err } = run(`
     await d.init();
     for (const call of [
@@ -114,7 +114,7 @@ test("messages are refused by their rank, not by their tag", () => {
 });
 
 describe("detection", () => {
-  test("the launcher, by its variables", () => {
+  test("variables of the environment identify the launcher", () => {
     expect(launchOf({})).toBeUndefined();
     expect(launchOf({ OMPI_COMM_WORLD_SIZE: "4", PMIX_RANK: "1" })).toEqual({ family: "Open MPI", size: 4 });
     expect(launchOf({ PMI_RANK: "1", PMI_SIZE: "3" })).toEqual({ family: "MPICH", size: 3 });

@@ -2,12 +2,13 @@
 import { beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { packageRoot } from "../../src/core/paths.ts";
+import { folderOf } from "../nn/tasks/models.ts";
 import { writeModel } from "../serve/folder.ts";
 import { testFolder } from "../support/folder.ts";
 
 const { path: folder } = testFolder("examples");
-const lines = (name: string, input = ""): string[] => {
-  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, `examples/${name}.ts`, folder], {
+const lines = (name: string, input = "", words: readonly string[] = [folder]): string[] => {
+  const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, `examples/${name}.ts`, ...words], {
     cwd: packageRoot,
     env: { ...process.env, ORCHARD_BACKEND: "cpu" },
     stdin: Buffer.from(input),
@@ -27,6 +28,17 @@ test("a search sorts sentences by their cosines", () => {
   expect(cosines).toHaveLength(4);
   expect(cosines).toEqual(cosines.toSorted((a, b) => b - a));
   for (const cosine of cosines) expect(Math.abs(cosine)).toBeLessThanOrEqual(1);
+});
+
+test("sentences are ranked by their cosines with a question, and drawn", async () => {
+  const [encoder, picture] = [join(folder, "encoder"), join(folder, "sentences.png")];
+  await folderOf(encoder, "classify", { isBare: true });
+  const printed = lines("sentences", "", [picture, "Who?", encoder]);
+  const cosines = printed.slice(0, 20).map((line) => Number.parseFloat(line));
+  expect(cosines).toEqual(cosines.toSorted((a, b) => b - a));
+  expect(printed.slice(20)).toEqual([`wrote ${picture}`]);
+  const png = await Bun.file(picture).bytes();
+  expect([String.fromCharCode(...png.subarray(1, 4)), png.length > 10_000]).toEqual(["PNG", true]);
 });
 
 test("an agent calls tools, whose results are right", () => {

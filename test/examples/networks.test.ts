@@ -18,7 +18,7 @@ function run(...words: readonly string[]): { readonly out: string; readonly loss
   return { out, losses: [...out.matchAll(/loss (\d+\.\d+)/g)].map(([, loss]) => Number(loss)) };
 }
 
-test("a convolutional network recognizes digits after a few hundred of them", () => {
+test("a convolutional network recognizes digits after training on a few hundred", () => {
   const { out, losses } = run("examples/cnn.ts", "2560", "1", "500");
   expect(losses).toHaveLength(10);
   expect(losses.at(-1)!).toBeLessThan(losses[0]! / 3);

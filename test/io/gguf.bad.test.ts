@@ -355,7 +355,7 @@ function verdictOf(bytes: Uint8Array): { code: string } | { shapes: Record<strin
 }
 
 describe("a modified file", () => {
-  test("as the package read it is read if the package read it, and rejected if it failed or hung", () => {
+  test("is read if the package read it, and rejected if the package failed or hung", () => {
     const counts: Record<string, number> = {};
     for (const row of rows) {
       const own = verdictOf(changed(row));
@@ -398,7 +398,7 @@ describe("a modified file", () => {
     expect(() => file.tensor("long")).toThrow(FileFormatError);
   });
 
-  test("a missing path, and the path of a folder", () => {
+  test("a missing file, and a folder", () => {
     expect(() => io.openGguf(folder.file("missing.gguf"))).toThrow(FileError);
     expect(() => io.openGguf(folder.path)).toThrow(FileError);
   });

@@ -105,7 +105,7 @@ test("blocks become quantized tensors; large ones are mapped, and outlive the fi
   rmSync(path);
   expect(String(w)).toBe("QuantizedTensor q8_0[300, 256], 81600 bytes, 8.5 bits a value, dequantizes to float32");
   expect(sha256(bytesOf(w))).toBe(contents["aligned"]!.tensors["long"]!.sha256);
-  expect(dequantize(w).std().item()).toBeCloseTo(1, 2); // the package packed normal numbers
+  expect(dequantize(w).std().item()).toBeCloseTo(1, 2); // the package packs random normal numbers
   expect(() => file.tensor("long")).toThrow("was used after close()");
 });
 

@@ -353,7 +353,7 @@ describe("a file with", () => {
 });
 
 describe("a path", () => {
-  test("without a file, of a folder without a model, and through a file", () => {
+  test("that does not exist, is a folder without a model, or leads through a file, is an error", () => {
     const missing = folder.file("missing.safetensors");
     expect(() => io.openSafetensors(missing)).toThrow(FileError);
     expect(() => io.openSafetensors(missing)).toThrow(`${missing}: no such file or folder (ENOENT)`);

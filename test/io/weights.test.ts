@@ -129,7 +129,7 @@ describe("MLX's files", () => {
     }
   });
 
-  test("load with one format for all, of the config or of the caller", async () => {
+  test("load with one format for all weights, from the config or the caller", async () => {
     const some = Object.fromEntries(
       ["weight", "scales", "biases"].map((part) => [`m.${part}`, groups[`4.64.float32.${part}`]!]),
     );
@@ -241,7 +241,7 @@ describe("quantizedFromParts", () => {
   const { packed, scales, biases } = w.parts as Record<"packed" | "scales" | "biases", Tensor>;
   const format = { bits: 4, groupSize: 64 } as const;
 
-  test("shares memory, outlives its parts, and is a weight like any other", () => {
+  test("shares memory, outlives its parts, and works like other weights", () => {
     const own = [packed, scales, biases].map((part) => part.clone());
     const made = quantizedFromParts(format, { packed: own[0]!, scales: own[1]!, biases: own[2]! });
     for (const part of own) part.dispose();

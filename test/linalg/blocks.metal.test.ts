@@ -86,7 +86,7 @@ describe.if(whyUnavailable("metal") === undefined)("blocks of large matrices", (
         }
   });
 
-  test("of a batch, in which every second matrix may have no factor", () => {
+  test("a batch in which every second matrix may have no factor", () => {
     const size = 100;
     const good = rounded(definiteFamilies.random!(size, 3));
     for (const minor of [1, 32, 33, 64, 97, 100])

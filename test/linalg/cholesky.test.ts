@@ -229,7 +229,7 @@ describe.each(["float32", "float64"] as const)("large on cpu, %s, by panels", (d
     }
   });
 
-  test("a minor of the second panel that is not positive, and the triangle that is not read", () => {
+  test("a minor of the second panel that is not positive; the other triangle is not read", () => {
     for (const [size, minor] of [
       [300, 97],
       [850, 130],

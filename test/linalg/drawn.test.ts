@@ -30,7 +30,7 @@ interface Case extends Drawn {
   readonly dtype: RealDType;
 }
 
-/** Ratios of the matrix `at`, by what they measure. */
+/** The ratios measured for matrix `at` of a batch, by the name of the measure. */
 type Residuals = (a: Matrix, at: number) => Readonly<Record<string, number>>;
 
 interface Factorisation {

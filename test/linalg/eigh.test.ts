@@ -163,7 +163,7 @@ for (const { backend, dtype } of places) {
       }
     });
 
-    test("a matrix gives the same bits in any batch", () => {
+    test("the results of a matrix have the same bits in any batch", () => {
       for (const size of backend === "reference" ? [1, 8, 17] : [1, 3, 8, 16, 31, 32, 40]) {
         const own = toTensor(inDType(symmetricFamilies.random!(size, 5), dtype), dtype);
         const others = Object.values(symmetricFamilies).map((make) => toTensor(inDType(make(size, 7), dtype), dtype));
@@ -302,7 +302,7 @@ const closedForms: readonly (readonly [make: (n: number) => Matrix, value: (k: n
   [(n) => matrix(n, n, (i, j) => (i + j === n - 1 ? 1 : 0)), (k, n) => (k <= Math.floor(n / 2) ? -1 : 1)],
 ];
 
-// LAPACK, if available, computes sizes from 192 and from 256
+// LAPACK, if available, computes sizes of at least 192 (eigenvalues alone) or 256
 test.each(usually([180, 260, 500], (size) => size < 500))("a matrix of %d rows on cpu", (size) => {
   for (const dtype of ["float32", "float64"] as const)
     for (const family of size === 500 ? ["random"] : ["random", "graded"]) {

@@ -14,7 +14,7 @@ import { checkSvd } from "./svd.ts";
 const { native } = cpuLibrary();
 afterAll(() => configure(native, "threads", "auto"));
 
-/** Below and above the sizes from which LAPACK uses all threads; in parts of rows of which the last is smaller. */
+/** Sizes below and above those from which LAPACK uses all threads; with a smaller last part of rows. */
 const sizes = [290, 370] as const;
 
 /** One triangle of a matrix, and NaN in the other. */

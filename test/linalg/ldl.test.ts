@@ -112,7 +112,7 @@ for (const { backend, dtype } of places.filter((own) => own.backend !== "metal")
       });
     });
 
-    test("pivots outside of the matrix swap nothing", () => {
+    test("pivots outside of the matrix swap no rows", () => {
       on(backend, true, () => {
         const ld = toTensor(identity(3), dtype);
         const b = tensor([[1], [2], [4]], { dtype });
@@ -123,7 +123,7 @@ for (const { backend, dtype } of places.filter((own) => own.backend !== "metal")
     });
 
     // Bunch and Kaufman's rule by its definition. Small integers give many equal candidates, and exact comparisons.
-    test("the first block uses the pivot of the rule, the first of equal elements", () => {
+    test("the first block follows the pivot rule, and ties choose the first element", () => {
       const random = mulberry32(11);
       const alpha = (1 + Math.sqrt(17)) / 8;
       for (const size of [2, 3, 4, 7, 9]) {

@@ -119,7 +119,7 @@ for (const { backend, dtype } of places) {
         }
     });
 
-    test("gels, of full rank", () => {
+    test("gels, with full rank", () => {
       for (const [rows, columns] of all) {
         const a = inDType(families.random!(rows, columns, rows + columns), dtype);
         const b = inDType(families.random!(rows, 2, 6), dtype);
@@ -143,12 +143,12 @@ for (const { backend, dtype } of places) {
         expect(Number(result.rank.item())).toBe(rank);
         const x = toMatrix(result.solution);
         checkOrthogonal(a, x, b, dtype, "lower rank");
-        // the rows differ from rounding errors as much as from each other
+        // rounding errors of the rows are as large as the differences between them
         expect(ratio(norm1(outsideRows(x, c)), norm1(x) * columns * 10, dtype, "least norm")).toBeLessThan(THRESHOLD);
       }
     });
 
-    test("the rank of a matrix whose triangle does not show it", () => {
+    test("the rank of a matrix whose triangular factor does not reveal it", () => {
       const size = 40;
       const [sine, cosine] = [Math.sin(1.2), Math.cos(1.2)];
       // Kahan's matrix, with a factor that keeps the order of its columns

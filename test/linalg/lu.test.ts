@@ -32,7 +32,7 @@ const names = Object.keys(families);
 /** One matrix of each family, as a batch. */
 const all = (rows: number, columns: number, dtype: RealDType): Matrix[] =>
   names.map((name, at) => inDType(families[name]!(rows, columns, at + 3), dtype));
-/** The largest of the ratios of columns, each to its solution. */
+/** The largest ratio over the columns of a solution. */
 function checkSolution(a: Matrix, x: Matrix, b: Matrix, dtype: RealDType, name: string): void {
   const column = (own: Matrix, j: number): Matrix => matrix(own.rows, 1, (i) => own.values[i * own.columns + j]!);
   for (let j = 0; j < b.columns; j++) {
@@ -110,7 +110,7 @@ for (const { backend, dtype } of places) {
         if (size > 0) expect(info[names.indexOf(name)]).toBe(0);
     });
 
-    test("one matrix at a time gives the same", () => {
+    test("single matrices give the same results as a batch", () => {
       for (const size of few) {
         const a = inDType(families["random"]!(size, size, 2), dtype);
         const b = inDType(families["random"]!(size, 3, 5), dtype);
@@ -199,7 +199,7 @@ for (const { backend, dtype } of places) {
       expect(pivotOf(Number.NaN, ...Array.from({ length: 299 }, () => 1))).toBe(1);
     });
 
-    test("pivots are the first of equals after rows have been swapped", () => {
+    test("after rows have been swapped, ties still choose the first pivot", () => {
       // row i is ±1 in one column: the pivot of each column is the first such row that is left, or 0 if none is
       for (const size of [3, 16, 17, 33, 50, 64, 100]) {
         const draws = families["random"]!(size, 1, size).values;
@@ -238,7 +238,7 @@ for (const { backend, dtype } of places) {
       });
 
     if (backend === "cpu")
-      test("factors of a pivot without a reciprocal are as exact as others", () => {
+      test("factors are exact, also if the reciprocal of the pivot is not finite or is subnormal", () => {
         for (const size of [3, 40, 100])
           for (const pivot of dtype === "float32" ? [2 ** -140, 1.5 * 2 ** 127] : [2 ** -1065, 1.5 * 2 ** 1023]) {
             const factor = (i: number): number => (i === 0 ? 1 : 2 ** -(1 + (i % 3)));

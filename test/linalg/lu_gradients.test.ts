@@ -101,7 +101,7 @@ describe.each(["reference", "cpu"] as const)("gradients of both orders on %s", (
     check((a) => tensorInv(reshape(a, [4, 2, 2]), { ind: 1 }), [4, 4]);
   });
 
-  test("det of singular matrices, by their cofactors", () => {
+  test("det of singular matrices, compared with cofactors", () => {
     on(backend, true, () => {
       const cases = [
         {
@@ -230,7 +230,7 @@ describe.each(places)("determinants on $backend in $dtype", ({ backend, dtype })
     expect(Math.abs(actual / expected - 1)).toBeLessThan(digits * (dtype === "float64" ? 2 ** -52 : 2 ** -23));
   const numbers = (x: Tensor): number[] => [...(x.dataSync() as Float32Array)];
 
-  test("of the second differences is n + 1", () => {
+  test("the determinant of the second-difference matrix is n + 1", () => {
     on(backend, true, () => {
       for (const size of [1, 2, 5, 8, 33, 64]) {
         const a = matrix(size, size, (i, j) => (i === j ? 2 : Math.abs(i - j) === 1 ? -1 : 0));

@@ -61,7 +61,7 @@ for (const { backend, dtype } of places) {
         });
       });
 
-    test("vectorNorm at scales whose squares overflow or underflow", () => {
+    test("vectorNorm of numbers whose squares overflow or underflow", () => {
       const scales = dtype === "float32" ? [1e30, 1e-30] : [1e150, 1e-150, 1e300, 1e-300];
       on(backend, true, () => {
         for (const scale of scales)

@@ -35,7 +35,7 @@ describe.if(whyUnavailable("metal") === undefined)("on metal", () => {
       .sort();
   };
 
-  test("one large matrix goes to cpu, and codepaths() says why; small ones and strict mode do not", () => {
+  test("one large matrix runs on cpu, and codepaths() says why; small ones and strict mode run on metal", () => {
     const why = (operation: string) => `metal: ${operation} is faster on cpu for one matrix of this size`;
     expect(pathsOf(false, 65)).toEqual([
       `cholesky: cpu (${why("cholesky")})`,
@@ -46,7 +46,7 @@ describe.if(whyUnavailable("metal") === undefined)("on metal", () => {
     expect(pathsOf(true, 65)).toEqual(onMetal);
   });
 
-  test("so do other factorizations, from their minimum size on", () => {
+  test("other factorizations run on cpu, too, from their minimum size on", () => {
     const backendsOf = (size: number): Record<string, string> => {
       resetCodepaths();
       const a = on("metal", false, () => add(eye(size), 1));
@@ -86,7 +86,7 @@ describe.if(whyUnavailable("metal") === undefined)("on metal", () => {
   });
 });
 
-test("many matrices count as one larger one", () => {
+test("a batch of matrices counts as one larger matrix", () => {
   const table: LinalgTable = { metalFrom: { ...shippedTable.metalFrom, cholesky: 1000, solveTriangular: null } };
   expect(isWorthMetal(table, "cholesky", 1000 * 100 ** 3)).toBe(true);
   expect(isWorthMetal(table, "cholesky", 999 * 100 ** 3)).toBe(false);

@@ -36,7 +36,7 @@ function triangle(
   });
 }
 
-/** The elements that are read. */
+/** The elements of the triangle that is read. */
 const read = (a: Matrix): Matrix => ({
   ...a,
   values: a.values.map((value, at) => {
@@ -93,7 +93,7 @@ describe.each(ways)("$name", ({ backend, dtype, blas }) => {
       );
       const first = (b: number[][]) => solveTriangular(a, tensor(b, { dtype }), { upper: false }).dataSync()[0];
       expect([first([[1], [0]]), first([[0], [0]])]).toEqual([Number.POSITIVE_INFINITY, Number.NaN]);
-      if (backend === "metal") return; // it may flush them
+      if (backend === "metal") return; // the device may flush denormals
       const small = tensor(
         [
           [tiny, 0],

@@ -99,7 +99,7 @@ export interface AttentionShape {
   readonly hasBias?: boolean;
 }
 
-/** Head by head, with all scores. */
+/** Computes attention head by head, with all scores. */
 export function attention(x: Tensor, weights: Weights, shape: AttentionShape): Tensor {
   const { heads, keyValueHeads, causal = false, base, hasBias = true } = shape;
   const [batch, tokens] = x.shape as [number, number, number];

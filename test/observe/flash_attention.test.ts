@@ -53,7 +53,7 @@ describe("the log", () => {
     );
   });
 
-  test("of unfused passes: each one once, with the operands of the forward", () => {
+  test("of unfused passes has each one once, with the operands of the forward pass", () => {
     const { lines, folder } = record(
       `const [q, k, v] = operands();
       const loss = sum(flashAttention(q, k, v, { path: "unfused" }));
@@ -75,7 +75,7 @@ describe("the log", () => {
     expect(recordsIn(folder)).toEqual([]); // no kernel of attention was called
   });
 
-  test("of unfused backward passes that do not reach every operand: each one once", () => {
+  test("of unfused backward passes that do not reach every operand has each one once", () => {
     const { lines } = record(
       `const [q, k, v] = operands();
       const { logSumExp } = flashAttention(q, k, v, { path: "unfused", returnLogSumExp: true });
@@ -108,7 +108,7 @@ describe("the log", () => {
 });
 
 describe.if(hasMetal)("on metal", () => {
-  test("copies are logged: of operands in the host's memory, and none the second time", () => {
+  test("copies of operands in the host's memory are logged once", () => {
     const { lines } = record(
       `const [q, k, v] = [0, 1, 2].map(() => orchard.reshape(tensor(new Float32Array(128)), [1, 1, 16, 8]));
       withBackend("metal", () => [flashAttention(q, k, v), flashAttention(q, k, v), flashAttention(q, q, q)]);`,
@@ -121,7 +121,7 @@ describe.if(hasMetal)("on metal", () => {
     ]);
   });
 
-  test("copies are logged: from private memory to where the cpu reads, and none of views", () => {
+  test("copies from private memory to the cpu's memory are logged; views cause none", () => {
     const { lines } = record(
       `const x = withBackend("metal", () => orchard.full([1, 16, 2, 8], 3, { dtype: "float32", storage: "private" }));
       const view = orchard.transpose(x, 1, 2);

@@ -220,7 +220,7 @@ describe("the path", () => {
     expect(parse(path).some(({ name }) => name === "exp")).toBe(true);
   });
 
-  test("a second process with the same path leaves two traces: its file, and the first's without a name", async () => {
+  test("a second process with the same path replaces the file; the first writes to its unlinked file", async () => {
     const folder = newFolder();
     const path = join(folder, "trace.json");
     const { command, options } = child(

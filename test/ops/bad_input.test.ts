@@ -82,7 +82,7 @@ function problemOf({ kind, operation, arguments: make, error, says }: Mistake, o
   disposeLeaves();
   const what = `${operation}, ${kind}`;
   if (outcome === undefined) return `${what}: it was not refused`;
-  if (!(outcome instanceof error)) return `${what}: ${error.name} is wanted, it was ${outcome}`;
+  if (!(outcome instanceof error)) return `${what}: expected ${error.name}, got ${outcome}`;
   if (!(outcome instanceof OrchardError) || functions[outcome.operation] !== functions[operation])
     return `${what}: the error names another operation: ${outcome}`;
   const missing = says.filter((part) => !outcome.message.includes(part));
@@ -205,9 +205,10 @@ describe.each(tested)("on %s", (backend: BackendName) => {
   });
 
   test("backward of a tensor that is not a scalar, and of one without a graph", () => {
-    const own = on(() => makeOperands(sizes[backend])); // graphs that no pass visits keep them until they are collected
+    // these graphs keep their tensors until they are collected, since no backward pass visits them
+    const own = on(() => makeOperands(sizes[backend]));
     const isLeft = (name: string) =>
-      (name === "floatPower" && backend === "metal") || // which has no float64
+      (name === "floatPower" && backend === "metal") || // Metal has no float64
       (name.endsWith("Attention") && whyMissing(backend) !== undefined);
     const found = names.map((name) => on(() => tidy(() => backwardOf(name as OperationName, own)), !isLeft(name)));
     expect(found.flatMap(({ problems }) => problems)).toEqual([]);

@@ -31,7 +31,7 @@ export const kinds = {
   binaryOfBits: named(({ operands, takes }) => operands === 2 && takes === "bits"),
   unaryOfNumbers: named(({ operands, takes }) => operands === 1 && takes === "numbers"),
   binaryOfNumbers: named(({ operands, takes }) => operands === 2 && takes === "numbers"),
-  /** For real numbers; their other arguments have defaults. */
+  /** Operations on real numbers whose other arguments have defaults. */
   float: operationNames.filter((name) => (functions[name] as { method?: string }).method === "float"),
 } as const;
 
@@ -96,7 +96,7 @@ const ofAxes = (name: string, values: (x: Tensor) => readonly unknown[]): Readon
   [`${name}3d`]: ({ volume }) => values(volume),
 });
 
-/** The arguments of operations of no kind above. */
+/** The arguments of operations that belong to none of the kinds above. */
 const others: Readonly<Partial<Record<OperationName, Arguments>>> = {
   addbmm: ({ x, batch }) => [x, batch, batch],
   addcdiv: ({ x, y, vector }) => [x, y, vector],
@@ -328,7 +328,7 @@ const others: Readonly<Partial<Record<OperationName, Arguments>>> = {
   zerosLike: unary,
 };
 
-/** The arguments of each. */
+/** The arguments of each operation's calls. */
 export const calls = Object.fromEntries(
   operationNames.map((name) => [name, others[name] ?? usualArguments(name)]),
 ) as Readonly<Record<OperationName, Arguments>>;

@@ -37,7 +37,7 @@ function evaluate(text: string, setup = ""): unknown {
 
 const numbersOf = (value: unknown): number[] => [value].flat(8).map(Number);
 
-test("there are many", () => expect(calls.length).toBeGreaterThan(40));
+test("more than 40 examples are found", () => expect(calls.length).toBeGreaterThan(40));
 
 test.each(calls)("$call", ({ setup, call, dtype, values }) => {
   const result = evaluate(call, setup) as library.Tensor;

@@ -81,12 +81,12 @@ function checkOutputs(
   dtype: DType,
 ): void {
   if (outputs.length !== exact.length)
-    throw new Error(`${label}: ${outputs.length} results, ${exact.length} are wanted`);
+    throw new Error(`${label}: expected ${exact.length} results, got ${outputs.length}`);
   for (const [at, output] of outputs.entries()) {
     const want = exact[at]!;
     const wanted = `${want.dtype ?? dtype}[${want.shape.join(", ")}]`;
     if (output.describe() !== wanted)
-      throw new Error(`${label}: result ${at} is ${output.describe()}, ${wanted} is wanted`);
+      throw new Error(`${label}: expected result ${at} to be ${wanted}, got ${output.describe()}`);
     const got = Array.from(output.dataSync() as ArrayLike<number | bigint>, Number);
     const low = readsPlain(row.accuracy) && isFloat(output.dtype) ? plain()[at]!.values : undefined;
     fail(label, `result ${at}`, compare(output.dtype, got, want.values, low, row.accuracy, 2, want.roundings));

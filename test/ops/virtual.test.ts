@@ -34,7 +34,7 @@ describe.each(tested)("on %s", (backend) => {
     expect(outcomes.length).toBeGreaterThan(operationNames.length);
   });
 
-  test("with a view, or a typed error that names the operand", () => {
+  test("every operation returns a view, or throws a typed error that names the operand", () => {
     const isView = ({ ends, outcome }: Ended) => /^(view|VALUE Tensor float32)/.test(outcome) && views.includes(ends);
     const isRefused = ({ outcome }: Ended) => refusals.some((refusal) => refusal.test(outcome));
     expect(outcomes.filter((outcome) => !isView(outcome) && !isRefused(outcome))).toEqual([]);

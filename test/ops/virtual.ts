@@ -10,7 +10,7 @@ export interface Ended {
 /** Ends a call that works instead of rejecting, which would take forever. */
 const TIMEOUT = 500_000;
 
-/** Runs them in a separate process; `last` is its last complete line, and `problem` what it reported then. */
+/** Runs the operations in a separate process; `last` is its last complete line, and `problem` the mistake in it. */
 export function virtualCalls(backend: string) {
   const { stdout, stderr, exitCode } = Bun.spawnSync([process.execPath, "test/support/virtual-calls.ts", backend], {
     cwd: packageRoot,

@@ -17,7 +17,7 @@ type Numbers = readonly number[];
 /** Expected values of one sample, the same for every backend. */
 export interface Wanted {
   readonly blocks: readonly Block[];
-  /** For the random cotangents: see {@link gradientsOf}. */
+  /** The seed of the random cotangents: see {@link gradientsOf}. */
   readonly seed: number;
   readonly exact: readonly Expected[];
   /** The oracle with each step rounded; only FlashAttention's rule reads it, so it is computed on demand. */

@@ -138,7 +138,7 @@ describe("clipGradNorm", () => {
     expect(new Set(results).size).toBe(1);
   });
 
-  test("does not change a gradient that two parameters share twice", () => {
+  test("scales a gradient that two parameters share only once", () => {
     const [a, b] = [parameterOf([1, 1]), parameterOf([1, 1])];
     a.grad = tensor([3, 4]);
     b.grad = a.grad;

@@ -11,7 +11,7 @@ describe.each(tested)("GradScaler on %s", (backend) => {
       const w = parameterOf([1, 2], "float16");
       const scaler = new GradScaler({ initialScale: 2 ** 16 });
       const optimizer = new SGD([w], { lr: 2, masterWeights: true });
-      const least = 2 ** -24; // of float16: half of it would be 0
+      const least = 2 ** -24; // the smallest float16: half of it would be 0
       w.grad = tensor([least * 2 ** 15, least * 2 ** 16], { dtype: "float16" });
       scaler.unscale(optimizer);
       expect(valuesOf(w.grad!)).toEqual([least / 2, least]);

@@ -19,7 +19,7 @@ export interface OracleOptions {
 
 export type Round = (value: number) => number;
 
-/** A parameter under an optimizer. */
+/** A parameter with its state in an optimizer. */
 export class Oracle {
   readonly p: Float64Array;
   /** The state: the momentum or the moments. */

@@ -11,7 +11,7 @@ import { compare } from "../ops/tolerance.ts";
 
 export { tested };
 
-/** Without fallbacks; on metal under the checker. */
+/** Runs a body without fallbacks; on metal under the checker. */
 export function on<Result>(backend: BackendName, body: () => Result): Result {
   if (backend !== "metal") return withStrict(true, () => withBackend(backend, body));
   metalContext().configure("check", true);
@@ -25,9 +25,9 @@ const { AdamW, Adam, SGD, Lion, Muon, RMSprop, Adagrad, Adadelta, Adamax, NAdam,
 const classes = { AdamW, Adam, SGD, Lion, Muon, RMSprop, Adagrad, Adadelta, Adamax, NAdam, RAdam, Adafactor };
 export type OptimizerName = keyof typeof classes;
 
-/** An optimizer by its name. */
-export const make = (name: OptimizerName, parameters: readonly Tensor[], options: object = {}) =>
-  new classes[name](parameters, options);
+/** An optimizer by its name. TypeScript takes seconds to unite the constructors' types, so one stands for all. */
+export const make = (name: OptimizerName, parameters: readonly Tensor[], options: object = {}): optim.AdamW =>
+  new (classes[name] as typeof AdamW)(parameters, options);
 
 /** A parameter with these values. */
 export const parameterOf = (
@@ -44,7 +44,7 @@ export function draw(count: number, seed: number, dtype: FloatDType = "float32")
 
 export const valuesOf = (x: Tensor): number[] => Array.from(x.dataSync() as ArrayLike<number>);
 
-/** The bits of everything, for exact comparisons. */
+/** Returns the bits of all tensors, for exact comparisons. */
 export const bitsOf = (tensors: readonly Tensor[]): string =>
   tensors.map((x) => Buffer.from((x.dataSync() as Float32Array).buffer.slice(0)).toString("hex")).join(" ");
 
@@ -52,8 +52,8 @@ export const bitsOf = (tensors: readonly Tensor[]): string =>
 const ROUNDINGS = 3;
 
 /**
- * By FlashAttention's rule, at most twice the error of the plain computation, plus a rounding; or as far off as
- * independent roundings of this many steps may be.
+ * Checks results by FlashAttention's rule: at most twice the error of the plain computation, plus a rounding; or the
+ * error that independent roundings of this many steps may have.
  */
 export function expectClose(
   label: string,

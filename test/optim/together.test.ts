@@ -44,7 +44,7 @@ const optimizers: readonly (readonly [OptimizerName, object])[] = [
 const cases = optimizers.flatMap(([name, options]) => dtypes.map((dtype) => [name, options, dtype] as const));
 
 describe.each(cases)("%s %j of %s", (name, options, dtype) => {
-  test("changes many parameters as it changes each alone", () => {
+  test("changes many parameters as it changes each one alone", () => {
     on("cpu", () => {
       const [together, alone] = [parametersOf([dtype]), parametersOf([dtype])];
       const one = make(name, together, options);

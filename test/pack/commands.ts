@@ -15,7 +15,7 @@ const llama = join(packageRoot, "test", "fixtures", "decoders", "llama");
 const tiny = ["--layers", "1", "--heads", "1", "--width", "32", "--context", "8", "--batch", "1", "--steps", "2"];
 
 /**
- * In this order, since later ones use files of earlier ones. `serve` has a separate test.
+ * The commands in the order in which they run, since later ones use files of earlier ones. `serve` has a separate test.
  *
  * @param model a folder with a model that chats
  */

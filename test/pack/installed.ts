@@ -88,7 +88,7 @@ export function testEntries(): void {
   });
 }
 
-/** The programs that people copy first. */
+/** The first programs of the documentation. */
 export function testDocuments(): void {
   describe.each(["README.md", "docs/start.md", "docs/training.md"])("the programs of %s", (document) => {
     const programs = programsOf(document);
@@ -105,7 +105,7 @@ export function testDocuments(): void {
   });
 }
 
-/** A line of every command. */
+/** One call of every command. */
 export function testCommands(): void {
   describe("each of its commands runs", () => {
     const model = join(folder, "model");
@@ -115,6 +115,7 @@ export function testCommands(): void {
       XDG_CACHE_HOME: join(folder, "commands"),
       ORCHARD_BACKEND: "cpu",
       HF_ENDPOINT: "http://127.0.0.1:9",
+      HF_HUB_OFFLINE: "0",
     };
     beforeAll(async () => {
       await Promise.all([writeModel(model), writeBooks(project)]);

@@ -9,7 +9,7 @@ const { data, distributed, io, nn, ones, optim, tensor, text, zeros } = orchard;
 
 /** @throws if the condition of a line is false */
 function holds(condition: boolean): void {
-  if (!condition) throw new Error("the line is not true");
+  if (!condition) throw new Error("the line's condition is false");
 }
 
 /** The line must throw an error whose message begins like this. */
@@ -228,7 +228,7 @@ kernel void saxpy(device const float *x, device float *y, constant float &a, uin
 }`,
 };
 
-/** Lines that need a device; without one each is rejected. */
+/** Lines that need a device. Without a device, each of them throws an error. */
 export const ofMetal: Lines = {
   MetalContext: () => holds(orchard.metalContext() instanceof orchard.MetalContext),
   metalContext: () => holds(orchard.metalContext().deviceInfo().name !== ""),

@@ -19,7 +19,7 @@ import { testFolder } from "../support/folder.ts";
 import { localRegistry } from "../support/registry.ts";
 import { program } from "./programs.ts";
 
-/** For all files that tests of the packages write. */
+/** The folder for all files that tests of the packages write. */
 export const { path: folder } = testFolder("pack");
 export const project: string = join(folder, "project");
 /** The package's path in `node_modules`. */
@@ -32,7 +32,7 @@ export const platformName = `${packageFile.name}-${platform}`;
 export const main: string = join(folder, "packages", packageFile.name);
 const platformFolder = join(folder, "packages", platformName);
 
-/** On macOS, unless this run leaves Metal out. */
+/** Whether Metal is packed: on macOS, unless this run skips it. */
 export const hasMetal: boolean = process.platform === "darwin" && existsSync(join(buildFolder, libraryName));
 
 /** The path of this run's build of the software device. */
@@ -41,7 +41,7 @@ export const hasDevice: boolean =
 
 /** The environment of an empty machine: no tool on PATH, no cache. */
 export const environment: Readonly<Record<string, string>> = { PATH: nothing, HOME: nothing, TMPDIR: folder };
-/** Otherwise Bun would install missing packages. */
+/** The setting that keeps Bun from installing missing packages. */
 export const noRegistry: Readonly<Record<string, string>> = { BUN_CONFIG_REGISTRY: "http://127.0.0.1:9/" };
 
 export interface Outcome {

@@ -18,7 +18,7 @@ export type Written =
   | { readonly bigint: string }
   | { readonly plain: number | string | boolean | null };
 
-/** The program's output. */
+/** The output of the program that calls every exported name. */
 export interface Walked {
   /** Names whose line ran. */
   readonly called: readonly string[];
@@ -85,7 +85,7 @@ enterFolder();
 for (const [name, value] of exported(orchard)) {
   const line = lineOf(name, value);
   try {
-    if (!line) throw new Error("has no line; test/pack/lines.ts takes one");
+    if (!line) throw new Error("has no line; add one to test/pack/lines.ts");
     await line();
     called.push(name);
   } catch (error) {

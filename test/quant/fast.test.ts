@@ -56,13 +56,13 @@ function nearest(product: number): number {
   return over > 0.5 || (over === 0.5 && below % 2 !== 0) ? below + 1 : below;
 }
 
-/** The bytes of a block that are not levels, if values have lows. */
+/** The bytes of a block that are not levels, if its values have a minimum. */
 const heads: Readonly<Record<string, (at: number) => boolean>> = {
   ...{ q4_1: (at) => at < 4, q5_1: (at) => at < 4, q4_K: (at) => at < 16, q5_K: (at) => at < 16 },
   q2_K: (at) => at < 16 || at >= 80,
 };
 
-/** The lows of weights: their values where levels are 0. */
+/** The minimum of each weight: its value where the level is 0. */
 function lowsOf(w: QuantizedTensor): Float64Array | undefined {
   const { format, parts } = w;
   const valuesOf = (own: QuantizedTensor) => numbers(on("reference", () => dequantize(own, { dtype: "float32" })));
@@ -277,7 +277,7 @@ test("products of bytes have the same bits with every instruction for them, on 1
   configure(native, "threads", "auto");
 });
 
-// Kernels that sum the parts of many rows in order.
+// Kernels that add the parts of many rows in a fixed order.
 const inOrder = isas.filter((isa) => ["avx512", "avx512_bf16", "amx"].includes(isa));
 
 test.each(withLevels.map((format) => [formatName(format), format] as const))(

@@ -91,7 +91,7 @@ describe.each(every)("$bits bits, groups of $groupSize, symmetric $symmetric", (
   };
   const squares = (errors: Float64Array): number => errors.reduce((sum, error) => sum + error * error, 0);
 
-  test("an error is at most half a step, or one step at the end that has no level", () => {
+  test("an error is at most half a step, or one step at the end of the range without a level", () => {
     const errors = errorOf("nearest", "float32");
     for (let group = 0; group < exact.length / format.groupSize; group++) {
       const own = exact.subarray(group * format.groupSize, (group + 1) * format.groupSize);

@@ -28,7 +28,7 @@ const groupsOf8 = { bits: 8, groupSize: 32, symmetric: false } as const;
 const as = (x: Tensor, dtype: "float32" | "float16" | "bfloat16"): Tensor => on("reference", () => x.to(dtype));
 
 describe.skipIf(environmentFlag("ORCHARD_SKIP_METAL"))("quantized weights on metal", () => {
-  /** x Wᵀ, and y W of its gradient, of these sizes. */
+  /** Computes x Wᵀ, and y W in its gradient, for these sizes. */
   function expectProducts(format: QuantizedFormat, rows: number, columns: number, counts: readonly number[]): void {
     const w = weightsOf(format, rows, columns);
     for (const count of counts) {

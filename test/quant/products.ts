@@ -23,7 +23,10 @@ export const weightsOf = (format: QuantizedFormat, rows: number, columns: number
     quantize(wave(rows, columns, 0.37, 0.1), { ...(format as object), scaleDType: "float16" }),
   );
 
-/** Each element of x Wᵀ, or of x W, in float64, with the sum of the magnitudes of its terms, with lows separate. */
+/**
+ * Each element of x Wᵀ, or of x W, in float64, with the sum of the magnitudes of its terms; minimums of blocks are
+ * separate terms.
+ */
 function oracle(x: Tensor, w: QuantizedTensor, isTransposed: boolean, lows?: Float64Array) {
   const [rows, columns] = w.shape as [number, number];
   const [terms, outs] = isTransposed ? [rows, columns] : [columns, rows];

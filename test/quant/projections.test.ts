@@ -80,7 +80,7 @@ test.each(isas)("with %s the bits are those of three calls", (isa) => {
   configure(native, "isa", initial);
 });
 
-test("the same bits on any number of threads, if tasks end within a weight", () => {
+test("the same bits on any number of threads, also if tasks end inside a weight", () => {
   const all = without(projectionsOf(["q4_0", "q8_0", "q4_1"], 8192, "float32"));
   for (const precision of ["exact", "fast"] as const) {
     const bits = [1, 2, 5].map((threads) => {

@@ -113,7 +113,7 @@ describe("multinomial", () => {
     expect(weights.every((_, a) => counts[a * (weights.length + 1)] === 0)).toBe(true);
   });
 
-  test("many equal weights are drawn evenly, the first ones too", () => {
+  test("many equal weights are drawn equally often, the first ones too", () => {
     const categories = 1000;
     const drawn = multinomial(full([categories], 0.1), 50_000, { replacement: true, generator: new Generator(10) });
     expectPlausible(chiSquare(countsOf(numbersOf(drawn), categories), new Array(categories).fill(50)));

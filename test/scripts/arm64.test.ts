@@ -45,14 +45,14 @@ describe("arguments", () => {
   });
 });
 
-test("in emulation Bun is a command of several words, at any place in another command", () => {
+test("Bun's path is replaced by the emulator's command wherever it is in a command", () => {
   const bun = ["qemu", "-cpu", "max", "bun"];
   expect(emulating(["/bin/bun", "-e", "1"], "/bin/bun", bun)).toEqual([...bun, "-e", "1"]);
   expect(emulating(["taskset", "-c", "0", "/bin/bun"], "/bin/bun", bun)).toEqual(["taskset", "-c", "0", ...bun]);
 });
 
 describe("counts", () => {
-  test("list skipped tests of a report, and why they were skipped", () => {
+  test("list a report's skipped tests and the reasons", () => {
     const report =
       '<testsuite name="a"><testcase name="one" classname="a" file="a.test.ts" assertions="1" />\n' +
       '<testcase name="exp &lt; on reference" classname="a &gt; b" file="a.test.ts">\n  <skipped />\n</testcase>\n' +

@@ -181,7 +181,7 @@ test("the error for an unknown command lists the commands", () => {
   const known =
     "bench, build, check, check:quick, check:sanitize, clean, demo, docs, fixtures, format, generate, mutate, " +
     "precedent, release, setup, test, test:arm64, train, verify:apple";
-  expect([err, exitCode]).toEqual([`There is no command "nothing"; there are: ${known}.\n`, 1]);
+  expect([err, exitCode]).toEqual([`Unknown command "nothing"; the commands are: ${known}.\n`, 1]);
 });
 
 test("every launched script of package.json is a command", () => {
@@ -196,7 +196,7 @@ test("the error for an unknown benchmark lists the benchmarks", () => {
   const known = programs.map((name) => name.replace(/\.ts$/, "")).sort();
   expect(known).toContain("checker");
   const { err, exitCode } = script("bench", {}, "nothing");
-  expect([err, exitCode]).toEqual([`There is no benchmark "nothing"; there are: ${known.join(", ")}.\n`, 1]);
+  expect([err, exitCode]).toEqual([`Unknown benchmark "nothing"; the benchmarks are: ${known.join(", ")}.\n`, 1]);
 });
 
 describe("unsupported features of backends", () => {

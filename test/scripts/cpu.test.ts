@@ -135,7 +135,7 @@ describe("a quick build", () => {
     expect(built(false, [perSet])).toEqual([{ name: names[0]!, flags }]);
     expect(built(true, [own])[0]!.flags).toEqual(["-O3", "-Wall", "-Werror", "-O1", "-w"]);
     expect(built(false, [own], false)[0]!.flags).toEqual(own.flags);
-    // Of mutants, everything: it is compiled once, and runs for seconds.
+    // For mutants, all objects are compiled quickly, because each runs only for seconds.
     const apart = forNow({ isClang: false }, [own, perSet], () => true, true);
     expect(apart.map(({ flags: used }) => used.slice(-2))).toEqual([
       ["-O1", "-w"],

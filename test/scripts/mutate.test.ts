@@ -74,7 +74,7 @@ describe("mistakes in C++ and kernels", () => {
     ["out.items[at] = y;", ["removed statement: ;"]],
     ["auto y = load(at, base);", ["swapped arguments: auto y = load(base, at);"]],
     ["void load(int at, int base);", []],
-    ["y = min(a, b);", ["call: y = max(a, b);", "removed statement: ;"]], // swapped, it is the same
+    ["y = min(a, b);", ["call: y = max(a, b);", "removed statement: ;"]], // swapping these arguments changes nothing
     ["auto y = fma(a, b, c);", ["swapped arguments: auto y = fma(a, c, b);"]],
     ["x = y; // a + b", ["removed statement: ; // a + b"]],
   ])("%s", (source, expected) => {
@@ -142,7 +142,7 @@ describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
     const nearest = (seconds: number) => tests.nearest("src/sign/sign.ts", seconds).map(({ file }) => file);
     expect(nearest(100)).toEqual(["test/sign/sign.test.ts", "test/far.test.ts"]);
     expect(nearest(10)).toEqual(["test/sign/sign.test.ts"]);
-    write("test/any.test.ts", 'import "../src/sign/sign.ts";\n'); // imports it too, but is in no folder of its own
+    write("test/any.test.ts", 'import "../src/sign/sign.ts";\n'); // it imports the file too, but is in another folder
     const files = new Tests(folder.file("nearest")).nearest("src/sign/sign.ts", 100).map(({ file }) => file);
     expect(files).toEqual(["test/sign/sign.test.ts", "test/any.test.ts", "test/far.test.ts"]);
     rmSync(folder.file("nearest/test/any.test.ts"));
@@ -176,7 +176,7 @@ describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
       expect([2, 6].map((line) => first(file, line))).toEqual(["test/ops/logSum.test.ts", "test/ops/mish.test.ts"]);
   });
 
-  test("a part of a kernel's or C++ file has the tests of the whole, and C++ none of Metal alone", () => {
+  test("a part of a file of kernels or C++ has the tests of the whole; C++ has none that only Metal runs", () => {
     const write = smallRepository("parts");
     for (const name of ["lu", "blocks", "lu.metal", "other"]) write(`test/linalg/${name}.test.ts`, "");
     const seconds = { "test/linalg/other.test.ts": 1, "test/linalg/lu.test.ts": 2, "test/linalg/blocks.test.ts": 3 };
@@ -283,7 +283,7 @@ describe.skipIf(Bun.which("git") === null)("in a small repository", () => {
     expect(printed).toContain("--skip 2 goes on from here"); // to the line's third mutation
   });
 
-  test("a mutant with a type error is not counted, nor is a test that fails without it", async () => {
+  test("mutants with type errors are not counted, and tests that fail without a mutant are ignored", async () => {
     const write = smallRepository("types");
     write("src/sign/sign.ts", "export const isNegative = (x: number): number => x + (3 as 3 | 4);\n");
     write(

@@ -76,7 +76,7 @@ test("do not depend on how long tests take, nor on ignored files", async () => {
   expect(keptFiles(await open())).toEqual(tests);
 });
 
-test("belong to the files as they were when the run began", async () => {
+test("belong to the contents that files had when the run began", async () => {
   const outcomes = await open();
   write("test/ops/a.test.ts", "changed while it ran");
   outcomes.keepFile("test/ops/a.test.ts", { passed: 9, skipped: 0 });

@@ -81,7 +81,7 @@ const positions = "thread_position_in_grid|threadgroup_position_in_grid|thread_p
 const wrongPositions = ["ulong", "int", "long", "float", "half", "char", "bool", "uint4", "ulong2", "int3", "float2"];
 const wrongSizes = ["float4 int2", "uint uint2", "half2 ulong", "uchar4 half", "float ushort", "long float3"];
 
-/** Integers of 32 bits and less are one kind. */
+/** Integers of at most 32 bits count as one type. */
 const kind = (type: string): string => type.replace(/^u?int/, "integer");
 
 const keywords = [

@@ -27,7 +27,7 @@ test("the error for a library that requires a newer glibc than 2.28 names its ve
   await expect(checkGlibc(path)).rejects.toThrow("needs glibc 2.35, expected at most 2.28");
 });
 
-test("the error for a library for musl that requires another library names that one", async () => {
+test("a musl library that requires another library is rejected, with that library's name", async () => {
   const { path: folder } = testFolder("musl");
   const path = join(folder, "library.so");
   await Bun.write(path, elf({ libraries: ["libc.so"] }));

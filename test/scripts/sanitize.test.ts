@@ -205,7 +205,7 @@ describe("findings", () => {
     expect(findings[1]!.report).toMatch(/^[^\n]*signed integer overflow/);
   });
 
-  test("each of several faults, up to the last call", async () => {
+  test("each of several faults is found, up to the last call", async () => {
     const calls = [fault("overflow"), fault("readOneTooMany"), fault("sum"), fault("overflow", 2)];
     const { findings } = await run(address, "several", calls);
     expect(findings.map((finding) => finding.calls[0])).toEqual(["0 (overflow)", "1 (readOneTooMany)", "3 (overflow)"]);

@@ -116,7 +116,7 @@ describe("the check", () => {
     expect(failures).toEqual(problems.map((problem) => expect.stringContaining(problem)));
   });
 
-  test("passes on errors of the build, and caches nothing", async () => {
+  test("throws errors of the build, and caches nothing", async () => {
     const cache = join(root, "throws");
     await expect(check(cache, new Failure("1 dead link(s) found"))).rejects.toThrow("1 dead link(s) found");
     expect(existsSync(cache)).toBe(false);

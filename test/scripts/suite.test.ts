@@ -71,7 +71,7 @@ describe("the order of files", () => {
     );
   });
 
-  test("differs by seed, and a file comes first as often as its share of the time", () => {
+  test("differs by seed, and a file's chance to come first is its share of the time", () => {
     const first = Array.from({ length: 1000 }, (_, seed) => inOrderOf(seed, files, timings)[0]!);
     const slow = first.filter((file) => file === "test/7.test.ts").length;
     expect(Math.abs(slow - (1000 * 400) / 439)).toBeLessThan(3 * Math.sqrt(1000 * 0.91 * 0.09)); // three deviations
@@ -95,7 +95,7 @@ describe("the order of files", () => {
     );
   });
 
-  test("is how Bun runs them in one process", async () => {
+  test("equals the order in which Bun runs files in one process", async () => {
     const run = async (seed: number) => {
       const words = ["test", `--seed=${seed}`, "test/scripts/timeout", "test/scripts/gaps", "test/tensor/frozen"];
       const child = Bun.spawn([process.execPath, "scripts/launch.ts", ...words], {
@@ -117,7 +117,7 @@ describe("the order of files", () => {
 });
 
 describe("classes of tests that depend on load", () => {
-  test("a file's name says its class, and only then a pattern leaves it out of the others", () => {
+  test("only the ending of a file's name decides whether it runs separately", () => {
     const name = fc.constantFrom("memory", "timing", "run", "faults", "hosts", "a.memory", "memory.more", "kill");
     fc.assert(
       fc.property(name, fc.constantFrom("test/ops", "test"), (base, folder) => {
@@ -137,7 +137,7 @@ describe("classes of tests that depend on load", () => {
     const runFile = async (file: string) => {
       runs.push(file);
       const counts = outcomes[file]![runs.filter((each) => each === file).length - 1]!;
-      return { counts, files: [] };
+      return { counts, files: [], hasOuterErrors: false };
     };
     return { runs, runFile };
   };
@@ -183,7 +183,7 @@ describe("tests affected by a change", () => {
   for (const name of ["scripts", "bench", "examples"]) write(`${name}/none.ts`);
   const reached = (...files: string[]) => reachedTests(files, folder.path);
 
-  test("through imports of values and types, and by the family of files that nothing imports", () => {
+  test("import the file, also for its types, or have its family if nothing imports it", () => {
     expect(reached("src/low.ts")).toEqual(["test/cli/run.test.ts", "test/ops/scan/scan.test.ts"]);
     expect(reached("src/worker_main.ts")).toEqual(["test/pool.test.ts"]);
     expect(reached("src/other.ts")).toEqual(["test/cli/join.test.ts", "test/types.test.ts"]);

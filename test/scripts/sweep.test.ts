@@ -51,7 +51,7 @@ test("4,000 drawn cases have compatible operands, and use only operands that the
   for (let number = 0; number < 4000; number++) checkSound(drawCase(11, number));
 });
 
-test("arguments choose operations by name, and families", () => {
+test("arguments select operations and families by name", () => {
   for (let number = 0; number < 100; number++) {
     expect(drawCase(1, number, ["softmax"]).ours.name.toLowerCase()).toContain("softmax");
     expect(drawCase(1, number, ["linalg"]).family).toBe("linalg");

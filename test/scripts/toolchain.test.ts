@@ -11,7 +11,7 @@ import { testFolder } from "../support/folder.ts";
 const { path: folder } = testFolder("toolchain");
 
 describe("Swift's version", () => {
-  test("is read from Swift's and Apple's sentences", () => {
+  test("is read from the messages of Swift's and Apple's compilers", () => {
     expect(parseSwiftVersion("Swift version 6.0.3 (swift-6.0.3-RELEASE)\nTarget: x86_64")).toBe("6.0.3");
     expect(parseSwiftVersion("swift-driver version: 1.115 Apple Swift version 6.1 (swiftlang-6.1.0.110.21)")).toBe(
       "6.1",

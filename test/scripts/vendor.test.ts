@@ -81,7 +81,7 @@ function attempt(body: () => unknown): unknown {
   }
 }
 
-test("each import of the sources has a line here, and a copy", () => {
+test("each import of the sources has a row here, and a copy", () => {
   const programs = [...specifiers].filter((specifier) => !/\.(?:ttf|css)$/.test(specifier));
   expect(programs.sort()).toEqual(Object.keys(uses).sort());
   expect([...specifiers].filter((specifier) => !existsSync(join(copies, vendoredFile(specifier))))).toEqual([]);
@@ -156,7 +156,7 @@ describe("declarations", () => {
     return path;
   };
 
-  test("that nothing refers to are removed", async () => {
+  test("unused declarations are removed", async () => {
     const path = await staged({
       "a.d.ts": 'export type A = import("./b/b.js").B;',
       "b/b.d.ts": 'export type { C as B } from "../c.js";',
@@ -170,7 +170,7 @@ describe("declarations", () => {
 
   test("that name a package which users lack are rejected", async () => {
     const path = await staged({ "a.d.ts": 'import type { z } from "zod";\nexport type A = z.ZodType;' });
-    await expect(vendorPackages(path)).rejects.toThrow("a.d.ts names a package that users do not install");
+    await expect(vendorPackages(path)).rejects.toThrow("a.d.ts imports types of a package that users do not install");
   });
 });
 

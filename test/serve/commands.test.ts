@@ -50,7 +50,7 @@ describe("orchard serve", () => {
     let text = "";
     let parts = 0;
     for await (const part of stream) {
-      if (parts++ === 0) child.kill("SIGTERM"); // a second signal would end it at once
+      if (parts++ === 0) child.kill("SIGTERM"); // after a second signal, it would end at once
       text += part.choices[0]?.delta.content ?? "";
     }
     expect(text).toBe(choices[0]!.message.content!);

@@ -67,13 +67,13 @@ test("requests that a model does not answer", async () => {
   const rerank = { model: "classify", query: "a", documents: ["b"] };
   const embed = { model: "classify", input: "Ada" };
   const cases: [ModelServer, string, object, number, string][] = [
-    [embedding!, "/v1/rerank", rerank, 400, "is no cross-encoder"],
+    [embedding!, "/v1/rerank", rerank, 400, "is not a cross-encoder"],
     [embedding!, "/v1/completions", { model: "classify", prompt: "a" }, 404, "is an encoder"],
     [embedding!, "/v1/embeddings", { ...embed, dimensions: 17 }, 400, "at most 16 dimensions"],
     [embedding!, "/v1/embeddings", { ...embed, prompt_name: "query" }, 400, "expected a prompt of the model (none)"],
     [embedding!, "/v1/embeddings", { ...embed, input: [99_999] }, 400, "expected tokens from 0"],
     [embedding!, "/v1/embeddings", { ...embed, model: "other" }, 404, "expected the model classify"],
-    [start(), "/v1/rerank", { ...rerank, model: "tiny/llama" }, 404, "is no cross-encoder"],
+    [start(), "/v1/rerank", { ...rerank, model: "tiny/llama" }, 404, "is not a cross-encoder"],
   ];
   servers.push(cases.at(-1)![0]);
   for (const [server, path, body, status, message] of cases) {

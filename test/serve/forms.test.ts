@@ -46,7 +46,7 @@ describe("response_format", () => {
     }
   });
 
-  test("a schema that can't be enforced is the client's mistake", async () => {
+  test("a schema that can't be enforced is reported as an invalid request", async () => {
     const format = { type: "json_schema", json_schema: { name: "a", schema: { allOf: [] } } } as const;
     const asked = clientOf(plain).chat.completions.create({ ...options, response_format: format });
     expect(await asked.catch((error: unknown) => error)).toMatchObject({ status: 400, code: "invalidSchema" });

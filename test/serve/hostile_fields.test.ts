@@ -186,7 +186,7 @@ const raw = (bytes: Uint8Array | string) =>
   });
 const statusOf = (answer: string) => Number(/^HTTP\/1.1 (\d+)/.exec(answer)?.[1] ?? 0);
 
-test("invalid headers, and bodies whose length is not as stated", async () => {
+test("invalid headers, and bodies with a wrong Content-Length", async () => {
   const body = JSON.stringify({ model: "tiny/llama", prompt: "a", max_tokens: 1 });
   const line = fc.oneof(
     fc.constantFrom(

@@ -127,7 +127,7 @@ const post = (path: string, body: object) =>
     headers: { "Content-Type": "application/json" },
   });
 
-/** Of a parameter, or of the meaning of its value. */
+/** The treatment of a parameter, or of a value of it. */
 const REFUSED = /^(unknown_parameter|invalid_value)$/;
 
 test.each(requests)("%s", async (path, request, fates) => {

@@ -32,7 +32,7 @@ export const start = (
   defaults?: ServedModel["defaults"],
 ): ModelServer => new ModelServer({ ...served(model), defaults }, { port: 0, ...options });
 
-/** Lets a model compute this often; its results then wait until the returned function is called. */
+/** Lets a model compute this many times; later results wait until the returned function is called. */
 export function holdAfter(model: nn.Llama, calls: number): () => void {
   const gate = Promise.withResolvers<void>();
   model.forward = (tokens, inputs) => {
@@ -60,7 +60,7 @@ export async function showsFigures({ url }: ModelServer, pattern: RegExp): Promi
   return waitFor(`/metrics to match ${pattern}`, matching, { state: figures });
 }
 
-/** The text that the model generates alone, greedily. */
+/** The text that the model generates greedily without a server. */
 export async function textAlone(model: nn.LanguageModel, prompt: string, maxTokens: number): Promise<string> {
   const tokens: number[] = [];
   for await (const token of nn.generate(model, tokenizer.encode(prompt), { maxTokens, temperature: 0 }))

@@ -94,7 +94,7 @@ test("an answer streams within 80 columns, and the conversation is remembered, s
   const lines = shown.split("\n").map((line) => Bun.stringWidth(line));
   expect(lines.length).toBeGreaterThan(4);
   expect(Math.max(...lines)).toBeLessThanOrEqual(COLUMNS);
-  expect(await chat.say(UP)).toContain("the in\n"); // the last input, and its answer
+  expect(await chat.say(UP)).toContain("the in\n"); // the user's last message, and the model's answer
   await chat.say(`/save ${file}`);
   const [first, answer, again] = await savedIn(file);
   expect([first, again]).toEqual([

@@ -1,5 +1,5 @@
 /**
- * The standard error of a child process, without the line by which Metal's validation layer announces itself
+ * The standard error of a child process, without the line in which Metal's validation layer announces itself
  * (`METAL_DEVICE_WRAPPER_TYPE=1`, on macOS).
  */
 export const withoutAnnouncement = (text: string): string =>

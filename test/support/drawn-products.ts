@@ -51,7 +51,7 @@ export function random(): number {
 
 const padding = 19;
 
-/** A batch of matrices of random numbers in a storage of their own, with loud values before, between and after. */
+/** A batch of matrices of random numbers in a separate storage, with large values before, between and after them. */
 export function randomOperand(
   type: ElementType,
   rows: number,
@@ -151,7 +151,7 @@ export function formula({ dtype, m, n, k, batchShape, a, b, out, input, alpha = 
   return { value, bound };
 }
 
-/** Computes into a fresh copy of the result's storage and says the first thing that is wrong, or nothing. */
+/** Computes into a copy of the result's storage, and returns the first mistake, or undefined. */
 export function firstWrong(given: Case, expected: Expected): string | undefined {
   const type = elementTypes[given.dtype];
   const storage = given.out.storage.slice();

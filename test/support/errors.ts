@@ -5,5 +5,5 @@ export function errorOf(call: () => unknown): Error {
   } catch (error) {
     return error as Error;
   }
-  throw new Error("expected the call to throw, and it returned");
+  throw new Error("expected the call to throw, but it returned");
 }

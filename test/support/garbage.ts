@@ -1,4 +1,4 @@
-/** Collects unreachable objects, and lets their finalizers run: they are tasks of the event loop. */
+/** Collects unreachable objects, and lets the event loop run their finalizers. */
 export async function collectGarbage(): Promise<void> {
   for (let time = 0; time < 5; time++) {
     Bun.gc(true);

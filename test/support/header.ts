@@ -16,7 +16,7 @@ export interface CStruct {
 
 const path = join(import.meta.dir, "..", "..", "swift", "Sources", "COrchard", "include", "orchard.h");
 
-/** Reads `orchard.h`, which is plain C: functions and structs are found by their shape. */
+/** Reads `orchard.h`, which is plain C: regular expressions find functions and structs. */
 export function readHeader(text = readFileSync(path, "utf8")) {
   const code = text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/\/\/[^\n]*/g, "");
   return { text, functions: functionsOf(code), structs: structsOf(code), constants: constantsOf(code) };

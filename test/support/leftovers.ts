@@ -44,6 +44,5 @@ export function restoreSuite(file: string): void {
     ...findings,
     ...(folder === suite.folder ? [] : [`the working folder ${folder}`]),
   ];
-  if (left.length > 0)
-    throw new Error(`${file} leaves to the next file ${left.join(" and ")}: restore what it changes`);
+  if (left.length > 0) throw new Error(`${file} changes ${left.join(" and ")} for the next file; restore it`);
 }

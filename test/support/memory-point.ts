@@ -1,7 +1,7 @@
 /** A training program's report of its memory, one line of JSON each: see `flat-memory.ts`. */
 import { memory } from "../../src/tensor/usage.ts";
 
-/** The contents of one line. */
+/** A measurement of memory: one line of the program's output. */
 export interface MemoryPoint {
   readonly step: number;
   readonly residentBytes: number;

@@ -20,7 +20,7 @@ const SIGNATURE = Uint8Array.of(0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a);
 export interface PngOptions {
   readonly width: number;
   readonly height: number;
-  /** 1 to 4. */
+  /** The number of channels, from 1 to 4. */
   readonly channels: number;
   readonly bits?: 8 | 16;
   /** An EXIF orientation, from 1 to 8. */

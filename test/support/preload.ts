@@ -53,6 +53,9 @@ for (const name of Object.keys(process.env)) {
   if (name.startsWith("ORCHARD_") && !allowed.has(name)) delete process.env[name];
 }
 
+for (const name of Object.keys(process.env)) if (name.startsWith("HF_")) delete process.env[name];
+// No test may download a model from the public hub. Tests of downloads have a local server.
+process.env["HF_HUB_OFFLINE"] = "1";
 // A test must not mistake uninitialized memory for zeros.
 process.env["ORCHARD_METAL_POISON"] = "1";
 // Several files run at once, and the software device computes on the same cores. A timeout must end only work that

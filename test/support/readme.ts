@@ -29,7 +29,7 @@ export const programsOf = (document: string): Example[] =>
     .filter(({ program }) => program.includes("import "))
     .map((example) => ({ ...example, program: example.program.replace(/step < \d{4};/, "step < 3;") }));
 
-/** Writes the text that programs of docs/training.md read in their working folder. */
+/** Writes the text that the programs of docs/training.md read into their working folder. */
 export const writeBooks = (folder: string): Promise<number> =>
   Bun.write(join(folder, "books", "one.txt"), "It was the best of times. ".repeat(4000));
 

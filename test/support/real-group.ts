@@ -1,6 +1,6 @@
 /** Control groups of the running system, if a test may create one (version 1 or 2, as root). */
 import { mkdirSync, rmdirSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { type Controller, groupFolders } from "../../src/core/control_groups.ts";
 
 /** Limits of a group: file names of each version, and their contents. */
@@ -59,7 +59,7 @@ function removeGroup(group: string): void {
       Bun.sleepSync(10);
     }
   }
-  throw new Error(`${dirname(group)} keeps a group of this test: ${group}`);
+  throw new Error(`the test's control group ${group} can't be removed`);
 }
 
 /** Whether {@link spawnInGroup} can make a group here. */

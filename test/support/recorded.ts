@@ -6,7 +6,7 @@ import { packageRoot } from "../../src/core/paths.ts";
 import { withoutAnnouncement } from "./child.ts";
 import { testFolder } from "./folder.ts";
 
-/** False if the metal backend was skipped on request. */
+/** Whether Metal is tested: false with `ORCHARD_SKIP_METAL=1`. */
 export const hasMetal = !environmentFlag("ORCHARD_SKIP_METAL");
 
 export const newFolder = (): string => testFolder("recorded").path;

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { TestFolder } from "./folder.ts";
 
-/** A fake system's files, by path, in a new folder for `ORCHARD_SYSTEM_ROOT`. */
+/** Creates a folder for `ORCHARD_SYSTEM_ROOT` with these files, by path. */
 export function systemRoot(folder: TestFolder, files: Readonly<Record<string, string>>): string {
   const root = folder.file(`root-${folder.names().length}`);
   mkdirSync(root);
@@ -19,7 +19,7 @@ export const inGroup2 = (path: string): Record<string, string> => ({
   "proc/self/mountinfo": mountinfo("35 24 0:30 / /sys/fs/cgroup rw shared:9 - cgroup2 cgroup2 rw,nsdelegate"),
 });
 
-/** The same of version 1: hierarchies for processors and memory. */
+/** `mountinfo` and `cgroup` of a process in version 1, with hierarchies for processors and memory. */
 export const inGroup1 = (path: string): Record<string, string> => ({
   "proc/self/cgroup": `5:cpu,cpuacct:${path}\n4:memory:${path}\n1:name=systemd:/\n`,
   "proc/self/mountinfo": mountinfo(
@@ -28,7 +28,7 @@ export const inGroup1 = (path: string): Record<string, string> => ({
   ),
 });
 
-/** Lines between others that are not control groups. */
+/** Adds lines that are not about control groups. */
 export const mountinfo = (...lines: string[]): string =>
   [
     "22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw",

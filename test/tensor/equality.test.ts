@@ -26,7 +26,7 @@ function passes(body: () => void): boolean {
 }
 
 describe("tensors are equal by dtype, shape and elements", () => {
-  test("and by nothing else", () => {
+  test("nothing else affects equality", () => {
     expect(areEqual(one(), one())).toEqual(all);
     expect(areEqual(one(), other())).toEqual(none);
     expect(areEqual(one(), tensor([1n, 2n, 3n]))).toEqual(none);
@@ -99,7 +99,7 @@ test("the suite has the matchers of tensors everywhere", () => {
   expect(one()).not.toBeCloseToTensor(other());
 });
 
-test("outside of tests a tensor's only own property is the one that prevents clones", () => {
+test("outside of tests, a tensor's only enumerable property prevents cloning", () => {
   const program = `import { tensor } from "./src/index.ts";
     console.log(JSON.stringify([Object.keys(tensor([1])), { ...tensor([1]) }]));`;
   for (const [NODE_ENV, printed] of [

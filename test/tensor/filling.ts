@@ -31,7 +31,9 @@ export function parsed(ended: { stdout: string; stderr: string; exitCode: number
   return JSON.parse(stdout);
 }
 
-/** Rejected at the limit, not before seven eighths of it, and usable afterwards. */
+/**
+ * Checks that tensors are rejected at the limit, not below seven eighths of it, and that the backend works afterwards.
+ */
 export function expectLimit(own: Filled, limit: number, source: RegExp): void {
   expect(own).toMatchObject({ name: "OutOfMemoryError", code: "memoryLimit" });
   const live = /(\d+) bytes are refused: (\d+) bytes are live on the host and (\d+) on metal/.exec(own.message) ?? [];
@@ -45,5 +47,5 @@ export function expectLimit(own: Filled, limit: number, source: RegExp): void {
   expect(new Set(own.after)).toEqual(new Set([2 ** 18]));
 }
 
-/** Each backend, and all in turn. */
+/** Each backend alone, and all in turn. */
 export const combinations = [...tested, tested.join(",")];

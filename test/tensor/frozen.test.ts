@@ -159,7 +159,7 @@ describe("frozen lists", () => {
     expect(Object.is(freezeList([-0, 987])[0], 0)).toBe(true);
   });
 
-  test("numbers that are equal as 32 bits are not one", () => {
+  test("sizes that are equal modulo 2^32 are different lists", () => {
     const [small, large] = [freezeList([1, 2]), freezeList([1 + 2 ** 32, 2])];
     expect([[...small], [...large]]).toEqual([
       [1, 2],

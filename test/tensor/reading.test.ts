@@ -89,7 +89,7 @@ describe("the result of data()", () => {
     return Promise.all([halves, wide]);
   });
 
-  test("the elements, though the tensor is disposed of meanwhile", async () => {
+  test("has the elements even if the tensor is disposed of meanwhile", async () => {
     for (const backend of tested) {
       const x = on(backend, () => exp(zeros([300, 300])));
       const turned = transpose(x, 0, 1);

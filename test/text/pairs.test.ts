@@ -54,7 +54,7 @@ describe.each(Object.keys(kinds))("%s", (name) => {
         });
   });
 
-  test("where tokens are", () => {
+  test("the positions of tokens", () => {
     for (const own of cases) {
       const { origins, spans } = inputs(own);
       const places = [spans(0), own.pair === null ? [] : spans(1)];
@@ -64,7 +64,7 @@ describe.each(Object.keys(kinds))("%s", (name) => {
         return [origin[0], start, end];
       });
       const texts = [own.text, own.pair ?? ""];
-      // `tokenizers` gives a mark of a space the place of the next character, and splits graphemes
+      // `tokenizers` gives a combining mark after a space the position of the next character, and splits graphemes
       const wanted = own.spans.map((span, at) => {
         const isSpace =
           span !== null && tokenizer.decode([own.tokens[at]!], { skipSpecialTokens: false }).trim() === "";

@@ -40,7 +40,7 @@ describe("a run with a trained tokenizer", () => {
     expect(own.vocabularySize).toBe(300);
   });
 
-  test("generates as trained, and when quantized", async () => {
+  test("generates from the trained model and from the quantized one", async () => {
     const run = newRun();
     await train(run, "--steps", "5", "--width", "32", "--heads", "1", ...words);
     const options = ["--tokens", "12", "--temperature", "0", "--prompt", "export const"] as const;

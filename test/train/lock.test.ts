@@ -1,4 +1,4 @@
-/** The lock of a folder: a second process is rejected until the first has ended. */
+/** The lock of a folder: a second process is rejected until the first process has ended. */
 import { afterEach, describe, expect, spyOn, test } from "bun:test";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

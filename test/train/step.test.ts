@@ -29,7 +29,7 @@ const batches: Readonly<Record<"inputs" | "targets", () => Batch>> = {
 };
 
 for (const backend of tested)
-  test.each(["inputs", "targets"] as const)(`on ${backend}: %s that are beyond the vocabulary`, async (part) => {
+  test.each(["inputs", "targets"] as const)(`on ${backend}: %s beyond the vocabulary are rejected`, async (part) => {
     const on = <Result>(body: () => Result) => withStrict(true, () => withBackend(backend, body));
     const trainee = on(makeTrainee);
     const weights = () => trainee.model.parameters().map((parameter) => parameter.toArray());

@@ -11,7 +11,7 @@ import { presets, type Settings } from "../../src/train/settings.ts";
 import "../../src/index.ts";
 import { testFolder } from "../support/folder.ts";
 
-/** With dropout, and everything else as small as possible. */
+/** Settings with dropout, and otherwise as small as possible. */
 export const small: Settings = {
   ...presets.tiny,
   ...{ data: [join(packageRoot, "LICENSE")], layers: 1, heads: 2, width: 16, context: 8, batch: 2, dropout: 0.1 },

@@ -9,7 +9,7 @@ import { launchPeer, type PeerCase } from "./peers.ts";
 
 export const peerColumns = ["device KiB", "", "threadgroup KiB", "", "barriers", "", "M mac", "", "groups"] as const;
 
-/** Returns a row for each peer that has the call. @throws if a peer's result differs from ours */
+/** Returns a row for each peer that supports the call. @throws if a peer's result differs from ours */
 export function besidePeers(folder: string, counted: Case, ours: Counts): string[][] {
   return mlxCases()
     .filter(({ name }) => name === counted.name)
@@ -53,5 +53,5 @@ function check({ name, dtype }: PeerCase, theirs: Tensor, ours: Tensor): void {
   const largest = right!.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
   const bound = tolerance[dtype as keyof typeof tolerance] * largest;
   const at = left!.findIndex((value, index) => !(Math.abs(value - right![index]!) <= bound));
-  if (at >= 0) throw new Error(`${name}: expected ${right![at]} at ${at}, as ours, got ${left![at]}`);
+  if (at >= 0) throw new Error(`${name}: element ${at} is ${left![at]}, but ${right![at]} in Orchard's result`);
 }

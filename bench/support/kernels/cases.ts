@@ -235,7 +235,7 @@ function optimizer(): Case {
   return { name: "AdamW 2^16 f32", ideal: 7 * 4 * 2 ** 16, operands: [], run: () => adamW.step() };
 }
 
-/** Always uses the same numbers, since the traffic of a sort depends on them. */
+/** Creates the same numbers in each run, since the traffic of a sort depends on them. */
 export function makeCases(): Case[] {
   manualSeed(1);
   return [

@@ -1,6 +1,6 @@
 /**
- * Implements each operation with Orchard. It is prepared once and called often, and each call returns the result that
- * is compared.
+ * Implements each operation with Orchard. It is prepared once and called often; each call returns the result to
+ * compare.
  */
 import {
   add,
@@ -59,7 +59,7 @@ function first(results: Readonly<Record<string, Tensor>> | readonly Tensor[]): T
   return kept;
 }
 
-/** A training step. It returns the loss before the step, which is compared. */
+/** A training step. It returns the loss before the step, for the comparison. */
 function training(
   model: { parameters(): Tensor[]; namedParameters(): Weights },
   lossOf: () => Tensor,

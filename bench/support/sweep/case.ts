@@ -52,13 +52,13 @@ export interface Case {
   readonly kind: "operation" | "layer" | "optimizer" | "training";
   /** Which of several results is compared; null if libraries may choose, such as an order among equal elements. */
   readonly compared: number | null;
-  /** How many times the dtype's usual tolerance is allowed. */
+  /** The factor by which the dtype's usual tolerance is multiplied. */
   readonly slack: number;
 }
 
 export const sizeOf = (shape: readonly number[]): number => shape.reduce((product, size) => product * size, 1);
 
-/** The shape of the tensor in memory that the operand is a view of. */
+/** Returns the shape of the tensor in memory of which the operand is a view. */
 export function baseShape({ shape, layout }: Operand): number[] {
   const base = [...shape];
   if (layout.kind === "transposed") {

@@ -13,7 +13,7 @@ import { shaping } from "./families/shaping.ts";
 import { caseOf, type Family } from "./family.ts";
 
 /**
- * The families with their shares of the cases: proportional to the time that programs spend in them, not to their size.
+ * The families, and the share of cases of each: proportional to the time that programs spend in it, not to its size.
  */
 export const families = {
   elementwise: [elementwise, 0.18],

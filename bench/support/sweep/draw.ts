@@ -88,7 +88,7 @@ const contiguous: Layout = { kind: "contiguous" };
 export interface Given {
   readonly dtype?: DType;
   readonly values?: Values;
-  /** Whether the operand may be a view of another layout; it is drawn. Default: false. */
+  /** Whether the operand may be a view with another, drawn layout. Default: false. */
   readonly anyLayout?: boolean;
 }
 

@@ -2,7 +2,7 @@
 import type { Argument, Call, Case, Operand, Options } from "./case.ts";
 import type { Draw } from "./draw.ts";
 
-/** A drawn call. What is left out is as for most operations. */
+/** A drawn call. Omitted fields have the values of most operations. */
 export interface Drawn {
   readonly operands: readonly Operand[];
   /** Default: the operands, in order. */
@@ -13,9 +13,9 @@ export interface Drawn {
   readonly kind?: Case["kind"];
   readonly compared?: number | null;
   readonly slack?: number;
-  /** What differs in the call of Orchard. */
+  /** The differences in Orchard's call. */
   readonly ours?: Partial<Call>;
-  /** What differs in PyTorch's call. */
+  /** The differences in PyTorch's call. */
   readonly theirs?: Partial<Call>;
 }
 

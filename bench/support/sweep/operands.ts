@@ -26,7 +26,10 @@ function conditioned(shape: readonly number[], isSymmetric: boolean): Tensor {
   return add(part, mul(eye(n), 1.5));
 }
 
-/** Distinct whole numbers. A vector ascends, as edges of bins do; with more axes, all pictures have one permutation. */
+/**
+ * Distinct whole numbers. A vector is in ascending order, as edges of bins are. With more axes, all planes have the
+ * same permutation.
+ */
 function distinct(shape: readonly number[], below: number): Tensor {
   const count = sizeOf(shape);
   if (shape.length === 1) return mul(ones([count]).cumsum(0), Math.max(1, Math.floor(below / count)));
@@ -43,7 +46,7 @@ function drawn({ dtype, values }: Operand, shape: readonly number[]): Tensor {
   return randint(low, high + 1, [...shape]);
 }
 
-/** The elements in memory, from which {@link view} makes the operand. */
+/** Draws the elements in memory, of which {@link view} makes an operand. */
 export const drawBase = (operand: Operand, shape: readonly number[]): Tensor =>
   tidy(() => toDType(drawn(operand, shape), operand.dtype));
 

@@ -3,18 +3,18 @@ import * as orchard from "../../../src/index.ts";
 import { crossEntropy, grad, linalg, nn, noGrad, ones, optim, Tensor, tidy } from "../../../src/index.ts";
 import type { Argument, Call, Case } from "./case.ts";
 
-/** One call, which returns what is compared, and releases everything else. */
+/** Runs the call once, returns the tensors to compare, and releases all others. */
 export type Prepared = () => readonly Tensor[];
 
 export interface Ready {
   readonly call: Prepared;
-  /** What a layer or a model starts with, by PyTorch's names. */
+  /** The initial state of a layer or a model, by PyTorch's names. */
   readonly weights: ReadonlyMap<string, Tensor>;
 }
 
 type AnyFunction = (...values: unknown[]) => unknown;
 
-/** What is exported by a name such as `nn.LSTM` or `softmax`. */
+/** Returns the export under a name such as `nn.LSTM` or `softmax`. */
 function exported(name: string): unknown {
   const [first, second] = name.split(".") as [string, string?];
   const spaces: Readonly<Record<string, unknown>> = { nn, linalg, optim };
@@ -32,7 +32,7 @@ function argumentsOf({ args, options }: Call, operands: readonly Tensor[]): unkn
   return [...args.map(filled), ...(named.length > 0 ? [Object.fromEntries(named)] : [])];
 }
 
-/** All tensors of a result, however it holds them. */
+/** Returns all tensors in a result, a list or an object. */
 function tensorsOf(value: unknown): Tensor[] {
   if (value instanceof Tensor) return [value];
   if (typeof value !== "object" || value === null) return [];
@@ -61,7 +61,8 @@ function operation(each: Case, operands: readonly Tensor[]): Ready {
   const inputs = each.gradients.map((position) => operands[position]!);
   for (const input of inputs) input.requiresGrad = true;
   const call = withGradients(() => found(...values), inputs);
-  // A result that is written in place, or needs no copy, is the operand itself, which the caller must not dispose of.
+  // If an operation works in place or needs no copy, its result is the operand itself, which the caller must not
+  // dispose of.
   const isOperand = (result: Tensor): boolean => operands.includes(result);
   return { call: () => call().map((result) => (isOperand(result) ? result.detach() : result)), weights: none };
 }

@@ -64,7 +64,7 @@ interface File {
 let files = 0;
 async function write(folder: string, x: Tensor, given: Partial<File> = {}): Promise<File> {
   const path = join(folder, `${files++ % 512}`);
-  const stored = x.dtype === "float16" || x.dtype === "bfloat16" ? "float32" : x.dtype; // which holds them exactly
+  const stored = x.dtype === "float16" || x.dtype === "bfloat16" ? "float32" : x.dtype; // float32 represents it exactly
   await Bun.write(path, toDType(x.detach(), stored).dataSync() as Float32Array<ArrayBuffer>);
   return { path, stored, dtype: x.dtype, shape: x.shape, base: x.shape, layout: { kind: "contiguous" }, ...given };
 }

@@ -66,14 +66,20 @@ export function cpuCall<Fields extends Readonly<Record<string, Field<never>>>>(
   operands: readonly string[],
 ): CpuCall<ValuesOf<Fields>> {
   const description = describe(name, fields, operands);
-  return callOf(description, new Float64Array(description.length + operands.length), {});
+  let block: Float64Array | undefined;
+  const blockOf = () => (block ??= new Float64Array(description.length + operands.length));
+  return callOf(description, blockOf, {});
 }
 
-function callOf<Values>(description: CpuCallDescription, block: Float64Array, fixed: Partial<Values>): CpuCall<Values> {
-  const width = widthOf(description);
+/** @param blockOf returns the block that calls with different fixed fields share */
+function callOf<Values>(
+  description: CpuCallDescription,
+  blockOf: () => Float64Array,
+  fixed: Partial<Values>,
+): CpuCall<Values> {
   let run: Run | undefined;
   const status = (values: Values, given: readonly CpuOperand[]): number => {
-    run ??= compile(description, { block, width, fixed });
+    run ??= compile(description, { block: blockOf(), width: widthOf(description), fixed });
     return run(values, given, cpuLibrary().native);
   };
   const error = (operation: string, code: number): OrchardError =>
@@ -82,7 +88,7 @@ function callOf<Values>(description: CpuCallDescription, block: Float64Array, fi
     const code = status(values, given);
     if (code !== 0) throw error(operation, code);
   };
-  const more = (added: Partial<Values>) => callOf<Values>(description, block, { ...fixed, ...added });
+  const more = (added: Partial<Values>) => callOf<Values>(description, blockOf, { ...fixed, ...added });
   return Object.assign(call, { description, status, error, with: more as CpuCall<Values>["with"] });
 }
 
@@ -93,16 +99,47 @@ export function describe(
   operands: readonly string[],
 ): CpuCallDescription {
   if (defined.has(name)) throw new TypeError(`the cpu call ${name} is defined twice`);
+  const description = new Description(name, fields, operands);
+  defined.set(name, description);
+  return description;
+}
+
+/** Lays out its fields on first use, since a program uses few of the calls that it imports. */
+class Description implements CpuCallDescription {
+  #layout: Pick<CpuCallDescription, "fields" | "length"> | undefined;
+
+  constructor(
+    readonly name: string,
+    private readonly declared: Readonly<Record<string, Field<never>>>,
+    readonly operands: readonly string[],
+  ) {}
+
+  get fields(): readonly BlockField[] {
+    return this.layout().fields;
+  }
+
+  get length(): number {
+    return this.layout().length;
+  }
+
+  private layout(): Pick<CpuCallDescription, "fields" | "length"> {
+    this.#layout ??= layOut(this.name, this.declared);
+    return this.#layout;
+  }
+}
+
+function layOut(
+  name: string,
+  declared: Readonly<Record<string, Field<never>>>,
+): Pick<CpuCallDescription, "fields" | "length"> {
   let length = 0;
-  const placed = Object.entries(fields).map(([field, { cpu }]): BlockField => {
+  const fields = Object.entries(declared).map(([field, { cpu }]): BlockField => {
     if (!cpu) throw new TypeError(`field ${field} of the cpu call ${name} is only for metal`);
     const offset = length;
     length += cpu.length;
     return { name: field, field: cpu, offset };
   });
-  const description = { name, fields: placed, length, operands };
-  defined.set(name, description);
-  return description;
+  return { fields, length };
 }
 
 /** The byte length of an omitted operand. */

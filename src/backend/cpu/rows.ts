@@ -43,12 +43,12 @@ export function cpuRowsCall<Fields extends Readonly<Record<string, Field<never>>
   operands: readonly string[],
 ): CpuRowsCall<ValuesOf<Fields>> {
   const description = describe(name, fields, operands);
-  const stride = description.length + operands.length;
   let [blocks, addresses] = [new Float64Array(), new Float64Array()];
   let write: WriteRow | undefined;
   const call = (operation: string, rows: readonly CpuRow<ValuesOf<Fields>>[]): void => {
     write ??= compileRow(description);
     const ordinal = ordinalOf(description);
+    const stride = description.length + operands.length;
     // First, since accessing a device's memory may recompute an operation and use this call recursively.
     held = rows.flatMap((row) => row.operands.map((operand) => bytesOf(operand, leftOut)));
     try {

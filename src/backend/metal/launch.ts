@@ -124,9 +124,9 @@ export function launchBatch(batch: number, work: number, describe: (batch: numbe
   const firsts = Array.from({ length: Math.ceil(batch / most) }, (_, index) => index * most);
   const [head, ...more] = firsts.map((first) => {
     const count = Math.min(most, batch - first);
-    const own = describe(count);
-    const operands = own.operands.map((operand) => partOf(operand, batch, first, count));
-    return launch({ ...own, operands, work: (work * count) / batch });
+    const described = describe(count);
+    const operands = described.operands.map((operand) => partOf(operand, batch, first, count));
+    return launch({ ...described, operands, work: (work * count) / batch });
   });
   return spanOf([head, ...more] as [TicketRange]);
 }

@@ -10,7 +10,7 @@ export interface Struct<Values> extends Field<Values> {
   /** The file in `kernels/` that declares it, or its generated header. */
   readonly file: string;
   /** The header, if it is generated. */
-  readonly header?: Header;
+  readonly header: Header | undefined;
   /** Returns the bytes of a struct with these values. Omitted array elements are 0. */
   bytes(values: Values): Uint8Array;
 }
@@ -38,21 +38,30 @@ export function struct<Fields extends Readonly<Record<string, Field<never>>>>(
   file: string,
   fields: Fields,
 ): Struct<ValuesOf<Fields>> {
-  const metal = layOut(name, fields);
-  const bytes = (values: ValuesOf<Fields>): Uint8Array => {
-    const result = new Uint8Array(metal.size);
-    metal.write(new DataView(result.buffer), 0, values);
-    return result;
+  let layout: Struct<ValuesOf<Fields>>["metal"] | undefined;
+  const result: Struct<ValuesOf<Fields>> = {
+    name,
+    file,
+    get metal() {
+      layout ??= layOut(name, fields); // on first use, since a program uses few of the structs that it imports
+      return layout;
+    },
+    get header() {
+      return file.startsWith("generated/") ? { name: file, text: textOf(name, result.metal.members) } : undefined;
+    },
+    bytes(values) {
+      const bytes = new Uint8Array(result.metal.size);
+      result.metal.write(new DataView(bytes.buffer), 0, values);
+      return bytes;
+    },
   };
-  const header = file.startsWith("generated/") ? { name: file, text: textOf(name, metal.members) } : undefined;
-  const result: Struct<ValuesOf<Fields>> = { name, file, metal, bytes, ...(header && { header }) };
   defined.push(result as unknown as Struct<never>);
   return result;
 }
 
 /** The struct for Metal Shading Language. */
 function textOf(name: string, members: Struct<never>["metal"]["members"]): string {
-  const rows = Object.entries(members).map(([field, { field: own }]) => `    ${declaration(own.type, field)}\n`);
+  const rows = Object.entries(members).map(([field, { field: member }]) => `    ${declaration(member.type, field)}\n`);
   return `struct ${name} {\n${rows.join("")}};\n`;
 }
 
@@ -72,8 +81,8 @@ function layOut<Values>(
   }
   const placed = Object.entries(members);
   const write = (view: DataView, at: number, values: Values): void => {
-    for (const [field, { field: own, offset }] of placed)
-      own.write(view, at + offset, values[field as keyof Values] as never);
+    for (const [field, { field: member, offset }] of placed)
+      member.write(view, at + offset, values[field as keyof Values] as never);
   };
   return { type: name, size: Math.ceil(end / alignment) * alignment, alignment, write, members };
 }

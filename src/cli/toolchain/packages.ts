@@ -35,7 +35,10 @@ const curlPackages = [
   "libunistring5",
 ] as const;
 
-/** Swift, its standard library, and all shared libraries that they need. `dpkg -x` resolves no dependencies. */
+/**
+ * Swift, its standard library, and all shared libraries that they need, and SIMDe, by which C code for NEON runs on
+ * x86-64. `dpkg -x` resolves no dependencies.
+ */
 export const swiftPackages = [
   "swiftlang",
   "libswiftlang",
@@ -58,6 +61,7 @@ export const swiftPackages = [
   "libmd0",
   "libexpat1",
   "patchelf",
+  "libsimde-dev",
   ...curlPackages,
 ] as const;
 

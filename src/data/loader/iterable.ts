@@ -64,7 +64,7 @@ export class IterableDataset<Item> implements AsyncIterable<Item> {
       throw new DataError(
         "IterableDataset",
         "notIterable",
-        `expected the function to return something to iterate over, got ${describeValue(items)}`,
+        `expected the function to return an iterable, got ${describeValue(items)}`,
       );
     if (this.#shuffleBuffer > 1) yield* shuffled(items, this.#shuffleBuffer, context.seed);
     else yield* items;

@@ -42,7 +42,7 @@ export interface LoaderState {
 }
 
 const aLoadable: Kind<Dataset<unknown> | Iterable<unknown> | AsyncIterable<unknown>> = {
-  expected: "a data set with length and get(index), or something to iterate over",
+  expected: "a data set with length and get(index), or an iterable",
   parse(value, operation, name) {
     if (typeof value !== "object" || value === null) return undefined;
     return aDataset.parse(value, operation, name) ?? (isIterable(value) ? value : undefined);
@@ -104,7 +104,7 @@ export class DataLoader<Item, Batch = Collated<Item>> implements AsyncIterable<B
       throw new ArgumentError(
         "DataLoader",
         "invalidOption",
-        "expected a data set with length and get(index) for shuffle and sampler, got something to iterate over",
+        "expected a data set with length and get(index) for shuffle and sampler, got an iterable",
       );
     this.dataset = dataset as Dataset<Item>;
     this.batchSize = options.batchSize;

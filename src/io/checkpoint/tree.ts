@@ -22,7 +22,10 @@ export interface FlatTree {
 
 /** Deeper trees are rejected on saving and loading, because walking them would exhaust the stack. */
 const MAX_TREE_DEPTH = 1000;
-/** The same limit in a file, where the state has the trees by name, and a tensor or bigint in one is an object. */
+/**
+ * The nesting limit in a file: one more level for the name of the tree, and one for a tensor or bigint, which is an
+ * object.
+ */
 export const MAX_STATE_DEPTH: number = MAX_TREE_DEPTH + 2;
 
 const SAVEABLE = "a number, string, boolean, bigint, null, tensor, array or plain object";

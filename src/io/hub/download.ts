@@ -1,27 +1,25 @@
 /** Downloads a file from a hub: resumes interrupted downloads, and verifies checksums. */
 import { existsSync, renameSync, rmSync, statSync } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
-import { setTimeout as wait } from "node:timers/promises";
 import { fileError } from "../file_errors.ts";
 import { DownloadError } from "./errors.ts";
 import type { RemoteFile } from "./repository.ts";
-import { type Connection, checkStatus, failureOf, request } from "./request.ts";
+import { type Connection, failureOf, request } from "./request.ts";
+import { type RetryOptions, retried } from "./retry.ts";
+import { type Asked, checkStatus } from "./status.ts";
 
 /** Options of {@link download}. */
-export interface DownloadOptions extends Connection {
-  /** The number of consecutive attempts without a new byte before giving up. */
-  readonly attempts: number;
-  /** The wait before the second attempt; it doubles with each attempt. */
-  readonly waitMilliseconds: number;
+export interface DownloadOptions extends Connection, RetryOptions {
+  /** The model, for errors. */
+  readonly asked: Asked;
+  readonly signal: AbortSignal | undefined;
   /** Called with the number of bytes of the file so far. */
   readonly onBytes: (bytes: number) => void;
 }
 
-/** The errors after which another attempt may succeed. */
-const passing = new Set(["stalled", "brokenOff", "unavailable", "tooShort"]);
-
 /**
  * Downloads a file to a path. An earlier partial download in `path.incomplete` is resumed, and verified with the rest.
+ * If the disk is full, the partial download is removed.
  *
  * @throws {DownloadError} @throws {FileError}
  */
@@ -38,30 +36,26 @@ export async function download(url: string, path: string, file: RemoteFile, opti
     }
     renameSync(partial, path);
   } catch (cause) {
+    // On a full disk the partial file would keep it full.
+    if (isFull(cause)) rmSync(partial, { force: true });
     throw fileError("pull", partial, cause);
   }
 }
+
+const isFull = (cause: unknown): boolean =>
+  cause instanceof Error && "code" in cause && ["ENOSPC", "EDQUOT"].includes(String(cause.code));
 
 function mismatch(url: string, partial: string): DownloadError {
   rmSync(partial, { force: true });
   return new DownloadError("checksumDiffers", url, "the file differs from its announced checksum, and was removed");
 }
 
-async function completed(url: string, partial: string, file: RemoteFile, options: DownloadOptions): Promise<void> {
-  const { attempts, waitMilliseconds, signal } = options;
-  for (let failures = 0; ; ) {
-    const before = sizeOf(partial);
-    try {
-      await rest(url, partial, file, options);
-      return;
-    } catch (cause) {
-      signal?.throwIfAborted();
-      failures = sizeOf(partial) > before ? 1 : failures + 1;
-      if (!(cause instanceof DownloadError && passing.has(cause.code)) || failures >= attempts) throw cause;
-      await wait(waitMilliseconds * 2 ** (failures - 1), undefined, { signal });
-    }
-  }
-}
+const completed = (url: string, partial: string, file: RemoteFile, options: DownloadOptions): Promise<void> =>
+  retried(
+    options,
+    () => rest(url, partial, file, options),
+    () => sizeOf(partial),
+  );
 
 const sizeOf = (path: string): number => (existsSync(path) ? statSync(path).size : 0);
 
@@ -90,7 +84,7 @@ async function append(
   const headers: Record<string, string> = start > 0 ? { range: `bytes=${start}-` } : {};
   const { response, heard, end } = await request(options, url, headers);
   try {
-    checkStatus(response, url);
+    checkStatus(response, url, options.asked);
     let position = startOf(response, url, start, file);
     if (position < start) await handle.truncate(position);
     for await (const part of response.body ?? []) {

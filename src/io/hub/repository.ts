@@ -1,7 +1,8 @@
 /** Lists the files of a model on a hub. */
 import { isJsonObject, type Json, parseJson } from "../json.ts";
 import { DownloadError } from "./errors.ts";
-import { type Connection, checkStatus, request } from "./request.ts";
+import { type Connection, request } from "./request.ts";
+import { checkStatus } from "./status.ts";
 
 /** A file of a model. */
 export interface RemoteFile {
@@ -26,7 +27,7 @@ export async function repositoryOf(connection: Connection, name: string, revisio
   const url = `${connection.endpoint}/api/models/${name}/revision/${encodeURIComponent(revision)}?blobs=true`;
   const { response, heard, end } = await request(connection, url, { accept: "application/json" });
   try {
-    checkStatus(response, url);
+    checkStatus(response, url, { ...connection, name, revision, hasToken: connection.token !== undefined });
     const json = parseJson(await textOf(response, url, heard), (_, message) =>
       invalid(url, `expected JSON: ${message}`),
     );

@@ -78,17 +78,3 @@ export function failureOf(
   const message = cause instanceof Error ? cause.message : String(cause);
   return new DownloadError("brokenOff", url, `the connection failed: ${message}`, { cause });
 }
-
-/** @throws {DownloadError} for any status except success, with what to do about it. */
-export function checkStatus(response: Response, url: string): void {
-  const { status } = response;
-  if (response.ok) return;
-  const hints: Readonly<Record<number, string>> = {
-    401: "the hub requires a token: set HF_TOKEN",
-    403: "this token has no access: accept the model's terms on its page, or set another HF_TOKEN",
-    404: "there is no such model, revision or file",
-    429: "too many requests: wait, and try again",
-  };
-  const code = status >= 500 || status === 429 || status === 408 ? "unavailable" : "refused";
-  throw new DownloadError(code, url, `expected status 200, got ${status}${hints[status] ? `; ${hints[status]}` : ""}`);
-}

@@ -62,7 +62,10 @@ export function parseHeader(bytes: Uint8Array, fail: Fail): NpyHeader {
   const [, endianness, type] = /^([<>|=])([a-z]\d+)$/.exec(description) ?? [];
   const dtype = Object.hasOwn(dtypes, type ?? "") ? dtypes[type!] : undefined;
   if (dtype === undefined)
-    throw fail("unsupportedType", `expected a type of ${Object.keys(dtypes).join(", ")}, got ${description}`);
+    throw fail(
+      "unsupportedType",
+      `expected the type to be one of ${Object.keys(dtypes).join(", ")}, got ${description}`,
+    );
   return { dtype, isBigEndian: endianness === ">", isFortran: order === "True", shape: shapeOf(sizes, fail), start };
 }
 

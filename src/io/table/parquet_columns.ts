@@ -4,7 +4,7 @@ import { type DType, dtypeFacts } from "../../tensor/dtype.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type Fail, tensorOf } from "./columns.ts";
 
-/** The contents of a column: numbers of a dtype, or lists of them; no dtype for anything else. */
+/** The contents of a column: numbers of a dtype, or lists of them; the dtype is undefined for other contents. */
 export interface Kept {
   readonly dtype: DType | undefined;
   readonly isList: boolean;

@@ -7,19 +7,19 @@ import { BLOCK, MAX_SIZE, SERIAL, TILE_ROWS, TILE_THREADS, threadsFor } from "..
 import { factorWork, fasterOnCpu } from "../route.ts";
 import { choleskyParameters, choleskyStepParameters } from "./primitive.ts";
 
-export const choleskyMetal: MetalImplementation<undefined> = {
+export const choleskyMetal: MetalImplementation<undefined, [Tensor], [Tensor, Tensor]> = {
   unsupported(call) {
     const [a] = call.inputs;
     return noFloat64(call) ?? fasterOnCpu("cholesky", a!.shape.at(-1)! > MAX_SIZE, factorWork(a!));
   },
   run({ inputs: [a], outputs: [factor, info] }) {
-    const { batch, rows: size } = matricesOf(a!);
-    if (size > MAX_SIZE) return runBlocks(a!, factor!, info!);
-    return launchBatch(batch, SERIAL * factorWork(a!), (count) => ({
+    const { batch, rows: size } = matricesOf(a);
+    if (size > MAX_SIZE) return runBlocks(a, factor, info);
+    return launchBatch(batch, SERIAL * factorWork(a), (count) => ({
       ...launchOf(size, count),
       file: "linalg/cholesky.metal",
-      operands: [reads(a!), writes(factor!), writes(info!)],
-      parameters: choleskyParameters.bytes({ batch: count, size, upper: isTransposed(a!) }),
+      operands: [reads(a), writes(factor), writes(info)],
+      parameters: choleskyParameters.bytes({ batch: count, size, upper: isTransposed(a) }),
     }));
   },
 };

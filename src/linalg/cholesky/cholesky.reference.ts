@@ -1,16 +1,17 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store } from "../../backend/reference/elements.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesIn, storeMatrices } from "../reference.ts";
 
-export const choleskyReference: Implementation<undefined> = {
+export const choleskyReference: Implementation<undefined, [Tensor], [Tensor, Tensor]> = {
   run({ inputs: [a], outputs: [factor, info] }) {
-    const size = a!.shape.at(-1)!;
-    const matrices = matricesIn(a!);
+    const size = a.shape.at(-1)!;
+    const matrices = matricesIn(a);
     store(
-      info!,
+      info,
       matrices.map((matrix) => factorise(matrix, size)),
     );
-    storeMatrices(factor!, matrices);
+    storeMatrices(factor, matrices);
   },
 };
 

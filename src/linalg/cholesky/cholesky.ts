@@ -102,10 +102,10 @@ function lowerFactor(operation: string, a: Tensor): CholeskyResult {
     operation,
   ) as [Tensor, Tensor<"int32">];
   record(operation, [a], [factor], [factor], ([gradient], [l]) => {
-    const inner = tril(matmul(mT(l!), gradient!));
+    const inner = tril(matmul(mT(l), gradient));
     const symmetric = mul(add(inner, mT(tril(inner, { diagonal: -1 }))), 0.5);
-    const left = solveTriangular(mT(l!), symmetric, { upper: true });
-    return [solveTriangular(l!, left, { upper: false, left: false })];
+    const left = solveTriangular(mT(l), symmetric, { upper: true });
+    return [solveTriangular(l, left, { upper: false, left: false })];
   });
   return { factor, info };
 }

@@ -1,5 +1,6 @@
 import type { MetalImplementation, OperationCall, TicketRange } from "../../backend/backend.ts";
 import { launchBatch, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesOf } from "../matrices.ts";
 import { JACOBI, MAX_SIZE } from "../metal.ts";
 import { factorWork, fasterOnCpu } from "../route.ts";
@@ -14,7 +15,7 @@ const kernels = [
   { rows: MAX_SIZE, threads: 256 },
 ] as const;
 
-export const eighMetal: MetalImplementation<EighAttributes> = {
+export const eighMetal: MetalImplementation<EighAttributes, [Tensor, ...Tensor[]]> = {
   unsupported(call) {
     const [a] = call.inputs;
     const size = a!.shape.at(-1)!;
@@ -22,7 +23,7 @@ export const eighMetal: MetalImplementation<EighAttributes> = {
   },
   run(call) {
     const [a] = call.inputs;
-    return a!.shape.at(-1)! <= MAX_SIZE ? launchWhole(call) : launchBlocked(call);
+    return a.shape.at(-1)! <= MAX_SIZE ? launchWhole(call) : launchBlocked(call);
   },
 };
 

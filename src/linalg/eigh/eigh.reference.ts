@@ -1,21 +1,22 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store } from "../../backend/reference/elements.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesIn, storeMatrices } from "../reference.ts";
 import type { EighAttributes } from "./primitive.ts";
 
 /** Sweeps after which the iteration counts as failed. It converges quadratically, usually within about ten. */
 const MAX_SWEEPS = 60;
 
-export const eighReference: Implementation<EighAttributes> = {
+export const eighReference: Implementation<EighAttributes, [Tensor], [Tensor, Tensor, Tensor]> = {
   run({ inputs: [a], outputs: [eigenvalues, info, eigenvectors], attributes: { upper } }) {
-    const size = a!.shape.at(-1)!;
-    const rounding = a!.dtype === "float32" ? Math.fround : (value: number) => value;
-    const results = matricesIn(a!).map((matrix) => decompose(matrix, size, upper, rounding));
+    const size = a.shape.at(-1)!;
+    const rounding = a.dtype === "float32" ? Math.fround : (value: number) => value;
+    const results = matricesIn(a).map((matrix) => decompose(matrix, size, upper, rounding));
     store(
-      info!,
+      info,
       results.map((result) => result.info),
     );
-    store(eigenvalues!, Float64Array.from(results.flatMap((result) => [...result.eigenvalues])));
+    store(eigenvalues, Float64Array.from(results.flatMap((result) => [...result.eigenvalues])));
     if (eigenvectors !== undefined)
       storeMatrices(
         eigenvectors,

@@ -97,9 +97,9 @@ export function eigvalsh(...values: unknown[]): Tensor {
 /** Computes λ and V of float32 or float64 matrices, and records the gradient. */
 function decompose(operation: string, a: Tensor, upper: boolean): EighResult {
   const [eigenvalues, eigenvectors] = run(operation, a, { upper, vectors: true }) as [Tensor, Tensor];
-  const results = [eigenvalues, eigenvectors];
+  const results = [eigenvalues, eigenvectors] as const;
   record(operation, [a], results, results, ([ofValues, ofVectors], [values, vectors]) => [
-    gradientOf(ofValues ?? null, ofVectors ?? null, values!, vectors!),
+    gradientOf(ofValues, ofVectors, values, vectors),
   ]);
   return { eigenvalues, eigenvectors };
 }

@@ -53,10 +53,10 @@ const matrixExpParameters = parameters("matrixExp", { a: operand(aTensor) });
 function exponential(a: Tensor): Tensor {
   const output = noGrad(() => ofBatch(a));
   record("matrixExp", [a], [output], [a], ([gradient], [saved]) => {
-    if (a.size === 0) return [gradient!];
-    const size = saved!.shape.at(-1)!;
-    const [transposed, scale] = [mT(saved!), noGrad(() => usableNorms(gradient!))];
-    const upper = cat([transposed, div(gradient!, scale) as Tensor], -1);
+    if (a.size === 0) return [gradient];
+    const size = saved.shape.at(-1)!;
+    const [transposed, scale] = [mT(saved), noGrad(() => usableNorms(gradient))];
+    const upper = cat([transposed, div(gradient, scale) as Tensor], -1);
     const block = cat([upper, cat([zerosLike(transposed), transposed], -1)], -2);
     return [mul(narrow(narrow(exponential(block), -2, 0, size), -1, size, size), scale) as Tensor];
   });

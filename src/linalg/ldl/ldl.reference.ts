@@ -1,34 +1,35 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toNumbers } from "../../backend/reference/elements.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesOf } from "../matrices.ts";
 import { matricesIn, storeMatrices } from "../reference.ts";
 
-export const ldlFactorReference: Implementation<undefined> = {
+export const ldlFactorReference: Implementation<undefined, [Tensor], [Tensor, Tensor, Tensor]> = {
   run({ inputs: [a], outputs: [ld, pivots, info] }) {
-    const { rows: size } = matricesOf(a!);
-    const matrices = matricesIn(a!);
+    const { rows: size } = matricesOf(a);
+    const matrices = matricesIn(a);
     const factors = matrices.map((matrix) => factorise(matrix, size));
-    storeMatrices(ld!, matrices);
+    storeMatrices(ld, matrices);
     store(
-      pivots!,
+      pivots,
       factors.flatMap((factor) => factor.pivots),
     );
     store(
-      info!,
+      info,
       factors.map((factor) => factor.info),
     );
   },
 };
 
-export const ldlSolveReference: Implementation<undefined> = {
+export const ldlSolveReference: Implementation<undefined, [Tensor, Tensor, Tensor], [Tensor]> = {
   run({ inputs: [ld, pivots, b], outputs: [x] }) {
-    const { rows: size, columns } = matricesOf(b!);
-    const all = toNumbers(pivots!);
-    const factors = matricesIn(ld!);
-    const solutions = matricesIn(b!);
+    const { rows: size, columns } = matricesOf(b);
+    const all = toNumbers(pivots);
+    const factors = matricesIn(ld);
+    const solutions = matricesIn(b);
     for (const [at, solution] of solutions.entries())
       solve(factors[at]!, [...all.slice(at * size, (at + 1) * size)], solution, columns);
-    storeMatrices(x!, solutions);
+    storeMatrices(x, solutions);
   },
 };
 

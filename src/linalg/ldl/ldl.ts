@@ -151,6 +151,6 @@ function checkPivots(ld: Tensor, pivots: Tensor): void {
 /** A is symmetric, so the gradient of B is the solution of A Y = X̄. */
 function solveBy(ld: Tensor, pivots: Tensor, b: Tensor): Tensor {
   const x = execute(solvePrimitive, [dense(ld), dense(pivots), dense(b)], b.shape, b.dtype, undefined, "ldlSolve");
-  record("ldlSolve", [b], [x], [ld, pivots], ([gradient], [savedLd, swaps]) => [solveBy(savedLd!, swaps!, gradient!)]);
+  record("ldlSolve", [b], [x], [ld, pivots], ([gradient], [savedLd, swaps]) => [solveBy(savedLd, swaps, gradient)]);
   return x;
 }

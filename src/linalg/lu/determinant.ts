@@ -101,7 +101,7 @@ function signedLog(operation: string, a: Tensor): SignedLog {
   const determinantSign = noGrad(() => mul(parity(pivots, a.dtype), prod(sign(pivotValues), { dim: -1 })));
   const logabsdet = noGrad(() => sum(log(abs(pivotValues)), { dim: -1 }));
   record(operation, [a], [logabsdet], [a, lu, pivots], ([gradient], [x, factors, swaps]) => [
-    solveFactored(operation, x!, scaledIdentity(gradient!, x!), { lu: factors!, pivots: swaps!, adjoint: true }),
+    solveFactored(operation, x, scaledIdentity(gradient, x), { lu: factors, pivots: swaps, adjoint: true }),
   ]);
   return { sign: determinantSign, logabsdet };
 }
@@ -123,7 +123,7 @@ function scaledIdentity(scalars: Tensor, like: Tensor): Tensor {
 function determinant(a: Tensor, { lu, pivots }: LuFactors): Tensor {
   const result = noGrad(() => mul(parity(pivots, a.dtype), prod(diagonalOf(lu), { dim: -1 })));
   record("det", [a], [result], [a, lu, pivots], ([gradient], [savedA, factors, swaps]) => [
-    savedA!.size === 0 ? savedA! : cofactors(gradient!, savedA!, { lu: factors!, pivots: swaps as Tensor<"int32"> }),
+    savedA.size === 0 ? savedA : cofactors(gradient, savedA, { lu: factors, pivots: swaps }),
   ]);
   return result;
 }

@@ -152,9 +152,7 @@ export function factorise(operation: string, a: Tensor, pivot: boolean): LuFacto
     { pivot },
     operation,
   ) as [Tensor, Tensor<"int32">, Tensor<"int32">];
-  record(operation, [a], [lu], [lu, pivots], ([gradient], [savedLu, swaps]) => [
-    gradientOf(savedLu!, swaps as Tensor<"int32">, gradient!),
-  ]);
+  record(operation, [a], [lu], [lu, pivots], ([gradient], [savedLu, swaps]) => [gradientOf(savedLu, swaps, gradient)]);
   return { lu, pivots, info };
 }
 

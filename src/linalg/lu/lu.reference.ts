@@ -13,45 +13,45 @@ interface Factorized {
   readonly info: number;
 }
 
-export const luFactorReference: Implementation<LuFactorAttributes> = {
+export const luFactorReference: Implementation<LuFactorAttributes, [Tensor], [Tensor, Tensor, Tensor]> = {
   run({ inputs: [a], outputs: [lu, pivots, info], attributes: { pivot } }) {
-    const { rows, columns } = matricesOf(a!);
-    const factors = matricesIn(a!).map((matrix) => factorise(matrix, rows, columns, pivot));
-    storeFactors(factors, lu!, pivots!);
-    storeInfo(factors, info!);
+    const { rows, columns } = matricesOf(a);
+    const factors = matricesIn(a).map((matrix) => factorise(matrix, rows, columns, pivot));
+    storeFactors(factors, lu, pivots);
+    storeInfo(factors, info);
   },
 };
 
-export const luSolveReference: Implementation<LuSolveAttributes> = {
+export const luSolveReference: Implementation<LuSolveAttributes, [Tensor, Tensor, Tensor], [Tensor]> = {
   run({ inputs: [lu, pivots, b], outputs: [x], attributes: { adjoint } }) {
-    const { rows: size, columns } = matricesOf(b!);
-    const factors = matricesIn(lu!);
-    const all = toNumbers(pivots!);
-    const solutions = matricesIn(b!).map((side, at) => {
+    const { rows: size, columns } = matricesOf(b);
+    const factors = matricesIn(lu);
+    const all = toNumbers(pivots);
+    const solutions = matricesIn(b).map((side, at) => {
       const swaps = [...all.slice(at * size, (at + 1) * size)].map((pivot) => pivot - 1);
       return solve({ a: factors[at]!, pivots: swaps }, side, columns, adjoint);
     });
-    storeMatrices(x!, solutions);
+    storeMatrices(x, solutions);
   },
 };
 
-export const solveReference: Implementation<undefined> = {
+export const solveReference: Implementation<undefined, [Tensor, ...Tensor[]], [Tensor, Tensor, Tensor, Tensor]> = {
   run({ inputs: [a, b], outputs: [x, info, lu, pivots] }) {
-    const { rows: size, columns } = matricesOf(x!);
-    const factors = matricesIn(a!).map((matrix) => factorise(matrix, size, size, true));
+    const { rows: size, columns } = matricesOf(x);
+    const factors = matricesIn(a).map((matrix) => factorise(matrix, size, size, true));
     const right = b ? matricesIn(b) : factors.map(() => identity(size));
-    storeInfo(factors, info!);
+    storeInfo(factors, info);
     if (lu && pivots) storeFactors(factors, lu, pivots);
     const solutions = factors.map((factor, at) => solve(factor, right[at]!, columns, false));
-    storeMatrices(x!, solutions);
+    storeMatrices(x, solutions);
   },
 };
 
-export const luPermutationReference: Implementation<LuPermutationAttributes> = {
+export const luPermutationReference: Implementation<LuPermutationAttributes, [Tensor], [Tensor]> = {
   run({ inputs: [pivots], outputs: [permutation], attributes: { inverse } }) {
-    const { batch, columns } = matricesOf(pivots!);
-    const rows = permutation!.shape.at(-1)!;
-    const all = toNumbers(pivots!);
+    const { batch, columns } = matricesOf(pivots);
+    const rows = permutation.shape.at(-1)!;
+    const all = toNumbers(pivots);
     const orders = Array.from({ length: batch }, (_, at) => {
       const order = Float64Array.from({ length: rows }, (_, row) => row);
       const swaps = [...all.slice(at * columns, (at + 1) * columns)].map((pivot) => pivot - 1);
@@ -59,7 +59,7 @@ export const luPermutationReference: Implementation<LuPermutationAttributes> = {
       return order;
     });
     store(
-      permutation!,
+      permutation,
       orders.flatMap((order) => [...order]),
     );
   },

@@ -175,7 +175,7 @@ export function invertRecorded(operation: string, a: Tensor): SolveResult {
     operation,
   ) as [Tensor, Tensor<"int32">];
   record(operation, [a], [x], [x], ([gradient], [inverse]) => [
-    neg(matmul(mT(inverse!), matmul(gradient!, mT(inverse!)))),
+    neg(matmul(mT(inverse), matmul(gradient, mT(inverse)))),
   ]);
   return { result: x, info };
 }
@@ -194,8 +194,8 @@ interface Factored {
 function recordSolution(operation: string, a: Tensor, b: Tensor, x: Tensor, factored: Factored): void {
   const { lu, pivots, adjoint } = factored;
   record(operation, [a, b], [x], [a, x, lu, pivots], ([gradient], [savedA, solution, factors, swaps], needs) => {
-    const y = solveFactored(operation, savedA!, gradient!, { lu: factors!, pivots: swaps!, adjoint: !adjoint });
-    const product = () => neg(adjoint ? matmul(solution!, mT(y)) : matmul(y, mT(solution!)));
+    const y = solveFactored(operation, savedA, gradient, { lu: factors, pivots: swaps, adjoint: !adjoint });
+    const product = () => neg(adjoint ? matmul(solution, mT(y)) : matmul(y, mT(solution)));
     return [needs[0] ? product() : null, needs[1] ? y : null];
   });
 }
@@ -265,13 +265,13 @@ function checkPivots(lu: Tensor, pivots: Tensor): void {
 function solveByFactors(lu: Tensor, pivots: Tensor<"int32">, b: Tensor, adjoint: boolean): Tensor {
   const x = substitute("luSolve", b, { lu, pivots, adjoint });
   record("luSolve", [lu, b], [x], [lu, pivots, x], ([gradient], [factors, swaps, solution], needs) => {
-    const order = swaps as Tensor<"int32">;
-    const y = solveByFactors(factors!, order, gradient!, !adjoint);
+    const order = swaps;
+    const y = solveByFactors(factors, order, gradient, !adjoint);
     if (!needs[0]) return [null, y];
-    const whole = neg(adjoint ? matmul(solution!, mT(y)) : matmul(y, mT(solution!)));
+    const whole = neg(adjoint ? matmul(solution, mT(y)) : matmul(y, mT(solution)));
     const permuted = permuteRows(whole, order, false);
-    const lower = tril(matmul(permuted, mT(triu(factors!))), { diagonal: -1 });
-    return [add(lower, triu(matmul(mT(unitLower(factors!)), permuted))), needs[1] ? y : null];
+    const lower = tril(matmul(permuted, mT(triu(factors))), { diagonal: -1 });
+    return [add(lower, triu(matmul(mT(unitLower(factors)), permuted))), needs[1] ? y : null];
   });
   return x;
 }

@@ -1,5 +1,5 @@
 import { noGrad } from "../../autograd/modes.ts";
-import { named as as } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { aNumber, axes, flag } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
 import { toDType } from "../../ops/copy/cast.ts";
@@ -51,7 +51,7 @@ export function vectorNorm(...values: unknown[]): Tensor {
     ? toDType(x, floatOperand("vectorNorm", x, dtype).dtype)
     : floatOperand("vectorNorm", x, undefined);
   const isScaled = input.dtype !== "float64" || [0, 1].includes(ord) || !Number.isFinite(ord) || input.size === 0;
-  return as("vectorNorm", () =>
+  return underName("vectorNorm", () =>
     isScaled ? norm(input, { p: ord, dim, keepdim }) : scaledNorm(input, ord, dim, keepdim),
   );
 }

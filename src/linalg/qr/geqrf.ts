@@ -71,7 +71,7 @@ function reflections(operation: string, a: Tensor): GeqrfResult {
     operation,
   ) as [Tensor, Tensor];
   record(operation, [a], [factors, tau], [factors, tau], ([ofFactors, ofTau], [savedFactors, savedTau]) => [
-    gradient({ a: savedFactors!, tau: savedTau! }, ofFactors ?? null, ofTau ?? null),
+    gradient({ a: savedFactors, tau: savedTau }, ofFactors ?? null, ofTau ?? null),
   ]);
   return { a: factors, tau };
 }

@@ -71,9 +71,9 @@ export function reflectionOperands(operation: string, a: Tensor, tau: Tensor): [
 export function product(operation: string, a: Tensor, tau: Tensor): Tensor {
   const q = execute(productPrimitive, [dense(a), dense(tau)], a.shape, a.dtype, undefined, operation);
   record(operation, [a, tau], [q], [a, tau], ([gradient], [savedA, scales]) => {
-    const form = compactForm(savedA!, scales!);
-    const [rows, columns] = savedA!.shape.slice(-2) as [number, number];
-    const given = gradient!;
+    const form = compactForm(savedA, scales);
+    const [rows, columns] = savedA.shape.slice(-2) as [number, number];
+    const given = gradient;
     const outer = matmul(given, firstRows(form.v, columns));
     const ofT = neg(matmul(mT(form.v), outer));
     const ofTop = matmul(mT(given), matmul(form.v, form.t));

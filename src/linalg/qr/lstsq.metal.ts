@@ -25,7 +25,7 @@ interface Sizes {
 /**
  * Solves least squares in threadgroup memory; taller matrices are first reduced to triangles by blocked reflections.
  */
-export const lstsqMetal: MetalImplementation<LstsqAttributes> = {
+export const lstsqMetal: MetalImplementation<LstsqAttributes, [Tensor, Tensor, ...Tensor[]]> = {
   unsupported(call) {
     const { batch, rows, columns } = matricesOf(call.inputs[0]!);
     const width = call.inputs[1]!.shape.at(-1)!;
@@ -34,15 +34,15 @@ export const lstsqMetal: MetalImplementation<LstsqAttributes> = {
   },
   run(call) {
     const [a, b] = call.inputs;
-    const sizes = matricesOf(a!);
-    if (fits(sizes)) return launchWhole(call, a!, b!, sizes);
+    const sizes = matricesOf(a);
+    if (fits(sizes)) return launchWhole(call, a, b, sizes);
     const { batch, columns } = sizes;
-    using factors = scratchTensor(a!.shape, "float32");
+    using factors = scratchTensor(a.shape, "float32");
     using tau = scratchTensor([batch, columns], "float32");
     using triangles = trianglesFor(batch, columns);
-    using sides = scratchTensor(b!.shape, "float32");
+    using sides = scratchTensor(b.shape, "float32");
     const blocks = { a: factors, tau, triangles };
-    const reduced = [...factorBlocks(a!, blocks), copyBlocks(b!, sides), ...applyBlocks(blocks, sides, true)];
+    const reduced = [...factorBlocks(a, blocks), copyBlocks(b, sides), ...applyBlocks(blocks, sides, true)];
     const triangle = { rows: columns, columns };
     const solved = fits(triangle)
       ? launchWhole(call, factors, sides, triangle)
@@ -116,6 +116,9 @@ function solveTriangle({ operation, outputs, attributes }: Call, a: Tensor, b: T
     }),
     ...{ threadgroups: [batch], threadgroup: MOST_GROUPS * LANES },
   });
-  const solve = { operation, inputs: [triangle, sides], outputs: [x!] };
-  return spanOf([taken, triangularMetal.run({ ...solve, attributes: { upper: true, unitDiagonal: false } })!]);
+  const solved = triangularMetal.run({
+    ...{ operation, inputs: [triangle, sides], outputs: [x!] },
+    attributes: { upper: true, unitDiagonal: false },
+  });
+  return spanOf([taken, solved!]);
 }

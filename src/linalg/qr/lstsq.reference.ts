@@ -1,28 +1,29 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store } from "../../backend/reference/elements.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesOf } from "../matrices.ts";
 import { matricesIn, storeMatrices } from "../reference.ts";
 import type { LstsqAttributes } from "./primitive.ts";
 import { applyReflections, reflect } from "./reflections.reference.ts";
 
-export const lstsqReference: Implementation<LstsqAttributes> = {
+export const lstsqReference: Implementation<LstsqAttributes, [Tensor, Tensor], [Tensor, Tensor, Tensor]> = {
   run({ inputs: [a, b], outputs: [x, rank, info], attributes }) {
-    const { rows, columns } = matricesOf(a!);
-    const width = b!.shape.at(-1)!;
-    const others = matricesIn(b!);
-    const solved = matricesIn(a!).map((matrix, at) =>
+    const { rows, columns } = matricesOf(a);
+    const width = b.shape.at(-1)!;
+    const others = matricesIn(b);
+    const solved = matricesIn(a).map((matrix, at) =>
       solve({ a: matrix, b: others[at]!, rows, columns, width }, attributes),
     );
     storeMatrices(
-      x!,
+      x,
       solved.map((result) => result.x),
     );
     store(
-      rank!,
+      rank,
       solved.map((result) => result.rank),
     );
     store(
-      info!,
+      info,
       solved.map((result) => result.zero),
     );
   },

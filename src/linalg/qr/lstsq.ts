@@ -162,12 +162,12 @@ function leastSquares(a: Tensor, b: Tensor, settings: Settings): LeastSquares {
   const { solution } = result;
   record("lstsq", [a, b], [solution], [a, b, solution], ([gradient], [savedA, right, x], needs) => {
     const solve = (matrix: Tensor, y: Tensor): Tensor => leastSquares(matrix, y, settings).solution;
-    const [turned, given] = [mT(savedA!), gradient!];
+    const [turned, given] = [mT(savedA), gradient];
     const y = solve(turned, given);
     if (!needs[0]) return [null, y];
-    const outside = matmul(sub(right!, matmul(savedA!, x!)), mT(solve(savedA!, y)));
-    const free = matmul(solve(turned, x!), mT(sub(given, matmul(turned, y))));
-    return [sub(add(outside, free), matmul(y, mT(x!))), needs[1] ? y : null];
+    const outside = matmul(sub(right, matmul(savedA, x)), mT(solve(savedA, y)));
+    const free = matmul(solve(turned, x), mT(sub(given, matmul(turned, y))));
+    return [sub(add(outside, free), matmul(y, mT(x))), needs[1] ? y : null];
   });
   return result;
 }

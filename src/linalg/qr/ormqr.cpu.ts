@@ -1,10 +1,11 @@
 import type { Implementation } from "../../backend/backend.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesOf } from "../matrices.ts";
 import { type OrmqrAttributes, ormqrCall } from "./primitive.ts";
 
-export const ormqrCpu: Implementation<OrmqrAttributes> = {
+export const ormqrCpu: Implementation<OrmqrAttributes, [Tensor, Tensor, Tensor], [Tensor]> = {
   run({ operation, inputs: [a, tau, c], outputs: [product], attributes }) {
-    const sizes = { ...matricesOf(a!), reflectors: tau!.shape.at(-1)!, width: c!.shape.at(-1)! };
-    ormqrCall(operation, { dtype: a!.dtype, ...sizes, ...attributes }, [a, tau, c, product]);
+    const sizes = { ...matricesOf(a), reflectors: tau.shape.at(-1)!, width: c.shape.at(-1)! };
+    ormqrCall(operation, { dtype: a.dtype, ...sizes, ...attributes }, [a, tau, c, product]);
   },
 };

@@ -1,5 +1,6 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
 import { launchBatch, noFloat64, reads, spanOf, writes } from "../../backend/metal/launch.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesOf } from "../matrices.ts";
 import { SERIAL } from "../metal.ts";
 import { fasterOnCpu } from "../route.ts";
@@ -10,7 +11,7 @@ import { type OrmqrAttributes, ormqrParameters } from "./primitive.ts";
 /** With fewer columns per threadgroup than this, single reflections cost more than blocks. */
 const LEAST_TILE = 32;
 
-export const ormqrMetal: MetalImplementation<OrmqrAttributes> = {
+export const ormqrMetal: MetalImplementation<OrmqrAttributes, [Tensor, Tensor, Tensor], [Tensor]> = {
   unsupported(call) {
     const [, tau, c] = call.inputs;
     const { batch, rows, columns } = matricesOf(c!);
@@ -18,15 +19,15 @@ export const ormqrMetal: MetalImplementation<OrmqrAttributes> = {
     return noFloat64(call) ?? fasterOnCpu("qr", tileFor(rows) < LEAST_TILE, work);
   },
   run({ inputs: [a, tau, c], outputs: [product], attributes }) {
-    const sizes = matricesOf(a!);
+    const sizes = matricesOf(a);
     const { batch, rows } = sizes;
-    const width = c!.shape.at(-1)!;
-    const reflectors = tau!.shape.at(-1)!;
+    const width = c.shape.at(-1)!;
+    const reflectors = tau.shape.at(-1)!;
     if (tileFor(rows) < LEAST_TILE) {
       using triangles = trianglesFor(batch, reflectors);
-      const blocks = { a: a!, tau: tau!, triangles };
+      const blocks = { a: a, tau: tau, triangles };
       const formed = reflectors > 0 ? [formTriangles(blocks)] : [];
-      return spanOf([copyBlocks(c!, product!), ...formed, ...applyBlocks(blocks, product!, attributes.transpose)]);
+      return spanOf([copyBlocks(c, product), ...formed, ...applyBlocks(blocks, product, attributes.transpose)]);
     }
     const tile = Math.min(width, tileFor(rows));
     const team = teamFor(rows);
@@ -34,7 +35,7 @@ export const ormqrMetal: MetalImplementation<OrmqrAttributes> = {
     return launchBatch(batch, work, (count) => ({
       file: "linalg/ormqr.metal",
       name: "ormqr",
-      operands: [reads(a!), reads(tau!), reads(c!), writes(product!)],
+      operands: [reads(a), reads(tau), reads(c), writes(product)],
       parameters: ormqrParameters.bytes({ ...sizes, batch: count, reflectors, width, ...attributes, tile, team }),
       threadgroups: [Math.ceil(width / tile), count],
       threadgroup: threadsOf(tile, team),

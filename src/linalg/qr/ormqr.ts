@@ -91,16 +91,16 @@ export function apply(a: Tensor, tau: Tensor, c: Tensor, attributes: OrmqrAttrib
   const result = execute(ormqrPrimitive, inputs, c.shape, c.dtype, attributes, "ormqr");
   const { transpose } = attributes;
   record("ormqr", [a, tau, c], [result], [a, tau, c], ([gradient], [savedA, scales, other], needs) => {
-    const given = gradient!;
-    const ofC = needs[2] ? apply(savedA!, scales!, given, { transpose: !transpose }) : null;
+    const given = gradient;
+    const ofC = needs[2] ? apply(savedA, scales, given, { transpose: !transpose }) : null;
     if (!needs[0] && !needs[1]) return [null, null, ofC];
-    const form = compactForm(savedA!, scales!);
+    const form = compactForm(savedA, scales);
     const t = transpose ? mT(form.t) : form.t;
-    const inner = matmul(mT(form.v), other!);
+    const inner = matmul(mT(form.v), other);
     const outer = matmul(mT(form.v), given);
     const ofT = neg(transpose ? matmul(inner, mT(outer)) : matmul(outer, mT(inner)));
-    const ofV = neg(add(matmul(given, mT(matmul(t, inner))), matmul(other!, mT(matmul(mT(t), outer)))));
-    return [...reflectionGradients(form, ofV, ofT, savedA!.shape.at(-1)!), ofC];
+    const ofV = neg(add(matmul(given, mT(matmul(t, inner))), matmul(other, mT(matmul(mT(t), outer)))));
+    return [...reflectionGradients(form, ofV, ofT, savedA.shape.at(-1)!), ofC];
   });
   return result;
 }

@@ -19,7 +19,7 @@ export interface QrAttributes {
 
 const qrFields = { ...geqrfFields, width: whole };
 export const qrCall = cpuCall("qr", { dtype, ...qrFields }, ["a", "q", "r"]);
-/** Parameters of the three kernels of the file; those that a kernel does not use are 0. */
+/** Parameters of the three kernels of the file; 0 where a kernel does not use one. */
 export const qrParameters = struct("Qr", "linalg/qr.metal", {
   ...qrFields,
   reflectors: whole,
@@ -55,7 +55,7 @@ export const ormqrParameters = struct("Ormqr", "linalg/ormqr.metal", {
   team: whole,
 });
 
-/** How least squares are solved: of the solutions with the least residuals, the one of least norm. */
+/** Options of least squares, which return the solution of least norm among those with the smallest residual. */
 export interface LstsqAttributes {
   /** Whether to find the rank by pivoting columns; otherwise full rank is assumed. */
   readonly isPivoted: boolean;

@@ -9,7 +9,7 @@ import { factorBlocks, finishBlocks, formBlocks, trianglesFor } from "./blocks.m
 import { bytesFor, fitsThreadgroup, matrixFloats, strideFor, teamFor, threadsOf } from "./layout.metal.ts";
 import { type QrAttributes, qrParameters } from "./primitive.ts";
 
-export const qrMetal: MetalImplementation<QrAttributes> = {
+export const qrMetal: MetalImplementation<QrAttributes, [Tensor], [Tensor, Tensor]> = {
   unsupported(call) {
     const [a] = call.inputs;
     const { rows, columns } = matricesOf(a!);
@@ -19,15 +19,15 @@ export const qrMetal: MetalImplementation<QrAttributes> = {
     );
   },
   run({ inputs: [a], outputs: [q, r], attributes: { width } }) {
-    const sizes = matricesOf(a!);
+    const sizes = matricesOf(a);
     const { batch, rows } = sizes;
     const columns = Math.max(sizes.columns, width);
-    if (!fitsThreadgroup(rows, columns)) return runBlocks(a!, q!, r!);
+    if (!fitsThreadgroup(rows, columns)) return runBlocks(a, q, r);
     const team = teamFor(rows);
     return launchBatch(batch, SERIAL * batch * rows * columns * Math.max(1, Math.min(rows, columns)), (count) => ({
       file: "linalg/qr.metal",
       name: "qr",
-      operands: [reads(a!), writes(q!), writes(r!)],
+      operands: [reads(a), writes(q), writes(r)],
       parameters: qrParameters.bytes({
         ...sizes,
         batch: count,

@@ -1,14 +1,15 @@
 import type { Implementation } from "../../backend/backend.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesOf } from "../matrices.ts";
 import { matricesIn, storeMatrices } from "../reference.ts";
 import type { QrAttributes } from "./primitive.ts";
 import { applyReflections, reflect, unitMatrix } from "./reflections.reference.ts";
 
-export const qrReference: Implementation<QrAttributes> = {
+export const qrReference: Implementation<QrAttributes, [Tensor], [Tensor, Tensor]> = {
   run({ inputs: [a], outputs: [q, r], attributes: { width } }) {
-    const { rows, columns } = matricesOf(a!);
-    const inner = r!.shape.at(-2)!;
-    const results = matricesIn(a!).map((matrix) => {
+    const { rows, columns } = matricesOf(a);
+    const inner = r.shape.at(-2)!;
+    const results = matricesIn(a).map((matrix) => {
       const tau = reflect(matrix, rows, columns);
       const orthogonal = unitMatrix(rows, width);
       applyReflections({ a: matrix, stride: columns, tau }, orthogonal, width, false);
@@ -22,11 +23,11 @@ export const qrReference: Implementation<QrAttributes> = {
       return { orthogonal, upper };
     });
     storeMatrices(
-      q!,
+      q,
       results.map(({ orthogonal }) => orthogonal),
     );
     storeMatrices(
-      r!,
+      r,
       results.map(({ upper }) => upper),
     );
   },

@@ -85,7 +85,7 @@ function factorise(operation: string, a: Tensor, mode: QrMode): QrResult {
   ) as [Tensor, Tensor];
   record(operation, [a], [q, r], [q, r], ([ofQ, ofR], [savedQ, savedR]) => {
     if (mode === "complete" && rows > columns) throw noGradient(operation, a);
-    return [qrGradient(savedQ!, savedR!, ofQ ?? null, ofR ?? null)];
+    return [qrGradient(savedQ, savedR, ofQ ?? null, ofR ?? null)];
   });
   return { q: mode === "r" ? empty([0], { dtype: dtype as "float32" }) : q, r };
 }

@@ -44,7 +44,7 @@ type RankDecision = Tolerances & { readonly hermitian: boolean };
 function recorded(a: Tensor, options: RankDecision): Tensor {
   const result = noGrad(() => pseudoinverse(a, options));
   record("pinv", [a], [result], [a, result], ([gradient], [savedA, inverse]) => [
-    gradientOf(mT(gradient!), savedA!, inverse!),
+    gradientOf(mT(gradient), savedA, inverse),
   ]);
   return result;
 }

@@ -1,5 +1,6 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
 import { noFloat64 } from "../../backend/metal/launch.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesOf } from "../matrices.ts";
 import { factorWork, fasterOnCpu } from "../route.ts";
 import { launchBlocks, MAX_BLOCKED_ROWS } from "./blocks.metal.ts";
@@ -7,7 +8,7 @@ import { type SvdAttributes, svdOutputs } from "./primitive.ts";
 import { launchByTriangle } from "./tall.metal.ts";
 import { fitsThreadgroup, launchWhole } from "./whole.metal.ts";
 
-export const svdMetal: MetalImplementation<SvdAttributes> = {
+export const svdMetal: MetalImplementation<SvdAttributes, [Tensor]> = {
   unsupported(call) {
     const [a] = call.inputs;
     const { rows, columns } = matricesOf(a!);
@@ -16,8 +17,8 @@ export const svdMetal: MetalImplementation<SvdAttributes> = {
   },
   run({ inputs: [a], outputs, attributes }) {
     const results = svdOutputs(outputs, attributes);
-    if (fitsThreadgroup(matricesOf(a!), attributes)) return launchWhole(a!, results, attributes);
-    return launchByTriangle(a!, results, attributes, (triangle, inner, wanted) =>
+    if (fitsThreadgroup(matricesOf(a), attributes)) return launchWhole(a, results, attributes);
+    return launchByTriangle(a, results, attributes, (triangle, inner, wanted) =>
       (fitsThreadgroup(matricesOf(triangle), wanted) ? launchWhole : launchBlocks)(triangle, inner, wanted),
     );
   },

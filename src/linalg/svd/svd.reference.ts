@@ -1,5 +1,6 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store } from "../../backend/reference/elements.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesOf } from "../matrices.ts";
 import { matricesIn, storeMatrices } from "../reference.ts";
 import { type SvdAttributes, SvdInfo, svdOutputs } from "./primitive.ts";
@@ -9,12 +10,12 @@ import { type SvdAttributes, SvdInfo, svdOutputs } from "./primitive.ts";
  * Then G W = Σ Z with rows of length 1 in Z, so W = Gᵀ Σ Z. Source: P. P. M. de Rijk, "A one-sided Jacobi algorithm for
  * computing the singular value decomposition on a vector computer", 1989.
  */
-export const svdReference: Implementation<SvdAttributes> = {
+export const svdReference: Implementation<SvdAttributes, [Tensor]> = {
   run({ inputs: [a], outputs, attributes }) {
     const { u, s, vh, info } = svdOutputs(outputs, attributes);
-    const { rows, columns } = matricesOf(a!);
-    const isSingle = a!.dtype === "float32";
-    const found = matricesIn(a!).map((values) => factorise(values, rows, columns, isSingle, attributes.full));
+    const { rows, columns } = matricesOf(a);
+    const isSingle = a.dtype === "float32";
+    const found = matricesIn(a).map((values) => factorise(values, rows, columns, isSingle, attributes.full));
     store(
       info,
       found.map((each) => each.info),

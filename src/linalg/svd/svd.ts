@@ -93,8 +93,8 @@ export function singularValues(operation: string, a: Tensor): Tensor {
 export function factorise(operation: string, a: Tensor, full: boolean): Factors {
   const { u, s, vh } = run(operation, a, { vectors: true, full }) as Factors;
   record(operation, [a], [u, s, vh], [u, s, vh], (gradients, saved) => {
-    const [ofU, ofS, ofVh] = gradients as [Tensor | null, Tensor | null, Tensor | null];
-    const [savedU, values, others] = saved as [Tensor, Tensor, Tensor];
+    const [ofU, ofS, ofVh] = gradients;
+    const [savedU, values, others] = saved;
     const count = values.shape.at(-1)!;
     const part = <T extends Tensor | null>(x: T, axis: number) => (x && full ? narrow(x, axis, 0, count) : x) as T;
     const factors = { u: part(savedU, -1), s: values, vh: part(others, -2) };

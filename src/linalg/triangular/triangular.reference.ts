@@ -1,14 +1,15 @@
 import type { Implementation } from "../../backend/backend.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { matricesIn, storeMatrices } from "../reference.ts";
 import type { TriangularAttributes } from "./primitive.ts";
 
-export const triangularReference: Implementation<TriangularAttributes> = {
+export const triangularReference: Implementation<TriangularAttributes, [Tensor, Tensor], [Tensor]> = {
   run({ inputs: [a, b], outputs: [x], attributes }) {
-    const factors = matricesIn(a!);
-    const solutions = matricesIn(b!);
-    const columns = b!.shape.at(-1)!;
+    const factors = matricesIn(a);
+    const solutions = matricesIn(b);
+    const columns = b.shape.at(-1)!;
     for (const [at, factor] of factors.entries()) substitute(factor, solutions[at]!, columns, attributes);
-    storeMatrices(x!, solutions);
+    storeMatrices(x, solutions);
   },
 };
 

@@ -110,9 +110,9 @@ export function triangularSolution(operation: string, a: Tensor, b: Tensor, attr
     operation,
   ) as [Tensor];
   record(operation, [a, b], [x], [a, x], ([gradient], [factor, solution], needs) => {
-    const ofB = triangularSolution(operation, mT(factor!), gradient!, { upper: !upper, unitDiagonal });
+    const ofB = triangularSolution(operation, mT(factor), gradient, { upper: !upper, unitDiagonal });
     if (!needs[0]) return [null, ofB];
-    const product = neg(matmul(ofB, mT(solution!)));
+    const product = neg(matmul(ofB, mT(solution)));
     const edge = unitDiagonal ? 1 : 0;
     return [upper ? triu(product, { diagonal: edge }) : tril(product, { diagonal: -edge }), needs[1] ? ofB : null];
   });

@@ -116,11 +116,11 @@ export class Batcher implements Disposable {
     if (this.closed)
       throw new DisposedError("Batcher.submit", "disposed", "the batcher was used after dispose(); create a new one");
     const { signal, ...settings } = settingsOf("Batcher.submit", options);
-    const own = checkTokens("Batcher.submit", tokens, this.model.vocabularySize);
-    this.checkLength(own.length);
+    const prompt = checkTokens("Batcher.submit", tokens, this.model.vocabularySize);
+    this.checkLength(prompt.length);
     if (this.isFull) throw queueFull(this.queueLimit);
-    const room = this.model.contextLength - own.length;
-    const sequence = new Sequence(own, { ...settings, maxTokens: Math.min(settings.maxTokens, room) });
+    const room = this.model.contextLength - prompt.length;
+    const sequence = new Sequence(prompt, { ...settings, maxTokens: Math.min(settings.maxTokens, room) });
     const stream = new TokenStream();
     this.queue.push({ sequence, stream, signal });
     this.start();

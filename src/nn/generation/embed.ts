@@ -29,13 +29,13 @@ const texts: Kind<readonly (ArrayLike<unknown> | Tensor)[]> = {
   expected: "a list of texts, each a list of tokens",
   parse(value, operation, name) {
     if (!Array.isArray(value) || value.length === 0 || value.length > MOST_TEXTS) return undefined;
-    const own: (ArrayLike<unknown> | Tensor)[] = [];
+    const lists: (ArrayLike<unknown> | Tensor)[] = [];
     for (let at = 0; at < value.length; at++) {
       const tokens = prompt.parse(value[at], operation, name);
       if (tokens === undefined) return undefined;
-      own.push(tokens);
+      lists.push(tokens);
     }
-    return own;
+    return lists;
   },
 };
 

@@ -39,11 +39,11 @@ export function generate(
 ): AsyncGenerator<number, void, undefined>;
 export function generate(...values: unknown[]): AsyncGenerator<number, void, undefined> {
   const { model, tokens, ...options } = readCall(values);
-  const own = checkTokens("generate", tokens, model.vocabularySize);
+  const prompt = checkTokens("generate", tokens, model.vocabularySize);
   const settings = settingsOf("generate", options);
-  if (!settings.draft) return run(model, own, settings);
-  checkDraft(model, settings.draft, own.length, settings);
-  return generateDrafted(model, settings.draft, own, settings);
+  if (!settings.draft) return run(model, prompt, settings);
+  checkDraft(model, settings.draft, prompt.length, settings);
+  return generateDrafted(model, settings.draft, prompt, settings);
 }
 
 function checkDraft(

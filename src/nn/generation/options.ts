@@ -112,8 +112,8 @@ const tokens: Kind<ReadonlySet<number>> = {
   expected: "a list or a set of tokens",
   parse(value) {
     if (typeof value !== "object" || value === null || !(Symbol.iterator in value)) return undefined;
-    const own = [...(value as Iterable<unknown>)];
-    return own.every((token) => Number.isSafeInteger(token)) ? new Set(own as number[]) : undefined;
+    const ids = [...(value as Iterable<unknown>)];
+    return ids.every((token) => Number.isSafeInteger(token)) ? new Set(ids as number[]) : undefined;
   },
 };
 
@@ -122,8 +122,10 @@ const bias: Kind<ReadonlyMap<number, number>> = {
   expected: "an object or a Map from tokens to numbers below Infinity",
   parse(value) {
     if (typeof value !== "object" || value === null || isListed(value)) return undefined;
-    const entries = value instanceof Map ? [...value] : Object.entries(value).map(([key, own]) => [Number(key), own]);
-    const holds = ([token, own]: unknown[]) => Number.isSafeInteger(token) && typeof own === "number" && own < Infinity;
+    const entries =
+      value instanceof Map ? [...value] : Object.entries(value).map(([key, amount]) => [Number(key), amount]);
+    const holds = ([token, amount]: unknown[]) =>
+      Number.isSafeInteger(token) && typeof amount === "number" && amount < Infinity;
     return entries.every(holds) ? new Map(entries as [number, number][]) : undefined;
   },
 };

@@ -64,7 +64,13 @@ export class Sequence implements Disposable {
     const { sampling, generator, stopTokens, logProbabilities, constraint } = this.settings;
     if (constraint) this.matcher ??= await this.started(constraint.start(stopTokens));
     if (this.matcher?.isDone) return undefined;
-    const token = chooseToken(logits, this, sampling, generator, this.matcher && ((own) => this.matcher!.forbid(own)));
+    const token = chooseToken(
+      logits,
+      this,
+      sampling,
+      generator,
+      this.matcher && ((scores) => this.matcher!.forbid(scores)),
+    );
     if (stopTokens.has(token)) return undefined;
     await this.matcher?.accept(token);
     this.seen.add(token);
@@ -75,9 +81,9 @@ export class Sequence implements Disposable {
 
   /** Waits for a matcher. If the sequence was disposed meanwhile, the matcher is disposed too. */
   private async started(matcher: Promise<TokenMatcher>): Promise<TokenMatcher> {
-    const own = await matcher;
-    if (this.isDisposed) own[Symbol.dispose]();
-    return own;
+    const ready = await matcher;
+    if (this.isDisposed) ready[Symbol.dispose]();
+    return ready;
   }
 
   [Symbol.dispose](): void {

@@ -51,8 +51,10 @@ export function generateText(...values: unknown[]): AsyncGenerator<string, void,
 const codec: Kind<TextCodec> = {
   expected: "a tokenizer",
   parse(value) {
-    const own = value as Partial<TextCodec> | null | undefined;
-    return typeof own?.encode === "function" && typeof own.decoder === "function" ? (value as TextCodec) : undefined;
+    const given = value as Partial<TextCodec> | null | undefined;
+    return typeof given?.encode === "function" && typeof given.decoder === "function"
+      ? (value as TextCodec)
+      : undefined;
   },
 };
 
@@ -60,8 +62,8 @@ const codec: Kind<TextCodec> = {
 const stops: Kind<readonly string[]> = {
   expected: "a nonempty text, or a list of nonempty texts",
   parse(value, operation, name) {
-    const own = typeof value === "string" ? [value] : listOf(text, "a list of texts").parse(value, operation, name);
-    return own?.every((stop) => stop !== "") ? own : undefined;
+    const texts = typeof value === "string" ? [value] : listOf(text, "a list of texts").parse(value, operation, name);
+    return texts?.every((stop) => stop !== "") ? texts : undefined;
   },
 };
 

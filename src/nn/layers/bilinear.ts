@@ -1,4 +1,4 @@
-import { named } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { flag } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, unlisted } from "../../core/parameters.ts";
 import { bilinear } from "../../ops/matmul/bilinear.ts";
@@ -50,7 +50,7 @@ export class Bilinear extends Module<[x1: Tensor, x2: Tensor], Tensor> {
   /** @param x1 [..., inputs1] @param x2 [..., inputs2], with the same leading axes @returns [..., outputs] */
   override forward(...values: [x1: Tensor, x2: Tensor]): Tensor {
     const { x1, x2 } = forwardParameters(values);
-    return named("Bilinear", () => bilinear(x1, x2, this.weight, this.bias ?? undefined));
+    return underName("Bilinear", () => bilinear(x1, x2, this.weight, this.bias ?? undefined));
   }
 
   /** @internal */

@@ -48,7 +48,7 @@ export function checkpoint(...values: unknown[]): Tensor {
   record("checkpoint", all, [output], inputs, ([gradient], saved, needs) => {
     if (isGradEnabled())
       throw new AutogradError("checkpoint", "noSecondOrder", "gradients of gradients are not supported");
-    return withBackend(backend, () => again(body, { saved, leaves, needs, state }, gradient!));
+    return withBackend(backend, () => again(body, { saved, leaves, needs, state }, gradient));
   });
   return output;
 }

@@ -1,4 +1,4 @@
-import { named } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { someNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, unlisted } from "../../core/parameters.ts";
 import { type LocalResponseNormOptions, localResponseNorm } from "../../ops/normalization/local_response_norm.ts";
@@ -40,7 +40,7 @@ export class LocalResponseNorm extends Module<[x: Tensor], Tensor> {
   /** @param x [batch, channels, …], with at least three axes @returns the same shape */
   override forward(...values: [x: Tensor]): Tensor {
     const { x } = forwardParameters(values);
-    return named("LocalResponseNorm", () => localResponseNorm(x, this.size, this.alpha, this.beta, this.k));
+    return underName("LocalResponseNorm", () => localResponseNorm(x, this.size, this.alpha, this.beta, this.k));
   }
 
   /** @internal */

@@ -1,5 +1,5 @@
 /** Dropout of whole channels, and dropout that keeps means and variances. */
-import { named } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { type Given, operand, optional, parameters, unlisted } from "../../core/parameters.ts";
 import {
   alphaDropout,
@@ -39,7 +39,7 @@ function dropoutOf(name: string, drop: Drop): new (...options: Given<DropoutOpti
     override forward(...values: [x: Tensor]): Tensor {
       const className = this.constructor.name;
       const { x } = unlisted(className, { x: operand(aTensor) })(values);
-      return named(className, () => drop(x, this.p, this.training));
+      return underName(className, () => drop(x, this.p, this.training));
     }
 
     /** @internal */

@@ -28,7 +28,7 @@ export interface LoadReport {
   readonly unexpected: readonly string[];
 }
 
-/** Thrown for a state that does not match a module. Nothing was loaded. */
+/** An error: a state does not match a module. Nothing was loaded. */
 export class StateDictError extends OrchardError {
   override readonly name = "StateDictError";
   /** Names in the module that are not in the state. */

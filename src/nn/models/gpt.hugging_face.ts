@@ -30,10 +30,10 @@ export function optionsOfGpt2(config: Gpt2Config): GPTOptions {
   const { norm, layers, ...described } = describeConfig("GPT", "gpt2", config);
   const { attention, feedForward } = layers[0]!;
   const { activation } = feedForward;
-  if (activation === "silu" || activation === "relu")
+  if (activation !== "gelu" && activation !== "geluTanh")
     throw unsupported(`activation_function "${config.activation_function}"`);
   if (attention.bidirectional) throw unsupported("is_causal: false");
-  const isScaled = (own: LayerDescription) => own.attention.scale === 1 / Math.sqrt(own.attention.headWidth);
+  const isScaled = (layer: LayerDescription) => layer.attention.scale === 1 / Math.sqrt(layer.attention.headWidth);
   if (!layers.every(isScaled)) throw unsupported("attention with another scale than 1 / √(n_embd / n_head)");
   return {
     ...{ vocabularySize: described.vocabularySize, contextLength: described.contextLength, layers: layers.length },

@@ -68,11 +68,11 @@ export interface DecodingBlock extends Module<[x: Tensor, inputs?: AttentionInpu
   advance(stream: ResidualStream, inputs?: AttentionInputs): Required<ResidualStream>;
 }
 
-/** @internal The inputs of blocks. `own` goes to each block's `forward`. */
+/** @internal The inputs of blocks. `blockInputs` goes to each block's `forward`. */
 export interface BlockInputs {
   readonly cache?: KeyValueCache | undefined;
   readonly isCheckpointed?: boolean;
-  readonly own: Omit<AttentionInputs, "cache">;
+  readonly blockInputs: Omit<AttentionInputs, "cache">;
 }
 
 /** @internal The inputs that the lengths of texts depend on. */
@@ -128,13 +128,17 @@ export abstract class LanguageModel extends Module<[tokens: Tensor, inputs?: Lan
       ? segmentInputs(name, tokens, segments, padding)
       : padding && paddedInputs(name, tokens, positions, padding, this.contextLength);
     const lengths = this.lengthsOf(tokens, { cache, padding, segments });
-    const stream = this.throughBlocks(tokens, positions, { cache, isCheckpointed, own: { ...blockInputs, lengths } });
+    const stream = this.throughBlocks(tokens, positions, {
+      cache,
+      isCheckpointed,
+      blockInputs: { ...blockInputs, lengths },
+    });
     return normalize(this.finalNorm, lastOnly ? lastOf(stream) : stream).out;
   }
 
   /** @internal Returns the residual stream after the last block. */
   protected throughBlocks(tokens: Tensor, positions: Positions, inputs: BlockInputs): ResidualStream {
-    const { cache, isCheckpointed = false, own: blockInputs } = inputs;
+    const { cache, isCheckpointed = false, blockInputs } = inputs;
     let stream: ResidualStream = { residual: this.embed(tokens, blockInputs.positions ?? positions) };
     for (const [index, block] of this.blocks.entries())
       stream = isCheckpointed

@@ -88,9 +88,9 @@ export async function inBatches<R extends Row, T>(
   for (let start = 0; start < order.length; start += size) {
     await yieldToEventLoop();
     const indices = order.slice(start, start + size);
-    const own = indices.map((index) => rows[index]!);
-    const result = tidy(() => noGrad(() => inEvaluation(model, () => compute(batchOf(model, own)))));
-    const values = await finish(result, own);
+    const members = indices.map((index) => rows[index]!);
+    const result = tidy(() => noGrad(() => inEvaluation(model, () => compute(batchOf(model, members)))));
+    const values = await finish(result, members);
     result.dispose();
     for (const [at, index] of indices.entries()) found[index] = values[at]!;
   }

@@ -29,7 +29,7 @@ export interface Classification {
 export const textOrPair: Kind<string | readonly [string, string]> = either(text, {
   expected: "a text, or a pair of texts",
   parse(value): readonly [string, string] | undefined {
-    const isPair = Array.isArray(value) && value.length === 2 && value.every((own) => typeof own === "string");
+    const isPair = Array.isArray(value) && value.length === 2 && value.every((part) => typeof part === "string");
     return isPair ? (value as [string, string]) : undefined;
   },
 });
@@ -38,8 +38,8 @@ const textsOrPairs: Kind<(string | readonly [string, string])[]> = {
   expected: "a list of texts, or of pairs of texts",
   parse(value, operation, name) {
     if (!Array.isArray(value) || value.length === 0 || value.length > MOST_TEXTS) return undefined;
-    const parsed = Array.from(value, (own) => textOrPair.parse(own, operation, name));
-    return parsed.some((own) => own === undefined) ? undefined : (parsed as string[]);
+    const parsed = Array.from(value, (one) => textOrPair.parse(one, operation, name));
+    return parsed.some((one) => one === undefined) ? undefined : (parsed as string[]);
   },
 };
 
@@ -73,8 +73,8 @@ export async function classify(...values: unknown[]): Promise<Classification[][]
   const { model, texts, batch } = readCall(values);
   checkTask("classify", model, "classify");
   const tokenizer = tokenizerOf("classify", model);
-  const rows = texts.map((own) => {
-    const [text, pair] = typeof own === "string" ? [own] : own;
+  const rows = texts.map((input) => {
+    const [text, pair] = typeof input === "string" ? [input] : input;
     return checkLength(
       "classify",
       model,
@@ -87,7 +87,7 @@ export async function classify(...values: unknown[]): Promise<Classification[][]
     rows,
     batch,
     ({ tokens, ...inputs }) => toDType(model.forward(tokens, inputs), "float32"),
-    async (scores) => (await valuesOfRows(scores)).map((own) => labelled(model, own)),
+    async (scores) => (await valuesOfRows(scores)).map((row) => labelled(model, row)),
   );
 }
 

@@ -47,8 +47,8 @@ const someItems: Kind<readonly (string | ArrayLike<unknown> | Tensor)[]> = {
   expected: "a list of texts, or of lists of tokens",
   parse(value, operation, name) {
     if (!Array.isArray(value) || value.length === 0 || value.length > MOST_TEXTS) return undefined;
-    const parsed = Array.from(value, (own) => item.parse(own, operation, name));
-    return parsed.some((own) => own === undefined) ? undefined : (parsed as (string | ArrayLike<unknown> | Tensor)[]);
+    const parsed = Array.from(value, (one) => item.parse(one, operation, name));
+    return parsed.some((one) => one === undefined) ? undefined : (parsed as (string | ArrayLike<unknown> | Tensor)[]);
   },
 };
 
@@ -70,7 +70,7 @@ export async function embedTexts(values: readonly unknown[]): Promise<Tensor> {
   const call = readCall(values);
   const { model, texts, batch } = call;
   const start = promptOf(call);
-  const rows = texts.map((own) => (typeof own === "string" ? encoded(model, start + own) : given(model, own)));
+  const rows = texts.map((input) => (typeof input === "string" ? encoded(model, start + input) : given(model, input)));
   const vectors = await inBatches(
     model,
     rows,
@@ -104,15 +104,15 @@ function promptOf({ model, prompt, promptName }: Call): string {
 /** Encodes a text. As in sentence-transformers, a text that is too long is truncated. */
 function encoded(model: Encoder, given: string): Row {
   const { longest, lowerCase = false } = model.sentence?.description ?? {};
-  const own = lowerCase ? given.toLowerCase() : given;
+  const normalized = lowerCase ? given.toLowerCase() : given;
   const maxTokens = Math.min(longest ?? Infinity, model.contextLength);
-  const row = tokenizerOf("embed", model).encodeInputs("embed", own, { maxTokens });
+  const row = tokenizerOf("embed", model).encodeInputs("embed", normalized, { maxTokens });
   if (row.tokens.length > 0) return row;
   throw new ArgumentError("embed", "noTokens", "expected texts of at least one token, got an empty text");
 }
 
-function given(model: Encoder, own: ArrayLike<unknown> | Tensor): Row {
-  const tokens = checkTokens("embed", own as Tokens, model.vocabularySize);
+function given(model: Encoder, input: ArrayLike<unknown> | Tensor): Row {
+  const tokens = checkTokens("embed", input as Tokens, model.vocabularySize);
   return { tokens, tokenTypes: tokens.map(() => 0) };
 }
 
@@ -123,13 +123,13 @@ function vectorsOf(
 ) {
   const { sentence } = model;
   const wide = toDType(states, "float32");
-  const own =
+  const vectors =
     pooling === undefined && sentence ? sentence.forward(states, lengths) : pooled(wide, pooling ?? "mean", lengths);
   const size = truncateDim ?? sentence?.description.truncateDim;
-  const width = own.shape[1]!;
+  const width = vectors.shape[1]!;
   if (size !== undefined && size > width)
     throw new ArgumentError("embed", "invalidOption", `expected truncateDim to be at most ${width}, got ${size}`);
-  const part = toDType(size === undefined ? own : narrow(own, 1, 0, size), "float32");
+  const part = toDType(size === undefined ? vectors : narrow(vectors, 1, 0, size), "float32");
   return (asked ?? sentence?.normalizes ?? true) ? normalize(part, { dim: 1 }) : part;
 }
 

@@ -75,9 +75,9 @@ export async function tag(...values: unknown[]): Promise<Tagged[][]> {
     rows,
     batch,
     ({ tokens, ...inputs }) => toDType(model.forward(tokens, inputs), "float32"),
-    async (scores, own) => {
+    async (scores, members) => {
       const values = await valuesOfRows(scores);
-      return own.map((row, at) => {
+      return members.map((row, at) => {
         const tokens = taggedTokens(model, row, values[at]!);
         const parts = aggregate === "none" ? tokens : joined(tokens, row.text);
         return parts.filter(({ label }) => label !== OUTSIDE);
@@ -112,10 +112,10 @@ function joined(tokens: readonly Tagged[], text: string): Tagged[] {
     if (isSame) groups.at(-1)!.push(token);
     else groups.push([token]);
   }
-  return groups.map((own) => {
-    const { start, label } = own[0]!;
-    const { end } = own.at(-1)!;
-    const score = own.reduce((sum, token) => sum + token.score, 0) / own.length;
+  return groups.map((group) => {
+    const { start, label } = group[0]!;
+    const { end } = group.at(-1)!;
+    const score = group.reduce((sum, token) => sum + token.score, 0) / group.length;
     return { label: kindOf(label), score, start, end, text: text.slice(start, end) };
   });
 }

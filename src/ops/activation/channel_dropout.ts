@@ -1,5 +1,5 @@
 /** Dropout of whole channels, and alpha dropout. */
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { flag } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";

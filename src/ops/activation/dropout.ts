@@ -72,6 +72,6 @@ const shareOf = (p: number): Pick<DropoutAttributes, "lastDropped" | "scale"> =>
 
 function dropped<D extends DType>(x: Tensor<D>, attributes: DropoutAttributes): Tensor<D> {
   const output = execute(primitive, [x], x.shape, x.dtype, attributes);
-  record("dropout", [x], [output], [], ([gradient]) => [dropped(gradient as Tensor<D>, attributes)]);
+  record("dropout", [x], [output], [], ([gradient]) => [dropped(gradient, attributes)]);
   return output;
 }

@@ -1,4 +1,4 @@
-import { named } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { someNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
 import { accumulationDType, type DType } from "../../tensor/dtype.ts";
@@ -32,7 +32,7 @@ export function scaledElu<D extends DType>(
   x.checkAlive(operation);
   const dtype = operandDType(operation, x.dtype, "floats");
   const computed = accumulationDType(dtype);
-  return named(operation, () => {
+  return underName(operation, () => {
     const result = eluOf([toDType(x, computed), scalarTensor(alpha, computed), scalarTensor(rate, computed)]);
     return toDType(scale === 1 ? result : mul(result, scale), dtype) as Tensor<FloatOf<D>>;
   });

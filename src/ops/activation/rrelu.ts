@@ -1,4 +1,4 @@
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { aNumber, flag } from "../../core/kinds.ts";
 import { finite } from "../../core/options.ts";

@@ -1,5 +1,5 @@
 /** Gated, shrinkage and threshold activations, and softmin. */
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { aNumber, axis as axisKind, someNumber } from "../../core/kinds.ts";
 import { notNegative } from "../../core/options.ts";

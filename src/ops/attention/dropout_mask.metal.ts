@@ -7,15 +7,15 @@ import { Tensor } from "../../tensor/tensor.ts";
 import { dropoutMaskParameters, dropoutValues } from "./primitive.ts";
 import type { DropoutMaskAttributes, Sequence } from "./problem.ts";
 
-export const dropoutMaskMetal: MetalImplementation<DropoutMaskAttributes> = {
+export const dropoutMaskMetal: MetalImplementation<DropoutMaskAttributes, readonly Tensor[], [Tensor]> = {
   run({ outputs: [mask], attributes }) {
-    const [batch, heads, queries, keys] = mask!.shape as [number, number, number, number];
+    const [batch, heads, queries, keys] = mask.shape as [number, number, number, number];
     using sequences = attributes.packed && sequencesTensor(attributes.packed);
     return launch({
       file: "attention/dropout_mask.metal",
       name: "dropout_mask",
-      operands: [reads(sequences ?? mask!), writes(mask!)],
-      parameters: parametersOf(mask!, attributes),
+      operands: [reads(sequences ?? mask), writes(mask)],
+      parameters: parametersOf(mask, attributes),
       grid: [keys, queries, batch * heads],
       threadgroup: [Math.min(keys, 32), Math.min(queries, 8)],
     });

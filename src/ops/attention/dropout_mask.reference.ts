@@ -1,19 +1,20 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store } from "../../backend/reference/elements.ts";
 import { philox } from "../../random/philox.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { type Dropout, type DropoutMaskAttributes, type PlacedSequence, sequencesOf } from "./problem.ts";
 
-export const dropoutMaskReference: Implementation<DropoutMaskAttributes> = {
+export const dropoutMaskReference: Implementation<DropoutMaskAttributes, readonly Tensor[], [Tensor]> = {
   run({ outputs: [output], attributes: { dropout, packed } }) {
-    const [batch, heads, queries, keys] = output!.shape as [number, number, number, number];
-    const mask = new Uint8Array(output!.size);
+    const [batch, heads, queries, keys] = output.shape as [number, number, number, number];
+    const mask = new Uint8Array(output.size);
     for (const sequence of sequencesOf({ packed, batch, queries, keys }))
       for (let head = 0; head < heads; head++)
         for (let i = 0; i < sequence.queries; i++) {
           const row = ((sequence.batch * heads + head) * queries + sequence.queryStart + i) * keys;
           mask.set(keptRow(dropout, sequence, head, i), row + sequence.keyStart);
         }
-    store(output!, mask);
+    store(output, mask);
   },
 };
 

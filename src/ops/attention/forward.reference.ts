@@ -13,7 +13,7 @@ import {
 } from "./scores.reference.ts";
 
 /** Computes the definition query by query; memory holds only the results and one head's rows. */
-export const forwardReference: Implementation<AttentionAttributes> = {
+export const forwardReference: Implementation<AttentionAttributes, readonly Tensor[], [Tensor, Tensor, Tensor]> = {
   run(call) {
     const problem = problemOf(call);
     const { heads, queries, valueDim, inputs } = problem;
@@ -36,7 +36,7 @@ export const forwardReference: Implementation<AttentionAttributes> = {
     }
     store(call.outputs[0]!, out);
     const [, logSumExp, low] = call.outputs;
-    if (logSumExp) storeLogSumExps(logSumExps, logSumExp, low!);
+    if (logSumExp) storeLogSumExps(logSumExps, logSumExp, low);
   },
 };
 

@@ -4,7 +4,7 @@ import type { Tensor } from "../../tensor/tensor.ts";
 /** Values and bytes of a q8_0 block. */
 const [BLOCK_VALUES, BLOCK_BYTES] = [32, 34];
 
-/** Tests whether rows are q8_0 blocks, stored as bytes. */
+/** Tests whether the rows of a cache are q8_0 blocks, stored as bytes. */
 export const isPackedRoom = ({ dtype }: Tensor): boolean => dtype === "uint8";
 
 /** Returns the number of values in a row. */

@@ -40,10 +40,10 @@ import {
 export function convolve(x: Tensor, weight: Tensor, geometry: Geometry, dtype: DType = x.dtype): Tensor {
   const result = tidy(() => noGrad(() => computed(forward, [x, weight], geometry, dtype)));
   record("convolution", [x, weight], [result], [x, weight], ([gradient], [savedX, savedWeight], needs) => {
-    const g = toDType(gradient!, x.dtype);
+    const g = toDType(gradient, x.dtype);
     return [
-      needs[0] ? convolveBack(g, savedWeight!, geometry) : null,
-      needs[1] ? convolveWeight(savedX!, g, geometry) : null,
+      needs[0] ? convolveBack(g, savedWeight, geometry) : null,
+      needs[1] ? convolveWeight(savedX, g, geometry) : null,
     ];
   });
   return result;
@@ -53,10 +53,10 @@ export function convolve(x: Tensor, weight: Tensor, geometry: Geometry, dtype: D
 export function convolveBack(y: Tensor, weight: Tensor, geometry: Geometry, dtype: DType = y.dtype): Tensor {
   const result = tidy(() => noGrad(() => computed(backward, [y, weight], geometry, dtype)));
   record("convolutionTransposed", [y, weight], [result], [y, weight], ([gradient], [savedY, savedWeight], needs) => {
-    const g = toDType(gradient!, y.dtype);
+    const g = toDType(gradient, y.dtype);
     return [
-      needs[0] ? convolve(g, savedWeight!, geometry) : null,
-      needs[1] ? convolveWeight(g, savedY!, geometry) : null,
+      needs[0] ? convolve(g, savedWeight, geometry) : null,
+      needs[1] ? convolveWeight(g, savedY, geometry) : null,
     ];
   });
   return result;
@@ -66,8 +66,8 @@ export function convolveBack(y: Tensor, weight: Tensor, geometry: Geometry, dtyp
 function convolveWeight(x: Tensor, y: Tensor, geometry: Geometry): Tensor {
   const result = tidy(() => noGrad(() => computed(ofWeight, [x, y], geometry, x.dtype)));
   record("convolutionWeight", [x, y], [result], [x, y], ([g], [savedX, savedY], needs) => [
-    needs[0] ? convolveBack(savedY!, g!, geometry) : null,
-    needs[1] ? convolve(savedX!, g!, geometry) : null,
+    needs[0] ? convolveBack(savedY, g, geometry) : null,
+    needs[1] ? convolve(savedX, g, geometry) : null,
   ]);
   return result;
 }

@@ -11,6 +11,7 @@ import { store, toNumbers } from "../../backend/reference/elements.ts";
 import { whyUnavailable } from "../../backend/registry.ts";
 import { accumulationDType, type DType } from "../../tensor/dtype.ts";
 import { elementCount } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { convolutionMetal, convolutionTransposedMetal, convolutionWeightMetal } from "./windows.metal.ts";
 
 /** Sizes of one group, and sizes along three axes, as described in `convolution.h`. */
@@ -77,19 +78,19 @@ export const operandDType = (dtype: DType): DType => (firstBackend() === "metal"
 type Sum = (attributes: ConvolutionAttributes, operands: readonly Float64Array[]) => void;
 
 function definition(name: string, sought: keyof typeof resultNumbers, sum: Sum): Primitive<ConvolutionAttributes> {
-  const reference: Implementation<ConvolutionAttributes> = {
+  const reference: Implementation<ConvolutionAttributes, [Tensor, Tensor], [Tensor]> = {
     run({ inputs: [first, second], outputs: [result], attributes }) {
-      const sums = new Float64Array(result!.size);
-      sum(attributes, [toNumbers(first!), toNumbers(second!), sums]);
-      store(result!, sums);
+      const sums = new Float64Array(result.size);
+      sum(attributes, [toNumbers(first), toNumbers(second), sums]);
+      store(result, sums);
     },
   };
-  const cpu: Implementation<ConvolutionAttributes> = {
+  const cpu: Implementation<ConvolutionAttributes, [Tensor, Tensor], [Tensor]> = {
     unsupported: ({ inputs: [first] }) =>
       accumulationDType(first!.dtype) === first!.dtype ? undefined : `${first!.dtype} is widened before a convolution`,
     run({ operation, inputs: [first, second], outputs: [result], attributes }) {
-      const offsets = [first!.offset, second!.offset, result!.offset];
-      const block = { dtype: result!.dtype, ...attributes, result: resultNumbers[sought], offsets };
+      const offsets = [first.offset, second.offset, result.offset];
+      const block = { dtype: result.dtype, ...attributes, result: resultNumbers[sought], offsets };
       convolutionCall(operation, block, [first, second, result]);
     },
   };

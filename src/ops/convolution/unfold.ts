@@ -1,7 +1,7 @@
 /** Windows of images as columns (im2col), and their adjoint. */
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
 import { accumulationDType, type DType } from "../../tensor/dtype.ts";
@@ -204,6 +204,6 @@ function addedWindows(x: Tensor, shape: Shape, windows: Windows): Tensor {
       return toDType(total, x.dtype);
     }),
   );
-  record("fold", [x], [result], [], ([gradient]) => [windowsIn(gradient!, windows)]);
+  record("fold", [x], [result], [], ([gradient]) => [windowsIn(gradient, windows)]);
   return result;
 }

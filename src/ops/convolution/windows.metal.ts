@@ -46,26 +46,26 @@ const MOST_PHASES = 64;
 const MOST = 2 ** 31;
 
 /** Computes y from x and the weight. */
-export const convolutionMetal: MetalImplementation<ConvolutionAttributes> = {
+export const convolutionMetal: MetalImplementation<ConvolutionAttributes, [Tensor, Tensor], [Tensor]> = {
   unsupported,
   run({ inputs: [x, weight], outputs: [y], attributes }) {
-    return launchSums(windowsOf(attributes), weight!, x!, y!);
+    return launchSums(windowsOf(attributes), weight, x, y);
   },
 };
 
 /** Computes x's gradient from y's gradient and the weight. */
-export const convolutionTransposedMetal: MetalImplementation<ConvolutionAttributes> = {
+export const convolutionTransposedMetal: MetalImplementation<ConvolutionAttributes, [Tensor, Tensor], [Tensor]> = {
   unsupported,
   run({ inputs: [y, weight], outputs: [x], attributes }) {
-    return spanOf(phasesOf(attributes).map((windows) => launchSums(windows, weight!, y!, x!)));
+    return spanOf(phasesOf(attributes).map((windows) => launchSums(windows, weight, y, x)));
   },
 };
 
 /** Computes the weight's gradient from x and y's gradient. */
-export const convolutionWeightMetal: MetalImplementation<ConvolutionAttributes> = {
+export const convolutionWeightMetal: MetalImplementation<ConvolutionAttributes, [Tensor, Tensor], [Tensor]> = {
   unsupported,
   run({ inputs: [x, y], outputs: [weight], attributes }) {
-    return launchWeight(windowsOf(attributes), y!, x!, weight!);
+    return launchWeight(windowsOf(attributes), y, x, weight);
   },
 };
 

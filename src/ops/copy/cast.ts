@@ -43,7 +43,7 @@ function cast(x: Tensor, dtype: DType): Tensor {
   if (x.dtype === dtype) return x;
   const output = execute(copyPrimitive, [x], x.shape, dtype, undefined, "toDType");
   const from = x.dtype;
-  if (x.requiresGrad) record("toDType", [x], [output], [], ([gradient]) => [toDType(gradient!, from)]);
+  if (x.requiresGrad) record("toDType", [x], [output], [], ([gradient]) => [toDType(gradient, from)]);
   return output;
 }
 

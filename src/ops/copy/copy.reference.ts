@@ -1,13 +1,14 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 
-export const copyReference: Implementation<undefined> = {
+export const copyReference: Implementation<undefined, [Tensor], [Tensor]> = {
   run({ inputs: [input], outputs: [output] }) {
-    const { dtype, shape } = output!;
-    if (isFloat(input!.dtype)) store(output!, byWayOf(dtype, toNumbers(input!, shape)));
-    else if (isFloat(dtype)) store(output!, byWayOf(dtype, toIntegers(input!, shape).map(roundedTo(dtype))));
-    else store(output!, toIntegers(input!, shape));
+    const { dtype, shape } = output;
+    if (isFloat(input.dtype)) store(output, byWayOf(dtype, toNumbers(input, shape)));
+    else if (isFloat(dtype)) store(output, byWayOf(dtype, toIntegers(input, shape).map(roundedTo(dtype))));
+    else store(output, toIntegers(input, shape));
   },
 };
 

@@ -61,7 +61,11 @@ export function checkCreation(operation: string, shape: Shape, dtype: DType, opt
 /** @internal @throws {DTypeError} for an unknown dtype */
 export function checkDType(operation: string, dtype: DType): void {
   if (!isDType(dtype))
-    throw new DTypeError(operation, "unknownDType", `expected a dtype of ${dtypes.join(", ")}, got "${String(dtype)}"`);
+    throw new DTypeError(
+      operation,
+      "unknownDType",
+      `expected dtype to be one of ${dtypes.join(", ")}, got "${String(dtype)}"`,
+    );
 }
 
 /** @internal Checks that a dtype is a float. @throws {DTypeError} */

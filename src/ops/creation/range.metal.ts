@@ -9,17 +9,17 @@ import { type RangeAttributes, rangeParameters, type WholeRangeAttributes, whole
 export const noFloat64Result = ({ attributes }: { readonly attributes: { readonly dtype: DType } }) =>
   attributes.dtype === "float64" ? "Metal has no float64" : undefined;
 
-export const rangeMetal: MetalImplementation<RangeAttributes> = {
+export const rangeMetal: MetalImplementation<RangeAttributes, readonly Tensor[], [Tensor]> = {
   unsupported: noFloat64Result,
   run({ outputs: [output], attributes: { forward, ...numbers } }) {
     const [start, step, end] = [numbers.start, numbers.step, numbers.end].map(float64Bits) as [bigint, bigint, bigint];
-    return launchRange("range", output!, rangeParameters.bytes({ start, step, end, forward, count: output!.size }));
+    return launchRange("range", output, rangeParameters.bytes({ start, step, end, forward, count: output.size }));
   },
 };
 
-export const wholeRangeMetal: MetalImplementation<WholeRangeAttributes> = {
+export const wholeRangeMetal: MetalImplementation<WholeRangeAttributes, readonly Tensor[], [Tensor]> = {
   run({ outputs: [output], attributes }) {
-    return launchRange("whole_range", output!, wholeRangeParameters.bytes({ ...attributes, count: output!.size }));
+    return launchRange("whole_range", output, wholeRangeParameters.bytes({ ...attributes, count: output.size }));
   },
 };
 

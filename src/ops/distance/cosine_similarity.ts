@@ -1,4 +1,4 @@
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { aNumber, axis as axisKind } from "../../core/kinds.ts";
 import { notNegative } from "../../core/options.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";

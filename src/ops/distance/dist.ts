@@ -1,6 +1,6 @@
 /** Distances between tensors, and between all pairs of points. */
 import { needsGradient } from "../../autograd/record.ts";
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { aNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";

@@ -1,4 +1,4 @@
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { aNumber, flag } from "../../core/kinds.ts";
 import { finite } from "../../core/options.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";

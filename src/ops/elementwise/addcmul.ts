@@ -1,5 +1,5 @@
 /** Addition of scaled products and quotients. */
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { someNumber } from "../../core/kinds.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";

@@ -1,4 +1,4 @@
-import { named } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { either, nothing } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";
@@ -107,7 +107,7 @@ export function clampAs(operation: string, x: Tensor, { min, max }: ClampOptions
     bounds[at] === null ? scalarTensor(bound, input.dtype) : others.shift()!,
   ) as [Tensor, Tensor];
   const gradient = rule ?? gradientWith([shareOf(bounds[0]), shareOf(bounds[1])]);
-  return named(operation, () => clampBetween([input, least, most], gradient));
+  return underName(operation, () => clampBetween([input, least, most], gradient));
 }
 
 /** Returns the share of the gradient that x gets if it equals a bound. */

@@ -136,7 +136,7 @@ export function defineUnary(name: UnaryName, row: UnaryRow | Predicate<UnaryForm
       const output = execute(primitive, [input], input.shape, dtype, undefined, operation);
       if (gradient === undefined || !input.requiresGrad) return output;
       const save = saves === undefined ? [] : [saves === "input" ? input : output];
-      record(name, [input], [output], save, ([incoming], [saved]) => [gradient(incoming!, saved ?? incoming!)]);
+      record(name, [input], [output], save, ([incoming], [saved]) => [gradient(incoming, saved ?? incoming)]);
       return output;
     };
   };
@@ -171,7 +171,7 @@ export function defineBinary(name: BinaryName, row: BinaryRow | Predicate<Binary
       if (gradient === undefined || !(left.requiresGrad || right.requiresGrad)) return output;
       const shapes = [left.shape, right.shape] as const;
       record(name, operands, [output], saves ? operands : [], ([incoming], [x, y], needs) =>
-        gradient(incoming!, x!, y!, needs).map((result, operand) =>
+        gradient(incoming, x!, y!, needs).map((result, operand) =>
           result && needs[operand] ? sumTo(result, shapes[operand]!) : null,
         ),
       );
@@ -196,7 +196,7 @@ export function defineTernary(name: TernaryName, row: TernaryRow): Ternary {
     const shapes = operands.map(({ shape }) => shape);
     const output = execute(primitive, operands, broadcastShapes(name, ...shapes), operands[1].dtype, undefined);
     record(name, operands, [output], operands, ([incoming], [a, b, c], needs) =>
-      gradient(incoming!, [a!, b!, c!], needs).map((result, operand) =>
+      gradient(incoming, [a, b, c], needs).map((result, operand) =>
         result && needs[operand] ? sumTo(result, shapes[operand]!) : null,
       ),
     );

@@ -1,4 +1,4 @@
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import { tensorOrScalar } from "../../tensor/kinds.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";

@@ -1,5 +1,5 @@
 /** Maximum and minimum that ignore NaN. */
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import { isFloat } from "../../tensor/dtype.ts";
 import { tensorOrScalar } from "../../tensor/kinds.ts";

@@ -1,4 +1,4 @@
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { aNumber } from "../../core/kinds.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
 import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";

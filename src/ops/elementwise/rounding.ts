@@ -1,4 +1,4 @@
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { aNumber } from "../../core/kinds.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";

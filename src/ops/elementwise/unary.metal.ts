@@ -1,19 +1,23 @@
 import type { MetalImplementation } from "../../backend/backend.ts";
 import { launch, metalTypeOf, noFloat64, reads, writes } from "../../backend/metal/launch.ts";
 import { loopNest, runLoop } from "../../backend/metal/loop.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { type UnaryName, unaryOperations } from "./primitive.ts";
 
-export const unaryMetal = (operation: UnaryName, isPredicate: boolean): MetalImplementation<undefined> => {
+export const unaryMetal = (
+  operation: UnaryName,
+  isPredicate: boolean,
+): MetalImplementation<undefined, [Tensor], [Tensor]> => {
   const kernel = isPredicate ? "unary_predicate" : "unary";
   return {
     unsupported: noFloat64,
     run({ inputs: [x], outputs: [out] }) {
-      const { grid, threadgroup, loop, runs } = runLoop(out!, [x!]);
+      const { grid, threadgroup, loop, runs } = runLoop(out, [x]);
       return launch({
         file: "elementwise/unary.metal",
-        name: `${kernel}_${metalTypeOf(x!.dtype)}`,
+        name: `${kernel}_${metalTypeOf(x.dtype)}`,
         constants: [runs, unaryOperations.ordinal(operation)],
-        operands: [reads(x!), writes(out!)],
+        operands: [reads(x), writes(out)],
         parameters: loopNest.bytes(loop),
         grid,
         threadgroup,

@@ -16,7 +16,7 @@ export const bagCpu: Implementation<BagAttributes> = {
   },
 };
 
-export const bagGradientCpu: Implementation<BagAttributes> = {
+export const bagGradientCpu: Implementation<BagAttributes, readonly Tensor[], [Tensor]> = {
   run({ operation, inputs, outputs: [output], attributes }) {
     const [indices, offsets, factors, gradients, counts, best = counts] = inputs as BagGradientInputs;
     const head = headOf(attributes, indices, offsets, gradients);
@@ -28,7 +28,7 @@ export const bagGradientCpu: Implementation<BagAttributes> = {
 
 type BagGradientInputs = [Tensor, Tensor, Tensor, Tensor, Tensor, Tensor?];
 
-export const bagFactorsCpu: Implementation<BagAttributes> = {
+export const bagFactorsCpu: Implementation<BagAttributes, readonly Tensor[], [Tensor]> = {
   run({ operation, inputs, outputs: [output], attributes }) {
     const [indices, offsets, table, gradients] = inputs as [Tensor, Tensor, Tensor, Tensor];
     const head = headOf({ ...attributes, hasFactors: false }, indices, offsets, table);

@@ -38,7 +38,7 @@ export const bagMetal: MetalImplementation<BagAttributes> = {
   },
 };
 
-export const bagGradientMetal: MetalImplementation<BagAttributes> = {
+export const bagGradientMetal: MetalImplementation<BagAttributes, readonly Tensor[], [Tensor]> = {
   unsupported: (call) => noFloat64(call) ?? tooLongToSort(flat(call.inputs[0]!), 0),
   run({ inputs, outputs: [output], attributes }) {
     const [indices, offsets, factors, gradients, counts, best = counts] = inputs as BagGradientInputs;
@@ -48,12 +48,12 @@ export const bagGradientMetal: MetalImplementation<BagAttributes> = {
     const sorted: Launched =
       flatIndices.size > 0 ? launchSort(flatIndices, keys, order, { dim: 0, descending: false }) : undefined;
     const { numbers, launched } = numbersOf(offsets, indices, attributes, order);
-    const threads = Math.min(THREADS, SIMD * Math.ceil(output!.shape[1]! / SIMD));
+    const threads = Math.min(THREADS, SIMD * Math.ceil(output.shape[1]! / SIMD));
     const summed = launch({
       ...kernelOf("bag_gradient", attributes, gradients, indices),
-      operands: [...[keys, order, numbers, factors, gradients, counts, best].map(reads), writes(output!)],
+      operands: [...[keys, order, numbers, factors, gradients, counts, best].map(reads), writes(output)],
       parameters: parametersOf(attributes, indices, { gradients }),
-      threadgroups: [Math.ceil(attributes.rows / ROWS_OF_GROUP), Math.ceil(output!.shape[1]! / threads)],
+      threadgroups: [Math.ceil(attributes.rows / ROWS_OF_GROUP), Math.ceil(output.shape[1]! / threads)],
       threadgroup: threads,
       threadgroupMemory: [RUN_BYTES],
     });
@@ -64,14 +64,14 @@ export const bagGradientMetal: MetalImplementation<BagAttributes> = {
 
 type BagGradientInputs = [Tensor, Tensor, Tensor, Tensor, Tensor, Tensor?];
 
-export const bagFactorsMetal: MetalImplementation<BagAttributes> = {
+export const bagFactorsMetal: MetalImplementation<BagAttributes, readonly Tensor[], [Tensor]> = {
   unsupported: noFloat64,
   run({ inputs, outputs: [output], attributes }) {
     const [indices, offsets, table, gradients] = inputs as [Tensor, Tensor, Tensor, Tensor];
     const { numbers, launched } = numbersOf(offsets, indices, attributes, indices);
     const multiplied = launch({
       ...kernelOf("bag_factors", { ...attributes, hasFactors: false }, table, indices),
-      operands: [...[indices, numbers, table, gradients].map(reads), writes(output!)],
+      operands: [...[indices, numbers, table, gradients].map(reads), writes(output)],
       parameters: parametersOf(attributes, indices, { table, gradients }),
       threadgroups: Math.ceil(indices.size / (THREADS / SIMD)),
       threadgroup: THREADS,

@@ -35,7 +35,7 @@ const rowsOf = (matrix: Tensor): readonly (readonly number[])[] => {
   return Array.from({ length: count }, (_, row) => values.slice(row * width, (row + 1) * width));
 };
 
-export const bagReference: Implementation<BagAttributes> = {
+export const bagReference: Implementation<BagAttributes, readonly Tensor[], [Tensor, Tensor, Tensor]> = {
   run({ operation, inputs, outputs: [output, counts, best], attributes }) {
     const [indices, offsets, , table] = inputs as [Tensor, Tensor, Tensor, Tensor];
     checkRange({ operation, index: indices, size: attributes.rows });
@@ -46,7 +46,7 @@ export const bagReference: Implementation<BagAttributes> = {
     if (best) {
       const found = bags.flatMap((bag) => columns.map((column) => largestOf(bag, rows, column)));
       store(
-        output!,
+        output,
         found.map((member) => (member ? rows[member.row]![Number(member.column)]! : 0)),
       );
       store(
@@ -58,12 +58,12 @@ export const bagReference: Implementation<BagAttributes> = {
       const sumOf = (bag: readonly Member[], column: number) =>
         bag.reduce((sum, { row, factor }) => sum + factor * rows[row]![column]!, 0);
       store(
-        output!,
+        output,
         bags.flatMap((bag) => columns.map((column) => sumOf(bag, column) * share(bag))),
       );
     }
     store(
-      counts!,
+      counts,
       bags.map(({ length }) => length),
     );
   },
@@ -79,32 +79,32 @@ function largestOf(bag: readonly Member[], rows: readonly (readonly number[])[],
   return best;
 }
 
-export const bagGradientReference: Implementation<BagAttributes> = {
+export const bagGradientReference: Implementation<BagAttributes, readonly Tensor[], [Tensor]> = {
   run({ inputs, outputs: [output], attributes }) {
     const [, , , gradients, counts, best] = inputs as [Tensor, Tensor, Tensor, Tensor, Tensor, Tensor?];
     const width = gradients.shape[1]!;
     const incoming = rowsOf(gradients);
     const numbers = best && toIntegers(best).map(Number);
     const shares = attributes.mode === "mean" ? toNumbers(counts).map((count) => 1 / count) : undefined;
-    const sums = new Float64Array(output!.size);
+    const sums = new Float64Array(output.size);
     for (const [bag, members] of bagsOf(inputs, attributes).entries())
       for (const { row, number, factor } of members)
         for (let column = 0; column < width; column++) {
           if (numbers && numbers[bag * width + column] !== number) continue;
           sums[row * width + column]! += incoming[bag]![column]! * factor * (shares?.[bag] ?? 1);
         }
-    store(output!, sums);
+    store(output, sums);
   },
 };
 
-export const bagFactorsReference: Implementation<BagAttributes> = {
+export const bagFactorsReference: Implementation<BagAttributes, [Tensor, Tensor, Tensor, Tensor], [Tensor]> = {
   run({ inputs: [indices, offsets, table, gradients], outputs: [output], attributes }) {
-    const [rows, incoming] = [rowsOf(table!), rowsOf(gradients!)];
-    const products = new Float64Array(output!.size);
-    for (const [bag, members] of bagsOf([indices!, offsets!], { ...attributes, hasFactors: false }).entries())
+    const [rows, incoming] = [rowsOf(table), rowsOf(gradients)];
+    const products = new Float64Array(output.size);
+    for (const [bag, members] of bagsOf([indices, offsets], { ...attributes, hasFactors: false }).entries())
       for (const { row, number } of members)
         products[number] = rows[row]!.reduce((sum, value, column) => sum + value * incoming[bag]![column]!, 0);
-    store(output!, products);
+    store(output, products);
   },
 };
 

@@ -79,21 +79,21 @@ export function bagRows(table: Tensor, factors: Tensor | undefined, bags: Bags):
     { shape, dtype: table.dtype },
     { shape: [attributes.bags], dtype: accumulationDType(table.dtype) },
     ...(attributes.mode === "max" ? [{ shape, dtype: "int64" } as const] : []),
-  ];
+  ] as const;
   const dense = factors && noGrad(() => contiguous(factors));
   const inputs = [indices, offsets, dense ?? indices, table];
   const [output, ...found] = executeMany(bagPrimitive, inputs, specs, attributes, operation);
-  const saved = [indices, offsets, table, ...found, ...(factors ? [factors] : [])];
-  record(operation, factors ? [table, factors] : [table], [output!], saved, ([gradient], kept, needs) => {
-    const [i, o, t, ...others] = kept as [Tensor<IndexDType>, Tensor<IndexDType>, Tensor, ...Tensor[]];
+  const saved = [indices, offsets, table, ...found, ...(factors ? [factors] : [])] as const;
+  record(operation, factors ? [table, factors] : [table], [output], saved, ([gradient], kept, needs) => {
+    const [i, o, t, ...others] = kept;
     const savedBags = { ...bags, indices: i, offsets: o };
     const [counts, last] = [others.slice(0, found.length), factors && others.at(-1)];
     return [
-      needs[0] ? tableGradient(gradient!, last, counts, savedBags) : null,
-      needs[1] ? factorGradient(t, gradient!, savedBags) : null,
+      needs[0] ? tableGradient(gradient, last, counts, savedBags) : null,
+      needs[1] ? factorGradient(t, gradient, savedBags) : null,
     ];
   });
-  return output!;
+  return output;
 }
 
 /** Computes the gradient of the table, [rows, width], from that of the bags. */
@@ -104,15 +104,15 @@ export function tableGradient(gradient: Tensor, factors: Tensor | undefined, fou
   const inputs = [indices, offsets, dense ?? indices, gradient, ...found];
   const shape = [attributes.rows, gradient.shape[1]!];
   const output = execute(bagGradientPrimitive, inputs, shape, gradient.dtype, attributes, operation);
-  const saved = [indices, offsets, gradient, ...found, ...(factors ? [factors] : [])];
+  const saved = [indices, offsets, gradient, ...found, ...(factors ? [factors] : [])] as const;
   record("embeddingBagGradient", factors ? [gradient, factors] : [gradient], [output], saved, ([h], kept, needs) => {
-    const [i, o, g, ...others] = kept as [Tensor<IndexDType>, Tensor<IndexDType>, Tensor, ...Tensor[]];
+    const [i, o, g, ...others] = kept;
     const savedBags = { ...bags, indices: i, offsets: o };
     const ofGradient = () =>
       attributes.mode === "max"
-        ? rowsAt(h!, i, others[1] as Tensor<"int64">)
-        : bagRows(h!, factors && others.at(-1), savedBags);
-    return [needs[0] ? ofGradient() : null, needs[1] ? factorGradient(h!, g, savedBags) : null];
+        ? rowsAt(h, i, others[1] as Tensor<"int64">)
+        : bagRows(h, factors && others.at(-1), savedBags);
+    return [needs[0] ? ofGradient() : null, needs[1] ? factorGradient(h, g, savedBags) : null];
   });
   return output;
 }
@@ -120,12 +120,12 @@ export function tableGradient(gradient: Tensor, factors: Tensor | undefined, fou
 /** Computes the gradient of the factors: the dot product of each index's row with the gradient of its bag. */
 function factorGradient(table: Tensor, gradient: Tensor, bags: Bags): Tensor {
   const { operation, indices, offsets, attributes } = bags;
-  const inputs = [indices, offsets, table, gradient];
+  const inputs = [indices, offsets, table, gradient] as const;
   const output = execute(bagFactorsPrimitive, inputs, indices.shape, table.dtype, attributes, operation);
   record("embeddingBagFactors", [table, gradient], [output], inputs, ([h], kept, needs) => {
-    const [i, o, t, g] = kept as [Tensor<IndexDType>, Tensor<IndexDType>, Tensor, Tensor];
+    const [i, o, t, g] = kept;
     const savedBags = { ...bags, indices: i, offsets: o };
-    return [needs[0] ? tableGradient(g, h!, [indices], savedBags) : null, needs[1] ? bagRows(t, h!, savedBags) : null];
+    return [needs[0] ? tableGradient(g, h, [indices], savedBags) : null, needs[1] ? bagRows(t, h, savedBags) : null];
   });
   return output;
 }

@@ -50,9 +50,7 @@ export function embedding(...values: unknown[]): Tensor {
   checkSomethingToName("embedding", index, weight.shape[0]!);
   const output = rowsOf(index, weight);
   const rows = weight.shape[0]!;
-  record("embedding", [weight], [output], [index], ([gradient], [saved]) => [
-    rowSums(gradient!, saved as Tensor<IndexDType>, rows, padding),
-  ]);
+  record("embedding", [weight], [output], [index], ([gradient], [saved]) => [rowSums(gradient, saved, rows, padding)]);
   return output;
 }
 const embeddingParameters = parameters("embedding", {

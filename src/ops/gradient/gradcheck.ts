@@ -21,7 +21,7 @@ export interface GradcheckOptions {
   seed?: number;
 }
 
-/** Thrown if a gradient differs from finite differences. */
+/** An error: a gradient differs from finite differences. */
 export class GradcheckError extends OrchardError {
   override readonly name = "GradcheckError";
 }

@@ -72,7 +72,7 @@ export function gatherAlong<D extends DType>(
   const output = execute(gatherPrimitive, [used, index], index.shape, x.dtype, attributes, operation);
   const { shape } = x;
   record(operation, [x], [output], [index], ([gradient], [saved]) => [
-    scatterAddAlong("scatterAdd", filled(shape, gradient!.dtype, 0), saved as Tensor<IndexDType>, gradient!, axis),
+    scatterAddAlong("scatterAdd", filled(shape, gradient.dtype, 0), saved, gradient, axis),
   ]);
   return output;
 }
@@ -92,8 +92,8 @@ export function scatterAddAlong<D extends DType>(
   const output = scattered(x, index, used, { ...summed, operation, dim: axis, ...from });
   const { shape } = source;
   record(operation, [x, source], [output], [index], ([gradient], [saved], needs) => [
-    gradient!,
-    needs[1] ? paddedTo(gatherAlong("gather", gradient!, saved as Tensor<IndexDType>, axis), shape) : null,
+    gradient,
+    needs[1] ? paddedTo(gatherAlong("gather", gradient, saved, axis), shape) : null,
   ]);
   return output;
 }
@@ -117,7 +117,7 @@ export function indexSelectAlong<D extends DType>(
   const output = execute(gatherPrimitive, [x, along], shape, x.dtype, attributes, "indexSelect");
   const inputShape = x.shape;
   record("indexSelect", [x], [output], [vector], ([gradient], [saved]) => [
-    indexAddAlong(filled(inputShape, gradient!.dtype, 0), saved as Tensor<IndexDType>, gradient!, axis, 1),
+    indexAddAlong(filled(inputShape, gradient.dtype, 0), saved, gradient, axis, 1),
   ]);
   return output;
 }
@@ -137,9 +137,9 @@ export function indexAddAlong<D extends DType>(
   using along = alongAxis(vector, source, axis);
   const output = tidy(() => scattered(x, along, times(source, alpha), attributes));
   record("indexAdd", [x, source], [output], [vector], ([gradient], [saved], needs) => {
-    if (!needs[1]) return [gradient!, null];
-    const slices = indexSelectAlong(gradient!, saved as Tensor<IndexDType>, axis);
-    return [gradient!, alpha === 1 ? slices : mul(slices, alpha)];
+    if (!needs[1]) return [gradient, null];
+    const slices = indexSelectAlong(gradient, saved, axis);
+    return [gradient, alpha === 1 ? slices : mul(slices, alpha)];
   });
   return output;
 }

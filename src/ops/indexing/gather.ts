@@ -1,4 +1,4 @@
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { type AxisArguments, axis as axisKind } from "../../core/kinds.ts";
 import { operand, optional, parameters, required } from "../../core/parameters.ts";

@@ -1,6 +1,6 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
-import { named } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { type Kind, operand, parameters } from "../../core/parameters.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";
@@ -35,7 +35,7 @@ export function maskedFill(...values: unknown[]): Tensor {
   const output = filledWhere(x, mask, filling);
   const { shape } = x;
   record("maskedFill", [x, filling], [output], [mask], ([gradient], [saved], needs) => {
-    const [g, masked] = [gradient!, saved as Tensor<"bool">];
+    const [g, masked] = [gradient, saved];
     return [
       needs[0] ? sumTo(where(masked, 0, g), shape) : null,
       needs[1] ? sumTo(where(masked, g, 0), filling.shape) : null,
@@ -73,7 +73,7 @@ const maskedFillInPlaceParameters = parameters("maskedFill_", masking);
 
 /** Computes the result without recording it. */
 const filledWhere = <D extends DType>(x: Tensor<D>, mask: Tensor<"bool">, filling: Tensor<D>): Tensor<D> =>
-  named("maskedFill", () => noGrad(() => where(mask, filling, x))) as Tensor<D>;
+  underName("maskedFill", () => noGrad(() => where(mask, filling, x))) as Tensor<D>;
 
 /** Checks the arguments and returns the value as a scalar tensor of `x`'s dtype. */
 function fillingOf<D extends DType>(operation: string, x: Tensor<D>, mask: Tensor, value: Tensor | Scalar): Tensor<D> {

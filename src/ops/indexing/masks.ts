@@ -54,23 +54,23 @@ const flagsOf = (x: Tensor): boolean[] =>
 
 const composed = { missing: "metal composes masks of other operations" } as const;
 
-const maskStartsCpu: Implementation<undefined> = {
+const maskStartsCpu: Implementation<undefined, [Tensor], [Tensor]> = {
   run({ operation, inputs: [x], outputs: [starts] }) {
-    const layout = collapse(x!.shape, [x!.strides]);
-    maskStartsCall(operation, { dtype: x!.dtype, offset: x!.offset, blockSize: BLOCK, nest: layout }, [x, starts]);
+    const layout = collapse(x.shape, [x.strides]);
+    maskStartsCall(operation, { dtype: x.dtype, offset: x.offset, blockSize: BLOCK, nest: layout }, [x, starts]);
   },
 };
 
-const maskStartsReference: Implementation<undefined> = {
+const maskStartsReference: Implementation<undefined, [Tensor], [Tensor]> = {
   run({ inputs: [x], outputs: [starts] }) {
     let before = 0n;
-    const found = new Array<bigint>(starts!.size).fill(0n);
-    for (const [at, isSet] of flagsOf(x!).entries()) {
+    const found = new Array<bigint>(starts.size).fill(0n);
+    for (const [at, isSet] of flagsOf(x).entries()) {
       if (at % BLOCK === 0) found[at / BLOCK] = before;
       before += BigInt(isSet);
     }
-    found[starts!.size - 1] = before;
-    store(starts!, found);
+    found[starts.size - 1] = before;
+    store(starts, found);
   },
 };
 
@@ -85,24 +85,24 @@ interface NonzeroAttributes {
   readonly sizes: Shape;
 }
 
-const nonzeroCpu: Implementation<NonzeroAttributes> = {
+const nonzeroCpu: Implementation<NonzeroAttributes, [Tensor, ...Tensor[]], [Tensor]> = {
   run({ operation, inputs: [x, starts], outputs: [output], attributes: { sizes } }) {
     const block = {
-      ...{ dtype: x!.dtype, offset: x!.offset, blockSize: BLOCK, selected: output!.shape[0]!, rank: sizes.length },
+      ...{ dtype: x.dtype, offset: x.offset, blockSize: BLOCK, selected: output.shape[0]!, rank: sizes.length },
       sizes: [...sizes, ...new Array<number>(MAX_RANK - sizes.length).fill(1)],
-      nest: collapse(x!.shape, [x!.strides]),
+      nest: collapse(x.shape, [x.strides]),
     };
     nonzeroCall(operation, block, [x, starts, output]);
   },
 };
 
-const nonzeroReference: Implementation<NonzeroAttributes> = {
+const nonzeroReference: Implementation<NonzeroAttributes, [Tensor], [Tensor]> = {
   run({ inputs: [x], outputs: [output], attributes: { sizes } }) {
     const after = sizes.map((_, axis) => elementCount(sizes.slice(axis + 1)));
     const coordinates = (at: number) => after.map((count, axis) => BigInt(Math.floor(at / count) % sizes[axis]!));
     store(
-      output!,
-      flagsOf(x!).flatMap((isSet, at) => (isSet ? coordinates(at) : [])),
+      output,
+      flagsOf(x).flatMap((isSet, at) => (isSet ? coordinates(at) : [])),
     );
   },
 };
@@ -113,23 +113,23 @@ const nonzeroPrimitive = definePrimitive<NonzeroAttributes>({
   implementations: { metal: composed, cpu: nonzeroCpu, reference: nonzeroReference },
 });
 
-const maskedSelectCpu: Implementation<undefined> = {
+const maskedSelectCpu: Implementation<undefined, [Tensor, Tensor, ...Tensor[]], [Tensor]> = {
   run({ operation, inputs: [x, mask, starts], outputs: [output] }) {
     const block = {
-      ...{ dtype: x!.dtype, offsets: [x!.offset, mask!.offset], blockSize: BLOCK, selected: output!.size },
-      nest: collapse(x!.shape, [x!.strides, mask!.strides]),
+      ...{ dtype: x.dtype, offsets: [x.offset, mask.offset], blockSize: BLOCK, selected: output.size },
+      nest: collapse(x.shape, [x.strides, mask.strides]),
     };
     maskedSelectCall(operation, block, [x, mask, starts, output]);
   },
 };
 
 /** Copies elements in their stored form. */
-const maskedSelectReference: Implementation<undefined> = {
+const maskedSelectReference: Implementation<undefined, [Tensor, Tensor], [Tensor]> = {
   run({ inputs: [x, mask], outputs: [output] }) {
-    const [from, flags] = [x!.storage.array(x!.dtype), flagsOf(mask!)];
-    const to = output!.storage.array(output!.dtype) as { [index: number]: number | bigint };
-    let next = output!.offset;
-    forEachIndex(x!.shape, [x!], ([at], element) => {
+    const [from, flags] = [x.storage.array(x.dtype), flagsOf(mask)];
+    const to = output.storage.array(output.dtype) as { [index: number]: number | bigint };
+    let next = output.offset;
+    forEachIndex(x.shape, [x], ([at], element) => {
       if (flags[element]) to[next++] = from[at!]!;
     });
   },
@@ -146,24 +146,24 @@ interface MaskedScatterAttributes {
   readonly selected: number;
 }
 
-const maskedScatterCpu: Implementation<MaskedScatterAttributes> = {
+const maskedScatterCpu: Implementation<MaskedScatterAttributes, [Tensor, Tensor, Tensor, ...Tensor[]], [Tensor]> = {
   run({ operation, inputs: [x, mask, source, starts], outputs: [output], attributes: { selected } }) {
     const block = {
-      ...{ dtype: x!.dtype, offsets: [x!.offset, mask!.offset, output!.offset] },
-      ...{ sourceOffset: source!.offset, blockSize: BLOCK, selected },
-      nest: collapse(x!.shape, [x!.strides, mask!.strides, output!.strides]),
+      ...{ dtype: x.dtype, offsets: [x.offset, mask.offset, output.offset] },
+      ...{ sourceOffset: source.offset, blockSize: BLOCK, selected },
+      nest: collapse(x.shape, [x.strides, mask.strides, output.strides]),
     };
     maskedScatterCall(operation, block, [x, mask, source, starts, output]);
   },
 };
 
 /** Copies elements in their stored form. */
-const maskedScatterReference: Implementation<MaskedScatterAttributes> = {
+const maskedScatterReference: Implementation<MaskedScatterAttributes, [Tensor, Tensor, Tensor], [Tensor]> = {
   run({ inputs: [x, mask, source], outputs: [output] }) {
-    const [from, values, flags] = [x!.storage.array(x!.dtype), source!.storage.array(x!.dtype), flagsOf(mask!)];
-    const to = output!.storage.array(output!.dtype) as { [index: number]: number | bigint };
-    let next = source!.offset;
-    forEachIndex(x!.shape, [x!, output!], ([at, target], element) => {
+    const [from, values, flags] = [x.storage.array(x.dtype), source.storage.array(x.dtype), flagsOf(mask)];
+    const to = output.storage.array(output.dtype) as { [index: number]: number | bigint };
+    let next = source.offset;
+    forEachIndex(x.shape, [x, output], ([at, target], element) => {
       to[target!] = flags[element] ? values[next++]! : from[at!]!;
     });
   },
@@ -203,8 +203,8 @@ export function selectSet(operation: string, x: Tensor, mask: Tensor): Tensor {
   const output = execute(maskedSelectPrimitive, [x, mask, starts], [count], x.dtype, undefined, operation);
   const { shape } = x;
   record("maskedSelect", [x], [output], [mask], ([gradient], [saved]) => {
-    const zeros = filled(shape, gradient!.dtype, 0);
-    return [scatterSet("maskedScatter", zeros, saved!, gradient!, selectionOf("maskedScatter", saved!))];
+    const zeros = filled(shape, gradient.dtype, 0);
+    return [scatterSet("maskedScatter", zeros, saved, gradient, selectionOf("maskedScatter", saved))];
   });
   return output;
 }
@@ -220,8 +220,8 @@ export function scatterSet(operation: string, x: Tensor, mask: Tensor, source: T
   const output = execute(maskedScatterPrimitive, inputs, x.shape, x.dtype, { selected: count }, operation);
   const { shape, size } = source;
   record("maskedScatter", [x, source], [output], [mask], ([gradient], [saved], needs) => [
-    needs[0] ? (where(saved as Tensor<"bool">, 0, gradient!) as Tensor) : null,
-    needs[1] ? reshape(paddedTo(selectSet("maskedSelect", gradient!, saved!), [size]), shape) : null,
+    needs[0] ? (where(saved, 0, gradient) as Tensor) : null,
+    needs[1] ? reshape(paddedTo(selectSet("maskedSelect", gradient, saved), [size]), shape) : null,
   ]);
   return output;
 }

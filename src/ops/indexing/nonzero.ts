@@ -3,7 +3,7 @@
  * read on the host.
  */
 import { noGrad } from "../../autograd/modes.ts";
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";

@@ -27,21 +27,21 @@ interface PlacesAttributes {
 
 const found = new Float64Array(1);
 
-const placesCpu: Implementation<PlacesAttributes> = {
+const placesCpu: Implementation<PlacesAttributes, readonly Tensor[], [Tensor]> = {
   run({ inputs, outputs: [places], attributes: { operation, sizes } }) {
-    const { shape } = places!;
+    const { shape } = places;
     const strides = inputs.map((index) => broadcastStrides(index.shape, index.strides, shape));
     const filled = <Value>(values: readonly Value[], rest: Value): Value[] => [
       ...values,
       ...new Array<Value>(MOST_LISTS - values.length).fill(rest),
     ];
     const block = {
-      ...{ dtype: inputs[0]!.dtype, lists: inputs.length, sizes: filled(sizes, 0), offset: places!.offset },
+      ...{ dtype: inputs[0]!.dtype, lists: inputs.length, sizes: filled(sizes, 0), offset: places.offset },
       offsets: filled(
         inputs.map(({ offset }) => offset),
         0,
       ),
-      nest: collapse(shape, [...filled(strides, places!.strides), places!.strides]),
+      nest: collapse(shape, [...filled(strides, places.strides), places.strides]),
     };
     indexPlacesCall(operation, block, [...filled<Tensor | undefined>(inputs, undefined), places, found]);
     if (found[0]! >= 0) throw outOfRange(operation, { inputs, sizes, shape }, found[0]!);

@@ -11,20 +11,20 @@ import {
 } from "./primitive.ts";
 import { errorWithRange } from "./range.cpu.ts";
 
-export const scatterCpu: Implementation<ScatterAttributes> = {
+export const scatterCpu: Implementation<ScatterAttributes, [Tensor, Tensor, Tensor], [Tensor]> = {
   run({ inputs: [x, index, source], outputs: [output], attributes }) {
     const { operation, way, includesSelf } = attributes;
-    const operands = [x!, index!, source!, output!];
+    const operands = [x, index, source, output];
     const block = { ...slicesOf(operands, attributes), way, includesSelf };
     const status = scatterCall.status(block, operands);
     if (status !== 0) throw refusal(scatterCall.error(operation, status), operands, attributes);
   },
 };
 
-export const scatterOthersCpu: Implementation<ScatterOthersAttributes> = {
+export const scatterOthersCpu: Implementation<ScatterOthersAttributes, [Tensor, Tensor, Tensor], [Tensor]> = {
   run({ inputs: [x, index, source], outputs: [output], attributes }) {
     const { operation, includesSelf } = attributes;
-    const operands = [x!, index!, source!, output!];
+    const operands = [x, index, source, output];
     const block = { ...slicesOf(operands, attributes), includesSelf };
     const status = scatterOthersCall.status(block, operands);
     if (status !== 0) throw refusal(scatterOthersCall.error(operation, status), operands, attributes);

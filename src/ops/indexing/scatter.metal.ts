@@ -18,22 +18,22 @@ import { checkRangeLater } from "./range.metal.ts";
 type Unsupported = MetalImplementation<IndexAttributes>["unsupported"];
 const unsupported: Unsupported = (call) => noFloat64(call) ?? tooLongToSort(call.inputs[1]!, call.attributes.dim);
 
-export const scatterMetal: MetalImplementation<ScatterAttributes> = {
+export const scatterMetal: MetalImplementation<ScatterAttributes, [Tensor, Tensor, Tensor], [Tensor]> = {
   unsupported,
   run({ inputs: [x, index, source], outputs: [output], attributes }) {
     const kernel = {
       name: "scatter",
       constants: [scatterings.ordinal(attributes.way), Number(attributes.includesSelf)],
     };
-    return launchSorted(kernel, { x: x!, index: index!, source: source!, output: output! }, attributes);
+    return launchSorted(kernel, { x: x, index: index, source: source, output: output }, attributes);
   },
 };
 
-export const scatterOthersMetal: MetalImplementation<ScatterOthersAttributes> = {
+export const scatterOthersMetal: MetalImplementation<ScatterOthersAttributes, [Tensor, Tensor, Tensor], [Tensor]> = {
   unsupported,
   run({ inputs: [x, index, source], outputs: [output], attributes }) {
     const kernel = { name: "scatter_others", constants: [0, Number(attributes.includesSelf)] };
-    return launchSorted(kernel, { x: x!, index: index!, source: source!, output: output! }, attributes);
+    return launchSorted(kernel, { x: x, index: index, source: source, output: output }, attributes);
   },
 };
 

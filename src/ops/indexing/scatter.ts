@@ -1,6 +1,6 @@
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
-import { named } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { axis as axisKind } from "../../core/kinds.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
@@ -47,7 +47,7 @@ export function scatter(...values: unknown[]): Tensor {
   const axis = normalizeAxis("scatter", dim, x.rank);
   checkIndexShape("scatter", x, index, axis);
   checkSourceShape("scatter", index, from);
-  return named("scatter", () => tidy(() => scatterAlong("scatter", x, index, from, axis)));
+  return underName("scatter", () => tidy(() => scatterAlong("scatter", x, index, from, axis)));
 }
 scatter.method = "same" as const;
 const scatterParameters = parameters("scatter", {
@@ -82,11 +82,11 @@ export function scatterAlong<D extends DType>(
   const output = scattered(x, index, used, { operation, dim: axis, way: "last", includesSelf: true, ...from });
   const { shape } = source;
   record(operation, [x, source], [output], [index], ([gradient], [saved], needs) => {
-    const savedIndex = saved as Tensor<IndexDType>;
-    const { winners, isWinner } = winnersOf(operation, savedIndex, gradient!.shape, axis);
-    const taken = needs[1] ? where(isWinner, gatherAlong("gather", gradient!, savedIndex, axis), 0) : null;
+    const savedIndex = saved;
+    const { winners, isWinner } = winnersOf(operation, savedIndex, gradient.shape, axis);
+    const taken = needs[1] ? where(isWinner, gatherAlong("gather", gradient, savedIndex, axis), 0) : null;
     return [
-      needs[0] ? (where(lt(winners, 0n), gradient!, 0) as Tensor) : null,
+      needs[0] ? (where(lt(winners, 0n), gradient, 0) as Tensor) : null,
       taken ? paddedTo(taken as Tensor, shape) : null,
     ];
   });

@@ -1,7 +1,7 @@
 /** Scatter with a reduction: sum, product, mean, largest or smallest. */
 import { isGradEnabled, noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
-import { checkElements, named as underName } from "../../backend/dispatch.ts";
+import { checkElements, underName } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { axis as axisKind, choice, flag } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
@@ -200,11 +200,11 @@ function products(operation: string, call: Call): Tensor {
   const attributes = { operation, dim: axis, way: "prod", includesSelf: includeSelf } as const;
   const result = noGrad(() => scattered(x, index, source, attributes));
   record(operation, [x, source], [result], [x, source, index], ([gradient], [savedX, savedSource, at], needs) => {
-    const savedCall = { ...call, x: savedX!, source: savedSource!, index: at as Tensor<IndexDType> };
-    if (!isGradEnabled()) return factorsOf(operation, gradient!, savedCall, needs);
+    const savedCall = { ...call, x: savedX, source: savedSource, index: at };
+    if (!isGradEnabled()) return factorsOf(operation, gradient, savedCall, needs);
     const composed = ([first, second]: readonly Tensor[]) =>
       composedProducts(operation, { ...savedCall, x: first!, source: second! });
-    return composedGradients(composed, [savedX!, savedSource!], needs, gradient!);
+    return composedGradients(composed, [savedX, savedSource], needs, gradient);
   });
   return result;
 }
@@ -256,13 +256,7 @@ function extremes(operation: string, call: Call, reduce: "amax" | "amin"): Tenso
   const attributes = { operation, dim: axis, way: reduce, includesSelf: includeSelf };
   const result = noGrad(() => scattered(x, index, source, attributes));
   record(operation, [x, source], [result], [x, source, index, result], ([g], [savedX, savedSource, at, best], needs) =>
-    sharesOf(
-      operation,
-      g!,
-      { ...call, x: savedX!, source: savedSource!, index: at as Tensor<IndexDType> },
-      best!,
-      needs,
-    ),
+    sharesOf(operation, g, { ...call, x: savedX, source: savedSource, index: at }, best, needs),
   );
   return result;
 }

@@ -1,7 +1,7 @@
 /** Assignment to indexed elements: the counterpart of `at`. */
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
-import { checkElements, named as underName } from "../../backend/dispatch.ts";
+import { checkElements, underName } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { flag, listOf } from "../../core/kinds.ts";
 import { type Given, type Kind, operand, optional, parameters, required } from "../../core/parameters.ts";
@@ -174,8 +174,8 @@ function withView(x: Tensor, take: (whole: Tensor) => Tensor, value: Tensor): Te
   });
   const { shape, dtype } = value;
   record("setAt", [x, value], [output], [], ([gradient], _saved, needs) => [
-    needs[0] ? withView(gradient!, take, expand(filled([], dtype, 0), shape)) : null,
-    needs[1] ? take(gradient!) : null,
+    needs[0] ? withView(gradient, take, expand(filled([], dtype, 0), shape)) : null,
+    needs[1] ? take(gradient) : null,
   ]);
   return output;
 }

@@ -1,5 +1,5 @@
 /** Elements selected by row-major position, and slices replaced by index. */
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { axis as axisKind } from "../../core/kinds.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";

@@ -1,14 +1,15 @@
 import type { Implementation } from "../../backend/backend.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { type TriangleAttributes, triangleCall } from "./primitive.ts";
 
-export const triangleCpu: Implementation<TriangleAttributes> = {
+export const triangleCpu: Implementation<TriangleAttributes, [Tensor], [Tensor]> = {
   run({ operation, inputs: [x], outputs: [output], attributes }) {
-    const { dtype, shape, strides } = x!;
+    const { dtype, shape, strides } = x;
     triangleCall(
       operation,
       {
         dtype,
-        offsets: [x!.offset, output!.offset],
+        offsets: [x.offset, output.offset],
         ...attributes,
         columns: shape.at(-1)!,
         stride: strides.at(-1)!,

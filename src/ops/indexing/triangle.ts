@@ -67,6 +67,6 @@ function triangle<D extends DType>(operation: string, x: Tensor<D>, attributes: 
   if (x.rank < 2)
     throw new ShapeError(operation, "wrongRank", `expected a matrix or a batch of matrices, got ${x.describe()}`);
   const output = execute(trianglePrimitive, [x], x.shape, x.dtype, attributes, operation);
-  record(operation, [x], [output], [], ([gradient]) => [triangle(operation, gradient!, attributes)]);
+  record(operation, [x], [output], [], ([gradient]) => [triangle(operation, gradient, attributes)]);
   return output;
 }

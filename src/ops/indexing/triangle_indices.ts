@@ -1,5 +1,5 @@
 /** Coordinates of the lower and upper triangle of a matrix. */
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { aNumber, someNumber } from "../../core/kinds.ts";
 import { type Given, named, optional, parameters, required } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";

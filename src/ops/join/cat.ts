@@ -62,7 +62,7 @@ function joined<D extends DType>(
   record(operation, tensors, [output], [], ([gradient], _, needs) =>
     specs.map(({ shape, dtype }, index) => {
       if (!needs[index]) return null;
-      return reshape(toDType(narrow(gradient!, axis, starts[index]!, sizes[index]!), dtype), shape);
+      return reshape(toDType(narrow(gradient, axis, starts[index]!, sizes[index]!), dtype), shape);
     }),
   );
   return output;

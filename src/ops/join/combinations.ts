@@ -1,5 +1,5 @@
 /** Cartesian products and combinations of elements. */
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { aNumber, flag } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";

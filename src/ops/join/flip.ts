@@ -33,7 +33,7 @@ export function flip(...values: unknown[]): Tensor {
   const reversed = new Tensor(x.storage, x.dtype, x.shape, strides, x.size === 0 ? x.offset : start);
   const output = copyOf("flip", reversed);
   reversed.dispose();
-  record("flip", [x], [output], [], ([gradient]) => [flip(gradient!, axes)]);
+  record("flip", [x], [output], [], ([gradient]) => [flip(gradient, axes)]);
   return output;
 }
 flip.method = "same" as const;

@@ -1,5 +1,5 @@
 import { record } from "../../autograd/record.ts";
-import { checkElements, empty, named } from "../../backend/dispatch.ts";
+import { checkElements, empty, underName } from "../../backend/dispatch.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { choice, listOf, someNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
@@ -74,7 +74,7 @@ type Border = Exclude<PadMode, "constant">;
 /** Pads along each axis with elements of x. */
 function repeatedBorder(x: Tensor, before: readonly number[], after: readonly number[], mode: Border): Tensor {
   checkElements("pad", [x]);
-  return named("pad", () =>
+  return underName("pad", () =>
     tidy(() => {
       const cropped = crop(x, before, after);
       const result = cropped.shape.reduce(
@@ -160,7 +160,7 @@ function padded<D extends DType>(
     writeBorder(output, inputShape, before, filling);
     if (x.size > 0) copyInto(inside(output), x);
   });
-  record("pad", [x], [output], [], ([gradient]) => [inside(gradient!)]);
+  record("pad", [x], [output], [], ([gradient]) => [inside(gradient)]);
   return output;
 }
 

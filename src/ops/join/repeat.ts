@@ -75,7 +75,7 @@ function repeated<D extends DType>(operation: string, x: Tensor<D>, repeats: rea
   const output =
     loop.shape.length <= MAX_RANK ? atOnce(operation, x, shape, loop) : tidy(() => axisByAxis(operation, x, repeats));
   const inputShape = x.shape;
-  record(operation, [x], [output], [], ([gradient]) => [sumOfCopies(gradient!, inputShape, repeats)]);
+  record(operation, [x], [output], [], ([gradient]) => [sumOfCopies(gradient, inputShape, repeats)]);
   return output;
 }
 

@@ -1,4 +1,4 @@
-import { checkElements, named as underName } from "../../backend/dispatch.ts";
+import { checkElements, underName } from "../../backend/dispatch.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { type AxisArguments, axis as axisKind, either, someNumber } from "../../core/kinds.ts";
 import { named, operand, optional, parameters, required } from "../../core/parameters.ts";

@@ -70,7 +70,7 @@ function rolled<D extends DType>(x: Tensor<D>, shifts: readonly number[]): Tenso
   const output = empty(x.shape, x.dtype, {}, "roll");
   tidy(() => noGrad(() => copyRolled(output, x, shifts, 0)));
   const back = shifts.map((shift) => -shift);
-  record("roll", [x], [output], [], ([gradient]) => [rolled(gradient!, back)]);
+  record("roll", [x], [output], [], ([gradient]) => [rolled(gradient, back)]);
   return output;
 }
 

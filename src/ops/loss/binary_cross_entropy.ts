@@ -1,5 +1,5 @@
 import { needsGradient } from "../../autograd/record.ts";
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";
 import { accumulationDType, type DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";

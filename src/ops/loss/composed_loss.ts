@@ -1,5 +1,5 @@
 /** Losses composed of other operations. */
-import { checkElements, named } from "../../backend/dispatch.ts";
+import { checkElements, underName } from "../../backend/dispatch.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { accumulationDType, isFloat } from "../../tensor/dtype.ts";
 import { broadcastShapes } from "../../tensor/shape.ts";
@@ -26,7 +26,7 @@ export function composedLoss(
 ): Tensor {
   const { dtype } = operands[0]!;
   checkElements(operation, operands);
-  return named(operation, () =>
+  return underName(operation, () =>
     tidy(() => {
       const wide = operands.map((each) => (each.dtype === dtype ? toDType(each, accumulationDType(dtype)) : each));
       return toDType(reduced(formula(...wide), reduction), dtype);
@@ -46,7 +46,7 @@ export function plainLoss(
   formula: (...operands: Tensor[]) => Tensor,
 ): Tensor {
   checkElements(operation, operands);
-  return named(operation, () =>
+  return underName(operation, () =>
     tidy(() => {
       const losses = formula(...operands);
       if (reduction === "mean" && !isFloat(losses.dtype))

@@ -4,23 +4,27 @@ import { checkRangeOnCpu } from "../indexing/range.cpu.ts";
 import { classSlices, firstPlane } from "./class_slices.ts";
 import { type CrossEntropyAttributes, crossEntropyCall, crossEntropyGradientCall } from "./primitive.ts";
 
-export const crossEntropyCpu: Implementation<CrossEntropyAttributes> = {
+export const crossEntropyCpu: Implementation<CrossEntropyAttributes, [Tensor, Tensor, ...Tensor[]]> = {
   run({ operation, inputs, outputs, attributes }) {
     const [logits, targets, factors, factorSum] = inputs;
-    const size = logits!.shape[attributes.axis]!;
-    checkRangeOnCpu({ operation, index: targets!, size, except: attributes.ignoreIndex });
-    const slices = classSlices([logits!, targets!, outputs[0]!], attributes.axis);
-    const values = { ...classValues([logits!, targets!], [factors, factorSum], attributes), slices };
+    const size = logits.shape[attributes.axis]!;
+    checkRangeOnCpu({ operation, index: targets, size, except: attributes.ignoreIndex });
+    const slices = classSlices([logits, targets, outputs[0]!], attributes.axis);
+    const values = { ...classValues([logits, targets], [factors, factorSum], attributes), slices };
     crossEntropyCall(operation, values, [logits, targets, factors, ...outputs]);
   },
 };
 
-export const crossEntropyGradientCpu: Implementation<CrossEntropyAttributes> = {
+export const crossEntropyGradientCpu: Implementation<
+  CrossEntropyAttributes,
+  [Tensor, Tensor, Tensor, Tensor, ...Tensor[]],
+  [Tensor]
+> = {
   run({ operation, inputs, outputs: [gradient], attributes }) {
     const [logits, targets, logSums, scale, factors, factorSum] = inputs;
-    using largest = firstPlane(logSums!);
-    const slices = classSlices([logits!, targets!, largest, scale!, gradient!], attributes.axis);
-    const values = { ...classValues([logits!, targets!], [factors, factorSum], attributes), slices };
+    using largest = firstPlane(logSums);
+    const slices = classSlices([logits, targets, largest, scale, gradient], attributes.axis);
+    const values = { ...classValues([logits, targets], [factors, factorSum], attributes), slices };
     crossEntropyGradientCall(operation, values, [logits, targets, factors, logSums, scale, gradient]);
   },
 };

@@ -16,20 +16,24 @@ const SEQUENCE = 16;
 /** Slices of at least this length get a threadgroup each. */
 const LONG = 512;
 
-export const crossEntropyMetal: MetalImplementation<CrossEntropyAttributes> = {
+export const crossEntropyMetal: MetalImplementation<
+  CrossEntropyAttributes,
+  [Tensor, Tensor, ...Tensor[]],
+  [Tensor, Tensor, Tensor]
+> = {
   unsupported: noFloat64,
   run({ operation, inputs, outputs: [losses, used, logSums], attributes }) {
-    const [logits, targets, factors = losses!] = inputs;
-    const size = logits!.shape[attributes.axis]!;
-    const checked = checkRangeLater({ operation, index: targets!, size, except: attributes.ignoreIndex });
-    const operands = [logits!, targets!, losses!];
+    const [logits, targets, factors = losses] = inputs;
+    const size = logits.shape[attributes.axis]!;
+    const checked = checkRangeLater({ operation, index: targets, size, except: attributes.ignoreIndex });
+    const operands = [logits, targets, losses];
     const slices = classSlices(operands, attributes.axis);
     const { lanes, columns } = groupingOf(slices);
     const launched = launch({
       file: FILE,
-      name: `cross_entropy_${metalTypeOf(logits!.dtype)}_${metalTypeOf(targets!.dtype)}`,
+      name: `cross_entropy_${metalTypeOf(logits.dtype)}_${metalTypeOf(targets.dtype)}`,
       constants: [variant(attributes, inputs.length > 2), columns, lanes],
-      operands: [reads(logits!), reads(targets!), reads(factors), writes(losses!), writes(used!), writes(logSums!)],
+      operands: [reads(logits), reads(targets), reads(factors), writes(losses), writes(used), writes(logSums)],
       parameters: parametersOf(operands, slices, attributes, slices.length),
       threadgroups: Math.ceil(sliceCount(slices) / columns),
       threadgroup: columns * lanes,
@@ -39,20 +43,24 @@ export const crossEntropyMetal: MetalImplementation<CrossEntropyAttributes> = {
   },
 };
 
-export const crossEntropyGradientMetal: MetalImplementation<CrossEntropyAttributes> = {
+export const crossEntropyGradientMetal: MetalImplementation<
+  CrossEntropyAttributes,
+  [Tensor, Tensor, Tensor, Tensor, ...Tensor[]],
+  [Tensor]
+> = {
   unsupported: noFloat64,
   run({ inputs, outputs: [gradient], attributes }) {
-    const [logits, targets, logSums, scale, factors = logSums!, factorSum = logSums!] = inputs;
-    using largest = firstPlane(logSums!);
-    const operands = [logits!, targets!, largest, scale!, gradient!];
+    const [logits, targets, logSums, scale, factors = logSums, factorSum = logSums] = inputs;
+    using largest = firstPlane(logSums);
+    const operands = [logits, targets, largest, scale, gradient];
     const slices = classSlices(operands, attributes.axis);
     const { lanes, columns } = groupingOf(slices);
     const chunk = lanes * SEQUENCE;
     return launch({
       file: FILE,
-      name: `cross_entropy_gradient_${metalTypeOf(logits!.dtype)}_${metalTypeOf(targets!.dtype)}`,
+      name: `cross_entropy_gradient_${metalTypeOf(logits.dtype)}_${metalTypeOf(targets.dtype)}`,
       constants: [variant(attributes, inputs.length > 4), columns, lanes],
-      operands: [...[logits!, targets!, factors, factorSum, logSums!, scale!].map(reads), writes(gradient!)],
+      operands: [...[logits, targets, factors, factorSum, logSums, scale].map(reads), writes(gradient)],
       parameters: parametersOf(operands, slices, attributes, chunk),
       threadgroups: [Math.ceil(sliceCount(slices) / columns), Math.ceil(slices.length / chunk)],
       threadgroup: columns * lanes,

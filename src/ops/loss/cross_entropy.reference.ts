@@ -17,16 +17,20 @@ interface Slice {
 }
 
 /** Computes −(1 − ε) w[y] log p[y] − ε / classes · Σ w[c] log p[c], in float64. */
-export const crossEntropyReference: Implementation<CrossEntropyAttributes> = {
+export const crossEntropyReference: Implementation<
+  CrossEntropyAttributes,
+  [Tensor, Tensor, ...Tensor[]],
+  [Tensor, Tensor, Tensor]
+> = {
   run({ operation, inputs, outputs: [losses, used, logSums], attributes }) {
     const [logits, targets, factors] = inputs;
-    const size = logits!.shape[attributes.axis]!;
-    checkRange({ operation, index: targets!, size, except: attributes.ignoreIndex });
-    const results = slicesOf(logits!, targets!, factors, attributes).map(lossOf);
+    const size = logits.shape[attributes.axis]!;
+    checkRange({ operation, index: targets, size, except: attributes.ignoreIndex });
+    const results = slicesOf(logits, targets, factors, attributes).map(lossOf);
     const column = (at: number) => results.map((result) => result[at]!);
-    store(losses!, column(0));
-    store(used!, column(1));
-    store(logSums!, [...column(2), ...column(3)]);
+    store(losses, column(0));
+    store(used, column(1));
+    store(logSums, [...column(2), ...column(3)]);
   },
 };
 
@@ -56,17 +60,21 @@ function logSumOf(x: readonly number[]): { top: number; logarithm: number } {
 }
 
 /** Computes A p[c] − ε / classes · w[c] − (1 − ε) w[y] [c = y] with A = (1 − ε) w[y] + ε / classes · Σ w. */
-export const crossEntropyGradientReference: Implementation<CrossEntropyAttributes> = {
+export const crossEntropyGradientReference: Implementation<
+  CrossEntropyAttributes,
+  [Tensor, Tensor, Tensor, Tensor, ...Tensor[]],
+  [Tensor]
+> = {
   run({ inputs, outputs: [gradient], attributes }) {
     const [logits, targets, logSums, scale, factors] = inputs;
-    const [sums, scales] = [toNumbers(logSums!), toNumbers(scale!)];
-    const slices = slicesOf(logits!, targets!, factors, attributes);
+    const [sums, scales] = [toNumbers(logSums), toNumbers(scale)];
+    const slices = slicesOf(logits, targets, factors, attributes);
     const gradients = slices.map((slice, at) => gradientOf(slice, sums[at]!, sums[slices.length + at]!, scales[at]!));
-    const { length, step } = walkOf(logits!, attributes.axis);
+    const { length, step } = walkOf(logits, attributes.axis);
     const sliceAt = (element: number) => Math.floor(element / (length * step)) * step + (element % step);
     store(
-      gradient!,
-      Array.from({ length: gradient!.size }, (_, at) => gradients[sliceAt(at)]![Math.floor(at / step) % length]!),
+      gradient,
+      Array.from({ length: gradient.size }, (_, at) => gradients[sliceAt(at)]![Math.floor(at / step) % length]!),
     );
   },
 };

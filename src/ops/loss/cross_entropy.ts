@@ -1,5 +1,5 @@
 import { needsGradient } from "../../autograd/record.ts";
-import { checkElements, named as underName } from "../../backend/dispatch.ts";
+import { checkElements, underName } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { axis as axisKind, someNumber } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";

@@ -43,21 +43,20 @@ export function fusedCrossEntropy(logits: Tensor, targets: Tensor<IndexDType>, c
   const factors = weight ? noGrad(() => factorsOf(weight, dtype)) : [];
   const spec = { shape: targets.shape, dtype };
   const inputs = [logits, targets, ...factors];
-  const specs = [spec, spec, { ...spec, shape: [2, ...spec.shape] }];
+  const specs = [spec, spec, { ...spec, shape: [2, ...spec.shape] }] as const;
   const [losses, used, logSums] = executeMany(crossEntropyPrimitive, inputs, specs, attributes);
-  const { output, divisor } = noGrad(() => reduce(losses!, used!, call));
+  const { output, divisor } = noGrad(() => reduce(losses, used, call));
   const result = noGrad(() => toDType(output, logits.dtype));
-  const saved = [logits, targets, logSums!, ...factors, ...(divisor ? [divisor] : [])];
-  record("crossEntropy", [logits], [result], saved, ([gradient], [x, y, sums, ...others]) => {
-    const classes = y as Tensor<IndexDType>;
+  const saved = [logits, targets, logSums, ...factors, ...(divisor ? [divisor] : [])] as const;
+  record("crossEntropy", [logits], [result], saved, ([gradient], [x, classes, sums, ...others]) => {
     if (isGradEnabled()) {
       const savedCall = { ...call, weight: weight && others[0] };
-      return composedGradients(([variable]) => fromClasses(variable!, classes, savedCall), [x!], [true], gradient!);
+      return composedGradients(([variable]) => fromClasses(variable!, classes, savedCall), [x], [true], gradient);
     }
-    const wide = toDType(gradient!, dtype);
+    const wide = toDType(gradient, dtype);
     const scale = expand(divisor ? div(wide, others.at(-1)!) : wide, classes.shape);
-    const operands = [x!, classes, sums!, scale, ...others.slice(0, factors.length)];
-    return [execute(crossEntropyGradientPrimitive, operands, x!.shape, x!.dtype, attributes, "crossEntropy")];
+    const operands = [x, classes, sums, scale, ...others.slice(0, factors.length)];
+    return [execute(crossEntropyGradientPrimitive, operands, x.shape, x.dtype, attributes, "crossEntropy")];
   });
   return result;
 }

@@ -1,7 +1,7 @@
 /** Connectionist temporal classification (CTC): the loss of label sequences without alignment. */
 import { isGradEnabled } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
-import { checkElements, named as underName } from "../../backend/dispatch.ts";
+import { checkElements, underName } from "../../backend/dispatch.ts";
 import { firstBackend } from "../../backend/registry.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { either, flag, listOf, someNumber } from "../../core/kinds.ts";
@@ -195,9 +195,9 @@ function lossesOf(logProbs: Tensor, labels: Labels): Tensor {
     [logProbs, states, lengths, alphas, totals],
     ([gradient], [savedLogProbs, savedStates, savedLengths, savedAlphas, savedTotals], needs) => {
       if (isGradEnabled())
-        return composedGradients(([x]) => composedLosses(x!, labels), [savedLogProbs!], needs, gradient!);
-      const forward = { alphas: savedAlphas!, totals: savedTotals! };
-      return [ctcBackward(savedLogProbs!, savedStates!, savedLengths!, forward, contiguous(gradient!))];
+        return composedGradients(([x]) => composedLosses(x!, labels), [savedLogProbs], needs, gradient);
+      const forward = { alphas: savedAlphas, totals: savedTotals };
+      return [ctcBackward(savedLogProbs, savedStates, savedLengths, forward, contiguous(gradient))];
     },
   );
   return losses;

@@ -68,11 +68,11 @@ export function ctcForward(logProbs: Tensor, states: Tensor, lengths: Tensor): C
   const [times, batch] = logProbs.shape as [number, number];
   const specs = [
     { shape: [batch, times, states.shape[1]!], dtype: logProbs.dtype },
-    { shape: [batch, times + 1], dtype: "float64" as const },
+    { shape: [batch, times + 1], dtype: "float64" },
     { shape: [batch], dtype: logProbs.dtype },
-  ];
+  ] as const;
   const [alphas, totals, losses] = executeMany(ctcPrimitive, [logProbs, states, lengths], specs, undefined, "ctcLoss");
-  return { alphas: alphas!, totals: totals!, losses: losses! };
+  return { alphas, totals, losses };
 }
 
 /** Computes the gradient of logProbs from that of the losses, which must be contiguous, without recording. */

@@ -3,22 +3,22 @@ import { collapse } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type LossAttributes, type LossGradientAttributes, lossCall, lossGradientCall } from "./primitive.ts";
 
-export const lossCpu: Implementation<LossAttributes> = {
+export const lossCpu: Implementation<LossAttributes, [Tensor, Tensor, ...Tensor[]], [Tensor]> = {
   run({ operation, inputs, outputs: [output], attributes }) {
     const [x, target, weight = x, positiveWeight = x] = inputs;
-    const operands = [x!, target!, weight!, positiveWeight!, output!];
-    lossCall(operation, { dtype: x!.dtype, ...attributes, ...layoutOf(operands) }, operands);
+    const operands = [x, target, weight!, positiveWeight!, output];
+    lossCall(operation, { dtype: x.dtype, ...attributes, ...layoutOf(operands) }, operands);
   },
 };
 
-export const lossGradientCpu: Implementation<LossGradientAttributes> = {
+export const lossGradientCpu: Implementation<LossGradientAttributes, [Tensor, Tensor, Tensor, ...Tensor[]]> = {
   run({ operation, inputs, outputs, attributes }) {
     const [scale, x, target, weight = x, positiveWeight = x] = inputs;
     const [needsX, needsTarget] = attributes.needs;
-    const gradient = needsX ? outputs[0]! : x!;
-    const targetGradient = needsTarget ? outputs.at(-1)! : x!;
-    const operands = [x!, target!, weight!, positiveWeight!, scale!, gradient, targetGradient];
-    lossGradientCall(operation, { dtype: x!.dtype, ...attributes, ...layoutOf(operands) }, operands);
+    const gradient = needsX ? outputs[0]! : x;
+    const targetGradient = needsTarget ? outputs.at(-1)! : x;
+    const operands = [x, target, weight!, positiveWeight!, scale, gradient, targetGradient];
+    lossGradientCall(operation, { dtype: x.dtype, ...attributes, ...layoutOf(operands) }, operands);
   },
 };
 

@@ -16,31 +16,31 @@ const THREADS = 256;
 /** The most elements that one thread sums. With a tree over threads, the error stays that of pairwise summation. */
 const SEQUENCE = 64;
 
-export const lossMetal: MetalImplementation<LossAttributes> = {
+export const lossMetal: MetalImplementation<LossAttributes, [Tensor, Tensor, ...Tensor[]], [Tensor]> = {
   unsupported: noFloat64,
   run({ inputs, outputs: [output], attributes: { loss, isSummed, factor } }) {
     const [x, target, weight = x, positiveWeight = x] = inputs;
-    const operands = [x!, target!, weight!, positiveWeight!];
-    if (isSummed) return launchSums(loss, operands, output!, factor);
+    const operands = [x, target, weight!, positiveWeight!];
+    if (isSummed) return launchSums(loss, operands, output, factor);
     return launch({
       file: FILE,
-      name: `loss_values_${metalTypeOf(x!.dtype)}`,
+      name: `loss_values_${metalTypeOf(x.dtype)}`,
       constants: constantsOf(loss),
-      operands: [...operands.map(reads), writes(output!)],
-      ...loopOver([...operands, output!], 1),
+      operands: [...operands.map(reads), writes(output)],
+      ...loopOver([...operands, output], 1),
     });
   },
 };
 
-export const lossGradientMetal: MetalImplementation<LossGradientAttributes> = {
+export const lossGradientMetal: MetalImplementation<LossGradientAttributes, [Tensor, Tensor, Tensor, ...Tensor[]]> = {
   unsupported: noFloat64,
   run({ inputs, outputs, attributes: { loss, factor, needs } }) {
     const [scale, x, target, weight = x, positiveWeight = x] = inputs;
     const [gradient, targetGradient] = [outputs[0]!, outputs.at(-1)!];
-    const operands = [x!, target!, weight!, positiveWeight!, scale!];
+    const operands = [x, target, weight!, positiveWeight!, scale];
     return launch({
       file: FILE,
-      name: `loss_gradients_${metalTypeOf(x!.dtype)}`,
+      name: `loss_gradients_${metalTypeOf(x.dtype)}`,
       constants: constantsOf(loss, (needs[0] ? 1 : 0) + (needs[1] ? 2 : 0)),
       operands: [...operands.map(reads), writes(gradient), writes(targetGradient)],
       ...loopOver([...operands, gradient, targetGradient], factor),

@@ -1,6 +1,7 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toNumbers } from "../../backend/reference/elements.ts";
 import { sumOf } from "../../backend/reference/sum.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import type { LossAttributes, LossGradientAttributes, LossName } from "./primitive.ts";
 
 /** A function of an element x, its target t, a weight w and the weight v of positive targets. */
@@ -30,13 +31,13 @@ const formulas: Readonly<Record<LossName, Formulas>> = {
   weightedBinaryCrossEntropy: binaryCrossEntropy,
 };
 
-export const lossReference: Implementation<LossAttributes> = {
+export const lossReference: Implementation<LossAttributes, readonly Tensor[], [Tensor]> = {
   run({ inputs, outputs: [output], attributes: { loss, isSummed, factor } }) {
     const losses = applied(
       formulas[loss].value,
       inputs.map((input) => toNumbers(input)),
     );
-    store(output!, isSummed ? [sumOf([...losses]) * factor] : losses);
+    store(output, isSummed ? [sumOf([...losses]) * factor] : losses);
   },
 };
 

@@ -46,10 +46,10 @@ export function fusedLoss(x: Tensor, target: Tensor, weights: readonly Tensor[],
   const result = noGrad(() => toDType(output, x.dtype));
   record(operation, [x, target], [result], [x, target, ...weights], ([gradient], [a, t, ...others], needs) =>
     isGradEnabled()
-      ? composedGradients(([input, goal]) => composed(input!, goal!), [a!, t!], needs, gradient!)
+      ? composedGradients(([input, goal]) => composed(input!, goal!), [a, t], needs, gradient)
       : gradients(
-          [a!, t!, ...others],
-          gradient!,
+          [a, t, ...others],
+          gradient,
           { loss, factor: attributes.factor, needs: [needs[0]!, needs[1]!] },
           operation,
         ),

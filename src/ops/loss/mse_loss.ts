@@ -1,4 +1,4 @@
-import { named } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import { accumulationDType, type DType } from "../../tensor/dtype.ts";
 import { aTensor } from "../../tensor/kinds.ts";
@@ -35,7 +35,7 @@ export function mseLoss(...values: unknown[]): Tensor {
   const [promotedX, promotedTarget] = withTarget("mseLoss", x, target);
   const composed = (a: Tensor, t: Tensor) => composedLoss(a, t, reduction);
   const loss = { operation: "mseLoss", loss: "squaredError", reduction, composed } as const;
-  return named("mseLoss", () => tidy(() => fusedLoss(promotedX, promotedTarget, [], loss)));
+  return underName("mseLoss", () => tidy(() => fusedLoss(promotedX, promotedTarget, [], loss)));
 }
 const mseLossParameters = parameters("mseLoss", {
   x: operand(aTensor),

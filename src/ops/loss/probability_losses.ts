@@ -87,10 +87,10 @@ function entropies(p: Tensor, t: Tensor): Tensor {
     return sub(mul(sub(t, 1), ofZero!), mul(t, ofOne!)) as Tensor;
   });
   record("binaryCrossEntropy", [p, t], [losses], [p, t], ([g], [savedP, savedT], needs) => {
-    const product = clamp(mul(savedP!, sub(1, savedP!)) as Tensor, { min: LEAST_PRODUCT });
+    const product = clamp(mul(savedP, sub(1, savedP)) as Tensor, { min: LEAST_PRODUCT });
     return [
-      needs[0] ? (mul(g!, div(sub(savedP!, savedT!), product)) as Tensor) : null,
-      needs[1] ? (mul(g!, sub(log1p(neg(savedP!) as Tensor), log(savedP!))) as Tensor) : null,
+      needs[0] ? (mul(g, div(sub(savedP, savedT), product)) as Tensor) : null,
+      needs[1] ? (mul(g, sub(log1p(neg(savedP) as Tensor), log(savedP))) as Tensor) : null,
     ];
   });
   return losses;

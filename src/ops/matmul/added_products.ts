@@ -1,5 +1,5 @@
 /** Scaled products added to an input: the relatives of `addmm`. */
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";

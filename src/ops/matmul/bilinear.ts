@@ -1,4 +1,4 @@
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { operand, optionalOperand, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";

@@ -123,10 +123,10 @@ function byDifferences(a: Tensor, b: Tensor, p: number): Tensor {
 function byKernel(x: Tensor, y: Tensor, p: number): Tensor {
   const output = distances(x, y, p);
   record("cdist", [x, y], [output], [x, y, output], ([gradient], [left, right, whole], needs) => {
-    const weights = dividedWhereNotZero(gradient!, whole!);
+    const weights = dividedWhereNotZero(gradient, whole);
     return [
-      needs[0] ? pulledPoints(weights, left!, right!) : null,
-      needs[1] ? pulledPoints(transpose(weights, 1, 2), right!, left!) : null,
+      needs[0] ? pulledPoints(weights, left, right) : null,
+      needs[1] ? pulledPoints(transpose(weights, 1, 2), right, left) : null,
     ];
   });
   return output;
@@ -147,10 +147,10 @@ function byProducts(x: Tensor, y: Tensor): Tensor {
     return sqrt(clamp(sub(lengths, mul(matmul(a, transpose(b, 1, 2)), 2)) as Tensor, { min: 0 }));
   });
   record("cdist", [a, b], [output], [a, b, output], ([gradient], [left, right, whole], needs) => {
-    const weights = dividedWhereNotZero(gradient!, whole!);
+    const weights = dividedWhereNotZero(gradient, whole);
     return [
-      needs[0] ? pulled(left!, right!, weights) : null,
-      needs[1] ? pulled(right!, left!, transpose(weights, 1, 2)) : null,
+      needs[0] ? pulled(left, right, weights) : null,
+      needs[1] ? pulled(right, left, transpose(weights, 1, 2)) : null,
     ];
   });
   return output;

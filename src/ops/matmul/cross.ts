@@ -1,4 +1,4 @@
-import { named } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { axis } from "../../core/kinds.ts";
 import { type Given, optional, parameters } from "../../core/parameters.ts";
@@ -47,7 +47,7 @@ export function cross(...values: unknown[]): Tensor {
     );
   const shape = broadcastShapes("cross", a.shape, b.shape);
   const turned = (x: Tensor, by: number): Tensor => roll(expand(x, shape), -by, along);
-  return named("cross", () => sub(mul(turned(a, 1), turned(b, 2)), mul(turned(a, 2), turned(b, 1))));
+  return underName("cross", () => sub(mul(turned(a, 1), turned(b, 2)), mul(turned(a, 2), turned(b, 1))));
 }
 cross.method = "promoted" as const;
 const crossParameters = parameters("cross", { ...factors, dim: optional(axis, -1) });

@@ -45,17 +45,17 @@ function sizesOf(x: Tensor, y: Tensor) {
   return { dtype: x.dtype, batch, m, n: y.shape[1]!, k };
 }
 
-const cdistCpu: Implementation<Attributes> = {
+const cdistCpu: Implementation<Attributes, readonly Tensor[], [Tensor]> = {
   run({ operation, inputs, outputs: [out], attributes }) {
     const [x, y] = inputs as [Tensor, Tensor];
-    const operands = [x, y, out!];
+    const operands = [x, y, out];
     cdistCall(operation, { ...attributes, ...sizesOf(x, y), ...layoutsOf(operands) }, operands);
   },
 };
-const cdistGradientCpu: Implementation<undefined> = {
+const cdistGradientCpu: Implementation<undefined, readonly Tensor[], [Tensor]> = {
   run({ operation, inputs, outputs: [out] }) {
     const [weights, x, y] = inputs as [Tensor, Tensor, Tensor];
-    const operands = [weights, x, y, out!];
+    const operands = [weights, x, y, out];
     cdistGradientCall(operation, { ...sizesOf(x, y), ...layoutsOf(operands) }, operands);
   },
 };

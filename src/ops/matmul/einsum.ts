@@ -1,4 +1,4 @@
-import { named } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { text } from "../../core/kinds.ts";
 import { operand, parameters } from "../../core/parameters.ts";
@@ -46,7 +46,7 @@ export function einsum(...values: unknown[]): Tensor {
   const { equation, operands } = einsumParameters(values);
   const { operands: labels, output } = parseEquation(equation, operands);
   for (const operand of operands) operand.checkAlive("einsum");
-  return named("einsum", () => summed(equation, operands, labels, output));
+  return underName("einsum", () => summed(equation, operands, labels, output));
 }
 const einsumParameters = parameters("einsum", { equation: operand(text), operands: operand(tensorsInline) });
 

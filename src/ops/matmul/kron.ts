@@ -1,4 +1,4 @@
-import { named } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Promote } from "../../tensor/promotion.ts";
@@ -26,7 +26,7 @@ export function kron(...values: unknown[]): Tensor {
   const rank = Math.max(a.rank, b.rank);
   const [left, right] = [padded(a.shape, rank), padded(b.shape, rank)];
   const shape = left.map((size, axis) => size * right[axis]!);
-  return named("kron", () => {
+  return underName("kron", () => {
     const interleaved = 2 * rank <= MAX_RANK ? broadcastPairs(a, b, left, right) : permutedPairs(a, b, left, right);
     return reshape(interleaved, shape);
   });

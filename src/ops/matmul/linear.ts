@@ -67,11 +67,11 @@ function product<D extends DType>(x: Tensor<D>, weight: Tensor<D>, bias: Tensor<
   const output = execute(primitive, operands, shape, x.dtype, { alpha: 1, beta: 1 });
   const inputs = bias ? [x, weight, bias] : [x, weight];
   record("linear", inputs, [output], [x, weight], ([gradient], [input, factor], needs) => {
-    if (!needs[1] && !needs[2]) return [matmul(gradient!, factor!), null, null].slice(0, inputs.length);
-    const rows = rowsOf(gradient!);
+    if (!needs[1] && !needs[2]) return [matmul(gradient, factor), null, null].slice(0, inputs.length);
+    const rows = rowsOf(gradient);
     return [
-      needs[0] ? reshape(matrixProduct(rows, factor!), input!.shape) : null,
-      needs[1] ? matrixProduct(transposed(rows), rowsOf(input!)) : null,
+      needs[0] ? reshape(matrixProduct(rows, factor), input.shape) : null,
+      needs[1] ? matrixProduct(transposed(rows), rowsOf(input)) : null,
       needs[2] ? (sum(rows, { dim: 0 }) as Tensor) : null,
     ].slice(0, inputs.length);
   });

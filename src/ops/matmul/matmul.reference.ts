@@ -8,31 +8,31 @@ import type { ProductScale } from "./primitive.ts";
 /**
  * Computes the definition: out[i, j] = alpha · Σₖ a[i, k] · b[k, j] + beta · input[i, j], for each index of the batch.
  */
-export const productReference: Implementation<ProductScale> = {
+export const productReference: Implementation<ProductScale, [Tensor, Tensor, ...Tensor[]], [Tensor]> = {
   run({ inputs: [a, b, input], outputs: [out], attributes: { alpha, beta } }) {
-    const sizes = sizesOf(a!, out!);
-    if (isFloat(out!.dtype)) {
-      const sums = new Float64Array(out!.size);
-      const left = toNumbers(a!, sizes.aShape);
-      const right = toNumbers(b!, sizes.bShape);
+    const sizes = sizesOf(a, out);
+    if (isFloat(out.dtype)) {
+      const sums = new Float64Array(out.size);
+      const left = toNumbers(a, sizes.aShape);
+      const right = toNumbers(b, sizes.bShape);
       forEachSum(sizes, (at, aAt, bAt) => {
         let sum = 0;
         for (let k = 0; k < sizes.k; k++) sum += left[aAt + k]! * right[bAt + k * sizes.n]!;
         sums[at] = alpha * sum;
       });
-      if (input) for (const [at, value] of toNumbers(input, out!.shape).entries()) sums[at]! += beta * value;
-      store(out!, sums);
+      if (input) for (const [at, value] of toNumbers(input, out.shape).entries()) sums[at]! += beta * value;
+      store(out, sums);
     } else {
-      const sums = new Array<bigint>(out!.size);
-      const left = toIntegers(a!, sizes.aShape);
-      const right = toIntegers(b!, sizes.bShape);
+      const sums = new Array<bigint>(out.size);
+      const left = toIntegers(a, sizes.aShape);
+      const right = toIntegers(b, sizes.bShape);
       forEachSum(sizes, (at, aAt, bAt) => {
         let sum = 0n;
         for (let k = 0; k < sizes.k; k++) sum += left[aAt + k]! * right[bAt + k * sizes.n]!;
         sums[at] = BigInt(alpha) * sum;
       });
-      if (input) for (const [at, value] of toIntegers(input, out!.shape).entries()) sums[at]! += BigInt(beta) * value;
-      store(out!, sums);
+      if (input) for (const [at, value] of toIntegers(input, out.shape).entries()) sums[at]! += BigInt(beta) * value;
+      store(out, sums);
     }
   },
 };

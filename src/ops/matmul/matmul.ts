@@ -1,4 +1,4 @@
-import { named } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
@@ -76,7 +76,7 @@ export function mm(...values: unknown[]): Tensor {
   const { a, b } = mmParameters(values);
   checkRanks("mm", 2, "matrices", [a, b]);
   checkFactors("mm", a, b);
-  return named("mm", () => product(a, b));
+  return underName("mm", () => product(a, b));
 }
 mm.method = "same" as const;
 const mmParameters = parameters("mm", factors);
@@ -105,7 +105,7 @@ export function bmm(...values: unknown[]): Tensor {
       `${a.describe()} times ${b.describe()}: the batches have ${a.shape[0]} and ${b.shape[0]} matrices; ` +
         "matmul broadcasts, bmm does not",
     );
-  return named("bmm", () => product(a, b));
+  return underName("bmm", () => product(a, b));
 }
 bmm.method = "same" as const;
 const bmmParameters = parameters("bmm", factors);

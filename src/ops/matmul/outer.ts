@@ -1,4 +1,4 @@
-import { named } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import type { Promote } from "../../tensor/promotion.ts";
@@ -23,7 +23,7 @@ export function outer<A extends DType, B extends DType>(a: Tensor<A>, b: Tensor<
 export function outer(...values: unknown[]): Tensor {
   const { a, b } = outerParameters(values);
   checkRanks("outer", 1, "vectors", [a, b]);
-  return named("outer", () => mul(reshape(a, [a.shape[0]!, 1]), b));
+  return underName("outer", () => mul(reshape(a, [a.shape[0]!, 1]), b));
 }
 outer.method = "promoted" as const;
 const outerParameters = parameters("outer", factors);

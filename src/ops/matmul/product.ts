@@ -34,8 +34,8 @@ export function product<D extends DType>(a: Tensor<D>, b: Tensor<D>, alpha = 1):
   const output = execute(matmulPrimitive, [a, b], shape, a.dtype, { alpha, beta: 0 });
   const shapes = [a.shape, b.shape] as const;
   record("matmul", [a, b], [output], [a, b], ([gradient], [left, right], needs) => [
-    needs[0] ? sumTo(product(gradient!, transposed(right!), alpha), shapes[0]) : null,
-    needs[1] ? sumTo(product(transposed(left!), gradient!, alpha), shapes[1]) : null,
+    needs[0] ? sumTo(product(gradient, transposed(right), alpha), shapes[0]) : null,
+    needs[1] ? sumTo(product(transposed(left), gradient, alpha), shapes[1]) : null,
   ]);
   return output;
 }
@@ -53,9 +53,9 @@ export function productWithInput<D extends DType>(
   const output = execute(addmmPrimitive, beta === 0 ? [a, b] : [a, b, expanded], shape, a.dtype, { alpha, beta });
   const inputShape = input.shape;
   record("addmm", [input, a, b], [output], [a, b], ([gradient], [left, right], needs) => [
-    needs[0] ? scaled(sumTo(gradient!, inputShape), beta) : null,
-    needs[1] ? product(gradient!, transposed(right!), alpha) : null,
-    needs[2] ? product(transposed(left!), gradient!, alpha) : null,
+    needs[0] ? scaled(sumTo(gradient, inputShape), beta) : null,
+    needs[1] ? product(gradient, transposed(right), alpha) : null,
+    needs[2] ? product(transposed(left), gradient, alpha) : null,
   ]);
   return output;
 }

@@ -1,5 +1,5 @@
 /** Products that sum over chosen axes. */
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { either, listOf, someNumber } from "../../core/kinds.ts";
 import { type Given, optional, parameters } from "../../core/parameters.ts";

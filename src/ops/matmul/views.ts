@@ -57,6 +57,6 @@ export function diagonalOf<D extends DType>(x: Tensor<D>, first: number, second:
 function diagonalEmbedded(x: Tensor, shape: Shape, first: number, second: number): Tensor {
   const whole = clone(expand(scalarTensor(0, x.dtype), shape));
   copyInto(diagonalOf(whole, first, second), x);
-  record("diagonalEmbed", [x], [whole], [], ([gradient]) => [diagonalOf(gradient!, first, second)]);
+  record("diagonalEmbed", [x], [whole], [], ([gradient]) => [diagonalOf(gradient, first, second)]);
   return whole;
 }

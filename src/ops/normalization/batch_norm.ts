@@ -1,6 +1,6 @@
 /** Batch and group normalization. */
 import { noGrad } from "../../autograd/modes.ts";
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { aNumber, flag, someNumber } from "../../core/kinds.ts";
 import { notNegative } from "../../core/options.ts";

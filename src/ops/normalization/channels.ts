@@ -68,7 +68,7 @@ export function ofChannels(operation: string, x: Tensor, { eps, ...given }: Opti
   const [out, average, variance] = results as [Tensor, Tensor, Tensor];
   const saved = present({ x: lines, mean: average, variance, weight: vectors.weight });
   record(operation, inputs.tensors, [out], saved.tensors, ([gradOut], tensors, needs) => {
-    const kept = { ...(namedTensors(saved.names, tensors) as Saved), gradOut: contiguous(gradOut!) };
+    const kept = { ...(namedTensors(saved.names, tensors) as Saved), gradOut: contiguous(gradOut) };
     const needed = new Set(inputs.names.filter((_, at) => needs[at]));
     const gradients = gradientsOf(operation, eps, kept, needed);
     return inputs.names.map((name) => gradients[name] ?? null);
@@ -87,7 +87,7 @@ export function withStatistics(operation: string, x: Tensor, { eps, ...given }: 
   record(operation, inputs.tensors, [out], inputs.tensors, ([gradOut], tensors, needs) => {
     const kept = namedTensors(inputs.names, tensors) as Given;
     const needed = new Set(inputs.names.filter((_, at) => needs[at]));
-    const gradients = gradientsOfGiven(kept, gradOut!, eps, needed);
+    const gradients = gradientsOfGiven(kept, gradOut, eps, needed);
     return inputs.names.map((name) => gradients[name] ?? null);
   });
   return reshape(out, x.shape);

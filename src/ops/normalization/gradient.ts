@@ -59,7 +59,11 @@ export function normalizationGradient(
   const variables = present({ x, weight, gradOut, gradSum });
   record(`${operation}Gradient`, variables.tensors, results, inputs.tensors, (incoming, saved) => {
     const kept = namedTensors(inputs.names, saved) as Operands;
-    const gradients = secondGradients(rowsFor(attributes, kept), kept, namedTensors(sources, incoming as Tensor[]));
+    const gradients = secondGradients(
+      rowsFor(attributes, kept),
+      kept,
+      namedTensors(sources, incoming as readonly Tensor[]),
+    );
     return variables.names.map((name) => gradients[name] ?? null);
   });
   return namedTensors(sources, results);

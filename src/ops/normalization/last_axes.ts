@@ -1,5 +1,5 @@
 /** Normalization over the last axes. The primitive expects rows, so several axes are reshaped to one. */
-import { named } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import type { DType } from "../../tensor/dtype.ts";
 import { elementCount, type Shape } from "../../tensor/shape.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
@@ -38,7 +38,7 @@ export function normalizeLastAxes(
   checkEps(operation, eps);
   const call = { operation, isCentred, eps };
   if (shape.length === 1) return normalize({ ...call, operands: { x, residual, weight, bias } });
-  return named(operation, () => {
+  return underName(operation, () => {
     const row = [elementCount(shape)];
     const rows = (tensor: Tensor) => reshape<DType>(tensor, [...x.shape.slice(0, -shape.length), ...row]);
     const operands = {

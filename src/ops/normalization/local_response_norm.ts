@@ -1,4 +1,4 @@
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { aNumber, someNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";

@@ -1,5 +1,5 @@
 /** Adaptive max pooling, and max unpooling. */
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { flag } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";

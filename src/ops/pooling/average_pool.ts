@@ -1,5 +1,5 @@
 /** Average pooling over one, two and three axes. */
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { aNumber, flag } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";
 import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";

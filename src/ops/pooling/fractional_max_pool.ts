@@ -1,6 +1,6 @@
 /** Fractional max pooling. */
 import { noGrad } from "../../autograd/modes.ts";
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { flag } from "../../core/kinds.ts";
 import { named, operand, optional, parameters, required } from "../../core/parameters.ts";
@@ -138,7 +138,7 @@ function outputOf(
   }: { readonly outputSize?: PerAxis | undefined; readonly outputRatio?: PerAxis | undefined },
 ): number[] {
   if ((outputSize === undefined) === (outputRatio === undefined))
-    throw new ArgumentError(NAME, "missingArgument", "expected either outputSize or outputRatio, got none or both");
+    throw new ArgumentError(NAME, "missingArgument", "expected either outputSize or outputRatio, got neither or both");
   if (outputSize !== undefined) return alongAxes(NAME, "outputSize", outputSize, 2, 1);
   const ratios = typeof outputRatio === "number" ? [outputRatio, outputRatio] : outputRatio!;
   if (ratios.length !== 2 || !ratios.every((ratio) => ratio > 0 && ratio < 1))

@@ -1,5 +1,5 @@
 /** Power-average pooling. */
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { flag, someNumber } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters, required } from "../../core/parameters.ts";

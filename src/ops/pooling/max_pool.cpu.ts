@@ -2,22 +2,22 @@ import type { Implementation } from "../../backend/backend.ts";
 import type { Tensor } from "../../tensor/tensor.ts";
 import { maxPoolCall, maxPoolGradientCall, type PoolingAttributes } from "./primitive.ts";
 
-export const maxPoolCpu: Implementation<PoolingAttributes> = {
+export const maxPoolCpu: Implementation<PoolingAttributes, [Tensor]> = {
   run({ operation, inputs: [x], outputs, attributes }) {
     const [values, indices] = outputs as [Tensor, Tensor?];
     const block = {
       ...{ ...attributes, dtype: values.dtype, indexDtype: indices?.dtype ?? "int32" },
-      ...{ hasIndices: indices !== undefined, offsets: [x!.offset, values.offset, indices?.offset ?? 0] },
+      ...{ hasIndices: indices !== undefined, offsets: [x.offset, values.offset, indices?.offset ?? 0] },
     };
     maxPoolCall(operation, block, [x, values, indices]);
   },
 };
 
-export const maxPoolGradientCpu: Implementation<PoolingAttributes> = {
+export const maxPoolGradientCpu: Implementation<PoolingAttributes, readonly Tensor[], [Tensor]> = {
   run({ operation, inputs, outputs: [output], attributes }) {
     const [gradient, indices] = inputs as [Tensor, Tensor];
-    const offsets = [gradient.offset, indices.offset, output!.offset];
-    const block = { ...attributes, dtype: output!.dtype, indexDtype: indices.dtype, offsets };
+    const offsets = [gradient.offset, indices.offset, output.offset];
+    const block = { ...attributes, dtype: output.dtype, indexDtype: indices.dtype, offsets };
     maxPoolGradientCall(operation, block, [gradient, indices, output]);
   },
 };

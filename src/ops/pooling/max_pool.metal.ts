@@ -9,7 +9,7 @@ const FILE = "pooling/max_pool.metal";
 /** Bound on positions along an axis and elements of a plane, which kernels count in 32 bits. */
 const MOST = 2 ** 31;
 
-export const maxPoolMetal: MetalImplementation<PoolingAttributes> = {
+export const maxPoolMetal: MetalImplementation<PoolingAttributes, [Tensor]> = {
   unsupported,
   run({ inputs: [x], outputs, attributes }) {
     const [values, indices = values] = outputs as [Tensor, Tensor?];
@@ -19,24 +19,24 @@ export const maxPoolMetal: MetalImplementation<PoolingAttributes> = {
       file: FILE,
       name: `max_pool_${metalTypeOf(values.dtype)}_${indexed}`,
       constants: [outputs.length - 1],
-      operands: [reads(x!), writes(values), writes(indices)],
+      operands: [reads(x), writes(values), writes(indices)],
       parameters: poolingParameters.bytes(attributes),
       ...elementGrid(values.size),
     });
   },
 };
 
-export const maxPoolGradientMetal: MetalImplementation<PoolingAttributes> = {
+export const maxPoolGradientMetal: MetalImplementation<PoolingAttributes, [Tensor, Tensor], [Tensor]> = {
   unsupported,
   run({ inputs: [gradient, indices], outputs: [output], attributes }) {
-    if (output!.size === 0) return null;
+    if (output.size === 0) return null;
     return launch({
       file: FILE,
-      name: `max_pool_gradient_${metalTypeOf(output!.dtype)}_${metalTypeOf(indices!.dtype)}`,
+      name: `max_pool_gradient_${metalTypeOf(output.dtype)}_${metalTypeOf(indices.dtype)}`,
       constants: [1],
-      operands: [reads(gradient!), reads(indices!), writes(output!)],
+      operands: [reads(gradient), reads(indices), writes(output)],
       parameters: poolingParameters.bytes(attributes),
-      ...elementGrid(output!.size),
+      ...elementGrid(output.size),
     });
   },
 };

@@ -1,15 +1,16 @@
 import type { Implementation } from "../../backend/backend.ts";
 import { store, toIntegers, toNumbers } from "../../backend/reference/elements.ts";
 import { elementCount } from "../../tensor/shape.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import type { PoolingAttributes } from "./primitive.ts";
 
 /** Computes the definition window by window. A later element replaces a smaller one; a NaN replaces any. */
-export const maxPoolReference: Implementation<PoolingAttributes> = {
+export const maxPoolReference: Implementation<PoolingAttributes, [Tensor], [Tensor, Tensor]> = {
   run({ inputs: [x], outputs: [values, indices], attributes }) {
-    const elements = toNumbers(x!);
+    const elements = toNumbers(x);
     const [pixels, results] = [elementCount(attributes.input), elementCount(attributes.output)];
-    const best = new Float64Array(values!.size).fill(Number.NEGATIVE_INFINITY);
-    const places = new Float64Array(values!.size).fill(-1);
+    const best = new Float64Array(values.size).fill(Number.NEGATIVE_INFINITY);
+    const places = new Float64Array(values.size).fill(-1);
     for (let result = 0; result < best.length; result++) {
       const first = Math.floor(result / results) * pixels;
       for (const place of windowOf(attributes, result % results)) {
@@ -19,19 +20,19 @@ export const maxPoolReference: Implementation<PoolingAttributes> = {
         places[result] = place;
       }
     }
-    store(values!, best);
+    store(values, best);
     if (indices) store(indices, places);
   },
 };
 
-export const maxPoolGradientReference: Implementation<PoolingAttributes> = {
+export const maxPoolGradientReference: Implementation<PoolingAttributes, [Tensor, Tensor], [Tensor]> = {
   run({ inputs: [gradient, indices], outputs: [output], attributes }) {
     const [pixels, results] = [elementCount(attributes.input), elementCount(attributes.output)];
-    const places = toIntegers(indices!);
-    const sums = new Float64Array(output!.size);
-    for (const [result, value] of toNumbers(gradient!).entries())
+    const places = toIntegers(indices);
+    const sums = new Float64Array(output.size);
+    for (const [result, value] of toNumbers(gradient).entries())
       if (places[result]! >= 0n) sums[Math.floor(result / results) * pixels + Number(places[result]!)]! += value;
-    store(output!, sums);
+    store(output, sums);
   },
 };
 

@@ -1,5 +1,5 @@
 /** Max pooling over one, two and three axes. */
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { flag } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters, required } from "../../core/parameters.ts";
 import { type DType, isFloat } from "../../tensor/dtype.ts";

@@ -51,12 +51,13 @@ export function largestOfWindows(operation: string, x: Tensor, windows: Windows,
   const dense = contiguous(x);
   const shape = [...lead, ...windows.output];
   const indexDType: Index = isIndexed || elementCount(windows.input) > MOST_PLACES ? "int64" : "int32";
-  const specs = [{ shape, dtype: x.dtype }, ...(isIndexed || needsGradient(x) ? [{ shape, dtype: indexDType }] : [])];
-  const [values, indices] = executeMany(maxPoolPrimitive, [dense], specs, attributes, operation) as [Tensor, Tensor?];
+  const ofIndices = isIndexed || needsGradient(x) ? [{ shape, dtype: indexDType }] : [];
+  const specs = [{ shape, dtype: x.dtype }, ...ofIndices] as const;
+  const [values, indices] = executeMany(maxPoolPrimitive, [dense], specs, attributes, operation);
   record(operation, [dense], [values], indices ? [indices] : [], ([gradient], [saved]) => [
-    scattered(operation, gradient!, saved as Tensor<Index>, { attributes, shape: dense.shape }),
+    scattered(operation, gradient, saved!, { attributes, shape: dense.shape }),
   ]);
-  return { values, indices: indices as Tensor<Index> | undefined };
+  return { values, indices };
 }
 
 /** The planes of x. */
@@ -70,9 +71,7 @@ function scattered(operation: string, gradient: Tensor, indices: Tensor<Index>, 
   const name = `${operation}Gradient`;
   const dense = contiguous(gradient);
   const output = execute(maxPoolGradientPrimitive, [dense, indices], shape, gradient.dtype, attributes, name);
-  record(name, [dense], [output], [indices], ([incoming], [saved]) => [
-    taken(operation, incoming!, saved as Tensor<Index>, attributes),
-  ]);
+  record(name, [dense], [output], [indices], ([incoming], [saved]) => [taken(operation, incoming, saved, attributes)]);
   return output;
 }
 

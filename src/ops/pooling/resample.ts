@@ -60,15 +60,15 @@ function tableOf(map: AxisMap): Float64Array {
   return table;
 }
 
-const resampleCpu: Implementation<ResampleAttributes> = {
+const resampleCpu: Implementation<ResampleAttributes, [Tensor], [Tensor]> = {
   run({ operation, inputs: [x], outputs: [output], attributes: { planes, axes } }) {
     const parts = axes.map(tableOf);
     const table = new Float64Array(parts.reduce((sum, { length }) => sum + length, 0));
     for (let at = 0, begin = 0; at < parts.length; begin += parts[at++]!.length) table.set(parts[at]!, begin);
     const block = {
-      ...{ dtype: x!.dtype, planes, input: axes.map(({ input }) => input) },
+      ...{ dtype: x.dtype, planes, input: axes.map(({ input }) => input) },
       ...{ output: axes.map(({ starts }) => starts.length), weights: axes.map(({ weights }) => weights?.length ?? 0) },
-      ...{ offsets: [x!.offset, output!.offset], tableSize: table.length },
+      ...{ offsets: [x.offset, output.offset], tableSize: table.length },
     };
     resampleCall(operation, block, [x, output, table]);
   },
@@ -94,12 +94,12 @@ function along({ input, starts, lengths, weights, divisors, factors }: AxisMap, 
   return result;
 }
 
-const resampleReference: Implementation<ResampleAttributes> = {
+const resampleReference: Implementation<ResampleAttributes, [Tensor], [Tensor]> = {
   run({ inputs: [x], outputs: [output], attributes: { axes } }) {
     const sizes = axes.map(({ input }) => input); // the axes after the one that is mapped have their old sizes
-    let partial = toNumbers(x!);
+    let partial = toNumbers(x);
     for (const [at, map] of axes.entries()) partial = along(map, partial, elementCount(sizes.slice(at + 1)));
-    store(output!, partial);
+    store(output, partial);
   },
 };
 
@@ -171,6 +171,6 @@ export function resample(operation: string, x: Tensor, maps: readonly AxisMap[])
   const shape = [...lead, ...maps.map(({ starts }) => starts.length)];
   const dense = noGrad(() => contiguous(x));
   const output = execute(resamplePrimitive, [dense], shape, x.dtype, { planes: elementCount(lead), axes }, operation);
-  record(operation, [x], [output], [], ([gradient]) => [resample(operation, gradient!, maps.map(adjointOf))]);
+  record(operation, [x], [output], [], ([gradient]) => [resample(operation, gradient, maps.map(adjointOf))]);
   return output;
 }

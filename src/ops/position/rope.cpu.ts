@@ -4,19 +4,19 @@ import type { Tensor } from "../../tensor/tensor.ts";
 import { type RopeAttributes, ropeCall } from "./primitive.ts";
 import { rowsOf } from "./rows.ts";
 
-export const ropeCpu: Implementation<RopeAttributes> = {
+export const ropeCpu: Implementation<RopeAttributes, [Tensor, ...Tensor[]], [Tensor]> = {
   run({ operation, inputs: [x, positions], outputs: [output], attributes }) {
     const { interleaved, frequencies, magnitude, offset } = attributes;
     const cycles = Float64Array.from(frequencies, (frequency) => frequency / (2 * Math.PI));
     ropeCall(
       operation,
       {
-        ...{ dtype: x!.dtype, interleaved, magnitude, offset },
-        ...{ pairs: frequencies.length, size: x!.shape.at(-1)! },
-        ...{ stride: x!.strides.at(-1)!, outStride: output!.strides.at(-1)! },
+        ...{ dtype: x.dtype, interleaved, magnitude, offset },
+        ...{ pairs: frequencies.length, size: x.shape.at(-1)! },
+        ...{ stride: x.strides.at(-1)!, outStride: output.strides.at(-1)! },
         ...{ hasPositions: positions !== undefined, positionDtype: positions?.dtype ?? "int64" },
-        offsets: [x!.offset, positions?.offset ?? 0, output!.offset],
-        ...nestsOf(x!, output!, positions),
+        offsets: [x.offset, positions?.offset ?? 0, output.offset],
+        ...nestsOf(x, output, positions),
       },
       [x, positions, cycles, output],
     );

@@ -8,7 +8,7 @@ import { phasesOf, rowsOf } from "./rows.ts";
 
 const THREADS = 256;
 
-export const ropeMetal: MetalImplementation<RopeAttributes> = {
+export const ropeMetal: MetalImplementation<RopeAttributes, [Tensor, ...Tensor[]], [Tensor]> = {
   unsupported: (call) =>
     noFloat64(call) ??
     (call.attributes.frequencies.length > MOST_PAIRS
@@ -16,15 +16,15 @@ export const ropeMetal: MetalImplementation<RopeAttributes> = {
       : undefined),
   run({ inputs: [x, positions], outputs: [output], attributes }) {
     const pairs = attributes.frequencies.length;
-    const columns = x!.shape.at(-1)! - pairs; // one thread per pair, and per unchanged element
-    const rows = elementCount(x!.shape.slice(0, -1));
+    const columns = x.shape.at(-1)! - pairs; // one thread per pair, and per unchanged element
+    const rows = elementCount(x.shape.slice(0, -1));
     const width = Math.min(columns, THREADS);
     return launch({
       file: "position/rope.metal",
-      name: `rope_${metalTypeOf(x!.dtype)}_${metalTypeOf(positions?.dtype ?? "int64")}`,
+      name: `rope_${metalTypeOf(x.dtype)}_${metalTypeOf(positions?.dtype ?? "int64")}`,
       constants: [Number(positions !== undefined)],
-      operands: [reads(x!), reads(positions ?? output!), writes(output!)],
-      parameters: parametersOf(x!, output!, positions, attributes),
+      operands: [reads(x), reads(positions ?? output), writes(output)],
+      parameters: parametersOf(x, output, positions, attributes),
       grid: [columns, rows],
       threadgroup: [width, Math.min(rows, Math.floor(THREADS / width))],
     });

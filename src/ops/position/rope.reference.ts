@@ -5,12 +5,12 @@ import { Tensor } from "../../tensor/tensor.ts";
 import type { RopeAttributes } from "./primitive.ts";
 import { rowsOf } from "./rows.ts";
 
-export const ropeReference: Implementation<RopeAttributes> = {
+export const ropeReference: Implementation<RopeAttributes, [Tensor, ...Tensor[]], [Tensor]> = {
   run({ inputs: [x, positions], outputs: [output], attributes }) {
     const { frequencies, magnitude, interleaved, offset } = attributes;
-    const [size, pairs] = [x!.shape.at(-1)!, frequencies.length];
-    const values = toNumbers(x!);
-    const at = positionsOf(x!, output!, positions);
+    const [size, pairs] = [x.shape.at(-1)!, frequencies.length];
+    const values = toNumbers(x);
+    const at = positionsOf(x, output, positions);
     const result = values.slice();
     for (const [row, position] of at.entries())
       for (const [pair, frequency] of frequencies.entries()) {
@@ -22,7 +22,7 @@ export const ropeReference: Implementation<RopeAttributes> = {
         result[first] = a * cosine - b * sine;
         result[second] = a * sine + b * cosine;
       }
-    store(output!, result);
+    store(output, result);
   },
 };
 

@@ -1,5 +1,5 @@
 import { record } from "../../autograd/record.ts";
-import { checkElements, executeMany, named } from "../../backend/dispatch.ts";
+import { checkElements, executeMany, underName } from "../../backend/dispatch.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { operand, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";
@@ -52,7 +52,7 @@ export function rope(...values: unknown[]): Tensor {
   checkElements("rope", [x], [x]);
   const { offset, positions, base, interleaved, dim = x.shape.at(-1)!, scaling } = options;
   const { cos, sin } = options;
-  if (cos && sin) return named("rope", () => tidy(() => rotatedByTables(x, { cos, sin }, { dim, interleaved })));
+  if (cos && sin) return underName("rope", () => tidy(() => rotatedByTables(x, { cos, sin }, { dim, interleaved })));
   return rotated(x, positions, { ...rotationOf(dim, base, scaling), interleaved, offset });
 }
 rope.method = "same" as const;
@@ -62,7 +62,7 @@ function rotated<D extends DType>(x: Tensor<D>, positions: Tensor | undefined, a
   const given = positions ? [positions] : [];
   const spec = { shape: x.shape, dtype: x.dtype, strides: outputStrides(x) };
   const [output] = executeMany(ropePrimitive, [x, ...given], [spec], attributes) as [Tensor<D>];
-  record("rope", [x], [output], given, ([gradient], [at]) => [rotated(gradient as Tensor<D>, at, inverse(attributes))]);
+  record("rope", [x], [output], given, ([gradient], [at]) => [rotated(gradient, at, inverse(attributes))]);
   return output;
 }
 

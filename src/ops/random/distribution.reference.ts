@@ -5,19 +5,20 @@ import { normalPair, normalPair64, uniform64 } from "../../random/normal.ts";
 import { blockCounter, type PhiloxCounter, philox } from "../../random/philox.ts";
 import { bfloat16ToNumber } from "../../tensor/bfloat16.ts";
 import type { DType } from "../../tensor/dtype.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import type { Distribution, DistributionAttributes, RandomStart } from "./primitive.ts";
 
 /** The four words of a block, and their lower words. */
 type Words = readonly [number, number, number, number];
 type Draw = (words: Words, low: Words) => readonly (number | bigint)[];
 
-export const distributionReference: Implementation<DistributionAttributes> = {
+export const distributionReference: Implementation<DistributionAttributes, readonly Tensor[], [Tensor]> = {
   run({ outputs: [output], attributes }) {
-    const draw = drawing(attributes.distribution, output!.dtype);
+    const draw = drawing(attributes.distribution, output.dtype);
     const values: (number | bigint)[] = [];
-    for (let block = 0; values.length < output!.size; block++)
+    for (let block = 0; values.length < output.size; block++)
       values.push(...draw(wordsOf(attributes, block), wordsOf(attributes, block, 1)));
-    store(output!, values.slice(0, output!.size));
+    store(output, values.slice(0, output.size));
   },
 };
 

@@ -1,14 +1,15 @@
 import type { Implementation } from "../../backend/backend.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { type MultinomialAttributes, multinomialCall } from "./primitive.ts";
 
-export const multinomialCpu: Implementation<MultinomialAttributes> = {
+export const multinomialCpu: Implementation<MultinomialAttributes, [Tensor], [Tensor]> = {
   run({ operation, inputs: [weights], outputs: [output], attributes }) {
-    const { dtype, shape, strides, offset: weightsOffset } = weights!;
+    const { dtype, shape, strides, offset: weightsOffset } = weights;
     const [rows, categories] = shape as [number, number];
     const [rowStride, stride] = strides as [number, number];
     multinomialCall(
       operation,
-      { dtype, weightsOffset, offset: output!.offset, rows, ...attributes, categories, rowStride, stride },
+      { dtype, weightsOffset, offset: output.offset, rows, ...attributes, categories, rowStride, stride },
       [weights, output],
     );
   },

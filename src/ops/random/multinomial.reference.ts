@@ -3,14 +3,15 @@ import { store, toNumbers } from "../../backend/reference/elements.ts";
 import { ArgumentError } from "../../core/errors.ts";
 import { exponential } from "../../random/normal.ts";
 import { philox } from "../../random/philox.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import type { MultinomialAttributes } from "./primitive.ts";
 
-export const multinomialReference: Implementation<MultinomialAttributes> = {
+export const multinomialReference: Implementation<MultinomialAttributes, [Tensor], [Tensor]> = {
   run({ inputs: [input], outputs: [output], attributes }) {
-    const [rows, categories] = input!.shape as [number, number];
+    const [rows, categories] = input.shape as [number, number];
     const { samples, replacement } = attributes;
-    const weights = toNumbers(input!);
-    const round = input!.dtype === "float64" ? Number : Math.fround;
+    const weights = toNumbers(input);
+    const round = input.dtype === "float64" ? Number : Math.fround;
     const chosen: number[] = [];
     for (let row = 0; row < rows; row++) {
       const rowWeights = weights.subarray(row * categories, (row + 1) * categories);
@@ -18,7 +19,7 @@ export const multinomialReference: Implementation<MultinomialAttributes> = {
       if (replacement) for (let sample = 0; sample < samples; sample++) chosen.push(order(sample)[0] ?? missing());
       else for (const category of firsts(order(0), samples)) chosen.push(category);
     }
-    store(output!, chosen.map(BigInt));
+    store(output, chosen.map(BigInt));
   },
 };
 

@@ -37,13 +37,13 @@ const recurrentCall = cpuCall(
   operandNames,
 );
 
-const recurrentCpu: Implementation<Attributes> = {
+const recurrentCpu: Implementation<Attributes, readonly Tensor[], [Tensor, Tensor]> = {
   run({ operation, inputs, outputs: [out, lastCell], attributes }) {
     const [products, weight, hidden, ...others] = inputs as [Tensor, Tensor, Tensor, ...Tensor[]];
     const bias = attributes.hasBias ? others[0] : undefined;
     const cell = attributes.kind === "lstm" ? others.at(-1) : undefined;
     const operands = [products, weight, bias, hidden, cell, out, lastCell];
-    const [steps, batch, size] = out!.shape as [number, number, number];
+    const [steps, batch, size] = out.shape as [number, number, number];
     const values = {
       ...{ ...attributes, dtype: products.dtype, steps, batch, size },
       offsets: operands.map((operand) => operand?.offset ?? 0),
@@ -96,7 +96,7 @@ export function recurrent(
   const specs = [
     { shape: [steps, batch, size], dtype: kept },
     ...(cell ? [{ shape: [batch, size], dtype: kept }] : []),
-  ];
+  ] as const;
   const attributes = { kind, isReversed, hasBias: bias !== undefined };
   const [output, lastCell] = executeMany(
     recurrentPrimitive,
@@ -104,5 +104,5 @@ export function recurrent(
     specs,
     attributes,
   );
-  return { output: output!, cell: lastCell };
+  return { output, cell: lastCell };
 }

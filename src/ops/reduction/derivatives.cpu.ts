@@ -3,17 +3,17 @@ import { broadcastStrides, collapse, elementCount } from "../../tensor/shape.ts"
 import type { Tensor } from "../../tensor/tensor.ts";
 import { type DerivativeAttributes, derivativeCall, type SelectAttributes, selectCall } from "./primitive.ts";
 
-export const derivativeCpu: Implementation<DerivativeAttributes> = {
+export const derivativeCpu: Implementation<DerivativeAttributes, [Tensor, Tensor], [Tensor]> = {
   run({ operation, inputs: [x, y], outputs: [output], attributes: { name, parameter } }) {
-    const operands = [x!, y!, output!] as const;
+    const operands = [x, y, output] as const;
     derivativeCall(operation, { operation: name, parameter, ...pairValues(operands) }, operands);
   },
 };
 
-export const selectCpu: Implementation<SelectAttributes> = {
+export const selectCpu: Implementation<SelectAttributes, [Tensor, Tensor], [Tensor]> = {
   run({ operation, inputs: [x, indices], outputs: [output], attributes: { axis } }) {
-    const operands = [x!, indices!, output!] as const;
-    const { shape } = output!;
+    const operands = [x, indices, output] as const;
+    const { shape } = output;
     const axisFields = { size: shape[axis] ?? 1, inner: elementCount(shape.slice(axis + 1)) };
     selectCall(operation, { ...axisFields, ...pairValues(operands) }, operands);
   },

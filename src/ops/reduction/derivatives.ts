@@ -35,10 +35,10 @@ export function dividedWhereNotZero(x: Tensor, y: Tensor): Tensor {
   const output = derivative(x, y, "quotient");
   const [shape, other] = [x.shape, y.shape];
   record("reductionDerivative", [x, y], [output], [x, y], ([gradient], [a, b], needs) => {
-    const share = dividedWhereNotZero(gradient!, b!);
+    const share = dividedWhereNotZero(gradient, b);
     return [
       needs[0] ? sumTo(share, shape) : null,
-      needs[1] ? sumTo(neg(mul(share, dividedWhereNotZero(a!, b!))), other) : null,
+      needs[1] ? sumTo(neg(mul(share, dividedWhereNotZero(a, b))), other) : null,
     ];
   });
   return output;
@@ -65,6 +65,6 @@ const selectPrimitive = definePrimitive<SelectAttributes>({
 /** Returns x where an element's position along the axis equals the index there, else 0. Both have the same shape. */
 export function selectAt(x: Tensor, indices: Tensor, axis: number): Tensor {
   const output = execute(selectPrimitive, [x, indices], x.shape, x.dtype, { axis });
-  record("selectAt", [x], [output], [indices], ([gradient], [saved]) => [selectAt(gradient!, saved!, axis)]);
+  record("selectAt", [x], [output], [indices], ([gradient], [saved]) => [selectAt(gradient, saved, axis)]);
   return output;
 }

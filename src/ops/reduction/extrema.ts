@@ -1,5 +1,5 @@
 import { record } from "../../autograd/record.ts";
-import { named } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { axis, flag } from "../../core/kinds.ts";
 import { operand, optional, parameters } from "../../core/parameters.ts";
@@ -98,9 +98,9 @@ function sharedExtremum<D extends DType>(
   refuseEmpty(operation, x, plan);
   const output = fold(name, x, plan, x.dtype);
   record(operation, [x], [output], [x, output], ([gradient], [saved, result]) => {
-    const whole = saved!.shape;
-    const shares = evenShares(ties(saved!, expandResult(result!, plan, whole)), plan);
-    return [mul(expandResult(gradient!, plan, whole), shares)];
+    const whole = saved.shape;
+    const shares = evenShares(ties(saved, expandResult(result, plan, whole)), plan);
+    return [mul(expandResult(gradient, plan, whole), shares)];
   });
   return output as Tensor<D>;
 }
@@ -160,7 +160,7 @@ function extremumAlong<D extends DType>(
   const [values, indices] = extremum(name, x, plan) as [Tensor<D>, Tensor<"int64">];
   record(name, [x], [values], [indices], ([gradient], [saved]) => {
     const whole = x.shape;
-    return [selectAt(expandResult(gradient!, plan, whole), expandResult(saved!, plan, whole), plan.axes[0] ?? 0)];
+    return [selectAt(expandResult(gradient, plan, whole), expandResult(saved, plan, whole), plan.axes[0] ?? 0)];
   });
   return { values, indices };
 }
@@ -202,7 +202,7 @@ function extremeIndex(operation: string, name: ExtremumName, x: Tensor, options:
     throw new DTypeError(operation, "bool", `expected numbers, got ${x.describe()}; convert with toDType(x, "uint8")`);
   const plan = planReduction(operation, x, options);
   refuseEmpty(operation, x, plan);
-  const [values, indices] = named(operation, () => extremum(name, x, plan)) as [Tensor, Tensor<"int64">];
+  const [values, indices] = underName(operation, () => extremum(name, x, plan)) as [Tensor, Tensor<"int64">];
   values.dispose();
   return indices;
 }

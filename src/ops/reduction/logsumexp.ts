@@ -30,10 +30,10 @@ export function logsumexp(...values: unknown[]): Tensor {
   const plan = planReduction("logsumexp", input, { dim, keepdim });
   const output = fold("logsumexp", input, plan, input.dtype);
   record("logsumexp", [input], [output], [input, output], ([gradient], [saved, result]) => {
-    const { shape } = saved!;
-    const shift = noGrad(() => expandResult(result!, plan, shape));
-    const parts = exp(sub(saved!, shift)) as Tensor;
-    const factor = div(reshape(gradient!, plan.kept), sumOf(parts, plan)) as Tensor;
+    const { shape } = saved;
+    const shift = noGrad(() => expandResult(result, plan, shape));
+    const parts = exp(sub(saved, shift)) as Tensor;
+    const factor = div(reshape(gradient, plan.kept), sumOf(parts, plan)) as Tensor;
     return [mul(parts, expandResult(factor, plan, shape))];
   });
   return output;

@@ -26,7 +26,7 @@ export function mean(...values: unknown[]): Tensor {
   const output = fold("mean", input, plan, input.dtype);
   const whole = input.shape;
   record("mean", [input], [output], [], ([gradient]) => [
-    expandResult(div(gradient!, plan.count) as Tensor, plan, whole),
+    expandResult(div(gradient, plan.count) as Tensor, plan, whole),
   ]);
   return output;
 }

@@ -1,5 +1,5 @@
 import { noGrad } from "../../autograd/modes.ts";
-import { checkElements, named as underName } from "../../backend/dispatch.ts";
+import { checkElements, underName } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { axis as axisKind, flag } from "../../core/kinds.ts";
 import { type Given, operand, optional, parameters } from "../../core/parameters.ts";

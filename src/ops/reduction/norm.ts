@@ -44,8 +44,8 @@ export function norm(...values: unknown[]): Tensor {
   if (p < 0 || p === Number.POSITIVE_INFINITY) refuseEmpty("norm", input, plan);
   const output = fold(foldOf(p), input, plan, input.dtype, p);
   record("norm", [input], [output], [input, output], ([gradient], [saved, result]) => {
-    const derivative = normDerivative(saved!, expandResult(result!, plan, saved!.shape), p, plan);
-    return [mul(expandResult(gradient!, plan, saved!.shape), derivative)];
+    const derivative = normDerivative(saved, expandResult(result, plan, saved.shape), p, plan);
+    return [mul(expandResult(gradient, plan, saved.shape), derivative)];
   });
   return output;
 }

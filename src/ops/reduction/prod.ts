@@ -26,7 +26,7 @@ export function prod(...values: unknown[]): Tensor {
   const plan = planReduction("prod", x, { dim, keepdim });
   const { input, output } = accumulate("prod", x, plan, dtype);
   record("prod", [input], [output], [input], ([gradient], [saved]) => [
-    mul(expandResult(gradient!, plan, saved!.shape), productOfOthers(saved!, plan.axes)),
+    mul(expandResult(gradient, plan, saved.shape), productOfOthers(saved, plan.axes)),
   ]);
   return toDType(output, dtype ?? output.dtype);
 }

@@ -1,5 +1,5 @@
 /** Quantiles: values interpolated between the sorted elements along an axis. */
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { ArgumentError, ShapeError } from "../../core/errors.ts";
 import { axis as axisKind, choice, either, flag, listOf, someNumber } from "../../core/kinds.ts";
 import { type Given, type Kind, named, operand, optional, parameters, required } from "../../core/parameters.ts";

@@ -44,7 +44,7 @@ export function sum(...values: unknown[]): Tensor {
   const plan = planReduction("sum", x, { dim, keepdim });
   const { input, output } = accumulate("sum", x, plan, dtype);
   const whole = input.shape;
-  record("sum", [input], [output], [], ([gradient]) => [expandResult(gradient!, plan, whole)]);
+  record("sum", [input], [output], [], ([gradient]) => [expandResult(gradient, plan, whole)]);
   return toDType(output, dtype ?? output.dtype);
 }
 sum.method = "summed" as const;

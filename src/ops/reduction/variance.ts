@@ -40,8 +40,8 @@ export function variance(...values: unknown[]): Tensor {
   const plan = planReduction("var", input, { dim, keepdim });
   const output = fold("var", input, plan, input.dtype, correction);
   record("var", [input], [output], [input], ([gradient], [saved]) => {
-    const scaled = mul(gradient!, 2 / freedom(plan, correction)) as Tensor;
-    return [mul(expandResult(scaled, plan, saved!.shape), centered(saved!, plan))];
+    const scaled = mul(gradient, 2 / freedom(plan, correction)) as Tensor;
+    return [mul(expandResult(scaled, plan, saved.shape), centered(saved, plan))];
   });
   return output;
 }
@@ -73,9 +73,9 @@ export function std(...values: unknown[]): Tensor {
   const plan = planReduction("std", input, { dim, keepdim });
   const output = fold("std", input, plan, input.dtype, correction);
   record("std", [input], [output], [input, output], ([gradient], [saved, result]) => {
-    const scaled = div(gradient!, freedom(plan, correction)) as Tensor;
-    const derivative = dividedWhereNotZero(centered(saved!, plan), expandResult(result!, plan, saved!.shape));
-    return [mul(expandResult(scaled, plan, saved!.shape), derivative)];
+    const scaled = div(gradient, freedom(plan, correction)) as Tensor;
+    const derivative = dividedWhereNotZero(centered(saved, plan), expandResult(result, plan, saved.shape));
+    return [mul(expandResult(scaled, plan, saved.shape), derivative)];
   });
   return output;
 }

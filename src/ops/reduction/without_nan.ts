@@ -1,5 +1,5 @@
 /** Reductions that ignore NaN, `countNonzero` and `aminmax`. */
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { type AxisArguments, axes as axesKind } from "../../core/kinds.ts";
 import { operand, optional, parameters } from "../../core/parameters.ts";
 import { accumulationDType, type DType, isFloat } from "../../tensor/dtype.ts";

@@ -5,6 +5,7 @@ import { slices } from "../../backend/cpu/slices.ts";
 import { dtype, flag } from "../../backend/fields.ts";
 import { definePrimitive } from "../../backend/primitive.ts";
 import { slicesOf } from "../../tensor/slices.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 
 export interface RunningExtremumAttributes {
   readonly axis: number;
@@ -15,10 +16,10 @@ const runningExtremumCall = cpuCall("runningExtremum", { dtype, isMinimum: flag,
   ...["x", "values", "indices"],
 ]);
 
-const runningExtremumCpu: Implementation<RunningExtremumAttributes> = {
+const runningExtremumCpu: Implementation<RunningExtremumAttributes, [Tensor], [Tensor, Tensor]> = {
   run({ operation, inputs: [x], outputs: [values, indices], attributes: { axis, isMinimum } }) {
-    const operands = [x!, values!, indices!];
-    runningExtremumCall(operation, { dtype: x!.dtype, isMinimum, slices: slicesOf(operands, axis) }, operands);
+    const operands = [x, values, indices];
+    runningExtremumCall(operation, { dtype: x.dtype, isMinimum, slices: slicesOf(operands, axis) }, operands);
   },
 };
 

@@ -1,7 +1,7 @@
 /** Cumulative maximum, minimum and log-sum-exp along an axis. */
 import { noGrad } from "../../autograd/modes.ts";
 import { record } from "../../autograd/record.ts";
-import { checkElements, executeMany, named as underName } from "../../backend/dispatch.ts";
+import { checkElements, executeMany, underName } from "../../backend/dispatch.ts";
 import { firstBackend } from "../../backend/registry.ts";
 import { DTypeError } from "../../core/errors.ts";
 import { type Along, axis as axisKind } from "../../core/kinds.ts";
@@ -104,7 +104,7 @@ function fusedExtremum(operation: string, x: Tensor, axis: number, isMinimum: bo
     operation,
   ) as [Tensor, Tensor<"int64">];
   record(operation, [x], [values], [indices], ([gradient], [saved]) => [
-    scatterAdd(filled(shape, gradient!.dtype, 0), saved as Tensor<"int64">, gradient!, { dim: axis }),
+    scatterAdd(filled(shape, gradient.dtype, 0), saved, gradient, { dim: axis }),
   ]);
   return { values, indices };
 }

@@ -29,7 +29,7 @@ const reversed = ({ axis, reverse }: ScanAttributes): ScanAttributes => ({ axis,
 /** @internal Computes out[k] = Σ x[j] over j ≤ k. */
 export function runningSum(x: Tensor, along: ScanAttributes): Tensor {
   const output = scan("cumsum", [x], along);
-  record("cumsum", [x], [output], [], ([gradient]) => [runningSum(gradient!, reversed(along))]);
+  record("cumsum", [x], [output], [], ([gradient]) => [runningSum(gradient, reversed(along))]);
   return output;
 }
 
@@ -42,7 +42,7 @@ export function runningSum(x: Tensor, along: ScanAttributes): Tensor {
 export function runningProduct(x: Tensor, along: ScanAttributes): Tensor {
   const output = scan("cumprod", [x], along);
   record("cumprod", [x], [output], [x], ([gradient], [saved]) => [
-    mul(productBefore(saved!, along), recurrence(gradient!, saved!, true, reversed(along))),
+    mul(productBefore(saved, along), recurrence(gradient, saved, true, reversed(along))),
   ]);
   return output;
 }
@@ -55,7 +55,7 @@ export function productBefore(x: Tensor, along: ScanAttributes): Tensor {
   const output = scan("exclusiveCumprod", [x], along);
   record("exclusiveCumprod", [x], [output], [x], ([gradient], [saved]) => {
     const back = reversed(along);
-    return [mul(productBefore(saved!, along), shift(recurrence(gradient!, saved!, false, back), back))];
+    return [mul(productBefore(saved, along), shift(recurrence(gradient, saved, false, back), back))];
   });
   return output;
 }
@@ -63,7 +63,7 @@ export function productBefore(x: Tensor, along: ScanAttributes): Tensor {
 /** Computes out[k] = x[k − 1], with out[0] = 0. */
 function shift(x: Tensor, along: ScanAttributes): Tensor {
   const output = scan("shift", [x], along);
-  record("shift", [x], [output], [], ([gradient]) => [shift(gradient!, reversed(along))]);
+  record("shift", [x], [output], [], ([gradient]) => [shift(gradient, reversed(along))]);
   return output;
 }
 
@@ -75,9 +75,9 @@ function recurrence(x: Tensor, a: Tensor, isShifted: boolean, along: ScanAttribu
   const output = scan(isShifted ? "shiftedRecurrence" : "recurrence", [x, a], along);
   record("recurrence", [x, a], [output], [a, output], ([gradient], [coefficients, h], needs) => {
     const back = reversed(along);
-    const u = recurrence(gradient!, coefficients!, !isShifted, back);
+    const u = recurrence(gradient, coefficients, !isShifted, back);
     if (!needs[1]) return [u, null];
-    return [u, isShifted ? mul(shift(u, back), h!) : mul(u, shift(h!, along))];
+    return [u, isShifted ? mul(shift(u, back), h) : mul(u, shift(h, along))];
   });
   return output;
 }

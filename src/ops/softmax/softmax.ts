@@ -49,7 +49,7 @@ export function softmax<D extends DType, E extends DType = D>(
 export function softmax(...values: unknown[]): Tensor {
   const { input, axis } = operands("softmax", softmaxParameters(values));
   const output = run("softmax", [input], axis);
-  record("softmax", [input], [output], [output], ([gradient], [y]) => [softmaxGradient(gradient!, y!, axis)]);
+  record("softmax", [input], [output], [output], ([gradient], [y]) => [softmaxGradient(gradient, y, axis)]);
   return output;
 }
 softmax.method = "averaged" as const;
@@ -70,7 +70,7 @@ export function logSoftmax<D extends DType, E extends DType = D>(
 export function logSoftmax(...values: unknown[]): Tensor {
   const { input, axis } = operands("logSoftmax", logSoftmaxParameters(values));
   const output = run("logSoftmax", [input], axis);
-  record("logSoftmax", [input], [output], [output], ([gradient], [y]) => [logSoftmaxGradient(gradient!, y!, axis)]);
+  record("logSoftmax", [input], [output], [output], ([gradient], [y]) => [logSoftmaxGradient(gradient, y, axis)]);
   return output;
 }
 logSoftmax.method = "averaged" as const;
@@ -94,9 +94,9 @@ const total = (x: Tensor, axis: number): Tensor =>
 function softmaxGradient(g: Tensor, y: Tensor, axis: number): Tensor {
   const output = run("softmaxGradient", [g, y], axis);
   record("softmaxGradient", [g, y], [output], [g, y], ([h], [incoming, result]) => {
-    const inner = total(mul(h!, result!), axis);
-    const outer = total(mul(incoming!, result!), axis);
-    return [mul(result!, sub(h!, inner)), sub(mul(h!, sub(incoming!, outer)), mul(incoming!, inner))];
+    const inner = total(mul(h, result), axis);
+    const outer = total(mul(incoming, result), axis);
+    return [mul(result, sub(h, inner)), sub(mul(h, sub(incoming, outer)), mul(incoming, inner))];
   });
   return output;
 }
@@ -105,8 +105,8 @@ function softmaxGradient(g: Tensor, y: Tensor, axis: number): Tensor {
 function logSoftmaxGradient(g: Tensor, y: Tensor, axis: number): Tensor {
   const output = run("logSoftmaxGradient", [g, y], axis);
   record("logSoftmaxGradient", [g, y], [output], [g, y], ([h], [incoming, result]) => {
-    const weighted = mul(h!, exp(result!));
-    return [sub(h!, total(weighted, axis)), neg(mul(weighted, total(incoming!, axis)))];
+    const weighted = mul(h, exp(result));
+    return [sub(h, total(weighted, axis)), neg(mul(weighted, total(incoming, axis)))];
   });
   return output;
 }

@@ -1,6 +1,6 @@
 /** Counts of elements per value, or per interval. */
 import { noGrad } from "../../autograd/modes.ts";
-import { checkElements, execute, named as underName } from "../../backend/dispatch.ts";
+import { checkElements, execute, underName } from "../../backend/dispatch.ts";
 import { firstBackend } from "../../backend/registry.ts";
 import { ArgumentError, DTypeError, ShapeError } from "../../core/errors.ts";
 import { aNumber, either, flag, listOf, someNumber } from "../../core/kinds.ts";

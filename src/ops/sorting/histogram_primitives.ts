@@ -40,18 +40,18 @@ const blockOf = (operands: readonly Tensor[], weights: Tensor | undefined) => {
   };
 };
 
-const histogramCpu: Implementation<HistogramAttributes> = {
+const histogramCpu: Implementation<HistogramAttributes, [Tensor, Tensor, ...Tensor[]], [Tensor]> = {
   run({ operation, inputs: [x, edges, weights], outputs: [output], attributes: { isEven } }) {
-    const block = blockOf([x!, edges!, weights ?? x!, output!], weights);
+    const block = blockOf([x, edges, weights ?? x, output], weights);
     histogramCall(operation, { ...block, isEven }, [x, edges, weights, output]);
   },
 };
 
-const bincountCpu: Implementation<undefined> = {
+const bincountCpu: Implementation<undefined, [Tensor, ...Tensor[]], [Tensor]> = {
   run({ operation, inputs: [x, weights], outputs: [output] }) {
-    const status = bincountCall.status(blockOf([x!, weights ?? x!, output!], weights), [x, weights, output]);
+    const status = bincountCall.status(blockOf([x, weights ?? x, output], weights), [x, weights, output]);
     if (status === 0) return;
-    throw errorWithRange(bincountCall.error(operation, status), { operation, index: x!, size: output!.size });
+    throw errorWithRange(bincountCall.error(operation, status), { operation, index: x, size: output.size });
   },
 };
 
@@ -70,22 +70,22 @@ function count(bins: ArrayLike<number>, weights: Tensor | undefined, output: Ten
   }
 }
 
-const histogramReference: Implementation<HistogramAttributes> = {
+const histogramReference: Implementation<HistogramAttributes, [Tensor, Tensor, ...Tensor[]], [Tensor]> = {
   run({ inputs: [x, edges, weights], outputs: [output] }) {
-    const bounds = toNumbers(edges!);
+    const bounds = toNumbers(edges);
     const last = bounds.length - 1;
     const binOf = (value: number): number => {
       if (!(value >= bounds[0]! && value <= bounds[last]!)) return -1;
       return value === bounds[last]! ? last - 1 : bounds.findLastIndex((bound) => bound <= value);
     };
-    count(toNumbers(x!).map(binOf), weights, output!);
+    count(toNumbers(x).map(binOf), weights, output);
   },
 };
 
-const bincountReference: Implementation<undefined> = {
+const bincountReference: Implementation<undefined, [Tensor, ...Tensor[]], [Tensor]> = {
   run({ operation, inputs: [x, weights], outputs: [output] }) {
-    checkRange({ operation, index: x!, size: output!.size });
-    count(toNumbers(x!), weights, output!);
+    checkRange({ operation, index: x, size: output.size });
+    count(toNumbers(x), weights, output);
   },
 };
 

@@ -1,5 +1,5 @@
 import { noGrad } from "../../autograd/modes.ts";
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { flag } from "../../core/kinds.ts";
 import { named, operand, parameters } from "../../core/parameters.ts";
 import { isFloat } from "../../tensor/dtype.ts";

@@ -1,6 +1,6 @@
 /** Positions of values in sorted elements. */
 import { noGrad } from "../../autograd/modes.ts";
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { DTypeError, ShapeError } from "../../core/errors.ts";
 import { choice, flag } from "../../core/kinds.ts";
 import { type Given, named, operand, optional, parameters } from "../../core/parameters.ts";

@@ -16,9 +16,9 @@ const SIMD_WIDTH = 32;
 const MERGE_THREADS = 128;
 const FILE = "sorting/sort.metal";
 
-export const sortMetal: MetalImplementation<SortAttributes> = {
+export const sortMetal: MetalImplementation<SortAttributes, [Tensor], [Tensor, Tensor]> = {
   unsupported: (call) => noFloat64(call) ?? tooLongToSort(call.inputs[0]!, call.attributes.dim),
-  run: ({ inputs: [x], outputs: [values, indices], attributes }) => launchSort(x!, values!, indices!, attributes),
+  run: ({ inputs: [x], outputs: [values, indices], attributes }) => launchSort(x, values, indices, attributes),
 };
 
 /** Returns the reason why an axis can't be sorted, if any: the kernels' indices have 32 bits. */

@@ -154,7 +154,7 @@ function firstInOrder<D extends DType>(
   ) as [Tensor<D>, Tensor<"int64">];
   const inputShape = x.shape;
   record(operation, [x], [values], [indices], ([gradient], [saved]) => [
-    scatterAdd(filled(inputShape, gradient!.dtype, 0), saved as Tensor<"int64">, gradient!, { dim: axis }),
+    scatterAdd(filled(inputShape, gradient.dtype, 0), saved, gradient, { dim: axis }),
   ]);
   return { values, indices };
 }

@@ -2,7 +2,7 @@
  * Distinct elements, or distinct slices along an axis. Their number is read on the host, which waits for the device.
  */
 import { noGrad } from "../../autograd/modes.ts";
-import { checkElements, named as underName } from "../../backend/dispatch.ts";
+import { checkElements, underName } from "../../backend/dispatch.ts";
 import { axis as axisKind, flag } from "../../core/kinds.ts";
 import { named, operand, optional, parameters } from "../../core/parameters.ts";
 import type { DType } from "../../tensor/dtype.ts";

@@ -1,5 +1,5 @@
 /** Splits along the first, second and third axis, with NumPy's names. */
-import { named as underName } from "../../backend/dispatch.ts";
+import { underName } from "../../backend/dispatch.ts";
 import { ShapeError } from "../../core/errors.ts";
 import { either, listOf, someNumber } from "../../core/kinds.ts";
 import { operand, parameters, required } from "../../core/parameters.ts";

@@ -31,6 +31,6 @@ export function embed<D extends DType>(
   const part = view(whole);
   copyInto(part, x);
   if (part !== whole) part.dispose();
-  record("embed", [x], [whole], [], ([gradient]) => [view(gradient!)]);
+  record("embed", [x], [whole], [], ([gradient]) => [view(gradient)]);
   return whole;
 }

@@ -65,6 +65,6 @@ function sumOver(x: Tensor, axes: readonly number[]): Tensor {
   const shape = x.shape;
   const plan = planReduction("sum", x, { dim: axes, keepdim: true });
   const output = fold("sum", x, plan, isFloat(x.dtype) ? x.dtype : "int64");
-  record("sum", [x], [output], [], ([gradient]) => [expand(gradient!, shape)]);
+  record("sum", [x], [output], [], ([gradient]) => [expand(gradient, shape)]);
   return output;
 }

@@ -69,7 +69,7 @@ export function unflatten(...values: unknown[]): Tensor {
     throw new ShapeError(
       "unflatten",
       "sizeDiffers",
-      `sizes [${sizes.join(", ")}] do not multiply to axis ${dim} of ${x.describe()}`,
+      `the product of sizes [${sizes.join(", ")}] is not the size of axis ${dim} of ${x.describe()}`,
     );
   const shape = [...x.shape.slice(0, axis), ...filled, ...x.shape.slice(axis + 1)];
   checkRank("unflatten", shape);

@@ -89,6 +89,6 @@ function addedWindows(windows: Tensor, axis: number, step: number, shape: Shape)
       return toDType(total, dtype);
     }),
   );
-  record("addedWindows", [windows], [result], [], ([gradient]) => [windowsAlong(gradient!, axis, size, step)]);
+  record("addedWindows", [windows], [result], [], ([gradient]) => [windowsAlong(gradient, axis, size, step)]);
   return result;
 }

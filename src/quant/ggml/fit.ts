@@ -59,7 +59,7 @@ export function levelsFor(values: Float32Array, levels: Int8Array, toLevel: ToLe
   return scale;
 }
 
-/** W ≈ scale · level − minimum; neither is negative. */
+/** A scale and a minimum of at least 0: W ≈ scale · level − minimum. */
 export interface Raised {
   readonly scale: number;
   readonly minimum: number;

@@ -1,8 +1,9 @@
 import type { Implementation } from "../../backend/backend.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { quantizedMatmulCall, weightOperands, weightValues } from "../primitive.ts";
 import { layoutOfRows, type ProductAttributes, productInputs } from "./attributes.ts";
 
-export const quantizedMatmulCpu: Implementation<ProductAttributes> = {
+export const quantizedMatmulCpu: Implementation<ProductAttributes, readonly Tensor[], [Tensor]> = {
   run({ operation, inputs, outputs: [output], attributes }) {
     const { count, isTransposed, isFast, hasBias } = attributes;
     const { x, weights, bias } = productInputs(inputs, attributes);

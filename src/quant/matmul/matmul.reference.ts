@@ -6,10 +6,10 @@ import { type ProductAttributes, productInputs } from "./attributes.ts";
 import { roundParts } from "./bytes.ts";
 
 /** Unpacks each row of weights once and multiplies it with all rows of x; sums are in float64. */
-export const quantizedMatmulReference: Implementation<ProductAttributes> = {
+export const quantizedMatmulReference: Implementation<ProductAttributes, readonly Tensor[], [Tensor]> = {
   run({ inputs, outputs: [output], attributes }) {
     const { x, weights, bias } = productInputs(inputs, attributes);
-    storeProduct(output!, { x, weights, bias }, attributes);
+    storeProduct(output, { x, weights, bias }, attributes);
   },
 };
 

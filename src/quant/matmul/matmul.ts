@@ -187,11 +187,11 @@ export function product(
     ),
   );
   const gradientOfX = (g: Tensor) => product(operation, g, w, { isTransposed: !isTransposed, isFast: false });
-  if (bias === null) record(operation, [x], [output], [], ([g]) => [gradientOfX(g!)]);
+  if (bias === null) record(operation, [x], [output], [], ([g]) => [gradientOfX(g)]);
   else
     record(operation, [x, bias], [output], [], ([g], _, needs) => [
-      needs[0] ? gradientOfX(g!) : null,
-      needs[1] ? sumTo(g!, [shape.at(-1)!]) : null,
+      needs[0] ? gradientOfX(g) : null,
+      needs[1] ? sumTo(g, [shape.at(-1)!]) : null,
     ]);
   return output;
 }

@@ -1,8 +1,9 @@
 import type { Implementation } from "../../backend/backend.ts";
+import type { Tensor } from "../../tensor/tensor.ts";
 import { quantizedSwigluCall, weightOperands, weightValues } from "../primitive.ts";
 import { layoutOfRows, type SwigluAttributes, swigluInputs } from "./attributes.ts";
 
-export const quantizedSwigluCpu: Implementation<SwigluAttributes> = {
+export const quantizedSwigluCpu: Implementation<SwigluAttributes, readonly Tensor[], [Tensor]> = {
   run({ operation, inputs, outputs: [output], attributes }) {
     const { count, isFast, activation, hasGateBias, hasUpBias } = attributes;
     const { x, gate, up, gateBias, upBias } = swigluInputs(inputs, attributes);

@@ -159,7 +159,7 @@ function fused(operation: string, operands: GatedOperands): Tensor {
   });
   record(operation, [x, ...given], [output], [x, ...given], ([g], [rows, ...dense], needs) => {
     const again = { gate: biases.gate && dense[0]!, up: biases.up && dense.at(-1)! };
-    return gradients(operation, { ...operands, x: rows!, biases: again, isFast: false }, g!, needs);
+    return gradients(operation, { ...operands, x: rows, biases: again, isFast: false }, g, needs);
   });
   return output;
 }

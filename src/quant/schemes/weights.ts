@@ -27,7 +27,12 @@ export class SmoothWeights {
   ) {}
 }
 
-/** @throws {ShapeError} `wrongRank` @throws {DTypeError} `notAFloat` */
+/**
+ * Checks that a weight is a matrix of floats.
+ *
+ * @throws {ShapeError} `wrongRank`
+ * @throws {DTypeError} `notAFloat`
+ */
 export function checkMatrix(operation: string, w: Tensor): void {
   if (w.rank !== 2) throw new ShapeError(operation, "wrongRank", `expected w to be a matrix, got ${w.describe()}`);
   if (w.dtype !== "float32" && w.dtype !== "float16" && w.dtype !== "bfloat16" && w.dtype !== "float64")

@@ -19,8 +19,8 @@ export interface ConstraintOptions {
 const aTokenizer: Kind<ConstrainedTokenizer> = {
   expected: "a tokenizer",
   parse(value) {
-    const own = value as Partial<ConstrainedTokenizer> | null | undefined;
-    return typeof own?.bytesOf === "function" && typeof own.vocabularySize === "number"
+    const tokenizer = value as Partial<ConstrainedTokenizer> | null | undefined;
+    return typeof tokenizer?.bytesOf === "function" && typeof tokenizer.vocabularySize === "number"
       ? (value as ConstrainedTokenizer)
       : undefined;
   },
@@ -62,7 +62,7 @@ export async function compileConstraint(...values: unknown[]): Promise<TokenCons
 const MOST_REGEX = 4096;
 
 function formOf({ regex, schema, json }: ConstraintOptions): Form {
-  if ([regex, schema, json || undefined].filter((own) => own !== undefined).length !== 1)
+  if ([regex, schema, json || undefined].filter((form) => form !== undefined).length !== 1)
     throw invalid("noForm", "expected exactly one of regex, schema and json: true");
   if (schema !== undefined) return { kind: "schema", schema: reading("compileConstraint", () => schemaText(schema)) };
   if (regex === undefined) return { kind: "json" };
@@ -74,9 +74,9 @@ function formOf({ regex, schema, json }: ConstraintOptions): Form {
 const invalid = (code: string, message: string) => new ArgumentError("compileConstraint", code, message);
 
 async function compiled(tokenizer: ConstrainedTokenizer, form: Form): Promise<TokenConstraint> {
-  const own = new HeldForm(tokenizer, form);
-  await own.ready();
-  return own;
+  const held = new HeldForm(tokenizer, form);
+  await held.ready();
+  return held;
 }
 
 /** @internal A function that the model may call. */

@@ -4,7 +4,7 @@ import { type EngineProcess, engineProcess, forgetEverywhere, retrying } from ".
 import type { Form } from "./messages.ts";
 import type { TokenConstraint, TokenMatcher } from "./token_constraint.ts";
 
-/** The methods of a tokenizer that constraints need. The tokenizers of `data` and `text` have them. */
+/** The methods of a tokenizer that constraints need. All tokenizers of `data` and `text` have them. */
 export interface ConstrainedTokenizer {
   readonly vocabularySize: number;
   readonly endOfText: number | null;
@@ -50,9 +50,9 @@ class Vocabulary {
 const vocabularies = new WeakMap<ConstrainedTokenizer, Vocabulary>();
 
 function vocabularyOf(tokenizer: ConstrainedTokenizer): Vocabulary {
-  const own = vocabularies.get(tokenizer) ?? new Vocabulary(tokenizer);
-  vocabularies.set(tokenizer, own);
-  return own;
+  const vocabulary = vocabularies.get(tokenizer) ?? new Vocabulary(tokenizer);
+  vocabularies.set(tokenizer, vocabulary);
+  return vocabulary;
 }
 
 export class HeldForm implements TokenConstraint {
@@ -129,8 +129,8 @@ class HeldText implements TokenMatcher {
   /** Whether a token is allowed. Tokens that end a text are allowed when the additional end token is. */
   private allows(token: number): boolean {
     if (token >= this.size) return false;
-    const own = this.stops.has(token) ? this.size : token;
-    return ((this.mask[own >> 5]! >>> (own & 31)) & 1) === 1;
+    const place = this.stops.has(token) ? this.size : token;
+    return ((this.mask[place >> 5]! >>> (place & 31)) & 1) === 1;
   }
 
   get isDone(): boolean {

@@ -63,7 +63,7 @@ const MOST_PATTERN = 1000;
 export const isObject = (value: unknown): value is Schema =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** A schema within a schema. */
+/** A subschema. */
 export interface Placed {
   readonly schema: Schema;
   readonly path: string;

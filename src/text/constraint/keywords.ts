@@ -186,7 +186,7 @@ function otherLists(reading: Reading, list: readonly unknown[]): Branches {
   ];
 }
 
-/** Matches what differs from an object: it is no object, lacks a property, has a further or a different one. */
+/** Matches every value other than an object: no object, or one with a property that is missing, added or different. */
 function otherObjects(reading: Reading, object: Readonly<Record<string, unknown>>): Branches {
   const keys = Object.keys(object);
   const having = (properties: ReadonlyMap<string, Term>): Facts => ({

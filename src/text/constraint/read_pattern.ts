@@ -82,11 +82,11 @@ function checkDepth(source: string): void {
 
 /** The context of a part of an expression. */
 interface Place {
-  /** The text before it unless there is a `^`; undefined if another part precedes it. */
+  /** The text that may precede the part unless it begins with `^`; undefined if another part precedes it. */
   readonly before: Pattern | undefined;
-  /** The text after it unless there is a `$`; undefined if another part follows it. */
+  /** The text that may follow the part unless it ends with `$`; undefined if another part follows it. */
   readonly after: Pattern | undefined;
-  /** The pattern that follows it, to the end of the text. */
+  /** The pattern from the part to the end of the text. */
   readonly rest: Pattern;
 }
 

@@ -31,7 +31,7 @@ export function schemaText(schema: Schema): string {
 export const unsupported = (message: string): ArgumentError =>
   new ArgumentError("compileConstraint", "unsupported", message);
 
-/** Adds a path to errors about expressions. Errors about the schema have one. */
+/** Adds the schema's path to errors about expressions. Other errors already have a path. */
 export function atPath<T>(path: string, body: () => T): T {
   try {
     return body();

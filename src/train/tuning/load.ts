@@ -3,6 +3,7 @@ import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { loadCheckpoint } from "../../io/checkpoint/load.ts";
 import { openGguf } from "../../io/gguf/open.ts";
+import { locateModel } from "../../io/hub/locate.ts";
 import type { Decoder } from "../../nn/models/decoder/decoder.ts";
 import { type LoadModelOptions, loadModel } from "../../nn/models/loading/load_model.ts";
 import { loadLora } from "../../nn/models/lora/peft.ts";
@@ -30,7 +31,8 @@ export function isModel(path: string): boolean {
 }
 
 /** Loads a model. @param adapter folder of an adapter in PEFT's format */
-export async function loadAdapted(path: string, options: LoadModelOptions, adapter?: string): Promise<AdaptedModel> {
+export async function loadAdapted(given: string, options: LoadModelOptions, adapter?: string): Promise<AdaptedModel> {
+  const path = await locateModel("loadModel", given, { offline: options.offline });
   const tokenizer = loadTokenizer(path); // before the weights, so that errors appear immediately
   const { model, generation } = await loadModel(path, options);
   if (adapter !== undefined) loadLora(model, adapter);

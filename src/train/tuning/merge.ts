@@ -8,6 +8,7 @@ import { counted } from "../../core/plural.ts";
 import { withFileErrors } from "../../io/file_errors.ts";
 import { openGgufFor } from "../../io/gguf/open.ts";
 import { saveGguf } from "../../io/gguf/save.ts";
+import { locateModel } from "../../io/hub/locate.ts";
 import { openFor } from "../../io/safetensors/open.ts";
 import { saveSafetensors } from "../../io/safetensors/save.ts";
 import { readConfig } from "../../nn/models/hugging_face/config.ts";
@@ -43,7 +44,8 @@ export const runMerge = (path: string, adapter: string, { out }: { readonly out:
  * @throws {ArgumentError} for any other kind of `out`, or if it already exists. @throws {FileError} and errors of
  *   `loadModel` and `loadLora`.
  */
-export async function mergeModel(path: string, adapter: string, out: string): Promise<number> {
+export async function mergeModel(given: string, adapter: string, out: string): Promise<number> {
+  const path = await locateModel("merge", given);
   checkOut(path, out);
   if (!path.endsWith(".gguf")) checkPlain(path);
   const { model, source } = await loadModel(path);

@@ -5,6 +5,7 @@ import { ArgumentError } from "../../core/errors.ts";
 import type { DataPosition } from "../../data/windows.ts";
 import type { Checkpoint } from "../../io/checkpoint/load.ts";
 import { saveCheckpoint } from "../../io/checkpoint/save.ts";
+import { locateModel } from "../../io/hub/locate.ts";
 import { generateText } from "../../nn/generation/text.ts";
 import type { Decoder } from "../../nn/models/decoder/decoder.ts";
 import { type LoadedModel, loadModel } from "../../nn/models/loading/load_model.ts";
@@ -78,8 +79,9 @@ export class TuningSession implements Trainee, Trainable {
   static async start(given: TuningSettings, team = Team.alone): Promise<TuningSession> {
     team.checkBatch(given.batch);
     const written = readChats(given.data); // before the weights, so that errors appear immediately
-    const tokenizer = loadTokenizer(given.model);
-    const { model: path, dtype, quantize } = given;
+    const path = await locateModel("loadModel", given.model);
+    const tokenizer = loadTokenizer(path);
+    const { dtype, quantize } = given;
     const loaded = await loadModel(path, { ...(dtype && { dtype }), ...(quantize && { quantize }) });
     const settings = withContext(given, loaded.model.contextLength);
     checkFit(settings, loaded.model, tokenizer);

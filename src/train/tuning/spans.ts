@@ -91,8 +91,9 @@ function commonLength(a: string, b: string): number {
 const isHighSurrogate = (code: number): boolean => code >= 0xd800 && code < 0xdc00;
 
 /**
- * Makes a template write marks in place of `{% generation %}` tags, which `@huggingface/jinja` drops. White space
- * around the tags is removed as it does: with a minus sign, before the tag in its line, and one newline after it.
+ * Makes a template write marks in place of `{% generation %}` tags, which `@huggingface/jinja` drops. As that package
+ * does for other tags, it removes white space next to a minus sign, spaces before a tag on its line, and one newline
+ * after it.
  */
 function withMarks(source: string): string {
   return source.replace(

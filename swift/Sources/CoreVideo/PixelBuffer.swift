@@ -1,15 +1,10 @@
 // CoreVideo has only pixel buffers with one plane here, in the process's memory, for compute programs to fill and read.
 @_exported import CoreGraphics
+@_exported import OrchardCoreFoundation
 
 public typealias CVReturn = Int32
 public typealias OSType = UInt32
-public typealias CFString = String
-public typealias CFDictionary = [AnyHashable: Any]
 public typealias CVOptionFlags = UInt64
-
-public final class CFAllocator: Sendable {}
-/// The only allocator: pixel buffers are in the process's memory.
-public let kCFAllocatorDefault: CFAllocator? = nil
 
 public let kCVReturnSuccess: CVReturn = 0
 public let kCVReturnError: CVReturn = -6660
@@ -41,7 +36,7 @@ public let kCVPixelFormatType_TwoComponent32Float = format("2C0f")
 public let kCVPixelFormatType_64RGBAHalf = format("RGhA")
 public let kCVPixelFormatType_128RGBAFloat = format("RGfA")
 
-private let bytesPerPixel: [OSType: Int] = [
+let bytesPerPixel: [OSType: Int] = [
     kCVPixelFormatType_32BGRA: 4, kCVPixelFormatType_32RGBA: 4, kCVPixelFormatType_32ARGB: 4,
     kCVPixelFormatType_OneComponent8: 1, kCVPixelFormatType_OneComponent16Half: 2,
     kCVPixelFormatType_OneComponent32Float: 4, kCVPixelFormatType_TwoComponent8: 2,
@@ -55,24 +50,39 @@ public struct CVPixelBufferLockFlags: OptionSet, Sendable {
     public static let readOnly = CVPixelBufferLockFlags(rawValue: 1)
 }
 
-/// A pixel buffer, whose rows begin at multiples of 64 bytes.
+/// A pixel buffer, whose rows begin at multiples of 64 bytes; or a texture of one, which shares its memory.
 public final class CVBuffer {
-    fileprivate let width: Int
-    fileprivate let height: Int
-    fileprivate let type: OSType
-    fileprivate let bytesPerRow: Int
-    fileprivate let memory: UnsafeMutableRawPointer
+    let width: Int
+    let height: Int
+    let type: OSType
+    let bytesPerRow: Int
+    let memory: UnsafeMutableRawPointer
+    /// Of the memory: whole pages, as a buffer of Metal that shares it requires.
+    let length: Int
+    let texture: CVTexture?
     fileprivate var locks = 0
 
     fileprivate init(width: Int, height: Int, type: OSType, bytesPerPixel: Int) {
         (self.width, self.height, self.type) = (width, height, type)
         bytesPerRow = (width * bytesPerPixel + 63) / 64 * 64
-        memory = UnsafeMutableRawPointer.allocate(byteCount: bytesPerRow * height, alignment: 64)
-        memory.initializeMemory(as: UInt8.self, repeating: 0, count: bytesPerRow * height)
+        length = (bytesPerRow * height + pageSize - 1) / pageSize * pageSize
+        memory = UnsafeMutableRawPointer.allocate(byteCount: length, alignment: pageSize)
+        memory.initializeMemory(as: UInt8.self, repeating: 0, count: length)
+        texture = nil
     }
 
-    deinit { memory.deallocate() }
+    init(texture: CVTexture) {
+        let pixels = texture.pixels
+        (width, height, type, bytesPerRow) = (pixels.width, pixels.height, pixels.type, pixels.bytesPerRow)
+        (memory, length) = (pixels.memory, pixels.length)
+        self.texture = texture
+    }
+
+    deinit { if texture == nil { memory.deallocate() } }
 }
+
+/// Of Apple silicon.
+private let pageSize = 16384
 
 public typealias CVImageBuffer = CVBuffer
 public typealias CVPixelBuffer = CVImageBuffer

@@ -44,6 +44,10 @@ public protocol MTLBlitCommandEncoder: MTLCommandEncoder {
         to destinationBuffer: any MTLBuffer, destinationOffset: Int, size: Int)
     func fill(buffer: any MTLBuffer, range: Range<Int>, value: UInt8)
     func synchronize(resource: any MTLResource)
+    func sampleCounters(sampleBuffer: any MTLCounterSampleBuffer, sampleIndex: Int, barrier: Bool)
+    func resolveCounters(
+        _ sampleBuffer: any MTLCounterSampleBuffer, range: Range<Int>, destinationBuffer: any MTLBuffer,
+        destinationOffset: Int)
     func updateFence(_ fence: any MTLFence)
     func waitForFence(_ fence: any MTLFence)
 }

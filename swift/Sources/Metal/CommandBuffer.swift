@@ -36,16 +36,24 @@ public class MTLCommandBufferDescriptor: NSObject, NSCopying {
 
 public class MTLComputePassDescriptor: NSObject, NSCopying {
     public var dispatchType = MTLDispatchType.serial
+    public private(set) var sampleBufferAttachments = MTLComputePassSampleBufferAttachmentDescriptorArray()
 
     public func copy(with zone: NSZone? = nil) -> Any {
         let copy = MTLComputePassDescriptor()
         copy.dispatchType = dispatchType
+        copy.sampleBufferAttachments = sampleBufferAttachments.copied()
         return copy
     }
 }
 
 public class MTLBlitPassDescriptor: NSObject, NSCopying {
-    public func copy(with zone: NSZone? = nil) -> Any { MTLBlitPassDescriptor() }
+    public private(set) var sampleBufferAttachments = MTLBlitPassSampleBufferAttachmentDescriptorArray()
+
+    public func copy(with zone: NSZone? = nil) -> Any {
+        let copy = MTLBlitPassDescriptor()
+        copy.sampleBufferAttachments = sampleBufferAttachments.copied()
+        return copy
+    }
 }
 
 public typealias MTLCommandBufferHandler = @Sendable (any MTLCommandBuffer) -> Void

@@ -1,4 +1,5 @@
-// Hardware counters, which this device does not support: it lists no counter sets and no sampling points.
+// Counters. This device has one set, "timestamp", sampled where an encoder starts and ends, as on an M1. It has no
+// counters of hardware events.
 
 public struct MTLCommonCounter: RawRepresentable, Hashable, Sendable {
     public let rawValue: String
@@ -88,19 +89,103 @@ public struct MTLCounterSampleBufferError: _BridgedStoredNSError, Sendable {
 
 public let MTLCounterErrorDomain: String = "MTLCounterErrorDomain"
 
-extension SoftwareDevice {
-    var counterSets: [any MTLCounterSet]? { nil }
-    func supportsCounterSampling(_ samplingPoint: MTLCounterSamplingPoint) -> Bool { false }
+/// A sample index that takes no sample.
+public let MTLCounterDontSample: Int = -1
 
-    func makeCounterSampleBuffer(descriptor: MTLCounterSampleBufferDescriptor) throws -> any MTLCounterSampleBuffer {
-        throw MTLCounterSampleBufferError(
-            .invalid,
-            "\(name) has no counters: counterSets is nil. Time command buffers by gpuStartTime and gpuEndTime.")
+/// The value of a sample that was not taken.
+public let MTLCounterErrorValue: UInt64 = .max
+
+public class MTLComputePassSampleBufferAttachmentDescriptor: NSObject, NSCopying {
+    public var sampleBuffer: (any MTLCounterSampleBuffer)?
+    public var startOfEncoderSampleIndex = MTLCounterDontSample
+    public var endOfEncoderSampleIndex = MTLCounterDontSample
+
+    public func copy(with zone: NSZone? = nil) -> Any {
+        let copy = MTLComputePassSampleBufferAttachmentDescriptor()
+        copy.sampleBuffer = sampleBuffer
+        copy.startOfEncoderSampleIndex = startOfEncoderSampleIndex
+        copy.endOfEncoderSampleIndex = endOfEncoderSampleIndex
+        return copy
     }
 }
 
-extension SoftwareComputeEncoder {
-    func sampleCounters(sampleBuffer: any MTLCounterSampleBuffer, sampleIndex: Int, barrier: Bool) {
-        misuse(debugName, "sampleCountersInBuffer:atSampleIndex:withBarrier:", "this device has no counters.")
+public class MTLComputePassSampleBufferAttachmentDescriptorArray: NSObject {
+    private var attachments = SampleAttachments(MTLComputePassSampleBufferAttachmentDescriptor.init)
+
+    public subscript(attachmentIndex: Int) -> MTLComputePassSampleBufferAttachmentDescriptor! {
+        get { attachments.get(attachmentIndex) }
+        set { attachments.set(attachmentIndex, newValue) }
+    }
+
+    func copied() -> MTLComputePassSampleBufferAttachmentDescriptorArray {
+        let copy = MTLComputePassSampleBufferAttachmentDescriptorArray()
+        copy.attachments = attachments.copied()
+        return copy
+    }
+
+    var samples: [EncoderSamples] {
+        attachments.all.compactMap {
+            EncoderSamples($0.sampleBuffer, $0.startOfEncoderSampleIndex, $0.endOfEncoderSampleIndex)
+        }
+    }
+}
+
+public class MTLBlitPassSampleBufferAttachmentDescriptor: NSObject, NSCopying {
+    public var sampleBuffer: (any MTLCounterSampleBuffer)?
+    public var startOfEncoderSampleIndex = MTLCounterDontSample
+    public var endOfEncoderSampleIndex = MTLCounterDontSample
+
+    public func copy(with zone: NSZone? = nil) -> Any {
+        let copy = MTLBlitPassSampleBufferAttachmentDescriptor()
+        copy.sampleBuffer = sampleBuffer
+        copy.startOfEncoderSampleIndex = startOfEncoderSampleIndex
+        copy.endOfEncoderSampleIndex = endOfEncoderSampleIndex
+        return copy
+    }
+}
+
+public class MTLBlitPassSampleBufferAttachmentDescriptorArray: NSObject {
+    private var attachments = SampleAttachments(MTLBlitPassSampleBufferAttachmentDescriptor.init)
+
+    public subscript(attachmentIndex: Int) -> MTLBlitPassSampleBufferAttachmentDescriptor! {
+        get { attachments.get(attachmentIndex) }
+        set { attachments.set(attachmentIndex, newValue) }
+    }
+
+    func copied() -> MTLBlitPassSampleBufferAttachmentDescriptorArray {
+        let copy = MTLBlitPassSampleBufferAttachmentDescriptorArray()
+        copy.attachments = attachments.copied()
+        return copy
+    }
+
+    var samples: [EncoderSamples] {
+        attachments.all.compactMap {
+            EncoderSamples($0.sampleBuffer, $0.startOfEncoderSampleIndex, $0.endOfEncoderSampleIndex)
+        }
+    }
+}
+
+/// The attachments of a pass by index; each is created when it is first read.
+private struct SampleAttachments<Attachment: NSObject & NSCopying> {
+    let make: () -> Attachment
+    private var known: [Int: Attachment] = [:]
+
+    init(_ make: @escaping () -> Attachment) { self.make = make }
+
+    var all: [Attachment] { known.sorted { $0.key < $1.key }.map(\.value) }
+
+    mutating func get(_ index: Int) -> Attachment {
+        if let attachment = known[index] { return attachment }
+        let fresh = make()
+        known[index] = fresh
+        return fresh
+    }
+
+    mutating func set(_ index: Int, _ attachment: Attachment?) { known[index] = attachment?.copy() as? Attachment }
+
+    func copied() -> Self {
+        var copy = Self(make)
+        copy.known = known.compactMapValues { $0.copy() as? Attachment }
+        return copy
     }
 }

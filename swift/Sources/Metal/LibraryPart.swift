@@ -9,9 +9,19 @@ final class LibraryPart: @unchecked Sendable {
     /// The compiler's warnings, which only the completion handler of `makeLibrary` receives.
     let warnings: String?
     let functionNames: [String]
+    private let source: String
+    private let options: MTLCompileOptions
+    private let libraries: [SoftwareDynamicLibrary]
 
-    init(source: String, options: MTLCompileOptions, on device: SoftwareDevice) throws {
+    init(
+        source callers: String, options: MTLCompileOptions, libraries: [SoftwareDynamicLibrary],
+        on device: SoftwareDevice
+    ) throws {
         self.device = device
+        self.source = callers
+        self.options = options.copy() as! MTLCompileOptions
+        self.libraries = libraries
+        let source = SoftwareDynamicLibrary.link(callers, libraries)
         let macros = options.macroTexts
         var message: UnsafeMutablePointer<CChar>?
         let library = withMacros(macros) { list in
@@ -39,11 +49,18 @@ final class LibraryPart: @unchecked Sendable {
     }
 
     deinit { mrt_library_release(handle) }
+
+    /// Returns the part with the functions of `preloaded`, which come before those of the libraries that it names.
+    func linked(to preloaded: [SoftwareDynamicLibrary]) throws -> LibraryPart {
+        preloaded.isEmpty
+            ? self
+            : try LibraryPart(source: source, options: options, libraries: preloaded + libraries, on: device)
+    }
 }
 
 extension MTLCompileOptions {
     /// Macros as text, sorted by name, so that equal options have equal fingerprints.
-    fileprivate var macroTexts: [(name: String, value: String)] {
+    var macroTexts: [(name: String, value: String)] {
         (preprocessorMacros ?? [:]).sorted { $0.key < $1.key }.map { name, value in
             (name, (value as? NSNumber)?.stringValue ?? value.description)
         }

@@ -50,7 +50,13 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
     }
 
     func makeComputeCommandEncoder(descriptor: MTLComputePassDescriptor) -> (any MTLComputeCommandEncoder)? {
-        makeComputeCommandEncoder(dispatchType: descriptor.dispatchType)
+        let samples = descriptor.sampleBufferAttachments.samples
+        guard let commands = EncoderSamples.commands(samples, "computeCommandEncoderWithDescriptor:") else {
+            return nil
+        }
+        let encoder = makeComputeCommandEncoder(dispatchType: descriptor.dispatchType)
+        sample(encoder as? SoftwareEncoder, commands)
+        return encoder
     }
 
     func makeComputeCommandEncoder(dispatchType: MTLDispatchType) -> (any MTLComputeCommandEncoder)? {
@@ -65,7 +71,17 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
     }
 
     func makeBlitCommandEncoder(descriptor blitPassDescriptor: MTLBlitPassDescriptor) -> (any MTLBlitCommandEncoder)? {
-        makeBlitCommandEncoder()
+        let samples = blitPassDescriptor.sampleBufferAttachments.samples
+        guard let commands = EncoderSamples.commands(samples, "blitCommandEncoderWithDescriptor:") else { return nil }
+        let encoder = makeBlitCommandEncoder()
+        sample(encoder as? SoftwareEncoder, commands)
+        return encoder
+    }
+
+    private func sample(_ encoder: SoftwareEncoder?, _ samples: (start: [SampleCommand], end: [SampleCommand])) {
+        guard let encoder else { return }
+        samples.start.forEach(record)
+        encoder.lastCommands = samples.end
     }
 
     func encodeWaitForEvent(_ event: any MTLEvent, value: UInt64) {

@@ -68,9 +68,11 @@ extension SoftwareDevice {
 
     func makeLibrary(data: DispatchData) throws -> any MTLLibrary { throw compiledLibraryRefused }
 
-    func makeDynamicLibrary(library: any MTLLibrary) throws -> any MTLDynamicLibrary { throw dynamicLibraryRefused }
+    func makeDynamicLibrary(library: any MTLLibrary) throws -> any MTLDynamicLibrary {
+        try SoftwareDynamicLibrary(library: library)
+    }
 
-    func makeDynamicLibrary(url: URL) throws -> any MTLDynamicLibrary { throw dynamicLibraryRefused }
+    func makeDynamicLibrary(url: URL) throws -> any MTLDynamicLibrary { try SoftwareDynamicLibrary(url: url) }
 
     func makeBinaryArchive(descriptor: MTLBinaryArchiveDescriptor) throws -> any MTLBinaryArchive {
         try SoftwareBinaryArchive(url: descriptor.url)
@@ -81,9 +83,5 @@ extension SoftwareDevice {
             .unsupported,
             "A .metallib holds code for Apple's GPUs, which \(name) cannot run; use "
                 + "makeLibrary(source:options:), or put the .metal file of the same name beside it.")
-    }
-
-    private var dynamicLibraryRefused: MTLDynamicLibraryError {
-        MTLDynamicLibraryError(.unsupported, "\(name) has no dynamic libraries: supportsDynamicLibraries is false.")
     }
 }

@@ -57,7 +57,7 @@ final class SoftwareDevice: NSObject, MTLDevice, @unchecked Sendable {
     let supportsQueryTextureLOD = false
     let supportsBCTextureCompression = false
     let supportsPullModelInterpolation = false
-    let supportsDynamicLibraries = false
+    let supportsDynamicLibraries = true
     let supportsRenderDynamicLibraries = false
     let supportsRaytracing = false
     let supportsRaytracingFromRender = false

@@ -5,6 +5,8 @@ class SoftwareEncoder: NSObject, @unchecked Sendable {
     let debugName: String
     private(set) var isOpen = true
     private var debugGroups: [String] = []
+    /// Commands that are encoded after all others.
+    var lastCommands: [any Command] = []
 
     init(buffer: SoftwareCommandBuffer, debugName: String) {
         self.buffer = buffer
@@ -29,6 +31,7 @@ class SoftwareEncoder: NSObject, @unchecked Sendable {
             misuse(debugName, "endEncoding", "debug groups \(debugGroups) were pushed and not popped.")
         }
         isOpen = false
+        lastCommands.forEach(buffer.record)
         buffer.close(self)
     }
 

@@ -8,6 +8,8 @@ final class SoftwareFunction: NSObject, MTLFunction, @unchecked Sendable {
     private let lock = NSLock()
     /// Nil until a pipeline needs the function: its name and constants are known without compiling it.
     private var handle: OpaquePointer?
+    private let sourceName: String
+    private let values: [MTLFunctionConstantValues.Entry]
     let functionType = MTLFunctionType.kernel
     let patchType = MTLPatchType.none
     let patchControlPointCount = -1
@@ -18,6 +20,8 @@ final class SoftwareFunction: NSObject, MTLFunction, @unchecked Sendable {
     init(unspecialized name: String, library: LibraryPart) {
         self.library = library
         self.name = name
+        sourceName = name
+        values = []
         functionConstantsDictionary = library.constants(of: name)
         fingerprint = Fingerprint([library.fingerprint.description, name])
     }
@@ -26,6 +30,8 @@ final class SoftwareFunction: NSObject, MTLFunction, @unchecked Sendable {
         _ name: String, library: LibraryPart, constants: MTLFunctionConstantValues, specializedName: String? = nil
     ) throws {
         let values = constants.sortedValues
+        self.values = values
+        sourceName = name
         handle = try makeRuntimeFunction(name, library, values)
         self.library = library
         self.name = specializedName ?? name
@@ -37,6 +43,20 @@ final class SoftwareFunction: NSObject, MTLFunction, @unchecked Sendable {
 
     var device: any MTLDevice { library.device }
     override var description: String { "<SoftwareFunction> name = \(name), type = MTLFunctionTypeKernel" }
+
+    /// Returns the function with the preloaded libraries of a pipeline.
+    func linked(to preloaded: [any MTLDynamicLibrary]) throws -> SoftwareFunction {
+        let libraries = try SoftwareDynamicLibrary.known(preloaded)
+        return libraries.isEmpty ? self : try SoftwareFunction(self, in: library.linked(to: libraries))
+    }
+
+    private init(_ other: SoftwareFunction, in library: LibraryPart) throws {
+        self.library = library
+        (name, sourceName, values) = (other.name, other.sourceName, other.values)
+        functionConstantsDictionary = other.functionConstantsDictionary
+        fingerprint = Fingerprint([library.fingerprint.description, other.fingerprint.description])
+        if !values.isEmpty { handle = try makeRuntimeFunction(sourceName, library, values) }
+    }
 
     /// Returns the compiled function of the runtime; throws if it needs constants and was made without them.
     func compiled() throws -> OpaquePointer {

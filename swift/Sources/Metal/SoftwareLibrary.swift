@@ -4,8 +4,11 @@ final class SoftwareLibrary: NSObject, MTLLibrary, @unchecked Sendable {
     private let softwareDevice: SoftwareDevice
     private let parts: [LibraryPart]
     let functionNames: [String]
-    let type = MTLLibraryType.executable
-    let installName: String? = nil
+    let type: MTLLibraryType
+    let installName: String?
+    /// What a dynamic library keeps of the library.
+    let recipe: LibraryRecipe?
+    let libraries: [SoftwareDynamicLibrary]
     var label: String?
 
     convenience init(source: String, options: MTLCompileOptions, on device: SoftwareDevice) throws {
@@ -18,15 +21,16 @@ final class SoftwareLibrary: NSObject, MTLLibrary, @unchecked Sendable {
         guard !takeFault("library") else {
             throw MTLLibraryError(.internal, "Injected failure: the library was not made.")
         }
-        guard options.libraryType == .executable && options.libraries?.isEmpty ?? true else {
+        let libraries = try SoftwareDynamicLibrary.known(options.libraries ?? [])
+        let installName = options.libraryType == .dynamic ? options.installName : nil
+        if options.libraryType == .dynamic, installName?.isEmpty ?? true {
             throw MTLLibraryError(
-                .unsupported,
-                "\(device.name) has no dynamic libraries: compile one source with libraryType "
-                    + ".executable."
-            )
+                .compileFailure, "makeLibrary: a library of type .dynamic needs installName in its MTLCompileOptions.")
         }
-        parts = try sources.map { try LibraryPart(source: $0, options: options, on: device) }
-        functionNames = parts.flatMap(\.functionNames)
+        parts = try sources.map { try LibraryPart(source: $0, options: options, libraries: libraries, on: device) }
+        (type, self.installName, self.libraries) = (options.libraryType, installName, libraries)
+        recipe = installName.map { LibraryRecipe(sources[0], $0, options, libraries) }
+        functionNames = type == .dynamic ? [] : parts.flatMap(\.functionNames)
         let repeated = Dictionary(grouping: functionNames) { $0 }.filter { $0.value.count > 1 }.keys.sorted()
         guard repeated.isEmpty else {
             throw MTLLibraryError(.compileFailure, "More than one file has a function named \(repeated).")

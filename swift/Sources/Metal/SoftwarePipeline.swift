@@ -17,7 +17,7 @@ final class SoftwarePipeline: NSObject, MTLComputePipelineState, @unchecked Send
             misuse("MTLDebugDevice", Self.selector, "computeFunction must not be nil.")
             throw MTLLibraryError(.functionNotFound, "The pipeline descriptor has no computeFunction.")
         }
-        guard let function = computeFunction as? SoftwareFunction else {
+        guard let given = computeFunction as? SoftwareFunction else {
             misuse(
                 "MTLDebugDevice", Self.selector,
                 "computeFunction is not a function of this device (\(SoftwareDevice.shared.name)).")
@@ -29,6 +29,7 @@ final class SoftwarePipeline: NSObject, MTLComputePipelineState, @unchecked Send
                 "maxTotalThreadsPerThreadgroup(\(descriptor.maxTotalThreadsPerThreadgroup)) must be <= 1024.")
             throw MTLLibraryError(.unsupported, "maxTotalThreadsPerThreadgroup is over the device's limit of 1024.")
         }
+        let function = try given.linked(to: descriptor.preloadedLibraries)
         let handle = try function.compiled()
         guard !takeFault("pipeline") else {
             throw MTLLibraryError(.internal, "Injected failure: the pipeline was not made.")

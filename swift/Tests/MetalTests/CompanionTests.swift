@@ -2,7 +2,7 @@ import Accelerate
 import MetalKit
 import QuartzCore
 import XCTest
-import os
+import Orchardos
 import simd
 
 /// The modules besides Metal, compared with numbers computed by hand.

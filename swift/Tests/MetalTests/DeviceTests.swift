@@ -48,7 +48,7 @@ final class DeviceTests: MetalTestCase {
             XCTAssertEqual(($0 as NSError).domain, MTLLogStateErrorDomain)
         }
         XCTAssertThrowsError(try device.makeDynamicLibrary(url: URL(fileURLWithPath: "/nowhere"))) {
-            XCTAssertEqual(($0 as? MTLDynamicLibraryError)?.code, .unsupported)
+            XCTAssertEqual(($0 as? MTLDynamicLibraryError)?.code, .invalidFile)
         }
         XCTAssertThrowsError(try device.makeLibrary(URL: URL(fileURLWithPath: "/nowhere.metallib"))) {
             XCTAssertEqual(($0 as? MTLLibraryError)?.code, .fileNotFound)

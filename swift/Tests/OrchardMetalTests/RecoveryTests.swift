@@ -134,7 +134,7 @@ final class RecoveryTests: XCTestCase {
         XCTAssertEqual(try counts(client), [2, 1])
     }
 
-    /// If even new queues are rejected, this is an error in the end; later work is tried again.
+    /// If new queues are rejected too, the work fails; later work is tried again.
     func testADeviceThatTakesNothingIsAnError() throws {
         let client = try open()
         let buffer = try client.buffer(64, zeroed: true)

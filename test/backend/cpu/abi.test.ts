@@ -28,7 +28,7 @@ describe("the declarations match orchard_cpu.h", () => {
     });
   });
 
-  test("the same codes, one by one", () => {
+  test("every error code is equal", () => {
     const snake = (name: string) => name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
     const codes = Object.entries(Status).map(([name, code]) => [`ORCHARD_CPU_${snake(name)}`, code]);
     const wanted = new Map(codes as [string, number][]).set("ORCHARD_CPU_STATISTICS", statisticsFields.length);
@@ -39,7 +39,7 @@ describe("the declarations match orchard_cpu.h", () => {
     expect(/#define ORCHARD_CPU_ABI_VERSION (\d+)/.exec(text)?.[1]).toBe(`${ABI_VERSION}`);
   });
 
-  test("the statistics in the header's order", () => {
+  test("the statistics are in the header's order", () => {
     const comment = /Writes, in this order: ([^.]*)\./.exec(text)?.[1] ?? "";
     const names = comment.replace(/\(.*?\)|\/\//g, "").match(/\w+/g);
     expect(names).toEqual([...statisticsFields]);

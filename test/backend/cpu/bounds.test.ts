@@ -79,7 +79,7 @@ describe("a copy of", () => {
   });
 });
 
-test("strides and offsets may reach both ends of an operand, but not beyond", () => {
+test("strides and offsets may reach both ends of an operand, but not go beyond", () => {
   const source = Float32Array.from({ length: 6 }, (_, index) => index);
   const reversed = (offset: number) =>
     reduceCall(
@@ -154,7 +154,7 @@ test("positions that wrap around are rejected before any row is rotated", () => 
   expect(out.every((value) => value === 0)).toBe(true);
 });
 
-describe("an index out of range that was not checked before", () => {
+describe("an index out of range that earlier checks did not catch", () => {
   const message = (index: number, size: number) => `expected indices of at least 0 and less than ${size}, got ${index}`;
   const indices = (index: number) => BigInt64Array.of(0n, BigInt(index));
 
@@ -239,7 +239,7 @@ describe("rows", () => {
     expect(error.message).toBe("[Adam] row 0: operand 0 (stateBefore): expected at least 164 bytes, got 160");
   });
 
-  test("a function that has no rows, a call without rows, and blocks of another length are rejected", () => {
+  test("a function without rows, a call without rows, and blocks of another length are rejected", () => {
     const { ordinal, blockBytes, operands } = nativeTables().functions["update"]!;
     const unary = nativeTables().functions["unary"]!.ordinal;
     const block = new Float64Array(blockBytes / 8 + operands);

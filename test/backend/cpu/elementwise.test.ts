@@ -146,7 +146,7 @@ describe.each(isas)("on cpu with %s", (isa) => {
   );
 
   test(
-    "quotients just below whole numbers are not rounded up, and remainders are exact",
+    "quotients just below whole numbers are not rounded up before truncation, and remainders are exact",
     on(() => {
       const { a, b } = belowWholeNumbers(4000);
       const operands = [tensor(a), tensor(b)] as const;

@@ -62,7 +62,7 @@ describe.each([...floats, ...integers])("%s", (dtype) => {
       }
   });
 
-  test("operands in each orientation, whole and partial tiles, one and two blocks deep", () => {
+  test("operands in each orientation, whole and partial tiles, sums of one and of two blocks", () => {
     const sizes = [
       [28, 64, 32],
       [43, 65, 39],
@@ -258,7 +258,7 @@ test.each([
   { size: [300, 530, 390], lies: ["columns", "rows"] },
   { size: [6, 1103, 541], lies: ["rows", "columns"] },
   { size: [5, 1103, 541], lies: ["rows", "rows"] },
-] as const)("a product larger than every block is correct in every way: $size of $lies", ({ size, lies }) => {
+] as const)("a product larger than every block is correct with every method: $size of $lies", ({ size, lies }) => {
   const [m, n, k] = size;
   const given = randomCase("float32", size, [...lies, "rows"]);
   const input = randomOperand(elementTypes.float32, m, n, "oneRow", []);

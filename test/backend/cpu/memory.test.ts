@@ -75,7 +75,7 @@ test("the peak restarts from the live bytes, and does not drop when blocks are r
 });
 
 describe("limits", () => {
-  test("the error for an allocation over the memory limit has the figures, and leaves nothing behind", () => {
+  test("the error for an allocation over the memory limit states the bytes, and no memory leaks", () => {
     const { liveBytes, liveBlocks, refusals } = statistics();
     native.orchard_cpu_set_memory_limit(liveBytes + 2 * megabyte);
     const first = allocateBlock(native, megabyte, "test");
@@ -93,7 +93,7 @@ describe("limits", () => {
     native.orchard_cpu_set_cache_limit(8 * megabyte);
     for (const block of [1, 2, 4].map((size) => allocateBlock(native, size * megabyte, "test"))) block.release();
     expect(statistics().cachedBytes).toBe(7 * megabyte);
-    const block = allocateBlock(native, 3 * megabyte, "test"); // in no class that has free blocks
+    const block = allocateBlock(native, 3 * megabyte, "test"); // a size class without free blocks
     expect(statistics()).toMatchObject({ liveBytes: liveBytes + 3 * megabyte, cachedBytes: 4 * megabyte });
     block.release();
   });

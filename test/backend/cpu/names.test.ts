@@ -56,7 +56,7 @@ test("enumerations of the C++ are found", () => {
   expect(declared.length).toBeGreaterThan(10);
 });
 
-describe("C++ does not compile", () => {
+describe("C++ that does not compile", () => {
   const { file, path: root } = testFolder("cpu-names");
   beforeAll(() => {
     for (const folder of ["native/cpu", "kernels/formulas"])
@@ -91,7 +91,7 @@ describe("C++ does not compile", () => {
     },
   );
 
-  test.each(["unary", "binary", "ternary"])("without a formula of %s", async (family) => {
+  test.each(["unary", "binary", "ternary"])("a formula is missing in %s", async (family) => {
     const rows = readFileSync(file(`kernels/formulas/${family}.h`), "utf8").match(/^(?:OF_\w+|TEST)\(.*\)$/gm)!;
     const row = someOf(rows, 1)[0]!;
     const { status, output } = await compileWith(

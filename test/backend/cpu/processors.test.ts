@@ -70,7 +70,7 @@ describe.if(onLinux)("the number of threads is that of the processors that the p
     expect(JSON.parse(child!.stdout)).toEqual(computes(1));
   });
 
-  test("unless the environment sets it", () => {
+  test("the environment overrides the number of threads", () => {
     const asked = { ORCHARD_CPU_THREADS: "3", ORCHARD_METAL_WORKERS: "5" };
     const { threads, workers } = computedWith(asked, ["taskset", "-c", "0"]);
     expect([threads, workers]).toEqual([3, withMetal ? 5 : null]);

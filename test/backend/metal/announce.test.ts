@@ -50,7 +50,7 @@ test.if(software)("a program without findings prints nothing, and without the va
   expect(run(undefined, program("console.log(once().length);"))).toEqual({ out: "0\n", err: "", exitCode: 0 });
 });
 
-test.if(software)("work that nobody waits for is checked too", () => {
+test.if(software)("work is checked even if the program does not wait for it", () => {
   const text = program(`
     import { DeviceBuffer } from "${join(packageRoot, "src/index.ts")}";
     const of = () => new DeviceBuffer(x(), { context });
@@ -60,7 +60,7 @@ test.if(software)("work that nobody waits for is checked too", () => {
   expect(exitCode).toBe(1);
 });
 
-test.if(software)("configure finds the same as the variable, also in buffers of the pool", () => {
+test.if(software)("configure gives the same findings as the variable, also in buffers of the pool", () => {
   const text = program(`
     once(); // its buffers go back to the pool
     context.configure("check", true);

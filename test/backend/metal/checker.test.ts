@@ -62,7 +62,7 @@ describe("the checker, from TypeScript", () => {
     }
   });
 
-  test("the same kernel with a barrier has none", () => {
+  test("the same kernel with a barrier has no findings", () => {
     expect(
       findings(sums("threadgroup_barrier(mem_flags::mem_threadgroup);"), "pair_sums", { x: x(), sums: x() }).list,
     ).toEqual([]);
@@ -78,7 +78,7 @@ describe("the checker, from TypeScript", () => {
     expect(findings(past(63), "copy", { from: x(), to: x() }).list).toEqual([]);
   });
 
-  test("a failed run leaves no findings to the next run of a kernel of that name", async () => {
+  test("findings of a failed run do not appear in the next run of a kernel of that name", async () => {
     using context = new MetalContext({ exact: true });
     if (!context.isSoftware) return expect(context.report().findings).toEqual([]);
     const write = (index: string) =>

@@ -59,7 +59,7 @@ const dependents: Readonly<Record<string, (x: Tensor) => Tensor>> = {
 for (const [name, make] of Object.entries(dependents)) {
   test(`${name} has the error`, () => throwsEachTime(on(() => make(bad()))));
 
-  test(`${name} has it, also if everything is done when it is encoded`, () => {
+  test(`${name} has the error, also if all work is done when it is encoded`, () => {
     const failed = bad();
     metalContext().wait();
     const fine = on(() => tensor([7]));
@@ -172,7 +172,7 @@ test("both the indices and the offsets of bags are checked", () => {
   throwsEachTime(wrong, "[embeddingBag] expected ascending offsets");
 });
 
-describe("if a command buffer fails as well", () => {
+describe("a command buffer fails as well", () => {
   afterEach(() => forgetFailures());
 
   test("the error is that of the index, and only for tensors that depend on it", () => {

@@ -4,7 +4,7 @@ import { cacheFolder } from "../../../src/core/paths.ts";
 
 test("on a complete machine the doctor runs a computation and recommends nothing", () => {
   const diagnoses = diagnose(cacheFolder());
-  const isOptional = (subject: string) => subject === "mpi"; // which tests of ranks may install later
+  const isOptional = (subject: string) => subject === "mpi"; // tests of ranks may install MPI later
   expect(diagnoses.filter(({ state, fix, subject }) => state === "missing" || (fix && !isOptional(subject)))).toEqual(
     [],
   );

@@ -80,7 +80,7 @@ test.skipIf(!isSoftware).each(waits.map((_, at) => at))("loop %d waits for memor
   expect([statements, ...findings(statements)]).toEqual([statements, "spin-wait here"]);
 });
 
-/** Each iteration does something else, lets other threads run, or is the only one. */
+/** Loops that end: each iteration does other work, lets other threads run, or is the only one. */
 const ends: readonly ((a: string) => string)[] = [
   (a) => `while (${a} == 0 && n < 5000) n++;`,
   (a) => `do { v = ${a} + v + 1; } while (v < 5000);`,

@@ -257,7 +257,7 @@ describe("invalid arguments are rejected with an error that names them", () => {
     });
   }
 
-  test("an unknown setting; on Apple's device, a setting of only the software device", () => {
+  test("an unknown setting, and on Apple's device a setting that only the software device has", () => {
     const context = metalContext();
     const type = context.deviceInfo().isSoftware ? ArgumentError : BackendError;
     expect(() => context.configure("color", "red")).toThrow(type);

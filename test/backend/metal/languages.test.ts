@@ -11,7 +11,7 @@ import { testFolder } from "../../support/folder.ts";
 const folder = testFolder("languages");
 const software = metalContext().isSoftware;
 
-test("all versions if the kernel or a file that it includes changed, else the library's", () => {
+test("a changed kernel or header is checked in all versions, others in the library's version", () => {
   const kernels = [...new Bun.Glob("kernels/**/*.metal").scanSync({ cwd: packageRoot, absolute: true })];
   const shared = join(packageRoot, "kernels/common/bits.h");
   const users = kernels.filter((kernel) => includedTexts(kernel).files.includes(shared));

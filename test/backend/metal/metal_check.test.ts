@@ -79,7 +79,7 @@ test("a file included under several names is one file, and angle brackets search
 
 /** Only the executing pass rejects this, in the last of many kernels. */
 const many = Array.from({ length: 20 }, (_, i) => `kernel void k${i}(device float* x) { x[0] = ${i}; }`);
-test.if(software)("a library of many kernels goes through the executing pass, whole", () => {
+test.if(software)("a library of many kernels passes the executing check", () => {
   const sound = file("many.metal", `${many.join("\n")}\n`);
   expect(check(sound)).toMatchObject({ out: `${sound}: no problems\n`, exitCode: 0 });
   const last = "kernel void last(device float* x) { float4 v = float4(1.0f, 2.0f); x[0] = v.x; }";

@@ -28,7 +28,7 @@ const included = enumerations().filter(({ header }) => files.some(([, text]) => 
 /** Bits of a function constant: kernels ask for each with `has`. */
 const isOptions = ({ type }: Enumeration): boolean => type.endsWith("Option");
 
-/** Groups with a separate kernel, by its host name, which contains nothing of other groups. */
+/** Groups with a separate kernel, by its host name. Its text contains no other group's names. */
 const ownKernels: Readonly<Record<string, string>> = { TERNARY_CHOICES: "where_" };
 
 /** A formula: the struct of a name, in a kernel or in a table of `formulas/` that it includes. */
@@ -98,7 +98,7 @@ function compile(file: string, changed: Readonly<Record<string, string>>): void 
   }
 }
 
-describe("every name that kernels know", () => {
+describe("names of operations in kernels", () => {
   test.each(included.filter(isOptions).map((own) => [own.type, own] as const))("%s: is used", (type, { names }) => {
     const all = Object.values(texts).join("\n");
     expect(names.filter((name) => !all.includes(`has(${constantOf(type, name)})`))).toEqual([]);
@@ -116,14 +116,14 @@ describe("every name that kernels know", () => {
     },
   );
 
-  test("is in a switch generated from its list, and no switch has a default with a formula", () => {
+  test("each switch is generated from the list, and no default of a switch has a formula", () => {
     const users = files.filter(([, text]) => text.includes("ORCHARD_CASE"));
     expect(users.length).toBeGreaterThan(10);
     const defaults = users.flatMap(([file, text]) => (text.match(/default:.*/g) ?? []).map((line) => [file, line]));
     expect(defaults).toEqual([["elementwise/unary.metal", "default: return apply(x);"]]);
   });
 
-  test("has each formula once", () => {
+  test("each has one formula", () => {
     expect(formulas.length).toBeGreaterThan(150);
     for (const formula of formulas) expect(without(formula)).not.toBe(texts[formula.file]!);
   });
@@ -147,7 +147,7 @@ describe("a kernel does not compile", () => {
     },
   );
 
-  test("with a name that only the list has", () => {
+  test("a name occurs only in the list", () => {
     const { header, names } = enumerations().find(({ type }) => type === "Scan")!;
     const row = "    ROW(SCAN_CUMSUM, __VA_ARGS__)";
     const longer = header.text

@@ -48,7 +48,7 @@ describe("an operand with the right storage and layout costs no copy", () => {
       expect(use).toThrow(refused);
   });
 
-  test("a hint that already holds moves nothing; any other moves the contents once", () => {
+  test("a hint that is already satisfied moves nothing; any other moves the contents once", () => {
     using context = new MetalContext();
     using x = new DeviceBuffer(numbers, { context, storage: "private" });
     x.moveTo("private");

@@ -210,7 +210,7 @@ describe("a failure of Metal", () => {
       .filter(({ operation }) => operation === "metalKernel axpy")
       .map(({ backend, reason }) => `${backend}: ${reason}`);
 
-  test("a source that does not compile falls back, but not in strict mode; another kernel of its name runs", () => {
+  test("a kernel that does not compile falls back, but not in strict mode; another kernel with its name runs", () => {
     using broken = metalKernel({ name: "axpy", source: "kernel void axpy(", shapes: { z: "x" }, fallback });
     withBackend("metal", () => {
       expect(broken.apply(good).z.toArray()).toEqual([11, 22, 33]);

@@ -69,7 +69,7 @@ describe("a kernel on tensors", () => {
     expect(rows(add(z, 1))).toEqual([13, 25, 37]);
   });
 
-  test("on other backends its fallback computes", () => {
+  test("on other backends its fallback runs", () => {
     for (const backend of ["cpu", "reference", "metal"] as const) {
       resetCodepaths();
       expect(rows(withBackend(backend, () => differentiable.apply({ x, y, a: 2 })).z)).toEqual([12, 24, 36]);
@@ -204,7 +204,7 @@ kernel void outer(device const float* x, device const float* y, device half* z, 
 });
 
 describe("gradients of kernels", () => {
-  test("by a function of tensors, on every backend", () => {
+  test("a function of tensors computes them on every backend", () => {
     for (const backend of ["metal", "cpu", "reference"] as const)
       withBackend(backend, () => {
         const [p, q] = [tensor([1, 2, 3], { requiresGrad: true }), tensor([4, 5, 6], { requiresGrad: true })];
@@ -242,7 +242,7 @@ kernel void cube_backward(device const float* x, device const float* grad_z, dev
     backward: cubeBackward,
   });
 
-  test("by another kernel, and of any order if its backward is differentiable", () => {
+  test("another kernel computes them, to any order if its backward is differentiable", () => {
     for (const backend of ["metal", "cpu"] as const)
       withBackend(backend, () => {
         const p = tensor([1, 2, -3], { requiresGrad: true });

@@ -27,7 +27,7 @@ test("drawn programs", () => {
   expect(count("legal programs")).toBe(all);
 });
 
-test("planted mistakes, as a full run draws them with the usual seed", () => {
+test("planted mistakes, drawn as in a full run with the default seed", () => {
   const random = new Random(34);
   const all = Array.from({ length: 5 }, () => programs.map((draw) => draw(random))).flat();
   expect(count("mistakes planted")).toBe(all.reduce((sum, { mistakes }) => sum + mistakes.length, 0));

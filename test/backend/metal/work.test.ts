@@ -7,7 +7,7 @@ import { full } from "../../../src/ops/creation/full.ts";
 import { matmul } from "../../../src/ops/matmul/matmul.ts";
 import type { Tensor } from "../../../src/tensor/tensor.ts";
 
-/** Products of this size; `compute` is off, as only their work counts. */
+/** Products of this size. `compute` is off, since only their estimated work counts. */
 function multiply(count: number, size: number, batchWork?: number) {
   metalContext().close();
   const context = metalContext();
@@ -26,12 +26,12 @@ function multiply(count: number, size: number, batchWork?: number) {
 }
 
 afterEach(() => {
-  metalContext().configure("execute", true); // for the device, so for every context
+  metalContext().configure("execute", true); // settings are the device's, so they apply to every context
   metalContext().close(); // the next one has no limit on work
 });
 
 describe.skipIf(whyUnavailable("metal") !== undefined)("work of command buffers", () => {
-  test("each large product has its own buffer, and small ones share one", () => {
+  test("each large product has a separate command buffer, and small ones share one", () => {
     const large = multiply(10, 4096);
     expect(large.largestWork).toBe(2 * 4096 ** 3);
     expect(large.commandBuffers).toBeGreaterThanOrEqual(10);
@@ -40,7 +40,7 @@ describe.skipIf(whyUnavailable("metal") !== undefined)("work of command buffers"
     expect(small.commandBuffers).toBe(1);
   });
 
-  test("many products are split by their work", () => {
+  test("many products are split by their amount of work", () => {
     const each = 2 * 256 ** 3;
     const { largestWork, commandBuffers } = multiply(12, 256, 5 * each);
     expect(largestWork).toBeLessThanOrEqual(5 * each);

@@ -1,6 +1,6 @@
 /** The wrapper of `swiftc` for Linux, around a compiler that prints its arguments. */
 import { expect, test } from "bun:test";
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { pluginCompiler, testingCompiler } from "../../../src/cli/swift_compiler.ts";
 import { withVariables } from "../../support/environment.ts";
@@ -47,12 +47,55 @@ test.each([
   ["import DarwinKit\nimport Foundation\n", []],
   ["// import Darwin\n", []],
   ["import simd\n", names],
-  ["import os.log\nimport Darwin\nimport CommonCrypto\n", [...alias("CommonCrypto"), ...alias("Darwin"), ...names]],
+  [
+    "import os.log\nimport Darwin\nimport CommonCrypto\n",
+    [...alias("CommonCrypto"), ...alias("Darwin"), ...alias("os"), ...names],
+  ],
+  ["#if canImport(os)\nimport os\n#endif\n", []],
+  ["#if canImport(Metal)\nimport Metal\n#endif\n", names],
+  ["#if canImport(Metal)\nlet a = 1\n#else\nimport simd\n#endif\n", []],
+  ["#if canImport(Metal) && DEBUG\nimport Metal\n#endif\n", []],
+  ["internal import os\n", [...alias("os"), ...names]],
 ])("%j adds %j", (text, expected) => {
   expect(added(true, text)).toEqual(expected);
   expect(added(false, text)).toEqual(expected);
   // one file of a module suffices, and a condition ends with its file
   expect(added(true, "#if DEBUG\n", text, "let b = 2\n")).toEqual(expected);
+});
+
+/** Returns the copies that the compiler reads in place of a module's files, or undefined if it reads the files. */
+function readInstead(...texts: string[]): string[] | undefined {
+  const words = added(true, ...texts);
+  const at = words.indexOf("-vfsoverlay");
+  if (at < 0) return undefined;
+  const overlay = JSON.parse(readFileSync(words[at + 1]!, "utf8")) as {
+    roots: { name: string; "external-contents": string }[];
+  };
+  expect(overlay.roots.map(({ name }) => readFileSync(name, "utf8"))).toEqual(texts);
+  return overlay.roots.map((root) => readFileSync(root["external-contents"], "utf8"));
+}
+
+const mac = "#if os(macOS)\nlet system = 1\n#elseif os(iOS)\nlet system = 2\n#endif\n";
+
+test("a module for Apple's systems is told that it is on macOS, with the lines where they were", () => {
+  const other = "  #if DEBUG || !os(macOS) && os(OSX)\n#endif\n// os(macOS)\n";
+  const yes = "swift(>=5)";
+  expect(readInstead("import Metal\n", mac, other)).toEqual([
+    "import Metal\n",
+    mac.replace("os(macOS)", yes),
+    `  #if DEBUG || !${yes} && ${yes}\n#endif\n// os(macOS)\n`,
+  ]);
+  expect(readInstead(`import Metal\n#if os(macOS)\nimport IOKit\n#else\nimport UIKit\n#endif\n${mac}`)).toBeDefined();
+});
+
+test.each([
+  ["imports nothing of Apple's", "import Foundation\n"],
+  ["imports Metal where it exists", "#if canImport(Metal)\nimport Metal\n#endif\n"],
+  ["knows Linux", "import Metal\n#if os(Linux)\n#endif\n"],
+  ["knows Glibc", "import Metal\n#if canImport(Glibc)\n#endif\n"],
+  ["imports a missing module on macOS", "import Metal\n#if os(macOS)\nimport AppKit\n#endif\n"],
+])("a module that %s is told the truth", (_, text) => {
+  expect(readInstead(text, mac)).toBeUndefined();
 });
 
 test("a module that imports XCTest sees Metal and QuartzCore", () => {

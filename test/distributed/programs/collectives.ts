@@ -55,7 +55,7 @@ results["in place, a view"] = data(d.broadcast(column, { src: 1, inPlace: true }
 results["of nothing"] = data(d.allReduce(tensor([], { dtype: "float32" })));
 results["of a scalar"] = d.allGather(tensor(rank + 0.5)).toArray();
 
-/** The gradient of Σ wᵢ · yᵢ, with weights of this rank, for x. */
+/** The gradient with respect to x of Σ wᵢ · yᵢ, with this rank's weights. */
 function gradientOf(call: (x: Tensor) => Tensor): unknown {
   const x = tensor(elementsOf(rank, SIZE), { requiresGrad: true });
   const y = call(x);

@@ -7,13 +7,13 @@ import { distributed as d, ones } from "../../../src/index.ts";
 const folder = process.argv[2]!;
 const timeout = Number(process.env["FAULT_TIMEOUT"] ?? 300);
 const { rank, hosts, pids } = await d.init({ timeout });
-/** It does not join once the others are ready too. */
+/** Whether this rank never joins, although the others are ready. */
 const isAway = process.env["FAULT_AWAY"] === String(rank);
 /** Whether the others receive the error from a promise. */
 const isAsync = rank % 2 === 0;
 /**
- * Rounds, and milliseconds in which each has received the others' heartbeats: a rank that was never heard is not
- * missed.
+ * The number of rounds, and the milliseconds in which each rank receives the others' heartbeats: only a rank that
+ * sent one can be missed.
  */
 const [FIRST, HEARD, MOST_SECONDS] = [20, 500, 600];
 

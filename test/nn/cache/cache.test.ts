@@ -45,7 +45,7 @@ describe.each(["cpu", "reference"] as const)("on %s", (backend) => {
     { name: "token by token", sizes: [1, 1, 1, 1, 1, 1, 1] },
     { name: "a prompt, then tokens", sizes: [4, 1, 1, 1] },
     { name: "in chunks", sizes: [2, 3, 2] },
-  ])("$name: as all at once", ({ sizes }) =>
+  ])("$name: the results are those of all tokens at once", ({ sizes }) =>
     withBackend(backend, () => {
       const [layer, x] = [make(), input(7)];
       const whole = layer.forward(x);

@@ -152,7 +152,7 @@ describe("windows", () => {
     return noGrad(() => own.forward(x, { mask: tensor([[rows]], { dtype: "bool" }) as Tensor<"bool"> }));
   };
 
-  test("the last tokens of a layer alone, whatever was dropped", () => {
+  test("a layer with a window keeps only its last tokens", () => {
     const own = layer().eval();
     const x = randn([1, 200, 8], { dtype: "float64", generator: new Generator(2) });
     const wanted = banded(own, x, 5);

@@ -27,7 +27,7 @@ test("levels between two bytes, zeros and the largest scale", () => {
   expect(native(x)).toEqual(packed(x));
 });
 
-test("values that are not finite are left to quantizeGgml, whose error names them", () => {
+test("values that are not finite are passed to quantizeGgml, whose error names them", () => {
   for (const value of [NaN, Infinity, -Infinity, 127 * 65_520]) {
     const x = tensor([...new Array(31).fill(1), value], { shape: [1, 1, 1, 32] });
     expect(native(x)).toBeUndefined();
@@ -35,7 +35,7 @@ test("values that are not finite are left to quantizeGgml, whose error names the
   }
 });
 
-test("a call that would leave its operands is rejected", () => {
+test("a call that would access memory outside its operands is rejected", () => {
   const values = { sizes: [1, 1, 2], strides: [0, 0, 32], columns: 32, offset: 0, outOffset: 0 };
   const [x, out] = [new Float32Array(64), new Uint8Array(68)];
   packQ8Call("pack", values, [x, out]);

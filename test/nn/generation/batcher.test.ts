@@ -34,7 +34,7 @@ async function alone(model: nn.LanguageModel, prompt: readonly number[], options
 beforeEach(() => setBackend("cpu"));
 
 describe.each(kinds)("%s", (kind) => {
-  test("a batch of caches at different positions computes each row as alone", () =>
+  test("a batch of caches at different positions has the results of each row alone", () =>
     noGrad(() => {
       const model = models[kind]().eval();
       const [together, apart] = [prompts, prompts].map((all) =>
@@ -93,7 +93,7 @@ test("a common prefix is not computed again, and does not change results", async
   expect(second).toEqual(await alone(models.Llama(), [...start, 2, 3], options));
 });
 
-test("a text that leaves frees its slot and does not affect the others", async () => {
+test("a cancelled text frees its slot and does not affect the others", async () => {
   const model = models.Llama();
   using batcher = new nn.Batcher(model, { slots: 2, queue: 8 });
   const options = { maxTokens: 18, temperature: 0 };

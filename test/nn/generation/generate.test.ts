@@ -43,7 +43,7 @@ async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
 
 beforeEach(() => setBackend("cpu"));
 
-describe("the choice of a token", () => {
+describe("choosing a token", () => {
   const logits = [1, 3, -2, 3, 0.5, 2];
   const softmax = (values: readonly number[]): number[] => {
     const weights = values.map(Math.exp);
@@ -324,7 +324,7 @@ describe("generate", () => {
     const big = { ...sizes, width: 128, contextLength: 256 }; // blocks of 64 KB and more are counted
     const own = kind === "GPT" ? new nn.GPT(big) : new nn.Llama(big);
     await collect(nn.generate(own, [1], { maxTokens: 2 }));
-    await collectGarbage(); // garbage of other tests
+    await collectGarbage(); // garbage of other tests would count
     const live = () => memory().host.liveBytes;
     const before = live();
     let [most, count] = [0, 0];

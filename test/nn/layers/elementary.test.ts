@@ -232,7 +232,7 @@ describe("BatchNorm", () => {
     expect(layer.running_mean?.item()).toBe(2.25);
   });
 
-  test("without a momentum they are the means over all batches seen in training", () => {
+  test("without a momentum they are averages over all training batches", () => {
     const layer = new nn.BatchNorm1d(1, { momentum: null, dtype: "float64" });
     for (const [at, own] of [
       [0, 4],
@@ -285,7 +285,7 @@ describe.each([1, 2, 3] as const)("poolings along %d axes with indices", (rank) 
     );
   });
 
-  test("restore the largest elements", () => {
+  test("unpooling restores the largest elements", () => {
     const { values, indices } = new nn[`MaxPool${rank}d`](2, { returnIndices: true }).forward(whole());
     const back = new nn[`MaxUnpool${rank}d`](2).forward(values, indices, whole().shape);
     const isKept = orchard.ne(back, 0);

@@ -163,7 +163,7 @@ describe("backward hooks", () => {
     expect(numbers(layer.bias!.grad)).toEqual([16, 16]); // 4 rows, each 4 times
   });
 
-  test("are null for arguments without a gradient; for results in objects, existing ones are passed", () => {
+  test("gradients are null for arguments without one; results in objects pass those that exist", () => {
     const lstm = new nn.LSTM(2, 3, seeded());
     const seen: (readonly (readonly number[] | null)[])[] = [];
     lstm.registerFullBackwardHook((_, gradInputs, gradOutputs) => {

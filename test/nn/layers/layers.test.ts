@@ -30,7 +30,7 @@ const whole = (values: number[] | number[][]) => tensor(values, { dtype: "int32"
 interface LayerRow {
   readonly name: string;
   readonly layer: () => nn.Module<[x: Tensor], Tensor>;
-  /** Of a float64 input. */
+  /** The shape of a float64 input. */
   readonly shape: readonly number[];
   readonly composed: (x: Tensor, weights: Weights) => Tensor;
 }
@@ -242,7 +242,7 @@ describe("Dropout", () => {
     expect(block.train().forward(input).toArray()).not.toEqual(without.forward(input).toArray());
   });
 
-  test.each(["attention.output", "feedForward.down"])("a block drops the residual, if %s adds nothing too", (part) => {
+  test.each(["attention.output", "feedForward.down"])("a block drops residual elements, also if %s is zero", (part) => {
     const make = (dropout: number) =>
       new nn.TransformerBlock({ ...options(), width: 4, heads: 2, bias: false, dropout });
     const [block, without] = [make(0.5), make(0)];

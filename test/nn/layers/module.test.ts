@@ -78,7 +78,7 @@ describe("state", () => {
     expect(tied.embedding.weight.grad?.shape).toEqual([5, 3]);
   });
 
-  test("a module in two properties is one, and a module that contains itself terminates", () => {
+  test("a module in two properties is listed once, and a module that contains itself terminates", () => {
     class Loop extends nn.Module {
       readonly one = new nn.Linear(2, 2);
       readonly two = this.one;
@@ -199,7 +199,7 @@ describe("stateDict and loadStateDict", () => {
 });
 
 describe("to(dtype)", () => {
-  test("converts floats, keeps tied and frozen tensors, and leaves integers", () => {
+  test("converts floats, keeps tensors tied and frozen, and leaves integers unchanged", () => {
     const tied = new Tied();
     expect(tied.to("bfloat16")).toBe(tied);
     expect(tied.head.weight).toBe(tied.embedding.weight);

@@ -49,7 +49,7 @@ describe("a parametrization", () => {
     expect(layer.forward(x(2, 3)).shape).toEqual([2, 4]);
   });
 
-  test("with an inverse keeps the value, and accepts others", () => {
+  test("with an inverse keeps the value, and supports assigning other values", () => {
     const layer = linear();
     const before = valuesOf(layer.weight);
     nn.registerParametrization(layer, "weight", new Halved());

@@ -38,7 +38,7 @@ heads.1     Linear     [5, 3]      weight [3, 4], bias [3]       15   60 B
     );
   });
 
-  test("without inputs it is the method's", () => {
+  test("without inputs it equals model.summary()", () => {
     const model = new Recurrent();
     expect(nn.summary(model)).toBe(model.summary());
   });

@@ -37,7 +37,7 @@ const inParts = <T>(body: () => T): T => detectAnomaly(body);
 interface Options {
   readonly format?: nn.CacheFormat;
   readonly isOneCache?: boolean;
-  /** For each text in a step. */
+  /** One entry for each text in a step. */
   readonly tokens?: number;
 }
 
@@ -163,7 +163,7 @@ describe("a cache in q8_0", () => {
   });
 });
 
-describe("single operations are kept for", () => {
+describe("cases that run as single operations", () => {
   test("an override of attention", async () => {
     const model = await load("llama");
     let count = 0;

@@ -196,12 +196,12 @@ describe("is rejected with an error that names it", () => {
     expect(() => nn.lora(model, { rank: 1, targets: [] })).toThrow(ArgumentError);
     const adapter = nn.lora(model, { rank: 1 });
     expect(() => nn.lora(model, { rank: 1 })).toThrow("expected a model without adapters");
-    expect(() => adapter.unmerge()).toThrow("expected the adapter to be merged, got one that is active");
+    expect(() => adapter.unmerge()).toThrow("expected the adapter to be merged, but it is active");
     adapter.merge();
-    expect(() => adapter.merge()).toThrow("expected the adapter to be active, got one that is merged");
+    expect(() => adapter.merge()).toThrow("expected the adapter to be active, but it is merged");
     adapter.remove();
     adapter.remove();
-    expect(() => adapter.merge()).toThrow("got one that is removed");
+    expect(() => adapter.merge()).toThrow("but it is removed");
   });
 
   test.each<[object, string]>([

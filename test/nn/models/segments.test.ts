@@ -1,4 +1,4 @@
-/** Several texts in a row, and blocks computed again in the backward pass. */
+/** Several texts in a row, and recomputed blocks in the backward pass. */
 import { describe, expect, test } from "bun:test";
 import { crossEntropy, nn, noGrad, type Tensor, tensor } from "../../../src/index.ts";
 import { errorOf, folderOf, numbers } from "./loading/oracle.ts";
@@ -22,7 +22,7 @@ describe.each(["gpt2", "llama", "gemma2", "phi3"])("%s", (name) => {
     expect(errorOf(seen, logits(second))).toBeGreaterThan(1e-3);
   });
 
-  test("blocks computed again have the same logits and gradients", async () => {
+  test("recomputed blocks have the same logits and gradients", async () => {
     const model = await load(name);
     const run = (checkpoint: boolean): number[][] => {
       for (const own of model.parameters()) own.grad = null;

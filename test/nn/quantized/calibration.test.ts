@@ -98,7 +98,7 @@ describe("quantizeModel with a calibration", () => {
     expect(numbers(dequantize(weightOf(own)))).toEqual(numbers(dequantize(weightOf(plain))));
   });
 
-  test("rounds as `rounding` says, and by GPTQ by default", () => {
+  test("uses the method that `rounding` names, and GPTQ by default", () => {
     const format = { bits: 3, groupSize: 32 } as const;
     const calibration = nn.calibrate(layer(), [training], { products: true });
     const weights = (options: Partial<nn.QuantizeModelOptions>): number[] => {

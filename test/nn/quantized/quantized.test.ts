@@ -198,7 +198,7 @@ describe.each([
     expect(model.training).toBe(false);
   });
 
-  test("reports the error of each layer, and all bytes", () => {
+  test("reports each layer's error and the total bytes", () => {
     const [exact, model] = [make(), make()];
     const report = nn.quantizeModel(model, { format: "q4_0" });
     const before = exact.stateDict();
@@ -283,7 +283,7 @@ describe("quantizeModel", () => {
     expect(got).toEqual(expected!);
   });
 
-  test("uses llama.cpp's substitute for rows that are not super-blocks, and leaves rows that are not blocks", () => {
+  test("uses llama.cpp's substitute for rows of partial super-blocks, and leaves rows of partial blocks", () => {
     const format = (own: string, width: number) => {
       const model = new nn.Sequential(new nn.Linear(width, 2));
       return nn.quantizeModel(model, { format: own as "q4_K" }).layers[0]!.format;
@@ -393,7 +393,7 @@ describe("mismatching states are rejected", () => {
     throw new Error("it was taken");
   };
 
-  test("another format of as many bytes", () => {
+  test("another format with as many bytes", () => {
     const other = gpt();
     nn.quantizeModel(other, { format: "iq4_nl" });
     const error = problem(() => model.loadStateDict(other.quantizedState()));
@@ -407,7 +407,7 @@ describe("mismatching states are rejected", () => {
     expect(problem(() => model.loadStateDict(gpt().stateDict())).different).toContain("tokenEmbedding.weight");
   });
 
-  test("in loadQuantized: other shapes, other names, missing layers; and nothing is changed", () => {
+  test("loadQuantized rejects other shapes, other names and missing layers, and changes nothing", () => {
     const state = model.quantizedState();
     const { "blocks.0.attention.output.weight": left, ...others } = state;
     const target = gpt();
@@ -438,7 +438,7 @@ describe("a fast model", () => {
         fast: callsOf("quantizedMatmulFast") - before[1]!,
       };
     });
-    const products = 2 * 4 + 1; // of each block, and the head
+    const products = 2 * 4 + 1; // one product in each block, and the head
     expect(outputs.map((own) => [own.exact, own.fast])).toEqual([
       [products, 0],
       [0, products],

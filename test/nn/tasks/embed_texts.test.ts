@@ -145,7 +145,7 @@ test.each<[string, Partial<Files>, string]>([
     { "2_Dense/config.json": { ...dense, activation_function: "torch.nn.modules.activation.ELU" } },
     "ELU",
   ],
-])("refused by name: %s", async (name, files, message) => {
+])("the error names the unsupported feature: %s", async (name, files, message) => {
   const path = await sentenceFolder(`refused ${name}`, { ...whole, ...files } as Files);
   await expect(nn.loadModel(path)).rejects.toThrow(message);
 });

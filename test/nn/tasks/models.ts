@@ -34,7 +34,7 @@ const fixtures = join(packageRoot, "test", "fixtures");
 const read = (...path: string[]) => JSON.parse(readFileSync(join(fixtures, ...path), "utf8"));
 export const pipelines: Pipelines = read("encoders", "pipelines.json");
 
-/** The folder of a model; `changes` of its config, and weights without a head if `isBare`. */
+/** Writes the folder of a model, with `changes` of its config, and without the weights of a head if `isBare`. */
 export async function folderOf(
   path: string,
   task: Exclude<keyof Pipelines, "tokenizer">,

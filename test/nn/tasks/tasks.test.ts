@@ -1,4 +1,4 @@
-/** What functions for texts answer, against the pipelines of `transformers`. */
+/** The results of functions for texts, compared with those of the pipelines of `transformers`. */
 import { expect, test } from "bun:test";
 import { nn } from "../../../src/index.ts";
 import { Random } from "../../ops/samples.ts";

@@ -47,7 +47,7 @@ const activation = (tail: (a: number) => number, slope: (a: number) => number) =
   magnitude: (x: number): number => tail(Math.abs(x)) + Math.min(Math.abs(x), 1e3) * slope(Math.abs(x)),
 });
 
-/** With this many parts: 80 are as accurate as float64. */
+/** Integrates with this many parts: 80 are as accurate as float64. */
 export const geluBy = (parts: number) => activation((a) => normalTail(a, parts), density);
 export const gelu = geluBy(80);
 

@@ -64,7 +64,7 @@ describe.each(tested)("on %s", (backend) => {
     });
   });
 
-  test("in another order they are copied to their places", () => {
+  test("gradients in another order are copied into place", () => {
     on(backend, () => {
       const other: Cut = { heads: [4, 4, 4], order: [2, 0, 1] };
       const [own, apart] = [(x: Tensor) => x, (x: Tensor) => transpose(clone(transpose(x, 1, 2)), 1, 2)].map((make) =>

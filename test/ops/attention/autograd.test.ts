@@ -198,7 +198,7 @@ describe("gradients of third order", () => {
     expect(() => third("fused")).toThrow(/\[flashAttention\].*unfused/);
   });
 
-  test("exist if it is not fused", () => {
+  test("are supported if attention is unfused", () => {
     expect(numbers(third("unfused")).every(Number.isFinite)).toBe(true);
   });
 });

@@ -2,7 +2,7 @@
 import { isExhaustive, repeats, usually } from "../../support/repeats.ts";
 import { type Layout, layouts, Random } from "../samples.ts";
 
-/** One call, without its numbers. */
+/** The shapes and options of a call. */
 export interface AttentionCase extends Options {
   readonly name: string;
   readonly batch: number;
@@ -10,7 +10,7 @@ export interface AttentionCase extends Options {
   readonly keys: number;
   readonly dim: number;
   readonly valueDim: number;
-  /** For q, k, v and the gradient of the output. */
+  /** The layouts of q, k, v and the gradient of the output. */
   readonly layouts: readonly [Layout, Layout, Layout, Layout];
 }
 
@@ -65,7 +65,7 @@ export const optionNames = Object.keys(options) as OptionName[];
 
 /** Sizes at, below and above those of SIMD-groups and tiles. */
 export const rows = [1, 2, 7, 8, 16, 31, 33, 63, 64, 65, 80, 96, 127, 128, 129, 200, 256, 257, 511] as const;
-/** For a head: larger ones have no fused kernel. */
+/** The largest size of a head with a fused kernel. */
 export const dims = rows.filter((size) => size <= 256);
 
 /** [batch, queries, keys, dim, valueDim] */
@@ -172,8 +172,8 @@ export function triples(seed: number): AttentionCase[] {
 }
 
 /**
- * Sizes drawn from all, each in each role at least once, with one option or none. A usual run prefers small products,
- * and skips a draw whose size already had its role in an earlier case.
+ * Draws cases with one option or none, in which each size occurs at least once as each dimension. A usual run prefers
+ * small products, and skips a draw whose size an earlier case had as the same dimension.
  */
 export function sampledSizes(seed: number): AttentionCase[] {
   const random = new Random(seed);

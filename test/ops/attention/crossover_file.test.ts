@@ -98,10 +98,10 @@ test("a failed write leaves the old file unchanged, and no other file", () => {
   const unreadable: CrossoverTable = {
     pairs: {},
     get scoresShare(): number {
-      throw new Error("not to be had");
+      throw new Error("unavailable");
     },
   };
-  expect(() => writeTable(path, unreadable)).toThrow("not to be had");
+  expect(() => writeTable(path, unreadable)).toThrow("unavailable");
   expect(readFileSync(path, "utf8")).toBe(before);
   expect(readdirSync(join(path, ".."))).toEqual(["attention.json"]);
   const blocked = join(root, "deep", "blocked.json");

@@ -51,7 +51,7 @@ const masks: Readonly<Record<string, FlashAttentionOptions>> = {
 
 describe.each(ways)("on $name", (way) => {
   describe.each([Number.NaN, Infinity, -Infinity])("keys and values of %d", (loud) => {
-    test.each(Object.keys(masks))("have no effect behind %s", (name) => {
+    test.each(Object.keys(masks))("have no effect if masked by %s", (name) => {
       const [q, k, v] = [parameter(2, 1, 5, 8), parameter(2, 1, 7, 8), parameter(2, 1, 7, 3)];
       const options = () => ({ ...masks[name], generator: new Generator(2) });
       const quiet = results(way, [q, withRows(k, [1, 4], 0), withRows(v, [1, 4], 0)], options());
@@ -88,7 +88,7 @@ describe.each(ways)("on $name", (way) => {
       expect(finite(ofK)).toEqual(ofK.map(rowsWhere((row) => row > 5)));
     });
 
-    test("have no effect beyond a band that ends before them", () => {
+    test("have no effect beyond the end of a band", () => {
       const [q, k, v] = [parameter(1, 2, 4, 8), parameter(1, 2, 9, 8), parameter(1, 2, 9, 8)];
       const options = { causal: "top-left" } as const;
       const quiet = results(way, [q, withRows(k, [4, 8], 0), withRows(v, [4, 8], 0)], options);

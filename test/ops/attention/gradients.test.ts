@@ -104,7 +104,7 @@ const dot = (a: readonly number[], b: readonly number[]): number =>
   a.reduce((total, value, at) => total + value * b[at]!, 0);
 
 describe.each(ways)("in float32 on $name", (way) => {
-  test.each(rows)("with %s, halfway between the gradient and a random direction", (_, names) => {
+  test.each(rows)("with %s, along a direction halfway between the gradient and a random one", (_, names) => {
     on(way, () => {
       const of = caseOf(names, [repeats({ usual: 1, all: 2 }), 20, 37, 16, 8], 6);
       const call = drawCall(of, "float32", way.backend, new Random(names.length + 8));

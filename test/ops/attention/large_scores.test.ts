@@ -81,7 +81,7 @@ interface Results {
   readonly q: number[];
   readonly k: number[];
   readonly v: number[];
-  /** The gradients of these; empty if a case has none. */
+  /** The gradients of the bias and the sinks; empty if a case has none. */
   readonly bias: number[];
   readonly sinks: number[];
 }

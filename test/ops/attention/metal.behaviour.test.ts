@@ -187,7 +187,7 @@ describe.if(hasMetal)("attention on metal", () => {
       expect(vectorCut(1100, 6)).toEqual({ parts: 8, simdgroups: 2 });
     });
 
-    test("into parts for eight SIMD-groups, if those for two would be too many", () => {
+    test("parts for eight SIMD-groups, if there would be too many parts for two", () => {
       expect(vectorCut(16_900, 1)).toEqual({ parts: 33, simdgroups: 8 });
       checked("parts of many keys", () => checkCase(caseOf(["sinks"], [1, 1, 16_900, 4, 5], 40), "float32", metal));
     });
@@ -229,7 +229,7 @@ describe.if(hasMetal)("attention on metal", () => {
       });
     });
 
-    test("are 1, 2, 4 or 8, as few teams as fit", () => {
+    test("there are 1, 2, 4 or 8 teams, as few as fit", () => {
       const teams = [1, 2, 3, 4, 5, 8, 9, 12, 16, 17].map((rows) => vectorTeam(rows, 128));
       expect(teams.map(({ teamRows }) => teamRows)).toEqual([1, 2, 4, 4, 8, 8, 8, 8, 8, 8]);
       expect(teams.map(({ teams: count }) => count)).toEqual([1, 1, 1, 1, 1, 1, 2, 2, 2, 3]);
@@ -277,7 +277,7 @@ describe.if(hasMetal)("attention on metal", () => {
       }),
     };
 
-    test.each(Object.keys(options))("change no bit behind %s, tile by tile", (name) => {
+    test.each(Object.keys(options))("change no bit if masked by %s, tile by tile", (name) => {
       checked(name, () => {
         const quiet = run(withKeys(masked, 0), options[name]!());
         expect(run(withKeys(masked, loud), options[name]!())).toEqual(quiet);
@@ -285,7 +285,7 @@ describe.if(hasMetal)("attention on metal", () => {
       });
     });
 
-    test("change no bit behind a mask, if few queries share a key's row", () => {
+    test("change no bit if masked, when few queries share a key's row", () => {
       const few = (own: Operands) => ({ ...own, q: own.q.slice(0, 144), gradOut: own.gradOut.slice(0, 144) });
       const queries = [1, 2, 3, 24] as const;
       const [noisy, quiet] = [loud, 0].map((value) => ({ ...few(withKeys(masked, value)), queries }));

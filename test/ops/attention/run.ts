@@ -176,7 +176,7 @@ function check(
   factor: number,
   roundings: readonly number[],
 ): void {
-  if (got.length !== want.length) throw new Error(`${what} has ${got.length} elements, ${want.length} are wanted`);
+  if (got.length !== want.length) throw new Error(`${what}: expected ${want.length} elements, got ${got.length}`);
   const mismatch = compare(dtype, got, want, plain, { flash: true }, factor, roundings);
   if (!mismatch) return;
   const { index, got: value, expected, allowed, largestAbsolute } = mismatch;

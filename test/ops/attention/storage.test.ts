@@ -173,7 +173,7 @@ describe.if(hasMetal).each(moved)("$location memory on $backend", ({ backend, lo
     }
   });
 
-  test("is copied once for all tensors in it, and stays at its new place", () => {
+  test("is copied once for all tensors that share it, and stays in its new place", () => {
     const make = () => drawAt({ layout: "contiguous", location }, "k");
     const shared = make();
     const gradOut = drawAt({ layout: "contiguous", location: resident }, "k");

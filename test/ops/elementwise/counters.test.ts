@@ -56,7 +56,7 @@ const sum = (values: readonly number[]): number => values.reduce((total, value) 
 const widthOf = (operands: readonly Tensor[]): number => (operands.every(({ dtype }) => bytesOf(dtype) <= 2) ? 8 : 4);
 
 interface Layout {
-  /** For the merged loop. */
+  /** The loop nest after merging axes. */
   readonly rank: number;
   /** Whether threads compute several elements. Default true. */
   readonly isInRuns?: boolean;
@@ -172,7 +172,7 @@ describe("elements of two bytes, eight per thread", () => {
     checkTraffic(compute, operandsOf([4, 3]), { rank: 1 });
   });
 
-  test.each([8, 12, 37, 1000])("each of %i is separate", (size) => {
+  test.each([8, 12, 37, 1000])("each of %i elements is computed separately", (size) => {
     const values = Array.from({ length: size }, (_, index) => (index % 100) - 7);
     for (const dtype of ["float16", "bfloat16", "int8"] as const) {
       const x = onMetal(() => toDType(tensor(values, { dtype: "float32" }), dtype));

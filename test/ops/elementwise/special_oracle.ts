@@ -26,7 +26,7 @@ for (let k = 1; k < 500; k++) {
   inverseCoefficients.push(sum);
 }
 
-/** By its series, and by bisection of erfc if that takes too many terms. */
+/** Computes erfinv by its series, and by bisection of erfc if the series needs too many terms. */
 export function erfinv(x: number): number {
   const magnitude = Math.abs(x);
   if (magnitude === 1) return x * Number.POSITIVE_INFINITY;

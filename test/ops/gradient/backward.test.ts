@@ -101,7 +101,7 @@ describe("gradients", () => {
 describe("a leaf's gradient shares no memory", () => {
   const shares = (a: Tensor, b: Tensor) => a.storage === b.storage;
 
-  test("of two leaves that receive the same tensor, and with the caller's", () => {
+  test("with that of another leaf that receives the same tensor, or with the caller's", () => {
     const [a, b] = [parameter([1, 2]), parameter([3, 4])];
     const given = tensor([5, 6], { dtype: "float64" });
     backward(add(a, b), given);
@@ -113,7 +113,7 @@ describe("a leaf's gradient shares no memory", () => {
     ]);
   });
 
-  test("of a hook's replacement, and of a leaf that is the root", () => {
+  test("with a tensor that a hook returned, or with the initial gradient of a leaf", () => {
     const x = parameter([1, 2]);
     const replacement = tensor([7, 8], { dtype: "float64" });
     x.registerHook(() => replacement);

@@ -53,7 +53,7 @@ class SumAndDifference extends Function {
 }
 
 describe("Function", () => {
-  test("with an argument other than a tensor; gradients of gradients come from differentiable rules", () => {
+  test("accepts arguments other than tensors; a differentiable rule gives gradients of gradients", () => {
     const x = parameter([2, -1]);
     backward(sum(ScaledCube.apply(x, 2)));
     expect(numbers(x.grad)).toEqual([24, 6]);

@@ -72,7 +72,7 @@ describe.each(tested)("on %s", (backend) => {
     });
   });
 
-  test("a mask that is broadcast, as x is", () => {
+  test("masks and tensors that are broadcast", () => {
     rounds("broadcast masks", 12, (random) => {
       const [rows, columns] = [random.integer(1, 9), random.integer(1, 9)];
       const x = drawn(random, [columns], "float32", 9);

@@ -510,7 +510,7 @@ describe.if(tested.includes("metal"))(
       expect(results[1]!.toArray()).toEqual([1]);
     });
 
-    test("with its value, though the indices were disposed of", () => {
+    test("the error names the index, although the indices were disposed of", () => {
       const index = indicesOf(7n);
       const result = selected(index);
       index.dispose();
@@ -518,7 +518,7 @@ describe.if(tested.includes("metal"))(
       expect(index.storage.isReleased).toBe(true);
     });
 
-    test("before they are converted to coordinates", () => {
+    test("the error has the index as it was at the call", () => {
       const index = indicesOf(8n);
       const result = selected(index);
       on(() => maskedFill_(index, tensor(true), 1));
@@ -526,7 +526,7 @@ describe.if(tested.includes("metal"))(
       expect(() => result.toArray()).toThrow("got 8 at [0]");
     });
 
-    test("of a sum too", () => {
+    test("a sum that depends on an invalid index throws at each read", () => {
       const sums = on(() => scatterAdd(x, tensor([0n, 3n, -1n]), tensor([10, 20, 30]), { dim: 0 }));
       for (let time = 0; time < 2; time++)
         expect(() => sums.dataSync()).toThrow("[scatterAdd] expected indices of 0 to 2, got 3 at [1]");

@@ -178,7 +178,7 @@ describe.each(tested)("on %s", (backend) => {
       }
   });
 
-  test("NaN is in no set, and the inverted test finds elements that are not in one", () => {
+  test("NaN is in no set, and `invert` finds the elements that are not in the set", () => {
     const [x, others] = on(() => [library.tensor([Number.NaN, 1, -0]), library.tensor([Number.NaN, 0])]) as Tensor[];
     expect(on(() => library.isin(x!, others!).toArray())).toEqual([false, false, true]);
     expect(on(() => library.isin(x!, others!, { invert: true }).toArray())).toEqual([true, true, false]);

@@ -15,7 +15,7 @@ import { tested } from "../run.ts";
 
 const list = (x: Tensor): number[] => Array.from(x.dataSync() as ArrayLike<number>, Number);
 
-/** Calls `use` with every row of `times` classes and its logarithm. */
+/** Calls `use` with every path of `times` classes, and the logarithm of its probability. */
 function forEachPath(logs: readonly number[][], use: (path: readonly number[], log: number) => void): void {
   const walk = (path: number[], log: number): void => {
     if (path.length === logs.length) use(path, log);

@@ -169,7 +169,7 @@ const crossEntropyRow: OperationRow<Classes> = {
   gradientRoundings: ([x], { dim }) => 8 * (12 + Math.log2(x!.shape[axisOf(x!.shape, dim)]! + 1)),
 };
 
-/** For class probabilities, and for factors that have a gradient: composed of other operations. */
+/** Losses of class probabilities, and with factors that have a gradient, are composed of other operations. */
 const composedRow: OperationRow<Classes & { readonly kind: "probabilities" | "factors" }> = {
   name: "crossEntropy of other operations",
   compute: ([x, second, third], { kind, ...options }) =>

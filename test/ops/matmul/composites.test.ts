@@ -208,7 +208,8 @@ const covRow: OperationRow<Weights> = {
   ).map(([shape, options]) => ({ inputs: [{ shape }], options, gradient: shape[0] < 30 })),
   oracle([x], options, round) {
     const values = covariance(x!, options, round);
-    // A sum of products. In float64 the plain computation is the oracle itself, so its error says nothing.
+    // A sum of products. In float64, the plain computation and the oracle are the same, so their difference is no
+    // bound.
     const terms = roundingsOf(x!.shape.at(-1) ?? 1, x!.dtype);
     const roundings = covariance(x!, options, round, Math.abs).flatMap((row) => row.map((sum) => terms * sum));
     return { shape: values.length === 1 ? [] : [values.length, values.length], values: values.flat(), roundings };
@@ -357,7 +358,7 @@ describe.each(tested)("on %s", (backend) => {
     });
   });
 
-  test("products if necessary: for more than 25 points on a side, as in PyTorch", () => {
+  test("uses products for more than 25 points on a side, as in PyTorch", () => {
     on(() => {
       const points = (count: number) => tensor(Array.from({ length: count }, (_, at) => [1e4 + at, Math.sin(at)]));
       for (const [m, n] of [

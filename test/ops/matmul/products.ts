@@ -49,7 +49,7 @@ const broadcast = (a: readonly number[], b: readonly number[]): number[] =>
     return left === 1 ? right : left;
   }).map((size, axis, all) => (axis - all.length < -a.length && axis - all.length < -b.length ? 1 : size));
 
-/** out[…, i, j] = Σₖ a[…, i, k] · b[…, k, j], vectors as PyTorch takes them. */
+/** out[…, i, j] = Σₖ a[…, i, k] · b[…, k, j], with vectors as in PyTorch. */
 export function matmulOracle(a: Block, b: Block, round: Round): Expected {
   const aShape = a.shape.length === 1 ? [1, ...a.shape] : [...a.shape];
   const bShape = b.shape.length === 1 ? [...b.shape, 1] : [...b.shape];

@@ -28,7 +28,7 @@ export const each = (names: string | readonly Name[], arguments_: Arguments, ...
   (typeof names === "string" ? names.split(" ") : names).map((name) => [name as Name, arguments_, ...says]);
 
 export const whole = { dtype: "int64" } as const;
-/** A vector of 3, which no operand has. */
+/** A vector of 3 elements, a size that no operand has. */
 export const three = () => ones([3]);
 export const cube = () => ones([1, 1, 2]);
 export const highest = () => ones([1, 1, 1, 1, 1, 1, 1, 1]);

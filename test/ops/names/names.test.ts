@@ -15,7 +15,7 @@ import * as options from "./options.ts";
 import { numbersOf, type Walk } from "./walk.ts";
 import * as weights from "./weights.ts";
 
-/** The ways through the names of each enumeration; its type in camelCase. */
+/** The paths through each enumeration's names, by its type in camelCase. */
 const walks: Readonly<Record<string, readonly Walk[]>> = { ...operations, ...options, ...weights };
 const walksOf = (type: string): readonly Walk[] => walks[`${type[0]!.toLowerCase()}${type.slice(1)}`] ?? [];
 
@@ -84,14 +84,14 @@ function mistake(walk: Walk, name: string, found: readonly number[]): string | u
 }
 
 test.each(enumerations().map(({ type, names }) => [type, names] as const))(
-  "%s: every name is walked",
+  "%s: the walk reaches every name",
   (type, names) => {
     const walked = new Set(walksOf(type).flatMap((walk) => walk.names));
     expect([...walked].sort()).toEqual([...names].sort());
   },
 );
 
-test("every way goes through an enumeration", () => {
+test("every way of the walk passes through an enumeration", () => {
   const types = enumerations().map(({ type }) => `${type[0]!.toLowerCase()}${type.slice(1)}`);
   expect(Object.keys(walks).filter((type) => !types.includes(type))).toEqual([]);
 });
@@ -108,7 +108,7 @@ describe.each(tested.map((backend) => [backend]))("on %s", (backend) => {
   }
 });
 
-test("names that are declared equal are, on these operands", () => {
+test("names that are declared equal give equal results on these operands", () => {
   for (const walk of Object.values(walks).flat()) {
     const { results, others } = expectedOf(walk);
     for (const names of walk.same ?? []) {

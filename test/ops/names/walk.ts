@@ -9,7 +9,7 @@ import type { DType } from "../../../src/tensor/dtype.ts";
 import type { Shape } from "../../../src/tensor/shape.ts";
 import { makeBlock, Random, type Values } from "../samples.ts";
 
-/** A way through names. */
+/** A path from a primitive through its enumerations to a result. */
 export interface Walk {
   readonly names: readonly string[];
   /** Tensors that no name may return unchanged. */

@@ -100,7 +100,7 @@ describe("gradients of gradients", () => {
     on("cpu", () => gradcheck(third as () => Tensor[], leavesOf("layerNorm", "cpu", "float64", [2, 4])));
   });
 
-  test("of the gradient of a sum alone, and of the norm alone", () => {
+  test("the gradient of a sum alone, and of the norm alone, is differentiable", () => {
     const parts: readonly Compute[] = [
       (x, residual) => [addRmsNorm(x!, residual!).sum],
       (x, residual) => [addRmsNorm(x!, residual!).out],

@@ -22,7 +22,7 @@ interface Options {
   readonly kind: "batch" | "group" | "instance";
   readonly groups?: number;
   readonly isAffine: boolean;
-  /** Given statistics: running ones. */
+  /** Given statistics: the running means and variances. */
   readonly given?: { readonly mean: readonly number[]; readonly variance: readonly number[] };
 }
 

@@ -32,7 +32,7 @@ const sizeOf = (size: number, axis: number, { kernel, stride, padding, dilation,
   return (most - 1) * stride[axis]! >= size + padding[axis]! ? most - 1 : most;
 };
 
-/** Every list of one number from each range, the last changing fastest. */
+/** Every list with one number from each range; the last number changes fastest. */
 const product = (sizes: readonly number[]): number[][] =>
   sizes.reduce<number[][]>(
     (all, size) => all.flatMap((own) => Array.from({ length: size }, (_, at) => [...own, at])),

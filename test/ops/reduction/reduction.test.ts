@@ -87,7 +87,7 @@ const countOf = (shape: readonly number[], options: Options): number =>
 
 interface Row {
   readonly compute: (x: Tensor, options: Options) => Tensor;
-  /** From the elements of one result. */
+  /** Computes a result from its elements. */
   readonly formula: (values: readonly number[], options: Options, round: Round) => number;
   readonly dtypes?: readonly DType[];
   readonly out?: (dtype: DType) => DType;
@@ -157,7 +157,7 @@ function row(
   };
 }
 
-/** The oracle is float64, so for results in float64 it adds as many rounding errors. */
+/** For results in float64, the float64 oracle adds as many rounding errors again. */
 const sidesThatRound = (dtype: DType): number => (dtype === "float64" ? 2 : 1);
 
 const flash: Accuracy = { flash: true };

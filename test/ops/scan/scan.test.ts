@@ -122,7 +122,7 @@ const sumRoundings = (slice: readonly number[], dtype: DType): number[] =>
   running(slice.map(Math.abs), 0, (sum, value) => sum + value).map(
     (magnitude, k) => (dtype === "float64" ? 2 * Math.sqrt(k + 1) : Math.log2(k + 1) + 2) * magnitude,
   );
-/** One for each factor. */
+/** The errors of products, which grow with each factor. */
 const productRoundings = (slice: readonly number[]): number[] =>
   running(slice, 1, (product, value) => product * value).map((product, k) => 2 * (k + 1) * Math.abs(product));
 

@@ -112,7 +112,8 @@ function row(
     dtypes: floats,
     samples,
     oracle: ([x], { dim = -1 }, round) => {
-      const sides = x!.dtype === "float64" ? 2 : 1; // the oracle is float64, and has as many errors
+      // the oracle is float64 too, so it adds as many rounding errors again
+      const sides = x!.dtype === "float64" ? 2 : 1;
       return {
         shape: x!.shape,
         values: mapSlices(x!.shape, [x!.values], dim, (slice) => formula(slice!, round)),

@@ -19,7 +19,7 @@ export async function accepts(form: TokenConstraint, own: string | Uint8Array): 
 }
 
 /**
- * A text that follows the constraint, drawn from numbers from 0 to 1; undefined if it does not end within this many
+ * Draws a text that satisfies the constraint, by numbers from 0 to 1; undefined if it does not end within this many
  * bytes.
  */
 export async function drawn(form: TokenConstraint, random: () => number, most = 60): Promise<Uint8Array | undefined> {

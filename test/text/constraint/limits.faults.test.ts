@@ -118,7 +118,7 @@ test("nested repeats compile, or fail with an error of that constraint alone", a
 /** A constraint that bypasses all checks: it exhausts the stack of the process, as a trap of XGrammar does. */
 const trap = () => new HeldForm(bytes, { kind: "regex", source: `(?=a)${"a?".repeat(20_000)}` }).ready();
 
-test("after a trap, texts that began continue as they would have", async () => {
+test("after a trap, generations in progress continue unchanged", async () => {
   const form = await regex("[äöü]{2}-(ab|cd){2}");
   using matcher = await form.start(new Set());
   for (const byte of Buffer.from("äü-a")) await matcher.accept(byte);

@@ -45,11 +45,11 @@ const far = (a: readonly number[], b: readonly number[]): number =>
 
 test.skipIf(environmentFlag("ORCHARD_SKIP_METAL")).each<[string, TuningFlags]>([
   ["float32", {}],
-  ["q4_0, blocks computed again", { quantize: "q4_0", checkpointActivations: true }],
+  ["q4_0, recomputed blocks", { quantize: "q4_0", checkpointActivations: true }],
 ])("LoRA on metal as on cpu, in %s", async (_, flags) => {
   metalContext().configure("check", true);
   metalContext().wait();
-  metalContext().report({ clear: true }); // garbage of other files
+  metalContext().report({ clear: true }); // garbage of other files would count
   const on = (backend: BackendName) => withStrict(true, () => withBackend(backend, () => trainedOn(backend, flags)));
   const [want, got] = [await on("cpu"), await on("metal")];
   expect([far(got[0], want[0]), far(got[1], want[1])].map((own) => own <= TOLERANCE)).toEqual([true, true]);

@@ -61,7 +61,7 @@ describe("by {% generation %} in transformers", () => {
 describe("by prefixes of a chat", () => {
   const messages = [user("the 日本"), assistant("def 🍎\n x"), user("and"), assistant("नमस्ते")];
 
-  test("answers and what ends them", () => {
+  test("answers and their end tokens are trained on", () => {
     expect(learned({ messages }, chatml)).toEqual([
       {
         whole:
@@ -72,7 +72,7 @@ describe("by prefixes of a chat", () => {
     ]);
   });
 
-  test("answers of weight 1, and those of the completion, alone", () => {
+  test("only answers of weight 1, or only the completion, are trained on", () => {
     const some = messages.map((own, at) => (at === 1 ? { ...own, weight: 0 } : own));
     expect(learned({ messages: some }, chatml)[0]!.pieces).toEqual(["नमस्ते<|end|>"]);
     const pair = { prompt: messages.slice(0, 3), completion: messages.slice(3) };

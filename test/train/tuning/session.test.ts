@@ -64,13 +64,14 @@ test("the loss falls, held out too, and only the adapter changes", async () => {
   const logits = (own: nn.LanguageModel) => numbers(noGrad(() => own.eval().forward(tokens) as Tensor));
   expect(logits(other)).toEqual(logits(session.model));
   const saved = Object.keys(io.loadSafetensors(checkpoint!));
-  expect(saved.filter((name) => name.startsWith("model.")).length).toBe(8); // two layers, q and v, two matrices
+  // two layers, each with adapters of q and v, of two matrices each
+  expect(saved.filter((name) => name.startsWith("model.")).length).toBe(8);
 });
 
 describe("the trained tokens", () => {
   const batches = (session: TuningSession): ExampleBatch => session.data.train.next(3);
 
-  test("have a mean loss over the assistant's tokens, and only their gradients", async () => {
+  test("the loss and its gradients are those of the assistant's tokens alone", async () => {
     const session = await start();
     const batch = batches(session);
     const own = lossOf(session.model, batch);
@@ -96,7 +97,7 @@ describe("the trained tokens", () => {
     expect(Math.max(...got.map((value, at) => Math.abs(value - want[at]!)))).toBeLessThan(1e-5 * largest);
   });
 
-  test("have the only nonzero gradients of the logits", async () => {
+  test("only their logits have nonzero gradients", async () => {
     const session = await start();
     const batch = batches(session);
     const states = session.model.hiddenStates(batch.x).detach();
@@ -170,7 +171,7 @@ describe("a resumed run", () => {
   });
 });
 
-describe("blocks computed again", () => {
+describe("recomputed blocks", () => {
   test("have the same losses and weights", async () => {
     const [plain, again] = [await start(), await start({ checkpointActivations: true })];
     expect(await losses(again, 3)).toEqual(await losses(plain, 3));
@@ -185,7 +186,7 @@ describe("a sample's prompt", () => {
     expect(prompt).toBe("<|begin|><|start|>user\nthe 7<|end|>\n<|start|>assistant\n");
   });
 
-  test("is the first example up to its answer by default", async () => {
+  test("is by default the first example up to its answer", async () => {
     const session = await start();
     const { tokens, isTarget } = session.data.first;
     const { prompt } = await session.sample();

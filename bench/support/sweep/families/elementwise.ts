@@ -6,7 +6,7 @@ import type { Values } from "../case.ts";
 import { type Draw, operand } from "../draw.ts";
 import { at, type Drawn, each, type Family } from "../family.ts";
 
-/** Where a function is defined, if not for all real numbers. */
+/** The domain of a function that is not defined for all real numbers. */
 const domains: Readonly<Record<string, Values>> = {
   ...named("log log2 log10 log1p sqrt rsqrt lgamma digamma mvlgamma", { low: 1.1, high: 9 }),
   ...named("asin acos atanh erfinv", { low: -0.95, high: 0.95 }),

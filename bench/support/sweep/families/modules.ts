@@ -1,4 +1,4 @@
-/** Layers over the operations of the other families, with the weights that they have. */
+/** Layers that apply the operations of the other families, with their weights. */
 import type { Argument, Options } from "../case.ts";
 import { sizeOf } from "../case.ts";
 import { type Draw, indices, operand } from "../draw.ts";

@@ -88,7 +88,7 @@ function squares(draw: Draw, values: "wellConditioned" | "positiveDefinite", dty
   return { n, batch: shape.slice(0, -1), dtype, matrix: operand(draw, [...shape, n], { dtype, values }) };
 }
 
-/** Sums of many terms, and the condition of a matrix, allow more than a rounding. */
+/** Long sums, and matrices with a large condition number, may have larger errors than a rounding. */
 const LINALG_SLACK = 256;
 const ofSquare = (values: "wellConditioned" | "positiveDefinite", more: Partial<Drawn> = {}) => {
   return (draw: Draw): Drawn => ({ operands: [squares(draw, values).matrix], slack: LINALG_SLACK, ...more });
@@ -163,7 +163,7 @@ const theirLinalg = (name: string): string => {
   return ours[name] ?? (outside.has(name) ? snake : `linalg.${snake}`);
 };
 
-/** Factorizations of the library's `linalg`, named so. */
+/** Factorizations in `linalg`, under their names there. */
 export const linalg: Family = Object.fromEntries(
   Object.entries(linalgDrawings).map(([name, drawing]) => [
     `linalg.${name}`,

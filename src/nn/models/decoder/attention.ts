@@ -4,6 +4,7 @@ import { type Kind, named, unlisted } from "../../../core/parameters.ts";
 import { flashAttention } from "../../../ops/attention/flash_attention.ts";
 import type { FlashAttentionOptions } from "../../../ops/attention/options.ts";
 import { MOST_TOKENS } from "../../../ops/attention/step.ts";
+import { clamp } from "../../../ops/elementwise/clamp.ts";
 import { unflatten } from "../../../ops/view/flatten.ts";
 import { transpose } from "../../../ops/view/permute.ts";
 import { reshape } from "../../../ops/view/reshape.ts";
@@ -21,6 +22,7 @@ import type { LoraLinear } from "../../quantized/lora_linear.ts";
 import { projectedLayers } from "../../quantized/projected_layers.ts";
 import type { AttentionDescription } from "./description.ts";
 import { rotate, stepRotation } from "./rotation.ts";
+import { scaledByPosition } from "./temperature.ts";
 
 /** Optional inputs of attention. */
 export interface AttentionInputs {
@@ -97,15 +99,15 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
   /** @param x [batch, tokens, width] @returns [batch, tokens, width] */
   override forward(x: Tensor, inputs: AttentionInputs = {}): Tensor {
     const { cache, mask, positions: given, lengths: rowLengths } = readInputs([inputs]);
-    const { heads, headWidth, scale, softcap, rope } = this.#description;
+    const { heads, headWidth, scale, softcap, rope, temperature } = this.#description;
     const [q, k, v] = this.project(x);
     const lengths = rowLengths ?? [(cache?.position ?? 0) + x.shape[1]!];
     const stepped = given || mask ? null : this.step([q, k, v], cache, lengths);
     if (stepped) return this.output.forward(stepped);
     const positions = given ?? cache?.positionsOf(x.shape[1]!) ?? 0;
     const rotated = (heads: Tensor, norm: RMSNorm | null) => rotate(this.split(heads, norm), rope, positions, lengths);
-    const queries = rotated(q, this.queryNorm);
     const appended = { keys: rotated(k, this.keyNorm), values: this.split(v, null) };
+    const queries = scaledByPosition(rotated(q, this.queryNorm), temperature, positions);
     const options = { scale, softcap, dropout: this.activeDropout(), ...this.reach() };
     const attend: Attend = (queries, { keys, values }) =>
       flashAttention(queries, keys, values, { ...options, mask: lastOfMask(mask, keys) });
@@ -130,15 +132,28 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     lengths: readonly number[],
   ): Tensor | null {
     const { heads, keyValueHeads: kvHeads, headWidth, softcap, window, rope, bidirectional } = this.#description;
-    if (!cache || bidirectional || this.activeDropout() > 0 || q.shape[1]! > MOST_TOKENS) return null;
+    if (
+      !cache ||
+      bidirectional ||
+      this.isTempered(cache, q.shape[1]!) ||
+      this.activeDropout() > 0 ||
+      q.shape[1]! > MOST_TOKENS
+    )
+      return null;
     const { scale = 1 / Math.sqrt(headWidth) } = this.#description;
     const rotation = stepRotation(rope, headWidth, lengths);
     if (!rotation) return null;
     return cache.step({
-      operands: [this.normalized(q, this.queryNorm), this.normalized(k, this.keyNorm), v],
+      operands: [this.normalized(q, this.queryNorm), this.normalized(k, this.keyNorm), this.normalized(v, null)],
       formula: { scale, softcap, window, rotation },
       ...{ heads, kvHeads, headWidth },
     });
+  }
+
+  /** Whether a query of the next tokens is scaled by its position. */
+  private isTempered(cache: AttentionCache, count: number): boolean {
+    const { temperature } = this.#description;
+    return temperature !== undefined && cache.position + count > temperature.length;
   }
 
   private project(x: Tensor): readonly [q: Tensor, k: Tensor, v: Tensor] {
@@ -156,11 +171,15 @@ export class DecoderAttention extends Module<[x: Tensor, inputs?: AttentionInput
     return transpose(normed.rank === 4 ? normed : unflatten(normed, 2, [x.shape[2]! / headWidth, headWidth]), 1, 2);
   }
 
-  /** Applies a query or key norm. A norm per head first splits the heads: [batch, tokens, heads, headWidth]. */
+  /**
+   * Applies a query or key norm, then clamps. A norm per head first splits the heads: [batch, tokens, heads,
+   * headWidth].
+   */
   private normalized(x: Tensor, norm: RMSNorm | null): Tensor {
-    const { headWidth, queryKeyNorm } = this.#description;
-    if (!norm) return x;
-    return norm.forward(queryKeyNorm === "all" ? x : unflatten(x, 2, [x.shape[2]! / headWidth, headWidth]));
+    const { headWidth, queryKeyNorm, clip } = this.#description;
+    const split = (x: Tensor) => (queryKeyNorm === "all" ? x : unflatten(x, 2, [x.shape[2]! / headWidth, headWidth]));
+    const normed = norm ? norm.forward(split(x)) : x;
+    return clip === undefined ? normed : clamp(normed, { min: -clip, max: clip });
   }
 
   /** @internal */

@@ -1,4 +1,6 @@
 /** A block of a {@link Decoder}. */
+import { add, mul } from "../../../ops/elementwise/arithmetic.ts";
+import type { SumAndNorm } from "../../../ops/normalization/normalize.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
 import { tidy } from "../../../tensor/tidy.ts";
 import { Dropout } from "../../layers/dropout.ts";
@@ -30,14 +32,19 @@ const describedParts: BlockParts = {
 };
 
 /** @internal Creates a norm from its description. */
-export const newNorm = (width: number, { kind, eps, bias }: NormDescription, { dtype }: LayerOptions): Normalization =>
-  kind === "layerNorm" ? new LayerNorm(width, { dtype, eps, bias }) : new RMSNorm(width, { dtype, eps });
+export function newNorm(width: number, norm: NormDescription, { dtype }: LayerOptions): Normalization {
+  const { kind, eps, bias, weight: elementwiseAffine } = norm;
+  if (kind === "rmsNorm") return new RMSNorm(width, { dtype, eps });
+  return new LayerNorm(width, { dtype, eps, bias, elementwiseAffine });
+}
 
 /**
  * A block of a {@link Decoder}. Norms and dropout that the description lacks are null, and leave their input unchanged:
  *
  *     h = x + dropout(attentionPostNorm(attention(attentionNorm(x))))
  *     y = h + dropout(feedForwardPostNorm(feedForward(feedForwardNorm(h))))
+ *
+ * In a parallel block, the feed-forward reads x instead of h, through `attentionNorm` if the norm is shared.
  */
 export class DecoderBlock extends Module<[x: Tensor, inputs?: AttentionInputs], Tensor> {
   readonly attentionNorm: Normalization | null;
@@ -47,20 +54,24 @@ export class DecoderBlock extends Module<[x: Tensor, inputs?: AttentionInputs], 
   readonly feedForward: DecoderFeedForward | Experts;
   readonly feedForwardPostNorm: Normalization | null;
   readonly dropout: Dropout | null;
+  readonly #parallel: LayerDescription["parallel"];
+  readonly #residualScale: number;
 
   constructor({ width, norm, layer, ...options }: DecoderBlockOptions, parts = describedParts) {
     super();
-    const { norms, attention, feedForward, dropout } = layer;
+    const { norms, attention, feedForward, dropout, parallel, residualScale = 1 } = layer;
     const layerSettings = layerOptions(options);
     const before = () => (norms === "after" ? null : newNorm(width, norm, layerSettings));
     const after = () => (norms === "before" ? null : newNorm(width, norm, layerSettings));
     this.attentionNorm = before();
     this.attention = parts.attention({ ...layerSettings, width, eps: norm.eps, attention });
     this.attentionPostNorm = after();
-    this.feedForwardNorm = before();
+    this.feedForwardNorm = parallel === "sharedNorm" ? null : before();
     this.feedForward = parts.feedForward({ ...layerSettings, width, feedForward });
     this.feedForwardPostNorm = after();
     this.dropout = dropout === undefined ? null : new Dropout(dropout);
+    this.#parallel = parallel;
+    this.#residualScale = residualScale;
   }
 
   /** @param x [batch, tokens, width] @returns [batch, tokens, width] */
@@ -76,14 +87,22 @@ export class DecoderBlock extends Module<[x: Tensor, inputs?: AttentionInputs], 
     return tidy(() => {
       const before = normalize(this.attentionNorm, stream);
       const attended = this.added(this.attention.forward(before.out, inputs), this.attentionPostNorm);
+      if (this.#parallel) return { residual: before.sum, addition: add(attended, this.besides(before)) as Tensor };
       const { sum, out } = normalize(this.feedForwardNorm, { residual: before.sum, addition: attended });
       return { residual: sum, addition: this.added(this.feedForward.forward(out), this.feedForwardPostNorm) };
     });
   }
 
-  /** Applies the norm and the dropout that follow attention or the feed-forward. */
+  /** Computes the feed-forward of a parallel block. */
+  private besides({ sum, out }: SumAndNorm): Tensor {
+    const input = this.feedForwardNorm ? this.feedForwardNorm.forward(sum) : out;
+    return this.added(this.feedForward.forward(input), this.feedForwardPostNorm);
+  }
+
+  /** Applies the norm, the factor and the dropout that follow attention or the feed-forward. */
   private added(x: Tensor, norm: Normalization | null): Tensor {
     const normalized = norm ? norm.forward(x) : x;
-    return this.dropout ? this.dropout.forward(normalized) : normalized;
+    const scaled = this.#residualScale === 1 ? normalized : (mul(normalized, this.#residualScale) as Tensor);
+    return this.dropout ? this.dropout.forward(scaled) : scaled;
   }
 }

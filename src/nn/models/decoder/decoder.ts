@@ -16,7 +16,7 @@ import type { QuantizedEmbedding } from "../../quantized/embedding.ts";
 import type { QuantizedLinear } from "../../quantized/linear.ts";
 import { layerMappings, type TensorMapping } from "../hugging_face/mappings.ts";
 import { type CacheOptions, LanguageModel, paddedInputs, type TextInputs } from "../language_model.ts";
-import type { ArchitectureName } from "../loading/architectures.ts";
+import { type ArchitectureName, rowOf } from "../loading/architectures.ts";
 import { type Place, placesOf } from "../loading/names.ts";
 import { DecoderBlock, type DecoderBlockOptions, newNorm } from "./block.ts";
 import type { DecoderDescription } from "./description.ts";
@@ -57,20 +57,21 @@ export class Decoder extends LanguageModel {
   constructor(
     description: DecoderDescription,
     options: LayerOptions = {},
-    newBlock = (own: DecoderBlockOptions): DecoderBlock => new DecoderBlock(own),
+    newBlock = (blockOptions: DecoderBlockOptions): DecoderBlock => new DecoderBlock(blockOptions),
   ) {
     super();
-    const { vocabularySize, contextLength, width, norm, learnedPositions, dropout, tied, layers } = description;
-    const own = { ...layerOptions(options), initialization: options.initialization ?? llamaInitialization() };
+    const { vocabularySize, contextLength, width, norm, learnedPositions, dropout, tied, layers, headBias } =
+      description;
+    const shared = { ...layerOptions(options), initialization: options.initialization ?? llamaInitialization() };
     this.#description = description;
     this.vocabularySize = vocabularySize;
     this.contextLength = contextLength;
-    this.tokenEmbedding = new Embedding(vocabularySize, width, own);
-    this.positionEmbedding = learnedPositions ? new Embedding(contextLength, width, own) : null;
+    this.tokenEmbedding = new Embedding(vocabularySize, width, shared);
+    this.positionEmbedding = learnedPositions ? new Embedding(contextLength, width, shared) : null;
     this.dropout = dropout === undefined ? null : new Dropout(dropout);
-    this.blocks = layers.map((layer) => newBlock({ ...own, width, norm, layer }));
-    this.finalNorm = newNorm(width, norm, own);
-    this.head = tied ? null : new Linear(width, vocabularySize, { ...own, bias: false });
+    this.blocks = layers.map((layer) => newBlock({ ...shared, width, norm, layer }));
+    this.finalNorm = newNorm(width, norm, shared);
+    this.head = tied ? null : new Linear(width, vocabularySize, { ...shared, bias: headBias ?? false });
     const original = this.originalContextLength;
     this.#longTexts = original === Infinity ? undefined : new LongTexts(original, this.recompute.bind(this));
   }
@@ -144,18 +145,19 @@ export class Decoder extends LanguageModel {
     if (cache) this.#longTexts?.prepare({ tokens, cache, padding });
     if (segments) return [Math.max(...segments.flat())];
     const caches = cache instanceof KeyValueCacheBatch ? cache.caches : [cache];
-    return caches.map((own) => (own?.position ?? 0) + tokens.shape[1]! - leastOf(padding));
+    return caches.map((one) => (one?.position ?? 0) + tokens.shape[1]! - leastOf(padding));
   }
 
   private recompute(...[tokens, { cache, padding, length }]: Parameters<Recompute>): void {
-    const own = padding && paddedInputs(this.constructor.name, tokens, 0, padding, this.contextLength);
-    this.throughBlocks(tokens, 0, { cache, own: { ...own, lengths: [length] } });
+    const padded = padding && paddedInputs(this.constructor.name, tokens, 0, padding, this.contextLength);
+    this.throughBlocks(tokens, 0, { cache, blockInputs: { ...padded, lengths: [length] } });
   }
 
   /** @internal */
   override logitsOf(out: Tensor): Tensor {
-    const logits = super.logitsOf(out);
-    const { logitSoftcap: cap } = this.#description;
+    const { logitSoftcap: cap, logitScale = 1 } = this.#description;
+    const unscaled = super.logitsOf(out);
+    const logits = logitScale === 1 ? unscaled : mul(unscaled, logitScale);
     return cap === undefined ? logits : mul(tanh(div(logits, cap)), cap);
   }
 
@@ -178,7 +180,9 @@ export class Decoder extends LanguageModel {
 
   /** @internal Whether rows of queries and keys are in llama.cpp's order. */
   hasReorderedRows(): boolean {
-    return this.#description.layers.some(({ attention }) => attention.rope?.interleaved === true);
+    const { architecture, layers } = this.#description;
+    const isInterleaved = layers.some(({ attention }) => attention.rope?.interleaved === true);
+    return isInterleaved && !rowOf(architecture as ArchitectureName).interleaved;
   }
 
   private places(): readonly Place[] {

@@ -24,6 +24,10 @@ export interface DecoderDescription {
   readonly dropout?: number | undefined;
   /** Whether the output head shares the token embedding's weight. */
   readonly tied: boolean;
+  /** Whether the output head has a bias. Default false. */
+  readonly headBias?: boolean | undefined;
+  /** Factor of the logits. Default 1. */
+  readonly logitScale?: number | undefined;
   /** Logits become softcap · tanh(logits / softcap). Default: none. */
   readonly logitSoftcap?: number | undefined;
   /** The blocks, in order. */
@@ -38,12 +42,21 @@ export interface NormDescription {
   readonly eps: number;
   /** Whether a LayerNorm has a bias. Default true. */
   readonly bias?: boolean | undefined;
+  /** Whether a LayerNorm has a weight; without one, it has no bias either. Default true. */
+  readonly weight?: boolean | undefined;
 }
 
 /** One block. */
 export interface LayerDescription {
   /** Where the block has norms. */
   readonly norms: NormPlaces;
+  /**
+   * Whether attention and feed-forward both read the block's input: through the same norm, or through one norm each.
+   * Default: the feed-forward reads the output of attention.
+   */
+  readonly parallel?: "sharedNorm" | "separateNorms" | undefined;
+  /** Factor of the outputs of attention and feed-forward before they are added to the residual. Default 1. */
+  readonly residualScale?: number | undefined;
   /** The attention of the block. */
   readonly attention: AttentionDescription;
   /** The feed-forward of the block. */
@@ -71,6 +84,10 @@ export interface AttentionDescription {
   readonly fused?: boolean | undefined;
   /** Applies RMSNorm to queries and keys: to each head, or to all heads together. Default: none. */
   readonly queryKeyNorm?: "head" | "all" | undefined;
+  /** Queries, keys and values are clamped to [−clip, clip]. Default: no limit. */
+  readonly clip?: number | undefined;
+  /** Scales queries by their positions, for long texts. Default: no scaling. */
+  readonly temperature?: TemperatureDescription | undefined;
   /** The dropout probability of attention probabilities in training. Default 0. */
   readonly dropout?: number | undefined;
   /** Factor of the attention scores. Default 1 / √headWidth. */
@@ -83,6 +100,18 @@ export interface AttentionDescription {
   readonly bidirectional?: boolean | undefined;
   /** Rotary position embeddings. Default: none. */
   readonly rope?: RopeDescription | undefined;
+}
+
+/**
+ * Attention temperature: queries at position p are multiplied by 1 + beta · ln(1 + ⌊p / length⌋).
+ *
+ * Source: Hugging Face's `get_llama_4_attn_scale`.
+ */
+export interface TemperatureDescription {
+  /** The growth of the factor. */
+  readonly beta: number;
+  /** Queries at positions below this are not scaled. */
+  readonly length: number;
 }
 
 /** Rotary position embeddings of one layer. */
@@ -138,7 +167,7 @@ export interface FeedForwardDescription {
   /** Whether there is a gate projection. */
   readonly gated: boolean;
   /** The activation of the gate, or of up without a gate. */
-  readonly activation: "silu" | "gelu" | "geluTanh" | "relu";
+  readonly activation: "silu" | "gelu" | "geluTanh" | "relu" | "reluSquared";
   /** Whether the projections have biases. */
   readonly bias: boolean;
   /** Whether the down projection has a bias. Default: as `bias`. */
@@ -159,4 +188,14 @@ export interface ExpertsDescription {
   readonly perToken: number;
   /** Whether the probabilities of the chosen experts are divided by their sum. */
   readonly normalized: boolean;
+  /** How the router's logits become probabilities: together, or each alone. Default `"softmax"`. */
+  readonly scores?: "softmax" | "sigmoid" | undefined;
+  /** Whether a bias is added to the probabilities for the choice, but not for the weights. Default false. */
+  readonly corrected?: boolean | undefined;
+  /** Experts are chosen from `chosen` of `count` groups of equal size, by the two largest probabilities of each. */
+  readonly groups?: { readonly count: number; readonly chosen: number } | undefined;
+  /** Factor of the weights of the chosen experts. Default 1. */
+  readonly scale?: number | undefined;
+  /** A feed-forward that computes every token, and whether a sigmoid gate scales its output. Default: none. */
+  readonly shared?: { readonly hidden: number; readonly gated: boolean } | undefined;
 }

@@ -1,10 +1,15 @@
 /** A mixture of experts of a {@link Decoder}. */
 import { noGrad } from "../../../autograd/modes.ts";
+import { sigmoid } from "../../../ops/activation/sigmoid.ts";
 import { toDType } from "../../../ops/copy/cast.ts";
+import { zeros } from "../../../ops/creation/full.ts";
 import { tensor } from "../../../ops/creation/tensor.ts";
-import { mul } from "../../../ops/elementwise/arithmetic.ts";
+import { add, mul } from "../../../ops/elementwise/arithmetic.ts";
+import { eq } from "../../../ops/elementwise/comparison.ts";
 import { div } from "../../../ops/elementwise/division.ts";
-import { indexSelect } from "../../../ops/indexing/gather.ts";
+import { gather, indexSelect } from "../../../ops/indexing/gather.ts";
+import { maskedFill } from "../../../ops/indexing/masked_fill.ts";
+import { scatter } from "../../../ops/indexing/scatter.ts";
 import { cat } from "../../../ops/join/cat.ts";
 import { sum } from "../../../ops/reduction/sum.ts";
 import { softmax } from "../../../ops/softmax/softmax.ts";
@@ -13,47 +18,102 @@ import { reshape } from "../../../ops/view/reshape.ts";
 import { narrow } from "../../../ops/view/slice.ts";
 import { unsqueeze } from "../../../ops/view/squeeze.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
-import { layerOptions } from "../../layers/initialization.ts";
+import { type LayerOptions, layerOptions, zeroParameter } from "../../layers/initialization.ts";
 import { Linear } from "../../layers/linear.ts";
 import { Module } from "../../layers/module.ts";
 import type { ExpertsDescription } from "./description.ts";
 import { DecoderFeedForward, type DecoderFeedForwardOptions } from "./feed_forward.ts";
 
+/** The bias that a router adds to the probabilities for the choice of experts. */
+class Correction extends Module<[probabilities: Tensor], Tensor> {
+  readonly bias: Tensor;
+
+  constructor(count: number, options: LayerOptions) {
+    super();
+    this.bias = zeroParameter([count], options);
+  }
+
+  /** @param probabilities [rows, experts] @returns the same shape */
+  override forward(probabilities: Tensor): Tensor {
+    return add(probabilities, toDType(this.bias, "float32")) as Tensor;
+  }
+}
+
 /**
  * Computes y = Σ p[e] · expert[e](x) over the experts with the largest probabilities p = softmax(router(x)), which may
  * be divided by their sum. Each expert computes only the tokens that chose it. The choice is read back from the device.
+ * An expert for all tokens may be added: y + shared(x), or y + sigmoid(sharedGate(x)) · shared(x).
  *
  * | parameter | shape |
  * |---|---|
  * | `router.weight` | [experts, width] |
+ * | `correction.bias` | [experts]; null without a correction |
  * | `experts.0. …` | see {@link DecoderFeedForward} |
+ * | `shared. …` | the same; null without a shared expert |
+ * | `sharedGate.weight` | [1, width]; null without a gate |
  *
- * Source: A. Q. Jiang et al., "Mixtral of experts", 2024, section 2.1.
+ * Source: A. Q. Jiang et al., "Mixtral of experts", 2024, section 2.1; for groups, corrections and shared experts
+ * DeepSeek-AI, "DeepSeek-V3 technical report", 2024, section 2.1.2.
  */
 export class Experts extends Module<[x: Tensor], Tensor> {
   readonly router: Linear;
+  readonly correction: Correction | null;
   readonly experts: readonly DecoderFeedForward[];
+  readonly shared: DecoderFeedForward | null;
+  readonly sharedGate: Linear | null;
   readonly #description: ExpertsDescription;
 
   constructor({ width, feedForward, ...options }: DecoderFeedForwardOptions) {
     super();
     const layer = layerOptions(options);
     this.#description = feedForward.experts!;
-    const { count } = this.#description;
+    const { count, corrected, shared } = this.#description;
     this.router = new Linear(width, count, { ...layer, bias: false });
+    this.correction = corrected ? new Correction(count, layer) : null;
     this.experts = Array.from({ length: count }, () => new DecoderFeedForward({ ...layer, width, feedForward }));
+    const whole = shared && { ...feedForward, hidden: shared.hidden };
+    this.shared = whole ? new DecoderFeedForward({ ...layer, width, feedForward: whole }) : null;
+    this.sharedGate = shared?.gated ? new Linear(width, 1, { ...layer, bias: false }) : null;
   }
 
   /** @param x [..., width] @returns [..., width] */
   override forward(x: Tensor): Tensor {
     const rows = reshape(x, [-1, x.shape.at(-1)!]);
-    const { perToken, normalized } = this.#description;
-    const probabilities = softmax(toDType(this.router.forward(rows), "float32"), { dim: -1 });
-    const { values, indices } = topk(probabilities, perToken, { dim: -1 });
-    const shares = normalized ? div(values, sum(values, { dim: -1, keepdim: true })) : values;
+    const { perToken, scale = 1 } = this.#description;
+    const { shares, indices } = this.choose(toDType(this.router.forward(rows), "float32"));
     const outputs = reshape(this.outputsFor(rows, indices), [rows.shape[0]!, perToken, rows.shape[1]!]);
-    const weighted = mul(outputs, unsqueeze(toDType(shares, x.dtype), -1));
-    return reshape(sum(weighted, { dim: 1 }), [...x.shape]);
+    const scaled = scale === 1 ? shares : mul(shares, scale);
+    const weighted = mul(outputs, unsqueeze(toDType(scaled, x.dtype), -1));
+    const chosen = reshape(sum(weighted, { dim: 1 }), [...x.shape]);
+    return this.shared ? (add(chosen, this.sharedOf(x, this.shared)) as Tensor) : chosen;
+  }
+
+  private sharedOf(x: Tensor, shared: DecoderFeedForward): Tensor {
+    const output = shared.forward(x);
+    return this.sharedGate ? (mul(sigmoid(this.sharedGate.forward(x)), output) as Tensor) : output;
+  }
+
+  /** Chooses experts by the router's logits: their weights and indices, [rows, perToken]. */
+  private choose(logits: Tensor): { readonly shares: Tensor; readonly indices: Tensor } {
+    const { perToken, normalized, scores = "softmax" } = this.#description;
+    const probabilities = scores === "softmax" ? softmax(logits, { dim: -1 }) : (sigmoid(logits) as Tensor);
+    const ranked = noGrad(() => this.ranked(probabilities));
+    const largest = topk(ranked ?? probabilities, perToken, { dim: -1 });
+    const values = ranked ? gather(probabilities, -1, largest.indices) : largest.values;
+    const shares = normalized ? div(values, sum(values, { dim: -1, keepdim: true })) : values;
+    return { shares: shares as Tensor, indices: largest.indices };
+  }
+
+  /** What the choice is made by, if not by the probabilities: corrected, with −∞ outside of the chosen groups. */
+  private ranked(probabilities: Tensor): Tensor | null {
+    const { groups, count } = this.#description;
+    const corrected = this.correction?.forward(probabilities) ?? null;
+    if (!groups) return corrected;
+    const grouped = reshape(corrected ?? probabilities, [-1, groups.count, count / groups.count]);
+    const best = sum(topk(grouped, 2, { dim: -1 }).values, { dim: -1 });
+    const { indices } = topk(best, groups.chosen, { dim: -1 });
+    const isChosen = scatter(zeros(best.shape), 1, indices, 1);
+    return reshape(maskedFill(grouped, unsqueeze(eq(isChosen, 0), -1), -Infinity), [-1, count]);
   }
 
   /** Returns the outputs of each row's chosen experts, [rows · perToken, width]. */

@@ -2,7 +2,7 @@
 import { gelu } from "../../../ops/activation/gelu.ts";
 import { relu } from "../../../ops/activation/relu.ts";
 import { silu } from "../../../ops/activation/silu.ts";
-import { mul } from "../../../ops/elementwise/arithmetic.ts";
+import { mul, square } from "../../../ops/elementwise/arithmetic.ts";
 import { split } from "../../../ops/view/split.ts";
 import { gatedProduct } from "../../../quant/matmul/swiglu.ts";
 import type { Tensor } from "../../../tensor/tensor.ts";
@@ -26,6 +26,7 @@ export const activations = {
   gelu: (x: Tensor) => gelu(x),
   geluTanh: (x: Tensor) => gelu(x, { approximate: "tanh" }),
   relu: (x: Tensor) => relu(x),
+  reluSquared: (x: Tensor) => square(relu(x)),
 } as const;
 
 /** Returns gate and up. */
@@ -67,11 +68,12 @@ export class DecoderFeedForward extends Module<[x: Tensor], Tensor> {
   private activate(x: Tensor): Tensor {
     const { activation, gated, hidden, fused } = this.#description;
     if (!gated) return activations[activation](this.up!.forward(x));
-    if (!this.gateUp && activation !== "relu") return gatedLayers(x, this.gate!, this.up!, activation);
+    const isRelu = activation === "relu" || activation === "reluSquared";
+    if (!this.gateUp && !isRelu) return gatedLayers(x, this.gate!, this.up!, activation);
     const [gate, up] = this.gateUp
       ? inOrder(split(this.gateUp.forward(x), hidden, { dim: -1 }), fused)
       : [this.gate!.forward(x), this.up!.forward(x)];
-    return activation === "relu" ? mul(relu(gate), up) : gatedProduct(activation, gate, up);
+    return isRelu ? mul(activations[activation](gate), up) : gatedProduct(activation, gate, up);
   }
 
   /** @internal */

@@ -72,7 +72,7 @@ export class EncoderAttention extends Module<[x: Tensor, inputs: EncoderInputs],
     const { heads, headWidth, scale, window, rope } = this.#description;
     const [q, k, v] = this.project(x);
     const lengths = [x.shape[1]!];
-    const [queries, keys] = [q, k].map((own) => rotate(this.split(own), rope, 0, lengths)) as [Tensor, Tensor];
+    const [queries, keys] = [q, k].map((rows) => rotate(this.split(rows), rope, 0, lengths)) as [Tensor, Tensor];
     const options = { scale, mask, window, bias: this.scores(queries, keys, bias, distances) };
     const attended = flashAttention(queries, keys, this.split(v), options);
     return this.output.forward(reshape(transpose(attended, 1, 2), [...x.shape.slice(0, 2), heads * headWidth]));
@@ -102,12 +102,12 @@ export class EncoderAttention extends Module<[x: Tensor, inputs: EncoderInputs],
     if (!distances || !projections) return bias;
     const { ofKeys, ofQueries, shared } = projections;
     const project = (layer: Linear | QuantizedLinear | null) => this.split(layer!.forward(distances.embeddings));
-    const own = distanceScores(queries, keys, {
+    const scores = distanceScores(queries, keys, {
       ...{ distances, scale: this.#description.scale! },
       ofKeys: ofKeys ? project(shared ? this.key : this.distanceKey) : undefined,
       ofQueries: ofQueries ? project(shared ? this.query : this.distanceQuery) : undefined,
     });
-    return bias && own ? (add(own, bias) as Tensor) : (own ?? bias);
+    return bias && scores ? (add(scores, bias) as Tensor) : (scores ?? bias);
   }
 
   /** @internal */

@@ -36,11 +36,11 @@ export class EncoderBlock extends Module<[x: Tensor, inputs: EncoderInputs], Ten
 
   constructor({ width, norm, normPlace, layer, ...options }: EncoderBlockOptions) {
     super();
-    const own = layerOptions(options);
-    this.attentionNorm = layer.attentionNorm ? newNorm(width, norm, own) : null;
-    this.attention = new EncoderAttention({ ...own, width, attention: layer.attention });
-    this.feedForwardNorm = newNorm(width, norm, own);
-    this.feedForward = new DecoderFeedForward({ ...own, width, feedForward: layer.feedForward });
+    const settings = layerOptions(options);
+    this.attentionNorm = layer.attentionNorm ? newNorm(width, norm, settings) : null;
+    this.attention = new EncoderAttention({ ...settings, width, attention: layer.attention });
+    this.feedForwardNorm = newNorm(width, norm, settings);
+    this.feedForward = new DecoderFeedForward({ ...settings, width, feedForward: layer.feedForward });
     this.#isBefore = normPlace === "before";
   }
 

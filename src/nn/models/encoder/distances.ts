@@ -43,11 +43,11 @@ export interface Distances {
 /** Returns the indices of {@link Distances} for texts of a length. */
 export function distanceIndices(
   tokens: number,
-  { span, buckets: own }: Pick<DisentangledDescription, "span" | "buckets">,
+  { span, buckets: bins }: Pick<DisentangledDescription, "span" | "buckets">,
 ): Pick<Distances, "ofKeys" | "ofQueries"> {
   const distanceOf = (query: number, key: number) => {
     const distance = query - key;
-    return own ? logarithmic(distance, own) : distance;
+    return bins ? logarithmic(distance, bins) : distance;
   };
   const within = (index: number) => Math.min(2 * span - 1, Math.max(0, index));
   return {

@@ -46,14 +46,16 @@ export class EncoderEmbeddings extends Module<[tokens: Tensor, tokenTypes?: Tens
 
   constructor({ vocabularySize, width, norm, embeddings, ...options }: EncoderEmbeddingsOptions) {
     super();
-    const own = layerOptions(options);
+    const settings = layerOptions(options);
     const { positions, tokenTypes, projection } = embeddings;
     this.#description = embeddings;
-    this.token = new Embedding(vocabularySize, embeddings.width, own);
-    this.position = positions ? new Embedding(positions.count, embeddings.width, own) : null;
-    this.tokenType = tokenTypes > 0 ? new Embedding(tokenTypes, embeddings.width, own) : null;
-    this.norm = embeddings.norm ? newNorm(projection?.place === "before" ? width : embeddings.width, norm, own) : null;
-    this.projection = projection ? new Linear(embeddings.width, width, { ...own, bias: projection.bias }) : null;
+    this.token = new Embedding(vocabularySize, embeddings.width, settings);
+    this.position = positions ? new Embedding(positions.count, embeddings.width, settings) : null;
+    this.tokenType = tokenTypes > 0 ? new Embedding(tokenTypes, embeddings.width, settings) : null;
+    this.norm = embeddings.norm
+      ? newNorm(projection?.place === "before" ? width : embeddings.width, norm, settings)
+      : null;
+    this.projection = projection ? new Linear(embeddings.width, width, { ...settings, bias: projection.bias }) : null;
   }
 
   /**

@@ -83,16 +83,16 @@ export class Encoder extends Module<[tokens: Tensor, inputs?: EncoderInputs], Te
   constructor(description: EncoderDescription, options: LayerOptions = {}) {
     super();
     const { width, norm, normPlace, embeddings, layers, distances, finalNorm, head, vocabularySize } = description;
-    const own = { ...layerOptions(options), initialization: options.initialization ?? llamaInitialization() };
+    const shared = { ...layerOptions(options), initialization: options.initialization ?? llamaInitialization() };
     this.#description = description;
-    this.embeddings = new EncoderEmbeddings({ ...own, vocabularySize, width, norm, embeddings });
+    this.embeddings = new EncoderEmbeddings({ ...shared, vocabularySize, width, norm, embeddings });
     const rows =
       distances?.kind === "buckets" ? [distances.rows, distances.heads] : [2 * (distances?.span ?? 0), width];
-    this.distanceEmbedding = distances ? new Embedding(rows[0]!, rows[1]!, own) : null;
-    this.distanceNorm = distances?.kind === "disentangled" && distances.norm ? newNorm(width, norm, own) : null;
-    this.blocks = layers.map((layer) => new EncoderBlock({ ...own, width, norm, normPlace, layer }));
-    this.finalNorm = finalNorm ? newNorm(width, norm, own) : null;
-    this.head = head ? new EncoderHead({ ...own, width, norm, head }) : null;
+    this.distanceEmbedding = distances ? new Embedding(rows[0]!, rows[1]!, shared) : null;
+    this.distanceNorm = distances?.kind === "disentangled" && distances.norm ? newNorm(width, norm, shared) : null;
+    this.blocks = layers.map((layer) => new EncoderBlock({ ...shared, width, norm, normPlace, layer }));
+    this.finalNorm = finalNorm ? newNorm(width, norm, shared) : null;
+    this.head = head ? new EncoderHead({ ...shared, width, norm, head }) : null;
   }
 
   /** The description that the model was built from. */
@@ -244,9 +244,9 @@ export function textMask(lengths: readonly number[], count: number): Tensor<"boo
 /** @internal Returns the mean of the hidden states of the tokens that are not padding: [batch, width]. */
 export function meanOfTokens(states: Tensor, lengths: readonly number[] | undefined): Tensor {
   const [batch, count] = states.shape as readonly [number, number];
-  const own = lengths ?? Array<number>(batch).fill(count);
-  const isText = unsqueeze(toDType(textMask(own, count), states.dtype), 2);
-  const counts = toDType(tensor([...own], { shape: [batch, 1], dtype: "float32" }), states.dtype);
+  const textLengths = lengths ?? Array<number>(batch).fill(count);
+  const isText = unsqueeze(toDType(textMask(textLengths, count), states.dtype), 2);
+  const counts = toDType(tensor([...textLengths], { shape: [batch, 1], dtype: "float32" }), states.dtype);
   return div(sum(mul(states, isText), { dim: 1 }), counts) as Tensor;
 }
 

@@ -62,12 +62,12 @@ export class EncoderHead extends Module<[x: Tensor, embedding: Embedding | Quant
   constructor({ width, norm, head, ...options }: EncoderHeadOptions) {
     super();
     const { dense, outputs, bias, tied } = head;
-    const own = layerOptions(options);
-    this.dense = dense ? new Linear(width, dense.width, { ...own, bias: dense.bias }) : null;
-    this.norm = dense?.norm ? newNorm(dense.width, norm, own) : null;
+    const settings = layerOptions(options);
+    this.dense = dense ? new Linear(width, dense.width, { ...settings, bias: dense.bias }) : null;
+    this.norm = dense?.norm ? newNorm(dense.width, norm, settings) : null;
     this.output = tied
-      ? new TiedOutput(outputs, { ...own, bias })
-      : new Linear(dense?.width ?? width, outputs, { ...own, bias });
+      ? new TiedOutput(outputs, { ...settings, bias })
+      : new Linear(dense?.width ?? width, outputs, { ...settings, bias });
     this.#activation = dense?.activation;
   }
 

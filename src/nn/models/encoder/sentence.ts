@@ -137,8 +137,8 @@ export class SentenceHead extends Module<[states: Tensor, lengths: readonly numb
 
   /** @param states [batch, tokens, width] @param lengths the number of tokens of each row @returns [batch, outputs] */
   override forward(states: Tensor, lengths: readonly number[]): Tensor {
-    const { poolings: own, steps } = this.#description;
-    const parts = own.map((pooling) => pooled(states, pooling, lengths));
+    const { poolings, steps } = this.#description;
+    const parts = poolings.map((pooling) => pooled(states, pooling, lengths));
     let x = parts.length === 1 ? parts[0]! : cat(parts, { dim: 1 });
     let layer = 0;
     for (const step of steps)

@@ -3,32 +3,99 @@
  * Hugging Face's `transformers`; `docs/models.md` documents them. Llama has RMSNorm before attention and feed-forward,
  * no biases, SwiGLU, rotary positions, and causal attention without a window.
  */
-import type { DecoderDescription, FeedForwardDescription, NormPlaces } from "../decoder/description.ts";
+import type { Json } from "../../../io/json.ts";
+import type {
+  DecoderDescription,
+  FeedForwardDescription,
+  LayerDescription,
+  NormPlaces,
+} from "../decoder/description.ts";
+import { falconFields, falconParallel } from "./falcon.ts";
+import type { Settings } from "./settings.ts";
 
+type Parallel = LayerDescription["parallel"];
 type Activation = FeedForwardDescription["activation"];
+
+/** LayerNorm of an architecture. */
+interface LayerNormRow {
+  readonly eps: string | number;
+  /** Default true. */
+  readonly bias?: boolean;
+  /** Default true. */
+  readonly weight?: boolean;
+}
+
+/** `true`, `false`, or the field that says it. */
+type Bias = boolean | string;
+
+/** The biases of an architecture. */
+interface BiasesRow {
+  readonly queryKeyValue?: Bias;
+  readonly output?: Bias;
+  readonly feedForward?: Bias;
+  readonly head?: boolean;
+}
+
+/** A mixture of experts. */
+interface ExpertsRow {
+  /** The probabilities of the chosen experts are divided by their sum. Default: as `norm_topk_prob` says. */
+  readonly normalized?: true;
+  /** DeepSeek's router: a sigmoid of each logit, a correction for the choice, groups, and a factor. */
+  readonly grouped?: boolean;
+  /** The expert for all tokens has the size of this field, and a sigmoid gate; or of `n_shared_experts` experts. */
+  readonly shared?: string;
+}
 
 /** How an architecture differs from Llama. */
 export interface Architecture {
   /** Name for users. */
   readonly title: string;
-  readonly norm?: "layerNorm";
+  /** LayerNorm instead of RMSNorm, and the field with its eps, or the eps. */
+  readonly norm?: LayerNormRow;
   /** Where norms are applied. Default: before attention and feed-forward. */
   readonly norms?: NormPlaces;
+  /**
+   * Whether attention and feed-forward read the same input, with one norm or with two: always, or if the field `key`
+   * is true.
+   */
+  readonly parallel?: { readonly norms: 1 | 2; readonly key?: string } | ((config: Settings) => Parallel);
   /** Whether weights of norms are stored as differences from 1. */
   readonly normsFromOne?: boolean;
   /** RMSNorm of queries and keys, per head or over all heads. */
   readonly queryKeyNorm?: "head" | "all";
-  /** Whether queries, keys and values have biases. Default: as `attention_bias` says, for all four projections. */
-  readonly queryKeyValueBias?: boolean;
-  /** Whether queries, keys and values are one weight, and gate and up another. */
-  readonly fused?: boolean;
+  /** The field that says whether there is such a norm. Default: there is one. */
+  readonly queryKeyNormField?: string;
+  /**
+   * Which layers have biases: always, or as a field says. Default: `attention_bias` for the four projections of
+   * attention, `mlp_bias` for the feed-forward, none for the head.
+   */
+  readonly biases?: BiasesRow;
+  /** Whether queries, keys and values are one weight, and gate and up another; or only the latter. */
+  readonly fused?: boolean | "gateUp";
+  /** Whether the queries, the key and the value of each key head are rows next to each other in one weight. */
+  readonly groupedHeads?: boolean;
+  /** Computes fields of other names from the config. */
+  readonly derived?: (config: Settings) => Readonly<Record<string, unknown>>;
+  /** Whether queries, keys and values are clamped to ±`clip_qkv`. */
+  readonly clips?: boolean;
   readonly activation?: Activation;
+  /** The field with the activation. Default `hidden_act`. */
+  readonly activationField?: string;
+  /** Whether the activation `gelu` means its tanh approximation. */
+  readonly tanhGelu?: boolean;
   /** Whether the feed-forward is an MLP without a gate. */
   readonly plain?: boolean;
   /** Whether positions have learned embeddings instead of rotations. */
   readonly learnedPositions?: boolean;
   /** Whether embeddings are multiplied by √width. */
   readonly scaledEmbeddings?: boolean;
+  /**
+   * Whether `embedding_multiplier`, `attention_multiplier` and `residual_multiplier` scale embeddings, scores, and
+   * outputs of attention and feed-forward, and logits are divided by `logits_scaling`.
+   */
+  readonly multipliers?: boolean;
+  /** Whether logits are multiplied by `logit_scale`. */
+  readonly logitScale?: boolean;
   /** Whether scores are multiplied by 1 / √query_pre_attn_scalar instead of 1 / √headWidth. */
   readonly queryScalar?: boolean;
   /** Whether scores are soft-capped by `attn_logit_softcapping`. */
@@ -37,42 +104,140 @@ export interface Architecture {
    * Which layers have a sliding window: all; all but every `every`-th; or with `upper` all but the first
    * `max_window_layers`. A file's `layer_types` takes precedence. Default: none.
    */
-  readonly windows?: "all" | "upper" | { readonly every: number };
-  /** Whether layers with a window have another rotation base, without scaling. */
-  readonly localBase?: boolean;
-  /** Whether a mixture of experts divides probabilities by their sum: always, or as `norm_topk_prob` says. */
-  readonly experts?: "normalized" | "asConfigured";
+  readonly windows?: "all" | "upper" | "unrotated" | { readonly every: number };
   /**
-   * Whether only part of each head may rotate. LongRoPE is then the only scaling; older files call it `su` or `yarn`.
+   * Layers with a window rotate with another base, without scaling: the field with the base, or the base.
    */
-  readonly partialRotation?: boolean;
+  readonly localBase?: string | number;
+  /** Whether pairs of adjacent elements rotate, instead of elements of two halves. */
+  readonly interleaved?: boolean;
+  /**
+   * Which layers have no rotation: those with 0 in `no_rope_layers`; those without a window; or, if the model has a
+   * window, those without it. Default: none.
+   */
+  readonly unrotated?: "listed" | "unwindowed" | "unwindowedOfMixed";
+  /** Whether `llama_4_scaling_beta` of the rotation scales queries by their positions. */
+  readonly tempered?: boolean;
+  /** The settings of the rotation that a config without any has. */
+  readonly rotation?: Readonly<Record<string, Json>>;
+  /** How experts are chosen and weighted. Default: no experts. */
+  readonly experts?: ExpertsRow;
+  /**
+   * The part of each head that rotates if `partial_rotary_factor` is missing. Default: heads rotate as a whole,
+   * whatever the field says.
+   */
+  readonly partialRotation?: number;
+  /** The field with that part instead of `partial_rotary_factor`. */
+  readonly partialField?: string;
+  /** The field with the base of the rotation. Default `rope_theta`. */
+  readonly baseField?: string;
+  /** Whether LongRoPE is the only scaling; older files call it `su` or `yarn`. */
+  readonly longRopeOnly?: boolean;
 }
 
+/** Ministral 3's rotation. */
+const ministral3Rotation = {
+  ...{ rope_type: "yarn", rope_theta: 1e6, factor: 16, original_max_position_embeddings: 16_384 },
+  ...{ beta_fast: 32, beta_slow: 1, mscale: 1, mscale_all_dim: 1, llama_4_scaling_beta: 0.1 },
+} as const;
+
+/** Fields that all Gemma models share. */
+const gemma1 = { normsFromOne: true, activation: "geluTanh", scaledEmbeddings: true } as const;
 /** Fields that Gemma 2 and 3 share. */
 const gemma = {
-  norms: "both",
-  normsFromOne: true,
-  activation: "geluTanh",
-  scaledEmbeddings: true,
-  queryScalar: true,
+  ...{ ...gemma1, norms: "both", queryScalar: true, activationField: "hidden_activation" },
 } as const satisfies Partial<Architecture>;
+
+const glm = {
+  ...{ interleaved: true, partialRotation: 0.5, fused: "gateUp", biases: { output: false, feedForward: false } },
+} as const satisfies Partial<Architecture>;
+
+const cohere = {
+  ...{ norm: { eps: "layer_norm_eps", bias: false }, parallel: { norms: 1 }, interleaved: true, logitScale: true },
+} as const satisfies Partial<Architecture>;
+
+const usesBias = { queryKeyValue: "use_bias", output: "use_bias", feedForward: "use_bias" } as const;
 
 /** The architectures by the `model_type` of a `config.json`. */
 export const architectures = {
   gpt2: {
-    ...{ title: "GPT-2", norm: "layerNorm", fused: true, activation: "geluTanh", plain: true },
+    ...{ title: "GPT-2", norm: { eps: "layer_norm_epsilon" }, fused: true, activation: "geluTanh", plain: true },
     learnedPositions: true,
   },
   llama: { title: "Llama 1, 2, 3; SmolLM, TinyLlama, Yi" },
   mistral: { title: "Mistral", windows: "all" },
-  mixtral: { title: "Mixtral", windows: "all", experts: "normalized" },
-  qwen2: { title: "Qwen2, Qwen2.5", queryKeyValueBias: true, windows: "upper" },
+  mixtral: { title: "Mixtral", windows: "all", experts: { normalized: true } },
+  qwen2: { title: "Qwen2, Qwen2.5", biases: { queryKeyValue: true }, windows: "upper" },
   qwen3: { title: "Qwen3", queryKeyNorm: "head", windows: "upper" },
-  qwen3_moe: { title: "Qwen3-MoE", queryKeyNorm: "head", windows: "all", experts: "asConfigured" },
+  qwen3_moe: { title: "Qwen3-MoE", queryKeyNorm: "head", windows: "all", experts: {} },
   gemma2: { ...gemma, title: "Gemma 2", softcaps: true, windows: { every: 2 } },
-  gemma3_text: { ...gemma, title: "Gemma 3", queryKeyNorm: "head", windows: { every: 6 }, localBase: true },
-  phi3: { title: "Phi-3", fused: true, windows: "all", partialRotation: true },
+  gemma3_text: {
+    ...{ ...gemma, title: "Gemma 3", queryKeyNorm: "head", windows: { every: 6 }, localBase: "rope_local_base_freq" },
+  },
+  phi3: { title: "Phi-3, Phi-4", fused: true, windows: "all", partialRotation: 1, longRopeOnly: true },
   olmo2: { title: "OLMo 2", norms: "after", queryKeyNorm: "all" },
+  smollm3: { title: "SmolLM3", unrotated: "listed", windows: "unrotated" },
+  ministral: { title: "Ministral", windows: "all" },
+  ministral3: { title: "Ministral 3", windows: "all", rotation: ministral3Rotation, tempered: true },
+  olmo: { title: "OLMo", norm: { eps: 1e-5, weight: false }, clips: true },
+  olmo3: { title: "OLMo 3", norms: "after", queryKeyNorm: "all", windows: { every: 4 }, localBase: 500_000 },
+  granite: { title: "Granite 3, 4", multipliers: true },
+  gemma: { ...gemma1, title: "Gemma", tanhGelu: true },
+  phi: {
+    ...{ title: "Phi-1, Phi-1.5, Phi-2", norm: { eps: "layer_norm_eps" }, parallel: { norms: 1 }, plain: true },
+    ...{ activation: "geluTanh", partialRotation: 0.5 },
+    biases: { queryKeyValue: true, output: true, feedForward: true, head: true },
+  },
+  glm: { ...glm, title: "GLM-4" },
+  glm4: { ...glm, title: "GLM-4-0414", norms: "both" },
+  cohere: { ...cohere, title: "Command R" },
+  cohere2: { ...cohere, title: "Command R7B, Command A", windows: { every: 4 }, unrotated: "unwindowed" },
+  nemotron: {
+    ...{ title: "Nemotron-4, Minitron", norm: { eps: "norm_eps" }, normsFromOne: true, plain: true },
+    ...{ activation: "reluSquared", partialRotation: 0.5 },
+  },
+  seed_oss: { title: "Seed-OSS", biases: { output: "attention_out_bias" } },
+  ernie4_5: { title: "ERNIE 4.5", interleaved: true, biases: usesBias },
+  stablelm: {
+    ...{ title: "StableLM", norm: { eps: "layer_norm_eps" }, partialRotation: 0.25 },
+    ...{ parallel: { norms: 1, key: "use_parallel_residual" } },
+    biases: { queryKeyValue: "use_qkv_bias", output: false, feedForward: false },
+  },
+  starcoder2: {
+    ...{ title: "StarCoder2", norm: { eps: "norm_epsilon" }, plain: true, activation: "geluTanh", biases: usesBias },
+    windows: "all",
+  },
+  arcee: { title: "Arcee AFM", plain: true, activation: "reluSquared" },
+  exaone4: {
+    ...{ title: "EXAONE 4", norms: "after", queryKeyNorm: "head", windows: { every: 4 } },
+    unrotated: "unwindowedOfMixed",
+  },
+  olmoe: { title: "OLMoE", queryKeyNorm: "all", clips: true, experts: {} },
+  granitemoe: { title: "Granite 3 MoE", multipliers: true, fused: "gateUp", experts: { normalized: true } },
+  qwen2_moe: {
+    ...{ title: "Qwen1.5-MoE, Qwen2-MoE", biases: { queryKeyValue: "qkv_bias", output: false } },
+    experts: { shared: "shared_expert_intermediate_size" },
+  },
+  glm4_moe: {
+    ...{ title: "GLM-4.5, GLM-4.6", partialRotation: 0.5, biases: { output: false, feedForward: false } },
+    ...{ queryKeyNormField: "use_qk_norm", queryKeyNorm: "head", experts: { grouped: true } },
+  },
+  gpt_neox: {
+    ...{
+      title: "GPT-NeoX, Pythia",
+      norm: { eps: "layer_norm_eps" },
+      plain: true,
+      activation: "gelu",
+      groupedHeads: true,
+    },
+    ...{ parallel: { norms: 2, key: "use_parallel_residual" }, biases: { feedForward: true } },
+    ...{ partialRotation: 0.25, partialField: "rotary_pct", baseField: "rotary_emb_base" },
+  },
+  falcon: {
+    ...{ title: "Falcon", norm: { eps: "layer_norm_epsilon" }, plain: true, groupedHeads: true },
+    ...{ activation: "gelu", activationField: "activation", parallel: falconParallel, derived: falconFields },
+    biases: { queryKeyValue: "bias", output: "bias", feedForward: "bias" },
+  },
 } as const satisfies Readonly<Record<string, Architecture>>;
 
 /** The name of an architecture. */

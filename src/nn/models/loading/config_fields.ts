@@ -5,78 +5,10 @@
  */
 import type { Json } from "../../../io/json.ts";
 import type { ArchitectureName } from "./architectures.ts";
+import { fieldsOf } from "./fields.ts";
 import type { Settings } from "./settings.ts";
 
-/** The fields of an architecture's config class that are read, with their default values. */
 type Fields = Readonly<Record<string, Json>>;
-
-/**
- * Fields of every architecture with rotary positions, including those that predate `rope_parameters` (`transformers`
- * 5).
- */
-const decoder = {
-  ...{ vocab_size: 32_000, hidden_size: 4096, intermediate_size: 11_008, num_hidden_layers: 32 },
-  ...{ num_attention_heads: 32, num_key_value_heads: null, head_dim: null, max_position_embeddings: 2048 },
-  ...{ rms_norm_eps: 1e-6, tie_word_embeddings: false, is_causal: true },
-  ...{ rope_parameters: null, rope_scaling: null, rope_theta: 10_000, partial_rotary_factor: null },
-} as const satisfies Fields;
-
-const llama = { ...decoder, hidden_act: "silu", original_max_position_embeddings: null } as const satisfies Fields;
-
-const mistral = {
-  ...{ ...llama, intermediate_size: 14_336, num_key_value_heads: 8, max_position_embeddings: 131_072 },
-  sliding_window: 4096,
-} as const satisfies Fields;
-
-const qwen = {
-  ...{ ...llama, vocab_size: 151_936, max_position_embeddings: 32_768 },
-  ...{ use_sliding_window: false, sliding_window: 4096 },
-} as const satisfies Fields;
-
-const qwen2 = {
-  ...{ ...qwen, intermediate_size: 22_016, num_key_value_heads: 32, max_window_layers: 28, layer_types: null },
-} as const satisfies Fields;
-
-const gemma = {
-  ...{ ...decoder, hidden_size: 2304, intermediate_size: 9216, num_hidden_layers: 26, num_attention_heads: 8 },
-  ...{ num_key_value_heads: 4, head_dim: 256, hidden_activation: "gelu_pytorch_tanh", tie_word_embeddings: true },
-  ...{ attention_bias: false, query_pre_attn_scalar: 256, sliding_window: 4096, layer_types: null },
-} as const satisfies Fields;
-
-/** The fields by the `model_type` of a config. */
-export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
-  gpt2: {
-    ...{ vocab_size: 50_257, n_positions: 1024, n_embd: 768, n_layer: 12, n_head: 12, n_inner: null },
-    ...{ activation_function: "gelu_new", layer_norm_epsilon: 1e-5, tie_word_embeddings: true, is_causal: true },
-    ...{ scale_attn_weights: true, scale_attn_by_inverse_layer_idx: false },
-  },
-  llama: { ...llama, attention_bias: false, mlp_bias: false },
-  mistral,
-  mixtral: {
-    ...{ ...mistral, rms_norm_eps: 1e-5, sliding_window: null, rope_theta: 1e6 },
-    ...{ num_experts_per_tok: 2, num_local_experts: 8 },
-  },
-  qwen2,
-  qwen3: { ...qwen2, head_dim: 128, attention_bias: false },
-  qwen3_moe: {
-    ...{ ...qwen, hidden_size: 2048, intermediate_size: 6144, num_hidden_layers: 24, num_key_value_heads: 4 },
-    ...{ attention_bias: false, moe_intermediate_size: 768, num_experts_per_tok: 8, num_experts: 128 },
-    ...{ norm_topk_prob: false, decoder_sparse_step: 1, mlp_only_layers: null },
-  },
-  gemma2: {
-    ...{ ...gemma, vocab_size: 256_000, max_position_embeddings: 8192, original_max_position_embeddings: null },
-    ...{ final_logit_softcapping: 30, attn_logit_softcapping: 50 },
-  },
-  gemma3_text: {
-    ...{ ...gemma, vocab_size: 262_208, max_position_embeddings: 131_072, final_logit_softcapping: null },
-    ...{ rope_theta: 1e6, rope_local_base_freq: 10_000, sliding_window_pattern: 6, use_bidirectional_attention: false },
-  },
-  phi3: {
-    ...{ ...llama, vocab_size: 32_064, hidden_size: 3072, intermediate_size: 8192, max_position_embeddings: 4096 },
-    ...{ original_max_position_embeddings: 4096, rms_norm_eps: 1e-5, sliding_window: null },
-  },
-  olmo2: { ...llama, vocab_size: 50_304, rms_norm_eps: 1e-5, attention_bias: false },
-};
 
 /** Alternative names of fields, which take precedence. */
 const otherNames: Readonly<Partial<Record<ArchitectureName, Readonly<Record<string, string>>>>> = {
@@ -84,8 +16,11 @@ const otherNames: Readonly<Partial<Record<ArchitectureName, Readonly<Record<stri
     ...{ hidden_size: "n_embd", max_position_embeddings: "n_positions" },
     ...{ num_attention_heads: "n_head", num_hidden_layers: "n_layer" },
   },
+  falcon: { n_embed: "hidden_size" },
   mixtral: { num_experts: "num_local_experts" },
   qwen3_moe: { num_local_experts: "num_experts" },
+  olmoe: { num_local_experts: "num_experts" },
+  glm4_moe: { num_local_experts: "n_routed_experts" },
 };
 
 /** Keys with the settings of quantized weights. */
@@ -128,6 +63,11 @@ const patternsWithoutEffect = [/^_/, /_token(_ids?)?$/, /dropout|_pdrop$/, /_ver
 /** Keys that have no effect in one architecture, though they have in others. */
 const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
   qwen3_moe: ["max_window_layers"],
+  qwen2_moe: ["max_window_layers", "sliding_window"],
+  // layers for predicting further tokens, which generation does not use
+  glm4_moe: ["num_mtp_layers", "num_nextn_predict_layers"],
+  gpt_neox: ["rope_theta", "partial_rotary_factor"],
+  gemma: ["hidden_activation"],
   gemma2: ["hidden_act", "sliding_window_size"],
   // The implementation of Gemma 3 ignores its softcap.
   gemma3_text: ["hidden_act", "attn_logit_softcapping"],
@@ -136,7 +76,8 @@ const unused: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
 /** Keys for which only one value is supported. */
 const onlyValues: Fields = {
   ...{ add_cross_attention: false, is_encoder_decoder: false, pruned_heads: {}, use_bidirectional_attention: false },
-  ...{ attention_bias: false, mlp_bias: false, lm_head_bias: false, qkv_bias: false, use_qk_norm: false },
+  ...{ attention_bias: false, mlp_bias: false, lm_head_bias: false, qkv_bias: false },
+  ...{ use_qk_norm: false, qk_layernorm: false, alibi: false, use_sliding_window: false },
   ...{ use_mrope: false, rope_interleaved: false, full_attn_mod: 1, interpolate_factor: 1 },
   ...{ embedding_multiplier: 1, residual_multiplier: 1, logits_scaling: 1, logit_scale: 1 },
 };
@@ -147,6 +88,9 @@ export const rotationKeys: ReadonlySet<string> = new Set([
   ...["attention_factor", "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "truncate"],
   ...["short_factor", "long_factor", "low_freq_factor", "high_freq_factor", "finetuned"],
 ]);
+
+/** Further settings of rotary positions of Ministral 3, whose context length `max_position_embeddings` repeats. */
+export const temperKeys: ReadonlySet<string> = new Set(["llama_4_scaling_beta", "max_position_embeddings"]);
 
 /** Keys of a vision-language model outside of its text part. */
 const otherParts: ReadonlySet<string> = new Set([

@@ -108,10 +108,19 @@ function parameterOf(step: Step, read: Tensor | QuantizedTensor, { dtype }: Stor
 /** Returns a view of the tensor with the change applied. */
 function changedBy(read: Tensor, change: Change | undefined): Tensor {
   if (change?.kind === "transposed") return read.rank === 2 ? transpose(read, 0, 1) : read;
+  if (change?.kind === "heads") return rowsOfHeads(read, change);
   return change?.kind === "part" ? part(read, change.index) : read;
 }
 
-const ownRows = (x: Tensor, change: Change | undefined): Tensor => (change?.kind === "transposed" ? contiguous(x) : x);
+/** [groups · of · headWidth, …] → [groups · count · headWidth, …] */
+function rowsOfHeads(x: Tensor, { of, first, count, headWidth }: Change & { readonly kind: "heads" }): Tensor {
+  const others = x.shape.slice(1);
+  const groups = reshape(x, [-1, of * headWidth, ...others]);
+  return reshape(narrow(groups, 1, first * headWidth, count * headWidth), [-1, ...others]);
+}
+
+const ownRows = (x: Tensor, change: Change | undefined): Tensor =>
+  change?.kind === "transposed" || change?.kind === "heads" ? contiguous(x) : x;
 
 const part = (x: Tensor, index: number): Tensor => reshape(narrow(x, 0, index, 1), [...x.shape.slice(1)]);
 
@@ -123,7 +132,7 @@ function quantizedPart(read: QuantizedTensor, change: Change | undefined, dtype:
 }
 
 /** Returns the same packed data, to be dequantized to the dtype of activations. */
-function retyped(own: QuantizedTensor, dtype: string): QuantizedTensor {
+function retyped(weight: QuantizedTensor, dtype: string): QuantizedTensor {
   const wanted = scaleDTypes.find((each) => each === dtype) ?? "float32";
-  return wanted === own.dtype ? own : new QuantizedTensor(own.format, own.shape, wanted, own.parts);
+  return wanted === weight.dtype ? weight : new QuantizedTensor(weight.format, weight.shape, wanted, weight.parts);
 }

@@ -12,7 +12,7 @@ import { unknownArchitecture } from "./hugging_face.ts";
 import { Settings } from "./settings.ts";
 
 /** llama.cpp's names of architectures. It also uses `llama` for Mistral and Mixtral. */
-const names: Readonly<Record<string, ArchitectureName>> = {
+export const ggufArchitectures: Readonly<Record<string, ArchitectureName>> = {
   gpt2: "gpt2",
   llama: "llama",
   qwen2: "qwen2",
@@ -41,9 +41,12 @@ export function describeGguf(file: GgufReader): Described {
     ? file.metadata["general.architecture"]
     : undefined;
   const architecture = typeof field?.value === "string" ? field.value : undefined;
-  const name = architecture !== undefined && Object.hasOwn(names, architecture) ? names[architecture] : undefined;
+  const name =
+    architecture !== undefined && Object.hasOwn(ggufArchitectures, architecture)
+      ? ggufArchitectures[architecture]
+      : undefined;
   if (name === undefined)
-    throw unknownArchitecture(file.path, "general.architecture", architecture, Object.keys(names));
+    throw unknownArchitecture(file.path, "general.architecture", architecture, Object.keys(ggufArchitectures));
   const prefix = `${architecture}.`;
   const fields = Object.entries(file.metadata)
     .filter(([key]) => key.startsWith(prefix))
@@ -63,7 +66,7 @@ function describe(context: Context): DecoderDescription {
   const embedding = file.has("token_embd.weight") ? file.info("token_embd.weight").shape : undefined;
   const vocabularySize = embedding?.[0] ?? settings.whole("vocab_size");
   const width = settings.whole("embedding_length");
-  const isPlain = row.norm === "layerNorm";
+  const isPlain = row.norm !== undefined;
   return {
     ...{ architecture: name, vocabularySize, width, contextLength: settings.whole("context_length") },
     norm: isPlain
@@ -90,7 +93,7 @@ function layerOf(context: Context, index: number): LayerDescription {
     attention: attentionOf(context, index),
     feedForward: {
       hidden: experts > 0 ? (settings.wholeIfAny("expert_feed_forward_length") ?? hidden) : hidden,
-      ...{ gated: !row.plain, activation: row.activation ?? "silu", fused: row.fused && !row.plain },
+      ...{ gated: !row.plain, activation: row.activation ?? "silu", fused: Boolean(row.fused) && !row.plain },
       bias: has("ffn_down.bias"),
       experts: experts > 0 && has("ffn_gate_inp.weight") ? { count: experts, perToken, normalized: true } : undefined,
     },
@@ -111,7 +114,7 @@ function attentionOf(context: Context, index: number): AttentionDescription {
   if (heads % keyValueHeads !== 0)
     throw settings.wrong("attention.head_count", `a multiple of ${keyValueHeads}`, heads);
   return {
-    ...{ heads, keyValueHeads, headWidth, window, fused: row.fused, queryKeyNorm: row.queryKeyNorm },
+    ...{ heads, keyValueHeads, headWidth, window, fused: row.fused === true, queryKeyNorm: row.queryKeyNorm },
     queryKeyValueBias: has("attn_q.bias") || has("attn_qkv.bias"),
     outputBias: has("attn_output.bias"),
     scale: scaleOf(context, heads, headWidth),

@@ -4,8 +4,11 @@ import { ArgumentError } from "../../../core/errors.ts";
 import type {
   AttentionDescription,
   DecoderDescription,
+  ExpertsDescription,
   FeedForwardDescription,
   LayerDescription,
+  NormDescription,
+  TemperatureDescription,
 } from "../decoder/description.ts";
 import { readConfig } from "../hugging_face/config.ts";
 import { type Architecture, type ArchitectureName, architectures, type Described, rowOf } from "./architectures.ts";
@@ -24,7 +27,22 @@ export function describeFolder(folder: string): Described & { readonly config: o
   const config = readConfig("loadModel", folder);
   const settings = new Settings(join(folder, "config.json"), new Map(Object.entries(config)));
   const name = nameOf(settings);
-  return { name, description: describe(name, settings), config, settings };
+  const description = describe(name, settings);
+  checkRotations(description, settings);
+  return { name, description, config, settings };
+}
+
+/** @throws {FileFormatError} for an odd number of elements of a head, which can't rotate in pairs. */
+function checkRotations({ layers }: DecoderDescription, settings: Settings): void {
+  for (const { attention } of layers) {
+    const { rope, headWidth } = attention;
+    const rotated = rope?.dim ?? headWidth;
+    if (!rope || rotated % 2 === 0) continue;
+    throw settings.fail(
+      "expected an even number of elements of a head (head_dim, or hidden_size / num_attention_heads) to rotate, of " +
+        `which partial_rotary_factor may select a part, got ${rotated} of ${headWidth}`,
+    );
+  }
 }
 
 /**
@@ -84,7 +102,9 @@ function ofText(name: ArchitectureName, config: Settings): DecoderDescription {
   const counted = name === "gpt2" ? "n_layer" : "num_hidden_layers";
   const count = config.whole(counted);
   if (count > MOST_LAYERS) throw config.wrong(counted, `at most ${MOST_LAYERS}`, count);
-  return name === "gpt2" ? gpt2(config, count) : llamaLike(name, config, count);
+  if (name === "gpt2") return gpt2(config, count);
+  const derived = rowOf(name).derived?.(config) ?? {};
+  return llamaLike(name, config.with(new Map([...config.entries(), ...Object.entries(derived)])), count);
 }
 
 const activations: Readonly<Record<string, FeedForwardDescription["activation"]>> = {
@@ -93,6 +113,7 @@ const activations: Readonly<Record<string, FeedForwardDescription["activation"]>
   gelu: "gelu",
   gelu_new: "geluTanh",
   gelu_pytorch_tanh: "geluTanh",
+  relu2: "reluSquared",
 };
 
 function activationOf(config: Settings, name: string): FeedForwardDescription["activation"] {
@@ -132,14 +153,59 @@ function llamaLike(architecture: ArchitectureName, config: Settings, count: numb
   const contextLength = stretched(config.whole("max_position_embeddings"), layers[0]?.attention.rope);
   return {
     ...{ architecture, vocabularySize: config.whole("vocab_size"), width },
-    ...{ contextLength, layers, tied: config.flag("tie_word_embeddings") },
-    norm: { kind: "rmsNorm", eps: config.positive("rms_norm_eps") },
-    embeddingScale: row.scaledEmbeddings ? Math.sqrt(width) : undefined,
+    ...{ contextLength, layers, tied: isTied(row, config) },
+    norm: normOf(row, config),
+    embeddingScale: row.multipliers
+      ? config.number("embedding_multiplier")
+      : row.scaledEmbeddings
+        ? Math.sqrt(width)
+        : undefined,
+    headBias: row.biases?.head,
+    logitScale: logitScaleOf(row, config),
     logitSoftcap: config.positiveIfAny("final_logit_softcapping"),
   };
 }
 
+/** Whether the head shares the embedding's weight. @throws {ArgumentError} if such a head has a bias. */
+function isTied({ biases }: Architecture, config: Settings): boolean {
+  const tied = config.flag("tie_word_embeddings");
+  if (!tied || !biases?.head) return tied;
+  throw config.refused("tiedBias", "expected tie_word_embeddings to be false, since the head has a bias, got true");
+}
+
+function normOf({ norm }: Architecture, config: Settings): NormDescription {
+  if (norm === undefined) return { kind: "rmsNorm", eps: config.positive("rms_norm_eps") };
+  const { eps, bias, weight } = norm;
+  return { kind: "layerNorm", eps: typeof eps === "number" ? eps : config.positive(eps), bias, weight };
+}
+
+function logitScaleOf({ multipliers, logitScale }: Architecture, config: Settings): number | undefined {
+  if (logitScale) return config.number("logit_scale");
+  return multipliers ? 1 / config.positive("logits_scaling") : undefined;
+}
+
+/** Whether a layer has a bias: as the row says, or the field that it names. */
+function hasBias(bias: boolean | string | undefined, fallback: string, config: Settings): boolean {
+  return typeof bias === "boolean" ? bias : config.flag(bias ?? fallback, false);
+}
+
 function layerOf(row: Architecture, config: Settings, index: number): LayerDescription {
+  return {
+    norms: row.norms ?? "before",
+    parallel: parallelOf(row, config),
+    residualScale: row.multipliers ? config.number("residual_multiplier") : undefined,
+    attention: attentionOf(row, config, index),
+    feedForward: feedForwardOf(row, config, index),
+  };
+}
+
+function parallelOf({ parallel }: Architecture, config: Settings): LayerDescription["parallel"] {
+  if (parallel === undefined || typeof parallel === "function") return parallel?.(config);
+  if (parallel.key !== undefined && !config.flag(parallel.key)) return undefined;
+  return parallel.norms === 1 ? "sharedNorm" : "separateNorms";
+}
+
+function attentionOf(row: Architecture, config: Settings, index: number): AttentionDescription {
   const heads = config.whole("num_attention_heads");
   const headWidth = config.wholeIfAny("head_dim") ?? Math.floor(config.whole("hidden_size") / heads);
   if (headWidth < 1) throw config.wrong("num_attention_heads", "at most hidden_size", heads);
@@ -147,35 +213,71 @@ function layerOf(row: Architecture, config: Settings, index: number): LayerDescr
   if (heads % keyValueHeads !== 0)
     throw config.wrong("num_attention_heads", "a multiple of num_key_value_heads", heads);
   const window = windowOf(row, config, index);
-  const allBiases = config.flag("attention_bias", false);
+  const isRotated = rotates(row, config, index, window !== undefined);
   return {
-    norms: row.norms ?? "before",
-    attention: {
-      ...{ heads, keyValueHeads, headWidth, ...reachOf(config, window) },
-      ...{ queryKeyValueBias: allBiases || row.queryKeyValueBias === true, outputBias: allBiases },
-      ...{ fused: row.fused, queryKeyNorm: row.queryKeyNorm },
-      scale: row.queryScalar ? 1 / Math.sqrt(config.positive("query_pre_attn_scalar")) : undefined,
-      softcap: row.softcaps ? config.positiveIfAny("attn_logit_softcapping") : undefined,
-      rope: layerRope(row, config, window !== undefined, headWidth),
-    },
-    feedForward: feedForwardOf(row, config, index),
+    ...{ heads, keyValueHeads, headWidth, ...reachOf(config, window) },
+    queryKeyValueBias: hasBias(row.biases?.queryKeyValue, "attention_bias", config),
+    outputBias: hasBias(row.biases?.output, "attention_bias", config),
+    ...{ fused: row.fused === true, queryKeyNorm: queryKeyNormOf(row, config) },
+    clip: row.clips ? config.positiveIfAny("clip_qkv") : undefined,
+    scale: scaleOf(row, config),
+    softcap: row.softcaps ? config.positiveIfAny("attn_logit_softcapping") : undefined,
+    rope: isRotated ? layerRope(row, config, window !== undefined, headWidth) : undefined,
+    temperature: row.tempered ? temperatureOf(row, config) : undefined,
   };
 }
 
-/**
- * `rope_scaling` takes precedence over `rope_parameters`. With two kinds of layers, it applies to those without a
- * window.
- */
-function layerRope(row: Architecture, config: Settings, isSliding: boolean, headWidth: number) {
-  const base = () => config.positive("rope_theta");
-  const context: RopeContext = { ...{ config, row, headWidth, base } };
+const queryKeyNormOf = ({ queryKeyNorm, queryKeyNormField: field }: Architecture, config: Settings) =>
+  field === undefined || config.flag(field) ? queryKeyNorm : undefined;
+
+function scaleOf({ queryScalar, multipliers }: Architecture, config: Settings): number | undefined {
+  if (queryScalar) return 1 / Math.sqrt(config.positive("query_pre_attn_scalar"));
+  return multipliers ? config.number("attention_multiplier") : undefined;
+}
+
+/** Whether queries and keys of a layer are rotated. */
+function rotates({ unrotated }: Architecture, config: Settings, index: number, isSliding: boolean): boolean {
+  if (unrotated === undefined || isSliding) return unrotated !== "listed" || isListed(config, index);
+  if (unrotated === "unwindowed") return false;
+  return unrotated === "listed" ? isListed(config, index) : config.wholeIfAny("sliding_window") === undefined;
+}
+
+/** Whether `no_rope_layers` has 1 for a layer; without the list, every n-th layer has 0. */
+function isListed(config: Settings, index: number): boolean {
+  const listed = config.get("no_rope_layers");
+  if (listed === undefined) return (index + 1) % config.whole("no_rope_layer_interval") !== 0;
+  const count = config.whole("num_hidden_layers");
+  if (Array.isArray(listed) && listed.length === count && listed.every((each) => each === 0 || each === 1))
+    return listed[index] === 1;
+  throw config.wrong("no_rope_layers", `${count} of 0 and 1`, listed);
+}
+
+/** The settings of the rotation of a layer without a window. `rope_scaling` takes precedence over `rope_parameters`. */
+function rotationOf(row: Architecture, config: Settings): Settings | undefined {
   const [older, all] = [config.inner("rope_scaling"), config.inner("rope_parameters")];
-  if (!row.localBase) return ropeOf(older?.names.length ? older : all, context);
+  const given = older?.names.length ? older : all;
+  return given ?? (row.rotation && config.with(new Map(Object.entries(row.rotation))));
+}
+
+/** With two kinds of layers, `rope_scaling` applies to those without a window. */
+function layerRope(row: Architecture, config: Settings, isSliding: boolean, headWidth: number) {
+  const base = () => config.positive(row.baseField ?? "rope_theta");
+  const context: RopeContext = { ...{ config, row, headWidth, base } };
+  if (row.localBase === undefined) return ropeOf(rotationOf(row, config), context);
+  const [older, all] = [config.inner("rope_scaling"), config.inner("rope_parameters")];
   if (all) checkKeys(all, (key) => key in kindsOfLayers, "is not a layer type");
   const section = all?.inner(isSliding ? "sliding_attention" : "full_attention");
-  if (isSliding) return ropeOf(section, { ...context, base: () => config.positive("rope_local_base_freq") });
+  const { localBase } = row;
+  const otherBase = () => (typeof localBase === "number" ? localBase : config.positive(localBase));
+  if (isSliding) return ropeOf(section, { ...context, base: otherBase });
   const before = section?.entries() ?? [["rope_type", "default"]];
   return ropeOf(older?.with(new Map([...before, ...older.entries()])) ?? section, context);
+}
+
+/** `transformers` fails without either of the two settings. */
+function temperatureOf(row: Architecture, config: Settings): TemperatureDescription {
+  const rope = rotationOf(row, config)!;
+  return { beta: rope.number("llama_4_scaling_beta"), length: rope.whole("original_max_position_embeddings") };
 }
 
 const kindsOfLayers: Readonly<Record<string, boolean>> = { sliding_attention: true, full_attention: false };
@@ -196,18 +298,21 @@ function reachOf(config: Settings, size: number | undefined): Pick<AttentionDesc
 function windowOf({ windows }: Architecture, config: Settings, index: number): number | undefined {
   const size = config.wholeIfAny("sliding_window");
   if (windows === undefined || !config.flag("use_sliding_window", true)) return undefined;
-  if (windows === "all") return size;
   const types = config.get("layer_types");
+  if (windows === "all" && types === undefined) return size;
   if (types === undefined && windows === "upper")
     return index >= config.whole("max_window_layers", 0) ? size : undefined;
+  if (types === undefined && windows === "unrotated") return isListed(config, index) ? undefined : size;
   const isSliding = types === undefined ? (index + 1) % everyOf(windows, config) !== 0 : slides(types, config, index);
   if (!isSliding) return undefined;
   return size ?? config.whole("sliding_window");
 }
 
 /** Returns n such that every n-th layer has no window. */
-const everyOf = (windows: Architecture["windows"], config: Settings): number =>
-  config.wholeIfAny("sliding_window_pattern") ?? (typeof windows === "object" ? windows.every : 1);
+function everyOf(windows: Architecture["windows"], config: Settings): number {
+  const name = "sliding_window_pattern";
+  return config.names.includes(name) ? config.whole(name) : typeof windows === "object" ? windows.every : 1;
+}
 
 /** @throws {FileFormatError} if the list does not have one kind per layer. */
 function slides(types: unknown, config: Settings, index: number): boolean {
@@ -218,25 +323,51 @@ function slides(types: unknown, config: Settings, index: number): boolean {
 }
 
 function feedForwardOf(row: Architecture, config: Settings, index: number): FeedForwardDescription {
-  const key = config.names.includes("hidden_activation") ? "hidden_activation" : "hidden_act";
-  const activation = activationOf(config, key);
-  const base = { gated: true, activation, bias: config.flag("mlp_bias", false), fused: row.fused } as const;
+  const named = activationOf(config, row.activationField ?? "hidden_act");
+  const activation = row.tanhGelu && named === "gelu" ? "geluTanh" : named;
+  const bias = hasBias(row.biases?.feedForward, "mlp_bias", config);
+  const base = { gated: !row.plain, activation, bias, fused: row.fused !== undefined && row.fused !== false } as const;
   const dense = { ...base, hidden: config.whole("intermediate_size") };
-  const count = config.wholeIfAny("num_local_experts") ?? config.wholeIfAny("num_experts", 0) ?? 0;
-  if (row.experts === undefined || count === 0 || !isSparse(config, index)) return dense;
+  const experts = row.experts && expertsOf(row.experts, config);
+  if (experts === undefined || !isSparse(config, index)) return dense;
+  return { ...base, hidden: config.wholeIfAny("moe_intermediate_size") ?? dense.hidden, experts };
+}
+
+function expertsOf(row: NonNullable<Architecture["experts"]>, config: Settings): ExpertsDescription | undefined {
+  const names = ["num_local_experts", "num_experts", "n_routed_experts"];
+  const name = names.find((own) => config.get(own) !== undefined);
+  const count = name === undefined ? 0 : config.whole(name, 0);
+  if (count === 0) return undefined;
   const perToken = config.whole("num_experts_per_tok");
   if (perToken > count) throw config.wrong("num_experts_per_tok", `at most ${count}`, perToken);
+  const normalized = row.normalized === true || config.flag("norm_topk_prob");
+  if (row.shared !== undefined)
+    return { count, perToken, normalized, shared: { hidden: config.whole(row.shared), gated: true } };
+  return { count, perToken, normalized, ...(row.grouped && groupedOf(config, count)) };
+}
+
+/** DeepSeek-V3's router. */
+function groupedOf(config: Settings, count: number): Partial<ExpertsDescription> {
+  const groups = { count: config.whole("n_group"), chosen: config.whole("topk_group") };
+  if (count % groups.count !== 0 || count / groups.count < 2)
+    throw config.wrong(
+      "n_group",
+      `a divisor of n_routed_experts (${count}), with at least 2 of them each`,
+      groups.count,
+    );
+  if (groups.chosen > groups.count) throw config.wrong("topk_group", `at most ${groups.count}`, groups.chosen);
   return {
-    ...base,
-    hidden: config.wholeIfAny("moe_intermediate_size") ?? dense.hidden,
-    experts: { count, perToken, normalized: row.experts === "normalized" || config.flag("norm_topk_prob") },
+    ...{ scores: "sigmoid", corrected: true, scale: config.number("routed_scaling_factor") },
+    groups: groups.count > 1 ? groups : undefined,
+    shared: { hidden: config.whole("moe_intermediate_size") * config.whole("n_shared_experts"), gated: false },
   };
 }
 
-/** Qwen3-MoE may have layers without experts. */
+/** Some MoE models have layers without experts. */
 function isSparse(config: Settings, index: number): boolean {
   const dense = config.get("mlp_only_layers") ?? [];
   if (!Array.isArray(dense) || !dense.every(Number.isSafeInteger))
     throw config.wrong("mlp_only_layers", "a list of layer indices", dense);
+  if (index < (config.wholeIfAny("first_k_dense_replace", 0) ?? 0)) return false;
   return !dense.includes(index) && (index + 1) % (config.wholeIfAny("decoder_sparse_step") ?? 1) === 0;
 }

@@ -1,9 +1,10 @@
 import { statSync } from "node:fs";
 import { ArgumentError, OutOfMemoryError } from "../../../core/errors.ts";
-import { aFunction, aPath } from "../../../core/kinds.ts";
+import { aFunction, aPath, flag } from "../../../core/kinds.ts";
 import { named, operand, parameters } from "../../../core/parameters.ts";
 import { withFileErrors } from "../../../io/file_errors.ts";
 import { openGgufFor } from "../../../io/gguf/open.ts";
+import { locateModel } from "../../../io/hub/locate.ts";
 import { openFor } from "../../../io/safetensors/open.ts";
 import type { GgmlFormat, QuantizedFormat } from "../../../quant/formats.ts";
 import { aPrecision, type ProductPrecision } from "../../../quant/matmul/matmul.ts";
@@ -52,6 +53,8 @@ export interface LoadModelOptions {
   readonly precision?: ProductPrecision | undefined;
   /** Called with the memory that the model will take, before any weight is read. */
   readonly onReport?: ((report: MemoryReport) => void) | undefined;
+  /** Whether to load a model on the hub from the cache only, without a download. Default: as `HF_HUB_OFFLINE` says. */
+  readonly offline?: boolean | undefined;
 }
 
 /** The result of {@link loadModel}. */
@@ -78,6 +81,7 @@ const loadModelParameters = parameters("loadModel", {
   quantize: named(aFormat),
   precision: named(aPrecision, "exact"),
   onReport: named(aFunction<(report: MemoryReport) => void>()),
+  offline: named(flag),
 });
 
 /**
@@ -87,21 +91,27 @@ const loadModelParameters = parameters("loadModel", {
  * list the supported architectures and methods. Weights that keep their dtype are mapped from the file. Other weights
  * are converted one at a time, so that no weight is in memory twice.
  *
- * @param path a folder, or a `.gguf` file; for a model in several files, any of them
+ * A name such as `owner/name` is a model on the hub at `HF_ENDPOINT`. It is loaded from the cache that Hugging Face's
+ * tools share, or downloaded into it first; a terminal shows the progress.
+ *
+ * @param path a folder, or a `.gguf` file; for a model in several files, any of them. Or `owner/name`, with `@revision`
+ * for a branch, tag or commit, and `:Q4_K_M` for a quantization in a repository of GGUF files
  *
  * @example
- * const { model } = await nn.loadModel("llama-3.2-1b", { quantize: "q4_K" });
+ * const { model } = await nn.loadModel("HuggingFaceTB/SmolLM2-135M-Instruct", { quantize: "q8_0" });
  * for await (const token of nn.generate(model, [1, 2, 3])) console.log(token);
  *
  * @throws {ArgumentError} `unknownArchitecture`, and other codes for unsupported settings, which the error names.
- * @throws {FileError} for files that can't be read. @throws {FileFormatError} for damaged files.
+ * @throws {FileError} for files that can't be read. @throws {FileFormatError} for damaged files. @throws
+ * {DownloadError} for a model that can't be downloaded.
  * @throws {StateDictError} for tensors that do not match the config. @throws {OutOfMemoryError} `notEnoughMemory`,
  * before any weight is read, with the number of bytes.
  */
 export function loadModel(path: string, options?: LoadModelOptions): Promise<LoadedModel>;
 export function loadModel<M extends LoadableModel>(path: string, options?: LoadModelOptions): Promise<LoadedModel<M>>;
 export async function loadModel(...values: unknown[]): Promise<LoadedModel<LoadableModel>> {
-  const { path, dtype, quantize, precision, onReport } = loadModelParameters(values);
+  const { path: given, dtype, quantize, precision, onReport, offline } = loadModelParameters(values);
+  const path = await locateModel("loadModel", given, { offline });
   using opened = open(path);
   const { source, style, config, generation, chatTemplate, places } = opened;
   const storing: Storing = { dtype: dtype ?? defaultDType(opened, quantize), quantize, precision };
@@ -145,8 +155,8 @@ function openFolder(path: string): Opened {
   const close = { [Symbol.dispose]: () => file.close() };
   try {
     const source = sourceOf(file, settings);
-    const own = config as Readonly<Record<string, unknown>>;
-    return { ...decoderOf(described, "huggingFace"), source, style: "huggingFace", config: own, ...about, ...close };
+    const fields = config as Readonly<Record<string, unknown>>;
+    return { ...decoderOf(described, "huggingFace"), source, style: "huggingFace", config: fields, ...about, ...close };
   } catch (cause) {
     file.close();
     throw cause;
@@ -169,7 +179,7 @@ function openGguf(path: string): Opened {
 
 /** The dtype of the token embedding, so that the largest weights can be mapped. */
 function defaultDType({ places, source }: Opened, quantize: QuantizedFormat | undefined): FloatDType {
-  const name = places[0]!.names.map((own) => `${own}.weight`).find((own) => source.has(own));
+  const name = places[0]!.names.map((path) => `${path}.weight`).find((key) => source.has(key));
   const dtype = name === undefined ? null : source.describe(name).dtype;
   return quantize === undefined && dtype !== null && isFloat(dtype) ? dtype : "float32";
 }

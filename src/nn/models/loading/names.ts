@@ -10,6 +10,14 @@ export type Change =
   | { readonly kind: "plusOne" }
   /** One of several matrices that are stacked in one tensor. */
   | { readonly kind: "part"; readonly index: number }
+  /** Rows `first` to `first + count` of every `of` rows of heads; each has `headWidth` rows. */
+  | {
+      readonly kind: "heads";
+      readonly of: number;
+      readonly first: number;
+      readonly count: number;
+      readonly headWidth: number;
+    }
   /** Some rows of a parameter that the model fuses and the checkpoint does not. Only presets have such parameters. */
   | { readonly kind: "rows"; readonly first: number; readonly count: number };
 
@@ -35,17 +43,20 @@ interface Names {
 }
 
 /** Yields the layers of a block in the order of computation. */
-function* pathsOf({ norms, attention, feedForward }: LayerDescription): Generator<string> {
+function* pathsOf({ norms, parallel, attention, feedForward }: LayerDescription): Generator<string> {
   if (norms !== "after") yield "attentionNorm";
   yield* attention.fused ? ["attention.queryKeyValue"] : ["query", "key", "value"].map((part) => `attention.${part}`);
   if (attention.queryKeyNorm) yield* ["attention.queryNorm", "attention.keyNorm"];
   yield "attention.output";
   if (norms !== "before") yield "attentionPostNorm";
-  if (norms !== "after") yield "feedForwardNorm";
+  if (norms !== "after" && parallel !== "sharedNorm") yield "feedForwardNorm";
   const { gated, fused, experts } = feedForward;
   const parts = [...(fused ? ["gateUp"] : gated ? ["gate", "up"] : ["up"]), "down"];
   if (experts) yield "feedForward.router";
+  if (experts?.corrected) yield "feedForward.correction";
   yield* parts.map((part) => (experts ? `feedForward.experts.#.${part}` : `feedForward.${part}`));
+  if (experts?.shared) yield* parts.map((part) => `feedForward.shared.${part}`);
+  if (experts?.shared?.gated) yield "feedForward.sharedGate";
   if (norms !== "before") yield "feedForwardPostNorm";
 }
 
@@ -63,9 +74,9 @@ export function placesOf(name: ArchitectureName, description: DecoderDescription
     ...(learnedPositions ? [top("positionEmbedding")] : []),
     ...layers.flatMap((layer, index) =>
       [...pathsOf(layer)].flatMap((path) =>
-        path === "attention.queryKeyValue" && !rowOf(name).fused
+        path === "attention.queryKeyValue" && rowOf(name).fused !== true && !rowOf(name).groupedHeads
           ? projectionPlaces(names, layer, index)
-          : blockPlaces(names, layer, index, path, change(path)),
+          : blockPlaces(names, layer, index, path, headsOf(name, style, layer, path) ?? change(path)),
       ),
     ),
     top("finalNorm"),
@@ -88,6 +99,16 @@ function blockPlaces(
     names: named(tensorName.replace("#", `${expert}`)),
     change: tensorName.includes("#") ? change : { kind: "part", index: expert },
   }));
+}
+
+/** Where the rows of a projection are in a tensor that has the queries of each key head next to its key and value. */
+function headsOf(name: ArchitectureName, style: Style, layer: LayerDescription, path: string): Change | undefined {
+  const part = /^attention\.(query|key|value)$/.exec(path)?.[1];
+  if (part === undefined || style === "gguf" || !rowOf(name).groupedHeads) return undefined;
+  const { heads, keyValueHeads, headWidth } = layer.attention;
+  const count = heads / keyValueHeads;
+  const [first, own] = part === "query" ? [0, count] : [part === "key" ? count : count + 1, 1];
+  return { kind: "heads", of: count + 2, first, count: own, headWidth };
 }
 
 /** Places of a fused projection whose parts are separate tensors in the checkpoint: each fills some of its rows. */
@@ -137,9 +158,11 @@ const huggingFace = (name: ArchitectureName): Names => ({
     positionEmbedding: [],
     finalNorm: modelPrefixes.map((prefix) => `${prefix}norm`),
     head: ["lm_head", "language_model.lm_head"],
+    ...furtherTop[name],
   },
-  prefixes: (index) => modelPrefixes.map((prefix) => `${prefix}layers.${index}.`),
-  block: ({ norms, feedForward }) => ({
+  prefixes: (index) =>
+    (layerPrefixes[name] ?? modelPrefixes.map((own) => `${own}layers.`)).map((own) => `${own}${index}.`),
+  block: ({ norms, parallel, feedForward }) => ({
     attentionNorm: "input_layernorm",
     "attention.query": "self_attn.q_proj",
     "attention.key": "self_attn.k_proj",
@@ -156,8 +179,62 @@ const huggingFace = (name: ArchitectureName): Names => ({
     "feedForward.down": "mlp.down_proj",
     feedForwardPostNorm: "post_feedforward_layernorm",
     ...(feedForward.experts && (name === "mixtral" ? mixtralExperts : qwenExperts)),
+    ...further[name],
+    ...(name === "falcon" && parallel === "separateNorms" && { attentionNorm: "ln_attn", feedForwardNorm: "ln_mlp" }),
   }),
 });
+
+/** Names of layers outside of the blocks that differ from Llama's. */
+const furtherTop: Readonly<Partial<Record<ArchitectureName, Partial<Names["top"]>>>> = {
+  phi: { finalNorm: ["model.final_layernorm", "final_layernorm"] },
+  gpt_neox: {
+    tokenEmbedding: ["gpt_neox.embed_in", "embed_in"],
+    finalNorm: ["gpt_neox.final_layer_norm", "final_layer_norm"],
+    head: ["embed_out"],
+  },
+  falcon: {
+    tokenEmbedding: ["transformer.word_embeddings", "word_embeddings"],
+    finalNorm: ["transformer.ln_f", "ln_f"],
+  },
+};
+
+/** Prefixes of blocks that differ from Llama's. */
+const layerPrefixes: Readonly<Partial<Record<ArchitectureName, readonly string[]>>> = {
+  gpt_neox: ["gpt_neox.layers.", "layers."],
+  falcon: ["transformer.h.", "h."],
+};
+
+/** Names of the feed-forward and the output of attention in GPT-NeoX and Falcon. */
+const widened = { "feedForward.up": "mlp.dense_h_to_4h", "feedForward.down": "mlp.dense_4h_to_h" } as const;
+
+/** The three parts of a projection of GPT-NeoX and Falcon, which have one weight. */
+const oneProjection = (name: string) =>
+  Object.fromEntries(["query", "key", "value"].map((part) => [`attention.${part}`, name]));
+
+/** The projections of an expert for all tokens. */
+const sharedExpert = (name: string) =>
+  Object.fromEntries(["gate", "up", "down"].map((part) => [`feedForward.shared.${part}`, `${name}.${part}_proj`]));
+
+/** Names that differ from Llama's. */
+const further: Readonly<Partial<Record<ArchitectureName, Readonly<Record<string, string>>>>> = {
+  phi: { "attention.output": "self_attn.dense", "feedForward.up": "mlp.fc1", "feedForward.down": "mlp.fc2" },
+  glm4: {
+    ...{ attentionPostNorm: "post_self_attn_layernorm", feedForwardNorm: "post_attention_layernorm" },
+    feedForwardPostNorm: "post_mlp_layernorm",
+  },
+  granitemoe: {
+    "feedForward.router": "block_sparse_moe.router.layer",
+    "feedForward.experts.#.gateUp": "block_sparse_moe.input_linear",
+    "feedForward.experts.#.down": "block_sparse_moe.output_linear",
+  },
+  qwen2_moe: sharedExpert("mlp.shared_expert"),
+  glm4_moe: sharedExpert("mlp.shared_experts"),
+  starcoder2: { "feedForward.up": "mlp.c_fc", "feedForward.down": "mlp.c_proj" },
+  gpt_neox: { ...widened, ...oneProjection("attention.query_key_value"), "attention.output": "attention.dense" },
+  falcon: {
+    ...{ ...widened, ...oneProjection("self_attention.query_key_value"), "attention.output": "self_attention.dense" },
+  },
+};
 
 const mixtralExperts = {
   "feedForward.router": "block_sparse_moe.gate",
@@ -168,6 +245,8 @@ const mixtralExperts = {
 
 const qwenExperts = {
   "feedForward.router": "mlp.gate",
+  "feedForward.correction": "mlp.gate",
+  "feedForward.sharedGate": "mlp.shared_expert_gate",
   "feedForward.experts.#.gate": "mlp.experts.#.gate_proj",
   "feedForward.experts.#.up": "mlp.experts.#.up_proj",
   "feedForward.experts.#.down": "mlp.experts.#.down_proj",

@@ -92,9 +92,9 @@ interface Found {
 }
 
 function stepsOf(module: Module, place: Place, source: WeightSource, storing: Storing, found: Found): Step[] {
-  const own = module as unknown as Readonly<Record<"weight" | "bias", Tensor | null | undefined>>;
+  const parameters = module as unknown as Readonly<Record<"weight" | "bias", Tensor | null | undefined>>;
   return (["weight", "bias"] as const).flatMap((end): Step[] => {
-    const parameter = own[end];
+    const parameter = parameters[end];
     if (!parameter) return [];
     const name = candidates(place, end).find((each) => source.has(each));
     if (name === undefined) {
@@ -102,9 +102,9 @@ function stepsOf(module: Module, place: Place, source: WeightSource, storing: St
       return [];
     }
     const stored = source.describe(name);
-    const isChanged = end === "weight" || place.change?.kind === "plusOne";
+    const isChanged = end === "weight" || place.change?.kind === "heads";
     const change = isChanged ? changeOf(stored, place.change) : undefined;
-    const got = shapeAfter(stored.shape, change);
+    const got = change?.kind === "heads" && stored.format !== null ? undefined : shapeAfter(stored.shape, change);
     const isReadable = stored.format !== null || (stored.dtype !== null && isFloat(stored.dtype));
     if (!isReadable || !got || !sameShape(got, parameter.shape)) {
       const text = { got: `${stored.type}${formatShape(stored.shape)}`, expected: expectedShape(parameter, change) };
@@ -117,8 +117,10 @@ function stepsOf(module: Module, place: Place, source: WeightSource, storing: St
 
 /** The possible names of a tensor. The oldest checkpoints of BERT name the parameters of norms as TensorFlow does. */
 function candidates({ path, names }: Place, end: "weight" | "bias"): string[] {
-  const ends = /[nN]orm$/.test(path) ? [end, end === "weight" ? "gamma" : "beta"] : [end];
-  return names.flatMap((name) => ends.map((own) => `${name}.${own}`));
+  const ends = /[nN]orm$/.test(path)
+    ? [end, end === "weight" ? "gamma" : "beta"]
+    : [path.endsWith(".correction") ? "e_score_correction_bias" : end];
+  return names.flatMap((name) => ends.map((suffix) => `${name}.${suffix}`));
 }
 
 const describing = (text: string) => ({ describe: () => text });
@@ -134,6 +136,10 @@ const changeOf = (stored: StoredTensor, change: Change | undefined): Change | un
 
 function shapeAfter(shape: Shape, change: Change | undefined): Shape | undefined {
   if (change?.kind === "transposed") return shape.toReversed();
+  if (change?.kind === "heads") {
+    const groups = shape[0]! / (change.of * change.headWidth);
+    return Number.isInteger(groups) ? [groups * change.count * change.headWidth, ...shape.slice(1)] : undefined;
+  }
   if (change?.kind !== "part") return shape;
   return shape.length === 3 && change.index < shape[0]! ? shape.slice(1) : undefined;
 }
@@ -146,7 +152,8 @@ function stepOf(target: Target, module: Module, storing: Storing): Step {
   const size = stored.byteLength / parts;
   const becomes = stored.format ?? wantedOf(target, module, storing);
   const isSame = becomes === (stored.format ?? stored.dtype);
-  const isMapped = isSame && !stored.isComputed && change?.kind !== "plusOne" && change?.kind !== "transposed";
+  const isView = change === undefined || change.kind === "part" || change.kind === "rows";
+  const isMapped = isSame && !stored.isComputed && isView;
   const count = elementCount(shape);
   const isRead = isMapped && stored.byteLength < LEAST_MAPPED_BYTES;
   const made = bytesIn(becomes, count);
@@ -167,26 +174,28 @@ function wantedOf(
 ): DType | QuantizedFormat {
   // Norms are computed in float32, so their float32 weights are kept unconverted.
   const isNorm = /Norm$/.test(path);
+  if (path.endsWith(".correction")) return "float32";
   if (isNorm && (change?.kind === "plusOne" || stored.dtype === "float32") && isRms(module)) return "float32";
   const isWeight = end === "weight" && (module instanceof Linear || module instanceof Embedding);
   const isLeft =
-    path.endsWith(".router") || (module instanceof Embedding && !/^(tokenEmbedding|embeddings\.token)$/.test(path));
+    /\.(router|sharedGate)$/.test(path) ||
+    (module instanceof Embedding && !/^(tokenEmbedding|embeddings\.token)$/.test(path));
   if (quantize === undefined || !isWeight || isLeft) return dtype;
   return formatFor(quantize, shape[1]!) ?? dtype;
 }
 
 const isRms = (module: Module): boolean => !("bias" in module);
-function bytesIn(own: DType | QuantizedFormat, count: number): number {
-  if (isDType(own)) return count * bytesOf(own);
-  if (typeof own === "string") {
-    const { values, bytes } = blockFormat(own);
+function bytesIn(format: DType | QuantizedFormat, count: number): number {
+  if (isDType(format)) return count * bytesOf(format);
+  if (typeof format === "string") {
+    const { values, bytes } = blockFormat(format);
     return (count / values) * bytes;
   }
-  const scales = (count / own.groupSize) * (own.symmetric ? 1 : 2) * 4;
-  return (count * own.bits) / 8 + scales;
+  const scales = (count / format.groupSize) * (format.symmetric ? 1 : 2) * 4;
+  return (count * format.bits) / 8 + scales;
 }
 
-/** The memory that a model takes, computed before loading. It prints as text. */
+/** The memory that a model needs, computed before loading. `String(report)` is a readable text. */
 export interface MemoryReport {
   /** Bytes of the tensors that are loaded, as stored in the files. */
   readonly fileBytes: number;

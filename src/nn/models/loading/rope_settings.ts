@@ -4,7 +4,7 @@
  */
 import type { RopeDescription } from "../decoder/description.ts";
 import type { Architecture } from "./architectures.ts";
-import { checkKeys, rotationKeys } from "./config_fields.ts";
+import { checkKeys, rotationKeys, temperKeys } from "./config_fields.ts";
 import type { Settings } from "./settings.ts";
 
 type Scaling = RopeDescription["scaling"];
@@ -12,7 +12,8 @@ type Scaling = RopeDescription["scaling"];
 /** What {@link ropeOf} reads besides the settings of the rotation. */
 export interface RopeContext {
   readonly config: Settings;
-  readonly row: Architecture;
+  /** `localBase`: whether there are two kinds of layers. */
+  readonly row: Omit<Architecture, "localBase"> & { readonly localBase?: string | number | boolean };
   readonly headWidth: number;
   /** Returns the base to use if the settings have none. */
   readonly base: () => number;
@@ -32,11 +33,12 @@ const originalOf = (rope: Settings, { config }: RopeContext): number =>
 const scalings: Readonly<Record<string, (rope: Settings, context: ScalingContext) => Scaling>> = {
   default: () => undefined,
   linear: (rope) => ({ type: "linear", factor: rope.positive("factor") }),
-  dynamic: (rope, { config }) => ({
-    type: "dynamic",
-    factor: rope.positive("factor"),
-    originalContextLength: config.whole("max_position_embeddings"),
-  }),
+  dynamic(rope, { config, dim }) {
+    // the exponent of the base is dim / (dim - 2)
+    if (dim <= 2) throw rope.wrong("rope_type", '"dynamic" only if more than 2 elements of a head rotate', "dynamic");
+    const originalContextLength = config.whole("max_position_embeddings");
+    return { type: "dynamic", factor: rope.positive("factor"), originalContextLength };
+  },
   llama3: (rope, context) => ({
     ...{ type: "llama3", factor: rope.positive("factor"), originalContextLength: originalOf(rope, context) },
     lowFrequencyFactor: rope.positive("low_freq_factor"),
@@ -46,13 +48,13 @@ const scalings: Readonly<Record<string, (rope: Settings, context: ScalingContext
   yarn: (rope, context) => ({
     ...{ type: "yarn", factor: rope.positive("factor"), originalContextLength: originalOf(rope, context) },
     ...{ betaFast: rope.positiveIfAny("beta_fast"), betaSlow: rope.positiveIfAny("beta_slow") },
-    ...{ attentionFactor: yarnFactor(rope), truncate: context.row.localBase || rope.flag("truncate", true) },
+    ...{ attentionFactor: yarnFactor(rope), truncate: Boolean(context.row.localBase) || rope.flag("truncate", true) },
   }),
   longrope: longRope,
 };
 
-/** Scalings of architectures in which only part of a head rotates. */
-const partialScalings: typeof scalings = {
+/** Scalings of architectures whose only one is LongRoPE. */
+const longRopeAlone: typeof scalings = {
   default: scalings["default"]!,
   longrope: longRope,
   su: longRope,
@@ -97,9 +99,14 @@ function factorsOf(rope: Settings, name: string, pairs: number): number[] {
  */
 export function ropeOf(rope: Settings | undefined, context: RopeContext): RopeDescription {
   const base = rope?.positiveIfAny("rope_theta") ?? context.base();
-  if (rope) checkKeys(rope, (key) => rotationKeys.has(key), "is not a setting of rotary positions");
+  if (rope)
+    checkKeys(
+      rope,
+      (key) => rotationKeys.has(key) || (context.row.tempered && temperKeys.has(key)) === true,
+      "is not a setting of rotary positions",
+    );
   const type = rope?.textIfAny("rope_type") ?? rope?.textIfAny("type") ?? "default";
-  const known = context.row.partialRotation ? partialScalings : scalings;
+  const known = context.row.longRopeOnly ? longRopeAlone : scalings;
   const scaling = Object.hasOwn(known, type) ? known[type] : undefined;
   if (scaling === undefined) {
     const [name, expected] = [rope!.nameOf("rope_type"), Object.keys(known).join(", ")];
@@ -107,7 +114,7 @@ export function ropeOf(rope: Settings | undefined, context: RopeContext): RopeDe
   }
   const dim = rotatedOf(rope, type, context);
   return {
-    base,
+    ...{ base, interleaved: context.row.interleaved },
     dim: dim === context.headWidth ? undefined : dim,
     scaling: rope && scaling(rope, { ...context, dim }),
   };
@@ -119,8 +126,9 @@ export function ropeOf(rope: Settings | undefined, context: RopeContext): RopeDe
  */
 function rotatedOf(rope: Settings | undefined, type: string, { config, row, headWidth }: RopeContext): number {
   const [settings, name] = [rope ?? config, "partial_rotary_factor"];
-  const factor = rope?.positiveIfAny(name) ?? config.positiveIfAny(name) ?? 1;
-  if (row.partialRotation) return Math.floor(headWidth * factor);
+  const factor =
+    rope?.positiveIfAny(name) ?? config.positiveIfAny(row.partialField ?? name) ?? row.partialRotation ?? 1;
+  if (row.partialRotation !== undefined) return Math.floor(headWidth * factor);
   if (type !== "default" && factor !== 1)
     throw settings.wrong(name, `1, the only supported value with rope_type "${type}"`, factor);
   return headWidth;

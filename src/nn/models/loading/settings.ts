@@ -68,6 +68,13 @@ export class Settings {
     return this.get(name) === undefined ? undefined : this.positive(name);
   }
 
+  /** Returns a finite number. */
+  number(name: string): number {
+    const value = this.numberIfAny(name);
+    if (value !== undefined) return value;
+    throw this.wrong(name, "a number", value);
+  }
+
   /** Returns a finite number; undefined if it is missing. */
   numberIfAny(name: string): number | undefined {
     const value = this.get(name);

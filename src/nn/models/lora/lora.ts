@@ -197,7 +197,7 @@ export class LoraAdapter {
     throw new ArgumentError(
       `LoraAdapter.${operation}`,
       "wrongState",
-      `expected the adapter to be ${expected}, got one that is ${this.#state}`,
+      `expected the adapter to be ${expected}, but it is ${this.#state}`,
     );
   }
 }

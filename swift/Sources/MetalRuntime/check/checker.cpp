@@ -246,6 +246,10 @@ void subscript(mrt_u64 index, const char *type, const void *program_counter) {
 
 void layout_dependence(const char *file, mrt_u32 line) { the_checker().layout_dependence(file, line, now()); }
 
+void tensor_problem(mrt_u32 problem, long one, long other, const char *file, mrt_u32 line) {
+  the_checker().tensor_problem(problem, one, other, file, line, now());
+}
+
 // ---------------------------------------------------------------- memory
 
 void memory_allocated(const void *address, size_t length) { the_checker().forget(uintptr_t(address), length); }

@@ -64,6 +64,7 @@ void copy(const void *destination, const void *source, mrt_u64 size, const void 
 void misaligned(const void *address, mrt_u32 alignment, const char *type, const void *program_counter);
 void subscript(mrt_u64 index, const char *type, const void *program_counter);
 void layout_dependence(const char *file, mrt_u32 line);
+void tensor_problem(mrt_u32 problem, long one, long other, const char *file, mrt_u32 line);
 void texture_bounds(const MrtTexture *texture, const mrt_u32 *position, mrt_u32 write, const char *file, mrt_u32 line);
 // Called by the executor for atomic accesses in a checked dispatch. `write` is 0 for a load, 1 for a store, 2 for a
 // read-modify-write.

@@ -265,4 +265,23 @@ void Checker::layout_dependence(const char *file, mrt_u32 line, Moment now) {
   if (finding.message.empty()) finding.message = layout_message(finding);
 }
 
+namespace {
+
+// By mrt::TensorProblem.
+struct TensorFinding {
+  const char *kind, *severity;
+};
+constexpr TensorFinding tensor_findings[] = {{"out-of-bounds", "error"},    {"out-of-bounds", "error"},
+                                             {"tensor-shape", "error"},     {"uninitialized-read", "error"},
+                                             {"uninitialized-read", "note"}, {"nonuniform-matrix", "error"}};
+
+} // namespace
+
+void Checker::tensor_problem(mrt_u32 problem, long one, long other, const char *file, mrt_u32 line, Moment now) {
+  const TensorFinding &what = tensor_findings[problem];
+  Finding &finding = found(what.kind, &what, report.atomic_site(file, line), now | atomic_bit);
+  finding.severity = what.severity;
+  if (finding.message.empty()) finding.message = tensor_message(finding, problem, one, other);
+}
+
 } // namespace mrt::checker

@@ -78,6 +78,7 @@ public:
   void subscript(mrt_u64 index, const char *type, Site site, Moment now);
   void absent_argument(Site site, Moment now);
   void layout_dependence(const char *file, mrt_u32 line, Moment now);
+  void tensor_problem(mrt_u32 problem, long one, long other, const char *file, mrt_u32 line, Moment now);
   uintptr_t original(uintptr_t address) { return views_.original(address); }
   void texture_bounds(const MrtTexture &texture, const mrt_u32 *position, Action action, Site site, Moment now);
 

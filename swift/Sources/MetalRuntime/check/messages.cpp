@@ -164,6 +164,33 @@ std::string texture_bounds_message(const Finding &finding, Action action, const 
          ": compare the position with get_width() and its like";
 }
 
+// `problem` is an mrt::TensorProblem.
+std::string tensor_message(const Finding &finding, mrt_u32 problem, long one, long other) {
+  const std::string number = std::to_string(one), limit = std::to_string(other);
+  switch (problem) {
+  case 0:
+    return opening(finding) + " slices a tensor from position " + number + " of a dimension of size " + limit +
+           ": begin inside the tensor";
+  case 1:
+    return opening(finding) + " slices a tensor up to position " + number + " of a dimension of size " + limit +
+           ": slice<…>() does not compare its sizes with the tensor's; use slice() without sizes at the edge";
+  case 2:
+    return opening(finding) + " multiplies " + number + " elements of a dimension for which a tensor has the size " +
+           limit + ": the sizes of the descriptor and of the operands must agree; a K that is dynamic_extent is that of "
+           "the operands";
+  case 3:
+    return opening(finding) + " multiplies element " + number + " of " + limit +
+           " of a cooperative tensor, which the thread has not written: write every valid element, or load() it";
+  case 4:
+    return opening(finding) + " adds to element " + number + " of " + limit +
+           " of a destination that the thread has not written: MSL does not say what it starts with; write zeros, or "
+           "use mode::multiply";
+  default:
+    return opening(finding) + " runs an operation of " + number + " SIMD-groups in a threadgroup of " + limit +
+           ": execution_simdgroups<N> requires 32 N threads, of which all run it";
+  }
+}
+
 std::string layout_message(const Finding &finding) {
   return opening(finding) +
          " uses thread_elements() of a simdgroup_matrix, whose layout over the lanes MSL leaves unspecified; use "

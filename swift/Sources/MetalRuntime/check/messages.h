@@ -24,6 +24,7 @@ std::string misaligned_message(const Finding &finding, const char *type, uint32_
 std::string subscript_message(const Finding &finding, uint64_t index, const char *type);
 std::string absent_argument_message(const Finding &finding);
 std::string texture_bounds_message(const Finding &finding, Action action, const std::string &where);
+std::string tensor_message(const Finding &finding, mrt_u32 problem, long one, long other);
 std::string layout_message(const Finding &finding);
 
 } // namespace mrt::checker

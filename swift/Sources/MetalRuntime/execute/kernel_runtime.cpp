@@ -119,6 +119,7 @@ constexpr MrtRuntime table = {
     checker::texture_bounds,
     space_of,
     wait_turn,
+    checker::tensor_problem,
 };
 
 } // namespace

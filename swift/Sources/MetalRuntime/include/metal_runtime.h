@@ -333,9 +333,9 @@ void mrt_misuse(const char *sentence);
 void mrt_misuse_set_handler(mrt_misuse_handler handler, void *context);
 
 // ---------------------------------------------------------------- faults (support/settings.cpp)
-// Injected failures, for tests. The kinds "allocate", "library", "pipeline", "queue" and "command-buffer" are counted
-// by the module `Metal`. After the next `skip` occurrences, `count` of them fail. For command buffers, `code` is
-// MTLCommandBufferError's raw value.
+// Injected failures, for tests. The kinds "allocate", "library", "dynamic-library", "pipeline", "queue", "counters"
+// and "command-buffer" are counted by the module `Metal`. After the next `skip` occurrences, `count` of them fail. For
+// command buffers, `code` is MTLCommandBufferError's raw value.
 void mrt_fault_inject(const char *kind, uint32_t skip, uint32_t count, int32_t code);
 // Returns true if this occurrence must fail; `code` receives the injected code.
 bool mrt_fault_take(const char *kind, int32_t *code);

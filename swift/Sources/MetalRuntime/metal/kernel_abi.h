@@ -13,7 +13,7 @@
 extern "C" {
 #endif
 
-#define MRT_ABI_VERSION 5u
+#define MRT_ABI_VERSION 6u
 
 typedef __UINT8_TYPE__ mrt_u8;
 typedef __UINT32_TYPE__ mrt_u32;
@@ -175,6 +175,8 @@ typedef struct MrtRuntime {
   mrt_u32 (*space_of)(const volatile void *object);
   // A turn of a loop in which the thread waits for memory to change.
   void (*wait_turn)(mrt_u64 turns, const char *file, mrt_u32 line);
+  // Reports a mistake with tensors in the checked build: an mrt::TensorProblem with its two numbers (mrt/tensor.h).
+  void (*tensor_problem)(mrt_u32 problem, long one, long other, const char *file, mrt_u32 line);
 } MrtRuntime;
 
 // ---- exports of a library

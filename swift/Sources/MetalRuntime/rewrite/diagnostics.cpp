@@ -310,7 +310,8 @@ bool passes_temporary(const Group &group) {
   });
 }
 
-// What only the strict text tests (addresses.cpp): its message comes from a header of Metal's library.
+// Returns whether a message reports an address of a vector's element, which only the strict text tests (addresses.cpp).
+// Its message comes from a header of Metal's library.
 bool is_of_test(const Printout &printout) {
   return printout.message.find("address of vector element") != std::string::npos ||
          printout.message.find("bind to vector element") != std::string::npos;

@@ -26,7 +26,7 @@ const { native, path } = cpuLibrary();
 const ordinals = Object.entries(nativeTables().functions).sort(([, a], [, b]) => a.ordinal - b.ordinal);
 const seeds = rightCalls();
 const missing = ordinals.filter(([, { ordinal }]) => seeds[ordinal]!.length === 0).map(([name]) => name);
-if (missing.length > 0) throw new Error(`no right call of ${missing.join(", ")}: add one to seeds.ts`);
+if (missing.length > 0) throw new Error(`no valid call of ${missing.join(", ")}: add one to seeds.ts`);
 native.orchard_cpu_set_memory_limit(64 << 20);
 
 /** The same functions with addresses instead of views, so that any number can be an address. */
@@ -101,7 +101,7 @@ function limitRepetition({ block }: Call, own: Seed): void {
 interface Call {
   ordinal: number;
   width: number;
-  /** The number of rows that the call states, if it works by rows; in fact there is one. */
+  /** The number of rows that the block states; the call has one row. */
   rows: number | undefined;
   blockBytes: number;
   block: Float64Array;
@@ -147,7 +147,7 @@ function alterElements({ operands }: Seed): void {
   }
 }
 
-/** Removes bytes, or replaces the address by null or another one; the call is told the truth. */
+/** Removes bytes, or replaces the address by null or another one; the call states the true size. */
 function alterOperand(call: Call, { operands, block }: Seed): void {
   const index = below(operands.length);
   const own = operands[index];
@@ -241,7 +241,7 @@ const message = (): string => readText((buffer, capacity) => native.orchard_cpu_
 /** Unaltered calls must run: otherwise the storm would test only rejections. */
 for (const own of seeds.flat()) {
   const status = run(rightCall(own), blocks.pointer);
-  if (status !== Status.ok) throw new Error(`a right call of ${answers[own.ordinal]!.name} is refused: ${message()}`);
+  if (status !== Status.ok) throw new Error(`a valid call of ${answers[own.ordinal]!.name} was rejected: ${message()}`);
 }
 
 for (let number = first; number < first + count; number++) {

@@ -287,7 +287,7 @@ function packedSteps(): void {
 
 type Queries = [q: library.Tensor, k: library.Tensor, v: library.Tensor];
 
-/** Functions that no plain call of an operation reaches. */
+/** Functions that no operation's call reaches. */
 function further(): void {
   otherDtypes();
   attention();

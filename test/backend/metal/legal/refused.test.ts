@@ -11,7 +11,7 @@ const first = seed * 100_000;
 const cases = (count: { readonly usual: number; readonly all: number }) =>
   Array.from({ length: repeats(count) }, (_, at) => first + at);
 
-test.each(cases({ usual: 3, all: 60 }))("functions of program %d that do not call themselves are accepted", (at) => {
+test.each(cases({ usual: 3, all: 60 }))("program %d without recursion is accepted", (at) => {
   const { source } = drawCalls(new Random(at), 0);
   const problem = refusal(source, "3.1");
   if (problem !== undefined) throw new Error(`${problem}\n${source}`);

@@ -57,7 +57,7 @@ const literals: Readonly<Record<string, (number: number) => readonly string[]>> 
   ulong: (number) => [`${number}ul`, `${number}UL`, `ulong(${number})`],
 };
 
-/** A literal of the type; for small integers a conversion, as they have no literals. */
+/** A literal of the type; for small integers, which have no literals, a conversion. */
 export function literal({ scalar: name }: Type, random: Random): string {
   const number = random.integer(1, 99);
   return pick(random, literals[name]?.(number) ?? [`${name}(${number})`]);

@@ -2,7 +2,7 @@
 import type { Random } from "../../../ops/samples.ts";
 import { change, floats, outside, type Program, pick, places, position, program } from "./program.ts";
 
-/** Threads past the end do nothing. */
+/** A kernel whose threads past the end return. */
 export function elementwise(random: Random): Program {
   const [count, group] = [random.integer(70, 500), pick(random, [32, 64, 96])];
   const value = pick(random, ["2 * x[i] + 1", "exp(-x[i])", "x[i] < 3 ? x[i] : -x[i]", "fma(x[i], x[i], 1.0f)"]);

@@ -1,6 +1,6 @@
 /**
- * Every encoder against `transformers`: hidden states and the results of every head, of drawn configs, and changes of
- * every key, which either give what it computes, or are refused by an error that names the key.
+ * Compares every encoder with `transformers`: hidden states and results of every head, for drawn configs. A change of
+ * any key must give the same results as there, or be rejected.
  */
 import { describe, expect, test } from "bun:test";
 import { OrchardError } from "../../../../src/core/errors.ts";
@@ -26,7 +26,7 @@ async function outcomeOf(path: string, own: Case): Promise<Tensor | Error> {
   }
 }
 
-/** Values that are refused though `transformers` computes something of them: see docs/encoders.md. */
+/** Values that are rejected, although `transformers` supports them: see docs/encoders.md. */
 function isLimit(name: EncoderName, key: string, value: unknown): boolean {
   const text = JSON.stringify(value);
   if (["is_decoder", "add_cross_attention", "is_encoder_decoder"].includes(key)) return true;
@@ -73,7 +73,7 @@ describe.each(names)("%s", (name) => {
     expect(differing).toEqual([]);
   });
 
-  test("a config that lacks fields is one that has their defaults", () => {
+  test("missing fields have the config class's defaults", () => {
     const explicit = Object.entries(encoderFields[name]).filter(([, value]) => value !== null);
     const wanted = describeEncoderConfig("test", name, Object.fromEntries(explicit));
     for (let turn = 0; turn < 10; turn++) {
@@ -82,7 +82,7 @@ describe.each(names)("%s", (name) => {
     }
   });
 
-  test("keys that nobody knows are refused by name", () => {
+  test("the error for unknown keys names them", () => {
     for (let turn = 0; turn < 10; turn++) {
       const key = Array.from({ length: 8 }, () => String.fromCharCode(random.integer(97, 122))).join("");
       const value = [true, 0.5, "x", [1], { a: 1 }][turn % 5];

@@ -1,4 +1,4 @@
-/** Files of encoders: older names, other dtypes, quantized weights, and files that are refused. */
+/** Files of encoders: older names, other dtypes, quantized weights, and rejected files. */
 import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -69,7 +69,7 @@ test.each<[string, object, string]>([
   ["another activation", { hidden_act: "relu6" }, 'got "relu6"'],
   ["other sizes", { num_attention_heads: 5 }, "expected hidden_size to be a multiple of num_attention_heads"],
   ["another vocabulary", { vocab_size: 40 }, "expected [40, 32], got F32[31, 32]"],
-])("refused by name: %s", async (name, changes, message) => {
+])("the error names the unsupported feature: %s", async (name, changes, message) => {
   const path = await write(name, undefined, changes);
   await expect(nn.loadModel(path)).rejects.toThrow(message);
 });

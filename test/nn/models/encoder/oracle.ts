@@ -1,4 +1,4 @@
-/** Small encoders of `transformers`, and what it computes of them: scripts/fixtures/models/encoders.py. */
+/** Small encoders of `transformers` with their results: scripts/fixtures/models/encoders.py. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
@@ -36,7 +36,7 @@ export const answers = io.loadSafetensors(`${fixture}.safetensors`);
 export const names = Object.keys(families) as EncoderName[];
 export const lengths = Array.from(answers["lengths"]!.dataSync(), Number);
 
-/** What `weight` of configs.py makes. */
+/** Returns the numbers that the function `weight` of configs.py returns. */
 export function weight(name: string, shape: readonly number[]): Tensor {
   const count = shape.reduce((product, size) => product * size, 1);
   const offset = shape.length === 1 && name.endsWith("weight") ? 1 : 0;

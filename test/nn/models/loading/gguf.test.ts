@@ -8,6 +8,7 @@ import { getOrMake } from "../../../../src/core/collections.ts";
 import { packageRoot } from "../../../../src/core/paths.ts";
 import { io, logSoftmax, nn, noGrad, tensor } from "../../../../src/index.ts";
 import { architectures } from "../../../../src/nn/models/loading/architectures.ts";
+import { ggufArchitectures } from "../../../../src/nn/models/loading/gguf.ts";
 import { patternsOf } from "../../../../src/text/gguf_patterns.ts";
 import { testFolder } from "../../../support/folder.ts";
 import { files, type GgufCase, promptOf } from "./gguf_files.ts";
@@ -85,7 +86,8 @@ describe("the table of docs/models.md", () => {
     .map((line) => line.split("|").map((cell) => cell.trim().replaceAll("`", "")));
 
   test("lists every architecture, under its name in files", async () => {
-    expect(rows.map(([, name]) => name)).toEqual(Object.keys(architectures));
+    const inFiles = new Set<string>([...Object.values(ggufArchitectures), "mistral", "mixtral"]);
+    expect(rows.map(([, name]) => name)).toEqual(Object.keys(architectures).filter((name) => inFiles.has(name)));
     for (const [, name, ggml] of rows) {
       const path = folder.file(`${name}.named.gguf`);
       await io.saveGguf(path, {}, { metadata: { "general.architecture": ggml! } });

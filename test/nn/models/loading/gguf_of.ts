@@ -89,7 +89,7 @@ const experts: Readonly<Record<string, string>> = {
   ...{ gate_proj: "ffn_gate_exps", up_proj: "ffn_up_exps", down_proj: "ffn_down_exps" },
 };
 
-/** Metadata instead of Llama 3's factors. */
+/** Metadata that replaces Llama 3's factors of rotation. */
 export type RopeScalingMetadata = Readonly<Record<string, Value | { readonly type: "string"; readonly value: string }>>;
 
 /** Writes the file of a model. `format` applies to its matrices; the other weights are float32. */

@@ -14,7 +14,7 @@ import {
   randn,
   tensor,
 } from "../../../../src/index.ts";
-import { fieldsOf } from "../../../../src/nn/models/loading/config_fields.ts";
+import { fieldsOf } from "../../../../src/nn/models/loading/fields.ts";
 import { setMemoryLimit } from "../../../../src/tensor/reserve.ts";
 import type { Tensor } from "../../../../src/tensor/tensor.ts";
 import { testFolder } from "../../../support/folder.ts";
@@ -100,7 +100,7 @@ test("in several files, and a model with a tied head that is stored twice", asyn
 test("the text part of a vision model", async () => {
   const path = copyOf("gemma3");
   const all = Object.entries(JSON.parse(readFileSync(join(path, "config.json"), "utf8")));
-  // without fields that have the default, and with those of the other parts
+  // the config of the text part may omit fields with default values, and has fields of the other parts
   const text = Object.fromEntries(all.filter(([key, value]) => fieldsOf.gemma3_text[key] !== value));
   const around = { model_type: "gemma3", vision_config: { hidden_size: 2 }, boi_token_index: 5 };
   const write = (own: object) =>
@@ -231,7 +231,7 @@ describe("is rejected with an error that names it", () => {
     ],
     ["llama", { model_type: null }, "unknownArchitecture", "got none"],
     ["llama", { rope_parameters: { rope_type: "su" } }, "unknownScaling", 'got "su"'],
-    ["llama", { hidden_act: "relu2" }, "unknownActivation", 'got "relu2"'],
+    ["llama", { hidden_act: "relu6" }, "unknownActivation", 'got "relu6"'],
     ["llama", { hidden_size: "32" }, "invalidConfig", "expected hidden_size to be a whole number of at least 1"],
     ["llama", { num_hidden_layers: 1e6 }, "invalidConfig", "expected num_hidden_layers to be at most 65536"],
     ["llama", { rope_parameters: { rope_type: "linear" } }, "invalidConfig", "expected rope_parameters.factor"],

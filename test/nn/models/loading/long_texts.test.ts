@@ -39,7 +39,7 @@ test.each([1, 40, 96, 97])("a prompt in parts of %p tokens", (size) => {
   expect(errorOf(logits, answers["longLogits"]!.narrow(1, 2, 1))).toBeLessThan(CLOSE);
 });
 
-test("a text that is truncated below it", () => {
+test("a text that is truncated to below the original context", () => {
   using cache = model.newCache();
   logitsOf(long, cache);
   cache.truncate(93);

@@ -1,5 +1,6 @@
 /** Small models of `transformers` and its results for them: scripts/fixtures/models/decoders.py. */
 import { join } from "node:path";
+import { crc32 } from "node:zlib";
 import { packageRoot } from "../../../../src/core/paths.ts";
 import { io, type nn, noGrad, type Tensor, tensor } from "../../../../src/index.ts";
 
@@ -23,6 +24,34 @@ export function errorOf(got: Tensor, want: Tensor): number {
     largest = Math.max(largest, Math.abs(value));
   }
   return Number.isNaN(error) ? Infinity : error / largest;
+}
+
+/** The weight that `weight` of configs.py creates: h / 2³² − 1/2 for a hash h of the name and the index. */
+function hashed(name: string, shape: readonly number[], offset: number): Tensor {
+  const count = shape.reduce((product, size) => product * size, 1);
+  const hash = crc32(name);
+  const values = Float32Array.from({ length: count }, (_, index) => {
+    let h = Math.imul(index + hash, 0x9e3779b1);
+    h = Math.imul(h ^ (h >>> 15), 0x85ebca77);
+    h ^= h >>> 13;
+    return (h >>> 0) / 2 ** 32 - 0.5 + offset;
+  });
+  return tensor(values, { shape: [...shape] });
+}
+
+/** Writes a checkpoint of hashed weights; plus 1 for norms, unless they are stored relative to 1. */
+export async function writeHashed(
+  path: string,
+  shapes: Readonly<Record<string, readonly number[] | null>>,
+  isFromOne: boolean,
+  prefix = "",
+): Promise<void> {
+  const tensors = Object.entries(shapes).flatMap(([name, shape]) => {
+    if (shape === null) return [];
+    const offset = shape.length === 1 && name.endsWith("weight") && !isFromOne ? 1 : 0;
+    return [[name, hashed(prefix + name, shape, offset)] as const];
+  });
+  await io.saveSafetensors(join(path, "model.safetensors"), Object.fromEntries(tensors));
 }
 
 const largest = (row: readonly number[]): number => row.indexOf(Math.max(...row));

@@ -11,10 +11,10 @@ export const encoderActivations: Readonly<Record<string, EncoderActivation>> = {
 
 /** @internal Returns the activation in a field of a config. @throws {ArgumentError} `unknownActivation` */
 export function encoderActivation(config: Settings, key: string): EncoderActivation {
-  const own = config.textIfAny(key) ?? "";
-  if (Object.hasOwn(encoderActivations, own)) return encoderActivations[own]!;
+  const activation = config.textIfAny(key) ?? "";
+  if (Object.hasOwn(encoderActivations, activation)) return encoderActivations[activation]!;
   const known = Object.keys(encoderActivations).join(", ");
-  throw config.refused("unknownActivation", `expected ${key} to be one of ${known}, got "${own}"`);
+  throw config.refused("unknownActivation", `expected ${key} to be one of ${known}, got "${activation}"`);
 }
 
 /** @internal The field with the activation of the feed-forward. */

@@ -205,13 +205,13 @@ interface TwoRotations extends Omit<Parameters<typeof ropeOf>[1], "base"> {
 
 function twoRotations(config: Settings, { isLocal, older, all, ...context }: TwoRotations): RopeDescription {
   if (all) checkKeys(all, (key) => key in kindsOfLayers, "is not a layer type");
-  const own = all?.inner(isLocal ? "sliding_attention" : "full_attention");
+  const nested = all?.inner(isLocal ? "sliding_attention" : "full_attention");
   const base = () => config.positive(isLocal ? "local_rope_theta" : "global_rope_theta");
-  const before = own?.entries() ?? [["rope_type", "default"]];
-  return ropeOf(older?.with(new Map([...before, ...older.entries()])) ?? own, { ...context, base });
+  const before = nested?.entries() ?? [["rope_type", "default"]];
+  return ropeOf(older?.with(new Map([...before, ...older.entries()])) ?? nested, { ...context, base });
 }
 
-/** DeBERTa's products with distances. The factor of all scores depends on how many there are. */
+/** Returns DeBERTa's products with distances, and the factor of the scores, which depends on the number of products. */
 function projectionsOf(config: Settings, headWidth: number): Partial<EncoderAttentionDescription> {
   const types = distanceTypes(config);
   const [ofKeys, ofQueries] = [types.includes("c2p"), types.includes("p2c")];
@@ -259,7 +259,7 @@ function distancesOf(row: EncoderArchitecture, config: Settings, { heads, width,
   const norms = (config.textIfAny("norm_rel_ebd") ?? "none")
     .toLowerCase()
     .split("|")
-    .map((own) => own.trim());
+    .map((type) => type.trim());
   return {
     ...({ kind: "disentangled", span: count ?? longest, norm: norms.includes("layer_norm") } as const),
     buckets: count === undefined ? undefined : { count, longest },

@@ -18,16 +18,16 @@ const tasks: readonly (readonly [end: string, task: EncoderTask | undefined])[] 
 function taskOf(name: EncoderName, config: Settings): EncoderTask | undefined {
   const list = config.get("architectures");
   if (list === undefined) return undefined;
-  if (!Array.isArray(list) || list.some((own) => typeof own !== "string"))
+  if (!Array.isArray(list) || list.some((item) => typeof item !== "string"))
     throw config.wrong("architectures", "a list of names", list);
-  const own = list[0] as string | undefined;
-  if (own === undefined) return undefined;
+  const className = list[0] as string | undefined;
+  if (className === undefined) return undefined;
   // BERT's and ALBERT's pretraining has the head of masked tokens, and another for pairs of sentences.
-  if (own.endsWith("ForPreTraining") && (name === "bert" || name === "albert")) return "fillMask";
-  const found = tasks.find(([end]) => own.endsWith(end));
+  if (className.endsWith("ForPreTraining") && (name === "bert" || name === "albert")) return "fillMask";
+  const found = tasks.find(([end]) => className.endsWith(end));
   if (found) return found[1];
   const known = tasks.map(([end]) => end).join(", ");
-  throw config.refused("unsupportedHead", `expected architectures to end with one of ${known}, got "${own}"`);
+  throw config.refused("unsupportedHead", `expected architectures to end with one of ${known}, got "${className}"`);
 }
 
 /** Returns the description of the head; undefined without a head. */
@@ -44,9 +44,9 @@ export function headOf(
     activation: encoderActivation(config, "classifier_activation"),
   });
   if (task === "fillMask") {
-    const own = encoderRow(name).masked;
-    const activation = own?.activation ?? encoderActivation(config, activationKey(name));
-    const isNarrow = own?.narrow || name === "deberta-v2";
+    const masked = encoderRow(name).masked;
+    const activation = masked?.activation ?? encoderActivation(config, activationKey(name));
+    const isNarrow = masked?.narrow || name === "deberta-v2";
     const dense = { width: isNarrow ? embeddings.width : width, activation, bias: true, norm: true };
     const bias = isModern ? config.flag("decoder_bias") : true;
     const tied = config.flag("tie_word_embeddings");
@@ -61,11 +61,11 @@ export function headOf(
 function classifierLayer(name: EncoderName, config: Settings, width: number): DenseDescription {
   const row = encoderRow(name);
   const activation = row.classifier?.activation;
-  const own = activation === "pooler" || activation === "classifier" ? undefined : activation;
+  const fixed = activation === "pooler" || activation === "classifier" ? undefined : activation;
   const isPooler = activation === "pooler";
   return {
     ...{ width, bias: true, norm: false },
-    activation: isPooler ? encoderActivation(config, "pooler_hidden_act") : (own ?? "tanh"),
+    activation: isPooler ? encoderActivation(config, "pooler_hidden_act") : (fixed ?? "tanh"),
   };
 }
 
@@ -92,9 +92,9 @@ const relevances: Readonly<Record<string, EncoderLabels["relevance"]>> = {
 /** Returns the names of the results of a head, and how scores become probabilities. */
 export function labelsOf(config: Settings, { task, outputs }: HeadDescription): EncoderLabels | undefined {
   if (task === "fillMask" || task === "answer") return undefined;
-  const own = config.inner("sentence_transformers");
-  const activation = own?.textIfAny("activation_fn") ?? config.textIfAny("sbert_ce_default_activation_function");
-  const key = own?.get("activation_fn") === undefined ? "sbert_ce_default_activation_function" : "activation_fn";
+  const sentence = config.inner("sentence_transformers");
+  const activation = sentence?.textIfAny("activation_fn") ?? config.textIfAny("sbert_ce_default_activation_function");
+  const key = sentence?.get("activation_fn") === undefined ? "sbert_ce_default_activation_function" : "activation_fn";
   const relevance = activation === undefined ? "sigmoid" : relevances[activation];
   if (relevance === undefined)
     throw config.refused(

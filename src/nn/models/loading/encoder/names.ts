@@ -213,7 +213,7 @@ const albertBlock = (index: number, inner: number): string =>
 /** Yields the layers with weights, by their paths in the model. */
 function* layerPaths({ attentionNorm, attention, feedForward }: EncoderLayerDescription): Generator<string> {
   if (attentionNorm) yield "attentionNorm";
-  yield* attention.fused ? ["attention.queryKeyValue"] : ["query", "key", "value"].map((own) => `attention.${own}`);
+  yield* attention.fused ? ["attention.queryKeyValue"] : ["query", "key", "value"].map((part) => `attention.${part}`);
   const { distances } = attention;
   if (distances?.ofKeys && !distances.shared) yield "attention.distanceKey";
   if (distances?.ofQueries && !distances.shared) yield "attention.distanceQuery";
@@ -240,18 +240,18 @@ function* topPaths({ embeddings, distances, finalNorm }: EncoderDescription): Ge
 /** Returns the place of every layer with weights. */
 export function encoderPlaces(name: EncoderName, description: EncoderDescription): Place[] {
   const { prefixes, top, block, layer, heads } = names[name];
-  const named = (own: string) => prefixes.map((prefix) => `${prefix}${own}`);
+  const named = (suffix: string) => prefixes.map((prefix) => `${prefix}${suffix}`);
   const { head, layers } = description;
   const headPaths = head ? ["dense", "norm", "output"].filter((path) => has(head, path)) : [];
-  const headName = (own: string) => {
-    if (own.startsWith("~")) return named(own.slice(1));
+  const headName = (suffix: string) => {
+    if (suffix.startsWith("~")) return named(suffix.slice(1));
     // An output that is not tied has another bias, next to its weight.
-    return head?.tied === false ? [...otherHeads(own), own] : [own, ...otherHeads(own)];
+    return head?.tied === false ? [...otherHeads(suffix), suffix] : [suffix, ...otherHeads(suffix)];
   };
   return [
     ...[...topPaths(description)].map((path) => ({ path, names: named(top[path]!) })),
-    ...layers.flatMap((own, index) =>
-      [...layerPaths(own)].map((path) => ({
+    ...layers.flatMap((described, index) =>
+      [...layerPaths(described)].map((path) => ({
         path: `blocks.${index}.${path}`,
         names: named(`${block(index, description)}${layer[path]!}`),
       })),
@@ -264,11 +264,11 @@ const has = ({ dense, tied, bias }: NonNullable<EncoderDescription["head"]>, pat
   path === "dense" ? dense !== undefined : path === "norm" ? dense?.norm === true : !tied || bias;
 
 /** Names in other versions: outputs whose weight is not tied, and the head of DeBERTa-v3. */
-function otherHeads(own: string): string[] {
-  if (own.startsWith("cls.predictions."))
-    return [`lm_predictions.lm_head.${own.slice("cls.predictions.transform.".length)}`];
-  if (own === "cls.predictions") return ["cls.predictions.decoder", "lm_predictions.lm_head"];
-  return own === "lm_head" || own === "predictions" ? [`${own}.decoder`] : [];
+function otherHeads(name: string): string[] {
+  if (name.startsWith("cls.predictions."))
+    return [`lm_predictions.lm_head.${name.slice("cls.predictions.transform.".length)}`];
+  if (name === "cls.predictions") return ["cls.predictions.decoder", "lm_predictions.lm_head"];
+  return name === "lm_head" || name === "predictions" ? [`${name}.decoder`] : [];
 }
 
 /** Weights of other heads, tables of constants, and copies of tied weights, which results do not depend on. */

@@ -34,12 +34,14 @@ export function loadSentenceHead(folder: string, width: number): ((options: Laye
   const path = join(folder, "modules.json");
   if (!existsSync(path)) return undefined;
   const modules = modulesIn(path);
-  const poolings = modules.filter(({ type }) => type === "Pooling").map((own) => poolingsOf(folder, own.path, width));
+  const poolings = modules
+    .filter(({ type }) => type === "Pooling")
+    .map((pooling) => poolingsOf(folder, pooling.path, width));
   if (poolings.length !== 1)
     throw new FileFormatError(operation, "invalidConfig", path, `expected one Pooling, got ${poolings.length}`);
-  const steps = modules.flatMap(({ type, path: own }) => stepsOf(folder, type, own));
+  const steps = modules.flatMap(({ type, path: place }) => stepsOf(folder, type, place));
   const description = { poolings: poolings[0]!, steps, ...promptsOf(folder), ...limitsOf(folder) };
-  const folders = modules.filter(({ type }) => type === "Dense").map((own) => join(folder, own.path));
+  const folders = modules.filter(({ type }) => type === "Dense").map((dense) => join(folder, dense.path));
   return (options) => filled(description, folders, options);
 }
 
@@ -55,8 +57,8 @@ function modulesIn(path: string): ModuleEntry[] {
   const fail = (message: string) => new FileFormatError(operation, "invalidConfig", path, message);
   if (!Array.isArray(json)) throw fail("expected a list of modules");
   return json.map((entry: Json) => {
-    const { type, path: own } = isJsonObject(entry) ? entry : {};
-    if (typeof type !== "string" || typeof own !== "string") throw fail("expected modules with a type and a path");
+    const { type, path: place } = isJsonObject(entry) ? entry : {};
+    if (typeof type !== "string" || typeof place !== "string") throw fail("expected modules with a type and a path");
     const name = type.split(".").at(-1)!;
     if (!known.includes(name))
       throw new ArgumentError(
@@ -64,13 +66,13 @@ function modulesIn(path: string): ModuleEntry[] {
         "unknownModule",
         `${path}: expected modules to be ${known.join(", ")}, got "${type}"`,
       );
-    if (name === "Transformer" && own !== "")
+    if (name === "Transformer" && place !== "")
       throw new ArgumentError(
         operation,
         "unsupportedConfig",
-        `${path}: expected the path of the Transformer to be empty, the only supported value, got "${own}"`,
+        `${path}: expected the path of the Transformer to be empty, the only supported value, got "${place}"`,
       );
-    return { type: name, path: own };
+    return { type: name, path: place };
   });
 }
 
@@ -98,8 +100,8 @@ const poolingKeys: readonly (readonly [key: string, mode: string, pooling: Pooli
   ["pooling_mode_lasttoken", "lasttoken", "last"],
 ];
 
-function poolingsOf(folder: string, own: string, width: number): Pooling[] {
-  const config = settingsIn(join(folder, own, "config.json"));
+function poolingsOf(folder: string, place: string, width: number): Pooling[] {
+  const config = settingsIn(join(folder, place, "config.json"));
   const others = ["word_embedding_dimension", "embedding_dimension", "pooling_mode", "include_prompt"];
   const isKnown = (key: string) => others.includes(key) || poolingKeys.some(([name]) => name === key);
   checkKeys(config, isKnown, "is not a setting of Pooling");
@@ -127,10 +129,10 @@ const activationNames: Readonly<Record<string, keyof typeof sentenceActivations>
   "torch.nn.modules.linear.Identity": "identity",
 };
 
-function stepsOf(folder: string, type: string, own: string): SentenceStep[] {
+function stepsOf(folder: string, type: string, place: string): SentenceStep[] {
   if (type === "Normalize") return [{ kind: "normalize" }];
   if (type !== "Dense") return [];
-  const config = settingsIn(join(folder, own, "config.json"));
+  const config = settingsIn(join(folder, place, "config.json"));
   const keys = ["in_features", "out_features", "bias", "activation_function"];
   checkKeys(config, (key) => keys.includes(key), "is not a setting of Dense");
   const name = config.textIfAny("activation_function") ?? "torch.nn.modules.activation.Tanh";

@@ -15,13 +15,14 @@ import { bytesOfParts, checkPart, floating, layersWith, matrixOf, type PackedLay
 
 const FLOAT8 = "F8_E4M3";
 
-/** The value of each byte. */
-const values = Float32Array.from({ length: 256 }, (_, byte) => {
-  const [exponent, mantissa] = [(byte >> 3) & 15, byte & 7];
-  if (exponent === 15 && mantissa === 7) return Number.NaN;
-  const magnitude = exponent === 0 ? mantissa * 2 ** -9 : (8 + mantissa) * 2 ** (exponent - 10);
-  return byte < 128 ? magnitude : -magnitude;
-});
+/** Returns the value of each byte. */
+const valuesOfBytes = (): Float32Array =>
+  Float32Array.from({ length: 256 }, (_, byte) => {
+    const [exponent, mantissa] = [(byte >> 3) & 15, byte & 7];
+    if (exponent === 15 && mantissa === 7) return Number.NaN;
+    const magnitude = exponent === 0 ? mantissa * 2 ** -9 : (8 + mantissa) * 2 ** (exponent - 10);
+    return byte < 128 ? magnitude : -magnitude;
+  });
 
 /** Reads a folder with weights in 8-bit floats. */
 export const fp8: Packing = (file, settings) => {
@@ -90,6 +91,7 @@ function scaled(
 ): Tensor {
   const [scales, bytes] = [floats(file.tensor(name)), file.bytes(`${layer}.weight`)];
   const [perRow, levels] = [Math.ceil(inputs / columns), bytes.dataSync() as Uint8Array];
+  const values = valuesOfBytes();
   const out = new Float32Array(outputs * inputs);
   for (let output = 0; output < outputs; output++) {
     const row = Math.floor(output / rows) * perRow;

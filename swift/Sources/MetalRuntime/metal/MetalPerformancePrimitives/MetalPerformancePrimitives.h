@@ -1,1 +1,2 @@
+// Metal Performance Primitives: mrt/matmul2d.h.
 #include "../metal_tensor"

@@ -15,6 +15,9 @@
 #if __METAL_VERSION__ >= 310
 #define __HAVE_BFLOAT__ 1
 #endif
+#if __METAL_VERSION__ >= 400
+#define __HAVE_TENSOR__ 1
+#endif
 #define __HAVE_SIMDGROUP__ 1
 #define __HAVE_SIMDGROUP_REDUCTION__ 1
 #define __HAVE_SIMDGROUP_MATRIX__ 1

@@ -1,0 +1,196 @@
+/**
+ * The fields of Hugging Face's config classes that are read, with the defaults of `transformers` 5.23.0.
+ * test/fixtures/decoders/configs.json and rows.json list them.
+ */
+import type { Json } from "../../../io/json.ts";
+import type { ArchitectureName } from "./architectures.ts";
+
+/** The fields of an architecture's config class that are read, with their default values. */
+export type Fields = Readonly<Record<string, Json>>;
+
+/**
+ * Fields of every architecture with rotary positions, including those that predate `rope_parameters` (`transformers`
+ * 5).
+ */
+const decoder = {
+  ...{ vocab_size: 32_000, hidden_size: 4096, intermediate_size: 11_008, num_hidden_layers: 32 },
+  ...{ num_attention_heads: 32, num_key_value_heads: null, head_dim: null, max_position_embeddings: 2048 },
+  ...{ rms_norm_eps: 1e-6, tie_word_embeddings: false, is_causal: true },
+  ...{ rope_parameters: null, rope_scaling: null, rope_theta: 10_000, partial_rotary_factor: null },
+} as const satisfies Fields;
+
+const llama = { ...decoder, hidden_act: "silu", original_max_position_embeddings: null } as const satisfies Fields;
+
+const mistral = {
+  ...{ ...llama, intermediate_size: 14_336, num_key_value_heads: 8, max_position_embeddings: 131_072 },
+  sliding_window: 4096,
+} as const satisfies Fields;
+
+const qwen = {
+  ...{ ...llama, vocab_size: 151_936, max_position_embeddings: 32_768 },
+  ...{ use_sliding_window: false, sliding_window: 4096 },
+} as const satisfies Fields;
+
+const qwen2 = {
+  ...{ ...qwen, intermediate_size: 22_016, num_key_value_heads: 32, max_window_layers: 28, layer_types: null },
+} as const satisfies Fields;
+
+const gemma = {
+  ...{ ...decoder, hidden_size: 2304, intermediate_size: 9216, num_hidden_layers: 26, num_attention_heads: 8 },
+  ...{ num_key_value_heads: 4, head_dim: 256, hidden_activation: "gelu_pytorch_tanh", tie_word_embeddings: true },
+  ...{ attention_bias: false, query_pre_attn_scalar: 256, sliding_window: 4096, layer_types: null },
+} as const satisfies Fields;
+
+const { rms_norm_eps: _, ...withoutNorm } = llama;
+
+/** Fields of rows without their names for head sizes and rotations. */
+const headless = {
+  ...{ num_hidden_layers: 32, max_position_embeddings: 2048, tie_word_embeddings: false, is_causal: true },
+  ...{ rope_parameters: null, rope_scaling: null, original_max_position_embeddings: null },
+} as const satisfies Fields;
+
+const glm = {
+  ...{ ...llama, vocab_size: 151_552, intermediate_size: 13_696, num_hidden_layers: 40, num_key_value_heads: 2 },
+  ...{ head_dim: 128, max_position_embeddings: 131_072, rms_norm_eps: 1.5625e-7, attention_bias: true },
+} as const satisfies Fields;
+
+const cohere = {
+  ...{ ...withoutNorm, vocab_size: 256_000, hidden_size: 8192, intermediate_size: 22_528, logit_scale: 0.0625 },
+  ...{ num_hidden_layers: 40, num_attention_heads: 64, max_position_embeddings: 8192, layer_norm_eps: 1e-5 },
+  ...{ tie_word_embeddings: true, attention_bias: false },
+} as const satisfies Fields;
+
+/** The fields by the `model_type` of a config. */
+export const fieldsOf: Readonly<Record<ArchitectureName, Fields>> = {
+  gpt2: {
+    ...{ vocab_size: 50_257, n_positions: 1024, n_embd: 768, n_layer: 12, n_head: 12, n_inner: null },
+    ...{ activation_function: "gelu_new", layer_norm_epsilon: 1e-5, tie_word_embeddings: true, is_causal: true },
+    ...{ scale_attn_weights: true, scale_attn_by_inverse_layer_idx: false },
+  },
+  llama: { ...llama, attention_bias: false, mlp_bias: false },
+  mistral,
+  mixtral: {
+    ...{ ...mistral, rms_norm_eps: 1e-5, sliding_window: null, rope_theta: 1e6 },
+    ...{ num_experts_per_tok: 2, num_local_experts: 8 },
+  },
+  qwen2,
+  qwen3: { ...qwen2, head_dim: 128, attention_bias: false },
+  qwen3_moe: {
+    ...{ ...qwen, hidden_size: 2048, intermediate_size: 6144, num_hidden_layers: 24, num_key_value_heads: 4 },
+    ...{ attention_bias: false, moe_intermediate_size: 768, num_experts_per_tok: 8, num_experts: 128 },
+    ...{ norm_topk_prob: false, decoder_sparse_step: 1, mlp_only_layers: null },
+  },
+  gemma2: {
+    ...{ ...gemma, vocab_size: 256_000, max_position_embeddings: 8192, original_max_position_embeddings: null },
+    ...{ final_logit_softcapping: 30, attn_logit_softcapping: 50 },
+  },
+  gemma3_text: {
+    ...{ ...gemma, vocab_size: 262_208, max_position_embeddings: 131_072, final_logit_softcapping: null },
+    ...{ rope_theta: 1e6, rope_local_base_freq: 10_000, sliding_window_pattern: 6, use_bidirectional_attention: false },
+  },
+  phi3: {
+    ...{ ...llama, vocab_size: 32_064, hidden_size: 3072, intermediate_size: 8192, max_position_embeddings: 4096 },
+    ...{ original_max_position_embeddings: 4096, rms_norm_eps: 1e-5, sliding_window: null },
+  },
+  olmo2: { ...llama, vocab_size: 50_304, rms_norm_eps: 1e-5, attention_bias: false },
+  smollm3: {
+    ...{ ...llama, vocab_size: 128_256, hidden_size: 2048, num_hidden_layers: 36, num_attention_heads: 16 },
+    ...{ num_key_value_heads: 4, max_position_embeddings: 32_768, tie_word_embeddings: true, rope_theta: 2e6 },
+    ...{ attention_bias: false, mlp_bias: false, use_sliding_window: false, sliding_window: null, layer_types: null },
+    ...{ no_rope_layers: null, no_rope_layer_interval: 4 },
+  },
+  ministral: { ...mistral, layer_types: null },
+  ministral3: {
+    ...{ ...mistral, vocab_size: 131_072, num_hidden_layers: 34, head_dim: 128, max_position_embeddings: 262_144 },
+    ...{ rms_norm_eps: 1e-5, sliding_window: null },
+  },
+  olmo: { ...withoutNorm, attention_bias: false, clip_qkv: null, vocab_size: 50_304 },
+  olmo3: {
+    ...{ ...llama, vocab_size: 50_304, rms_norm_eps: 1e-5, attention_bias: false, rope_theta: 500_000 },
+    ...{ sliding_window: 4096, layer_types: null },
+  },
+  granite: {
+    ...{ ...llama, attention_bias: false, mlp_bias: false, embedding_multiplier: 1, residual_multiplier: 1 },
+    ...{ attention_multiplier: 1, logits_scaling: 1 },
+  },
+  gemma: {
+    ...{ ...llama, vocab_size: 256_000, hidden_size: 3072, intermediate_size: 24_576, num_hidden_layers: 28 },
+    ...{ num_attention_heads: 16, num_key_value_heads: 16, head_dim: 256, hidden_act: "gelu_pytorch_tanh" },
+    ...{ max_position_embeddings: 8192, tie_word_embeddings: true, attention_bias: false },
+  },
+  phi: {
+    ...{ ...withoutNorm, vocab_size: 51_200, hidden_size: 2048, intermediate_size: 8192, num_hidden_layers: 24 },
+    ...{ hidden_act: "gelu_new", layer_norm_eps: 1e-5 },
+  },
+  glm,
+  glm4: glm,
+  cohere: { ...cohere, rope_theta: 500_000 },
+  cohere2: { ...cohere, sliding_window: 4096, layer_types: null, sliding_window_pattern: 4 },
+  nemotron: {
+    ...{ ...withoutNorm, vocab_size: 256_000, hidden_size: 6144, intermediate_size: 24_576 },
+    ...{ num_attention_heads: 48, hidden_act: "relu2", max_position_embeddings: 4096, norm_eps: 1e-5 },
+    ...{ attention_bias: false, mlp_bias: false },
+  },
+  seed_oss: {
+    ...{ ...llama, vocab_size: 155_136, intermediate_size: 27_648, num_hidden_layers: 64, num_attention_heads: 80 },
+    ...{ num_key_value_heads: 8, head_dim: 128, max_position_embeddings: 524_288 },
+    ...{ attention_bias: true, attention_out_bias: false, mlp_bias: false },
+  },
+  ernie4_5: {
+    ...{ ...llama, vocab_size: 103_424, hidden_size: 1024, intermediate_size: 3072, num_hidden_layers: 18 },
+    ...{ num_attention_heads: 16, num_key_value_heads: 2, head_dim: 128, max_position_embeddings: 131_072 },
+    ...{ rms_norm_eps: 1e-5, tie_word_embeddings: true, use_bias: false, rope_theta: 500_000 },
+  },
+  stablelm: {
+    ...{ ...headless, rope_theta: 10_000, partial_rotary_factor: null, vocab_size: 50_304, hidden_size: 2560 },
+    ...{ intermediate_size: 6912, num_attention_heads: 32, num_key_value_heads: 32, hidden_act: "silu" },
+    ...{ max_position_embeddings: 4096, layer_norm_eps: 1e-5, use_qkv_bias: false },
+    use_parallel_residual: false,
+  },
+  starcoder2: {
+    ...{ ...withoutNorm, vocab_size: 49_152, hidden_size: 3072, intermediate_size: 12_288, num_hidden_layers: 30 },
+    ...{ num_attention_heads: 24, num_key_value_heads: 2, hidden_act: "gelu_pytorch_tanh", norm_epsilon: 1e-5 },
+    ...{ max_position_embeddings: 4096, sliding_window: null, use_bias: true, tie_word_embeddings: true },
+  },
+  arcee: {
+    ...{ ...llama, hidden_size: 2560, intermediate_size: 18_432, hidden_act: "relu2", rms_norm_eps: 1e-5 },
+    ...{ max_position_embeddings: 4096, attention_bias: false, mlp_bias: false },
+  },
+  exaone4: {
+    ...{ ...llama, vocab_size: 102_400, intermediate_size: 16_384, num_key_value_heads: 32, rms_norm_eps: 1e-5 },
+    ...{ sliding_window: 4096, sliding_window_pattern: 4, layer_types: null },
+  },
+  olmoe: {
+    ...{ ...llama, vocab_size: 50_304, hidden_size: 2048, intermediate_size: 2048, num_hidden_layers: 16 },
+    ...{ num_attention_heads: 16, max_position_embeddings: 4096, rms_norm_eps: 1e-5, attention_bias: false },
+    ...{ clip_qkv: null, num_experts_per_tok: 8, num_experts: 64, norm_topk_prob: false },
+  },
+  granitemoe: {
+    ...{ ...llama, attention_bias: false, embedding_multiplier: 1, residual_multiplier: 1, attention_multiplier: 1 },
+    ...{ logits_scaling: 1, num_local_experts: 8, num_experts_per_tok: 2 },
+  },
+  qwen2_moe: {
+    ...{ ...llama, vocab_size: 151_936, hidden_size: 2048, intermediate_size: 5632, num_hidden_layers: 24 },
+    ...{ num_attention_heads: 16, num_key_value_heads: 16, max_position_embeddings: 32_768, qkv_bias: true },
+    ...{ decoder_sparse_step: 1, moe_intermediate_size: 1408, shared_expert_intermediate_size: 5632 },
+    ...{ num_experts_per_tok: 4, num_experts: 60, norm_topk_prob: false, mlp_only_layers: null },
+  },
+  glm4_moe: {
+    ...{ ...llama, vocab_size: 151_552, intermediate_size: 10_944, num_hidden_layers: 46, num_attention_heads: 96 },
+    ...{ num_key_value_heads: 8, max_position_embeddings: 131_072, rms_norm_eps: 1e-5, attention_bias: false },
+    ...{ moe_intermediate_size: 1408, num_experts_per_tok: 8, n_shared_experts: 1, n_routed_experts: 128 },
+    ...{ routed_scaling_factor: 1, n_group: 1, topk_group: 1, first_k_dense_replace: 1, norm_topk_prob: true },
+    use_qk_norm: false,
+  },
+  gpt_neox: {
+    ...{ ...headless, vocab_size: 50_432, hidden_size: 6144, intermediate_size: 24_576, num_hidden_layers: 44 },
+    ...{ num_attention_heads: 64, hidden_act: "gelu", layer_norm_eps: 1e-5, use_parallel_residual: true },
+    ...{ attention_bias: true, rotary_pct: 0.25, rotary_emb_base: 10_000 },
+  },
+  falcon: {
+    ...{ ...headless, rope_theta: 10_000, partial_rotary_factor: null, vocab_size: 65_024, hidden_size: 4544 },
+    ...{ num_attention_heads: 71, num_kv_heads: null, num_ln_in_parallel_attn: null, layer_norm_epsilon: 1e-5 },
+    ...{ new_decoder_architecture: false, multi_query: true, parallel_attn: true, bias: false },
+    ...{ ffn_hidden_size: null, activation: "gelu", tie_word_embeddings: true },
+  },
+};

@@ -1,0 +1,93 @@
+/**
+ * Drawn models of further architectures compared with `transformers`: logits, the following tokens with and without a
+ * cache, batches of texts of two lengths, and saved states. See scripts/fixtures/models/rows.py.
+ */
+import { beforeAll, describe, expect, test } from "bun:test";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { packageRoot } from "../../../../src/core/paths.ts";
+import { io, nn, noGrad, withBackend } from "../../../../src/index.ts";
+import { Decoder } from "../../../../src/nn/models/decoder/decoder.ts";
+import { type ArchitectureName, architectures, rowOf } from "../../../../src/nn/models/loading/architectures.ts";
+import { testFolder } from "../../../support/folder.ts";
+import { errorOf, greedy, numbers, writeHashed } from "./oracle.ts";
+
+interface Drawn {
+  readonly seed: string;
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly shapes: Readonly<Record<string, number[]>>;
+}
+
+const fixture = join(packageRoot, "test", "fixtures", "decoders", "rows");
+const { families }: { families: Record<string, { drawn: readonly Drawn[] }> } = JSON.parse(
+  readFileSync(`${fixture}.json`, "utf8"),
+);
+const answers = io.loadSafetensors(`${fixture}.safetensors`);
+const folder = testFolder("rows");
+
+test("docs/models.md lists every architecture", () => {
+  const page = readFileSync(join(packageRoot, "docs", "models.md"), "utf8");
+  const [, table] = /## Architectures\n(.*?)\n## /s.exec(page)!;
+  const listed = [...table!.matchAll(/^\| (?:`gemma3`, )?`(\w+)` \|/gm)].map(([, name]) => name!);
+  expect(listed.slice(1).toSorted()).toEqual(Object.keys(architectures).toSorted());
+  expect(readFileSync(join(packageRoot, "README.md"), "utf8")).toContain(
+    `[${Object.keys(architectures).length} architectures of language models](docs/models.md)`,
+  );
+});
+
+const CLOSE = 1e-5;
+const SHORT = 7;
+
+const models = Object.entries(families).flatMap(([name, { drawn }]) =>
+  drawn.map((own, index) => [`${name} ${index}`, name as ArchitectureName, own, `${name}.drawn.${index}`] as const),
+);
+
+describe.each(models)("%s", (title, name, { seed, config, shapes }, key) => {
+  const answer = (part: string) => answers[`${key}.${part}`]!;
+  const path = folder.file(title.replace(" ", "."));
+  let model: Decoder;
+  beforeAll(async () => {
+    mkdirSync(path);
+    writeFileSync(join(path, "config.json"), JSON.stringify(config));
+    await writeHashed(path, shapes, rowOf(name).normsFromOne === true, `${seed}.`);
+    ({ model } = await nn.loadModel(path, { dtype: "float32" }));
+  });
+
+  test.each(["cpu", "reference"] as const)("logits on %s", (backend) => {
+    const logits = withBackend(backend, () => noGrad(() => model.forward(answer("tokens"))));
+    expect(errorOf(logits, answer("logits"))).toBeLessThan(CLOSE);
+  });
+
+  // without a cache, the time is quadratic
+  test.each(title.endsWith(" 0") ? [true, false] : [true])("64 tokens, with a cache: %p", (useCache) => {
+    expect(greedy(model, answer("tokens"), 64, { useCache })).toEqual([numbers(answer("greedy"))]);
+  });
+
+  test("a text in parts has the same logits", () => {
+    using cache = model.newCache();
+    let first = 0;
+    for (const count of [7, 1, 4]) {
+      const got = noGrad(() => model.forward(answer("tokens").narrow(1, first, count), { cache }));
+      expect(errorOf(got, answer("logits").narrow(0, first, count))).toBeLessThan(CLOSE);
+      first += count;
+    }
+  });
+
+  test("a batch with padding", () => {
+    const padding = [0, 12 - SHORT];
+    const logits = noGrad(() => model.forward(answer("paddedTokens"), { padding }));
+    expect(errorOf(logits.narrow(0, 1, 1).narrow(1, 12 - SHORT, SHORT), answer("paddedLogits"))).toBeLessThan(CLOSE);
+    const want = [0, 1].map((row) => numbers(answer("padded").narrow(0, row, 1)));
+    for (const useCache of [true, false])
+      expect(greedy(model, answer("paddedTokens"), 16, { padding, useCache })).toEqual(want);
+  });
+
+  test("a saved state", async () => {
+    const file = join(path, "state.safetensors");
+    await io.saveSafetensors(file, model.stateDict());
+    const copy = new Decoder(model.description).eval();
+    copy.loadStateDict(io.loadSafetensors(file));
+    const [got, want] = [copy, model].map((each) => noGrad(() => each.forward(answer("tokens"))));
+    expect(errorOf(got!, want!)).toBe(0);
+  });
+});
