@@ -42,7 +42,7 @@ MRT_CLC2(fmod, "_Z4fmodff")
 // 2^k for |k| < 127.
 MRT_FUNC float power_of_two_float(int k) { return __builtin_bit_cast(float, (127 + k) << 23); }
 
-// e^x = 2^k e^r with |r| <= ln(2) / 2, where ln(2) is subtracted in two parts and e^r is a minimax polynomial (0.9 ulp).
+// e^x = 2^k e^r with |r| <= ln(2) / 2, where ln(2) is subtracted in two parts and e^r is a minimax polynomial.
 // The power of two is applied in two steps, of which only the second can round: libclc's exp returns 0 for subnormal
 // results.
 MRT_FUNC float exp(float x) {
