@@ -20,6 +20,7 @@ import { Mpi } from "../distributed/mpi.ts";
 import { linalgTablePath, readLinalgTable } from "../linalg/crossover_file.ts";
 import { readTable, tablePath } from "../ops/attention/crossover_file.ts";
 import { convertCall } from "../ops/copy/primitive.ts";
+import { installedGpuCompiler } from "./toolchain/gpu.ts";
 import { cachedToolchains, findSwift, oldestSwift } from "./toolchain.ts";
 
 /** A line of the report of `orchard doctor`. */
@@ -39,6 +40,7 @@ export function diagnose(cacheFolder: string): Diagnosis[] {
     { subject: packageFile.name, state: "ok", detail: packageFile.version },
     { subject: "bun", state: "ok", detail: Bun.version },
     compiler(),
+    ...gpu(),
     ...metal(),
     ...cpu(),
     ...crossovers(),
@@ -70,6 +72,24 @@ function machine(): Diagnosis {
     state: "ok",
     detail: `${process.platform} ${process.arch}, ${model}, ${cores}, ${memory} GiB`,
   };
+}
+
+/** An NVIDIA GPU that could run kernels: what it lacks. Nothing if the machine has no driver. */
+function gpu(): Diagnosis[] {
+  if (process.platform !== "linux" || !existsSync("/proc/driver/nvidia/version")) return [];
+  const compiler = environment("ORCHARD_METAL_GPU_CLANG") ?? installedGpuCompiler();
+  if (!compiler)
+    return [
+      {
+        subject: "nvidia gpu",
+        state: "note",
+        detail: "a driver is installed, but not the compiler for its GPUs",
+        fix: orchardCommand("toolchain install --gpu"),
+      },
+    ];
+  const used = environment("ORCHARD_METAL_DEVICE")?.startsWith("nvidia");
+  const detail = used ? "used by the metal backend" : "ORCHARD_METAL_DEVICE=nvidia makes the metal backend use it";
+  return [{ subject: "nvidia gpu", state: "ok", detail: `${detail}; compiler: ${compiler}` }];
 }
 
 function compiler(): Diagnosis {

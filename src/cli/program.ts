@@ -132,9 +132,10 @@ function addToolchainCommand(program: Command): void {
     .description("manage the toolchain that compiles kernels and Swift programs on Linux")
     .command("install")
     .description("install Swift, clang and lld from Debian's packages into the cache folder, without root")
-    .action(async () => {
-      const { runInstall } = await import("./toolchain/command.ts");
-      process.exitCode = await runInstall();
+    .option("--gpu", "install the clang that compiles kernels for NVIDIA GPUs instead")
+    .action(async ({ gpu }: { gpu?: boolean }) => {
+      const { runInstall, runInstallGpu } = await import("./toolchain/command.ts");
+      process.exitCode = await (gpu ? runInstallGpu() : runInstall());
     });
 }
 

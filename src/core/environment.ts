@@ -217,6 +217,22 @@ export const softwareDevice = {
       "Behavior of a queue after a command buffer fails: `continue` runs the next ones, `ignore` rejects all of " +
       "them, `discard` stops the next one half way",
   },
+  ORCHARD_METAL_DEVICE: {
+    fallback: "software",
+    meaning: "`nvidia` or `nvidia:<number>`: the metal backend runs on an [NVIDIA GPU](gpu.md)",
+  },
+  ORCHARD_METAL_GPU_CLANG: {
+    fallback: "that of `orchard toolchain install --gpu`",
+    meaning: "The clang++ that compiles kernels for NVIDIA GPUs",
+  },
+  ORCHARD_METAL_GPU_COMPILE: {
+    fallback: "0",
+    meaning: "1: each pipeline of the software device is also compiled for NVIDIA GPUs, to fill the cache",
+  },
+  ORCHARD_METAL_CUDA: {
+    fallback: "`libcuda.so.1`",
+    meaning: "The NVIDIA driver's library",
+  },
 } as const satisfies Record<string, EnvironmentVariable>;
 
 export const environmentVariables = { ...variables, ...softwareDevice };

@@ -2,6 +2,7 @@
 import { swiftCommand } from "../../core/commands.ts";
 import { Failure } from "../failure.ts";
 import { findSwift, toolchainsFolder } from "../toolchain.ts";
+import { gpuFolder, installedGpuCompiler, installGpuCompiler } from "./gpu.ts";
 import { describeMachine, installedToolchain, installToolchain } from "./install.ts";
 
 /** Where to install, and for which machine. Tests pass other values. */
@@ -16,15 +17,33 @@ export interface InstallPlaces {
  *
  * @returns the exit code: 1, with a message on stderr, if it can't be installed
  */
-export async function runInstall(places: InstallPlaces = { folder: toolchainsFolder() }): Promise<number> {
+export function runInstall(places: InstallPlaces = { folder: toolchainsFolder() }): Promise<number> {
+  return report(() => install(places));
+}
+
+async function report(body: () => Promise<string>): Promise<number> {
   try {
-    console.log(await install(places));
+    console.log(await body());
     return 0;
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     console.error(error.message);
     return 1;
   }
+}
+
+/**
+ * Installs the compiler for NVIDIA GPUs into the cache folder, unless it is there. Prints each step.
+ *
+ * @returns the exit code: 1, with a message on stderr, if it can't be installed
+ */
+export async function runInstallGpu(places: InstallPlaces = { folder: gpuFolder() }): Promise<number> {
+  return report(async () => {
+    const installed = installedGpuCompiler(places.folder);
+    if (installed) return `Already installed: ${installed}`;
+    if (process.platform !== "linux") throw new Failure("NVIDIA GPUs are supported only on Linux.");
+    return `Installed: ${await installGpuCompiler(places.folder, await describeMachine(places.release), lines())}`;
+  });
 }
 
 async function install({ folder, release }: InstallPlaces): Promise<string> {

@@ -6,6 +6,8 @@ protocol Command {
     var encoder: EncoderRecord? { get }
     /// The buffers that it uses, as far as they still exist.
     var buffers: [SoftwareBuffer] { get }
+    /// Whether the host takes part, so that the GPU's earlier work must have ended.
+    var isSeenByHost: Bool { get }
     /// Runs the command; returns nil on success.
     func run() -> CommandFailure?
 }
@@ -13,6 +15,7 @@ protocol Command {
 extension Command {
     var encoder: EncoderRecord? { nil }
     var buffers: [SoftwareBuffer] { [] }
+    var isSeenByHost: Bool { false }
 }
 
 /// A buffer of a command. In a command buffer with unretained references, the program must keep the buffer alive.
@@ -53,6 +56,7 @@ struct WaitCommand: Command {
 struct SignalCommand: Command {
     let event: SoftwareEvent
     let value: UInt64
+    let isSeenByHost = true
 
     func signal() { event.signal(value) }
 
@@ -85,9 +89,7 @@ struct CopyCommand: Command {
     func run() -> CommandFailure? {
         guard let source = source.resolve(), let destination = destination.resolve() else { return .deallocated }
         let from = source.memory.address + sourceOffset, to = destination.memory.address + destinationOffset
-        to.copyMemory(from: from, byteCount: size)
-        mrt_memory_mark_copied(to, from, size)
-        return nil
+        return destination.memory.device.copy(to: to, from: from, count: size)
     }
 }
 
@@ -102,8 +104,6 @@ struct FillCommand: Command {
     func run() -> CommandFailure? {
         guard let buffer = buffer.resolve() else { return .deallocated }
         let start = buffer.memory.address + range.lowerBound
-        start.initializeMemory(as: UInt8.self, repeating: value, count: range.count)
-        mrt_memory_mark_written(start, range.count)
-        return nil
+        return buffer.memory.device.fill(start, value: value, count: range.count)
     }
 }

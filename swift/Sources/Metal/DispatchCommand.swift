@@ -74,10 +74,25 @@ struct DispatchCommand: Command {
         switch grid {
         case .threads(let size): return size
         case .indirect(let reference, let offset):
-            guard let counts = reference.resolve()?.memory.address.advanced(by: offset) else { return nil }
-            let size = (0..<3).map { Int(counts.load(fromByteOffset: 4 * $0, as: UInt32.self)) }
+            guard let memory = reference.resolve()?.memory else { return nil }
+            guard let size = counts(in: memory, at: offset) else { return nil }
             return MTLSizeMake(size[0], size[1], size[2]) * threadsPerThreadgroup
         }
+    }
+
+    /// Reads three counts, which the GPU may still have to write.
+    private func counts(in memory: DeviceMemory, at offset: Int) -> [Int]? {
+        var counts = [UInt32](repeating: 0, count: 3)
+        let source = memory.address + offset
+        let isRead = counts.withUnsafeMutableBytes { bytes in
+            guard memory.device.gpu != nil else {
+                bytes.copyMemory(from: UnsafeRawBufferPointer(start: source, count: bytes.count))
+                return true
+            }
+            let failure = memory.device.copy(to: bytes.baseAddress!, from: source, count: bytes.count)
+            return failure == nil && memory.device.finish() == nil
+        }
+        return isRead ? counts.map(Int.init) : nil
     }
 
     private func bind(_ dispatch: inout mrt_dispatch, _ labels: inout [UnsafeMutablePointer<CChar>]) -> Bool {
@@ -131,7 +146,9 @@ struct DispatchCommand: Command {
                 dispatch.used_resources = reachable.baseAddress
                 dispatch.used_resource_count = reachable.count
                 var message: UnsafeMutablePointer<CChar>?
-                let result = mrt_dispatch_run(&dispatch, nil, &message)
+                let result =
+                    pipeline.softwareDevice.gpu.map { mrt_gpu_dispatch($0, &dispatch, &message) }
+                    ?? mrt_dispatch_run(&dispatch, nil, &message)
                 let text = takeMessage(message)
                 return result == MRT_RESULT_OK ? nil : CommandFailure(result, text)
             }

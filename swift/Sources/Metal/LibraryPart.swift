@@ -2,6 +2,7 @@ import MetalRuntime
 
 /// A compiled source text: a library made from a source, or one file of a default library.
 final class LibraryPart: @unchecked Sendable {
+    let device: SoftwareDevice
     let handle: OpaquePointer
     /// Identifies the source and the options: the key of its functions in a binary archive.
     let fingerprint: Fingerprint
@@ -12,7 +13,11 @@ final class LibraryPart: @unchecked Sendable {
     private let options: MTLCompileOptions
     private let libraries: [SoftwareDynamicLibrary]
 
-    init(source callers: String, options: MTLCompileOptions, libraries: [SoftwareDynamicLibrary]) throws {
+    init(
+        source callers: String, options: MTLCompileOptions, libraries: [SoftwareDynamicLibrary],
+        on device: SoftwareDevice
+    ) throws {
+        self.device = device
         self.source = callers
         self.options = options.copy() as! MTLCompileOptions
         self.libraries = libraries
@@ -47,7 +52,9 @@ final class LibraryPart: @unchecked Sendable {
 
     /// Returns the part with the functions of `preloaded`, which come before those of the libraries that it names.
     func linked(to preloaded: [SoftwareDynamicLibrary]) throws -> LibraryPart {
-        preloaded.isEmpty ? self : try LibraryPart(source: source, options: options, libraries: preloaded + libraries)
+        preloaded.isEmpty
+            ? self
+            : try LibraryPart(source: source, options: options, libraries: preloaded + libraries, on: device)
     }
 }
 

@@ -2,33 +2,45 @@ import MetalRuntime
 
 /// A range of device memory, which is freed with its last reference: a buffer, a heap, or the bytes of one `setBytes`.
 final class DeviceMemory: @unchecked Sendable {
+    let device: SoftwareDevice
     let address: UnsafeMutableRawPointer
     let length: Int
     private let release: () -> Void
     private var isGivenBack = false
 
-    init?(length: Int, label: String?) {
-        guard let address = mrt_memory_allocate(length, label) else { return nil }
+    /// `device` is the software device for bytes that the host keeps, such as those of `setBytes`.
+    init?(length: Int, label: String?, device: SoftwareDevice = .shared, isPrivate: Bool = false) {
+        let memory =
+            device.gpu.map { mrt_gpu_memory_allocate($0, length, isPrivate) } ?? mrt_memory_allocate(length, label)
+        guard let address = memory else { return nil }
+        self.device = device
         self.address = address
         self.length = length
-        release = { mrt_memory_free(address) }
+        release = device.gpu == nil ? { mrt_memory_free(address) } : { mrt_gpu_memory_free(address) }
     }
 
     /// Wraps the program's memory; `deallocator` is called when it is no longer used.
-    init(
-        wrapping pointer: UnsafeMutableRawPointer, length: Int, label: String?,
+    init?(
+        wrapping pointer: UnsafeMutableRawPointer, length: Int, label: String?, device: SoftwareDevice,
         deallocator: ((UnsafeMutableRawPointer, Int) -> Void)?
     ) {
-        address = mrt_memory_wrap(pointer, length, label) ?? pointer
+        if let gpu = device.gpu {
+            guard mrt_gpu_memory_wrap(gpu, pointer, length) else { return nil }
+            address = pointer
+        } else {
+            address = mrt_memory_wrap(pointer, length, label) ?? pointer
+        }
+        self.device = device
         self.length = length
         release = {
-            mrt_memory_free(pointer)
+            if device.gpu == nil { mrt_memory_free(pointer) } else { mrt_gpu_memory_free(pointer) }
             deallocator?(pointer, length)
         }
     }
 
     /// A part of a heap; `release` returns it to the heap.
     init(inside heap: DeviceMemory, offset: Int, length: Int, release: @escaping () -> Void) {
+        device = heap.device
         address = heap.address + offset
         self.length = length
         self.release = release
@@ -48,5 +60,5 @@ final class DeviceMemory: @unchecked Sendable {
         mrt_memory_mark_written(address, count)
     }
 
-    func forget() { mrt_memory_mark_fresh(address, length) }
+    func forget() { if device.gpu == nil { mrt_memory_mark_fresh(address, length) } }
 }

@@ -28,7 +28,7 @@ final class SoftwareBuffer: NSObject, MTLBuffer, @unchecked Sendable {
         resourceOptions = MTLResourceOptions(options.cpuCacheMode, options.storageMode, hazardTrackingMode)
     }
 
-    var device: any MTLDevice { SoftwareDevice.shared }
+    var device: any MTLDevice { memory.device }
     var heap: (any MTLHeap)? { softwareHeap }
     var storageMode: MTLStorageMode { resourceOptions.storageMode }
     var cpuCacheMode: MTLCPUCacheMode { resourceOptions.cpuCacheMode }

@@ -31,7 +31,7 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
         errorOptions = descriptor.errorOptions
     }
 
-    var device: any MTLDevice { SoftwareDevice.shared }
+    var device: any MTLDevice { queue.softwareDevice }
     var commandQueue: any MTLCommandQueue { queue }
     var logs: any MTLLogContainer { EmptyLogs() }
     var status: MTLCommandBufferStatus { condition.withLock { state } }
@@ -139,7 +139,7 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
     private func known(_ event: any MTLEvent, _ selector: String) -> SoftwareEvent? {
         guard canEncode(selector) else { return nil }
         guard let event = event as? SoftwareEvent else {
-            misuse(Self.debugName, selector, "event is not an event of this device (\(SoftwareDevice.shared.name)).")
+            misuse(Self.debugName, selector, "event is not an event of this device (\(queue.softwareDevice.name)).")
             return nil
         }
         return event
@@ -302,15 +302,20 @@ final class SoftwareCommandBuffer: NSObject, MTLCommandBuffer, @unchecked Sendab
                 (command as? SignalCommand)?.signal()
                 command.encoder?.state = failed.encoder === command.encoder ? .faulted : .affected
             } else {
-                failure = command.run()
+                failure = command.isSeenByHost ? queue.softwareDevice.finish() : nil
+                failure = failure ?? command.run()
                 failure?.encoder = command.encoder
                 command.encoder?.state = failure == nil ? .completed : .faulted
             }
         }
+        let unfinished = queue.softwareDevice.finish()
+        failure = failure ?? unfinished
         if verdict == .discarded { failure = failure ?? .discarded }
         if verdict == .runs, failure != nil { queue.aftermath.commandBufferFailed() }
         for command in commands {
-            for buffer in command.buffers { mrt_memory_settle(buffer.memory.address, buffer.length) }
+            for buffer in command.buffers where queue.softwareDevice.gpu == nil {
+                mrt_memory_settle(buffer.memory.address, buffer.length)
+            }
         }
         return (failure ?? refused)?.error(errorOptions.contains(.encoderExecutionStatus) ? encoders : nil)
     }

@@ -10,7 +10,10 @@ final class SoftwareCommandQueue: NSObject, MTLCommandQueue, @unchecked Sendable
     private let slots: Slots
     private let residency = ResidencySets()
 
-    init(maxCommandBufferCount: Int) {
+    let softwareDevice: SoftwareDevice
+
+    init(_ device: SoftwareDevice, maxCommandBufferCount: Int) {
+        softwareDevice = device
         slots = Slots(count: maxCommandBufferCount)
         super.init()
         let pending = self.pending
@@ -22,7 +25,7 @@ final class SoftwareCommandQueue: NSObject, MTLCommandQueue, @unchecked Sendable
 
     deinit { pending.close() }
 
-    var device: any MTLDevice { SoftwareDevice.shared }
+    var device: any MTLDevice { softwareDevice }
 
     func makeCommandBuffer() -> (any MTLCommandBuffer)? { makeCommandBuffer(descriptor: MTLCommandBufferDescriptor()) }
 

@@ -24,9 +24,9 @@ final class SoftwareComputeEncoder: SoftwareEncoder, MTLComputeCommandEncoder, @
     func setComputePipelineState(_ state: any MTLComputePipelineState) {
         let selector = "setComputePipelineState:"
         guard encodes(selector) else { return }
-        guard let state = state as? SoftwarePipeline else {
+        guard let state = state as? SoftwarePipeline, state.softwareDevice === buffer.queue.softwareDevice else {
             return misuse(
-                debugName, selector, "computePipelineState is not one of this device (\(SoftwareDevice.shared.name)).")
+                debugName, selector, "computePipelineState is not one of this device (\(device.name)).")
         }
         pipeline = state
     }

@@ -87,6 +87,7 @@ struct EncoderSamples {
 }
 
 struct SampleCommand: Command {
+    let isSeenByHost = true
     private let buffer: SoftwareSampleBuffer
     private let index: Int
 
@@ -110,6 +111,10 @@ struct ResolveCommand: Command {
     func run() -> CommandFailure? {
         guard let target = destination.resolve(), let bytes = samples.bytes(range) else { return nil }
         let address = target.memory.address + offset
+        let device = target.memory.device
+        guard device.gpu == nil else {
+            return bytes.withUnsafeBytes { device.copy(to: address, from: $0.baseAddress!, count: $0.count) }
+        }
         address.copyMemory(from: bytes, byteCount: bytes.count)
         mrt_memory_mark_written(address, bytes.count)
         return nil

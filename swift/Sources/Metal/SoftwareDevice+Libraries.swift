@@ -1,6 +1,6 @@
 extension SoftwareDevice {
     func makeLibrary(source: String, options: MTLCompileOptions?) throws -> any MTLLibrary {
-        try SoftwareLibrary(source: source, options: options ?? MTLCompileOptions())
+        try SoftwareLibrary(source: source, options: options ?? MTLCompileOptions(), on: self)
     }
 
     func makeLibrary(
@@ -9,7 +9,7 @@ extension SoftwareDevice {
         nonisolated(unsafe) let chosen = options?.copy() as? MTLCompileOptions ?? MTLCompileOptions()
         compilations.async {
             do {
-                let library = try SoftwareLibrary(source: source, options: chosen)
+                let library = try SoftwareLibrary(source: source, options: chosen, on: self)
                 completionHandler(library, library.warnings.map { MTLLibraryError(.compileWarning, $0) })
             } catch {
                 completionHandler(nil, error)
@@ -58,7 +58,7 @@ extension SoftwareDevice {
     }
 
     private func makeLibrary(files: [URL]) throws -> any MTLLibrary {
-        try SoftwareLibrary(sources: files.map(MetalFile.text), options: MTLCompileOptions())
+        try SoftwareLibrary(sources: files.map(MetalFile.text), options: MTLCompileOptions(), on: self)
     }
 
     private func metalFiles(in folder: URL) -> [URL] {

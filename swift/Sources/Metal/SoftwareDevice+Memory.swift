@@ -4,7 +4,9 @@ extension SoftwareDevice {
     func makeBuffer(length: Int, options: MTLResourceOptions) -> (any MTLBuffer)? {
         let selector = "newBufferWithLength:options:"
         guard acceptsBuffer(length, options, selector), !takeFault("allocate") else { return nil }
-        return DeviceMemory(length: length, label: nil).map {
+        return DeviceMemory(
+            length: length, label: nil, device: self, isPrivate: options.storageMode == .private
+        ).map {
             SoftwareBuffer(memory: $0, length: length, options: options)
         }
     }
@@ -12,7 +14,7 @@ extension SoftwareDevice {
     func makeBuffer(bytes pointer: UnsafeRawPointer, length: Int, options: MTLResourceOptions) -> (any MTLBuffer)? {
         let selector = "newBufferWithBytes:length:options:"
         guard acceptsBuffer(length, options, selector), acceptsHostBytes(options, selector), !takeFault("allocate"),
-            let memory = DeviceMemory(length: length, label: nil)
+            let memory = DeviceMemory(length: length, label: nil, device: self)
         else { return nil }
         memory.write(pointer, count: length)
         return SoftwareBuffer(memory: memory, length: length, options: options)
@@ -34,8 +36,9 @@ extension SoftwareDevice {
                 || refuse("MTLDebugDevice", selector, "length(\(length)) must be a multiple of \(page), the page size.")
         else { return nil }
         guard !takeFault("allocate") else { return nil }
-        let memory = DeviceMemory(wrapping: pointer, length: length, label: nil, deallocator: deallocator)
-        return SoftwareBuffer(memory: memory, length: length, options: options)
+        return DeviceMemory(
+            wrapping: pointer, length: length, label: nil, device: self, deallocator: deallocator
+        ).map { SoftwareBuffer(memory: $0, length: length, options: options) }
     }
 
     func heapBufferSizeAndAlign(length: Int, options: MTLResourceOptions) -> MTLSizeAndAlign {
@@ -58,7 +61,7 @@ extension SoftwareDevice {
             misuse("MTLDebugDevice", selector, rule.otherwise)
             return nil
         }
-        return takeFault("allocate") ? nil : SoftwareHeap(descriptor)
+        return takeFault("allocate") ? nil : SoftwareHeap(descriptor, on: self)
     }
 
     private func acceptsBuffer(_ length: Int, _ options: MTLResourceOptions, _ selector: String) -> Bool {

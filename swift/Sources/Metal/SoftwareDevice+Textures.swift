@@ -24,6 +24,10 @@ extension SoftwareDevice {
 
     /// Returns the pixel layout of a texture; reports a misuse and returns nil if this device does not support it.
     func accepted(_ descriptor: MTLTextureDescriptor, _ selector: String) -> PixelLayout? {
+        guard gpu == nil else {
+            misuse("MTLTextureDescriptorInternal", selector, "\(name) has no textures here: use the software device.")
+            return nil
+        }
         guard let layout = descriptor.pixelFormat.layout else {
             misuse(
                 "MTLTextureDescriptorInternal", selector,
@@ -66,7 +70,7 @@ extension SoftwareDevice {
 extension SoftwareBuffer {
     func makeTexture(descriptor: MTLTextureDescriptor, offset: Int, bytesPerRow: Int) -> (any MTLTexture)? {
         let selector = "newTextureWithDescriptor:offset:bytesPerRow:"
-        guard let layout = SoftwareDevice.shared.accepted(descriptor, selector) else { return nil }
+        guard let layout = memory.device.accepted(descriptor, selector) else { return nil }
         let rows = descriptor.height, needed = (rows - 1) * bytesPerRow + descriptor.width * layout.pixelBytes
         guard
             offset >= 0 && offset % 16 == 0 && offset + needed <= length

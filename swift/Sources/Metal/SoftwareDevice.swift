@@ -1,28 +1,41 @@
 import MetalRuntime
 
-public func MTLCreateSystemDefaultDevice() -> (any MTLDevice)? { SoftwareDevice.shared }
+/// Returns the software device, or the GPU that the setting `device` (`ORCHARD_METAL_DEVICE`) selects. If there is no
+/// such GPU, returns nil and prints the reason.
+public func MTLCreateSystemDefaultDevice() -> (any MTLDevice)? {
+    let setting = takeMessage(mrt_setting_get("device")) ?? ""
+    if setting.isEmpty || setting == "software" { return SoftwareDevice.shared }
+    do { return try SoftwareDevice.gpu(named: setting) } catch {
+        note("\(error)")
+        return nil
+    }
+}
 
-public func MTLCopyAllDevices() -> [any MTLDevice] { [SoftwareDevice.shared] }
+public func MTLCopyAllDevices() -> [any MTLDevice] { [SoftwareDevice.shared] + SoftwareDevice.gpus }
 
-/// The only device. It has the limits and families of an M1, and its name says that it is software.
+/// The software device, or an NVIDIA GPU that runs the same kernels without the checker. Both have the limits and
+/// families of an M1.
 final class SoftwareDevice: NSObject, MTLDevice, @unchecked Sendable {
-    static let shared = SoftwareDevice()
+    static let shared = SoftwareDevice(gpu: nil)
     static let pageSize: Int = 16384
     static let maxThreadgroupMemoryLength: Int = 32768
     static let maxThreadsPerThreadgroup: Int = 1024
     static let maxConstantBytes: Int = 4096
     static let maxBuffers: Int = 31
 
-    let name = "Apple M1 (software)"
-    let registryID: UInt64 = 0x1_0000_0000
-    let architecture = MTLArchitecture(name: "applegpu_g13g")
+    /// The runtime's number of the GPU; nil for the software device.
+    let gpu: UInt32?
+    let name: String
+    let registryID: UInt64
+    let architecture: MTLArchitecture
     let maxThreadsPerThreadgroup = MTLSizeMake(1024, 1024, 1024)
     let maxThreadgroupMemoryLength: Int = SoftwareDevice.maxThreadgroupMemoryLength
     let isLowPower = false
     let isHeadless = true
     let isRemovable = false
-    let hasUnifiedMemory = true
-    let location = MTLDeviceLocation.builtIn
+    let hasUnifiedMemory: Bool
+    let location: MTLDeviceLocation
+    private let gpuMemory: UInt64
     let locationNumber = 0
     let maxTransferRate: UInt64 = 0
     let peerGroupID: UInt64 = 0
@@ -52,19 +65,32 @@ final class SoftwareDevice: NSObject, MTLDevice, @unchecked Sendable {
     let supportsFunctionPointersFromRender = false
     let supportsPrimitiveMotionBlur = false
 
+    init(gpu: UInt32?) {
+        self.gpu = gpu
+        var info = mrt_gpu_info()
+        let isGPU = gpu.map { mrt_gpu_info_get($0, &info) } ?? false
+        name = isGPU ? String(cString: info.name) : "Apple M1 (software)"
+        registryID = 0x1_0000_0000 + (gpu.map { UInt64($0) + 1 } ?? 0)
+        architecture = MTLArchitecture(name: isGPU ? "sm_\(info.major)\(info.minor)" : "applegpu_g13g")
+        hasUnifiedMemory = !isGPU || info.integrated
+        location = isGPU && !info.integrated ? .slot : .builtIn
+        gpuMemory = info.memory
+    }
+
     override var description: String { "<SoftwareDevice>\n    name = \(name)" }
 
     /// As on an Apple silicon Mac, about three quarters of the machine's memory, or the limit that was set.
     var recommendedMaxWorkingSetSize: UInt64 {
         let limit = setting("memory_limit") ?? 0
-        return limit > 0 ? UInt64(limit) : ProcessInfo.processInfo.physicalMemory / 4 * 3
+        if limit > 0 { return UInt64(limit) }
+        return (gpu == nil ? ProcessInfo.processInfo.physicalMemory : gpuMemory) / 4 * 3
     }
 
     var maxBufferLength: Int {
         Int(recommendedMaxWorkingSetSize / 4 * 3) / SoftwareDevice.pageSize * SoftwareDevice.pageSize
     }
 
-    var currentAllocatedSize: Int { mrt_memory_live_bytes() }
+    var currentAllocatedSize: Int { gpu.map { mrt_gpu_memory_live_bytes($0) } ?? mrt_memory_live_bytes() }
 
     func supportsFamily(_ gpuFamily: MTLGPUFamily) -> Bool {
         switch gpuFamily {
@@ -89,7 +115,7 @@ final class SoftwareDevice: NSObject, MTLDevice, @unchecked Sendable {
                     maxCommandBufferCount(\(maxCommandBufferCount)) must be > 0.
                     """)
         else { return nil }
-        return takeFault("queue") ? nil : SoftwareCommandQueue(maxCommandBufferCount: maxCommandBufferCount)
+        return takeFault("queue") ? nil : SoftwareCommandQueue(self, maxCommandBufferCount: maxCommandBufferCount)
     }
 
     func makeCommandQueue(descriptor: MTLCommandQueueDescriptor) -> (any MTLCommandQueue)? {

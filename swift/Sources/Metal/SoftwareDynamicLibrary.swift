@@ -68,7 +68,7 @@ final class SoftwareDynamicLibrary: NSObject, MTLDynamicLibrary, @unchecked Send
         let options = MTLCompileOptions()
         options.languageVersion = MTLLanguageVersion(rawValue: recipe.languageVersion) ?? options.languageVersion
         do {
-            _ = try LibraryPart(source: recipe.text, options: options, libraries: dependencies)
+            _ = try LibraryPart(source: recipe.text, options: options, libraries: dependencies, on: .shared)
         } catch {
             throw MTLDynamicLibraryError(.compilationFailure, error.localizedDescription)
         }

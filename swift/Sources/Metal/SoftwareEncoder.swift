@@ -18,7 +18,7 @@ class SoftwareEncoder: NSObject, @unchecked Sendable {
         misuse("_MTLCommandEncoder", "dealloc", "Command encoder released without endEncoding")
     }
 
-    var device: any MTLDevice { SoftwareDevice.shared }
+    var device: any MTLDevice { buffer.queue.softwareDevice }
 
     var label: String? {
         get { record.name }
@@ -71,8 +71,9 @@ class SoftwareEncoder: NSObject, @unchecked Sendable {
 
     /// Returns the resource as a buffer if it belongs to this device.
     func known(_ resource: any MTLResource, _ selector: String) -> SoftwareBuffer? {
-        if let buffer = resource as? SoftwareBuffer { return buffer }
-        misuse(debugName, selector, "the resource is not one of this device (\(SoftwareDevice.shared.name)).")
+        let device = self.buffer.queue.softwareDevice
+        if let buffer = resource as? SoftwareBuffer, buffer.memory.device === device { return buffer }
+        misuse(debugName, selector, "the resource is not one of this device (\(device.name)).")
         return nil
     }
 }

@@ -41,7 +41,7 @@ final class SoftwareFunction: NSObject, MTLFunction, @unchecked Sendable {
 
     deinit { if let handle { mrt_function_release(handle) } }
 
-    var device: any MTLDevice { SoftwareDevice.shared }
+    var device: any MTLDevice { library.device }
     override var description: String { "<SoftwareFunction> name = \(name), type = MTLFunctionTypeKernel" }
 
     /// Returns the function with the preloaded libraries of a pipeline.

@@ -20,8 +20,12 @@ final class SoftwareHeap: NSObject, MTLHeap, @unchecked Sendable {
         didSet { mrt_memory_set_label(memory.address, label) }
     }
 
-    init?(_ descriptor: MTLHeapDescriptor) {
-        guard let memory = DeviceMemory(length: descriptor.size, label: nil) else { return nil }
+    init?(_ descriptor: MTLHeapDescriptor, on device: SoftwareDevice) {
+        let isPrivate = descriptor.storageMode == .private
+        guard let memory = DeviceMemory(length: descriptor.size, label: nil, device: device, isPrivate: isPrivate)
+        else {
+            return nil
+        }
         self.memory = memory
         size = descriptor.size
         type = descriptor.type
@@ -29,7 +33,7 @@ final class SoftwareHeap: NSObject, MTLHeap, @unchecked Sendable {
         resourceOptions = MTLResourceOptions(descriptor.cpuCacheMode, descriptor.storageMode, hazardTrackingMode)
     }
 
-    var device: any MTLDevice { SoftwareDevice.shared }
+    var device: any MTLDevice { memory.device }
     var storageMode: MTLStorageMode { resourceOptions.storageMode }
     var cpuCacheMode: MTLCPUCacheMode { resourceOptions.cpuCacheMode }
     var currentAllocatedSize: Int { roundUp(size, SoftwareDevice.pageSize) }
@@ -100,7 +104,7 @@ final class SoftwareHeap: NSObject, MTLHeap, @unchecked Sendable {
                 || refuse(
                     "MTLDebugHeap", selector, "a placement heap needs an offset: use newTextureWithDescriptor:offset:")
         else { return nil }
-        guard let layout = SoftwareDevice.shared.accepted(descriptor, selector), !takeFault("allocate") else {
+        guard let layout = memory.device.accepted(descriptor, selector), !takeFault("allocate") else {
             return nil
         }
         let rounded = roundUp(TextureShape(descriptor, layout).size, Self.alignment)
@@ -113,7 +117,7 @@ final class SoftwareHeap: NSObject, MTLHeap, @unchecked Sendable {
 
     func makeTexture(descriptor: MTLTextureDescriptor, offset: Int) -> (any MTLTexture)? {
         let selector = "newTextureWithDescriptor:offset:"
-        guard let layout = SoftwareDevice.shared.accepted(descriptor, selector), !takeFault("allocate") else {
+        guard let layout = memory.device.accepted(descriptor, selector), !takeFault("allocate") else {
             return nil
         }
         let rounded = roundUp(TextureShape(descriptor, layout).size, Self.alignment)
@@ -149,7 +153,7 @@ final class SoftwareHeap: NSObject, MTLHeap, @unchecked Sendable {
         lock.withLock {
             guard let position = taken.firstIndex(where: { $0.offset == offset }) else { return }
             let gone = taken.remove(at: position)
-            mrt_memory_mark_fresh(memory.address + gone.offset, gone.length)
+            if memory.device.gpu == nil { mrt_memory_mark_fresh(memory.address + gone.offset, gone.length) }
         }
     }
 

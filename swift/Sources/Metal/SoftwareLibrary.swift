@@ -1,6 +1,7 @@
 import MetalRuntime
 
 final class SoftwareLibrary: NSObject, MTLLibrary, @unchecked Sendable {
+    private let softwareDevice: SoftwareDevice
     private let parts: [LibraryPart]
     let functionNames: [String]
     let type: MTLLibraryType
@@ -10,12 +11,13 @@ final class SoftwareLibrary: NSObject, MTLLibrary, @unchecked Sendable {
     let libraries: [SoftwareDynamicLibrary]
     var label: String?
 
-    convenience init(source: String, options: MTLCompileOptions) throws {
-        try self.init(sources: [source], options: options)
+    convenience init(source: String, options: MTLCompileOptions, on device: SoftwareDevice) throws {
+        try self.init(sources: [source], options: options, on: device)
     }
 
     /// Compiles each source separately, as for the files of a default library.
-    init(sources: [String], options: MTLCompileOptions) throws {
+    init(sources: [String], options: MTLCompileOptions, on device: SoftwareDevice) throws {
+        softwareDevice = device
         guard !takeFault("library") else {
             throw MTLLibraryError(.internal, "Injected failure: the library was not made.")
         }
@@ -25,7 +27,7 @@ final class SoftwareLibrary: NSObject, MTLLibrary, @unchecked Sendable {
             throw MTLLibraryError(
                 .compileFailure, "makeLibrary: a library of type .dynamic needs installName in its MTLCompileOptions.")
         }
-        parts = try sources.map { try LibraryPart(source: $0, options: options, libraries: libraries) }
+        parts = try sources.map { try LibraryPart(source: $0, options: options, libraries: libraries, on: device) }
         (type, self.installName, self.libraries) = (options.libraryType, installName, libraries)
         recipe = installName.map { LibraryRecipe(sources[0], $0, options, libraries) }
         functionNames = type == .dynamic ? [] : parts.flatMap(\.functionNames)
@@ -43,7 +45,7 @@ final class SoftwareLibrary: NSObject, MTLLibrary, @unchecked Sendable {
 
     private func part(of function: String) -> LibraryPart? { parts.first { $0.functionNames.contains(function) } }
 
-    var device: any MTLDevice { SoftwareDevice.shared }
+    var device: any MTLDevice { softwareDevice }
     override var description: String { "<SoftwareLibrary> label = \(label ?? "<none>"), functions = \(functionNames)" }
 
     func makeFunction(name functionName: String) -> (any MTLFunction)? {

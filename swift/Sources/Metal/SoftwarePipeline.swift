@@ -46,6 +46,7 @@ final class SoftwarePipeline: NSObject, MTLComputePipelineState, @unchecked Send
                 (\(SoftwareDevice.maxThreadgroupMemoryLength)).
                 """)
         }
+        try Self.compile(handle, for: function.library.device)
         self.function = function
         self.handle = handle
         label = descriptor.label
@@ -59,7 +60,8 @@ final class SoftwarePipeline: NSObject, MTLComputePipelineState, @unchecked Send
 
     private static let selector = "newComputePipelineStateWithDescriptor:options:reflection:error:"
 
-    var device: any MTLDevice { SoftwareDevice.shared }
+    var softwareDevice: SoftwareDevice { function.library.device }
+    var device: any MTLDevice { softwareDevice }
     var gpuResourceID: MTLResourceID { MTLResourceID(implementation: UInt64(UInt(bitPattern: handle))) }
     override var description: String { "<SoftwarePipeline> label = \(label ?? "<none>"), function = \(function.name)" }
 
@@ -70,11 +72,22 @@ final class SoftwarePipeline: NSObject, MTLComputePipelineState, @unchecked Send
         -> any MTLComputePipelineState
     {
         throw MTLLibraryError(
-            .unsupported, "\(SoftwareDevice.shared.name) has no function pointers, so no functions can be added.")
+            .unsupported, "\(softwareDevice.name) has no function pointers, so no functions can be added.")
     }
 
     func reflection(_ options: MTLPipelineOption) -> MTLComputePipelineReflection? {
         options.isDisjoint(with: [.bindingInfo, .bufferTypeInfo]) ? nil : MTLComputePipelineReflection(bindings)
+    }
+
+    /// A GPU's code is compiled now, so that an error is reported here and not by a command buffer.
+    private static func compile(_ function: OpaquePointer, for device: SoftwareDevice) throws {
+        var message: UnsafeMutablePointer<CChar>?
+        guard let gpu = device.gpu else {
+            guard setting("gpu_compile") == 1, !mrt_gpu_compile(function, &message) else { return }
+            return note("gpu_compile: \(takeMessage(message) ?? "the compiler gave no message")")
+        }
+        guard !mrt_gpu_prepare(gpu, function, &message) else { return }
+        throw MTLLibraryError(.compileFailure, takeMessage(message) ?? "The compiler gave no message.")
     }
 
     private static func lookUp(

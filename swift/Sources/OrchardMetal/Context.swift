@@ -47,9 +47,10 @@ final class Context: HandleObject, @unchecked Sendable {
 
     init(
         _ options: ContextOptions,
-        device: (any MTLDevice)? = MTLCreateSystemDefaultDevice() ?? MTLCopyAllDevices().first
+        device: (any MTLDevice)? = MTLCreateSystemDefaultDevice()
+            ?? (SoftwareDevice.isPresent ? nil : MTLCopyAllDevices().first)
     ) throws {
-        guard let device else { throw OrchardError(ORCHARD_UNSUPPORTED, "This machine has no Metal device.") }
+        guard let device else { throw OrchardError(ORCHARD_UNSUPPORTED, SoftwareDevice.reasonForNone()) }
         self.device = device
         limits = DeviceLimits(device)
         capture = Capture(device: device)

@@ -10,7 +10,7 @@ extension Context {
         return JSON.text([
             "name": device.name,
             "architecture": device.architecture.name,
-            "isSoftware": SoftwareDevice.isPresent,
+            "isSoftware": SoftwareDevice.isPresent(as: device),
             "system": ProcessInfo.processInfo.operatingSystemVersionString,
             "families": Self.families.filter { $0.family.map(device.supportsFamily) ?? false }.map(\.name),
             "unifiedMemory": device.hasUnifiedMemory,

@@ -9,6 +9,18 @@ import MetalRuntime
 enum SoftwareDevice {
     static let isPresent = true
 
+    /// Whether the device is the software device, and not a GPU behind the same module.
+    static func isPresent(as device: any MTLDevice) -> Bool { device.architecture.name.hasPrefix("applegpu") }
+
+    /// Why there is no device: the setting `device` names one that is missing.
+    static func reasonForNone() -> String {
+        var message: UnsafeMutablePointer<CChar>?
+        let count = mrt_gpu_count(&message)
+        let setting = take(mrt_setting_get("device")) ?? ""
+        return "ORCHARD_METAL_DEVICE is \"\(setting)\", but "
+            + (take(message) ?? "there are \(count) usable GPUs: expected software, nvidia or nvidia:<number>") + "."
+    }
+
     static func configure(_ name: String, _ value: String) throws {
         var message: UnsafeMutablePointer<CChar>?
         guard mrt_setting_set(name, value, &message) else {
@@ -45,6 +57,9 @@ enum SoftwareDevice {
 #else
 enum SoftwareDevice {
     static let isPresent = false
+
+    static func isPresent(as device: any MTLDevice) -> Bool { false }
+    static func reasonForNone() -> String { "This machine has no Metal device." }
 
     static func configure(_ name: String, _ value: String) throws {}
     static func survive() {}

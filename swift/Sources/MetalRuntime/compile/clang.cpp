@@ -69,11 +69,15 @@ std::string find_linker(const std::string &clang) {
   return lld.empty() ? on_path("ld") : lld;
 }
 
+} // namespace
+
 std::string file_identity(const std::string &path) {
   struct stat facts = {};
   stat(path.c_str(), &facts);
   return std::to_string(facts.st_size) + " " + std::to_string(facts.st_mtime);
 }
+
+namespace {
 
 std::string own_object() {
   Dl_info self;
@@ -87,13 +91,16 @@ std::string rewriter_identity(const std::string &headers) {
   return read_file(headers + "/mrt/sources", hash) ? hash : file_identity(own_object());
 }
 
-// Returns an absolute path without links and dots; otherwise the compiler's virtual file system does not contain it.
+} // namespace
+
 std::string real_path(const std::string &path) {
   char *real = realpath(path.c_str(), nullptr);
   std::string text = real ? real : path;
   free(real);
   return text;
 }
+
+namespace {
 
 std::string parent_folder(const std::string &path) { return path.substr(0, path.rfind('/')); }
 
@@ -131,8 +138,10 @@ void hash_folder(const std::string &folder, ContentHash &hash) {
 
 // ---------------------------------------------------------------- flags
 
-std::vector<std::string> language_flags(const Toolchain &tools, const CompileOptions &options) {
-  return {tools.clang,
+} // namespace
+
+std::vector<std::string> language_flags(const std::string &clang, const CompileOptions &options) {
+  return {clang,
           "-nostdinc",
           "-fno-color-diagnostics",
           "-fno-crash-diagnostics",
@@ -145,12 +154,14 @@ std::vector<std::string> language_flags(const Toolchain &tools, const CompileOpt
           "-cl-single-precision-constant"}; // MSL has no double: 1.0 is a float
 }
 
+namespace {
+
 void append(std::vector<std::string> &list, std::initializer_list<const char *> more) {
   list.insert(list.end(), more.begin(), more.end());
 }
 
 std::vector<std::string> strict_flags(const Toolchain &tools, const CompileOptions &options) {
-  std::vector<std::string> flags = language_flags(tools, options);
+  std::vector<std::string> flags = language_flags(tools.clang, options);
   append(flags, {"-cl-std=clc++2021", "-cl-no-stdinc", "-target", "x86_64-linux-gnu", "-Xclang",
                  "-cl-ext=+cl_khr_fp16,+__cl_clang_function_pointers,+__cl_clang_bitfields", "-fdeclspec",
                  "-Wuninitialized", "-DMRT_STRICT=1"});
@@ -158,7 +169,7 @@ std::vector<std::string> strict_flags(const Toolchain &tools, const CompileOptio
 }
 
 std::vector<std::string> flat_flags(const Toolchain &tools, const CompileOptions &options, Build build) {
-  std::vector<std::string> flags = language_flags(tools, options);
+  std::vector<std::string> flags = language_flags(tools.clang, options);
   append(flags, {"-std=c++17", "-fPIC", "-ffreestanding", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden",
                  "-fdeclspec", "-w", "-march=x86-64-v3", "-Xclang", "-ffloat16-excess-precision=none", "-Xclang",
                  "-fbfloat16-excess-precision=none", "-fno-asynchronous-unwind-tables", "-fno-stack-protector",
@@ -217,16 +228,17 @@ std::string in_json(const std::string &text) {
   return out + '"';
 }
 
-// A virtual file system in which the compiler sees only Metal's headers and this one file, whatever path a program
+// A virtual file system in which the compiler sees only Metal's headers and these files, whatever path a program
 // includes.
-std::string overlay(const Toolchain &tools, const std::string &file) {
+std::string overlay(const Toolchain &tools, const std::vector<std::string> &files) {
   const auto entry = [](const std::string &type, const std::string &path, const std::string &contents) {
     return "{\"type\": \"" + type + "\", \"name\": " + in_json(path) + ", \"external-contents\": " + in_json(contents) +
            "}";
   };
+  std::string others;
+  for (const std::string &file : files) others += ", " + entry("file", file, file);
   return "{\"version\": 0, \"redirecting-with\": \"redirect-only\", \"use-external-names\": false, \"roots\": [" +
-         entry("directory-remap", mounted_headers, tools.headers) +
-         (file.empty() ? "" : ", " + entry("file", file, file)) + "]}\n";
+         entry("directory-remap", mounted_headers, tools.headers) + others + "]}\n";
 }
 
 // Accepts a name, optionally with macro parameters: other text on the command line could contain directives.
@@ -281,7 +293,7 @@ CachedFile build_header(const Toolchain &tools, std::vector<std::string> flags, 
                         const std::string &name, std::string &problem) {
   std::string temporary = cache_temporary(".pch"), content;
   flags.insert(flags.end(),
-               {"-ivfsoverlay", fourth_stream, "-c", "-Xclang", "-emit-pch", "-o", temporary, "-x", language, "-"});
+               {"-ivfsoverlay", fourth_stream, "-S", "-Xclang", "-emit-pch", "-o", temporary, "-x", language, "-"});
   ProcessResult result = run_process(flags, "#include <mrt/prelude.h>\n", overlay(tools, {}));
   if (result.status != 0 || !read_file(temporary, content)) {
     problem = result.output;
@@ -320,8 +332,11 @@ CachedFile precompiled_header(const Toolchain &tools, const std::vector<std::str
   return header;
 }
 
+} // namespace
+
 ProcessResult with_header(const Toolchain &tools, std::vector<std::string> flags, const char *language,
-                          const std::vector<std::string> &last_flags, const std::string &text) {
+                          const std::vector<std::string> &last_flags, const std::string &text,
+                          const std::string &other_file) {
   std::string problem;
   CachedFile header = precompiled_header(tools, flags, language, problem);
   if (!header.is_there()) return {true, false, 1, problem, {}};
@@ -330,8 +345,12 @@ ProcessResult with_header(const Toolchain &tools, std::vector<std::string> flags
                              "-fno-caret-diagnostics", "-Xclang", "-fno-diagnostics-use-presumed-location"});
   flags.insert(flags.end(), last_flags.begin(), last_flags.end());
   flags.insert(flags.end(), {"-x", language, "-"});
-  return run_process(flags, text, overlay(tools, file));
+  std::vector<std::string> files{file};
+  if (!other_file.empty()) files.push_back(real_path(other_file));
+  return run_process(flags, text, overlay(tools, files));
 }
+
+namespace {
 
 // ---------------------------------------------------------------- processes
 
@@ -431,7 +450,7 @@ const Toolchain *toolchain(std::string &problem) {
 ProcessResult preprocess(const Toolchain &tools, const CompileOptions &options, const std::string &source) {
   if (std::string problem = macro_problem(options); !problem.empty())
     return {true, true, 1, "program_source: error: " + problem + "\n", {}};
-  std::vector<std::string> flags = language_flags(tools, options);
+  std::vector<std::string> flags = language_flags(tools.clang, options);
   // -undef: a program must not depend on the type of this machine.
   append(flags, {"-E", "-undef", "-DMRT_PREPROCESS=1", "-fno-caret-diagnostics", "-include"});
   flags.push_back(std::string(mounted_headers) + "/mrt/macros.h");

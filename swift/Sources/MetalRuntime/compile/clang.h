@@ -36,6 +36,18 @@ struct CompileOptions {
   std::vector<std::string> macros; // "NAME=value"
 };
 
+// The flags of every compilation of Metal's text, with the compiler `clang`.
+std::vector<std::string> language_flags(const std::string &clang, const CompileOptions &options);
+// Compiles a program after the precompiled standard library; `last_flags` say what is written. The compiler sees no
+// files but the headers and `other_file`.
+ProcessResult with_header(const Toolchain &tools, std::vector<std::string> flags, const char *language,
+                          const std::vector<std::string> &last_flags, const std::string &text,
+                          const std::string &other_file = {});
+// Returns an absolute path without links and dots; otherwise the compiler's virtual file system does not contain it.
+std::string real_path(const std::string &path);
+// Returns the file's size and time, by which a compiler is known.
+std::string file_identity(const std::string &path);
+
 ProcessResult preprocess(const Toolchain &tools, const CompileOptions &options, const std::string &source);
 ProcessResult check_strictly(const Toolchain &tools, const CompileOptions &options, const std::string &text);
 // Compiles and links to `path`; if that is empty, only reports errors.

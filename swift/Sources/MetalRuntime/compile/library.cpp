@@ -39,6 +39,7 @@ struct mrt_function {
   mrt_function_info info = {};
   std::mutex mutex;
   std::map<int, KernelCode> codes;
+  mutable GpuSlot gpu;
 };
 
 namespace {
@@ -93,6 +94,20 @@ bool bind_constants(mrt_function &function, const MrtModule &module, const MrtEn
   }
   function.constants.push_back((const void *)number++);
   return true;
+}
+
+// The values of the constants that an entry uses, as the initializers of an array of mrt::Given.
+std::string given_constants(const KernelCode &code) {
+  std::string text;
+  for (mrt_u32 position = 0; position < code.module->constant_count; position++) {
+    const auto *value = static_cast<const uint8_t *>(code.constants[position]);
+    if (!value || !code.entry->constants_used[position]) continue;
+    text += "{" + std::to_string(code.module->constants[position].index) + ", {";
+    for (mrt_u32 byte = 0; byte < code.module->constants[position].size; byte++)
+      text += std::to_string(value[byte]) + ",";
+    text += "}}, ";
+  }
+  return text;
 }
 
 // ---------------------------------------------------------------- reflection
@@ -251,6 +266,24 @@ const KernelCode *kernel_code(const mrt_function *constant_function, Build build
   const MrtEntry *entry = loaded->entries.at(function->name);
   code = {loaded->module, entry, function->constants.data(), loaded->variables.at(entry)};
   return &code;
+}
+
+GpuSlot &gpu_slot(const mrt_function *function) { return function->gpu; }
+
+bool gpu_program(const mrt_function *function, GpuProgram &program, std::string &problem) {
+  const Build build = current_build(function, false);
+  const KernelCode *code = kernel_code(function, build, problem);
+  if (!code) return false;
+  for (const mrt_argument &argument : function->arguments)
+    if (argument.kind == MRT_ARGUMENT_TEXTURE || argument.kind == MRT_ARGUMENT_SAMPLER) {
+      problem = "function '" + function->name + "': textures and samplers are not supported on this device (got '" +
+                argument.name + "'); use the software device";
+      return false;
+    }
+  program.ptx = function->library->program.ptx(function->entry, build, given_constants(*code), program.key, problem);
+  program.symbol = "mrt_entry_" + std::to_string(function->entry);
+  program.entry = code->entry;
+  return !program.ptx.empty();
 }
 
 } // namespace mrt

@@ -4,6 +4,9 @@
 #include "include/metal_runtime.h"
 #include "metal/kernel_abi.h"
 
+#include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -33,6 +36,24 @@ Build current_build(const mrt_function *function, bool checked);
 
 // Compiles and loads the function if needed; returns null and the reason if that fails. Any thread may call it.
 const KernelCode *kernel_code(const mrt_function *function, Build build, std::string &problem);
+
+// A function as a program for NVIDIA GPUs. Valid while the function exists.
+struct GpuProgram {
+  std::string ptx;    // the text of its module
+  std::string symbol; // the kernel's name in the module
+  std::string key;    // identifies the text
+  const MrtEntry *entry = nullptr;
+};
+
+// Compiles the function for NVIDIA GPUs if needed; returns false and the reason if that fails. Any thread may call it.
+bool gpu_program(const mrt_function *function, GpuProgram &program, std::string &problem);
+
+// The function as it is loaded on GPUs, by the number of the GPU; gpu/kernel.h has the type.
+struct GpuSlot {
+  std::mutex mutex;
+  std::map<uint32_t, std::shared_ptr<const void>> kernels;
+};
+GpuSlot &gpu_slot(const mrt_function *function);
 
 // Returns the table of functions for kernels, to which every module is bound. Defined by the executor.
 const MrtRuntime *kernel_runtime();

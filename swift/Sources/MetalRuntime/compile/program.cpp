@@ -3,6 +3,7 @@
 #include "compile/content_hash.h"
 #include "compile/kernel_cache.h"
 #include "compile/recursion.h"
+#include "gpu/ptx.h"
 #include "support/settings.h"
 
 #include <algorithm>
@@ -222,6 +223,36 @@ const LoadedModule *MetalProgram::module(size_t entry, Build build, std::string 
   bool was_loaded = false;
   if (file.is_there()) slot = load_module(file.path(), problem, was_loaded);
   return slot;
+}
+
+std::string MetalProgram::ptx(size_t entry, Build build, const std::string &constants, std::string &name,
+                              std::string &problem) {
+  std::lock_guard<std::mutex> lock(mutex);
+  name = ContentHash().add(key).add(std::to_string(entry)).add(constants).add(ptx_key(options, build)).hexadecimal() +
+         ".ptx";
+  CachedFile file = cache_find(name);
+  if (file.is_there()) count(&mrt_compile_stats::from_disk);
+  else file = compile_ptx_file(entry, build, constants, name, problem);
+  std::string text;
+  if (file.is_there() && !cache_read(name, text)) problem = "the compiled kernel " + file.path() + " cannot be read";
+  return text;
+}
+
+CachedFile MetalProgram::compile_ptx_file(size_t entry, Build build, const std::string &constants,
+                                          const std::string &name, std::string &problem) {
+  Stopwatch stopwatch;
+  const GpuToolchain *gpu = gpu_toolchain(problem);
+  if (!gpu || !ensure_rewritten(problem)) return {};
+  const Printed flat = rewritten->flat_text(
+      entry, entry + 1, "namespace mrt { constexpr Given given[] = {" + constants + "{end_of_given, {}}}; }");
+  const std::string temporary = cache_temporary(".ptx");
+  const ProcessResult result = compile_ptx(*tools, *gpu, options, build, rewritten->spaced, flat.text, temporary);
+  CachedFile stored = result.status == 0 ? cache_store(name, temporary) : CachedFile();
+  if (stored.is_there()) return count(&mrt_compile_stats::compiled), std::move(stored);
+  unlink(temporary.c_str());
+  problem = render(parse_clang(result.output, rewritten->tokens, flat, lines), lines);
+  if (problem.empty()) problem = "program_source: error: the compiler for the GPU failed: " + result.output + "\n";
+  return {};
 }
 
 std::vector<std::string> MetalProgram::files() {

@@ -1,5 +1,6 @@
 // Runs a dispatch from request to result.
 #include "check/checker.h"
+#include "execute/dispatch_checks.h"
 #include "execute/dispatch_counts.h"
 #include "execute/faults.h"
 #include "execute/launch.h"
@@ -13,16 +14,7 @@
 
 namespace mrt {
 
-namespace {
-
-// Checked and counted dispatches run one at a time, since the checker has only one set of shadow memory.
-std::mutex &checked_mutex() {
-  static std::mutex &instance = *new std::mutex;
-  return instance;
-}
-
-// Returns an empty string if the dispatch can run, else the reason why not.
-std::string problem_with(const mrt_dispatch &request, const mrt_function_info &info) {
+std::string dispatch_problem(const mrt_dispatch &request, const mrt_function_info &info) {
   auto [width, height, depth] = request.threads_per_threadgroup;
   constexpr uint64_t most = 1024;
   if (width == 0 || height == 0 || depth == 0) return "a threadgroup needs at least one thread in each dimension";
@@ -33,6 +25,14 @@ std::string problem_with(const mrt_dispatch &request, const mrt_function_info &i
   if (request.grid.width > UINT32_MAX || request.grid.height > UINT32_MAX || request.grid.depth > UINT32_MAX)
     return "a grid has at most 4294967295 threads in each dimension";
   return {};
+}
+
+namespace {
+
+// Checked and counted dispatches run one at a time, since the checker has only one set of shadow memory.
+std::mutex &checked_mutex() {
+  static std::mutex &instance = *new std::mutex;
+  return instance;
 }
 
 void bind_resources(Launch &launch, const mrt_dispatch &request) {
@@ -79,7 +79,7 @@ mrt_result dispatch(const mrt_dispatch &request, mrt_counters *counters, std::st
   launch.seed = uint64_t(setting_number(Setting::seed));
   launch.spin_limit = uint64_t(setting_number(Setting::spin_limit));
   launch.timeout_ms = uint64_t(setting_number(Setting::timeout_ms));
-  message = problem_with(request, *mrt_function_info_get(request.function));
+  message = dispatch_problem(request, *mrt_function_info_get(request.function));
   if (!message.empty()) return MRT_RESULT_INVALID;
   launch.code = kernel_code(request.function, current_build(request.function, launch.checked), message);
   if (!launch.code) return MRT_RESULT_INVALID;

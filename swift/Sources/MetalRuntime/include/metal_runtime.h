@@ -56,6 +56,12 @@ void mrt_string_free(char *string);
 //   execute        0|1   0: dispatches are validated, compiled and completed, but run no threads (default 1)
 //   whole          0|1   a library is rejected if the executing pass rejects any of its kernels, however many there are
 //                  (default 0: kernels of libraries with more than 16 are compiled when they are first used)
+//   gpu_clang      path  the clang++ that compiles kernels for NVIDIA GPUs (default: the one that `orchard toolchain
+//                  install --gpu` installs)
+//   gpu_compile    0|1   every pipeline of the software device is also compiled for NVIDIA GPUs, which fills the cache
+//                  for a machine without a compiler (default 0)
+//   cuda           path  the NVIDIA driver's library (default libcuda.so.1)
+//   device         software|nvidia|nvidia:N  the device that MTLCreateSystemDefaultDevice returns (default software)
 //   after_fault    continue|ignore|discard  what a queue does after a command buffer that failed: runs the next ones
 //                  (default), rejects them all, or ends the next one half way and runs those after it
 bool mrt_setting_set(const char *name, const char *value, char **message);
@@ -260,6 +266,37 @@ mrt_result mrt_dispatch_run(const mrt_dispatch *dispatch, mrt_counters *counters
 // Returns the counters of dispatches that ran while the setting `count` was on, summed by label and kernel, in order of
 // first occurrence: [{label, kernel, count, counters: {…}}].
 char *mrt_dispatch_counts_json(bool clear);
+
+// ---------------------------------------------------------------- NVIDIA GPUs (gpu/)
+// The driver is loaded by the first of these calls. GPUs are numbered from 0. Work is issued to a stream of the calling
+// thread, on which it runs in order; mrt_gpu_finish waits for it. After some errors a GPU is lost to the process: then
+// every call fails.
+typedef struct mrt_gpu_info {
+  const char *name;
+  uint64_t memory; // bytes
+  uint32_t major, minor;
+  bool integrated; // shares the processor's memory
+} mrt_gpu_info;
+
+size_t mrt_gpu_count(char **message); // if it is 0, `message` says why
+bool mrt_gpu_info_get(uint32_t gpu, mrt_gpu_info *info);
+// Compiles a function for GPUs without loading it, which needs no GPU.
+bool mrt_gpu_compile(const mrt_function *function, char **message);
+// Compiles and loads a function.
+bool mrt_gpu_prepare(uint32_t gpu, const mrt_function *function, char **message);
+// Shared memory, which the host can access at any time, or private memory, which only the GPU can access. NULL: out of
+// memory. New memory contains zeros.
+void *mrt_gpu_memory_allocate(uint32_t gpu, size_t length, bool is_private);
+// Makes the caller's memory accessible to the GPU, at the same address.
+bool mrt_gpu_memory_wrap(uint32_t gpu, void *pointer, size_t length);
+void mrt_gpu_memory_free(void *pointer);
+size_t mrt_gpu_memory_live_bytes(uint32_t gpu);
+// Buffers must be memory of the GPU; bytes in other memory are copied when the call is made. Textures are not
+// supported. The fields for the checker have no effect.
+mrt_result mrt_gpu_dispatch(uint32_t gpu, const mrt_dispatch *dispatch, char **message);
+mrt_result mrt_gpu_copy(uint32_t gpu, void *destination, const void *source, size_t length, char **message);
+mrt_result mrt_gpu_fill(uint32_t gpu, void *destination, uint8_t value, size_t length, char **message);
+mrt_result mrt_gpu_finish(uint32_t gpu, char **message);
 
 // ---------------------------------------------------------------- findings (support/findings.cpp)
 // All findings of the checker, the encoders and the command buffers. The kinds are:

@@ -1,5 +1,6 @@
 // Function constants become thread-local variables that are loaded from the launch when a thread starts, so that other
-// values need no compilation. Constants that are computed from them are computed at the same time.
+// values need no compilation. Constants that are computed from them are computed at the same time. On a GPU, which
+// compiles a kernel for each set of values, all of them are compile-time constants.
 #include "rewrite/internal.h"
 
 namespace mrt {
@@ -52,10 +53,8 @@ void rewrite_constant(Rewriter &rewriter, const Declaration &declaration, uint32
                           "variable with 'function_constant' attribute cannot have an initializer");
   std::string type = constant.type = type_of(rewriter, declaration), name = constant.name;
   rewriter.erase(declaration.tokens.first, declaration.tokens.last);
-  rewriter.flat().insert_before(declaration.tokens.first, "static thread_local " + type + " " + name +
-                                                              "; static thread_local bool mrt_defined_" + name +
-                                                              "; static constexpr mrt_u32 mrt_index_" + name +
-                                                              " = mrt_u32(" + constant.index + ");");
+  rewriter.flat().insert_before(declaration.tokens.first,
+                                "MRT_FUNCTION_CONSTANT(" + name + ", (" + constant.index + "), " + type + ")");
   rewriter.strict().insert_before(declaration.tokens.first,
                                   "extern const __constant " + type + " " + name + "; static_assert((" +
                                       constant.index + ") >= 0 && (" + constant.index +
@@ -72,14 +71,15 @@ void rewrite_derived(Rewriter &rewriter, const Declaration &declaration, uint32_
   if (constant.required.empty() && constant.optional.empty()) return;
   std::string type = type_of(rewriter, declaration), name = constant.name;
   bool assigned = rewriter.tokens.is(declaration.initializer, "=");
-  std::string function = " " + type + " mrt_derive_" + name + "() { return" + (assigned ? "" : " " + type + "{");
+  const std::string body = std::string(" { return") + (assigned ? "" : " " + type + "{");
   rewriter.erase(declaration.tokens.first, declaration.initializer);
-  rewriter.flat().insert_before(declaration.tokens.first,
-                                "static thread_local " + type + " " + name + "; static" + function);
-  rewriter.strict().insert_before(declaration.tokens.first,
-                                  "extern const __constant " + type + " " + name + "; inline" + function);
+  rewriter.flat().insert_before(declaration.tokens.first, "MRT_DERIVED_DECLARATION(" + name + ", " + type + ")" + body);
+  rewriter.strict().insert_before(declaration.tokens.first, "extern const __constant " + type + " " + name +
+                                                                "; inline " + type + " mrt_derive_" + name + "()" +
+                                                                body);
   rewriter.erase(declaration.initializer, declaration.initializer + 1);
   rewriter.replace(declaration.tokens.last - 1, "; }");
+  rewriter.flat().insert_after(declaration.tokens.last - 1, "MRT_DERIVED_VALUE(" + name + ", " + type + ")");
   rewriter.constants.push_back(constant);
 }
 
@@ -117,9 +117,11 @@ std::string epilogue(const Rewriter &rewriter) {
     table += "  {" + quote(constant.name) + ", " + path + "mrt_index_" + constant.name + ", mrt::TypeFacts<decltype(" +
              variable + ")>::data_type, sizeof(" + variable + ")},\n";
   }
-  return "namespace mrt {\nconst mrt_u32 constant_count = " + std::to_string(count) +
+  // On a GPU they are compile-time constants (metal/mrt/gpu/constants.h).
+  return "#ifndef MRT_GPU\nnamespace mrt {\nconst mrt_u32 constant_count = " + std::to_string(count) +
          ";\nMRT_UNINSTRUMENTED static void load_constants(const void *const *values) {\n  (void)values;\n" + load +
-         "}\n}\nstatic const MrtConstant mrt_constants[] = {\n" + table + "  {}\n};\nMRT_MODULE(mrt_constants)\n";
+         "}\n}\nstatic const MrtConstant mrt_constants[] = {\n" + table +
+         "  {}\n};\nMRT_MODULE(mrt_constants)\n#endif\n";
 }
 
 } // namespace

@@ -10,10 +10,10 @@ std::string quote(std::string_view text) {
   return out + '"';
 }
 
-Printed Rewritten::flat_text(size_t first, size_t last) const {
+Printed Rewritten::flat_text(size_t first, size_t last, const std::string &prologue) const {
   Edits edits = flat;
   for (size_t index = first; index < last; index++) edits.insert_after(entries[index].position, entries[index].record);
-  return print(tokens, edits, "", flat_epilogue);
+  return print(tokens, edits, prologue, flat_epilogue);
 }
 
 Printed Rewritten::strict_text() const {

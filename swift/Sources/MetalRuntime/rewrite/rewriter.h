@@ -31,7 +31,7 @@ struct Rewritten {
   bool may_recurse = false; // by the names of its functions; the compiled calls decide
 
   // Returns the flat text with only the entries [first, last), since a large library is compiled in parts.
-  Printed flat_text(size_t first, size_t last) const;
+  Printed flat_text(size_t first, size_t last, const std::string &prologue = {}) const;
   Printed strict_text() const;
 };
 

@@ -38,6 +38,7 @@ int64_t processors() {
   return std::max(1u, std::thread::hardware_concurrency());
 }
 std::string nothing() { return {}; }
+std::string driver_name() { return "libcuda.so.1"; }
 
 std::string default_cache() {
   const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -85,13 +86,17 @@ constexpr Row rows[] = {
     flag<1>(Setting::execute, "execute"),
     flag<0>(Setting::whole, "whole"),
     choice(Setting::after_fault, "after_fault", {"continue", "ignore", "discard"}),
+    text(Setting::gpu_clang, "gpu_clang", nothing),
+    flag<0>(Setting::gpu_compile, "gpu_compile"),
+    text(Setting::cuda, "cuda", driver_name),
+    text(Setting::device, "device", nothing),
 };
 constexpr size_t row_count = sizeof rows / sizeof *rows;
 
 constexpr bool rows_follow_the_enumeration() {
   for (size_t index = 0; index < row_count; index++)
     if (size_t(rows[index].setting) != index) return false;
-  return row_count == size_t(Setting::after_fault) + 1;
+  return row_count == size_t(Setting::device) + 1;
 }
 static_assert(rows_follow_the_enumeration(), "a setting is looked up by its position");
 

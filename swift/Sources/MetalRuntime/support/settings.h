@@ -29,7 +29,11 @@ enum class Setting {
   memory_limit,
   execute,
   whole,
-  after_fault
+  after_fault,
+  gpu_clang,
+  gpu_compile,
+  cuda,
+  device
 };
 
 // The index of each value of a choice.

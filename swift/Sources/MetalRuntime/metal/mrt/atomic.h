@@ -78,6 +78,13 @@ template <typename T> MRT_FUNC T from_bits(atomic_storage<T> bits) {
   else return T(bits);
 }
 
+} // namespace mrt
+
+#ifdef MRT_GPU
+#include "gpu/atomic.h"
+#else
+namespace mrt {
+
 enum AtomicAccess { atomic_reads = 0, atomic_writes = 1, atomic_updates = 2 };
 
 // Notifies the runtime of the next operation and of the value that the thread reads: a thread that reads the same value
@@ -121,6 +128,7 @@ MRT_FUNC bool atomic_compare(volatile metal::atomic<T> *object, T *expected, T d
 }
 
 } // namespace mrt
+#endif
 #endif
 
 // The memory order is checked at compile time, as in Metal's compiler.

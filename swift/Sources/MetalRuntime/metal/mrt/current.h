@@ -20,6 +20,10 @@
 #define MRT_SITE
 #define MRT_BODY(...) ;
 
+#elif defined(MRT_GPU)
+
+#include "gpu/current.h"
+
 #else
 
 #include "../kernel_abi.h"

@@ -10,49 +10,12 @@
 #ifndef MRT_ENTRY_H
 #define MRT_ENTRY_H
 
-#include "current.h"
+#include "argument_source.h"
 #include "texture.h"
 #include "types.h"
 #include "vec.h"
 
 namespace mrt {
-
-// What provides the value of a kernel's parameter.
-enum class ArgumentSource : mrt_u32 {
-  buffer,
-  threadgroup,
-  thread_position_in_grid,
-  thread_position_in_threadgroup,
-  thread_index_in_threadgroup,
-  threadgroup_position_in_grid,
-  threads_per_grid,
-  threads_per_threadgroup,
-  threadgroups_per_grid,
-  dispatch_threads_per_threadgroup,
-  thread_index_in_simdgroup,
-  simdgroup_index_in_threadgroup,
-  simdgroups_per_threadgroup,
-  dispatch_simdgroups_per_threadgroup,
-  threads_per_simdgroup,
-  thread_execution_width,
-  thread_index_in_quadgroup,
-  quadgroup_index_in_threadgroup,
-  quadgroups_per_threadgroup,
-  dispatch_quadgroups_per_threadgroup,
-  grid_origin,
-  grid_size,
-  texture,
-  sampler
-};
-
-struct ParameterSpec {
-  const char *name, *type_name;
-  ArgumentSource source;
-  mrt_u32 space;
-  bool coherent;
-  int gate;
-  bool (*gate_value)(const MrtLaunch *launch);
-};
 
 // ---------------------------------------------------------------- types, with MTLDataType's numbers
 template <typename T> constexpr mrt_u32 scalar_data_type = 0;
@@ -261,6 +224,15 @@ MRT_UNINSTRUMENTED __attribute__((noinline)) void identify(const char *name, mrt
 // Written by the rewriter at the end of the program: copies the launch's values into the thread-local variables that
 // represent the constants, and computes the constants that are derived from them.
 static void load_constants(const void *const *values);
+
+#define MRT_FUNCTION_CONSTANT(name, position, ...)                                                                     \
+  static thread_local __VA_ARGS__ name;                                                                                \
+  static thread_local bool mrt_defined_##name;                                                                         \
+  static constexpr mrt_u32 mrt_index_##name = mrt_u32(position);
+#define MRT_DERIVED_DECLARATION(name, ...)                                                                             \
+  static thread_local __VA_ARGS__ name;                                                                                \
+  static __VA_ARGS__ mrt_derive_##name()
+#define MRT_DERIVED_VALUE(name, ...)
 
 // After the values in its table, the runtime stores a number for the set of values, which distinguishes a freed table
 // from another one at the same address.

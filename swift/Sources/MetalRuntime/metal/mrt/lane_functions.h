@@ -13,30 +13,32 @@ constexpr MrtCollectiveKind simd_kind = MRT_COLLECTIVE_SIMD, quad_kind = MRT_COL
 } // namespace mrt
 #endif
 
+#ifdef MRT_GPU
+#define MRT_LANE_MEETING(G, name) mrt::Meeting()
+#else
 #define MRT_LANE_MEETING(G, name) {mrt::G##_kind, #G "_" #name, site}
+#endif
 
 #define MRT_LANE_REDUCTION(P, G, name, Operation, types)                                                               \
   template <typename T, mrt::if_lane_##types<T> = 0>                                                                   \
   MRT_COOPERATIVE T P##_##name(T data MRT_SITE)                                                                        \
-      MRT_BODY(return mrt::exchange<T, mrt::resolve_reduction<mrt::Operation, mrt::G##_width, T>>(                     \
-                          data, MRT_LANE_MEETING(G, name));)
+      MRT_BODY(return mrt::lane_reduction<mrt::Operation, mrt::G##_width, T>(data, MRT_LANE_MEETING(G, name));)
 
 #define MRT_LANE_PREFIX(P, G, name, Operation, inclusive)                                                              \
   template <typename T, mrt::if_lane_number<T> = 0>                                                                    \
-  MRT_COOPERATIVE T P##_##name(T data MRT_SITE)                                                                        \
-      MRT_BODY(return mrt::exchange<T, mrt::resolve_prefix<mrt::Operation, inclusive, mrt::G##_width, T>>(             \
-                          data, MRT_LANE_MEETING(G, name));)
+  MRT_COOPERATIVE T P##_##name(T data MRT_SITE) MRT_BODY(                                                              \
+      return mrt::lane_prefix<mrt::Operation, inclusive, mrt::G##_width, T>(data, MRT_LANE_MEETING(G, name));)
 
 #define MRT_LANE_PERMUTATION(P, G, name, Rule)                                                                         \
   template <typename T, mrt::if_lane_number<T> = 0>                                                                    \
   MRT_COOPERATIVE T P##_##name(T data, ushort parameter MRT_SITE)                                                      \
-      MRT_BODY(return mrt::exchange<T, mrt::resolve_permutation<mrt::Rule, mrt::G##_width, T>>(                        \
-                          mrt::Permuted<T>{data, data, parameter, 0}, MRT_LANE_MEETING(G, name));)
+      MRT_BODY(return mrt::lane_permutation<mrt::Rule, mrt::G##_width, T>(mrt::Permuted<T>{data, data, parameter, 0},  \
+                                                                          MRT_LANE_MEETING(G, name));)
 
 #define MRT_LANE_FILL(P, G, name, Rule)                                                                                \
   template <typename T, mrt::if_lane_number<T> = 0>                                                                    \
   MRT_COOPERATIVE T P##_##name(T data, T filling_data, ushort delta, ushort modulo MRT_SITE)                           \
-      MRT_BODY(return mrt::exchange<T, mrt::resolve_permutation<mrt::Rule, mrt::G##_width, T>>(                        \
+      MRT_BODY(return mrt::lane_permutation<mrt::Rule, mrt::G##_width, T>(                                             \
                           mrt::Permuted<T>{data, filling_data, delta, modulo},                                         \
                           MRT_LANE_MEETING(G, name));) template <typename T, mrt::if_lane_number<T> = 0>               \
       MRT_COOPERATIVE T P##_##name(T data, T filling_data, ushort delta MRT_SITE)                                      \
@@ -44,8 +46,8 @@ constexpr MrtCollectiveKind simd_kind = MRT_COLLECTIVE_SIMD, quad_kind = MRT_COL
 
 #define MRT_LANE_FIRST(P, G)                                                                                           \
   template <typename T, mrt::if_lane_number<T> = 0>                                                                    \
-  MRT_COOPERATIVE T P##_broadcast_first(T data MRT_SITE) MRT_BODY(                                                     \
-      return mrt::exchange<T, mrt::resolve_first<mrt::G##_width, T>>(data, MRT_LANE_MEETING(G, broadcast_first));)
+  MRT_COOPERATIVE T P##_broadcast_first(T data MRT_SITE)                                                               \
+      MRT_BODY(return mrt::lane_first<mrt::G##_width, T>(data, MRT_LANE_MEETING(G, broadcast_first));)
 
 // clang-format off
 #define MRT_LANE_FUNCTIONS(P, G)                                        \
@@ -100,7 +102,6 @@ constexpr MrtCollectiveKind simd_kind = MRT_COLLECTIVE_SIMD, quad_kind = MRT_COL
                           vote.index;) /* Only fragment functions have helper threads. */                              \
       MRT_CALL bool G##_is_helper_thread() MRT_BODY(return false;)
 
-#define MRT_LANE_VOTE(G, name, expression)                                                                             \
-  mrt::exchange<mrt::Vote, mrt::resolve_vote<mrt::G##_width>>(expression, MRT_LANE_MEETING(G, name))
+#define MRT_LANE_VOTE(G, name, expression) mrt::lane_vote<mrt::G##_width>(expression, MRT_LANE_MEETING(G, name))
 
 #endif

@@ -1,8 +1,8 @@
 // How the lanes of a SIMD-group or a quad-group exchange values: the operations and index rules that simd.h and quad.h
 // use.
 //
-// Each `resolve_…` function runs once for all active lanes. `width` is 32 for a SIMD-group and 4 for a quad-group;
-// lanes of different quads never exchange values.
+// `width` is 32 for a SIMD-group and 4 for a quad-group; lanes of different quads never exchange values. The exchange
+// itself is in lanes_resolve.h for the software device, and in gpu/lanes.h for an NVIDIA GPU.
 #ifndef MRT_LANES_H
 #define MRT_LANES_H
 
@@ -83,52 +83,12 @@ struct Xor {
   template <typename E> static E of(E a, E b) { return E(a ^ b); }
 };
 
-template <typename T> T &operand(MrtExchange *exchange, mrt_u32 lane) {
-  return *static_cast<T *>(exchange->input[lane]);
-}
-template <typename T> T &result(MrtExchange *exchange, mrt_u32 lane) {
-  return *static_cast<T *>(exchange->output[lane]);
-}
-inline bool is_active(const MrtExchange *exchange, mrt_u32 lane) { return lane < 32 && (exchange->active >> lane & 1); }
-
 // total = total OP value, component by component. The padding of a vector of three is combined too, but never read.
 template <typename Operation, typename T> MRT_UNINSTRUMENTED void combine(T &total, const T &value) {
   typedef lane_element<T> E;
   E *into = reinterpret_cast<E *>(&total);
   const E *from = reinterpret_cast<const E *>(&value);
   for (unsigned i = 0; i < sizeof(T) / sizeof(E); ++i) into[i] = Operation::template of<E>(into[i], from[i]);
-}
-
-// Combines the operands of each group in the exchange's (seeded) order: the order of a reduction is unspecified.
-template <typename Operation, mrt_u32 width, typename T>
-MRT_UNINSTRUMENTED void resolve_reduction(MrtExchange *exchange) {
-  for (mrt_u32 first = 0; first < 32; first += width) {
-    T total{};
-    bool begun = false;
-    for (mrt_u32 i = 0; i < exchange->active_count; ++i) {
-      const mrt_u32 lane = exchange->order[i];
-      if (lane - first >= width) continue;
-      if (begun) combine<Operation>(total, operand<T>(exchange, lane));
-      else total = operand<T>(exchange, lane);
-      begun = true;
-    }
-    for (mrt_u32 lane = first; lane < first + width; ++lane)
-      if (is_active(exchange, lane)) result<T>(exchange, lane) = total;
-  }
-}
-
-// Lane i gets x0 OP … OP xi (inclusive), or identity OP x0 OP … OP x(i-1) (exclusive), over the active lanes up to it.
-template <typename Operation, bool inclusive, mrt_u32 width, typename T>
-MRT_UNINSTRUMENTED void resolve_prefix(MrtExchange *exchange) {
-  for (mrt_u32 first = 0; first < 32; first += width) {
-    T total = T(lane_element<T>(Operation::identity));
-    for (mrt_u32 lane = first; lane < first + width; ++lane) {
-      if (!is_active(exchange, lane)) continue;
-      if (!inclusive) result<T>(exchange, lane) = total;
-      combine<Operation>(total, operand<T>(exchange, lane));
-      if (inclusive) result<T>(exchange, lane) = total;
-    }
-  }
 }
 
 // ---------------------------------------------------------------- permutations
@@ -146,39 +106,47 @@ struct LaneSource {
 
 // `is_uniform` names the parameter that must be the same in all lanes of a group.
 struct ByLane {
+  static constexpr bool fills = false;
   static constexpr const char *is_uniform = nullptr;
   static LaneSource of(mrt_u32, mrt_u32 lane, mrt_u32, mrt_u32) { return {lane, false}; }
 };
 struct Broadcast {
+  static constexpr bool fills = false;
   static constexpr const char *is_uniform = "broadcast_lane_id";
   static LaneSource of(mrt_u32, mrt_u32 lane, mrt_u32, mrt_u32) { return {lane, false}; }
 };
 struct ByMask {
+  static constexpr bool fills = false;
   static constexpr const char *is_uniform = "mask";
   static LaneSource of(mrt_u32 i, mrt_u32 mask, mrt_u32, mrt_u32) { return {i ^ mask, false}; }
 };
 // Nothing wraps around: the lanes at the end keep their data.
 struct Up {
+  static constexpr bool fills = false;
   static constexpr const char *is_uniform = "delta";
   static LaneSource of(mrt_u32 i, mrt_u32 delta, mrt_u32, mrt_u32) { return {i < delta ? i : i - delta, false}; }
 };
 struct Down {
+  static constexpr bool fills = false;
   static constexpr const char *is_uniform = "delta";
   static LaneSource of(mrt_u32 i, mrt_u32 delta, mrt_u32 width, mrt_u32) {
     return {i + delta < width ? i + delta : i, false};
   }
 };
 struct RotateUp {
+  static constexpr bool fills = false;
   static constexpr const char *is_uniform = "delta";
   static LaneSource of(mrt_u32 i, mrt_u32 delta, mrt_u32 width, mrt_u32) { return {(i - delta) & (width - 1), false}; }
 };
 struct RotateDown {
+  static constexpr bool fills = false;
   static constexpr const char *is_uniform = "delta";
   static LaneSource of(mrt_u32 i, mrt_u32 delta, mrt_u32 width, mrt_u32) { return {(i + delta) & (width - 1), false}; }
 };
 // Values that are shifted out of a segment at one end are lost. At the other end, the lanes get the filling data of the
 // lanes from which they would read if the shift wrapped around.
 struct FillUp {
+  static constexpr bool fills = true;
   static constexpr const char *is_uniform = "delta";
   static LaneSource of(mrt_u32 i, mrt_u32 delta, mrt_u32, mrt_u32 modulo) {
     const mrt_u32 position = i & (modulo - 1);
@@ -186,59 +154,13 @@ struct FillUp {
   }
 };
 struct FillDown {
+  static constexpr bool fills = true;
   static constexpr const char *is_uniform = "delta";
   static LaneSource of(mrt_u32 i, mrt_u32 delta, mrt_u32, mrt_u32 modulo) {
     const mrt_u32 position = i & (modulo - 1);
     return {(i - position) + ((position + delta) & (modulo - 1)), position + delta >= modulo};
   }
 };
-
-// Reports, once per group, a parameter that differs between the active lanes of the group.
-template <typename T>
-MRT_UNINSTRUMENTED void require_uniform(MrtExchange *exchange, mrt_u32 width, const char *parameter) {
-  for (mrt_u32 first = 0; first < 32; first += width) {
-    const Permuted<T> *lowest = nullptr;
-    for (mrt_u32 lane = first; lane < first + width; ++lane) {
-      if (!is_active(exchange, lane)) continue;
-      const Permuted<T> &own = operand<Permuted<T>>(exchange, lane);
-      if (!lowest) lowest = &own;
-      const bool agrees = own.parameter == lowest->parameter;
-      if (agrees && own.modulo == lowest->modulo) continue;
-      exchange->nonuniform(exchange, agrees ? "modulo" : parameter);
-      break;
-    }
-  }
-}
-
-// Reading from a lane that is not active gives all bits set: a NaN, or a conspicuous integer.
-template <typename Rule, mrt_u32 width, typename T> MRT_UNINSTRUMENTED void resolve_permutation(MrtExchange *exchange) {
-  if (Rule::is_uniform) require_uniform<T>(exchange, width, Rule::is_uniform);
-  for (mrt_u32 lane = 0; lane < 32; ++lane) {
-    if (!is_active(exchange, lane)) continue;
-    const Permuted<T> &own = operand<Permuted<T>>(exchange, lane);
-    const mrt_u32 first = lane & ~(width - 1);
-    const LaneSource source = Rule::of(lane - first, own.parameter, width, own.modulo);
-    const mrt_u32 from = first + source.lane;
-    if (source.lane < width && is_active(exchange, from)) {
-      const Permuted<T> &other = operand<Permuted<T>>(exchange, from);
-      result<T>(exchange, lane) = source.filling ? other.filling : other.data;
-    } else {
-      exchange->inactive_lane(exchange, lane, from);
-      __builtin_memset(static_cast<void *>(&result<T>(exchange, lane)), 0xff, sizeof(T));
-    }
-  }
-}
-
-template <mrt_u32 width, typename T> MRT_UNINSTRUMENTED void resolve_first(MrtExchange *exchange) {
-  for (mrt_u32 first = 0; first < 32; first += width) {
-    const T *lowest = nullptr;
-    for (mrt_u32 lane = first; lane < first + width; ++lane) {
-      if (!is_active(exchange, lane)) continue;
-      if (!lowest) lowest = &operand<T>(exchange, lane);
-      result<T>(exchange, lane) = *lowest;
-    }
-  }
-}
 
 // ---------------------------------------------------------------- votes
 // The result of a vote for a lane's group: which lanes are active, and which of them voted true. Bit i is lane i of the
@@ -247,18 +169,12 @@ struct Vote {
   mrt_u32 active, yes, index;
 };
 
-template <mrt_u32 width> MRT_UNINSTRUMENTED void resolve_vote(MrtExchange *exchange) {
-  constexpr mrt_u32 all = width == 32 ? ~0u : (1u << (width & 31)) - 1;
-  mrt_u32 yes = 0;
-  for (mrt_u32 lane = 0; lane < 32; ++lane)
-    if (is_active(exchange, lane) && operand<bool>(exchange, lane)) yes |= 1u << lane;
-  for (mrt_u32 lane = 0; lane < 32; ++lane) {
-    const mrt_u32 first = lane & ~(width - 1);
-    if (is_active(exchange, lane))
-      result<Vote>(exchange, lane) = {exchange->active >> first & all, yes >> first & all, lane - first};
-  }
-}
-
 } // namespace mrt
+
+#ifdef MRT_GPU
+#include "gpu/lanes.h"
+#else
+#include "lanes_resolve.h"
+#endif
 #endif
 #endif

@@ -12,6 +12,9 @@
 namespace mrt {
 namespace precise {
 
+#ifdef MRT_GPU
+#include "gpu/math.h"
+#else
 #define MRT_LIBM1(NAME)                                                                                                \
   MRT_FUNC float NAME(float x) { return float(mrt::runtime->math->NAME(double(x))); }
 #define MRT_LIBM2(NAME)                                                                                                \
@@ -48,10 +51,6 @@ MRT_FUNC float powr(float x, float y) {
   return float(mrt::runtime->math->exp2(double(y) * mrt::runtime->math->log2(double(x))));
 }
 
-MRT_FUNC float sqrt(float x) { return __builtin_sqrtf(x); }
-MRT_FUNC float rsqrt(float x) { return float(1 / __builtin_sqrt(double(x))); }
-MRT_FUNC float divide(float x, float y) { return x / y; }
-
 // sin(pi r) for |r| <= 1, with exact zeros at the integers. The reduction to that range is exact.
 MRT_FUNC double sine_of_turn(double r) {
   const double near = __builtin_fabs(r) > double(0.5f) ? __builtin_copysign(1 - __builtin_fabs(r), r) : r;
@@ -65,6 +64,11 @@ MRT_FUNC float tanpi(float x) {
   const double r = turn(double(x));
   return float(sine_of_turn(r) / cosine_of_turn(r));
 }
+#endif
+
+MRT_FUNC float sqrt(float x) { return __builtin_sqrtf(x); }
+MRT_FUNC float rsqrt(float x) { return float(1 / __builtin_sqrt(double(x))); }
+MRT_FUNC float divide(float x, float y) { return x / y; }
 
 // MSL 6.5: if one operand is NaN, the result is the other one.
 MRT_FUNC float fmin(float x, float y) { return __builtin_fminf(x, y); }

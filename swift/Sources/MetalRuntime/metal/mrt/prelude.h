@@ -9,7 +9,11 @@
 #ifndef MRT_STRICT
 #include "arrays.h"
 #include "async_copy.h"
+#ifdef MRT_GPU
+#include "gpu/entry.h"
+#else
 #include "entry.h"
+#endif
 #ifdef MRT_CHECKED
 #include "hooks.h"
 #endif

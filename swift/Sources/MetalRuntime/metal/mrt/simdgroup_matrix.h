@@ -84,7 +84,9 @@ template <typename T> struct alignas(8 * sizeof(T)) vec<T, 8> {
 
 } // namespace metal
 
-#ifndef MRT_STRICT
+#ifdef MRT_GPU
+#include "gpu/matrix.h"
+#elif !defined(MRT_STRICT)
 namespace mrt {
 
 template <typename A, typename B, typename C> struct Factors {

@@ -9,10 +9,13 @@
 
 #include "current.h"
 
-#ifndef MRT_STRICT
+#if !defined(MRT_STRICT) && !defined(MRT_GPU)
 namespace mrt {
 [[maybe_unused]] MRT_UNINSTRUMENTED static void fence(mrt_u32 flags, mrt_u32 order, mrt_u32 scope) {
   runtime->fence(flags, order, scope);
+}
+MRT_COOPERATIVE void wait_for_lanes(mrt_u32 flags, Site site) {
+  meet({MRT_COLLECTIVE_BARRIER, "simdgroup_barrier", site}, nullptr, nullptr, nullptr, flags);
 }
 } // namespace mrt
 #endif
@@ -54,14 +57,12 @@ enum thread_scope {
 
 MRT_COOPERATIVE void threadgroup_barrier(mem_flags flags MRT_SITE) MRT_BODY(mrt::wait_at_barrier(mrt_u32(flags), site);)
 
-    MRT_COOPERATIVE void simdgroup_barrier(mem_flags flags MRT_SITE)
-        MRT_BODY(mrt::meet({MRT_COLLECTIVE_BARRIER, "simdgroup_barrier", site}, nullptr, nullptr, nullptr,
-                           mrt_u32(flags));)
+    MRT_COOPERATIVE
+    void simdgroup_barrier(mem_flags flags MRT_SITE) MRT_BODY(mrt::wait_for_lanes(mrt_u32(flags), site);)
 
 #if __METAL_VERSION__ >= 320
-            MRT_CALL
-    void atomic_thread_fence(mem_flags flags, memory_order order, thread_scope scope = thread_scope_device)
-        MRT_BODY(mrt::fence(mrt_u32(flags), mrt_u32(order), mrt_u32(scope));)
+        MRT_CALL void atomic_thread_fence(mem_flags flags, memory_order order, thread_scope scope = thread_scope_device)
+            MRT_BODY(mrt::fence(mrt_u32(flags), mrt_u32(order), mrt_u32(scope));)
 #endif
 
 } // namespace metal

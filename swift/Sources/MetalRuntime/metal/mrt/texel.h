@@ -325,7 +325,9 @@ MRT_TEXEL_PART uint update_texel(const MrtTexture *texture, TexelPosition at, mr
   uint *pixel = (uint *)pixel_at(texture, at);
   if (!pixel) return outside(texture, at, write != 0, site), 0u;
   uint seen = __atomic_load_n(pixel, __ATOMIC_RELAXED);
+#ifndef MRT_GPU
   runtime->atomic(pixel, sizeof seen, write, seen, site.file, mrt_u32(site.line));
+#endif
   while (write && !__atomic_compare_exchange_n(pixel, &seen, update(seen), true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
   }
   return seen;

@@ -1,0 +1,63 @@
+import MetalRuntime
+
+/// NVIDIA GPUs. The driver is loaded by the first use of `gpus`.
+extension SoftwareDevice {
+    static let gpus: [SoftwareDevice] = (0..<mrt_gpu_count(nil)).map { SoftwareDevice(gpu: UInt32($0)) }
+
+    /// Returns the GPU of a name such as `nvidia` (the first) or `nvidia:1`.
+    static func gpu(named setting: String) throws -> SoftwareDevice {
+        let parts = setting.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.first == "nvidia", parts.count <= 2, let number = parts.count == 1 ? 0 : Int(parts[1]), number >= 0
+        else {
+            throw SelectionError(
+                "ORCHARD_METAL_DEVICE: expected software, nvidia or nvidia:<number> (got \"\(setting)\")")
+        }
+        guard number < gpus.count else {
+            var message: UnsafeMutablePointer<CChar>?
+            let count = mrt_gpu_count(&message)
+            let reason = takeMessage(message) ?? "there are \(count) usable GPUs, numbered from 0"
+            throw SelectionError("ORCHARD_METAL_DEVICE=\(setting): \(reason)")
+        }
+        return gpus[number]
+    }
+
+    struct SelectionError: Error, CustomStringConvertible {
+        let description: String
+
+        init(_ description: String) { self.description = description }
+    }
+
+    /// Waits for the work that this thread has issued to the GPU.
+    func finish() -> CommandFailure? {
+        guard let gpu else { return nil }
+        var message: UnsafeMutablePointer<CChar>?
+        let result = mrt_gpu_finish(gpu, &message)
+        let text = takeMessage(message)
+        return result == MRT_RESULT_OK ? nil : CommandFailure(result, text)
+    }
+
+    /// Copies bytes between buffers, or from one to the host.
+    func copy(to destination: UnsafeMutableRawPointer, from source: UnsafeRawPointer, count: Int) -> CommandFailure? {
+        guard let gpu else {
+            destination.copyMemory(from: source, byteCount: count)
+            mrt_memory_mark_copied(destination, source, count)
+            return nil
+        }
+        var message: UnsafeMutablePointer<CChar>?
+        let result = mrt_gpu_copy(gpu, destination, source, count, &message)
+        let text = takeMessage(message)
+        return result == MRT_RESULT_OK ? nil : CommandFailure(result, text)
+    }
+
+    func fill(_ start: UnsafeMutableRawPointer, value: UInt8, count: Int) -> CommandFailure? {
+        guard let gpu else {
+            start.initializeMemory(as: UInt8.self, repeating: value, count: count)
+            mrt_memory_mark_written(start, count)
+            return nil
+        }
+        var message: UnsafeMutablePointer<CChar>?
+        let result = mrt_gpu_fill(gpu, start, value, count, &message)
+        let text = takeMessage(message)
+        return result == MRT_RESULT_OK ? nil : CommandFailure(result, text)
+    }
+}

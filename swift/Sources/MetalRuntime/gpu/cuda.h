@@ -1,0 +1,74 @@
+// The part of NVIDIA's driver interface (libcuda.so.1) that the engine calls, declared here so that no header of CUDA
+// is needed. Names and values are those of cuda.h; a name that ends in _v2 is the one that the header's macro selects.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace mrt::cuda {
+
+typedef int Result;
+constexpr Result success = 0, out_of_memory = 2, not_ready = 600, launch_timeout = 702;
+// After these errors the context is unusable (CUDA Driver API, CUresult).
+constexpr Result ecc_uncorrectable = 214, illegal_address = 700, assert_failed = 710, hardware_stack_error = 714,
+                 illegal_instruction = 715, misaligned_address = 716, invalid_address_space = 717, invalid_pc = 718,
+                 launch_failed = 719;
+
+typedef int Device;
+typedef struct ContextObject *Context;
+typedef struct StreamObject *Stream;
+typedef struct ModuleObject *Module;
+typedef struct FunctionObject *Function;
+typedef unsigned long long Address;
+
+enum DeviceAttribute {
+  compute_capability_major = 75,
+  compute_capability_minor = 76,
+  managed_memory = 83,
+  concurrent_managed_access = 89,
+  is_integrated = 18
+};
+enum FunctionAttribute { static_shared_bytes = 1, max_dynamic_shared_bytes = 8 };
+enum JitOption { error_log_buffer = 5, error_log_buffer_bytes = 6 };
+constexpr unsigned attach_global = 1, stream_non_blocking = 1, host_register_portable = 1, host_register_mapped = 2;
+
+// Every function of the table: its result, its name in the library, and its parameters.
+#define MRT_CUDA_FUNCTIONS(F)                                                                                          \
+  F(init, cuInit, (unsigned flags))                                                                                    \
+  F(driver_version, cuDriverGetVersion, (int *version))                                                                \
+  F(device_count, cuDeviceGetCount, (int *count))                                                                      \
+  F(device_get, cuDeviceGet, (Device * device, int ordinal))                                                           \
+  F(device_name, cuDeviceGetName, (char *name, int length, Device device))                                             \
+  F(device_memory, cuDeviceTotalMem_v2, (size_t *bytes, Device device))                                                \
+  F(device_attribute, cuDeviceGetAttribute, (int *value, DeviceAttribute attribute, Device device))                    \
+  F(context_retain, cuDevicePrimaryCtxRetain, (Context * context, Device device))                                      \
+  F(context_set, cuCtxSetCurrent, (Context context))                                                                   \
+  F(memory_allocate, cuMemAlloc_v2, (Address * address, size_t bytes))                                                 \
+  F(memory_allocate_managed, cuMemAllocManaged, (Address * address, size_t bytes, unsigned flags))                     \
+  F(memory_free, cuMemFree_v2, (Address address))                                                                      \
+  F(host_register, cuMemHostRegister_v2, (void *pointer, size_t bytes, unsigned flags))                                \
+  F(host_unregister, cuMemHostUnregister, (void *pointer))                                                             \
+  F(copy, cuMemcpyAsync, (Address destination, Address source, size_t bytes, Stream stream))                           \
+  F(copy_from_host, cuMemcpyHtoDAsync_v2, (Address destination, const void *source, size_t bytes, Stream stream))      \
+  F(fill, cuMemsetD8Async, (Address destination, unsigned char value, size_t count, Stream stream))                    \
+  F(stream_create, cuStreamCreate, (Stream * stream, unsigned flags))                                                  \
+  F(stream_query, cuStreamQuery, (Stream stream))                                                                      \
+  F(stream_destroy, cuStreamDestroy_v2, (Stream stream))                                                               \
+  F(module_load, cuModuleLoadDataEx,                                                                                   \
+    (Module * module, const void *image, unsigned count, JitOption *options, void **values))                           \
+  F(module_function, cuModuleGetFunction, (Function * function, Module module, const char *name))                      \
+  F(function_attribute, cuFuncGetAttribute, (int *value, FunctionAttribute attribute, Function function))              \
+  F(function_set_attribute, cuFuncSetAttribute, (Function function, FunctionAttribute attribute, int value))           \
+  F(launch, cuLaunchKernel,                                                                                            \
+    (Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x, unsigned block_y,         \
+     unsigned block_z, unsigned shared_bytes, Stream stream, void **parameters, void **extra))                         \
+  F(error_name, cuGetErrorName, (Result result, const char **name))                                                    \
+  F(error_text, cuGetErrorString, (Result result, const char **text))
+
+struct Functions {
+#define MRT_CUDA_MEMBER(member, name, parameters) Result(*member) parameters;
+  MRT_CUDA_FUNCTIONS(MRT_CUDA_MEMBER)
+#undef MRT_CUDA_MEMBER
+};
+
+} // namespace mrt::cuda

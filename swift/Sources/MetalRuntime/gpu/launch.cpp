@@ -1,0 +1,132 @@
+// Issues a dispatch to a GPU. It returns before the kernel has run.
+#include "execute/dispatch_checks.h"
+#include "gpu/gpu_memory.h"
+#include "gpu/kernel.h"
+#include "gpu/stream.h"
+#include "support/settings.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace mrt {
+namespace {
+
+constexpr unsigned largest_depth = 64;              // of a block
+constexpr uint64_t most_groups = 65535;             // in the second and third dimension of a CUDA grid
+constexpr uint64_t most_groups_across = 2147483647; // in the first
+constexpr unsigned plain_threadgroup_bytes = 48 << 10;
+
+// The head of metal/mrt/gpu/entry.h's GpuLaunch; the arguments follow.
+struct Head {
+  uint32_t threads_per_grid[3], threads_per_threadgroup[3], first_group[3], reserved;
+};
+static_assert(sizeof(Head) == 40, "pointers follow without padding");
+
+class GpuDispatch {
+public:
+  GpuDispatch(GpuStream &stream, const GpuKernel &kernel, const mrt_dispatch &request)
+      : stream(stream), kernel(kernel), request(request),
+        parameters(sizeof(Head) + std::max(1u, kernel.entry->parameter_count) * sizeof(uint64_t)) {}
+
+  cuda::Result run() {
+    cuda::Result result = bind();
+    if (result == cuda::success && unsigned(kernel.static_bytes) + threadgroup_bytes > plain_threadgroup_bytes)
+      result =
+          driver().call.function_set_attribute(kernel.function, cuda::max_dynamic_shared_bytes, int(threadgroup_bytes));
+    return result == cuda::success ? launch() : result;
+  }
+
+private:
+  void set_argument(uint32_t position, uint64_t value) {
+    memcpy(parameters.data() + sizeof(Head) + position * sizeof value, &value, sizeof value);
+  }
+
+  // Bytes that setBytes copied are in the host's memory; those of one dispatch are sent together.
+  cuda::Result bind() {
+    std::vector<uint8_t> bytes;
+    std::vector<std::pair<uint32_t, size_t>> staged; // parameter, offset
+    for (uint32_t position = 0; position < kernel.entry->parameter_count; position++) {
+      const MrtParameter &parameter = kernel.entry->parameters[position];
+      if (parameter.kind == MRT_PARAMETER_THREADGROUP) {
+        set_argument(position, threadgroup_bytes);
+        threadgroup_bytes += (request.threadgroup_lengths[parameter.index] + 15) / 16 * 16;
+      }
+      if (parameter.kind != MRT_PARAMETER_BUFFER) continue;
+      const mrt_bound_buffer &bound = request.buffers[parameter.index];
+      if (!bound.address) set_argument(position, stream.absent());
+      else if (is_gpu_address(bound.address)) set_argument(position, uintptr_t(bound.address));
+      else {
+        staged.push_back({position, bytes.size()});
+        const auto *from = static_cast<const uint8_t *>(bound.address);
+        bytes.insert(bytes.end(), from, from + bound.length);
+        bytes.resize((bytes.size() + 15) / 16 * 16);
+      }
+    }
+    if (bytes.empty()) return cuda::success;
+    cuda::Address address = 0;
+    const cuda::Result result = stream.stage(bytes, address);
+    for (const auto &[position, offset] : staged) set_argument(position, address + offset);
+    return result;
+  }
+
+  // A CUDA grid is smaller than Metal's in the second and third dimension, so a large one is launched in parts.
+  cuda::Result launch() {
+    const uint64_t grid[3] = {request.grid.width, request.grid.height, request.grid.depth};
+    const uint64_t group[3] = {request.threads_per_threadgroup.width, request.threads_per_threadgroup.height,
+                               request.threads_per_threadgroup.depth};
+    Head head = {};
+    uint64_t groups[3];
+    for (int axis = 0; axis < 3; axis++) {
+      head.threads_per_grid[axis] = uint32_t(grid[axis]);
+      head.threads_per_threadgroup[axis] = uint32_t(group[axis]);
+      groups[axis] = (grid[axis] + group[axis] - 1) / group[axis];
+    }
+    for (uint64_t z = 0; z < groups[2]; z += most_groups)
+      for (uint64_t y = 0; y < groups[1]; y += most_groups)
+        for (uint64_t x = 0; x < groups[0]; x += most_groups_across) {
+          head.first_group[0] = uint32_t(x), head.first_group[1] = uint32_t(y), head.first_group[2] = uint32_t(z);
+          memcpy(parameters.data(), &head, sizeof head);
+          void *list[] = {parameters.data()};
+          const cuda::Result result = driver().call.launch(
+              kernel.function, unsigned(std::min(groups[0] - x, most_groups_across)),
+              unsigned(std::min(groups[1] - y, most_groups)), unsigned(std::min(groups[2] - z, most_groups)),
+              unsigned(group[0]), unsigned(group[1]), unsigned(group[2]), threadgroup_bytes, stream.handle(), list,
+              nullptr);
+          if (result != cuda::success) return result;
+        }
+    return cuda::success;
+  }
+
+  GpuStream &stream;
+  const GpuKernel &kernel;
+  const mrt_dispatch &request;
+  std::vector<uint8_t> parameters;
+  unsigned threadgroup_bytes = 0;
+};
+
+mrt_result dispatch(uint32_t index, const mrt_dispatch &request, std::string &problem) {
+  problem = dispatch_problem(request, *mrt_function_info_get(request.function));
+  if (problem.empty() && request.threads_per_threadgroup.depth > largest_depth)
+    problem = "a threadgroup on this device is at most " + std::to_string(largest_depth) + " deep (got " +
+              std::to_string(request.threads_per_threadgroup.depth) + ")";
+  if (!problem.empty()) return MRT_RESULT_INVALID;
+  Gpu *gpu = enter_gpu(index, problem);
+  GpuStream *stream = gpu ? GpuStream::of_thread(*gpu, problem) : nullptr;
+  const GpuKernel *kernel = stream ? gpu_kernel(*gpu, request.function, problem) : nullptr;
+  if (!kernel) return MRT_RESULT_INVALID;
+  if (!setting_flag(Setting::execute)) return MRT_RESULT_OK;
+  const cuda::Result result = GpuDispatch(*stream, *kernel, request).run();
+  if (result == cuda::success) return MRT_RESULT_OK;
+  problem = gpu_error(*gpu, "launching '" + std::string(kernel->entry->name) + "'", result);
+  return gpu_result(result);
+}
+
+} // namespace
+} // namespace mrt
+
+mrt_result mrt_gpu_dispatch(uint32_t gpu, const mrt_dispatch *request, char **message) {
+  std::string problem;
+  const mrt_result result = mrt::dispatch(gpu, *request, problem);
+  if (message) *message = problem.empty() ? nullptr : mrt::copy_string(problem);
+  return result;
+}

@@ -1,0 +1,52 @@
+// The running thread on an NVIDIA GPU: what current.h defines for the software device. A SIMD-group is a warp.
+//
+// Lanes that have ended do not take part in a warp's operations (PTX ISA, shfl.sync: "non-exited threads"). So each
+// operation names all 32 lanes, and asks which of them remain.
+#ifndef MRT_GPU_CURRENT_H
+#define MRT_GPU_CURRENT_H
+
+#include "../../kernel_abi.h"
+
+#define MRT_CALL MRT_FUNC
+#define MRT_SITE_ONLY [[maybe_unused]] mrt::Site site = {}
+#define MRT_SITE , MRT_SITE_ONLY
+#define MRT_BODY(...) {__VA_ARGS__}
+#define MRT_UNINSTRUMENTED __attribute__((always_inline))
+
+#define MRT_SHARED __attribute__((address_space(3)))
+
+namespace mrt {
+
+// Places in the source are reported only by the software device.
+struct Site {};
+struct Meeting {};
+
+constexpr mrt_u32 all_lanes = ~0u;
+
+MRT_FUNC mrt_u32 lane_index() { return mrt_u32(__nvvm_read_ptx_sreg_laneid()); }
+MRT_FUNC mrt_u32 active_lanes() { return __nvvm_vote_ballot_sync(all_lanes, true); }
+
+MRT_FUNC bool lies_in(const volatile void *object, MrtSpace space) {
+  const void *address = const_cast<const void *>(object);
+  if (space == MRT_IN_THREADGROUP) return __nvvm_isspacep_shared(address);
+  if (space == MRT_IN_THREAD) return __nvvm_isspacep_local(address);
+  return space == MRT_IN_DEVICE && __nvvm_isspacep_global(address);
+}
+
+// The time limit of the host ends a loop that never does.
+MRT_FUNC void wait_turn(mrt_u64, int) {}
+
+// bar.sync also orders the accesses of the threadgroup's threads to device memory (PTX ISA, memory consistency model).
+MRT_FUNC void wait_at_barrier(mrt_u32, Site) { __syncthreads(); }
+MRT_FUNC void wait_for_lanes(mrt_u32, Site) { __nvvm_bar_warp_sync(all_lanes); }
+
+MRT_FUNC void fence(mrt_u32, mrt_u32 order, mrt_u32 scope) {
+  if (order == MRT_ORDER_RELAXED || scope == MRT_SCOPE_THREAD) return;
+  if (scope == MRT_SCOPE_SYSTEM) __nvvm_membar_sys();
+  else if (scope == MRT_SCOPE_DEVICE) __nvvm_membar_gl();
+  else __nvvm_membar_cta();
+}
+
+} // namespace mrt
+
+#endif

@@ -1,0 +1,124 @@
+/**
+ * The host side of the NVIDIA engine, against a stand-in for the driver that checks calls and runs nothing, and a
+ * stand-in for the compiler. No GPU is needed.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { findCompiler } from "../../../../scripts/cpu/compiler.ts";
+import { environmentFlag } from "../../../../src/core/environment.ts";
+
+const isTested = process.platform === "linux" && !environmentFlag("ORCHARD_SKIP_METAL");
+const folder = mkdtempSync(join(tmpdir(), "orchard-gpu-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+/** Writes to the file after -o what the real compiler would: any text for a header, else a module with one entry. */
+const compiler = `#!/bin/sh
+previous=; file=; kind=ptx
+for word in "$@"; do
+  [ "$previous" = -o ] && file=$word
+  [ "$word" = -emit-pch ] && kind=header
+  previous=$word
+done
+[ $kind = header ] && exec sh -c 'echo header > "$1"' sh "$file"
+printf '.version 7.8\\n.visible .entry mrt_entry_0(\\n)\\n' > "$file"
+`;
+
+beforeAll(async () => {
+  if (!isTested) return;
+  const { command, linkFlags } = await findCompiler();
+  const source = join(import.meta.dir, "driver.cpp");
+  const library = join(folder, "libcuda.so.1");
+  const words = [...command, "-std=c++17", "-shared", "-fPIC", "-o", library, source, ...linkFlags];
+  const { exitCode, stderr } = Bun.spawnSync(words, { stdout: "ignore" });
+  expect(exitCode, stderr.toString()).toBe(0);
+  mkdirSync(join(folder, "usr/lib/clc"), { recursive: true });
+  writeFileSync(join(folder, "usr/lib/clc/nvptx64--nvidiacl.bc"), "functions");
+  writeFileSync(join(folder, "clang++"), compiler);
+  chmodSync(join(folder, "clang++"), 0o755);
+});
+
+let runs = 0;
+
+interface Outcome {
+  results: Record<string, unknown>;
+  log: string[];
+  errors: string;
+}
+
+/** Runs the program on a stand-in of a GPU. */
+function run(variables: Record<string, string> = {}, count = 1000, steps = 3): Outcome {
+  const log = join(folder, `log${runs++}`);
+  const child = Bun.spawnSync([process.execPath, join(import.meta.dir, "program.ts"), `${count}`, `${steps}`], {
+    env: {
+      ...process.env,
+      ORCHARD_METAL_DEVICE: "nvidia",
+      ORCHARD_METAL_CUDA: join(folder, "libcuda.so.1"),
+      ORCHARD_METAL_GPU_CLANG: join(folder, "clang++"),
+      ORCHARD_METAL_CACHE: join(folder, "cache"),
+      STANDIN_LOG: log,
+      ...variables,
+    },
+  });
+  const text = child.stdout.toString();
+  return {
+    results: text ? (JSON.parse(text) as Record<string, unknown>) : {},
+    log: existsSync(log) ? readFileSync(log, "utf8").trim().split("\n") : [],
+    errors: child.stderr.toString(),
+  };
+}
+
+describe.skipIf(!isTested)("the host side of the NVIDIA engine", () => {
+  test("sends buffers, bytes and grids of any size, and keeps memory alive while work uses it", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 300_000 }), fc.integer({ min: 1, max: 100 }), (count, steps) => {
+        const { results, log, errors } = run({}, count, steps);
+        expect(log.filter((line) => line.startsWith("violation"))).toEqual([]);
+        expect(errors).toBe("");
+        const groups = Math.ceil(count / 64);
+        const launches = log.filter((line) => line.startsWith("launch"));
+        const wanted = Array.from({ length: steps }, (_, step) =>
+          [`launch ${groups}x1x1 of 64x1x1, threads ${count} 1 1, shared 0, first 0 0 0`, `scalar ${step + 0.5}`].join(
+            ", ",
+          ),
+        );
+        expect(launches).toEqual([...wanted, ...wanted]); // shared, then private
+        expect(log.filter((line) => line === "module")).toHaveLength(1);
+        // The stand-in copies and fills, but runs no kernel: y keeps its zeros, and x what was written.
+        const zeros = count > 1 ? [0, 0] : [0];
+        expect(results).toEqual({ device: "Stand-in 0", shared: [...zeros, 2], private: [...zeros, 2] });
+      }),
+      { numRuns: 3, seed: 39 },
+    );
+  });
+
+  test("another GPU is selected by its number", () => {
+    const { results, log } = run({ ORCHARD_METAL_DEVICE: "nvidia:1" });
+    expect(results["device"]).toBe("Stand-in 1");
+    expect(log).toContain("retain 1");
+  });
+
+  test("a GPU that does not exist, or a driver, is an error that says what is missing", () => {
+    expect(run({ ORCHARD_METAL_DEVICE: "nvidia:2" }).errors).toContain("there are 2 usable GPUs");
+    expect(run({ ORCHARD_METAL_DEVICE: "amd" }).errors).toContain("expected software, nvidia or nvidia:<number>");
+    expect(run({ ORCHARD_METAL_CUDA: join(folder, "none.so") }).errors).toContain("no NVIDIA driver was found");
+    expect(run({ STANDIN_FAIL: "cuInit:100" }).errors).toContain("the NVIDIA driver does not start");
+  });
+
+  test("without a compiler, an error names the command that installs it", () => {
+    const { errors } = run({
+      ORCHARD_METAL_GPU_CLANG: join(folder, "none"),
+      ORCHARD_METAL_CACHE: join(folder, "empty"),
+    });
+    expect(errors).toContain("gpu_clang");
+  });
+
+  test("an illegal access is an error, after which further work is refused", () => {
+    const { results, log } = run({ STANDIN_FAIL: "cuLaunchKernel:700" });
+    expect(results["shared"]).toContain("CUDA_ERROR_ILLEGAL_ADDRESS");
+    expect(String(results["private"])).toMatch(/^\w+Error: /); // no memory is allocated on a lost GPU
+    expect(log.filter((line) => line.startsWith("violation"))).toEqual([]);
+  });
+});
